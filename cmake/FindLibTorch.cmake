@@ -1,0 +1,49 @@
+# Finds LibTorch in any Python environment that has torch in it: -DSEALIFT_TORCH=<site-packages>/torch.
+# Upstream's own package wants a CUDA toolkit and a newer CMake; the libraries themselves do not.
+#   LibTorch::LibTorch   headers (as system headers), libtorch_cpu and libc10, and the macros that switch c10d on
+#   LibTorch_VERSION     as torch/version.py says it
+#   LibTorch_PYTHON      the version of the environment, like 3.11
+# libtorch_cuda is left out on purpose: linking it would load the CUDA libraries into every CPU process.
+include(FindPackageHandleStandardArgs)
+
+get_filename_component(LibTorch_SITE "${SEALIFT_TORCH}" DIRECTORY)
+set(LibTorch_INCLUDE_DIRS)
+foreach(folder ${SEALIFT_TORCH}/include ${SEALIFT_TORCH}/include/torch/csrc/api/include
+        ${LibTorch_SITE}/nvidia/cu13/include ${LibTorch_SITE}/nvidia/nccl/include)
+  if(IS_DIRECTORY ${folder})
+    list(APPEND LibTorch_INCLUDE_DIRS ${folder})
+  endif()
+endforeach()
+
+find_file(LibTorch_HEADER torch/torch.h PATHS ${SEALIFT_TORCH}/include/torch/csrc/api/include NO_DEFAULT_PATH)
+find_library(LibTorch_CPU_LIBRARY torch_cpu PATHS ${SEALIFT_TORCH}/lib NO_DEFAULT_PATH)
+find_library(LibTorch_C10_LIBRARY c10 PATHS ${SEALIFT_TORCH}/lib NO_DEFAULT_PATH)
+# The wheel carries Gloo's code but not its headers; a distribution's libgloo-dev has them.
+find_path(LibTorch_GLOO_INCLUDE_DIR gloo/context.h)
+mark_as_advanced(LibTorch_HEADER LibTorch_CPU_LIBRARY LibTorch_C10_LIBRARY LibTorch_GLOO_INCLUDE_DIR)
+
+if(EXISTS ${SEALIFT_TORCH}/version.py)
+  file(STRINGS ${SEALIFT_TORCH}/version.py LibTorch_VERSION REGEX "^__version__ = ")
+  string(REGEX REPLACE ".*'([0-9.]+).*" "\\1" LibTorch_VERSION "${LibTorch_VERSION}")
+endif()
+if(LibTorch_SITE MATCHES "/python(3\\.[0-9]+)/")
+  set(LibTorch_PYTHON ${CMAKE_MATCH_1})
+endif()
+
+find_package_handle_standard_args(LibTorch
+  REQUIRED_VARS LibTorch_HEADER LibTorch_CPU_LIBRARY LibTorch_C10_LIBRARY LibTorch_GLOO_INCLUDE_DIR
+  VERSION_VAR LibTorch_VERSION
+  REASON_FAILURE_MESSAGE
+    "SEALIFT_TORCH is '${SEALIFT_TORCH}'; it must be the torch folder of a Python environment, like \
+<prefix>/lib/python3.11/site-packages/torch, and Gloo's headers (libgloo-dev) must be installed")
+
+if(LibTorch_FOUND AND NOT TARGET LibTorch::LibTorch)
+  add_library(LibTorch::LibTorch INTERFACE IMPORTED)
+  target_include_directories(LibTorch::LibTorch SYSTEM INTERFACE
+    ${LibTorch_INCLUDE_DIRS} ${LibTorch_GLOO_INCLUDE_DIR})
+  target_compile_definitions(LibTorch::LibTorch INTERFACE
+    USE_DISTRIBUTED USE_C10D_GLOO _GLIBCXX_USE_CXX11_ABI=1)
+  target_link_libraries(LibTorch::LibTorch INTERFACE ${LibTorch_CPU_LIBRARY} ${LibTorch_C10_LIBRARY})
+  # What libtorch_cpu itself needs (CUDA's runtime, libgomp) it finds by its own DT_RPATH when the program starts.
+  target_link_options(LibTorch::LibTorch INTERFACE -Wl,--allow-shlib-undefined)
+endif()

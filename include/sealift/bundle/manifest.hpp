@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: Apache-2.0
+// The manifest: a plain value that says everything about a bundle, with its one parser and its one writer.
+// It is parsed only after its signature held; even so every number is bounded and every path is a SafePath.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sealift/bundle/json.hpp"
+#include "sealift/bundle/safe_path.hpp"
+#include "sealift/bundle/target.hpp"
+
+namespace sealift::bundle {
+
+inline constexpr std::uint64_t kFormatVersion = 1;
+inline constexpr std::uint64_t kInstallerLevel = 1;  // grows when bundles need something that older installers lack
+inline constexpr std::uint64_t kDefaultChunkSize = std::uint64_t{4} << 20;
+inline constexpr std::uint64_t kMinChunkSize = std::uint64_t{4} << 10;
+inline constexpr std::uint64_t kMaxChunkSize = std::uint64_t{64} << 20;
+inline constexpr std::uint64_t kMaxPayloadSize = std::uint64_t{1} << 50;
+inline constexpr std::size_t kMaxEntries = 5'000'000;
+inline constexpr std::size_t kMaxVolumes = 10'000;
+
+enum class EntryKind {
+  Wheel,  // a Python wheel as it was published; unpacked into site-packages
+  Tree,   // a tar archive of files and links; unpacked into a folder of the environment
+  File,   // one file, such as a program
+};
+
+enum class Encoding {
+  Identity,  // stored as it is
+  Zstd,      // stored as one zstd frame
+};
+
+// One named item of the payload. Its stored bytes are payload[offset, offset + stored_size).
+struct Entry {
+  SafePath path = SafePath::parse("unnamed", "");
+  EntryKind kind = EntryKind::File;
+  std::uint64_t size = 0;  // bytes after decoding
+  Digest sha256;           // of those
+  Encoding encoding = Encoding::Identity;
+  std::uint64_t offset = 0;
+  std::uint64_t stored_size = 0;
+  Digest stored_sha256;               // of the stored bytes: the blob's name in the payload
+  std::uint64_t installed_size = 0;   // bytes on disk once unpacked, each file rounded up to 4 KiB
+  std::uint64_t installed_files = 0;  // files, folders and links once unpacked
+  bool executable = false;            // for a File
+
+  bool operator==(const Entry&) const = default;
+};
+
+struct Volume {
+  std::string name;
+  std::uint64_t size = 0;  // bytes; a multiple of the chunk size, but for the last volume
+
+  bool operator==(const Volume&) const = default;
+};
+
+struct Payload {
+  std::uint64_t size = 0;
+  std::uint64_t chunk_size = kDefaultChunkSize;
+  Digest chunk_list_sha256;
+  std::vector<Volume> volumes;
+
+  std::uint64_t chunk_count() const { return (size + chunk_size - 1) / chunk_size; }
+  bool operator==(const Payload&) const = default;
+};
+
+// A file that travels beside the bundle, outside the payload: the installer itself.
+struct Companion {
+  std::string name;
+  std::uint64_t size = 0;
+  Digest sha256;
+
+  bool operator==(const Companion&) const = default;
+};
+
+// How the entries make a Python prefix. Paths are relative to the root of the generation.
+struct Environment {
+  struct Placement {
+    SafePath entry;
+    std::string into;  // for a Tree the folder ("" = the root), for a File its path; empty for a Wheel
+
+    bool operator==(const Placement&) const = default;
+  };
+
+  SafePath interpreter = SafePath::parse("bin/python3", "");
+  SafePath site_packages = SafePath::parse("lib/python3/site-packages", "");
+  std::vector<Placement> placements;  // in the order they are made
+  std::vector<std::string> imports;   // modules that the self-test imports
+
+  bool operator==(const Environment&) const = default;
+};
+
+struct Manifest {
+  std::string name;
+  std::string channel;
+  std::uint64_t version = 0;
+  std::string created;  // RFC 3339, UTC
+  Target target;
+  GlibcVersion glibc_floor;  // what the carried ELF files really need; never above target.glibc
+  std::uint64_t installer_level = kInstallerLevel;
+  std::uint64_t rollback_floor = 0;
+  Payload payload;
+  std::vector<Entry> entries;  // sorted by path
+  Environment environment;
+  std::vector<Companion> companions;
+
+  // NAME-VERSION, the stem of every file name.
+  std::string stem() const { return name + "-" + std::to_string(version); }
+  const Entry* find(const SafePath& path) const {
+    const auto found = std::lower_bound(entries.begin(), entries.end(), path,
+                                        [](const Entry& entry, const SafePath& wanted) { return entry.path < wanted; });
+    return found != entries.end() && found->path == path ? &*found : nullptr;
+  }
+  bool operator==(const Manifest&) const = default;
+};
+
+// A bundle's or key's name: starts with a letter or digit, then letters, digits, '.', '_', '-'; at most 100.
+inline bool is_plain_name(std::string_view text) {
+  const auto alnum = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); };
+  return !text.empty() && text.size() <= 100 && alnum(text.front()) &&
+         std::all_of(text.begin(), text.end(), [&](char c) { return alnum(c) || c == '.' || c == '_' || c == '-'; });
+}
+
+namespace detail {
+
+inline constexpr std::pair<EntryKind, std::string_view> kKindNames[] = {
+    {EntryKind::Wheel, "wheel"}, {EntryKind::Tree, "tree"}, {EntryKind::File, "file"}};
+inline constexpr std::pair<Encoding, std::string_view> kEncodingNames[] = {{Encoding::Identity, "identity"},
+                                                                           {Encoding::Zstd, "zstd"}};
+
+template <class Enum, std::size_t N>
+std::string enum_name(const std::pair<Enum, std::string_view> (&names)[N], Enum value) {
+  for (const auto& [candidate, name] : names)
+    if (candidate == value) return std::string(name);
+  return "?";
+}
+
+template <class Enum, std::size_t N>
+Enum enum_value(const std::pair<Enum, std::string_view> (&names)[N], const std::string& text,
+                const std::string& where) {
+  for (const auto& [value, name] : names)
+    if (name == text) return value;
+  throw Error(ErrorCode::CannotCheck, {.what = "the manifest uses a word that this version does not know",
+                                       .where = where,
+                                       .got = SafePath::printable(text),
+                                       .next = "use the sealift-install that came with the bundle"});
+}
+
+inline std::string plain_name(JsonObject& object, const std::string& key) {
+  std::string text = object.string(key, 100);
+  if (!is_plain_name(text))
+    refuse_json(object.where() + "." + key, "a plain name was expected", SafePath::printable(text));
+  return text;
+}
+
+inline GlibcVersion glibc_version(JsonObject& object, const std::string& key) {
+  const std::string text = object.string(key, 20);
+  const std::optional<GlibcVersion> version = GlibcVersion::parse(text);
+  if (!version)
+    refuse_json(object.where() + "." + key, "a version such as 2.36 was expected", SafePath::printable(text));
+  return *version;
+}
+
+inline Entry parse_entry(const Json& json, const std::string& where, const Payload& payload) {
+  JsonObject object(json, where);
+  Entry entry;
+  entry.path = SafePath::parse(object.string("path"), where + ".path");
+  entry.kind = enum_value(kKindNames, object.string("kind", 20), where + ".kind");
+  entry.size = object.integer("size", kMaxPayloadSize);
+  entry.sha256 = object.digest("sha256");
+  entry.encoding = enum_value(kEncodingNames, object.string("encoding", 20), where + ".encoding");
+  entry.offset = object.integer("offset", payload.size);
+  entry.stored_size = object.integer("stored_size", payload.size - entry.offset);
+  entry.stored_sha256 = object.digest("stored_sha256");
+  entry.installed_size = object.integer("installed_size", kMaxPayloadSize);
+  entry.installed_files = object.integer("installed_files", kMaxEntries);
+  entry.executable = object.boolean("executable");
+  object.done();
+  if (entry.encoding == Encoding::Identity && (entry.size != entry.stored_size || entry.sha256 != entry.stored_sha256))
+    refuse_json(where, "an entry stored as it is must have equal sizes and digests", entry.path.text());
+  return entry;
+}
+
+inline Payload parse_payload(JsonObject object, const std::string& stem) {
+  Payload payload;
+  payload.size = object.integer("size", kMaxPayloadSize);
+  payload.chunk_size = object.integer("chunk_size", kMaxChunkSize);
+  if (payload.chunk_size < kMinChunkSize || !std::has_single_bit(payload.chunk_size))
+    refuse_json(object.where(), "the chunk size must be a power of two from 4 KiB to 64 MiB",
+                std::to_string(payload.chunk_size));
+  if (const std::string name = object.string("digest", 20); name != "sha256")
+    throw Error(ErrorCode::CannotCheck,
+                {.what = "the chunks are digested with an algorithm that this version does not know",
+                 .where = object.where(),
+                 .expected = "sha256",
+                 .got = SafePath::printable(name)});
+  payload.chunk_list_sha256 = object.digest("chunk_list_sha256");
+  std::uint64_t left = payload.size;
+  for (const Json& json : object.array("volumes", kMaxVolumes)) {
+    JsonObject item(json, object.where() + ".volumes");
+    Volume volume{.name = item.string("name", 255), .size = item.integer("size", left)};
+    item.done();
+    char number[16];
+    std::snprintf(number, sizeof number, ".vol%03zu", payload.volumes.size() + 1);
+    if (volume.name != stem + number)
+      refuse_json(item.where(), "volumes must be named in order", SafePath::printable(volume.name));
+    left -= volume.size;
+    if (volume.size == 0 || (left != 0 && volume.size % payload.chunk_size != 0))
+      refuse_json(item.where(), "a volume must hold whole chunks", volume.name);
+    payload.volumes.push_back(std::move(volume));
+  }
+  object.done();
+  if (left != 0 || payload.size == 0) refuse_json(object.where(), "the volumes do not add up to the payload's size");
+  return payload;
+}
+
+inline Environment parse_environment(JsonObject object, const Manifest& manifest) {
+  Environment environment;
+  environment.interpreter = SafePath::parse(object.string("interpreter"), object.where() + ".interpreter");
+  environment.site_packages = SafePath::parse(object.string("site_packages"), object.where() + ".site_packages");
+  for (const Json& json : object.array("placements", kMaxEntries)) {
+    JsonObject item(json, object.where() + ".placements");
+    Environment::Placement placement{.entry = SafePath::parse(item.string("entry"), item.where() + ".entry"),
+                                     .into = item.string("into")};
+    item.done();
+    const Entry* entry = manifest.find(placement.entry);
+    if (entry == nullptr)
+      refuse_json(item.where(), "a placement names an entry that is not there", placement.entry.text());
+    if (!placement.into.empty()) SafePath::parse(placement.into, item.where() + ".into");
+    if (placement.into.empty() != (entry->kind == EntryKind::Wheel) && entry->kind != EntryKind::Tree)
+      refuse_json(item.where(), "a file needs a place, a wheel must have none", placement.entry.text());
+    environment.placements.push_back(std::move(placement));
+  }
+  for (const Json& json : object.array("imports", 1000)) {
+    const bool plain = json.is_string() && is_plain_name(json.get_ref<const std::string&>());
+    if (!plain) refuse_json(object.where() + ".imports", "a module name was expected", json.dump().substr(0, 80));
+    environment.imports.push_back(json.get<std::string>());
+  }
+  object.done();
+  return environment;
+}
+
+// Sorted, unique, no path below a file, and blobs that are either the same or apart.
+inline void check_entries(const std::vector<Entry>& entries, const std::string& where) {
+  std::map<std::uint64_t, const Entry*> by_offset;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const Entry& entry = entries[i];
+    if (i > 0 && !(entries[i - 1].path < entry.path))
+      refuse_json(where, "entries must be sorted by path and unique", entry.path.text());
+    if (i > 0 && entry.path.text().starts_with(entries[i - 1].path.text() + "/"))
+      refuse_json(where, "an entry lies below another entry", entry.path.text());
+    const auto [twin, fresh] = by_offset.emplace(entry.offset, &entry);
+    if (!fresh &&
+        (twin->second->stored_size != entry.stored_size || twin->second->stored_sha256 != entry.stored_sha256))
+      refuse_json(where, "two entries overlap in the payload", entry.path.text());
+  }
+  std::uint64_t end = 0;
+  for (const auto& [offset, entry] : by_offset) {
+    if (offset < end) refuse_json(where, "two entries overlap in the payload", entry->path.text());
+    end = offset + entry->stored_size;
+  }
+}
+
+}  // namespace detail
+
+// Throws Format or CannotCheck; `where` is the seal's file name.
+inline Manifest parse_manifest(std::string_view text, const std::string& where) {
+  const Json root = parse_json(text, where);
+  JsonObject object(root, where);
+  if (const std::uint64_t format = object.integer("format"); format != kFormatVersion)
+    throw Error(ErrorCode::CannotCheck, {.what = "the bundle is of a format that this version does not know",
+                                         .where = where,
+                                         .expected = std::to_string(kFormatVersion),
+                                         .got = std::to_string(format),
+                                         .next = "use the sealift-install that came with the bundle"});
+  Manifest manifest;
+  manifest.installer_level = object.integer("installer_level");
+  if (manifest.installer_level > kInstallerLevel)
+    throw Error(ErrorCode::CannotCheck, {.what = "the bundle needs a newer installer",
+                                         .where = where,
+                                         .expected = "level " + std::to_string(manifest.installer_level),
+                                         .got = "level " + std::to_string(kInstallerLevel),
+                                         .next = "use the sealift-install that came with the bundle"});
+  manifest.name = detail::plain_name(object, "name");
+  manifest.channel = detail::plain_name(object, "channel");
+  manifest.version = object.integer("version");
+  manifest.created = object.string("created", 40);
+  manifest.rollback_floor = object.integer("rollback_floor");
+  JsonObject target = object.object("target");
+  manifest.target.arch = detail::plain_name(target, "arch");
+  manifest.target.glibc = detail::glibc_version(target, "glibc");
+  manifest.glibc_floor = detail::glibc_version(target, "glibc_floor");
+  target.done();
+  manifest.payload = detail::parse_payload(object.object("payload"), manifest.stem());
+  for (const Json& json : object.array("entries", kMaxEntries))
+    manifest.entries.push_back(detail::parse_entry(
+        json, where + ".entries[" + std::to_string(manifest.entries.size()) + "]", manifest.payload));
+  detail::check_entries(manifest.entries, where + ".entries");
+  manifest.environment = detail::parse_environment(object.object("environment"), manifest);
+  for (const Json& json : object.array("companions", 16)) {
+    JsonObject item(json, where + ".companions");
+    manifest.companions.push_back({.name = detail::plain_name(item, "name"),
+                                   .size = item.integer("size", std::uint64_t{1} << 32),
+                                   .sha256 = item.digest("sha256")});
+    item.done();
+  }
+  object.done();
+  return manifest;
+}
+
+// Deterministic: the same value gives the same bytes.
+inline std::string write_manifest(const Manifest& manifest) {
+  Json entries = Json::array();
+  for (const Entry& entry : manifest.entries)
+    entries.push_back({{"path", entry.path.text()},
+                       {"kind", detail::enum_name(detail::kKindNames, entry.kind)},
+                       {"size", entry.size},
+                       {"sha256", entry.sha256.hex()},
+                       {"encoding", detail::enum_name(detail::kEncodingNames, entry.encoding)},
+                       {"offset", entry.offset},
+                       {"stored_size", entry.stored_size},
+                       {"stored_sha256", entry.stored_sha256.hex()},
+                       {"installed_size", entry.installed_size},
+                       {"installed_files", entry.installed_files},
+                       {"executable", entry.executable}});
+  Json volumes = Json::array();
+  for (const Volume& volume : manifest.payload.volumes)
+    volumes.push_back({{"name", volume.name}, {"size", volume.size}});
+  Json placements = Json::array();
+  for (const Environment::Placement& placement : manifest.environment.placements)
+    placements.push_back({{"entry", placement.entry.text()}, {"into", placement.into}});
+  Json companions = Json::array();
+  for (const Companion& companion : manifest.companions)
+    companions.push_back({{"name", companion.name}, {"size", companion.size}, {"sha256", companion.sha256.hex()}});
+  return write_json({{"format", kFormatVersion},
+                     {"installer_level", manifest.installer_level},
+                     {"name", manifest.name},
+                     {"channel", manifest.channel},
+                     {"version", manifest.version},
+                     {"created", manifest.created},
+                     {"rollback_floor", manifest.rollback_floor},
+                     {"target",
+                      {{"arch", manifest.target.arch},
+                       {"glibc", manifest.target.glibc.text()},
+                       {"glibc_floor", manifest.glibc_floor.text()}}},
+                     {"payload",
+                      {{"size", manifest.payload.size},
+                       {"chunk_size", manifest.payload.chunk_size},
+                       {"digest", "sha256"},
+                       {"chunk_list_sha256", manifest.payload.chunk_list_sha256.hex()},
+                       {"volumes", std::move(volumes)}}},
+                     {"entries", std::move(entries)},
+                     {"environment",
+                      {{"interpreter", manifest.environment.interpreter.text()},
+                       {"site_packages", manifest.environment.site_packages.text()},
+                       {"placements", std::move(placements)},
+                       {"imports", manifest.environment.imports}}},
+                     {"companions", std::move(companions)}});
+}
+
+}  // namespace sealift::bundle

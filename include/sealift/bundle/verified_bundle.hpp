@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// The only gate: open -> verify -> VerifiedBundle. Installer and repository get payload bytes from here or not at all.
+// Order: seal (signature over the manifest, then its parsing) -> chunk list -> volumes -> every chunk as it is read.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "sealift/bundle/payload_reader.hpp"
+#include "sealift/bundle/trust.hpp"
+#include "sealift/bundle/zstd.hpp"
+
+namespace sealift::bundle {
+
+inline constexpr std::string_view kSealSuffix = ".seal";
+inline constexpr std::string_view kChunksSuffix = ".chunks";
+
+// A folder that claims to hold one bundle. Nothing in it has been checked.
+struct OpenBundle {
+  std::filesystem::path folder;
+  std::filesystem::path seal_path;
+};
+
+// Finds the one seal in `folder` (or takes the seal file itself); throws Missing or Conflict.
+inline OpenBundle open(const std::filesystem::path& folder_or_seal) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (fs::is_regular_file(folder_or_seal, error) && folder_or_seal.extension() == kSealSuffix)
+    return {.folder = folder_or_seal.has_parent_path() ? folder_or_seal.parent_path() : ".",
+            .seal_path = folder_or_seal};
+  OpenBundle found{.folder = folder_or_seal, .seal_path = {}};
+  fs::directory_iterator files(folder_or_seal, error);
+  if (error) throw_errno("a bundle's folder cannot be opened", folder_or_seal, error.value());
+  for (const fs::directory_entry& file : files) {
+    if (file.path().extension() != kSealSuffix) continue;
+    if (!found.seal_path.empty())
+      throw Error(ErrorCode::Conflict,
+                  {.what = "the folder holds more than one seal",
+                   .where = folder_or_seal.string(),
+                   .got = found.seal_path.filename().string() + " and " + file.path().filename().string(),
+                   .next = "name the seal file instead of the folder"});
+    found.seal_path = file.path();
+  }
+  if (found.seal_path.empty())
+    throw Error(ErrorCode::Missing, {.what = "there is no seal here",
+                                     .where = folder_or_seal.string(),
+                                     .expected = "a file named NAME-VERSION.seal",
+                                     .next = "name the bundle's folder"});
+  return found;
+}
+
+class VerifiedBundle;
+VerifiedBundle verify(const OpenBundle& opened, const TrustedKeys& trusted);
+
+class VerifiedBundle {
+ public:
+  const Manifest& manifest() const { return manifest_; }
+  // SHA-256 of the manifest's bytes: what names this bundle in records.
+  const Digest& identity() const { return identity_; }
+  const Digest& signer() const { return signer_; }
+  const std::filesystem::path& folder() const { return folder_; }
+
+  // The entry's stored bytes, each chunk checked as it is read.
+  std::unique_ptr<ByteSource> stored(const Entry& entry) const {
+    return std::make_unique<PayloadRange>(payload_, entry.offset, entry.stored_size,
+                                          manifest_.stem() + ":" + entry.path.text());
+  }
+
+  // The entry's own bytes in order, decoded; throws before returning when they are not the signed ones, so what the
+  // sink wrote must not be used before this returns.
+  void stream(const Entry& entry, const ByteSink& sink) const {
+    const std::unique_ptr<ByteSource> source = stored(entry);
+    Hasher hasher;
+    const auto hashed = [&](ByteView piece) {
+      hasher.update(piece);
+      sink(piece);
+    };
+    if (entry.encoding == Encoding::Identity) {
+      for_each_piece(*source, sink);  // the chunks' digests already cover these very bytes
+      return;
+    }
+    ZstdDecoder decoder(entry.size, source->name());
+    for_each_piece(*source, [&](ByteView piece) { decoder.feed(piece, hashed); });
+    decoder.finish();
+    if (const Digest digest = hasher.finish(); digest != entry.sha256)
+      throw Error(ErrorCode::Digest, {.what = "an entry differs from what was signed",
+                                      .where = source->name(),
+                                      .expected = "sha256 " + entry.sha256.hex(),
+                                      .got = "sha256 " + digest.hex()});
+  }
+
+  const PayloadReader& payload() const { return *payload_; }
+
+ private:
+  friend VerifiedBundle verify(const OpenBundle& opened, const TrustedKeys& trusted);
+  VerifiedBundle() = default;
+
+  static void for_each_piece(ByteSource& source, const ByteSink& sink) {
+    for (std::uint64_t offset = 0; offset < source.size();) {
+      const ByteView piece = source.view(offset, static_cast<std::size_t>(kMaxChunkSize));
+      sink(piece);
+      offset += piece.size();
+    }
+  }
+
+  Manifest manifest_;
+  Digest identity_;
+  Digest signer_;
+  std::filesystem::path folder_;
+  std::shared_ptr<const PayloadReader> payload_;
+};
+
+namespace detail {
+
+inline std::vector<Digest> read_chunk_list(const std::filesystem::path& path, const Payload& payload) {
+  const std::uint64_t expected = payload.chunk_count() * Digest::kSize;
+  const InputFile file(path);
+  if (file.size() != expected)
+    throw Error(ErrorCode::Digest, {.what = "the chunk list has the wrong length",
+                                    .where = path.string(),
+                                    .expected = std::to_string(expected) + " bytes",
+                                    .got = std::to_string(file.size()) + " bytes",
+                                    .next = "copy it again from its source"});
+  Bytes bytes(static_cast<std::size_t>(expected));
+  file.read_exactly(0, bytes);
+  if (const Digest digest = sha256(bytes); digest != payload.chunk_list_sha256)
+    throw Error(ErrorCode::Digest, {.what = "the chunk list differs from what was signed",
+                                    .where = path.string(),
+                                    .expected = "sha256 " + payload.chunk_list_sha256.hex(),
+                                    .got = "sha256 " + digest.hex(),
+                                    .next = "copy it again from its source"});
+  std::vector<Digest> chunks;
+  for (std::size_t i = 0; i < bytes.size(); i += Digest::kSize)
+    chunks.push_back(*Digest::from_bytes(ByteView(bytes).subspan(i, Digest::kSize)));
+  return chunks;
+}
+
+// A seal, chunk list or volume that the manifest does not name must not lie in the folder.
+inline void refuse_extra_files(const std::filesystem::path& folder, const Manifest& manifest) {
+  for (const std::filesystem::directory_entry& file : std::filesystem::directory_iterator(folder)) {
+    const std::string name = file.path().filename().string();
+    const std::size_t dot = name.rfind('.');
+    const std::string_view suffix = dot == std::string::npos ? std::string_view() : std::string_view(name).substr(dot);
+    if (suffix != kChunksSuffix && !suffix.starts_with(".vol")) continue;
+    const bool expected = name == manifest.stem() + std::string(kChunksSuffix) ||
+                          std::any_of(manifest.payload.volumes.begin(), manifest.payload.volumes.end(),
+                                      [&](const Volume& volume) { return volume.name == name; });
+    if (!expected)
+      throw Error(ErrorCode::Conflict,
+                  {.what = "the folder holds a file that the bundle does not have",
+                   .where = file.path().string(),
+                   .expected = std::to_string(manifest.payload.volumes.size()) + " volume(s) of " + manifest.stem(),
+                   .got = SafePath::printable(name),
+                   .next = "move it away; bundles are kept one to a folder"});
+  }
+}
+
+// The installer beside the bundle may be left out by a media desk, but not be another one.
+inline void check_companions(const std::filesystem::path& folder, const Manifest& manifest) {
+  for (const Companion& companion : manifest.companions) {
+    const std::filesystem::path path = folder / companion.name;
+    std::error_code error;
+    if (!std::filesystem::exists(std::filesystem::symlink_status(path, error))) continue;
+    FileSource source(path);
+    Hasher hasher;
+    for (std::uint64_t offset = 0; source.size() == companion.size && offset < source.size();) {
+      const ByteView piece = source.view(offset, std::size_t{1} << 20);
+      hasher.update(piece);
+      offset += piece.size();
+    }
+    if (const Digest digest = hasher.finish(); source.size() != companion.size || digest != companion.sha256)
+      throw Error(ErrorCode::Digest, {.what = "a program beside the bundle differs from what was signed",
+                                      .where = path.string(),
+                                      .expected = "sha256 " + companion.sha256.hex(),
+                                      .got = source.size() != companion.size ? std::to_string(source.size()) + " bytes"
+                                                                             : "sha256 " + digest.hex(),
+                                      .next = "do not run it; copy it again from its source"});
+  }
+}
+
+}  // namespace detail
+
+// Signature, manifest, chunk list, volume sizes and companions hold, or it throws. Payload bytes are checked as read.
+inline VerifiedBundle verify(const OpenBundle& opened, const TrustedKeys& trusted) {
+  const std::string where = opened.seal_path.string();
+  const Seal seal = parse_seal(read_text(opened.seal_path, kMaxSealSize), where);  // the medium is not asked again
+  VerifiedBundle bundle;
+  bundle.signer_ = check_seal(seal, trusted, where).signer;
+  // Beyond this point the manifest's bytes are the signer's.
+  bundle.identity_ = sha256(as_bytes(seal.payload));
+  bundle.manifest_ = parse_manifest(seal.payload, opened.seal_path.filename().string());
+  bundle.folder_ = opened.folder;
+  const Manifest& manifest = bundle.manifest_;
+  if (opened.seal_path.filename() != manifest.stem() + std::string(kSealSuffix))
+    throw Error(ErrorCode::Conflict, {.what = "the seal is not named as the bundle it seals",
+                                      .where = where,
+                                      .expected = manifest.stem() + std::string(kSealSuffix)});
+  detail::refuse_extra_files(opened.folder, manifest);
+  std::vector<Digest> chunks =
+      detail::read_chunk_list(opened.folder / (manifest.stem() + std::string(kChunksSuffix)), manifest.payload);
+  bundle.payload_ = std::make_shared<PayloadReader>(opened.folder, manifest.payload, std::move(chunks));
+  detail::check_companions(opened.folder, manifest);
+  return bundle;
+}
+
+// Reads every chunk with `threads` threads and returns the failures in payload order; `progress` gets bytes as they
+// are done, from any thread. Memory: one chunk a thread.
+inline std::vector<Error> check_every_chunk(const VerifiedBundle& bundle, unsigned threads,
+                                            const std::function<void(std::uint64_t)>& progress = {}) {
+  const PayloadReader& payload = bundle.payload();
+  const std::uint64_t count = payload.payload().chunk_count();
+  std::atomic<std::uint64_t> next{0};
+  std::mutex guard;
+  std::map<std::uint64_t, Error> failures;
+  const auto work = [&] {
+    for (std::uint64_t index; (index = next.fetch_add(1)) < count;) {
+      try {
+        const std::uint64_t size = payload.chunk(index).size();
+        if (progress) progress(size);
+      } catch (const Error& error) {
+        const std::lock_guard lock(guard);
+        failures.emplace(index, error);
+      }
+    }
+  };
+  {
+    std::vector<std::jthread> workers;
+    for (unsigned i = 1; i < std::max(1u, threads); ++i) workers.emplace_back(work);
+    work();
+  }
+  std::vector<Error> in_order;
+  for (auto& [index, error] : failures) in_order.push_back(error);
+  return in_order;
+}
+
+}  // namespace sealift::bundle

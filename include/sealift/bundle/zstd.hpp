@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// The only door to zstd: one frame in, one frame out, both as streams.
+// Reading refuses what stock tools let pass: skippable or further frames, huge windows, more output than was signed.
+#pragma once
+
+#include <zstd.h>
+
+#include <functional>
+#include <memory>
+
+#include "sealift/bundle/bytes.hpp"
+#include "sealift/bundle/error.hpp"
+
+namespace sealift::bundle {
+
+using ByteSink = std::function<void(ByteView)>;
+
+// Level 3, one thread, with checksum and content size: the same input gives the same bytes.
+class ZstdEncoder {
+ public:
+  explicit ZstdEncoder(std::uint64_t input_size) : context_(ZSTD_createCCtx()), buffer_(ZSTD_CStreamOutSize()) {
+    ZSTD_CCtx_setParameter(context_.get(), ZSTD_c_compressionLevel, 3);
+    ZSTD_CCtx_setParameter(context_.get(), ZSTD_c_checksumFlag, 1);
+    ZSTD_CCtx_setPledgedSrcSize(context_.get(), input_size);
+  }
+
+  void feed(ByteView input, const ByteSink& sink) { run(input, ZSTD_e_continue, sink); }
+  // Throws Format when fewer or more bytes were fed than promised.
+  void finish(const ByteSink& sink) { run({}, ZSTD_e_end, sink); }
+
+ private:
+  struct Freer {
+    void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
+  };
+
+  void run(ByteView input, ZSTD_EndDirective directive, const ByteSink& sink) {
+    ZSTD_inBuffer in{input.data(), input.size(), 0};
+    for (;;) {
+      ZSTD_outBuffer out{buffer_.data(), buffer_.size(), 0};
+      const std::size_t left = ZSTD_compressStream2(context_.get(), &out, &in, directive);
+      if (ZSTD_isError(left) != 0)
+        throw Error(ErrorCode::Format, {.what = "zstd cannot compress this", .got = ZSTD_getErrorName(left)});
+      if (out.pos > 0) sink(ByteView(buffer_).first(out.pos));
+      if (directive == ZSTD_e_end ? left == 0 : in.pos == in.size) return;
+    }
+  }
+
+  std::unique_ptr<ZSTD_CCtx, Freer> context_;
+  Bytes buffer_;
+};
+
+class ZstdDecoder {
+ public:
+  static constexpr int kMaxWindowLog = 27;  // 128 MiB, what the zstd program accepts by default
+
+  // `output_size` is the signed size of what comes out; `where` is for messages.
+  ZstdDecoder(std::uint64_t output_size, std::string where)
+      : context_(ZSTD_createDCtx()), buffer_(ZSTD_DStreamOutSize()), left_(output_size), where_(std::move(where)) {
+    ZSTD_DCtx_setParameter(context_.get(), ZSTD_d_windowLogMax, kMaxWindowLog);
+  }
+
+  void feed(ByteView input, const ByteSink& sink) {
+    check_magic(input);
+    ZSTD_inBuffer in{input.data(), input.size(), 0};
+    for (;;) {
+      if (done_ && in.pos < in.size) refuse("bytes follow the zstd frame");
+      if (done_) return;
+      ZSTD_outBuffer out{buffer_.data(), buffer_.size(), 0};
+      const std::size_t result = ZSTD_decompressStream(context_.get(), &out, &in);
+      if (ZSTD_isError(result) != 0) refuse(ZSTD_getErrorName(result));
+      if (out.pos > left_) refuse("more comes out than was signed");
+      left_ -= out.pos;
+      if (out.pos > 0) sink(ByteView(buffer_).first(out.pos));
+      done_ = result == 0;
+      if (!done_ && in.pos == in.size && out.pos < out.size) return;
+    }
+  }
+
+  void finish() const {
+    if (!done_) refuse("the zstd frame is not complete");
+    if (left_ != 0) refuse("less comes out than was signed");
+  }
+
+ private:
+  struct Freer {
+    void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
+  };
+
+  // The first four bytes must be a zstd frame's; a skippable frame has others.
+  void check_magic(ByteView input) {
+    static constexpr unsigned char kMagic[4] = {0x28, 0xb5, 0x2f, 0xfd};
+    for (std::size_t i = 0; i < input.size() && seen_ < 4; ++i, ++seen_)
+      if (std::to_integer<unsigned char>(input[i]) != kMagic[seen_]) refuse("it does not start with a zstd frame");
+  }
+
+  [[noreturn]] void refuse(const char* why) const {
+    throw Error(ErrorCode::Format, {.what = "compressed bytes are not acceptable", .where = where_, .got = why});
+  }
+
+  std::unique_ptr<ZSTD_DCtx, Freer> context_;
+  Bytes buffer_;
+  std::uint64_t left_;
+  std::string where_;
+  std::size_t seen_ = 0;
+  bool done_ = false;
+};
+
+}  // namespace sealift::bundle
