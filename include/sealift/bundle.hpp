@@ -3,6 +3,8 @@
 // themselves are described in bundle/FORMAT.md.
 #pragma once
 
+// clang-format off: the order is the message
+
 #include "sealift/bundle/error.hpp"            // every way to fail; codes double as exit codes
 #include "sealift/bundle/bytes.hpp"            // spans, hex, base64
 #include "sealift/bundle/openssl.hpp"          // the door to OpenSSL
@@ -21,6 +23,8 @@
 #include "sealift/bundle/verified_bundle.hpp"  // the only gate: open -> verify -> VerifiedBundle
 #include "sealift/bundle/payload_writer.hpp"   // bytes -> volumes and chunk list
 #include "sealift/bundle/tar.hpp"              // the tar that we write and read
+#include "sealift/bundle/bundle_writer.hpp"    // entries -> a signed bundle folder
 #include "sealift/bundle/zip.hpp"              // zip as wheels use it; the door to zlib
 #include "sealift/bundle/wheel.hpp"            // what a wheel holds and where it goes
 #include "sealift/bundle/elf.hpp"              // what the dynamic linker would read
+// clang-format on

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small signed bundles for tests, written by the same writer that the packager uses.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sealift/bundle.hpp"
+#include "tests/support/temp_dir.hpp"
+#include "tests/support/tiny_wheel.hpp"
+
+namespace sealift::test {
+
+struct TinyItem {
+  std::string path;  // e.g. wheels/demo-1.0-py3-none-any.whl
+  bundle::EntryKind kind = bundle::EntryKind::File;
+  std::string bytes;
+  std::string into;  // for a File its place, for a Tree its folder
+  bool executable = false;
+  bundle::Encoding encoding = bundle::Encoding::Identity;
+};
+
+inline TinyItem wheel_item(const TinyWheel& wheel) {
+  return {.path = "wheels/" + wheel.file_name(), .kind = bundle::EntryKind::Wheel, .bytes = make_wheel(wheel)};
+}
+
+// A tar as TarReader accepts it.
+inline std::string make_tar(const std::vector<std::pair<bundle::TarMember, std::string>>& members) {
+  std::string out;
+  for (auto [member, bytes] : members) {
+    member.size = bytes.size();
+    out += bundle::write_tar_header(member) + bytes + std::string(bundle::tar_padding(bytes.size()), '\0');
+  }
+  return out + bundle::tar_end();
+}
+
+struct TinyBundle {
+  std::string name = "tiny";
+  std::uint64_t version = 1;
+  std::string arch = "x86_64";
+  bundle::GlibcVersion glibc{2, 17};
+  std::uint64_t chunk_size = 4096;
+  std::uint64_t volume_size = 0;
+  std::string site_packages = "lib/python3.11/site-packages";
+  std::string interpreter = "bin/python3";
+  std::vector<std::string> imports;
+  std::uint64_t installed_size = 8192;  // claimed for every entry
+  std::vector<TinyItem> items = {wheel_item({})};
+};
+
+struct MadeBundle {
+  std::filesystem::path folder;
+  bundle::Manifest manifest;
+  bundle::TrustedKeys trusted;  // the key that signed
+
+  std::filesystem::path seal() const { return folder / (manifest.stem() + ".seal"); }
+  std::filesystem::path chunks() const { return folder / (manifest.stem() + ".chunks"); }
+  std::filesystem::path volume(std::size_t index) const { return folder / manifest.payload.volumes.at(index).name; }
+  std::string fingerprint() const { return "sha256:" + trusted.fingerprints.at(0).hex(); }
+};
+
+// Writes the bundle into the new folder `folder`.
+inline MadeBundle make_bundle(const std::filesystem::path& folder, TinyBundle tiny = {},
+                              const bundle::PrivateKey& key = bundle::PrivateKey::generate()) {
+  using namespace bundle;
+  std::filesystem::create_directories(folder);
+  std::sort(tiny.items.begin(), tiny.items.end(), [](const TinyItem& a, const TinyItem& b) { return a.path < b.path; });
+  Manifest draft{.name = tiny.name, .channel = "test", .version = tiny.version, .created = "2026-01-01T00:00:00Z"};
+  draft.target = {.arch = tiny.arch, .glibc = tiny.glibc};
+  draft.glibc_floor = tiny.glibc;
+  draft.payload.chunk_size = tiny.chunk_size;
+  draft.environment.interpreter = SafePath::parse(tiny.interpreter, "");
+  draft.environment.site_packages = SafePath::parse(tiny.site_packages, "");
+  draft.environment.imports = tiny.imports;
+  for (const TinyItem& item : tiny.items)
+    draft.environment.placements.push_back({.entry = SafePath::parse(item.path, ""), .into = item.into});
+  BundleWriter writer(folder, draft, tiny.volume_size);
+  for (const TinyItem& item : tiny.items) {
+    const ByteView view = as_bytes(item.bytes);
+    MemorySource source(Bytes(view.begin(), view.end()), item.path);
+    Entry entry{.path = SafePath::parse(item.path, ""),
+                .kind = item.kind,
+                .size = item.bytes.size(),
+                .sha256 = sha256(view),
+                .encoding = item.encoding};
+    entry.installed_size = tiny.installed_size;
+    entry.installed_files = 10;
+    entry.executable = item.executable;
+    writer.add(std::move(entry), source);
+  }
+  MadeBundle made{.folder = folder, .manifest = writer.finish(key), .trusted = {}};
+  made.trusted.fingerprints.push_back(key.public_key().fingerprint());
+  return made;
+}
+
+}  // namespace sealift::test
