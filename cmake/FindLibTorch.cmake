@@ -30,15 +30,15 @@ if(LibTorch_SITE MATCHES "/python(3\\.[0-9]+)/")
   set(LibTorch_PYTHON ${CMAKE_MATCH_1})
 endif()
 
+string(CONCAT LibTorch_REMEDY "SEALIFT_TORCH is '${SEALIFT_TORCH}'. It must be the torch folder of a Python environment, "
+  "<prefix>/lib/python3.11/site-packages/torch, and Gloo's headers (libgloo-dev) must be installed.")
 find_package_handle_standard_args(LibTorch
   REQUIRED_VARS LibTorch_HEADER LibTorch_CPU_LIBRARY LibTorch_C10_LIBRARY LibTorch_GLOO_INCLUDE_DIR
   VERSION_VAR LibTorch_VERSION
-  REASON_FAILURE_MESSAGE
-    "SEALIFT_TORCH is '${SEALIFT_TORCH}'; it must be the torch folder of a Python environment, like \
-<prefix>/lib/python3.11/site-packages/torch, and Gloo's headers (libgloo-dev) must be installed")
+  REASON_FAILURE_MESSAGE "${LibTorch_REMEDY}")
 
 if(LibTorch_FOUND AND NOT TARGET LibTorch::LibTorch)
-  add_library(LibTorch::LibTorch INTERFACE IMPORTED)
+  add_library(LibTorch::LibTorch INTERFACE IMPORTED GLOBAL)
   target_include_directories(LibTorch::LibTorch SYSTEM INTERFACE
     ${LibTorch_INCLUDE_DIRS} ${LibTorch_GLOO_INCLUDE_DIR})
   target_compile_definitions(LibTorch::LibTorch INTERFACE

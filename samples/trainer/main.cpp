@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// sealift-train: trains a small model on data of known entropy, to show that an environment computes what it should.
+// Arguments -> options -> one call -> print. Results on stdout, everything else on stderr.
+// Exit codes: 0 good, 1 bad (a rank failed, a check did not hold), 2 cannot tell (arguments, files).
+#include "check.hpp"
+#include "local_ranks.hpp"
+#include "options.hpp"
+#include "run.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <cstdlib>
+#include <iostream>
+
+namespace {
+
+using namespace sealift;
+
+void print(const nlohmann::ordered_json& result, bool json) {
+  if (json) {
+    std::cout << result.dump(1) << '\n';
+    return;
+  }
+  std::cout << result["parallel_method"].get<std::string>() << " x" << result["world_size"] << ": loss "
+            << result["final_loss"].get<double>() << " after " << result["steps"] << " steps, floor "
+            << result["entropy_floor"].get<double>() << ", " << result["verdict"].get<std::string>() << '\n';
+}
+
+int print(const trainer::CheckReport& report, std::size_t runs, bool json) {
+  const bool good = report.problems.empty();
+  if (json) {
+    std::cout << nlohmann::ordered_json{{"runs", runs},
+                                        {"max_relative_difference", report.max_relative_difference},
+                                        {"digits", report.digits},
+                                        {"final_loss", report.final_loss},
+                                        {"entropy_floor", report.floor},
+                                        {"problems", report.problems},
+                                        {"verdict", good ? "pass" : "fail"}}
+                     .dump(1)
+              << '\n';
+  } else {
+    std::cout << runs << " runs: losses agree to " << report.max_relative_difference << " relative (" << report.digits
+              << " digits); final loss " << report.final_loss << " is " << report.final_loss / report.floor
+              << " times the floor " << report.floor << "; " << (good ? "pass" : "fail") << '\n';
+  }
+  for (const auto& problem : report.problems) std::cerr << "sealift-train: " << problem << '\n';
+  return good ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Trains a small GPT on a synthetic language whose entropy is known, in one process or many ranks.",
+               "sealift-train");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", std::string("LibTorch ") + TORCH_VERSION);
+
+  auto* run = app.add_subcommand("run", "train and write OUT/log.jsonl and OUT/result.json");
+  trainer::Texts flags;
+  std::string config_file;
+  std::int64_t ranks = 0;
+  bool json = false;
+  run->add_option("--config", config_file, "TOML file of the settings below, names with underscores");
+  run->add_option("--ranks", ranks, "start this many ranks on this host; without: torchrun's variables, or one process")
+      ->check(CLI::Range(1, 1024));
+  run->add_flag("--json", json, "print result.json");
+  for (const auto& setting : trainer::settings()) {
+    run->add_option_function<std::string>(
+        setting.flag(), [&flags, name = setting.name](const std::string& text) { flags[name] = text; },
+        setting.help + " [" + setting.variable() + "]");
+  }
+
+  auto* check =
+      app.add_subcommand("check", "compare result.json files with the first, and their losses with the floor");
+  std::vector<std::string> files;
+  double tolerance = 1e-4;
+  double floor_factor = trainer::kFloorFactor;
+  check->add_option("results", files, "result.json files")->required();
+  check->add_option("--tolerance", tolerance, "largest relative difference of a loss")->capture_default_str();
+  check->add_option("--floor-factor", floor_factor, "largest final loss, as a multiple of the floor")
+      ->capture_default_str();
+  check->add_flag("--json", json, "print the report as JSON");
+
+  // Outlives the try block: an error must be reported while this rank is still connected, or leaving could block on it.
+  std::optional<train::Groups> world;
+  std::string who = "sealift-train: ";
+  try {
+    app.parse(argc, argv);
+    if (*check) return print(trainer::check(trainer::read_results(files), tolerance, floor_factor), files.size(), json);
+
+    const auto options = trainer::read_options(flags, config_file);
+    const auto launch = train::parse_launch();
+    const bool launched = std::getenv("RANK") != nullptr;
+    if (ranks > 0 && !launched) return trainer::run_local_ranks(ranks, argv);
+    if (ranks > 0 && ranks != launch.world_size) {
+      throw std::invalid_argument("--ranks " + std::to_string(ranks) + " inside a launch of " +
+                                  std::to_string(launch.world_size) + " ranks; leave --ranks away");
+    }
+    if (launched) who += "rank " + std::to_string(launch.rank) + ": ";
+    std::cerr << "sealift-train: " << launch.source << '\n';
+    const auto result = trainer::run(options, launch, world);
+    if (launch.rank == 0) print(result, json);
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  } catch (const std::invalid_argument& error) {
+    std::cerr << who << error.what() << '\n';
+    std::_Exit(2);
+  } catch (const c10::Error& error) {
+    std::cerr << who << error.what_without_backtrace() << '\n';
+  } catch (const std::exception& error) {
+    std::cerr << who << error.what() << '\n';
+  }
+  std::_Exit(1);
+}
