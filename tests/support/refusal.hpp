@@ -30,10 +30,10 @@ inline bool mentions(const bundle::Error& error, const std::string& text) {
 }  // namespace sealift::test
 
 // Checks code and a part of the message of what `expression` throws.
-#define CHECK_REFUSED(expression, error_code, text)                                          \
-  do {                                                                                       \
+#define CHECK_REFUSED(expression, error_code, text)                                             \
+  do {                                                                                          \
     const sealift::bundle::Error refused = sealift::test::refusal([&] { (void)(expression); }); \
-    INFO(refused.what());                                                                    \
-    CHECK(refused.code() == sealift::bundle::ErrorCode::error_code);                         \
-    CHECK(sealift::test::mentions(refused, text));                                           \
+    INFO(refused.what());                                                                       \
+    CHECK(refused.code() == sealift::bundle::ErrorCode::error_code);                            \
+    CHECK(sealift::test::mentions(refused, text));                                              \
   } while (false)

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ELF reader agrees with this very test program and the host's C library, and survives damage to both.
+#include "sealift/bundle/elf.hpp"
+
+#include <gnu/libc-version.h>
+
+#include "tests/support/refusal.hpp"
+#include "tests/support/tiny_bundle.hpp"
+
+using namespace sealift::bundle;
+using namespace sealift::test;
+
+namespace {
+
+std::filesystem::path host_libc() {
+  for (const char* path : {"/lib/x86_64-linux-gnu/libc.so.6", "/lib64/libc.so.6", "/lib/aarch64-linux-gnu/libc.so.6"})
+    if (std::filesystem::exists(path)) return std::filesystem::canonical(path);
+  FAIL("no libc.so.6 on this host");
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("a program's libraries, interpreter and glibc floor are read") {
+  FileSource source(std::filesystem::canonical("/proc/self/exe"));
+  const std::optional<ElfFile> self = read_elf(source);
+  REQUIRE(self);
+  CHECK(self->dynamic);
+  CHECK(self->interpreter.find("ld-linux") != std::string::npos);
+  CHECK(std::find(self->needed.begin(), self->needed.end(), "libc.so.6") != self->needed.end());
+  REQUIRE(self->glibc_floor());
+  CHECK(*self->glibc_floor() <= *GlibcVersion::parse(gnu_get_libc_version()));
+  CHECK(*self->glibc_floor() >= GlibcVersion{2, 2});
+}
+
+TEST_CASE("the C library's own version is what it offers") {
+  FileSource source(host_libc());
+  const std::optional<ElfFile> libc = read_elf(source);
+  REQUIRE(libc);
+  CHECK(libc->soname == "libc.so.6");
+  CHECK(libc->glibc_offered() == GlibcVersion::parse(gnu_get_libc_version()));
+}
+
+TEST_CASE("what is no ELF file is said to be none") {
+  for (const std::string& bytes : {std::string(), std::string("#!/bin/sh\n"), std::string(1000, '\0')}) {
+    MemorySource source(Bytes(as_bytes(bytes).begin(), as_bytes(bytes).end()), "x");
+    CHECK_FALSE(read_elf(source));
+  }
+}
+
+TEST_CASE("a damaged ELF file is read or refused, never more") {
+  FileSource file(std::filesystem::canonical("/proc/self/exe"));
+  const Bytes good = file.read(0, std::min<std::uint64_t>(file.size(), 300000));
+  std::uint32_t state = 7;
+  for (int round = 0; round < 3000; ++round) {
+    Bytes bad = good;
+    for (int i = 0; i < 3; ++i) {
+      state = state * 1664525 + 1013904223;
+      bad[(state >> 8) % (round % 2 == 0 ? 1024 : bad.size())] = static_cast<std::byte>(state);
+    }
+    if (round % 5 == 0) bad.resize(bad.size() / (round / 5 % 7 + 2));
+    MemorySource source(std::move(bad), "the-elf");
+    try {
+      read_elf(source);
+    } catch (const Error& error) {
+      CHECK(error.code() == ErrorCode::Format);
+      CHECK(mentions(error, "the-elf"));
+    }
+  }
+}

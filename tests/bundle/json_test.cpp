@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a signature covers must mean the same to every reader: everything ambiguous in JSON is refused.
+#include "sealift/bundle/json.hpp"
+
+#include "tests/support/refusal.hpp"
+
+using namespace sealift::bundle;
+
+TEST_CASE("strict JSON refuses what two parsers could read differently") {
+  const std::pair<std::string, std::string> cases[] = {{R"({"a":1,"a":2})", "stands twice"},
+                                                       {R"({"a":{"b":1,"b":1}})", "stands twice"},
+                                                       {R"({"a":1.5})", "no integer"},
+                                                       {R"({"a":1e3})", "no integer"},
+                                                       {R"({"a":9007199254740992})", "2^53-1"},
+                                                       {R"({"a":-9007199254740992})", "2^53-1"},
+                                                       {R"({"a":99999999999999999999})", "integer"},
+                                                       {"\xef\xbb\xbf{}", "byte order mark"},
+                                                       {"{\"a\":\"\xff\"}", "does not parse"},
+                                                       {R"({"a":1,})", "does not parse"},
+                                                       {R"({} {})", "does not parse"},
+                                                       {R"({"a":NaN})", "does not parse"},
+                                                       {R"({"a":1 /* c */})", "does not parse"},
+                                                       {"", "does not parse"},
+                                                       {R"({"a":"\ud800"})", "does not parse"}};
+  for (const auto& [text, reason] : cases) {
+    CAPTURE(text);
+    CHECK_REFUSED(parse_json(text, "the file"), Format, reason);
+    CHECK_REFUSED(parse_json(text, "the file"), Format, "the file");
+  }
+}
+
+TEST_CASE("nesting is bounded at 32 levels") {
+  CHECK_NOTHROW(parse_json(std::string(32, '[') + std::string(32, ']'), "x"));
+  CHECK_REFUSED(parse_json(std::string(33, '[') + std::string(33, ']'), "x"), Format, "32 levels");
+  CHECK_REFUSED(parse_json(std::string(1'000'000, '['), "x"), Format, "32 levels");
+}
+
+TEST_CASE("objects are read field by field, with every surprise named") {
+  const Json json = parse_json(R"({"text":"abc","number":7,"extra":true})", "f");
+  JsonObject object(json, "f");
+  CHECK(object.string("text") == "abc");
+  CHECK(object.integer("number", 7) == 7);
+  CHECK_REFUSED(object.done(), Format, "'extra'");
+  CHECK_REFUSED(object.string("gone"), Format, "'gone' is missing");
+  CHECK_REFUSED(object.integer("number", 6), Format, "f.number");
+  CHECK_REFUSED(object.integer("text"), Format, "integer was expected");
+  CHECK_REFUSED(object.string("text", 2), Format, "too long");
+  CHECK_REFUSED(object.digest("text"), Format, "SHA-256");
+  CHECK(object.boolean("extra"));
+  CHECK_NOTHROW(object.done());
+}

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+// The gate: a good bundle passes, and every way of damaging or swapping one is refused with the right words.
+#include "sealift/bundle/verified_bundle.hpp"
+
+#include "tests/support/refusal.hpp"
+#include "tests/support/tiny_bundle.hpp"
+
+using namespace sealift::bundle;
+using namespace sealift::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string big_text() {
+  std::string text;
+  for (int i = 0; i < 6000; ++i) text += std::to_string(i * 2654435761u) + "\n";
+  return text;
+}
+
+TinyBundle two_volumes() {
+  TinyBundle tiny{.volume_size = 16384};
+  tiny.items.push_back({.path = "programs/data", .bytes = big_text(), .into = "share/data"});
+  tiny.items.push_back(
+      {.path = "programs/packed", .bytes = big_text(), .into = "share/packed", .encoding = Encoding::Zstd});
+  return tiny;
+}
+
+// What an operator's `verify` does: the gate, then every chunk.
+void verify_fully(const MadeBundle& made) {
+  const VerifiedBundle bundle = verify(open(made.folder), made.trusted);
+  for (const Error& error : check_every_chunk(bundle, 2)) throw error;
+}
+
+void flip(const fs::path& path, std::size_t bit) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(bit / 8));
+  const int byte = file.get();
+  file.seekp(static_cast<std::streamoff>(bit / 8)).put(static_cast<char>(byte ^ (1 << bit % 8)));
+}
+
+}  // namespace
+
+TEST_CASE("a bundle that was written verifies, and its entries read back decoded") {
+  const TempDir dir;
+  const MadeBundle made = make_bundle(dir / "b", two_volumes());
+  const VerifiedBundle bundle = verify(open(made.folder), made.trusted);
+  CHECK(bundle.manifest() == made.manifest);
+  CHECK(bundle.signer() == made.trusted.fingerprints[0]);
+  CHECK(bundle.identity() == sha256(as_bytes(write_manifest(made.manifest))));
+  CHECK(check_every_chunk(bundle, 3).empty());
+  for (const char* path : {"programs/data", "programs/packed"}) {
+    std::string text;
+    bundle.stream(*bundle.manifest().find(SafePath::parse(path, "")),
+                  [&](ByteView piece) { text.append(as_text(piece)); });
+    CHECK(text == big_text());
+  }
+  const Entry& packed = *bundle.manifest().find(SafePath::parse("programs/packed", ""));
+  CHECK(packed.stored_size < packed.size);
+}
+
+TEST_CASE("a bundle is found by its folder or by its seal, and two seals in one folder are refused") {
+  const TempDir dir;
+  const MadeBundle made = make_bundle(dir / "b");
+  CHECK(open(made.seal()).seal_path == open(made.folder).seal_path);
+  CHECK_REFUSED(open(dir / "nowhere"), Missing, "nowhere");
+  CHECK_REFUSED(open(dir.path()), Missing, "no seal");
+  write_file(made.folder / "other-1.seal", "x");
+  CHECK_REFUSED(open(made.folder), Conflict, "more than one seal");
+}
+
+TEST_CASE("the payload is an archive that stock tar lists and unpacks") {
+  const TempDir dir;
+  const MadeBundle made = make_bundle(dir / "b", two_volumes());
+  REQUIRE(made.manifest.payload.volumes.size() > 1);
+  const std::string command = "cd '" + made.folder.string() +
+                              "' && cat *.vol* | tar xf - && cat oci-layout && sha256sum blobs/sha256/* | awk '{ if "
+                              "($2 != \"blobs/sha256/\" $1) exit 1 }'";
+  CHECK(std::system((command + " > /dev/null").c_str()) == 0);
+  const Entry& wheel = made.manifest.entries.back();
+  CHECK(read_file(made.folder / ("blobs/sha256/" + wheel.stored_sha256.hex())) == make_wheel({}));
+  const Json index = Json::parse(read_file(made.folder / "index.json"));
+  const std::string image =
+      read_file(made.folder / ("blobs/sha256/" + index["manifests"][0]["digest"].get<std::string>().substr(7)));
+  CHECK(Json::parse(image)["layers"].size() == made.manifest.entries.size());
+}
+
+TEST_CASE("the same entries, key and date give the same bytes") {
+  const TempDir dir;
+  const PrivateKey key = PrivateKey::generate();
+  const MadeBundle one = make_bundle(dir / "one", two_volumes(), key),
+                   two = make_bundle(dir / "two", two_volumes(), key);
+  for (const auto& file : fs::directory_iterator(one.folder))
+    CHECK(read_file(file.path()) == read_file(two.folder / file.path().filename()));
+  CHECK(read_file(one.seal()) == read_file(two.seal()));
+}
+
+TEST_CASE("equal bytes are stored once") {
+  const TempDir dir;
+  TinyBundle tiny;
+  tiny.items = {{.path = "a", .bytes = "same", .into = "a"}, {.path = "b", .bytes = "same", .into = "b"}};
+  const MadeBundle made = make_bundle(dir / "b", tiny);
+  CHECK(made.manifest.entries[0].offset == made.manifest.entries[1].offset);
+  CHECK_NOTHROW(verify_fully(made));
+}
+
+TEST_CASE("every flipped bit of the seal is refused") {
+  const TempDir dir;
+  const MadeBundle made = make_bundle(dir / "b", {.items = {{.path = "a", .bytes = "x", .into = "a"}}});
+  const std::size_t bits = fs::file_size(made.seal()) * 8;
+  for (std::size_t bit = 0; bit < bits; ++bit) {
+    flip(made.seal(), bit);
+    CAPTURE(bit);
+    CHECK_THROWS_AS(verify(open(made.folder), made.trusted), Error);
+    flip(made.seal(), bit);
+  }
+  CHECK_NOTHROW(verify_fully(made));
+}
+
+TEST_CASE("every flipped bit of the chunk list is refused, naming the list") {
+  const TempDir dir;
+  const MadeBundle made = make_bundle(dir / "b", two_volumes());
+  for (std::size_t bit = 0; bit < fs::file_size(made.chunks()) * 8; ++bit) {
+    flip(made.chunks(), bit);
+    CAPTURE(bit);
+    CHECK_REFUSED(verify(open(made.folder), made.trusted), Digest, ".chunks");
+    flip(made.chunks(), bit);
+  }
+}
+
+TEST_CASE("a thousand flipped bits of the volumes are all found, in the right volume and chunk") {
+  const TempDir dir;
+  const MadeBundle made = make_bundle(dir / "b", two_volumes());
+  std::uint64_t state = 42;
+  for (int round = 0; round < 1000; ++round) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    const std::size_t index = (state >> 33) % made.manifest.payload.volumes.size();
+    const std::size_t bit = (state >> 20) % (made.manifest.payload.volumes[index].size * 8);
+    flip(made.volume(index), bit);
+    const VerifiedBundle bundle = verify(open(made.folder), made.trusted);
+    const std::vector<Error> errors = check_every_chunk(bundle, 1);
+    REQUIRE(errors.size() == 1);
+    CHECK(mentions(errors[0], made.volume(index).string() + " at offset " + std::to_string(bit / 8 / 4096 * 4096)));
+    flip(made.volume(index), bit);
+  }
+  CHECK_NOTHROW(verify_fully(made));
+}
+
+TEST_CASE("all damaged chunks are reported, in order") {
+  const TempDir dir;
+  const MadeBundle made = make_bundle(dir / "b", two_volumes());
+  flip(made.volume(1), 8 * 5000);
+  flip(made.volume(0), 8);
+  const std::vector<Error> errors = check_every_chunk(verify(open(made.folder), made.trusted), 4);
+  REQUIRE(errors.size() == 2);
+  CHECK(mentions(errors[0], "vol001 at offset 0"));
+  CHECK(mentions(errors[1], "vol002 at offset 4096"));
+}
+
+TEST_CASE("a missing, cut, extra or swapped volume is refused by name") {
+  const TempDir dir;
+  const MadeBundle made = make_bundle(dir / "b", two_volumes());
+  REQUIRE(made.manifest.payload.volumes.size() >= 3);
+  SUBCASE("missing") {
+    fs::remove(made.volume(1));
+    CHECK_REFUSED(verify_fully(made), Missing, "vol002");
+  }
+  SUBCASE("cut") {
+    fs::resize_file(made.volume(1), 100);
+    CHECK_REFUSED(verify_fully(made), Digest, "vol002");
+  }
+  SUBCASE("grown") {
+    fs::resize_file(made.volume(1), made.manifest.payload.volumes[1].size + 1);
+    CHECK_REFUSED(verify_fully(made), Digest, "vol002");
+  }
+  SUBCASE("extra") {
+    fs::copy_file(made.volume(0), made.folder / "tiny-1.vol099");
+    CHECK_REFUSED(verify_fully(made), Conflict, "tiny-1.vol099");
+  }
+  SUBCASE("of another bundle") {
+    fs::copy_file(made.volume(0), made.folder / "other-7.vol001");
+    CHECK_REFUSED(verify_fully(made), Conflict, "other-7.vol001");
+  }
+  SUBCASE("swapped") {
+    fs::rename(made.volume(0), made.folder / "swap");
+    fs::rename(made.volume(1), made.volume(0));
+    fs::rename(made.folder / "swap", made.volume(1));
+    CHECK_REFUSED(verify_fully(made), Digest, "vol001");
+  }
+  SUBCASE("the chunk list missing") {
+    fs::remove(made.chunks());
+    CHECK_REFUSED(verify_fully(made), Missing, ".chunks");
+  }
+  SUBCASE("the chunk list cut") {
+    fs::resize_file(made.chunks(), 31);
+    CHECK_REFUSED(verify_fully(made), Digest, ".chunks");
+  }
+}
+
+TEST_CASE("the seal of another version does not open this bundle's volumes") {
+  const TempDir dir;
+  const PrivateKey key = PrivateKey::generate();
+  const MadeBundle made = make_bundle(dir / "b", two_volumes(), key);
+  const MadeBundle other = make_bundle(dir / "c", {.version = 2}, key);
+  fs::copy_file(other.seal(), made.seal(), fs::copy_options::overwrite_existing);
+  CHECK_REFUSED(verify_fully(made), Conflict, "not named as the bundle");
+  fs::remove(made.seal());
+  fs::copy_file(other.seal(), made.folder / other.seal().filename());
+  CHECK_REFUSED(verify_fully(made), Conflict, "tiny-1.");
+}
+
+TEST_CASE("another key's bundle is refused even when everything else is right") {
+  const TempDir dir;
+  const MadeBundle made = make_bundle(dir / "b");
+  const TrustedKeys stranger{.fingerprints = {PrivateKey::generate().public_key().fingerprint()}};
+  CHECK_REFUSED(verify(open(made.folder), stranger), Signature, made.trusted.fingerprints[0].hex());
+}
+
+TEST_CASE("a program beside the bundle may be absent but not another one") {
+  const TempDir dir;
+  const PrivateKey key = PrivateKey::generate();
+  MadeBundle made = make_bundle(dir / "b", {}, key);
+  made.manifest.companions = {{.name = "sealift-install", .size = 4, .sha256 = sha256(as_bytes("tool"))}};
+  Seal seal{.payload = write_manifest(made.manifest)};
+  add_signature(seal, key);
+  fs::remove(made.seal());
+  write_file(made.seal(), write_seal(seal));
+  CHECK_NOTHROW(verify_fully(made));
+  write_file(made.folder / "sealift-install", "tool");
+  CHECK_NOTHROW(verify_fully(made));
+  write_file(made.folder / "sealift-install", "evil");
+  CHECK_REFUSED(verify_fully(made), Digest, "sealift-install");
+  write_file(made.folder / "sealift-install", "tool and more");
+  CHECK_REFUSED(verify_fully(made), Digest, "13 bytes");
+}
+
+TEST_CASE("an input that is not the locked one is not packed") {
+  const TempDir dir;
+  Manifest draft{.name = "x", .channel = "c", .version = 1};
+  BundleWriter writer(dir.path(), draft, 0);
+  for (const Encoding encoding : {Encoding::Identity, Encoding::Zstd}) {
+    MemorySource source(Bytes(10), "the-input");
+    const Entry entry{
+        .path = SafePath::parse("a", ""), .size = 10, .sha256 = sha256(as_bytes("other")), .encoding = encoding};
+    CHECK_REFUSED(writer.add(entry, source), Digest, "the-input");
+  }
+}
