@@ -1,0 +1,65 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Installs what building and testing need, once: Debian's packages by apt, uv from PyPI, and a Python environment with
+# torch to build against. Everything but Debian's packages lands in build/prerequisites. Safe to run again.
+#   cmake/prerequisites.sh build     to build and test
+#   cmake/prerequisites.sh air-gap   the same, and what samples/air_gap.sh needs to make a bare host
+set -eu
+cd "$(dirname "$0")/.."
+
+kUv=uv==0.13.8
+kTorch=torch==2.11.0
+where=build/prerequisites
+
+say() { printf '%s\n' "prerequisites: $*" >&2; }
+
+install_packages() {
+  missing=
+  for package in "$@"; do
+    dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing="$missing $package"
+  done
+  [ -n "$missing" ] || return 0
+  say "installing Debian's packages:$missing"
+  as_root=
+  [ "$(id -u)" -eq 0 ] || as_root=sudo
+  $as_root apt-get update -q >&2
+  # shellcheck disable=SC2086  # a list of words
+  $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $missing >&2
+}
+
+# A folder is complete when its stamp names what it was made from; anything else is made anew.
+complete() { [ "$(cat "$where/$1.stamp" 2>/dev/null)" = "$2" ]; }
+stamp() { printf '%s\n' "$2" > "$where/$1.stamp"; }
+
+install_uv() {
+  complete uv "$kUv" && return 0
+  say "installing $kUv into $where/uv"
+  rm -rf "$where/uv"
+  python3 -m venv "$where/uv"
+  "$where/uv/bin/pip" install -q --disable-pip-version-check "$kUv" >&2
+  stamp uv "$kUv"
+}
+
+install_torch() {
+  complete torch "$kTorch" && return 0
+  say "installing $kTorch and what it needs into $where/torch (2.7 GB to download)"
+  rm -rf "$where/torch"
+  UV_CACHE_DIR=$PWD/$where/uv-cache UV_PYTHON_DOWNLOADS=never
+  export UV_CACHE_DIR UV_PYTHON_DOWNLOADS
+  "$where/uv/bin/uv" venv -q --python 3.11 "$where/torch" >&2
+  "$where/uv/bin/uv" pip install -q --python "$where/torch/bin/python" "$kTorch" >&2
+  rm -rf "$UV_CACHE_DIR"
+  stamp torch "$kTorch"
+}
+
+mkdir -p "$where"
+install_packages g++ cmake ninja-build git ca-certificates python3 python3-venv \
+  libcli11-dev nlohmann-json3-dev libtomlplusplus-dev libfmt-dev libzstd-dev zlib1g-dev libssl-dev libboost-dev \
+  libcurl4-openssl-dev doctest-dev libgloo-dev patchelf zstd openssl
+case "${1:-build}" in
+  build) ;;
+  air-gap) install_packages mmdebstrap uidmap iproute2 util-linux file ;;
+  *) say "unknown argument '$1'; known: build, air-gap"; exit 2 ;;
+esac
+install_uv
+install_torch

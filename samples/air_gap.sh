@@ -1,0 +1,147 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# The whole story in one command: build, lock, pack and sign on this (connected) machine; carry the bundle into a bare
+# Debian without network, Python or compiler; verify, install and train there; report what happened.
+#   samples/air_gap.sh [OUT]        OUT (default build/air_gap) gets bundle/, keys/, host/, logs/, report.html, report.json
+# Needs Debian 12, root or a user with sudo, and about 30 GB. The exit status is the report's verdict. Can be run again.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+project=$PWD
+out=$(realpath -m "${1:-build/air_gap}")
+tools=${SEALIFT_TOOLS_BUILD:-$project/build/tools}   # a build folder whose bin/ holds the three tools
+train=$project/build/release                         # a build folder that knows LibTorch
+cache=$project/build/prerequisites
+prefix=/opt/sealift                                  # on the bare host
+started=$(date +%s)
+
+mkdir -p "$out/logs"
+rm -rf "$out/logs/"* "$out/report.html" "$out/report.json"
+step=start
+
+# stage NAME SENTENCE: what the operator reads, and what the report lists.
+stage() {
+  finish_stage ok
+  step=$1
+  step_started=$(date +%s.%N)
+  printf '\n==> %-10s %s\n' "$1" "$2"
+}
+finish_stage() {
+  [ "$step" = start ] || printf '%s\t%s\t%s\n' "$step" "$1" "$(echo "$(date +%s.%N) $step_started" | awk '{printf "%.1f", $1 - $2}')" >> "$out/logs/steps.tsv"
+}
+# Runs a command, shows its output and keeps it for the report.
+logged() {
+  local name=$1
+  shift
+  "$@" 2>&1 | tee -a "$out/logs/$name.log"
+}
+report() {
+  local status=$?
+  trap - EXIT
+  if [ "$status" -eq 0 ]; then finish_stage ok; else finish_stage failed; fi
+  python3 samples/air_gap_report.py "$out" "$(($(date +%s) - started))" && exit "$status"
+  exit 1
+}
+trap report EXIT
+
+# ---- the connected side ----------------------------------------------------------------------------------------------
+
+stage prepare "install what building needs: Debian's packages, uv, and torch to build against"
+cmake/prerequisites.sh air-gap
+export PATH="$cache/uv/bin:$PATH"
+
+stage build "build the tools (no LibTorch), then the trainer against torch"
+if [ "$tools" = "$project/build/tools" ]; then logged build cmake --preset tools -DSEALIFT_TESTS=OFF; fi
+logged build cmake --build "$tools" --target sealift-pack sealift-install sealift-repo
+[ -f "$train/build.ninja" ] || logged build cmake --preset release
+logged build cmake --build "$train" --target sealift-train
+logged build cmake --install "$train" --component trainer --prefix "$train/stage" --strip
+install -m 0755 "$tools/bin/sealift-repo" "$train/stage/bin/sealift-repo"
+pack=$tools/bin/sealift-pack
+
+stage lock "resolve for the target, pin every file by digest"
+[ -f "$out/keys/release.key" ] || logged keygen "$pack" keygen "$out/keys"
+fingerprint=$(cat "$out/keys/release.fingerprint")
+logged lock "$pack" lock samples/air_gap.toml -o "$out/air_gap.lock.toml" --cache "$cache/downloads"
+
+stage pack "fetch, check, pack and sign"
+rm -rf "$out/bundle"
+logged create "$pack" create "$out/air_gap.lock.toml" --key "$out/keys/release.key" -o "$out/bundle" \
+  --cache "$cache/downloads" --installer "$tools/bin/sealift-install" --volume-size "${SEALIFT_VOLUME_SIZE:-1G}"
+bundle=$(echo "$out"/bundle/*)
+"$pack" inspect "$bundle" --fingerprint "$fingerprint" --json > "$out/logs/inspect.json"
+ls -l "$bundle"
+
+# ---- the air gap -----------------------------------------------------------------------------------------------------
+
+# The bare host is entered with its own network, mounts and processes: only loopback, no files but its own.
+enter=(unshare --net --pid --fork --kill-child)
+[ "$(id -u)" -eq 0 ] || enter+=(--user --map-root-user --map-auto)
+if "${enter[@]}" --mount true 2>/dev/null; then enter+=(--mount); mounts=yes; else mounts=no; fi
+host=$out/host
+
+# inside COMMAND...: on the bare host, with nothing of this machine's environment.
+inside() {
+  "${enter[@]}" sh -c '
+    host=$1; mounts=$2; shift 2
+    ip link set lo up
+    if [ "$mounts" = yes ]; then
+      mount -t proc proc "$host/proc" 2>/dev/null || mount --rbind /proc "$host/proc"
+      for node in null zero full random urandom; do
+        [ -e "$host/dev/$node" ] || : > "$host/dev/$node"
+        mount --bind "/dev/$node" "$host/dev/$node"
+      done
+      mkdir -p "$host/dev/shm" && mount -t tmpfs tmpfs "$host/dev/shm"
+    fi
+    exec chroot "$host" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root "$@"' sh "$host" "$mounts" "$@"
+}
+
+stage carry "make a bare Debian host; carry over the bundle and say the key's fingerprint, nothing else"
+if [ ! -f "$cache/bare-host.tar" ]; then
+  logged carry mmdebstrap --quiet --variant=minbase bookworm "$cache/bare-host.tar.partial" 
+  mv "$cache/bare-host.tar.partial" "$cache/bare-host.tar"
+fi
+if [ -e "$host" ]; then "${enter[@]}" rm -rf "$host"; fi
+mkdir -p "$host"
+"${enter[@]}" tar -C "$host" --exclude='./dev/*' -xf "$cache/bare-host.tar"
+if [ "$mounts" = no ]; then mknod -m 666 "$host/dev/null" c 1 3; mknod -m 666 "$host/dev/urandom" c 1 9; mkdir -p "$host/dev/shm"; fi
+"${enter[@]}" mkdir -p "$host/media/disc"
+"${enter[@]}" cp -r "$bundle/." "$host/media/disc/"
+inside /bin/sh -c 'for tool in python3 gcc openssl zstd curl; do if command -v $tool; then echo "$tool should not be here"; exit 1; fi; done'
+inside /bin/sh -c 'cat /proc/net/dev 2>/dev/null | tail -n +3; [ "$(ls /sys/class/net 2>/dev/null | grep -vcx lo)" = 0 ]' 
+
+# ---- the isolated side -----------------------------------------------------------------------------------------------
+
+installer=/media/disc/sealift-install
+stage verify "check signature and every chunk; the program is static: $(file -b "$bundle/sealift-install" | cut -d, -f1,2,5)"
+inside $installer verify /media/disc --fingerprint "$fingerprint" --json | tee "$out/logs/verify.json"
+
+stage install "unpack into the store, build a generation, self-test, switch"
+inside $installer apply /media/disc --prefix $prefix --fingerprint "$fingerprint" --json | tee "$out/logs/apply.json"
+inside $installer apply /media/disc --prefix $prefix --fingerprint "$fingerprint" --json | tee "$out/logs/apply_again.json"
+inside $installer status --prefix $prefix --json > "$out/logs/status.json"
+
+stage python "the carried Python: import torch, one DDP step over Gloo with two ranks"
+inside $prefix/current/bin/python - < samples/air_gap_ddp.py | tee "$out/logs/python.json"
+
+stage train "sealift-train: one process, ddp and fsdp with two ranks; only parallel_method changes"
+for method in none ddp fsdp; do
+  ranks=2
+  [ $method = none ] && ranks=1
+  logged train inside $prefix/current/bin/sealift-train run --parallel-method $method --ranks $ranks --out /root/train/$method
+  inside cat /root/train/$method/result.json > "$out/logs/train_$method.json"
+done
+inside $prefix/current/bin/sealift-train check --json /root/train/none/result.json /root/train/ddp/result.json /root/train/fsdp/result.json \
+  | tee "$out/logs/check.json"
+
+stage serve "sealift-repo serves the bundle; pip installs from it into a new environment"
+inside /bin/sh -euc "
+  $prefix/current/bin/sealift-repo serve /media/disc --fingerprint $fingerprint --listen 127.0.0.1:8080 > /root/repo.out &
+  until grep -q listening /root/repo.out; do sleep 0.1; kill -0 \$!; done
+  $prefix/current/bin/python -m venv --without-pip /root/fresh
+  $prefix/current/bin/python -m pip --python /root/fresh/bin/python install --no-cache-dir --disable-pip-version-check \\
+    --index-url http://127.0.0.1:8080/simple/ sympy
+  /root/fresh/bin/python -c 'import sympy; print(\"sympy\", sympy.__version__, \"from\", sympy.__file__)'
+  kill \$!" 2>&1 | tee "$out/logs/serve.log"
+grep -q '^sympy .* from /root/fresh/' "$out/logs/serve.log"
+
+stage report "write $out/report.html and report.json"

@@ -1,0 +1,22 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Installs what it needs, builds, and runs every test through ctest. `.ci/run` calls exactly this.
+#   tests/run.sh [CTEST ARGUMENTS]    for example: tests/run.sh -L unit
+# Afterwards `ctest --test-dir build/release` runs the tests again. Can be stopped anywhere and run again.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+say() { printf '\n==> %s\n' "$*"; }
+
+say "prerequisites: Debian's packages, uv, torch"
+cmake/prerequisites.sh air-gap
+
+say "build under AddressSanitizer and UBSan"
+cmake --preset asan > build/asan.log || { cat build/asan.log; exit 1; }
+cmake --build build/asan --target sanitized_tests
+
+say "build everything"
+cmake --preset release > build/release.log || { cat build/release.log; exit 1; }
+cmake --build build/release
+
+say "run every test"
+exec ctest --test-dir build/release --output-on-failure --no-tests=error "$@"
