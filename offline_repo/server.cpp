@@ -98,7 +98,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     version_ = 11;
     parser_.emplace();
     parser_->header_limit(static_cast<std::uint32_t>(house_.options.max_header));
-    parser_->body_limit(boost::none);  // a body is never read: it gets its refusal, then the connection ends
+    parser_->skip(true);  // a body is never read: its request gets a refusal, then the connection ends
     stream_.expires_after(house_.options.request_timeout);
     http::async_read_header(stream_, buffer_, *parser_, [self = shared_from_this()](error_code error, std::size_t) {
       self->idle_ = false;
