@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Order: seal -> target -> lock -> sweep -> plan -> room, and only then the first write. A prefix that is not there is
+// made after the room was found, so a refusal leaves no trace.
+#include "installer/apply.hpp"
+
+#include "installer/lock.hpp"
+#include "installer/preflight.hpp"
+#include "installer/time.hpp"
+#include "installer/unpack.hpp"
+
+namespace sealift::installer {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// One installation's staging folder, removed when it leaves scope; a crash leaves it to the next run's sweep.
+class Staging {
+ public:
+  Staging(const Prefix& prefix, Disk& disk) : disk_(disk), folder_(prefix.staging() / std::to_string(::getpid())) {
+    disk_.make_folder(prefix.staging());
+    disk_.make_folder(folder_);
+  }
+  Staging(const Staging&) = delete;
+  Staging& operator=(const Staging&) = delete;
+  ~Staging() {
+    try {
+      disk_.remove_tree(folder_);
+    } catch (const bundle::Error&) {  // the next run's sweep finds it
+    }
+  }
+  const fs::path& folder() const { return folder_; }
+
+ private:
+  Disk& disk_;
+  fs::path folder_;
+};
+
+std::vector<std::string> paths_of(const std::vector<const bundle::Entry*>& entries) {
+  std::vector<std::string> paths;
+  for (const bundle::Entry* entry : entries) paths.push_back(entry->path.text());
+  return paths;
+}
+
+Applied summary_of(const bundle::VerifiedBundle& bundle, const Plan& plan) {
+  return {.name = bundle.manifest().name,
+          .version = bundle.manifest().version,
+          .identity = bundle.identity(),
+          .signer = bundle.signer(),
+          .action = plan.action,
+          .generation = plan.generation,
+          .unpacked = paths_of(plan.unpack),
+          .reused = paths_of(plan.reuse),
+          .needed_bytes = plan.needed_bytes,
+          .needed_inodes = plan.needed_inodes,
+          .free = plan.free,
+          .record = {}};
+}
+
+// The placed entries with what the store knows of them, in the order of the placements.
+std::vector<UnpackedEntry> unpacked_entries(const bundle::VerifiedBundle& bundle, const Store& store) {
+  std::vector<UnpackedEntry> entries;
+  for (const bundle::Environment::Placement& placement : bundle.manifest().environment.placements) {
+    const bundle::Entry* entry = bundle.manifest().find(placement.entry);
+    entries.push_back(
+        {.entry = entry, .into = placement.into, .item = store.item(*entry), .record = store.record(*entry)});
+  }
+  return entries;
+}
+
+std::uint64_t bytes_of(const std::vector<const bundle::Entry*>& entries) {
+  std::uint64_t bytes = 0;
+  for (const bundle::Entry* entry : entries) bytes += entry->installed_size;
+  return bytes;
+}
+
+GenerationRecord record_of(const bundle::VerifiedBundle& bundle, const Plan& plan) {
+  GenerationRecord record{.number = plan.generation,
+                          .name = bundle.manifest().name,
+                          .version = bundle.manifest().version,
+                          .channel = bundle.manifest().channel,
+                          .created = bundle.manifest().created,
+                          .identity = bundle.identity(),
+                          .signer = bundle.signer()};
+  for (const bundle::Environment::Placement& placement : bundle.manifest().environment.placements)
+    record.entries.push_back(
+        {.path = placement.entry.text(), .item = Store::item_name(*bundle.manifest().find(placement.entry))});
+  return record;
+}
+
+GenerationRecord install(const bundle::VerifiedBundle& bundle, const Plan& plan, const ApplyOptions& options,
+                         const Staging& staging, Disk& disk, Progress& progress) {
+  const Prefix& prefix = options.prefix;
+  const bundle::Environment& environment = bundle.manifest().environment;
+  disk.make_folder(prefix.store());
+  disk.make_folder(prefix.generations());
+  progress.begin("unpacking", bytes_of(plan.unpack));
+  unpack_all(bundle, plan.unpack, prefix, staging.folder(), disk, options.threads, progress);
+  progress.end();
+
+  progress.say("building generation " + Prefix::generation_name(plan.generation));
+  const fs::path root = staging.folder() / "generation";
+  const Layout layout = lay_out(environment, unpacked_entries(bundle, Store(prefix)));
+  build_generation(layout, root, disk);
+  GenerationRecord record = record_of(bundle, plan);
+  record.audit = audit_generation(layout, environment, root);
+
+  if (!environment.imports.empty()) progress.say("self-test: its interpreter imports what the bundle names");
+  const fs::path scratch = staging.folder() / "scratch";
+  disk.make_folder(scratch);
+  record.self_test = self_test(environment, root, scratch);
+
+  record.installed = now_utc();
+  disk.write_new(root / kGenerationRecord, write_generation_record(record), 0444);
+  publish_generation(prefix, plan.generation, root, disk);
+  return record;
+}
+
+}  // namespace
+
+Applied apply(const ApplyOptions& options, Disk& disk, Progress& progress) {
+  const bundle::VerifiedBundle bundle = bundle::verify(bundle::open(options.bundle), options.trusted);
+  check_target(bundle.manifest(), options.machine);
+
+  const Prefix& prefix = options.prefix;
+  std::error_code ignored;
+  std::optional<PrefixLock> lock;
+  const auto lock_and_sweep = [&] {
+    lock.emplace(prefix, disk, "apply");
+    disk.remove_tree(prefix.staging());  // what a crash left; nobody else is at work
+  };
+  if (!options.dry_run && fs::exists(prefix.root(), ignored)) lock_and_sweep();
+  Plan plan = make_plan(bundle, prefix, disk);
+  if (plan.action == Plan::Action::Install) check_room(plan, prefix);
+  if (options.dry_run) return summary_of(bundle, plan);
+  if (!lock) {
+    lock_and_sweep();
+    plan = make_plan(bundle, prefix, disk);  // somebody may have made the prefix since we looked
+  }
+
+  Applied applied = summary_of(bundle, plan);
+  if (plan.action == Plan::Action::Nothing) return applied;
+  {
+    const Staging staging(prefix, disk);
+    if (plan.action == Plan::Action::Install) applied.record = install(bundle, plan, options, staging, disk, progress);
+    point_current_at(prefix, plan.generation, staging.folder(), disk);
+  }
+  disk.remove_tree(prefix.staging());
+  return applied;
+}
+
+}  // namespace sealift::installer

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The story of an installation: verify, look, plan, unpack, build, test, name, switch.
+// Until the last rename the environment in use is the old one; a crash anywhere costs only work.
+#pragma once
+
+#include "installer/generation.hpp"
+#include "installer/plan.hpp"
+#include "installer/probe.hpp"
+#include "installer/progress.hpp"
+
+namespace sealift::installer {
+
+struct ApplyOptions {
+  std::filesystem::path bundle;
+  Prefix prefix;
+  bundle::TrustedKeys trusted;
+  Machine machine;
+  unsigned threads = 1;
+  bool dry_run = false;
+};
+
+struct Applied {
+  std::string name;
+  std::uint64_t version = 0;
+  bundle::Digest identity;
+  bundle::Digest signer;
+  Plan::Action action = Plan::Action::Install;
+  unsigned generation = 0;
+  std::vector<std::string> unpacked;  // paths of entries; of a dry run: to be unpacked
+  std::vector<std::string> reused;
+  std::uint64_t needed_bytes = 0;
+  std::uint64_t needed_inodes = 0;
+  Room free;                               // before anything was written
+  std::optional<GenerationRecord> record;  // of an installation that was not a dry run
+};
+
+// Throws the refusal; then `current` is as it was and staging is empty.
+Applied apply(const ApplyOptions& options, Disk& disk, Progress& progress);
+
+}  // namespace sealift::installer

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Looks at the disk, not at what was meant: every path by lstat, the whole tree by listing, and RECORD read back from
+// its file with a parser that shares nothing with its writer.
+#include "installer/audit.hpp"
+
+#include <sys/stat.h>
+
+#include "sealift/bundle/file.hpp"
+
+namespace sealift::installer {
+
+namespace fs = std::filesystem;
+using bundle::Error;
+using bundle::ErrorCode;
+
+namespace {
+
+constexpr std::uint64_t kMaxRecord = std::uint64_t{256} << 20;
+
+[[noreturn]] void refuse(const fs::path& where, std::string expected, std::string got) {
+  throw Error(ErrorCode::Digest,
+              {.what = "the built generation is not what it should be",
+               .where = where.string(),
+               .expected = std::move(expected),
+               .got = std::move(got),
+               .next = "look for a failing disk or another program at work here; then run apply again"});
+}
+
+struct stat status_of(const fs::path& path) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0) refuse(path, "to be there", std::strerror(errno));
+  return status;
+}
+
+class Auditor {
+ public:
+  Auditor(const Layout& layout, const bundle::Environment& environment, const fs::path& root)
+      : layout_(layout), site_packages_(environment.site_packages.text()), root_(root) {}
+
+  Audit run() {
+    for (const auto& [path, place] : layout_) check(path, place);
+    check_nothing_extra();
+    return audit_;
+  }
+
+ private:
+  void check(const std::string& path, const Place& place) {
+    const fs::path there = root_ / path;
+    const struct stat status = status_of(there);
+    switch (place.type) {
+      case Place::Type::Folder:
+        if (!S_ISDIR(status.st_mode)) refuse(there, "a folder", "something else");
+        ++audit_.folders;
+        return;
+      case Place::Type::Link:
+        if (!S_ISLNK(status.st_mode) || fs::read_symlink(there) != place.text)
+          refuse(there, "a symbolic link to " + place.text, "something else");
+        ++audit_.links;
+        return;
+      case Place::Type::File:
+      case Place::Type::Text:
+        check_file(there, place, status);
+        if (place.type == Place::Type::Text) check_record(there);
+    }
+  }
+
+  void check_file(const fs::path& there, const Place& place, const struct stat& status) {
+    if (!S_ISREG(status.st_mode)) refuse(there, "a file", "something else");
+    if (static_cast<std::uint64_t>(status.st_size) != place.file.size)
+      refuse(there, std::to_string(place.file.size) + " bytes", std::to_string(status.st_size) + " bytes");
+    if (((status.st_mode & 0100) != 0) != place.file.executable)
+      refuse(there, place.file.executable ? "a program" : "no program", "the other");
+    ++audit_.files;
+    audit_.bytes += place.file.size;
+    if (place.type == Place::Type::File && status_of(place.source).st_ino == status.st_ino) ++audit_.shared;
+  }
+
+  // path,sha256=DIGEST,SIZE with the path relative to site-packages.
+  void check_record(const fs::path& record) {
+    const std::string text = bundle::read_text(record, kMaxRecord);
+    std::uint64_t rows = 0;
+    for (std::size_t begin = 0; begin < text.size(); ++rows) {
+      const std::size_t end = text.find('\n', begin);
+      if (end == text.npos) refuse(record, "whole rows", "a row that is cut short");
+      check_row(record, text.substr(begin, end - begin));
+      begin = end + 1;
+    }
+    ++audit_.wheels;
+    audit_.record_rows += rows;
+  }
+
+  void check_row(const fs::path& record, const std::string& row) {
+    const std::size_t second = row.rfind(','), first = row.rfind(',', second - 1);
+    if (second == row.npos || first == row.npos) refuse(record, "path,digest,size", row);
+    std::string path = row.substr(0, first);
+    if (path.starts_with('"')) path = unquoted(path);
+    const std::string place = (fs::path(site_packages_) / path).lexically_normal().generic_string();
+    const auto found = layout_.find(place);
+    if (found == layout_.end()) refuse(record, "rows of files that are there", path);
+    if (root_ / place == record) return;  // its own row has neither digest nor size
+    const StoredFile& file = found->second.file;
+    const std::string expected =
+        "sha256=" + bundle::to_base64(file.sha256.bytes, bundle::Base64::UrlNoPad) + "," + std::to_string(file.size);
+    if (row.substr(first + 1) != expected) refuse(record, path + "," + expected, row);
+  }
+
+  static std::string unquoted(const std::string& field) {
+    std::string out;
+    for (std::size_t i = 1; i + 1 < field.size(); ++i) {
+      out.push_back(field[i]);
+      if (field[i] == '"') ++i;  // doubled
+    }
+    return out;
+  }
+
+  void check_nothing_extra() const {
+    for (const fs::directory_entry& there : fs::recursive_directory_iterator(root_)) {
+      const std::string path = there.path().lexically_relative(root_).generic_string();
+      if (!layout_.contains(path)) refuse(there.path(), "nothing", "something that no entry brings");
+    }
+  }
+
+  const Layout& layout_;
+  std::string site_packages_;
+  const fs::path& root_;
+  Audit audit_;
+};
+
+}  // namespace
+
+Audit audit_generation(const Layout& layout, const bundle::Environment& environment, const fs::path& root) {
+  return Auditor(layout, environment, root).run();
+}
+
+bundle::Json to_json(const Audit& audit) {
+  return {{"wheels", audit.wheels},   {"files", audit.files}, {"links", audit.links},
+          {"folders", audit.folders}, {"bytes", audit.bytes}, {"record_rows", audit.record_rows},
+          {"shared", audit.shared}};
+}
+
+Audit audit_from(bundle::JsonObject object) {
+  const Audit audit{.wheels = object.integer("wheels"),
+                    .files = object.integer("files"),
+                    .links = object.integer("links"),
+                    .folders = object.integer("folders"),
+                    .bytes = object.integer("bytes"),
+                    .record_rows = object.integer("record_rows"),
+                    .shared = object.integer("shared")};
+  object.done();
+  return audit;
+}
+
+}  // namespace sealift::installer

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// The real back end: one system call an operation, each failure with its path.
+// Modes are set by chmod after creation, so that the operator's umask never decides who can use an environment.
+#include "installer/disk.hpp"
+
+#include <sys/statvfs.h>
+
+#include <limits>
+
+namespace sealift::installer {
+
+namespace fs = std::filesystem;
+using bundle::throw_errno;
+
+Room Disk::room(const fs::path& path) const {
+  fs::path there = fs::absolute(path).lexically_normal();
+  std::error_code ignored;
+  while (!fs::exists(there, ignored) && there.has_relative_path()) there = there.parent_path();
+  struct statvfs info {};
+  if (::statvfs(there.c_str(), &info) != 0) throw_errno("the free space cannot be examined", there);
+  return {.bytes = std::uint64_t{info.f_bavail} * info.f_frsize,
+          .inodes = info.f_files == 0 ? std::numeric_limits<std::uint64_t>::max() : info.f_favail};
+}
+
+void Disk::make_folder(const fs::path& path) {
+  if (::mkdir(path.c_str(), 0755) == 0) {
+    if (::chmod(path.c_str(), 0755) != 0) throw_errno("a folder's mode cannot be set", path);
+    return;
+  }
+  if (errno != EEXIST) throw_errno("a folder cannot be made", path);
+  std::error_code ignored;
+  if (!fs::is_directory(path, ignored))
+    throw bundle::Error(bundle::ErrorCode::Conflict, {.what = "something else stands where a folder must be",
+                                                      .where = path.string(),
+                                                      .expected = "a folder, or nothing",
+                                                      .next = "move it away, or choose another --prefix"});
+}
+
+void Disk::make_folders(const fs::path& path) {
+  std::error_code ignored;
+  if (path.has_relative_path() && !fs::is_directory(path.parent_path(), ignored)) make_folders(path.parent_path());
+  make_folder(path);
+}
+
+bundle::Descriptor Disk::create(const fs::path& path, mode_t mode) {
+  bundle::Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!file) throw_errno("a file cannot be created", path);
+  if (::fchmod(file.get(), mode) != 0) throw_errno("a file's mode cannot be set", path);
+  return file;
+}
+
+void Disk::write(const bundle::Descriptor& file, const fs::path& path, bundle::ByteView bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(file.get(), bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw_errno("a file cannot be written", path);
+    bytes = bytes.subspan(static_cast<std::size_t>(count));
+  }
+}
+
+bool Disk::link(const fs::path& from, const fs::path& to) {
+  if (::link(from.c_str(), to.c_str()) == 0) return true;
+  switch (errno) {
+    case EPERM:  // also: the file belongs to somebody else and fs.protected_hardlinks is set
+    case EMLINK:
+    case ENOSYS:
+    case EOPNOTSUPP:
+    case EXDEV:
+      return false;
+    default:
+      throw_errno("a file cannot be linked", to);
+  }
+}
+
+void Disk::make_symlink(std::string_view target, const fs::path& path) {
+  if (::symlink(std::string(target).c_str(), path.c_str()) != 0) throw_errno("a symbolic link cannot be made", path);
+}
+
+void Disk::rename(const fs::path& from, const fs::path& to) {
+  if (::rename(from.c_str(), to.c_str()) == 0) return;
+  if (errno != EEXIST && errno != ENOTEMPTY) throw_errno("a name cannot be given", to);
+  throw bundle::Error(bundle::ErrorCode::Conflict,
+                      {.what = "something stands where a finished folder must go",
+                       .where = to.string(),
+                       .expected = "nothing",
+                       .next = "it was not made by this program or was changed since; move it away and run again"});
+}
+
+void Disk::remove_tree(const fs::path& path) {
+  std::error_code error;
+  fs::remove_all(path, error);
+  if (error) throw_errno("a folder cannot be removed", path, error.value());
+}
+
+void Disk::sync_all(const fs::path& path) {
+  const bundle::Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder || ::syncfs(folder.get()) != 0) throw_errno("written files cannot be made durable", path);
+}
+
+void Disk::sync_folder(const fs::path& path) {
+  const bundle::Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder || ::fsync(folder.get()) != 0) throw_errno("a folder's names cannot be made durable", path);
+}
+
+void Disk::write_new(const fs::path& path, std::string_view text, mode_t mode) {
+  const bundle::Descriptor file = create(path, mode);
+  write(file, path, bundle::as_bytes(text));
+}
+
+}  // namespace sealift::installer

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every change that the installer makes to a file system, as one small class.
+// A virtual seam, so that tests can put a full, counting or faulty disk under the same installation.
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+
+#include "sealift/bundle/file.hpp"
+
+namespace sealift::installer {
+
+// What a file system still takes from an ordinary user.
+struct Room {
+  std::uint64_t bytes = 0;
+  std::uint64_t inodes = 0;  // the largest number where the file system does not count them
+};
+
+// Paths are the caller's; every failure throws Io, Space, Missing or Conflict with the path. Safe from several threads.
+class Disk {
+ public:
+  Disk() = default;
+  Disk(const Disk&) = delete;
+  Disk& operator=(const Disk&) = delete;
+  virtual ~Disk() = default;
+
+  // Of the file system that `path`, or its nearest parent that exists, lies on.
+  virtual Room room(const std::filesystem::path& path) const;
+
+  // 0755 whatever the umask is; a folder that is there already is fine, anything else in its place is a Conflict.
+  virtual void make_folder(const std::filesystem::path& path);
+  // A new file of exactly this mode, whatever the umask is; nothing that exists is opened.
+  virtual bundle::Descriptor create(const std::filesystem::path& path, mode_t mode);
+  virtual void write(const bundle::Descriptor& file, const std::filesystem::path& path, bundle::ByteView bytes);
+  // A second name for `from`; false when this file system, or this file, cannot have one.
+  virtual bool link(const std::filesystem::path& from, const std::filesystem::path& to);
+  virtual void make_symlink(std::string_view target, const std::filesystem::path& path);
+  // Replaces a file or symbolic link at `to`; a folder that is not empty is not replaced.
+  virtual void rename(const std::filesystem::path& from, const std::filesystem::path& to);
+  // Removes what is there, links as links; what is not there is fine.
+  virtual void remove_tree(const std::filesystem::path& path);
+  // Everything written so far to the file system of `path` is durable once this returns.
+  virtual void sync_all(const std::filesystem::path& path);
+  // The names in this folder are durable once this returns.
+  virtual void sync_folder(const std::filesystem::path& path);
+
+  // `path` and its missing parents.
+  void make_folders(const std::filesystem::path& path);
+  // A new small file, not synced.
+  void write_new(const std::filesystem::path& path, std::string_view text, mode_t mode);
+};
+
+}  // namespace sealift::installer

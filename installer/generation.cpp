@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// A file is a hard link where the file system has them: a second environment costs names, not bytes.
+// `current` is replaced by renaming another link over it, so there is no moment at which it is missing.
+#include "installer/generation.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "sealift/bundle/byte_source.hpp"
+
+namespace sealift::installer {
+
+namespace fs = std::filesystem;
+using bundle::Error;
+using bundle::ErrorCode;
+using bundle::Json;
+using bundle::JsonObject;
+
+namespace {
+
+constexpr std::uint64_t kMaxRecord = std::uint64_t{1} << 30;
+constexpr std::size_t kCopyPiece = std::size_t{1} << 20;
+
+void copy_file(const Place& place, const fs::path& to, Disk& disk) {
+  bundle::FileSource source(place.source);
+  const bundle::Descriptor file = disk.create(to, place.file.executable ? 0555 : 0444);
+  bundle::Hasher hasher;
+  for (std::uint64_t at = 0; at < source.size();) {
+    const bundle::ByteView piece = source.view(at, kCopyPiece);
+    hasher.update(piece);
+    disk.write(file, to, piece);
+    at += piece.size();
+  }
+  if (const bundle::Digest digest = hasher.finish(); digest != place.file.sha256)
+    throw Error(ErrorCode::Digest, {.what = "a file of the store was changed since it was unpacked",
+                                    .where = place.source.string(),
+                                    .expected = "sha256 " + place.file.sha256.hex(),
+                                    .got = "sha256 " + digest.hex(),
+                                    .next = "move its store item away and run apply again"});
+}
+
+std::optional<unsigned> number_of(const std::string& name) {
+  unsigned number = 0;
+  const auto [end, fault] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (fault != std::errc() || end != name.data() + name.size() || Prefix::generation_name(number) != name)
+    return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+void build_generation(const Layout& layout, const fs::path& root, Disk& disk) {
+  disk.make_folder(root);
+  for (const auto& [path, place] : layout) {
+    const fs::path to = root / path;
+    switch (place.type) {
+      case Place::Type::Folder:
+        disk.make_folder(to);
+        break;
+      case Place::Type::Link:
+        disk.make_symlink(place.text, to);
+        break;
+      case Place::Type::Text:
+        disk.write_new(to, place.text, 0444);
+        break;
+      case Place::Type::File:
+        if (!disk.link(place.source, to)) copy_file(place, to, disk);
+    }
+  }
+}
+
+std::vector<unsigned> generation_numbers(const Prefix& prefix) {
+  std::vector<unsigned> numbers;
+  std::error_code error;
+  if (!fs::exists(prefix.generations(), error)) return numbers;
+  fs::directory_iterator folders(prefix.generations(), error);
+  if (error) bundle::throw_errno("the generations cannot be listed", prefix.generations(), error.value());
+  for (const fs::directory_entry& folder : folders)
+    if (const std::optional<unsigned> number = number_of(folder.path().filename().string())) numbers.push_back(*number);
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
+}
+
+std::optional<unsigned> current_generation(const Prefix& prefix) {
+  std::error_code error;
+  const fs::path target = fs::read_symlink(prefix.current(), error);
+  if (error == std::errc::no_such_file_or_directory) return std::nullopt;
+  const std::optional<unsigned> number = error ? std::nullopt : number_of(target.filename().string());
+  if (!number || target.parent_path() != "generations")
+    throw Error(ErrorCode::Conflict, {.what = "`current` is not what this program makes it",
+                                      .where = prefix.current().string(),
+                                      .expected = "a symbolic link to generations/NNNN",
+                                      .got = error ? "no symbolic link" : target.string(),
+                                      .next = "remove it, then: sealift-install switch N"});
+  return number;
+}
+
+void publish_generation(const Prefix& prefix, unsigned number, const fs::path& root, Disk& disk) {
+  disk.sync_all(root);
+  disk.rename(root, prefix.generation(number));
+  disk.sync_folder(prefix.generations());
+}
+
+void point_current_at(const Prefix& prefix, unsigned number, const fs::path& staging, Disk& disk) {
+  const fs::path beside = staging / "current";
+  disk.make_symlink("generations/" + Prefix::generation_name(number), beside);
+  disk.rename(beside, prefix.current());
+  disk.sync_folder(prefix.root());
+}
+
+std::string write_generation_record(const GenerationRecord& record) {
+  Json entries = Json::array();
+  for (const GenerationRecord::Part& part : record.entries)
+    entries.push_back({{"path", part.path}, {"item", part.item}});
+  return bundle::write_json({{"format", 1},
+                             {"generation", record.number},
+                             {"name", record.name},
+                             {"version", record.version},
+                             {"channel", record.channel},
+                             {"created", record.created},
+                             {"identity", record.identity.hex()},
+                             {"signer", record.signer.hex()},
+                             {"installed", record.installed},
+                             {"entries", std::move(entries)},
+                             {"audit", to_json(record.audit)},
+                             {"self_test", to_json(record.self_test)}}) +
+         "\n";
+}
+
+GenerationRecord read_generation_record(const fs::path& generation, unsigned number) {
+  const fs::path path = generation / kGenerationRecord;
+  const Json root = bundle::parse_json(bundle::read_text(path, kMaxRecord), path.string());
+  JsonObject object(root, path.string());
+  object.integer("format", 1);
+  GenerationRecord record;
+  record.number = static_cast<unsigned>(object.integer("generation", 1'000'000'000));
+  if (record.number != number)
+    bundle::detail::refuse_json(path.string(), "it is the record of another generation", std::to_string(record.number));
+  record.name = object.string("name");
+  record.version = object.integer("version");
+  record.channel = object.string("channel");
+  record.created = object.string("created");
+  record.identity = object.digest("identity");
+  record.signer = object.digest("signer");
+  record.installed = object.string("installed");
+  for (const Json& json : object.array("entries", bundle::kMaxEntries)) {
+    JsonObject part(json, object.where() + ".entries");
+    record.entries.push_back({.path = part.string("path"), .item = part.string("item")});
+    part.done();
+  }
+  record.audit = audit_from(object.object("audit"));
+  record.self_test = self_test_from(object.object("self_test"));
+  object.done();
+  return record;
+}
+
+}  // namespace sealift::installer

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// PREFIX/generations: complete environments, each with its record, and `current`, the link that says which is in use.
+// A generation gets its number by a rename once it is complete, and is never edited afterwards.
+#pragma once
+
+#include <optional>
+
+#include "installer/audit.hpp"
+#include "installer/disk.hpp"
+#include "installer/layout.hpp"
+#include "installer/prefix.hpp"
+#include "installer/self_test.hpp"
+
+namespace sealift::installer {
+
+// generation.json: what was installed, by whose word, when, and what was checked.
+struct GenerationRecord {
+  struct Part {
+    std::string path;  // of the entry in the bundle
+    std::string item;  // its name in the store
+  };
+
+  unsigned number = 0;
+  std::string name;
+  std::uint64_t version = 0;
+  std::string channel;
+  std::string created;      // the bundle, by its packager's clock
+  bundle::Digest identity;  // of the manifest
+  bundle::Digest signer;
+  std::string installed;  // by this machine's clock
+  std::vector<Part> entries;
+  Audit audit;
+  SelfTest self_test;
+};
+
+std::string write_generation_record(const GenerationRecord& record);
+GenerationRecord read_generation_record(const std::filesystem::path& generation, unsigned number);
+
+// Makes the folder `root` and in it everything that `layout` says: hard links into the store, copies where there can be
+// none.
+void build_generation(const Layout& layout, const std::filesystem::path& root, Disk& disk);
+
+// Numbers of the generations that are there, ascending.
+std::vector<unsigned> generation_numbers(const Prefix& prefix);
+// What `current` points at; nothing when there is no such link.
+std::optional<unsigned> current_generation(const Prefix& prefix);
+
+// Makes `root` the generation `number`: durable before it has the name.
+void publish_generation(const Prefix& prefix, unsigned number, const std::filesystem::path& root, Disk& disk);
+// One rename; `staging` is a folder for the link that is renamed.
+void point_current_at(const Prefix& prefix, unsigned number, const std::filesystem::path& staging, Disk& disk);
+
+}  // namespace sealift::installer

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// The record's one writer and one reader. Paths are parsed as SafePath again: what is read here names files that are
+// linked into environments.
+#include "installer/item_record.hpp"
+
+#include "sealift/bundle/file.hpp"
+
+namespace sealift::installer {
+
+using bundle::Json;
+using bundle::JsonObject;
+using bundle::SafePath;
+
+namespace {
+constexpr std::uint64_t kMaxRecord = std::uint64_t{1} << 30;
+constexpr std::size_t kMaxFiles = 5'000'000;
+
+std::string safe_path(JsonObject& object) {
+  return SafePath::parse(object.string("path"), object.where()).text();
+}
+}  // namespace
+
+std::string write_item_record(const ItemRecord& record) {
+  Json files = Json::array(), links = Json::array();
+  for (const StoredFile& file : record.files)
+    files.push_back(
+        {{"path", file.path}, {"size", file.size}, {"sha256", file.sha256.hex()}, {"executable", file.executable}});
+  for (const StoredLink& link : record.links) links.push_back({{"path", link.path}, {"target", link.target}});
+  return bundle::write_json({{"format", 1},
+                             {"kind", bundle::detail::enum_name(bundle::detail::kKindNames, record.kind)},
+                             {"name", record.name},
+                             {"sha256", record.sha256.hex()},
+                             {"dist_info", record.dist_info},
+                             {"files", std::move(files)},
+                             {"folders", record.folders},
+                             {"links", std::move(links)}}) +
+         "\n";
+}
+
+ItemRecord read_item_record(const std::filesystem::path& path) {
+  const Json root = bundle::parse_json(bundle::read_text(path, kMaxRecord), path.string());
+  JsonObject object(root, path.string());
+  object.integer("format", 1);
+  ItemRecord record;
+  record.kind = bundle::detail::enum_value(bundle::detail::kKindNames, object.string("kind", 20), path.string());
+  record.name = object.string("name");
+  record.sha256 = object.digest("sha256");
+  record.dist_info = object.string("dist_info");
+  for (const Json& item : object.array("files", kMaxFiles)) {
+    JsonObject file(item, object.where() + ".files");
+    record.files.push_back({.path = safe_path(file),
+                            .size = file.integer("size"),
+                            .sha256 = file.digest("sha256"),
+                            .executable = file.boolean("executable")});
+    file.done();
+  }
+  for (const Json& item : object.array("folders", kMaxFiles))
+    record.folders.push_back(SafePath::parse(item.is_string() ? item.get<std::string>() : "", object.where()).text());
+  for (const Json& item : object.array("links", kMaxFiles)) {
+    JsonObject link(item, object.where() + ".links");
+    record.links.push_back({.path = safe_path(link), .target = link.string("target")});
+    link.done();
+  }
+  object.done();
+  return record;
+}
+
+}  // namespace sealift::installer

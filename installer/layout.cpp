@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Also writes each wheel's RECORD, because its rows are paths relative to site-packages, which only the environment
+// knows. Source: packaging.python.org, "Recording installed projects".
+#include "installer/layout.hpp"
+
+namespace sealift::installer {
+
+using bundle::EntryKind;
+using bundle::Error;
+using bundle::ErrorCode;
+
+namespace {
+
+[[noreturn]] void refuse_second_owner(const std::string& path, const Place& first, const Place& second) {
+  throw Error(ErrorCode::Conflict, {.what = "two entries of the bundle claim one path",
+                                    .where = bundle::SafePath::printable(path),
+                                    .expected = "one owner",
+                                    .got = first.owner + " and " + second.owner,
+                                    .next = "leave one of them out of the job file and pack again"});
+}
+
+Place place_of_type(Place::Type type, const std::string& owner) {
+  Place place;
+  place.type = type;
+  place.owner = owner;
+  return place;
+}
+
+class LayoutMaker {
+ public:
+  explicit LayoutMaker(const bundle::Environment& environment) : environment_(environment) {}
+
+  void add(const UnpackedEntry& unpacked) {
+    const std::string& owner = unpacked.entry->path.text();
+    const auto place = [&](const std::string& stored) { return place_of(unpacked, stored); };
+    for (const std::string& folder : unpacked.record.folders)
+      if (unpacked.entry->kind == EntryKind::Tree) claim(place(folder), place_of_type(Place::Type::Folder, owner));
+    for (const StoredFile& stored : unpacked.record.files) {
+      Place file = place_of_type(Place::Type::File, owner);
+      file.source = unpacked.item / stored.path;
+      file.file = stored;
+      claim(place(stored.path), std::move(file));
+    }
+    for (const StoredLink& stored : unpacked.record.links) {
+      Place link = place_of_type(Place::Type::Link, owner);
+      link.text = stored.target;
+      claim(place(stored.path), std::move(link));
+    }
+    if (unpacked.entry->kind == EntryKind::Wheel) add_record(unpacked);
+  }
+
+  void claim(const std::string& path, Place place) {
+    if (path.empty()) return;  // a tree's own root placed at the generation's root
+    for (std::size_t slash = path.find('/'); slash != std::string::npos; slash = path.find('/', slash + 1)) {
+      const auto [parent, fresh] =
+          layout_.try_emplace(path.substr(0, slash), place_of_type(Place::Type::Folder, place.owner));
+      if (parent->second.type != Place::Type::Folder) refuse_second_owner(parent->first, parent->second, place);
+    }
+    const auto [there, fresh] = layout_.try_emplace(path, place);
+    if (!fresh && (place.type != Place::Type::Folder || there->second.type != Place::Type::Folder))
+      refuse_second_owner(path, there->second, place);
+  }
+
+  Layout take() { return std::move(layout_); }
+
+ private:
+  std::string place_of(const UnpackedEntry& unpacked, const std::string& stored) const {
+    if (unpacked.entry->kind == EntryKind::Wheel)
+      return place_of_wheel_file(environment_, unpacked.record.dist_info, stored);
+    if (unpacked.entry->kind == EntryKind::File) return unpacked.into;
+    const std::string below = stored.substr(std::min(stored.size(), kTreeFolder.size()));  // "" or "/path"
+    return unpacked.into.empty() ? below.substr(below.empty() ? 0 : 1) : unpacked.into + below;
+  }
+
+  static std::string csv(const std::string& field) {
+    if (field.find_first_of(",\"") == std::string::npos) return field;
+    std::string out = "\"";
+    for (const char c : field) out += c == '"' ? "\"\"" : std::string(1, c);
+    return out + "\"";
+  }
+
+  void add_record(const UnpackedEntry& unpacked) {
+    const std::string& site_packages = environment_.site_packages.text();
+    const std::string own = unpacked.record.dist_info + "/RECORD";
+    std::map<std::string, const StoredFile*> rows;
+    for (const StoredFile& file : unpacked.record.files)
+      rows[std::filesystem::path(place_of(unpacked, file.path)).lexically_relative(site_packages).generic_string()] =
+          &file;
+    std::string text;
+    for (const auto& [path, file] : rows)
+      text += csv(path) + ",sha256=" + bundle::to_base64(file->sha256.bytes, bundle::Base64::UrlNoPad) + "," +
+              std::to_string(file->size) + "\n";
+    text += csv(own) + ",,\n";
+    Place record = place_of_type(Place::Type::Text, unpacked.entry->path.text());
+    record.file.path = own;
+    record.file.size = text.size();
+    record.file.sha256 = bundle::sha256(bundle::as_bytes(text));
+    record.text = std::move(text);
+    claim(site_packages + "/" + own, std::move(record));
+  }
+
+  const bundle::Environment& environment_;
+  Layout layout_;
+};
+
+}  // namespace
+
+std::string place_of_wheel_file(const bundle::Environment& environment, const std::string& dist_info,
+                                const std::string& stored_path) {
+  const std::size_t slash = stored_path.find('/');
+  const std::string scheme = stored_path.substr(0, slash), path = stored_path.substr(slash + 1);
+  const std::string& site_packages = environment.site_packages.text();
+  if (scheme == kSitePackagesFolder) return site_packages + "/" + path;
+  if (scheme == kScriptsFolder) return "bin/" + path;
+  if (scheme == kDataFolder) return path;
+  // include/python3.11/<project>, where python3.11 is the folder that holds site-packages
+  const std::string python = std::filesystem::path(site_packages).parent_path().filename().string();
+  return "include/" + python + "/" + dist_info.substr(0, dist_info.find('-')) + "/" + path;
+}
+
+Layout lay_out(const bundle::Environment& environment, const std::vector<UnpackedEntry>& entries) {
+  LayoutMaker maker(environment);
+  maker.claim(std::string(kGenerationRecord), place_of_type(Place::Type::Text, "the installer's own record"));
+  for (const UnpackedEntry& entry : entries) maker.add(entry);
+  Layout layout = maker.take();
+  layout.erase(std::string(kGenerationRecord));
+  return layout;
+}
+
+}  // namespace sealift::installer

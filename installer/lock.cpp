@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Taking the lock never waits: an operator at night wants to know who is at work, not to look at a still cursor.
+// What the lock file says is only for that message; the kernel's lock is what counts.
+#include "installer/lock.hpp"
+
+#include <sys/utsname.h>
+
+#include "installer/time.hpp"
+#include "sealift/bundle/safe_path.hpp"
+
+namespace sealift::installer {
+
+namespace {
+
+std::string holder_of(const bundle::Descriptor& file) {
+  char text[256];
+  const ssize_t count = ::pread(file.get(), text, sizeof text, 0);
+  std::string holder = count > 0 ? bundle::SafePath::printable({text, static_cast<std::size_t>(count)}) : "";
+  while (holder.ends_with('?')) holder.pop_back();  // the line break
+  return holder.empty() ? "a process that has not said its name" : holder;
+}
+
+}  // namespace
+
+PrefixLock::PrefixLock(const Prefix& prefix, Disk& disk, const char* verb) {
+  disk.make_folders(prefix.root());
+  file_ = bundle::Descriptor(::open(prefix.lock().c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
+  if (!file_) bundle::throw_errno("the prefix's lock cannot be opened", prefix.lock());
+  struct flock range {};
+  range.l_type = F_WRLCK;
+  range.l_whence = SEEK_SET;
+  if (::fcntl(file_.get(), F_OFD_SETLK, &range) != 0) {
+    if (errno != EAGAIN && errno != EACCES) bundle::throw_errno("the prefix cannot be locked", prefix.lock());
+    throw bundle::Error(bundle::ErrorCode::Conflict, {.what = "somebody else is changing this prefix",
+                                                      .where = prefix.lock().string(),
+                                                      .got = holder_of(file_),
+                                                      .next = "wait until that has ended and run this again"});
+  }
+  utsname host{};
+  ::uname(&host);
+  const std::string text = std::string("sealift-install ") + verb + ", process " + std::to_string(::getpid()) + " on " +
+                           host.nodename + " since " + now_utc() + "\n";
+  // Failing to write this costs a name in somebody's message, nothing else.
+  if (::ftruncate(file_.get(), 0) == 0) [[maybe_unused]]
+    const ssize_t written = ::pwrite(file_.get(), text.data(), text.size(), 0);
+}
+
+}  // namespace sealift::installer

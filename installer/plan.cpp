@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Room is counted high on purpose: running out half-way costs an operator's night, a refusal at the start costs a
+// minute. What counts as installed is the bundle's identity, not its name or version.
+#include "installer/plan.hpp"
+
+#include <set>
+
+#include "installer/generation.hpp"
+#include "installer/store.hpp"
+
+namespace sealift::installer {
+
+using bundle::Entry;
+using bundle::Error;
+using bundle::ErrorCode;
+
+namespace {
+
+constexpr std::uint64_t kMargin = std::uint64_t{8} << 20;
+// Folder blocks and records, in the store and again in the generation: a part of a 4 KiB block for each path.
+constexpr std::uint64_t kBytesForEachName = 512;
+
+// The generation that was made from this very bundle, the current one first.
+std::optional<unsigned> generation_of(const bundle::Digest& identity, const Prefix& prefix,
+                                      std::optional<unsigned> current) {
+  std::vector<unsigned> numbers = generation_numbers(prefix);
+  if (current) numbers.push_back(*current);
+  for (auto number = numbers.rbegin(); number != numbers.rend(); ++number)
+    if (read_generation_record(prefix.generation(*number), *number).identity == identity) return *number;
+  return std::nullopt;
+}
+
+void sort_entries(const bundle::VerifiedBundle& bundle, const Store& store, Plan& plan) {
+  std::set<std::string> seen;
+  for (const bundle::Environment::Placement& placement : bundle.manifest().environment.placements) {
+    const Entry* entry = bundle.manifest().find(placement.entry);
+    plan.needed_bytes += kBytesForEachName * entry->installed_files;
+    plan.needed_inodes += entry->installed_files;  // folders and links of the generation; hard links need none
+    if (!seen.insert(Store::item_name(*entry)).second) continue;
+    (store.has(*entry) ? plan.reuse : plan.unpack).push_back(entry);
+  }
+  for (const Entry* entry : plan.unpack) {
+    plan.needed_bytes += entry->installed_size + kBytesForEachName * entry->installed_files;
+    plan.needed_inodes += entry->installed_files;
+  }
+  plan.needed_bytes += kMargin;
+  plan.needed_inodes += 64;
+}
+
+}  // namespace
+
+std::string_view name_of(Plan::Action action) {
+  return action == Plan::Action::Install ? "install" : action == Plan::Action::SwitchTo ? "switch" : "nothing";
+}
+
+Plan make_plan(const bundle::VerifiedBundle& bundle, const Prefix& prefix, const Disk& disk) {
+  Plan plan{.free = disk.room(prefix.root())};
+  const std::optional<unsigned> current = current_generation(prefix);
+  if (const std::optional<unsigned> same = generation_of(bundle.identity(), prefix, current)) {
+    plan.action = same == current ? Plan::Action::Nothing : Plan::Action::SwitchTo;
+    plan.generation = *same;
+    return plan;
+  }
+  const std::vector<unsigned> numbers = generation_numbers(prefix);
+  plan.generation = numbers.empty() ? 1 : numbers.back() + 1;
+  sort_entries(bundle, Store(prefix), plan);
+  return plan;
+}
+
+void check_room(const Plan& plan, const Prefix& prefix) {
+  if (plan.needed_bytes > plan.free.bytes)
+    throw Error(ErrorCode::Space, {.what = "there is not enough room for the bundle; nothing was written",
+                                   .where = prefix.root().string(),
+                                   .expected = std::to_string(plan.needed_bytes) + " bytes free",
+                                   .got = std::to_string(plan.free.bytes) + " bytes free",
+                                   .next = "make room, or choose a --prefix on a larger file system"});
+  if (plan.needed_inodes > plan.free.inodes)
+    throw Error(ErrorCode::Space, {.what = "there are not enough inodes for the bundle; nothing was written",
+                                   .where = prefix.root().string(),
+                                   .expected = std::to_string(plan.needed_inodes) + " inodes free",
+                                   .got = std::to_string(plan.free.inodes) + " inodes free",
+                                   .next = "remove small files, or choose a --prefix on another file system"});
+}
+
+}  // namespace sealift::installer

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// Only words and keys; whoever made the values has decided everything.
+// Digests are printed whole: an operator compares them with a sheet of paper.
+#include "installer/report.hpp"
+
+namespace sealift::installer {
+
+using bundle::Json;
+
+namespace {
+
+std::string fingerprint(const bundle::Digest& digest) {
+  return "sha256:" + digest.hex();
+}
+
+std::string facts_of(const Audit& audit) {
+  return std::to_string(audit.files) + " files in " + std::to_string(audit.folders) + " folders, " +
+         human_bytes(audit.bytes) + ", " + std::to_string(audit.shared) + " shared with the store; " +
+         std::to_string(audit.wheels) + " wheels, " + std::to_string(audit.record_rows) + " RECORD rows";
+}
+
+std::string facts_of(const SelfTest& test) {
+  if (test.imports.empty()) return "none asked for";
+  std::string text;
+  for (const std::string& module : test.imports) text += (text.empty() ? "imported " : ", ") + module;
+  return text + " in " + std::to_string(test.milliseconds) + " ms";
+}
+
+std::string headline(const Applied& applied, bool dry_run) {
+  const std::string bundle = applied.name + " version " + std::to_string(applied.version);
+  const std::string generation = "generation " + std::to_string(applied.generation);
+  switch (applied.action) {
+    case Plan::Action::Nothing:
+      return "already installed: " + bundle + " is " + generation + ", which is current; nothing to do\n";
+    case Plan::Action::SwitchTo:
+      return (dry_run ? "would switch back to " : "switched back to ") + bundle + ", which is installed as " +
+             generation + "\n";
+    case Plan::Action::Install:
+      break;
+  }
+  return (dry_run ? "would install " : "installed ") + bundle + " as " + generation + "\n";
+}
+
+Json json_of(const GenerationRecord& record, bool current) {
+  return {{"generation", record.number},
+          {"current", current},
+          {"name", record.name},
+          {"version", record.version},
+          {"channel", record.channel},
+          {"identity", record.identity.hex()},
+          {"signer", fingerprint(record.signer)},
+          {"installed", record.installed},
+          {"entries", record.entries.size()},
+          {"audit", to_json(record.audit)},
+          {"self_test", to_json(record.self_test)}};
+}
+
+}  // namespace
+
+Json json_of(const bundle::Error& error) {
+  Json json = {{"code", std::string(bundle::name_of(error.code()))}, {"exit", error.exit_code()}};
+  const bundle::Facts& facts = error.facts();
+  json["what"] = facts.what;
+  if (!facts.where.empty()) json["where"] = facts.where;
+  if (!facts.expected.empty()) json["expected"] = facts.expected;
+  if (!facts.got.empty()) json["got"] = facts.got;
+  if (!facts.next.empty()) json["next"] = facts.next;
+  return json;
+}
+
+Json json_of(const Machine& machine) {
+  return {{"arch", machine.arch},
+          {"kernel", machine.kernel},
+          {"glibc", machine.glibc ? Json(machine.glibc->text()) : Json()},
+          {"libc", machine.glibc ? Json(machine.libc.string()) : Json()}};
+}
+
+std::string text_of(const Machine& machine) {
+  std::string text = "# This machine, for the [target] of a job file.\n[target]\narch = \"" + machine.arch + "\"\n";
+  if (machine.glibc)
+    text += "glibc = \"" + machine.glibc->text() + "\"\n";
+  else
+    text += "# glibc: no libc.so.6 of this architecture in the usual folders\n";
+  return text + "# kernel " + machine.kernel + (machine.glibc ? ", " + machine.libc.string() : "") + "\n";
+}
+
+Json json_of(const bundle::TrustedKeys& keys) {
+  Json list = Json::array();
+  for (const bundle::Digest& key : keys.fingerprints) list.push_back(fingerprint(key));
+  return {{"keys", std::move(list)}};
+}
+
+std::string text_of(const bundle::TrustedKeys& keys) {
+  std::string text;
+  for (const bundle::Digest& key : keys.fingerprints) text += fingerprint(key) + "\n";
+  return text;
+}
+
+Json json_of(const Verification& verification) {
+  Json failures = Json::array();
+  for (const bundle::Error& failure : verification.failures) failures.push_back(json_of(failure));
+  return {{"verified", verification.failures.empty()},
+          {"name", verification.name},
+          {"version", verification.version},
+          {"channel", verification.channel},
+          {"created", verification.created},
+          {"target", {{"arch", verification.target.arch}, {"glibc", verification.target.glibc.text()}}},
+          {"identity", verification.identity.hex()},
+          {"signer", fingerprint(verification.signer)},
+          {"entries", verification.entries},
+          {"volumes", verification.volumes},
+          {"chunks", verification.chunks},
+          {"bytes", verification.bytes},
+          {"failures", std::move(failures)}};
+}
+
+std::string text_of(const Verification& verification) {
+  return "verified " + verification.name + " version " + std::to_string(verification.version) + "\n  identity  " +
+         fingerprint(verification.identity) + "\n  signer    " + fingerprint(verification.signer) + "\n  created   " +
+         verification.created + ", channel " + verification.channel + ", for " + verification.target.arch +
+         " with glibc " + verification.target.glibc.text() + " or newer\n  contents  " +
+         std::to_string(verification.entries) + " entries, " + std::to_string(verification.bytes) + " bytes in " +
+         std::to_string(verification.chunks) + " chunks and " + std::to_string(verification.volumes) +
+         " volume(s), every byte read\n";
+}
+
+Json json_of(const Applied& applied, const ApplyOptions& options) {
+  Json json = {{"action", std::string(name_of(applied.action))},
+               {"dry_run", options.dry_run},
+               {"name", applied.name},
+               {"version", applied.version},
+               {"identity", applied.identity.hex()},
+               {"signer", fingerprint(applied.signer)},
+               {"prefix", options.prefix.root().string()},
+               {"generation", applied.generation},
+               {"unpack", applied.unpacked},
+               {"reuse", applied.reused},
+               {"needed_bytes", applied.needed_bytes},
+               {"free_bytes", applied.free.bytes},
+               {"needed_inodes", applied.needed_inodes},
+               {"free_inodes", std::min(applied.free.inodes, bundle::kMaxJsonInteger)}};
+  if (applied.record) {
+    json["audit"] = to_json(applied.record->audit);
+    json["self_test"] = to_json(applied.record->self_test);
+  }
+  return json;
+}
+
+std::string text_of(const Applied& applied, const ApplyOptions& options) {
+  std::string text = headline(applied, options.dry_run);
+  const auto line = [&text](const char* label, const std::string& value) { text += "  " + (label + value) + "\n"; };
+  line("identity  ", fingerprint(applied.identity));
+  line("signer    ", fingerprint(applied.signer));
+  if (applied.action == Plan::Action::Install) {
+    line("entries   ", std::to_string(applied.unpacked.size()) + " unpacked, " + std::to_string(applied.reused.size()) +
+                           " reused from the store");
+    line("room      ", human_bytes(applied.needed_bytes) + " and " + std::to_string(applied.needed_inodes) +
+                           " inodes at most, of " + human_bytes(applied.free.bytes) + " free");
+  }
+  if (applied.record) {
+    line("audit     ", facts_of(applied.record->audit));
+    line("self-test ", facts_of(applied.record->self_test));
+  }
+  if (!options.dry_run) line("use it    ", (options.prefix.current() / "bin").string());
+  return text;
+}
+
+Json json_of(const Status& status) {
+  Json generations = Json::array();
+  for (const Status::Generation& generation : status.generations)
+    generations.push_back(generation.record ? json_of(*generation.record, generation.number == status.current)
+                                            : Json{{"generation", generation.number},
+                                                   {"current", generation.number == status.current},
+                                                   {"fault", generation.fault}});
+  return {{"prefix", status.prefix.string()},
+          {"current", status.current ? Json(*status.current) : Json()},
+          {"generations", std::move(generations)}};
+}
+
+std::string text_of(const Status& status) {
+  std::string text = status.generations.empty() ? "no generation in " + status.prefix.string() + "\n" : "";
+  for (const Status::Generation& generation : status.generations) {
+    const bool current = generation.number == status.current;
+    text += (current ? "* " : "  ") + Prefix::generation_name(generation.number) + "  ";
+    if (!generation.record) {
+      text += "damaged: " + generation.fault + "\n";
+      continue;
+    }
+    const GenerationRecord& record = *generation.record;
+    text += record.name + " version " + std::to_string(record.version) + ", installed " + record.installed +
+            (current ? ", current" : "") + "\n        identity  " + fingerprint(record.identity) +
+            "\n        signer    " + fingerprint(record.signer) + "\n        audit     " + facts_of(record.audit) +
+            "\n        self-test " + facts_of(record.self_test) + "\n";
+  }
+  return text;
+}
+
+}  // namespace sealift::installer

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// How results are printed: one text for people and one JSON object for machines, side by side for each result.
+// The keys are an interface; README.md lists them.
+#pragma once
+
+#include "installer/apply.hpp"
+#include "installer/status.hpp"
+#include "installer/verify.hpp"
+
+namespace sealift::installer {
+
+bundle::Json json_of(const bundle::Error& error);
+bundle::Json json_of(const Machine& machine);
+bundle::Json json_of(const bundle::TrustedKeys& keys);
+bundle::Json json_of(const Verification& verification);
+bundle::Json json_of(const Applied& applied, const ApplyOptions& options);
+bundle::Json json_of(const Status& status);
+
+// TOML, to be carried out and used as a job file's target profile.
+std::string text_of(const Machine& machine);
+std::string text_of(const bundle::TrustedKeys& keys);
+std::string text_of(const Verification& verification);
+std::string text_of(const Applied& applied, const ApplyOptions& options);
+std::string text_of(const Status& status);
+
+}  // namespace sealift::installer

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// An item is complete when it has its name: it was written in staging, synced, and renamed. There is no other state, so
+// nothing here repairs or resumes half an item.
+#include "installer/store.hpp"
+
+namespace sealift::installer {
+
+using bundle::EntryKind;
+using bundle::Error;
+using bundle::ErrorCode;
+
+std::string Store::item_name(const bundle::Entry& entry) {
+  const char* suffix = entry.kind == EntryKind::Wheel  ? ""
+                       : entry.kind == EntryKind::Tree ? "-tree"
+                       : entry.executable              ? "-program"
+                                                       : "-file";
+  return entry.sha256.hex() + suffix;
+}
+
+bool Store::has(const bundle::Entry& entry) const {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(item(entry) / kRecordName, ignored);
+}
+
+ItemRecord Store::record(const bundle::Entry& entry) const {
+  ItemRecord record = read_item_record(item(entry) / kRecordName);
+  if (record.sha256 != entry.sha256 || record.kind != entry.kind)
+    throw Error(ErrorCode::Format, {.what = "a store item is not the one that its name says",
+                                    .where = item(entry).string(),
+                                    .expected = "sha256 " + entry.sha256.hex(),
+                                    .got = "sha256 " + record.sha256.hex(),
+                                    .next = "move the item away and run apply again; it is unpacked anew"});
+  return record;
+}
+
+void Publisher::add(std::filesystem::path staged, std::string item_name, std::uint64_t bytes) {
+  bool full = false;
+  {
+    const std::lock_guard lock(guard_);
+    finished_.push_back({std::move(staged), std::move(item_name)});
+    full = (bytes_ += bytes) >= kBatch;
+  }
+  if (full) flush();
+}
+
+void Publisher::flush() {
+  std::vector<Finished> batch;
+  {
+    const std::lock_guard lock(guard_);
+    batch.swap(finished_);
+    bytes_ = 0;
+  }
+  if (batch.empty()) return;
+  disk_.sync_all(store_);
+  for (const Finished& item : batch) disk_.rename(item.staged, store_ / item.name);
+  disk_.sync_folder(store_);
+}
+
+}  // namespace sealift::installer

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// A generation is trusted to be complete because it has its name; reading its record makes sure that it is one of ours.
+// Switching to the generation that is current is fine and changes nothing.
+#include "installer/switch.hpp"
+
+#include "installer/lock.hpp"
+
+namespace sealift::installer {
+
+GenerationRecord switch_to(const Prefix& prefix, unsigned number, Disk& disk) {
+  std::string there;
+  bool found = false;
+  for (const unsigned candidate : generation_numbers(prefix)) {
+    there += (there.empty() ? "" : ", ") + std::to_string(candidate);
+    found = found || candidate == number;
+  }
+  if (!found)
+    throw bundle::Error(bundle::ErrorCode::Missing, {.what = "there is no such generation",
+                                                     .where = prefix.generation(number).string(),
+                                                     .expected = there.empty() ? "a generation; there is none" : there,
+                                                     .got = std::to_string(number),
+                                                     .next = "see: sealift-install status"});
+  const PrefixLock lock(prefix, disk, "switch");
+  GenerationRecord record = read_generation_record(prefix.generation(number), number);
+  disk.remove_tree(prefix.staging());
+  disk.make_folder(prefix.staging());
+  point_current_at(prefix, number, prefix.staging(), disk);
+  disk.remove_tree(prefix.staging());
+  return record;
+}
+
+}  // namespace sealift::installer

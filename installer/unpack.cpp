@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chunks that belong to no entry (tar headers, the image's index) are read as well: a bundle is whole or it is refused,
+// even where the damaged byte would never have been used.
+#include "installer/unpack.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include "installer/unpack_tree.hpp"
+#include "installer/unpack_wheel.hpp"
+
+namespace sealift::installer {
+
+using bundle::Entry;
+using bundle::EntryKind;
+
+namespace {
+
+void unpack_one(const bundle::VerifiedBundle& bundle, const Entry& entry, ItemWriter& writer) {
+  if (entry.kind == EntryKind::Wheel) {
+    unpack_wheel(bundle, entry, writer);
+  } else if (entry.kind == EntryKind::Tree) {
+    unpack_tree(bundle, entry, writer);
+  } else {
+    writer.add_file(std::string(kFileName), entry.executable,
+                    [&](const bundle::ByteSink& sink) { bundle.stream(entry, sink); });
+  }
+  writer.finish();
+}
+
+void check_chunks_of_no_entry(const bundle::VerifiedBundle& bundle) {
+  const bundle::Payload& payload = bundle.payload().payload();
+  std::vector<bool> covered(static_cast<std::size_t>(payload.chunk_count()), false);
+  for (const Entry& entry : bundle.manifest().entries)
+    for (std::uint64_t at = entry.offset / payload.chunk_size * payload.chunk_size;
+         at < entry.offset + entry.stored_size; at += payload.chunk_size)
+      covered[static_cast<std::size_t>(at / payload.chunk_size)] = true;
+  for (std::size_t index = 0; index < covered.size(); ++index)
+    if (!covered[index]) bundle.payload().chunk(index);
+}
+
+}  // namespace
+
+void unpack_all(const bundle::VerifiedBundle& bundle, std::vector<const Entry*> entries, const Prefix& prefix,
+                const std::filesystem::path& staging, Disk& disk, unsigned threads, Progress& progress) {
+  check_chunks_of_no_entry(bundle);
+  std::stable_sort(entries.begin(), entries.end(),
+                   [](const Entry* a, const Entry* b) { return a->installed_size > b->installed_size; });
+  Publisher publisher(disk, prefix);
+  std::atomic<std::size_t> next{0};
+  std::atomic<bool> stop{false};
+  std::mutex guard;
+  std::exception_ptr failure;
+  const auto work = [&] {
+    for (std::size_t i; !stop && (i = next.fetch_add(1)) < entries.size();) try {
+        const Entry& entry = *entries[i];
+        const std::string& path = entry.path.text();
+        const std::filesystem::path staged = staging / Store::item_name(entry);
+        ItemWriter writer(disk, staged,
+                          {.kind = entry.kind, .name = path.substr(path.rfind('/') + 1), .sha256 = entry.sha256},
+                          progress);
+        unpack_one(bundle, entry, writer);
+        publisher.add(staged, Store::item_name(entry), entry.installed_size);
+      } catch (...) {
+        const std::lock_guard lock(guard);
+        if (!failure) failure = std::current_exception();
+        stop = true;
+      }
+  };
+  {
+    std::vector<std::jthread> workers;
+    for (unsigned i = 1; i < std::min<std::size_t>(std::max(1u, threads), entries.size()); ++i)
+      workers.emplace_back(work);
+    work();
+  }
+  if (failure) std::rethrow_exception(failure);
+  publisher.flush();
+}
+
+}  // namespace sealift::installer

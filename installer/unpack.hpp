@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// All entries that the store lacks, unpacked by several threads: largest first, so that the last one to end is small.
+// Each thread reads its own ranges of the verified payload; memory is a few chunks a thread.
+#pragma once
+
+#include "installer/progress.hpp"
+#include "installer/store.hpp"
+#include "sealift/bundle/verified_bundle.hpp"
+
+namespace sealift::installer {
+
+// Unpacks below `staging` (which is there) and publishes into the store. Throws the first failure, once every thread
+// has stopped; what was published before it stays, being verified.
+void unpack_all(const bundle::VerifiedBundle& bundle, std::vector<const bundle::Entry*> entries, const Prefix& prefix,
+                const std::filesystem::path& staging, Disk& disk, unsigned threads, Progress& progress);
+
+}  // namespace sealift::installer

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// `sealift-install verify`: reads every byte of a bundle and says what it is, or lists everything that is wrong.
+// Installs nothing and writes nothing, so a media desk can run it.
+#pragma once
+
+#include "installer/progress.hpp"
+#include "sealift/bundle/verified_bundle.hpp"
+
+namespace sealift::installer {
+
+struct Verification {
+  std::string name;
+  std::uint64_t version = 0;
+  std::string channel;
+  std::string created;
+  bundle::Target target;
+  bundle::Digest identity;
+  bundle::Digest signer;
+  std::uint64_t entries = 0;
+  std::uint64_t volumes = 0;
+  std::uint64_t chunks = 0;
+  std::uint64_t bytes = 0;
+  std::vector<bundle::Error> failures;  // of chunks, in payload order; empty: the bundle is whole
+};
+
+// Throws when seal, manifest, chunk list or volume sizes do not hold, since then no chunk can be judged.
+Verification verify_every_byte(const std::filesystem::path& bundle, const bundle::TrustedKeys& trusted,
+                               unsigned threads, Progress& progress);
+
+}  // namespace sealift::installer
