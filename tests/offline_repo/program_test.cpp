@@ -173,7 +173,12 @@ TEST_CASE("what goes wrong at start has its own exit code and words") {
 }
 
 TEST_CASE("the program runs in an empty chroot") {
-  if (::geteuid() != 0 || !SEALIFT_REPO_STATIC) {
+#ifdef SEALIFT_REPO_STATIC
+  const bool is_static = true;
+#else
+  const bool is_static = false;
+#endif
+  if (::geteuid() != 0 || !is_static) {
     MESSAGE("left out: needs root and the static program");
     return;
   }
