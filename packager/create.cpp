@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// The story of `create`; see create.hpp. Everything that can be refused is refused before the first byte is written.
+#include "packager/create.hpp"
+
+#include <fmt/format.h>
+#include <sys/file.h>
+
+#include <charconv>
+#include <thread>
+
+#include "packager/pack_plan.hpp"
+#include "sealift/bundle/bundle_writer.hpp"
+
+namespace sealift::packager {
+
+namespace fs = std::filesystem;
+using bundle::Error;
+using bundle::ErrorCode;
+
+namespace {
+
+std::vector<Download> downloads_of(const Lock& lock) {
+  std::vector<Download> downloads;
+  for (const LockedWheel& wheel : lock.wheels)
+    downloads.push_back({.name = wheel.file_name, .url = wheel.url, .sha256 = wheel.sha256, .size = wheel.size});
+  return downloads;
+}
+
+void refuse_existing(const fs::path& folder) {
+  std::error_code ignored;
+  if (!fs::exists(fs::symlink_status(folder, ignored))) return;
+  throw Error(ErrorCode::Conflict, {.what = "this bundle exists already and is not overwritten",
+                                    .where = folder.string(),
+                                    .next = "raise the job's version and lock again, or remove the folder"});
+}
+
+// Where the bundle grows until it gets its name. What an interrupted run left is thrown away; a living one is not.
+class PartialFolder {
+ public:
+  explicit PartialFolder(const fs::path& final_path)
+      : path_(final_path.parent_path() / ("." + final_path.filename().string() + ".partial")) {
+    fs::create_directories(path_);
+    lock_ = bundle::Descriptor(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!lock_) bundle::throw_errno("a folder cannot be opened", path_);
+    if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0)
+      throw Error(ErrorCode::Conflict, {.what = "another process is making this bundle",
+                                        .where = path_.string(),
+                                        .next = "wait for it, or stop it"});
+    for (const fs::directory_entry& entry : fs::directory_iterator(path_)) fs::remove_all(entry.path());
+  }
+  ~PartialFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove_all(path_, ignored);
+  }
+
+  const fs::path& path() const { return path_; }
+
+  // Durable before it is visible.
+  void become(const fs::path& final_path) {
+    ::fsync(lock_.get());
+    refuse_existing(final_path);
+    fs::rename(path_, final_path);
+    path_.clear();
+    const bundle::Descriptor parent(::open(final_path.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!parent || ::fsync(parent.get()) != 0) bundle::throw_errno("a folder cannot be synced", final_path);
+  }
+
+ private:
+  fs::path path_;
+  bundle::Descriptor lock_;
+};
+
+void check_space(const fs::path& out, std::uint64_t needed) {
+  if (const std::uint64_t free = fs::space(out).available; free < needed)
+    throw Error(ErrorCode::Space, {.what = "there is not enough room for the bundle",
+                                   .where = out.string(),
+                                   .expected = human_size(needed) + " free",
+                                   .got = human_size(free) + " free",
+                                   .next = "make room, or name another folder with -o"});
+}
+
+// A file that reports how much of it was read.
+class WatchedSource final : public bundle::ByteSource {
+ public:
+  WatchedSource(const fs::path& path, Progress& progress) : source_(path), progress_(progress) {}
+
+  std::uint64_t size() const override { return source_.size(); }
+  std::string name() const override { return source_.name(); }
+  bundle::ByteView view(std::uint64_t offset, std::size_t wanted) override {
+    const bundle::ByteView piece = source_.view(offset, wanted);
+    progress_.add(piece.size());
+    return piece;
+  }
+
+ private:
+  bundle::FileSource source_;
+  Progress& progress_;
+};
+
+bundle::Manifest write_bundle(const PackPlan& plan, const fs::path& folder, std::uint64_t volume_size,
+                              const bundle::PrivateKey& key, Console& console) {
+  Progress progress(console, "writing " + plan.draft.stem(), plan.size());
+  bundle::BundleWriter writer(folder, plan.draft, volume_size);
+  for (const PlannedEntry& entry : plan.entries) {
+    WatchedSource source(fs::canonical(entry.file), progress);
+    writer.add(entry.draft, source);
+  }
+  const fs::path installer = folder / plan.draft.companions.front().name;
+  fs::copy_file(plan.installer, installer);
+  fs::permissions(installer, fs::perms(0755));
+  if (digest_of_file(installer) != plan.draft.companions.front().sha256)
+    throw Error(ErrorCode::Digest, {.what = "sealift-install changed while it was copied",
+                                    .where = plan.installer.string(),
+                                    .next = "run the same command again"});
+  bundle::Manifest manifest = writer.finish(key);
+  progress.finish();
+  return manifest;
+}
+
+}  // namespace
+
+CreateResult create(const CreateOptions& options, Console& console) {
+  const Lock lock = read_lock(options.lock);
+  const bundle::PrivateKey key =
+      bundle::PrivateKey::from_pem(bundle::read_text(options.key, 65536), options.key.string());
+  const fs::path installer = find_installer(options.installer);
+  const fs::path folder = fs::absolute(options.out).lexically_normal() / lock.stem();
+  refuse_existing(folder);
+
+  const Cache cache(options.cache.empty() ? Cache::default_root() : options.cache);
+  fetch(downloads_of(lock), cache, console, options.fetch);
+  const PackPlan plan = plan_pack(lock, cache, installer);
+
+  fs::create_directories(folder.parent_path());
+  check_space(folder.parent_path(), plan.size() + plan.draft.companions.front().size);
+  PartialFolder partial(folder);
+  bundle::Manifest manifest = write_bundle(plan, partial.path(), options.volume_size, key, console);
+  partial.become(folder);
+  return {.folder = folder, .manifest = std::move(manifest), .signer = key.public_key().fingerprint()};
+}
+
+fs::path find_installer(const fs::path& given) {
+  std::error_code error;
+  const fs::path beside = fs::read_symlink("/proc/self/exe", error).parent_path() / "sealift-install";
+  const fs::path installer = given.empty() ? beside : given;
+  if (!fs::is_regular_file(installer, error))
+    throw Error(ErrorCode::Missing, {.what = "the sealift-install that travels with the bundle is not there",
+                                     .where = installer.string(),
+                                     .next = "build it, or name it with --installer"});
+  return fs::canonical(installer);
+}
+
+std::uint64_t parse_size(const std::string& text) {
+  std::uint64_t value = 0;
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::string unit(end, text.data() + text.size());
+  static constexpr std::string_view kUnits = "KMGT";
+  const std::size_t power = unit.empty() || unit == "B" ? 0 : kUnits.find(unit[0]) + 1;
+  const bool decimal = unit.size() == 2 && unit[1] == 'B';
+  if (fault != std::errc() || (power == 0 && !unit.empty() && unit != "B") || unit.size() > 2 ||
+      (unit.size() == 2 && !decimal))
+    throw Error(ErrorCode::Usage, {.what = "this is not a size", .expected = "like 4700M, 1G or 25GB", .got = text});
+  for (std::size_t i = 0; i < power; ++i) {
+    if (value > bundle::kMaxPayloadSize)
+      throw Error(ErrorCode::Usage, {.what = "a size is too large", .expected = "at most 1024T", .got = text});
+    value *= decimal ? 1000 : 1024;
+  }
+  return value;
+}
+
+}  // namespace sealift::packager

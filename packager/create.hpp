@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// `sealift-pack create`: lock -> fetch -> plan -> write -> sign, and one rename at the end.
+#pragma once
+
+#include <filesystem>
+
+#include "packager/console.hpp"
+#include "packager/fetch.hpp"
+#include "sealift/bundle/manifest.hpp"
+
+namespace sealift::packager {
+
+struct CreateOptions {
+  std::filesystem::path lock;
+  std::filesystem::path key;
+  std::filesystem::path out;        // the folder that gets NAME-VERSION/
+  std::filesystem::path cache;      // empty: the default
+  std::filesystem::path installer;  // the static sealift-install
+  std::uint64_t volume_size = 0;    // bytes; 0: one volume
+  FetchOptions fetch;
+};
+
+struct CreateResult {
+  std::filesystem::path folder;
+  bundle::Manifest manifest;
+  bundle::Digest signer;
+};
+
+// Throws Conflict when the result exists already; leaves nothing half-done behind under its name.
+CreateResult create(const CreateOptions& options, Console& console);
+
+// --installer, else the sealift-install beside the running program; throws Missing.
+std::filesystem::path find_installer(const std::filesystem::path& given);
+
+// "1G", "4700MB", "0": K, M, G, T are powers of 1024, KB, MB, GB, TB powers of 1000. Throws Usage.
+std::uint64_t parse_size(const std::string& text);
+
+}  // namespace sealift::packager

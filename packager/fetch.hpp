@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Downloads into the cache, several at a time, each hashed while it arrives; fetch.cpp is the only door to libcurl.
+// What has the wrong digest is never kept; what was cut is resumed, in this run or the next.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "packager/cache.hpp"
+#include "packager/console.hpp"
+
+namespace sealift::packager {
+
+struct Download {
+  std::string name;  // for messages
+  std::string url;
+  bundle::Digest sha256;
+  std::uint64_t size = 0;  // bytes; 0 when nobody said
+};
+
+struct FetchOptions {
+  unsigned jobs = 4;
+  int attempts = 5;                             // of each file
+  std::chrono::milliseconds first_pause{1000};  // doubled after each failure
+};
+
+// Afterwards the cache holds every download, with the right digest. Cached files are hashed first; a damaged one is
+// removed and fetched again. Throws Space before anything is fetched, Network, or Digest naming the file.
+void fetch(const std::vector<Download>& downloads, const Cache& cache, Console& console,
+           const FetchOptions& options = {});
+
+// What the servers say about sizes (HEAD), in the same order; 0 where they do not.
+std::vector<std::uint64_t> remote_sizes(const std::vector<std::string>& urls, unsigned jobs);
+
+}  // namespace sealift::packager

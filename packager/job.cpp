@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads and checks a job file; see job.hpp.
+#include "packager/job.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "packager/toml_file.hpp"
+#include "sealift/bundle/manifest.hpp"
+
+namespace sealift::packager {
+
+namespace fs = std::filesystem;
+using bundle::Error;
+using bundle::ErrorCode;
+
+namespace {
+
+fs::path resolved(const fs::path& folder, const std::string& text) {
+  return fs::absolute(folder / text).lexically_normal();
+}
+
+std::string plain_name(TomlTable& table, const std::string& key) {
+  std::string text = table.string(key);
+  if (!bundle::is_plain_name(text))
+    table.refuse(key, "a name is not plain", "a letter or digit, then letters, digits, '.', '_' or '-'", text);
+  return text;
+}
+
+void read_target(TomlTable table, Job& job) {
+  job.target.arch = table.string("arch");
+  if (job.target.arch != "x86_64")
+    table.refuse("arch", "the target's architecture is not supported", "x86_64", job.target.arch);
+  const std::string glibc = table.string("glibc");
+  const std::optional<bundle::GlibcVersion> version = bundle::GlibcVersion::parse(glibc);
+  if (!version || *version < bundle::GlibcVersion{2, 17})
+    table.refuse("glibc", "the target's glibc is not a version that wheels are made for", "2.17 or newer, like 2.28",
+                 glibc, "on the target, `ldd --version` prints it");
+  job.target.glibc = *version;
+  table.done();
+}
+
+void read_python(TomlTable table, const fs::path& folder, Job& job) {
+  job.python = table.string("version");
+  const bool good = job.python.size() >= 3 && job.python.starts_with("3.") &&
+                    std::all_of(job.python.begin() + 2, job.python.end(), [](char c) { return c >= '0' && c <= '9'; });
+  if (!good) table.refuse("version", "the Python version is not MAJOR.MINOR", "like \"3.11\"", job.python);
+  const std::string interpreter = table.string_or("interpreter", "auto");
+  job.interpreter = interpreter == "auto" ? interpreter : resolved(folder, interpreter).string();
+  if (table.has("interpreter_sha256")) {
+    const std::string text = table.string("interpreter_sha256");
+    job.interpreter_sha256 = bundle::Digest::from_hex(text);
+    if (!job.interpreter_sha256)
+      table.refuse("interpreter_sha256", "this is not a SHA-256", "64 lower-case hexadecimal digits", text);
+  }
+  job.requirements = table.strings("requirements");
+  if (table.has("requirements_file")) {
+    job.requirements_file = resolved(folder, table.string("requirements_file"));
+    if (!fs::is_regular_file(*job.requirements_file))
+      table.refuse("requirements_file", "the file is not there", "a text file", job.requirements_file->string());
+  }
+  if (job.requirements.empty() && !job.requirements_file)
+    table.refuse("requirements", "there is nothing to pack", "requirements or requirements_file");
+  job.imports = table.strings("imports");
+  for (const std::string& module : job.imports)
+    if (!bundle::is_plain_name(module))
+      table.refuse("imports", "this is not a module name", "like \"torch\" or \"torch.nn\"", module);
+  table.done();
+}
+
+void read_program(TomlTable table, const fs::path& folder, Job& job) {
+  JobProgram program{.source = resolved(folder, table.string("source")),
+                     .into = table.string("into"),
+                     .executable = table.boolean_or("executable", true)};
+  if (!fs::is_regular_file(program.source))
+    table.refuse("source", "the program is not there", "a file", program.source.string(),
+                 "build it, or correct the path; it is relative to the job file");
+  try {
+    bundle::SafePath::parse(program.into, "into");
+  } catch (const Error& error) {
+    table.refuse("into", error.facts().what, error.facts().expected, error.facts().got);
+  }
+  table.done();
+  job.programs.push_back(std::move(program));
+}
+
+}  // namespace
+
+Job read_job(const fs::path& file) {
+  const TomlValue document = read_toml(file, ErrorCode::Usage);
+  TomlTable table(document, file, ErrorCode::Usage);
+  const fs::path folder = fs::absolute(file).parent_path();
+  Job job{.file = file};
+  job.name = plain_name(table, "name");
+  job.version = table.integer("version");
+  if (job.version == 0) table.refuse("version", "versions start at 1 and only grow", "1 or more", "0");
+  if (table.has("channel")) job.channel = plain_name(table, "channel");
+  read_target(table.table("target"), job);
+  read_python(table.table("python"), folder, job);
+  std::set<std::string> places;
+  for (TomlTable& program : table.tables("program")) {
+    read_program(program, folder, job);
+    if (!places.insert(job.programs.back().into).second)
+      program.refuse("into", "two programs have one place", "a path of its own", job.programs.back().into);
+  }
+  table.done();
+  return job;
+}
+
+}  // namespace sealift::packager

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The job file: what people write to say what to pack, and for which machine. First step of `lock`.
+// Everything is checked before anything is resolved; relative paths are relative to the job file.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sealift/bundle/digest.hpp"
+#include "sealift/bundle/target.hpp"
+
+namespace sealift::packager {
+
+struct JobProgram {
+  std::filesystem::path source;
+  std::string into;  // its path in the generation; a SafePath's text
+  bool executable = true;
+};
+
+struct Job {
+  std::filesystem::path file;
+  std::string name;
+  std::uint64_t version = 0;
+  std::string channel = "stable";
+  bundle::Target target;
+  std::string python;                                // "3.11"
+  std::string interpreter = "auto";                  // "auto", or an absolute path
+  std::optional<bundle::Digest> interpreter_sha256;  // of an archive
+  std::vector<std::string> requirements;
+  std::optional<std::filesystem::path> requirements_file;
+  std::vector<std::string> imports;  // what the self-test imports
+  std::vector<JobProgram> programs;
+};
+
+// Throws Usage naming file, line and key.
+Job read_job(const std::filesystem::path& file);
+
+}  // namespace sealift::packager

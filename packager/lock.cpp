@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes and reads the lock; see lock.hpp.
+#include "packager/lock.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "packager/toml_file.hpp"
+#include "sealift/bundle/manifest.hpp"
+#include "sealift/bundle/wheel.hpp"
+
+namespace sealift::packager {
+
+namespace fs = std::filesystem;
+using bundle::Digest;
+using bundle::Error;
+using bundle::ErrorCode;
+using bundle::GlibcVersion;
+
+namespace {
+
+constexpr std::uint64_t kLockFormat = 1;
+
+std::string list(const std::vector<std::string>& texts) {
+  std::string out = "[";
+  for (const std::string& text : texts) out += (out.size() > 1 ? ", " : "") + toml_quoted(text);
+  return out + "]";
+}
+
+Digest digest(TomlTable& table) {
+  const std::string text = table.string("sha256");
+  const std::optional<Digest> value = Digest::from_hex(text);
+  if (!value) table.refuse("sha256", "this is not a SHA-256", "64 lower-case hexadecimal digits", text);
+  return *value;
+}
+
+std::string plain_name(TomlTable& table, const std::string& key) {
+  std::string text = table.string(key);
+  if (!bundle::is_plain_name(text)) table.refuse(key, "a name is not plain", {}, text);
+  return text;
+}
+
+GlibcVersion glibc(TomlTable& table, const std::string& key) {
+  const std::string text = table.string(key);
+  const std::optional<GlibcVersion> version = GlibcVersion::parse(text);
+  if (!version) table.refuse(key, "this is not a version of glibc", "like 2.36", text);
+  return *version;
+}
+
+LockedWheel read_wheel(TomlTable& table) {
+  LockedWheel wheel{.name = table.string("name"),
+                    .version = table.string("version"),
+                    .file_name = table.string("file"),
+                    .url = table.string("url"),
+                    .sha256 = digest(table),
+                    .size = table.integer_or("size", 0)};
+  if (!bundle::parse_wheel_name(wheel.file_name) || wheel.file_name.find('/') != std::string::npos)
+    table.refuse("file", "this is not the file name of a wheel", "NAME-VERSION-PYTHON-ABI-PLATFORM.whl",
+                 wheel.file_name);
+  table.done();
+  return wheel;
+}
+
+}  // namespace
+
+std::string write_lock(const Lock& lock, const fs::path& folder) {
+  std::string out = fmt::format(
+      "# Written by sealift-pack lock. `sealift-pack create` packs exactly this.\n"
+      "format = {}\nname = {}\nversion = {}\nchannel = {}\ncreated = {}\npython = {}\nimports = {}\n\n"
+      "[target]\narch = {}\nglibc = {}\nglibc_floor = {}\n\n",
+      kLockFormat, toml_quoted(lock.name), lock.version, toml_quoted(lock.channel), toml_quoted(lock.created),
+      toml_quoted(lock.python), list(lock.imports), toml_quoted(lock.target.arch),
+      toml_quoted(lock.target.glibc.text()), toml_quoted(lock.glibc_floor.text()));
+  out +=
+      fmt::format("[interpreter]\ndescription = {}\nversion = {}\nsha256 = {}\nsize = {}\nlibraries = {}\n",
+                  toml_quoted(lock.interpreter.description), toml_quoted(lock.interpreter.version),
+                  toml_quoted(lock.interpreter.sha256.hex()), lock.interpreter.size, list(lock.interpreter.libraries));
+  for (const LockedProgram& program : lock.programs)
+    out += fmt::format(
+        "\n[[program]]\nsource = {}\nsha256 = {}\nsize = {}\ninto = {}\nexecutable = {}\nfrom_wheels = {}\n",
+        toml_quoted(program.source.lexically_relative(folder).string()), toml_quoted(program.sha256.hex()),
+        program.size, toml_quoted(program.into), program.executable, list(program.from_wheels));
+  for (const LockedWheel& wheel : lock.wheels) {
+    out += fmt::format("\n[[wheel]]\nname = {}\nversion = {}\nfile = {}\nurl = {}\nsha256 = {}\n",
+                       toml_quoted(wheel.name), toml_quoted(wheel.version), toml_quoted(wheel.file_name),
+                       toml_quoted(wheel.url), toml_quoted(wheel.sha256.hex()));
+    if (wheel.size != 0) out += fmt::format("size = {}\n", wheel.size);
+  }
+  return out;
+}
+
+Lock read_lock(const fs::path& file) {
+  const TomlValue document = read_toml(file, ErrorCode::Format);
+  TomlTable table(document, file, ErrorCode::Format);
+  if (const std::uint64_t format = table.integer("format"); format != kLockFormat)
+    throw Error(ErrorCode::CannotCheck, {.what = "the lock is of a format that this version does not know",
+                                         .where = file.string(),
+                                         .expected = std::to_string(kLockFormat),
+                                         .got = std::to_string(format),
+                                         .next = "run sealift-pack lock again"});
+  Lock lock{.name = plain_name(table, "name"),
+            .version = table.integer("version"),
+            .channel = plain_name(table, "channel"),
+            .created = table.string("created"),
+            .python = table.string("python"),
+            .imports = table.strings("imports")};
+  TomlTable target = table.table("target");
+  lock.target = {.arch = plain_name(target, "arch"), .glibc = glibc(target, "glibc")};
+  lock.glibc_floor = glibc(target, "glibc_floor");
+  target.done();
+  TomlTable interpreter = table.table("interpreter");
+  lock.interpreter = {.description = interpreter.string("description"),
+                      .version = interpreter.string("version"),
+                      .sha256 = digest(interpreter),
+                      .size = interpreter.integer("size"),
+                      .libraries = interpreter.strings("libraries")};
+  interpreter.done();
+  const fs::path folder = fs::absolute(file).parent_path();
+  for (TomlTable& item : table.tables("program")) {
+    LockedProgram program{.source = (folder / item.string("source")).lexically_normal(),
+                          .sha256 = digest(item),
+                          .size = item.integer("size"),
+                          .into = item.string("into"),
+                          .executable = item.boolean_or("executable", true),
+                          .from_wheels = item.strings("from_wheels")};
+    item.done();
+    bundle::SafePath::parse(program.into, file.string());
+    lock.programs.push_back(std::move(program));
+  }
+  for (TomlTable& item : table.tables("wheel")) lock.wheels.push_back(read_wheel(item));
+  table.done();
+  const auto by_file = [](const LockedWheel& a, const LockedWheel& b) { return a.file_name < b.file_name; };
+  std::sort(lock.wheels.begin(), lock.wheels.end(), by_file);
+  return lock;
+}
+
+}  // namespace sealift::packager

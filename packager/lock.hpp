@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The lock: a job resolved to digests, and the contract between `lock` and `create`. A plain value, one writer, one
+// reader. Everything that goes into the bundle is pinned here; sources of programs are relative to the lock file.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "sealift/bundle/digest.hpp"
+#include "sealift/bundle/target.hpp"
+
+namespace sealift::packager {
+
+struct LockedWheel {
+  std::string name;
+  std::string version;
+  std::string file_name;
+  std::string url;
+  bundle::Digest sha256;
+  std::uint64_t size = 0;  // bytes; 0 when nobody said
+
+  bool operator==(const LockedWheel&) const = default;
+};
+
+// A tar in the cache: interpreter, standard library and the native libraries that interpreter and programs need.
+struct LockedInterpreter {
+  std::string description;
+  std::string version;  // "3.11.2"
+  bundle::Digest sha256;
+  std::uint64_t size = 0;
+  std::vector<std::string> libraries;  // native ones that are carried, by file name
+
+  bool operator==(const LockedInterpreter&) const = default;
+};
+
+struct LockedProgram {
+  std::filesystem::path source;  // absolute once read
+  bundle::Digest sha256;
+  std::uint64_t size = 0;
+  std::string into;
+  bool executable = true;
+  std::vector<std::string> from_wheels;  // libraries that a wheel must bring
+
+  bool operator==(const LockedProgram&) const = default;
+};
+
+struct Lock {
+  std::string name;
+  std::uint64_t version = 0;
+  std::string channel;
+  std::string created;  // RFC 3339, UTC
+  bundle::Target target;
+  bundle::GlibcVersion glibc_floor;
+  std::string python;  // "3.11"
+  std::vector<std::string> imports;
+  LockedInterpreter interpreter;
+  std::vector<LockedProgram> programs;
+  std::vector<LockedWheel> wheels;  // sorted by file name
+
+  std::string stem() const { return name + "-" + std::to_string(version); }
+  bool operator==(const Lock&) const = default;
+};
+
+// Deterministic text. `folder` is where the lock will stand.
+std::string write_lock(const Lock& lock, const std::filesystem::path& folder);
+
+// Throws Format naming file, line and key, CannotCheck for a lock of another format.
+Lock read_lock(const std::filesystem::path& file);
+
+}  // namespace sealift::packager

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// The story of `lock`; see lock_job.hpp.
+#include "packager/lock_job.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <ctime>
+
+#include "packager/cache.hpp"
+#include "packager/fetch.hpp"
+#include "packager/interpreter.hpp"
+#include "packager/resolve.hpp"
+#include "packager/scratch_folder.hpp"
+#include "packager/wheel_tags.hpp"
+#include "sealift/bundle/payload_writer.hpp"
+
+namespace sealift::packager {
+
+namespace fs = std::filesystem;
+using bundle::Error;
+using bundle::ErrorCode;
+
+namespace {
+
+// SOURCE_DATE_EPOCH, as reproducible builds set it, else now.
+std::string creation_time() {
+  std::time_t seconds = std::time(nullptr);
+  if (const char* epoch = std::getenv("SOURCE_DATE_EPOCH")) {
+    const std::string_view text = epoch;
+    const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+    if (fault != std::errc() || end != text.data() + text.size())
+      throw Error(ErrorCode::Usage, {.what = "SOURCE_DATE_EPOCH is not a number of seconds", .got = epoch});
+  }
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(seconds));
+}
+
+void fill_sizes(std::vector<LockedWheel>& wheels) {
+  std::vector<std::string> urls;
+  for (const LockedWheel& wheel : wheels)
+    if (wheel.size == 0) urls.push_back(wheel.url);
+  const std::vector<std::uint64_t> sizes = remote_sizes(urls, 8);
+  auto size = sizes.begin();
+  for (LockedWheel& wheel : wheels)
+    if (wheel.size == 0) wheel.size = *size++;
+}
+
+// Programs are part of the same closure as the interpreter: they find their libraries in the same lib/.
+std::vector<LockedProgram> lock_programs(const Job& job, NativeResolver& resolver) {
+  std::vector<LockedProgram> programs;
+  for (const JobProgram& program : job.programs)
+    programs.push_back({.source = program.source,
+                        .sha256 = digest_of_file(program.source),
+                        .size = fs::file_size(program.source),
+                        .into = program.into,
+                        .executable = program.executable,
+                        .from_wheels = resolver.add_program(program.source, program.into)});
+  return programs;
+}
+
+// Tags promise a glibc too; the ELF files inside wheels are not opened here.
+std::vector<NativeNeed> with_wheels(std::vector<NativeNeed> needs, const Lock& lock) {
+  for (const LockedWheel& wheel : lock.wheels)
+    if (const std::optional<WheelFit> fit = fit_wheel(wheel.file_name, lock.python, lock.target))
+      needs.push_back({.who = wheel.file_name, .glibc = fit->glibc});
+  return needs;
+}
+
+LockedInterpreter store_interpreter(const Tree& tree, const Interpreter& interpreter, const NativeClosure& closure,
+                                    const Cache& cache, const fs::path& scratch) {
+  const fs::path file = scratch / "interpreter.tar";
+  const TreeTar tar = write_tree_tar(tree, file);
+  cache.adopt(file, tar.sha256);
+  LockedInterpreter locked{
+      .description = interpreter.description(), .version = interpreter.version, .sha256 = tar.sha256, .size = tar.size};
+  for (const auto& [name, path] : closure.libraries) locked.libraries.push_back(name);
+  return locked;
+}
+
+// Replaced in one step: a reader sees the old text or the new one.
+void replace_text(const fs::path& path, const std::string& text) {
+  const fs::path partial = path.string() + ".partial";
+  fs::remove(partial);
+  bundle::write_text(partial, text);
+  fs::rename(partial, path);
+}
+
+}  // namespace
+
+LockResult lock_job(const LockOptions& options, Console& console) {
+  const Job job = read_job(options.job);
+  const fs::path uv = find_uv(options.uv);
+  const fs::path file =
+      fs::absolute(options.out.empty() ? options.job.parent_path() / (job.name + ".lock.toml") : options.out)
+          .lexically_normal();
+  const Cache cache(options.cache.empty() ? Cache::default_root() : options.cache);
+  const ScratchFolder scratch("lock", cache.root());
+  Lock lock{.name = job.name,
+            .version = job.version,
+            .channel = job.channel,
+            .created = creation_time(),
+            .target = job.target,
+            .python = job.python,
+            .imports = job.imports};
+
+  const Interpreter interpreter = find_interpreter(job, uv, scratch.path());
+  console.note(fmt::format("interpreter: {} ({})", interpreter.description(), interpreter.executable.string()));
+  const std::string pylock = resolve(job, uv, interpreter.executable);
+  lock.wheels = choose_wheels(pylock, file.parent_path(), job.python, job.target);
+  if (options.ask_sizes) fill_sizes(lock.wheels);
+
+  NativeResolver resolver(job.target.arch, NativeResolver::system_folders(job.target.arch));
+  lock.programs = lock_programs(job, resolver);
+  Tree tree = gather_interpreter(interpreter);
+  carry_libraries(tree, interpreter, resolver, options.patchelf, scratch.path(), console);
+  lock.glibc_floor = check_glibc_floor(with_wheels(resolver.closure().needs, lock), job.target.glibc);
+  lock.interpreter = store_interpreter(tree, interpreter, resolver.closure(), cache, scratch.path());
+
+  fs::create_directories(file.parent_path());
+  std::string evidence = job.name;  // the specification allows no dots here
+  std::replace(evidence.begin(), evidence.end(), '.', '-');
+  replace_text(file.parent_path() / ("pylock." + evidence + ".toml"), pylock);
+  replace_text(file, write_lock(lock, file.parent_path()));
+  return {.file = file, .lock = std::move(lock)};
+}
+
+}  // namespace sealift::packager

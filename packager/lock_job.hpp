@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// `sealift-pack lock`: job -> resolve -> choose wheels -> take the interpreter apart -> check floors -> lock.
+#pragma once
+
+#include <filesystem>
+
+#include "packager/console.hpp"
+#include "packager/lock.hpp"
+
+namespace sealift::packager {
+
+struct LockOptions {
+  std::filesystem::path job;
+  std::filesystem::path out;       // empty: NAME.lock.toml beside the job file
+  std::filesystem::path cache;     // empty: the default
+  std::filesystem::path uv;        // empty: $SEALIFT_UV, then PATH
+  std::filesystem::path patchelf;  // empty: PATH
+  bool ask_sizes = true;           // ask the servers for sizes that the index does not tell
+};
+
+struct LockResult {
+  std::filesystem::path file;
+  Lock lock;
+};
+
+// Writes the lock, and uv's own pylock.NAME.toml beside it as evidence; the interpreter's tar goes to the cache.
+LockResult lock_job(const LockOptions& options, Console& console);
+
+}  // namespace sealift::packager

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lock and cache -> plan; see pack_plan.hpp.
+#include "packager/pack_plan.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "packager/path_owners.hpp"
+#include "sealift/bundle/elf.hpp"
+#include "sealift/bundle/tar.hpp"
+#include "sealift/bundle/wheel.hpp"
+
+namespace sealift::packager {
+
+namespace fs = std::filesystem;
+using bundle::Encoding;
+using bundle::EntryKind;
+using bundle::Error;
+using bundle::ErrorCode;
+using bundle::SafePath;
+
+namespace {
+
+constexpr std::uint64_t kBlock = 4096;  // what a file takes at least on the usual file systems
+
+// Counts what an entry becomes once it is installed, and claims its paths.
+class Installed {
+ public:
+  Installed(PathOwners& owners, std::string owner) : owners_(owners), owner_(std::move(owner)) {}
+
+  void folder(const std::string& path) {
+    if (folders_.insert(path).second) size_ += kBlock;
+  }
+  void file(const std::string& path, std::uint64_t size) {
+    for (std::size_t slash = path.find('/'); slash != path.npos; slash = path.find('/', slash + 1))
+      folder(path.substr(0, slash));
+    owners_.claim(path, owner_);
+    ++files_;
+    size_ += (size + kBlock - 1) / kBlock * kBlock;
+  }
+  void put_into(bundle::Entry& entry) const {
+    entry.installed_size = size_;
+    entry.installed_files = files_ + folders_.size();
+  }
+
+ private:
+  PathOwners& owners_;
+  std::string owner_;
+  std::set<std::string> folders_;
+  std::uint64_t files_ = 0;
+  std::uint64_t size_ = 0;
+};
+
+// Where a wheel's file comes to lie, relative to the generation's root.
+std::string installed_path(const bundle::Wheel& wheel, const bundle::WheelFile& file, const Lock& lock) {
+  switch (file.scheme) {
+    case bundle::Scheme::SitePackages:
+      return "lib/python" + lock.python + "/site-packages/" + file.path;
+    case bundle::Scheme::Scripts:
+      return "bin/" + file.path;
+    case bundle::Scheme::Headers:
+      return "include/site/python" + lock.python + "/" + wheel.name().name + "/" + file.path;
+    case bundle::Scheme::Data:
+      return file.path;
+  }
+  return file.path;
+}
+
+PlannedEntry plan_wheel(const LockedWheel& locked, const Lock& lock, const Cache& cache, PathOwners& owners,
+                        std::set<std::string>& libraries) {
+  PlannedEntry planned{.draft = {}, .file = cache.path(locked.sha256)};
+  bundle::FileSource source(planned.file);
+  const bundle::Wheel wheel(source, locked.file_name);
+  bundle::Entry& entry = planned.draft;
+  entry.path = SafePath::parse("wheels/" + locked.file_name, "lock");
+  entry.kind = EntryKind::Wheel;
+  entry.size = source.size();
+  entry.sha256 = locked.sha256;
+  Installed installed(owners, locked.file_name);
+  for (const bundle::WheelFile& file : wheel.files()) {
+    installed.file(installed_path(wheel, file, lock), file.member.size);
+    libraries.insert(fs::path(file.path).filename().string());
+  }
+  for (const bundle::EntryPoint& point : wheel.entry_points()) installed.file("bin/" + point.script, 1);
+  const std::string info = "lib/python" + lock.python + "/site-packages/" + wheel.dist_info();
+  installed.file(info + "/RECORD", wheel.files().size() * 160);
+  if (std::none_of(wheel.files().begin(), wheel.files().end(),
+                   [&](const bundle::WheelFile& file) { return file.path == wheel.dist_info() + "/INSTALLER"; }))
+    installed.file(info + "/INSTALLER", 1);
+  installed.put_into(entry);
+  return planned;
+}
+
+PlannedEntry plan_interpreter(const LockedInterpreter& locked, const Cache& cache, PathOwners& owners) {
+  PlannedEntry planned{.draft = {}, .file = cache.path(locked.sha256)};
+  if (!cache.contains(locked.sha256))
+    throw Error(ErrorCode::Missing, {.what = "the interpreter that was locked is not in the cache",
+                                     .where = planned.file.string(),
+                                     .expected = locked.description + ", sha256 " + locked.sha256.hex(),
+                                     .next = "run sealift-pack lock again with the same --cache"});
+  if (const bundle::Digest digest = digest_of_file(planned.file); digest != locked.sha256)
+    throw Error(ErrorCode::Digest, {.what = "the interpreter in the cache is damaged",
+                                    .where = planned.file.string(),
+                                    .expected = "sha256 " + locked.sha256.hex(),
+                                    .got = "sha256 " + digest.hex(),
+                                    .next = "remove it and run sealift-pack lock again"});
+  bundle::Entry& entry = planned.draft;
+  entry.path = SafePath::parse("python/cpython-" + locked.version + ".tar", "lock");
+  entry.kind = EntryKind::Tree;
+  entry.size = locked.size;
+  entry.sha256 = locked.sha256;
+  entry.encoding = Encoding::Zstd;
+  Installed installed(owners, "the interpreter");
+  bundle::TarReader reader({.begin =
+                                [&](const bundle::TarMember& member) {
+                                  if (member.type == bundle::TarType::Folder)
+                                    installed.folder(member.path);
+                                  else
+                                    installed.file(member.path, member.size);
+                                },
+                            .data = [](bundle::ByteView) {}},
+                           planned.file.string());
+  bundle::FileSource source(planned.file);
+  for (std::uint64_t offset = 0; offset < source.size();) {
+    const bundle::ByteView piece = source.view(offset, std::size_t{1} << 20);
+    reader.feed(piece);
+    offset += piece.size();
+  }
+  reader.finish();
+  installed.put_into(entry);
+  return planned;
+}
+
+PlannedEntry plan_program(const LockedProgram& locked, PathOwners& owners) {
+  PlannedEntry planned{.draft = {}, .file = locked.source};
+  if (!fs::is_regular_file(locked.source))
+    throw Error(ErrorCode::Missing, {.what = "a program that was locked is gone",
+                                     .where = locked.source.string(),
+                                     .expected = "sha256 " + locked.sha256.hex(),
+                                     .next = "build it and run sealift-pack lock again"});
+  if (const bundle::Digest digest = digest_of_file(locked.source); digest != locked.sha256)
+    throw Error(ErrorCode::Digest, {.what = "a program changed after it was locked",
+                                    .where = locked.source.string(),
+                                    .expected = "sha256 " + locked.sha256.hex(),
+                                    .got = "sha256 " + digest.hex(),
+                                    .next = "run sealift-pack lock again"});
+  bundle::Entry& entry = planned.draft;
+  entry.path = SafePath::parse("programs/" + locked.into, "lock");
+  entry.kind = EntryKind::File;
+  entry.size = locked.size;
+  entry.sha256 = locked.sha256;
+  entry.encoding = Encoding::Zstd;
+  entry.executable = locked.executable;
+  Installed installed(owners, "the program " + locked.into);
+  installed.file(locked.into, locked.size);
+  installed.put_into(entry);
+  return planned;
+}
+
+// The target has neither a package manager nor this machine's libraries: only a static program surely starts there.
+bundle::Companion check_installer(const fs::path& installer, const bundle::Target& target) {
+  bundle::FileSource source(installer);
+  const std::optional<bundle::ElfFile> elf = bundle::read_elf(source);
+  if (elf && (elf->arch != target.arch || !elf->interpreter.empty()))
+    throw Error(ErrorCode::Platform, {.what = "this sealift-install does not run on every target",
+                                      .where = installer.string(),
+                                      .expected = "a static program for " + target.arch,
+                                      .got = elf->arch + (elf->interpreter.empty() ? ", static" : ", dynamic"),
+                                      .next = "name the one from the release build with --installer"});
+  return {.name = "sealift-install", .size = source.size(), .sha256 = digest_of_file(installer)};
+}
+
+void check_libraries(const Lock& lock, const std::set<std::string>& from_wheels) {
+  for (const LockedProgram& program : lock.programs)
+    for (const std::string& library : program.from_wheels)
+      if (!from_wheels.contains(library))
+        throw Error(
+            ErrorCode::Missing,
+            {.what = "a program needs a library that nothing brings",
+             .where = program.source.string(),
+             .expected = library + " in one of the wheels or on the packing machine",
+             .next = "require the package that has it, or install the library and run sealift-pack lock again"});
+}
+
+}  // namespace
+
+std::uint64_t PackPlan::size() const {
+  std::uint64_t size = 0;
+  for (const PlannedEntry& entry : entries) size += entry.draft.size;
+  return size;
+}
+
+PackPlan plan_pack(const Lock& lock, const Cache& cache, const fs::path& installer) {
+  PackPlan plan{.installer = installer};
+  PathOwners owners;
+  std::set<std::string> libraries;
+  plan.entries.push_back(plan_interpreter(lock.interpreter, cache, owners));
+  for (const LockedWheel& wheel : lock.wheels)
+    plan.entries.push_back(plan_wheel(wheel, lock, cache, owners, libraries));
+  for (const LockedProgram& program : lock.programs) plan.entries.push_back(plan_program(program, owners));
+  owners.check();
+  check_libraries(lock, libraries);
+  std::sort(plan.entries.begin(), plan.entries.end(),
+            [](const PlannedEntry& a, const PlannedEntry& b) { return a.draft.path < b.draft.path; });
+
+  bundle::Manifest& draft = plan.draft;
+  draft.name = lock.name;
+  draft.channel = lock.channel;
+  draft.version = lock.version;
+  draft.created = lock.created;
+  draft.target = lock.target;
+  draft.glibc_floor = lock.glibc_floor;
+  draft.environment.interpreter = SafePath::parse("bin/python" + lock.python, "lock");
+  draft.environment.site_packages = SafePath::parse("lib/python" + lock.python + "/site-packages", "lock");
+  draft.environment.imports = lock.imports;
+  for (const PlannedEntry& entry : plan.entries) {
+    const std::string path = entry.draft.path.text();
+    const bool program = entry.draft.kind == EntryKind::File;
+    draft.environment.placements.push_back(
+        {.entry = entry.draft.path, .into = program ? path.substr(path.find('/') + 1) : ""});
+  }
+  draft.companions.push_back(check_installer(installer, lock.target));
+  return plan;
+}
+
+}  // namespace sealift::packager

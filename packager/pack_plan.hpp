@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `create` will write, as a value: the manifest's draft and its entries, sorted. Making it reads every wheel's
+// directory and changes nothing, so whatever cannot be installed is refused before a byte is written.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "packager/cache.hpp"
+#include "packager/lock.hpp"
+#include "sealift/bundle/manifest.hpp"
+
+namespace sealift::packager {
+
+struct PlannedEntry {
+  bundle::Entry draft;
+  std::filesystem::path file;  // where its bytes are now
+};
+
+struct PackPlan {
+  bundle::Manifest draft;             // without payload and entries
+  std::vector<PlannedEntry> entries;  // sorted by path
+  std::filesystem::path installer;    // copied beside the payload, named as its companion
+
+  std::uint64_t size() const;  // bytes before compression
+};
+
+// Everything that the lock names is in `cache` or where the lock says. Throws Missing, Digest, Format (a wheel that
+// cannot be installed), Conflict (two owners of one path), Platform (the installer is not static).
+PackPlan plan_pack(const Lock& lock, const Cache& cache, const std::filesystem::path& installer);
+
+}  // namespace sealift::packager

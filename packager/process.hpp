@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs another program (uv, patchelf, the interpreter that is asked about itself) without a shell in between.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace sealift::packager {
+
+struct ProcessResult {
+  int exit_code = 0;  // 128 + signal when one ended it
+  std::string out;
+  std::string err;
+};
+
+// Waits for the program and keeps what it printed. `environment` is added to ours. Throws Missing when there is no
+// such program. A name without '/' is looked up in PATH.
+ProcessResult run_process(const std::vector<std::string>& argv,
+                          const std::map<std::string, std::string>& environment = {});
+
+// The same, but a result other than 0 throws Io with the end of what it printed; returns its standard output.
+std::string run_checked(const std::vector<std::string>& argv,
+                        const std::map<std::string, std::string>& environment = {});
+
+// Where PATH has `name`; empty when it has not.
+std::filesystem::path find_program(const std::string& name);
+
+}  // namespace sealift::packager
