@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// One installation's staging folder, removed when it leaves scope; a crash leaves it to the next run's sweep.
+// The staging folder, removed when it leaves scope; a crash leaves it to the next run's sweep.
 class Staging {
  public:
   Staging(const Prefix& prefix, Disk& disk) : disk_(disk), folder_(prefix.staging() / std::to_string(::getpid())) {
@@ -25,7 +25,7 @@ class Staging {
   Staging& operator=(const Staging&) = delete;
   ~Staging() {
     try {
-      disk_.remove_tree(folder_);
+      disk_.remove_tree(folder_.parent_path());
     } catch (const bundle::Error&) {  // the next run's sweep finds it
     }
   }
@@ -140,12 +140,9 @@ Applied apply(const ApplyOptions& options, Disk& disk, Progress& progress) {
 
   Applied applied = summary_of(bundle, plan);
   if (plan.action == Plan::Action::Nothing) return applied;
-  {
-    const Staging staging(prefix, disk);
-    if (plan.action == Plan::Action::Install) applied.record = install(bundle, plan, options, staging, disk, progress);
-    point_current_at(prefix, plan.generation, staging.folder(), disk);
-  }
-  disk.remove_tree(prefix.staging());
+  const Staging staging(prefix, disk);
+  if (plan.action == Plan::Action::Install) applied.record = install(bundle, plan, options, staging, disk, progress);
+  point_current_at(prefix, plan.generation, staging.folder(), disk);
   return applied;
 }
 

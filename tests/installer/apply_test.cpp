@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole installations that succeed: what lies where, what is shared, what is left alone.
+#include "installer/apply.hpp"
+
+#include "installer/lock.hpp"
+#include "installer/switch.hpp"
+#include "tests/installer/site.hpp"
+
+using namespace sealift;
+using namespace sealift::installer;
+using namespace sealift::test;
+using bundle::GlibcVersion;
+
+namespace {
+
+TinyBundle three_kinds() {
+  TinyBundle tiny;
+  tiny.items = {wheel_item({.entry_points = "[console_scripts]\ndemo-run = demo:main\n"}),
+                tree_item("trees/python.tar", {{tar_folder("lib"), ""},
+                                               {tar_file("bin/tool", true), "#!/bin/sh\necho tool\n"},
+                                               {tar_file("lib/data.txt"), "data\n"},
+                                               {tar_link("bin/alias", "tool"), ""}}),
+                file_item("files/notes", "notes\n", "share/notes.txt"),
+                file_item("files/program", "#!/bin/sh\necho program\n", "bin/program", true)};
+  return tiny;
+}
+
+TinyBundle next_version() {
+  TinyBundle tiny = three_kinds();
+  tiny.version = 2;
+  tiny.items.push_back(wheel_item({.name = "more", .files = {{"more/__init__.py", "MORE = 1\n"}}}));
+  return tiny;
+}
+
+}  // namespace
+
+TEST_CASE("apply installs wheels, trees and files, and current points at the generation") {
+  const Site site;
+  const MadeBundle made = site.make(three_kinds());
+  const Applied applied = site.apply(made);
+  CHECK(applied.action == Plan::Action::Install);
+  CHECK(applied.generation == 1);
+  CHECK(applied.unpacked.size() == 4);
+  CHECK(fs::read_symlink(site.current()) == "generations/0001");
+  CHECK(read_file(site.site_packages() / "demo/__init__.py") == "ANSWER = 42\n");
+  CHECK(read_file(site.site_packages() / "demo-1.0.dist-info/INSTALLER") == "sealift\n");
+  CHECK(read_file(site.current() / "share/notes.txt") == "notes\n");
+  CHECK(read_file(site.current() / "lib/data.txt") == "data\n");
+  CHECK(fs::read_symlink(site.current() / "bin/alias") == "tool");
+  CHECK(!fs::exists(site.prefix().staging()));
+  const GenerationRecord record = read_generation_record(site.prefix().generation(1), 1);
+  CHECK(record.identity == applied.identity);
+  CHECK(record.signer == made.trusted.fingerprints[0]);
+  CHECK(record.audit.wheels == 1);
+  CHECK(record.audit.record_rows == 7);  // the module, four of the .dist-info, its program, INSTALLER... and RECORD
+  CHECK(record.entries.size() == 4);
+}
+
+TEST_CASE("what is installed is read-only, and modes do not depend on the umask") {
+  const Site site;
+  const mode_t before = ::umask(077);
+  site.apply(site.make(three_kinds()));
+  ::umask(before);
+  CHECK((status_of_path(site.current() / "bin/program").st_mode & 07777) == 0555);
+  CHECK((status_of_path(site.current() / "bin/tool").st_mode & 07777) == 0555);
+  CHECK((status_of_path(site.current() / "bin/demo-run").st_mode & 07777) == 0555);
+  CHECK((status_of_path(site.current() / "share/notes.txt").st_mode & 07777) == 0444);
+  CHECK((status_of_path(site.site_packages() / "demo").st_mode & 07777) == 0755);
+  CHECK((status_of_path(site.prefix().generation(1)).st_mode & 07777) == 0755);
+}
+
+TEST_CASE("a second apply of the same bundle writes nothing and says so") {
+  const Site site;
+  const MadeBundle made = site.make(three_kinds());
+  site.apply(made);
+  const auto before = installed(site.prefix().root());
+  const Applied again = site.apply(made);
+  CHECK(again.action == Plan::Action::Nothing);
+  CHECK(again.generation == 1);
+  CHECK(installed(site.prefix().root()) == before);
+}
+
+TEST_CASE("a second bundle reuses what the store has, by hard links") {
+  const Site site;
+  site.apply(site.make(three_kinds()));
+  const Applied applied = site.apply(site.make(next_version(), "bundle2"));
+  CHECK(applied.generation == 2);
+  CHECK(applied.reused.size() == 4);
+  CHECK(applied.unpacked == std::vector<std::string>{"wheels/more-1.0-py3-none-any.whl"});
+  CHECK(fs::read_symlink(site.current()) == "generations/0002");
+  const std::string file = "lib/python3.11/site-packages/demo/__init__.py";
+  const struct stat first = status_of_path(site.prefix().generation(1) / file);
+  const struct stat second = status_of_path(site.prefix().generation(2) / file);
+  CHECK(first.st_ino == second.st_ino);
+  CHECK(second.st_nlink == 3);  // the store and two generations
+  CHECK(fs::exists(site.site_packages() / "more/__init__.py"));
+  CHECK(!fs::exists(site.prefix().generation(1) / "lib/python3.11/site-packages/more"));
+}
+
+TEST_CASE("applying the bundle of an older generation switches back to it without unpacking") {
+  const Site site;
+  const MadeBundle first = site.make(three_kinds());
+  site.apply(first);
+  site.apply(site.make(next_version(), "bundle2"));
+  const Applied back = site.apply(first);
+  CHECK(back.action == Plan::Action::SwitchTo);
+  CHECK(back.generation == 1);
+  CHECK(fs::read_symlink(site.current()) == "generations/0001");
+  CHECK(generation_numbers(site.prefix()) == std::vector<unsigned>{1, 2});
+}
+
+TEST_CASE("where there are no hard links, a generation is made of copies") {
+  const Site site;
+  LinklessDisk disk;
+  const Applied applied = site.apply(site.make(three_kinds()), disk);
+  CHECK(applied.record->audit.shared == 0);
+  CHECK(read_file(site.site_packages() / "demo/__init__.py") == "ANSWER = 42\n");
+  CHECK((status_of_path(site.current() / "bin/program").st_mode & 07777) == 0555);
+  CHECK(status_of_path(site.current() / "bin/program").st_nlink == 1);
+}
+
+TEST_CASE("a dry run plans the same and writes nothing, not even the prefix") {
+  const Site site;
+  const MadeBundle made = site.make(three_kinds());
+  const Applied planned = site.apply(made, true);
+  CHECK(!fs::exists(site.prefix().root()));
+  const Applied done = site.apply(made);
+  CHECK(planned.unpacked == done.unpacked);
+  CHECK(planned.needed_bytes == done.needed_bytes);
+  CHECK(planned.needed_inodes == done.needed_inodes);
+  CHECK(planned.generation == done.generation);
+}
+
+TEST_CASE("what a crash left in staging is swept, and what reached the store is not unpacked again") {
+  const Site site;
+  const MadeBundle made = site.make(three_kinds());
+  site.apply(made);
+  fs::remove(site.current());
+  fs::remove_all(site.prefix().generations());
+  write_file(site.prefix().staging() / "4711/half/file", "half");
+  const auto store = installed(site.prefix().store());
+  const Applied again = site.apply(made);
+  CHECK(again.unpacked.empty());
+  CHECK(again.reused.size() == 4);
+  CHECK(!fs::exists(site.prefix().staging()));
+  for (const auto& [path, facts] : installed(site.prefix().store())) CHECK(store.at(path) == facts);
+  CHECK(read_file(site.site_packages() / "demo/__init__.py") == "ANSWER = 42\n");
+}
+
+TEST_CASE("the same bytes as a file and as a program are two items with two modes") {
+  const Site site;
+  TinyBundle tiny;
+  tiny.items = {file_item("files/a", "#!/bin/sh\n", "share/a"), file_item("files/b", "#!/bin/sh\n", "bin/b", true),
+                file_item("files/c", "#!/bin/sh\n", "share/c")};
+  const Applied applied = site.apply(site.make(tiny));
+  CHECK(applied.unpacked.size() == 2);
+  CHECK((status_of_path(site.current() / "share/a").st_mode & 07777) == 0444);
+  CHECK((status_of_path(site.current() / "bin/b").st_mode & 07777) == 0555);
+  CHECK(status_of_path(site.current() / "share/a").st_ino == status_of_path(site.current() / "share/c").st_ino);
+}
+
+TEST_CASE("an entry without a placement travels in the bundle but is not installed") {
+  const Site site;
+  MadeBundle made = site.make(three_kinds());
+  TinyBundle tiny = three_kinds();
+  const bundle::PrivateKey key = bundle::PrivateKey::generate();
+  bundle::Manifest manifest = made.manifest;
+  std::erase_if(manifest.environment.placements, [](const auto& p) { return p.entry.text() == "files/notes"; });
+  bundle::Seal seal{.payload = bundle::write_manifest(manifest)};
+  bundle::add_signature(seal, key);
+  write_file(made.seal(), bundle::write_seal(seal));
+  made.trusted.fingerprints = {key.public_key().fingerprint()};
+  CHECK(site.apply(made).unpacked.size() == 3);
+  CHECK(!fs::exists(site.current() / "share/notes.txt"));
+}
+
+TEST_CASE("switch goes back and forth, and names what is there when asked for another") {
+  const Site site;
+  Disk disk;
+  site.apply(site.make(three_kinds()));
+  site.apply(site.make(next_version(), "bundle2"));
+  CHECK(switch_to(site.prefix(), 1, disk).version == 1);
+  CHECK(fs::read_symlink(site.current()) == "generations/0001");
+  CHECK(switch_to(site.prefix(), 2, disk).version == 2);
+  CHECK(fs::read_symlink(site.current()) == "generations/0002");
+  CHECK_REFUSED(switch_to(site.prefix(), 7, disk), Missing, "1, 2");
+  const Status status = status_of(site.prefix());
+  CHECK(status.current == 2);
+  REQUIRE(status.generations.size() == 2);
+  CHECK(status.generations[0].record->name == "tiny");
+}
+
+TEST_CASE("status lists a generation whose record is damaged with the reason") {
+  const Site site;
+  site.apply(site.make(three_kinds()));
+  fs::permissions(site.prefix().generation(1) / "generation.json", fs::perms::owner_all);
+  write_file(site.prefix().generation(1) / "generation.json", "{");
+  const Status status = status_of(site.prefix());
+  REQUIRE(status.generations.size() == 1);
+  CHECK(!status.generations[0].record);
+  CHECK(status.generations[0].fault.find("parse") != std::string::npos);
+}
+
+TEST_CASE("while somebody holds the lock, apply and switch are refused and name the holder") {
+  const Site site;
+  Disk disk;
+  const MadeBundle made = site.make(three_kinds());
+  site.apply(made);
+  const PrefixLock lock(site.prefix(), disk, "apply");
+  CHECK_REFUSED(site.apply(made), Conflict, "process " + std::to_string(::getpid()));
+  CHECK_REFUSED(switch_to(site.prefix(), 1, disk), Conflict, "sealift-install apply");
+  CHECK(site.apply(made, true).action == Plan::Action::Nothing);  // looking needs no lock
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// The small parts by themselves: probe, trust pins, records, progress figures, the real disk.
+#include "installer/probe.hpp"
+#include "installer/report.hpp"
+#include "installer/trust_store.hpp"
+#include "tests/installer/site.hpp"
+
+using namespace sealift;
+using namespace sealift::installer;
+using namespace sealift::test;
+
+TEST_CASE("probe reads the C library's version from its file, and says plainly when there is none") {
+  const TempDir root;
+  const Machine none = probe(root.path());
+  CHECK(!none.glibc);
+  CHECK(!none.arch.empty());
+  CHECK(text_of(none).find("# glibc: no libc.so.6") != std::string::npos);
+  CHECK(json_of(none)["glibc"].is_null());
+  write_file(root / "lib64/libc.so.6", "not an ELF file");
+  CHECK(!probe(root.path()).glibc);
+  const Machine here = probe();
+  if (here.glibc) {
+    fs::create_directories(root / "usr/lib64");
+    fs::copy_file(here.libc, root / "usr/lib64/libc-2.so");
+    fs::create_symlink("libc-2.so", root / "usr/lib64/libc.so.6");  // as older distributions have it
+    CHECK(probe(root.path()).glibc == here.glibc);
+    CHECK(text_of(here).find("glibc = \"" + here.glibc->text() + "\"") != std::string::npos);
+  }
+}
+
+TEST_CASE("pins are kept by fingerprint, once, and a changed pin is refused") {
+  const TempDir dir;
+  const Prefix prefix(dir / "new/prefix");
+  Disk disk;
+  CHECK(pinned_keys(prefix).fingerprints.empty());
+  const bundle::Digest a = bundle::sha256(bundle::as_bytes("a")), b = bundle::sha256(bundle::as_bytes("b"));
+  CHECK(pin_key(prefix, disk, a));
+  CHECK(pin_key(prefix, disk, b));
+  CHECK_FALSE(pin_key(prefix, disk, a));
+  CHECK(pinned_keys(prefix).fingerprints.size() == 2);
+  CHECK(pinned_keys(prefix).contains(a));
+  fs::remove(prefix.trust() / a.hex());
+  write_file(prefix.trust() / a.hex(), "sha256:" + b.hex() + "\n");
+  CHECK_REFUSED(pinned_keys(prefix), Format, a.hex());
+}
+
+TEST_CASE("an item's record is read back as it was written") {
+  const TempDir dir;
+  ItemRecord record{.kind = bundle::EntryKind::Tree, .name = "t.tar", .sha256 = bundle::sha256({}), .dist_info = ""};
+  record.files = {{.path = "tree/a", .size = 3, .sha256 = bundle::sha256(bundle::as_bytes("abc")), .executable = true}};
+  record.folders = {"tree"};
+  record.links = {{.path = "tree/l", .target = "a"}};
+  write_file(dir / "record.json", write_item_record(record));
+  CHECK(read_item_record(dir / "record.json") == record);
+  write_file(dir / "bad.json", R"({"format":1,"kind":"tree","name":"x","sha256":")" + std::string(64, '0') +
+                                   R"(","dist_info":"","files":[],"folders":["../x"],"links":[]})");
+  CHECK_REFUSED(read_item_record(dir / "bad.json"), Format, "../x");
+}
+
+TEST_CASE("sizes are printed as people say them") {
+  CHECK(human_bytes(0) == "0 B");
+  CHECK(human_bytes(999) == "999 B");
+  CHECK(human_bytes(1000) == "1.0 kB");
+  CHECK(human_bytes(4'700'000'000) == "4.7 GB");
+}
+
+TEST_CASE("the disk never follows a link or overwrites a file, and names what stands in a folder's place") {
+  const TempDir dir;
+  Disk disk;
+  write_file(dir / "file", "old");
+  fs::create_symlink("file", dir / "link");
+  CHECK_REFUSED(disk.create(dir / "file", 0444), Io, "file");
+  CHECK_REFUSED(disk.create(dir / "link", 0444), Io, "link");
+  CHECK_REFUSED(disk.make_folder(dir / "file"), Conflict, "file");
+  CHECK(read_file(dir / "file") == "old");
+  disk.make_folders(dir / "a/b/c");
+  write_file(dir / "a/b/c/x", "x");
+  disk.make_folder(dir / "empty");
+  CHECK_REFUSED(disk.rename(dir / "empty", dir / "a"), Conflict, "/a");
+  fs::create_directory_symlink(dir / "a", dir / "a/loop");
+  disk.remove_tree(dir / "a/loop");
+  CHECK(fs::exists(dir / "a/b/c/x"));
+  CHECK(disk.room(dir / "not/there/yet").bytes == disk.room(dir.path()).bytes);
+}
+
+TEST_CASE("a prefix is absolute and has no slash at its end") {
+  CHECK(Prefix("/opt/x/").root() == "/opt/x");
+  CHECK(Prefix("/opt/x/../y").root() == "/opt/y");
+  CHECK(Prefix("rel").root().is_absolute());
+  CHECK(Prefix("/opt/x").generation(12).filename() == "0012");
+}
+
+TEST_CASE("errors as JSON carry code, exit code and the facts that are there") {
+  const bundle::Json json = json_of(bundle::Error(bundle::ErrorCode::Space, {.what = "full", .where = "/p"}));
+  CHECK(bundle::write_json(json) == R"({"code":"space","exit":9,"what":"full","where":"/p"})");
+}

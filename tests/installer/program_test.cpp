@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// The real sealift-install from outside: how it is linked, what it prints, how it exits, what kill -9 leaves.
+// What the library does is tested beside; here it is the program on a disk.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "installer/lock.hpp"
+#include "sealift/bundle/elf.hpp"
+#include "tests/installer/site.hpp"
+
+using namespace sealift;
+using namespace sealift::installer;
+using namespace sealift::test;
+using bundle::Json;
+
+namespace {
+
+struct Outcome {
+  int exit = -1;  // 128 + signal when it was killed
+  std::string out;
+  std::string err;
+};
+
+pid_t start(const TempDir& dir, std::vector<std::string> arguments, const char* root = nullptr) {
+  arguments.insert(arguments.begin(), root != nullptr ? "/sealift-install" : SEALIFT_INSTALL);
+  std::vector<char*> list;
+  for (std::string& argument : arguments) list.push_back(argument.data());
+  list.push_back(nullptr);
+  const std::string out = dir / "stdout", err = dir / "stderr";
+  const pid_t child = ::fork();
+  if (child != 0) return child;
+  ::dup2(::open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), STDOUT_FILENO);
+  ::dup2(::open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), STDERR_FILENO);
+  if (root != nullptr && (::chroot(root) != 0 || ::chdir("/") != 0)) ::_exit(99);
+  ::execv(list[0], list.data());
+  ::_exit(98);
+}
+
+Outcome finish(const TempDir& dir, pid_t child) {
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return {.exit = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
+          .out = read_file(dir / "stdout"),
+          .err = read_file(dir / "stderr")};
+}
+
+Outcome run(const TempDir& dir, std::vector<std::string> arguments, const char* root = nullptr) {
+  return finish(dir, start(dir, std::move(arguments), root));
+}
+
+Json parsed(const Outcome& outcome) {
+  INFO(outcome.out);
+  return bundle::parse_json(outcome.out, "stdout");
+}
+
+TinyBundle many_files() {
+  TinyBundle tiny{.arch = probe().arch, .volume_size = 65536};
+  tiny.items.clear();
+  for (int i = 0; i < 40; ++i) {
+    TinyWheel wheel{.name = "w" + std::to_string(100 + i), .files = {}};
+    for (int k = 0; k < 20; ++k)
+      wheel.files[wheel.name + "/m" + std::to_string(k) + ".py"] = numbers_text(static_cast<unsigned>(i * 20 + k), 400);
+    tiny.items.push_back(wheel_item(wheel));
+  }
+  return tiny;
+}
+
+TinyBundle small() {
+  return {.arch = probe().arch};
+}
+
+}  // namespace
+
+TEST_CASE("the program is fully static: no interpreter, no dynamic section") {
+  if (std::string(SEALIFT_SANITIZE) != "") return;
+  bundle::FileSource source(SEALIFT_INSTALL);
+  const std::optional<bundle::ElfFile> elf = bundle::read_elf(source);
+  REQUIRE(elf);
+  CHECK(elf->interpreter.empty());
+  CHECK_FALSE(elf->dynamic);
+  CHECK(elf->needed.empty());
+}
+
+TEST_CASE("arguments that make no sense end with 2, help and version with 0") {
+  const TempDir dir;
+  CHECK(run(dir, {}).exit == 2);
+  CHECK(run(dir, {"install"}).exit == 2);
+  CHECK(run(dir, {"apply", "x"}).exit == 2);
+  CHECK(run(dir, {"verify", "x", "--threads", "0"}).exit == 2);
+  CHECK(run(dir, {"verify", "x", "--fingerprint", "abc"}).exit == 2);
+  CHECK(run(dir, {"--help"}).exit == 0);
+  CHECK(run(dir, {"apply", "--help"}).out.find("--prefix") != std::string::npos);
+  CHECK(run(dir, {"--version"}).out.starts_with("sealift-install "));
+}
+
+TEST_CASE("from pin to switch: the verbs of a site's first day, with data on stdout only") {
+  const Site site;
+  const MadeBundle first = site.make(small());
+  TinyBundle next = small();
+  next.version = 2;
+  const bundle::PrivateKey key = bundle::PrivateKey::generate();
+  const MadeBundle second = make_bundle(site.dir / "bundle2", next, key);
+  const std::string prefix = site.prefix().root();
+  CHECK(run(site.dir, {"trust", "add", first.fingerprint(), "--prefix", prefix}).exit == 0);
+  CHECK(run(site.dir, {"trust", "list", "--prefix", prefix}).out == first.fingerprint() + "\n");
+  CHECK(run(site.dir, {"verify", second.folder, "--prefix", prefix}).exit == 6);
+  CHECK(run(site.dir, {"trust", "add", second.fingerprint(), "--prefix", prefix}).exit == 0);
+
+  const Json verified = parsed(run(site.dir, {"verify", first.folder, "--prefix", prefix, "--json"}));
+  CHECK(verified["verified"] == true);
+  CHECK(verified["signer"] == first.fingerprint());
+  CHECK(verified["name"] == "tiny");
+
+  const Json plan = parsed(run(site.dir, {"plan", first.folder, "--prefix", prefix, "--json"}));
+  CHECK(plan["action"] == "install");
+  CHECK(plan["dry_run"] == true);
+  CHECK(plan["unpack"].size() == 1);
+  CHECK(!fs::exists(site.current()));
+
+  const Outcome applied = run(site.dir, {"apply", first.folder, "--prefix", prefix});
+  CHECK(applied.exit == 0);
+  CHECK(applied.out.starts_with("installed tiny version 1 as generation 1\n"));
+  CHECK(applied.err.find("unpacking") != std::string::npos);
+  const Outcome again = run(site.dir, {"apply", first.folder, "--prefix", prefix});
+  CHECK(again.exit == 0);
+  CHECK(again.out.starts_with("already installed"));
+  CHECK(parsed(run(site.dir, {"apply", second.folder, "--prefix", prefix, "--json"}))["generation"] == 2);
+  CHECK(run(site.dir, {"switch", "1", "--prefix", prefix}).out.starts_with("generation 1 is current"));
+  const Json status = parsed(run(site.dir, {"status", "--prefix", prefix, "--json"}));
+  CHECK(status["current"] == 1);
+  CHECK(status["generations"].size() == 2);
+  CHECK(status["generations"][0]["audit"]["wheels"] == 1);
+  CHECK(run(site.dir, {"status", "--prefix", prefix}).out.find("* 0001  tiny version 1") != std::string::npos);
+}
+
+TEST_CASE("a refusal is printed for people and, on request, for machines; its code is the exit code") {
+  const Site site;
+  const MadeBundle made = site.make(small());
+  flip_bit(made.volume(0), 4096);
+  const Outcome outcome = run(site.dir, {"verify", made.folder, "--fingerprint", made.fingerprint(), "--json"});
+  CHECK(outcome.exit == 5);
+  CHECK(outcome.err.find("error[digest]: chunk 0 differs") != std::string::npos);
+  CHECK(outcome.err.find("\n  where:    ") != std::string::npos);
+  CHECK(parsed(outcome)["failures"][0]["code"] == "digest");
+  const Outcome apply = run(site.dir, {"apply", made.folder, "--fingerprint", made.fingerprint(), "--prefix",
+                                       site.prefix().root(), "--json"});
+  CHECK(apply.exit == 5);
+  CHECK(parsed(apply)["error"]["exit"] == 5);
+}
+
+TEST_CASE("probe prints TOML, and JSON on request") {
+  const TempDir dir;
+  CHECK(run(dir, {"probe"}).out.find("[target]\narch = \"") != std::string::npos);
+  CHECK(parsed(run(dir, {"probe", "--json"}))["arch"] == probe().arch);
+}
+
+TEST_CASE("while another process holds the lock, apply ends with 10 and names it") {
+  const Site site;
+  Disk disk;
+  const MadeBundle made = site.make(small());
+  const PrefixLock lock(site.prefix(), disk, "apply");
+  const Outcome outcome =
+      run(site.dir, {"apply", made.folder, "--fingerprint", made.fingerprint(), "--prefix", site.prefix().root()});
+  CHECK(outcome.exit == 10);
+  CHECK(outcome.err.find("process " + std::to_string(::getpid())) != std::string::npos);
+}
+
+TEST_CASE("kill -9 at any moment leaves current as it was, and the next run finishes the work") {
+  const Site site;
+  Disk disk;
+  Progress silent(Progress::Style::Silent);
+  const MadeBundle old = site.make(small(), "old");
+  const MadeBundle made = site.make(many_files());
+  const auto arguments = [&](const MadeBundle& bundle) {
+    return std::vector<std::string>{"apply",    bundle.folder,        "--fingerprint", bundle.fingerprint(),
+                                    "--prefix", site.prefix().root(), "--threads",     "2"};
+  };
+  REQUIRE(run(site.dir, arguments(old)).exit == 0);
+  const auto began = std::chrono::steady_clock::now();
+  REQUIRE(run(site.dir, arguments(made)).exit == 0);
+  const auto whole = std::chrono::steady_clock::now() - began;
+  int killed = 0, finished = 0;
+  for (int i = 0; i < 20; ++i) {
+    REQUIRE(run(site.dir, {"switch", "1", "--prefix", site.prefix().root()}).exit == 0);
+    for (const unsigned number : generation_numbers(site.prefix()))
+      if (number != 1) fs::remove_all(site.prefix().generation(number));
+    if (i % 4 == 0)  // sometimes from an empty store, sometimes from what the last one left
+      for (const fs::directory_entry& item : fs::directory_iterator(site.prefix().store())) fs::remove_all(item);
+    const pid_t child = start(site.dir, arguments(made));
+    // A moment spread over the whole run; waiting here is the subject, not a guess at somebody's speed.
+    ::usleep(static_cast<useconds_t>(std::chrono::duration_cast<std::chrono::microseconds>(whole).count() *
+                                     ((i * 7) % 20) / 20));
+    ::kill(child, SIGKILL);
+    killed += finish(site.dir, child).exit == 128 + SIGKILL;
+    const fs::path target = fs::read_symlink(site.current());
+    CHECK((target == "generations/0001" || target == "generations/0002"));
+    CHECK(fs::exists(site.current() / "generation.json"));
+    for (const fs::directory_entry& item : fs::directory_iterator(site.prefix().store()))
+      CHECK(fs::exists(item.path() / "record.json"));  // an item is whole or not there
+    finished += run(site.dir, arguments(made)).exit == 0;
+    CHECK(fs::read_symlink(site.current()) == "generations/0002");
+    CHECK(read_file(site.site_packages() / "w105/m3.py") == numbers_text(103, 400));
+    CHECK(!fs::exists(site.prefix().staging()));
+  }
+  CHECK(finished == 20);
+  CHECK(killed > 5);
+}
+
+TEST_CASE("it runs in an empty root, where there is nothing but the program and the bundle") {
+  if (::geteuid() != 0 || std::string(SEALIFT_SANITIZE) != "") {
+    MESSAGE("skipped: chroot needs root and the static program");
+    return;
+  }
+  const Site site;
+  const fs::path root = site.dir / "root";
+  fs::create_directory(root);
+  fs::copy_file(SEALIFT_INSTALL, root / "sealift-install");
+  const MadeBundle made = make_bundle(root / "bundle", small());
+  const Outcome verified = run(site.dir, {"verify", "/bundle", "--fingerprint", made.fingerprint()}, root.c_str());
+  INFO(verified.err);
+  CHECK(verified.exit == 0);
+  CHECK(verified.out.starts_with("verified tiny version 1"));
+  CHECK(run(site.dir, {"probe"}, root.c_str()).out.find("# glibc: no libc.so.6") != std::string::npos);
+  const Outcome refused =
+      run(site.dir, {"apply", "/bundle", "--fingerprint", made.fingerprint(), "--prefix", "/prefix"}, root.c_str());
+  CHECK(refused.exit == 8);
+  CHECK(!fs::exists(root / "prefix"));
+  fs::create_directories(root / "lib64");
+  fs::copy_file(probe().libc, root / "lib64/libc.so.6");
+  CHECK(run(site.dir, {"apply", "/bundle", "--fingerprint", made.fingerprint(), "--prefix", "/prefix"}, root.c_str())
+            .exit == 0);
+  CHECK(fs::exists(root / "prefix/current/lib/python3.11/site-packages/demo/__init__.py"));
+}

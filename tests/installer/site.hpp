@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// A machine with a prefix, for tests: installs bundles into a temporary folder and tells what lies there.
+// The machine is a made-up one, so that these tests mean the same on every host.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <fstream>
+
+#include "installer/apply.hpp"
+#include "installer/status.hpp"
+#include "tests/support/refusal.hpp"
+#include "tests/support/tiny_bundle.hpp"
+
+namespace sealift::test {
+
+namespace fs = std::filesystem;
+
+inline installer::Machine common_machine() {
+  return {.arch = "x86_64", .kernel = "6.1", .glibc = bundle::GlibcVersion{2, 36}, .libc = "/lib/libc.so.6"};
+}
+
+// A disk with as little room as a test wants.
+class SmallDisk final : public installer::Disk {
+ public:
+  explicit SmallDisk(installer::Room room) : room_(room) {}
+  installer::Room room(const fs::path&) const override { return room_; }
+
+ private:
+  installer::Room room_;
+};
+
+// A file system without hard links.
+class LinklessDisk final : public installer::Disk {
+ public:
+  bool link(const fs::path&, const fs::path&) override { return false; }
+};
+
+struct Site {
+  TempDir dir;
+  installer::Machine machine = common_machine();
+  unsigned threads = 2;
+
+  installer::Prefix prefix() const { return installer::Prefix(dir / "prefix"); }
+  fs::path current() const { return prefix().current(); }
+  fs::path site_packages() const { return current() / "lib/python3.11/site-packages"; }
+
+  MadeBundle make(const TinyBundle& tiny, const std::string& folder = "bundle") const {
+    return make_bundle(dir / folder, tiny);
+  }
+  installer::Applied apply(const MadeBundle& made, installer::Disk& disk, bool dry_run = false) const {
+    installer::Progress silent(installer::Progress::Style::Silent);
+    return installer::apply({.bundle = made.folder,
+                             .prefix = prefix(),
+                             .trusted = made.trusted,
+                             .machine = machine,
+                             .threads = threads,
+                             .dry_run = dry_run},
+                            disk, silent);
+  }
+  installer::Applied apply(const MadeBundle& made, bool dry_run = false) const {
+    installer::Disk disk;
+    return apply(made, disk, dry_run);
+  }
+};
+
+inline struct stat status_of_path(const fs::path& path) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0) throw std::runtime_error("cannot examine " + path.string());
+  return status;
+}
+
+// Every path below `root` with inode, size, mode and time of change: equal snapshots mean that nothing was written.
+inline std::map<std::string, std::string> snapshot(const fs::path& root) {
+  std::map<std::string, std::string> found;
+  if (!fs::exists(root)) return found;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root)) {
+    const struct stat status = status_of_path(entry.path());
+    found[entry.path().lexically_relative(root).string()] =
+        std::to_string(status.st_ino) + " " + std::to_string(status.st_size) + " " + std::to_string(status.st_mode) +
+        " " + std::to_string(status.st_mtim.tv_sec) + "." + std::to_string(status.st_mtim.tv_nsec);
+  }
+  return found;
+}
+
+// The same without what even a refusal may leave: the lock and the folders' own times.
+inline std::map<std::string, std::string> installed(const fs::path& root) {
+  std::map<std::string, std::string> found = snapshot(root);
+  found.erase("lock");
+  return found;
+}
+
+inline void flip_bit(const fs::path& path, std::uint64_t bit) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(bit / 8));
+  const int byte = file.get();
+  file.seekp(static_cast<std::streamoff>(bit / 8)).put(static_cast<char>(byte ^ (1 << bit % 8)));
+}
+
+inline std::string numbers_text(std::uint32_t seed, int lines) {
+  std::string text;
+  for (int i = 0; i < lines; ++i) text += std::to_string(seed = seed * 2654435761u + 12345) + "\n";
+  return text;
+}
+
+// A file whose name RECORD must quote.
+inline TinyWheel with_odd_name(TinyWheel wheel, const std::string& path, const std::string& bytes) {
+  wheel.files[path] = bytes;
+  wheel.unrecorded.push_back(path);
+  std::string quoted = "\"";
+  for (const char c : path) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  wheel.extra_record +=
+      quoted +
+      "\",sha256=" + bundle::to_base64(bundle::sha256(bundle::as_bytes(bytes)).bytes, bundle::Base64::UrlNoPad) + "," +
+      std::to_string(bytes.size()) + "\n";
+  return wheel;
+}
+
+inline TinyItem file_item(const std::string& path, const std::string& bytes, const std::string& into,
+                          bool executable = false) {
+  return {.path = path, .bytes = bytes, .into = into, .executable = executable};
+}
+
+inline TinyItem tree_item(const std::string& path,
+                          const std::vector<std::pair<bundle::TarMember, std::string>>& members,
+                          const std::string& into = "") {
+  return {.path = path,
+          .kind = bundle::EntryKind::Tree,
+          .bytes = make_tar(members),
+          .into = into,
+          .encoding = bundle::Encoding::Zstd};
+}
+
+inline bundle::TarMember tar_file(const std::string& path, bool executable = false) {
+  return {.path = path, .executable = executable};
+}
+inline bundle::TarMember tar_link(const std::string& path, const std::string& target) {
+  return {.path = path, .type = bundle::TarType::Link, .target = target};
+}
+inline bundle::TarMember tar_folder(const std::string& path) {
+  return {.path = path, .type = bundle::TarType::Folder};
+}
+
+}  // namespace sealift::test
