@@ -12,6 +12,8 @@
 #include <cstdlib>
 #include <iostream>
 
+C10_DECLARE_int(caffe2_log_level);
+
 namespace {
 
 using namespace sealift;
@@ -84,6 +86,8 @@ int main(int argc, char** argv) {
   // Outlives the try block: an error must be reported while this rank is still connected, or leaving could block on it.
   std::optional<train::Groups> world;
   std::string who = "sealift-train: ";
+  // c10d warns about every address that no name service knows, and an isolated host may have none.
+  if (!std::getenv("TORCH_CPP_LOG_LEVEL")) FLAGS_caffe2_log_level = 2;
   try {
     app.parse(argc, argv);
     if (*check) return print(trainer::check(trainer::read_results(files), tolerance, floor_factor), files.size(), json);

@@ -15,7 +15,7 @@ namespace sealift::trainer {
 struct Options {
   std::string parallel_method = "none";
   std::int64_t shard_size = 0;
-  std::int64_t steps = 60;
+  std::int64_t steps = 100;
   std::int64_t seed = 1;
   std::int64_t global_batch = 32;
   std::int64_t micro_batches = 1;

@@ -7,10 +7,15 @@
 
 #include <sealift/train/collectives.hpp>
 
+#include <cstdlib>
 #include <exception>
 #include <thread>
 
 namespace sealift::test {
+
+/// c10d's flight recorder is one per process and adds groups to a map without a lock. Off before main, since it is made
+/// with the first group, and ranks are threads here.
+inline const int kFlightRecorderOff = setenv("TORCH_FR_BUFFER_SIZE", "0", 1);
 
 /// Calls `body(world)` once per rank, at the same time; throws the first error of the lowest rank that had one.
 template <class Body>

@@ -16,7 +16,7 @@ struct NamedTensor {
 };
 
 enum class Residence {
-  Sharded,    ///< from construction and after `reshard`: the whole has no memory, touching a parameter throws
+  Sharded,    ///< from construction and after `reshard`: the whole has no memory, reading a parameter throws or faults
   Unsharded,  ///< from `unshard` on: parameters hold the values of all ranks' shards
 };
 
@@ -62,11 +62,9 @@ class FlatParam {
   /// Gathers the whole from all shards, unless it is there and no shard was written since. Collective over the shard
   /// group.
   void unshard() {
-    if (layout_.shards == 1) return;
-    if (residence_ == Residence::Unsharded && gathered_version_ == shard_._version()) return;
-    if (residence_ == Residence::Sharded) refill(whole_);
+    if (layout_.shards == 1 || residence_ == Residence::Unsharded) return;
+    refill(whole_);
     groups_.shard.all_gather(whole_, shard_).wait();
-    gathered_version_ = shard_._version();
     residence_ = Residence::Unsharded;
   }
 
@@ -182,13 +180,12 @@ class FlatParam {
   Groups groups_;
   FlatLayout layout_;
   Residence residence_ = Residence::Sharded;
-  at::Tensor whole_;  ///< [padded]; has no memory while sharded
-  at::Tensor shard_;  ///< [padded / shards], this rank's; the same tensor as `whole_` when there is one shard
-  std::uint32_t gathered_version_ = 0;  ///< of `shard_`, when the whole was last gathered
-  at::Tensor whole_gradient_;           ///< [padded], summed over micro-batches; freed by the reduction when sharded
-  at::Tensor shard_gradient_;           ///< [padded / shards]
-  at::Tensor reduced_;                  ///< the one of the two that the reduction in flight ends in
-  std::vector<bool> has_gradient_;      ///< per parameter: collected since the last reduction
+  at::Tensor whole_;           ///< [padded]; has no memory while sharded
+  at::Tensor shard_;           ///< [padded / shards], this rank's; the same tensor as `whole_` when there is one shard
+  at::Tensor whole_gradient_;  ///< [padded], summed over micro-batches; freed by the reduction when sharded
+  at::Tensor shard_gradient_;  ///< [padded / shards]
+  at::Tensor reduced_;         ///< the one of the two that the reduction in flight ends in
+  std::vector<bool> has_gradient_;  ///< per parameter: collected since the last reduction
   Ticket ticket_;
 };
 

@@ -30,8 +30,9 @@ struct Session {
 
   /// Called by everything that happens in a backward pass: the first one asks to be told of its end.
   void enter_backward();
-  /// Outside a backward pass; forgets one that an exception cut short.
-  void enter_forward();
+  /// Called by every unit's forward: outside a backward pass, forgets one that an exception cut short, and starts the
+  /// root's forward with nothing gathered, since an optimizer may have stepped after a forward that had no backward.
+  void enter_forward(bool is_root);
   void finish_backward();
   void finish_oldest_reduction();
 };
@@ -48,7 +49,7 @@ class Unit {
   void add_flat(std::vector<NamedTensor> parameters, const std::weak_ptr<Unit>& self);
 
   void before_forward() {
-    session_->enter_forward();
+    session_->enter_forward(is_root_);
     for (auto& flat : flats_) flat->unshard();
   }
 
@@ -175,11 +176,16 @@ void Unit::after_forward(Outputs& outputs, const std::weak_ptr<Unit>& self) {
   for (auto& flat : flats_) flat->reshard();
 }
 
-inline void Session::enter_forward() {
-  if (torch::autograd::get_current_graph_task_id() != -1 || !in_backward) return;
-  in_backward = false;
-  while (!reducing.empty()) finish_oldest_reduction();
-  for (auto& unit : units) unit->reset_backward();
+inline void Session::enter_forward(bool is_root) {
+  if (torch::autograd::get_current_graph_task_id() != -1) return;
+  if (std::exchange(in_backward, false)) {
+    while (!reducing.empty()) finish_oldest_reduction();
+    for (auto& unit : units) unit->reset_backward();
+  }
+  if (!is_root) return;
+  for (auto& unit : units) {
+    for (auto& flat : unit->flats()) flat->reshard();
+  }
 }
 
 inline void Session::enter_backward() {

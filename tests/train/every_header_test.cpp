@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The second unit of the link test: every header again, beside the other tests' includes of them.
+// A function that is not inline fails the link here, not at a user's.
+// Order is against the umbrella's, so a header that leans on an earlier one shows.
+// clang-format off
+#include <sealift/train/launch.hpp>
+#include <sealift/train/clip.hpp>
+#include <sealift/train/parallelize.hpp>
+#include <sealift/train/shardable.hpp>
+#include <sealift/train/unit.hpp>
+#include <sealift/train/flat_param.hpp>
+#include <sealift/train/collectives.hpp>
+#include <sealift/train/flat_layout.hpp>
+#include <sealift/train/mesh.hpp>
+#include <sealift/train/policy.hpp>
+// clang-format on
+
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <doctest/doctest.h>
+
+TEST_CASE("all headers of the training core are in this program twice") {
+  CHECK(sealift::train::parse_launch([](const char*) -> const char* { return nullptr; }).world_size == 1);
+}

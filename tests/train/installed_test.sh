@@ -1,0 +1,29 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The installed trainer in a prefix: it finds that prefix's LibTorch, and nothing in it names the machine that built it.
+# usage: installed_test.sh BUILD_DIR SOURCE_DIR TORCH_DIR PYTHON_VERSION
+set -eu
+build=$1 source=$2 torch=$3 python=$4
+prefix=$(mktemp -d)
+trap 'rm -rf "$prefix"' EXIT
+
+fail() {
+  echo "FAILED: $1" >&2
+  exit 1
+}
+cmake --install "$build" --component trainer --prefix "$prefix" >/dev/null
+program=$prefix/bin/sealift-train
+readelf -d "$program" | grep -q '(RPATH)' || fail "no DT_RPATH"
+! readelf -d "$program" | grep -q '(RUNPATH)' || fail "DT_RUNPATH, which LD_LIBRARY_PATH would override"
+readelf -d "$program" | grep -qF "\$ORIGIN/../lib/python$python/site-packages/torch/lib:" || fail "torch/lib is not in the path"
+for folder in "$build" "$source" "$torch"; do
+  ! strings -a "$program" | grep -F "$folder" || fail "the program names $folder"
+done
+! readelf -d "$program" | grep NEEDED | grep -q cuda || fail "a CPU process would load CUDA"
+
+# Before the prefix has a LibTorch there is none to find; with it the program runs.
+! "$program" --version 2>/dev/null || fail "a LibTorch outside the prefix was found"
+mkdir -p "$prefix/lib/python$python"
+ln -s "$(dirname "$torch")" "$prefix/lib/python$python/site-packages"
+"$program" --version
+"$program" run --steps 1 --layers 1 --width 16 --out "$prefix/out"

@@ -1,0 +1,80 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# sealift-train as a user runs it: three ways to train, the comparison, and what must be refused or ended.
+# usage: trainer_test.sh SEALIFT_TRAIN
+set -eu
+train=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+fail() {
+  echo "FAILED: $1" >&2
+  exit 1
+}
+# expect CODE TEXT COMMAND...: the command exits with CODE and says TEXT on stderr
+expect() {
+  code=$1 text=$2
+  shift 2
+  got=0
+  "$@" >out.txt 2>err.txt || got=$?
+  [ "$got" = "$code" ] || { cat err.txt >&2; fail "'$*' exited with $got, expected $code"; }
+  grep -qF -- "$text" err.txt || { cat err.txt >&2; fail "'$*' did not say '$text'"; }
+}
+
+echo "one process, ddp, fsdp and hsdp: the same losses, near the floor"
+export SEALIFT_TRAIN_STEPS=40 SEALIFT_TRAIN_LAYERS=2 SEALIFT_TRAIN_WIDTH=64 SEALIFT_TRAIN_LEARNING_RATE=0.01
+expect 0 "single process (RANK is not set)" "$train" run --out none
+grep -q '^none x1: loss ' out.txt || fail "no summary on stdout"
+[ "$(wc -l <none/log.jsonl)" = 40 ] || fail "log.jsonl has not one line per step"
+for method in ddp fsdp; do
+  expect 0 "rank 1 of 2" "$train" run --parallel-method $method --ranks 2 --out $method --micro-batches 2
+done
+echo 'parallel_method = "hsdp"' >job.toml
+expect 0 "rank 3 of 4" "$train" run --config job.toml --shard-size 2 --ranks 4 --out hsdp
+expect 0 "" "$train" check --tolerance 1e-5 --json none/result.json ddp/result.json fsdp/result.json hsdp/result.json
+grep -q '"verdict": "pass"' out.txt || fail "check printed no verdict"
+
+echo "check can fail, and can be unable to tell"
+sed 's/^\(  *\)4\.\([0-9]*\)/\14.5\2/' fsdp/result.json >wrong.json
+expect 1 "fsdp x2 differs from none x1 in step 1" "$train" check none/result.json wrong.json
+expect 1 "times the entropy of the data" "$train" check none/result.json --floor-factor 1.0
+expect 0 "" "$train" run --out short --steps 2
+expect 1 "times the entropy of the data" "$train" check short/result.json
+expect 2 "another job" "$train" check none/result.json short/result.json
+expect 2 "cannot read missing.json" "$train" check missing.json
+
+echo "what cannot be run is refused before anything starts"
+echo 'stepz = 1' >bad.toml
+expect 2 "unknown key 'stepz'" "$train" run --config bad.toml
+expect 1 "use one of none, ddp, fsdp, hsdp" "$train" run --parallel-method zero3
+expect 1 "parallel_method none in a world of 2" "$train" run --ranks 2
+expect 1 "need a multiple of 3" "$train" run --parallel-method ddp --ranks 3 --global-batch 32
+expect 1 "WORLD_SIZE is 'x'" env RANK=0 WORLD_SIZE=x "$train" run
+expect 2 "" "$train" frobnicate
+
+echo "an error in a rank names the rank and the step"
+expect 1 "in step" "$train" run --parallel-method ddp --ranks 2 --out diverged --learning-rate 1e30 --clip 0
+grep -q 'rank [01]: ' err.txt || fail "no rank in the message"
+
+echo "a rank that dies ends the others"
+"$train" run --parallel-method fsdp --ranks 2 --steps 1000000 --out endless >out.txt 2>err.txt &
+launcher=$!
+until grep -q 'step 1/' err.txt; do
+  kill -0 $launcher || fail "the run ended by itself"
+  sleep 0.1
+done
+ranks=$(cat /proc/$launcher/task/$launcher/children)
+kill -9 "${ranks##* }" 2>/dev/null || kill -9 $(echo $ranks | cut -d' ' -f2)
+got=0
+wait $launcher || got=$?
+[ $got = 1 ] || fail "the launcher exited with $got after a rank was killed"
+grep -q 'rank 1 was ended by signal Killed; ending the other ranks' err.txt || { cat err.txt >&2; fail "no message"; }
+for rank in $ranks; do
+  ! kill -0 "$rank" 2>/dev/null || fail "rank process $rank was left behind"
+done
+
+if unshare -n true 2>/dev/null; then
+  echo "a host with nothing but loopback, and no names"
+  expect 0 "" unshare -n sh -c "ip link set lo up && '$train' run --parallel-method fsdp --ranks 2 --steps 2 --out alone"
+fi
