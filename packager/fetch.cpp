@@ -104,7 +104,10 @@ class Transfer {
 
   const Download& download() const { return download_; }
   Clock::time_point not_before;
-  int failures = 0;
+  int failures = 0;  // in a row, without a byte between them
+
+  // Whether the last attempt brought something.
+  bool moved_on() const { return have_ > resumed_at_; }
 
   CURL* begin() {
     open_part();
@@ -327,7 +330,8 @@ void fetch(const std::vector<Download>& downloads, const Cache& cache, Console& 
     std::unique_ptr<Transfer> transfer = std::move(active.extract(easy).mapped());
     const std::string reason = transfer->end(result);
     if (reason.empty()) return;
-    if (++transfer->failures >= options.attempts) transfer->fail(reason);
+    transfer->failures = transfer->moved_on() ? 1 : transfer->failures + 1;
+    if (transfer->failures >= options.attempts) transfer->fail(reason);
     console.warn(fmt::format("{}: {}; attempt {} of {} follows", transfer->download().name, reason,
                              transfer->failures + 1, options.attempts));
     transfer->not_before = Clock::now() + options.first_pause * (1 << (transfer->failures - 1));

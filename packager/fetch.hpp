@@ -21,7 +21,7 @@ struct Download {
 
 struct FetchOptions {
   unsigned jobs = 4;
-  int attempts = 5;                             // of each file
+  int attempts = 5;                             // in a row that bring nothing, of each file
   std::chrono::milliseconds first_pause{1000};  // doubled after each failure
 };
 

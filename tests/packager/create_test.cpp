@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bundles from locks: the same bytes every time, nothing that cannot be installed, nothing half-done.
+#include "packager/create.hpp"
+
+#include <doctest/doctest.h>
+
+#include <functional>
+
+#include "packager/inspect.hpp"
+#include "packager/lock.hpp"
+#include "packager/process.hpp"
+#include "packager/tree.hpp"
+#include "sealift/bundle/verified_bundle.hpp"
+#include "tests/support/refusal.hpp"
+#include "tests/support/temp_dir.hpp"
+#include "tests/support/tiny_wheel.hpp"
+#include "tests/support/unreliable_server.hpp"
+
+using namespace sealift;
+using namespace sealift::packager;
+using sealift::test::make_wheel;
+using sealift::test::read_file;
+using sealift::test::TempDir;
+using sealift::test::TinyWheel;
+using sealift::test::write_file;
+namespace fs = std::filesystem;
+
+namespace {
+
+// Everything that `create` needs, small: a server with wheels, an interpreter's tar in the cache, a program, a key.
+struct Workshop {
+  TempDir dir;
+  test::UnreliableServer server;
+  Lock lock;
+  bundle::PrivateKey key = bundle::PrivateKey::generate();
+  Console console{nullptr};
+
+  Workshop() {
+    lock = {.name = "demo", .version = 1, .channel = "test", .created = "2026-01-01T00:00:00Z"};
+    lock.target = {.arch = "x86_64", .glibc = {2, 28}};
+    lock.glibc_floor = {2, 17};
+    lock.python = "3.11";
+    lock.imports = {"demo"};
+    add_interpreter();
+    add_wheel({.files = {{"demo/__init__.py", "ANSWER = 42\n"}, {"demo/libdemo.so", std::string(9000, 'x')}},
+               .entry_points = "[console_scripts]\ndemo = demo:main\n"});
+    add_program("bin/run", "#!/bin/sh\necho run\n");
+    write_file(dir / "release.key", key.to_pem());
+    write_file(dir / "sealift-install", "#!/bin/sh\n");
+  }
+
+  fs::path cache() const { return dir / "cache"; }
+  void add_interpreter() {
+    Tree tree;
+    tree["bin/python3.11"] = {.text = std::string(5000, 'p'), .executable = true};
+    tree["bin/python3"] = {.text = "python3.11", .link = true};
+    tree["lib/python3.11/os.py"] = {.text = "# os\n"};
+    const fs::path file = dir / "interpreter.tar";
+    fs::remove(file);
+    const TreeTar tar = write_tree_tar(tree, file);
+    lock.interpreter = {.description = "CPython 3.11.2", .version = "3.11.2", .sha256 = tar.sha256, .size = tar.size};
+    Cache(cache()).adopt(file, tar.sha256);
+  }
+  LockedWheel& add_wheel(const TinyWheel& tiny) {
+    const std::string bytes = make_wheel(tiny), name = tiny.file_name();
+    server.put("/" + name, {.body = bytes});
+    lock.wheels.push_back({.name = tiny.name,
+                           .version = tiny.version,
+                           .file_name = name,
+                           .url = server.url("/" + name),
+                           .sha256 = bundle::sha256(bundle::as_bytes(bytes)),
+                           .size = bytes.size()});
+    return lock.wheels.back();
+  }
+  void add_program(const std::string& into, const std::string& bytes) {
+    write_file(dir / into, bytes);
+    lock.programs.push_back(
+        {.source = dir / into, .sha256 = bundle::sha256(bundle::as_bytes(bytes)), .size = bytes.size(), .into = into});
+  }
+  CreateResult pack(const std::string& out = "out", std::uint64_t volume_size = 0) {
+    write_file(dir / "demo.lock.toml", write_lock(lock, dir.path()));
+    return create({.lock = dir / "demo.lock.toml",
+                   .key = dir / "release.key",
+                   .out = dir / out,
+                   .cache = cache(),
+                   .installer = dir / "sealift-install",
+                   .volume_size = volume_size,
+                   .fetch = {.jobs = 2, .attempts = 2, .first_pause = std::chrono::milliseconds(1)}},
+                  console);
+  }
+};
+
+std::map<std::string, std::string> files_of(const fs::path& folder) {
+  std::map<std::string, std::string> files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder))
+    files[entry.path().filename().string()] = read_file(entry.path());
+  return files;
+}
+
+}  // namespace
+
+TEST_CASE("a lock becomes a bundle that verifies and holds exactly what was locked") {
+  Workshop workshop;
+  const CreateResult result = workshop.pack();
+  CHECK(result.folder == workshop.dir / "out/demo-1");
+  const bundle::VerifiedBundle verified =
+      bundle::verify(bundle::open(result.folder), {.fingerprints = {result.signer}});
+  CHECK(bundle::check_every_chunk(verified, 2).empty());
+  const bundle::Manifest& manifest = verified.manifest();
+  CHECK(manifest.target.glibc == bundle::GlibcVersion{2, 28});
+  REQUIRE(manifest.entries.size() == 3);
+  CHECK(manifest.entries[0].path.text() == "programs/bin/run");
+  CHECK(manifest.entries[0].executable);
+  CHECK(manifest.entries[1].path.text() == "python/cpython-3.11.2.tar");
+  CHECK(manifest.entries[1].encoding == bundle::Encoding::Zstd);
+  CHECK(manifest.entries[2].path.text() == "wheels/demo-1.0-py3-none-any.whl");
+  CHECK(manifest.entries[2].encoding == bundle::Encoding::Identity);
+  std::string wheel;
+  verified.stream(manifest.entries[2], [&](bundle::ByteView piece) { wheel += bundle::as_text(piece); });
+  CHECK(bundle::sha256(bundle::as_bytes(wheel)) == workshop.lock.wheels[0].sha256);
+  CHECK(manifest.environment.placements[0].into == "bin/run");
+  CHECK(manifest.environment.site_packages.text() == "lib/python3.11/site-packages");
+  CHECK(manifest.environment.imports == std::vector<std::string>{"demo"});
+  REQUIRE(manifest.companions.size() == 1);
+  CHECK(read_file(result.folder / "sealift-install") == "#!/bin/sh\n");
+}
+
+TEST_CASE("what a wheel becomes on disk is counted in blocks, with scripts, RECORD, INSTALLER and folders") {
+  Workshop workshop;
+  const bundle::Entry entry = workshop.pack().manifest.entries[2];
+  // Two files of the package (4 KiB and 12 KiB), WHEEL, METADATA, entry_points.txt, RECORD, INSTALLER, the script;
+  // folders: lib, lib/python3.11, site-packages, demo, demo-1.0.dist-info, bin.
+  CHECK(entry.installed_files == 8 + 6);
+  CHECK(entry.installed_size == (1 + 3 + 6 + 6) * 4096);
+}
+
+TEST_CASE("the same lock gives the same bytes, whatever the folder") {
+  Workshop workshop;
+  workshop.pack("one");
+  workshop.pack("two");
+  CHECK(files_of(workshop.dir / "one/demo-1") == files_of(workshop.dir / "two/demo-1"));
+}
+
+TEST_CASE("cutting into volumes changes nothing but the volumes, which end at chunks") {
+  Workshop workshop;
+  // Incompressible, so that there are several chunks.
+  std::string noise(9'000'000, '\0');
+  unsigned seed = 5;
+  for (char& byte : noise) byte = static_cast<char>((seed = seed * 1664525 + 1013904223) >> 24);
+  workshop.add_wheel({.name = "noise", .files = {{"noise.bin", noise}}});
+  bundle::Manifest whole = workshop.pack("one").manifest;
+  const bundle::Manifest cut = workshop.pack("two", 5 << 20).manifest;
+  REQUIRE(cut.payload.volumes.size() == 3);
+  CHECK(cut.payload.volumes[0].size == bundle::kDefaultChunkSize);
+  CHECK(cut.payload.volumes[1].size == bundle::kDefaultChunkSize);
+  whole.payload.volumes = cut.payload.volumes;
+  CHECK(whole == cut);
+  std::string joined;
+  for (const bundle::Volume& volume : cut.payload.volumes)
+    joined += read_file(workshop.dir / "two/demo-1" / volume.name);
+  CHECK(joined == read_file(workshop.dir / "one/demo-1/demo-1.vol001"));
+  CHECK_REFUSED(workshop.pack("three", 1000), Usage, "smaller than a chunk");
+  CHECK_FALSE(fs::exists(workshop.dir / "three/demo-1"));
+}
+
+TEST_CASE("the payload is a tar that the system's tar lists") {
+  Workshop workshop;
+  workshop.pack();
+  const std::string listing = run_checked({"tar", "-tf", (workshop.dir / "out/demo-1/demo-1.vol001").string()});
+  CHECK(listing.starts_with("oci-layout\n"));
+  CHECK(listing.find("blobs/sha256/" + workshop.lock.wheels[0].sha256.hex()) != std::string::npos);
+  CHECK(listing.find("index.json") != std::string::npos);
+}
+
+TEST_CASE("no path of the packing machine goes into a bundle") {
+  Workshop workshop;
+  for (const auto& [name, bytes] : files_of(workshop.pack().folder))
+    CHECK(bytes.find(workshop.dir.path().string()) == std::string::npos);
+}
+
+TEST_CASE("a bundle that exists is not overwritten") {
+  Workshop workshop;
+  workshop.pack();
+  const auto before = files_of(workshop.dir / "out/demo-1");
+  CHECK_REFUSED(workshop.pack(), Conflict, "demo-1");
+  CHECK(files_of(workshop.dir / "out/demo-1") == before);
+}
+
+TEST_CASE("what an interrupted run left is cleared away") {
+  Workshop workshop;
+  write_file(workshop.dir / "out/.demo-1.partial/demo-1.vol001", "half");
+  workshop.pack();
+  CHECK_FALSE(fs::exists(workshop.dir / "out/.demo-1.partial"));
+}
+
+TEST_CASE("a failure leaves no bundle and nothing half-done") {
+  Workshop workshop;
+  workshop.lock.wheels[0].sha256 = bundle::Digest{};
+  CHECK_REFUSED(workshop.pack(), Digest, "demo-1.0-py3-none-any.whl");
+  CHECK_FALSE(fs::exists(workshop.dir / "out/demo-1"));
+  CHECK_FALSE(fs::exists(workshop.dir / "out/.demo-1.partial"));
+}
+
+TEST_CASE("a wheel that is damaged in the cache is fetched again before it is packed") {
+  Workshop workshop;
+  workshop.pack("one");
+  write_file(workshop.cache() / "sha256" / workshop.lock.wheels[0].sha256.hex(), "not a wheel");
+  workshop.pack("two");
+  CHECK(files_of(workshop.dir / "one/demo-1") == files_of(workshop.dir / "two/demo-1"));
+}
+
+TEST_CASE("a lost or damaged interpreter is refused with what to do") {
+  Workshop workshop;
+  const fs::path file = workshop.cache() / "sha256" / workshop.lock.interpreter.sha256.hex();
+  write_file(file, "damaged");
+  CHECK_REFUSED(workshop.pack(), Digest, "lock again");
+  fs::remove(file);
+  CHECK_REFUSED(workshop.pack(), Missing, "lock again");
+}
+
+TEST_CASE("a program that changed after it was locked is refused") {
+  Workshop workshop;
+  write_file(workshop.dir / "bin/run", "#!/bin/sh\necho other\n");
+  CHECK_REFUSED(workshop.pack(), Digest, "changed after it was locked");
+  fs::remove(workshop.dir / "bin/run");
+  CHECK_REFUSED(workshop.pack(), Missing, "bin/run");
+}
+
+TEST_CASE("wheels, programs and interpreter that would install the same path are refused by name") {
+  SUBCASE("two wheels") {
+    Workshop workshop;
+    workshop.add_wheel({.name = "other", .files = {{"demo/__init__.py", ""}}});
+    CHECK_REFUSED(workshop.pack(), Conflict, "demo-1.0-py3-none-any.whl and other-1.0-py3-none-any.whl");
+  }
+  SUBCASE("a script and a program") {
+    Workshop workshop;
+    workshop.add_program("bin/demo", "#!/bin/sh\n");
+    CHECK_REFUSED(workshop.pack(), Conflict, "bin/demo: demo-1.0-py3-none-any.whl and the program bin/demo");
+  }
+  SUBCASE("a wheel and the interpreter") {
+    Workshop workshop;
+    workshop.add_wheel({.name = "evil", .files = {{"evil-1.0.data/data/lib/python3.11/os.py", ""}}});
+    CHECK_REFUSED(workshop.pack(), Conflict, "lib/python3.11/os.py: the interpreter and evil");
+  }
+}
+
+TEST_CASE("a wheel that could not be installed is refused before anything is written") {
+  Workshop workshop;
+  workshop.add_wheel({.name = "liar", .files = {{"liar.py", ""}}, .unrecorded = {"liar.py"}});
+  CHECK_REFUSED(workshop.pack(), Format, "liar.py");
+  CHECK_FALSE(fs::exists(workshop.dir / "out"));
+}
+
+TEST_CASE("a library that a program expects from a wheel must be in one") {
+  Workshop workshop;
+  workshop.lock.programs[0].from_wheels = {"libdemo.so"};
+  workshop.pack("one");
+  workshop.lock.programs[0].from_wheels = {"libother.so"};
+  CHECK_REFUSED(workshop.pack("two"), Missing, "libother.so");
+}
+
+TEST_CASE("an installer that is dynamic or not there is refused") {
+  Workshop workshop;
+  fs::copy_file("/proc/self/exe", workshop.dir / "sealift-install", fs::copy_options::overwrite_existing);
+  CHECK_REFUSED(workshop.pack(), Platform, "static");
+  fs::remove(workshop.dir / "sealift-install");
+  CHECK_REFUSED(workshop.pack(), Missing, "--installer");
+}
+
+TEST_CASE("sizes of volumes are read as discs and dd say them") {
+  CHECK(parse_size("0") == 0);
+  CHECK(parse_size("4096") == 4096);
+  CHECK(parse_size("1G") == std::uint64_t{1} << 30);
+  CHECK(parse_size("25GB") == 25'000'000'000);
+  CHECK(parse_size("4700M") == std::uint64_t{4700} << 20);
+  for (const char* bad : {"", "G", "1X", "1GiB", "-1", "1.5G", "99999999999999999999", "9999999999T"})
+    CHECK_REFUSED(parse_size(bad), Usage, "");
+}
+
+TEST_CASE("inspect shows a bundle without trusting it, and says so") {
+  Workshop workshop;
+  const CreateResult result = workshop.pack();
+  const InspectReport report = inspect(result.folder, std::nullopt);
+  CHECK_FALSE(report.trusted);
+  CHECK(report.manifest == result.manifest);
+  CHECK(report.signers == std::vector<bundle::Digest>{result.signer});
+  const std::string text = inspect_text(report);
+  CHECK(text.find("UNVERIFIED") != std::string::npos);
+  CHECK(text.find("wheels/demo-1.0-py3-none-any.whl") != std::string::npos);
+  CHECK(inspect_json(report).find("\"trusted\":false") != std::string::npos);
+}
+
+TEST_CASE("inspect with a fingerprint accepts that key's bundle and no other") {
+  Workshop workshop;
+  const CreateResult result = workshop.pack();
+  const InspectReport report = inspect(result.folder, result.signer);
+  CHECK(report.trusted);
+  CHECK(inspect_text(report).find("UNVERIFIED") == std::string::npos);
+  CHECK_REFUSED(inspect(result.folder, bundle::Digest{}), Signature, "no key that this site trusts");
+}
+
+TEST_CASE("inspect refuses a seal that was changed, even without a fingerprint") {
+  Workshop workshop;
+  const CreateResult result = workshop.pack();
+  bundle::Seal seal = bundle::parse_seal(read_file(result.folder / "demo-1.seal"), "seal");
+  seal.payload.replace(seal.payload.find("\"test\""), 6, "\"best\"");
+  write_file(result.folder / "demo-1.seal", bundle::write_seal(seal));
+  CHECK_REFUSED(inspect(result.folder, std::nullopt), Signature, "does not hold");
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Job files: what is read from a good one, and what each fault is answered with.
+#include "packager/job.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tests/support/refusal.hpp"
+#include "tests/support/temp_dir.hpp"
+
+using namespace sealift;
+using packager::Job;
+using packager::read_job;
+using sealift::test::TempDir;
+using sealift::test::write_file;
+
+namespace {
+
+const std::string kGood = R"(name = "air-gap"
+version = 3
+channel = "samples"
+[target]
+arch = "x86_64"
+glibc = "2.28"
+[python]
+version = "3.11"
+requirements = ["torch==2.11.0", "pip"]
+imports = ["torch", "torch.nn"]
+[[program]]
+source = "bin/trainer"
+into = "bin/sealift-train"
+)";
+
+struct Folder {
+  TempDir dir;
+  Folder() { write_file(dir / "bin/trainer", "#!/bin/sh\n"); }
+  Job read(const std::string& text) const {
+    write_file(dir / "job.toml", text);
+    return read_job(dir / "job.toml");
+  }
+  Job read_with(const std::string& old_text, const std::string& new_text) const {
+    std::string text = kGood;
+    REQUIRE(text.find(old_text) != text.npos);
+    return read(text.replace(text.find(old_text), old_text.size(), new_text));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a job file says what to pack and for which machine, with paths relative to itself") {
+  const Folder folder;
+  const Job job = folder.read(kGood);
+  CHECK(job.name == "air-gap");
+  CHECK(job.version == 3);
+  CHECK(job.channel == "samples");
+  CHECK(job.target.glibc == bundle::GlibcVersion{2, 28});
+  CHECK(job.python == "3.11");
+  CHECK(job.interpreter == "auto");
+  CHECK(job.requirements == std::vector<std::string>{"torch==2.11.0", "pip"});
+  CHECK(job.imports == std::vector<std::string>{"torch", "torch.nn"});
+  REQUIRE(job.programs.size() == 1);
+  CHECK(job.programs[0].source == folder.dir / "bin/trainer");
+  CHECK(job.programs[0].executable);
+}
+
+TEST_CASE("a job file with an unknown key is refused with its name and line") {
+  const Folder folder;
+  CHECK_REFUSED(folder.read_with("imports =", "import ="), Usage, "line 10, key 'python.import'");
+  CHECK_REFUSED(folder.read_with("[target]", "colour = 1\n[target]"), Usage, "key 'colour'");
+  CHECK_REFUSED(folder.read_with("into =", "mode = 1\ninto ="), Usage, "key 'program.mode'");
+}
+
+TEST_CASE("a job file with a fault is refused with the place and what was expected") {
+  const Folder folder;
+  CHECK_REFUSED(folder.read_with("version = 3\n", ""), Usage, "key 'version'");
+  CHECK_REFUSED(folder.read_with("version = 3\n", "version = \"3\"\n"), Usage, "a whole number");
+  CHECK_REFUSED(folder.read_with("version = 3\n", "version = 0\n"), Usage, "start at 1");
+  CHECK_REFUSED(folder.read_with("version = 3\n", "version = -1\n"), Usage, "negative");
+  CHECK_REFUSED(folder.read_with("\"air-gap\"", "\"../etc\""), Usage, "not plain");
+  CHECK_REFUSED(folder.read_with("\"x86_64\"", "\"sparc\""), Usage, "sparc");
+  CHECK_REFUSED(folder.read_with("\"2.28\"", "\"new\""), Usage, "glibc");
+  CHECK_REFUSED(folder.read_with("\"2.28\"", "\"2.5\""), Usage, "2.17 or newer");
+  CHECK_REFUSED(folder.read_with("\"3.11\"", "\"3.11.2\""), Usage, "MAJOR.MINOR");
+  CHECK_REFUSED(folder.read_with("\"pip\"]", "7]"), Usage, "an array of strings");
+  CHECK_REFUSED(folder.read_with("requirements = [\"torch==2.11.0\", \"pip\"]\n", ""), Usage, "nothing to pack");
+  CHECK_REFUSED(folder.read_with("\"torch.nn\"", "\"os; evil\""), Usage, "module name");
+  CHECK_REFUSED(folder.read_with("bin/trainer", "bin/gone"), Usage, "bin/gone");
+  CHECK_REFUSED(folder.read_with("bin/sealift-train", "../outside"), Usage, "program.into");
+  CHECK_REFUSED(folder.read(kGood + "[[program]]\nsource = \"bin/trainer\"\ninto = \"bin/sealift-train\"\n"), Usage,
+                "two programs");
+  CHECK_REFUSED(folder.read_with("[target]", "[target"), Usage, "line 4");
+  CHECK_REFUSED(read_job(folder.dir / "none.toml"), Missing, "none.toml");
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// From job file to lock, with uv played by a script; then the program itself, from outside.
+#include "packager/lock_job.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+
+#include "packager/cache.hpp"
+#include "packager/process.hpp"
+#include "tests/support/refusal.hpp"
+#include "tests/support/temp_dir.hpp"
+#include "tests/support/tiny_wheel.hpp"
+
+using namespace sealift;
+using namespace sealift::packager;
+using sealift::test::read_file;
+using sealift::test::TempDir;
+using sealift::test::write_file;
+namespace fs = std::filesystem;
+
+namespace {
+
+const fs::path kPython = "/usr/bin/python3.11";
+
+bool no_python() {
+  if (fs::exists(kPython) && !find_program("patchelf").empty()) return false;
+  MESSAGE("skipped: needs ", kPython.string(), " and patchelf");
+  return true;
+}
+
+// A job for one wheel that lies beside it, and a uv that always answers with that wheel.
+struct Desk {
+  TempDir dir;
+
+  explicit Desk(const std::string& glibc = "2.36") {
+    const test::TinyWheel tiny;
+    const std::string bytes = test::make_wheel(tiny);
+    write_file(dir / ("wheels/" + tiny.file_name()), bytes);
+    write_file(
+        dir / "uv",
+        "#!/bin/sh\nwhile [ \"$1\" != -o ]; do shift; done\ncat > \"$2\" <<'END'\n"
+        "lock-version = \"1.0\"\n[[packages]]\nname = \"demo\"\nversion = \"1.0\"\nwheels = [{ path = \"wheels/" +
+            tiny.file_name() + "\", hashes = { sha256 = \"" + bundle::sha256(bundle::as_bytes(bytes)).hex() +
+            "\" } }]\nEND\n");
+    fs::permissions(dir / "uv", fs::perms(0755));
+    write_file(dir / "job.toml", "name = \"de.mo\"\nversion = 4\n[target]\narch = \"x86_64\"\nglibc = \"" + glibc +
+                                     "\"\n[python]\nversion = \"3.11\"\ninterpreter = \"" + kPython.string() +
+                                     "\"\nrequirements = [\"demo\"]\nimports = [\"demo\"]\n");
+  }
+  LockResult lock() const {
+    Console console(nullptr);
+    return lock_job({.job = dir / "job.toml", .cache = dir / "cache", .uv = dir / "uv"}, console);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a job becomes a lock beside it, with uv's own answer as evidence and the interpreter in the cache") {
+  if (no_python()) return;
+  ::setenv("SOURCE_DATE_EPOCH", "1700000000", 1);
+  const Desk desk;
+  const LockResult result = desk.lock();
+  CHECK(result.file == desk.dir / "de.mo.lock.toml");
+  CHECK(read_lock(result.file) == result.lock);
+  CHECK(result.lock.created == "2023-11-14T22:13:20Z");
+  CHECK(fs::exists(desk.dir / "pylock.de-mo.toml"));
+  REQUIRE(result.lock.wheels.size() == 1);
+  CHECK(result.lock.wheels[0].size == fs::file_size(desk.dir / "wheels/demo-1.0-py3-none-any.whl"));
+  const Cache cache(desk.dir / "cache");
+  CHECK(digest_of_file(cache.path(result.lock.interpreter.sha256)) == result.lock.interpreter.sha256);
+  CHECK(result.lock.glibc_floor <= bundle::GlibcVersion{2, 36});
+
+  SUBCASE("locking again gives the same bytes") {
+    const std::string before = read_file(result.file);
+    desk.lock();
+    CHECK(read_file(result.file) == before);
+  }
+  ::unsetenv("SOURCE_DATE_EPOCH");
+}
+
+TEST_CASE("an interpreter that needs a newer glibc than the target has is refused with what needs it") {
+  if (no_python()) return;
+  const Desk desk("2.17");
+  CHECK_REFUSED(desk.lock(), Platform, "bin/python3.11 needs");
+  CHECK_FALSE(fs::exists(desk.dir / "de.mo.lock.toml"));
+}
+
+TEST_CASE("the program packs from job to bundle and shows it") {
+  if (no_python()) return;
+  const Desk desk;
+  const std::string program = SEALIFT_PACK, folder = desk.dir.path().string();
+  const std::string fingerprint = run_checked({program, "keygen", folder + "/keys"});
+  CHECK(fingerprint == read_file(desk.dir / "keys/release.fingerprint"));
+  const std::map<std::string, std::string> environment = {{"SEALIFT_CACHE", folder + "/cache"},
+                                                          {"SEALIFT_UV", folder + "/uv"}};
+  const std::string lock =
+      run_checked({program, "lock", folder + "/job.toml", "-o", folder + "/my.lock.toml"}, environment);
+  CHECK(lock == folder + "/my.lock.toml\n");
+  write_file(desk.dir / "installer", "#!/bin/sh\n");
+  const ProcessResult created =
+      run_process({program, "create", folder + "/my.lock.toml", "--key", folder + "/keys/release.key", "-o",
+                   folder + "/out", "--installer", folder + "/installer", "--volume-size", "4M", "--json"},
+                  environment);
+  REQUIRE(created.exit_code == 0);
+  CHECK(created.out.find("\"bundle\":\"" + folder + "/out/de.mo-4\"") != std::string::npos);
+  CHECK(created.err.find("writing de.mo-4") != std::string::npos);
+  const std::string shown = run_checked(
+      {program, "inspect", folder + "/out/de.mo-4", "--fingerprint", fingerprint.substr(0, fingerprint.size() - 1)});
+  CHECK(shown.find("wheels/demo-1.0-py3-none-any.whl") != std::string::npos);
+}
+
+TEST_CASE("the program answers mistakes with the code of their kind and says what to do") {
+  const TempDir dir;
+  const std::string program = SEALIFT_PACK, folder = dir.path().string();
+  CHECK(run_process({program}).exit_code == 2);
+  CHECK(run_process({program, "crate"}).exit_code == 2);
+  CHECK(run_process({program, "create", "--bogus"}).exit_code == 2);
+  const ProcessResult missing = run_process({program, "inspect", folder});
+  CHECK(missing.exit_code == 7);
+  CHECK(missing.out.empty());
+  CHECK(missing.err.starts_with("error[missing]: "));
+  run_checked({program, "keygen", folder});
+  CHECK(run_process({program, "keygen", folder}).exit_code == 10);
+  CHECK(run_checked({program, "--version"}).starts_with("sealift-pack "));
+  for (const char* verb : {"keygen", "lock", "create", "inspect"})
+    CHECK(run_checked({program, verb, "--help"}).find("--json") != std::string::npos);
+}

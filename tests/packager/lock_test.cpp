@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// The lock as a file: what is written is what is read, and nothing else is accepted.
+#include "packager/lock.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tests/support/refusal.hpp"
+#include "tests/support/temp_dir.hpp"
+
+using namespace sealift;
+using namespace sealift::packager;
+using sealift::test::TempDir;
+using sealift::test::write_file;
+
+namespace {
+
+Lock sample(const std::filesystem::path& folder) {
+  const auto digest = [](const char* text) { return bundle::sha256(bundle::as_bytes(text)); };
+  Lock lock{.name = "demo", .version = 2, .channel = "stable", .created = "2026-01-02T03:04:05Z"};
+  lock.target = {.arch = "x86_64", .glibc = {2, 36}};
+  lock.glibc_floor = {2, 35};
+  lock.python = "3.11";
+  lock.imports = {"demo"};
+  lock.interpreter = {.description = "CPython 3.11.2",
+                      .version = "3.11.2",
+                      .sha256 = digest("i"),
+                      .size = 10240,
+                      .libraries = {"libz.so.1"}};
+  lock.programs = {{.source = folder / "bin/it's \"quoted\"",
+                    .sha256 = digest("p"),
+                    .size = 5,
+                    .into = "bin/run",
+                    .executable = true,
+                    .from_wheels = {"libdemo.so"}}};
+  lock.wheels = {{.name = "a",
+                  .version = "1",
+                  .file_name = "a-1-py3-none-any.whl",
+                  .url = "https://example.invalid/a",
+                  .sha256 = digest("a"),
+                  .size = 7},
+                 {.name = "b",
+                  .version = "2",
+                  .file_name = "b-2-py3-none-any.whl",
+                  .url = "https://example.invalid/b",
+                  .sha256 = digest("b")}};
+  return lock;
+}
+
+std::string replaced(std::string text, const std::string& old_text, const std::string& new_text) {
+  REQUIRE(text.find(old_text) != text.npos);
+  return text.replace(text.find(old_text), old_text.size(), new_text);
+}
+
+}  // namespace
+
+TEST_CASE("a lock reads back as it was written") {
+  const TempDir dir;
+  const Lock lock = sample(dir.path());
+  write_file(dir / "demo.lock.toml", write_lock(lock, dir.path()));
+  CHECK(read_lock(dir / "demo.lock.toml") == lock);
+}
+
+TEST_CASE("a lock names programs relative to itself, so that a checkout can be moved") {
+  const TempDir dir;
+  CHECK(write_lock(sample(dir.path()), dir.path()).find(dir.path().string()) == std::string::npos);
+}
+
+TEST_CASE("a lock that was edited into something else is refused with line and key") {
+  const TempDir dir;
+  const std::string good = write_lock(sample(dir.path()), dir.path());
+  const auto read = [&](const std::string& text) {
+    write_file(dir / "x.lock.toml", text);
+    return read_lock(dir / "x.lock.toml");
+  };
+  CHECK_REFUSED(read(replaced(good, "format = 1", "format = 2")), CannotCheck, "of a format");
+  CHECK_REFUSED(read(replaced(good, "channel =", "chanel =")), Format, "channel");
+  CHECK_REFUSED(read(replaced(good, "channel =", "x = 1\nchannel =")), Format, "key 'x'");
+  CHECK_REFUSED(read(replaced(good, "glibc_floor = \"2.35\"", "glibc_floor = \"?\"")), Format, "glibc");
+  CHECK_REFUSED(read(replaced(good, "into = \"bin/run\"", "into = \"../run\"")), Format, "not safe");
+  CHECK_REFUSED(read(replaced(good, "file = \"a-1-py3", "file = \"x/a-1-py3")), Format, "file name of a wheel");
+  CHECK_REFUSED(read(replaced(good, "sha256 = \"", "sha256 = \"z")), Format, "64 lower-case");
+}
