@@ -10,6 +10,8 @@
 #include <sstream>
 #include <stdexcept>
 
+// Compiled in: the program must not need a shared library that only the building machine has.
+#define TOML_HEADER_ONLY 1
 #include <toml++/toml.h>
 
 namespace sealift::trainer {

@@ -19,7 +19,10 @@ readelf -d "$program" | grep -qF "\$ORIGIN/../lib/python$python/site-packages/to
 for folder in "$build" "$source" "$torch"; do
   ! strings -a "$program" | grep -F "$folder" || fail "the program names $folder"
 done
-! readelf -d "$program" | grep NEEDED | grep -q cuda || fail "a CPU process would load CUDA"
+# Neither CUDA nor a library of the building machine: LibTorch's two and what every host has.
+others=$(readelf -d "$program" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' |
+  grep -vE '^(libtorch_cpu|libc10|libstdc\+\+|libgcc_s|libm|libc|ld-linux-x86-64|libpthread|libgomp)\.so' || true)
+[ -z "$others" ] || fail "the program needs $others"
 
 # Before the prefix has a LibTorch there is none to find; with it the program runs.
 ! "$program" --version 2>/dev/null || fail "a LibTorch outside the prefix was found"
