@@ -94,9 +94,9 @@ GenerationRecord install(const bundle::VerifiedBundle& bundle, const Plan& plan,
   const bundle::Environment& environment = bundle.manifest().environment;
   disk.make_folder(prefix.store());
   disk.make_folder(prefix.generations());
-  progress.begin("unpacking", bytes_of(plan.unpack));
+  if (!plan.unpack.empty()) progress.begin("unpacking", bytes_of(plan.unpack));
   unpack_all(bundle, plan.unpack, prefix, staging.folder(), disk, options.threads, progress);
-  progress.end();
+  if (!plan.unpack.empty()) progress.end();
 
   progress.say("building generation " + Prefix::generation_name(plan.generation));
   const fs::path root = staging.folder() / "generation";

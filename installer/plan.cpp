@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "installer/generation.hpp"
+#include "installer/status.hpp"
 #include "installer/store.hpp"
 
 namespace sealift::installer {
@@ -20,14 +20,14 @@ constexpr std::uint64_t kMargin = std::uint64_t{8} << 20;
 // Folder blocks and records, in the store and again in the generation: a part of a 4 KiB block for each path.
 constexpr std::uint64_t kBytesForEachName = 512;
 
-// The generation that was made from this very bundle, the current one first.
-std::optional<unsigned> generation_of(const bundle::Digest& identity, const Prefix& prefix,
-                                      std::optional<unsigned> current) {
-  std::vector<unsigned> numbers = generation_numbers(prefix);
-  if (current) numbers.push_back(*current);
-  for (auto number = numbers.rbegin(); number != numbers.rend(); ++number)
-    if (read_generation_record(prefix.generation(*number), *number).identity == identity) return *number;
-  return std::nullopt;
+// The generation that was made from this very bundle, the current one first, then the newest. One whose record is
+// damaged counts as another bundle's: it must not stand in the way of a new one.
+std::optional<unsigned> generation_of(const bundle::Digest& identity, const Status& status) {
+  std::optional<unsigned> found;
+  for (const Status::Generation& generation : status.generations)
+    if (generation.record && generation.record->identity == identity && found != status.current)
+      found = generation.number;
+  return found;
 }
 
 void sort_entries(const bundle::VerifiedBundle& bundle, const Store& store, Plan& plan) {
@@ -55,14 +55,16 @@ std::string_view name_of(Plan::Action action) {
 
 Plan make_plan(const bundle::VerifiedBundle& bundle, const Prefix& prefix, const Disk& disk) {
   Plan plan{.free = disk.room(prefix.root())};
-  const std::optional<unsigned> current = current_generation(prefix);
-  if (const std::optional<unsigned> same = generation_of(bundle.identity(), prefix, current)) {
-    plan.action = same == current ? Plan::Action::Nothing : Plan::Action::SwitchTo;
-    plan.generation = *same;
-    return plan;
+  std::error_code ignored;
+  if (std::filesystem::exists(prefix.root(), ignored)) {
+    const Status status = status_of(prefix);
+    if (const std::optional<unsigned> same = generation_of(bundle.identity(), status)) {
+      plan.action = same == status.current ? Plan::Action::Nothing : Plan::Action::SwitchTo;
+      plan.generation = *same;
+      return plan;
+    }
+    if (!status.generations.empty()) plan.generation = status.generations.back().number + 1;
   }
-  const std::vector<unsigned> numbers = generation_numbers(prefix);
-  plan.generation = numbers.empty() ? 1 : numbers.back() + 1;
   sort_entries(bundle, Store(prefix), plan);
   return plan;
 }

@@ -52,7 +52,7 @@ TEST_CASE("apply installs wheels, trees and files, and current points at the gen
   CHECK(record.identity == applied.identity);
   CHECK(record.signer == made.trusted.fingerprints[0]);
   CHECK(record.audit.wheels == 1);
-  CHECK(record.audit.record_rows == 7);  // the module, four of the .dist-info, its program, INSTALLER... and RECORD
+  CHECK(record.audit.record_rows == 7);  // module, METADATA, WHEEL, entry_points.txt, INSTALLER, RECORD and the program
   CHECK(record.entries.size() == 4);
 }
 
@@ -199,6 +199,7 @@ TEST_CASE("status lists a generation whose record is damaged with the reason") {
   REQUIRE(status.generations.size() == 1);
   CHECK(!status.generations[0].record);
   CHECK(status.generations[0].fault.find("parse") != std::string::npos);
+  CHECK(site.apply(site.make(next_version(), "bundle2")).generation == 2);  // and does not stand in the way
 }
 
 TEST_CASE("while somebody holds the lock, apply and switch are refused and name the holder") {

@@ -197,6 +197,33 @@ TEST_CASE("too little space is known before a byte is written") {
   CHECK(!fs::exists(site.prefix().root()));
 }
 
+TEST_CASE("a disk that fills up on the way costs nothing but the run, wherever it happens") {
+  const Site site;
+  TinyBundle next = in_volumes();
+  next.version = 2;
+  next.items.push_back(file_item("files/c", numbers_text(3, 1500), "share/c"));
+  next.items.push_back(wheel_item({.name = "more", .files = {{"more.py", "M = 1\n"}}}));
+  site.apply(site.make(in_volumes()));
+  const MadeBundle made = site.make(next, "bundle2");
+  int refused = 0;
+  for (std::uint64_t bytes = 0; bytes < 30'000; bytes += 500) {
+    FullDisk full(bytes);
+    try {
+      site.apply(made, full);
+      break;  // now everything fits
+    } catch (const Error& error) {
+      CHECK(error.code() == ErrorCode::Space);
+      ++refused;
+    }
+    CHECK(fs::read_symlink(site.current()) == "generations/0001");
+    CHECK(generation_numbers(site.prefix()) == std::vector<unsigned>{1});
+    CHECK(!fs::exists(site.prefix().staging()));
+  }
+  CHECK(refused > 5);
+  CHECK(site.apply(made).generation == 2);
+  CHECK(read_file(site.current() / "share/c") == numbers_text(3, 1500));
+}
+
 TEST_CASE("a refusal leaves the environment in use as it was") {
   const Site site;
   site.apply(site.make(in_volumes()));

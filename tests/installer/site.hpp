@@ -5,6 +5,7 @@
 
 #include <sys/stat.h>
 
+#include <atomic>
 #include <fstream>
 
 #include "installer/apply.hpp"
@@ -34,6 +35,20 @@ class SmallDisk final : public installer::Disk {
 class LinklessDisk final : public installer::Disk {
  public:
   bool link(const fs::path&, const fs::path&) override { return false; }
+};
+
+// A file system that is full after so many bytes, whatever it said before.
+class FullDisk final : public installer::Disk {
+ public:
+  explicit FullDisk(std::uint64_t bytes) : left_(bytes) {}
+  void write(const bundle::Descriptor& file, const fs::path& path, bundle::ByteView bytes) override {
+    if (left_.fetch_sub(static_cast<std::int64_t>(bytes.size())) < static_cast<std::int64_t>(bytes.size()))
+      bundle::throw_errno("a file cannot be written", path, ENOSPC);
+    Disk::write(file, path, bytes);
+  }
+
+ private:
+  std::atomic<std::int64_t> left_;
 };
 
 struct Site {
