@@ -56,7 +56,7 @@ std::string html_escaped(std::string_view text) {
 }
 
 std::string url_escaped(std::string_view text) {
-  static constexpr char kHex[] = "0123456789ABCDEF";
+  static constexpr char hex[] = "0123456789ABCDEF";
   std::string out;
   for (const char c : text) {
     const bool unreserved = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
@@ -65,7 +65,7 @@ std::string url_escaped(std::string_view text) {
     if (unreserved)
       out.push_back(c);
     else
-      out.append({'%', kHex[byte >> 4], kHex[byte & 15]});
+      out.append({'%', hex[byte >> 4], hex[byte & 15]});
   }
   return out;
 }

@@ -42,11 +42,11 @@ bool all_digits(std::string_view text) {
 
 // Decimal digits; a number that does not fit is the largest one, which is outside of any file just as well.
 std::uint64_t saturating_number(std::string_view digits) {
-  constexpr std::uint64_t kMax = std::numeric_limits<std::uint64_t>::max();
+  constexpr std::uint64_t largest = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t value = 0;
   for (const char c : digits) {
     const auto digit = static_cast<std::uint64_t>(c - '0');
-    if (value > (kMax - digit) / 10) return kMax;
+    if (value > (largest - digit) / 10) return largest;
     value = value * 10 + digit;
   }
   return value;
