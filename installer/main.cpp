@@ -1,34 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // sealift-install: arguments -> options -> one call -> print. The only place that catches.
 // Data goes to stdout, everything else to stderr; the exit code is the error's code.
-#include <CLI/CLI.hpp>
 #include <iostream>
-#include <thread>
 
+#include "installer/arguments.hpp"
 #include "installer/report.hpp"
 #include "installer/switch.hpp"
 #include "installer/trust_store.hpp"
-
-#ifndef SEALIFT_VERSION
-#define SEALIFT_VERSION "unknown"
-#endif
 
 namespace {
 
 using namespace sealift;
 using namespace sealift::installer;
-
-struct Arguments {
-  std::string bundle;
-  std::string prefix;
-  std::vector<std::string> fingerprints;
-  std::string fingerprint;
-  unsigned generation = 0;
-  // Each thread holds a few chunks; more than twelve would leave the promised 256 MiB.
-  unsigned threads = std::clamp(std::thread::hardware_concurrency(), 1u, 12u);
-  bool dry_run = false;
-  bool json = false;
-};
 
 void print(const Arguments& arguments, const bundle::Json& json, const std::string& text) {
   std::cout << (arguments.json ? bundle::write_json(json) + "\n" : text) << std::flush;
@@ -102,6 +85,26 @@ int run_switch(const Arguments& arguments) {
   return 0;
 }
 
+int run(const Arguments& arguments) {
+  switch (arguments.verb) {
+    case Verb::Probe:
+      return run_probe(arguments);
+    case Verb::TrustAdd:
+      return run_trust_add(arguments);
+    case Verb::TrustList:
+      return run_trust_list(arguments);
+    case Verb::Verify:
+      return run_verify(arguments);
+    case Verb::Apply:
+      return run_apply(arguments);
+    case Verb::Status:
+      return run_status(arguments);
+    case Verb::Switch:
+      return run_switch(arguments);
+  }
+  return 2;
+}
+
 int fail(const Arguments& arguments, const bundle::Error& error) {
   std::cerr << "error[" << bundle::name_of(error.code()) << "]: " << error.what() << "\n";
   if (arguments.json) std::cout << bundle::write_json({{"error", json_of(error)}}) << "\n";
@@ -112,53 +115,9 @@ int fail(const Arguments& arguments, const bundle::Error& error) {
 
 int main(int argc, char** argv) {
   Arguments arguments;
-  int (*verb)(const Arguments&) = nullptr;
-  CLI::App app("Checks sealed bundles and installs them on a machine without a network.", "sealift-install");
-  app.set_version_flag("--version", "sealift-install " SEALIFT_VERSION);
-  app.require_subcommand(1);
-  const auto add = [&](CLI::App& parent, const char* name, const char* what, int (*run)(const Arguments&)) {
-    CLI::App* command = parent.add_subcommand(name, what);
-    command->add_flag("--json", arguments.json, "print one JSON object on stdout");
-    command->callback([&verb, run] { verb = run; });
-    return command;
-  };
-  const auto prefix = [&](CLI::App* command, bool required = true) {
-    command->add_option("--prefix", arguments.prefix, "the folder that is installed into")->required(required);
-  };
-  const auto bundle_options = [&](CLI::App* command) {
-    command->add_option("BUNDLE", arguments.bundle, "the bundle's folder, or its seal")->required();
-    command->add_option("--fingerprint", arguments.fingerprints, "a key to trust, besides those in PREFIX/trust");
-    command->add_option("--threads", arguments.threads, "how many to work with")->check(CLI::Range(1u, 256u));
-  };
-
-  add(app, "probe", "print what this machine is, for a job file's target", run_probe);
-  CLI::App* trust = app.add_subcommand("trust", "the keys that this site trusts");
-  trust->require_subcommand(1);
-  CLI::App* trust_add = add(*trust, "add", "pin a key by its fingerprint", run_trust_add);
-  trust_add->add_option("FINGERPRINT", arguments.fingerprint, "sha256:…, as the sender told it")->required();
-  prefix(trust_add);
-  prefix(add(*trust, "list", "print the pinned keys", run_trust_list));
-  CLI::App* verify = add(app, "verify", "read every byte of a bundle and say whether it is whole", run_verify);
-  bundle_options(verify);
-  prefix(verify, false);
-  CLI::App* plan = add(app, "plan", "print what apply would do; changes nothing", run_apply);
-  bundle_options(plan);
-  prefix(plan);
-  CLI::App* apply = add(app, "apply", "install a bundle and make it current", run_apply);
-  bundle_options(apply);
-  prefix(apply);
-  apply->add_flag("--dry-run", arguments.dry_run, "the same as plan");
-  prefix(add(app, "status", "list the generations of a prefix", run_status));
-  CLI::App* switching = add(app, "switch", "make another generation current", run_switch);
-  switching->add_option("N", arguments.generation, "the generation's number")->required();
-  prefix(switching);
-
+  if (const std::optional<int> exit = parse_arguments(argc, argv, arguments)) return *exit;
   try {
-    app.parse(argc, argv);
-    arguments.dry_run = arguments.dry_run || plan->parsed();
-    return verb(arguments);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : static_cast<int>(bundle::ErrorCode::Usage);
+    return run(arguments);
   } catch (const bundle::Error& error) {
     return fail(arguments, error);
   } catch (const std::exception& error) {

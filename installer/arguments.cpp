@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the program accepts, in one place, in the order in which an operator meets it.
+// Wrong arguments end with 2 like every usage error, whatever number CLI11 has for them.
+#include "installer/arguments.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <thread>
+
+#include "sealift/bundle/error.hpp"
+
+#ifndef SEALIFT_VERSION
+#define SEALIFT_VERSION "unknown"
+#endif
+
+namespace sealift::installer {
+
+std::optional<int> parse_arguments(int argc, char** argv, Arguments& arguments) {
+  // Each thread holds a few chunks; more than twelve by default would leave the promised 256 MiB.
+  arguments.threads = std::clamp(std::thread::hardware_concurrency(), 1u, 12u);
+  CLI::App app("Checks sealed bundles and installs them on a machine without a network.", "sealift-install");
+  app.set_version_flag("--version", "sealift-install " SEALIFT_VERSION);
+  app.require_subcommand(1);
+  const auto add = [&](CLI::App& parent, const char* name, const char* what, Verb verb) {
+    CLI::App* command = parent.add_subcommand(name, what);
+    command->add_flag("--json", arguments.json, "print one JSON object on stdout");
+    command->callback([&arguments, verb] { arguments.verb = verb; });
+    return command;
+  };
+  const auto prefix = [&](CLI::App* command, bool required = true) {
+    command->add_option("--prefix", arguments.prefix, "the folder that is installed into")->required(required);
+  };
+  const auto bundle_options = [&](CLI::App* command) {
+    command->add_option("BUNDLE", arguments.bundle, "the bundle's folder, or its seal")->required();
+    command->add_option("--fingerprint", arguments.fingerprints, "a key to trust, besides those in PREFIX/trust");
+    command->add_option("--threads", arguments.threads, "how many to work with")->check(CLI::Range(1u, 256u));
+  };
+
+  add(app, "probe", "print what this machine is, for a job file's target", Verb::Probe);
+  CLI::App* trust = app.add_subcommand("trust", "the keys that this site trusts");
+  trust->require_subcommand(1);
+  CLI::App* trust_add = add(*trust, "add", "pin a key by its fingerprint", Verb::TrustAdd);
+  trust_add->add_option("FINGERPRINT", arguments.fingerprint, "sha256:…, as the sender told it")->required();
+  prefix(trust_add);
+  prefix(add(*trust, "list", "print the pinned keys", Verb::TrustList));
+  CLI::App* verify = add(app, "verify", "read every byte of a bundle and say whether it is whole", Verb::Verify);
+  bundle_options(verify);
+  prefix(verify, false);
+  CLI::App* plan = add(app, "plan", "print what apply would do; changes nothing", Verb::Apply);
+  bundle_options(plan);
+  prefix(plan);
+  CLI::App* apply = add(app, "apply", "install a bundle and make it current", Verb::Apply);
+  bundle_options(apply);
+  prefix(apply);
+  apply->add_flag("--dry-run", arguments.dry_run, "the same as plan");
+  prefix(add(app, "status", "list the generations of a prefix", Verb::Status));
+  CLI::App* switching = add(app, "switch", "make another generation current", Verb::Switch);
+  switching->add_option("N", arguments.generation, "the generation's number")->required();
+  prefix(switching);
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : static_cast<int>(bundle::ErrorCode::Usage);
+  }
+  arguments.dry_run = arguments.dry_run || plan->parsed();
+  return std::nullopt;
+}
+
+}  // namespace sealift::installer

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line as a value: which verb, with what. The only door to CLI11.
+// One struct for all verbs, since they share their options' names and meanings.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sealift::installer {
+
+enum class Verb { Probe, TrustAdd, TrustList, Verify, Apply, Status, Switch };
+
+struct Arguments {
+  Verb verb = Verb::Status;
+  std::string bundle;
+  std::string prefix;
+  std::vector<std::string> fingerprints;  // --fingerprint, for this run
+  std::string fingerprint;                // the one to pin
+  unsigned generation = 0;
+  unsigned threads = 1;
+  bool dry_run = false;
+  bool json = false;
+};
+
+// Nothing to do but exit with this code: help or version was printed (0), or what is wrong (2).
+std::optional<int> parse_arguments(int argc, char** argv, Arguments& arguments);
+
+}  // namespace sealift::installer
