@@ -27,5 +27,6 @@ finds include/sealift/bundle/a.hpp '"sealift/bundle/b.hpp"' 'stands later'
 finds include/sealift/train/t.hpp '"sealift/bundle/a.hpp"' 'train must not include'
 finds include/sealift/bundle/a.hpp '"../../../installer/i.hpp"' 'bundle must not include installer'
 touch "$tree/include/sealift/bundle/forgotten.hpp"
-python3 "$check" "$tree" | grep -q 'forgotten.hpp: is not listed'
+if output=$(python3 "$check" "$tree"); then echo "not found: a header that no umbrella lists"; exit 1; fi
+grep -q 'forgotten.hpp: is not listed' <<< "$output"
 echo "every kind of wrong arrow is found"
