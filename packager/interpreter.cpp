@@ -243,17 +243,21 @@ fs::path find_patchelf(const fs::path& given) {
 
 }  // namespace
 
-void carry_libraries(Tree& tree, const Interpreter& interpreter, NativeResolver& resolver, const fs::path& given,
-                     const fs::path& scratch, Console& console) {
+void carry_libraries(Tree& tree, const Interpreter& interpreter, NativeResolver& resolver, bundle::GlibcVersion target,
+                     const fs::path& given, const fs::path& scratch, Console& console) {
   const std::string executable = "bin/python" + interpreter.minor;
   if (const std::vector<std::string> missing = resolver.add(interpreter.executable, executable); !missing.empty())
     throw Error(ErrorCode::Missing, {.what = "a library of the interpreter is not on this machine",
                                      .where = interpreter.executable.string(),
                                      .got = missing.front(),
                                      .next = "install it, or use another interpreter"});
-  // PyTorch's wheels rely on these being there; a minimal target has neither.
+  // PyTorch's wheels rely on these being there, and a minimal target has neither.
   for (const char* library : {"libstdc++.so.6", "libgcc_s.so.1"})
-    if (!resolver.add_library(library).empty()) console.warn(fmt::format("{} is not on this machine", library));
+    if (!resolver.offer_library(library, target))
+      console.warn(
+          fmt::format("{} is not carried: there is none here that needs no glibc newer than {}; the target "
+                      "must have its own",
+                      library, target.text()));
   std::vector<std::string> incomplete;
   for (const auto& [place, item] : tree) {
     if (item.link || item.source.empty() || !place.ends_with(".so")) continue;

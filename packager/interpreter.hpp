@@ -38,9 +38,9 @@ Interpreter find_interpreter(const Job& job, const std::filesystem::path& uv, co
 Tree gather_interpreter(const Interpreter& interpreter);
 
 // Adds what the tree's ELF files need to `resolver`, leaves extension modules out (with a warning) whose libraries are
-// not here, and puts the libraries of `resolver` into lib/. Copies that need another search path are made with
-// `patchelf` in `scratch`.
-void carry_libraries(Tree& tree, const Interpreter& interpreter, NativeResolver& resolver,
+// not here, and puts the libraries of `resolver`, libstdc++ and libgcc_s into lib/. Copies that need another search
+// path are made with `patchelf` in `scratch`.
+void carry_libraries(Tree& tree, const Interpreter& interpreter, NativeResolver& resolver, bundle::GlibcVersion target,
                      const std::filesystem::path& patchelf, const std::filesystem::path& scratch, Console& console);
 
 }  // namespace sealift::packager

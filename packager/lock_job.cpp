@@ -60,6 +60,20 @@ std::vector<LockedProgram> lock_programs(const Job& job, NativeResolver& resolve
   return programs;
 }
 
+// A program that cannot see the generation's lib/ would only start where the target has its libraries by chance.
+void warn_of_search_path(const LockedProgram& program, const NativeClosure& closure, Console& console) {
+  bundle::FileSource source(fs::canonical(program.source));
+  const std::optional<bundle::ElfFile> elf = source.size() == 0 ? std::nullopt : bundle::read_elf(source);
+  if (!elf) return;
+  const auto carried = [&](const std::string& library) { return closure.libraries.contains(library); };
+  if (std::none_of(elf->needed.begin(), elf->needed.end(), carried)) return;
+  const std::string wanted =
+      "$ORIGIN/" + fs::path("lib").lexically_relative(fs::path(program.into).parent_path()).string();
+  if ((":" + elf->rpath + ":" + elf->runpath + ":").find(":" + wanted + ":") == std::string::npos)
+    console.warn(fmt::format("{} needs carried libraries but does not look for them; build it with -Wl,-rpath,'{}'",
+                             program.into, wanted));
+}
+
 // Tags promise a glibc too; the ELF files inside wheels are not opened here.
 std::vector<NativeNeed> with_wheels(std::vector<NativeNeed> needs, const Lock& lock) {
   for (const LockedWheel& wheel : lock.wheels)
@@ -114,7 +128,8 @@ LockResult lock_job(const LockOptions& options, Console& console) {
   NativeResolver resolver(job.target.arch, NativeResolver::system_folders(job.target.arch));
   lock.programs = lock_programs(job, resolver);
   Tree tree = gather_interpreter(interpreter);
-  carry_libraries(tree, interpreter, resolver, options.patchelf, scratch.path(), console);
+  carry_libraries(tree, interpreter, resolver, job.target.glibc, options.patchelf, scratch.path(), console);
+  for (const LockedProgram& program : lock.programs) warn_of_search_path(program, resolver.closure(), console);
   lock.glibc_floor = check_glibc_floor(with_wheels(resolver.closure().needs, lock), job.target.glibc);
   lock.interpreter = store_interpreter(tree, interpreter, resolver.closure(), cache, scratch.path());
 

@@ -136,7 +136,7 @@ int main(int argc, char** argv) {
   } catch (const bundle::Error& error) {
     std::cerr << "error[" << name_of(error.code()) << "]: " << error.what() << "\n";
     return error.exit_code();
-  } catch (const std::filesystem::filesystem_error& error) {
+  } catch (const std::exception& error) {
     std::cerr << "error[io]: " << error.what() << "\n";
     return static_cast<int>(bundle::ErrorCode::Io);
   }

@@ -105,11 +105,13 @@ std::vector<std::string> NativeResolver::add_program(const fs::path& root, const
   return from_wheels;
 }
 
-std::vector<std::string> NativeResolver::add_library(const std::string& library) {
+bool NativeResolver::offer_library(const std::string& library, GlibcVersion newest) {
   Walk walk;
   visit_needed(library, {}, ElfFile{}, {}, walk);
-  if (walk.missing.empty()) merge(walk);
-  return walk.missing;
+  const auto too_new = [newest](const NativeNeed& need) { return newest < need.glibc; };
+  if (!walk.missing.empty() || std::any_of(walk.found.needs.begin(), walk.found.needs.end(), too_new)) return false;
+  merge(walk);
+  return true;
 }
 
 void NativeResolver::merge(const Walk& walk) {

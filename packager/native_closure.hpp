@@ -41,8 +41,9 @@ class NativeResolver {
   std::vector<std::string> add(const std::filesystem::path& root, const std::string& name);
   // The same for a program whose remaining libraries come out of wheels: what is not there goes to from_wheels.
   std::vector<std::string> add_program(const std::filesystem::path& root, const std::string& name);
-  // A library by its name, such as libstdc++.so.6.
-  std::vector<std::string> add_library(const std::string& library);
+  // Adds a library that nothing asked for, such as libstdc++.so.6, if it is here and needs no newer glibc than
+  // `newest`.
+  bool offer_library(const std::string& library, bundle::GlibcVersion newest);
 
   const NativeClosure& closure() const { return closure_; }
 

@@ -50,7 +50,7 @@ Relocated relocate(const std::string& interpreter, const fs::path& scratch, cons
   const Interpreter found = find_interpreter(job, "/no/uv", scratch);
   Tree tree = gather_interpreter(found);
   NativeResolver resolver("x86_64", NativeResolver::system_folders("x86_64"));
-  carry_libraries(tree, found, resolver, {}, scratch, console);
+  carry_libraries(tree, found, resolver, {2, 99}, {}, scratch, console);
   const TreeTar tar = write_tree_tar(tree, scratch / "interpreter.tar");
   fs::create_directories(into);
   run_checked({"tar", "-xf", (scratch / "interpreter.tar").string(), "-C", into.string()});

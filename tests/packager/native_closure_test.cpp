@@ -85,6 +85,15 @@ TEST_CASE("what lies in a site-packages folder is a wheel's and is not carried t
   CHECK_FALSE(resolver.closure().libraries.contains("libtensor.so"));
 }
 
+TEST_CASE("a library that nothing asked for is carried only when the target's glibc is new enough for it") {
+  NativeResolver resolver(kArch, NativeResolver::system_folders(kArch));
+  CHECK_FALSE(resolver.offer_library("libstdc++.so.6", {2, 2}));
+  CHECK_FALSE(resolver.offer_library("libnowhere.so.1", {2, 99}));
+  CHECK(resolver.closure().libraries.empty());
+  CHECK(resolver.offer_library("libstdc++.so.6", {2, 99}));
+  CHECK(resolver.closure().libraries.contains("libstdc++.so.6"));
+}
+
 TEST_CASE("a program of another architecture is refused") {
   const TempDir dir;
   std::string bytes = read_file("/proc/self/exe");
