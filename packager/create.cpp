@@ -128,6 +128,7 @@ CreateResult create(const CreateOptions& options, Console& console) {
   refuse_existing(folder);
 
   const Cache cache(options.cache.empty() ? Cache::default_root() : options.cache);
+  require_inputs(lock, cache);
   fetch(downloads_of(lock), cache, console, options.fetch);
   const PackPlan plan = plan_pack(lock, cache, installer);
 

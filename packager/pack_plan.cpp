@@ -93,11 +93,6 @@ PlannedEntry plan_wheel(const LockedWheel& locked, const Lock& lock, const Cache
 
 PlannedEntry plan_interpreter(const LockedInterpreter& locked, const Cache& cache, PathOwners& owners) {
   PlannedEntry planned{.draft = {}, .file = cache.path(locked.sha256)};
-  if (!cache.contains(locked.sha256))
-    throw Error(ErrorCode::Missing, {.what = "the interpreter that was locked is not in the cache",
-                                     .where = planned.file.string(),
-                                     .expected = locked.description + ", sha256 " + locked.sha256.hex(),
-                                     .next = "run sealift-pack lock again with the same --cache"});
   if (const bundle::Digest digest = digest_of_file(planned.file); digest != locked.sha256)
     throw Error(ErrorCode::Digest, {.what = "the interpreter in the cache is damaged",
                                     .where = planned.file.string(),
@@ -133,11 +128,6 @@ PlannedEntry plan_interpreter(const LockedInterpreter& locked, const Cache& cach
 
 PlannedEntry plan_program(const LockedProgram& locked, PathOwners& owners) {
   PlannedEntry planned{.draft = {}, .file = locked.source};
-  if (!fs::is_regular_file(locked.source))
-    throw Error(ErrorCode::Missing, {.what = "a program that was locked is gone",
-                                     .where = locked.source.string(),
-                                     .expected = "sha256 " + locked.sha256.hex(),
-                                     .next = "build it and run sealift-pack lock again"});
   if (const bundle::Digest digest = digest_of_file(locked.source); digest != locked.sha256)
     throw Error(ErrorCode::Digest, {.what = "a program changed after it was locked",
                                     .where = locked.source.string(),
@@ -190,7 +180,23 @@ std::uint64_t PackPlan::size() const {
   return size;
 }
 
+void require_inputs(const Lock& lock, const Cache& cache) {
+  if (!cache.contains(lock.interpreter.sha256))
+    throw Error(ErrorCode::Missing,
+                {.what = "the interpreter that was locked is not in the cache",
+                 .where = cache.path(lock.interpreter.sha256).string(),
+                 .expected = lock.interpreter.description + ", sha256 " + lock.interpreter.sha256.hex(),
+                 .next = "run sealift-pack lock again with the same --cache"});
+  for (const LockedProgram& program : lock.programs)
+    if (!fs::is_regular_file(program.source))
+      throw Error(ErrorCode::Missing, {.what = "a program that was locked is gone",
+                                       .where = program.source.string(),
+                                       .expected = "sha256 " + program.sha256.hex(),
+                                       .next = "build it and run sealift-pack lock again"});
+}
+
 PackPlan plan_pack(const Lock& lock, const Cache& cache, const fs::path& installer) {
+  require_inputs(lock, cache);
   PackPlan plan{.installer = installer};
   PathOwners owners;
   std::set<std::string> libraries;

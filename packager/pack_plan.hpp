@@ -26,6 +26,9 @@ struct PackPlan {
   std::uint64_t size() const;  // bytes before compression
 };
 
+// What cannot be fetched must be here before anything is: throws Missing when the interpreter or a program is gone.
+void require_inputs(const Lock& lock, const Cache& cache);
+
 // Everything that the lock names is in `cache` or where the lock says. Throws Missing, Digest, Format (a wheel that
 // cannot be installed), Conflict (two owners of one path), Platform (the installer is not static).
 PackPlan plan_pack(const Lock& lock, const Cache& cache, const std::filesystem::path& installer);

@@ -215,7 +215,9 @@ TEST_CASE("a lost or damaged interpreter is refused with what to do") {
   write_file(file, "damaged");
   CHECK_REFUSED(workshop.pack(), Digest, "lock again");
   fs::remove(file);
+  const std::size_t before = workshop.server.requests().size();
   CHECK_REFUSED(workshop.pack(), Missing, "lock again");
+  CHECK(workshop.server.requests().size() == before);  // known before anything is fetched
 }
 
 TEST_CASE("a program that changed after it was locked is refused") {
