@@ -247,6 +247,15 @@ class Transfer {
   bool too_long_ = false;
 };
 
+// Unreadable is as good as damaged: either way it is fetched again.
+bool is_intact(const fs::path& path, const Digest& digest, Progress& progress) {
+  try {
+    return digest_of_file(path, [&](std::uint64_t bytes) { progress.add(bytes); }) == digest;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 // Hashes what is cached, with `jobs` threads, and returns what has to be fetched.
 std::vector<const Download*> missing(const std::vector<Download>& downloads, const Cache& cache, Console& console,
                                      unsigned jobs) {
@@ -265,9 +274,10 @@ std::vector<const Download*> missing(const std::vector<Download>& downloads, con
       for (std::size_t i; (i = next.fetch_add(1)) < order.size();) {
         const Download& download = *order[i];
         const fs::path path = cache.path(download.sha256);
-        if (digest_of_file(path, [&](std::uint64_t bytes) { progress.add(bytes); }) == download.sha256) continue;
+        if (is_intact(path, download.sha256, progress)) continue;
         console.warn(fmt::format("{} in the cache is damaged ({}); it is fetched again", download.name, path.string()));
-        fs::remove(path);
+        std::error_code ignored;
+        fs::remove(path, ignored);
         const std::lock_guard lock(guard);
         out.push_back(&download);
       }

@@ -131,6 +131,19 @@ TEST_CASE("an interpreter with a prefix of its own can be given as a folder") {
   CHECK(run_checked({python, "-I", "-c", "import ssl, sys; print(sys.prefix)"}) == (target / "prefix").string() + "\n");
 }
 
+TEST_CASE("search paths that only the packing machine has are taken out of an interpreter with a prefix of its own") {
+  if (no_distribution()) return;
+  const TempDir dir, scratch, target;
+  make_own_prefix(dir / "own");
+  const std::string module = "lib/python3.11/lib-dynload/_ssl.cpython-311-x86_64-linux-gnu.so";
+  run_checked({"patchelf", "--set-rpath", (dir / "own/lib").string(), (dir / "own" / module).string()});
+  relocate((dir / "own").string(), scratch.path(), target / "prefix");
+  bundle::FileSource source(target / "prefix" / module);
+  CHECK(bundle::read_elf(source)->runpath.empty());
+  bundle::FileSource executable(target / "prefix/bin/python3.11");
+  CHECK(bundle::read_elf(executable)->rpath == "$ORIGIN/../lib");
+}
+
 TEST_CASE("an interpreter can be given as an archive, but only with its digest") {
   if (no_distribution()) return;
   const TempDir dir, scratch;

@@ -48,8 +48,8 @@ struct Desk {
                                      "\"\n[python]\nversion = \"3.11\"\ninterpreter = \"" + kPython.string() +
                                      "\"\nrequirements = [\"demo\"]\nimports = [\"demo\"]\n");
   }
-  LockResult lock() const {
-    Console console(nullptr);
+  LockResult lock(std::FILE* stream = nullptr) const {
+    Console console(stream);
     return lock_job({.job = dir / "job.toml", .cache = dir / "cache", .uv = dir / "uv"}, console);
   }
 };
@@ -84,6 +84,34 @@ TEST_CASE("an interpreter that needs a newer glibc than the target has is refuse
   const Desk desk("2.17");
   CHECK_REFUSED(desk.lock(), Platform, "bin/python3.11 needs");
   CHECK_FALSE(fs::exists(desk.dir / "de.mo.lock.toml"));
+}
+
+TEST_CASE("a program is locked with what wheels must bring it, and warned about when it cannot see lib/") {
+  if (no_python()) return;
+  const Desk desk;
+  const std::string folder = desk.dir.path().string();
+  write_file(desk.dir / "tensor.c", "int tensor(void) { return 1; }\n");
+  write_file(desk.dir / "main.c", "int tensor(void);\nint main(void) { return tensor(); }\n");
+  run_checked(
+      {"cc", "-shared", "-fPIC", "-Wl,-soname,libtensor.so", "-o", folder + "/libtensor.so", folder + "/tensor.c"});
+  const auto build = [&](const std::string& name, const std::string& flag) {
+    run_checked({"cc", "-o", folder + "/" + name, folder + "/main.c", "-L" + folder, "-ltensor", "-Wl,--no-as-needed",
+                 "-lz", flag});
+  };
+  build("blind", "-Wl,-rpath,/nowhere");
+  build("seeing", "-Wl,-rpath,$ORIGIN/../lib");
+  fs::remove(desk.dir / "libtensor.so");
+  write_file(desk.dir / "job.toml", read_file(desk.dir / "job.toml") +
+                                        "[[program]]\nsource = \"blind\"\ninto = \"bin/blind\"\n"
+                                        "[[program]]\nsource = \"seeing\"\ninto = \"bin/seeing\"\n");
+  std::FILE* stream = std::fopen((desk.dir / "said").c_str(), "w");
+  const LockResult result = desk.lock(stream);
+  std::fclose(stream);
+  REQUIRE(result.lock.programs.size() == 2);
+  CHECK(result.lock.programs[0].from_wheels == std::vector<std::string>{"libtensor.so"});
+  const std::string said = read_file(desk.dir / "said");
+  CHECK(said.find("warning: bin/blind needs carried libraries") != std::string::npos);
+  CHECK(said.find("bin/seeing") == std::string::npos);
 }
 
 TEST_CASE("the program packs from job to bundle and shows it") {
