@@ -77,7 +77,8 @@ int run_local_ranks(std::int64_t ranks, char** argv) {
     *child = 0;
     if (status == 0 || result != 0) continue;
     result = 1;
-    std::cerr << "sealift-train: rank " << rank << " " << describe(status) << "; ending the other ranks\n";
+    // One write: ranks share this standard error.
+    std::cerr << "sealift-train: rank " + std::to_string(rank) + " " + describe(status) + "; ending the other ranks\n";
     for (pid_t other : children) {
       if (other > 0) kill(other, SIGKILL);
     }

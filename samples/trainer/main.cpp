@@ -18,6 +18,11 @@ namespace {
 
 using namespace sealift;
 
+/// One write per line: ranks share a standard error.
+void say(const std::string& line) {
+  std::cerr << line + '\n';
+}
+
 void print(const nlohmann::ordered_json& result, bool json) {
   if (json) {
     std::cout << result.dump(1) << '\n';
@@ -45,7 +50,7 @@ int print(const trainer::CheckReport& report, std::size_t runs, bool json) {
               << " digits); final loss " << report.final_loss << " is " << report.final_loss / report.floor
               << " times the floor " << report.floor << "; " << (good ? "pass" : "fail") << '\n';
   }
-  for (const auto& problem : report.problems) std::cerr << "sealift-train: " << problem << '\n';
+  for (const auto& problem : report.problems) say("sealift-train: " + problem);
   return good ? 0 : 1;
 }
 
@@ -101,19 +106,19 @@ int main(int argc, char** argv) {
                                   std::to_string(launch.world_size) + " ranks; leave --ranks away");
     }
     if (launched) who += "rank " + std::to_string(launch.rank) + ": ";
-    std::cerr << "sealift-train: " << launch.source << '\n';
+    say("sealift-train: " + launch.source);
     const auto result = trainer::run(options, launch, world);
     if (launch.rank == 0) print(result, json);
     return 0;
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   } catch (const std::invalid_argument& error) {
-    std::cerr << who << error.what() << '\n';
+    say(who + error.what());
     std::_Exit(2);
   } catch (const c10::Error& error) {
-    std::cerr << who << error.what_without_backtrace() << '\n';
+    say(who + error.what_without_backtrace());
   } catch (const std::exception& error) {
-    std::cerr << who << error.what() << '\n';
+    say(who + error.what());
   }
   std::_Exit(1);
 }

@@ -253,6 +253,23 @@ TEST_CASE("two forwards may be followed by their two backwards, over 2 ranks") {
            [&](const World& world) { CHECK(gradient_sum(world, kFsdp) == doctest::Approx(expected).epsilon(1e-5)); });
 }
 
+TEST_CASE("a forward that runs inside a block's backward leaves the block gathered for it, over 2 ranks") {
+  const auto norm = [](const World& world, const Policy& policy, bool again) {
+    Shardable<Net> net;
+    auto parallel = parallelize(*net, groups_of(world, policy), policy);
+    const auto x = torch::ones({2, 12}, torch::requires_grad());
+    const auto y = net->layers[1](x);
+    y.register_hook([&](const at::Tensor&) {
+      at::NoGradGuard no_grad;
+      if (again) net->layers[1](x);
+    });
+    y.square().sum().backward();
+    return gradient_norm(parallel);
+  };
+  const double expected = norm({}, {.method = ParallelMethod::None}, false);
+  on_ranks(2, [&](const World& world) { CHECK(norm(world, kFsdp, true) == doctest::Approx(expected).epsilon(1e-5)); });
+}
+
 TEST_CASE("a step after a forward and a backward that threw is right, over 2 ranks") {
   const auto norm = [](const World& world, const Policy& policy, bool fail) {
     Shardable<Net> net;
