@@ -33,8 +33,12 @@ void make_own_prefix(const fs::path& prefix) {
   fs::create_directories(prefix / "bin");
   fs::create_directories(prefix / "lib/python3.11/site-packages");
   fs::copy_file(kDistribution, prefix / "bin/python3.11");
-  fs::copy("/usr/lib/python3.11", prefix / "lib/python3.11",
-           fs::copy_options::recursive | fs::copy_options::copy_symlinks | fs::copy_options::overwrite_existing);
+  for (const fs::directory_entry& entry : fs::directory_iterator("/usr/lib/python3.11")) {
+    const std::string name = entry.path().filename().string();
+    if (name == "test" || name == "__pycache__" || name.starts_with("config-")) continue;  // large, and never carried
+    fs::copy(entry.path(), prefix / "lib/python3.11" / name,
+             fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+  }
 }
 
 struct Relocated {

@@ -100,12 +100,12 @@ class UnreliableServer {
                     .range = header(head, "Range")};
     std::string reply, body;
     compose(request, reply, body);
-    send_all(client, reply);
     request.sent = request.method == "HEAD" ? 0 : body.size();
     {
       const std::lock_guard lock(guard_);
       requests_.push_back(request);
     }
+    send_all(client, reply);  // only now, so that whoever has the answer also sees the request counted
     if (request.method != "HEAD") send_all(client, body);
   }
 
