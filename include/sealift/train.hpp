@@ -4,13 +4,17 @@
 // usual.
 #pragma once
 
-#include <sealift/train/clip.hpp>         // the gradient norm of the whole model
-#include <sealift/train/collectives.hpp>  // the only door to c10d; groups, tickets, counters
-#include <sealift/train/flat_layout.hpp>  // sizes, padding, offsets: pure arithmetic
-#include <sealift/train/flat_param.hpp>   // one flat: sharded <-> unsharded, gradients -> shard gradients
-#include <sealift/train/launch.hpp>       // environment -> place in the world
-#include <sealift/train/mesh.hpp>         // ranks as replicate x shard: ddp (N,1), fsdp (1,N), hsdp (R,S)
-#include <sealift/train/parallelize.hpp>  // the verb
+// clang-format off: the order is the message
+
 #include <sealift/train/policy.hpp>       // what a job file may say: method, units, resharding
-#include <sealift/train/shardable.hpp>    // the holder that lets a block become a unit
+#include <sealift/train/mesh.hpp>         // ranks as replicate x shard: ddp (N,1), fsdp (1,N), hsdp (R,S)
+#include <sealift/train/flat_layout.hpp>  // sizes, padding, offsets: pure arithmetic
+#include <sealift/train/collectives.hpp>  // the only door to c10d; groups, tickets, counters
+#include <sealift/train/flat_param.hpp>   // one flat: sharded <-> unsharded, gradients -> shard gradients
 #include <sealift/train/unit.hpp>         // before and after forward, before and after backward
+#include <sealift/train/shardable.hpp>    // the holder that lets a block become a unit
+#include <sealift/train/parallelize.hpp>  // the verb
+#include <sealift/train/clip.hpp>         // the gradient norm of the whole model
+#include <sealift/train/launch.hpp>       // environment -> place in the world
+
+// clang-format on
