@@ -97,7 +97,7 @@ inside() {
 
 stage carry "make a bare Debian host; carry over the bundle and say the key's fingerprint, nothing else"
 if [ ! -f "$cache/bare-host.tar" ]; then
-  logged carry mmdebstrap --quiet --variant=minbase bookworm "$cache/bare-host.tar.partial" 
+  logged carry mmdebstrap --quiet --format=tar --variant=minbase bookworm "$cache/bare-host.tar.partial"
   mv "$cache/bare-host.tar.partial" "$cache/bare-host.tar"
 fi
 if [ -e "$host" ]; then "${enter[@]}" rm -rf "$host"; fi
@@ -121,13 +121,13 @@ inside $installer apply /media/disc --prefix $prefix --fingerprint "$fingerprint
 inside $installer status --prefix $prefix --json > "$out/logs/status.json"
 
 stage python "the carried Python: import torch, one DDP step over Gloo with two ranks"
-inside $prefix/current/bin/python - < samples/air_gap_ddp.py | tee "$out/logs/python.json"
+inside /usr/bin/env TORCH_CPP_LOG_LEVEL=ERROR $prefix/current/bin/python -W ignore - < samples/air_gap_ddp.py | tee "$out/logs/python.json"
 
 stage train "sealift-train: one process, ddp and fsdp with two ranks; only parallel_method changes"
 for method in none ddp fsdp; do
   ranks=2
   [ $method = none ] && ranks=1
-  logged train inside $prefix/current/bin/sealift-train run --parallel-method $method --ranks $ranks --out /root/train/$method
+  logged train inside $prefix/current/bin/sealift-train run --parallel-method $method --ranks $ranks --threads 1 --out /root/train/$method
   inside cat /root/train/$method/result.json > "$out/logs/train_$method.json"
 done
 inside $prefix/current/bin/sealift-train check --json /root/train/none/result.json /root/train/ddp/result.json /root/train/fsdp/result.json \

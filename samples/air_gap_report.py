@@ -25,13 +25,13 @@ def judge(logs, steps):
     done = {name for name, status, _ in steps if status == "ok"}
     reasons += [f"step '{name}' did not run" for name in STAGES if name not in done and not any(name in r for r in reasons)]
     again = load(logs / "apply_again.json")
-    if again is None or again.get("outcome") != "already-installed":
+    if again is None or again.get("action") != "nothing":
         reasons.append("a second apply was not a no-op")
     python = load(logs / "python.json")
     if python is None or not python.get("ranks_equal") or python.get("ddp_max_difference", 1) >= 1e-6:
         reasons.append("the carried Python's DDP step does not equal one process")
     check = load(logs / "check.json")
-    if check is None or check.get("verdict") != "PASS":
+    if check is None or check.get("verdict") != "pass":
         reasons.append("the three training runs do not agree, or did not learn")
     return reasons
 
