@@ -37,10 +37,10 @@ def judge(logs, steps):
 
 
 def curves(runs, floor):
-    """The loss curves as SVG. One process is drawn widest, so equal curves show as one line of three colours."""
+    """The loss curves as SVG."""
     width, height, left, bottom = 760, 300, 50, 30
     top_loss = max(max(run["losses"]) for _, _, run in runs) * 1.03
-    low = floor * 0.95
+    low = floor * 0.85
     steps = max(len(run["losses"]) for _, _, run in runs)
 
     def x(step):
@@ -55,10 +55,11 @@ def curves(runs, floor):
         parts.append(f'<line x1="{left}" x2="{width - 10}" y1="{y(value):.1f}" y2="{y(value):.1f}" stroke="#eee"/>'
                      f'<text x="{left - 6}" y="{y(value) + 4:.1f}" text-anchor="end">{value:.2f}</text>')
     parts.append(f'<line x1="{left}" x2="{width - 10}" y1="{y(floor):.1f}" y2="{y(floor):.1f}" stroke="#4477cc" stroke-dasharray="4 4"/>'
-                 f'<text x="{width - 12}" y="{y(floor) - 5:.1f}" text-anchor="end" fill="#4477cc">entropy of the source {floor:.4f}</text>')
-    for thickness, (label, colour, run) in zip((7, 4, 1.6), runs):
+                 f'<text x="{width - 12}" y="{y(floor) + 13:.1f}" text-anchor="end" fill="#4477cc">entropy of the source {floor:.4f}</text>')
+    for k, (label, colour, run) in enumerate(runs):  # dashes that take turns: equal curves show all their colours
         points = " ".join(f"{x(i):.1f},{y(loss):.1f}" for i, loss in enumerate(run["losses"]))
-        parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="{thickness}"><title>{label}</title></polyline>')
+        parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="3" stroke-dasharray="14 {14 * (len(runs) - 1)}" '
+                     f'stroke-dashoffset="{-14 * k}"><title>{label}</title></polyline>')
     for k, (label, colour, _) in enumerate(runs):
         parts.append(f'<rect x="{left + 20 + 160 * k}" y="{height - 16}" width="12" height="12" fill="{colour}"/>'
                      f'<text x="{left + 38 + 160 * k}" y="{height - 6}">{label}</text>')
@@ -71,15 +72,28 @@ def table(rows, head=()):
     return out + "".join("<tr>" + "".join(f"<td>{cell(value)}</td>" for value in row) + "</tr>" for row in rows) + "</table>"
 
 
-def flat(value, prefix=""):
-    """(name, value) rows of a JSON object, lists of plain values joined, longer structures left to report.json."""
-    for key, item in (value or {}).items():
-        if isinstance(item, dict):
-            yield from flat(item, f"{prefix}{key}.")
-        elif not isinstance(item, list):
-            yield (prefix + key, item)
-        elif len(item) < 8 and not any(isinstance(part, (dict, list)) for part in item):
-            yield (prefix + key, ", ".join(map(str, item)))
+def summary(report, served):
+    """What was verified, installed and run, in the words of the people who sign the page."""
+    verify, install, python, check = (report[key] or {} for key in ("verify", "install", "python", "check"))
+    audit, test = install.get("audit", {}), install.get("self_test", {})
+    rows = []
+    if verify:
+        rows += [("bundle", f"{verify['name']}-{verify['version']}, channel {verify['channel']}, made {verify['created']}"),
+                 ("identity", "sha256:" + verify["identity"]), ("signed by", verify["signer"]),
+                 ("verified", f"{verify['bytes']:,} bytes in {verify['chunks']} chunks, {verify['volumes']} volume(s), "
+                              f"{verify['entries']} entries; {len(verify['failures'])} damaged"),
+                 ("made for", f"{verify['target']['arch']}, glibc {verify['target']['glibc']} or newer")]
+    if audit:
+        rows += [("installed", f"{audit['files']:,} files, {audit['bytes']:,} bytes, {audit['wheels']} wheels, generation {install['generation']}"),
+                 ("audited", f"{audit['record_rows']:,} rows of RECORD; every file present, each digest checked as it was written"),
+                 ("self-test", f"imported {', '.join(test.get('imports', []))} in {test.get('milliseconds', 0) / 1000:.1f} s")]
+    if python:
+        rows += [("versions", f"Python {python['python']}, torch {python['torch']}, CUDA {python['cuda']}, NCCL {python['nccl']}, cuDNN {python['cudnn']}"),
+                 ("Python's DDP", f"one step over Gloo with {python['ddp_ranks']} ranks; weights differ from one process by {python['ddp_max_difference']:.1e}")]
+    if check:
+        rows += [("training", f"{check['runs']} runs agree to {check['digits']:.1f} digits (largest relative difference "
+                              f"{check['max_relative_difference']:.1e}); final loss {check['final_loss']:.4f}, known floor {check['entropy_floor']:.4f}")]
+    return rows + ([("served", served)] if served else [])
 
 
 STYLE = """body{font:15px/1.45 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222}
@@ -88,7 +102,7 @@ vertical-align:top;overflow-wrap:anywhere}svg text{font:11px system-ui,sans-seri
 @media print{body{margin:0}}"""
 
 
-def page(report, runs):
+def page(report, runs, served):
     verdict = report["verdict"]
     parts = [f"<!doctype html><html lang=en><meta charset=utf-8><title>Sealift air-gap report: {verdict}</title><style>{STYLE}</style>",
              f"<h1>Air-gap report: <span class={verdict}>{verdict}</span></h1>",
@@ -103,11 +117,16 @@ def page(report, runs):
         parts.append(table([(label, run["world_size"], f"{run['parameters']:,}", len(run["losses"]), f"{run['losses'][0]:.6f}",
                              f"{run['final_loss']:.6f}") for label, _, run in runs],
                            ("run", "ranks", "parameters", "steps", "first loss", "final loss")))
-    for title, key in (("Do the runs agree", "check"), ("Verified", "verify"), ("Installed", "install"), ("Versions on the isolated side", "python")):
-        if report[key]:
-            parts.append(f"<h2>{title}</h2>" + table(flat(report[key])))
+    parts.append("<h2>What was carried, verified and run</h2>" + table(summary(report, served)))
     parts.append("<h2>Steps</h2>" + table([(n, s, f"{t} s") for n, s, t in report["steps"]], ("step", "outcome", "time")))
     return "".join(parts) + "</html>\n"
+
+
+def served_line(logs):
+    """What pip installed from the repository, as the new environment's own interpreter said it."""
+    log = logs / "serve.log"
+    lines = log.read_text(errors="replace").splitlines() if log.exists() else []
+    return next((line for line in reversed(lines) if line.startswith("sympy ")), "")
 
 
 def main():
@@ -127,7 +146,7 @@ def main():
         "failure_log": newest.read_text(errors="replace")[-3000:] if failed and newest else "",
     }
     (out / "report.json").write_text(json.dumps(report, indent=1) + "\n")
-    (out / "report.html").write_text(page(report, runs))
+    (out / "report.html").write_text(page(report, runs, served_line(logs)))
     print(f"\n{report['verdict']}: {out}/report.html" + "".join(f"\n  - {reason}" for reason in reasons))
     sys.exit(0 if not reasons else 1)
 
