@@ -8,6 +8,7 @@
 #include <charconv>
 #include <thread>
 
+#include "packager/own_program.hpp"
 #include "packager/pack_plan.hpp"
 #include "sealift/bundle/bundle_writer.hpp"
 
@@ -123,7 +124,7 @@ CreateResult create(const CreateOptions& options, Console& console) {
   const Lock lock = read_lock(options.lock);
   const bundle::PrivateKey key =
       bundle::PrivateKey::from_pem(bundle::read_text(options.key, 65536), options.key.string());
-  const fs::path installer = find_installer(options.installer);
+  const fs::path installer = find_own_program(options.installer, "sealift-install", "--installer", lock.target.arch);
   const fs::path folder = fs::absolute(options.out).lexically_normal() / lock.stem();
   refuse_existing(folder);
 
@@ -138,17 +139,6 @@ CreateResult create(const CreateOptions& options, Console& console) {
   bundle::Manifest manifest = write_bundle(plan, partial.path(), options.volume_size, key, console);
   partial.become(folder);
   return {.folder = folder, .manifest = std::move(manifest), .signer = key.public_key().fingerprint()};
-}
-
-fs::path find_installer(const fs::path& given) {
-  std::error_code error;
-  const fs::path beside = fs::read_symlink("/proc/self/exe", error).parent_path() / "sealift-install";
-  const fs::path installer = given.empty() ? beside : given;
-  if (!fs::is_regular_file(installer, error))
-    throw Error(ErrorCode::Missing, {.what = "the sealift-install that travels with the bundle is not there",
-                                     .where = installer.string(),
-                                     .next = "build it, or name it with --installer"});
-  return fs::canonical(installer);
 }
 
 std::uint64_t parse_size(const std::string& text) {

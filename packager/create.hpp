@@ -29,9 +29,6 @@ struct CreateResult {
 // Throws Conflict when the result exists already; leaves nothing half-done behind under its name.
 CreateResult create(const CreateOptions& options, Console& console);
 
-// --installer, else the sealift-install beside the running program; throws Missing.
-std::filesystem::path find_installer(const std::filesystem::path& given);
-
 // "1G", "4700MB", "0": K, M, G, T are powers of 1024, KB, MB, GB, TB powers of 1000. Throws Usage.
 std::uint64_t parse_size(const std::string& text);
 

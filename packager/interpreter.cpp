@@ -195,7 +195,7 @@ Interpreter find_interpreter(const Job& job, const fs::path& uv, const fs::path&
   return interpreter;
 }
 
-Tree gather_interpreter(const Interpreter& interpreter) {
+Tree gather_interpreter(const Interpreter& interpreter, const fs::path& launcher) {
   const std::string name = "python" + interpreter.minor;
   Tree tree;
   Links links;
@@ -205,7 +205,8 @@ Tree gather_interpreter(const Interpreter& interpreter) {
   settle_links(links, tree);
   if (!interpreter.headers.empty() && !interpreter.pyconfig.empty())
     tree["include/" + name + "/pyconfig.h"] = {.source = interpreter.pyconfig};
-  tree["bin/" + name] = {.source = interpreter.executable, .executable = true};
+  tree["libexec/" + name] = {.source = interpreter.executable, .executable = true};
+  tree["bin/" + name] = {.source = launcher, .executable = true};
   tree["bin/python3"] = {.text = name, .link = true};
   tree["bin/python"] = {.text = name, .link = true};
   if (!interpreter.finds_site_packages) tree[stdlib + "/sitecustomize.py"] = {.text = kSiteCustomize};
@@ -270,8 +271,8 @@ void carry_libraries(Tree& tree, const Interpreter& interpreter, NativeResolver&
   for (const auto& [name, file] : resolver.closure().libraries)
     tree["lib/" + fs::path(name).filename().string()] = {.source = file};
   const fs::path patchelf = find_patchelf(given);
-  TreeItem& program = tree[executable];
-  program.source = with_rpath(patchelf, program.source, scratch / "patched" / executable, "$ORIGIN/../lib");
+  TreeItem& program = tree["libexec/python" + interpreter.minor];
+  program.source = with_rpath(patchelf, program.source, scratch / "patched/python", "$ORIGIN/../lib");
   // An interpreter with a prefix of its own may have been built with search paths that only this machine has; they
   // would also switch off the executable's. A distribution's files are left as they are.
   if (interpreter.prefix == "/usr") return;

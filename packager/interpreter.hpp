@@ -35,7 +35,7 @@ struct Interpreter {
 Interpreter find_interpreter(const Job& job, const std::filesystem::path& uv, const std::filesystem::path& scratch);
 
 // Executable, standard library and headers, without tests, caches and what cannot work elsewhere.
-Tree gather_interpreter(const Interpreter& interpreter);
+Tree gather_interpreter(const Interpreter& interpreter, const std::filesystem::path& launcher);
 
 // Adds what the tree's ELF files need to `resolver`, leaves extension modules out (with a warning) whose libraries are
 // not here, and puts the libraries of `resolver`, libstdc++ and libgcc_s into lib/. Copies that need another search

@@ -12,6 +12,7 @@
 #include "packager/cache.hpp"
 #include "packager/fetch.hpp"
 #include "packager/interpreter.hpp"
+#include "packager/own_program.hpp"
 #include "packager/resolve.hpp"
 #include "packager/scratch_folder.hpp"
 #include "packager/wheel_tags.hpp"
@@ -48,15 +49,23 @@ void fill_sizes(std::vector<LockedWheel>& wheels) {
 }
 
 // Programs are part of the same closure as the interpreter: they find their libraries in the same lib/.
-std::vector<LockedProgram> lock_programs(const Job& job, NativeResolver& resolver) {
+LockedProgram lock_program(const JobProgram& program, const std::string& into) {
+  return {.source = program.source,
+          .sha256 = digest_of_file(program.source),
+          .size = fs::file_size(program.source),
+          .into = into,
+          .executable = program.executable};
+}
+
+// A program in bin/ that finds its libraries relative to itself goes to libexec/, with the launcher in front of it.
+std::vector<LockedProgram> lock_programs(const Job& job, const fs::path& launcher, NativeResolver& resolver) {
   std::vector<LockedProgram> programs;
-  for (const JobProgram& program : job.programs)
-    programs.push_back({.source = program.source,
-                        .sha256 = digest_of_file(program.source),
-                        .size = fs::file_size(program.source),
-                        .into = program.into,
-                        .executable = program.executable,
-                        .from_wheels = resolver.add_program(program.source, program.into)});
+  for (const JobProgram& program : job.programs) {
+    const bool launched = program.into.starts_with("bin/") && is_relocatable_program(program.source);
+    programs.push_back(lock_program(program, launched ? "libexec/" + program.into.substr(4) : program.into));
+    programs.back().from_wheels = resolver.add_program(program.source, program.into);
+    if (launched) programs.push_back(lock_program({.source = launcher, .into = program.into}, program.into));
+  }
   return programs;
 }
 
@@ -126,8 +135,9 @@ LockResult lock_job(const LockOptions& options, Console& console) {
   if (options.ask_sizes) fill_sizes(lock.wheels);
 
   NativeResolver resolver(job.target.arch, NativeResolver::system_folders(job.target.arch));
-  lock.programs = lock_programs(job, resolver);
-  Tree tree = gather_interpreter(interpreter);
+  const fs::path launcher = find_own_program(options.launcher, "sealift-start", "--launcher", job.target.arch);
+  lock.programs = lock_programs(job, launcher, resolver);
+  Tree tree = gather_interpreter(interpreter, launcher);
   carry_libraries(tree, interpreter, resolver, job.target.glibc, options.patchelf, scratch.path(), console);
   for (const LockedProgram& program : lock.programs) warn_of_search_path(program, resolver.closure(), console);
   lock.glibc_floor = check_glibc_floor(with_wheels(resolver.closure().needs, lock), job.target.glibc);

@@ -15,6 +15,7 @@ struct LockOptions {
   std::filesystem::path cache;     // empty: the default
   std::filesystem::path uv;        // empty: $SEALIFT_UV, then PATH
   std::filesystem::path patchelf;  // empty: PATH
+  std::filesystem::path launcher;  // empty: the sealift-start beside the running program
   bool ask_sizes = true;           // ask the servers for sizes that the index does not tell
 };
 

@@ -49,6 +49,7 @@ void add_lock(CLI::App& app) {
   verb->add_option("--cache", options->cache, "folder for downloads (default: $SEALIFT_CACHE, ~/.cache/sealift)");
   verb->add_option("--uv", options->uv, "the uv program (default: $SEALIFT_UV, PATH)");
   verb->add_option("--patchelf", options->patchelf, "the patchelf program (default: PATH)");
+  verb->add_option("--launcher", options->launcher, "the static sealift-start (default: beside this program)");
   add_json(*verb, options->json);
   verb->callback([options] {
     Console console;

@@ -6,7 +6,6 @@
 #include <set>
 
 #include "packager/path_owners.hpp"
-#include "sealift/bundle/elf.hpp"
 #include "sealift/bundle/tar.hpp"
 #include "sealift/bundle/wheel.hpp"
 
@@ -147,19 +146,6 @@ PlannedEntry plan_program(const LockedProgram& locked, PathOwners& owners) {
   return planned;
 }
 
-// The target has neither a package manager nor this machine's libraries: only a static program surely starts there.
-bundle::Companion check_installer(const fs::path& installer, const bundle::Target& target) {
-  bundle::FileSource source(installer);
-  const std::optional<bundle::ElfFile> elf = bundle::read_elf(source);
-  if (elf && (elf->arch != target.arch || !elf->interpreter.empty()))
-    throw Error(ErrorCode::Platform, {.what = "this sealift-install does not run on every target",
-                                      .where = installer.string(),
-                                      .expected = "a static program for " + target.arch,
-                                      .got = elf->arch + (elf->interpreter.empty() ? ", static" : ", dynamic"),
-                                      .next = "name the one from the release build with --installer"});
-  return {.name = "sealift-install", .size = source.size(), .sha256 = digest_of_file(installer)};
-}
-
 void check_libraries(const Lock& lock, const std::set<std::string>& from_wheels) {
   for (const LockedProgram& program : lock.programs)
     for (const std::string& library : program.from_wheels)
@@ -225,7 +211,8 @@ PackPlan plan_pack(const Lock& lock, const Cache& cache, const fs::path& install
     draft.environment.placements.push_back(
         {.entry = entry.draft.path, .into = program ? path.substr(path.find('/') + 1) : ""});
   }
-  draft.companions.push_back(check_installer(installer, lock.target));
+  draft.companions.push_back(
+      {.name = "sealift-install", .size = fs::file_size(installer), .sha256 = digest_of_file(installer)});
   return plan;
 }
 

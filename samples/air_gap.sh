@@ -37,6 +37,8 @@ logged() {
 report() {
   local status=$?
   trap - EXIT
+  # Where the host's folder had to be made a mount point, a shared parent may have kept it as one.
+  if [ "${mounts:-}" = bind ]; then while umount -l "$host" 2>/dev/null; do :; done; fi
   if [ "$status" -eq 0 ]; then finish_stage ok; else finish_stage failed; fi
   python3 samples/air_gap_report.py "$out" "$(($(date +%s) - started))" && exit "$status"
   exit 1
@@ -51,7 +53,7 @@ export PATH="$cache/uv/bin:$PATH"
 
 stage build "build the tools (no LibTorch), then the trainer against torch"
 if [ "$tools" = "$project/build/tools" ]; then logged build cmake --preset tools -DSEALIFT_TESTS=OFF; fi
-logged build cmake --build "$tools" --target sealift-pack sealift-install sealift-repo
+logged build cmake --build "$tools" --target sealift-pack sealift-install sealift-start sealift-repo
 [ -f "$train/build.ninja" ] || logged build cmake --preset release
 logged build cmake --build "$train" --target sealift-train
 logged build cmake --install "$train" --component trainer --prefix "$train/stage" --strip
@@ -76,7 +78,13 @@ ls -l "$bundle"
 # The bare host is entered with its own network, mounts and processes: only loopback, no files but its own.
 enter=(unshare --net --pid --fork --kill-child)
 [ "$(id -u)" -eq 0 ] || enter+=(--user --map-root-user --map-auto)
-if "${enter[@]}" --mount true 2>/dev/null; then enter+=(--mount); mounts=yes; else mounts=no; fi
+mounts=private
+if "${enter[@]}" --mount true 2>/dev/null; then
+  enter+=(--mount)
+else  # this machine's own root is no mount point, as in a chroot: the host's folder is made one, and that private
+  enter+=(--mount --propagation unchanged)
+  mounts=bind
+fi
 host=$out/host
 
 # inside COMMAND...: on the bare host, with nothing of this machine's environment.
@@ -84,14 +92,13 @@ inside() {
   "${enter[@]}" sh -c '
     host=$1; mounts=$2; shift 2
     ip link set lo up
-    if [ "$mounts" = yes ]; then
-      mount -t proc proc "$host/proc" 2>/dev/null || mount --rbind /proc "$host/proc"
-      for node in null zero full random urandom; do
-        [ -e "$host/dev/$node" ] || : > "$host/dev/$node"
-        mount --bind "/dev/$node" "$host/dev/$node"
-      done
-      mkdir -p "$host/dev/shm" && mount -t tmpfs tmpfs "$host/dev/shm"
-    fi
+    if [ "$mounts" = bind ]; then mount --bind "$host" "$host" && mount --make-private "$host"; fi
+    mount -t proc proc "$host/proc" 2>/dev/null || mount --rbind /proc "$host/proc"
+    for node in null zero full random urandom; do
+      [ -e "$host/dev/$node" ] || : > "$host/dev/$node"
+      mount --bind "/dev/$node" "$host/dev/$node"
+    done
+    mkdir -p "$host/dev/shm" && mount -t tmpfs tmpfs "$host/dev/shm"
     exec chroot "$host" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root "$@"' sh "$host" "$mounts" "$@"
 }
 
@@ -103,11 +110,10 @@ fi
 if [ -e "$host" ]; then "${enter[@]}" rm -rf "$host"; fi
 mkdir -p "$host"
 "${enter[@]}" tar -C "$host" --exclude='./dev/*' -xf "$cache/bare-host.tar"
-if [ "$mounts" = no ]; then mknod -m 666 "$host/dev/null" c 1 3; mknod -m 666 "$host/dev/urandom" c 1 9; mkdir -p "$host/dev/shm"; fi
 "${enter[@]}" mkdir -p "$host/media/disc"
 "${enter[@]}" cp -r "$bundle/." "$host/media/disc/"
 inside /bin/sh -c 'for tool in python3 gcc openssl zstd curl; do if command -v $tool; then echo "$tool should not be here"; exit 1; fi; done'
-inside /bin/sh -c 'cat /proc/net/dev 2>/dev/null | tail -n +3; [ "$(ls /sys/class/net 2>/dev/null | grep -vcx lo)" = 0 ]' 
+inside /bin/sh -c 'others=$(tail -n +3 /proc/net/dev | grep -v "^ *lo:"); [ -z "$others" ] || { echo "a network is in reach: $others"; exit 1; }' 
 
 # ---- the isolated side -----------------------------------------------------------------------------------------------
 

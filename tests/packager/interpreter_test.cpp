@@ -52,7 +52,7 @@ Relocated relocate(const std::string& interpreter, const fs::path& scratch, cons
   Console console(nullptr);
   const Job job = job_for(interpreter);
   const Interpreter found = find_interpreter(job, "/no/uv", scratch);
-  Tree tree = gather_interpreter(found);
+  Tree tree = gather_interpreter(found, SEALIFT_START);
   NativeResolver resolver("x86_64", NativeResolver::system_folders("x86_64"));
   carry_libraries(tree, found, resolver, {2, 99}, {}, scratch, console);
   const TreeTar tar = write_tree_tar(tree, scratch / "interpreter.tar");

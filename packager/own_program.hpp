@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs of this project that travel with a bundle: sealift-install beside it, sealift-start in front of every
+// dynamic program in it. They must run on any target, so only static ones are taken.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace sealift::packager {
+
+// `given`, else the program called `name` beside the running one; throws Missing naming `option`, or Platform when it
+// is dynamic or not for `arch`.
+std::filesystem::path find_own_program(const std::filesystem::path& given, const std::string& name,
+                                       const std::string& option, const std::string& arch);
+
+// True for a dynamic program that looks for libraries relative to its own place ($ORIGIN).
+bool is_relocatable_program(const std::filesystem::path& program);
+
+}  // namespace sealift::packager
