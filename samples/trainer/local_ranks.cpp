@@ -7,6 +7,7 @@
 #include <sealift/train.hpp>
 
 #include <signal.h>
+#include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -37,12 +38,15 @@ pid_t start(char** argv, const std::vector<std::string>& environment) {
   std::vector<char*> pointers;
   for (const auto& variable : environment) pointers.push_back(const_cast<char*>(variable.c_str()));
   pointers.push_back(nullptr);
+  // A bare host may not have /proc mounted; then what the kernel was asked to run must do.
+  const char* const program =
+      access("/proc/self/exe", X_OK) == 0 ? "/proc/self/exe" : reinterpret_cast<const char*>(getauxval(AT_EXECFN));
   const pid_t parent = getpid();
   const pid_t child = fork();
   TORCH_CHECK(child >= 0, "cannot start a rank: ", std::strerror(errno), "; use fewer --ranks");
   if (child == 0) {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() == parent) execve("/proc/self/exe", argv, pointers.data());
+    if (getppid() == parent) execve(program, argv, pointers.data());
     _exit(127);
   }
   return child;
@@ -56,6 +60,11 @@ std::string describe(int status) {
 }  // namespace
 
 int run_local_ranks(std::int64_t ranks, char** argv) {
+  try {
+    train::local_address_towards("127.0.0.1", 1);
+  } catch (const c10::Error&) {  // the store would be waited for until its time-out
+    TORCH_CHECK(false, "ranks on one host meet on loopback, which is down; bring it up with: ip link set lo up");
+  }
   c10d::TCPStoreOptions options;
   options.port = 0;
   options.isServer = true;

@@ -100,7 +100,7 @@ int main(int argc, char** argv) {
     const auto options = trainer::read_options(flags, config_file);
     const auto launch = train::parse_launch();
     const bool launched = std::getenv("RANK") != nullptr;
-    if (ranks > 0 && !launched) return trainer::run_local_ranks(ranks, argv);
+    if (ranks > 1 && !launched) return trainer::run_local_ranks(ranks, argv);
     if (ranks > 0 && ranks != launch.world_size) {
       throw std::invalid_argument("--ranks " + std::to_string(ranks) + " inside a launch of " +
                                   std::to_string(launch.world_size) + " ranks; leave --ranks away");

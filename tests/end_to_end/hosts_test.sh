@@ -13,8 +13,10 @@ bare=(unshare --net --)
 try='import torch, ssl, sqlite3; x = torch.arange(6.).reshape(2, 3); print("sum", (x @ x.T).sum().item())'
 
 host=$out/host
+rm -rf "$host"/dev/* && mkdir "$host/dev/shm"
+mknod -m 666 "$host/dev/null" c 1 3 && mknod -m 666 "$host/dev/urandom" c 1 9  # torch itself asks for these two
 mv "$host/opt/sealift" "$host/opt/moved here"
-echo "== no /proc, no /dev, moved to a path with a space"
+echo "== no /proc, next to no /dev, moved to a path with a space"
 "${bare[@]}" chroot "$host" "/opt/moved here/current/bin/python" -W ignore -c "$try" | tee "$out/logs/hosts.log"
 "${bare[@]}" chroot "$host" "/opt/moved here/current/bin/torchrun" --help | head -1
 "${bare[@]}" chroot "$host" "/opt/moved here/current/bin/sealift-train" run --steps 2 --ranks 1 --threads 1 --out /root/bare 2>&1 | tail -1
@@ -23,7 +25,7 @@ grep -qx 'sum 83.0' "$out/logs/hosts.log"
 
 root_of() {  # root_of SUITE: a bare host of that suite, made once
   [ -f "$cache/bare-$1.tar" ] || { mmdebstrap --quiet --format=tar --variant=minbase "$1" "$cache/bare-$1.tar.partial"; mv "$cache/bare-$1.tar.partial" "$cache/bare-$1.tar"; }
-  rm -rf "$out/$1" && mkdir -p "$out/$1" && tar -C "$out/$1" --exclude='./dev/*' -xf "$cache/bare-$1.tar"
+  rm -rf "$out/$1" && mkdir -p "$out/$1" && tar -C "$out/$1" -xf "$cache/bare-$1.tar"
   mkdir -p "$out/$1/disc" && cp -l "$bundle"/* "$out/$1/disc/"
 }
 
