@@ -99,7 +99,7 @@ inside() {
       mount --bind "/dev/$node" "$host/dev/$node"
     done
     mkdir -p "$host/dev/shm" && mount -t tmpfs tmpfs "$host/dev/shm"
-    exec chroot "$host" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root "$@"' sh "$host" "$mounts" "$@"
+    exec chroot "$host" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/var/tmp "$@"' sh "$host" "$mounts" "$@"
 }
 
 stage carry "make a bare Debian host; carry over the bundle and say the key's fingerprint, nothing else"
@@ -133,21 +133,21 @@ stage train "sealift-train: one process, ddp and fsdp with two ranks; only paral
 for method in none ddp fsdp; do
   ranks=2
   [ $method = none ] && ranks=1
-  logged train inside $prefix/current/bin/sealift-train run --parallel-method $method --ranks $ranks --threads 1 --out /root/train/$method
-  inside cat /root/train/$method/result.json > "$out/logs/train_$method.json"
+  logged train inside $prefix/current/bin/sealift-train run --parallel-method $method --ranks $ranks --threads 1 --out /var/tmp/train/$method
+  inside cat /var/tmp/train/$method/result.json > "$out/logs/train_$method.json"
 done
-inside $prefix/current/bin/sealift-train check --json /root/train/none/result.json /root/train/ddp/result.json /root/train/fsdp/result.json \
+inside $prefix/current/bin/sealift-train check --json /var/tmp/train/none/result.json /var/tmp/train/ddp/result.json /var/tmp/train/fsdp/result.json \
   | tee "$out/logs/check.json"
 
 stage serve "sealift-repo serves the bundle; pip installs from it into a new environment"
 inside /bin/sh -euc "
-  $prefix/current/bin/sealift-repo serve /media/disc --fingerprint $fingerprint --listen 127.0.0.1:8080 > /root/repo.out &
-  until grep -q listening /root/repo.out; do sleep 0.1; kill -0 \$!; done
-  $prefix/current/bin/python -m venv --without-pip /root/fresh
-  $prefix/current/bin/python -m pip --python /root/fresh/bin/python install --no-cache-dir --disable-pip-version-check \\
+  $prefix/current/bin/sealift-repo serve /media/disc --fingerprint $fingerprint --listen 127.0.0.1:8080 > /var/tmp/repo.out &
+  until grep -q listening /var/tmp/repo.out; do sleep 0.1; kill -0 \$!; done
+  $prefix/current/bin/python -m venv --without-pip /var/tmp/fresh
+  $prefix/current/bin/python -m pip --python /var/tmp/fresh/bin/python install --no-cache-dir --disable-pip-version-check \\
     --index-url http://127.0.0.1:8080/simple/ sympy
-  /root/fresh/bin/python -c 'import sympy; print(\"sympy\", sympy.__version__, \"from\", sympy.__file__)'
+  /var/tmp/fresh/bin/python -c 'import sympy; print(\"sympy\", sympy.__version__, \"from\", sympy.__file__)'
   kill \$!" 2>&1 | tee "$out/logs/serve.log"
-grep -q '^sympy .* from /root/fresh/' "$out/logs/serve.log"
+grep -q '^sympy .* from /var/tmp/fresh/' "$out/logs/serve.log"
 
 stage report "write $out/report.html and report.json"

@@ -19,7 +19,7 @@ mv "$host/opt/sealift" "$host/opt/moved here"
 echo "== no /proc, next to no /dev, moved to a path with a space"
 "${bare[@]}" chroot "$host" "/opt/moved here/current/bin/python" -W ignore -c "$try" | tee "$out/logs/hosts.log"
 "${bare[@]}" chroot "$host" "/opt/moved here/current/bin/torchrun" --help | head -1
-"${bare[@]}" chroot "$host" "/opt/moved here/current/bin/sealift-train" run --steps 2 --ranks 1 --threads 1 --out /root/bare 2>&1 | tail -1
+"${bare[@]}" chroot "$host" "/opt/moved here/current/bin/sealift-train" run --steps 2 --ranks 1 --threads 1 --out /var/tmp/bare 2>&1 | tail -1
 mv "$host/opt/moved here" "$host/opt/sealift"
 grep -qx 'sum 83.0' "$out/logs/hosts.log"
 
