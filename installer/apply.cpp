@@ -14,26 +14,34 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// The staging folder, removed when it leaves scope; a crash leaves it to the next run's sweep.
+// This run's folder in staging. A failure leaves only the finished items there, for the next try; success nothing.
 class Staging {
  public:
-  Staging(const Prefix& prefix, Disk& disk) : disk_(disk), folder_(prefix.staging() / std::to_string(::getpid())) {
+  Staging(const Prefix& prefix, Disk& disk)
+      : prefix_(prefix), disk_(disk), folder_(prefix.staging() / std::to_string(::getpid())) {
     disk_.make_folder(prefix.staging());
+    disk_.make_folder(prefix.staged_items());
     disk_.make_folder(folder_);
   }
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
   ~Staging() {
     try {
-      disk_.remove_tree(folder_.parent_path());
+      if (done_)
+        disk_.remove_tree(prefix_.staging());
+      else
+        sweep(prefix_, disk_);
     } catch (const bundle::Error&) {  // the next run's sweep finds it
     }
   }
   const fs::path& folder() const { return folder_; }
+  void done() { done_ = true; }
 
  private:
+  const Prefix& prefix_;
   Disk& disk_;
   fs::path folder_;
+  bool done_ = false;
 };
 
 std::vector<std::string> paths_of(const std::vector<const bundle::Entry*>& entries) {
@@ -92,11 +100,14 @@ GenerationRecord install(const bundle::VerifiedBundle& bundle, const Plan& plan,
                          const Staging& staging, Disk& disk, Progress& progress) {
   const Prefix& prefix = options.prefix;
   const bundle::Environment& environment = bundle.manifest().environment;
-  disk.make_folder(prefix.store());
-  disk.make_folder(prefix.generations());
   if (!plan.unpack.empty()) progress.begin("unpacking", bytes_of(plan.unpack));
   unpack_all(bundle, plan.unpack, prefix, staging.folder(), disk, options.threads, progress);
   if (!plan.unpack.empty()) progress.end();
+
+  // Beyond this point every byte of the bundle was verified; only now is anything but staging touched.
+  disk.make_folder(prefix.store());
+  disk.make_folder(prefix.generations());
+  publish(plan.unpack, prefix, disk);
 
   progress.say("building generation " + Prefix::generation_name(plan.generation));
   const fs::path root = staging.folder() / "generation";
@@ -127,7 +138,7 @@ Applied apply(const ApplyOptions& options, Disk& disk, Progress& progress) {
   std::optional<PrefixLock> lock;
   const auto lock_and_sweep = [&] {
     lock.emplace(prefix, disk, "apply");
-    disk.remove_tree(prefix.staging());  // what a crash left; nobody else is at work
+    sweep(prefix, disk);  // nobody else is at work
   };
   if (!options.dry_run && fs::exists(prefix.root(), ignored)) lock_and_sweep();
   Plan plan = make_plan(bundle, prefix, disk);
@@ -140,9 +151,10 @@ Applied apply(const ApplyOptions& options, Disk& disk, Progress& progress) {
 
   Applied applied = summary_of(bundle, plan);
   if (plan.action == Plan::Action::Nothing) return applied;
-  const Staging staging(prefix, disk);
+  Staging staging(prefix, disk);
   if (plan.action == Plan::Action::Install) applied.record = install(bundle, plan, options, staging, disk, progress);
   point_current_at(prefix, plan.generation, staging.folder(), disk);
+  staging.done();
   return applied;
 }
 

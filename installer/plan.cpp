@@ -40,6 +40,7 @@ void sort_entries(const bundle::VerifiedBundle& bundle, const Store& store, Plan
     (store.has(*entry) ? plan.reuse : plan.unpack).push_back(entry);
   }
   for (const Entry* entry : plan.unpack) {
+    if (store.is_staged(*entry)) continue;
     plan.needed_bytes += entry->installed_size + kBytesForEachName * entry->installed_files;
     plan.needed_inodes += entry->installed_files;
   }

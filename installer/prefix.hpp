@@ -19,6 +19,7 @@ class Prefix {
   std::filesystem::path store() const { return root_ / "store"; }
   std::filesystem::path generations() const { return root_ / "generations"; }
   std::filesystem::path staging() const { return root_ / "staging"; }
+  std::filesystem::path staged_items() const { return staging() / "items"; }
   std::filesystem::path lock() const { return root_ / "lock"; }
   std::filesystem::path current() const { return root_ / "current"; }
   std::filesystem::path generation(unsigned number) const { return generations() / generation_name(number); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An item is complete when it has its name: it was written in staging, synced, and renamed. There is no other state, so
-// nothing here repairs or resumes half an item.
+// An item is complete when it has its name, in staging/items or in the store: it was written, synced, and renamed.
+// There is no other state, so nothing here repairs or resumes half an item.
 #include "installer/store.hpp"
 
 namespace sealift::installer {
@@ -22,6 +22,11 @@ bool Store::has(const bundle::Entry& entry) const {
   return std::filesystem::is_regular_file(item(entry) / kRecordName, ignored);
 }
 
+bool Store::is_staged(const bundle::Entry& entry) const {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(staged_ / item_name(entry) / kRecordName, ignored);
+}
+
 ItemRecord Store::record(const bundle::Entry& entry) const {
   ItemRecord record = read_item_record(item(entry) / kRecordName);
   if (record.sha256 != entry.sha256 || record.kind != entry.kind)
@@ -33,7 +38,7 @@ ItemRecord Store::record(const bundle::Entry& entry) const {
   return record;
 }
 
-void Publisher::add(std::filesystem::path staged, std::string item_name, std::uint64_t bytes) {
+void Finisher::add(std::filesystem::path staged, std::string item_name, std::uint64_t bytes) {
   bool full = false;
   {
     const std::lock_guard lock(guard_);
@@ -43,7 +48,7 @@ void Publisher::add(std::filesystem::path staged, std::string item_name, std::ui
   if (full) flush();
 }
 
-void Publisher::flush() {
+void Finisher::flush() {
   std::vector<Finished> batch;
   {
     const std::lock_guard lock(guard_);
@@ -51,9 +56,28 @@ void Publisher::flush() {
     bytes_ = 0;
   }
   if (batch.empty()) return;
-  disk_.sync_all(store_);
-  for (const Finished& item : batch) disk_.rename(item.staged, store_ / item.name);
-  disk_.sync_folder(store_);
+  disk_.sync_all(folder_);
+  for (const Finished& item : batch) disk_.rename(item.staged, folder_ / item.name);
+  disk_.sync_folder(folder_);
+}
+
+void publish(const std::vector<const bundle::Entry*>& entries, const Prefix& prefix, Disk& disk) {
+  for (const bundle::Entry* entry : entries)
+    disk.rename(prefix.staged_items() / Store::item_name(*entry), prefix.store() / Store::item_name(*entry));
+  disk.sync_folder(prefix.store());
+}
+
+void sweep(const Prefix& prefix, Disk& disk) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  bool items = false;
+  for (const fs::directory_entry& entry : fs::directory_iterator(prefix.staging(), error)) {
+    if (entry.path() == prefix.staged_items() && entry.is_directory() && !fs::is_empty(entry.path(), error))
+      items = true;
+    else
+      disk.remove_tree(entry.path());
+  }
+  if (!items) disk.remove_tree(prefix.staging());
 }
 
 }  // namespace sealift::installer

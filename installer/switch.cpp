@@ -4,6 +4,7 @@
 #include "installer/switch.hpp"
 
 #include "installer/lock.hpp"
+#include "installer/store.hpp"
 
 namespace sealift::installer {
 
@@ -22,10 +23,10 @@ GenerationRecord switch_to(const Prefix& prefix, unsigned number, Disk& disk) {
                                                      .next = "see: sealift-install status"});
   const PrefixLock lock(prefix, disk, "switch");
   GenerationRecord record = read_generation_record(prefix.generation(number), number);
-  disk.remove_tree(prefix.staging());
+  sweep(prefix, disk);
   disk.make_folder(prefix.staging());
   point_current_at(prefix, number, prefix.staging(), disk);
-  disk.remove_tree(prefix.staging());
+  sweep(prefix, disk);
   return record;
 }
 

@@ -47,7 +47,8 @@ void unpack_all(const bundle::VerifiedBundle& bundle, std::vector<const Entry*> 
   check_chunks_of_no_entry(bundle);
   std::stable_sort(entries.begin(), entries.end(),
                    [](const Entry* a, const Entry* b) { return a->installed_size > b->installed_size; });
-  Publisher publisher(disk, prefix);
+  const Store store(prefix);
+  Finisher finisher(disk, prefix);
   std::atomic<std::size_t> next{0};
   std::atomic<bool> stop{false};
   std::mutex guard;
@@ -55,13 +56,17 @@ void unpack_all(const bundle::VerifiedBundle& bundle, std::vector<const Entry*> 
   const auto work = [&] {
     for (std::size_t i; !stop && (i = next.fetch_add(1)) < entries.size();) try {
         const Entry& entry = *entries[i];
+        if (store.is_staged(entry)) {
+          progress.add(entry.installed_size);
+          continue;
+        }
         const std::string& path = entry.path.text();
         const std::filesystem::path staged = staging / Store::item_name(entry);
         ItemWriter writer(disk, staged,
                           {.kind = entry.kind, .name = path.substr(path.rfind('/') + 1), .sha256 = entry.sha256},
                           progress);
         unpack_one(bundle, entry, writer);
-        publisher.add(staged, Store::item_name(entry), entry.installed_size);
+        finisher.add(staged, Store::item_name(entry), entry.installed_size);
       } catch (...) {
         const std::lock_guard lock(guard);
         if (!failure) failure = std::current_exception();
@@ -74,8 +79,12 @@ void unpack_all(const bundle::VerifiedBundle& bundle, std::vector<const Entry*> 
       workers.emplace_back(work);
     work();
   }
+  try {
+    finisher.flush();  // after a failure too: what is good need not be read from the medium again
+  } catch (...) {
+    if (!failure) failure = std::current_exception();
+  }
   if (failure) std::rethrow_exception(failure);
-  publisher.flush();
 }
 
 }  // namespace sealift::installer

@@ -9,8 +9,8 @@
 
 namespace sealift::installer {
 
-// Unpacks below `staging` (which is there) and publishes into the store. Throws the first failure, once every thread
-// has stopped; what was published before it stays, being verified.
+// Unpacks below `staging` (which is there) what does not wait finished already. Throws the first failure, once every
+// thread has stopped; what was finished before it stays in staging, being verified.
 void unpack_all(const bundle::VerifiedBundle& bundle, std::vector<const bundle::Entry*> entries, const Prefix& prefix,
                 const std::filesystem::path& staging, Disk& disk, unsigned threads, Progress& progress);
 

@@ -147,6 +147,33 @@ TEST_CASE("what a crash left in staging is swept, and what reached the store is 
   CHECK(read_file(site.site_packages() / "demo/__init__.py") == "ANSWER = 42\n");
 }
 
+TEST_CASE(
+    "a bundle refused half-way touches nothing but staging, and the next try does not unpack again what was good") {
+  const Site site;
+  TinyBundle tiny = three_kinds();
+  const MadeBundle made = site.make(tiny);
+  const bundle::Entry* wheel = nullptr;
+  for (const bundle::Entry& entry : made.manifest.entries)
+    if (entry.kind == bundle::EntryKind::Wheel) wheel = &entry;
+  REQUIRE(wheel != nullptr);
+  const std::string good = read_file(made.volume(0));
+  std::string bad = good;
+  bad[wheel->offset + wheel->stored_size - 1] ^= 1;
+  write_file(made.volume(0), bad);
+  CHECK_REFUSED(site.apply(made), Digest, "vol001");
+  CHECK(!fs::exists(site.prefix().store()));
+  CHECK(!fs::exists(site.prefix().generations()));
+  std::map<std::string, ino_t> waiting;
+  for (const fs::directory_entry& item : fs::directory_iterator(site.prefix().staged_items()))
+    waiting[item.path().filename()] = status_of_path(item.path() / "record.json").st_ino;
+  REQUIRE(!waiting.empty());
+  write_file(made.volume(0), good);
+  CHECK(site.apply(made).generation == 1);
+  for (const auto& [name, inode] : waiting)
+    CHECK(status_of_path(site.prefix().store() / name / "record.json").st_ino == inode);
+  CHECK(!fs::exists(site.prefix().staging()));
+}
+
 TEST_CASE("the same bytes as a file and as a program are two items with two modes") {
   const Site site;
   TinyBundle tiny;
