@@ -63,7 +63,8 @@ pack=$tools/bin/sealift-pack
 stage lock "resolve for the target, pin every file by digest"
 [ -f "$out/keys/release.key" ] || logged keygen "$pack" keygen "$out/keys"
 fingerprint=$(cat "$out/keys/release.fingerprint")
-logged lock "$pack" lock samples/air_gap.toml -o "$out/air_gap.lock.toml" --cache "$cache/downloads"
+logged lock "$pack" lock samples/air_gap.toml -o "$out/air_gap.lock.toml" --cache "$cache/downloads" \
+  --launcher "$tools/bin/sealift-start"
 
 stage pack "fetch, check, pack and sign"
 rm -rf "$out/bundle"
