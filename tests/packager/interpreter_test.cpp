@@ -144,8 +144,9 @@ TEST_CASE("search paths that only the packing machine has are taken out of an in
   relocate((dir / "own").string(), scratch.path(), target / "prefix");
   bundle::FileSource source(target / "prefix" / module);
   CHECK(bundle::read_elf(source)->runpath.empty());
-  bundle::FileSource executable(target / "prefix/bin/python3.11");
+  bundle::FileSource executable(target / "prefix/libexec/python3.11");
   CHECK(bundle::read_elf(executable)->rpath == "$ORIGIN/../lib");
+  CHECK(read_file(target / "prefix/bin/python3.11") == read_file(SEALIFT_START));  // the launcher in front of it
 }
 
 TEST_CASE("an interpreter can be given as an archive, but only with its digest") {
