@@ -18,8 +18,8 @@ namespace sealift::bundle::detail {
 
 // A host's openssl.cnf may load engines into the process that verifies; ours never looks at it.
 inline void start_openssl() {
-  static const int started = OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
-  if (started != 1) throw Error(ErrorCode::CannotCheck, {.what = "the crypto library did not start"});
+  static const int kStarted = OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
+  if (kStarted != 1) throw Error(ErrorCode::CannotCheck, {.what = "the crypto library did not start"});
 }
 
 template <auto Free>
