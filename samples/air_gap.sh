@@ -119,7 +119,7 @@ inside /bin/sh -c 'others=$(tail -n +3 /proc/net/dev | grep -v "^ *lo:"); [ -z "
 # ---- the isolated side -----------------------------------------------------------------------------------------------
 
 installer=/media/disc/sealift-install
-stage verify "check signature and every chunk; the program is static: $(file -b "$bundle/sealift-install" | cut -d, -f1,2,5)"
+stage verify "check signature and every chunk; the program is static: $(file -b "$bundle/sealift-install" | cut -d, -f1,2,4)"
 inside $installer verify /media/disc --fingerprint "$fingerprint" --json | tee "$out/logs/verify.json"
 
 stage install "unpack into the store, build a generation, self-test, switch"
