@@ -113,7 +113,8 @@ std::filesystem::path find_program(const std::string& name) {
   for (std::size_t begin = 0; begin <= folders.size();) {
     const std::size_t end = std::min(folders.find(':', begin), folders.size());
     const std::filesystem::path candidate = std::filesystem::path(folders.substr(begin, end - begin)) / name;
-    if (std::filesystem::is_regular_file(candidate) && ::access(candidate.c_str(), X_OK) == 0) return candidate;
+    std::error_code unreadable;  // PATH may name folders that are not for this user
+    if (std::filesystem::is_regular_file(candidate, unreadable) && ::access(candidate.c_str(), X_OK) == 0) return candidate;
     begin = end + 1;
   }
   return {};
