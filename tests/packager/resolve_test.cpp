@@ -171,3 +171,12 @@ TEST_CASE("network: the real uv resolves a small package for an older target") {
   CHECK(wheels[0].name == "markupsafe");
   CHECK(wheels[0].file_name.find("cp311-cp311-manylinux") != std::string::npos);
 }
+
+TEST_CASE("a folder of PATH that cannot be looked into does not end the search") {
+  const std::string before = std::getenv("PATH");
+  // Longer than any name may be: looking there fails for every user, root too.
+  ::setenv("PATH", ("/" + std::string(300, 'x') + ":" + before).c_str(), 1);
+  const std::filesystem::path shell = find_program("sh");
+  ::setenv("PATH", before.c_str(), 1);
+  CHECK(shell.filename() == "sh");
+}
