@@ -11,13 +11,29 @@
 
 namespace sealift::train {
 
+/// One parameter of the model, trainable or frozen, as this rank holds it.
+struct ShardedParameter {
+  std::string name;
+  std::vector<std::int64_t> sizes;  ///< of the whole parameter
+  std::int64_t offset = 0;          ///< of this rank's first element in the flattened parameter
+  at::Tensor shard;                 ///< this rank's elements; empty when it holds none
+  bool replicated = false;          ///< every rank holds all of it, so one of them speaks for all
+};
+
 /// A model that was spread over ranks. Move-only; the model stays parallel when this goes.
 class Parallel {
  public:
-  explicit Parallel(std::shared_ptr<Session> session, std::vector<NamedTensor> shards)
-      : session_(std::move(session)), shards_(std::move(shards)) {}
+  Parallel(std::shared_ptr<Session> session, std::vector<ShardedParameter> parameters)
+      : session_(std::move(session)), parameters_(std::move(parameters)) {
+    for (const auto& parameter : parameters_) {
+      if (parameter.shard.requires_grad()) shards_.push_back({parameter.name, parameter.shard});
+    }
+  }
   Parallel(Parallel&&) = default;
   Parallel& operator=(Parallel&&) = default;
+
+  /// Every parameter of the model, in the order of its units; the same order and names on all ranks.
+  const std::vector<ShardedParameter>& parameters() const { return parameters_; }
 
   /// The trainable parameters as this rank holds them, by name: make weight-decay groups from these.
   const std::vector<NamedTensor>& named_shards() const { return shards_; }
@@ -71,6 +87,7 @@ class Parallel {
 
  private:
   std::shared_ptr<Session> session_;
+  std::vector<ShardedParameter> parameters_;
   std::vector<NamedTensor> shards_;
 };
 
@@ -156,13 +173,13 @@ inline Parallel parallelize(torch::nn::Module& model, Groups groups, const Polic
   detail::plan_units(model, "", 0, policy, seen, plans);
 
   if (policy.method == ParallelMethod::None) {
-    std::vector<NamedTensor> trainable;
+    std::vector<ShardedParameter> parameters;
     for (const auto& plan : plans) {
-      for (const auto& parameter : plan.parameters) {
-        if (parameter.tensor.requires_grad()) trainable.push_back(parameter);
+      for (const auto& [name, tensor] : plan.parameters) {
+        parameters.push_back({name, tensor.sizes().vec(), 0, tensor, /*replicated=*/true});
       }
     }
-    return Parallel(std::move(session), std::move(trainable));
+    return Parallel(std::move(session), std::move(parameters));
   }
 
   TORCH_CHECK(plans.front().slot, "the model is a plain ", model.name(), "; hold it in Shardable<", model.name(),
@@ -175,18 +192,23 @@ inline Parallel parallelize(torch::nn::Module& model, Groups groups, const Polic
     for (auto& buffer : model.buffers()) groups.world.broadcast(buffer).wait();
   }
 
-  std::vector<NamedTensor> shards;
+  std::vector<ShardedParameter> parameters;
   for (const auto& plan : plans) {
     session->units.push_back(std::make_unique<Unit>(plan.path, plan.slot == plans.front().slot, session.get()));
     // Slots and hooks keep the session, and so all units, alive through a unit.
     std::shared_ptr<Unit> unit(session, session->units.back().get());
     for (auto& flat : detail::split_into_flats(plan.parameters)) unit->add_flat(std::move(flat), unit);
     for (const auto& flat : unit->flats()) {
-      if (flat->trainable()) shards.insert(shards.end(), flat->fragments().begin(), flat->fragments().end());
+      for (std::size_t i = 0; i < flat->size(); ++i) {
+        const auto& [name, whole] = flat->parameters()[i];
+        const auto part = flat->layout().fragment(i, groups.shard.rank());
+        parameters.push_back({name, whole.sizes().vec(), part.in_parameter, flat->fragments()[i].tensor,
+                              /*replicated=*/flat->layout().shards == 1});
+      }
     }
     plan.slot->unit = std::move(unit);
   }
-  return Parallel(std::move(session), std::move(shards));
+  return Parallel(std::move(session), std::move(parameters));
 }
 
 }  // namespace sealift::train
