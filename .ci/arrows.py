@@ -33,7 +33,7 @@ DOORS = {
     r"^nlohmann/": {"include/sealift/bundle/json.hpp", "samples/trainer/"},
     r"^curl/": {"packager/fetch.cpp"},
     r"^boost/": {"offline_repo/server.cpp"},
-    r"^torch/csrc/distributed/": {"include/sealift/train/collectives.hpp"},
+    r"^torch/csrc/distributed/": {"include/sealift/train/collectives.hpp", "include/sealift/train/rank_watch.hpp"},
 }
 
 

@@ -9,6 +9,7 @@
 #include <sealift/train/policy.hpp>       // what a job file may say: method, units, resharding
 #include <sealift/train/mesh.hpp>         // ranks as replicate x shard: ddp (N,1), fsdp (1,N), hsdp (R,S)
 #include <sealift/train/flat_layout.hpp>  // sizes, padding, offsets: pure arithmetic
+#include <sealift/train/rank_watch.hpp>   // ranks that disagree, fail or stop end in one message on every rank
 #include <sealift/train/collectives.hpp>  // the only door to c10d; groups, tickets, counters
 #include <sealift/train/broadcast.hpp>    // many small tensors from rank 0
 #include <sealift/train/flat_param.hpp>   // one flat: sharded <-> unsharded

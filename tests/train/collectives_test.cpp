@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collectives against a serial reference: every operation, dtype and awkward size, alone and overlapping.
+// The values are small whole numbers where the dtype holds them exactly, so most results must be equal to the bit.
+#include <sealift/train.hpp>
+
+#include "tests/support/ranks.hpp"
+
+#include <doctest/doctest.h>
+
+namespace {
+
+using namespace sealift::train;
+using sealift::test::on_ranks;
+
+/// What `rank` brings: depends on rank and place; small enough that sums of 4 are exact in every dtype but bf16.
+at::Tensor values(std::int64_t rank, std::int64_t numel, at::ScalarType dtype) {
+  return (torch::arange(numel, at::kLong).mul(7).add(rank * 3).remainder(61).sub(30)).to(dtype);
+}
+
+at::Tensor sum(std::int64_t ranks, std::int64_t numel, at::ScalarType dtype) {
+  auto total = values(0, numel, at::kDouble);
+  for (std::int64_t rank = 1; rank < ranks; ++rank) total += values(rank, numel, at::kDouble);
+  return total.to(dtype);
+}
+
+void check_every_operation(const Groups& groups, std::int64_t ranks, std::int64_t n, at::ScalarType dtype) {
+  auto group = groups.world;
+  const auto rank = group.rank();
+  CAPTURE(ranks);
+  CAPTURE(n);
+  CAPTURE(toString(dtype));
+  auto whole = torch::full({ranks * n}, 99, dtype);
+  group.all_gather(whole, values(rank, n, dtype)).wait();
+  for (std::int64_t peer = 0; peer < ranks; ++peer) CHECK(whole.narrow(0, peer * n, n).equal(values(peer, n, dtype)));
+
+  auto in_place = torch::full({ranks * n}, 99, dtype);
+  in_place.narrow(0, rank * n, n).copy_(values(rank, n, dtype));
+  group.all_gather(in_place, in_place.narrow(0, rank * n, n)).wait();
+  CHECK(in_place.equal(whole));
+
+  const auto gradients = values(rank, ranks * n, dtype);
+  const auto expected = sum(ranks, ranks * n, dtype);
+  auto part = torch::full({n}, 99, dtype);
+  group.reduce_scatter(part, gradients).wait();
+  CHECK(part.equal(expected.narrow(0, rank * n, n)));
+  CHECK(gradients.equal(values(rank, ranks * n, dtype)));  // what was sent is as it was
+
+  auto all = values(rank, n, dtype);
+  group.all_reduce(all).wait();
+  CHECK(all.equal(sum(ranks, n, dtype)));
+
+  auto given = values(rank, n, dtype);
+  group.broadcast(given).wait();
+  CHECK(given.equal(values(0, n, dtype)));
+}
+
+TEST_CASE("every operation gives what one process computes: dtypes x sizes x 2, 3 and 4 ranks") {
+  for (const std::int64_t ranks : {2, 3, 4}) {
+    on_ranks(ranks, [ranks](const World& world) {
+      const auto groups = make_groups(world, {ranks, 1});
+      for (const auto dtype : {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16, at::kLong}) {
+        for (const std::int64_t n : {std::int64_t{0}, std::int64_t{1}, ranks - 1, std::int64_t{1237}}) {
+          check_every_operation(groups, ranks, n, dtype);
+        }
+        check_every_operation(groups, ranks, 1'000'000 / ranks, dtype);
+      }
+    });
+  }
+}
+
+TEST_CASE("a sum of bf16 is rounded once, in reduce-scatter; all-reduce stays within an ulp per add") {
+  on_ranks(4, [](const World& world) {
+    auto groups = make_groups(world, {1, 4});
+    torch::manual_seed(1);
+    const auto terms = torch::randn({4, 4000});
+    const auto low = terms.to(at::kBFloat16);
+    const auto exact = low.to(at::kDouble).sum(0);
+    auto part = torch::empty({1000}, at::kBFloat16);
+    groups.shard.reduce_scatter(part, low[world.rank].contiguous()).wait();
+    const auto wanted = low.to(at::kFloat).sum(0).to(at::kBFloat16).narrow(0, world.rank * 1000, 1000);
+    CHECK((part.to(at::kFloat) - wanted.to(at::kFloat)).abs().max().item<float>() <=
+          wanted.to(at::kFloat).abs().max().item<float>() / 256);
+    auto all = low[world.rank].clone();
+    groups.shard.all_reduce(all).wait();
+    const auto bound = low.to(at::kDouble).abs().sum(0) * (3.0 / 256);
+    CHECK((all.to(at::kDouble) - exact).abs().le(bound).all().item<bool>());
+  });
+}
+
+TEST_CASE("collectives overlap: several in flight on two groups, waited for in any order") {
+  on_ranks(4, [](const World& world) {
+    auto groups = make_groups(world, {2, 2});
+    constexpr std::int64_t kNumel = 30'000;
+    for (int round = 0; round < 3; ++round) {
+      std::vector<at::Tensor> wholes, parts, sums;
+      std::vector<Ticket> tickets;
+      for (std::int64_t i = 0; i < 4; ++i) {
+        wholes.push_back(torch::empty({2 * kNumel}));
+        parts.push_back(torch::empty({kNumel}));
+        sums.push_back(torch::full({kNumel}, static_cast<float>(world.rank + i)));
+        tickets.push_back(groups.shard.all_gather(wholes[i], values(world.rank + i, kNumel, at::kFloat), "gather"));
+        tickets.push_back(groups.replicate.all_reduce(sums[i], "all"));
+        tickets.push_back(
+            groups.shard.reduce_scatter(parts[i], values(world.rank + i, 2 * kNumel, at::kFloat), "reduce"));
+      }
+      for (auto ticket = tickets.rbegin(); ticket != tickets.rend(); ++ticket) ticket->wait();
+      const auto first = groups.mesh.replicate_rank(world.rank) * 2;
+      for (std::int64_t i = 0; i < 4; ++i) {
+        CHECK(wholes[i].narrow(0, kNumel, kNumel).equal(values(first + 1 + i, kNumel, at::kFloat)));
+        const auto both = values(first + i, 2 * kNumel, at::kFloat) + values(first + 1 + i, 2 * kNumel, at::kFloat);
+        CHECK(parts[i].equal(both.narrow(0, groups.shard.rank() * kNumel, kNumel)));
+        CHECK(sums[i].equal(
+            torch::full({kNumel}, static_cast<float>(2 * groups.mesh.shard_rank(world.rank) + 2 + 2 * i))));
+      }
+    }
+    CHECK(groups.shard.order_checks() <= 6);
+  });
+}
+
+TEST_CASE("a ticket that nobody waits for still serves the other ranks") {
+  on_ranks(2, [](const World& world) {
+    auto groups = make_groups(world, {1, 2});
+    auto whole = torch::empty({2'000'000});
+    {
+      auto ticket = groups.shard.all_gather(whole, torch::full({1'000'000}, static_cast<float>(world.rank)));
+      if (world.rank == 0) ticket.wait();
+    }
+    CHECK(whole[1'999'999].item<float>() == 1);
+  });
+}
+
+TEST_CASE("traffic is what a rank really sends") {
+  on_ranks(4, [](const World& world) {
+    auto groups = make_groups(world, {1, 4});
+    auto whole = torch::ones({4000});
+    auto part = torch::ones({1000});
+    groups.shard.all_gather(whole, part).wait();
+    groups.shard.reduce_scatter(part, whole).wait();
+    groups.shard.all_reduce(whole).wait();
+    CHECK(groups.traffic->all_gather == Traffic{1, 12'000});
+    CHECK(groups.traffic->reduce_scatter == Traffic{1, 12'000});
+    CHECK(groups.traffic->all_reduce == Traffic{1, 24'000});
+    auto few = torch::ones({2});
+    groups.shard.all_reduce(few).wait();
+    CHECK(groups.traffic->all_reduce == Traffic{2, 24'000 + 3 * 8});
+  });
+}
+
+TEST_CASE("the same ranks as replicas, and neighbours of a shard group as a group of their own") {
+  on_ranks(4, [](const World& world) {
+    auto groups = make_groups(world, {1, 4});
+    auto replicas = groups.replicated();
+    CHECK(replicas.mesh == Mesh{4, 1});
+    CHECK(replicas.shard.size() == 1);
+    auto value = torch::full({1}, static_cast<float>(world.rank));
+    replicas.replicate.all_reduce(value).wait();
+    CHECK(value.item<float>() == 6);
+    CHECK(replicas.traffic == groups.traffic);
+
+    auto pair = groups.subgroup(2);
+    CHECK(pair.size() == 2);
+    CHECK(pair.rank() == world.rank % 2);
+    auto sum = torch::full({1}, static_cast<float>(world.rank));
+    groups.subgroup(2).all_reduce(sum).wait();
+    CHECK(sum.item<float>() == (world.rank < 2 ? 1 : 5));
+    CHECK(groups.subgroup(4).size() == 4);
+    CHECK(groups.subgroup(1).size() == 1);
+    CHECK_THROWS_WITH(groups.subgroup(3), doctest::Contains("a subgroup of 3 in a shard group of 4"));
+  });
+}
+
+TEST_CASE("groups can be made again of the same world") {
+  on_ranks(2, [](const World& world) {
+    for (int time = 0; time < 2; ++time) {
+      auto groups = make_groups(world, {2, 1});
+      auto value = torch::ones({1});
+      groups.world.all_reduce(value).wait();
+      CHECK(value.item<float>() == 2);
+    }
+  });
+}
+
+TEST_CASE("buffers that do not fit together, and CUDA tensors in a CPU group, are refused") {
+  on_ranks(2, [](const World& world) {
+    auto groups = make_groups(world, {1, 2});
+    CHECK_THROWS_WITH(groups.shard.all_gather(torch::empty({3}), torch::empty({1})),
+                      doctest::Contains("full must hold one shard of the same dtype per rank"));
+    CHECK_THROWS_WITH(groups.shard.reduce_scatter(torch::empty({1}), torch::empty({2}, at::kHalf)),
+                      doctest::Contains("shard 1 Float"));
+    CHECK_THROWS_WITH(groups.shard.all_reduce(torch::empty({4, 4}).t()), doctest::Contains("pass a contiguous one"));
+  });
+}
+
+TEST_CASE("a rank that never comes to make_groups is named") {
+  CHECK_THROWS_WITH(on_ranks(
+                        3,
+                        [](const World& world) {
+                          if (world.rank != 1) make_groups(world, {3, 1});
+                        },
+                        std::chrono::milliseconds(400)),
+                    doctest::Contains("rank 1 of 3 did not come to make_groups within 400 ms"));
+}
+
+}  // namespace
