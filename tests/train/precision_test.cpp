@@ -36,7 +36,8 @@ TEST_CASE("computing in bf16 over fp32 shards follows fp32, however the model is
   }
 }
 
-TEST_CASE("reducing in another dtype alone works too, and fp16 is divided before and after the sum, over 2 and 3 ranks") {
+TEST_CASE(
+    "reducing in another dtype alone works too, and fp16 is divided before and after the sum, over 2 and 3 ranks") {
   for (const auto dtype : {at::kBFloat16, at::kHalf}) {
     for (const auto method : {ParallelMethod::Ddp, ParallelMethod::Fsdp}) {
       check_near(train_on_ranks(2, with(method, {.reduce_dtype = dtype})), one_process(), 2e-2);
@@ -50,7 +51,8 @@ TEST_CASE("reducing in fp64 shows that accumulation happens in the reduce dtype,
   check_same(train_on_ranks(3, with(ParallelMethod::Fsdp, {.reduce_dtype = at::kDouble}), accumulate), one_process());
 }
 
-TEST_CASE("shards and their gradients stay fp32, parameters in use and inputs are bf16, outputs as asked, over 2 ranks") {
+TEST_CASE(
+    "shards and their gradients stay fp32, parameters in use and inputs are bf16, outputs as asked, over 2 ranks") {
   on_ranks(2, [](const World& world) {
     auto policy = with(ParallelMethod::Fsdp, parse_precision("mixed"));
     policy.precision.output_dtype = at::kDouble;
@@ -61,16 +63,16 @@ TEST_CASE("shards and their gradients stay fp32, parameters in use and inputs ar
     for (std::size_t i = 0; i < 3; ++i) {
       net->layers[i]->probe = [&, i] {
         ++seen;
-        CHECK(net->layers[i]->parameters()[0].scalar_type() == (i == 1 ? at::kFloat : at::kBFloat16));
+        CHECK((net->layers[i]->parameters()[0].scalar_type() == (i == 1 ? at::kFloat : at::kBFloat16)));
       };
     }
     const auto logits = net(batch_of(0).first);
-    CHECK(logits.scalar_type() == at::kDouble);
+    CHECK((logits.scalar_type() == at::kDouble));
     CHECK(seen == 3);
     logits.sum().backward();
     for (const auto& [name, shard] : parallel.named_shards()) {
-      CHECK(shard.scalar_type() == at::kFloat);
-      if (shard.grad().defined()) CHECK(shard.grad().scalar_type() == at::kFloat);
+      CHECK((shard.scalar_type() == at::kFloat));
+      if (shard.grad().defined()) CHECK((shard.grad().scalar_type() == at::kFloat));
     }
   });
 }
@@ -92,7 +94,7 @@ TEST_CASE("floating inputs are cast to the unit's dtype only when asked, over 2 
     Shardable<torch::nn::Linear> linear(4, 4);
     auto parallel = parallelize(*linear, make_groups(world, make_mesh(policy, world.size)), policy);
     CHECK_THROWS(linear(torch::ones({2, 4})));
-    CHECK(linear(torch::ones({2, 4}, at::kBFloat16)).scalar_type() == at::kBFloat16);
+    CHECK((linear(torch::ones({2, 4}, at::kBFloat16)).scalar_type() == at::kBFloat16));
   });
 }
 
@@ -102,7 +104,13 @@ TEST_CASE("each kind of offload, alone and together, trains as one process does"
                               Offload{.parameters = true, .gradients = true, .optimizer_state = true}}) {
     for (const auto method : {ParallelMethod::Fsdp, ParallelMethod::Ddp, ParallelMethod::Hsdp}) {
       Policy policy{.method = method, .shard_size = method == ParallelMethod::Hsdp ? 2 : 0, .offload = offload};
-      for (const auto& loop : {plain, accumulate, each}) check_same(train_on_ranks(4, policy, loop), one_process());
+      for (const auto& loop : {plain, accumulate, each}) {
+        CAPTURE(offload.parameters);
+        CAPTURE(std::string(to_string(method)));
+        CAPTURE(loop.micro_batches);
+        CAPTURE(loop.sync_every_micro_batch);
+        check_same(train_on_ranks(4, policy, loop), one_process());
+      }
     }
   }
 }

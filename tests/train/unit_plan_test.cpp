@@ -122,8 +122,8 @@ TEST_CASE("an override makes its own unit of what it matches and changes only th
   CHECK(plans[1].replicate);
   CHECK(plans[2].path == "block1");
   CHECK_FALSE(plans[2].options.reshard_after_forward);
-  CHECK(plans[2].options.precision == parse_precision("fp32"));
-  CHECK(plans[0].options.precision == parse_precision("mixed"));
+  CHECK((plans[2].options.precision == parse_precision("fp32")));
+  CHECK((plans[0].options.precision == parse_precision("mixed")));
 }
 
 TEST_CASE("an override that matches nothing is refused with the places there are") {
@@ -151,8 +151,8 @@ TEST_CASE("units that are too small or hold most of the model are warned of") {
   Shardable<Tall> model;
   const auto warnings = unit_warnings(plan_units(*model, named("by_block")));
   REQUIRE(warnings.size() == 6);
-  CHECK(warnings[0] == doctest::Contains("unit 'block0' holds only 88 elements"));
-  CHECK(warnings[5] == doctest::Contains("the root's unit holds 1701 of the model's 2141 elements"));
+  CHECK(warnings[0].find("unit 'block0' holds only 88 elements") != std::string::npos);
+  CHECK(warnings[5].find("the root's unit holds 1701 of the model's 2141 elements") != std::string::npos);
   CHECK(unit_warnings(plan_units(*model, named("root_only"))).empty());
 }
 
@@ -176,7 +176,7 @@ TEST_CASE("sharding strategies of FSDP1 and precisions of OLMo are understood by
   set_backward_prefetch(policy, "BACKWARD_PRE");
   CHECK(policy.backward_prefetch == 1);
   CHECK_THROWS_WITH(set_backward_prefetch(policy, "BACKWARD_POST"), doctest::Contains("is not offered"));
-  CHECK(parse_precision("pure").reduce_dtype == at::kBFloat16);
-  CHECK(parse_precision("mixed").reduce_dtype == at::kFloat);
+  CHECK((parse_precision("pure").reduce_dtype == at::kBFloat16));
+  CHECK((parse_precision("mixed").reduce_dtype == at::kFloat));
   CHECK_THROWS_WITH(parse_precision("half"), doctest::Contains("use one of fp32, mixed, pure"));
 }

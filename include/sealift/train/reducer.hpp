@@ -58,6 +58,7 @@ class Reducer {
 
   /// A backward pass begins, whose gradients are to be reduced when `sync`; over copies too when `over_copies`.
   void begin_pass(bool sync, bool over_copies) {
+    if (!ready_order_.empty() && !rebuilt_) rebuild();
     sync_ = sync;
     over_copies_ = over_copies;
     next_bucket_ = 0;
@@ -107,7 +108,6 @@ class Reducer {
     }
     while (!running_.empty()) finish_oldest();
     started_.clear();
-    if (!rebuilt_ && !buckets_.empty()) rebuild();
   }
 
   /// Gives the gradients that wait in host memory to the leaves.
@@ -185,6 +185,7 @@ class Reducer {
   /// Makes buckets in the order in which gradients came in the first pass on rank 0.
   void rebuild() {
     rebuilt_ = true;
+    hand_over();
     std::vector<std::int64_t> order;
     std::vector<bool> known(slots_.size(), false);
     for (std::int64_t i = static_cast<std::int64_t>(slots_.size()); i-- > 0;) ready_order_.push_back(i);
