@@ -12,9 +12,14 @@
 #include <sealift/train/rank_watch.hpp>   // ranks that disagree, fail or stop end in one message on every rank
 #include <sealift/train/channel.hpp>      // a group's engines, Gloo and NCCL, and a collective in flight on them
 #include <sealift/train/collectives.hpp>  // the door to c10d; groups, tickets, counters
-#include <sealift/train/flat_param.hpp>   // one flat: sharded <-> unsharded, gradients -> shard gradients
+#include <sealift/train/broadcast.hpp>    // many small tensors from rank 0
+#include <sealift/train/flat_param.hpp>   // one flat: sharded <-> unsharded
+#include <sealift/train/flat_gradient.hpp>  // one buffer of gradients -> the mean, where the optimizer looks for it
+#include <sealift/train/reducer.hpp>      // which of them are reduced when; DDP's buckets
+#include <sealift/train/call_order.hpp>   // what to gather ahead
 #include <sealift/train/unit.hpp>         // before and after forward, before and after backward
 #include <sealift/train/shardable.hpp>    // the holder that lets a block become a unit
+#include <sealift/train/unit_plan.hpp>    // which modules become units
 #include <sealift/train/parallelize.hpp>  // the verb
 #include <sealift/train/clip.hpp>         // the gradient norm of the whole model
 #include <sealift/train/launch.hpp>       // environment -> place in the world

@@ -89,6 +89,7 @@ struct Loop {
   std::int64_t steps = 10;
   std::int64_t micro_batches = 1;
   bool sync_every_micro_batch = false;
+  bool keep_gathered = false;  ///< between micro-batches
   bool set_to_none = true;
   std::int64_t repeats = 1;
   double clip = 0;
@@ -116,12 +117,17 @@ inline Outcome train(const World& world, const Policy& policy, const Loop& loop 
     optimizer.zero_grad(loop.set_to_none);
     const auto [ids, targets] = batch_of(step);
     for (std::int64_t micro = 0; micro < loop.micro_batches; ++micro) {
-      parallel.set_requires_gradient_sync(loop.sync_every_micro_batch || micro + 1 == loop.micro_batches);
+      if (loop.keep_gathered) {
+        parallel.set_micro_batch(micro, loop.micro_batches);
+      } else {
+        parallel.set_requires_gradient_sync(loop.sync_every_micro_batch || micro + 1 == loop.micro_batches);
+      }
       const auto first = (world.rank * loop.micro_batches + micro) * rows;
       auto loss = torch::nn::functional::cross_entropy(net(ids.narrow(0, first, rows)), targets.narrow(0, first, rows));
       losses[step] += loss.detach().to(torch::kFloat64) / loop.micro_batches;
       (loss / loop.micro_batches).backward();
     }
+    parallel.prepare_step();
     if (loop.clip > 0) clip_grad_norm_(parallel, loop.clip);
     optimizer.step();
   }

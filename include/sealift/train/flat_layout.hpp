@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where each parameter of a unit lies in the unit's flat, and which part of the flat each rank holds.
-// Pure arithmetic in elements; `flat_param` turns it into tensors, `plan` will turn it into bytes.
+// Pure arithmetic in elements, and the views that follow from it; `plan` will turn it into bytes.
 // Parameters start on cache lines, as if each had its own allocation, so a kernel reads them as it would unsharded;
 // shard boundaries fall between rows where that is cheap, so that per-row work (quantization, matrix optimizers) stays
 // local.
@@ -32,7 +32,7 @@ struct Fragment {
 struct FlatLayout {
   static constexpr std::int64_t kAlign = 16;  ///< elements; 64 bytes of fp32
 
-  std::vector<Placement> placements;  ///< in the order given, not overlapping
+  std::vector<Placement> placements = {};  ///< in the order given, not overlapping
   std::int64_t shards = 1;
   std::int64_t shard_numel = 0;
   bool row_aligned = true;  ///< every shard boundary falls between two rows of the parameter that it cuts
@@ -46,6 +46,24 @@ struct FlatLayout {
     const auto begin = std::clamp(first, place.offset, place.offset + place.numel);
     const auto end = std::clamp(first + shard_numel, place.offset, place.offset + place.numel);
     return {begin - place.offset, end > begin ? begin - first : 0, end - begin};
+  }
+
+  /// Parameter `index` in `whole` [padded], in its shape `sizes`.
+  at::Tensor view_of(const at::Tensor& whole, std::size_t index, at::IntArrayRef sizes) const {
+    const auto& place = placements.at(index);
+    return whole.narrow(0, place.offset, place.numel).view(sizes);
+  }
+
+  /// The part of parameter `index` in `buffer` [shard_numel] of shard `shard`: [rows, ...] when it is whole rows of a
+  /// parameter of shape `sizes`, else [numel].
+  at::Tensor fragment_of(const at::Tensor& buffer, std::size_t index, std::int64_t shard, at::IntArrayRef sizes) const {
+    const auto part = fragment(index, shard);
+    const auto row = placements.at(index).row;
+    auto piece = buffer.narrow(0, part.in_shard, part.numel);
+    if (part.in_parameter % row != 0 || part.numel % row != 0) return piece;
+    auto shape = sizes.vec();
+    if (!shape.empty()) shape[0] = part.numel / row;
+    return shape.empty() && part.numel == 0 ? piece : piece.view(shape);
   }
 };
 
@@ -66,14 +84,15 @@ inline FlatLayout make_flat_layout(const std::vector<std::vector<std::int64_t>>&
     layout.row_aligned = layout.row_aligned && (rows = std::lcm(rows, place.row)) <= (std::int64_t{1} << 40);
     layout.placements.push_back(place);
   }
-  layout.row_aligned = layout.row_aligned && rows * shards * 8 <= total;
+  layout.row_aligned = shards == 1 || (layout.row_aligned && rows * shards * 8 <= total);
+  const bool by_rows = shards > 1 && layout.row_aligned;
 
   std::int64_t end = 0;
   for (auto& place : layout.placements) {
-    place.offset = round_up(end, layout.row_aligned ? std::lcm(FlatLayout::kAlign, place.row) : FlatLayout::kAlign);
+    place.offset = round_up(end, by_rows ? std::lcm(FlatLayout::kAlign, place.row) : FlatLayout::kAlign);
     end = place.offset + place.numel;
   }
-  layout.shard_numel = round_up((end + shards - 1) / shards, layout.row_aligned ? rows : FlatLayout::kAlign);
+  layout.shard_numel = round_up((end + shards - 1) / shards, by_rows ? rows : FlatLayout::kAlign);
   return layout;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One flat: the parameters of a unit as one buffer, of which this rank keeps a shard and, while they are used, the
-// whole. Moves between the two states below, and turns the gradients of a backward pass into gradients of the shard.
+// whole. Moves between the states of `Residence`; `flat_gradient` does the same for what flows back.
 // Parameters keep their TensorImpl: they become views of the whole once, and only its storage is freed and refilled, so
-// handles held by modules, ties and users stay valid. With one shard the whole *is* the shard and nothing ever moves.
+// handles held by modules, ties and users stay valid.
 #pragma once
 
 #include <sealift/train/collectives.hpp>
@@ -17,34 +17,47 @@ struct NamedTensor {
 
 enum class Residence {
   Sharded,    ///< from construction and after `reshard`: the whole has no memory, reading a parameter throws or faults
-  Unsharded,  ///< from `unshard` on: parameters hold the values of all ranks' shards
+  Gathering,  ///< from `start_unshard` on: the whole has memory, its values are on their way
+  Unsharded,  ///< from `finish_unshard` on: parameters hold the values of all ranks' shards
+  GroupSharded,  ///< after `reshard_to_group`: as Sharded, but a part lies ready that fewer ranks need to gather
 };
 
 /// Parameters of one dtype that are either all trainable or all frozen.
 class FlatParam {
  public:
-  /// Takes over the parameters' memory; `broadcast` starts from rank 0's values. Collective if so.
-  FlatParam(std::vector<NamedTensor> parameters, Groups groups, bool broadcast)
-      : parameters_(std::move(parameters)), groups_(std::move(groups)), has_gradient_(parameters_.size(), false) {
+  struct Options {
+    std::string unit = {};                             ///< for messages
+    std::optional<at::ScalarType> compute_dtype = {};  ///< of the whole; unset: the parameters' own
+    bool on_host = false;                              ///< the shard lives in host memory
+    bool pin_memory = false;                           ///< ... page-locked
+    bool broadcast = true;                             ///< start from rank 0's values
+    std::int64_t reshard_group = 0;                    ///< ranks of the group of `reshard_to_group`; 0: none
+  };
+
+  /// Takes over the parameters' memory. Collective when it broadcasts.
+  FlatParam(std::vector<NamedTensor> parameters, Groups groups, Options options)
+      : parameters_(std::move(parameters)), groups_(std::move(groups)), options_(std::move(options)) {
     at::NoGradGuard no_grad;
     std::vector<std::vector<std::int64_t>> shapes;
     for (const auto& [name, tensor] : parameters_) shapes.push_back(tensor.sizes().vec());
     layout_ = make_flat_layout(shapes, groups_.mesh.shard);
+    if (options_.reshard_group > 1) group_ = groups_.subgroup(options_.reshard_group);
 
-    whole_ = torch::zeros({layout_.padded_numel()}, parameters_.front().tensor.options().requires_grad(false));
-    for (std::size_t i = 0; i < size(); ++i) view(whole_, i).copy_(parameters_[i].tensor);
-    if (broadcast) groups_.world.broadcast(whole_).wait();
-    shard_ = whole_;
-    if (layout_.shards > 1) {
-      shard_ = whole_.narrow(0, groups_.shard.rank() * layout_.shard_numel, layout_.shard_numel).clone();
-    }
+    auto values = torch::zeros({layout_.padded_numel()}, parameters_.front().tensor.options().requires_grad(false));
+    for (std::size_t i = 0; i < size(); ++i) view(values, i).copy_(parameters_[i].tensor);
+    if (options_.broadcast) groups_.world.broadcast(values, options_.unit).wait();
+    shard_ = values.narrow(0, groups_.shard.rank() * layout_.shard_numel, layout_.shard_numel);
+    shard_ = options_.on_host ? to_host(shard_, options_.pin_memory) : shard_.clone();
+
+    const auto dtype = options_.compute_dtype.value_or(values.scalar_type());
+    whole_ = dtype == values.scalar_type() ? std::move(values) : torch::empty_like(values, dtype);
     for (std::size_t i = 0; i < size(); ++i) {
       auto& parameter = parameters_[i].tensor;
       parameter.set_data(view(whole_, i));
-      auto leaf = fragment(shard_, i).detach().set_requires_grad(parameter.requires_grad());
-      fragments_.push_back({parameters_[i].name, leaf});
+      auto leaf = layout_.fragment_of(shard_, i, groups_.shard.rank(), parameter.sizes()).detach();
+      fragments_.push_back({parameters_[i].name, leaf.set_requires_grad(parameter.requires_grad())});
     }
-    if (layout_.shards > 1) release(whole_);
+    release(whole_);
   }
 
   FlatParam(const FlatParam&) = delete;
@@ -55,111 +68,66 @@ class FlatParam {
   const FlatLayout& layout() const { return layout_; }
   const std::vector<NamedTensor>& parameters() const { return parameters_; }
   Residence residence() const { return residence_; }
+  bool has_memory() const { return residence_ == Residence::Gathering || residence_ == Residence::Unsharded; }
 
   /// This rank's part of each parameter, as leaves for an optimizer; [rows, ...] where whole rows, else [numel].
   const std::vector<NamedTensor>& fragments() const { return fragments_; }
 
-  /// Gathers the whole from all shards, unless it is there and no shard was written since. Collective over the shard
-  /// group.
-  void unshard() {
-    if (layout_.shards == 1 || residence_ == Residence::Unsharded) return;
+  /// Begins to gather the whole from all shards, unless it is there. Collective over the shard group.
+  void start_unshard() {
+    if (has_memory()) return;
+    at::NoGradGuard no_grad;
     refill(whole_);
-    groups_.shard.all_gather(whole_, shard_).wait();
+    if (residence_ == Residence::GroupSharded) {
+      ticket_ = group_.all_gather(whole_, source_, options_.unit);
+    } else if (layout_.shards == 1) {
+      whole_.copy_(shard_, /*non_blocking=*/true);
+    } else {
+      source_ = shard_.to(whole_.options(), /*non_blocking=*/true);  // the same tensor when there is nothing to convert
+      ticket_ = groups_.shard.all_gather(whole_, source_, options_.unit);
+    }
+    residence_ = Residence::Gathering;
+  }
+
+  /// Parameters may be used when this returns.
+  void finish_unshard() {
+    if (residence_ != Residence::Gathering) return;
+    ticket_.wait();
+    source_.reset();
     residence_ = Residence::Unsharded;
   }
 
-  /// Frees the whole.
+  void unshard() {
+    start_unshard();
+    finish_unshard();
+  }
+
+  /// Frees the whole, and the part that `reshard_to_group` kept.
   void reshard() {
-    if (layout_.shards == 1 || residence_ == Residence::Sharded) return;
-    release(whole_);
+    if (residence_ == Residence::Gathering) finish_unshard();
+    if (residence_ == Residence::Unsharded) release(whole_);
+    source_.reset();
     residence_ = Residence::Sharded;
   }
 
-  /// Takes the gradient that autograd left on parameter `index` and adds it to those of earlier micro-batches.
-  void collect_gradient(std::size_t index) {
-    at::NoGradGuard no_grad;
-    auto& gradient = parameters_[index].tensor.mutable_grad();
-    TORCH_CHECK(gradient.layout() == at::kStrided, "parameter ", parameters_[index].name,
-                " has a sparse gradient; flats hold dense ones, so make its embedding with sparse(false)");
-    if (!has_any_gradient()) make_room(whole_gradient_, layout_.padded_numel());
-    auto sum = view(whole_gradient_, index);
-    has_gradient_[index] ? sum.add_(gradient) : sum.copy_(gradient);
-    has_gradient_[index] = true;
-    gradient.reset();
-  }
-
-  /// Gradients were collected that no reduction has taken yet.
-  bool has_any_gradient() const {
-    return std::find(has_gradient_.begin(), has_gradient_.end(), true) != has_gradient_.end();
-  }
-
-  /// Starts summing the collected gradients over all ranks. Collective over the shard and the replicate group.
-  void start_reduce() {
-    at::NoGradGuard no_grad;
-    zero_unwritten();
-    reduced_ = whole_gradient_;
-    if (layout_.shards > 1) {
-      make_room(shard_gradient_, layout_.shard_numel);
-      reduced_ = shard_gradient_;
-      ticket_ = groups_.shard.reduce_scatter(reduced_, whole_gradient_);
-      if (groups_.mesh.replicate > 1) ticket_.wait();
-    }
-    if (groups_.mesh.replicate > 1) ticket_ = groups_.replicate.all_reduce(reduced_);
-  }
-
-  /// Waits for the sum and adds the mean over ranks to the gradients of the fragments.
-  void finish_reduce() {
-    at::NoGradGuard no_grad;
-    ticket_.wait();
-    if (layout_.shards > 1) whole_gradient_.reset();
-    if (groups_.mesh.world_size() > 1) reduced_.div_(static_cast<double>(groups_.mesh.world_size()));
-    for (std::size_t i = 0; i < size(); ++i) {
-      auto mean = fragment(reduced_, i);
-      // Not used on any rank: no gradient, as on one process, so that an optimizer leaves the parameter alone. A
-      // parameter that only other ranks used shows by its values.
-      const bool used = has_gradient_[i] || (mean.numel() > 0 && mean.count_nonzero().item<std::int64_t>() > 0);
-      if (!used) continue;
-      auto& gradient = fragments_[i].tensor.mutable_grad();
-      // Not a view to autograd, which zero_grad() would refuse to detach.
-      gradient.defined() ? gradient.add_(mean) : gradient = mean.variable_data();
-    }
-    reduced_.reset();
-    has_gradient_.assign(size(), false);
+  /// Frees all of the whole but this rank's part in a smaller group, from which backward gathers it again.
+  void reshard_to_group() {
+    if (residence_ != Residence::Unsharded) return;
+    const auto numel = layout_.padded_numel() / group_.size();
+    source_ = whole_.narrow(0, group_.rank() * numel, numel).clone();
+    release(whole_);
+    residence_ = Residence::GroupSharded;
   }
 
  private:
   /// Parameter `index` in a buffer of the whole's size, in the parameter's shape.
   at::Tensor view(const at::Tensor& whole, std::size_t index) const {
-    const auto& place = layout_.placements[index];
-    return whole.narrow(0, place.offset, place.numel).view(parameters_[index].tensor.sizes());
+    return layout_.view_of(whole, index, parameters_[index].tensor.sizes());
   }
 
-  /// This rank's part of parameter `index` in a buffer of the shard's size.
-  at::Tensor fragment(const at::Tensor& shard, std::size_t index) const {
-    const auto part = layout_.fragment(index, groups_.shard.rank());
-    const auto& place = layout_.placements[index];
-    auto piece = shard.narrow(0, part.in_shard, part.numel);
-    if (part.in_parameter % place.row != 0 || part.numel % place.row != 0) return piece;
-    auto shape = parameters_[index].tensor.sizes().vec();
-    if (!shape.empty()) shape[0] = part.numel / place.row;
-    return shape.empty() && part.numel == 0 ? piece : piece.view(shape);
-  }
-
-  /// Parameters without a gradient and the padding count as zero in the sum.
-  void zero_unwritten() {
-    std::int64_t end = 0;
-    for (std::size_t i = 0; i < size(); ++i) {
-      const auto& place = layout_.placements[i];
-      whole_gradient_.narrow(0, end, place.offset - end).zero_();
-      end = place.offset + place.numel;
-      if (!has_gradient_[i]) view(whole_gradient_, i).zero_();
-    }
-    whole_gradient_.narrow(0, end, layout_.padded_numel() - end).zero_();
-  }
-
-  /// Reuses the buffer of the last step once the optimizer's `zero_grad` has let go of it.
-  void make_room(at::Tensor& buffer, std::int64_t numel) const {
-    if (!buffer.defined() || buffer.storage().use_count() > 1) buffer = torch::empty({numel}, shard_.options());
+  static at::Tensor to_host(const at::Tensor& tensor, bool pin) {
+    auto host = torch::empty(tensor.sizes(), tensor.options().device(at::kCPU).pinned_memory(pin && tensor.is_cuda()));
+    return host.copy_(tensor);
   }
 
   static void release(at::Tensor& tensor) {
@@ -178,14 +146,13 @@ class FlatParam {
   std::vector<NamedTensor> parameters_;
   std::vector<NamedTensor> fragments_;
   Groups groups_;
+  Options options_;
   FlatLayout layout_;
+  Collectives group_;  ///< of `reshard_to_group`
   Residence residence_ = Residence::Sharded;
-  at::Tensor whole_;           ///< [padded]; has no memory while sharded
-  at::Tensor shard_;           ///< [padded / shards], this rank's; the same tensor as `whole_` when there is one shard
-  at::Tensor whole_gradient_;  ///< [padded], summed over micro-batches; freed by the reduction when sharded
-  at::Tensor shard_gradient_;  ///< [padded / shards]
-  at::Tensor reduced_;         ///< the one of the two that the reduction in flight ends in
-  std::vector<bool> has_gradient_;  ///< per parameter: collected since the last reduction
+  at::Tensor whole_;   ///< [padded] in the compute dtype; has no memory while sharded
+  at::Tensor shard_;   ///< [padded / shards], this rank's, in the parameters' dtype
+  at::Tensor source_;  ///< what a gather sends: the shard on the device in the compute dtype, or the group's part
   Ticket ticket_;
 };
 

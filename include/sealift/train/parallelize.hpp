@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The verb: spreads a model over the ranks of a mesh and hands back what its optimizer must step.
-// Order: find the units -> check that all ranks agree -> turn each unit's parameters into flats -> fill the slots.
+// Order: plan the units -> check that all ranks agree -> turn each unit's parameters into flats -> fill the slots.
 // Everything is checked before the first parameter is touched, so an error leaves the model as it was.
 #pragma once
 
-#include <sealift/train/shardable.hpp>
+#include <sealift/train/unit_plan.hpp>
 
-#include <map>
 #include <unordered_set>
 
 namespace sealift::train {
@@ -23,8 +22,9 @@ struct ShardedParameter {
 /// A model that was spread over ranks. Move-only; the model stays parallel when this goes.
 class Parallel {
  public:
-  Parallel(std::shared_ptr<Session> session, std::vector<ShardedParameter> parameters)
-      : session_(std::move(session)), parameters_(std::move(parameters)) {
+  Parallel(std::shared_ptr<Session> session, std::vector<ShardedParameter> parameters,
+           std::vector<std::string> warnings)
+      : session_(std::move(session)), parameters_(std::move(parameters)), warnings_(std::move(warnings)) {
     for (const auto& parameter : parameters_) {
       if (parameter.shard.requires_grad()) shards_.push_back({parameter.name, parameter.shard});
     }
@@ -58,8 +58,48 @@ class Parallel {
     }
   }
 
+  /// Call before the forward of micro-batch `micro` of `micro_batches`: reduces with the last one only and keeps
+  /// parameters gathered in between, as far as the policy allows. One gather and one reduction of each unit per step.
+  void set_micro_batch(std::int64_t micro, std::int64_t micro_batches) {
+    TORCH_CHECK(micro >= 0 && micro < micro_batches, "micro-batch ", micro, " of ", micro_batches,
+                "; expected a number from 0 to ", micro_batches - 1);
+    const auto& policy = session_->policy;
+    const bool last = micro + 1 == micro_batches;
+    session_->sync = last || policy.reduce_every_micro_batch;
+    session_->sync_copies = last || !policy.defer_all_reduce;
+    session_->keep_after_forward = policy.keep_gathered && micro_batches > 1;
+    session_->keep_after_backward = policy.keep_gathered && !last;
+    session_->continues = micro > 0;
+  }
+
+  // FSDP2's setters, for loops that set_micro_batch does not fit.
+
   /// With false, backward collects gradients on this rank only; the next synced backward reduces their sum once.
-  void set_requires_gradient_sync(bool sync) { session_->requires_gradient_sync = sync; }
+  void set_requires_gradient_sync(bool sync) { session_->sync = sync; }
+
+  /// hsdp: with false, gradients are summed over the shard group only; the next reduction with true sums over the
+  /// copies.
+  void set_requires_all_reduce(bool all_reduce) { session_->sync_copies = all_reduce; }
+
+  /// With false, units stay gathered after their backward, for another forward before the optimizer's step.
+  void set_reshard_after_backward(bool reshard) { session_->keep_after_backward = session_->continues = !reshard; }
+
+  /// Gathers the units at `next` while the one at `path` runs forward, instead of the next in the order of calls.
+  void set_forward_prefetch(const std::string& path, const std::vector<std::string>& next) {
+    unit(path).set_forward_prefetch(numbers(next));
+  }
+
+  /// The same for backward.
+  void set_backward_prefetch(const std::string& path, const std::vector<std::string>& next) {
+    unit(path).set_backward_prefetch(numbers(next));
+  }
+
+  /// Makes gradients that wait in host memory (`Offload::gradients`) those of the shards. Call before clipping and
+  /// step.
+  void prepare_step() { session_->reducer.hand_over(); }
+
+  /// Forgets a step that an exception cut short: nothing gathered, collected or in flight. Call on all ranks alike.
+  void reset() { session_->reset(); }
 
   /// While it lives, every parameter holds its full values, for reading: evaluation, export. Collective.
   class [[nodiscard]] Whole {
@@ -72,9 +112,7 @@ class Parallel {
     Whole(const Whole&) = delete;
     Whole& operator=(const Whole&) = delete;
     ~Whole() {
-      for (auto& unit : session_->units) {
-        for (auto& flat : unit->flats()) flat->reshard();
-      }
+      for (auto& unit : session_->units) unit->reshard();
     }
 
    private:
@@ -83,46 +121,34 @@ class Parallel {
   Whole gather_parameters() { return Whole(session_); }
 
   Groups& groups() { return session_->groups; }
+  const Policy& policy() const { return session_->policy; }
+  const Reducer& reducer() const { return session_->reducer; }
   const std::vector<std::unique_ptr<Unit>>& units() const { return session_->units; }
 
+  /// What a user may want to change about how the model was cut.
+  const std::vector<std::string>& warnings() const { return warnings_; }
+
  private:
+  Unit& unit(const std::string& path) {
+    for (auto& candidate : session_->units) {
+      if (candidate->path() == path) return *candidate;
+    }
+    TORCH_CHECK(false, "there is no unit '", path, "'; see Parallel::units()");
+  }
+
+  std::vector<std::size_t> numbers(const std::vector<std::string>& paths) {
+    std::vector<std::size_t> result;
+    for (const auto& path : paths) result.push_back(unit(path).number());
+    return result;
+  }
+
   std::shared_ptr<Session> session_;
   std::vector<ShardedParameter> parameters_;
   std::vector<NamedTensor> shards_;
+  std::vector<std::string> warnings_;
 };
 
 namespace detail {
-
-/// A unit before its parameters become flats.
-struct UnitPlan {
-  std::string path;  ///< empty for the root
-  UnitSlot* slot = nullptr;
-  std::vector<NamedTensor> parameters;
-};
-
-/// Adds the parameters of `module` and below to the innermost unit that holds them; a tie counts once.
-inline void plan_units(torch::nn::Module& module, const std::string& path, std::size_t unit, const Policy& policy,
-                       std::map<at::TensorImpl*, std::pair<std::string, std::size_t>>& seen,
-                       std::vector<UnitPlan>& plans) {
-  const auto join = [&](const std::string& name) { return path.empty() ? name : path + "." + name; };
-  for (const auto& item : module.named_parameters(/*recurse=*/false)) {
-    const auto [first, is_new] = seen.try_emplace(item.value().unsafeGetTensorImpl(), join(item.key()), unit);
-    if (is_new) plans[unit].parameters.push_back({join(item.key()), item.value()});
-    TORCH_CHECK(first->second.second == unit, "parameters '", first->second.first, "' and '", join(item.key()),
-                "' are tied but lie in units '", plans[first->second.second].path, "' and '", plans[unit].path,
-                "'; hold tied parameters in one unit, best the root");
-  }
-  for (const auto& item : module.named_children()) {
-    auto* slot = dynamic_cast<UnitSlot*>(item.value().get());
-    auto child_unit = unit;
-    if (slot && policy.wrap == Wrap::ByBlock) {
-      const auto known = std::find_if(plans.begin(), plans.end(), [&](const auto& plan) { return plan.slot == slot; });
-      child_unit = static_cast<std::size_t>(known - plans.begin());
-      if (known == plans.end()) plans.push_back({join(item.key()), slot, {}});
-    }
-    plan_units(*item.value(), join(item.key()), child_unit, policy, seen, plans);
-  }
-}
 
 /// Throws on every rank unless all ranks are about to make the same flats; a mismatch later would hang or abort.
 inline void check_agreement(const std::vector<UnitPlan>& plans, Groups& groups) {
@@ -132,19 +158,40 @@ inline void check_agreement(const std::vector<UnitPlan>& plans, Groups& groups) 
     for (const auto& [name, tensor] : plan.parameters) {
       numel += tensor.numel();
       std::ostringstream text;
-      text << plan.path << name << tensor.sizes() << tensor.scalar_type() << tensor.requires_grad();
+      text << plan.path << '/' << name << tensor.sizes() << tensor.scalar_type() << tensor.requires_grad()
+           << plan.replicate;
       hash = c10::hash_combine(hash, std::hash<std::string>{}(text.str()));
     }
   }
-  const auto mine = torch::tensor({numel, static_cast<std::int64_t>(hash)}, torch::kInt64);
+  at::Device device = at::kCPU;
+  for (const auto& plan : plans) {
+    if (!plan.parameters.empty()) device = plan.parameters.front().tensor.device();
+  }
+  const auto mine = torch::tensor({numel, static_cast<std::int64_t>(hash)}, torch::kInt64).to(device);
   auto all = mine.repeat({groups.world.size()});
-  groups.world.all_gather(all, mine).wait();
+  groups.world.all_gather(all, mine, "model").wait();
   for (std::int64_t rank = 0; rank < groups.world.size(); ++rank) {
     const auto theirs = all.narrow(0, 2 * rank, 2);
     TORCH_CHECK(theirs.equal(mine), "rank ", rank, " has a model of ", theirs[0].item<std::int64_t>(),
                 " parameters, rank ", groups.world.rank(), " one of ", numel,
-                ", or their names, shapes or dtypes differ; build the same model on every rank");
+                ", or their names, shapes, dtypes or units differ; build the same model on every rank");
   }
+}
+
+/// Throws unless `policy` can be carried out with `groups` on a model that was not parallelized before.
+inline void check_policy(const torch::nn::Module& model, const std::vector<UnitPlan>& plans, const Groups& groups,
+                         const Policy& policy) {
+  TORCH_CHECK(plans.front().slots.front(), "the model is a plain ", model.name(), "; hold it in Shardable<",
+              model.name(), "> so that its forward can gather its parameters");
+  for (const auto& plan : plans) {
+    for (const auto* slot : plan.slots) {
+      TORCH_CHECK(!slot->unit, "unit '", plan.path, "' was parallelized before; build a new model instead");
+    }
+  }
+  const auto group = policy.reshard_group;
+  TORCH_CHECK(group == 0 || (group > 1 && group < groups.mesh.shard && groups.mesh.shard % group == 0),
+              "reshard_group is ", group, "; it must lie between 1 and the ", groups.mesh.shard,
+              " ranks that shard, and divide them");
 }
 
 /// A flat holds one dtype, and frozen and trainable parameters apart, so that frozen ones cost no gradients.
@@ -158,6 +205,43 @@ inline std::vector<std::vector<NamedTensor>> split_into_flats(const std::vector<
   return result;
 }
 
+/// Turns the parameters of one unit into flats and their gradients, and says what this rank holds of them.
+inline void shard_unit(Session& session, const std::shared_ptr<Unit>& unit, const UnitPlan& plan, const Groups& groups,
+                       std::vector<ShardedParameter>& held) {
+  const auto& policy = session.policy;
+  const auto& precision = plan.options.precision;
+  for (auto& members : split_into_flats(plan.parameters)) {
+    const bool floating = members.front().tensor.is_floating_point();
+    auto flat = std::make_unique<FlatParam>(
+        members, groups,
+        FlatParam::Options{.unit = plan.path.empty() ? "root" : plan.path,
+                           .compute_dtype = floating ? precision.param_dtype : std::nullopt,
+                           .on_host = policy.offload.parameters,
+                           .pin_memory = policy.offload.pin_memory,
+                           .broadcast = policy.sync_module_states,
+                           .reshard_group = groups.mesh.shard > 1 ? plan.options.reshard_group : 0});
+    std::vector<GradientSlot> slots;
+    for (std::size_t i = 0; i < flat->size(); ++i) {
+      const auto& [name, whole] = flat->parameters()[i];
+      const auto& leaf = flat->fragments()[i].tensor;
+      const auto part = flat->layout().fragment(i, groups.shard.rank());
+      slots.push_back({name, whole, leaf});
+      held.push_back({name, whole.sizes().vec(), part.in_parameter, leaf, /*replicated=*/flat->layout().shards == 1});
+    }
+    if (flat->trainable()) {
+      auto gradients =
+          std::make_unique<FlatGradient>(slots, flat->layout(), groups,
+                                         FlatGradient::Options{.label = plan.path.empty() ? "root" : plan.path,
+                                                               .reduce_dtype = precision.reduce_dtype,
+                                                               .on_host = policy.offload.gradients,
+                                                               .always_used = policy.find_unused_parameters});
+      auto* reduced = gradients.get();
+      unit->listen(slots, session.reducer.add(std::move(gradients)), reduced, unit);
+    }
+    unit->add_flat(std::move(flat));
+  }
+}
+
 }  // namespace detail
 
 /// Spreads `model`, which must be held in `Shardable`, over `groups`. With `ParallelMethod::None` nothing is done to
@@ -167,48 +251,57 @@ inline Parallel parallelize(torch::nn::Module& model, Groups groups, const Polic
   TORCH_CHECK(mesh == groups.mesh, "policy ", to_string(policy.method), " makes a mesh of ", mesh.replicate, "x",
               mesh.shard, " but the groups are ", groups.mesh.replicate, "x", groups.mesh.shard,
               "; make the groups from make_mesh(policy, world_size)");
-  auto session = std::make_shared<Session>(Session{.policy = policy, .groups = groups});
-  std::vector<detail::UnitPlan> plans{{"", dynamic_cast<UnitSlot*>(&model), {}}};
-  std::map<at::TensorImpl*, std::pair<std::string, std::size_t>> seen;
-  detail::plan_units(model, "", 0, policy, seen, plans);
-
+  const auto plans = plan_units(model, policy);
+  auto session = std::make_shared<Session>(policy, groups);
+  std::vector<ShardedParameter> held;
+  const auto hold_whole = [&](const NamedTensor& parameter) {
+    held.push_back({parameter.name, parameter.tensor.sizes().vec(), 0, parameter.tensor, /*replicated=*/true});
+  };
   if (policy.method == ParallelMethod::None) {
-    std::vector<ShardedParameter> parameters;
-    for (const auto& plan : plans) {
-      for (const auto& [name, tensor] : plan.parameters) {
-        parameters.push_back({name, tensor.sizes().vec(), 0, tensor, /*replicated=*/true});
-      }
-    }
-    return Parallel(std::move(session), std::move(parameters));
+    for (const auto& plan : plans) std::for_each(plan.parameters.begin(), plan.parameters.end(), hold_whole);
+    return Parallel(std::move(session), std::move(held), {});
   }
 
-  TORCH_CHECK(plans.front().slot, "the model is a plain ", model.name(), "; hold it in Shardable<", model.name(),
-              "> so that its forward can gather its parameters");
-  for (const auto& plan : plans) {
-    TORCH_CHECK(!plan.slot->unit, "unit '", plan.path, "' was parallelized before; build a new model instead");
-  }
+  detail::check_policy(model, plans, groups, policy);
   detail::check_agreement(plans, groups);
-  if (policy.sync_module_states) {
-    for (auto& buffer : model.buffers()) groups.world.broadcast(buffer).wait();
-  }
+  if (policy.sync_module_states) broadcast_together(groups.world, model.buffers(), "buffers");
+  if (policy.broadcast_buffers && mesh.shard == 1 && mesh.replicate > 1) session->buffers = model.buffers();
 
-  std::vector<ShardedParameter> parameters;
-  for (const auto& plan : plans) {
-    session->units.push_back(std::make_unique<Unit>(plan.path, plan.slot == plans.front().slot, session.get()));
+  std::vector<at::Tensor> replicated;
+  std::vector<GradientSlot> replicated_slots;
+  std::vector<std::optional<at::ScalarType>> reduce_dtypes;
+  for (std::size_t number = 0; number < plans.size(); ++number) {
+    const auto& plan = plans[number];
+    session->units.push_back(std::make_unique<Unit>(plan.path, number, session.get(), plan.options));
     // Slots and hooks keep the session, and so all units, alive through a unit.
     std::shared_ptr<Unit> unit(session, session->units.back().get());
-    for (auto& flat : detail::split_into_flats(plan.parameters)) unit->add_flat(std::move(flat), unit);
-    for (const auto& flat : unit->flats()) {
-      for (std::size_t i = 0; i < flat->size(); ++i) {
-        const auto& [name, whole] = flat->parameters()[i];
-        const auto part = flat->layout().fragment(i, groups.shard.rank());
-        parameters.push_back({name, whole.sizes().vec(), part.in_parameter, flat->fragments()[i].tensor,
-                              /*replicated=*/flat->layout().shards == 1});
+    const auto unit_groups = plan.replicate ? groups.replicated() : groups;
+    if (unit_groups.mesh.shard > 1 || plan.options.precision.param_dtype || policy.offload.parameters) {
+      detail::shard_unit(*session, unit, plan, unit_groups, held);
+    } else {
+      for (const auto& parameter : plan.parameters) {  // these stay as they are; only their gradients travel
+        hold_whole(parameter);
+        replicated.push_back(parameter.tensor);
+        if (!parameter.tensor.requires_grad()) continue;
+        replicated_slots.push_back({parameter.name, parameter.tensor, parameter.tensor});
+        reduce_dtypes.push_back(plan.options.precision.reduce_dtype);
       }
     }
-    plan.slot->unit = std::move(unit);
+    // A unit that moves nothing need not see its calls; the root's begin and end a step.
+    if (unit->flats().empty() && number > 0) continue;
+    for (auto* slot : plan.slots) {
+      slot->unit = unit;
+      slot->last_of_unit = slot == plan.slots.back();
+    }
   }
-  return Parallel(std::move(session), std::move(parameters));
+  if (policy.sync_module_states) broadcast_together(groups.world, replicated, "parameters");
+  if (groups.world.size() > 1 && !replicated_slots.empty()) {
+    const std::shared_ptr<Unit> root(session, session->units.front().get());
+    const auto route = session->reducer.add_replicated(replicated_slots, std::move(reduce_dtypes));
+    root->listen(replicated_slots, route, nullptr, root);
+  }
+  return Parallel(std::move(session), std::move(held),
+                  groups.world.size() > 1 ? unit_warnings(plans) : std::vector<std::string>{});
 }
 
 }  // namespace sealift::train

@@ -12,7 +12,17 @@ namespace sealift::train {
 struct UnitSlot {
   virtual ~UnitSlot() = default;
   std::shared_ptr<Unit> unit;
+  bool last_of_unit = true;  ///< of the modules that share it
 };
+
+namespace detail {
+
+/// A forward argument between caller and block: a copy where it holds tensors that the unit may replace, else itself.
+template <class Argument>
+using Held =
+    std::conditional_t<HoldsTensors<std::remove_cvref_t<Argument>>::value, std::remove_cvref_t<Argument>, Argument&&>;
+
+}  // namespace detail
 
 /// The block `Block` with a slot; its forward runs the unit's steps around the block's.
 template <class Block>
@@ -22,13 +32,20 @@ class ShardableImpl : public Block, public UnitSlot {
 
   template <class... Arguments>
   auto forward(Arguments&&... arguments) {
-    static_assert(!std::is_void_v<decltype(Block::forward(std::forward<Arguments>(arguments)...))>,
-                  "a Shardable block must return what its backward starts from");
+    using Outputs = decltype(Block::forward(std::forward<Arguments>(arguments)...));
+    static_assert(detail::HoldsTensors<std::remove_cvref_t<Outputs>>::value,
+                  "a Shardable block returns tensors, or tuples, pairs, optionals, vectors and arrays of them");
     if (!unit) return Block::forward(std::forward<Arguments>(arguments)...);
-    unit->before_forward();
-    auto outputs = Block::forward(std::forward<Arguments>(arguments)...);
-    unit->after_forward(outputs, unit);
-    return outputs;
+    unit->before_forward(this->is_training());
+    std::tuple<detail::Held<Arguments>...> held{std::forward<Arguments>(arguments)...};
+    return std::apply(
+        [&](auto&... inputs) {
+          const auto call = unit->take_inputs(unit, inputs...);
+          auto outputs = Block::forward(static_cast<Arguments&&>(inputs)...);
+          unit->after_forward(outputs, call, last_of_unit);
+          return outputs;
+        },
+        held);
   }
 };
 

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// In which order units run, and so which ones to gather next.
+// `unit` tells it of every call; it answers with numbers of units and moves nothing.
+// Forward follows the forward before; backward goes this forward's calls in reverse. A wrong guess costs memory for a
+// unit that is not needed yet, never a wrong number, and every rank guesses alike.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+namespace sealift::train {
+
+class CallOrder {
+ public:
+  /// The root's forward begins; what was recorded since the last one is what to expect.
+  void start_forward() {
+    if (!recorded_.empty()) expected_ = std::move(recorded_);
+    recorded_.clear();
+    next_ = 0;
+  }
+
+  /// `unit` is about to run forward; the units expected after it, at most `depth`, none twice.
+  std::vector<std::size_t> before_forward(std::size_t unit, std::size_t depth, bool record) {
+    if (record) recorded_.push_back(unit);
+    const auto found = std::find(expected_.begin() + static_cast<std::ptrdiff_t>(next_), expected_.end(), unit);
+    if (found == expected_.end()) return {};
+    next_ = static_cast<std::size_t>(found - expected_.begin()) + 1;
+    return others(unit, depth, expected_.begin() + static_cast<std::ptrdiff_t>(next_), expected_.end());
+  }
+
+  /// `unit` ran forward and will run backward; its place among the calls that will.
+  std::size_t after_forward(std::size_t unit) {
+    calls_.push_back(unit);
+    return calls_.size() - 1;
+  }
+
+  /// The call at `place` is about to run backward; the units expected after it, at most `depth`, none twice.
+  std::vector<std::size_t> before_backward(std::size_t place, std::size_t depth) const {
+    if (place >= calls_.size()) return {};
+    const auto rest = calls_.rbegin() + static_cast<std::ptrdiff_t>(calls_.size() - place);
+    return others(calls_[place], depth, rest, calls_.rend());
+  }
+
+  /// No recorded call will run backward any more.
+  void forget_calls() { calls_.clear(); }
+
+ private:
+  template <class Iterator>
+  static std::vector<std::size_t> others(std::size_t unit, std::size_t depth, Iterator from, Iterator end) {
+    std::vector<std::size_t> units;
+    for (; from != end && units.size() < depth; ++from) {
+      if (*from != unit && std::find(units.begin(), units.end(), *from) == units.end()) units.push_back(*from);
+    }
+    return units;
+  }
+
+  std::vector<std::size_t> expected_;  ///< of this forward
+  std::vector<std::size_t> recorded_;  ///< in this forward, so far
+  std::vector<std::size_t> calls_;     ///< that may run backward, in forward order; a unit once per call
+  std::size_t next_ = 0;               ///< in `expected_`
+};
+
+}  // namespace sealift::train
