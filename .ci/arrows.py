@@ -33,7 +33,9 @@ DOORS = {
     r"^nlohmann/": {"include/sealift/bundle/json.hpp", "samples/trainer/"},
     r"^curl/": {"packager/fetch.cpp"},
     r"^boost/": {"offline_repo/server.cpp"},
-    r"^torch/csrc/distributed/": {"include/sealift/train/collectives.hpp", "include/sealift/train/rank_watch.hpp"},
+    r"^torch/csrc/distributed/": {
+        f"include/sealift/train/{name}.hpp" for name in ("rank_watch", "channel", "collectives")
+    },
 }
 
 

@@ -1,9 +1,11 @@
 # Finds LibTorch in any Python environment that has torch in it: -DSEALIFT_TORCH=<site-packages>/torch.
 # Upstream's own package wants a CUDA toolkit and a newer CMake; the libraries themselves do not.
 #   LibTorch::LibTorch   headers (as system headers), libtorch_cpu and libc10, and the macros that switch c10d on
+#   LibTorch::CUDA       libtorch_cuda and what of CUDA a program calls itself, when the environment has them, and the
+#                        macro that switches NCCL on; no toolkit is needed
 #   LibTorch_VERSION     as torch/version.py says it
 #   LibTorch_PYTHON      the version of the environment, like 3.11
-# libtorch_cuda is left out on purpose: linking it would load the CUDA libraries into every CPU process.
+# LibTorch::LibTorch leaves libtorch_cuda out on purpose: linking it would load CUDA's libraries into every CPU process.
 include(FindPackageHandleStandardArgs)
 
 get_filename_component(LibTorch_SITE "${SEALIFT_TORCH}" DIRECTORY)
@@ -46,4 +48,19 @@ if(LibTorch_FOUND AND NOT TARGET LibTorch::LibTorch)
   target_link_libraries(LibTorch::LibTorch INTERFACE ${LibTorch_CPU_LIBRARY} ${LibTorch_C10_LIBRARY})
   # What libtorch_cpu itself needs (CUDA's runtime, libgomp) it finds by its own DT_RPATH when the program starts.
   target_link_options(LibTorch::LibTorch INTERFACE -Wl,--allow-shlib-undefined)
+endif()
+
+find_library(LibTorch_CUDA_LIBRARY torch_cuda PATHS ${SEALIFT_TORCH}/lib NO_DEFAULT_PATH)
+find_library(LibTorch_C10_CUDA_LIBRARY c10_cuda PATHS ${SEALIFT_TORCH}/lib NO_DEFAULT_PATH)
+file(GLOB LibTorch_CUDART_LIBRARY ${LibTorch_SITE}/nvidia/cu*/lib/libcudart.so.[0-9]*)
+find_file(LibTorch_NCCL_HEADER nccl.h PATHS ${LibTorch_SITE}/nvidia/nccl/include NO_DEFAULT_PATH)
+mark_as_advanced(LibTorch_CUDA_LIBRARY LibTorch_C10_CUDA_LIBRARY LibTorch_NCCL_HEADER)
+if(LibTorch_FOUND AND LibTorch_CUDA_LIBRARY AND LibTorch_C10_CUDA_LIBRARY AND LibTorch_CUDART_LIBRARY
+   AND LibTorch_NCCL_HEADER AND NOT TARGET LibTorch::CUDA)
+  add_library(LibTorch::CUDA INTERFACE IMPORTED GLOBAL)
+  target_compile_definitions(LibTorch::CUDA INTERFACE USE_CUDA USE_C10D_NCCL)
+  # A program may call nothing of libtorch_cuda and still need it: loading it is what makes the device known.
+  target_link_options(LibTorch::CUDA INTERFACE -Wl,--no-as-needed)
+  target_link_libraries(LibTorch::CUDA INTERFACE LibTorch::LibTorch
+    ${LibTorch_CUDA_LIBRARY} ${LibTorch_C10_CUDA_LIBRARY} ${LibTorch_CUDART_LIBRARY})
 endif()

@@ -10,7 +10,8 @@
 #include <sealift/train/mesh.hpp>         // ranks as replicate x shard: ddp (N,1), fsdp (1,N), hsdp (R,S)
 #include <sealift/train/flat_layout.hpp>  // sizes, padding, offsets: pure arithmetic
 #include <sealift/train/rank_watch.hpp>   // ranks that disagree, fail or stop end in one message on every rank
-#include <sealift/train/collectives.hpp>  // the only door to c10d; groups, tickets, counters
+#include <sealift/train/channel.hpp>      // a group's engines, Gloo and NCCL, and a collective in flight on them
+#include <sealift/train/collectives.hpp>  // the door to c10d; groups, tickets, counters
 #include <sealift/train/broadcast.hpp>    // many small tensors from rank 0
 #include <sealift/train/flat_param.hpp>   // one flat: sharded <-> unsharded
 #include <sealift/train/flat_gradient.hpp>  // one buffer of gradients -> the mean, where the optimizer looks for it

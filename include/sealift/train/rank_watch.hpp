@@ -75,14 +75,15 @@ inline std::string name_ranks(const std::vector<std::int64_t>& ranks) {
 class RankWatch {
  public:
   using Clock = std::chrono::steady_clock;
+  using milliseconds = std::chrono::milliseconds;
   using Works = std::vector<c10::intrusive_ptr<c10d::Work>>;
 
-  RankWatch(Store store, std::int64_t rank, std::int64_t size, std::chrono::milliseconds timeout)
+  RankWatch(Store store, std::int64_t rank, std::int64_t size, milliseconds timeout)
       : store_(std::move(store)), rank_(rank), size_(size), timeout_(timeout) {}
 
   /// Starts the thread; it ends when the last owner lets go.
   static std::shared_ptr<RankWatch> start(const Store& store, std::int64_t rank, std::int64_t size,
-                                          std::chrono::milliseconds timeout) {
+                                          milliseconds timeout) {
     // A clone has its own connection, so the watch and others never wait for each other.
     auto watch = std::make_shared<RankWatch>(store->clone(), rank, size, timeout);
     watch->thread_ = std::thread([watch] { watch->run(); });
@@ -91,7 +92,7 @@ class RankWatch {
   }
 
   std::int64_t rank() const { return rank_; }
-  std::chrono::milliseconds timeout() const { return timeout_; }
+  milliseconds timeout() const { return timeout_; }
 
   /// The optimizer step that messages name.
   void set_step(std::int64_t step) { step_ = step; }
@@ -101,11 +102,11 @@ class RankWatch {
   /// from the watch itself. Returns when the others can read it, at the latest after a second.
   void report_failure(const std::string& text) {
     std::unique_lock lock(mutex_);
-    if (!failure_.empty()) return;
+    if (!failure_.empty()) return;  // the others know
     failure_ = name_ranks({rank_}) + " failed in step " + std::to_string(step_) + ": " + text;
     outbox_ = failure_;
     changed_.notify_all();
-    changed_.wait_for(lock, std::chrono::seconds(1), [&] { return outbox_.empty() || store_gone_; });
+    changed_.wait_for(lock, kPatience, [&] { return outbox_.empty() || store_gone_; });
   }
 
   /// A group of ranks; `members` are their ranks in the world.
@@ -132,9 +133,11 @@ class RankWatch {
   /// While it lives, this rank waits for a collective.
   class Waiting {
    public:
-    /// `works`: what to abort when waiting is in vain; they stay alive as long as this does.
-    Waiting(RankWatch& watch, std::size_t group, std::uint64_t number, const Works* works) : watch_(watch) {
+    /// `works`: what to abort when waiting is in vain; they stay alive as long as this does. Throws after a failure.
+    Waiting(RankWatch& watch, const Label& label, std::size_t group, std::uint64_t number, const Works* works)
+        : watch_(watch) {
       const std::lock_guard lock(watch_.mutex_);
+      if (!watch_.failure_.empty()) watch_.throw_failure(label);
       id_ = watch_.next_wait_++;
       watch_.waits_[id_] = {group, number, Clock::now(), works};
     }
@@ -161,6 +164,16 @@ class RankWatch {
     throw_failure(label);
   }
 
+  /// The wait for `label` ended without it: throws what ended it, or that its time is up and the watch hangs.
+  [[noreturn]] void give_up(const Label& label) {
+    const std::lock_guard lock(mutex_);
+    if (failure_.empty()) {
+      hangs_ = true;
+      failure_ = "it did not end within " + seconds() + store_silent();
+    }
+    throw_failure(label);
+  }
+
   /// Ranks were found to disagree: tells the others and throws.
   [[noreturn]] void disagree(const Label& label, const std::string& text) {
     report_own(text);
@@ -182,7 +195,7 @@ class RankWatch {
  private:
   static constexpr std::size_t kRecent = 64;  ///< collectives of a group that are remembered
   static constexpr std::size_t kPosted = 16;  ///< of those, told to others
-  static constexpr auto kPatience = std::chrono::seconds(1);
+  static constexpr auto kPatience = milliseconds(1000);
 
   struct Group {
     std::string name;
@@ -217,8 +230,14 @@ class RankWatch {
     changed_.wait_for(lock, kPatience, [&] { return outbox_.empty() || store_gone_; });
   }
 
+  std::string seconds() const {
+    std::ostringstream text;
+    text << static_cast<double>(timeout_.count()) / 1000 << " s";
+    return text.str();
+  }
+
   /// How long a wait may take before it is looked at.
-  std::chrono::milliseconds slice() const { return std::min<std::chrono::milliseconds>(kPatience, timeout_ / 4); }
+  milliseconds slice() const { return std::min<milliseconds>(kPatience, timeout_ / 4); }
 
   std::string store_silent() const {
     return store_gone_ ? "; the store is gone too: the process that serves it, rank 0 or the launcher, has ended"
@@ -229,7 +248,7 @@ class RankWatch {
     std::unique_lock lock(mutex_);
     stop_ = true;
     changed_.notify_all();
-    const bool ended = changed_.wait_for(lock, kPatience, [&] { return ended_; });
+    const bool ended = changed_.wait_for(lock, hangs_ ? milliseconds(0) : kPatience, [&] { return ended_; });
     lock.unlock();
     // A thread that hangs in a store whose host is stopped owns what it touches, so it may be left behind.
     ended ? thread_.join() : thread_.detach();
@@ -238,10 +257,12 @@ class RankWatch {
   void run() {
     std::unique_lock lock(mutex_);
     while (!stop_ || !outbox_.empty()) {
-      // Every look of a waiting rank asks for all others, so many ranks look less often.
-      const auto tick = waits_.empty() ? slice() : std::max(slice() / 4, size_ * std::chrono::milliseconds(2));
-      changed_.wait_for(lock, tick,
-                        [&] { return stop_ || !outbox_.empty() || (!broken_.empty() && failure_.empty()); });
+      // Every look of a waiting rank asks for all others, so many ranks look less often, but not past a time-out.
+      auto next = Clock::now() + (waits_.empty() ? slice() : std::max(slice() / 4, size_ * milliseconds(2)));
+      for (const auto& [id, wait] : waits_)
+        next = std::min(next, std::max(wait.since + timeout_, Clock::now() + milliseconds(1)));
+      changed_.wait_until(lock, next,
+                          [&] { return stop_ || !outbox_.empty() || (!broken_.empty() && failure_.empty()); });
       try {
         if (!store_gone_) look(lock);
       } catch (const std::exception&) {
@@ -295,9 +316,10 @@ class RankWatch {
     for (const auto& [id, wait] : waits_) {
       if (Clock::now() - wait.since < slice()) continue;
       slow[id] = wait;
-      if (id >= rung_until_) ring = true;
+      if (id < rung_until_) continue;
+      ring = true;
+      rung_until_ = id + 1;
     }
-    rung_until_ = next_wait_;
     std::set<std::int64_t> awaited;
     for (const auto& [id, wait] : slow) {
       const auto& members = groups_[wait.group].members;
@@ -387,7 +409,7 @@ class RankWatch {
     std::ostringstream text;
     text << (missing.empty() ? "the data" : name_ranks(missing)) << " did not come to "
          << group.recent[wait.number % kRecent].text() << " of group " << group.name << " in step " << step_
-         << " within " << static_cast<double>(timeout_.count()) / 1000 << " s; " << name_ranks(present)
+         << " within " << seconds() << "; " << name_ranks(present)
          << (present.size() == 1 ? " waits there" : " wait there") << where;
     if (!silent.empty()) text << "; no word from " << name_ranks(silent) << ": stopped, or cut off";
     return text.str();
@@ -403,7 +425,7 @@ class RankWatch {
     for (const auto until = Clock::now() + kPatience; Clock::now() < until;) {
       std::tie(cause, silent) = read_failures();
       if (!cause.empty() || silent.empty()) break;
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      std::this_thread::sleep_for(milliseconds(20));
     }
     if (cause.empty()) {
       cause = mine;
@@ -489,7 +511,7 @@ class RankWatch {
 
   const Store store_;  ///< after the start, only the thread touches it
   const std::int64_t rank_, size_;
-  const std::chrono::milliseconds timeout_;
+  const milliseconds timeout_;
   std::atomic<std::int64_t> step_ = 0;
   std::thread thread_;
   std::int64_t heard_ = 0;  ///< the bell, when this rank last said where it is
@@ -504,7 +526,9 @@ class RankWatch {
   std::string failure_;  ///< why this rank takes no further part; empty while it does
   std::string outbox_;   ///< a failure to tell to the others
   std::string broken_;   ///< what broke here, while its cause is looked for
-  bool store_gone_ = false, stop_ = false, ended_ = false;
+  bool store_gone_ = false;
+  bool hangs_ = false;  ///< the thread, in a store that does not answer
+  bool stop_ = false, ended_ = false;
 };
 
 }  // namespace sealift::train
