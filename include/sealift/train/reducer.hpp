@@ -58,7 +58,7 @@ class Reducer {
 
   /// A backward pass begins, whose gradients are to be reduced when `sync`; over copies too when `over_copies`.
   void begin_pass(bool sync, bool over_copies) {
-    if (!ready_order_.empty() && !rebuilt_) rebuild();
+    if (rebuild_due_) rebuild();
     sync_ = sync;
     over_copies_ = over_copies;
     next_bucket_ = 0;
@@ -108,6 +108,7 @@ class Reducer {
     }
     while (!running_.empty()) finish_oldest();
     started_.clear();
+    rebuild_due_ = !rebuilt_ && !buckets_.empty();
   }
 
   /// Gives the gradients that wait in host memory to the leaves.
@@ -185,6 +186,7 @@ class Reducer {
   /// Makes buckets in the order in which gradients came in the first pass on rank 0.
   void rebuild() {
     rebuilt_ = true;
+    rebuild_due_ = false;
     hand_over();
     std::vector<std::int64_t> order;
     std::vector<bool> known(slots_.size(), false);
@@ -244,7 +246,7 @@ class Reducer {
   std::deque<FlatGradient*> running_;      ///< reductions in flight, oldest first
   std::vector<FlatGradient*> started_;     ///< in this pass
   std::vector<std::int64_t> ready_order_;  ///< of the replicated slots, in the first reduced pass
-  bool rebuilt_ = false;
+  bool rebuilt_ = false, rebuild_due_ = false;
   bool sync_ = true, over_copies_ = true;
 };
 

@@ -59,7 +59,7 @@ struct Call {
   std::weak_ptr<Unit> unit;
   std::size_t place = 0;   ///< in the order of calls
   bool hooked = false;     ///< a node before its inputs tells when its backward is done
-  bool live = false;       ///< hooked, and its backward has not run yet
+  bool live = true;        ///< its backward has not run yet, or when not hooked, not begun
   std::int64_t pass = -1;  ///< the last backward pass that opened it
 
   ~Call();
@@ -120,6 +120,7 @@ class Unit {
     in_backward_ = true;
     const bool first = std::exchange(call.pass, session_->pass) != session_->pass;
     if (first) ++(call.hooked ? opened_ : opened_unhooked_);
+    if (!call.hooked) end_life(call);
     for (auto& flat : flats_) flat->unshard();
     if (!first) return;
     const auto depth = static_cast<std::size_t>(session_->policy.backward_prefetch);
@@ -140,7 +141,7 @@ class Unit {
 
   /// Everything that leads to the inputs of `call` has run backward.
   void after_inputs(detail::Call& call) {
-    if (std::exchange(call.live, false)) --live_calls_;
+    end_life(call);
     if (call.pass != session_->pass) return;  // no output of it had a gradient
     ++closed_;
     close_when_done();
@@ -173,6 +174,9 @@ class Unit {
 
  private:
   friend struct detail::Call;
+  void end_life(detail::Call& call) {
+    if (std::exchange(call.live, false)) --live_calls_;
+  }
 
   void close_when_done() {
     if (!in_backward_ || closed_ != opened_ || live_calls_ > 0) return;
@@ -195,14 +199,13 @@ class Unit {
   std::int64_t opened_ = 0, opened_unhooked_ = 0, closed_ = 0;  ///< calls
   std::vector<bool> seen_;                                      ///< gradients
   std::size_t seen_count_ = 0;                                  ///< of them
-  std::atomic<std::int64_t> live_calls_ = 0;  ///< recorded and hooked, whose backward has not run; an unused graph dies
+  std::atomic<std::int64_t> live_calls_ = 0;  ///< recorded ones; a graph that is not used dies with its calls
 };
 
 namespace detail {
 
 inline Call::~Call() {
-  if (!live) return;
-  if (auto alive = unit.lock()) --alive->live_calls_;
+  if (auto alive = unit.lock()) alive->end_life(*this);
 }
 
 /// Calls `visit` on every tensor in what a forward may take or return; what is neither is passed over in arguments.
@@ -296,6 +299,7 @@ std::shared_ptr<detail::Call> Unit::take_inputs(const std::weak_ptr<Unit>& self,
   if (flats_.empty() || !at::GradMode::is_enabled()) return nullptr;
   auto call = std::make_shared<detail::Call>();
   call->unit = self;
+  ++live_calls_;
   torch::autograd::variable_list joined;
   each([&](at::Tensor& input) {
     if (input.defined() && input.requires_grad()) joined.push_back(input);
@@ -309,8 +313,7 @@ std::shared_ptr<detail::Call> Unit::take_inputs(const std::weak_ptr<Unit>& self,
     input = input.detach();
     torch::autograd::set_history(input, node);
   });
-  call->hooked = call->live = true;
-  ++live_calls_;
+  call->hooked = true;
   return call;
 }
 
