@@ -14,7 +14,7 @@
 #include <sealift/train/unit.hpp>         // before and after forward, before and after backward
 #include <sealift/train/shardable.hpp>    // the holder that lets a block become a unit
 #include <sealift/train/parallelize.hpp>  // the verb
-#include <sealift/train/clip.hpp>         // the gradient norm of the whole model
+#include <sealift/train/clip.hpp>         // the gradient norm of the whole model; who spoiled a gradient
 #include <sealift/train/launch.hpp>       // environment -> place in the world
 
 // clang-format on
