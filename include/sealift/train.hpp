@@ -15,6 +15,7 @@
 #include <sealift/train/shardable.hpp>    // the holder that lets a block become a unit
 #include <sealift/train/parallelize.hpp>  // the verb
 #include <sealift/train/clip.hpp>         // the gradient norm of the whole model; who spoiled a gradient
+#include <sealift/train/scaler.hpp>       // fp16: scale the loss, skip the steps that overflowed, on all ranks alike
 #include <sealift/train/launch.hpp>       // environment -> place in the world
 
 // clang-format on
