@@ -21,7 +21,10 @@
 #include <sealift/train/shardable.hpp>    // the holder that lets a block become a unit
 #include <sealift/train/unit_plan.hpp>    // which modules become units
 #include <sealift/train/parallelize.hpp>  // the verb
-#include <sealift/train/clip.hpp>         // the gradient norm of the whole model
+#include <sealift/train/clip.hpp>         // the gradient norm of the whole model; who spoiled a gradient
+#include <sealift/train/scaler.hpp>       // fp16: scale the loss, skip the steps that overflowed, on all ranks alike
+#include <sealift/train/adamw.hpp>        // AdamW in one pass, its moments on the host if asked
+#include <sealift/train/recompute.hpp>    // keep a body's inputs only, run it again in backward
 #include <sealift/train/launch.hpp>       // environment -> place in the world
 
 // clang-format on

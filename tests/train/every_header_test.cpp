@@ -4,6 +4,9 @@
 // Order is against the umbrella's, so a header that leans on an earlier one shows.
 // clang-format off
 #include <sealift/train/launch.hpp>
+#include <sealift/train/recompute.hpp>
+#include <sealift/train/adamw.hpp>
+#include <sealift/train/scaler.hpp>
 #include <sealift/train/clip.hpp>
 #include <sealift/train/parallelize.hpp>
 #include <sealift/train/shardable.hpp>

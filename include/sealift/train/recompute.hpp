@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// Activation checkpointing: keeps the inputs of a part of the forward and computes the rest again in backward.
+// Used in a model's forward, best inside a `Shardable` block: around one, the unit is gathered once more.
+// LibTorch has none. This one is the reentrant kind, a backward inside the backward, so that what the body makes is
+// alive for the one body only; random numbers repeat, so that dropout drops the same elements.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <torch/csrc/autograd/engine.h>
+
+#include <algorithm>
+#include <any>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace sealift::train {
+
+namespace detail {
+
+/// Calls `visit` on every tensor in `value`: itself, or in tuples, optionals and ranges; passes over all else.
+template <class Value, class Visit>
+void visit_tensors(Value& value, const Visit& visit) {
+  static_assert(!std::is_same_v<Value, const at::Tensor>, "recompute: pass std::vector<at::Tensor>, not a view of one");
+  if constexpr (std::is_same_v<Value, at::Tensor>) {
+    visit(value);
+  } else if constexpr (requires { std::tuple_size<Value>::value; }) {
+    std::apply([&](auto&... parts) { (visit_tensors(parts, visit), ...); }, value);
+  } else if constexpr (requires {
+                         value.has_value();
+                         *value;
+                       }) {
+    if (value.has_value()) visit_tensors(*value, visit);
+  } else if constexpr (requires { visit_tensors(*value.begin(), visit); }) {
+    for (auto& part : value) visit_tensors(part, visit);
+  }
+}
+
+/// The generators that a body on these devices may draw from, as they are now.
+class RandomState {
+ public:
+  explicit RandomState(const torch::autograd::variable_list& tensors) {
+    remember(at::kCPU);
+    for (const auto& tensor : tensors) {
+      if (tensor.defined() && tensor.is_cuda()) remember(tensor.device());
+    }
+  }
+
+  void restore() const {
+    for (auto [generator, state] : states_) {
+      const std::lock_guard lock(generator.mutex());
+      generator.set_state(state);
+    }
+  }
+
+ private:
+  void remember(at::Device device) {
+    auto generator = at::globalContext().defaultGenerator(device);
+    const auto known = [&](const auto& item) { return item.first == generator; };
+    if (std::any_of(states_.begin(), states_.end(), known)) return;
+    const std::lock_guard lock(generator.mutex());
+    states_.emplace_back(generator, generator.get_state());
+  }
+
+  std::vector<std::pair<at::Generator, at::Tensor>> states_;
+};
+
+/// A body with its arguments, less the tensors in them: what both runs share.
+struct Replay : torch::CustomClassHolder {
+  using Tensors = torch::autograd::variable_list;
+
+  explicit Replay(const Tensors& inputs) : random(inputs) {}
+
+  /// Runs the body with these tensors in its arguments; its tensors in order, and all that it returned in `returned`.
+  std::function<Tensors(const Tensors& inputs, std::any& returned)> run;
+  RandomState random;  ///< as the first run found it
+  std::any returned;   ///< by the first run, until its caller takes it
+  std::vector<std::vector<std::int64_t>> output_sizes{};
+
+  /// The tensors of the first run, remembered by what they look like.
+  Tensors run_first(const Tensors& inputs) {
+    auto outputs = run(inputs, returned);
+    TORCH_CHECK(!outputs.empty(), "recompute: the body returned no tensor; return one, or tuples and vectors of them");
+    for (const auto& output : outputs) output_sizes.push_back(output.sizes().vec());
+    return outputs;
+  }
+
+  /// The tensors of another run, with a graph and with the random numbers of the first.
+  Tensors run_again(const Tensors& inputs) const {
+    const RandomState now(inputs);
+    random.restore();
+    at::AutoGradMode grad(true);
+    std::any unused;
+    auto outputs = run(inputs, unused);
+    now.restore();
+    TORCH_CHECK(outputs.size() == output_sizes.size(), "recompute: the body made ", outputs.size(),
+                " tensors in backward and ", output_sizes.size(),
+                " in forward; it must do the same both times, so let it depend on its inputs only");
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      TORCH_CHECK(outputs[i].sizes() == at::IntArrayRef(output_sizes[i]), "recompute: output ", i, " has shape ",
+                  outputs[i].sizes(), " in backward and ", at::IntArrayRef(output_sizes[i]),
+                  " in forward; the body must do the same both times, so let it depend on its inputs only");
+    }
+    return outputs;
+  }
+};
+
+/// The node that stands for the whole body in the graph of the outer forward.
+struct RecomputeNode : torch::autograd::Function<RecomputeNode> {
+  using Tensors = torch::autograd::variable_list;
+  using Context = torch::autograd::AutogradContext;
+
+  /// `anchor` requires a gradient, so that backward comes here even if only parameters inside the body do.
+  static Tensors forward(Context* context, const c10::intrusive_ptr<Replay>& replay, const at::Tensor& /*anchor*/,
+                         at::TensorList inputs) {
+    auto outputs = replay->run_first(inputs.vec());
+    context->save_for_backward(inputs.vec());
+    context->saved_data["replay"] = c10::IValue::make_capsule(replay);
+    context->set_materialize_grads(false);
+    return outputs;
+  }
+
+  static Tensors backward(Context* context, const Tensors& gradients) {
+    TORCH_CHECK(torch::autograd::Engine::get_default_engine().is_checkpoint_valid() && !at::GradMode::is_enabled(),
+                "recompute: autograd::grad() and create_graph do not reach the parameters inside a recomputed body; "
+                "call backward() without inputs");
+    Tensors inputs;
+    for (const auto& saved : context->get_saved_variables()) {
+      inputs.push_back(saved.detach().set_requires_grad(saved.requires_grad()));
+    }
+    const auto replay = c10::static_intrusive_pointer_cast<Replay>(context->saved_data.at("replay").toCapsule());
+    Tensors roots, root_gradients;
+    {
+      const auto outputs = replay->run_again(inputs);
+      for (std::size_t i = 0; i < outputs.size(); ++i) {
+        if (!outputs[i].requires_grad() || !gradients[i].defined()) continue;
+        roots.push_back(outputs[i]);
+        root_gradients.push_back(gradients[i]);
+      }
+    }
+    if (!roots.empty()) torch::autograd::backward(roots, root_gradients);
+    Tensors result(2);  // of the replay and of the anchor: none
+    for (const auto& input : inputs) result.push_back(input.grad());
+    return result;
+  }
+};
+
+}  // namespace detail
+
+/// body(inputs...), of which only the tensors among `inputs` (also in tuples, optionals and vectors) stay alive until
+/// backward, which runs `body` again. It returns a tensor, or a tuple or vector of tensors, and is copied, so what it
+/// holds by reference must live until backward; a parameter that it reads gets its gradient as usual, any other tensor
+/// that needs one must be an input. Without grad mode this is a plain call. Not for autograd::grad() or create_graph.
+template <class Body, class... Inputs>
+auto recompute(Body body, Inputs... inputs) {
+  using Outputs = std::decay_t<decltype(body(inputs...))>;
+  static_assert(!std::is_void_v<Outputs>, "a recomputed body must return what its backward starts from");
+  if (!at::GradMode::is_enabled()) return Outputs(body(inputs...));
+
+  // The arguments without their tensors, which autograd keeps: it knows when they may go, and whether they changed.
+  auto arguments = std::make_tuple(std::move(inputs)...);
+  torch::autograd::variable_list tensors;
+  std::vector<bool> defined;
+  detail::visit_tensors(arguments, [&](at::Tensor& tensor) {
+    defined.push_back(tensor.defined());
+    if (tensor.defined()) tensors.push_back(std::exchange(tensor, {}));
+  });
+  auto replay = c10::make_intrusive<detail::Replay>(tensors);
+  replay->run = [body = std::move(body), arguments = std::move(arguments), defined = std::move(defined)](
+                    const torch::autograd::variable_list& given, std::any& returned) mutable {
+    auto filled = arguments;
+    std::size_t place = 0, next = 0;
+    detail::visit_tensors(filled, [&](at::Tensor& tensor) {
+      if (defined[place++]) tensor = given[next++];
+    });
+    Outputs outputs = std::apply(body, filled);
+    torch::autograd::variable_list made;
+    detail::visit_tensors(outputs, [&](at::Tensor& tensor) {
+      if (tensor.defined()) made.push_back(tensor);
+    });
+    returned = std::move(outputs);
+    return made;
+  };
+
+  const auto anchor = torch::empty({0}, torch::requires_grad());
+  const auto recorded = detail::RecomputeNode::apply(replay, anchor, at::TensorList(tensors));
+  auto outputs = std::any_cast<Outputs>(std::exchange(replay->returned, {}));
+  std::size_t next = 0;
+  detail::visit_tensors(outputs, [&](at::Tensor& tensor) {
+    if (tensor.defined()) tensor = recorded[next++];
+  });
+  return outputs;
+}
+
+/// The module `Block`, recomputed in backward while `recomputes` is true.
+template <class Block>
+class RecomputedImpl : public Block {
+ public:
+  using Block::Block;
+
+  bool recomputes = true;  ///< false for the blocks whose activations there is memory for
+
+  template <class... Arguments>
+  auto forward(Arguments&&... arguments) {
+    using Outputs = std::decay_t<decltype(Block::forward(std::forward<Arguments>(arguments)...))>;
+    if (!recomputes) return Outputs(Block::forward(std::forward<Arguments>(arguments)...));
+    // Alive until backward, even when the model is not.
+    const std::shared_ptr<RecomputedImpl> self(this->shared_from_this(), this);
+    return recompute([self](auto&... inputs) -> Outputs { return self->Block::forward(inputs...); },
+                     std::decay_t<Arguments>(std::forward<Arguments>(arguments))...);
+  }
+};
+
+/// A holder as TORCH_MODULE makes them: `Shardable<Recomputed<LayerHolder>>` is a unit that recomputes its layer.
+template <class Holder>
+class Recomputed : public torch::nn::ModuleHolder<RecomputedImpl<typename Holder::ContainedType>> {
+ public:
+  using torch::nn::ModuleHolder<RecomputedImpl<typename Holder::ContainedType>>::ModuleHolder;
+
+  template <class... Arguments>
+  auto operator()(Arguments&&... arguments) {
+    return this->get()->forward(std::forward<Arguments>(arguments)...);
+  }
+};
+
+}  // namespace sealift::train
