@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The training core, header-only over LibTorch. Start here: this is its table of contents, in dependency order.
-// A program reads: launch -> make_groups -> build the model -> parallelize -> optimizer over the shards -> train as
-// usual.
+// A program reads: launch -> connect -> make_groups -> build the model -> parallelize -> optimizer over the shards ->
+// train as usual.
 #pragma once
 
 // clang-format off: the order is the message
@@ -15,6 +15,9 @@
 #include <sealift/train/shardable.hpp>    // the holder that lets a block become a unit
 #include <sealift/train/parallelize.hpp>  // the verb
 #include <sealift/train/clip.hpp>         // the gradient norm of the whole model
-#include <sealift/train/launch.hpp>       // environment -> place in the world
+#include <sealift/train/launch_variables.hpp> // one launcher's variables, read with checks
+#include <sealift/train/launch.hpp>       // environment -> place in the world, for every launcher that is known
+#include <sealift/train/address.hpp>      // which address another host is reached from
+#include <sealift/train/rendezvous.hpp>   // place in the world -> a store where all ranks have met
 
 // clang-format on

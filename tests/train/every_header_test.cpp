@@ -3,7 +3,10 @@
 // A function that is not inline fails the link here, not at a user's.
 // Order is against the umbrella's, so a header that leans on an earlier one shows.
 // clang-format off
+#include <sealift/train/rendezvous.hpp>
+#include <sealift/train/address.hpp>
 #include <sealift/train/launch.hpp>
+#include <sealift/train/launch_variables.hpp>
 #include <sealift/train/clip.hpp>
 #include <sealift/train/parallelize.hpp>
 #include <sealift/train/shardable.hpp>
