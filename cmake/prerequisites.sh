@@ -3,7 +3,8 @@
 # Installs what building and testing need, once: Debian's packages by apt, uv from PyPI, and a Python environment with
 # torch to build against. Everything but Debian's packages lands in build/prerequisites. Safe to run again.
 #   cmake/prerequisites.sh build     to build and test
-#   cmake/prerequisites.sh air-gap   the same, and what samples/air_gap.sh needs to make a bare host
+#   cmake/prerequisites.sh air-gap   the same, and what samples/air_gap.sh needs to make a bare host, and the launchers
+#                                    of clusters that the multi_host tests start
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -58,7 +59,10 @@ install_packages g++ cmake ninja-build git ca-certificates python3 python3-venv 
   libcurl4-openssl-dev doctest-dev libgloo-dev patchelf zstd openssl
 case "${1:-build}" in
   build) ;;
-  air-gap) install_packages mmdebstrap uidmap iproute2 util-linux file ;;
+  air-gap)
+    install_packages mmdebstrap uidmap iproute2 util-linux file
+    install_packages openmpi-bin slurm-client slurmctld slurmd munge
+    ;;
   *) say "unknown argument '$1'; known: build, air-gap"; exit 2 ;;
 esac
 install_uv

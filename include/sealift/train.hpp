@@ -1,30 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 // The training core, header-only over LibTorch. Start here: this is its table of contents, in dependency order.
-// A program reads: launch -> make_groups -> build the model -> parallelize -> optimizer over the shards -> train as
-// usual.
+// A program reads: launch -> connect -> make_groups -> build the model -> parallelize -> optimizer over the shards ->
+// train as usual.
 #pragma once
 
 // clang-format off: the order is the message
 
-#include <sealift/train/policy.hpp>       // what a job file may say: method, units, resharding
-#include <sealift/train/mesh.hpp>         // ranks as replicate x shard: ddp (N,1), fsdp (1,N), hsdp (R,S)
-#include <sealift/train/flat_layout.hpp>  // sizes, padding, offsets: pure arithmetic
-#include <sealift/train/rank_watch.hpp>   // ranks that disagree, fail or stop end in one message on every rank
-#include <sealift/train/channel.hpp>      // a group's engines, Gloo and NCCL, and a collective in flight on them
-#include <sealift/train/collectives.hpp>  // the door to c10d; groups, tickets, counters
-#include <sealift/train/broadcast.hpp>    // many small tensors from rank 0
-#include <sealift/train/flat_param.hpp>   // one flat: sharded <-> unsharded
-#include <sealift/train/flat_gradient.hpp>  // one buffer of gradients -> the mean, where the optimizer looks for it
-#include <sealift/train/reducer.hpp>      // which of them are reduced when; DDP's buckets
-#include <sealift/train/call_order.hpp>   // what to gather ahead
-#include <sealift/train/unit.hpp>         // before and after forward, before and after backward
-#include <sealift/train/shardable.hpp>    // the holder that lets a block become a unit
-#include <sealift/train/unit_plan.hpp>    // which modules become units
-#include <sealift/train/parallelize.hpp>  // the verb
-#include <sealift/train/clip.hpp>         // the gradient norm of the whole model; who spoiled a gradient
-#include <sealift/train/scaler.hpp>       // fp16: scale the loss, skip the steps that overflowed, on all ranks alike
-#include <sealift/train/adamw.hpp>        // AdamW in one pass, its moments on the host if asked
-#include <sealift/train/recompute.hpp>    // keep a body's inputs only, run it again in backward
-#include <sealift/train/launch.hpp>       // environment -> place in the world
+#include <sealift/train/policy.hpp>            // what a job file may say: method, units, resharding
+#include <sealift/train/mesh.hpp>              // ranks as replicate x shard: ddp (N,1), fsdp (1,N), hsdp (R,S)
+#include <sealift/train/flat_layout.hpp>       // sizes, padding, offsets: pure arithmetic
+#include <sealift/train/rank_watch.hpp>        // ranks that disagree, fail or stop end in one message on every rank
+#include <sealift/train/channel.hpp>           // a group's engines, Gloo and NCCL, and a collective in flight on them
+#include <sealift/train/collectives.hpp>       // the door to c10d; groups, tickets, counters
+#include <sealift/train/broadcast.hpp>         // many small tensors from rank 0
+#include <sealift/train/flat_param.hpp>        // one flat: sharded <-> unsharded
+#include <sealift/train/flat_gradient.hpp>     // one buffer of gradients -> the mean, where the optimizer looks for it
+#include <sealift/train/reducer.hpp>           // which of them are reduced when; DDP's buckets
+#include <sealift/train/call_order.hpp>        // what to gather ahead
+#include <sealift/train/unit.hpp>              // before and after forward, before and after backward
+#include <sealift/train/shardable.hpp>         // the holder that lets a block become a unit
+#include <sealift/train/unit_plan.hpp>         // which modules become units
+#include <sealift/train/parallelize.hpp>       // the verb
+#include <sealift/train/clip.hpp>              // the gradient norm of the whole model; who spoiled a gradient
+#include <sealift/train/scaler.hpp>            // fp16: scale the loss, skip the steps that overflowed, on all ranks alike
+#include <sealift/train/adamw.hpp>             // AdamW in one pass, its moments on the host if asked
+#include <sealift/train/recompute.hpp>         // keep a body's inputs only, run it again in backward
+#include <sealift/train/launch_variables.hpp>  // one launcher's variables, read with checks
+#include <sealift/train/launch.hpp>            // environment -> place in the world, for every launcher that is known
+#include <sealift/train/address.hpp>           // which address another host is reached from
+#include <sealift/train/rendezvous.hpp>        // place in the world -> a store where all ranks have met
 
 // clang-format on

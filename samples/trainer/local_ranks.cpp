@@ -14,18 +14,23 @@
 
 #include <cstring>
 #include <iostream>
+#include <thread>
 
 namespace sealift::trainer {
 namespace {
 
-std::vector<std::string> environment_of_rank(std::int64_t rank, std::int64_t ranks, int port) {
-  const auto number = std::to_string(rank), total = std::to_string(ranks);
-  std::vector<std::string> result = {"RANK=" + number,
-                                     "LOCAL_RANK=" + number,
-                                     "WORLD_SIZE=" + total,
-                                     "LOCAL_WORLD_SIZE=" + total,
-                                     "MASTER_ADDR=127.0.0.1",
-                                     "MASTER_PORT=" + std::to_string(port),
+using Clock = std::chrono::steady_clock;
+
+/// How long ranks may take to say what they saw, once one of them has failed.
+constexpr auto kLastWords = std::chrono::milliseconds(250);
+
+std::vector<std::string> environment_of_rank(const train::Launch& host, std::int64_t local_rank) {
+  std::vector<std::string> result = {"RANK=" + std::to_string(host.rank + local_rank),
+                                     "LOCAL_RANK=" + std::to_string(local_rank),
+                                     "WORLD_SIZE=" + std::to_string(host.world_size),
+                                     "LOCAL_WORLD_SIZE=" + std::to_string(host.local_world_size),
+                                     "MASTER_ADDR=" + host.master_addr,
+                                     "MASTER_PORT=" + std::to_string(host.master_port),
                                      "TORCHELASTIC_USE_AGENT_STORE=True"};
   for (char** variable = environ; *variable; ++variable) {
     // The first of two equal names counts, for getenv.
@@ -45,7 +50,8 @@ pid_t start(char** argv, const std::vector<std::string>& environment) {
   const pid_t child = fork();
   TORCH_CHECK(child >= 0, "cannot start a rank: ", std::strerror(errno), "; use fewer --ranks");
   if (child == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    // SIGKILL, since a rank that is stopped would not take note of another.
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() == parent) execve(program, argv, pointers.data());
     _exit(127);
   }
@@ -57,42 +63,81 @@ std::string describe(int status) {
   return "exited with " + std::to_string(WEXITSTATUS(status));
 }
 
-}  // namespace
-
-int run_local_ranks(std::int64_t ranks, char** argv) {
+/// Without loopback the store would be waited for until its time-out.
+void check_loopback() {
   try {
     train::local_address_towards("127.0.0.1", 1);
-  } catch (const c10::Error&) {  // the store would be waited for until its time-out
+  } catch (const c10::Error&) {
     TORCH_CHECK(false, "ranks on one host meet on loopback, which is down; bring it up with: ip link set lo up");
   }
-  c10d::TCPStoreOptions options;
-  options.port = 0;
-  options.isServer = true;
-  options.waitWorkers = false;
-  const c10d::TCPStore store("127.0.0.1", options);
-  std::cerr << "sealift-train: starting " << ranks << " ranks on this host\n";
+}
 
-  std::vector<pid_t> children;
-  for (std::int64_t rank = 0; rank < ranks; ++rank) {
-    children.push_back(start(argv, environment_of_rank(rank, ranks, store.getPort())));
+/// The store that all ranks meet at, when this host has rank 0. Where the launch names no port, sets one that was free.
+train::Store serve_store(train::Launch& host) {
+  if (host.rank > 0) return {};
+  if (host.master_port == 0) check_loopback();
+  auto store = train::serve_store(host.master_port);
+  host.master_port = store->getPort();
+  return store;
+}
+
+/// The next child that ended; nothing once `deadline` has passed.
+std::optional<pid_t> next_to_end(int& status, std::optional<Clock::time_point> deadline) {
+  if (!deadline) return waitpid(-1, &status, 0);
+  for (;;) {
+    if (const pid_t pid = waitpid(-1, &status, WNOHANG); pid != 0) return pid;
+    if (Clock::now() >= *deadline) return std::nullopt;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  int result = 0;
-  for (auto left = ranks; left > 0; --left) {
+}
+
+/// Waits for all; after the first failure the others have `kLastWords` left.
+int wait_for(std::vector<pid_t> children, std::int64_t first_rank) {
+  std::optional<Clock::time_point> deadline;
+  bool failed = false;
+  for (auto left = children.size(); left > 0;) {
     int status = 0;
-    const pid_t pid = waitpid(-1, &status, 0);
-    const auto child = std::find(children.begin(), children.end(), pid);
-    if (child == children.end()) continue;
-    const auto rank = child - children.begin();
-    *child = 0;
-    if (status == 0 || result != 0) continue;
-    result = 1;
-    // One write: ranks share this standard error.
-    std::cerr << "sealift-train: rank " + std::to_string(rank) + " " + describe(status) + "; ending the other ranks\n";
-    for (pid_t other : children) {
-      if (other > 0) kill(other, SIGKILL);
+    const auto pid = next_to_end(status, deadline);
+    if (!pid) {
+      for (pid_t child : children) {
+        if (child > 0) kill(child, SIGKILL);
+      }
+      deadline.reset();
+      continue;
     }
+    const auto child = std::find(children.begin(), children.end(), *pid);
+    if (child == children.end()) continue;
+    *child = 0;
+    --left;
+    if (status == 0 || failed) continue;
+    failed = true;
+    deadline = Clock::now() + kLastWords;
+    // One write: ranks share this standard error.
+    std::cerr << "sealift-train: rank " + std::to_string(first_rank + (child - children.begin())) + " " +
+                     describe(status) + "; ending the other ranks\n";
   }
-  return result;
+  return failed ? 1 : 0;
+}
+
+}  // namespace
+
+train::Launch on_this_host(std::int64_t ranks) {
+  return {.world_size = ranks,
+          .local_world_size = ranks,
+          .is_node = true,
+          .master_addr = "127.0.0.1",
+          .source = "the host of all " + std::to_string(ranks) + " ranks (--ranks)"};
+}
+
+int run_local_ranks(const train::Launch& launch, char** argv) {
+  auto host = launch;
+  const auto store = serve_store(host);
+  std::cerr << "sealift-train: starting " + std::to_string(host.local_world_size) + " ranks: " + host.source + "\n";
+  std::vector<pid_t> children;
+  for (std::int64_t local = 0; local < host.local_world_size; ++local) {
+    children.push_back(start(argv, environment_of_rank(host, local)));
+  }
+  return wait_for(std::move(children), host.rank);
 }
 
 }  // namespace sealift::trainer

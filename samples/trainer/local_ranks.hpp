@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// `sealift-train run --ranks N`: N ranks on this host, for hosts that have no torchrun.
-// Before the flow: starts this same program N times with torchrun's variables and waits for all of them.
-// The launcher serves the store, so no port has to be guessed, and one rank that dies ends the others.
+// The ranks of one host: for `sealift-train run --ranks N`, and where a cluster starts one process per host.
+// Before the flow: starts this same program once per rank with torchrun's variables and waits for all of them.
+// The launcher of rank 0's host serves the store, so it outlives every rank, and one rank that dies ends the others.
 #pragma once
 
-#include <cstdint>
+#include <sealift/train/launch_variables.hpp>
 
 namespace sealift::trainer {
 
-/// Runs `argv` again as `ranks` processes; returns 0 when all of them did, else 1 after ending those left.
-int run_local_ranks(std::int64_t ranks, char** argv);
+/// A launch of `ranks` ranks, all on this host.
+train::Launch on_this_host(std::int64_t ranks);
+
+/// Runs `argv` again as the ranks of host `launch`; returns 0 when all of them did, else 1 after ending those left.
+int run_local_ranks(const train::Launch& launch, char** argv);
 
 }  // namespace sealift::trainer

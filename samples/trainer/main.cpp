@@ -68,7 +68,7 @@ int main(int argc, char** argv) {
   std::int64_t ranks = 0;
   bool json = false;
   run->add_option("--config", config_file, "TOML file of the settings below, names with underscores");
-  run->add_option("--ranks", ranks, "start this many ranks on this host; without: torchrun's variables, or one process")
+  run->add_option("--ranks", ranks, "start this many ranks on this host; without: as the launcher's variables say")
       ->check(CLI::Range(1, 1024));
   run->add_flag("--json", json, "print result.json");
   for (const auto& setting : trainer::settings()) {
@@ -99,14 +99,15 @@ int main(int argc, char** argv) {
 
     const auto options = trainer::read_options(flags, config_file);
     const auto launch = train::parse_launch();
-    const bool launched = std::getenv("RANK") != nullptr;
-    if (ranks > 1 && !launched) return trainer::run_local_ranks(ranks, argv);
-    if (ranks > 0 && ranks != launch.world_size) {
-      throw std::invalid_argument("--ranks " + std::to_string(ranks) + " inside a launch of " +
-                                  std::to_string(launch.world_size) + " ranks; leave --ranks away");
+    const bool launched = launch.world_size > 1;
+    if (ranks > 1 && !launched) return trainer::run_local_ranks(trainer::on_this_host(ranks), argv);
+    if (ranks > 0 && ranks != launch.local_world_size) {
+      throw std::invalid_argument("--ranks " + std::to_string(ranks) + " inside a launch with " +
+                                  std::to_string(launch.local_world_size) + " ranks on this host; leave --ranks away");
     }
+    if (launch.is_node) return trainer::run_local_ranks(launch, argv);
     if (launched) who += "rank " + std::to_string(launch.rank) + ": ";
-    say("sealift-train: " + launch.source);
+    if (launch.rank == 0) say("sealift-train: " + launch.source);
     const auto result = trainer::run(options, launch, world);
     if (launch.rank == 0) print(result, json);
     return 0;

@@ -3,16 +3,26 @@
 // A function that is not inline fails the link here, not at a user's.
 // Order is against the umbrella's, so a header that leans on an earlier one shows.
 // clang-format off
+#include <sealift/train/rendezvous.hpp>
+#include <sealift/train/address.hpp>
 #include <sealift/train/launch.hpp>
+#include <sealift/train/launch_variables.hpp>
 #include <sealift/train/recompute.hpp>
 #include <sealift/train/adamw.hpp>
 #include <sealift/train/scaler.hpp>
 #include <sealift/train/clip.hpp>
 #include <sealift/train/parallelize.hpp>
+#include <sealift/train/unit_plan.hpp>
 #include <sealift/train/shardable.hpp>
 #include <sealift/train/unit.hpp>
+#include <sealift/train/call_order.hpp>
+#include <sealift/train/reducer.hpp>
+#include <sealift/train/flat_gradient.hpp>
 #include <sealift/train/flat_param.hpp>
+#include <sealift/train/broadcast.hpp>
 #include <sealift/train/collectives.hpp>
+#include <sealift/train/channel.hpp>
+#include <sealift/train/rank_watch.hpp>
 #include <sealift/train/flat_layout.hpp>
 #include <sealift/train/mesh.hpp>
 #include <sealift/train/policy.hpp>

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # sealift-train as a user runs it: three ways to train, the comparison, and what must be refused or ended.
-# usage: trainer_test.sh SEALIFT_TRAIN
+# usage: trainer_test.sh SEALIFT_TRAIN TORCHRUN
 set -eu
-train=$1
+train=$1 torchrun=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
@@ -24,14 +24,14 @@ expect() {
 
 echo "one process, ddp, fsdp and hsdp: the same losses, near the floor"
 export SEALIFT_TRAIN_STEPS=40 SEALIFT_TRAIN_LAYERS=2 SEALIFT_TRAIN_WIDTH=64 SEALIFT_TRAIN_LEARNING_RATE=0.01
-expect 0 "single process (RANK is not set)" "$train" run --out none
+expect 0 "single process (no launcher's variables are set)" "$train" run --out none
 grep -q '^none x1: loss ' out.txt || fail "no summary on stdout"
 [ "$(wc -l <none/log.jsonl)" = 40 ] || fail "log.jsonl has not one line per step"
 for method in ddp fsdp; do
-  expect 0 "rank 1 of 2" "$train" run --parallel-method $method --ranks 2 --out $method --micro-batches 2
+  expect 0 "rank 0 of 2, store at 127.0.0.1:" "$train" run --parallel-method $method --ranks 2 --out $method --micro-batches 2
 done
 echo 'parallel_method = "hsdp"' >job.toml
-expect 0 "rank 3 of 4" "$train" run --config job.toml --shard-size 2 --ranks 4 --out hsdp
+expect 0 "starting 4 ranks: the host of all 4 ranks (--ranks)" "$train" run --config job.toml --shard-size 2 --ranks 4 --out hsdp
 expect 0 "" "$train" check --tolerance 1e-5 --floor-factor 1.35 --json none/result.json ddp/result.json fsdp/result.json hsdp/result.json
 grep -q '"verdict": "pass"' out.txt || fail "check printed no verdict"
 
@@ -57,22 +57,58 @@ echo "an error in a rank names the rank and the step"
 expect 1 "in step" "$train" run --parallel-method ddp --ranks 2 --out diverged --learning-rate 1e30 --clip 0
 grep -q 'rank [01]: ' err.txt || fail "no rank in the message"
 
-echo "a rank that dies ends the others"
-"$train" run --parallel-method fsdp --ranks 2 --steps 1000000 --out endless >out.txt 2>err.txt &
+# fail_one SIGNAL SECONDS: three ranks train, one gets SIGNAL; all must be gone within SECONDS, each having said where
+fail_one() {
+  "$train" run --parallel-method fsdp --ranks 3 --global-batch 33 --steps 1000000 --timeout-seconds 4 --out endless \
+    >out.txt 2>err.txt &
+  launcher=$!
+  until grep -q 'step 1/' err.txt; do
+    kill -0 $launcher || fail "the run ended by itself"
+    sleep 0.1
+  done
+  ranks=$(cat /proc/$launcher/task/$launcher/children)
+  start=$(date +%s%N)
+  kill -"$1" "$(echo $ranks | cut -d" " -f2)"
+  got=0
+  wait $launcher || got=$?
+  took=$((($(date +%s%N) - start) / 1000000))
+  [ $got = 1 ] || { cat err.txt >&2; fail "the launcher exited with $got after a rank got $1"; }
+  [ $took -le $(($2 * 1000)) ] || { cat err.txt >&2; fail "the others ended $took ms after a rank got $1"; }
+  grep -q 'rank [02]: .*' err.txt && grep -q 'in step [0-9]* of 1000000' err.txt || { cat err.txt >&2; fail "no step"; }
+  for rank in $ranks; do
+    ! kill -0 "$rank" 2>/dev/null || fail "rank process $rank was left behind"
+  done
+}
+echo "a rank that dies ends the others at once, with the step"
+fail_one KILL 1
+grep -q 'rank 1 was ended by signal Killed; ending the other ranks' err.txt || { cat err.txt >&2; fail "no message"; }
+echo "a rank that hangs ends the others within the time-out and a second"
+fail_one STOP 5
+
+echo "ranks do not outlive their launcher, not even a stopped one"
+"$train" run --parallel-method ddp --ranks 2 --steps 1000000 --out endless >out.txt 2>err.txt &
 launcher=$!
 until grep -q 'step 1/' err.txt; do
   kill -0 $launcher || fail "the run ended by itself"
   sleep 0.1
 done
 ranks=$(cat /proc/$launcher/task/$launcher/children)
-kill -9 "$(echo $ranks | cut -d" " -f2)"
-got=0
-wait $launcher || got=$?
-[ $got = 1 ] || fail "the launcher exited with $got after a rank was killed"
-grep -q 'rank 1 was ended by signal Killed; ending the other ranks' err.txt || { cat err.txt >&2; fail "no message"; }
+kill -STOP $ranks
+kill -9 $launcher
+wait $launcher 2>/dev/null || true
 for rank in $ranks; do
-  ! kill -0 "$rank" 2>/dev/null || fail "rank process $rank was left behind"
+  tries=0
+  while kill -0 "$rank" 2>/dev/null && ! grep -q '^State:.*Z' "/proc/$rank/status" 2>/dev/null; do
+    tries=$((tries + 1))
+    [ $tries -lt 50 ] || fail "rank process $rank outlived its launcher"
+    sleep 0.1
+  done
 done
+
+echo "torchrun on one host"
+expect 0 "served by the launcher (torchrun: " "$torchrun" --standalone --no-python --nproc_per_node 2 \
+  "$train" run --parallel-method fsdp --out torchrun
+expect 0 "" "$train" check --tolerance 1e-5 --floor-factor 1.35 none/result.json torchrun/result.json
 
 if unshare -n true 2>/dev/null; then
   echo "a host with nothing but loopback, and no names"

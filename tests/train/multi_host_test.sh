@@ -1,0 +1,179 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# sealift-train on two hosts (network namespaces), started by the real launchers; each must compute what one process does.
+# usage: multi_host_test.sh SEALIFT_TRAIN TORCHRUN LAUNCHER     LAUNCHER: variables, torchrun, mpirun or srun
+set -eu
+. "$(dirname "$(readlink -f "$0")")/../support/two_hosts.sh"
+train=$1 torchrun=$2 launcher=$3
+work=$(mktemp -d)
+cd "$work"
+
+fail() {
+  echo "FAILED: $1" >&2
+  for file in *.txt; do echo "--- $file" >&2; tail -n 20 "$file" >&2; done
+  exit 1
+}
+says() { grep -qF -- "$2" "$1" || fail "$1 does not say '$2'"; }
+need() { command -v "$1" >/dev/null || fail "no $1; 'cmake/prerequisites.sh air-gap' installs it"; }
+# agrees OUT: the losses of OUT are those of one process
+agrees() { "$train" check --tolerance 1e-5 --floor-factor 100 none/result.json "$1/result.json" >check.txt 2>&1 || fail "$1 differs"; }
+# both COMMAND...: runs it on both hosts at once, with NODE_RANK set; fails when either does
+both() {
+  on host1 env NODE_RANK=0 "$@" >host1.txt 2>&1 &
+  first=$!
+  on host2 env NODE_RANK=1 "$@" >host2.txt 2>&1 || fail "host2 failed"
+  wait $first || fail "host1 failed"
+}
+
+export SEALIFT_TRAIN_STEPS=5 SEALIFT_TRAIN_LAYERS=2 SEALIFT_TRAIN_WIDTH=64 SEALIFT_TRAIN_TIMEOUT_SECONDS=60
+"$train" run --out none >none.txt 2>&1 || fail "one process"
+
+case $launcher in
+variables)
+  echo "one launcher per host, as ms-swift is started: two ranks each"
+  both env NNODES=2 NPROC_PER_NODE=2 MASTER_ADDR=10.77.0.1 "$train" run --parallel-method fsdp --out swift
+  says host1.txt "the host of ranks 0 to 1 of 4, store at 10.77.0.1:29500"
+  says host2.txt "the host of ranks 2 to 3 of 4, store at 10.77.0.1:29500"
+  agrees swift
+  echo "PAI-DLC's variant, where RANK and WORLD_SIZE count hosts"
+  both sh -c 'RANK=$NODE_RANK exec env -u NODE_RANK WORLD_SIZE=2 NPROC_PER_NODE=2 MASTER_ADDR=host1 MASTER_PORT=4001 "$@"' \
+    sh "$train" run --parallel-method ddp --out pai
+  says host1.txt "as on PAI-DLC"
+  agrees pai
+  echo "a PyTorchJob, one rank per pod: rank 0 serves the store; Gloo on the interface that is named"
+  both sh -c 'RANK=$NODE_RANK exec env -u NODE_RANK WORLD_SIZE=2 MASTER_ADDR=host1 MASTER_PORT=4002 \
+    GLOO_SOCKET_IFNAME=cable$((NODE_RANK + 1)) "$@"' sh "$train" run --parallel-method ddp --out pods
+  says host1.txt "rank 0 of 2, store at host1:4002 (RANK"
+  agrees pods
+  echo "an interface that has no address is refused"
+  on host2 ip link add spare type veth peer name spare2
+  got=0
+  on host2 env GLOO_SOCKET_IFNAME=spare RANK=1 WORLD_SIZE=2 MASTER_ADDR=10.77.0.1 MASTER_PORT=4003 "$train" run \
+    --parallel-method ddp >host2.txt 2>&1 || got=$?
+  [ $got = 1 ] || fail "an interface without an address gave $got"
+  says host2.txt "GLOO_SOCKET_IFNAME is 'spare', which is no interface with an address"
+  echo "a host that goes away ends the ranks of the other, with the step"
+  on host1 env NODE_RANK=0 NNODES=2 NPROC_PER_NODE=2 MASTER_ADDR=10.77.0.1 "$train" run --parallel-method fsdp \
+    --steps 1000000 --timeout-seconds 5 --out gone >host1.txt 2>&1 &
+  first=$!
+  on host2 env NODE_RANK=1 NNODES=2 NPROC_PER_NODE=2 MASTER_ADDR=10.77.0.1 "$train" run --parallel-method fsdp \
+    --steps 1000000 --timeout-seconds 5 --out gone >host2.txt 2>&1 &
+  second=$!
+  until grep -q 'step 1/' host1.txt; do
+    kill -0 $first || fail "the run ended by itself"
+    sleep 0.1
+  done
+  start=$(date +%s)
+  on host2 ip link set cable2 down
+  got=0
+  wait $first || got=$?
+  [ $got = 1 ] || fail "host1 exited with $got after host2 was gone"
+  got=0
+  wait $second || got=$?
+  [ $got = 1 ] || fail "host2 exited with $got after its cable was pulled"
+  [ $(($(date +%s) - start)) -le 7 ] || fail "noticing took $(($(date +%s) - start)) s"
+  says host1.txt "in step"
+  ;;
+torchrun)
+  echo "torchrun on two hosts"
+  both sh -c 'exec "$0" --no-python --nnodes 2 --node_rank $NODE_RANK --nproc_per_node 2 --master_addr 10.77.0.1 \
+    --master_port 4000 "$@"' "$torchrun" "$train" run --parallel-method fsdp --out torchrun
+  says host1.txt "rank 0 of 4, store at 10.77.0.1:4000 served by the launcher (torchrun: "
+  agrees torchrun
+  ;;
+mpirun)
+  need mpirun
+  # What mpirun would call ssh for: the host's name, then the command.
+  printf '#!/bin/sh\nhost=$1\nshift\nexec nsenter -t "$(cat "%s/$host")" --net --uts --mount -- sh -c "$*"\n' "$kHosts" \
+    >agent.sh
+  chmod +x agent.sh
+  # mpirun HOST:SLOTS... -- OPTIONS COMMAND
+  start_mpi() {
+    hosts=$1
+    shift
+    on host1 mpirun --allow-run-as-root --mca plm_rsh_agent "$work/agent.sh" --mca oob_tcp_if_include 10.77.0.0/24 \
+      --host "$hosts" --oversubscribe --bind-to none "$@" >mpi.txt 2>&1
+  }
+  echo "Open MPI's mpirun on two hosts, told where rank 0 is"
+  start_mpi host1:2,host2:2 -np 4 -x MASTER_ADDR=10.77.0.1 "$train" run --parallel-method fsdp --out "$work/mpi" ||
+    fail "mpirun"
+  says mpi.txt "(mpirun of Open MPI: OMPI_COMM_WORLD_SIZE"
+  says mpi.txt "rank 0 of 4, store at 10.77.0.1:"
+  agrees mpi
+  echo "the same without being told: refused with what to say"
+  ! start_mpi host1:2,host2:2 -np 4 "$train" run --parallel-method fsdp --out "$work/mpi2" || fail "mpirun guessed"
+  says mpi.txt "MASTER_ADDR is not set; say where rank 0 runs: mpirun -x MASTER_ADDR=ADDRESS"
+  echo "on one host nothing has to be said"
+  start_mpi host1:2 -np 2 "$train" run --parallel-method ddp --out "$work/mpi3" || fail "mpirun on one host"
+  says mpi.txt "rank 0 of 2, store at 127.0.0.1:"
+  agrees mpi3
+  ;;
+srun)
+  need slurmctld; need slurmd; need munged; need srun
+  mkdir state
+  head -c 128 /dev/urandom >munge.key
+  chmod 400 munge.key
+  chmod 755 .
+  munged --force --foreground --key-file="$work/munge.key" --socket="$work/munge.socket" --pid-file="$work/munged.pid" \
+    --seed-file="$work/munged.seed" --log-file="$work/munged.txt" >munged.out.txt 2>&1 &
+  cat >slurm.conf <<CONF
+ClusterName=two
+SlurmctldHost=host1(10.77.0.1)
+AuthType=auth/munge
+CredType=cred/munge
+AuthInfo=socket=$work/munge.socket
+SlurmUser=root
+SlurmdUser=root
+StateSaveLocation=$work/state
+SlurmdSpoolDir=$work/run-%n
+SlurmctldPidFile=$work/slurmctld.pid
+SlurmdPidFile=$work/slurmd-%n.pid
+SlurmctldLogFile=$work/slurmctld.txt
+SlurmdLogFile=$work/slurmd-%n.txt
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+MpiDefault=none
+ReturnToService=2
+SchedulerType=sched/backfill
+SelectType=select/cons_tres
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+NodeName=host1 NodeAddr=10.77.0.1 CPUs=$(nproc) State=UNKNOWN
+NodeName=host2 NodeAddr=10.77.0.2 CPUs=$(nproc) State=UNKNOWN
+PartitionName=all Nodes=ALL Default=YES OverSubscribe=FORCE:4 State=UP
+CONF
+  export SLURM_CONF=$work/slurm.conf
+  on host1 slurmctld -D >slurmctld.out.txt 2>&1 &
+  for host in host1 host2; do
+    mkdir -p run-$host
+    on $host slurmd -D -N $host >slurmd-$host.out.txt 2>&1 &
+  done
+  tries=0
+  until [ "$(on host1 sinfo -h -o '%D %t' 2>sinfo.txt)" = "2 idle" ]; do
+    tries=$((tries + 1))
+    [ $tries -lt 150 ] || fail "Slurm did not come up"
+    sleep 0.2
+  done
+  echo "srun on two hosts: two tasks on one, one on the other"
+  on host1 srun -N2 -n4 --ntasks-per-node=2 -O "$train" run --parallel-method fsdp --out "$work/slurm" >srun.txt 2>&1 ||
+    fail "srun"
+  says srun.txt "rank 0 of 4, store at host1:"
+  says srun.txt "(srun: SLURM_STEP_ID"
+  agrees slurm
+  echo "torchrun inside srun: torchrun counts"
+  on host1 srun -N2 -n2 sh -c 'exec "$0" --no-python --nnodes 2 --node_rank $SLURM_NODEID --nproc_per_node 2 \
+    --master_addr host1 --master_port 4000 "$@"' "$torchrun" "$train" run --parallel-method ddp --out "$work/inside" \
+    >srun.txt 2>&1 || fail "torchrun inside srun"
+  says srun.txt "rank 0 of 4, store at host1:4000 served by the launcher (torchrun: "
+  agrees inside
+  echo "a batch script is no rank, its srun is"
+  printf '#!/bin/sh\n"%s" run --out "%s/script" && srun -n2 "%s" run --parallel-method ddp --out "%s/step"\n' \
+    "$train" "$work" "$train" "$work" >job.sh
+  on host1 sbatch --wait -N1 -n2 -O -o "$work/sbatch.txt" job.sh >submit.txt 2>&1 || fail "sbatch"
+  says sbatch.txt "single process"
+  says sbatch.txt "rank 0 of 2, store at 127.0.0.1:"
+  agrees script
+  agrees step
+  ;;
+*) fail "unknown launcher '$launcher'" ;;
+esac
