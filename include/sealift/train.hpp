@@ -24,5 +24,6 @@
 #include <sealift/train/stored_pieces.hpp>     // element ranges of tensors that lie in pieces in many files
 #include <sealift/train/checkpoint_save.hpp>   // shards -> rank files -> index, at once or in the background
 #include <sealift/train/checkpoint_load.hpp>   // into any world
+#include <sealift/train/export.hpp>            // plain safetensors, out and in
 
 // clang-format on
