@@ -2,11 +2,12 @@
 // SHA-256 as a stream: the only door to OpenSSL's libcrypto in this half.
 // Every file of a checkpoint passes through it once when it is written and once when it is read.
 // The digest that a bundle uses and that `sha256sum` prints, so a checkpoint can be checked and carried without this
-// code. A program that uses no checkpoint links nothing of it.
+// code. Only a program that saves or loads takes anything from libcrypto.
 #pragma once
 
 #include <torch/torch.h>
 
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 
 #include <array>
@@ -21,7 +22,9 @@ class Sha256 {
   static constexpr std::size_t kHexDigits = 64;
 
   Sha256() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
-    check(context_ && EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1);
+    // A host's openssl.cnf may load code into the process; it is never looked at.
+    static const int kStarted = OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
+    check(kStarted == 1 && context_ && EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1);
   }
 
   void update(const void* data, std::size_t bytes) { check(EVP_DigestUpdate(context_.get(), data, bytes) == 1); }
