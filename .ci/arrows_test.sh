@@ -8,9 +8,10 @@ trap 'rm -rf "$tree"' EXIT
 mkdir -p "$tree"/include/sealift/{bundle,train} "$tree"/{packager,installer,samples}
 printf '#include "sealift/bundle/a.hpp"\n#include "sealift/bundle/b.hpp"\n' > "$tree/include/sealift/bundle.hpp"
 printf '#include "sealift/train/t.hpp"\n' > "$tree/include/sealift/train.hpp"
-touch "$tree"/include/sealift/{bundle/a,train/t}.hpp "$tree/installer/i.hpp"
+touch "$tree"/include/sealift/{bundle/a,train/t,safetensors}.hpp "$tree/installer/i.hpp"
 echo '#include "sealift/bundle/a.hpp"' > "$tree/include/sealift/bundle/b.hpp"
 echo '#include "sealift/bundle/b.hpp"' > "$tree/packager/p.cpp"
+echo '#include "sealift/safetensors.hpp"' | tee -a "$tree/include/sealift/train/t.hpp" >> "$tree/include/sealift/bundle/a.hpp"
 python3 "$check" "$tree"
 
 finds() {  # finds FILE INCLUDE MESSAGE
@@ -25,6 +26,8 @@ finds packager/p.cpp '"sealift/train/t.hpp"' 'packager must not include'
 finds packager/p.cpp '<zlib.h>' 'whose door is'
 finds include/sealift/bundle/a.hpp '"sealift/bundle/b.hpp"' 'stands later'
 finds include/sealift/train/t.hpp '"sealift/bundle/a.hpp"' 'train must not include'
+finds include/sealift/safetensors.hpp '"sealift/bundle/a.hpp"' 'leaf must not include'
+finds include/sealift/safetensors.hpp '<zlib.h>' 'whose door is'
 finds include/sealift/bundle/a.hpp '"../../../installer/i.hpp"' 'bundle must not include installer'
 touch "$tree/include/sealift/bundle/forgotten.hpp"
 if output=$(python3 "$check" "$tree"); then echo "not found: a header that no umbrella lists"; exit 1; fi

@@ -10,6 +10,7 @@ cd "$(dirname "$0")/.."
 
 kUv=uv==0.13.8
 kTorch=torch==2.11.0
+kReaders="safetensors==0.8.0 numpy==2.4.6"  # Python's reader of what is exported, for the tests
 where=build/prerequisites
 
 say() { printf '%s\n' "prerequisites: $*" >&2; }
@@ -49,8 +50,16 @@ install_torch() {
   export UV_CACHE_DIR UV_PYTHON_DOWNLOADS
   "$where/uv/bin/uv" venv -q --python 3.11 "$where/torch" >&2
   "$where/uv/bin/uv" pip install -q --python "$where/torch/bin/python" "$kTorch" >&2
-  rm -rf "$UV_CACHE_DIR"
+  rm -rf "$UV_CACHE_DIR" "$where/readers.stamp"
   stamp torch "$kTorch"
+}
+
+install_readers() {
+  complete readers "$kReaders" && return 0
+  say "installing $kReaders into $where/torch"
+  # shellcheck disable=SC2086  # a list of words
+  "$where/uv/bin/uv" pip install -q --no-cache --python "$where/torch/bin/python" $kReaders >&2
+  stamp readers "$kReaders"
 }
 
 mkdir -p "$where"
@@ -67,3 +76,4 @@ case "${1:-build}" in
 esac
 install_uv
 install_torch
+install_readers

@@ -30,4 +30,13 @@
 #include <sealift/train/address.hpp>           // which address another host is reached from
 #include <sealift/train/rendezvous.hpp>        // place in the world -> a store where all ranks have met
 
+#include <sealift/train/digest.hpp>            // SHA-256; the only door to libcrypto
+#include <sealift/train/tensor_file.hpp>       // safetensors files: written whole and durable, or not at all
+#include <sealift/train/optimizer_state.hpp>   // what an optimizer remembers, by name
+#include <sealift/train/checkpoint_index.hpp>  // index.json: what was trained, how far, by which world
+#include <sealift/train/stored_pieces.hpp>     // element ranges of tensors that lie in pieces in many files
+#include <sealift/train/checkpoint_save.hpp>   // shards -> rank files -> index, at once or in the background
+#include <sealift/train/checkpoint_load.hpp>   // into any world
+#include <sealift/train/export.hpp>            // plain safetensors, out and in
+
 // clang-format on

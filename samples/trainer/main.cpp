@@ -88,6 +88,16 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   check->add_flag("--json", json, "print the report as JSON");
 
+  auto* to_plain = app.add_subcommand("export", "write a checkpoint as safetensors files that other programs read");
+  std::string checkpoint, target;
+  double max_file_gb = 0;
+  bool half = false;
+  to_plain->add_option("checkpoint", checkpoint, "a step-N folder, or a folder of them: the last one")->required();
+  to_plain->add_option("target", target, "a file, or with --max-file-gb a new folder")->required();
+  to_plain->add_option("--max-file-gb", max_file_gb, "write a set of files of at most this many GB and its index")
+      ->check(CLI::Range(1e-6, 1e6));
+  to_plain->add_flag("--bf16", half, "convert floating tensors to bfloat16");
+
   // Outlives the try block: an error must be reported while this rank is still connected, or leaving could block on it.
   std::optional<train::Groups> world;
   std::string who = "sealift-train: ";
@@ -96,6 +106,17 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
     if (*check) return print(trainer::check(trainer::read_results(files), tolerance, floor_factor), files.size(), json);
+
+    if (*to_plain) {
+      const auto last = train::is_whole(checkpoint) ? std::optional<std::filesystem::path>(checkpoint)
+                                                    : train::latest_checkpoint(checkpoint);
+      TORCH_CHECK(last, checkpoint, " is no whole checkpoint and has none in it");
+      train::ExportOptions options{.max_file_bytes = static_cast<std::uint64_t>(max_file_gb * 1e9)};
+      if (half) options.dtype = at::kBFloat16;
+      train::export_checkpoint(*last, target, options);
+      say("sealift-train: wrote " + target + " from " + last->string());
+      return 0;
+    }
 
     const auto options = trainer::read_options(flags, config_file);
     const auto launch = train::parse_launch();

@@ -107,6 +107,10 @@ const std::vector<Setting>& settings() {
       {"threads", "per rank; 0: the host's cores shared by its ranks", &Options::threads},
       {"timeout_seconds", "how long a rank that does not answer is waited for", &Options::timeout_seconds},
       {"out", "folder for log.jsonl and result.json", &Options::out},
+      {"checkpoint_folder", "where checkpoints are saved and resumed from; empty: none", &Options::checkpoint_folder},
+      {"checkpoint_every", "steps between checkpoints; 0: only after the last", &Options::checkpoint_every},
+      {"keep_checkpoints", "how many; 0: all", &Options::keep_checkpoints},
+      {"resume", "auto: go on from the last checkpoint if there is one; none: refuse to", &Options::resume},
   };
   return table;
 }
@@ -132,12 +136,16 @@ Options read_options(const Texts& flags, const std::string& config_file) {
                              {"timeout_seconds", options.timeout_seconds}}) {
     if (value < 1) refuse(std::string(name) + " is " + std::to_string(value) + "; expected at least 1");
   }
+  if (options.resume != "auto" && options.resume != "none") {
+    refuse("resume is '" + options.resume + "'; use auto or none");
+  }
   return options;
 }
 
 Texts comparable(const Options& options) {
-  static const std::vector<std::string> kOnlyHow = {"parallel_method", "shard_size",      "micro_batches",
-                                                    "threads",         "timeout_seconds", "out"};
+  static const std::vector<std::string> kOnlyHow = {
+      "parallel_method",   "shard_size",       "micro_batches",    "threads", "timeout_seconds", "out",
+      "checkpoint_folder", "checkpoint_every", "keep_checkpoints", "resume"};
   Texts texts;
   for (const auto& setting : settings()) {
     if (std::find(kOnlyHow.begin(), kOnlyHow.end(), setting.name) == kOnlyHow.end()) {

@@ -30,6 +30,10 @@ struct Options {
   std::int64_t threads = 0;
   std::int64_t timeout_seconds = 300;
   std::string out = "sealift-train-out";
+  std::string checkpoint_folder;
+  std::int64_t checkpoint_every = 0;
+  std::int64_t keep_checkpoints = 2;
+  std::string resume = "auto";
 };
 
 /// One setting: `name` in TOML, `--name` with dashes as a flag, `SEALIFT_TRAIN_NAME` in the environment.

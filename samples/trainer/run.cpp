@@ -8,6 +8,7 @@
 
 #include "markov.hpp"
 #include "model.hpp"
+#include "progress.hpp"
 
 #include <filesystem>
 #include <fstream>
@@ -59,8 +60,8 @@ nlohmann::ordered_json traffic_json(const train::TrafficReport& report) {
           {"broadcast", one(report.broadcast)}};
 }
 
-std::ofstream open_for_writing(const std::filesystem::path& path) {
-  std::ofstream file(path);
+std::ofstream open_for_writing(const std::filesystem::path& path, std::ios::openmode mode = std::ios::trunc) {
+  std::ofstream file(path, std::ios::out | mode);
   TORCH_CHECK(file, "cannot write ", path.string(), "; choose another folder with --out");
   return file;
 }
@@ -92,6 +93,9 @@ nlohmann::ordered_json run(const Options& options, const train::Launch& launch, 
   auto parallel = train::parallelize(*model, *world, policy);
   auto optimizer = make_optimizer(parallel, options);
   parallel.check_optimizer(optimizer);
+  auto progress = resume(options, *model, parallel, optimizer);
+  const auto first_step = progress.step;
+  if (speaks && first_step > 0) std::cerr << "resuming after step " << first_step << '\n';
   *world->traffic = {};
 
   const MarkovSource source(options.vocabulary, static_cast<std::uint64_t>(options.seed));
@@ -99,15 +103,16 @@ nlohmann::ordered_json run(const Options& options, const train::Launch& launch, 
   std::ofstream log;
   if (speaks) {
     std::filesystem::create_directories(options.out);
-    log = open_for_writing(std::filesystem::path(options.out) / "log.jsonl");
+    log = open_for_writing(std::filesystem::path(options.out) / "log.jsonl",
+                           first_step > 0 ? std::ios::app : std::ios::trunc);
   }
 
-  std::vector<double> losses;
+  auto& losses = progress.losses;
   const auto micro_batch = options.global_batch / parts;
   const auto tokens_per_step = static_cast<double>(options.global_batch * options.context);
   const auto start = Clock::now();
   auto last_line = start;
-  for (std::int64_t step = 0; step < options.steps; ++step) {
+  for (auto step = first_step; step < options.steps; ++step) {
     const auto step_start = Clock::now();
     try {
       optimizer.zero_grad();
@@ -128,18 +133,20 @@ nlohmann::ordered_json run(const Options& options, const train::Launch& launch, 
       world->world.all_reduce(loss_sum).wait();
       losses.push_back(loss_sum.item<double>() / static_cast<double>(parts));
       TORCH_CHECK(std::isfinite(losses.back()), "the loss is ", losses.back(), "; try a lower learning_rate");
-      if (!speaks) continue;
       const double rate = tokens_per_step / seconds_since(step_start);
+      progress.step = step + 1;
+      save_if_due(options, progress, *model, parallel, optimizer);
+      if (!speaks) continue;
       log << nlohmann::ordered_json{{"step", step + 1},
                                     {"loss", losses.back()},
                                     {"grad_norm", norm},
                                     {"tokens_per_second", rate}}
           << '\n'
           << std::flush;
-      if (step == 0 || step + 1 == options.steps || seconds_since(last_line) > 2) {
+      if (step == first_step || step + 1 == options.steps || seconds_since(last_line) > 2) {
         last_line = Clock::now();
-        const double left =
-            seconds_since(start) / static_cast<double>(step + 1) * static_cast<double>(options.steps - step - 1);
+        const double left = seconds_since(start) / static_cast<double>(step + 1 - first_step) *
+                            static_cast<double>(options.steps - step - 1);
         std::cerr << "step " << step + 1 << "/" << options.steps << "  loss " << losses.back() << "  floor " << floor
                   << "  " << static_cast<std::int64_t>(rate) << " tokens/s  " << static_cast<std::int64_t>(left)
                   << " s left\n";
@@ -157,7 +164,7 @@ nlohmann::ordered_json run(const Options& options, const train::Launch& launch, 
       {"world_size", launch.world_size},
       {"mesh", {{"replicate", mesh.replicate}, {"shard", mesh.shard}}},
       {"parameters", parameters},
-      {"steps", options.steps},
+      {"steps", progress.step},
       {"losses", losses},
       {"entropy_floor", floor},
       {"uniform_loss", std::log(static_cast<double>(options.vocabulary))},

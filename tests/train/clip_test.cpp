@@ -59,9 +59,7 @@ Parallel made_by_hand(Groups groups, const std::vector<at::Tensor>& gradients) {
     parameters.push_back(
         {.name = c10::str("p", i), .sizes = like.sizes().vec(), .shard = leaf, .replicated = i % 2 == 1});
   }
-  auto session = std::make_shared<Session>();
-  session->groups = std::move(groups);
-  return Parallel(std::move(session), std::move(parameters));
+  return Parallel(std::make_shared<Session>(Policy{}, groups), std::move(parameters), {});
 }
 
 const Policy kFsdp{.method = ParallelMethod::Fsdp};

@@ -3,6 +3,14 @@
 // A function that is not inline fails the link here, not at a user's.
 // Order is against the umbrella's, so a header that leans on an earlier one shows.
 // clang-format off
+#include <sealift/train/export.hpp>
+#include <sealift/train/checkpoint_load.hpp>
+#include <sealift/train/checkpoint_save.hpp>
+#include <sealift/train/stored_pieces.hpp>
+#include <sealift/train/checkpoint_index.hpp>
+#include <sealift/train/optimizer_state.hpp>
+#include <sealift/train/tensor_file.hpp>
+#include <sealift/train/digest.hpp>
 #include <sealift/train/rendezvous.hpp>
 #include <sealift/train/address.hpp>
 #include <sealift/train/launch.hpp>

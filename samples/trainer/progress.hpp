@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a run stands, and its checkpoints: what `run.cpp` saves besides the model, and goes on from.
+// Around the loop of `run.cpp`: resume before the first step, save after every checkpoint_every-th and the last.
+// The loss curve is part of it, so a run that was interrupted ends with the result of one that was not.
+#pragma once
+
+#include "options.hpp"
+
+#include <sealift/train.hpp>
+
+#include <nlohmann/json.hpp>
+
+namespace sealift::trainer {
+
+/// Steps that are done and what they computed.
+struct Progress {
+  std::int64_t step = 0;
+  std::vector<double> losses;
+};
+
+/// What a checkpoint says about the run beside the model. Only jobs with equal numbers may go on from each other's; how
+/// many steps there are to be may change.
+inline train::TrainingState training_state(const Options& options, const Progress& progress) {
+  auto job = comparable(options);
+  job.erase("steps");
+  return {.step = progress.step,
+          .sampler_position = progress.step * options.global_batch,
+          .seed = static_cast<std::uint64_t>(options.seed),
+          .notes = {{"job", nlohmann::json(job).dump()}, {"losses", nlohmann::json(progress.losses).dump()}}};
+}
+
+/// Loads the last whole checkpoint of `options.checkpoint_folder` when it is to be resumed from and there is one.
+inline Progress resume(const Options& options, torch::nn::Module& model, train::Parallel& parallel,
+                       torch::optim::Optimizer& optimizer) {
+  Progress progress;
+  if (options.checkpoint_folder.empty()) return progress;
+  const auto last = train::latest_checkpoint(options.checkpoint_folder);
+  if (!last) return progress;
+  TORCH_CHECK(options.resume == "auto", last->string(), " is there but resume is none; use resume = \"auto\" to go on ",
+              "from it, or another checkpoint_folder");
+  const auto job = training_state(options, progress).notes.at("job");
+  const auto stored = train::read_index(*last).state.notes;
+  TORCH_CHECK(stored.contains("job") && stored.contains("losses") && stored.at("job") == job, last->string(),
+              " is of another job: ", stored.contains("job") ? stored.at("job") : "unknown", "; this one is ", job);
+  const auto state = train::load_checkpoint(*last, model, parallel, &optimizer);
+  progress.step = state.step;
+  progress.losses = nlohmann::json::parse(state.notes.at("losses")).get<std::vector<double>>();
+  TORCH_CHECK(static_cast<std::int64_t>(progress.losses.size()) == progress.step, last->string(), " has ",
+              progress.losses.size(), " losses after ", progress.step, " steps; it is damaged");
+  return progress;
+}
+
+/// Saves when this step is one to save at. Collective.
+inline void save_if_due(const Options& options, const Progress& progress, const torch::nn::Module& model,
+                        train::Parallel& parallel, torch::optim::Optimizer& optimizer) {
+  if (options.checkpoint_folder.empty()) return;
+  const bool due = options.checkpoint_every > 0 && progress.step % options.checkpoint_every == 0;
+  if (!due && progress.step != options.steps) return;
+  train::save_checkpoint(options.checkpoint_folder, model, parallel, &optimizer, training_state(options, progress),
+                         {.keep_last = options.keep_checkpoints});
+}
+
+}  // namespace sealift::trainer
