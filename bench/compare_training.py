@@ -72,6 +72,7 @@ class Job:
             rank.stdin.flush()
         self.result = self.read()
         self.result["loopback"] = (loopback_bytes() - before) / steps / len(self.ranks)
+        self.result["peak_mib"] = peak_mib(self.ranks[0])
         self.losses += self.result["losses"]
         self.steps += steps
         return self.result["seconds"] / steps * 1e3
@@ -96,6 +97,12 @@ def loopback_bytes():
             if line.strip().startswith("lo:"):
                 return int(line.split(":")[1].split()[8])
     return 0
+
+
+def peak_mib(process):
+    """The most memory that a process held at once."""
+    with open(f"/proc/{process.pid}/status") as file:
+        return next(int(line.split()[1]) / 1024 for line in file if line.startswith("VmHWM:"))
 
 
 def mega(number):

@@ -6,8 +6,6 @@
 
 #include "samples/trainer/model.hpp"
 
-#include <sys/resource.h>
-
 #include <cmath>
 #include <iostream>
 
@@ -177,17 +175,14 @@ void serve_rounds(Model& model, const std::vector<at::Tensor>& weights, std::opt
     groups.world.barrier();
     const auto seconds = std::chrono::duration<double>(Clock::now() - start).count();
 
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
     const auto& traffic = *groups.traffic;
     const auto kind = [](const train::Traffic& of) {
       return "{\"calls\": " + std::to_string(of.calls) + ", \"bytes\": " + std::to_string(of.bytes) + "}";
     };
     std::cout.precision(12);
-    std::cout << R"({"seconds": )" << seconds << R"(, "peak_mib": )" << double(usage.ru_maxrss) / 1024
-              << R"(, "traffic": {"all_gather": )" << kind(traffic.all_gather) << R"(, "reduce_scatter": )"
-              << kind(traffic.reduce_scatter) << R"(, "all_reduce": )" << kind(traffic.all_reduce)
-              << R"(}, "losses": [)";
+    std::cout << R"({"seconds": )" << seconds << R"(, "traffic": {"all_gather": )" << kind(traffic.all_gather)
+              << R"(, "reduce_scatter": )" << kind(traffic.reduce_scatter) << R"(, "all_reduce": )"
+              << kind(traffic.all_reduce) << R"(}, "losses": [)";
     for (std::size_t i = 0; i < losses.size(); ++i) std::cout << (i ? ", " : "") << losses[i];
     std::cout << "]}" << std::endl;
   }
