@@ -181,12 +181,13 @@ def race(program, comparison, fused_is_faster):
             say(f"  {name}: loss of step 1 {job.losses[0]:.6f}, of step {job.steps} {job.losses[-1]:.6f}; "
                 f"peak {job.result['peak_mib']:.0f} MiB a rank")
             describe_bytes(comparison, its_side, job)
-        if comparison.ours.ranks == 1:
+        if comparison.model == "tiny":  # in a bigger one the machine's noise is more than this
             overhead = statistics.median((a - b) * 1e3 for a, b in times) / ours.ready["units"]
             say(f"  hooks: {overhead:.1f} us per unit and step ({ours.ready['units']} units)")
         assert ours.steps == peer.steps, "both sides must have made the same number of steps"
         worst = max(abs(a - b) / abs(b) for a, b in zip(ours.losses, peer.losses, strict=True))
         say(f"  losses differ by at most {worst:.1e} relative over {ours.steps} steps")
+        # Not "greater than": NaN must not pass for agreement.
         if not worst <= LOSS_TOLERANCE:
             raise SystemExit(f"{comparison.name}: the two sides do not train the same; expected at most {LOSS_TOLERANCE:g}")
         if not abs(ours.losses[-1] - ours.losses[0]) > 10 * LOSS_TOLERANCE * abs(ours.losses[0]):

@@ -113,7 +113,7 @@ class BenchGptImpl : public trainer::GptImpl {
   }
 
  private:
-  static constexpr std::int64_t kVocabulary = 1024, kContext = 64, kRows = 4;
+  static constexpr std::int64_t kVocabulary = 1024, kContext = 64, kRows = 2;
 };
 TORCH_MODULE(BenchGpt);
 

@@ -20,7 +20,7 @@ from torch.nn import functional as F
 POOL = 4  # steps of data, made before the clock starts
 # model: blocks, width, rows of a micro-batch on one rank
 MLP_SHAPES = {"mlp": (8, 1024, 32), "tiny": (64, 8, 4)}
-VOCABULARY, CONTEXT, LAYERS, WIDTH, HEADS, GPT_ROWS = 1024, 64, 4, 384, 6, 4
+VOCABULARY, CONTEXT, LAYERS, WIDTH, HEADS, GPT_ROWS = 1024, 64, 4, 384, 6, 2
 
 
 def noise(first, count):
