@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+# The training core against PyTorch's Python DDP and fully_shard, against itself, and against LibTorch alone.
+# Called by run.sh. Starts both sides once, lets them run in turn, and prints one line per comparison.
+# The peer gets its best: all its settings run the same warm-up and the fastest one races. Losses must agree, so that
+# nobody is fast by doing less.
+#   compare_training.py PROGRAM [PATTERN]    environment: BENCH_ROUNDS (6), BENCH_SECONDS (1) of a side in a round
+import collections
+import functools
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import warnings
+
+warnings.filterwarnings("ignore", message="Failed to initialize NumPy")
+
+from torch.distributed import TCPStore
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROUNDS = int(os.environ.get("BENCH_ROUNDS", "6"))
+SECONDS = float(os.environ.get("BENCH_SECONDS", "1"))
+MAX_STEPS = 400  # in a round, for tiny models
+LOSS_TOLERANCE = 1e-3
+
+say = functools.partial(print, file=sys.stderr, flush=True)
+
+# A side of a comparison: ours when `peer` is none of PyTorch's settings. `ranks` processes run `method` on the model.
+Side = collections.namedtuple("Side", "method micro_batches ranks peer_settings", defaults=(None,))
+Comparison = collections.namedtuple("Comparison", "name model ours peers")
+
+
+class Job:
+    """The ranks of one side, alive over all rounds, blocked between them."""
+
+    def __init__(self, program, model, side):
+        self.ranks = []
+        self.settings = side.peer_settings
+        self.store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)  # where its ranks meet
+        if side.peer_settings is None:
+            command = [program]
+        else:
+            command = [sys.executable, os.path.join(HERE, "training_peer.py"), *side.peer_settings]
+        command = ["setpriv", "--pdeathsig", "KILL", *command]  # no rank outlives this program
+        command += ["--model", model, "--method", side.method, "--micro-batches", str(side.micro_batches)]
+        for rank in range(side.ranks):
+            environment = dict(os.environ, OMP_NUM_THREADS="1", MKL_NUM_THREADS="1", GLOO_SOCKET_IFNAME="lo")
+            if side.ranks > 1:
+                environment.update(
+                    RANK=str(rank), WORLD_SIZE=str(side.ranks), LOCAL_RANK=str(rank), LOCAL_WORLD_SIZE=str(side.ranks),
+                    MASTER_ADDR="127.0.0.1", MASTER_PORT=str(self.store.port), TORCHELASTIC_USE_AGENT_STORE="True")
+            self.ranks.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment))
+        self.losses = []
+        self.steps = 0
+
+    def read(self):
+        """One line of every rank; the first rank's."""
+        answers = []
+        for number, rank in enumerate(self.ranks):
+            line = rank.stdout.readline()
+            if not line:
+                raise SystemExit(f"rank {number} of {' '.join(map(str, rank.args))} ended; its message is above")
+            answers.append(json.loads(line))
+        return answers[0]
+
+    def run(self, steps):
+        """Milliseconds per step of one round."""
+        before = loopback_bytes()
+        for rank in self.ranks:
+            rank.stdin.write(f"{steps}\n")
+            rank.stdin.flush()
+        self.result = self.read()
+        self.result["loopback"] = (loopback_bytes() - before) / steps / len(self.ranks)
+        self.result["peak_mib"] = peak_mib(self.ranks[0])
+        self.losses += self.result["losses"]
+        self.steps += steps
+        return self.result["seconds"] / steps * 1e3
+
+    def end(self):
+        for rank in self.ranks:
+            rank.stdin.close()
+        for rank in self.ranks:
+            rank.wait(timeout=60)
+
+    def kill(self):
+        for rank in self.ranks:
+            if rank.poll() is None:
+                rank.kill()
+                rank.wait()
+
+
+def loopback_bytes():
+    """What all ranks together sent to each other, headers included, and whatever else used loopback."""
+    with open("/proc/net/dev") as file:
+        for line in file:
+            if line.strip().startswith("lo:"):
+                return int(line.split(":")[1].split()[8])
+    return 0
+
+
+def peak_mib(process):
+    """The most memory that a process held at once."""
+    with open(f"/proc/{process.pid}/status") as file:
+        return next(int(line.split()[1]) / 1024 for line in file if line.startswith("VmHWM:"))
+
+
+def mega(number):
+    return f"{number / 1e6:.1f} MB"
+
+
+def parameters_of(model):
+    """(all, those of the root unit) as the models of training.cpp have them."""
+    if model == "gpt":
+        width, root = 384, 1024 * 384 + 64 * 384 + 2 * 384
+        return root + 4 * (12 * width * width + 13 * width), root
+    blocks, width = {"mlp": (8, 1024), "tiny": (64, 8)}[model]
+    return blocks * 2 * (width * width + width), 0
+
+
+def describe_bytes(comparison, side, job):
+    """A rank's bytes per step: counted by the core, formulas of reference 3.3 for each way to do it, seen on loopback."""
+    everything, root = parameters_of(comparison.model)
+    m, f, size = side.micro_batches, (side.ranks - 1) / side.ranks, 4
+    if side.ranks == 1:
+        return
+    formulas = {"all-reduce once": 2 * f * everything * size}
+    if side.method == "fsdp":
+        formulas = {
+            "FULL_SHARD, reduce every micro-batch": f * size * (m * (2 * everything - root) + m * everything),
+            "FULL_SHARD, reduce once": f * size * (m * (2 * everything - root) + everything),
+            "gather once, reduce once": f * size * 2 * everything,
+        }
+    counted = ""
+    if "traffic" in job.result:
+        traffic = job.result["traffic"]
+        steps = len(job.result["losses"])
+        parts = [f"{of['calls'] / steps:g} {kind} {mega(of['bytes'] / steps)}" for kind, of in traffic.items() if of["calls"]]
+        counted = f"counted {mega(sum(of['bytes'] for of in traffic.values()) / steps)} ({', '.join(parts)}); "
+    listed = ", ".join(f"{name} {mega(value)}" for name, value in formulas.items())
+    say(f"    bytes a rank sends per step: {counted}formula: {listed}; on loopback {mega(job.result['loopback'])}"
+        + (" (Gloo sends a reduce-scatter as an all-reduce, twice the formula)" if side.method == "fsdp" else ""))
+
+
+def race(program, comparison, fused_is_faster):
+    """Runs one comparison and prints its line; learns for later ones which AdamW is this peer's best."""
+    peer_kind = comparison.model, comparison.peers[0].method
+    fused = fused_is_faster.get(peer_kind)
+    sides = [side for side in comparison.peers if None in (fused, side.peer_settings) or ("--fused" in side.peer_settings) == fused]
+    say(f"{comparison.name}: {comparison.ours.ranks} ranks, {comparison.ours.micro_batches} micro-batches, model {comparison.model}")
+    ours = Job(program, comparison.model, comparison.ours)
+    peers = [Job(program, comparison.model, side) for side in sides]
+    jobs = [ours, *peers]
+    try:
+        for job in jobs:
+            job.ready = job.read()
+        # The first round touches all memory; the next two choose the peer and the number of steps.
+        for job in jobs:
+            job.run(2)
+        trial = {job: job.run(2) for job in jobs}
+        trial = {job: min(trial[job], job.run(2)) for job in jobs}
+        peer = min(peers, key=trial.get)
+        side = sides[peers.index(peer)]
+        if peer.settings is not None:
+            fused_is_faster[peer_kind] = "--fused" in peer.settings
+            for job in peers:
+                say(f"    peer {' '.join(job.settings) or 'default AdamW'}: {trial[job]:.1f} ms" + (" <- raced" if job is peer else ""))
+        for job in peers:
+            if job is not peer:
+                job.kill()
+        steps = max(1, min(MAX_STEPS, round(SECONDS * 1e3 / max(trial[ours], trial[peer]))))
+        times = []
+        for number in range(ROUNDS):
+            order = [ours, peer] if number % 2 == 0 else [peer, ours]
+            round_times = {job: job.run(steps) for job in order}
+            times.append((round_times[ours], round_times[peer]))
+
+        say(f"    torch {ours.ready['torch']}, {ROUNDS} rounds of {steps} steps; ms per step, ours/peer: "
+            + ", ".join(f"{a:.2f}/{b:.2f}" for a, b in times))
+        for job, its_side, name in ((ours, comparison.ours, "ours"), (peer, side, "peer")):
+            say(f"  {name}: loss of step 1 {job.losses[0]:.6f}, of step {job.steps} {job.losses[-1]:.6f}; "
+                f"peak {job.result['peak_mib']:.0f} MiB a rank")
+            describe_bytes(comparison, its_side, job)
+        if comparison.model == "tiny":  # in a bigger one the machine's noise is more than this
+            overhead = statistics.median((a - b) * 1e3 for a, b in times) / ours.ready["units"]
+            say(f"  hooks: {overhead:.1f} us per unit and step ({ours.ready['units']} units)")
+        assert ours.steps == peer.steps, "both sides must have made the same number of steps"
+        worst = max(abs(a - b) / abs(b) for a, b in zip(ours.losses, peer.losses, strict=True))
+        say(f"  losses differ by at most {worst:.1e} relative over {ours.steps} steps")
+        # Not "greater than": NaN must not pass for agreement.
+        if not worst <= LOSS_TOLERANCE:
+            raise SystemExit(f"{comparison.name}: the two sides do not train the same; expected at most {LOSS_TOLERANCE:g}")
+        if not abs(ours.losses[-1] - ours.losses[0]) > 10 * LOSS_TOLERANCE * abs(ours.losses[0]):
+            raise SystemExit(f"{comparison.name}: the loss did not move, so its agreement means nothing")
+        ours.end()
+        peer.end()
+    finally:
+        for job in jobs:
+            job.kill()
+
+    ratios = [b / a for a, b in times]
+    ratio = statistics.median(ratios)
+    print(f"{comparison.name}\t{statistics.median(a for a, _ in times):.2f}\t{statistics.median(b for _, b in times):.2f}\t"
+          f"{ratio:.3f}\t{(max(ratios) - min(ratios)) / ratio:.3f}", flush=True)
+
+
+def comparisons():
+    ddp_peers = ([], ["--fused"], ["--bucket-view"], ["--fused", "--bucket-view"])
+    fsdp_peers = ([], ["--fused"])
+    deferred = (["--defer"], ["--defer", "--fused"], ["--defer", "--keep"], ["--defer", "--keep", "--fused"])
+    for suffix, model in (("", "mlp"), ("_gpt", "gpt")):
+        for k in (1, 8):
+            for method, peers in (("fsdp", fsdp_peers), ("ddp", ddp_peers)):
+                yield Comparison(f"{method}_k{k}{suffix}", model, Side(method, k, 2), [Side(method, k, 2, peer) for peer in peers])
+        yield Comparison(f"fsdp_k8_deferred{suffix}", model, Side("fsdp", 8, 2), [Side("fsdp", 8, 2, peer) for peer in deferred])
+        yield Comparison(f"fsdp_vs_ddp_k8{suffix}", model, Side("fsdp", 8, 2), [Side("ddp", 8, 2)])
+        yield Comparison(f"fsdp_w1_vs_plain{suffix}", model, Side("fsdp", 1, 1), [Side("plain", 1, 1)])
+    yield Comparison("fsdp_w1_vs_plain_tiny", "tiny", Side("fsdp", 1, 1), [Side("plain", 1, 1)])
+
+
+def main():
+    program, pattern = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
+    chosen = [comparison for comparison in comparisons() if re.search(pattern, comparison.name)]
+    if not chosen:
+        say("training comparisons: " + ", ".join(comparison.name for comparison in comparisons()))
+        raise SystemExit(f"none of them matches '{pattern}'")
+    say(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; one thread per rank; "
+        "columns: name, ours [ms per step], peer [ms per step], ratio peer/ours, spread of the ratio")
+    fused_is_faster = {}
+    for comparison in chosen:
+        race(program, comparison, fused_is_faster)
+
+
+main()
