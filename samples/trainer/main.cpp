@@ -3,6 +3,7 @@
 // Arguments -> options -> one call -> print. Results on stdout, everything else on stderr.
 // Exit codes: 0 good, 1 bad (a rank failed, a check did not hold), 2 cannot tell (arguments, files).
 #include "check.hpp"
+#include "job_policy.hpp"
 #include "local_ranks.hpp"
 #include "options.hpp"
 #include "run.hpp"
@@ -101,6 +102,11 @@ int main(int argc, char** argv) {
   // Outlives the try block: an error must be reported while this rank is still connected, or leaving could block on it.
   std::optional<train::Groups> world;
   std::string who = "sealift-train: ";
+  // The other ranks say it too, so that whoever reads any one of their logs knows whose fault it was.
+  const auto fail = [&](const std::string& what) {
+    say(who + what);
+    if (world) world->report_failure(what);
+  };
   // c10d warns about every address that no name service knows, and an isolated host may have none.
   if (!std::getenv("TORCH_CPP_LOG_LEVEL")) FLAGS_caffe2_log_level = 2;
   try {
@@ -119,6 +125,7 @@ int main(int argc, char** argv) {
     }
 
     const auto options = trainer::read_options(flags, config_file);
+    trainer::make_policy(options);  // what cannot be is refused once, not by each rank
     const auto launch = train::parse_launch();
     const bool launched = launch.world_size > 1;
     if (ranks > 1 && !launched) return trainer::run_local_ranks(trainer::on_this_host(ranks), argv);
@@ -135,12 +142,12 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   } catch (const std::invalid_argument& error) {
-    say(who + error.what());
+    fail(error.what());
     std::_Exit(2);
   } catch (const c10::Error& error) {
-    say(who + error.what_without_backtrace());
+    fail(error.what_without_backtrace());
   } catch (const std::exception& error) {
-    say(who + error.what());
+    fail(error.what());
   }
   std::_Exit(1);
 }

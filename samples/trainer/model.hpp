@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A small GPT: pre-norm blocks, learned positions, the output tied to the token embedding.
-// What sealift-train trains. Plain LibTorch but for one word: blocks are held in `Shardable`, so they may become units.
+// What sealift-train trains. Plain LibTorch but for how blocks are held: `Shardable`, so that they may become units,
+// of `Recomputed`, so that they may be run again in backward.
 // The tied embedding belongs to the root, so both of its uses lie in one unit.
 #pragma once
 
@@ -14,6 +15,7 @@ struct GptShape {
   std::int64_t layers = 5;
   std::int64_t width = 128;
   std::int64_t heads = 4;
+  bool recompute = false;  ///< run each block again in backward instead of keeping its activations
 };
 
 class BlockImpl : public torch::nn::Module {
@@ -54,7 +56,9 @@ class GptImpl : public torch::nn::Module {
         norm_(torch::nn::LayerNormOptions({shape.width})) {
     TORCH_CHECK(shape.width % shape.heads == 0, "width ", shape.width, " does not divide into ", shape.heads, " heads");
     for (std::int64_t i = 0; i < shape.layers; ++i) {
-      blocks_.push_back(register_module("block" + std::to_string(i), train::Shardable<Block>(shape)));
+      blocks_.push_back(
+          register_module("block" + std::to_string(i), train::Shardable<train::Recomputed<Block>>(shape)));
+      blocks_.back()->recomputes = shape.recompute;
     }
     register_module("norm", norm_);
     at::NoGradGuard no_grad;
@@ -73,7 +77,7 @@ class GptImpl : public torch::nn::Module {
 
  private:
   torch::nn::Embedding tokens_, positions_;
-  std::vector<train::Shardable<Block>> blocks_;
+  std::vector<train::Shardable<train::Recomputed<Block>>> blocks_;
   torch::nn::LayerNorm norm_;
 };
 TORCH_MODULE(Gpt);

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The training loop, read top to bottom: connect, build, parallelize, step, report.
-// See run.hpp. Only `parallel_method` tells one process, ddp, fsdp and hsdp apart; the loop does not.
+// See run.hpp. Only the policy tells one process, ddp, fsdp and hsdp apart; the loop does not.
 // The loss that is reported is the mean over the global batch, so all of them have the same curve to show.
 #include "run.hpp"
 
 #include "check.hpp"
-
+#include "job_policy.hpp"
 #include "markov.hpp"
 #include "model.hpp"
 #include "progress.hpp"
+#include "traffic.hpp"
 
 #include <filesystem>
 #include <fstream>
@@ -25,7 +26,7 @@ double seconds_since(Clock::time_point start) {
 }
 
 /// Matrices and embeddings decay, biases and norms do not; by name, since a shard of a matrix may be flat.
-torch::optim::AdamW make_optimizer(const train::Parallel& parallel, const Options& options) {
+train::FusedAdamW make_optimizer(const train::Parallel& parallel, const Options& options) {
   std::vector<at::Tensor> decay, keep;
   for (const auto& [name, shard] : parallel.named_shards()) {
     const bool is_matrix = name.ends_with("weight") && name.find("norm") == std::string::npos;
@@ -36,7 +37,21 @@ torch::optim::AdamW make_optimizer(const train::Parallel& parallel, const Option
         std::move(shards), std::make_unique<torch::optim::AdamWOptions>(
                                torch::optim::AdamWOptions(options.learning_rate).weight_decay(weight_decay)));
   };
-  return torch::optim::AdamW({group(decay, options.weight_decay), group(keep, 0.0)});
+  const std::vector<torch::optim::OptimizerParamGroup> groups = {group(decay, options.weight_decay), group(keep, 0.0)};
+  const auto moments =
+      parallel.policy().offload.optimizer_state ? train::Moments::OnHost : train::Moments::WithParameter;
+  return train::FusedAdamW(groups, {}, moments);
+}
+
+/// What the core advises: of several warnings with one remedy, the first.
+void print_warnings(const train::Parallel& parallel) {
+  std::map<std::string, std::vector<std::string>> by_remedy;
+  for (const auto& warning : parallel.warnings()) by_remedy[warning.substr(warning.rfind(';') + 1)].push_back(warning);
+  for (const auto& [remedy, warnings] : by_remedy) {
+    std::cerr << "note: " << warnings.front();
+    if (warnings.size() > 1) std::cerr << "; and " << warnings.size() - 1 << " more such";
+    std::cerr << '\n';
+  }
 }
 
 /// Sequences [first, first + count) of the step's global batch, one token longer than the context: [count, context + 1]
@@ -50,16 +65,6 @@ at::Tensor batch_of(const MarkovSource& source, const Options& options, std::int
   return batch;
 }
 
-nlohmann::ordered_json traffic_json(const train::TrafficReport& report) {
-  const auto one = [](const train::Traffic& traffic) {
-    return nlohmann::ordered_json{{"calls", traffic.calls}, {"bytes", traffic.bytes}};
-  };
-  return {{"all_gather", one(report.all_gather)},
-          {"reduce_scatter", one(report.reduce_scatter)},
-          {"all_reduce", one(report.all_reduce)},
-          {"broadcast", one(report.broadcast)}};
-}
-
 std::ofstream open_for_writing(const std::filesystem::path& path, std::ios::openmode mode = std::ios::trunc) {
   std::ofstream file(path, std::ios::out | mode);
   TORCH_CHECK(file, "cannot write ", path.string(), "; choose another folder with --out");
@@ -69,8 +74,7 @@ std::ofstream open_for_writing(const std::filesystem::path& path, std::ios::open
 }  // namespace
 
 nlohmann::ordered_json run(const Options& options, const train::Launch& launch, std::optional<train::Groups>& world) {
-  const train::Policy policy{.method = train::parse_parallel_method(options.parallel_method),
-                             .shard_size = options.shard_size};
+  const auto policy = make_policy(options);
   const auto mesh = train::make_mesh(policy, launch.world_size);
   const auto parts = launch.world_size * options.micro_batches;
   TORCH_CHECK(options.global_batch % parts == 0, "global_batch is ", options.global_batch, "; ", launch.world_size,
@@ -87,10 +91,13 @@ nlohmann::ordered_json run(const Options& options, const train::Launch& launch, 
                                        .context = options.context,
                                        .layers = options.layers,
                                        .width = options.width,
-                                       .heads = options.heads});
+                                       .heads = options.heads,
+                                       .recompute = options.recompute});
   std::int64_t parameters = 0;
   for (const auto& parameter : model->parameters()) parameters += parameter.numel();
+  const auto root_parameters = train::plan_units(*model, policy).front().numel();
   auto parallel = train::parallelize(*model, *world, policy);
+  if (speaks && mesh.shard > 1) print_warnings(parallel);
   auto optimizer = make_optimizer(parallel, options);
   parallel.check_optimizer(optimizer);
   auto progress = resume(options, *model, parallel, optimizer);
@@ -108,17 +115,20 @@ nlohmann::ordered_json run(const Options& options, const train::Launch& launch, 
   }
 
   auto& losses = progress.losses;
+  StepTraffic traffic(world->traffic);
   const auto micro_batch = options.global_batch / parts;
   const auto tokens_per_step = static_cast<double>(options.global_batch * options.context);
   const auto start = Clock::now();
   auto last_line = start;
   for (auto step = first_step; step < options.steps; ++step) {
     const auto step_start = Clock::now();
+    world->set_step(step + 1);
     try {
       optimizer.zero_grad();
+      traffic.begin_step();
       auto loss_sum = torch::zeros({1}, torch::kFloat64);
       for (std::int64_t micro = 0; micro < options.micro_batches; ++micro) {
-        parallel.set_requires_gradient_sync(micro + 1 == options.micro_batches);
+        parallel.set_micro_batch(micro, options.micro_batches);
         const auto first = (launch.rank * options.micro_batches + micro) * micro_batch;
         const auto batch = batch_of(source, options, step, first, micro_batch);
         const auto logits = model(batch.narrow(1, 0, options.context));
@@ -126,7 +136,10 @@ nlohmann::ordered_json run(const Options& options, const train::Launch& launch, 
             torch::nn::functional::cross_entropy(logits.flatten(0, 1), batch.narrow(1, 1, options.context).flatten());
         loss_sum += loss.detach();
         (loss / static_cast<double>(options.micro_batches)).backward();
+        traffic.end_micro_batch();
       }
+      parallel.prepare_step();
+      world->set_step(step + 1);  // the core counts from where this process began
       const double norm =
           options.clip > 0 ? train::clip_grad_norm_(parallel, options.clip) : train::gradient_norm(parallel);
       optimizer.step();
@@ -159,8 +172,11 @@ nlohmann::ordered_json run(const Options& options, const train::Launch& launch, 
     }
   }
 
+  const auto formula = traffic_by_formula(policy, mesh, parameters, root_parameters, options.micro_batches);
+  auto per_step = traffic_json(traffic.step(), &formula);
+  per_step["gradient_syncs"] = traffic.gradient_syncs();
   nlohmann::ordered_json result = {
-      {"parallel_method", options.parallel_method},
+      {"parallel_method", train::to_string(policy.method)},
       {"world_size", launch.world_size},
       {"mesh", {{"replicate", mesh.replicate}, {"shard", mesh.shard}}},
       {"parameters", parameters},
@@ -170,6 +186,7 @@ nlohmann::ordered_json run(const Options& options, const train::Launch& launch, 
       {"uniform_loss", std::log(static_cast<double>(options.vocabulary))},
       {"final_loss", losses.back()},
       {"collectives", traffic_json(*world->traffic)},
+      {"sent_per_step", per_step},
       {"torch_version", TORCH_VERSION},
       {"threads", threads},
       {"seconds", seconds_since(start)},
