@@ -15,11 +15,11 @@ using namespace sealift;
 using Clock = std::chrono::steady_clock;
 
 /// The one place that says which AdamW ours steps with.
-using Optimizer = torch::optim::AdamW;
+using Optimizer = train::FusedAdamW;
 
 /// The one place that says how ours is told of accumulation.
 void before_micro_batch(train::Parallel& parallel, std::int64_t micro, std::int64_t micro_batches) {
-  parallel.set_requires_gradient_sync(micro + 1 == micro_batches);
+  parallel.set_micro_batch(micro, micro_batches);
 }
 
 constexpr std::int64_t kPool = 4;  // steps of data, made before the clock starts

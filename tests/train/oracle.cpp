@@ -87,7 +87,7 @@ struct Case {
 
 /// The one place that says how ours is told of accumulation.
 void before_micro_batch(Parallel& parallel, std::int64_t micro, std::int64_t micro_batches) {
-  parallel.set_requires_gradient_sync(micro + 1 == micro_batches);
+  parallel.set_micro_batch(micro, micro_batches);
 }
 
 /// Sequences of a step's global batch: [kBatch, kContext + 1]

@@ -360,10 +360,7 @@ TEST_CASE("blocks that are called twice and recomputed train the same") {
   }
 }
 
-// The engine adds a gradient that comes after the one that closed the unit to the buffer that is being reduced: remove
-// may_fail with that.
-TEST_CASE("a parameter that gets gradients from two backwards is reduced right: ddp and the root alone" *
-          doctest::may_fail()) {
+TEST_CASE("a parameter that gets gradients from two backwards is reduced right: ddp and the root alone") {
   const auto once = train_tied(1, {}, Where::Nowhere);
   const auto twice = train_tied(1, {}, Where::Nowhere, 2);
   auto root_only = kFsdp;
@@ -428,9 +425,7 @@ double pair_norm(std::int64_t ranks, const Policy& policy) {
 
 }  // namespace
 
-// The engine frees a unit after its last parameter's first gradient, here before backward reads the weight again: run
-// it with --no-skip, and remove skip with that.
-TEST_CASE("a weight that is used outside of a body and inside keeps its values until both are done" * doctest::skip()) {
+TEST_CASE("a weight that is used outside of a body and inside keeps its values until both are done") {
   CHECK(pair_norm(2, kFsdp) == doctest::Approx(pair_norm(1, {})).epsilon(1e-5));
 }
 

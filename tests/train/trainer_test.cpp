@@ -3,8 +3,10 @@
 // What the verification job's verdict rests on, so each is shown to be able to say no.
 // The program itself is run by trainer_test.sh.
 #include "check.hpp"
+#include "job_policy.hpp"
 #include "markov.hpp"
 #include "options.hpp"
+#include "traffic.hpp"
 
 #include <doctest/doctest.h>
 
@@ -112,9 +114,87 @@ TEST_CASE("settings that do not exist or cannot be are refused by name and place
   CHECK_THROWS_WITH(read("steps = -1"), doctest::Contains("steps is '-1'"));
   CHECK_THROWS_WITH(read("steps = 0"), doctest::Contains("steps is 0; expected at least 1"));
   CHECK_THROWS_WITH(read("steps = [1]"), doctest::Contains("steps is neither text nor a number"));
+  CHECK_THROWS_WITH(read("recompute = 1"), doctest::Contains("recompute is '1'"));
+  CHECK_THROWS_WITH(read("recompute = 'yes'"), doctest::Contains("expected true or false"));
+  CHECK_THROWS_WITH(read("offload = 'gradients'"), doctest::Contains("offload is no list"));
+  CHECK_THROWS_WITH(read("offload = [1]"), doctest::Contains("offload is no list of texts"));
+  CHECK_THROWS_WITH(read("offload = ['activations']"), doctest::Contains("offload has 'activations'"));
+  CHECK_THROWS_WITH(read("bucket_mb = 0"), doctest::Contains("bucket_mb is 0"));
   CHECK_THROWS_WITH(read("steps ="), doctest::Contains("line 1"));
   CHECK_THROWS_WITH(read_options({}, "/no/such/file.toml"), doctest::Contains("/no/such/file.toml"));
   CHECK_THROWS_WITH(read_options({{"seed", "x"}}, ""), doctest::Contains("seed is 'x' (--seed)"));
+}
+
+TEST_CASE("a job file's words reach the policy, from TOML and from flags alike") {
+  const TemporaryFile file(
+      "sharding_strategy = '_HYBRID_SHARD_ZERO2'\nshard_size = 2\nwrapping_strategy = 'by_block_group'\n"
+      "blocks_per_unit = 3\nprecision = 'mixed'\nkeep_gathered = false\noffload = ['gradients', 'optimizer_state']\n");
+  const auto policy = make_policy(read_options({{"bucket_mb", "4"}}, file.path));
+  CHECK(policy.method == sealift::train::ParallelMethod::Hsdp);
+  CHECK_FALSE(policy.reshard_after_forward);
+  CHECK(policy.wrap == sealift::train::Wrap::ByBlockGroup);
+  CHECK(policy.blocks == 3);
+  CHECK(policy.precision.param_dtype == at::kBFloat16);
+  CHECK(policy.precision.reduce_dtype == at::kFloat);
+  CHECK(policy.precision.output_dtype == at::kFloat);
+  CHECK_FALSE(policy.keep_gathered);
+  CHECK(policy.offload == sealift::train::Offload{.gradients = true, .optimizer_state = true});
+  CHECK(policy.bucket_bytes == 4 << 20);
+  CHECK(make_policy(read_options({{"parallel_method", "ddp"}, {"offload", "parameters,gradients"}}, "")).offload ==
+        sealift::train::Offload{.parameters = true, .gradients = true});
+}
+
+TEST_CASE("what the trainer does not set is as the core has it") {
+  const auto policy = make_policy({});
+  const sealift::train::Policy core;
+  CHECK(policy.method == core.method);
+  CHECK(policy.wrap == core.wrap);
+  CHECK(policy.blocks == core.blocks);
+  CHECK(policy.reshard_after_forward == core.reshard_after_forward);
+  CHECK(policy.keep_gathered == core.keep_gathered);
+  CHECK(policy.reduce_every_micro_batch == core.reduce_every_micro_batch);
+  CHECK(policy.forward_prefetch == core.forward_prefetch);
+  CHECK(policy.backward_prefetch == core.backward_prefetch);
+  CHECK(policy.precision == core.precision);
+  CHECK(policy.offload == core.offload);
+  CHECK(policy.bucket_bytes == core.bucket_bytes);
+  CHECK(policy.find_unused_parameters == core.find_unused_parameters);
+}
+
+TEST_CASE("settings that contradict each other are refused, settings that agree are not") {
+  const auto policy = [](const Texts& flags) { return make_policy(read_options(flags, "")); };
+  CHECK(policy({{"parallel_method", "fsdp"}, {"sharding_strategy", "SHARD_GRAD_OP"}}).reshard_after_forward == false);
+  CHECK_THROWS_WITH(policy({{"parallel_method", "ddp"}, {"sharding_strategy", "FULL_SHARD"}}),
+                    doctest::Contains("sharding_strategy FULL_SHARD means fsdp but parallel_method is ddp"));
+  CHECK_THROWS_WITH(policy({{"reshard_after_forward", "true"}, {"sharding_strategy", "SHARD_GRAD_OP"}}),
+                    doctest::Contains("contradict each other"));
+  CHECK_THROWS_WITH(policy({{"sharding_strategy", "ZERO_3"}}), doctest::Contains("use one of FULL_SHARD"));
+  CHECK_THROWS_WITH(policy({{"wrapping_strategy", "by_bloc"}}), doctest::Contains("use one of by_block"));
+  CHECK_THROWS_WITH(policy({{"blocks_per_unit", "2"}}), doctest::Contains("use by_block_group or one_in_k"));
+  CHECK_THROWS_WITH(policy({{"wrapping_strategy", "one_in_two"}, {"blocks_per_unit", "3"}}),
+                    doctest::Contains("blocks_per_unit is 3"));
+  CHECK_THROWS_WITH(policy({{"precision", "half"}}), doctest::Contains("use one of fp32, mixed, pure"));
+  CHECK_THROWS_WITH(policy({{"precision", "mixed"}}), doctest::Contains("parallel_method none has no units"));
+}
+
+TEST_CASE("the bytes by formula are those of the published ones") {
+  using namespace sealift::train;
+  // 1000 elements of which the root has 200, 4 ranks, 8 micro-batches; f = 3/4.
+  const auto bytes = [](const Policy& policy, std::int64_t micro_batches) {
+    const auto report = sealift::trainer::traffic_by_formula(policy, make_mesh(policy, 4), 1000, 200, micro_batches);
+    return std::vector{report.all_gather.bytes, report.reduce_scatter.bytes, report.all_reduce.bytes};
+  };
+  using Bytes = std::vector<std::int64_t>;
+  CHECK(bytes({.method = ParallelMethod::Ddp}, 8) == Bytes{0, 0, 6000});
+  CHECK(bytes({.method = ParallelMethod::Ddp, .reduce_every_micro_batch = true}, 8) == Bytes{0, 0, 8 * 6000});
+  CHECK(bytes({.method = ParallelMethod::Fsdp}, 8) == Bytes{3000, 3000, 0});
+  CHECK(bytes({.method = ParallelMethod::Fsdp}, 1) == Bytes{3000 + 2400, 3000, 0});
+  CHECK(bytes({.method = ParallelMethod::Fsdp, .reshard_after_forward = false}, 1) == Bytes{3000, 3000, 0});
+  CHECK(bytes({.method = ParallelMethod::Fsdp, .keep_gathered = false}, 8) == Bytes{8 * 5400, 3000, 0});
+  CHECK(bytes({.method = ParallelMethod::Fsdp, .reshard_group = 2}, 1) == Bytes{3000 + 1600, 3000, 0});
+  CHECK(bytes({.method = ParallelMethod::Fsdp, .precision = parse_precision("mixed")}, 8) == Bytes{1500, 3000, 0});
+  CHECK(bytes({.method = ParallelMethod::Hsdp, .shard_size = 2, .reduce_every_micro_batch = true}, 8) ==
+        Bytes{2000, 8 * 2000, 2000});
 }
 
 TEST_CASE("runs that agree and reached the floor pass, and the report says to how many digits") {
@@ -154,7 +234,13 @@ TEST_CASE("what only says how a job runs does not keep two runs from being compa
   two.parallel_method = "fsdp";
   two.threads = 1;
   two.out = "elsewhere";
+  two.sharding_strategy = "FULL_SHARD";
+  two.recompute = true;
+  two.offload = {"gradients"};
   CHECK(comparable(one) == comparable(two));
   two.seed = 2;
+  CHECK(comparable(one) != comparable(two));
+  two = one;
+  two.precision = "mixed";
   CHECK(comparable(one) != comparable(two));
 }

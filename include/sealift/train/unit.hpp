@@ -58,8 +58,7 @@ namespace detail {
 struct Call {
   std::weak_ptr<Unit> unit;
   std::size_t place = 0;   ///< in the order of calls
-  bool hooked = false;     ///< a node before its inputs tells when its backward is done
-  bool live = true;        ///< its backward has not run yet, or when not hooked, not begun
+  bool live = true;        ///< its backward is not done, as far as is known
   std::int64_t pass = -1;  ///< the last backward pass that opened it
 
   ~Call();
@@ -119,8 +118,7 @@ class Unit {
     session_->enter_backward();
     in_backward_ = true;
     const bool first = std::exchange(call.pass, session_->pass) != session_->pass;
-    if (first) ++(call.hooked ? opened_ : opened_unhooked_);
-    if (!call.hooked) end_life(call);
+    if (first) ++opened_;
     for (auto& flat : flats_) flat->unshard();
     if (!first) return;
     const auto depth = static_cast<std::size_t>(session_->policy.backward_prefetch);
@@ -128,15 +126,9 @@ class Unit {
     session_->prefetch(backward_prefetch_ ? *backward_prefetch_ : next);
   }
 
-  /// `own`: which of this unit's gradients it is; none for a replicated parameter, which no unit waits for.
-  void on_gradient(std::size_t route, std::optional<std::size_t> own) {
+  void on_gradient(std::size_t route) {
     session_->enter_backward();
     session_->reducer.collect(route);
-    if (!own) return;
-    seen_.resize(listened_);
-    if (!seen_[*own]) ++seen_count_;
-    seen_[*own] = true;
-    close_when_done();
   }
 
   /// Everything that leads to the inputs of `call` has run backward.
@@ -156,9 +148,7 @@ class Unit {
 
   void reset_backward() {
     in_backward_ = false;
-    opened_ = opened_unhooked_ = closed_ = 0;
-    seen_.assign(seen_.size(), false);
-    seen_count_ = 0;
+    opened_ = closed_ = 0;
   }
 
   void reshard() {
@@ -174,15 +164,15 @@ class Unit {
 
  private:
   friend struct detail::Call;
+
   void end_life(detail::Call& call) {
     if (std::exchange(call.live, false)) --live_calls_;
   }
 
+  /// A call without a node before its inputs never closes: what it needs is freed at the end of the pass, for nothing
+  /// else tells that no recomputation will ask for it once more.
   void close_when_done() {
-    if (!in_backward_ || closed_ != opened_ || live_calls_ > 0) return;
-    // Without a node before its inputs only the last of its gradients tells that a call is done.
-    if (opened_unhooked_ > 0 && seen_count_ < listened_) return;
-    close();
+    if (in_backward_ && closed_ == opened_ && live_calls_ == 0) close();
   }
 
   std::string path_;
@@ -192,13 +182,10 @@ class Unit {
   std::vector<std::unique_ptr<FlatParam>> flats_;
   std::vector<FlatGradient*> gradients_;  ///< of the trainable flats
   std::optional<std::vector<std::size_t>> forward_prefetch_, backward_prefetch_;
-  std::size_t listened_ = 0;  ///< parameters that can get a gradient
 
   // Of the backward pass that runs:
   bool in_backward_ = false;
-  std::int64_t opened_ = 0, opened_unhooked_ = 0, closed_ = 0;  ///< calls
-  std::vector<bool> seen_;                                      ///< gradients
-  std::size_t seen_count_ = 0;                                  ///< of them
+  std::int64_t opened_ = 0, closed_ = 0;      ///< calls
   std::atomic<std::int64_t> live_calls_ = 0;  ///< recorded ones; a graph that is not used dies with its calls
 };
 
@@ -246,13 +233,11 @@ struct HoldsTensors<std::pair<First, Second>> : std::disjunction<HoldsTensors<Fi
 struct GradientHook final : torch::autograd::PostAccumulateGradHook {
   std::weak_ptr<Unit> unit;
   std::size_t route;
-  std::optional<std::size_t> own;
 
-  GradientHook(std::weak_ptr<Unit> unit, std::size_t route, std::optional<std::size_t> own)
-      : unit(std::move(unit)), route(route), own(own) {}
+  GradientHook(std::weak_ptr<Unit> unit, std::size_t route) : unit(std::move(unit)), route(route) {}
 
   void operator()(const at::Tensor&) override {
-    if (auto alive = unit.lock()) alive->on_gradient(route, own);
+    if (auto alive = unit.lock()) alive->on_gradient(route);
   }
 };
 
@@ -272,13 +257,10 @@ struct InputsNode final : torch::autograd::Node {
 inline void Unit::listen(const std::vector<GradientSlot>& slots, std::size_t route, FlatGradient* flat,
                          const std::weak_ptr<Unit>& self) {
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    const auto own = flat ? std::optional(listened_ + i) : std::nullopt;
     torch::autograd::impl::set_post_acc_grad_hooks(slots[i].parameter,
-                                                   std::make_unique<detail::GradientHook>(self, route + i, own));
+                                                   std::make_unique<detail::GradientHook>(self, route + i));
   }
-  if (!flat) return;
-  listened_ += slots.size();
-  gradients_.push_back(flat);
+  if (flat) gradients_.push_back(flat);
 }
 
 template <class... Inputs>
@@ -313,7 +295,6 @@ std::shared_ptr<detail::Call> Unit::take_inputs(const std::weak_ptr<Unit>& self,
     input = input.detach();
     torch::autograd::set_history(input, node);
   });
-  call->hooked = true;
   return call;
 }
 

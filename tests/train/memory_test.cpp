@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// Peak memory against the bounds of FSDP2's own tests, counted by the allocator and not by the system.
+// Two ranks in this process, so counts are halved: a sum of peaks is no less than the peak of the sum.
+// Blocks are large beside what else is allocated. With P the shard, U the largest unit, R the root, all in bytes:
+//   built P + U, forward P + 3U + R, backward 2P + 3U + R, after the step 4P; 16 MiB are for the rest.
+#include "fixture.hpp"
+
+#include <c10/core/CPUAllocator.h>
+
+#include <atomic>
+
+using namespace sealift::test;
+
+namespace {
+
+constexpr std::int64_t kSlack = std::int64_t{16} << 20;
+
+/// Counts what the CPU allocator has handed out and not got back.
+class Counting final : public c10::Allocator {
+ public:
+  explicit Counting(c10::Allocator* real) : real_(real) {}
+
+  c10::DataPtr allocate(std::size_t bytes) override {
+    auto inner = real_->allocate(bytes);
+    void* data = inner.get();
+    if (!data) return inner;
+    auto* block = new Block{std::move(inner), static_cast<std::int64_t>(bytes)};
+    const auto now = live += block->bytes;
+    for (auto seen = peak.load(); now > seen && !peak.compare_exchange_weak(seen, now);) {
+    }
+    return {data, block, &Counting::release, c10::Device(c10::kCPU)};
+  }
+  void copy_data(void* to, const void* from, std::size_t bytes) const override { default_copy_data(to, from, bytes); }
+
+  static inline std::atomic<std::int64_t> live = 0, peak = 0;
+
+ private:
+  struct Block {
+    c10::DataPtr inner;
+    std::int64_t bytes;
+  };
+  static void release(void* context) {
+    const std::unique_ptr<Block> block(static_cast<Block*>(context));
+    live -= block->bytes;
+  }
+  c10::Allocator* real_;
+};
+
+void count_from_now_on() {
+  static Counting counting(c10::GetDefaultCPUAllocator());
+  c10::SetCPUAllocator(&counting, /*priority=*/1);
+}
+
+class WideImpl : public torch::nn::Module {
+ public:
+  explicit WideImpl(std::int64_t width) : linear_(register_module("linear", torch::nn::Linear(width, width))) {}
+  at::Tensor forward(const at::Tensor& x) { return torch::tanh(linear_(x)); }
+
+ private:
+  torch::nn::Linear linear_;
+};
+TORCH_MODULE(Wide);
+
+class DeepImpl : public torch::nn::Module {
+ public:
+  DeepImpl(std::int64_t layers, std::int64_t width) : head_(register_module("head", torch::nn::Linear(width, 8))) {
+    for (std::int64_t i = 0; i < layers; ++i) {
+      blocks_.push_back(register_module("block" + std::to_string(i), Shardable<Wide>(width)));
+    }
+  }
+  at::Tensor forward(at::Tensor x) {
+    for (auto& block : blocks_) x = block(x);
+    return head_(x);
+  }
+
+ private:
+  std::vector<Shardable<Wide>> blocks_;
+  torch::nn::Linear head_;
+};
+TORCH_MODULE(Deep);
+
+/// Bytes per rank, above what was there before.
+struct Peaks {
+  std::int64_t built = 0, forward = 0, backward = 0, step = 0, after = 0;
+};
+
+Peaks measure(const Policy& policy, std::int64_t layers, std::int64_t width) {
+  count_from_now_on();
+  Peaks peaks;
+  const auto base = Counting::live.load();
+  on_ranks(2, [&](const World& world) {
+    auto groups = make_groups(world, make_mesh(policy, world.size));
+    Shardable<Deep> model(layers, width);
+    auto parallel = parallelize(*model, groups, policy);
+    torch::optim::AdamW optimizer(parallel.shards(), torch::optim::AdamWOptions(1e-3));
+    const auto note = [&](std::int64_t& peak) {
+      groups.world.barrier();
+      if (world.rank == 0) {
+        peak = (Counting::peak - base) / 2;
+        Counting::peak = Counting::live.load();
+      }
+      groups.world.barrier();
+    };
+    groups.world.barrier();
+    if (world.rank == 0) Counting::peak = Counting::live.load();
+    note(peaks.built);
+    for (int step = 0; step < 3; ++step) {
+      const auto loss = model(torch::ones({4, width})).sum();
+      note(peaks.forward);
+      loss.backward();
+      note(peaks.backward);
+      optimizer.step();
+      note(peaks.step);
+      optimizer.zero_grad();
+      note(peaks.after);
+      note(peaks.after);
+    }
+  });
+  return peaks;
+}
+
+}  // namespace
+
+TEST_CASE("fsdp holds a shard and a few units, wherever the model is deep") {
+  const std::int64_t layers = 12, width = 1536;
+  const std::int64_t U = (width * width + width) * 4, R = (width * 8 + 8) * 4, P = (layers * U + R) / 2;
+  const auto peaks = measure({.method = ParallelMethod::Fsdp}, layers, width);
+  CHECK(peaks.built <= P + U + kSlack);
+  CHECK(peaks.forward <= 3 * P + 3 * U + R + kSlack);       // moments are there from the first step on
+  CHECK(peaks.backward <= 4 * P + 3 * U + R + kSlack);
+  CHECK(peaks.step <= 4 * P + 2 * U + kSlack);
+  CHECK(peaks.after <= 4 * P + kSlack);  // of which P is the buffer that the next gradients go to
+
+  auto keep = Policy{.method = ParallelMethod::Fsdp, .reshard_after_forward = false};
+  const auto kept = measure(keep, layers, width);
+  CHECK(kept.forward <= 3 * P + 2 * P + U + kSlack);
+  CHECK(kept.backward <= 4 * P + 2 * P + 3 * U + kSlack);
+  CHECK(kept.forward > peaks.forward + P / 2);  // so that the count means something
+}
+
+TEST_CASE("what fsdp needs beside its shards does not grow with depth") {
+  const std::int64_t width = 1024, U = (width * width + width) * 4;
+  const auto beside_shards = [&](std::int64_t layers) {
+    const auto P = layers * U / 2;
+    return measure({.method = ParallelMethod::Fsdp}, layers, width).backward - 4 * P;
+  };
+  const auto shallow = beside_shards(4), deep = beside_shards(14);
+  CHECK(std::abs(deep - shallow) <= U / 2);
+}
+
+TEST_CASE("ddp holds 16 bytes per parameter: value, gradient in its bucket, two moments") {
+  const std::int64_t layers = 6, width = 1536;
+  const std::int64_t all = (layers * (width * width + width) + width * 8 + 8) * 4;
+  const auto peaks = measure({.method = ParallelMethod::Ddp}, layers, width);
+  CHECK(peaks.step <= 4 * all + all / layers + kSlack);
+}
