@@ -97,8 +97,8 @@ class FlatGradient {
       reduced_ = whole_;
       return advance();
     }
-    make_room(scattered_, layout_.shard_numel, whole_);
-    reduced_ = scattered_;
+    // Fresh each time, so that it goes when the optimizer's zero_grad lets go of it.
+    reduced_ = torch::empty({layout_.shard_numel}, whole_.options());
     in_context([&] { ticket_ = groups_.shard.reduce_scatter(reduced_, whole_, options_.label, used_hash()); });
   }
 
@@ -232,10 +232,9 @@ class FlatGradient {
   std::size_t used_ = 0;                       ///< how many of them
   std::set<std::size_t> owed_;                 ///< slots whose gradient lies in `partial_` only
   std::map<std::size_t, at::Tensor> waiting_;  ///< means in host memory, by slot
-  at::Tensor whole_;      ///< [padded], summed over micro-batches; freed by the reduction when sharded
-  at::Tensor scattered_;  ///< [padded / shards]
-  at::Tensor reduced_;    ///< the one of the two that the reduction in flight ends in
-  at::Tensor partial_;    ///< [padded / shards], summed over the shard group but not yet over the copies
+  at::Tensor whole_;    ///< [padded], summed over micro-batches; freed by the reduction when sharded
+  at::Tensor reduced_;  ///< what the reduction in flight ends in: `whole_`, or [padded / shards]
+  at::Tensor partial_;  ///< [padded / shards], summed over the shard group but not yet over the copies
   Ticket ticket_;
 };
 
