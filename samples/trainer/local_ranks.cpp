@@ -21,8 +21,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// How long ranks may take to say what they saw, once one of them has failed.
-constexpr auto kLastWords = std::chrono::milliseconds(250);
+/// How long ranks may take to say what they saw, once one of them has failed: the core looks for the cause for a
+/// second.
+constexpr auto kLastWords = std::chrono::seconds(3);
 
 std::vector<std::string> environment_of_rank(const train::Launch& host, std::int64_t local_rank) {
   std::vector<std::string> result = {"RANK=" + std::to_string(host.rank + local_rank),
