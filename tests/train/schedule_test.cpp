@@ -267,6 +267,34 @@ TEST_CASE("a prefetch list of the user's holds instead of the order of calls, ov
   });
 }
 
+TEST_CASE("a model whose root holds nothing itself gathers each block twice a step and nothing else, over 2 ranks") {
+  class ChainImpl : public torch::nn::Module {
+   public:
+    ChainImpl() {
+      for (int i = 0; i < 3; ++i) blocks_.push_back(register_module("block" + std::to_string(i), Shardable<Plain>()));
+    }
+    at::Tensor forward(at::Tensor x) {
+      for (auto& block : blocks_) x = block(x);
+      return x;
+    }
+
+   private:
+    std::vector<Shardable<Plain>> blocks_;
+  };
+  on_ranks(2, [](const World& world) {
+    auto groups = groups_of(world, fsdp());
+    ShardableImpl<ChainImpl> model;
+    auto parallel = parallelize(model, groups, fsdp());
+    at::Tensor loss;  // the last step's graph stays alive into the next
+    for (int step = 0; step < 3; ++step) {
+      const auto before = groups.traffic->all_gather.calls;
+      loss = model.forward(input()).sum();
+      loss.backward();
+      CHECK(groups.traffic->all_gather.calls - before == 6);
+    }
+  });
+}
+
 TEST_CASE("frozen units are freed in backward as they are passed, and get no gradient memory, over 2 ranks") {
   on_ranks(2, [](const World& world) {
     Shardable<Stack> model(5);

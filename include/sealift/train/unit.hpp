@@ -58,7 +58,8 @@ namespace detail {
 struct Call {
   std::weak_ptr<Unit> unit;
   std::size_t place = 0;   ///< in the order of calls
-  bool live = true;        ///< its backward is not done, as far as is known
+  bool hooked = false;     ///< a node before its inputs tells when its backward is done
+  bool live = true;        ///< its backward is not done; without such a node: has not begun
   std::int64_t pass = -1;  ///< the last backward pass that opened it
 
   ~Call();
@@ -119,6 +120,7 @@ class Unit {
     in_backward_ = true;
     const bool first = std::exchange(call.pass, session_->pass) != session_->pass;
     if (first) ++opened_;
+    if (!call.hooked) end_life(call);
     for (auto& flat : flats_) flat->unshard();
     if (!first) return;
     const auto depth = static_cast<std::size_t>(session_->policy.backward_prefetch);
@@ -295,6 +297,7 @@ std::shared_ptr<detail::Call> Unit::take_inputs(const std::weak_ptr<Unit>& self,
     input = input.detach();
     torch::autograd::set_history(input, node);
   });
+  call->hooked = true;
   return call;
 }
 
