@@ -21,9 +21,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// How long ranks may take to say what they saw, once one of them has failed: the core looks for the cause for a
-/// second.
-constexpr auto kLastWords = std::chrono::seconds(3);
+/// How long ranks may take to say what they saw, once one of them has failed and said why ...
+constexpr auto kLastWords = std::chrono::milliseconds(500);
+/// ... or was ended without a word: the core looks for the cause for a second.
+constexpr auto kSearch = std::chrono::seconds(2);
 
 std::vector<std::string> environment_of_rank(const train::Launch& host, std::int64_t local_rank) {
   std::vector<std::string> result = {"RANK=" + std::to_string(host.rank + local_rank),
@@ -92,7 +93,7 @@ std::optional<pid_t> next_to_end(int& status, std::optional<Clock::time_point> d
   }
 }
 
-/// Waits for all; after the first failure the others have `kLastWords` left.
+/// Waits for all; after the first failure the others have `kLastWords` or `kSearch` left.
 int wait_for(std::vector<pid_t> children, std::int64_t first_rank) {
   std::optional<Clock::time_point> deadline;
   bool failed = false;
@@ -112,7 +113,7 @@ int wait_for(std::vector<pid_t> children, std::int64_t first_rank) {
     --left;
     if (status == 0 || failed) continue;
     failed = true;
-    deadline = Clock::now() + kLastWords;
+    deadline = Clock::now() + (WIFSIGNALED(status) ? kSearch : kLastWords);
     // One write: ranks share this standard error.
     std::cerr << "sealift-train: rank " + std::to_string(first_rank + (child - children.begin())) + " " +
                      describe(status) + "; ending the other ranks\n";
