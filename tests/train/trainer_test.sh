@@ -79,8 +79,8 @@ fail_one() {
     ! kill -0 "$rank" 2>/dev/null || fail "rank process $rank was left behind"
   done
 }
-echo "a rank that dies ends the others at once, with the step"
-fail_one KILL 1
+echo "a rank that dies ends the others in a moment, each saying where and why"
+fail_one KILL 3
 grep -q 'rank 1 was ended by signal Killed; ending the other ranks' err.txt || { cat err.txt >&2; fail "no message"; }
 echo "a rank that hangs ends the others within the time-out and a second"
 fail_one STOP 5

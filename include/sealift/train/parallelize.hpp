@@ -301,7 +301,7 @@ inline Parallel parallelize(torch::nn::Module& model, Groups groups, const Polic
     root->listen(replicated_slots, route, nullptr, root);
   }
   return Parallel(std::move(session), std::move(held),
-                  groups.world.size() > 1 ? unit_warnings(plans) : std::vector<std::string>{});
+                  mesh.shard > 1 ? unit_warnings(plans) : std::vector<std::string>{});
 }
 
 }  // namespace sealift::train
