@@ -38,7 +38,7 @@ DOORS = {
     r"^curl/": {"packager/fetch.cpp"},
     r"^boost/": {"offline_repo/server.cpp"},
     r"^torch/csrc/distributed/": {
-        f"include/sealift/train/{name}.hpp" for name in ("rank_watch", "channel", "collectives")
+        f"include/sealift/train/{name}.hpp" for name in ("rank_watch", "channel", "groups")
     },
 }
 

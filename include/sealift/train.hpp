@@ -9,17 +9,22 @@
 #include <sealift/train/policy.hpp>            // what a job file may say: method, units, resharding
 #include <sealift/train/mesh.hpp>              // ranks as replicate x shard: ddp (N,1), fsdp (1,N), hsdp (R,S)
 #include <sealift/train/flat_layout.hpp>       // sizes, padding, offsets: pure arithmetic
+#include <sealift/train/collective_label.hpp>  // what all ranks must bring to one collective
 #include <sealift/train/rank_watch.hpp>        // ranks that disagree, fail or stop end in one message on every rank
 #include <sealift/train/channel.hpp>           // a group's engines, Gloo and NCCL, and a collective in flight on them
-#include <sealift/train/collectives.hpp>       // the door to c10d; groups, tickets, counters
+#include <sealift/train/collectives.hpp>       // the door to c10d; tickets, counters
+#include <sealift/train/groups.hpp>            // a world and a mesh -> connected groups
 #include <sealift/train/broadcast.hpp>         // many small tensors from rank 0
+#include <sealift/train/buffer_pool.hpp>       // memory of flats that is used again
 #include <sealift/train/flat_param.hpp>        // one flat: sharded <-> unsharded
 #include <sealift/train/flat_gradient.hpp>     // one buffer of gradients -> the mean, where the optimizer looks for it
 #include <sealift/train/reducer.hpp>           // which of them are reduced when; DDP's buckets
 #include <sealift/train/call_order.hpp>        // what to gather ahead
+#include <sealift/train/tensor_walk.hpp>       // the tensors in what a forward takes or returns
 #include <sealift/train/unit.hpp>              // before and after forward, before and after backward
 #include <sealift/train/shardable.hpp>         // the holder that lets a block become a unit
 #include <sealift/train/unit_plan.hpp>         // which modules become units
+#include <sealift/train/parallel.hpp>          // the model that was spread, as a training loop sees it
 #include <sealift/train/parallelize.hpp>       // the verb
 #include <sealift/train/clip.hpp>              // the gradient norm of the whole model; who spoiled a gradient
 #include <sealift/train/scaler.hpp>            // fp16: scale the loss, skip the steps that overflowed, on all ranks alike

@@ -34,10 +34,12 @@ class LayerImpl : public torch::nn::Module {
 
   at::Tensor forward(const at::Tensor& x) {
     if (probe) probe();
-    return x + down_(torch::tanh(up_(x * frozen_)));
+    auto y = x + down_(torch::tanh(up_(x * frozen_)));
+    if (probe && y.requires_grad()) y.register_hook([probe = probe](const at::Tensor&) { probe(); });
+    return y;
   }
 
-  std::function<void()> probe;  ///< called inside forward, where parameters must be whole
+  std::function<void()> probe;  ///< called inside forward and backward, where parameters must be whole
 
  private:
   torch::nn::Linear up_, down_, idle_;
@@ -89,7 +91,7 @@ struct Loop {
   std::int64_t steps = 10;
   std::int64_t micro_batches = 1;
   bool sync_every_micro_batch = false;
-  bool keep_gathered = false;  ///< between micro-batches
+  bool set_micro_batch = false;  ///< tell the core which micro-batch it is, instead of when to reduce
   bool set_to_none = true;
   std::int64_t repeats = 1;
   double clip = 0;
@@ -101,11 +103,13 @@ struct Outcome {
   TrafficReport traffic;               ///< of the steps alone
 };
 
-/// Trains a new Net as one rank of `world`.
-inline Outcome train(const World& world, const Policy& policy, const Loop& loop = {}) {
+/// Trains a new Net as one rank of `world`. `probe` is called in every layer's forward and backward, and before steps.
+inline Outcome train(const World& world, const Policy& policy, const Loop& loop = {},
+                     const std::function<void()>& probe = {}) {
   auto groups = make_groups(world, make_mesh(policy, world.size));
   Shardable<Net> net;
   net->repeats = loop.repeats;
+  for (auto& layer : net->layers) layer->probe = probe;
   auto parallel = parallelize(*net, groups, policy);
   torch::optim::AdamW optimizer(parallel.shards(), torch::optim::AdamWOptions(kLearningRate));
   *groups.traffic = {};
@@ -117,7 +121,7 @@ inline Outcome train(const World& world, const Policy& policy, const Loop& loop 
     optimizer.zero_grad(loop.set_to_none);
     const auto [ids, targets] = batch_of(step);
     for (std::int64_t micro = 0; micro < loop.micro_batches; ++micro) {
-      if (loop.keep_gathered) {
+      if (loop.set_micro_batch) {
         parallel.set_micro_batch(micro, loop.micro_batches);
       } else {
         parallel.set_requires_gradient_sync(loop.sync_every_micro_batch || micro + 1 == loop.micro_batches);
@@ -127,6 +131,7 @@ inline Outcome train(const World& world, const Policy& policy, const Loop& loop 
       losses[step] += loss.detach().to(torch::kFloat64) / loop.micro_batches;
       (loss / loop.micro_batches).backward();
     }
+    if (probe) probe();
     parallel.prepare_step();
     if (loop.clip > 0) clip_grad_norm_(parallel, loop.clip);
     optimizer.step();

@@ -86,14 +86,14 @@ at::Tensor input() {
 TEST_CASE("a step of micro-batches gathers and reduces each unit once and moves f of b_p + b_g, over 2 and 4 ranks") {
   for (const std::int64_t ranks : {2, 4}) {
     const std::int64_t steps = 4;
-    const auto outcome = train_on_ranks(ranks, fsdp(), {.steps = steps, .micro_batches = 3, .keep_gathered = true});
+    const auto outcome = train_on_ranks(ranks, fsdp(), {.steps = steps, .micro_batches = 3, .set_micro_batch = true});
     CHECK(outcome.traffic.all_gather.calls == kFlats * steps);
     CHECK(outcome.traffic.reduce_scatter.calls == (kUnits + 1) * steps);
     CHECK(outcome.traffic.all_reduce.calls == 0);
   }
-  check_same(train_on_ranks(2, fsdp(), {.micro_batches = 6, .keep_gathered = true}), one_process());
-  check_same(train_on_ranks(4, hsdp(), {.micro_batches = 3, .keep_gathered = true}), one_process());
-  check_same(train_on_ranks(2, {.method = ParallelMethod::Ddp}, {.micro_batches = 3, .keep_gathered = true}),
+  check_same(train_on_ranks(2, fsdp(), {.micro_batches = 6, .set_micro_batch = true}), one_process());
+  check_same(train_on_ranks(4, hsdp(), {.micro_batches = 3, .set_micro_batch = true}), one_process());
+  check_same(train_on_ranks(2, {.method = ParallelMethod::Ddp}, {.micro_batches = 3, .set_micro_batch = true}),
              one_process());
 }
 
@@ -130,7 +130,7 @@ TEST_CASE("without keeping units gathered a step of M micro-batches gathers (2n 
   auto policy = fsdp();
   policy.keep_gathered = false;
   const std::int64_t M = 3, steps = 3;
-  const auto outcome = train_on_ranks(2, policy, {.steps = steps, .micro_batches = M, .keep_gathered = true});
+  const auto outcome = train_on_ranks(2, policy, {.steps = steps, .micro_batches = M, .set_micro_batch = true});
   CHECK(outcome.traffic.all_gather.calls == (2 * 2 * kUnits + 1) * M * steps);
   CHECK(outcome.traffic.reduce_scatter.calls == (kUnits + 1) * steps);
 }
@@ -139,7 +139,7 @@ TEST_CASE("reducing every micro-batch keeps units gathered all the same, over 2 
   auto policy = fsdp();
   policy.reduce_every_micro_batch = true;
   const std::int64_t M = 3;
-  const auto outcome = train_on_ranks(2, policy, {.micro_batches = M, .keep_gathered = true});
+  const auto outcome = train_on_ranks(2, policy, {.micro_batches = M, .set_micro_batch = true});
   check_same(outcome, one_process());
   CHECK(outcome.traffic.all_gather.calls == kFlats * 10);
   CHECK(outcome.traffic.reduce_scatter.calls == (kUnits + 1) * M * 10);
@@ -151,7 +151,7 @@ TEST_CASE("hsdp may defer only the sum over copies, over 2x2 ranks") {
   const std::int64_t M = 3;
   for (const bool defer : {true, false}) {
     policy.defer_all_reduce = defer;
-    const auto outcome = train_on_ranks(4, policy, {.micro_batches = M, .keep_gathered = true});
+    const auto outcome = train_on_ranks(4, policy, {.micro_batches = M, .set_micro_batch = true});
     check_same(outcome, one_process());
     CHECK(outcome.traffic.reduce_scatter.calls == (kUnits + 1) * M * 10);
     CHECK(outcome.traffic.all_reduce.calls == (kUnits + 1) * (defer ? 1 : M) * 10);

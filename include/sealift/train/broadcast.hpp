@@ -4,7 +4,7 @@
 // A copy in and out costs less than the latency of a collective each.
 #pragma once
 
-#include <sealift/train/collectives.hpp>
+#include <sealift/train/groups.hpp>
 
 #include <map>
 

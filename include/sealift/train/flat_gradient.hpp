@@ -216,7 +216,7 @@ class FlatGradient {
   /// Reuses the buffer of the last step once the optimizer's `zero_grad` has let go of it.
   void make_room(at::Tensor& buffer, std::int64_t numel, const at::Tensor& like) const {
     if (buffer.defined() && buffer.storage().use_count() == 1) return;
-    buffer = torch::empty({numel}, like.options().dtype(dtype_).requires_grad(false));
+    buffer = detail::flat_buffer(numel, like.options().dtype(dtype_).requires_grad(false));
   }
 
   std::vector<GradientSlot> slots_;

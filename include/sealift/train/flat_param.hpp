@@ -5,7 +5,8 @@
 // handles held by modules, ties and users stay valid.
 #pragma once
 
-#include <sealift/train/collectives.hpp>
+#include <sealift/train/buffer_pool.hpp>
+#include <sealift/train/groups.hpp>
 
 namespace sealift::train {
 
@@ -43,14 +44,16 @@ class FlatParam {
     layout_ = make_flat_layout(shapes, groups_.mesh.shard);
     if (options_.reshard_group > 1) group_ = groups_.subgroup(options_.reshard_group);
 
-    auto values = torch::zeros({layout_.padded_numel()}, parameters_.front().tensor.options().requires_grad(false));
+    auto values =
+        detail::flat_buffer(layout_.padded_numel(), parameters_.front().tensor.options().requires_grad(false)).zero_();
     for (std::size_t i = 0; i < size(); ++i) view(values, i).copy_(parameters_[i].tensor);
     if (options_.broadcast) groups_.world.broadcast(values, options_.unit).wait();
     shard_ = values.narrow(0, groups_.shard.rank() * layout_.shard_numel, layout_.shard_numel);
     shard_ = options_.on_host ? to_host(shard_, options_.pin_memory) : shard_.clone();
 
     const auto dtype = options_.compute_dtype.value_or(values.scalar_type());
-    whole_ = dtype == values.scalar_type() ? std::move(values) : torch::empty_like(values, dtype);
+    whole_ = dtype == values.scalar_type() ? std::move(values)
+                                           : detail::flat_buffer(values.numel(), values.options().dtype(dtype));
     for (std::size_t i = 0; i < size(); ++i) {
       auto& parameter = parameters_[i].tensor;
       parameter.set_data(view(whole_, i));
@@ -150,6 +153,7 @@ class FlatParam {
   FlatLayout layout_;
   Collectives group_;  ///< of `reshard_to_group`
   Residence residence_ = Residence::Sharded;
+  detail::BufferPool::User memory_;
   at::Tensor whole_;   ///< [padded] in the compute dtype; has no memory while sharded
   at::Tensor shard_;   ///< [padded / shards], this rank's, in the parameters' dtype
   at::Tensor source_;  ///< what a gather sends: the shard on the device in the compute dtype, or the group's part

@@ -5,7 +5,7 @@
 // was stopped blocks whoever asks it.
 #pragma once
 
-#include <sealift/train/mesh.hpp>
+#include <sealift/train/collective_label.hpp>
 
 #include <torch/csrc/distributed/c10d/Store.hpp>
 #include <torch/csrc/distributed/c10d/Work.hpp>
@@ -21,7 +21,6 @@
 #include <mutex>
 #include <optional>
 #include <set>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -29,47 +28,6 @@
 namespace sealift::train {
 
 using Store = c10::intrusive_ptr<c10d::Store>;
-
-/// What all ranks of a group must bring to one collective.
-struct Label {
-  std::string op;
-  std::string unit;
-  std::uint64_t detail = 0;  ///< anything else that must agree, for a reduction: which parameters have gradients
-  std::int64_t numel = 0;
-  at::ScalarType dtype = at::kByte;
-
-  /// The same on every machine (FNV-1a).
-  std::uint64_t hash() const {
-    std::uint64_t hash = 0xcbf29ce484222325;
-    const auto add = [&](const void* data, std::size_t size) {
-      for (std::size_t i = 0; i < size; ++i) hash = (hash ^ static_cast<const unsigned char*>(data)[i]) * 0x100000001b3;
-    };
-    const std::array<std::uint64_t, 3> numbers{detail, static_cast<std::uint64_t>(numel),
-                                               static_cast<std::uint64_t>(dtype)};
-    add(op.c_str(), op.size() + 1);
-    add(unit.c_str(), unit.size() + 1);
-    add(numbers.data(), sizeof numbers);
-    return hash;
-  }
-
-  /// For people: reduce_scatter of unit 'layers.3' (1024 Float).
-  std::string text() const {
-    std::ostringstream out;
-    out << op;
-    if (!unit.empty()) out << " of unit '" << unit << "'";
-    out << " (" << numel << " " << dtype;
-    if (detail) out << ", detail " << std::hex << detail;
-    out << ")";
-    return out.str();
-  }
-};
-
-/// For people: "rank 3", "ranks 0, 2".
-inline std::string name_ranks(const std::vector<std::int64_t>& ranks) {
-  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-  for (std::size_t i = 0; i < ranks.size(); ++i) text += (i ? ", " : "") + std::to_string(ranks[i]);
-  return text;
-}
 
 /// One per rank of a world of several; a rank alone has none.
 class RankWatch {
@@ -180,13 +138,13 @@ class RankWatch {
     stop_at(label);
   }
 
-  /// The engine broke with `error` while in `label`: finds out why, for up to a second, and throws it.
+  /// The engine broke with `error` while in `label`: finds out why, for up to two seconds, and throws it.
   [[noreturn]] void broken(const Label& label, const std::string& error) {
     std::unique_lock lock(mutex_);
     if (failure_.empty()) {
       broken_ = label.text() + " broke in step " + std::to_string(step_) + " (" + error + ")";
       changed_.notify_all();
-      changed_.wait_for(lock, kPatience + kPatience / 2, [&] { return !failure_.empty(); });
+      changed_.wait_for(lock, 2 * kPatience, [&] { return !failure_.empty(); });
       if (failure_.empty()) failure_ = broken_ + store_silent();
     }
     throw_failure(label);
@@ -419,16 +377,22 @@ class RankWatch {
   void find_cause(std::unique_lock<std::mutex>& lock) {
     const auto mine = broken_;
     lock.unlock();
-    post_failure("S" + mine);
+    const auto bell = post_failure("S" + mine);
     std::string cause;
     std::vector<std::int64_t> silent;
-    for (const auto until = Clock::now() + kPatience; Clock::now() < until;) {
+    // Who lives and waits for nothing looks once a slice.
+    for (const auto until = Clock::now() + kPatience + slice() / 2; Clock::now() < until;) {
       std::tie(cause, silent) = read_failures();
       if (!cause.empty() || silent.empty()) break;
       std::this_thread::sleep_for(milliseconds(20));
     }
     if (cause.empty()) {
       cause = mine;
+      std::map<std::int64_t, Peer> peers;
+      std::erase_if(silent, [&](std::int64_t rank) {  // it has nothing to post, but heard this rank's bell
+        read_state(rank, peers);
+        return peers.contains(rank) && peers[rank].bell >= bell;
+      });
       if (!silent.empty()) cause += "; no word from " + name_ranks(silent) + ": ended without one, killed, or cut off";
       post_failure("O" + cause);
     }
@@ -436,11 +400,11 @@ class RankWatch {
     if (failure_.empty()) fail(cause);
   }
 
-  void post_failure(const std::string& text) {
+  /// Returns the bell that tells of it.
+  std::int64_t post_failure(const std::string& text) {
     store_->set("failure/" + std::to_string(rank_), text);
-    ring();
+    return store_->add("bell", 1);
   }
-  void ring() { store_->add("bell", 1); }
 
   /// The first cause that a rank posted, empty without one, and the ranks that posted nothing.
   std::pair<std::string, std::vector<std::int64_t>> read_failures() {

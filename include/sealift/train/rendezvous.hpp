@@ -5,7 +5,7 @@
 #pragma once
 
 #include <sealift/train/address.hpp>
-#include <sealift/train/collectives.hpp>
+#include <sealift/train/groups.hpp>
 #include <sealift/train/launch.hpp>
 
 #include <unistd.h>

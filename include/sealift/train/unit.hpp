@@ -8,14 +8,13 @@
 #include <sealift/train/broadcast.hpp>
 #include <sealift/train/call_order.hpp>
 #include <sealift/train/reducer.hpp>
+#include <sealift/train/tensor_walk.hpp>
 
 #include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/functions/utils.h>
 #include <torch/csrc/autograd/graph_task.h>
 
-#include <array>
 #include <atomic>
-#include <tuple>
 
 namespace sealift::train {
 
@@ -100,7 +99,10 @@ class Unit {
     session_->enter_forward(*this, training);
     for (auto& flat : flats_) flat->unshard();
     if (detail::in_graph_task()) return;
-    const auto depth = static_cast<std::size_t>(session_->policy.forward_prefetch);
+    // What stays gathered until the last micro-batch may as well all be on its way at once.
+    const auto depth = session_->keep_after_forward && session_->policy.forward_prefetch > 0
+                           ? session_->units.size()
+                           : static_cast<std::size_t>(session_->policy.forward_prefetch);
     const auto next = session_->order.before_forward(number_, depth, at::GradMode::is_enabled());
     session_->prefetch(forward_prefetch_ ? *forward_prefetch_ : next);
   }
@@ -196,40 +198,6 @@ namespace detail {
 inline Call::~Call() {
   if (auto alive = unit.lock()) alive->end_life(*this);
 }
-
-/// Calls `visit` on every tensor in what a forward may take or return; what is neither is passed over in arguments.
-template <class Value, class Visit>
-void for_each_tensor(Value& value, const Visit& visit) {
-  if constexpr (std::is_same_v<std::remove_const_t<Value>, at::Tensor>) {
-    visit(value);
-  } else if constexpr (requires { std::tuple_size<std::remove_const_t<Value>>::value; }) {
-    std::apply([&](auto&... parts) { (for_each_tensor(parts, visit), ...); }, value);
-  } else if constexpr (requires {
-                         value.has_value();
-                         *value;
-                       }) {
-    if (value.has_value()) for_each_tensor(*value, visit);
-  } else if constexpr (requires {
-                         value.begin();
-                         value.end();
-                       }) {
-    for (auto& part : value) for_each_tensor(part, visit);
-  }
-}
-
-/// Whether `for_each_tensor` finds the tensors in a `Value`.
-template <class Value>
-struct HoldsTensors : std::bool_constant<std::is_same_v<Value, at::Tensor>> {};
-template <class Value>
-struct HoldsTensors<std::optional<Value>> : HoldsTensors<Value> {};
-template <class Value, class Allocator>
-struct HoldsTensors<std::vector<Value, Allocator>> : HoldsTensors<Value> {};
-template <class Value, std::size_t N>
-struct HoldsTensors<std::array<Value, N>> : HoldsTensors<Value> {};
-template <class... Values>
-struct HoldsTensors<std::tuple<Values...>> : std::disjunction<HoldsTensors<Values>...> {};
-template <class First, class Second>
-struct HoldsTensors<std::pair<First, Second>> : std::disjunction<HoldsTensors<First>, HoldsTensors<Second>> {};
 
 /// Runs after autograd has accumulated a parameter's gradient of this pass.
 struct GradientHook final : torch::autograd::PostAccumulateGradHook {
@@ -367,6 +335,8 @@ inline void Session::finish_backward() {
   if (!pending) order.forget_calls();
   in_backward = false;
   if (!sync || keep_after_backward) return;
+  // A job that can keep the whole model gathered in a step may keep its memory for the next one; others get it back.
+  if (!keep_after_forward) detail::BufferPool::instance().release_kept();
   keep_after_forward = continues = false;
   groups.set_step(++step);
 }

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory for flats on the CPU that is used again: what one unit lets go of, the next one takes.
+// LibTorch's CUDA allocator keeps freed memory, its CPU allocator returns it to the system, which then clears every
+// page anew: a tenth of a step where a model is gathered and freed each time. On other devices nothing is added.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <list>
+#include <mutex>
+
+namespace sealift::train::detail {
+
+/// Hands out CPU memory and keeps what comes back, within this bound: what is out and what is kept are together never
+/// more than what was once out at the same time since `release_kept`. Safe from several threads.
+class BufferPool final : public c10::Allocator {
+ public:
+  /// Every flat's; never destroyed, since a gradient may outlive everything else.
+  static BufferPool& instance() {
+    static auto* pool = new BufferPool;
+    return *pool;
+  }
+
+  at::DataPtr allocate(std::size_t bytes) override {
+    if (bytes == 0) return {nullptr, at::kCPU};
+    auto block = std::make_unique<Block>();
+    {
+      const std::lock_guard lock(guard_);
+      out_ += bytes;
+      peak_ = std::max(peak_, out_);
+      const auto fits =
+          std::find_if(kept_.begin(), kept_.end(), [&](const auto& kept) { return kept->bytes == bytes; });
+      if (fits != kept_.end()) {
+        block = std::move(*fits);
+        kept_bytes_ -= bytes;
+        kept_.erase(fits);
+      }
+      trim();
+    }
+    if (!block->memory) *block = {bytes, c10::GetAllocator(at::kCPU)->allocate(bytes)};
+    auto* data = block->memory.get();
+    return {data, block.release(), &give_back, at::kCPU};
+  }
+
+  void copy_data(void* to, const void* from, std::size_t bytes) const override { default_copy_data(to, from, bytes); }
+
+  /// Bytes that are kept for the next one who asks.
+  std::size_t kept_bytes() const {
+    const std::lock_guard lock(guard_);
+    return kept_bytes_;
+  }
+
+  /// Returns what is kept to the system.
+  void release_kept() {
+    const std::lock_guard lock(guard_);
+    peak_ = out_;
+    trim();
+  }
+
+  /// Whoever holds one of these wants memory again; when the last one goes, what is kept goes too.
+  struct User {
+    User() {
+      auto& pool = instance();
+      const std::lock_guard lock(pool.guard_);
+      ++pool.users_;
+    }
+    ~User() {
+      auto& pool = instance();
+      bool last = false;
+      {
+        const std::lock_guard lock(pool.guard_);
+        last = --pool.users_ == 0;
+      }
+      if (last) pool.release_kept();
+    }
+    User(const User&) = delete;
+    User& operator=(const User&) = delete;
+  };
+
+  /// For tests: fills what comes back with NaN, so that whoever reads before writing is found out.
+  void poison_returned(bool on) {
+    const std::lock_guard lock(guard_);
+    poison_ = on;
+  }
+
+ private:
+  struct Block {
+    std::size_t bytes = 0;
+    at::DataPtr memory;
+  };
+
+  static void give_back(void* context) {
+    auto& pool = instance();
+    std::unique_ptr<Block> block(static_cast<Block*>(context));
+    const std::lock_guard lock(pool.guard_);
+    if (pool.poison_) std::memset(block->memory.get(), 0xff, block->bytes);
+    pool.out_ -= block->bytes;
+    if (pool.users_ == 0) return;
+    pool.kept_bytes_ += block->bytes;
+    pool.kept_.push_back(std::move(block));
+    pool.trim();
+  }
+
+  void trim() {
+    while (!kept_.empty() && out_ + kept_bytes_ > peak_) {
+      kept_bytes_ -= kept_.front()->bytes;
+      kept_.pop_front();
+    }
+  }
+
+  mutable std::mutex guard_;
+  std::list<std::unique_ptr<Block>> kept_;  ///< longest unused first
+  std::size_t kept_bytes_ = 0, out_ = 0, peak_ = 0;
+  std::int64_t users_ = 0;
+  bool poison_ = false;
+};
+
+/// An uninitialised buffer of `numel` elements for a flat. [numel]
+inline at::Tensor flat_buffer(std::int64_t numel, const at::TensorOptions& options) {
+  if (!options.device().is_cpu() || options.pinned_memory()) return torch::empty({numel}, options);
+  auto& pool = BufferPool::instance();
+  const auto bytes = static_cast<std::size_t>(numel) * options.dtype().itemsize();
+  c10::Storage storage(c10::Storage::use_byte_size_t{}, bytes, pool.allocate(bytes), &pool, /*resizable=*/true);
+  return torch::empty({0}, options).set_(storage, 0, {numel}, {1});
+}
+
+}  // namespace sealift::train::detail
