@@ -12,8 +12,10 @@ int main(int argc, char** argv) {
   if (!digest) return 2;
   std::string noise(9'000'000, '\0');
   for (std::size_t i = 0; i < noise.size(); ++i) noise[i] = static_cast<char>(i * i >> 7);
-  test::TinyBundle tiny{.chunk_size = bundle::kDefaultChunkSize, .volume_size = std::uint64_t{5} << 20, .digest = *digest};
+  test::TinyBundle tiny{
+      .chunk_size = bundle::kDefaultChunkSize, .volume_size = std::uint64_t{5} << 20, .digest = *digest};
   tiny.items.push_back({.path = "programs/noise", .bytes = noise, .into = "share/noise"});
-  tiny.items.push_back({.path = "programs/packed", .bytes = noise, .into = "share/packed", .encoding = bundle::Encoding::Zstd});
+  tiny.items.push_back(
+      {.path = "programs/packed", .bytes = noise, .into = "share/packed", .encoding = bundle::Encoding::Zstd});
   std::puts(test::make_bundle(argv[1], tiny).fingerprint().c_str());
 }
