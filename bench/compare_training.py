@@ -4,6 +4,7 @@
 # The peer gets its best: all its settings run the same warm-up and the fastest one races. Losses must agree, so that
 # nobody is fast by doing less.
 #   compare_training.py PROGRAM [PATTERN]    environment: BENCH_ROUNDS (6), BENCH_SECONDS (1) of a side in a round
+#   compare_training.py --names              lists the comparisons
 import collections
 import functools
 import json
@@ -219,11 +220,11 @@ def comparisons():
 
 
 def main():
+    if sys.argv[1] == "--names":
+        print("\n".join(comparison.name for comparison in comparisons()))
+        return
     program, pattern = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
     chosen = [comparison for comparison in comparisons() if re.search(pattern, comparison.name)]
-    if not chosen:
-        say("training comparisons: " + ", ".join(comparison.name for comparison in comparisons()))
-        raise SystemExit(f"none of them matches '{pattern}'")
     say(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; one thread per rank; "
         "columns: name, ours [ms per step], peer [ms per step], ratio peer/ours, spread of the ratio")
     fused_is_faster = {}

@@ -3,10 +3,34 @@
 # Ours against a peer, in turn, on the same work: one line per comparison on stdout, all else on stderr.
 #   bench/run.sh [PATTERN]    all comparisons, or those whose name matches; README.md says how to read the lines
 # Needs what tests/run.sh needs. Leave the machine alone meanwhile: both sides use all of two cores.
+# A family of comparisons is one compare_FAMILY.py; only what the chosen ones need is built.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+pattern=${1:-}
 
 cmake/prerequisites.sh build
-cmake --preset release > build/bench.log || { cat build/bench.log >&2; exit 1; }
-cmake --build build/release --target bench >&2
-exec build/prerequisites/torch/bin/python bench/compare_training.py build/release/bin/sealift-bench-training "$@"
+python=build/prerequisites/torch/bin/python
+chosen() { $python "bench/compare_$1.py" --names | grep -E -e "$pattern" >&2; }
+build() {
+  local preset=$1
+  shift
+  cmake --preset "$preset" > build/bench.log || { cat build/bench.log >&2; exit 1; }
+  cmake --build "build/$preset" --target "$@" >&2
+}
+
+ran=
+if chosen verify; then
+  ran=1
+  build tools sealift-pack sealift-install sealift-start
+  PATH=$PWD/build/prerequisites/uv/bin:$PATH $python bench/compare_verify.py build/tools/bin "$pattern"
+fi
+if chosen training; then
+  ran=1
+  build release bench
+  $python bench/compare_training.py build/release/bin/sealift-bench-training "$pattern"
+fi
+[ -n "$ran" ] || {
+  echo "no comparison matches '$pattern'; there are:" >&2
+  for family in verify training; do $python "bench/compare_$family.py" --names >&2; done
+  exit 1
+}

@@ -36,8 +36,9 @@ void check_chunks_of_no_entry(const bundle::VerifiedBundle& bundle) {
     for (std::uint64_t at = entry.offset / payload.chunk_size * payload.chunk_size;
          at < entry.offset + entry.stored_size; at += payload.chunk_size)
       covered[static_cast<std::size_t>(at / payload.chunk_size)] = true;
+  bundle::Bytes memory;
   for (std::size_t index = 0; index < covered.size(); ++index)
-    if (!covered[index]) bundle.payload().chunk(index);
+    if (!covered[index]) memory = bundle.payload().chunk(index, std::move(memory));
 }
 
 }  // namespace

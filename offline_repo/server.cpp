@@ -187,8 +187,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     const std::uint64_t chunk_size = payload.payload().chunk_size;
     const std::uint64_t position = part->wheel->payload_offset + part->range.first + sent_;
     if (chunk_.empty() || position / chunk_size != chunk_index_) {
-      chunk_.clear();
-      chunk_ = payload.chunk(position / chunk_size);
+      chunk_ = payload.chunk(position / chunk_size, std::move(chunk_));
       chunk_index_ = position / chunk_size;
     }
     const bundle::ByteView rest = bundle::ByteView(chunk_).subspan(static_cast<std::size_t>(position % chunk_size));

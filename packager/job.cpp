@@ -27,6 +27,13 @@ std::string plain_name(TomlTable& table, const std::string& key) {
   return text;
 }
 
+void read_payload_digest(TomlTable& table, Job& job) {
+  const std::string name = table.string_or("payload_digest", name_of(job.payload_digest));
+  const std::optional<bundle::DigestAlgorithm> algorithm = bundle::digest_algorithm(name);
+  if (!algorithm) table.refuse("payload_digest", "chunks cannot be digested with this", "sha256 or sm3", name);
+  job.payload_digest = *algorithm;
+}
+
 void read_target(TomlTable table, Job& job) {
   job.target.arch = table.string("arch");
   if (job.target.arch != "x86_64")
@@ -95,6 +102,7 @@ Job read_job(const fs::path& file) {
   job.version = table.integer("version");
   if (job.version == 0) table.refuse("version", "versions start at 1 and only grow", "1 or more", "0");
   if (table.has("channel")) job.channel = plain_name(table, "channel");
+  read_payload_digest(table, job);
   read_target(table.table("target"), job);
   read_python(table.table("python"), folder, job);
   std::set<std::string> places;

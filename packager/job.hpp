@@ -24,6 +24,7 @@ struct Job {
   std::string name;
   std::uint64_t version = 0;
   std::string channel = "stable";
+  bundle::DigestAlgorithm payload_digest = bundle::DigestAlgorithm::Sha256;  // of the payload's chunks
   bundle::Target target;
   std::string python;                                // "3.11"
   std::string interpreter = "auto";                  // "auto", or an absolute path

@@ -36,6 +36,13 @@ Digest digest(TomlTable& table) {
   return *value;
 }
 
+bundle::DigestAlgorithm payload_digest(TomlTable& table) {
+  const std::string name = table.string("payload_digest");
+  const std::optional<bundle::DigestAlgorithm> algorithm = bundle::digest_algorithm(name);
+  if (!algorithm) table.refuse("payload_digest", "chunks cannot be digested with this", "sha256 or sm3", name);
+  return *algorithm;
+}
+
 std::string plain_name(TomlTable& table, const std::string& key) {
   std::string text = table.string(key);
   if (!bundle::is_plain_name(text)) table.refuse(key, "a name is not plain", {}, text);
@@ -68,11 +75,12 @@ LockedWheel read_wheel(TomlTable& table) {
 std::string write_lock(const Lock& lock, const fs::path& folder) {
   std::string out = fmt::format(
       "# Written by sealift-pack lock. `sealift-pack create` packs exactly this.\n"
-      "format = {}\nname = {}\nversion = {}\nchannel = {}\ncreated = {}\npython = {}\nimports = {}\n\n"
+      "format = {}\nname = {}\nversion = {}\nchannel = {}\ncreated = {}\npayload_digest = {}\npython = {}\nimports = "
+      "{}\n\n"
       "[target]\narch = {}\nglibc = {}\nglibc_floor = {}\n\n",
       kLockFormat, toml_quoted(lock.name), lock.version, toml_quoted(lock.channel), toml_quoted(lock.created),
-      toml_quoted(lock.python), list(lock.imports), toml_quoted(lock.target.arch),
-      toml_quoted(lock.target.glibc.text()), toml_quoted(lock.glibc_floor.text()));
+      toml_quoted(name_of(lock.payload_digest)), toml_quoted(lock.python), list(lock.imports),
+      toml_quoted(lock.target.arch), toml_quoted(lock.target.glibc.text()), toml_quoted(lock.glibc_floor.text()));
   out +=
       fmt::format("[interpreter]\ndescription = {}\nversion = {}\nsha256 = {}\nsize = {}\nlibraries = {}\n",
                   toml_quoted(lock.interpreter.description), toml_quoted(lock.interpreter.version),
@@ -104,6 +112,7 @@ Lock read_lock(const fs::path& file) {
             .version = table.integer("version"),
             .channel = plain_name(table, "channel"),
             .created = table.string("created"),
+            .payload_digest = payload_digest(table),
             .python = table.string("python"),
             .imports = table.strings("imports")};
   TomlTable target = table.table("target");

@@ -49,7 +49,8 @@ struct Lock {
   std::string name;
   std::uint64_t version = 0;
   std::string channel;
-  std::string created;  // RFC 3339, UTC
+  std::string created;                                                       // RFC 3339, UTC
+  bundle::DigestAlgorithm payload_digest = bundle::DigestAlgorithm::Sha256;  // of the payload's chunks
   bundle::Target target;
   bundle::GlibcVersion glibc_floor;
   std::string python;  // "3.11"

@@ -124,6 +124,7 @@ LockResult lock_job(const LockOptions& options, Console& console) {
             .version = job.version,
             .channel = job.channel,
             .created = creation_time(),
+            .payload_digest = job.payload_digest,
             .target = job.target,
             .python = job.python,
             .imports = job.imports};

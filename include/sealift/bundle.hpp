@@ -8,7 +8,7 @@
 #include "sealift/bundle/error.hpp"            // every way to fail; codes double as exit codes
 #include "sealift/bundle/bytes.hpp"            // spans, hex, base64
 #include "sealift/bundle/openssl.hpp"          // the door to OpenSSL
-#include "sealift/bundle/digest.hpp"           // SHA-256 as a value and as a stream
+#include "sealift/bundle/digest.hpp"           // SHA-256 and SM3 as values and as streams
 #include "sealift/bundle/safe_path.hpp"        // a path that cannot leave its root
 #include "sealift/bundle/json.hpp"             // strict JSON; the door to nlohmann
 #include "sealift/bundle/target.hpp"           // the machine a bundle is made for

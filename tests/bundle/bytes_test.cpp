@@ -50,6 +50,19 @@ TEST_CASE("SHA-256 is the one of FIPS 180-4, in one piece or many") {
   CHECK_FALSE(Digest::from_hex("abcd"));
 }
 
+TEST_CASE("SM3 is the one of GB/T 32905, in one piece or many, and no other name has an algorithm") {
+  const Digest expected = *Digest::from_hex("66c7f0f462eeedd9d1f2d46bdc10e4e24167c4875cf2f7a2297da02b8f4ba8e0");
+  CHECK(digest_of(as_bytes("abc"), DigestAlgorithm::Sm3) == expected);
+  Hasher hasher(DigestAlgorithm::Sm3);
+  hasher.update(as_bytes("a"));
+  hasher.update(as_bytes("bc"));
+  CHECK(hasher.finish() == expected);
+  CHECK(hasher.finish() == digest_of({}, DigestAlgorithm::Sm3));
+  for (const DigestAlgorithm algorithm : {DigestAlgorithm::Sha256, DigestAlgorithm::Sm3})
+    CHECK(digest_algorithm(name_of(algorithm)) == algorithm);
+  for (const char* other : {"", "md5", "sha1", "sha512", "SM3", "sha-256"}) CHECK_FALSE(digest_algorithm(other));
+}
+
 TEST_CASE("glibc versions are numbers, not texts") {
   CHECK(*GlibcVersion::parse("2.9") < *GlibcVersion::parse("2.36"));
   CHECK(GlibcVersion::parse("2.2.5") == GlibcVersion{2, 2});

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # FORMAT.md's "By hand" section, run as it is printed there on a real bundle: the page must be true for stock tools.
-#   format_by_hand_test.sh FORMAT.md MAKE_BUNDLE
+#   format_by_hand_test.sh FORMAT.md MAKE_BUNDLE sha256|sm3
 set -euo pipefail
 format=$(realpath "$1")
 make_bundle=$(realpath "$2")
@@ -9,7 +9,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 
-fingerprint=$("$make_bundle" "$work/NAME-VERSION")
+digest=$3
+fingerprint=$("$make_bundle" "$work/NAME-VERSION" "$digest")
 sed -n '/^## By hand/,$p' "$format" | sed -n '/^```sh/,/^```/p' | grep -v '^```' | sed "s|/tmp/|$work/|g" > by_hand.sh
 [ "$(wc -l < by_hand.sh)" -gt 8 ]
 by_hand() { bash -euo pipefail by_hand.sh > output 2>&1; }
@@ -17,8 +18,9 @@ by_hand() { bash -euo pipefail by_hand.sh > output 2>&1; }
 by_hand || { cat output; echo "FORMAT.md's commands fail on a good bundle"; exit 1; }
 grep -q "^${fingerprint#sha256:} " output || { cat output; echo "the key's fingerprint was not printed"; exit 1; }
 grep -q 'Signature Verified Successfully' output
-digest=$(sha256sum NAME-VERSION/*.chunks | cut -d' ' -f1)
-grep -q "\"chunk_list_sha256\":\"$digest\"" manifest
+[ "$(grep -o '"digest":"[^"]*"' manifest)" = "\"digest\":\"$digest\"" ]
+list=$(openssl dgst -r "-$digest" NAME-VERSION/*.chunks | cut -d' ' -f1)
+grep -q "\"chunk_list_digest\":\"$list\"" manifest
 
 # Every blob unpacked by stock tar has the digest that is its name, and a compressed one decodes with stock zstd.
 mkdir blobs_out && cat NAME-VERSION/*.vol* | tar -C blobs_out -xf -

@@ -29,7 +29,7 @@ Written write_payload(const TempDir& dir, const std::string& bytes, std::uint64_
   for (std::size_t i = 0; i < bytes.size(); i += 1000) writer.append(as_bytes(std::string_view(bytes).substr(i, 1000)));
   Written written{.payload = writer.finish(), .chunks = {}};
   const std::string list = read_file(dir / "x-1.chunks");
-  CHECK(sha256(as_bytes(list)) == written.payload.chunk_list_sha256);
+  CHECK(sha256(as_bytes(list)) == written.payload.chunk_list_digest);
   for (std::size_t i = 0; i < list.size(); i += 32)
     written.chunks.push_back(*Digest::from_bytes(as_bytes(list).subspan(i, 32)));
   return written;

@@ -2,6 +2,9 @@
 // The gate: a good bundle passes, and every way of damaging or swapping one is refused with the right words.
 #include "sealift/bundle/verified_bundle.hpp"
 
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
 #include "tests/support/refusal.hpp"
 #include "tests/support/tiny_bundle.hpp"
 
@@ -127,22 +130,96 @@ TEST_CASE("every flipped bit of the chunk list is refused, naming the list") {
   }
 }
 
-TEST_CASE("a thousand flipped bits of the volumes are all found, in the right volume and chunk") {
+TEST_CASE("ten thousand flipped bits of the volumes are all found, in the right volume and chunk") {
   const TempDir dir;
   const MadeBundle made = make_bundle(dir / "b", two_volumes());
   std::uint64_t state = 42;
-  for (int round = 0; round < 1000; ++round) {
+  const VerifiedBundle bundle = verify(open(made.folder), made.trusted);  // its volumes are changed in place
+  for (int round = 0; round < 10'000; ++round) {
     state = state * 6364136223846793005u + 1442695040888963407u;
     const std::size_t index = (state >> 33) % made.manifest.payload.volumes.size();
     const std::size_t bit = (state >> 20) % (made.manifest.payload.volumes[index].size * 8);
     flip(made.volume(index), bit);
-    const VerifiedBundle bundle = verify(open(made.folder), made.trusted);
     const std::vector<Error> errors = check_every_chunk(bundle, 1);
     REQUIRE(errors.size() == 1);
     CHECK(mentions(errors[0], made.volume(index).string() + " at offset " + std::to_string(bit / 8 / 4096 * 4096)));
     flip(made.volume(index), bit);
   }
   CHECK_NOTHROW(verify_fully(made));
+}
+
+TEST_CASE("a block of 4 KiB that became zeros or another block is found wherever it is, and nothing else is blamed") {
+  const TempDir dir;
+  TinyBundle tiny = two_volumes();
+  tiny.chunk_size = 8192;
+  const MadeBundle made = make_bundle(dir / "b", tiny);
+  const std::string previous_of_first(4096, 'x');
+  for (std::size_t i = 0; i < made.manifest.payload.volumes.size(); ++i) {
+    const std::string good = read_file(made.volume(i));
+    for (std::size_t at = 0; at < good.size(); at += 4096) {
+      const std::size_t size = std::min<std::size_t>(4096, good.size() - at);
+      const std::string duplicate = at == 0 ? previous_of_first : good.substr(at - 4096, 4096);
+      for (const std::string& block : {std::string(4096, '\0'), duplicate}) {
+        if (good.compare(at, size, block, 0, size) == 0) continue;
+        write_file(made.volume(i), std::string(good).replace(at, size, block.substr(0, size)));
+        const std::vector<Error> errors = check_every_chunk(verify(open(made.folder), made.trusted), 1);
+        REQUIRE(errors.size() == 1);
+        CHECK(errors[0].code() == ErrorCode::Digest);
+        CHECK(mentions(errors[0], made.volume(i).string() + " at offset " + std::to_string(at / 8192 * 8192)));
+      }
+    }
+    write_file(made.volume(i), good);
+  }
+  CHECK_NOTHROW(verify_fully(made));
+}
+
+TEST_CASE("a volume of an older, valid bundle is found, and every chunk of it that differs is named") {
+  const TempDir dir;
+  const PrivateKey key = PrivateKey::generate();
+  TinyBundle older = two_volumes(), newer = two_volumes();
+  for (char& c : older.items[1].bytes) c = c == '1' ? '7' : c;
+  newer.version = 2;
+  const MadeBundle old = make_bundle(dir / "old", older, key), made = make_bundle(dir / "new", newer, key);
+  CHECK_NOTHROW(verify_fully(old));
+  REQUIRE(fs::file_size(old.volume(1)) == fs::file_size(made.volume(1)));
+  fs::copy_file(old.volume(1), made.volume(1), fs::copy_options::overwrite_existing);
+  const std::vector<Error> errors = check_every_chunk(verify(open(made.folder), made.trusted), 2);
+  REQUIRE(errors.size() == 4);
+  for (std::size_t i = 0; i < 4; ++i)
+    CHECK(mentions(errors[i], made.volume(1).string() + " at offset " + std::to_string(i * 4096)));
+}
+
+TEST_CASE("a thousand checks of a good bundle raise no alarm") {
+  const TempDir dir;
+  TinyBundle tiny = two_volumes();
+  tiny.items.pop_back();
+  for (const DigestAlgorithm digest : {DigestAlgorithm::Sha256, DigestAlgorithm::Sm3}) {
+    tiny.digest = digest;
+    const MadeBundle made = make_bundle(dir / name_of(digest), tiny);
+    for (unsigned round = 0; round < 500; ++round)
+      REQUIRE(check_every_chunk(verify(open(made.folder), made.trusted), 1 + round % 3).empty());
+  }
+}
+
+TEST_CASE("chunks digested with SM3 are checked with SM3, and the messages say so") {
+  const TempDir dir;
+  TinyBundle tiny = two_volumes();
+  tiny.digest = DigestAlgorithm::Sm3;
+  const MadeBundle made = make_bundle(dir / "b", tiny);
+  CHECK(made.manifest.payload.digest == DigestAlgorithm::Sm3);
+  CHECK_NOTHROW(verify_fully(made));
+  const std::string list = read_file(made.chunks()), volume = read_file(made.volume(0));
+  CHECK(made.manifest.payload.chunk_list_digest == digest_of(as_bytes(list), DigestAlgorithm::Sm3));
+  CHECK(list.substr(0, 32) == as_text(digest_of(as_bytes(volume).first(4096), DigestAlgorithm::Sm3).bytes));
+  flip(made.volume(0), 7);
+  CHECK_REFUSED(verify_fully(made), Digest, "expected: sm3 ");
+  flip(made.volume(0), 7);
+  flip(made.chunks(), 7);
+  CHECK_REFUSED(verify_fully(made), Digest, "expected: sm3 ");
+  // A list of SHA-256 digests beside a seal that says SM3 does not do.
+  fs::remove(made.chunks());
+  fs::copy_file(make_bundle(dir / "c", two_volumes()).chunks(), made.chunks());
+  CHECK_REFUSED(verify_fully(made), Digest, ".chunks");
 }
 
 TEST_CASE("all damaged chunks are reported, in order") {
@@ -189,6 +266,33 @@ TEST_CASE("a missing, cut, extra or swapped volume is refused by name") {
   SUBCASE("the chunk list missing") {
     fs::remove(made.chunks());
     CHECK_REFUSED(verify_fully(made), Missing, ".chunks");
+  }
+  SUBCASE("empty") {
+    fs::resize_file(made.volume(1), 0);
+    CHECK_REFUSED(verify_fully(made), Digest, "vol002");
+  }
+  SUBCASE("a device") {
+    fs::remove(made.volume(1));
+    if (::mknod(made.volume(1).c_str(), S_IFCHR | 0600, makedev(1, 5)) == 0)  // /dev/zero, where we may
+      CHECK_REFUSED(verify_fully(made), Format, "device");
+  }
+  SUBCASE("the chunk list of one chunk more") {
+    write_file(made.chunks(), read_file(made.chunks()) + std::string(32, 'x'));
+    CHECK_REFUSED(verify_fully(made), Digest, ".chunks");
+  }
+  SUBCASE("the chunk list of one chunk less") {
+    fs::resize_file(made.chunks(), fs::file_size(made.chunks()) - 32);
+    CHECK_REFUSED(verify_fully(made), Digest, ".chunks");
+  }
+  SUBCASE("the chunk list in another order") {
+    const std::string list = read_file(made.chunks());
+    write_file(made.chunks(), list.substr(32, 32) + list.substr(0, 32) + list.substr(64));
+    CHECK_REFUSED(verify_fully(made), Digest, ".chunks");
+  }
+  SUBCASE("the chunk list a pipe") {
+    fs::remove(made.chunks());
+    REQUIRE(::mkfifo(made.chunks().c_str(), 0600) == 0);
+    CHECK_REFUSED(verify_fully(made), Format, ".chunks");
   }
   SUBCASE("the chunk list cut") {
     fs::resize_file(made.chunks(), 31);

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The real sealift-install from outside: how it is linked, what it prints, how it exits, what kill -9 leaves.
 // What the library does is tested beside; here it is the program on a disk.
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "tests/installer/program.hpp"
 
 #include "installer/lock.hpp"
 #include "sealift/bundle/elf.hpp"
-#include "tests/installer/site.hpp"
 
 using namespace sealift;
 using namespace sealift::installer;
@@ -15,39 +12,6 @@ using namespace sealift::test;
 using bundle::Json;
 
 namespace {
-
-struct Outcome {
-  int exit = -1;  // 128 + signal when it was killed
-  std::string out;
-  std::string err;
-};
-
-pid_t start(const TempDir& dir, std::vector<std::string> arguments, const char* root = nullptr) {
-  arguments.insert(arguments.begin(), root != nullptr ? "/sealift-install" : SEALIFT_INSTALL);
-  std::vector<char*> list;
-  for (std::string& argument : arguments) list.push_back(argument.data());
-  list.push_back(nullptr);
-  const std::string out = dir / "stdout", err = dir / "stderr";
-  const pid_t child = ::fork();
-  if (child != 0) return child;
-  ::dup2(::open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), STDOUT_FILENO);
-  ::dup2(::open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), STDERR_FILENO);
-  if (root != nullptr && (::chroot(root) != 0 || ::chdir("/") != 0)) ::_exit(99);
-  ::execv(list[0], list.data());
-  ::_exit(98);
-}
-
-Outcome finish(const TempDir& dir, pid_t child) {
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return {.exit = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
-          .out = read_file(dir / "stdout"),
-          .err = read_file(dir / "stderr")};
-}
-
-Outcome run(const TempDir& dir, std::vector<std::string> arguments, const char* root = nullptr) {
-  return finish(dir, start(dir, std::move(arguments), root));
-}
 
 Json parsed(const Outcome& outcome) {
   INFO(outcome.out);

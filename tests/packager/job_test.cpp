@@ -62,6 +62,14 @@ TEST_CASE("a job file says what to pack and for which machine, with paths relati
   CHECK(job.programs[0].executable);
 }
 
+TEST_CASE("the payload's chunks are digested with SHA-256 unless the job file asks for SM3, and never with less") {
+  const Folder folder;
+  CHECK(folder.read(kGood).payload_digest == bundle::DigestAlgorithm::Sha256);
+  CHECK(folder.read("payload_digest = \"sm3\"\n" + kGood).payload_digest == bundle::DigestAlgorithm::Sm3);
+  for (const std::string name : {"md5", "sha1", "sha512", "SHA256", ""})
+    CHECK_REFUSED(folder.read("payload_digest = \"" + name + "\"\n" + kGood), Usage, "sha256 or sm3");
+}
+
 TEST_CASE("a job file with an unknown key is refused with its name and line") {
   const Folder folder;
   CHECK_REFUSED(folder.read_with("imports =", "import ="), Usage, "line 10, key 'python.import'");

@@ -17,6 +17,7 @@ namespace {
 Lock sample(const std::filesystem::path& folder) {
   const auto digest = [](const char* text) { return bundle::sha256(bundle::as_bytes(text)); };
   Lock lock{.name = "demo", .version = 2, .channel = "stable", .created = "2026-01-02T03:04:05Z"};
+  lock.payload_digest = bundle::DigestAlgorithm::Sm3;
   lock.target = {.arch = "x86_64", .glibc = {2, 36}};
   lock.glibc_floor = {2, 35};
   lock.python = "3.11";
@@ -74,6 +75,7 @@ TEST_CASE("a lock that was edited into something else is refused with line and k
   };
   CHECK_REFUSED(read(replaced(good, "format = 1", "format = 2")), CannotCheck, "of a format");
   CHECK_REFUSED(read(replaced(good, "channel =", "chanel =")), Format, "channel");
+  CHECK_REFUSED(read(replaced(good, "\"sm3\"", "\"md5\"")), Format, "sha256 or sm3");
   CHECK_REFUSED(read(replaced(good, "channel =", "x = 1\nchannel =")), Format, "key 'x'");
   CHECK_REFUSED(read(replaced(good, "glibc_floor = \"2.35\"", "glibc_floor = \"?\"")), Format, "glibc");
   CHECK_REFUSED(read(replaced(good, "into = \"bin/run\"", "into = \"../run\"")), Format, "not safe");

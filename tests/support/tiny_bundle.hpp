@@ -41,6 +41,7 @@ struct TinyBundle {
   bundle::GlibcVersion glibc{2, 17};
   std::uint64_t chunk_size = 4096;
   std::uint64_t volume_size = 0;
+  bundle::DigestAlgorithm digest = bundle::DigestAlgorithm::Sha256;  // of chunks
   std::string site_packages = "lib/python3.11/site-packages";
   std::string interpreter = "bin/python3";
   std::vector<std::string> imports;
@@ -69,6 +70,7 @@ inline MadeBundle make_bundle(const std::filesystem::path& folder, TinyBundle ti
   draft.target = {.arch = tiny.arch, .glibc = tiny.glibc};
   draft.glibc_floor = tiny.glibc;
   draft.payload.chunk_size = tiny.chunk_size;
+  draft.payload.digest = tiny.digest;
   draft.environment.interpreter = SafePath::parse(tiny.interpreter, "");
   draft.environment.site_packages = SafePath::parse(tiny.site_packages, "");
   draft.environment.imports = tiny.imports;

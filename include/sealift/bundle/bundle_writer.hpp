@@ -17,11 +17,12 @@ namespace sealift::bundle {
 
 class BundleWriter {
  public:
-  // `draft` says everything but payload and entries; its payload.chunk_size is used. `folder` exists and is empty.
+  // `draft` says everything but payload and entries; of its payload, chunk_size and digest are used. `folder` exists
+  // and is empty.
   BundleWriter(std::filesystem::path folder, Manifest draft, std::uint64_t volume_size)
       : folder_(std::move(folder)),
         manifest_(std::move(draft)),
-        payload_(folder_, manifest_.stem(), manifest_.payload.chunk_size, volume_size) {
+        payload_(folder_, manifest_.stem(), manifest_.payload.chunk_size, volume_size, manifest_.payload.digest) {
     append_member("oci-layout", R"({"imageLayoutVersion":"1.0.0"})");
   }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SHA-256 as a value and as a stream: the identity of everything in a bundle.
+// Digests as values and as streams. SHA-256 is the identity of everything in a bundle; the chunks of its payload may
+// be digested with SM3 instead, where a site has to use it. Weaker algorithms have no name here, so nothing can ask.
 #pragma once
 
 #include <algorithm>
@@ -34,11 +35,38 @@ struct Digest {
   }
 };
 
-// SHA-256 over bytes that arrive in pieces.
+static_assert(sizeof(Digest) == Digest::kSize);  // a chunk list is read as it stands
+
+enum class DigestAlgorithm {
+  Sha256,
+  Sm3,  // GB/T 32905-2016; 32 bytes as well
+};
+
+inline std::string name_of(DigestAlgorithm algorithm) {
+  return algorithm == DigestAlgorithm::Sm3 ? "sm3" : "sha256";
+}
+// The inverse of name_of; every other name is unknown.
+inline std::optional<DigestAlgorithm> digest_algorithm(std::string_view name) {
+  for (const DigestAlgorithm algorithm : {DigestAlgorithm::Sha256, DigestAlgorithm::Sm3})
+    if (name == name_of(algorithm)) return algorithm;
+  return std::nullopt;
+}
+
+namespace detail {
+// Looked up once: a library built without SM3 has none. Null then.
+inline const EVP_MD* digest_method(DigestAlgorithm algorithm) {
+  start_openssl();
+  static EVP_MD* const kSha256 = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  static EVP_MD* const kSm3 = EVP_MD_fetch(nullptr, "SM3", nullptr);
+  return algorithm == DigestAlgorithm::Sm3 ? kSm3 : kSha256;
+}
+}  // namespace detail
+
+// The digest of bytes that arrive in pieces; throws CannotCheck when the crypto library lacks the algorithm.
 class Hasher {
  public:
-  Hasher() : context_(EVP_MD_CTX_new()) {
-    detail::start_openssl();
+  explicit Hasher(DigestAlgorithm algorithm = DigestAlgorithm::Sha256)
+      : algorithm_(algorithm), context_(EVP_MD_CTX_new()) {
     reset();
   }
 
@@ -56,19 +84,25 @@ class Hasher {
 
  private:
   void reset() {
-    if (!context_ || EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) != 1) fail();
+    const EVP_MD* method = detail::digest_method(algorithm_);
+    if (!context_ || method == nullptr || EVP_DigestInit_ex(context_.get(), method, nullptr) != 1) fail();
   }
-  [[noreturn]] static void fail() {
-    throw Error(ErrorCode::CannotCheck, {.what = "SHA-256 is not available", .got = detail::openssl_reason()});
+  [[noreturn]] void fail() const {
+    throw Error(ErrorCode::CannotCheck,
+                {.what = "the crypto library cannot compute " + name_of(algorithm_), .got = detail::openssl_reason()});
   }
 
+  DigestAlgorithm algorithm_;
   detail::MdContext context_;
 };
 
-inline Digest sha256(ByteView bytes) {
-  Hasher hasher;
+inline Digest digest_of(ByteView bytes, DigestAlgorithm algorithm) {
+  Hasher hasher(algorithm);
   hasher.update(bytes);
   return hasher.finish();
+}
+inline Digest sha256(ByteView bytes) {
+  return digest_of(bytes, DigestAlgorithm::Sha256);
 }
 
 }  // namespace sealift::bundle

@@ -20,8 +20,9 @@ inline constexpr std::uint64_t kFormatVersion = 1;
 inline constexpr std::uint64_t kInstallerLevel = 1;  // grows when bundles need something that older installers lack
 inline constexpr std::uint64_t kDefaultChunkSize = std::uint64_t{4} << 20;
 inline constexpr std::uint64_t kMinChunkSize = std::uint64_t{4} << 10;
-inline constexpr std::uint64_t kMaxChunkSize = std::uint64_t{64} << 20;
+inline constexpr std::uint64_t kMaxChunkSize = std::uint64_t{16} << 20;  // readers hold a chunk a thread
 inline constexpr std::uint64_t kMaxPayloadSize = std::uint64_t{1} << 50;
+inline constexpr std::uint64_t kMaxChunks = std::uint64_t{2} << 20;  // their list is read whole: 64 MiB
 inline constexpr std::size_t kMaxEntries = 5'000'000;
 inline constexpr std::size_t kMaxVolumes = 10'000;
 
@@ -63,7 +64,8 @@ struct Volume {
 struct Payload {
   std::uint64_t size = 0;
   std::uint64_t chunk_size = kDefaultChunkSize;
-  Digest chunk_list_sha256;
+  DigestAlgorithm digest = DigestAlgorithm::Sha256;  // of every chunk and of their list
+  Digest chunk_list_digest;
   std::vector<Volume> volumes;
 
   std::uint64_t chunk_count() const { return (size + chunk_size - 1) / chunk_size; }
@@ -192,15 +194,21 @@ inline Payload parse_payload(JsonObject object, const std::string& stem) {
   payload.size = object.integer("size", kMaxPayloadSize);
   payload.chunk_size = object.integer("chunk_size", kMaxChunkSize);
   if (payload.chunk_size < kMinChunkSize || !std::has_single_bit(payload.chunk_size))
-    refuse_json(object.where(), "the chunk size must be a power of two from 4 KiB to 64 MiB",
+    refuse_json(object.where(), "the chunk size must be a power of two from 4 KiB to 16 MiB",
                 std::to_string(payload.chunk_size));
-  if (const std::string name = object.string("digest", 20); name != "sha256")
+  if (payload.chunk_count() > kMaxChunks)
+    refuse_json(object.where(), "at most 2097152 chunks are read; a larger chunk_size makes fewer",
+                std::to_string(payload.chunk_count()) + " chunks");
+  const std::string name = object.string("digest", 20);
+  const std::optional<DigestAlgorithm> algorithm = digest_algorithm(name);
+  if (!algorithm)
     throw Error(ErrorCode::CannotCheck,
                 {.what = "the chunks are digested with an algorithm that this version does not know",
                  .where = object.where(),
-                 .expected = "sha256",
+                 .expected = "sha256 or sm3",
                  .got = SafePath::printable(name)});
-  payload.chunk_list_sha256 = object.digest("chunk_list_sha256");
+  payload.digest = *algorithm;
+  payload.chunk_list_digest = object.digest("chunk_list_digest");
   std::uint64_t left = payload.size;
   for (const Json& json : object.array("volumes", kMaxVolumes)) {
     JsonObject item(json, object.where() + ".volumes");
@@ -352,8 +360,8 @@ inline std::string write_manifest(const Manifest& manifest) {
                      {"payload",
                       {{"size", manifest.payload.size},
                        {"chunk_size", manifest.payload.chunk_size},
-                       {"digest", "sha256"},
-                       {"chunk_list_sha256", manifest.payload.chunk_list_sha256.hex()},
+                       {"digest", name_of(manifest.payload.digest)},
+                       {"chunk_list_digest", manifest.payload.chunk_list_digest.hex()},
                        {"volumes", std::move(volumes)}}},
                      {"entries", std::move(entries)},
                      {"environment",

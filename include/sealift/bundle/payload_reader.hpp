@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Volumes seen as one stream of chunks. A chunk is read into memory once, checked there, and only then handed out:
-// a medium that answers differently the second time gains nothing.
+// a medium that answers differently the second time gains nothing. No mmap: a failing disc would kill the process.
 #pragma once
 
 #include <memory>
@@ -23,20 +23,33 @@ class PayloadReader {
 
   const Payload& payload() const { return payload_; }
 
-  // The bytes of chunk `index`, equal to what was signed; throws Digest naming volume and offset.
-  Bytes chunk(std::uint64_t index) const {
+  // The bytes of chunk `index`, equal to what was signed; throws Digest or Io naming volume and offset. `memory` is
+  // where they are put: who reads many chunks hands the last one back, and whoever catches has no unchecked bytes.
+  Bytes chunk(std::uint64_t index, Bytes memory = {}) const {
     const std::uint64_t begin = index * payload_.chunk_size;
-    Bytes bytes(static_cast<std::size_t>(std::min(payload_.chunk_size, payload_.size - begin)));
+    memory.resize(static_cast<std::size_t>(std::min(payload_.chunk_size, payload_.size - begin)));
     const Place place = locate(begin);
-    volumes_[place.volume].read_exactly(place.offset, bytes);
-    if (const Digest digest = sha256(bytes); digest != chunks_.at(index))
+    Hasher hasher(payload_.digest);
+    for (std::size_t done = 0; done < memory.size(); done += kPiece) {
+      const std::span<std::byte> piece = std::span(memory).subspan(done, std::min(kPiece, memory.size() - done));
+      volumes_[place.volume].read_exactly(place.offset + done, piece);
+      hasher.update(piece);
+    }
+    if (const Digest digest = hasher.finish(); digest != chunks_.at(index))
       throw Error(ErrorCode::Digest,
                   {.what = "chunk " + std::to_string(index) + " differs from what was signed",
                    .where = describe(begin),
-                   .expected = "sha256 " + chunks_[index].hex(),
-                   .got = "sha256 " + digest.hex(),
+                   .expected = name_of(payload_.digest) + " " + chunks_[index].hex(),
+                   .got = name_of(payload_.digest) + " " + digest.hex(),
                    .next = "copy " + payload_.volumes[place.volume].name + " again from its source"});
-    return bytes;
+    return memory;
+  }
+
+  // Says that chunk `index`, if there is one, is wanted soon.
+  void will_need(std::uint64_t index) const {
+    if (index >= payload_.chunk_count()) return;
+    const Place place = locate(index * payload_.chunk_size);
+    volumes_[place.volume].will_need(place.offset, payload_.chunk_size);
   }
 
   // "NAME.vol002 at offset 4194304", for messages.
@@ -46,6 +59,8 @@ class PayloadReader {
   }
 
  private:
+  static constexpr std::size_t kPiece = std::size_t{256} << 10;  // read and hashed while the processor's cache has it
+
   struct Place {
     std::size_t volume;
     std::uint64_t offset;
@@ -81,8 +96,8 @@ class PayloadReader {
   std::vector<InputFile> volumes_;
 };
 
-// A range of the payload as a source; keeps a few checked chunks, so a wheel's directory and its members do not
-// fight over one.
+// A range of the payload as a source; keeps a few checked chunks (one, where they are large), so a wheel's directory
+// and its members do not fight over one.
 class PayloadRange final : public ByteSource {
  public:
   PayloadRange(std::shared_ptr<const PayloadReader> reader, std::uint64_t offset, std::uint64_t size, std::string name)
@@ -107,17 +122,18 @@ class PayloadRange final : public ByteSource {
   ByteView cached(std::uint64_t index) {
     for (Slot& slot : slots_)
       if (slot.index == index) return slot.bytes;
-    if (slots_.size() < kSlots)
+    if (slots_.empty() || (slots_.size() + 1) * reader_->payload().chunk_size <= kMemory)
       slots_.push_back({});
     else
       std::rotate(slots_.begin(), slots_.begin() + 1, slots_.end());
+    if ((index + 1) * reader_->payload().chunk_size < offset_ + size_) reader_->will_need(index + 1);
     slots_.back().index = ~std::uint64_t{0};  // nothing to find here should the chunk be refused
-    slots_.back().bytes = reader_->chunk(index);
+    slots_.back().bytes = reader_->chunk(index, std::move(slots_.back().bytes));
     slots_.back().index = index;
     return slots_.back().bytes;
   }
 
-  static constexpr std::size_t kSlots = 3;
+  static constexpr std::uint64_t kMemory = 3 * kDefaultChunkSize;
 
   std::shared_ptr<const PayloadReader> reader_;
   std::uint64_t offset_;

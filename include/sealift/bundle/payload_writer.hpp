@@ -52,9 +52,11 @@ inline void write_text(const std::filesystem::path& path, std::string_view text,
 class PayloadWriter {
  public:
   // Volumes of at most `volume_size` bytes, rounded down to whole chunks; 0: one volume.
-  PayloadWriter(std::filesystem::path folder, std::string stem, std::uint64_t chunk_size, std::uint64_t volume_size)
+  PayloadWriter(std::filesystem::path folder, std::string stem, std::uint64_t chunk_size, std::uint64_t volume_size,
+                DigestAlgorithm digest = DigestAlgorithm::Sha256)
       : folder_(std::move(folder)), stem_(std::move(stem)), volume_size_(volume_size / chunk_size * chunk_size) {
     payload_.chunk_size = chunk_size;
+    payload_.digest = digest;
     if (volume_size != 0 && volume_size_ == 0)
       throw Error(ErrorCode::Usage, {.what = "a volume cannot be smaller than a chunk",
                                      .expected = "at least " + std::to_string(chunk_size) + " bytes",
@@ -79,7 +81,7 @@ class PayloadWriter {
   Payload finish() {
     if (!chunk_.empty()) flush();
     close_volume();
-    payload_.chunk_list_sha256 = sha256(chunk_list_);
+    payload_.chunk_list_digest = digest_of(chunk_list_, payload_.digest);
     write_text(folder_ / (stem_ + ".chunks"), as_text(chunk_list_));
     return std::move(payload_);
   }
@@ -89,7 +91,7 @@ class PayloadWriter {
     if (volume_ && volume_size_ != 0 && volume_->size() == volume_size_) close_volume();
     if (!volume_) open_volume();
     volume_->write(chunk_);
-    const Digest digest = sha256(chunk_);
+    const Digest digest = digest_of(chunk_, payload_.digest);
     chunk_list_.insert(chunk_list_.end(), digest.bytes.begin(), digest.bytes.end());
     chunk_.clear();
   }

@@ -124,17 +124,15 @@ inline std::vector<Digest> read_chunk_list(const std::filesystem::path& path, co
                                     .expected = std::to_string(expected) + " bytes",
                                     .got = std::to_string(file.size()) + " bytes",
                                     .next = "copy it again from its source"});
-  Bytes bytes(static_cast<std::size_t>(expected));
+  std::vector<Digest> chunks(static_cast<std::size_t>(payload.chunk_count()));
+  const std::span<std::byte> bytes = std::as_writable_bytes(std::span(chunks));
   file.read_exactly(0, bytes);
-  if (const Digest digest = sha256(bytes); digest != payload.chunk_list_sha256)
+  if (const Digest digest = digest_of(bytes, payload.digest); digest != payload.chunk_list_digest)
     throw Error(ErrorCode::Digest, {.what = "the chunk list differs from what was signed",
                                     .where = path.string(),
-                                    .expected = "sha256 " + payload.chunk_list_sha256.hex(),
-                                    .got = "sha256 " + digest.hex(),
+                                    .expected = name_of(payload.digest) + " " + payload.chunk_list_digest.hex(),
+                                    .got = name_of(payload.digest) + " " + digest.hex(),
                                     .next = "copy it again from its source"});
-  std::vector<Digest> chunks;
-  for (std::size_t i = 0; i < bytes.size(); i += Digest::kSize)
-    chunks.push_back(*Digest::from_bytes(ByteView(bytes).subspan(i, Digest::kSize)));
   return chunks;
 }
 
@@ -216,10 +214,12 @@ inline std::vector<Error> check_every_chunk(const VerifiedBundle& bundle, unsign
   std::mutex guard;
   std::map<std::uint64_t, Error> failures;
   const auto work = [&] {
+    Bytes memory;
     for (std::uint64_t index; (index = next.fetch_add(1)) < count;) {
       try {
-        const std::uint64_t size = payload.chunk(index).size();
-        if (progress) progress(size);
+        payload.will_need(index + threads);  // the medium reads on while this one is hashed
+        memory = payload.chunk(index, std::move(memory));
+        if (progress) progress(memory.size());
       } catch (const Error& error) {
         const std::lock_guard lock(guard);
         failures.emplace(index, error);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The only door to zstd: one frame in, one frame out, both as streams.
-// Reading refuses what stock tools let pass: skippable or further frames, huge windows, more output than was signed.
+// Reading refuses what stock tools let pass: skippable or further frames, a frame without size or checksum, one that
+// wants a dictionary or a large window, more output than was signed. Frame format: RFC 8878.
 #pragma once
 
 #include <zstd.h>
@@ -51,7 +52,7 @@ class ZstdEncoder {
 
 class ZstdDecoder {
  public:
-  static constexpr int kMaxWindowLog = 27;  // 128 MiB, what the zstd program accepts by default
+  static constexpr int kMaxWindowLog = 23;  // 8 MiB, what RFC 8878 asks of every reader; our writer's is 2 MiB
 
   // `output_size` is the signed size of what comes out; `where` is for messages.
   ZstdDecoder(std::uint64_t output_size, std::string where)
@@ -60,7 +61,7 @@ class ZstdDecoder {
   }
 
   void feed(ByteView input, const ByteSink& sink) {
-    check_magic(input);
+    check_start(input);
     ZSTD_inBuffer in{input.data(), input.size(), 0};
     for (;;) {
       if (done_ && in.pos < in.size) refuse("bytes follow the zstd frame");
@@ -86,11 +87,21 @@ class ZstdDecoder {
     void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
   };
 
-  // The first four bytes must be a zstd frame's; a skippable frame has others.
-  void check_magic(ByteView input) {
+  // The first four bytes must be a zstd frame's (a skippable frame has others), the fifth says what it has.
+  void check_start(ByteView input) {
     static constexpr unsigned char kMagic[4] = {0x28, 0xb5, 0x2f, 0xfd};
-    for (std::size_t i = 0; i < input.size() && seen_ < 4; ++i, ++seen_)
-      if (std::to_integer<unsigned char>(input[i]) != kMagic[seen_]) refuse("it does not start with a zstd frame");
+    for (std::size_t i = 0; i < input.size() && seen_ <= 4; ++i, ++seen_) {
+      const unsigned char byte = std::to_integer<unsigned char>(input[i]);
+      if (seen_ == 4)
+        check_descriptor(byte);
+      else if (byte != kMagic[seen_])
+        refuse("it does not start with a zstd frame");
+    }
+  }
+  void check_descriptor(unsigned char descriptor) const {
+    if ((descriptor & 0b11) != 0) refuse("the zstd frame wants a dictionary");
+    if ((descriptor & 0b100) == 0) refuse("the zstd frame has no checksum");
+    if ((descriptor & 0b1110'0000) == 0) refuse("the zstd frame does not say its size");
   }
 
   [[noreturn]] void refuse(const char* why) const {
