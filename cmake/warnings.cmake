@@ -6,4 +6,6 @@ target_compile_options(sealift_build_flags INTERFACE -Wall -Wextra -Werror
 if(SEALIFT_SANITIZE)
   target_compile_options(sealift_build_flags INTERFACE -fsanitize=${SEALIFT_SANITIZE} -fno-omit-frame-pointer -g1)
   target_link_options(sealift_build_flags INTERFACE -fsanitize=${SEALIFT_SANITIZE})
+  # gcc 12 sees std::optional in LibTorch's headers as uninitialised once it is instrumented (gcc PR 105562, 80635).
+  target_compile_options(sealift_build_flags INTERFACE -Wno-maybe-uninitialized)
 endif()

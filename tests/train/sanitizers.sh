@@ -1,0 +1,25 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Runs the engine's tests under AddressSanitizer with UBSan, then under ThreadSanitizer. Takes some 40 minutes on two
+# cores, nearly all of it building, so CI does not. What is let pass is LibTorch's own, listed beside this file.
+#   tests/train/sanitizers.sh [asan-train|tsan-train] ...
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+kPrograms="train_test pieces_test collectives_test launch_test checkpoint_test"
+here=$PWD/tests/train
+export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1
+export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1:suppressions=$here/ubsan.supp
+export TSAN_OPTIONS=history_size=4:suppressions=$here/tsan.supp
+
+for preset in "${@:-asan-train tsan-train}"; do
+  for name in $preset; do
+    cmake --preset "$name"
+    # shellcheck disable=SC2086  # a list of words
+    cmake --build "build/$name" --target $kPrograms
+    for program in $kPrograms; do
+      printf '==> %s: %s\n' "$name" "$program"
+      "build/$name/bin/$program"
+    done
+  done
+done
