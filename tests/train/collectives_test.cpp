@@ -68,6 +68,13 @@ TEST_CASE("every operation gives what one process computes: dtypes x sizes x 2, 
   }
 }
 
+TEST_CASE("ten million elements come through every operation as one does") {
+  on_ranks(2, [](const World& world) {
+    const auto groups = make_groups(world, {2, 1});
+    for (const auto dtype : {at::kFloat, at::kBFloat16}) check_every_operation(groups, 2, 10'000'019, dtype);
+  });
+}
+
 TEST_CASE("a sum of bf16 is rounded once, in reduce-scatter; all-reduce stays within an ulp per add") {
   torch::manual_seed(1);  // here: ranks that are threads share the generator
   const auto low = torch::randn({4, 4000}).to(at::kBFloat16);
