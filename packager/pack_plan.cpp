@@ -200,6 +200,7 @@ PackPlan plan_pack(const Lock& lock, const Cache& cache, const fs::path& install
   draft.channel = lock.channel;
   draft.version = lock.version;
   draft.created = lock.created;
+  draft.rollback_floor = lock.rollback_floor;
   draft.payload.digest = lock.payload_digest;
   draft.target = lock.target;
   draft.glibc_floor = lock.glibc_floor;

@@ -30,7 +30,7 @@ TinyBundle two_volumes() {
 
 // What an operator's `verify` does: the gate, then every chunk.
 void verify_fully(const MadeBundle& made) {
-  const VerifiedBundle bundle = verify(open(made.folder), made.trusted);
+  const VerifiedBundle bundle = verify(open(made.folder), made.trusted, kNow);
   for (const Error& error : check_every_chunk(bundle, 2)) throw error;
 }
 
@@ -46,9 +46,11 @@ void flip(const fs::path& path, std::size_t bit) {
 TEST_CASE("a bundle that was written verifies, and its entries read back decoded") {
   const TempDir dir;
   const MadeBundle made = make_bundle(dir / "b", two_volumes());
-  const VerifiedBundle bundle = verify(open(made.folder), made.trusted);
+  const VerifiedBundle bundle = verify(open(made.folder), made.trusted, kNow);
   CHECK(bundle.manifest() == made.manifest);
-  CHECK(bundle.signer() == made.trusted.fingerprints[0]);
+  CHECK(bundle.root_name() == RootName{.version = 1, .fingerprint = *made.trusted.state.pinned});
+  CHECK(bundle.signers().size() == 1);
+  CHECK(bundle.warnings().empty());
   CHECK(bundle.identity() == sha256(as_bytes(write_manifest(made.manifest))));
   CHECK(check_every_chunk(bundle, 3).empty());
   for (const char* path : {"programs/data", "programs/packed"}) {
@@ -113,7 +115,7 @@ TEST_CASE("every flipped bit of the seal is refused") {
   for (std::size_t bit = 0; bit < bits; ++bit) {
     flip(made.seal(), bit);
     CAPTURE(bit);
-    CHECK_THROWS_AS(verify(open(made.folder), made.trusted), Error);
+    CHECK_THROWS_AS(verify(open(made.folder), made.trusted, kNow), Error);
     flip(made.seal(), bit);
   }
   CHECK_NOTHROW(verify_fully(made));
@@ -125,7 +127,7 @@ TEST_CASE("every flipped bit of the chunk list is refused, naming the list") {
   for (std::size_t bit = 0; bit < fs::file_size(made.chunks()) * 8; ++bit) {
     flip(made.chunks(), bit);
     CAPTURE(bit);
-    CHECK_REFUSED(verify(open(made.folder), made.trusted), Digest, ".chunks");
+    CHECK_REFUSED(verify(open(made.folder), made.trusted, kNow), Digest, ".chunks");
     flip(made.chunks(), bit);
   }
 }
@@ -227,7 +229,7 @@ TEST_CASE("all damaged chunks are reported, in order") {
   const MadeBundle made = make_bundle(dir / "b", two_volumes());
   flip(made.volume(1), 8 * 5000);
   flip(made.volume(0), 8);
-  const std::vector<Error> errors = check_every_chunk(verify(open(made.folder), made.trusted), 4);
+  const std::vector<Error> errors = check_every_chunk(verify(open(made.folder), made.trusted, kNow), 4);
   REQUIRE(errors.size() == 2);
   CHECK(mentions(errors[0], "vol001 at offset 0"));
   CHECK(mentions(errors[1], "vol002 at offset 4096"));
@@ -315,8 +317,9 @@ TEST_CASE("the seal of another version does not open this bundle's volumes") {
 TEST_CASE("another key's bundle is refused even when everything else is right") {
   const TempDir dir;
   const MadeBundle made = make_bundle(dir / "b");
-  const TrustedKeys stranger{.fingerprints = {PrivateKey::generate().public_key().fingerprint()}};
-  CHECK_REFUSED(verify(open(made.folder), stranger), Signature, made.trusted.fingerprints[0].hex());
+  const Trust stranger = pinned(one_key_root(PrivateKey::generate()));
+  CHECK_REFUSED(verify(open(made.folder), stranger, kNow), Signature, made.fingerprint());
+  CHECK_REFUSED(verify(open(made.folder), {}, kNow), Signature, "no root is pinned");
 }
 
 TEST_CASE("a program beside the bundle may be absent but not another one") {
@@ -324,10 +327,7 @@ TEST_CASE("a program beside the bundle may be absent but not another one") {
   const PrivateKey key = PrivateKey::generate();
   MadeBundle made = make_bundle(dir / "b", {}, key);
   made.manifest.companions = {{.name = "sealift-install", .size = 4, .sha256 = sha256(as_bytes("tool"))}};
-  Seal seal{.payload = write_manifest(made.manifest)};
-  add_signature(seal, key);
-  fs::remove(made.seal());
-  write_file(made.seal(), write_seal(seal));
+  reseal(made, {one_key_root(key)}, {&key});
   CHECK_NOTHROW(verify_fully(made));
   write_file(made.folder / "sealift-install", "tool");
   CHECK_NOTHROW(verify_fully(made));

@@ -13,6 +13,7 @@
 #include "sealift/bundle/json.hpp"
 #include "sealift/bundle/safe_path.hpp"
 #include "sealift/bundle/target.hpp"
+#include "sealift/bundle/time.hpp"
 
 namespace sealift::bundle {
 
@@ -299,7 +300,13 @@ inline Manifest parse_manifest(std::string_view text, const std::string& where) 
   manifest.channel = detail::plain_name(object, "channel");
   manifest.version = object.integer("version");
   manifest.created = object.string("created", 40);
+  if (!parse_time(manifest.created))
+    detail::refuse_json(where + ".created", "a time such as 2026-01-31T12:00:00Z was expected",
+                        SafePath::printable(manifest.created));
   manifest.rollback_floor = object.integer("rollback_floor");
+  if (manifest.rollback_floor > manifest.version)
+    detail::refuse_json(where + ".rollback_floor", "a bundle's rollback floor is above its own version",
+                        std::to_string(manifest.rollback_floor));
   JsonObject target = object.object("target");
   manifest.target.arch = detail::plain_name(target, "arch");
   manifest.target.glibc = detail::glibc_version(target, "glibc");
