@@ -123,13 +123,16 @@ bundle::Manifest write_bundle(const PackPlan& plan, const fs::path& folder, std:
     WatchedSource source(fs::canonical(entry.file), progress);
     writer.add(entry.draft, source);
   }
-  const fs::path installer = folder / plan.draft.companions.front().name;
-  fs::copy_file(plan.installer, installer);
-  fs::permissions(installer, fs::perms(0755));
-  if (digest_of_file(installer) != plan.draft.companions.front().sha256)
-    throw Error(ErrorCode::Digest, {.what = "sealift-install changed while it was copied",
-                                    .where = plan.installer.string(),
-                                    .next = "run the same command again"});
+  for (std::size_t i = 0; i < plan.companions.size(); ++i) {
+    const bundle::Companion& companion = plan.draft.companions[i];
+    const fs::path copy = folder / companion.name;
+    fs::copy_file(plan.companions[i], copy);
+    fs::permissions(copy, fs::perms(0755));
+    if (digest_of_file(copy) != companion.sha256)
+      throw Error(ErrorCode::Digest, {.what = companion.name + " changed while it was copied",
+                                      .where = plan.companions[i].string(),
+                                      .next = "run the same command again"});
+  }
   bundle::Manifest manifest = writer.finish(signing.roots, signing.keys);
   progress.finish();
   return manifest;
@@ -141,16 +144,19 @@ CreateResult create(const CreateOptions& options, Console& console) {
   const Lock lock = read_lock(options.lock);
   const Signing signing = read_signing(options);
   const fs::path installer = find_own_program(options.installer, "sealift-install", "--installer", lock.target.arch);
+  const Companions companions = {{"sealift-install", installer}, {"audit.sh", find_audit_script(installer)}};
   const fs::path folder = fs::absolute(options.out).lexically_normal() / lock.stem();
   refuse_existing(folder);
 
   const Cache cache(options.cache.empty() ? Cache::default_root() : options.cache);
   require_inputs(lock, cache);
   fetch(downloads_of(lock), cache, console, options.fetch);
-  const PackPlan plan = plan_pack(lock, cache, installer);
+  const PackPlan plan = plan_pack(lock, cache, companions);
 
   fs::create_directories(folder.parent_path());
-  check_space(folder.parent_path(), plan.size() + plan.draft.companions.front().size);
+  std::uint64_t beside = 0;
+  for (const bundle::Companion& companion : plan.draft.companions) beside += companion.size;
+  check_space(folder.parent_path(), plan.size() + beside);
   PartialFolder partial(folder);
   bundle::Manifest manifest = write_bundle(plan, partial.path(), options.volume_size, signing, console);
   partial.become(folder);

@@ -181,9 +181,9 @@ void require_inputs(const Lock& lock, const Cache& cache) {
                                        .next = "build it and run sealift-pack lock again"});
 }
 
-PackPlan plan_pack(const Lock& lock, const Cache& cache, const fs::path& installer) {
+PackPlan plan_pack(const Lock& lock, const Cache& cache, const Companions& companions) {
   require_inputs(lock, cache);
-  PackPlan plan{.installer = installer};
+  PackPlan plan;
   PathOwners owners;
   std::set<std::string> libraries;
   plan.entries.push_back(plan_interpreter(lock.interpreter, cache, owners));
@@ -213,8 +213,10 @@ PackPlan plan_pack(const Lock& lock, const Cache& cache, const fs::path& install
     draft.environment.placements.push_back(
         {.entry = entry.draft.path, .into = program ? path.substr(path.find('/') + 1) : ""});
   }
-  draft.companions.push_back(
-      {.name = "sealift-install", .size = fs::file_size(installer), .sha256 = digest_of_file(installer)});
+  for (const auto& [name, file] : companions) {
+    draft.companions.push_back({.name = name, .size = fs::file_size(file), .sha256 = digest_of_file(file)});
+    plan.companions.push_back(file);
+  }
   return plan;
 }
 

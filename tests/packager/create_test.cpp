@@ -50,6 +50,7 @@ struct Workshop {
     bundle::write_text(dir / "release.key", key.pem(), 0600);
     write_file(dir / "root.1.json", write_envelope(test::one_key_root(key)));
     write_file(dir / "sealift-install", "#!/bin/sh\n");
+    write_file(dir / "audit.sh", "#!/bin/sh\n# audit\n");
   }
 
   fs::path cache() const { return dir / "cache"; }
@@ -129,8 +130,9 @@ TEST_CASE("a lock becomes a bundle that verifies and holds exactly what was lock
   CHECK(manifest.environment.placements[0].into == "bin/run");
   CHECK(manifest.environment.site_packages.text() == "lib/python3.11/site-packages");
   CHECK(manifest.environment.imports == std::vector<std::string>{"demo"});
-  REQUIRE(manifest.companions.size() == 1);
+  REQUIRE(manifest.companions.size() == 2);
   CHECK(read_file(result.folder / "sealift-install") == "#!/bin/sh\n");
+  CHECK(read_file(result.folder / "audit.sh") == "#!/bin/sh\n# audit\n");
 }
 
 TEST_CASE("what a wheel becomes on disk is counted in blocks, with scripts, RECORD, INSTALLER and folders") {
@@ -275,6 +277,13 @@ TEST_CASE("an installer that is dynamic or not there is refused") {
   CHECK_REFUSED(workshop.pack(), Platform, "static");
   fs::remove(workshop.dir / "sealift-install");
   CHECK_REFUSED(workshop.pack(), Missing, "--installer");
+}
+
+TEST_CASE("a bundle is not made without the script that auditors check it with") {
+  Workshop workshop;
+  fs::remove(workshop.dir / "audit.sh");
+  CHECK_REFUSED(workshop.pack(), Missing, "audit.sh");
+  CHECK(!fs::exists(workshop.dir / "out"));
 }
 
 TEST_CASE("sizes of volumes are read as discs and dd say them") {
