@@ -127,7 +127,7 @@ GenerationRecord install(const bundle::VerifiedBundle& bundle, const Plan& plan,
   record.self_test = self_test(environment, root, scratch);
 
   record.installed = now_utc();
-  disk.write_new(root / kGenerationRecord, write_generation_record(record), 0444);
+  disk.write_new(root / bundle::kGenerationRecord, write_generation_record(record), 0444);
   save_trust(prefix, disk, bundle.trust());  // before it has a name: what is installed is never forgotten
   publish_generation(prefix, plan.generation, root, disk);
   return record;
@@ -150,6 +150,7 @@ void take_in_roots(const bundle::OpenBundle& opened, bundle::TrustState& state, 
 
 Applied apply(const ApplyOptions& options, Disk& disk, Progress& progress) {
   const Prefix& prefix = options.prefix;
+  check_prefix(prefix, disk);
   std::error_code ignored;
   std::optional<PrefixLock> lock;
   if (!options.dry_run && fs::exists(prefix.root(), ignored)) lock.emplace(prefix, disk, "apply");

@@ -114,7 +114,7 @@ std::string write_generation_record(const GenerationRecord& record) {
     entries.push_back({{"path", part.path}, {"item", part.item}});
   Json signers = Json::array();
   for (const bundle::Digest& signer : record.signers) signers.push_back(signer.hex());
-  return bundle::write_json({{"format", 1},
+  return bundle::write_json({{"format", kRecordFormat},
                              {"generation", record.number},
                              {"name", record.name},
                              {"version", record.version},
@@ -131,10 +131,10 @@ std::string write_generation_record(const GenerationRecord& record) {
 }
 
 GenerationRecord read_generation_record(const fs::path& generation, unsigned number) {
-  const fs::path path = generation / kGenerationRecord;
+  const fs::path path = generation / bundle::kGenerationRecord;
   const Json root = bundle::parse_json(bundle::read_text(path, kMaxRecord), path.string());
   JsonObject object(root, path.string());
-  object.integer("format", 1);
+  check_record_format(object);
   GenerationRecord record;
   record.number = static_cast<unsigned>(object.integer("generation", 1'000'000'000));
   if (record.number != number)

@@ -10,6 +10,7 @@
 #include "sealift/bundle/openssl.hpp"          // the door to OpenSSL
 #include "sealift/bundle/digest.hpp"           // SHA-256 and SM3 as values and as streams
 #include "sealift/bundle/time.hpp"             // points in time, in one spelling
+#include "sealift/bundle/unicode.hpp"          // the door to utf8proc: normal form, case
 #include "sealift/bundle/safe_path.hpp"        // a path that cannot leave its root
 #include "sealift/bundle/json.hpp"             // strict JSON; the door to nlohmann
 #include "sealift/bundle/target.hpp"           // the machine a bundle is made for
@@ -30,9 +31,15 @@
 #include "sealift/bundle/payload_reader.hpp"   // volumes -> checked chunks
 #include "sealift/bundle/verified_bundle.hpp"  // the only gate: open -> verify -> VerifiedBundle
 #include "sealift/bundle/payload_writer.hpp"   // bytes -> volumes and chunk list
+#include "sealift/bundle/archive_tree.hpp"     // what an archive has named so far, and where its links lead
 #include "sealift/bundle/tar.hpp"              // the tar that we write and read
 #include "sealift/bundle/bundle_writer.hpp"    // entries -> a signed bundle folder
-#include "sealift/bundle/zip.hpp"              // zip as wheels use it; the door to zlib
+#include "sealift/bundle/zip_directory.hpp"    // what a zip holds, where all programs read the same
+#include "sealift/bundle/zip.hpp"              // the bytes of its members; the door to zlib
+#include "sealift/bundle/wheel_name.hpp"       // file names, project names and versions of wheels
+#include "sealift/bundle/wheel_record.hpp"     // RECORD: every file with its digest
+#include "sealift/bundle/wheel_startup.hpp"    // what a wheel would have run when Python starts
 #include "sealift/bundle/wheel.hpp"            // what a wheel holds and where it goes
 #include "sealift/bundle/elf.hpp"              // what the dynamic linker would read
+#include "sealift/bundle/package_owners.hpp"   // one wheel for each package folder
 // clang-format on

@@ -150,14 +150,4 @@ inline TinyItem tree_item(const std::string& path,
           .encoding = bundle::Encoding::Zstd};
 }
 
-inline bundle::TarMember tar_file(const std::string& path, bool executable = false) {
-  return {.path = path, .executable = executable};
-}
-inline bundle::TarMember tar_link(const std::string& path, const std::string& target) {
-  return {.path = path, .type = bundle::TarType::Link, .target = target};
-}
-inline bundle::TarMember tar_folder(const std::string& path) {
-  return {.path = path, .type = bundle::TarType::Folder};
-}
-
 }  // namespace sealift::test

@@ -35,6 +35,16 @@ inline std::string make_tar(const std::vector<std::pair<bundle::TarMember, std::
   return out + bundle::tar_end();
 }
 
+inline bundle::TarMember tar_file(const std::string& path, bool executable = false) {
+  return {.path = path, .executable = executable};
+}
+inline bundle::TarMember tar_link(const std::string& path, const std::string& target) {
+  return {.path = path, .type = bundle::TarType::Link, .target = target};
+}
+inline bundle::TarMember tar_folder(const std::string& path) {
+  return {.path = path, .type = bundle::TarType::Folder};
+}
+
 struct TinyBundle {
   std::string name = "tiny";
   std::string channel = "test";
@@ -49,7 +59,8 @@ struct TinyBundle {
   std::string site_packages = "lib/python3.11/site-packages";
   std::string interpreter = "bin/python3";
   std::vector<std::string> imports;
-  std::uint64_t installed_size = 8192;  // claimed for every entry
+  std::uint64_t installed_size = 0;  // claimed for every entry; 0: more than enough
+  std::uint64_t installed_files = 1000;
   std::vector<TinyItem> items = {wheel_item({})};
 };
 
@@ -98,8 +109,8 @@ inline MadeBundle make_bundle(const std::filesystem::path& folder, TinyBundle ti
                 .size = item.bytes.size(),
                 .sha256 = sha256(view),
                 .encoding = item.encoding};
-    entry.installed_size = tiny.installed_size;
-    entry.installed_files = 10;
+    entry.installed_size = tiny.installed_size != 0 ? tiny.installed_size : (1 << 20) + 16 * item.bytes.size();
+    entry.installed_files = tiny.installed_files;
     entry.executable = item.executable;
     writer.add(std::move(entry), source);
   }

@@ -102,12 +102,12 @@ class VerifiedBundle {
       sink(piece);
     };
     if (entry.encoding == Encoding::Identity) {
-      for_each_piece(*source, sink);  // the chunks' digests already cover these very bytes
-      return;
+      for_each_piece(*source, hashed);
+    } else {
+      ZstdDecoder decoder(entry.size, source->name());
+      for_each_piece(*source, [&](ByteView piece) { decoder.feed(piece, hashed); });
+      decoder.finish();
     }
-    ZstdDecoder decoder(entry.size, source->name());
-    for_each_piece(*source, [&](ByteView piece) { decoder.feed(piece, hashed); });
-    decoder.finish();
     if (const Digest digest = hasher.finish(); digest != entry.sha256)
       throw Error(ErrorCode::Digest, {.what = "an entry differs from what was signed",
                                       .where = source->name(),
