@@ -136,7 +136,7 @@ TEST_CASE("ten thousand flipped bits of the volumes are all found, in the right 
   const TempDir dir;
   const MadeBundle made = make_bundle(dir / "b", two_volumes());
   std::uint64_t state = 42;
-  const VerifiedBundle bundle = verify(open(made.folder), made.trusted);  // its volumes are changed in place
+  const VerifiedBundle bundle = verify(open(made.folder), made.trusted, kNow);  // its volumes are changed in place
   for (int round = 0; round < 10'000; ++round) {
     state = state * 6364136223846793005u + 1442695040888963407u;
     const std::size_t index = (state >> 33) % made.manifest.payload.volumes.size();
@@ -164,7 +164,7 @@ TEST_CASE("a block of 4 KiB that became zeros or another block is found wherever
       for (const std::string& block : {std::string(4096, '\0'), duplicate}) {
         if (good.compare(at, size, block, 0, size) == 0) continue;
         write_file(made.volume(i), std::string(good).replace(at, size, block.substr(0, size)));
-        const std::vector<Error> errors = check_every_chunk(verify(open(made.folder), made.trusted), 1);
+        const std::vector<Error> errors = check_every_chunk(verify(open(made.folder), made.trusted, kNow), 1);
         REQUIRE(errors.size() == 1);
         CHECK(errors[0].code() == ErrorCode::Digest);
         CHECK(mentions(errors[0], made.volume(i).string() + " at offset " + std::to_string(at / 8192 * 8192)));
@@ -185,7 +185,7 @@ TEST_CASE("a volume of an older, valid bundle is found, and every chunk of it th
   CHECK_NOTHROW(verify_fully(old));
   REQUIRE(fs::file_size(old.volume(1)) == fs::file_size(made.volume(1)));
   fs::copy_file(old.volume(1), made.volume(1), fs::copy_options::overwrite_existing);
-  const std::vector<Error> errors = check_every_chunk(verify(open(made.folder), made.trusted), 2);
+  const std::vector<Error> errors = check_every_chunk(verify(open(made.folder), made.trusted, kNow), 2);
   REQUIRE(errors.size() == 4);
   for (std::size_t i = 0; i < 4; ++i)
     CHECK(mentions(errors[i], made.volume(1).string() + " at offset " + std::to_string(i * 4096)));
@@ -199,7 +199,7 @@ TEST_CASE("a thousand checks of a good bundle raise no alarm") {
     tiny.digest = digest;
     const MadeBundle made = make_bundle(dir / name_of(digest), tiny);
     for (unsigned round = 0; round < 500; ++round)
-      REQUIRE(check_every_chunk(verify(open(made.folder), made.trusted), 1 + round % 3).empty());
+      REQUIRE(check_every_chunk(verify(open(made.folder), made.trusted, kNow), 1 + round % 3).empty());
   }
 }
 

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <set>
 
+#include "sealift/bundle/trust_folder.hpp"
 #include "tests/support/hostile/hostile_elf.hpp"
 #include "tests/support/hostile/hostile_job.hpp"
 #include "tests/support/hostile/hostile_manifest.hpp"
@@ -12,6 +13,7 @@
 #include "tests/support/hostile/hostile_wheel.hpp"
 #include "tests/support/hostile/hostile_zip.hpp"
 #include "tests/support/temp_dir.hpp"
+#include "tests/support/tiny_root.hpp"
 
 using namespace sealift;
 using namespace sealift::test;
@@ -52,9 +54,25 @@ Good zstd_frames() {
 }
 
 Good seals() {
-  bundle::Seal seal{.payload = write_manifest(good_manifest())};
-  add_signature(seal, bundle::PrivateKey::generate());
-  return {{"good", write_seal(seal)}, {"unsigned", bundle::write_seal({.payload = "x"})}};
+  const bundle::PrivateKey key = bundle::PrivateKey::generate();
+  const bundle::Seal seal{
+      .roots = {one_key_root(key)},
+      .manifest = signed_document(write_manifest(good_manifest()), {&key}, bundle::kBundlePayloadType)};
+  return {{"good", write_seal(seal)}};
+}
+Good roots() {
+  const bundle::PrivateKey one = bundle::PrivateKey::generate(),
+                           other = bundle::PrivateKey::generate(bundle::Algorithm::Sm2);
+  bundle::Root root = make_root({&one, &other}, {&one, &other}, {&other});
+  root.roles["root"].threshold = 2;
+  return {{"good", write_root(root)}, {"simple", one_key_root(one).payload}};
+}
+Good trust_states() {
+  const bundle::PrivateKey key = bundle::PrivateKey::generate();
+  bundle::TrustState state = pinned(one_key_root(key)).state;
+  std::string fresh = write_trust_copy(state, 1);
+  state.root = one_key_root(key).payload;
+  return {{"fresh", std::move(fresh)}, {"known", write_trust_copy(state, 2)}};
 }
 
 Good tars() {
@@ -110,6 +128,8 @@ std::vector<Family> families() {
   for (HostileCase& job : jobs) job.bytes = "j" + job.bytes;
   return {{"manifest", hostile_manifests(), {{"good", write_manifest(good_manifest())}}},
           {"seal", {}, seals()},
+          {"root", {}, roots()},
+          {"trust", {}, trust_states()},
           {"tar", hostile_tars(), tars()},
           {"zip", hostile_zips(), zips()},
           {"wheel", {}, wheel_texts()},

@@ -38,9 +38,8 @@ struct LiveSite {
   template <class Change>
   Error refusal_of(TinyBundle tiny, const Change& change) {
     tiny.version = 2;
-    const bundle::PrivateKey key = bundle::PrivateKey::generate();
-    const MadeBundle made = make_bundle(site.dir / ("hostile" + std::to_string(++offered)), tiny, key);
-    change(made, key);
+    const MadeBundle made = site.make(tiny, "hostile" + std::to_string(++offered));
+    change(made, site.key);
     ::alarm(60);
     const Error error = refusal([&] { site.apply(made); });
     ::alarm(0);
@@ -65,7 +64,8 @@ struct LiveSite {
     }
     for (const fs::directory_entry& entry : fs::directory_iterator(site.prefix().root())) {
       const std::string name = entry.path().filename();
-      CHECK((name == "store" || name == "generations" || name == "current" || name == "lock" || name == "staging"));
+      CHECK((name == "store" || name == "generations" || name == "current" || name == "lock" || name == "staging" ||
+             name == "trust"));
     }
   }
 };
@@ -84,9 +84,9 @@ TinyItem wheel_of(const std::string& bytes, const std::string& file) {
 
 // Signs `manifest` in place of the one that was made.
 void reseal(const MadeBundle& made, const bundle::Manifest& manifest, const bundle::PrivateKey& key) {
-  bundle::Seal seal{.payload = write_manifest(manifest)};
-  add_signature(seal, key);
-  write_file(made.seal(), write_seal(seal));
+  write_file(made.seal(),
+             write_seal({.roots = {one_key_root(key)},
+                         .manifest = signed_document(write_manifest(manifest), {&key}, bundle::kBundlePayloadType)}));
 }
 
 }  // namespace

@@ -130,6 +130,7 @@ TEST_CASE("the program packs from job to bundle and shows it") {
       run_checked({program, "lock", folder + "/job.toml", "-o", folder + "/my.lock.toml"}, environment);
   CHECK(lock == folder + "/my.lock.toml\n");
   write_file(desk.dir / "installer", "#!/bin/sh\n");
+  write_file(desk.dir / "audit.sh", "#!/bin/sh\n");
   const ProcessResult created =
       run_process({program, "create", folder + "/my.lock.toml", "--root", folder + "/keys/root.1.json", "--key",
                    folder + "/keys/release.key", "-o", folder + "/out", "--installer", folder + "/installer",
