@@ -241,3 +241,35 @@ TEST_CASE("a fips root says when no FIPS provider did the checking") {
   REQUIRE(warnings.size() == 1);
   CHECK(warnings[0].find("no FIPS provider") != std::string::npos);
 }
+
+TEST_CASE("where there is a FIPS provider it does the checking, and what it cannot check is not called tampered with") {
+  OSSL_provider_init_fn* const empty = [](const OSSL_CORE_HANDLE*, const OSSL_DISPATCH*, const OSSL_DISPATCH** out,
+                                          void** context) {
+    static const OSSL_DISPATCH kNothing[] = {{0, nullptr}};
+    static int something = 0;
+    *out = kNothing;
+    *context = &something;
+    return 1;
+  };
+  Site site;
+  const PrivateKey key = PrivateKey::generate(Algorithm::EcdsaP384);
+  site.root = make_root({&key}, {&key});
+  const MadeBundle standard = site.make(1);
+  site.chain = {signed_root(site.root, {&key})};
+  site.state = pinned(site.chain[0]).state;
+  reseal(standard, site.chain, {&key});
+  Site fips;
+  fips.root = site.root;
+  fips.root.profile = Profile::Fips;
+  fips.chain = {signed_root(fips.root, {&key})};
+  fips.state = pinned(fips.chain[0]).state;
+  const MadeBundle made = fips.make(1);
+  reseal(made, fips.chain, {&key});
+  REQUIRE(OSSL_PROVIDER_add_builtin(nullptr, "fips", empty) == 1);
+  OSSL_PROVIDER* provider = OSSL_PROVIDER_try_load(nullptr, "fips", 1);
+  REQUIRE(provider != nullptr);
+  CHECK_REFUSED(fips.judge(made), CannotCheck, "of a kind that cannot be checked here");
+  CHECK_NOTHROW(site.judge(standard));
+  OSSL_PROVIDER_unload(provider);
+  CHECK_NOTHROW(fips.judge(made));
+}

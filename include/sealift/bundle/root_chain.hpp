@@ -31,61 +31,89 @@ inline const char* crypto_properties(const Root& root) {
   return root.profile == Profile::Fips && detail::has_fips_provider() ? "fips=yes" : nullptr;
 }
 
-// The keys of `role` whose signatures of `envelope` count. Throws when they are too few: Revoked when withdrawn keys
-// would have made up for it, CannotCheck when kinds that we do not know would have, else Signature.
-inline std::vector<Digest> require_role(const Root& root, const std::string& role_name, const Envelope& envelope,
-                                        const std::map<Digest, Verdict>& verdicts, const std::string& where) {
-  const Role& role = root.roles.at(role_name);
-  const Revocations& revoked = root.revoked_keys;  // no role names one of these
-  std::vector<Digest> counted, withdrawn, unknown;
-  std::string strangers;
-  for (const auto& [id, verdict] : verdicts) {
-    if (std::binary_search(role.keys.begin(), role.keys.end(), id))
-      (verdict == Verdict::Holds ? counted : unknown).push_back(id);
-    else if (revoked.contains(id))
-      withdrawn.push_back(id);
-    else
-      strangers += (strangers.empty() ? "sha256:" : ", sha256:") + id.hex();
-  }
-  const auto kinds_missing = [&](const std::vector<Digest>& keys) {
-    std::string missing;
-    for (const std::string& algorithm : role.algorithms)
-      if (std::none_of(keys.begin(), keys.end(),
-                       [&](const Digest& id) { return root.keys.at(id).algorithm == algorithm; }))
-        missing += (missing.empty() ? "" : ", ") + algorithm;
-    return missing;
-  };
-  const std::string missing = kinds_missing(counted);
-  if (counted.size() >= role.threshold && missing.empty()) return counted;
+namespace detail {
 
-  std::vector<Digest> hoped = counted;
-  hoped.insert(hoped.end(), unknown.begin(), unknown.end());
-  const bool unknown_would_do = hoped.size() >= role.threshold && kinds_missing(hoped).empty();
-  Facts facts{.what = std::to_string(counted.size()) + " of " + std::to_string(role.threshold) + " " + role_name +
-                      " signatures that this site's root asks for" +
-                      (missing.empty() ? "" : "; none of kind " + missing),
-              .where = where,
-              .expected = std::to_string(role.threshold) + " of",
-              .got = {},
-              .next = "ask the sender for the missing signatures: sealift-pack sign"};
-  for (const Digest& id : role.keys) facts.expected += " sha256:" + id.hex();
-  for (const Digest& id : counted) facts.got += (facts.got.empty() ? "sha256:" : ", sha256:") + id.hex();
-  if (!strangers.empty()) facts.got += (facts.got.empty() ? "" : "; ") + ("keys without that role: " + strangers);
-  for (const Digest& id : withdrawn) {
-    const Revocation& why = revoked.at(id);
-    facts.got += (facts.got.empty() ? "" : "; ") +
-                 ("revoked on " + why.date + " (" + SafePath::printable(why.reason) + "): sha256:" + id.hex());
+// The signatures of an envelope, sorted by what they are to a role.
+struct RoleCount {
+  std::vector<Digest> counted;
+  std::vector<Digest> unknown;    // of the role, but of a kind that cannot be checked here
+  std::vector<Digest> withdrawn;  // revoked; no role names one of these
+  std::vector<Digest> strangers;
+};
+
+inline RoleCount count_role(const Root& root, const Role& role, const std::map<Digest, Verdict>& verdicts) {
+  RoleCount count;
+  for (const auto& [id, verdict] : verdicts) {
+    const bool in_role = std::binary_search(role.keys.begin(), role.keys.end(), id);
+    (in_role && verdict == Verdict::Holds ? count.counted
+     : in_role                            ? count.unknown
+     : root.revoked_keys.contains(id)     ? count.withdrawn
+                                          : count.strangers)
+        .push_back(id);
   }
-  if (!unknown.empty())
-    facts.got += (facts.got.empty() ? "" : "; ") + std::string("of a kind that cannot be checked here: ");
-  for (const Digest& id : unknown) facts.got += "sha256:" + id.hex() + " ";
-  if (facts.got.empty()) facts.got = envelope.signatures.empty() ? "no signature at all" : "none that counts";
-  if (unknown_would_do) facts.next = "use a newer sealift-install, whose crypto library has that kind";
-  if (!withdrawn.empty()) facts.next = "ask the sender for one that is signed by keys that are still good";
-  throw Error(unknown_would_do     ? ErrorCode::CannotCheck
-              : !withdrawn.empty() ? ErrorCode::Revoked
-                                   : ErrorCode::Signature,
-              std::move(facts));
+  return count;
+}
+
+// The kinds that the role asks for and that none of `keys` is of.
+inline std::string missing_kinds(const Root& root, const Role& role, const std::vector<Digest>& keys) {
+  std::string missing;
+  for (const std::string& algorithm : role.algorithms)
+    if (std::none_of(keys.begin(), keys.end(),
+                     [&](const Digest& id) { return root.keys.at(id).algorithm == algorithm; }))
+      missing += (missing.empty() ? "" : ", ") + algorithm;
+  return missing;
+}
+inline bool is_met(const Root& root, const Role& role, const std::vector<Digest>& keys) {
+  return keys.size() >= role.threshold && missing_kinds(root, role, keys).empty();
+}
+
+inline std::string listed(const std::vector<Digest>& keys) {
+  std::string text;
+  for (const Digest& id : keys) text += (text.empty() ? "sha256:" : ", sha256:") + id.hex();
+  return text;
+}
+
+[[noreturn]] inline void refuse_role(const Root& root, const std::string& name, const RoleCount& count,
+                                     const std::string& where) {
+  const Role& role = root.roles.at(name);
+  std::vector<Digest> hoped = count.counted;
+  hoped.insert(hoped.end(), count.unknown.begin(), count.unknown.end());
+  const std::string threshold = std::to_string(role.threshold), missing = missing_kinds(root, role, count.counted);
+  std::string got = listed(count.counted);
+  const auto add = [&got](const std::string& what, const std::string& keys) {
+    if (!keys.empty()) got += (got.empty() ? "" : "; ") + what + keys;
+  };
+  add("of a kind that cannot be checked here: ", listed(count.unknown));
+  add("keys without that role: ", listed(count.strangers));
+  for (const Digest& id : count.withdrawn) {
+    const Revocation& why = root.revoked_keys.at(id);
+    add("revoked on " + why.date + " (" + SafePath::printable(why.reason) + "): ", listed({id}));
+  }
+  const auto [code, next] =
+      is_met(root, role, hoped)
+          ? std::pair(ErrorCode::CannotCheck, "use a newer sealift-install, whose crypto library has that kind")
+      : !count.withdrawn.empty()
+          ? std::pair(ErrorCode::Revoked, "ask the sender for one that is signed by keys that are still good")
+          : std::pair(ErrorCode::Signature, "ask the sender for the missing signatures: sealift-pack sign");
+  throw Error(code, {.what = std::to_string(count.counted.size()) + " of " + threshold + " " + name +
+                             " signatures that this site's root asks for" +
+                             (missing.empty() ? "" : "; none of kind " + missing),
+                     .where = where,
+                     .expected = threshold + " of " + listed(role.keys),
+                     .got = got.empty() ? "no signature at all" : got,
+                     .next = next});
+}
+
+}  // namespace detail
+
+// The keys of the role `name` whose signatures of an envelope count; `verdicts` are those of its signatures. Throws
+// when they do not meet the role: CannotCheck when kinds that we do not know would have, Revoked when withdrawn keys
+// are among the signers, else Signature.
+inline std::vector<Digest> require_role(const Root& root, const std::string& name,
+                                        const std::map<Digest, Verdict>& verdicts, const std::string& where) {
+  detail::RoleCount count = detail::count_role(root, root.roles.at(name), verdicts);
+  if (!detail::is_met(root, root.roles.at(name), count.counted)) detail::refuse_role(root, name, count, where);
+  return std::move(count.counted);
 }
 
 namespace detail {
@@ -114,7 +142,7 @@ inline void check_step(const Root& previous, const SignedRoot& next, const std::
                                        .got = "root " + std::to_string(next.root.version),
                                        .next = "get the roots between: sealift-install trust update ROOT..."});
   const auto verdicts = check_signatures(next.envelope, place, crypto_properties(previous));
-  require_role(previous, std::string(kRootRole), next.envelope, verdicts,
+  require_role(previous, std::string(kRootRole), verdicts,
                place + ", which root " + std::to_string(previous.version) + " must have signed");
   check_revocations_kept(previous.revoked_keys, next.root.revoked_keys, place);
   check_revocations_kept(previous.revoked_bundles, next.root.revoked_bundles, place);
@@ -124,7 +152,7 @@ inline void check_step(const Root& previous, const SignedRoot& next, const std::
 inline void check_own_signatures(const SignedRoot& signed_root, const std::string& where) {
   const std::string place = where_of_root(signed_root.root, where);
   const auto verdicts = check_signatures(signed_root.envelope, place, crypto_properties(signed_root.root));
-  require_role(signed_root.root, std::string(kRootRole), signed_root.envelope, verdicts, place);
+  require_role(signed_root.root, std::string(kRootRole), verdicts, place);
 }
 
 // Of the version that was accepted, but another: the owner's keys signed two, or it is somebody else's.

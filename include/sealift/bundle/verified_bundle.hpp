@@ -213,9 +213,9 @@ namespace detail {
 inline std::vector<Digest> check_manifest_signatures(const Root& root, const Envelope& manifest,
                                                      const std::string& where) {
   const auto verdicts = check_signatures(manifest, where, crypto_properties(root));
-  std::vector<Digest> signers = require_role(root, std::string(kReleaseRole), manifest, verdicts, where);
+  std::vector<Digest> signers = require_role(root, std::string(kReleaseRole), verdicts, where);
   if (root.roles.contains(std::string(kSiteRole)))
-    for (const Digest& id : require_role(root, std::string(kSiteRole), manifest, verdicts, where))
+    for (const Digest& id : require_role(root, std::string(kSiteRole), verdicts, where))
       if (std::find(signers.begin(), signers.end(), id) == signers.end()) signers.push_back(id);
   if (manifest.payload_type != kBundlePayloadType)
     throw Error(ErrorCode::CannotCheck, {.what = "the seal is for something else",
