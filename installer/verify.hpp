@@ -15,9 +15,7 @@ struct Verification {
   std::string created;
   bundle::Target target;
   bundle::Digest identity;
-  std::vector<bundle::Digest> signers;
-  bundle::RootName root;
-  std::vector<std::string> warnings;
+  bundle::Digest signer;
   std::uint64_t entries = 0;
   std::uint64_t volumes = 0;
   std::uint64_t chunks = 0;
@@ -26,7 +24,7 @@ struct Verification {
 };
 
 // Throws when seal, manifest, chunk list or volume sizes do not hold, since then no chunk can be judged.
-Verification verify_every_byte(const std::filesystem::path& bundle, const bundle::Trust& trust, bundle::Time now,
+Verification verify_every_byte(const std::filesystem::path& bundle, const bundle::TrustedKeys& trusted,
                                unsigned threads, Progress& progress);
 
 }  // namespace sealift::installer

@@ -44,8 +44,7 @@ struct Forged {
     const PrivateKey key = PrivateKey::generate();
     fs::create_directories(folder);
     made.folder = folder;
-    const Envelope root = one_key_root(key);
-    made.trusted = pinned(root);
+    made.trusted.fingerprints = {key.public_key().fingerprint()};
     Manifest& manifest = made.manifest;
     manifest = {.name = "forged", .channel = "test", .version = 1, .created = "2026-01-01T00:00:00Z"};
     manifest.target = {.arch = probe().arch, .glibc = {2, 17}};
@@ -63,9 +62,9 @@ struct Forged {
     write_file(made.volume(0), payload);
     claim(manifest);
     if (!fs::exists(made.chunks())) write_list(payload);
-    write_file(made.seal(),
-               write_seal({.roots = {root},
-                           .manifest = signed_document(write_manifest(manifest), {&key}, kBundlePayloadType)}));
+    Seal seal{.payload = write_manifest(manifest)};
+    add_signature(seal, key);
+    write_file(made.seal(), write_seal(seal));
   }
 
  private:
