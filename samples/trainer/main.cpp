@@ -104,7 +104,7 @@ int main(int argc, char** argv) {
   std::string who = "sealift-train: ";
   // The other ranks say it too, so that whoever reads any one of their logs knows whose fault it was.
   const auto fail = [&](const std::string& what) {
-    say(what.starts_with("rank ") ? what : who + what);
+    say(who + what);
     if (world) world->report_failure(what);
   };
   // c10d warns about every address that no name service knows, and an isolated host may have none.
