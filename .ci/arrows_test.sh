@@ -26,7 +26,7 @@ finds packager/p.cpp '"sealift/train/t.hpp"' 'packager must not include'
 finds packager/p.cpp '<zlib.h>' 'whose door is'
 finds include/sealift/bundle/a.hpp '"sealift/bundle/b.hpp"' 'stands later'
 finds include/sealift/train/t.hpp '"sealift/bundle/a.hpp"' 'train must not include'
-finds include/sealift/safetensors.hpp '"sealift/bundle/a.hpp"' 'leaf must not include'
+finds include/sealift/safetensors.hpp '"sealift/bundle/a.hpp"' 'a leaf must not include'
 finds include/sealift/safetensors.hpp '<zlib.h>' 'whose door is'
 finds include/sealift/bundle/a.hpp '"../../../installer/i.hpp"' 'bundle must not include installer'
 touch "$tree/include/sealift/bundle/forgotten.hpp"

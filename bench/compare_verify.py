@@ -39,21 +39,21 @@ def bundle_of(tools, digest):
     pack, name = tools / "sealift-pack", f"torch-{digest}"
     lock, folder = HOME / f"{name}.lock.toml", HOME / f"bundles/{name}-1"
     HOME.mkdir(parents=True, exist_ok=True)
-    if not (HOME / "keys/release.key").exists():
+    if not (HOME / "keys/root.1.json").exists():
         run([pack, "keygen", HOME / "keys"], stdout=sys.stderr)
     if not folder.exists():
         job = HOME / f"{name}.toml"
         job.write_text(f'name = "{name}"\npayload_digest = "{digest}"\n' + JOB.read_text())
         run([pack, "lock", job, "-o", lock, "--cache", HOME / "cache"], stdout=sys.stderr)
-        run([pack, "create", lock, "--key", HOME / "keys/release.key", "-o", HOME / "bundles", "--volume-size", "1G",
+        run([pack, "create", lock, "--root", HOME / "keys/root.1.json", "--key", HOME / "keys/release.key", "-o", HOME / "bundles", "--volume-size", "1G",
              "--cache", HOME / "cache", "--installer", tools / "sealift-install"], stdout=sys.stderr)
     return folder
 
 
 def signature_files(folder):
     """What `openssl pkeyutl` needs, made from the seal as FORMAT.md's last section does: key, message, signature."""
-    seal = json.loads(next(folder.glob("*.seal")).read_text())
-    manifest, kind, signature = base64.b64decode(seal["payload"]), seal["payloadType"], seal["signatures"][0]
+    sealed = json.loads(next(folder.glob("*.seal")).read_text().splitlines()[-1])
+    manifest, kind, signature = base64.b64decode(sealed["payload"]), sealed["payloadType"], sealed["signatures"][0]
     parts = {
         "key.der": base64.b64decode(signature["spki"]),
         "message": f"DSSEv1 {len(kind)} {kind} {len(manifest)} ".encode() + manifest,
@@ -79,7 +79,7 @@ def race(tools, name):
     digest, command = NAMES[name]
     folder = bundle_of(tools, digest)
     volumes = sorted(folder.glob("*.vol*"))
-    ours = [[tools / "sealift-install", "verify", folder, "--fingerprint", (HOME / "keys/release.fingerprint").read_text().strip()]]
+    ours = [[tools / "sealift-install", "verify", folder, "--fingerprint", (HOME / "keys/root.fingerprint").read_text().strip()]]
     peer = [[*command, *volumes], signature_files(folder)]
     sides = {"ours": ours, "peer": peer}
     for commands in sides.values():  # brings the bundle into memory, and both programs

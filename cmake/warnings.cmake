@@ -2,10 +2,10 @@
 add_library(sealift_build_flags INTERFACE)
 target_compile_options(sealift_build_flags INTERFACE -Wall -Wextra -Werror
   -Wno-missing-field-initializers  # designated initialisers leave out what keeps its default
-  -Wno-restrict)                   # gcc 12 reports std::string concatenation falsely (its bug 105651)
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)  # gcc 12 reports std::string concatenation falsely (its bug 105651)
 if(SEALIFT_SANITIZE)
   target_compile_options(sealift_build_flags INTERFACE -fsanitize=${SEALIFT_SANITIZE} -fno-omit-frame-pointer -g1)
   target_link_options(sealift_build_flags INTERFACE -fsanitize=${SEALIFT_SANITIZE})
   # gcc 12 sees std::optional in LibTorch's headers as uninitialised once it is instrumented (gcc PR 105562, 80635).
-  target_compile_options(sealift_build_flags INTERFACE -Wno-maybe-uninitialized)
+  target_compile_options(sealift_build_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 endif()

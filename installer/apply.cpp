@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Order: seal -> target -> lock -> sweep -> plan -> room, and only then the first write. A prefix that is not there is
-// made after the room was found, so a refusal leaves no trace.
+// Order: lock -> trust -> seal -> target -> sweep -> plan -> room, and only then the first write, but for newer roots,
+// which a site takes in even when it then refuses their bundle. A prefix that is not there is made after the room was
+// found, so a refusal leaves no trace.
 #include "installer/apply.hpp"
 
 #include "installer/lock.hpp"
 #include "installer/preflight.hpp"
 #include "installer/time.hpp"
+#include "installer/trust_store.hpp"
 #include "installer/unpack.hpp"
 
 namespace sealift::installer {
@@ -54,7 +56,9 @@ Applied summary_of(const bundle::VerifiedBundle& bundle, const Plan& plan) {
   return {.name = bundle.manifest().name,
           .version = bundle.manifest().version,
           .identity = bundle.identity(),
-          .signer = bundle.signer(),
+          .signers = bundle.signers(),
+          .root = bundle.root_name(),
+          .warnings = bundle.warnings(),
           .action = plan.action,
           .generation = plan.generation,
           .unpacked = paths_of(plan.unpack),
@@ -89,7 +93,8 @@ GenerationRecord record_of(const bundle::VerifiedBundle& bundle, const Plan& pla
                           .channel = bundle.manifest().channel,
                           .created = bundle.manifest().created,
                           .identity = bundle.identity(),
-                          .signer = bundle.signer()};
+                          .signers = bundle.signers(),
+                          .root = bundle.root_name()};
   for (const bundle::Environment::Placement& placement : bundle.manifest().environment.placements)
     record.entries.push_back(
         {.path = placement.entry.text(), .item = Store::item_name(*bundle.manifest().find(placement.entry))});
@@ -122,34 +127,53 @@ GenerationRecord install(const bundle::VerifiedBundle& bundle, const Plan& plan,
   record.self_test = self_test(environment, root, scratch);
 
   record.installed = now_utc();
-  disk.write_new(root / kGenerationRecord, write_generation_record(record), 0444);
+  disk.write_new(root / bundle::kGenerationRecord, write_generation_record(record), 0444);
+  save_trust(prefix, disk, bundle.trust());  // before it has a name: what is installed is never forgotten
   publish_generation(prefix, plan.generation, root, disk);
   return record;
+}
+
+// Newer roots count from the moment they were seen, whatever is wrong with the bundle that brought them.
+void take_in_roots(const bundle::OpenBundle& opened, bundle::TrustState& state, const Prefix& prefix, Disk& disk) {
+  const std::string where = opened.seal_path.string();
+  state = accept_roots(std::move(state), bundle::read_root_chain(opened.seal.roots, where), where);
+  save_trust(prefix, disk, state);
+}
+
+[[noreturn]] void throw_changed(const Prefix& prefix) {
+  throw bundle::Error(bundle::ErrorCode::Conflict, {.what = "somebody else made this prefix while we looked",
+                                                    .where = prefix.root().string(),
+                                                    .next = "run this again"});
 }
 
 }  // namespace
 
 Applied apply(const ApplyOptions& options, Disk& disk, Progress& progress) {
-  const bundle::VerifiedBundle bundle = bundle::verify(bundle::open(options.bundle), options.trusted);
-  check_target(bundle.manifest(), options.machine);
-
   const Prefix& prefix = options.prefix;
+  check_prefix(prefix, disk);
   std::error_code ignored;
   std::optional<PrefixLock> lock;
-  const auto lock_and_sweep = [&] {
-    lock.emplace(prefix, disk, "apply");
-    sweep(prefix, disk);  // nobody else is at work
-  };
-  if (!options.dry_run && fs::exists(prefix.root(), ignored)) lock_and_sweep();
+  if (!options.dry_run && fs::exists(prefix.root(), ignored)) lock.emplace(prefix, disk, "apply");
+
+  const bundle::OpenBundle opened = bundle::open(options.bundle);
+  bundle::Trust trust{.state = bundle::trust_for_run(prefix.trust(), options.fingerprint),
+                      .allow_downgrade = options.allow_downgrade};
+  if (lock && !trust.state.root.empty()) take_in_roots(opened, trust.state, prefix, disk);
+  const bundle::VerifiedBundle bundle = bundle::verify(opened, trust, options.now);
+  check_target(bundle.manifest(), options.machine);
+
+  if (lock) sweep(prefix, disk);  // nobody else is at work
   Plan plan = make_plan(bundle, prefix, disk);
   if (plan.action == Plan::Action::Install) check_room(plan, prefix);
   if (options.dry_run) return summary_of(bundle, plan);
   if (!lock) {
-    lock_and_sweep();
+    lock.emplace(prefix, disk, "apply");
+    if (bundle::trust_for_run(prefix.trust(), options.fingerprint) != trust.state) throw_changed(prefix);
     plan = make_plan(bundle, prefix, disk);  // somebody may have made the prefix since we looked
   }
 
   Applied applied = summary_of(bundle, plan);
+  if (plan.action != Plan::Action::Install) save_trust(prefix, disk, bundle.trust());
   if (plan.action == Plan::Action::Nothing) return applied;
   Staging staging(prefix, disk);
   if (plan.action == Plan::Action::Install) applied.record = install(bundle, plan, options, staging, disk, progress);

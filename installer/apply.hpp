@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The story of an installation: verify, look, plan, unpack, build, test, name, switch.
+// The story of an installation: trust, verify, look, plan, unpack, build, test, remember, name, switch.
 // Until the last rename the environment in use is the old one; a crash anywhere costs only work.
 #pragma once
 
@@ -13,7 +13,9 @@ namespace sealift::installer {
 struct ApplyOptions {
   std::filesystem::path bundle;
   Prefix prefix;
-  bundle::TrustedKeys trusted;
+  std::optional<bundle::Digest> fingerprint;  // of the root to pin, where none is
+  bool allow_downgrade = false;
+  bundle::Time now = bundle::system_time();
   Machine machine;
   unsigned threads = 1;
   bool dry_run = false;
@@ -23,7 +25,9 @@ struct Applied {
   std::string name;
   std::uint64_t version = 0;
   bundle::Digest identity;
-  bundle::Digest signer;
+  std::vector<bundle::Digest> signers;
+  bundle::RootName root;
+  std::vector<std::string> warnings;
   Plan::Action action = Plan::Action::Install;
   unsigned generation = 0;
   std::vector<std::string> unpacked;  // paths of entries; of a dry run: to be unpacked

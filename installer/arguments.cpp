@@ -32,17 +32,26 @@ std::optional<int> parse_arguments(int argc, char** argv, Arguments& arguments) 
   };
   const auto bundle_options = [&](CLI::App* command) {
     command->add_option("BUNDLE", arguments.bundle, "the bundle's folder, or its seal")->required();
-    command->add_option("--fingerprint", arguments.fingerprints, "a key to trust, besides those in PREFIX/trust");
+    command->add_option("--fingerprint", arguments.fingerprint,
+                        "the root to begin from (sha256:...), where PREFIX/trust has none; apply pins it");
+    command->add_flag("--allow-downgrade", arguments.allow_downgrade,
+                      "take in an older version than was accepted, down to the rollback floors");
     command->add_option("--threads", arguments.threads, "how many to work with")->check(CLI::Range(1u, 256u));
   };
 
   add(app, "probe", "print what this machine is, for a job file's target", Verb::Probe);
-  CLI::App* trust = app.add_subcommand("trust", "the keys that this site trusts");
+  CLI::App* trust = app.add_subcommand("trust", "the root that this site trusts");
   trust->require_subcommand(1);
-  CLI::App* trust_add = add(*trust, "add", "pin a key by its fingerprint", Verb::TrustAdd);
-  trust_add->add_option("FINGERPRINT", arguments.fingerprint, "sha256:…, as the sender told it")->required();
-  prefix(trust_add);
-  prefix(add(*trust, "list", "print the pinned keys", Verb::TrustList));
+  const auto roots = [&](CLI::App* command) {
+    command->add_option("ROOT", arguments.roots, "files of roots, oldest first, or a bundle that carries them")
+        ->required();
+    prefix(command);
+  };
+  CLI::App* trust_add = add(*trust, "add", "pin a root by its fingerprint, once", Verb::TrustAdd);
+  roots(trust_add);
+  trust_add->add_option("--fingerprint", arguments.fingerprint, "sha256:..., as the root's owner told it")->required();
+  roots(add(*trust, "update", "take in the next root: a rotation or a revocation", Verb::TrustUpdate));
+  prefix(add(*trust, "show", "print the root, its roles and what was accepted", Verb::TrustShow)->alias("list"));
   CLI::App* verify = add(app, "verify", "read every byte of a bundle and say whether it is whole", Verb::Verify);
   bundle_options(verify);
   prefix(verify, false);

@@ -9,17 +9,18 @@
 
 namespace sealift::installer {
 
-enum class Verb { Probe, TrustAdd, TrustList, Verify, Apply, Status, Switch };
+enum class Verb { Probe, TrustAdd, TrustUpdate, TrustShow, Verify, Apply, Status, Switch };
 
 struct Arguments {
   Verb verb = Verb::Status;
   std::string bundle;
   std::string prefix;
-  std::vector<std::string> fingerprints;  // --fingerprint, for this run
-  std::string fingerprint;                // the one to pin
+  std::string fingerprint;         // of the root to begin from; empty: the pinned one
+  std::vector<std::string> roots;  // files of roots, or bundles
   unsigned generation = 0;
   unsigned threads = 1;
   bool dry_run = false;
+  bool allow_downgrade = false;
   bool json = false;
 };
 

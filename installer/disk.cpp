@@ -4,6 +4,7 @@
 #include "installer/disk.hpp"
 
 #include <sys/statvfs.h>
+#include <sys/vfs.h>
 
 #include <limits>
 
@@ -12,10 +13,25 @@ namespace sealift::installer {
 namespace fs = std::filesystem;
 using bundle::throw_errno;
 
-Room Disk::room(const fs::path& path) const {
+namespace {
+fs::path nearest_that_exists(const fs::path& path) {
   fs::path there = fs::absolute(path).lexically_normal();
   std::error_code ignored;
   while (!fs::exists(there, ignored) && there.has_relative_path()) there = there.parent_path();
+  return there;
+}
+}  // namespace
+
+Mount Disk::mount(const fs::path& path) const {
+  const fs::path there = nearest_that_exists(path);
+  struct statfs info {};
+  if (::statfs(there.c_str(), &info) != 0) throw_errno("a file system cannot be examined", there);
+  return {
+      .type = info.f_type, .read_only = (info.f_flags & ST_RDONLY) != 0, .no_exec = (info.f_flags & ST_NOEXEC) != 0};
+}
+
+Room Disk::room(const fs::path& path) const {
+  const fs::path there = nearest_that_exists(path);
   struct statvfs info {};
   if (::statvfs(there.c_str(), &info) != 0) throw_errno("the free space cannot be examined", there);
   return {.bytes = std::uint64_t{info.f_bavail} * info.f_frsize,

@@ -16,6 +16,13 @@ struct Room {
   std::uint64_t inodes = 0;  // the largest number where the file system does not count them
 };
 
+// What a file system is and how it is mounted.
+struct Mount {
+  long type = 0;  // as statfs(2) lists them
+  bool read_only = false;
+  bool no_exec = false;
+};
+
 // Paths are the caller's; every failure throws Io, Space, Missing or Conflict with the path. Safe from several threads.
 class Disk {
  public:
@@ -26,6 +33,7 @@ class Disk {
 
   // Of the file system that `path`, or its nearest parent that exists, lies on.
   virtual Room room(const std::filesystem::path& path) const;
+  virtual Mount mount(const std::filesystem::path& path) const;
 
   // 0755 whatever the umask is; a folder that is there already is fine, anything else in its place is a Conflict.
   virtual void make_folder(const std::filesystem::path& path);

@@ -112,14 +112,17 @@ std::string write_generation_record(const GenerationRecord& record) {
   Json entries = Json::array();
   for (const GenerationRecord::Part& part : record.entries)
     entries.push_back({{"path", part.path}, {"item", part.item}});
-  return bundle::write_json({{"format", 1},
+  Json signers = Json::array();
+  for (const bundle::Digest& signer : record.signers) signers.push_back(signer.hex());
+  return bundle::write_json({{"format", kRecordFormat},
                              {"generation", record.number},
                              {"name", record.name},
                              {"version", record.version},
                              {"channel", record.channel},
                              {"created", record.created},
                              {"identity", record.identity.hex()},
-                             {"signer", record.signer.hex()},
+                             {"signers", std::move(signers)},
+                             {"root", {{"version", record.root.version}, {"sha256", record.root.fingerprint.hex()}}},
                              {"installed", record.installed},
                              {"entries", std::move(entries)},
                              {"audit", to_json(record.audit)},
@@ -128,10 +131,10 @@ std::string write_generation_record(const GenerationRecord& record) {
 }
 
 GenerationRecord read_generation_record(const fs::path& generation, unsigned number) {
-  const fs::path path = generation / kGenerationRecord;
+  const fs::path path = generation / bundle::kGenerationRecord;
   const Json root = bundle::parse_json(bundle::read_text(path, kMaxRecord), path.string());
   JsonObject object(root, path.string());
-  object.integer("format", 1);
+  check_record_format(object);
   GenerationRecord record;
   record.number = static_cast<unsigned>(object.integer("generation", 1'000'000'000));
   if (record.number != number)
@@ -141,7 +144,16 @@ GenerationRecord read_generation_record(const fs::path& generation, unsigned num
   record.channel = object.string("channel");
   record.created = object.string("created");
   record.identity = object.digest("identity");
-  record.signer = object.digest("signer");
+  for (const Json& json : object.array("signers", bundle::kMaxSignatures)) {
+    const std::optional<bundle::Digest> signer =
+        json.is_string() ? bundle::Digest::from_hex(json.get<std::string>()) : std::nullopt;
+    if (!signer) bundle::detail::refuse_json(object.where() + ".signers", "a SHA-256 was expected");
+    record.signers.push_back(*signer);
+  }
+  JsonObject signing_root = object.object("root");
+  record.root.version = signing_root.integer("version");
+  record.root.fingerprint = signing_root.digest("sha256");
+  signing_root.done();
   record.installed = object.string("installed");
   for (const Json& json : object.array("entries", bundle::kMaxEntries)) {
     JsonObject part(json, object.where() + ".entries");

@@ -10,6 +10,7 @@
 #include "installer/layout.hpp"
 #include "installer/prefix.hpp"
 #include "installer/self_test.hpp"
+#include "sealift/bundle/root_chain.hpp"
 
 namespace sealift::installer {
 
@@ -26,7 +27,8 @@ struct GenerationRecord {
   std::string channel;
   std::string created;      // the bundle, by its packager's clock
   bundle::Digest identity;  // of the manifest
-  bundle::Digest signer;
+  std::vector<bundle::Digest> signers;
+  bundle::RootName root;  // by whose roles they count
   std::string installed;  // by this machine's clock
   std::vector<Part> entries;
   Audit audit;

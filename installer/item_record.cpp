@@ -26,7 +26,7 @@ std::string write_item_record(const ItemRecord& record) {
     files.push_back(
         {{"path", file.path}, {"size", file.size}, {"sha256", file.sha256.hex()}, {"executable", file.executable}});
   for (const StoredLink& link : record.links) links.push_back({{"path", link.path}, {"target", link.target}});
-  return bundle::write_json({{"format", 1},
+  return bundle::write_json({{"format", kRecordFormat},
                              {"kind", bundle::detail::enum_name(bundle::detail::kKindNames, record.kind)},
                              {"name", record.name},
                              {"sha256", record.sha256.hex()},
@@ -37,10 +37,20 @@ std::string write_item_record(const ItemRecord& record) {
          "\n";
 }
 
+void check_record_format(JsonObject& object) {
+  if (const std::uint64_t format = object.integer("format"); format != kRecordFormat)
+    throw bundle::Error(bundle::ErrorCode::CannotCheck,
+                        {.what = "a record of this prefix is of a format that this version does not know",
+                         .where = object.where(),
+                         .expected = std::to_string(kRecordFormat),
+                         .got = std::to_string(format),
+                         .next = "use the sealift-install that wrote it, or a newer one"});
+}
+
 ItemRecord read_item_record(const std::filesystem::path& path) {
-  const Json root = bundle::parse_json(bundle::read_text(path, kMaxRecord), path.string());
+  const Json root = bundle::parse_json(bundle::read_text(path, kMaxRecord), path.string(), 8 * kMaxFiles);
   JsonObject object(root, path.string());
-  object.integer("format", 1);
+  check_record_format(object);
   ItemRecord record;
   record.kind = bundle::detail::enum_value(bundle::detail::kKindNames, object.string("kind", 20), path.string());
   record.name = object.string("name");

@@ -48,6 +48,10 @@ struct ItemRecord {
   bool operator==(const ItemRecord&) const = default;
 };
 
+inline constexpr std::uint64_t kRecordFormat = 1;  // of this record and of a generation's
+// Takes the key "format"; throws CannotCheck when it is another version's.
+void check_record_format(bundle::JsonObject& object);
+
 std::string write_item_record(const ItemRecord& record);
 // Throws Format; the record is our own, but a disk may have damaged it.
 ItemRecord read_item_record(const std::filesystem::path& path);

@@ -13,9 +13,20 @@ constexpr mode_t kFileMode = 0444;
 constexpr mode_t kProgramMode = 0555;
 }  // namespace
 
-ItemWriter::ItemWriter(Disk& disk, std::filesystem::path folder, ItemRecord record, Progress& progress)
-    : disk_(disk), folder_(std::move(folder)), record_(std::move(record)), progress_(progress) {
+ItemWriter::ItemWriter(Disk& disk, std::filesystem::path folder, ItemRecord record, Limit limit, Progress& progress)
+    : disk_(disk), folder_(std::move(folder)), record_(std::move(record)), limit_(limit), progress_(progress) {
   disk_.make_folder(folder_);
+}
+
+void ItemWriter::refuse_excess(const std::string& path, std::uint64_t limit, const char* unit) const {
+  throw Error(ErrorCode::Format, {.what = "an archive unpacks to more than was signed",
+                                  .where = record_.name + ", " + bundle::SafePath::printable(path),
+                                  .expected = "at most " + std::to_string(limit) + " " + unit,
+                                  .next = "this entry was not made by sealift-pack; do not use it"});
+}
+
+void ItemWriter::spend_name(const std::string& path) {
+  if (made_.size() > limit_.names) refuse_excess(path, limit_.names, "files, folders and links");
 }
 
 void ItemWriter::claim(const std::string& path, Made what) {
@@ -24,6 +35,7 @@ void ItemWriter::claim(const std::string& path, Made what) {
     throw Error(ErrorCode::Format, {.what = "an archive holds a path twice",
                                     .where = record_.name + ", " + bundle::SafePath::printable(path),
                                     .next = "this entry was not made by sealift-pack; do not use it"});
+  spend_name(path);
 }
 
 void ItemWriter::make_parents(const std::string& path) {
@@ -37,6 +49,7 @@ void ItemWriter::make_parents(const std::string& path) {
                                       .got = there->second == Made::Link ? "a symbolic link" : "a file",
                                       .next = "this entry was not made by sealift-pack; do not use it"});
     if (!fresh) continue;
+    spend_name(path);
     disk_.make_folder(folder_ / parent);
     record_.folders.push_back(parent);
   }
@@ -64,30 +77,41 @@ void ItemWriter::begin_file(const std::string& path, bool executable) {
   open_ = StoredFile{.path = path, .executable = executable};
 }
 
-void ItemWriter::append(bundle::ByteView bytes) {
+void ItemWriter::write(bundle::ByteView bytes) {
+  if (bytes.size() > limit_.bytes - written_) refuse_excess(open_->path, limit_.bytes, "bytes");
+  written_ += bytes.size();
   disk_.write(file_, folder_ / open_->path, bytes);
-  hasher_.update(bytes);
   open_->size += bytes.size();
   progress_.add(bytes.size());
 }
 
-void ItemWriter::end_file() {
-  if (!open_) return;
-  open_->sha256 = hasher_.finish();
+void ItemWriter::append(bundle::ByteView bytes) {
+  write(bytes);
+  hasher_.update(bytes);
+}
+
+void ItemWriter::close_file(const bundle::Digest& sha256) {
+  open_->sha256 = sha256;
   record_.files.push_back(*std::move(open_));
   open_.reset();
   file_ = bundle::Descriptor();
 }
 
-void ItemWriter::add_file(const std::string& path, bool executable,
+void ItemWriter::end_file() {
+  if (open_) close_file(hasher_.finish());
+}
+
+void ItemWriter::add_file(const std::string& path, bool executable, const bundle::Digest& sha256,
                           const std::function<void(const bundle::ByteSink&)>& produce) {
   begin_file(path, executable);
-  produce([this](bundle::ByteView piece) { append(piece); });
-  end_file();
+  produce([this](bundle::ByteView piece) { write(piece); });  // who produces has hashed them
+  close_file(sha256);
 }
 
 void ItemWriter::add_text(const std::string& path, bool executable, std::string_view text) {
-  add_file(path, executable, [text](const bundle::ByteSink& sink) { sink(bundle::as_bytes(text)); });
+  begin_file(path, executable);
+  append(bundle::as_bytes(text));
+  end_file();
 }
 
 void ItemWriter::finish() {

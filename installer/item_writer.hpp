@@ -15,18 +15,25 @@ namespace sealift::installer {
 
 class ItemWriter {
  public:
-  // Makes `folder`, which must not be there. `record` says what the entry is; its lists are filled here.
-  ItemWriter(Disk& disk, std::filesystem::path folder, ItemRecord record, Progress& progress);
+  // What the entry's signature allows: no archive may take more of the disk than the plan found room for.
+  struct Limit {
+    std::uint64_t bytes = 0;
+    std::uint64_t names = 0;  // files, folders and links
+  };
 
-  // Paths are relative and safe (SafePath's text). All throw Format when a path is there already, or would lie below
-  // a file or a symbolic link.
+  // Makes `folder`, which must not be there. `record` says what the entry is; its lists are filled here.
+  ItemWriter(Disk& disk, std::filesystem::path folder, ItemRecord record, Limit limit, Progress& progress);
+
+  // Paths are relative and safe (SafePath's text). All throw Format when a path is there already, would lie below a
+  // file or a symbolic link, or would go beyond the limit.
   void add_folder(const std::string& path);
   void add_link(const std::string& path, const std::string& target);
   void begin_file(const std::string& path, bool executable);
   void append(bundle::ByteView bytes);
   void end_file();
-  // `produce` gives the bytes to its sink and throws if they are not the right ones; then nothing is recorded.
-  void add_file(const std::string& path, bool executable, const std::function<void(const bundle::ByteSink&)>& produce);
+  // `produce` gives the bytes to its sink and throws unless they are those of `sha256`; then nothing is recorded.
+  void add_file(const std::string& path, bool executable, const bundle::Digest& sha256,
+                const std::function<void(const bundle::ByteSink&)>& produce);
   void add_text(const std::string& path, bool executable, std::string_view text);
 
   void set_dist_info(const std::string& dist_info) { record_.dist_info = dist_info; }
@@ -38,10 +45,16 @@ class ItemWriter {
 
   void claim(const std::string& path, Made what);
   void make_parents(const std::string& path);
+  void spend_name(const std::string& path);
+  void write(bundle::ByteView bytes);
+  void close_file(const bundle::Digest& sha256);
+  [[noreturn]] void refuse_excess(const std::string& path, std::uint64_t limit, const char* unit) const;
 
   Disk& disk_;
   std::filesystem::path folder_;
   ItemRecord record_;
+  Limit limit_;
+  std::uint64_t written_ = 0;
   Progress& progress_;
   std::map<std::string, Made> made_;
   std::optional<StoredFile> open_;

@@ -3,6 +3,9 @@
 // knows. Source: packaging.python.org, "Recording installed projects".
 #include "installer/layout.hpp"
 
+#include "sealift/bundle/archive_tree.hpp"
+#include "sealift/bundle/package_owners.hpp"
+
 namespace sealift::installer {
 
 using bundle::EntryKind;
@@ -46,7 +49,27 @@ class LayoutMaker {
       link.text = stored.target;
       claim(place(stored.path), std::move(link));
     }
-    if (unpacked.entry->kind == EntryKind::Wheel) add_record(unpacked);
+    if (unpacked.entry->kind != EntryKind::Wheel) return;
+    const std::string& site_packages = environment_.site_packages.text();
+    for (const StoredFile& file : unpacked.record.files)
+      if (const std::string path = place(file.path); path.starts_with(site_packages + "/"))
+        packages_.claim(path.substr(site_packages.size() + 1), owner);
+    add_record(unpacked);
+  }
+
+  // What no entry shows by itself: packages with two owners, links that leave through another entry's links.
+  void check() const {
+    packages_.check();
+    std::map<std::string, std::string> links;
+    for (const auto& [path, place] : layout_)
+      if (place.type == Place::Type::Link) links.emplace(path, place.text);
+    if (const auto* link = bundle::link_that_leads_out(links))
+      throw Error(ErrorCode::Format,
+                  {.what = "a symbolic link leads out of the environment, or in a circle",
+                   .where = layout_.at(link->first).owner + ", " + bundle::SafePath::printable(link->first),
+                   .expected = "a target inside the environment",
+                   .got = bundle::SafePath::printable(link->second),
+                   .next = "do not use this bundle"});
   }
 
   void claim(const std::string& path, Place place) {
@@ -100,6 +123,7 @@ class LayoutMaker {
   }
 
   const bundle::Environment& environment_;
+  bundle::PackageOwners packages_;
   Layout layout_;
 };
 
@@ -120,10 +144,11 @@ std::string place_of_wheel_file(const bundle::Environment& environment, const st
 
 Layout lay_out(const bundle::Environment& environment, const std::vector<UnpackedEntry>& entries) {
   LayoutMaker maker(environment);
-  maker.claim(std::string(kGenerationRecord), place_of_type(Place::Type::Text, "the installer's own record"));
+  maker.claim(std::string(bundle::kGenerationRecord), place_of_type(Place::Type::Text, "the installer's own record"));
   for (const UnpackedEntry& entry : entries) maker.add(entry);
+  maker.check();
   Layout layout = maker.take();
-  layout.erase(std::string(kGenerationRecord));
+  layout.erase(std::string(bundle::kGenerationRecord));
   return layout;
 }
 

@@ -31,9 +31,6 @@ struct UnpackedEntry {
   ItemRecord record;
 };
 
-// The generation's own record, which no entry may bring.
-inline constexpr std::string_view kGenerationRecord = "generation.json";
-
 Layout lay_out(const bundle::Environment& environment, const std::vector<UnpackedEntry>& entries);
 
 // Where a wheel's stored file belongs below the generation.

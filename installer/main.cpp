@@ -17,12 +17,17 @@ void print(const Arguments& arguments, const bundle::Json& json, const std::stri
   std::cout << (arguments.json ? bundle::write_json(json) + "\n" : text) << std::flush;
 }
 
-// Keys named on the command line, and those that the site pinned.
-bundle::TrustedKeys trusted_keys(const Arguments& arguments) {
-  bundle::TrustedKeys keys;
-  if (!arguments.prefix.empty()) keys = pinned_keys(Prefix(arguments.prefix));
-  for (const std::string& text : arguments.fingerprints) keys.fingerprints.push_back(bundle::parse_fingerprint(text));
-  return keys;
+void warn(const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings) std::cerr << "warning: " << warning << "\n";
+}
+
+std::optional<bundle::Digest> fingerprint_of(const Arguments& arguments) {
+  if (arguments.fingerprint.empty()) return std::nullopt;
+  return bundle::parse_fingerprint(arguments.fingerprint);
+}
+
+std::vector<std::filesystem::path> roots_of(const Arguments& arguments) {
+  return {arguments.roots.begin(), arguments.roots.end()};
 }
 
 int run_probe(const Arguments& arguments) {
@@ -34,22 +39,32 @@ int run_probe(const Arguments& arguments) {
 int run_trust_add(const Arguments& arguments) {
   Disk disk;
   const Prefix prefix(arguments.prefix);
-  const bundle::Digest key = bundle::parse_fingerprint(arguments.fingerprint);
-  const bool fresh = pin_key(prefix, disk, key);
-  print(arguments, {{"key", "sha256:" + key.hex()}, {"added", fresh}},
-        std::string(fresh ? "pinned" : "already pinned") + " sha256:" + key.hex() + "\n");
+  const TrustChange change = pin_root(prefix, disk, roots_of(arguments), *fingerprint_of(arguments));
+  print(arguments, json_of(change), (change.changed ? "pinned\n" : "already pinned\n") + text_of(change.state));
   return 0;
 }
 
-int run_trust_list(const Arguments& arguments) {
-  const bundle::TrustedKeys keys = pinned_keys(Prefix(arguments.prefix));
-  print(arguments, json_of(keys), text_of(keys));
+int run_trust_update(const Arguments& arguments) {
+  Disk disk;
+  const TrustChange change = update_root(Prefix(arguments.prefix), disk, roots_of(arguments));
+  print(arguments, json_of(change), (change.changed ? "updated\n" : "nothing new\n") + text_of(change.state));
+  return 0;
+}
+
+int run_trust_show(const Arguments& arguments) {
+  const bundle::TrustState state = bundle::trust_for_run(Prefix(arguments.prefix).trust(), std::nullopt);
+  print(arguments, json_of(state), text_of(state));
   return 0;
 }
 
 int run_verify(const Arguments& arguments) {
   Progress progress(Progress::style_of_stderr());
-  const Verification result = verify_every_byte(arguments.bundle, trusted_keys(arguments), arguments.threads, progress);
+  const std::filesystem::path folder = arguments.prefix.empty() ? "" : Prefix(arguments.prefix).trust();
+  const bundle::Trust trust{.state = bundle::trust_for_run(folder, fingerprint_of(arguments)),
+                            .allow_downgrade = arguments.allow_downgrade};
+  const Verification result =
+      verify_every_byte(arguments.bundle, trust, bundle::system_time(), arguments.threads, progress);
+  warn(result.warnings);
   if (result.failures.empty() || arguments.json) print(arguments, json_of(result), text_of(result));
   for (const bundle::Error& failure : result.failures)
     std::cerr << "error[" << bundle::name_of(failure.code()) << "]: " << failure.what() << "\n";
@@ -61,11 +76,14 @@ int run_apply(const Arguments& arguments) {
   Disk disk;
   const ApplyOptions options{.bundle = arguments.bundle,
                              .prefix = Prefix(arguments.prefix),
-                             .trusted = trusted_keys(arguments),
+                             .fingerprint = fingerprint_of(arguments),
+                             .allow_downgrade = arguments.allow_downgrade,
+                             .now = bundle::system_time(),
                              .machine = probe(),
                              .threads = arguments.threads,
                              .dry_run = arguments.dry_run};
   const Applied applied = apply(options, disk, progress);
+  warn(applied.warnings);
   print(arguments, json_of(applied, options), text_of(applied, options));
   return 0;
 }
@@ -91,8 +109,10 @@ int run(const Arguments& arguments) {
       return run_probe(arguments);
     case Verb::TrustAdd:
       return run_trust_add(arguments);
-    case Verb::TrustList:
-      return run_trust_list(arguments);
+    case Verb::TrustUpdate:
+      return run_trust_update(arguments);
+    case Verb::TrustShow:
+      return run_trust_show(arguments);
     case Verb::Verify:
       return run_verify(arguments);
     case Verb::Apply:

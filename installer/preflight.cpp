@@ -3,7 +3,9 @@
 // was tested, and what needs less on one machine may need more on the next.
 #include "installer/preflight.hpp"
 
-#include "sealift/bundle/error.hpp"
+#include <algorithm>
+
+#include "sealift/bundle/safe_path.hpp"
 
 namespace sealift::installer {
 
@@ -32,6 +34,28 @@ void check_target(const bundle::Manifest& manifest, const Machine& machine) {
                  .expected = needed,
                  .got = "glibc " + machine.glibc->text(),
                  .next = "ask for a bundle made for this machine: send the output of `sealift-install probe`"});
+}
+
+void check_prefix(const Prefix& prefix, const Disk& disk) {
+  const std::string path = prefix.root().string();
+  if (std::any_of(path.begin(), path.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }))
+    throw Error(ErrorCode::Usage, {.what = "the prefix's path holds a control character",
+                                   .where = bundle::SafePath::printable(path),
+                                   .next = "choose another --prefix"});
+  const Mount mount = disk.mount(prefix.root());
+  // FAT, exFAT and the two drivers of NTFS, by their numbers in statfs(2): no links, no modes, no difference of case.
+  constexpr long kForeign[] = {0x4d44, 0x2011BAB0, 0x5346544e, 0x7366746e};
+  const char* fault = mount.read_only ? "it is mounted read-only"
+                      : mount.no_exec ? "it is mounted noexec, so no interpreter starts from it"
+                      : std::count(std::begin(kForeign), std::end(kForeign), mount.type) != 0
+                          ? "it is FAT, exFAT or NTFS, which has no links and no modes"
+                          : nullptr;
+  if (fault != nullptr)
+    throw Error(ErrorCode::Platform, {.what = "no environment can live on this file system",
+                                      .where = path,
+                                      .expected = "a Linux file system that is mounted rw,exec",
+                                      .got = fault,
+                                      .next = "choose a --prefix on another file system"});
 }
 
 }  // namespace sealift::installer

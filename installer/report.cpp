@@ -13,6 +13,26 @@ std::string fingerprint(const bundle::Digest& digest) {
   return "sha256:" + digest.hex();
 }
 
+Json fingerprints(const std::vector<bundle::Digest>& digests) {
+  Json list = Json::array();
+  for (const bundle::Digest& digest : digests) list.push_back(fingerprint(digest));
+  return list;
+}
+
+std::string text_of(const std::vector<bundle::Digest>& digests) {
+  std::string text;
+  for (const bundle::Digest& digest : digests) text += (text.empty() ? "" : ", ") + fingerprint(digest);
+  return text;
+}
+
+Json json_of(const bundle::RootName& root) {
+  return {{"version", root.version}, {"fingerprint", fingerprint(root.fingerprint)}};
+}
+
+std::string text_of(const bundle::RootName& root) {
+  return std::to_string(root.version) + ", " + fingerprint(root.fingerprint);
+}
+
 std::string facts_of(const Audit& audit) {
   return std::to_string(audit.files) + " files in " + std::to_string(audit.folders) + " folders, " +
          human_bytes(audit.bytes) + ", " + std::to_string(audit.shared) + " shared with the store; " +
@@ -48,7 +68,8 @@ Json json_of(const GenerationRecord& record, bool current) {
           {"version", record.version},
           {"channel", record.channel},
           {"identity", record.identity.hex()},
-          {"signer", fingerprint(record.signer)},
+          {"signers", fingerprints(record.signers)},
+          {"root", json_of(record.root)},
           {"installed", record.installed},
           {"entries", record.entries.size()},
           {"audit", to_json(record.audit)},
@@ -84,16 +105,64 @@ std::string text_of(const Machine& machine) {
   return text + "# kernel " + machine.kernel + (machine.glibc ? ", " + machine.libc.string() : "") + "\n";
 }
 
-Json json_of(const bundle::TrustedKeys& keys) {
-  Json list = Json::array();
-  for (const bundle::Digest& key : keys.fingerprints) list.push_back(fingerprint(key));
-  return {{"keys", std::move(list)}};
+Json json_of(const bundle::TrustState& state) {
+  const bundle::Root root = bundle::parse_root(state.root, "the accepted root");
+  Json roles = Json::array(), seen = Json::array();
+  for (const auto& [name, role] : root.roles)
+    roles.push_back({{"role", name},
+                     {"threshold", role.threshold},
+                     {"keys", fingerprints(role.keys)},
+                     {"algorithms", role.algorithms}});
+  for (const auto& [stream, version] : state.seen)
+    seen.push_back({{"channel", stream.channel},
+                    {"name", stream.name},
+                    {"version", version.version},
+                    {"identity", version.manifest.hex()},
+                    {"floor", version.floor}});
+  return {{"pinned", fingerprint(*state.pinned)},
+          {"root",
+           {{"version", root.version},
+            {"fingerprint", fingerprint(bundle::sha256(bundle::as_bytes(state.root)))},
+            {"name", root.name},
+            {"profile", bundle::detail::enum_name(bundle::detail::kProfileNames, root.profile)},
+            {"expires", root.expires},
+            {"strict", root.strict}}},
+          {"roles", std::move(roles)},
+          {"revoked_keys", root.revoked_keys.size()},
+          {"revoked_bundles", root.revoked_bundles.size()},
+          {"seen", std::move(seen)},
+          {"time_floor", bundle::write_time(state.time_floor)}};
 }
 
-std::string text_of(const bundle::TrustedKeys& keys) {
-  std::string text;
-  for (const bundle::Digest& key : keys.fingerprints) text += fingerprint(key) + "\n";
-  return text;
+Json json_of(const TrustChange& change) {
+  Json json = json_of(change.state);
+  json["changed"] = change.changed;
+  return json;
+}
+
+std::string text_of(const bundle::TrustState& state) {
+  const bundle::Root root = bundle::parse_root(state.root, "the accepted root");
+  std::string text = "pinned      " + fingerprint(*state.pinned) + "\nroot " + std::to_string(root.version) + "      " +
+                     fingerprint(bundle::sha256(bundle::as_bytes(state.root))) + "\n            " + root.name +
+                     ", profile " + bundle::detail::enum_name(bundle::detail::kProfileNames, root.profile) +
+                     ", until " + root.expires + (root.strict ? ", strict" : "") + "\n";
+  for (const auto& [name, role] : root.roles) {
+    text += name + std::string(12 - name.size(), ' ') + std::to_string(role.threshold) + " of " +
+            std::to_string(role.keys.size()) + " keys\n";
+    for (const bundle::Digest& id : role.keys)
+      text += "  " + fingerprint(id) + "  " + root.keys.at(id).algorithm + "\n";
+  }
+  const auto revoked = [&text](const char* what, const bundle::Revocations& list) {
+    for (const auto& [digest, why] : list)
+      text += std::string("revoked ") + what + " " + fingerprint(digest) + "  " + why.date + "  " +
+              bundle::SafePath::printable(why.reason) + "\n";
+  };
+  revoked("key   ", root.revoked_keys);
+  revoked("bundle", root.revoked_bundles);
+  for (const auto& [stream, version] : state.seen)
+    text += "accepted    " + stream.text() + " version " + std::to_string(version.version) + ", floor " +
+            std::to_string(version.floor) + "\n";
+  return text + "time floor  " + bundle::write_time(state.time_floor) + "\n";
 }
 
 Json json_of(const Verification& verification) {
@@ -106,7 +175,9 @@ Json json_of(const Verification& verification) {
           {"created", verification.created},
           {"target", {{"arch", verification.target.arch}, {"glibc", verification.target.glibc.text()}}},
           {"identity", verification.identity.hex()},
-          {"signer", fingerprint(verification.signer)},
+          {"signers", fingerprints(verification.signers)},
+          {"root", json_of(verification.root)},
+          {"warnings", verification.warnings},
           {"entries", verification.entries},
           {"volumes", verification.volumes},
           {"chunks", verification.chunks},
@@ -116,12 +187,12 @@ Json json_of(const Verification& verification) {
 
 std::string text_of(const Verification& verification) {
   return "verified " + verification.name + " version " + std::to_string(verification.version) + "\n  identity  " +
-         fingerprint(verification.identity) + "\n  signer    " + fingerprint(verification.signer) + "\n  created   " +
-         verification.created + ", channel " + verification.channel + ", for " + verification.target.arch +
-         " with glibc " + verification.target.glibc.text() + " or newer\n  contents  " +
-         std::to_string(verification.entries) + " entries, " + std::to_string(verification.bytes) + " bytes in " +
-         std::to_string(verification.chunks) + " chunks and " + std::to_string(verification.volumes) +
-         " volume(s), every byte read\n";
+         fingerprint(verification.identity) + "\n  signed by " + text_of(verification.signers) + "\n  root      " +
+         text_of(verification.root) + "\n  created   " + verification.created + ", channel " + verification.channel +
+         ", for " + verification.target.arch + " with glibc " + verification.target.glibc.text() +
+         " or newer\n  contents  " + std::to_string(verification.entries) + " entries, " +
+         std::to_string(verification.bytes) + " bytes in " + std::to_string(verification.chunks) + " chunks and " +
+         std::to_string(verification.volumes) + " volume(s), every byte read\n";
 }
 
 Json json_of(const Applied& applied, const ApplyOptions& options) {
@@ -130,7 +201,9 @@ Json json_of(const Applied& applied, const ApplyOptions& options) {
                {"name", applied.name},
                {"version", applied.version},
                {"identity", applied.identity.hex()},
-               {"signer", fingerprint(applied.signer)},
+               {"signers", fingerprints(applied.signers)},
+               {"root", json_of(applied.root)},
+               {"warnings", applied.warnings},
                {"prefix", options.prefix.root().string()},
                {"generation", applied.generation},
                {"unpack", applied.unpacked},
@@ -150,7 +223,8 @@ std::string text_of(const Applied& applied, const ApplyOptions& options) {
   std::string text = headline(applied, options.dry_run);
   const auto line = [&text](const char* label, const std::string& value) { text += "  " + (label + value) + "\n"; };
   line("identity  ", fingerprint(applied.identity));
-  line("signer    ", fingerprint(applied.signer));
+  line("signed by ", text_of(applied.signers));
+  line("root      ", text_of(applied.root));
   if (applied.action == Plan::Action::Install) {
     line("entries   ", std::to_string(applied.unpacked.size()) + " unpacked, " + std::to_string(applied.reused.size()) +
                            " reused from the store");
@@ -189,8 +263,9 @@ std::string text_of(const Status& status) {
     const GenerationRecord& record = *generation.record;
     text += record.name + " version " + std::to_string(record.version) + ", installed " + record.installed +
             (current ? ", current" : "") + "\n        identity  " + fingerprint(record.identity) +
-            "\n        signer    " + fingerprint(record.signer) + "\n        audit     " + facts_of(record.audit) +
-            "\n        self-test " + facts_of(record.self_test) + "\n";
+            "\n        signed by " + text_of(record.signers) + "\n        root      " + text_of(record.root) +
+            "\n        audit     " + facts_of(record.audit) + "\n        self-test " + facts_of(record.self_test) +
+            "\n";
   }
   return text;
 }

@@ -5,20 +5,22 @@
 
 #include "installer/apply.hpp"
 #include "installer/status.hpp"
+#include "installer/trust_store.hpp"
 #include "installer/verify.hpp"
 
 namespace sealift::installer {
 
 bundle::Json json_of(const bundle::Error& error);
 bundle::Json json_of(const Machine& machine);
-bundle::Json json_of(const bundle::TrustedKeys& keys);
+bundle::Json json_of(const bundle::TrustState& state);
+bundle::Json json_of(const TrustChange& change);
 bundle::Json json_of(const Verification& verification);
 bundle::Json json_of(const Applied& applied, const ApplyOptions& options);
 bundle::Json json_of(const Status& status);
 
 // TOML, to be carried out and used as a job file's target profile.
 std::string text_of(const Machine& machine);
-std::string text_of(const bundle::TrustedKeys& keys);
+std::string text_of(const bundle::TrustState& state);
 std::string text_of(const Verification& verification);
 std::string text_of(const Applied& applied, const ApplyOptions& options);
 std::string text_of(const Status& status);

@@ -1,50 +1,75 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pin's file repeats its name, so that a copy that went wrong is noticed instead of trusting nobody or somebody else.
-// Written beside and renamed: a pin is there whole or not at all.
+// Both copies are written with each change, first the one that is older or damaged: at any moment one of them is whole,
+// and losing either one later loses nothing.
 #include "installer/trust_store.hpp"
 
-#include <algorithm>
+#include "installer/lock.hpp"
+#include "sealift/bundle/verified_bundle.hpp"
 
 namespace sealift::installer {
 
 namespace fs = std::filesystem;
+using bundle::TrustState;
 
 namespace {
-std::string text_of_pin(const bundle::Digest& fingerprint) {
-  return "sha256:" + fingerprint.hex() + "\n";
+
+std::string text_of_paths(const std::vector<fs::path>& files) {
+  std::string text;
+  for (const fs::path& file : files) text += (text.empty() ? "" : ", ") + file.string();
+  return text;
 }
+
 }  // namespace
 
-bundle::TrustedKeys pinned_keys(const Prefix& prefix) {
-  bundle::TrustedKeys keys;
-  std::error_code error;
-  if (!fs::exists(prefix.trust(), error)) return keys;
-  fs::directory_iterator pins(prefix.trust(), error);
-  if (error) bundle::throw_errno("the pinned keys cannot be read", prefix.trust(), error.value());
-  for (const fs::directory_entry& pin : pins) {
-    const std::optional<bundle::Digest> fingerprint = bundle::Digest::from_hex(pin.path().filename().string());
-    if (!fingerprint) continue;  // what a crash left beside
-    if (bundle::read_text(pin.path(), 4096) != text_of_pin(*fingerprint))
-      throw bundle::Error(bundle::ErrorCode::Format,
-                          {.what = "a pinned key's file was changed",
-                           .where = pin.path().string(),
-                           .expected = "sha256:" + fingerprint->hex(),
-                           .next = "remove the file and pin the key again with: sealift-install trust add"});
-    keys.fingerprints.push_back(*fingerprint);
+std::vector<bundle::SignedRoot> load_roots(const std::vector<fs::path>& files) {
+  std::vector<bundle::Envelope> chain;
+  for (const fs::path& file : files) {
+    const bool is_bundle = fs::is_directory(file) || file.extension() == bundle::kSealSuffix;
+    for (bundle::Envelope& root :
+         is_bundle ? bundle::open(file).seal.roots
+                   : bundle::parse_roots(bundle::read_text(file, bundle::kMaxSealSize), file.string()))
+      chain.push_back(std::move(root));
   }
-  std::sort(keys.fingerprints.begin(), keys.fingerprints.end());
-  return keys;
+  return bundle::read_root_chain(chain, text_of_paths(files));
 }
 
-bool pin_key(const Prefix& prefix, Disk& disk, const bundle::Digest& fingerprint) {
-  if (pinned_keys(prefix).contains(fingerprint)) return false;
+TrustChange pin_root(const Prefix& prefix, Disk& disk, const std::vector<fs::path>& roots,
+                     const bundle::Digest& fingerprint) {
+  const std::vector<bundle::SignedRoot> chain = load_roots(roots);
+  const auto state = [&] {
+    return accept_roots(bundle::trust_for_run(prefix.trust(), fingerprint), chain, text_of_paths(roots));
+  };
+  state();  // before a prefix is made for it
+  const PrefixLock lock(prefix, disk, "trust add");
+  TrustChange change{.state = state()};
+  change.changed = save_trust(prefix, disk, change.state);
+  return change;
+}
+
+TrustChange update_root(const Prefix& prefix, Disk& disk, const std::vector<fs::path>& roots) {
+  const std::vector<bundle::SignedRoot> chain = load_roots(roots);
+  bundle::trust_for_run(prefix.trust(), std::nullopt);
+  const PrefixLock lock(prefix, disk, "trust update");
+  TrustChange change{
+      .state = accept_roots(bundle::trust_for_run(prefix.trust(), std::nullopt), chain, text_of_paths(roots))};
+  change.changed = save_trust(prefix, disk, change.state);
+  return change;
+}
+
+bool save_trust(const Prefix& prefix, Disk& disk, const TrustState& state) {
+  const std::optional<bundle::StoredTrust> stored = bundle::read_trust(prefix.trust());
+  if (stored && stored->state == state) return false;
   disk.make_folders(prefix.trust());
-  const fs::path beside = prefix.trust() / ("new-" + std::to_string(::getpid()));
-  disk.remove_tree(beside);
-  disk.write_new(beside, text_of_pin(fingerprint), 0444);
-  disk.sync_all(prefix.trust());
-  disk.rename(beside, prefix.trust() / fingerprint.hex());
-  disk.sync_folder(prefix.trust());
+  const std::string text = bundle::write_trust_copy(state, stored ? stored->counter + 1 : 1);
+  const std::size_t last = stored ? stored->copy : 1;
+  const fs::path beside = prefix.trust() / "new";
+  for (const std::size_t copy : {1 - last, last}) {
+    disk.remove_tree(beside);
+    disk.write_new(beside, text, 0644);
+    disk.sync_all(prefix.trust());
+    disk.rename(beside, prefix.trust() / bundle::kTrustCopies[copy]);
+    disk.sync_folder(prefix.trust());
+  }
   return true;
 }
 

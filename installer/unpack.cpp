@@ -23,10 +23,16 @@ void unpack_one(const bundle::VerifiedBundle& bundle, const Entry& entry, ItemWr
   } else if (entry.kind == EntryKind::Tree) {
     unpack_tree(bundle, entry, writer);
   } else {
-    writer.add_file(std::string(kFileName), entry.executable,
+    writer.add_file(std::string(kFileName), entry.executable, entry.sha256,
                     [&](const bundle::ByteSink& sink) { bundle.stream(entry, sink); });
   }
   writer.finish();
+}
+
+// The signed figures, with room for the folders of the item itself and the lines that scripts start with.
+ItemWriter::Limit limit_of(const Entry& entry) {
+  constexpr std::uint64_t kOwnNames = 16, kOwnBytes = std::uint64_t{64} << 10;
+  return {.bytes = entry.installed_size + kOwnBytes, .names = entry.installed_files + kOwnNames};
 }
 
 void check_chunks_of_no_entry(const bundle::VerifiedBundle& bundle) {
@@ -65,7 +71,7 @@ void unpack_all(const bundle::VerifiedBundle& bundle, std::vector<const Entry*> 
         const std::filesystem::path staged = staging / Store::item_name(entry);
         ItemWriter writer(disk, staged,
                           {.kind = entry.kind, .name = path.substr(path.rfind('/') + 1), .sha256 = entry.sha256},
-                          progress);
+                          limit_of(entry), progress);
         unpack_one(bundle, entry, writer);
         finisher.add(staged, Store::item_name(entry), entry.installed_size);
       } catch (...) {

@@ -4,6 +4,8 @@
 // holds spaces or is longer than the kernel's 127 bytes.
 #include "installer/unpack_wheel.hpp"
 
+#include "installer/digesting_source.hpp"
+
 namespace sealift::installer {
 
 using bundle::Error;
@@ -37,20 +39,11 @@ std::string joined(std::string_view folder, std::string_view path) {
   return std::string(folder).append("/").append(path);
 }
 
-// A wheel must not decide what `python3` is.
-void refuse_interpreter_name(std::string_view script, std::string_view wheel) {
-  if (!script.starts_with("python") || script.find_first_not_of("0123456789.", 6) != script.npos) return;
-  throw Error(ErrorCode::Conflict, {.what = "a wheel brings a program that is named as the interpreter",
-                                    .where = std::string(wheel),
-                                    .got = std::string(script),
-                                    .next = "leave this wheel out of the bundle"});
-}
-
 void add_wheel_file(bundle::Wheel& wheel, const bundle::WheelFile& file, std::string_view name, ItemWriter& writer) {
   const std::string path = joined(folder_of(file.scheme), file.path);
-  if (file.scheme == bundle::Scheme::Scripts) refuse_interpreter_name(file.path, name);
   if (!file.python_script) {
-    writer.add_file(path, file.executable, [&](const bundle::ByteSink& sink) { wheel.extract(file, sink); });
+    writer.add_file(path, file.executable, file.sha256,
+                    [&](const bundle::ByteSink& sink) { wheel.extract(file, sink); });
     return;
   }
   if (file.member.size > kMaxScript)
@@ -83,19 +76,24 @@ void unpack_wheel(const bundle::VerifiedBundle& bundle, const bundle::Entry& ent
     throw Error(ErrorCode::CannotCheck, {.what = "a wheel is stored compressed, which this version does not read",
                                          .where = path,
                                          .next = "use the sealift-install that came with the bundle"});
-  const std::unique_ptr<bundle::ByteSource> source = bundle.stored(entry);
-  bundle::Wheel wheel(*source, name);
+  DigestingSource source(bundle.stored(entry));
+  bundle::Wheel wheel(source, name);
   writer.set_dist_info(wheel.dist_info());
   writer.add_folder(std::string(kSitePackagesFolder));
   const std::string installer = wheel.dist_info() + "/INSTALLER";
   for (const bundle::WheelFile& file : wheel.files())
     if (file.scheme != bundle::Scheme::SitePackages || file.path != installer)
       add_wheel_file(wheel, file, name, writer);
-  for (const bundle::EntryPoint& point : wheel.entry_points()) {
-    refuse_interpreter_name(point.script, name);
+  for (const bundle::EntryPoint& point : wheel.entry_points())
     writer.add_text(joined(kScriptsFolder, point.script), true, script_of(point));
-  }
   writer.add_text(joined(kSitePackagesFolder, installer), false, "sealift\n");
+  // The store's name for this item: a later bundle finds it by this digest, so the signer's word is not enough.
+  if (const bundle::Digest digest = source.digest(); digest != entry.sha256)
+    throw Error(ErrorCode::Digest, {.what = "an entry differs from what was signed",
+                                    .where = path,
+                                    .expected = "sha256 " + entry.sha256.hex(),
+                                    .got = "sha256 " + digest.hex(),
+                                    .next = "this bundle was not made by sealift-pack; do not use it"});
 }
 
 }  // namespace sealift::installer

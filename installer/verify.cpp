@@ -5,9 +5,9 @@
 
 namespace sealift::installer {
 
-Verification verify_every_byte(const std::filesystem::path& path, const bundle::TrustedKeys& trusted, unsigned threads,
-                               Progress& progress) {
-  const bundle::VerifiedBundle bundle = bundle::verify(bundle::open(path), trusted);
+Verification verify_every_byte(const std::filesystem::path& path, const bundle::Trust& trust, bundle::Time now,
+                               unsigned threads, Progress& progress) {
+  const bundle::VerifiedBundle bundle = bundle::verify(bundle::open(path), trust, now);
   const bundle::Manifest& manifest = bundle.manifest();
   progress.begin("verifying", manifest.payload.size);
   std::vector<bundle::Error> failures =
@@ -19,7 +19,9 @@ Verification verify_every_byte(const std::filesystem::path& path, const bundle::
           .created = manifest.created,
           .target = manifest.target,
           .identity = bundle.identity(),
-          .signer = bundle.signer(),
+          .signers = bundle.signers(),
+          .root = bundle.root_name(),
+          .warnings = bundle.warnings(),
           .entries = manifest.entries.size(),
           .volumes = manifest.payload.volumes.size(),
           .chunks = manifest.payload.chunk_count(),

@@ -15,7 +15,9 @@ struct Verification {
   std::string created;
   bundle::Target target;
   bundle::Digest identity;
-  bundle::Digest signer;
+  std::vector<bundle::Digest> signers;
+  bundle::RootName root;
+  std::vector<std::string> warnings;
   std::uint64_t entries = 0;
   std::uint64_t volumes = 0;
   std::uint64_t chunks = 0;
@@ -24,7 +26,7 @@ struct Verification {
 };
 
 // Throws when seal, manifest, chunk list or volume sizes do not hold, since then no chunk can be judged.
-Verification verify_every_byte(const std::filesystem::path& bundle, const bundle::TrustedKeys& trusted,
+Verification verify_every_byte(const std::filesystem::path& bundle, const bundle::Trust& trust, bundle::Time now,
                                unsigned threads, Progress& progress);
 
 }  // namespace sealift::installer

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "offline_repo/server.hpp"
+#include "sealift/bundle/trust_folder.hpp"
 
 namespace {
 
@@ -13,7 +14,9 @@ using namespace sealift;
 
 struct ServeOptions {
   std::vector<std::string> bundles;
-  std::vector<std::string> fingerprints;
+  std::string fingerprint;
+  std::string trust;
+  bool allow_downgrade = false;
   std::string listen = "127.0.0.1:8080";
   unsigned threads = std::max(1u, std::thread::hardware_concurrency());
   bool quiet = false;
@@ -25,15 +28,27 @@ void log_line(std::string line) {
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
+// The trust folder is only read: what is served was accepted by sealift-install, or is judged for this run alone.
+std::vector<bundle::VerifiedBundle> verified_bundles(const ServeOptions& options) {
+  std::optional<bundle::Digest> fingerprint;
+  if (!options.fingerprint.empty()) fingerprint = bundle::parse_fingerprint(options.fingerprint);
+  const bundle::Trust trust{.state = bundle::trust_for_run(options.trust, fingerprint),
+                            .allow_downgrade = options.allow_downgrade};
+  std::vector<bundle::VerifiedBundle> bundles;
+  for (const std::string& path : options.bundles) {
+    bundles.push_back(bundle::verify(bundle::open(path), trust, bundle::system_time()));
+    for (const std::string& warning : bundles.back().warnings())
+      log_line("warning: " + bundles.back().manifest().stem() + ": " + warning);
+  }
+  return bundles;
+}
+
 void serve(const ServeOptions& options) {
   offline_repo::ServerOptions server_options{.listen = offline_repo::parse_listen(options.listen),
                                              .threads = options.threads,
                                              .on_fault = [](const std::string& line) { log_line("fault: " + line); }};
   if (!options.quiet) server_options.on_request = log_line;
-  bundle::TrustedKeys trusted;
-  for (const std::string& text : options.fingerprints) trusted.fingerprints.push_back(bundle::parse_fingerprint(text));
-  std::vector<bundle::VerifiedBundle> bundles;
-  for (const std::string& path : options.bundles) bundles.push_back(bundle::verify(bundle::open(path), trusted));
+  std::vector<bundle::VerifiedBundle> bundles = verified_bundles(options);
   offline_repo::Catalog catalog = offline_repo::make_catalog(std::move(bundles));
   const std::string summary = std::to_string(catalog.bundles.size()) + " bundle(s), " +
                               std::to_string(catalog.projects.size()) + " projects, " +
@@ -54,10 +69,9 @@ int main(int argc, char** argv) {
   ServeOptions options;
   CLI::App* command = app.add_subcommand("serve", "Serve the wheels of bundles until SIGTERM or Ctrl-C");
   command->add_option("BUNDLE", options.bundles, "Folders of bundles, or their seals")->required();
-  command->add_option("--fingerprint", options.fingerprints, "The key that signed them; repeat for several keys")
-      ->required()
-      ->expected(1)
-      ->take_all();
+  command->add_option("--trust", options.trust, "A trust folder, such as PREFIX/trust; only read");
+  command->add_option("--fingerprint", options.fingerprint, "The root to begin from, without a trust folder");
+  command->add_flag("--allow-downgrade", options.allow_downgrade, "Serve older versions than were accepted, too");
   command->add_option("--listen", options.listen, "Numeric ADDRESS:PORT; port 0: any free one")->capture_default_str();
   command->add_option("--threads", options.threads, "Threads that read and check")
       ->capture_default_str()

@@ -8,9 +8,11 @@
 #include <charconv>
 #include <thread>
 
+#include "packager/key_file.hpp"
 #include "packager/own_program.hpp"
 #include "packager/pack_plan.hpp"
 #include "sealift/bundle/bundle_writer.hpp"
+#include "sealift/bundle/verified_bundle.hpp"
 
 namespace sealift::packager {
 
@@ -98,22 +100,40 @@ class WatchedSource final : public bundle::ByteSource {
   Progress& progress_;
 };
 
+// Who signs, and the roots that let them; read and judged before the long work begins.
+struct Signing {
+  std::vector<bundle::Envelope> roots;
+  std::vector<bundle::PrivateKey> keys;
+};
+
+Signing read_signing(const CreateOptions& options) {
+  Signing signing{.roots = read_roots(options.roots), .keys = {}};
+  for (const fs::path& file : options.keys) {
+    signing.keys.push_back(read_private_key(file, options.passphrase));
+    require_release_role(signing.roots, signing.keys.back().public_key());
+  }
+  return signing;
+}
+
 bundle::Manifest write_bundle(const PackPlan& plan, const fs::path& folder, std::uint64_t volume_size,
-                              const bundle::PrivateKey& key, Console& console) {
+                              const Signing& signing, Console& console) {
   Progress progress(console, "writing " + plan.draft.stem(), plan.size());
   bundle::BundleWriter writer(folder, plan.draft, volume_size);
   for (const PlannedEntry& entry : plan.entries) {
     WatchedSource source(fs::canonical(entry.file), progress);
     writer.add(entry.draft, source);
   }
-  const fs::path installer = folder / plan.draft.companions.front().name;
-  fs::copy_file(plan.installer, installer);
-  fs::permissions(installer, fs::perms(0755));
-  if (digest_of_file(installer) != plan.draft.companions.front().sha256)
-    throw Error(ErrorCode::Digest, {.what = "sealift-install changed while it was copied",
-                                    .where = plan.installer.string(),
-                                    .next = "run the same command again"});
-  bundle::Manifest manifest = writer.finish(key);
+  for (std::size_t i = 0; i < plan.companions.size(); ++i) {
+    const bundle::Companion& companion = plan.draft.companions[i];
+    const fs::path copy = folder / companion.name;
+    fs::copy_file(plan.companions[i], copy);
+    fs::permissions(copy, fs::perms(0755));
+    if (digest_of_file(copy) != companion.sha256)
+      throw Error(ErrorCode::Digest, {.what = companion.name + " changed while it was copied",
+                                      .where = plan.companions[i].string(),
+                                      .next = "run the same command again"});
+  }
+  bundle::Manifest manifest = writer.finish(signing.roots, signing.keys);
   progress.finish();
   return manifest;
 }
@@ -122,23 +142,28 @@ bundle::Manifest write_bundle(const PackPlan& plan, const fs::path& folder, std:
 
 CreateResult create(const CreateOptions& options, Console& console) {
   const Lock lock = read_lock(options.lock);
-  const bundle::PrivateKey key =
-      bundle::PrivateKey::from_pem(bundle::read_text(options.key, 65536), options.key.string());
+  const Signing signing = read_signing(options);
   const fs::path installer = find_own_program(options.installer, "sealift-install", "--installer", lock.target.arch);
+  const Companions companions = {{"sealift-install", installer}, {"audit.sh", find_audit_script(installer)}};
   const fs::path folder = fs::absolute(options.out).lexically_normal() / lock.stem();
   refuse_existing(folder);
 
   const Cache cache(options.cache.empty() ? Cache::default_root() : options.cache);
   require_inputs(lock, cache);
   fetch(downloads_of(lock), cache, console, options.fetch);
-  const PackPlan plan = plan_pack(lock, cache, installer);
+  const PackPlan plan = plan_pack(lock, cache, companions);
 
   fs::create_directories(folder.parent_path());
-  check_space(folder.parent_path(), plan.size() + plan.draft.companions.front().size);
+  std::uint64_t beside = 0;
+  for (const bundle::Companion& companion : plan.draft.companions) beside += companion.size;
+  check_space(folder.parent_path(), plan.size() + beside);
   PartialFolder partial(folder);
-  bundle::Manifest manifest = write_bundle(plan, partial.path(), options.volume_size, key, console);
+  bundle::Manifest manifest = write_bundle(plan, partial.path(), options.volume_size, signing, console);
   partial.become(folder);
-  return {.folder = folder, .manifest = std::move(manifest), .signer = key.public_key().fingerprint()};
+  CreateResult result{.folder = folder, .manifest = std::move(manifest), .signers = {}, .roles = {}};
+  for (const bundle::PrivateKey& key : signing.keys) result.signers.push_back(key.public_key().id());
+  result.roles = bundle_status(bundle::open(folder).seal);
+  return result;
 }
 
 std::uint64_t parse_size(const std::string& text) {

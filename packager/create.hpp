@@ -6,24 +6,28 @@
 
 #include "packager/console.hpp"
 #include "packager/fetch.hpp"
+#include "packager/sign.hpp"
 #include "sealift/bundle/manifest.hpp"
 
 namespace sealift::packager {
 
 struct CreateOptions {
   std::filesystem::path lock;
-  std::filesystem::path key;
-  std::filesystem::path out;        // the folder that gets NAME-VERSION/
-  std::filesystem::path cache;      // empty: the default
-  std::filesystem::path installer;  // the static sealift-install
-  std::uint64_t volume_size = 0;    // bytes; 0: one volume
+  std::vector<std::filesystem::path> roots;  // the chain that travels along, oldest first
+  std::vector<std::filesystem::path> keys;   // private keys that sign
+  std::string passphrase;                    // of those that have one
+  std::filesystem::path out;                 // the folder that gets NAME-VERSION/
+  std::filesystem::path cache;               // empty: the default
+  std::filesystem::path installer;           // the static sealift-install
+  std::uint64_t volume_size = 0;             // bytes; 0: one volume
   FetchOptions fetch;
 };
 
 struct CreateResult {
   std::filesystem::path folder;
   bundle::Manifest manifest;
-  bundle::Digest signer;
+  std::vector<bundle::Digest> signers;
+  std::vector<RoleStatus> roles;  // how many signatures each role has, of how many
 };
 
 // Throws Conflict when the result exists already; leaves nothing half-done behind under its name.

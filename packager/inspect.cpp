@@ -11,24 +11,24 @@ namespace sealift::packager {
 
 InspectReport inspect(const std::filesystem::path& bundle, const std::optional<bundle::Digest>& fingerprint) {
   const bundle::OpenBundle opened = bundle::open(bundle);
-  if (fingerprint) {
-    const bundle::VerifiedBundle verified = bundle::verify(opened, {.fingerprints = {*fingerprint}});
-    return {.manifest = verified.manifest(),
-            .identity = verified.identity(),
-            .signers = {verified.signer()},
-            .trusted = true};
-  }
   const std::string where = opened.seal_path.string();
-  const bundle::Seal seal = bundle::parse_seal(bundle::read_text(opened.seal_path, bundle::kMaxSealSize), where);
-  // Trusting just the keys that the seal itself names proves that nothing was changed since, and nothing else.
-  bundle::TrustedKeys named;
-  for (const bundle::Seal::Signature& signature : seal.signatures)
-    named.fingerprints.push_back(bundle::sha256(signature.spki));
-  bundle::check_seal(seal, named, where);
-  return {.manifest = bundle::parse_manifest(seal.payload, opened.seal_path.filename().string()),
-          .identity = bundle::sha256(bundle::as_bytes(seal.payload)),
-          .signers = named.fingerprints,
-          .trusted = false};
+  InspectReport report{.roots = bundle::read_root_chain(opened.seal.roots, where),
+                       .roles = bundle_status(opened.seal),
+                       .trusted = fingerprint.has_value()};
+  if (fingerprint) {
+    const bundle::VerifiedBundle verified =
+        bundle::verify(opened, {.state = {.pinned = *fingerprint}}, bundle::system_time());
+    report.manifest = verified.manifest();
+    report.identity = verified.identity();
+    report.signers = verified.signers();
+    report.warnings = verified.warnings();
+    return report;
+  }
+  // Signatures that hold prove that nothing was changed since, and nothing else: the keys are the seal's own.
+  for (const auto& [id, verdict] : bundle::check_signatures(opened.seal.manifest, where)) report.signers.push_back(id);
+  report.identity = opened.seal.manifest.digest();
+  report.manifest = bundle::parse_manifest(opened.seal.manifest.payload, opened.seal_path.filename().string());
+  return report;
 }
 
 std::string inspect_text(const InspectReport& report) {
@@ -41,9 +41,14 @@ std::string inspect_text(const InspectReport& report) {
   std::string out = fmt::format("{}  (channel {}, version {}, created {})\nmanifest   sha256:{}\n", manifest.stem(),
                                 manifest.channel, manifest.version, manifest.created, report.identity.hex());
   for (const bundle::Digest& signer : report.signers) out += fmt::format("signed by  sha256:{}\n", signer.hex());
-  out += report.trusted ? "trust      the key that you named signed this\n"
+  out += fmt::format("signatures {}\n", text_of(report.roles));
+  for (const bundle::SignedRoot& root : report.roots)
+    out += fmt::format("root {:<5} sha256:{}  {}, until {}\n", root.root.version, root.fingerprint().hex(),
+                       root.root.name, root.root.expires);
+  out += report.trusted ? "trust      the roots begin at the one that you named, and its thresholds are met\n"
                         : "trust      UNVERIFIED: no fingerprint was given, so anyone may have signed this;\n"
-                          "           compare the key with the one its sender told you, or use --fingerprint\n";
+                          "           compare the root with the one its owner told you, or use --fingerprint\n";
+  for (const std::string& warning : report.warnings) out += fmt::format("warning    {}\n", warning);
   out += fmt::format("target     {}, glibc {} or newer (carried files need {})\n", manifest.target.arch,
                      manifest.target.glibc.text(), manifest.glibc_floor.text());
   out += fmt::format("payload    {} in {} volume(s), {} chunks of {} bytes; not read by inspect\n",
@@ -66,8 +71,16 @@ std::string inspect_text(const InspectReport& report) {
 std::string inspect_json(const InspectReport& report) {
   bundle::Json signers = bundle::Json::array();
   for (const bundle::Digest& signer : report.signers) signers.push_back("sha256:" + signer.hex());
+  bundle::Json roots = bundle::Json::array(), roles = bundle::Json::array();
+  for (const bundle::SignedRoot& root : report.roots)
+    roots.push_back({{"version", root.root.version}, {"fingerprint", "sha256:" + root.fingerprint().hex()}});
+  for (const RoleStatus& role : report.roles)
+    roles.push_back({{"role", role.role}, {"signatures", role.signatures}, {"threshold", role.threshold}});
   return bundle::write_json({{"trusted", report.trusted},
                              {"signers", std::move(signers)},
+                             {"roots", std::move(roots)},
+                             {"roles", std::move(roles)},
+                             {"warnings", report.warnings},
                              {"manifest_sha256", report.identity.hex()},
                              {"manifest", bundle::parse_json(bundle::write_manifest(report.manifest), "manifest")}});
 }

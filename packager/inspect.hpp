@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `sealift-pack inspect`: what a bundle says it is, and who says so. Without a fingerprint to compare with, everything
-// shown is the bundle's own claim, and the report says so; only `bundle::verify` makes it more than that.
+// `sealift-pack inspect`: what a bundle says it is, and who says so. Without a root's fingerprint to begin from,
+// everything shown is the bundle's own claim, and the report says so; only `bundle::verify` makes it more than that.
 #pragma once
 
 #include <filesystem>
@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "packager/sign.hpp"
 #include "sealift/bundle/manifest.hpp"
 
 namespace sealift::packager {
@@ -15,12 +16,15 @@ namespace sealift::packager {
 struct InspectReport {
   bundle::Manifest manifest;
   bundle::Digest identity;              // SHA-256 of the manifest
-  std::vector<bundle::Digest> signers;  // keys whose signature holds
-  bool trusted = false;                 // one of them is the key that was named
+  std::vector<bundle::Digest> signers;  // keys whose signature is there; with `trusted`: those that count
+  std::vector<bundle::SignedRoot> roots;
+  std::vector<RoleStatus> roles;
+  bool trusted = false;  // the chain begins at the root that was named, and its thresholds are met
+  std::vector<std::string> warnings;
 };
 
-// With a fingerprint: throws unless that key signed (bundle::verify). Without: parses the seal, and throws Signature
-// only when a signature does not hold. The payload is not read either way.
+// With a root's fingerprint: throws unless bundle::verify accepts. Without: parses the seal, and throws Signature only
+// when a signature does not hold. The payload is not read either way.
 InspectReport inspect(const std::filesystem::path& bundle, const std::optional<bundle::Digest>& fingerprint);
 
 std::string inspect_text(const InspectReport& report);

@@ -101,6 +101,10 @@ Job read_job(const fs::path& file) {
   job.name = plain_name(table, "name");
   job.version = table.integer("version");
   if (job.version == 0) table.refuse("version", "versions start at 1 and only grow", "1 or more", "0");
+  job.rollback_floor = table.integer_or("rollback_floor", 0);
+  if (job.rollback_floor > job.version)
+    table.refuse("rollback_floor", "the rollback floor is above the bundle's own version",
+                 "at most " + std::to_string(job.version), std::to_string(job.rollback_floor));
   if (table.has("channel")) job.channel = plain_name(table, "channel");
   read_payload_digest(table, job);
   read_target(table.table("target"), job);

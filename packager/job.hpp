@@ -23,6 +23,7 @@ struct Job {
   std::filesystem::path file;
   std::string name;
   std::uint64_t version = 0;
+  std::uint64_t rollback_floor = 0;  // sites that take this in refuse versions below
   std::string channel = "stable";
   bundle::DigestAlgorithm payload_digest = bundle::DigestAlgorithm::Sha256;  // of the payload's chunks
   bundle::Target target;

@@ -75,12 +75,13 @@ LockedWheel read_wheel(TomlTable& table) {
 std::string write_lock(const Lock& lock, const fs::path& folder) {
   std::string out = fmt::format(
       "# Written by sealift-pack lock. `sealift-pack create` packs exactly this.\n"
-      "format = {}\nname = {}\nversion = {}\nchannel = {}\ncreated = {}\npayload_digest = {}\npython = {}\nimports = "
-      "{}\n\n"
+      "format = {}\nname = {}\nversion = {}\nchannel = {}\nrollback_floor = {}\ncreated = {}\npayload_digest = {}\npython "
+      "= {}\nimports = {}\n\n"
       "[target]\narch = {}\nglibc = {}\nglibc_floor = {}\n\n",
-      kLockFormat, toml_quoted(lock.name), lock.version, toml_quoted(lock.channel), toml_quoted(lock.created),
-      toml_quoted(name_of(lock.payload_digest)), toml_quoted(lock.python), list(lock.imports),
-      toml_quoted(lock.target.arch), toml_quoted(lock.target.glibc.text()), toml_quoted(lock.glibc_floor.text()));
+      kLockFormat, toml_quoted(lock.name), lock.version, toml_quoted(lock.channel), lock.rollback_floor,
+      toml_quoted(lock.created), toml_quoted(name_of(lock.payload_digest)), toml_quoted(lock.python),
+      list(lock.imports), toml_quoted(lock.target.arch), toml_quoted(lock.target.glibc.text()),
+      toml_quoted(lock.glibc_floor.text()));
   out +=
       fmt::format("[interpreter]\ndescription = {}\nversion = {}\nsha256 = {}\nsize = {}\nlibraries = {}\n",
                   toml_quoted(lock.interpreter.description), toml_quoted(lock.interpreter.version),
@@ -111,6 +112,7 @@ Lock read_lock(const fs::path& file) {
   Lock lock{.name = plain_name(table, "name"),
             .version = table.integer("version"),
             .channel = plain_name(table, "channel"),
+            .rollback_floor = table.integer_or("rollback_floor", 0),
             .created = table.string("created"),
             .payload_digest = payload_digest(table),
             .python = table.string("python"),

@@ -49,6 +49,7 @@ struct Lock {
   std::string name;
   std::uint64_t version = 0;
   std::string channel;
+  std::uint64_t rollback_floor = 0;
   std::string created;                                                       // RFC 3339, UTC
   bundle::DigestAlgorithm payload_digest = bundle::DigestAlgorithm::Sha256;  // of the payload's chunks
   bundle::Target target;

@@ -2,14 +2,12 @@
 // The story of `lock`; see lock_job.hpp.
 #include "packager/lock_job.hpp"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <ctime>
 
 #include "packager/cache.hpp"
+#include "packager/creation_time.hpp"
 #include "packager/fetch.hpp"
 #include "packager/interpreter.hpp"
 #include "packager/own_program.hpp"
@@ -25,18 +23,6 @@ using bundle::Error;
 using bundle::ErrorCode;
 
 namespace {
-
-// SOURCE_DATE_EPOCH, as reproducible builds set it, else now.
-std::string creation_time() {
-  std::time_t seconds = std::time(nullptr);
-  if (const char* epoch = std::getenv("SOURCE_DATE_EPOCH")) {
-    const std::string_view text = epoch;
-    const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-    if (fault != std::errc() || end != text.data() + text.size())
-      throw Error(ErrorCode::Usage, {.what = "SOURCE_DATE_EPOCH is not a number of seconds", .got = epoch});
-  }
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(seconds));
-}
 
 void fill_sizes(std::vector<LockedWheel>& wheels) {
   std::vector<std::string> urls;
@@ -123,7 +109,8 @@ LockResult lock_job(const LockOptions& options, Console& console) {
   Lock lock{.name = job.name,
             .version = job.version,
             .channel = job.channel,
-            .created = creation_time(),
+            .rollback_floor = job.rollback_floor,
+            .created = bundle::write_time(creation_time()),
             .payload_digest = job.payload_digest,
             .target = job.target,
             .python = job.python,

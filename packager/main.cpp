@@ -8,9 +8,12 @@
 
 #include "packager/create.hpp"
 #include "packager/inspect.hpp"
+#include "packager/key_file.hpp"
 #include "packager/keygen.hpp"
 #include "packager/lock_job.hpp"
-#include "sealift/bundle/trust.hpp"
+#include "packager/root_job.hpp"
+#include "packager/sign.hpp"
+#include "sealift/bundle/trust_state.hpp"
 
 namespace {
 
@@ -23,18 +26,99 @@ void add_json(CLI::App& verb, bool& json) {
   verb.add_flag("--json", json, "print the result as one JSON object");
 }
 
+void add_passphrase(CLI::App& verb, std::filesystem::path& file) {
+  verb.add_option("--passphrase-file", file, "its first line opens the key (default: $SEALIFT_PASSPHRASE)");
+}
+
+std::string fingerprint(const bundle::Digest& digest) {
+  return "sha256:" + digest.hex();
+}
+
 void add_keygen(CLI::App& app) {
-  struct Options {
-    std::filesystem::path folder;
+  struct Options : KeygenOptions {
+    std::string algorithm_name = "ed25519";
+    std::filesystem::path passphrase_file;
     bool json = false;
   };
   const auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("keygen", "make an Ed25519 key; print its fingerprint");
-  verb->add_option("DIR", options->folder, "gets release.key, release.pub, release.fingerprint")->required();
+  CLI::App* verb = app.add_subcommand("keygen", "make a key and a root that trusts it; print the root's fingerprint");
+  verb->add_option("DIR", options->folder, "gets release.key, release.pub, root.1.json, root.fingerprint")->required();
+  verb->add_option("--name", options->name,
+                   "only NAME.key and NAME.pub, for a root of several keys; print the key's id");
+  verb->add_option("--algorithm", options->algorithm_name, bundle::known_algorithms())->capture_default_str();
+  add_passphrase(*verb, options->passphrase_file);
   add_json(*verb, options->json);
   verb->callback([options] {
-    const std::string fingerprint = "sha256:" + keygen(options->folder).hex();
-    std::cout << (options->json ? bundle::write_json({{"fingerprint", fingerprint}}) : fingerprint) << "\n";
+    const bundle::AlgorithmFacts* facts = bundle::find_algorithm(options->algorithm_name);
+    if (facts == nullptr)
+      throw bundle::Error(bundle::ErrorCode::Usage, {.what = "this is not an algorithm that sealift knows",
+                                                     .expected = bundle::known_algorithms(),
+                                                     .got = options->algorithm_name});
+    options->algorithm = facts->algorithm;
+    options->passphrase = read_passphrase(options->passphrase_file);
+    const std::string made = fingerprint(keygen(*options));
+    const char* what = options->name.empty() ? "fingerprint" : "keyid";
+    std::cout << (options->json ? bundle::write_json({{what, made}}) : made) << "\n";
+  });
+}
+
+void add_root(CLI::App& app) {
+  struct Options : RootJobOptions {
+    bool json = false;
+  };
+  CLI::App* root = app.add_subcommand("root", "the file that says who may sign what");
+  root->require_subcommand(1);
+  const auto options = std::make_shared<Options>();
+  CLI::App* verb = root->add_subcommand("create", "make an unsigned root from a TOML file");
+  verb->add_option("ROOT", options->job, "keys, roles, thresholds, revocations (TOML)")->required();
+  verb->add_option("--previous", options->previous, "the root before this one; its revocations are kept");
+  verb->add_option("-o,--output", options->out, "the root file (default: root.N.json beside ROOT)");
+  add_json(*verb, options->json);
+  verb->callback([options] {
+    const RootJobResult made = create_root(*options);
+    for (const auto& [name, role] : made.root.roles)
+      std::cerr << name << ": " << role.threshold << " of " << role.keys.size() << " keys"
+                << (role.keys.size() > 1 && role.threshold == role.keys.size() ? "; losing one key stops this role"
+                                                                               : "")
+                << "\n";
+    std::cout << (options->json ? bundle::write_json({{"root", made.file.string()},
+                                                      {"version", made.root.version},
+                                                      {"fingerprint", fingerprint(made.fingerprint)}})
+                                : fingerprint(made.fingerprint))
+              << "\n";
+  });
+}
+
+void add_sign(CLI::App& app) {
+  struct Options : SignOptions {
+    std::filesystem::path passphrase_file;
+    bool json = false;
+  };
+  const auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("sign", "add a signature to a root or a bundle; no volume is touched");
+  verb->add_option("FILE", options->file, "a root file, a bundle's folder or its seal")->required();
+  verb->add_option("--key", options->keys, "a private key that signs; may be repeated")->expected(1)->take_all();
+  verb->add_option("--root", options->roots, "roots that replace those in a bundle's seal, oldest first")
+      ->expected(1)
+      ->take_all();
+  verb->add_option("--export", options->export_to, "write the exact bytes that a key elsewhere (HSM, UKey) must sign");
+  verb->add_option("--import", options->import_from, "take in that key's signature, once it was checked");
+  verb->add_option("--public-key", options->public_key, "whose signature is imported (PEM)");
+  add_passphrase(*verb, options->passphrase_file);
+  add_json(*verb, options->json);
+  verb->callback([options] {
+    options->passphrase = read_passphrase(options->passphrase_file);
+    const SignResult signed_file = sign(*options);
+    bundle::Json signers = bundle::Json::array(), roles = bundle::Json::array();
+    for (const bundle::Digest& id : signed_file.signers) signers.push_back(fingerprint(id));
+    for (const RoleStatus& role : signed_file.roles)
+      roles.push_back({{"role", role.role}, {"signatures", role.signatures}, {"threshold", role.threshold}});
+    std::cout << (options->json ? bundle::write_json({{"file", signed_file.file.string()},
+                                                      {"sha256", fingerprint(signed_file.digest)},
+                                                      {"signers", std::move(signers)},
+                                                      {"roles", std::move(roles)}})
+                                : text_of(signed_file.roles))
+              << "\n";
   });
 }
 
@@ -71,12 +155,21 @@ void add_lock(CLI::App& app) {
 void add_create(CLI::App& app) {
   struct Options : CreateOptions {
     std::string volume = "0";
+    std::filesystem::path passphrase_file;
     bool json = false;
   };
   const auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("create", "fetch what a lock pins, check it, and write a signed bundle");
   verb->add_option("LOCK", options->lock, "the lock file")->required();
-  verb->add_option("--key", options->key, "the private key that signs (release.key)")->required();
+  verb->add_option("--root", options->roots, "the roots that travel along, oldest first; may be repeated")
+      ->required()
+      ->expected(1)
+      ->take_all();
+  verb->add_option("--key", options->keys, "a private key that signs (release.key); may be repeated")
+      ->required()
+      ->expected(1)
+      ->take_all();
+  add_passphrase(*verb, options->passphrase_file);
   verb->add_option("-o,--output", options->out, "the folder that gets NAME-VERSION/")->required();
   verb->add_option("--cache", options->cache, "folder for downloads (default: $SEALIFT_CACHE, ~/.cache/sealift)");
   verb->add_option("--volume-size", options->volume, "cut the payload to fit discs: 1G, 4700M, 25GB (default: one)");
@@ -86,14 +179,17 @@ void add_create(CLI::App& app) {
   verb->callback([options] {
     Console console;
     options->volume_size = parse_size(options->volume);
+    options->passphrase = read_passphrase(options->passphrase_file);
     const CreateResult result = create(*options, console);
-    console.note(fmt::format("{} entries, {} in {} volume(s), signed by sha256:{}", result.manifest.entries.size(),
+    console.note(fmt::format("{} entries, {} in {} volume(s); signatures: {}", result.manifest.entries.size(),
                              human_size(result.manifest.payload.size), result.manifest.payload.volumes.size(),
-                             result.signer.hex()));
+                             text_of(result.roles)));
+    bundle::Json signers = bundle::Json::array();
+    for (const bundle::Digest& id : result.signers) signers.push_back(fingerprint(id));
     std::cout << (options->json ? bundle::write_json({{"bundle", result.folder.string()},
                                                       {"size", result.manifest.payload.size},
                                                       {"volumes", result.manifest.payload.volumes.size()},
-                                                      {"signer", "sha256:" + result.signer.hex()}})
+                                                      {"signers", std::move(signers)}})
                                 : result.folder.string())
               << "\n";
   });
@@ -108,12 +204,13 @@ void add_inspect(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("inspect", "show what a bundle says it is, and who signed it");
   verb->add_option("BUNDLE", options->bundle, "the bundle's folder or seal")->required();
-  verb->add_option("--fingerprint", options->fingerprint, "refuse unless this key signed it");
+  verb->add_option("--fingerprint", options->fingerprint,
+                   "of a root: refuse unless the bundle's roots begin there and its thresholds are met");
   add_json(*verb, options->json);
   verb->callback([options] {
-    std::optional<bundle::Digest> fingerprint;
-    if (!options->fingerprint.empty()) fingerprint = bundle::parse_fingerprint(options->fingerprint);
-    const InspectReport report = inspect(options->bundle, fingerprint);
+    std::optional<bundle::Digest> root;
+    if (!options->fingerprint.empty()) root = bundle::parse_fingerprint(options->fingerprint);
+    const InspectReport report = inspect(options->bundle, root);
     std::cout << (options->json ? inspect_json(report) + "\n" : inspect_text(report));
   });
 }
@@ -126,8 +223,10 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", std::string("sealift-pack " SEALIFT_VERSION));
   app.require_subcommand(1);
   add_keygen(app);
+  add_root(app);
   add_lock(app);
   add_create(app);
+  add_sign(app);
   add_inspect(app);
   try {
     app.parse(argc, argv);

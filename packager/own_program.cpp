@@ -30,6 +30,17 @@ fs::path find_own_program(const fs::path& given, const std::string& name, const 
   return file;
 }
 
+fs::path find_audit_script(const fs::path& installer) {
+  const fs::path script = installer.parent_path() / "audit.sh";
+  std::error_code error;
+  if (!fs::is_regular_file(script, error))
+    throw Error(ErrorCode::Missing, {.what = "the audit.sh that travels with the bundle is not there",
+                                     .where = script.string(),
+                                     .expected = "it beside sealift-install, as the build and the release have it",
+                                     .next = "build it, or copy it there from the release"});
+  return script;
+}
+
 bool is_relocatable_program(const fs::path& program) {
   bundle::FileSource source(fs::canonical(program));
   const std::optional<bundle::ElfFile> elf = bundle::read_elf(source);

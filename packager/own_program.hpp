@@ -13,6 +13,9 @@ namespace sealift::packager {
 std::filesystem::path find_own_program(const std::filesystem::path& given, const std::string& name,
                                        const std::string& option, const std::string& arch);
 
+// audit.sh, from beside the sealift-install that travels, so that both are of one release; throws Missing.
+std::filesystem::path find_audit_script(const std::filesystem::path& installer);
+
 // True for a dynamic program that looks for libraries relative to its own place ($ORIGIN).
 bool is_relocatable_program(const std::filesystem::path& program);
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "packager/path_owners.hpp"
+#include "sealift/bundle/package_owners.hpp"
 #include "sealift/bundle/tar.hpp"
 #include "sealift/bundle/wheel.hpp"
 
@@ -66,7 +67,7 @@ std::string installed_path(const bundle::Wheel& wheel, const bundle::WheelFile& 
 }
 
 PlannedEntry plan_wheel(const LockedWheel& locked, const Lock& lock, const Cache& cache, PathOwners& owners,
-                        std::set<std::string>& libraries) {
+                        bundle::PackageOwners& packages, std::set<std::string>& libraries) {
   PlannedEntry planned{.draft = {}, .file = cache.path(locked.sha256)};
   bundle::FileSource source(planned.file);
   const bundle::Wheel wheel(source, locked.file_name);
@@ -78,6 +79,7 @@ PlannedEntry plan_wheel(const LockedWheel& locked, const Lock& lock, const Cache
   Installed installed(owners, locked.file_name);
   for (const bundle::WheelFile& file : wheel.files()) {
     installed.file(installed_path(wheel, file, lock), file.member.size);
+    if (file.scheme == bundle::Scheme::SitePackages) packages.claim(file.path, locked.file_name);
     libraries.insert(fs::path(file.path).filename().string());
   }
   for (const bundle::EntryPoint& point : wheel.entry_points()) installed.file("bin/" + point.script, 1);
@@ -181,16 +183,19 @@ void require_inputs(const Lock& lock, const Cache& cache) {
                                        .next = "build it and run sealift-pack lock again"});
 }
 
-PackPlan plan_pack(const Lock& lock, const Cache& cache, const fs::path& installer) {
+PackPlan plan_pack(const Lock& lock, const Cache& cache, const Companions& companions) {
   require_inputs(lock, cache);
-  PackPlan plan{.installer = installer};
+  PackPlan plan;
   PathOwners owners;
+  bundle::PackageOwners packages;
   std::set<std::string> libraries;
+  owners.claim(std::string(bundle::kGenerationRecord), "the installer's own record");
   plan.entries.push_back(plan_interpreter(lock.interpreter, cache, owners));
   for (const LockedWheel& wheel : lock.wheels)
-    plan.entries.push_back(plan_wheel(wheel, lock, cache, owners, libraries));
+    plan.entries.push_back(plan_wheel(wheel, lock, cache, owners, packages, libraries));
   for (const LockedProgram& program : lock.programs) plan.entries.push_back(plan_program(program, owners));
   owners.check();
+  packages.check();
   check_libraries(lock, libraries);
   std::sort(plan.entries.begin(), plan.entries.end(),
             [](const PlannedEntry& a, const PlannedEntry& b) { return a.draft.path < b.draft.path; });
@@ -200,6 +205,7 @@ PackPlan plan_pack(const Lock& lock, const Cache& cache, const fs::path& install
   draft.channel = lock.channel;
   draft.version = lock.version;
   draft.created = lock.created;
+  draft.rollback_floor = lock.rollback_floor;
   draft.payload.digest = lock.payload_digest;
   draft.target = lock.target;
   draft.glibc_floor = lock.glibc_floor;
@@ -212,8 +218,10 @@ PackPlan plan_pack(const Lock& lock, const Cache& cache, const fs::path& install
     draft.environment.placements.push_back(
         {.entry = entry.draft.path, .into = program ? path.substr(path.find('/') + 1) : ""});
   }
-  draft.companions.push_back(
-      {.name = "sealift-install", .size = fs::file_size(installer), .sha256 = digest_of_file(installer)});
+  for (const auto& [name, file] : companions) {
+    draft.companions.push_back({.name = name, .size = fs::file_size(file), .sha256 = digest_of_file(file)});
+    plan.companions.push_back(file);
+  }
   return plan;
 }
 

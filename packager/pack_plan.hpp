@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -18,10 +19,14 @@ struct PlannedEntry {
   std::filesystem::path file;  // where its bytes are now
 };
 
+// Name -> file: what is copied beside the payload.
+using Companions = std::map<std::string, std::filesystem::path>;
+
 struct PackPlan {
   bundle::Manifest draft;             // without payload and entries
   std::vector<PlannedEntry> entries;  // sorted by path
-  std::filesystem::path installer;    // copied beside the payload, named as its companion
+  std::vector<std::filesystem::path>
+      companions;  // copied beside the payload, in the order and under the names of the draft's
 
   std::uint64_t size() const;  // bytes before compression
 };
@@ -31,6 +36,6 @@ void require_inputs(const Lock& lock, const Cache& cache);
 
 // Everything that the lock names is in `cache` or where the lock says. Throws Missing, Digest, Format (a wheel that
 // cannot be installed), Conflict (two owners of one path), Platform (the installer is not static).
-PackPlan plan_pack(const Lock& lock, const Cache& cache, const std::filesystem::path& installer);
+PackPlan plan_pack(const Lock& lock, const Cache& cache, const Companions& companions);
 
 }  // namespace sealift::packager

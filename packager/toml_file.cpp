@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
+#include "packager/toml_guard.hpp"
 #include "sealift/bundle/file.hpp"
 
 namespace sealift::packager {
@@ -62,6 +63,10 @@ std::string describe(const TomlValue& value) {
 }  // namespace
 
 TomlValue parse_toml(std::string_view text, const std::filesystem::path& where, ErrorCode fault) {
+  if (const std::optional<TomlFault> found = fault_of_toml(text))
+    throw Error(fault, {.what = "this is not valid TOML",
+                        .where = fmt::format("{}, line {}", where.string(), found->line),
+                        .got = found->what});
   try {
     return copy(toml::parse(text));
   } catch (const toml::parse_error& error) {

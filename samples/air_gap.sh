@@ -61,14 +61,14 @@ install -m 0755 "$tools/bin/sealift-repo" "$train/stage/bin/sealift-repo"
 pack=$tools/bin/sealift-pack
 
 stage lock "resolve for the target, pin every file by digest"
-[ -f "$out/keys/release.key" ] || logged keygen "$pack" keygen "$out/keys"
-fingerprint=$(cat "$out/keys/release.fingerprint")
+[ -f "$out/keys/root.1.json" ] || { rm -rf "$out/keys"; logged keygen "$pack" keygen "$out/keys"; }
+fingerprint=$(cat "$out/keys/root.fingerprint")
 logged lock "$pack" lock samples/air_gap.toml -o "$out/air_gap.lock.toml" --cache "$cache/downloads" \
   --launcher "$tools/bin/sealift-start"
 
 stage pack "fetch, check, pack and sign"
 rm -rf "$out/bundle"
-logged create "$pack" create "$out/air_gap.lock.toml" --key "$out/keys/release.key" -o "$out/bundle" \
+logged create "$pack" create "$out/air_gap.lock.toml" --root "$out/keys/root.1.json" --key "$out/keys/release.key" -o "$out/bundle" \
   --cache "$cache/downloads" --installer "$tools/bin/sealift-install" --volume-size "${SEALIFT_VOLUME_SIZE:-1G}"
 bundle=$(echo "$out"/bundle/*)
 "$pack" inspect "$bundle" --fingerprint "$fingerprint" --json > "$out/logs/inspect.json"
@@ -103,7 +103,7 @@ inside() {
     exec chroot "$host" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/var/tmp "$@"' sh "$host" "$mounts" "$@"
 }
 
-stage carry "make a bare Debian host; carry over the bundle and say the key's fingerprint, nothing else"
+stage carry "make a bare Debian host; carry over the bundle and say the root's fingerprint, nothing else"
 if [ ! -f "$cache/bare-host.tar" ]; then
   logged carry mmdebstrap --quiet --format=tar --variant=minbase bookworm "$cache/bare-host.tar.partial"
   mv "$cache/bare-host.tar.partial" "$cache/bare-host.tar"
@@ -142,7 +142,7 @@ inside $prefix/current/bin/sealift-train check --json /var/tmp/train/none/result
 
 stage serve "sealift-repo serves the bundle; pip installs from it into a new environment"
 inside /bin/sh -euc "
-  $prefix/current/bin/sealift-repo serve /media/disc --fingerprint $fingerprint --listen 127.0.0.1:8080 > /var/tmp/repo.out &
+  $prefix/current/bin/sealift-repo serve /media/disc --trust $prefix/trust --listen 127.0.0.1:8080 > /var/tmp/repo.out &
   until grep -q listening /var/tmp/repo.out; do sleep 0.1; kill -0 \$!; done
   $prefix/current/bin/python -m venv --without-pip /var/tmp/fresh
   $prefix/current/bin/python -m pip --python /var/tmp/fresh/bin/python install --no-cache-dir --disable-pip-version-check \\

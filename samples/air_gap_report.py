@@ -79,7 +79,8 @@ def summary(report, served):
     rows = []
     if verify:
         rows += [("bundle", f"{verify['name']}-{verify['version']}, channel {verify['channel']}, made {verify['created']}"),
-                 ("identity", "sha256:" + verify["identity"]), ("signed by", verify["signer"]),
+                 ("identity", "sha256:" + verify["identity"]), ("signed by", ", ".join(verify["signers"])),
+                 ("root", f"{verify['root']['version']}, {verify['root']['fingerprint']}"),
                  ("verified", f"{verify['bytes']:,} bytes in {verify['chunks']} chunks, {verify['volumes']} volume(s), "
                               f"{verify['entries']} entries; {len(verify['failures'])} damaged"),
                  ("made for", f"{verify['target']['arch']}, glibc {verify['target']['glibc']} or newer")]

@@ -12,8 +12,8 @@ cmake/prerequisites.sh air-gap
 
 say "the readers of hostile bytes under AddressSanitizer and UBSan"
 cmake --preset asan > build/asan.log || { cat build/asan.log; exit 1; }
-cmake --build build/asan --target bundle_tests installer_tests
-ctest --test-dir build/asan --output-on-failure --no-tests=error -R '^(bundle_tests|installer_tests)$'
+cmake --build build/asan --target bundle_tests installer_tests hostile_tests
+ctest --test-dir build/asan --output-on-failure --no-tests=error -R '^(bundle_tests|installer_tests|hostile_tests)$'
 
 say "build everything"
 cmake --preset release > build/release.log || { cat build/release.log; exit 1; }

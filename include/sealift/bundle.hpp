@@ -9,22 +9,37 @@
 #include "sealift/bundle/bytes.hpp"            // spans, hex, base64
 #include "sealift/bundle/openssl.hpp"          // the door to OpenSSL
 #include "sealift/bundle/digest.hpp"           // SHA-256 and SM3 as values and as streams
+#include "sealift/bundle/time.hpp"             // points in time, in one spelling
+#include "sealift/bundle/unicode.hpp"          // the door to utf8proc: normal form, case
 #include "sealift/bundle/safe_path.hpp"        // a path that cannot leave its root
 #include "sealift/bundle/json.hpp"             // strict JSON; the door to nlohmann
 #include "sealift/bundle/target.hpp"           // the machine a bundle is made for
 #include "sealift/bundle/manifest.hpp"         // everything about a bundle, as a plain value
-#include "sealift/bundle/signature.hpp"        // Ed25519 keys
-#include "sealift/bundle/seal.hpp"             // the signed file: DSSE around the manifest
-#include "sealift/bundle/trust.hpp"            // pinned keys, and a seal checked against them
+#include "sealift/bundle/algorithm.hpp"        // the kinds of signature: Ed25519, ECDSA, SM2
+#include "sealift/bundle/public_key.hpp"       // what a key says about a signature
+#include "sealift/bundle/private_key.hpp"      // signing
+#include "sealift/bundle/envelope.hpp"         // a signed document: DSSE on one line
+#include "sealift/bundle/root.hpp"             // who may sign what, with thresholds and revocations
+#include "sealift/bundle/trust_state.hpp"      // what a site remembers of trust
+#include "sealift/bundle/root_chain.hpp"       // from the pinned root to the newest
+#include "sealift/bundle/acceptance.hpp"       // withdrawn, rollback, time
+#include "sealift/bundle/seal.hpp"             // the signed file: roots, then the manifest
 #include "sealift/bundle/file.hpp"             // reading plain files of a medium
+#include "sealift/bundle/trust_folder.hpp"     // a trust state on disk, in two copies
 #include "sealift/bundle/byte_source.hpp"      // random access to bytes, wherever they come from
 #include "sealift/bundle/zstd.hpp"             // the door to zstd
 #include "sealift/bundle/payload_reader.hpp"   // volumes -> checked chunks
 #include "sealift/bundle/verified_bundle.hpp"  // the only gate: open -> verify -> VerifiedBundle
 #include "sealift/bundle/payload_writer.hpp"   // bytes -> volumes and chunk list
+#include "sealift/bundle/archive_tree.hpp"     // what an archive has named so far, and where its links lead
 #include "sealift/bundle/tar.hpp"              // the tar that we write and read
 #include "sealift/bundle/bundle_writer.hpp"    // entries -> a signed bundle folder
-#include "sealift/bundle/zip.hpp"              // zip as wheels use it; the door to zlib
+#include "sealift/bundle/zip_directory.hpp"    // what a zip holds, where all programs read the same
+#include "sealift/bundle/zip.hpp"              // the bytes of its members; the door to zlib
+#include "sealift/bundle/wheel_name.hpp"       // file names, project names and versions of wheels
+#include "sealift/bundle/wheel_record.hpp"     // RECORD: every file with its digest
+#include "sealift/bundle/wheel_startup.hpp"    // what a wheel would have run when Python starts
 #include "sealift/bundle/wheel.hpp"            // what a wheel holds and where it goes
 #include "sealift/bundle/elf.hpp"              // what the dynamic linker would read
+#include "sealift/bundle/package_owners.hpp"   // one wheel for each package folder
 // clang-format on

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The safetensors container: 8 bytes of header length, a JSON header, the tensors' bytes. Parsed and written only here.
-// A leaf that both halves may include: it knows neither LibTorch nor a bundle, only the standard library and nlohmann.
+// A leaf that both halves may include: it knows neither LibTorch nor a bundle, only strict_json.hpp.
 // Stricter than upstream's reader (duplicate keys are refused), so whatever passes here opens there.
 #pragma once
 
@@ -12,11 +12,12 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "sealift/strict_json.hpp"
 
 namespace sealift::safetensors {
 
@@ -30,6 +31,7 @@ class FormatError : public std::runtime_error {
 
 inline constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  ///< upstream's own limit
 inline constexpr std::size_t kMaxDimensions = 64;
+inline constexpr std::size_t kMaxJsonValues = 1'000'000;  ///< about 100000 tensors; each value costs memory
 
 /// One tensor of a file; `begin` and `end` count bytes from the start of the data, which follows the header.
 struct Tensor {
@@ -47,6 +49,7 @@ struct Header {
   std::vector<Tensor> tensors;
   std::map<std::string, std::string> metadata;
   std::uint64_t data_begin = 0;  ///< first byte of the data, from the start of the file
+  bool padded = false;           ///< white space stands before the '{': not as the format says, but upstream reads it
 
   std::uint64_t data_bytes() const { return tensors.empty() ? 0 : tensors.back().end; }
   std::uint64_t file_bytes() const { return data_begin + data_bytes(); }
@@ -69,9 +72,16 @@ namespace detail {
   throw FormatError(std::string(where) + ": " + what);
 }
 
-/// A name from a file, short enough for a message.
+/// A name from a file, short enough for a message and harmless to a terminal.
 inline std::string in_quotes(std::string_view name) {
-  return "'" + std::string(name.substr(0, 80)) + (name.size() > 80 ? "...'" : "'");
+  auto end = std::min<std::size_t>(name.size(), 80);
+  while (end > 0 && end < name.size() && (static_cast<unsigned char>(name[end]) & 0xc0) == 0x80)
+    --end;  // whole letters
+  std::string text(name.substr(0, end));
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  }
+  return "'" + text + (end < name.size() ? "...'" : "'");
 }
 
 }  // namespace detail
@@ -92,23 +102,11 @@ inline std::uint64_t bytes_of(std::string_view dtype, const std::vector<std::uin
 
 /// Parses JSON in which no key of an object stands twice and nothing is nested deeper than `max_depth`.
 inline Json parse_json(std::string_view text, int max_depth, std::string_view where) {
-  std::vector<std::set<std::string>> open;  // keys of the objects around the place that is being read
-  const auto watch = [&](int depth, Json::parse_event_t event, const Json& parsed) {
-    using Event = Json::parse_event_t;
-    if ((event == Event::object_start || event == Event::array_start) && depth >= max_depth) {
-      detail::refuse(where, "the JSON is nested deeper than " + std::to_string(max_depth) + " levels");
-    }
-    if (event == Event::object_start) open.emplace_back();
-    if (event == Event::object_end) open.pop_back();
-    if (event == Event::key && !open.back().insert(parsed.get<std::string>()).second) {
-      detail::refuse(where, "the key " + detail::in_quotes(parsed.get_ref<const std::string&>()) + " stands twice");
-    }
-    return true;
-  };
   try {
-    return Json::parse(text.begin(), text.end(), watch);
-  } catch (const Json::exception& error) {
-    detail::refuse(where, std::string("the JSON does not parse: ") + error.what());
+    return parse_strict_json(text, {.max_depth = max_depth, .max_values = kMaxJsonValues, .integers_only = false});
+  } catch (const StrictJsonError& error) {
+    detail::refuse(where, std::string("the JSON is not acceptable: ") + error.what() +
+                              (error.got().empty() ? "" : ": " + detail::in_quotes(error.got())));
   }
 }
 
@@ -151,9 +149,10 @@ inline Tensor parse_tensor(const std::string& name, const Json& entry, std::stri
 
 /// Parses a header's JSON, for a file with `data_bytes` bytes of data after it. `where` is for messages.
 inline Header parse_header(std::string_view text, std::uint64_t data_bytes, std::string_view where) {
-  if (!text.starts_with('{')) detail::refuse(where, "the header does not start with '{'");
+  const auto start = std::min(text.find_first_not_of(" \t\r\n"), text.size());
+  if (!text.substr(start).starts_with('{')) detail::refuse(where, "the header does not start with '{'");
   const auto json = parse_json(text, 3, where);
-  Header header{.data_begin = 8 + text.size()};
+  Header header{.data_begin = 8 + text.size(), .padded = start > 0};
   for (const auto& [name, entry] : json.items()) {
     if (name != "__metadata__") {
       header.tensors.push_back(detail::parse_tensor(name, entry, where));
@@ -184,6 +183,33 @@ inline Header parse_header(std::string_view text, std::uint64_t data_bytes, std:
   return header;
 }
 
+namespace detail {
+
+/// What a file that is no safetensors file is, by its first bytes; empty when they say nothing.
+inline std::string_view kind_of(std::string_view start) {
+  using namespace std::string_view_literals;
+  static constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
+      {"PK\x03\x04"sv, "a zip archive, as torch.save and numpy.savez write them"},
+      {"\x80\x02"sv, "a pickle, as older torch.save writes them"},
+      {"\x80\x03"sv, "a pickle"},
+      {"\x80\x04"sv, "a pickle"},
+      {"\x80\x05"sv, "a pickle"},
+      {"\x89HDF"sv, "an HDF5 file, as Keras writes them"},
+      {"\x93NUMPY"sv, "a NumPy array"},
+      {"GGUF"sv, "a GGUF file"},
+      {"\x1f\x8b"sv, "a gzip file"},
+      {"\x28\xb5\x2f\xfd"sv, "a zstd file"},
+      {"version "sv, "a pointer of Git LFS; the file itself was not fetched"},
+      {"<!DOCTY"sv, "a web page"},
+      {"<html"sv, "a web page"}};
+  for (const auto& [bytes, kind] : kKinds) {
+    if (start.starts_with(bytes)) return kind;
+  }
+  return {};
+}
+
+}  // namespace detail
+
 /// Reads and checks the header of a file of `file_bytes`; `read(offset, data, bytes)` must fill all of it or throw.
 inline Header read_header(std::uint64_t file_bytes, const std::function<void(std::uint64_t, char*, std::size_t)>& read,
                           std::string_view where) {
@@ -194,6 +220,10 @@ inline Header read_header(std::uint64_t file_bytes, const std::function<void(std
   read(0, prefix.data(), prefix.size());
   std::uint64_t size = 0;
   for (std::size_t i = prefix.size(); i-- > 0;) size = size << 8 | static_cast<unsigned char>(prefix[i]);
+  const auto kind = detail::kind_of({prefix.data(), prefix.size()});
+  if (!kind.empty() && (size > kMaxHeaderBytes || size > file_bytes - prefix.size())) {
+    detail::refuse(where, "this is " + std::string(kind) + "; expected a safetensors file");
+  }
   if (size > kMaxHeaderBytes) {
     detail::refuse(where, "its header has " + std::to_string(size) + " bytes; expected at most " +
                               std::to_string(kMaxHeaderBytes) + ", so this is no safetensors file");

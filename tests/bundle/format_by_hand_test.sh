@@ -9,18 +9,20 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 
-digest=$3
-fingerprint=$("$make_bundle" "$work/NAME-VERSION" "$digest")
+payload_digest=$3
 sed -n '/^## By hand/,$p' "$format" | sed -n '/^```sh/,/^```/p' | grep -v '^```' | sed "s|/tmp/|$work/|g" > by_hand.sh
-[ "$(wc -l < by_hand.sh)" -gt 8 ]
+[ "$(wc -l < by_hand.sh)" -gt 20 ]
 by_hand() { bash -euo pipefail by_hand.sh > output 2>&1; }
 
-by_hand || { cat output; echo "FORMAT.md's commands fail on a good bundle"; exit 1; }
-grep -q "^${fingerprint#sha256:} " output || { cat output; echo "the key's fingerprint was not printed"; exit 1; }
-grep -q 'Signature Verified Successfully' output
-[ "$(grep -o '"digest":"[^"]*"' manifest)" = "\"digest\":\"$digest\"" ]
-list=$(openssl dgst -r "-$digest" NAME-VERSION/*.chunks | cut -d' ' -f1)
-grep -q "\"chunk_list_digest\":\"$list\"" manifest
+for algorithm in ecdsa-p256 ecdsa-p384 sm2 ed25519; do
+  rm -rf NAME-VERSION
+  fingerprint=$("$make_bundle" "$work/NAME-VERSION" $algorithm $payload_digest)
+  by_hand || { cat output; echo "FORMAT.md's commands fail on a good bundle, $algorithm"; exit 1; }
+  grep -q "^${fingerprint#sha256:} " output || { cat output; echo "the root's fingerprint was not printed"; exit 1; }
+  [ "$(grep -c 'Signature Verified Successfully' output)" = 2 ]
+done
+digest=$(openssl dgst -r "-$payload_digest" NAME-VERSION/*.chunks | cut -d' ' -f1)
+grep -q "\"chunk_list_digest\":\"$digest\"" manifest
 
 # Every blob unpacked by stock tar has the digest that is its name, and a compressed one decodes with stock zstd.
 mkdir blobs_out && cat NAME-VERSION/*.vol* | tar -C blobs_out -xf -
@@ -29,7 +31,20 @@ stored=$(grep -o '"path":"programs/packed"[^}]*' manifest | sed 's/.*"stored_sha
 plain=$(grep -o '"path":"programs/packed"[^}]*' manifest | sed 's/.*"sha256":"\([0-9a-f]*\)","size".*/\1/')
 [ "$(zstd -dcq "blobs_out/blobs/sha256/$stored" | sha256sum | cut -d' ' -f1)" = "$plain" ]
 
-# And they notice damage: one byte of a volume, one of the manifest.
+# And they notice damage: another letter in the manifest, a key without the role, one byte of a volume.
+cp NAME-VERSION/*.seal good.seal
+payload=$(tail -n 1 good.seal | sed 's/.*"payload":"\([^"]*\)".*/\1/')
+changed=$(echo "$payload" | base64 -d | sed 's/"version":1}/"version":2}/' | base64 -w0)
+{ head -n 1 good.seal; tail -n 1 good.seal | sed "s|$payload|$changed|"; } > changed.seal
+cmp -s good.seal changed.seal && { echo "the test changed nothing"; exit 1; }
+cp changed.seal NAME-VERSION/*.seal
+if by_hand; then echo "a changed manifest was not noticed"; exit 1; fi
+"$make_bundle" "$work/other" > /dev/null
+{ head -n 1 good.seal; tail -n 1 other/*.seal; } > changed.seal
+cp changed.seal NAME-VERSION/*.seal
+if by_hand; then echo "a key without the role was not noticed"; exit 1; fi
+cp good.seal NAME-VERSION/*.seal
+by_hand
 printf x | dd of="$(ls NAME-VERSION/*.vol002)" bs=1 seek=100000 conv=notrunc status=none
 if by_hand; then echo "a damaged volume was not noticed"; exit 1; fi
 echo "stock tools read the bundle by following FORMAT.md, and notice damage"

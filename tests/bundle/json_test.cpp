@@ -49,3 +49,15 @@ TEST_CASE("objects are read field by field, with every surprise named") {
   CHECK(object.boolean("extra"));
   CHECK_NOTHROW(object.done());
 }
+
+TEST_CASE("a NUL does not end a document early") {
+  CHECK_REFUSED(parse_json(std::string("{}\0", 3), "x"), Format, "NUL at offset 2");
+  CHECK_REFUSED(parse_json(std::string("{\"a\":1}\0{\"a\":2}", 15), "x"), Format, "NUL at offset 7");
+}
+
+TEST_CASE("a long array of objects takes time in proportion to its length") {
+  std::string text = "[{}";
+  for (int i = 0; i < 1'000'000; ++i) text += ",{}";
+  CHECK(parse_json(text + "]", "x").size() == 1'000'001);  // quadratic time would end the test by its limit
+  CHECK_REFUSED(parse_json(text + "]", "x", 1'000'001), Format, "more than 1000001 values");
+}

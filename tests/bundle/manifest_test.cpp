@@ -2,6 +2,7 @@
 // The manifest round-trips exactly, and each rule of FORMAT.md has a manifest that breaks only that rule.
 #include "sealift/bundle/manifest.hpp"
 
+#include "tests/support/hostile/hostile_manifest.hpp"
 #include "tests/support/refusal.hpp"
 
 using namespace sealift::bundle;
@@ -9,32 +10,8 @@ using namespace sealift::bundle;
 namespace {
 
 Manifest sample() {
-  Manifest manifest{.name = "env", .channel = "prod", .version = 3, .created = "2026-01-01T00:00:00Z"};
-  manifest.target = {.arch = "x86_64", .glibc = {2, 28}};
-  manifest.glibc_floor = {2, 17};
-  manifest.payload = {.size = 10000,
-                      .chunk_size = 4096,
-                      .chunk_list_digest = sha256({}),
-                      .volumes = {{.name = "env-3.vol001", .size = 8192}, {.name = "env-3.vol002", .size = 1808}}};
-  Entry program{.path = SafePath::parse("programs/tool", ""),
-                .size = 3000,
-                .sha256 = sha256(as_bytes("x")),
-                .encoding = Encoding::Zstd,
-                .offset = 512,
-                .stored_size = 1000,
-                .stored_sha256 = sha256(as_bytes("y"))};
-  program.executable = true;
-  const Entry wheel{.path = SafePath::parse("wheels/a-1-py3-none-any.whl", ""),
-                    .kind = EntryKind::Wheel,
-                    .size = 100,
-                    .sha256 = sha256(as_bytes("z")),
-                    .offset = 2048,
-                    .stored_size = 100,
-                    .stored_sha256 = sha256(as_bytes("z"))};
-  manifest.entries = {program, wheel};
-  manifest.environment.placements = {{.entry = program.path, .into = "bin/tool"}, {.entry = wheel.path, .into = ""}};
-  manifest.environment.imports = {"torch", "torch.distributed"};
-  manifest.companions = {{.name = "sealift-install", .size = 9, .sha256 = sha256(as_bytes("i"))}};
+  Manifest manifest = sealift::test::good_manifest();
+  manifest.environment.imports.push_back("torch.distributed");
   return manifest;
 }
 

@@ -87,7 +87,7 @@ std::string read_entry(const VerifiedBundle& bundle, const char* path) {
 struct Fixture {
   TempDir dir;
   MadeBundle made = make_bundle(dir / "b", sample());
-  VerifiedBundle bundle = verify(open(made.folder), made.trusted);
+  VerifiedBundle bundle = verify(open(made.folder), made.trusted, kNow);
 };
 
 }  // namespace
@@ -133,7 +133,7 @@ TEST_CASE("chunks of megabytes are read and hashed in pieces, and no byte twice"
   TinyBundle tiny{.chunk_size = std::uint64_t{1} << 20};
   tiny.items = {{.path = "data", .bytes = std::string(3'000'000, 'x'), .into = "data"}};
   const MadeBundle made = make_bundle(dir / "b", tiny);
-  const VerifiedBundle bundle = verify(open(made.folder), made.trusted);
+  const VerifiedBundle bundle = verify(open(made.folder), made.trusted, kNow);
   std::uint64_t got = 0;
   std::size_t largest = 0;
   const MediumIs watched([&](const Read& read) {
@@ -160,7 +160,7 @@ TEST_CASE("reads of one byte and storms of EINTR change nothing") {
   CHECK(check_every_chunk(fixture.bundle, 2).empty());
   CHECK(read_entry(fixture.bundle, "data") == text_of('a'));
   CHECK(read_entry(fixture.bundle, "packed") == text_of('a'));
-  CHECK(check_every_chunk(verify(open(fixture.made.folder), fixture.made.trusted), 1).empty());
+  CHECK(check_every_chunk(verify(open(fixture.made.folder), fixture.made.trusted, kNow), 1).empty());
 }
 
 TEST_CASE(
@@ -223,7 +223,7 @@ TEST_CASE("a medium that changes between two reads gives the signed bytes or a r
   const PrivateKey key = PrivateKey::generate();
   const MadeBundle good = make_bundle(dir / "good", sample('a'), key),
                    evil = make_bundle(dir / "evil", sample('b'), key);
-  const VerifiedBundle bundle = verify(open(good.folder), good.trusted);
+  const VerifiedBundle bundle = verify(open(good.folder), good.trusted, kNow);
   std::map<ino_t, InputFile> other;
   for (std::size_t i = 0; i < 3; ++i) other.emplace(file_of(good.volume(i)), InputFile(evil.volume(i)));
   // Every read gives 3000 bytes; from the n-th on they are those of another bundle, whose layout is the same.

@@ -30,7 +30,7 @@ TinyBundle two_volumes() {
 
 // What an operator's `verify` does: the gate, then every chunk.
 void verify_fully(const MadeBundle& made) {
-  const VerifiedBundle bundle = verify(open(made.folder), made.trusted);
+  const VerifiedBundle bundle = verify(open(made.folder), made.trusted, kNow);
   for (const Error& error : check_every_chunk(bundle, 2)) throw error;
 }
 
@@ -46,9 +46,11 @@ void flip(const fs::path& path, std::size_t bit) {
 TEST_CASE("a bundle that was written verifies, and its entries read back decoded") {
   const TempDir dir;
   const MadeBundle made = make_bundle(dir / "b", two_volumes());
-  const VerifiedBundle bundle = verify(open(made.folder), made.trusted);
+  const VerifiedBundle bundle = verify(open(made.folder), made.trusted, kNow);
   CHECK(bundle.manifest() == made.manifest);
-  CHECK(bundle.signer() == made.trusted.fingerprints[0]);
+  CHECK(bundle.root_name() == RootName{.version = 1, .fingerprint = *made.trusted.state.pinned});
+  CHECK(bundle.signers().size() == 1);
+  CHECK(bundle.warnings().empty());
   CHECK(bundle.identity() == sha256(as_bytes(write_manifest(made.manifest))));
   CHECK(check_every_chunk(bundle, 3).empty());
   for (const char* path : {"programs/data", "programs/packed"}) {
@@ -113,7 +115,7 @@ TEST_CASE("every flipped bit of the seal is refused") {
   for (std::size_t bit = 0; bit < bits; ++bit) {
     flip(made.seal(), bit);
     CAPTURE(bit);
-    CHECK_THROWS_AS(verify(open(made.folder), made.trusted), Error);
+    CHECK_THROWS_AS(verify(open(made.folder), made.trusted, kNow), Error);
     flip(made.seal(), bit);
   }
   CHECK_NOTHROW(verify_fully(made));
@@ -125,7 +127,7 @@ TEST_CASE("every flipped bit of the chunk list is refused, naming the list") {
   for (std::size_t bit = 0; bit < fs::file_size(made.chunks()) * 8; ++bit) {
     flip(made.chunks(), bit);
     CAPTURE(bit);
-    CHECK_REFUSED(verify(open(made.folder), made.trusted), Digest, ".chunks");
+    CHECK_REFUSED(verify(open(made.folder), made.trusted, kNow), Digest, ".chunks");
     flip(made.chunks(), bit);
   }
 }
@@ -134,7 +136,7 @@ TEST_CASE("ten thousand flipped bits of the volumes are all found, in the right 
   const TempDir dir;
   const MadeBundle made = make_bundle(dir / "b", two_volumes());
   std::uint64_t state = 42;
-  const VerifiedBundle bundle = verify(open(made.folder), made.trusted);  // its volumes are changed in place
+  const VerifiedBundle bundle = verify(open(made.folder), made.trusted, kNow);  // its volumes are changed in place
   for (int round = 0; round < 10'000; ++round) {
     state = state * 6364136223846793005u + 1442695040888963407u;
     const std::size_t index = (state >> 33) % made.manifest.payload.volumes.size();
@@ -162,7 +164,7 @@ TEST_CASE("a block of 4 KiB that became zeros or another block is found wherever
       for (const std::string& block : {std::string(4096, '\0'), duplicate}) {
         if (good.compare(at, size, block, 0, size) == 0) continue;
         write_file(made.volume(i), std::string(good).replace(at, size, block.substr(0, size)));
-        const std::vector<Error> errors = check_every_chunk(verify(open(made.folder), made.trusted), 1);
+        const std::vector<Error> errors = check_every_chunk(verify(open(made.folder), made.trusted, kNow), 1);
         REQUIRE(errors.size() == 1);
         CHECK(errors[0].code() == ErrorCode::Digest);
         CHECK(mentions(errors[0], made.volume(i).string() + " at offset " + std::to_string(at / 8192 * 8192)));
@@ -183,7 +185,7 @@ TEST_CASE("a volume of an older, valid bundle is found, and every chunk of it th
   CHECK_NOTHROW(verify_fully(old));
   REQUIRE(fs::file_size(old.volume(1)) == fs::file_size(made.volume(1)));
   fs::copy_file(old.volume(1), made.volume(1), fs::copy_options::overwrite_existing);
-  const std::vector<Error> errors = check_every_chunk(verify(open(made.folder), made.trusted), 2);
+  const std::vector<Error> errors = check_every_chunk(verify(open(made.folder), made.trusted, kNow), 2);
   REQUIRE(errors.size() == 4);
   for (std::size_t i = 0; i < 4; ++i)
     CHECK(mentions(errors[i], made.volume(1).string() + " at offset " + std::to_string(i * 4096)));
@@ -197,7 +199,7 @@ TEST_CASE("a thousand checks of a good bundle raise no alarm") {
     tiny.digest = digest;
     const MadeBundle made = make_bundle(dir / name_of(digest), tiny);
     for (unsigned round = 0; round < 500; ++round)
-      REQUIRE(check_every_chunk(verify(open(made.folder), made.trusted), 1 + round % 3).empty());
+      REQUIRE(check_every_chunk(verify(open(made.folder), made.trusted, kNow), 1 + round % 3).empty());
   }
 }
 
@@ -227,7 +229,7 @@ TEST_CASE("all damaged chunks are reported, in order") {
   const MadeBundle made = make_bundle(dir / "b", two_volumes());
   flip(made.volume(1), 8 * 5000);
   flip(made.volume(0), 8);
-  const std::vector<Error> errors = check_every_chunk(verify(open(made.folder), made.trusted), 4);
+  const std::vector<Error> errors = check_every_chunk(verify(open(made.folder), made.trusted, kNow), 4);
   REQUIRE(errors.size() == 2);
   CHECK(mentions(errors[0], "vol001 at offset 0"));
   CHECK(mentions(errors[1], "vol002 at offset 4096"));
@@ -315,8 +317,9 @@ TEST_CASE("the seal of another version does not open this bundle's volumes") {
 TEST_CASE("another key's bundle is refused even when everything else is right") {
   const TempDir dir;
   const MadeBundle made = make_bundle(dir / "b");
-  const TrustedKeys stranger{.fingerprints = {PrivateKey::generate().public_key().fingerprint()}};
-  CHECK_REFUSED(verify(open(made.folder), stranger), Signature, made.trusted.fingerprints[0].hex());
+  const Trust stranger = pinned(one_key_root(PrivateKey::generate()));
+  CHECK_REFUSED(verify(open(made.folder), stranger, kNow), Signature, made.fingerprint());
+  CHECK_REFUSED(verify(open(made.folder), {}, kNow), Signature, "no root is pinned");
 }
 
 TEST_CASE("a program beside the bundle may be absent but not another one") {
@@ -324,10 +327,7 @@ TEST_CASE("a program beside the bundle may be absent but not another one") {
   const PrivateKey key = PrivateKey::generate();
   MadeBundle made = make_bundle(dir / "b", {}, key);
   made.manifest.companions = {{.name = "sealift-install", .size = 4, .sha256 = sha256(as_bytes("tool"))}};
-  Seal seal{.payload = write_manifest(made.manifest)};
-  add_signature(seal, key);
-  fs::remove(made.seal());
-  write_file(made.seal(), write_seal(seal));
+  reseal(made, {one_key_root(key)}, {&key});
   CHECK_NOTHROW(verify_fully(made));
   write_file(made.folder / "sealift-install", "tool");
   CHECK_NOTHROW(verify_fully(made));

@@ -42,6 +42,16 @@ TEST_CASE("wheel file names are taken apart") {
   CHECK(normalized_project_name("Foo.-_Bar") == "foo-bar");
 }
 
+TEST_CASE("versions are compared as Python compares them") {
+  const std::pair<const char*, const char*> same[] = {
+      {"2024.07.1", "2024.7.1"}, {"1.0", "1"},    {"1.0.0", "1.0"},       {"1.0-RC1", "1.0rc1"},
+      {"1.0.alpha2", "1.0a2"},   {"v1.0", "1.0"}, {"2.0+cu1", "2.0+CU1"}, {"2.0+cu1_x", "2.0+cu1.x"}};
+  for (const auto& [one, other] : same) CHECK(normalized_version(one) == normalized_version(other));
+  const std::pair<const char*, const char*> different[] = {{"1.0", "1.0.1"}, {"1.0", "10"},        {"1.0rc1", "1.0"},
+                                                           {"1!1.0", "1.0"}, {"1.0", "1.0+local"}, {"1.01", "1.10"}};
+  for (const auto& [one, other] : different) CHECK(normalized_version(one) != normalized_version(other));
+}
+
 TEST_CASE("a wheel's files come with place and digest") {
   TinyWheel tiny;
   tiny.files = {{"demo/__init__.py", "x"},

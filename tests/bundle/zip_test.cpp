@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our zip reader agrees with Python's on honest archives and refuses what two readers could read differently.
+// Our zip reader agrees with Python's on honest archives and survives damage. What it refuses is tests/hostile's
+// business.
 #include "sealift/bundle/zip.hpp"
 
 #include "tests/support/refusal.hpp"
@@ -27,7 +28,7 @@ std::map<std::string, std::string> unzip(const std::string& bytes) {
 
 TEST_CASE("stored and deflated members read back, folders are left out") {
   const std::string text(100000, 'a');
-  const auto files = unzip(make_zip({{.name = "a/"},
+  const auto files = unzip(make_zip({{.name = "a/", .unix_mode = 0040755},
                                      {.name = "a/x", .bytes = "hello"},
                                      {.name = "b", .bytes = text, .deflated = true},
                                      {.name = "empty"}}));
@@ -53,48 +54,6 @@ TEST_CASE("archives that Python writes are read, zip64 included") {
   CHECK(zip.extract_text(zip.members()[0], 5000) == std::string(5000, 'x'));
   CHECK(zip.extract_text(zip.members()[1], 70000) == std::string(70000, 'y'));
   CHECK_REFUSED(zip.extract_text(zip.members()[1], 69999), Format, "too large");
-}
-
-TEST_CASE("hostile archives are refused") {
-  const ZipItem good{.name = "a", .bytes = "hello hello hello hello", .deflated = true};
-  const auto with = [&](auto change) {
-    ZipItem item = good;
-    change(item);
-    return make_zip({item});
-  };
-  struct Case {
-    const char* name;
-    std::string bytes;
-    const char* reason;
-  };
-  const std::string plain = make_zip({good});
-  const Case cases[] = {
-      {"nothing", "", "too short"},
-      {"no directory", std::string(100, 'x'), "does not end"},
-      {"a comment", plain.substr(0, plain.size() - 2) + std::string("\x03\0abc", 5), "does not end"},
-      {"bytes after the end", plain + "x", "does not end"},
-      {"bytes before the archive", "prefix" + plain, "not where it says"},
-      {"the same name twice", make_zip({good, good}), "stands twice"},
-      {"a folder and a file of one name", make_zip({{.name = "a/"}, good}), "stands twice"},
-      {"a path that escapes", with([](ZipItem& i) { i.name = "../a"; }), "not safe"},
-      {"an absolute path", with([](ZipItem& i) { i.name = "/a"; }), "not safe"},
-      {"a backslash", with([](ZipItem& i) { i.name = "a\\b"; }), "not safe"},
-      {"a NUL in a name", with([](ZipItem& i) { i.name = std::string("a\0b", 3); }), "not safe"},
-      {"two names", with([](ZipItem& i) { i.local_name = "b"; }), "disagree"},
-      {"encryption", with([](ZipItem& i) { i.flags = 1; }), "encrypted"},
-      {"an unknown method", with([](ZipItem& i) { i.method = 12; }), "other than deflate"},
-      {"a symbolic link", with([](ZipItem& i) { i.unix_mode = 0120777; }), "symbolic link"},
-      {"a wrong CRC", with([](ZipItem& i) { i.crc32 = 1; }), "CRC-32"},
-      {"more bytes than claimed", with([](ZipItem& i) { i.claimed_size = 22; }), "more comes out"},
-      {"fewer bytes than claimed", with([](ZipItem& i) { i.claimed_size = 24; }), "less comes out"},
-      {"an offset past the end", with([](ZipItem& i) { i.header_offset = 10000; }), "outside"},
-      {"overlapping members",
-       make_zip({good, {.name = "b", .bytes = good.bytes, .deflated = true, .header_offset = 0}}), "overlap"},
-  };
-  for (const Case& wrong : cases) {
-    CAPTURE(std::string(wrong.name));
-    CHECK_REFUSED(unzip(wrong.bytes), Format, wrong.reason);
-  }
 }
 
 TEST_CASE("no prefix of an archive and no flipped bit in one makes the reader misbehave") {

@@ -170,3 +170,16 @@ TEST_CASE("an encoder that was promised other sizes refuses") {
   const ByteSink ignore = [](ByteView) {};
   CHECK_THROWS_AS((encoder.feed(as_bytes("123456"), ignore), encoder.finish(ignore)), Error);
 }
+
+TEST_CASE("found by the fuzzer: a frame whose header says another size, with one empty block that comes in pieces") {
+  const std::string frame("\x28\xb5\x2f\xfd\x24\x80\x01\0\0\x99\xe9\xd8\x51", 13);
+  for (const std::size_t step : {1, 3, 13}) {
+    const auto decode = [&] {
+      ZstdDecoder decoder(0, "frame");
+      for (std::size_t at = 0; at < frame.size(); at += step)
+        decoder.feed(as_bytes(std::string_view(frame).substr(at, step)), [](ByteView) {});
+      decoder.finish();
+    };
+    CHECK_THROWS_AS(decode(), Error);
+  }
+}

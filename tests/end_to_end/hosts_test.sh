@@ -7,7 +7,7 @@ set -euo pipefail
 out=$1
 cache=$(realpath "$(dirname "$0")/../../build/prerequisites")
 bundle=$(echo "$out"/bundle/*)
-fingerprint=$(cat "$out/keys/release.fingerprint")
+fingerprint=$(cat "$out/keys/root.fingerprint")
 [ "$(id -u)" -eq 0 ] || { echo "needs root for chroot: not run"; exit 77; }
 bare=(unshare --net --)
 try='import torch, ssl, sqlite3; x = torch.arange(6.).reshape(2, 3); print("sum", (x @ x.T).sum().item())'

@@ -8,7 +8,7 @@ out=$1
 bin=$2
 good=$(echo "$out"/bundle/*)
 stem=$(basename "$good")
-fingerprint=$(cat "$out/keys/release.fingerprint")
+fingerprint=$(cat "$out/keys/root.fingerprint")
 work=$out/refusals
 rm -rf "$work"
 mkdir -p "$work"
@@ -61,9 +61,9 @@ fresh; own sealift-install; printf x >> "$bad/sealift-install"; refused 5 "seali
 fresh; flip "$stem.chunks" 5; refused 5 "$stem.chunks" apply --prefix "$work/prefix"; [ ! -e "$work/prefix" ]
 fresh; rm "$bad/$stem.vol001"; refused 7 "$stem.vol001" apply --prefix "$work/prefix"; [ ! -e "$work/prefix" ]
 "$bin/sealift-pack" keygen "$work/other" > /dev/null
-fresh; fingerprint=$(cat "$work/other/release.fingerprint"); refused 6 "no key that this site trusts" apply --prefix "$work/prefix"
+fresh; fingerprint=$(cat "$work/other/root.fingerprint"); refused 6 "not among the bundle's roots" apply --prefix "$work/prefix"
 [ ! -e "$work/prefix" ]
-fingerprint=$(cat "$out/keys/release.fingerprint")
+fingerprint=$(cat "$out/keys/root.fingerprint")
 if [ "$(id -u)" -eq 0 ]; then  # too little room is known before a byte is written
   mkdir "$work/small"
   if unshare --mount true 2>/dev/null; then

@@ -50,7 +50,8 @@ TEST_CASE("apply installs wheels, trees and files, and current points at the gen
   CHECK(!fs::exists(site.prefix().staging()));
   const GenerationRecord record = read_generation_record(site.prefix().generation(1), 1);
   CHECK(record.identity == applied.identity);
-  CHECK(record.signer == made.trusted.fingerprints[0]);
+  CHECK(record.signers == std::vector{site.key.public_key().id()});
+  CHECK(record.root == bundle::RootName{.version = 1, .fingerprint = *made.trusted.state.pinned});
   CHECK(record.audit.wheels == 1);
   CHECK(record.audit.record_rows == 7);  // module, METADATA, WHEEL, entry_points.txt, INSTALLER, RECORD and the program
   CHECK(record.entries.size() == 4);
@@ -99,10 +100,11 @@ TEST_CASE("a second bundle reuses what the store has, by hard links") {
 
 TEST_CASE("applying the bundle of an older generation switches back to it without unpacking") {
   const Site site;
+  Disk disk;
   const MadeBundle first = site.make(three_kinds());
   site.apply(first);
   site.apply(site.make(next_version(), "bundle2"));
-  const Applied back = site.apply(first);
+  const Applied back = site.apply(first, disk, false, true);
   CHECK(back.action == Plan::Action::SwitchTo);
   CHECK(back.generation == 1);
   CHECK(fs::read_symlink(site.current()) == "generations/0001");
@@ -190,13 +192,8 @@ TEST_CASE("an entry without a placement travels in the bundle but is not install
   const Site site;
   MadeBundle made = site.make(three_kinds());
   TinyBundle tiny = three_kinds();
-  const bundle::PrivateKey key = bundle::PrivateKey::generate();
-  bundle::Manifest manifest = made.manifest;
-  std::erase_if(manifest.environment.placements, [](const auto& p) { return p.entry.text() == "files/notes"; });
-  bundle::Seal seal{.payload = bundle::write_manifest(manifest)};
-  bundle::add_signature(seal, key);
-  write_file(made.seal(), bundle::write_seal(seal));
-  made.trusted.fingerprints = {key.public_key().fingerprint()};
+  std::erase_if(made.manifest.environment.placements, [](const auto& p) { return p.entry.text() == "files/notes"; });
+  reseal(made, {one_key_root(site.key)}, {&site.key});
   CHECK(site.apply(made).unpacked.size() == 3);
   CHECK(!fs::exists(site.current() / "share/notes.txt"));
 }

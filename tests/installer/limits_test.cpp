@@ -44,7 +44,8 @@ struct Forged {
     const PrivateKey key = PrivateKey::generate();
     fs::create_directories(folder);
     made.folder = folder;
-    made.trusted.fingerprints = {key.public_key().fingerprint()};
+    const Envelope root = one_key_root(key);
+    made.trusted = pinned(root);
     Manifest& manifest = made.manifest;
     manifest = {.name = "forged", .channel = "test", .version = 1, .created = "2026-01-01T00:00:00Z"};
     manifest.target = {.arch = probe().arch, .glibc = {2, 17}};
@@ -62,9 +63,9 @@ struct Forged {
     write_file(made.volume(0), payload);
     claim(manifest);
     if (!fs::exists(made.chunks())) write_list(payload);
-    Seal seal{.payload = write_manifest(manifest)};
-    add_signature(seal, key);
-    write_file(made.seal(), write_seal(seal));
+    write_file(made.seal(),
+               write_seal({.roots = {root},
+                           .manifest = signed_document(write_manifest(manifest), {&key}, kBundlePayloadType)}));
   }
 
  private:

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The small parts by themselves: probe, trust pins, records, progress figures, the real disk.
+// The small parts by themselves: probe, records, progress figures, the real disk.
 #include "installer/probe.hpp"
 #include "installer/report.hpp"
-#include "installer/trust_store.hpp"
 #include "tests/installer/site.hpp"
 
 using namespace sealift;
@@ -26,22 +25,6 @@ TEST_CASE("probe reads the C library's version from its file, and says plainly w
     CHECK(probe(root.path()).glibc == here.glibc);
     CHECK(text_of(here).find("glibc = \"" + here.glibc->text() + "\"") != std::string::npos);
   }
-}
-
-TEST_CASE("pins are kept by fingerprint, once, and a changed pin is refused") {
-  const TempDir dir;
-  const Prefix prefix(dir / "new/prefix");
-  Disk disk;
-  CHECK(pinned_keys(prefix).fingerprints.empty());
-  const bundle::Digest a = bundle::sha256(bundle::as_bytes("a")), b = bundle::sha256(bundle::as_bytes("b"));
-  CHECK(pin_key(prefix, disk, a));
-  CHECK(pin_key(prefix, disk, b));
-  CHECK_FALSE(pin_key(prefix, disk, a));
-  CHECK(pinned_keys(prefix).fingerprints.size() == 2);
-  CHECK(pinned_keys(prefix).contains(a));
-  fs::remove(prefix.trust() / a.hex());
-  write_file(prefix.trust() / a.hex(), "sha256:" + b.hex() + "\n");
-  CHECK_REFUSED(pinned_keys(prefix), Format, a.hex());
 }
 
 TEST_CASE("an item's record is read back as it was written") {

@@ -63,17 +63,27 @@ TEST_CASE("from pin to switch: the verbs of a site's first day, with data on std
   const MadeBundle first = site.make(small());
   TinyBundle next = small();
   next.version = 2;
-  const bundle::PrivateKey key = bundle::PrivateKey::generate();
-  const MadeBundle second = make_bundle(site.dir / "bundle2", next, key);
+  const MadeBundle second = site.make(next, "bundle2");
+  const MadeBundle stranger = make_bundle(site.dir / "stranger", next);
   const std::string prefix = site.prefix().root();
-  CHECK(run(site.dir, {"trust", "add", first.fingerprint(), "--prefix", prefix}).exit == 0);
-  CHECK(run(site.dir, {"trust", "list", "--prefix", prefix}).out == first.fingerprint() + "\n");
-  CHECK(run(site.dir, {"verify", second.folder, "--prefix", prefix}).exit == 6);
-  CHECK(run(site.dir, {"trust", "add", second.fingerprint(), "--prefix", prefix}).exit == 0);
+  const std::vector<std::string> pin = {"trust",    "add", first.folder, "--fingerprint", first.fingerprint(),
+                                        "--prefix", prefix};
+  CHECK(run(site.dir, {"verify", first.folder, "--prefix", prefix}).exit == 6);
+  const Outcome pinned_root = run(site.dir, pin);
+  CHECK(pinned_root.exit == 0);
+  CHECK(pinned_root.out.starts_with("pinned\n"));
+  CHECK(run(site.dir, pin).out.starts_with("already pinned\n"));
+  CHECK(parsed(run(site.dir, {"trust", "list", "--prefix", prefix, "--json"}))["pinned"] == first.fingerprint());
+  CHECK(run(site.dir, {"verify", stranger.folder, "--prefix", prefix}).exit == 6);
+  const Outcome other =
+      run(site.dir, {"trust", "add", stranger.folder, "--fingerprint", stranger.fingerprint(), "--prefix", prefix});
+  CHECK(other.exit == 10);
+  CHECK(other.err.find("trust update") != std::string::npos);
 
   const Json verified = parsed(run(site.dir, {"verify", first.folder, "--prefix", prefix, "--json"}));
   CHECK(verified["verified"] == true);
-  CHECK(verified["signer"] == first.fingerprint());
+  CHECK(verified["signers"][0] == "sha256:" + site.key.public_key().id().hex());
+  CHECK(verified["root"]["fingerprint"] == first.fingerprint());
   CHECK(verified["name"] == "tiny");
 
   const Json plan = parsed(run(site.dir, {"plan", first.folder, "--prefix", prefix, "--json"}));
@@ -135,7 +145,9 @@ TEST_CASE("kill -9 at any moment leaves current as it was, and the next run fini
   Disk disk;
   Progress silent(Progress::Style::Silent);
   const MadeBundle old = site.make(small(), "old");
-  const MadeBundle made = site.make(many_files());
+  TinyBundle next = many_files();
+  next.version = 2;
+  const MadeBundle made = site.make(next);
   const auto arguments = [&](const MadeBundle& bundle) {
     return std::vector<std::string>{"apply",    bundle.folder,        "--fingerprint", bundle.fingerprint(),
                                     "--prefix", site.prefix().root(), "--threads",     "2"};

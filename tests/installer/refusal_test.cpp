@@ -22,7 +22,7 @@ TinyBundle in_volumes() {
 
 Verification verify(const MadeBundle& made) {
   Progress silent(Progress::Style::Silent);
-  return verify_every_byte(made.folder, made.trusted, 2, silent);
+  return verify_every_byte(made.folder, made.trusted, kNow, 2, silent);
 }
 
 // What `sealift-install verify` ends with: the refusal, or that of the first bad chunk.
@@ -151,15 +151,15 @@ TEST_CASE("missing, truncated, longer, extra and swapped volumes are refused by 
   }
 }
 
-TEST_CASE("a bundle signed by a key that is not pinned is refused, with both fingerprints") {
+TEST_CASE("a bundle under a root that is not pinned is refused, with both fingerprints") {
   const Site site;
   MadeBundle made = site.make(in_volumes());
-  const std::string signer = made.fingerprint();
-  made.trusted.fingerprints = {bundle::PrivateKey::generate().public_key().fingerprint()};
-  check_refused_everywhere(site, made, ErrorCode::Signature, signer);
+  const std::string root = made.fingerprint();
+  made.trusted = pinned(one_key_root(bundle::PrivateKey::generate()));
+  check_refused_everywhere(site, made, ErrorCode::Signature, root);
   CHECK(mentions(verify_refusal(made), made.fingerprint()));
-  made.trusted.fingerprints.clear();
-  check_refused_everywhere(site, made, ErrorCode::Signature, "none is pinned");
+  made.trusted = {};
+  check_refused_everywhere(site, made, ErrorCode::Signature, "no root is pinned");
   CHECK(!fs::exists(site.prefix().root()));
 }
 

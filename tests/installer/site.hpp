@@ -55,19 +55,23 @@ struct Site {
   TempDir dir;
   installer::Machine machine = common_machine();
   unsigned threads = 2;
+  bundle::PrivateKey key = bundle::PrivateKey::generate();  // of the root that this site pins
 
   installer::Prefix prefix() const { return installer::Prefix(dir / "prefix"); }
   fs::path current() const { return prefix().current(); }
   fs::path site_packages() const { return current() / "lib/python3.11/site-packages"; }
 
   MadeBundle make(const TinyBundle& tiny, const std::string& folder = "bundle") const {
-    return make_bundle(dir / folder, tiny);
+    return make_bundle(dir / folder, tiny, key);
   }
-  installer::Applied apply(const MadeBundle& made, installer::Disk& disk, bool dry_run = false) const {
+  installer::Applied apply(const MadeBundle& made, installer::Disk& disk, bool dry_run = false,
+                           bool allow_downgrade = false) const {
     installer::Progress silent(installer::Progress::Style::Silent);
     return installer::apply({.bundle = made.folder,
                              .prefix = prefix(),
-                             .trusted = made.trusted,
+                             .fingerprint = made.trusted.state.pinned,
+                             .allow_downgrade = allow_downgrade,
+                             .now = kNow,
                              .machine = machine,
                              .threads = threads,
                              .dry_run = dry_run},
@@ -144,16 +148,6 @@ inline TinyItem tree_item(const std::string& path,
           .bytes = make_tar(members),
           .into = into,
           .encoding = bundle::Encoding::Zstd};
-}
-
-inline bundle::TarMember tar_file(const std::string& path, bool executable = false) {
-  return {.path = path, .executable = executable};
-}
-inline bundle::TarMember tar_link(const std::string& path, const std::string& target) {
-  return {.path = path, .type = bundle::TarType::Link, .target = target};
-}
-inline bundle::TarMember tar_folder(const std::string& path) {
-  return {.path = path, .type = bundle::TarType::Folder};
 }
 
 }  // namespace sealift::test

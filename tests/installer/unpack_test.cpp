@@ -2,6 +2,7 @@
 // Entries that are not what they seem: lying wheels, archives that try to leave their folder, two owners of one path.
 #include "installer/unpack.hpp"
 
+#include "installer/digesting_source.hpp"
 #include "installer/unpack_wheel.hpp"
 #include "tests/installer/site.hpp"
 
@@ -58,9 +59,9 @@ TEST_CASE("a wheel cannot bring a program that is named as the interpreter") {
 
 TEST_CASE("a tar that writes through a link, or has a path twice, is refused") {
   check_apply_refused({tree_item("t.tar", {{tar_link("a", "b"), ""}, {tar_file("a/x"), "x"}})}, ErrorCode::Format,
-                      "a symbolic link");
+                      "below one that is no folder");
   check_apply_refused({tree_item("t.tar", {{tar_file("a"), "1"}, {tar_file("a/x"), "x"}})}, ErrorCode::Format,
-                      "a file");
+                      "below one that is no folder");
   check_apply_refused({tree_item("t.tar", {{tar_file("a"), "1"}, {tar_file("a"), "2"}})}, ErrorCode::Format, "twice");
   check_apply_refused({tree_item("t.tar", {{tar_folder("a"), ""}, {tar_link("a", "b"), ""}})}, ErrorCode::Format,
                       "twice");
@@ -117,7 +118,8 @@ TEST_CASE("two entries that claim one path are a conflict that names both") {
     check_apply_refused({demo, tree_item("t.tar", {{tar_link("lib", "elsewhere"), ""}})}, ErrorCode::Conflict, "t.tar");
   }
   SUBCASE("the installer's own record") {
-    check_apply_refused({demo, file_item("files/x", "x", "generation.json")}, ErrorCode::Conflict, "own record");
+    check_apply_refused({demo, tree_item("t.tar", {{tar_file("generation.json"), "x"}})}, ErrorCode::Conflict,
+                        "own record");
   }
   SUBCASE("two programs of one name") {
     const std::string points = "[console_scripts]\nrun = demo:main\n";
@@ -182,4 +184,31 @@ TEST_CASE("many entries on many threads give the same store as on one") {
   }
   CHECK(stores[0].size() == 48);
   CHECK(stores[0] == stores[1]);
+}
+
+TEST_CASE("the digest of a wheel as a whole costs no second reading of its files") {
+  class Counting final : public bundle::ByteSource {
+   public:
+    Counting(const std::string& bytes, std::uint64_t& count) : bytes_(bytes), count_(count) {}
+    std::uint64_t size() const override { return bytes_.size(); }
+    std::string name() const override { return "demo"; }
+    bundle::ByteView view(std::uint64_t offset, std::size_t wanted) override {
+      const bundle::ByteView piece = bundle::as_bytes(std::string_view(bytes_).substr(offset, wanted));
+      count_ += piece.size();
+      return piece;
+    }
+
+   private:
+    const std::string& bytes_;
+    std::uint64_t& count_;
+  };
+  TinyWheel tiny;
+  for (unsigned i = 0; i < 20; ++i) tiny.files["demo/" + std::to_string(i) + ".txt"] = numbers_text(i, 5000);
+  const std::string bytes = make_wheel(tiny);
+  std::uint64_t count = 0;
+  DigestingSource source(std::make_unique<Counting>(bytes, count));
+  bundle::Wheel wheel(source, tiny.file_name());
+  for (const bundle::WheelFile& file : wheel.files()) wheel.extract(file, [](bundle::ByteView) {});
+  CHECK(source.digest() == bundle::sha256(bundle::as_bytes(bytes)));
+  CHECK(count < bytes.size() + bytes.size() / 20);  // the directory and RECORD are read again
 }

@@ -12,7 +12,7 @@ using namespace sealift::offline_repo;
 namespace {
 
 VerifiedBundle verified(const MadeBundle& made) {
-  return verify(open(made.folder), made.trusted);
+  return verify(open(made.folder), made.trusted, kNow);
 }
 
 }  // namespace

@@ -155,7 +155,7 @@ TEST_CASE("what goes wrong at start has its own exit code and words") {
   CHECK(untrusted.errors.starts_with("error[signature]: "));
   CHECK(untrusted.output.empty());
   CHECK(run(serve({dir / "absent", "--fingerprint", other})).status == 7);
-  CHECK(run(serve({two.demo.folder})).status == 2);
+  CHECK(run(serve({two.demo.folder})).status == 6);
   CHECK(run(serve({two.demo.folder, "--fingerprint", "abc"})).status == 2);
   CHECK(run(serve({two.demo.folder, "--fingerprint", other, "--threads", "0"})).status == 2);
   CHECK(run({SEALIFT_REPO_PROGRAM}).status == 2);

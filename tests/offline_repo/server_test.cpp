@@ -37,7 +37,7 @@ class Live {
     options.threads = 2;
     options.on_request = [this](const std::string& line) { log(line); };
     options.on_fault = [this](const std::string& line) { log("fault: " + line); };
-    catalog = make_catalog({verify(open(made.folder), made.trusted)});
+    catalog = make_catalog({verify(open(made.folder), made.trusted, kNow)});
     server = std::make_unique<Server>(catalog, std::move(options));
     port = server->address().port;
     thread_ = std::jthread([this] { server->run(); });

@@ -10,9 +10,11 @@
 #include "packager/lock.hpp"
 #include "packager/process.hpp"
 #include "packager/tree.hpp"
+#include "sealift/bundle/payload_writer.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/temp_dir.hpp"
+#include "tests/support/tiny_root.hpp"
 #include "tests/support/tiny_wheel.hpp"
 #include "tests/support/unreliable_server.hpp"
 
@@ -45,8 +47,10 @@ struct Workshop {
     add_wheel({.files = {{"demo/__init__.py", "ANSWER = 42\n"}, {"demo/libdemo.so", std::string(9000, 'x')}},
                .entry_points = "[console_scripts]\ndemo = demo:main\n"});
     add_program("bin/run", "#!/bin/sh\necho run\n");
-    write_file(dir / "release.key", key.to_pem());
+    bundle::write_text(dir / "release.key", key.pem(), 0600);
+    write_file(dir / "root.1.json", write_envelope(test::one_key_root(key)));
     write_file(dir / "sealift-install", "#!/bin/sh\n");
+    write_file(dir / "audit.sh", "#!/bin/sh\n# audit\n");
   }
 
   fs::path cache() const { return dir / "cache"; }
@@ -80,7 +84,8 @@ struct Workshop {
   CreateResult pack(const std::string& out = "out", std::uint64_t volume_size = 0) {
     write_file(dir / "demo.lock.toml", write_lock(lock, dir.path()));
     return create({.lock = dir / "demo.lock.toml",
-                   .key = dir / "release.key",
+                   .roots = {dir / "root.1.json"},
+                   .keys = {dir / "release.key"},
                    .out = dir / out,
                    .cache = cache(),
                    .installer = dir / "sealift-install",
@@ -97,6 +102,10 @@ std::map<std::string, std::string> files_of(const fs::path& folder) {
   return files;
 }
 
+bundle::Trust pinned_root(const Workshop& workshop) {
+  return test::pinned(test::one_key_root(workshop.key));
+}
+
 }  // namespace
 
 TEST_CASE("a lock becomes a bundle that verifies and holds exactly what was locked") {
@@ -104,7 +113,7 @@ TEST_CASE("a lock becomes a bundle that verifies and holds exactly what was lock
   const CreateResult result = workshop.pack();
   CHECK(result.folder == workshop.dir / "out/demo-1");
   const bundle::VerifiedBundle verified =
-      bundle::verify(bundle::open(result.folder), {.fingerprints = {result.signer}});
+      bundle::verify(bundle::open(result.folder), pinned_root(workshop), bundle::system_time());
   CHECK(bundle::check_every_chunk(verified, 2).empty());
   const bundle::Manifest& manifest = verified.manifest();
   CHECK(manifest.target.glibc == bundle::GlibcVersion{2, 28});
@@ -121,8 +130,9 @@ TEST_CASE("a lock becomes a bundle that verifies and holds exactly what was lock
   CHECK(manifest.environment.placements[0].into == "bin/run");
   CHECK(manifest.environment.site_packages.text() == "lib/python3.11/site-packages");
   CHECK(manifest.environment.imports == std::vector<std::string>{"demo"});
-  REQUIRE(manifest.companions.size() == 1);
+  REQUIRE(manifest.companions.size() == 2);
   CHECK(read_file(result.folder / "sealift-install") == "#!/bin/sh\n");
+  CHECK(read_file(result.folder / "audit.sh") == "#!/bin/sh\n# audit\n");
 }
 
 TEST_CASE("what a wheel becomes on disk is counted in blocks, with scripts, RECORD, INSTALLER and folders") {
@@ -269,6 +279,13 @@ TEST_CASE("an installer that is dynamic or not there is refused") {
   CHECK_REFUSED(workshop.pack(), Missing, "--installer");
 }
 
+TEST_CASE("a bundle is not made without the script that auditors check it with") {
+  Workshop workshop;
+  fs::remove(workshop.dir / "audit.sh");
+  CHECK_REFUSED(workshop.pack(), Missing, "audit.sh");
+  CHECK(!fs::exists(workshop.dir / "out"));
+}
+
 TEST_CASE("sizes of volumes are read as discs and dd say them") {
   CHECK(parse_size("0") == 0);
   CHECK(parse_size("4096") == 4096);
@@ -285,27 +302,29 @@ TEST_CASE("inspect shows a bundle without trusting it, and says so") {
   const InspectReport report = inspect(result.folder, std::nullopt);
   CHECK_FALSE(report.trusted);
   CHECK(report.manifest == result.manifest);
-  CHECK(report.signers == std::vector<bundle::Digest>{result.signer});
+  CHECK(report.signers == result.signers);
+  CHECK(report.roots.size() == 1);
   const std::string text = inspect_text(report);
   CHECK(text.find("UNVERIFIED") != std::string::npos);
   CHECK(text.find("wheels/demo-1.0-py3-none-any.whl") != std::string::npos);
   CHECK(inspect_json(report).find("\"trusted\":false") != std::string::npos);
 }
 
-TEST_CASE("inspect with a fingerprint accepts that key's bundle and no other") {
+TEST_CASE("inspect with a fingerprint accepts that root's bundle and no other") {
   Workshop workshop;
   const CreateResult result = workshop.pack();
-  const InspectReport report = inspect(result.folder, result.signer);
+  const InspectReport report = inspect(result.folder, pinned_root(workshop).state.pinned);
   CHECK(report.trusted);
   CHECK(inspect_text(report).find("UNVERIFIED") == std::string::npos);
-  CHECK_REFUSED(inspect(result.folder, bundle::Digest{}), Signature, "no key that this site trusts");
+  CHECK_REFUSED(inspect(result.folder, bundle::Digest{}), Signature, "not among the bundle's roots");
 }
 
 TEST_CASE("inspect refuses a seal that was changed, even without a fingerprint") {
   Workshop workshop;
   const CreateResult result = workshop.pack();
   bundle::Seal seal = bundle::parse_seal(read_file(result.folder / "demo-1.seal"), "seal");
-  seal.payload.replace(seal.payload.find("\"test\""), 6, "\"best\"");
+  std::string& manifest = seal.manifest.payload;
+  manifest.replace(manifest.find("\"test\""), 6, "\"best\"");
   write_file(result.folder / "demo-1.seal", bundle::write_seal(seal));
   CHECK_REFUSED(inspect(result.folder, std::nullopt), Signature, "does not hold");
 }

@@ -123,16 +123,18 @@ TEST_CASE("the program packs from job to bundle and shows it") {
   const Desk desk;
   const std::string program = SEALIFT_PACK, folder = desk.dir.path().string();
   const std::string fingerprint = run_checked({program, "keygen", folder + "/keys"});
-  CHECK(fingerprint == read_file(desk.dir / "keys/release.fingerprint"));
+  CHECK(fingerprint == read_file(desk.dir / "keys/root.fingerprint"));
   const std::map<std::string, std::string> environment = {{"SEALIFT_CACHE", folder + "/cache"},
                                                           {"SEALIFT_UV", folder + "/uv"}};
   const std::string lock =
       run_checked({program, "lock", folder + "/job.toml", "-o", folder + "/my.lock.toml"}, environment);
   CHECK(lock == folder + "/my.lock.toml\n");
   write_file(desk.dir / "installer", "#!/bin/sh\n");
+  write_file(desk.dir / "audit.sh", "#!/bin/sh\n");
   const ProcessResult created =
-      run_process({program, "create", folder + "/my.lock.toml", "--key", folder + "/keys/release.key", "-o",
-                   folder + "/out", "--installer", folder + "/installer", "--volume-size", "4M", "--json"},
+      run_process({program, "create", folder + "/my.lock.toml", "--root", folder + "/keys/root.1.json", "--key",
+                   folder + "/keys/release.key", "-o", folder + "/out", "--installer", folder + "/installer",
+                   "--volume-size", "4M", "--json"},
                   environment);
   REQUIRE(created.exit_code == 0);
   CHECK(created.out.find("\"bundle\":\"" + folder + "/out/de.mo-4\"") != std::string::npos);
@@ -155,6 +157,6 @@ TEST_CASE("the program answers mistakes with the code of their kind and says wha
   run_checked({program, "keygen", folder});
   CHECK(run_process({program, "keygen", folder}).exit_code == 10);
   CHECK(run_checked({program, "--version"}).starts_with("sealift-pack "));
-  for (const char* verb : {"keygen", "lock", "create", "inspect"})
+  for (const char* verb : {"keygen", "lock", "create", "inspect", "sign"})
     CHECK(run_checked({program, verb, "--help"}).find("--json") != std::string::npos);
 }

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include "sealift/bundle/package_owners.hpp"
 #include "tests/support/refusal.hpp"
 
 using sealift::packager::PathOwners;
@@ -22,4 +23,18 @@ TEST_CASE("a file where another package needs a folder is refused") {
   owners.claim("lib/demo", "one.whl");
   owners.claim("lib/demo/core.py", "two.whl");
   CHECK_REFUSED(owners.check(), Conflict, "a file of one.whl and a folder of two.whl");
+}
+
+TEST_CASE("a wheel that puts a file into another one's package is a conflict, a shared namespace is none") {
+  sealift::bundle::PackageOwners owners;
+  owners.claim("torch/__init__.py", "torch.whl");
+  owners.claim("torch/nn/__init__.py", "torch.whl");
+  owners.claim("nvidia/cublas/lib.so", "cublas.whl");
+  owners.claim("nvidia/nccl/lib.so", "nccl.whl");
+  owners.claim("six.py", "six.whl");
+  owners.check();
+  owners.claim("torch/evil.py", "evil.whl");
+  CHECK_REFUSED(owners.check(), Conflict, "torch/evil.py");
+  CHECK_REFUSED(owners.check(), Conflict, "torch.whl");
+  CHECK_REFUSED(owners.check(), Conflict, "evil.whl");
 }

@@ -7,6 +7,7 @@
 
 #include "sealift/bundle.hpp"
 #include "tests/support/temp_dir.hpp"
+#include "tests/support/tiny_root.hpp"
 #include "tests/support/tiny_wheel.hpp"
 
 namespace sealift::test {
@@ -34,9 +35,22 @@ inline std::string make_tar(const std::vector<std::pair<bundle::TarMember, std::
   return out + bundle::tar_end();
 }
 
+inline bundle::TarMember tar_file(const std::string& path, bool executable = false) {
+  return {.path = path, .executable = executable};
+}
+inline bundle::TarMember tar_link(const std::string& path, const std::string& target) {
+  return {.path = path, .type = bundle::TarType::Link, .target = target};
+}
+inline bundle::TarMember tar_folder(const std::string& path) {
+  return {.path = path, .type = bundle::TarType::Folder};
+}
+
 struct TinyBundle {
   std::string name = "tiny";
+  std::string channel = "test";
   std::uint64_t version = 1;
+  std::uint64_t rollback_floor = 0;
+  std::string created = "2026-01-01T00:00:00Z";
   std::string arch = "x86_64";
   bundle::GlibcVersion glibc{2, 17};
   std::uint64_t chunk_size = 4096;
@@ -45,28 +59,38 @@ struct TinyBundle {
   std::string site_packages = "lib/python3.11/site-packages";
   std::string interpreter = "bin/python3";
   std::vector<std::string> imports;
-  std::uint64_t installed_size = 8192;  // claimed for every entry
+  std::uint64_t installed_size = 0;  // claimed for every entry; 0: more than enough
+  std::uint64_t installed_files = 1000;
   std::vector<TinyItem> items = {wheel_item({})};
 };
 
 struct MadeBundle {
   std::filesystem::path folder;
   bundle::Manifest manifest;
-  bundle::TrustedKeys trusted;  // the key that signed
+  bundle::Trust trusted;  // the root, as an operator who was told its fingerprint would pin it
 
   std::filesystem::path seal() const { return folder / (manifest.stem() + ".seal"); }
   std::filesystem::path chunks() const { return folder / (manifest.stem() + ".chunks"); }
   std::filesystem::path volume(std::size_t index) const { return folder / manifest.payload.volumes.at(index).name; }
-  std::string fingerprint() const { return "sha256:" + trusted.fingerprints.at(0).hex(); }
+  std::string fingerprint() const { return "sha256:" + trusted.state.pinned->hex(); }
 };
 
-// Writes the bundle into the new folder `folder`.
+// Gives the bundle another seal: its manifest as it is in `made`, these roots, these signatures.
+inline void reseal(const MadeBundle& made, const std::vector<bundle::Envelope>& roots,
+                   const std::vector<const bundle::PrivateKey*>& keys) {
+  const bundle::Seal seal{.roots = roots,
+                          .manifest = signed_document(write_manifest(made.manifest), keys, bundle::kBundlePayloadType)};
+  write_file(made.seal(), write_seal(seal));
+}
+
+// Writes the bundle into the new folder `folder`, signed by `key` under a root of this one key.
 inline MadeBundle make_bundle(const std::filesystem::path& folder, TinyBundle tiny = {},
                               const bundle::PrivateKey& key = bundle::PrivateKey::generate()) {
   using namespace bundle;
   std::filesystem::create_directories(folder);
   std::sort(tiny.items.begin(), tiny.items.end(), [](const TinyItem& a, const TinyItem& b) { return a.path < b.path; });
-  Manifest draft{.name = tiny.name, .channel = "test", .version = tiny.version, .created = "2026-01-01T00:00:00Z"};
+  Manifest draft{.name = tiny.name, .channel = tiny.channel, .version = tiny.version, .created = tiny.created};
+  draft.rollback_floor = tiny.rollback_floor;
   draft.target = {.arch = tiny.arch, .glibc = tiny.glibc};
   draft.glibc_floor = tiny.glibc;
   draft.payload.chunk_size = tiny.chunk_size;
@@ -85,14 +109,13 @@ inline MadeBundle make_bundle(const std::filesystem::path& folder, TinyBundle ti
                 .size = item.bytes.size(),
                 .sha256 = sha256(view),
                 .encoding = item.encoding};
-    entry.installed_size = tiny.installed_size;
-    entry.installed_files = 10;
+    entry.installed_size = tiny.installed_size != 0 ? tiny.installed_size : (1 << 20) + 16 * item.bytes.size();
+    entry.installed_files = tiny.installed_files;
     entry.executable = item.executable;
     writer.add(std::move(entry), source);
   }
-  MadeBundle made{.folder = folder, .manifest = writer.finish(key), .trusted = {}};
-  made.trusted.fingerprints.push_back(key.public_key().fingerprint());
-  return made;
+  const Envelope root = one_key_root(key);
+  return {.folder = folder, .manifest = writer.finish({root}, std::span(&key, 1)), .trusted = pinned(root)};
 }
 
 }  // namespace sealift::test

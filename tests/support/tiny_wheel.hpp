@@ -4,8 +4,10 @@
 
 #include <zlib.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +28,16 @@ struct ZipItem {
   std::uint16_t flags = 0;
   std::optional<std::uint16_t> method;
   std::optional<std::uint32_t> header_offset;
+  // Faults of one of the two headers only.
+  std::optional<std::uint32_t> local_crc32, local_size, local_compressed_size;
+  std::optional<std::uint16_t> local_flags, local_method;
+  std::string before;              // bytes of nobody in front of the member
+  std::string local_extra, extra;  // extra fields, with their ids and sizes
+  std::string descriptor;          // what stands behind the bytes
+  std::string comment;
+  std::uint8_t made_by = 3;   // Unix
+  bool only_local = false;    // not in the directory
+  bool only_central = false;  // nothing but a line in the directory
 };
 
 namespace detail {
@@ -50,6 +62,7 @@ inline std::string deflate_raw(const std::string& bytes) {
 inline std::string make_zip(const std::vector<ZipItem>& items) {
   using detail::put;
   std::string out, directory;
+  std::size_t count = 0;
   for (const ZipItem& item : items) {
     const std::string body = item.deflated ? detail::deflate_raw(item.bytes) : item.bytes;
     const std::uint32_t crc = item.crc32.value_or(static_cast<std::uint32_t>(
@@ -57,21 +70,29 @@ inline std::string make_zip(const std::vector<ZipItem>& items) {
     const std::uint64_t size = item.claimed_size.value_or(item.bytes.size());
     const std::uint16_t method = item.method.value_or(item.deflated ? 8 : 0);
     const std::string local_name = item.local_name.empty() ? item.name : item.local_name;
-    const std::uint32_t offset = item.header_offset.value_or(static_cast<std::uint32_t>(out.size()));
-    put(out, 0x04034b50, 4), put(out, 20, 2), put(out, item.flags, 2), put(out, method, 2), put(out, 0, 4),
-        put(out, crc, 4);
-    put(out, body.size(), 4), put(out, size, 4), put(out, local_name.size(), 2), put(out, 0, 2);
-    out += local_name + body;
-    put(directory, 0x02014b50, 4), put(directory, 3 << 8 | 20, 2), put(directory, 20, 2), put(directory, item.flags, 2);
-    put(directory, method, 2), put(directory, 0, 4), put(directory, crc, 4), put(directory, body.size(), 4),
-        put(directory, size, 4);
-    put(directory, item.name.size(), 2), put(directory, 0, 8), put(directory, std::uint64_t{item.unix_mode} << 16, 4),
-        put(directory, offset, 4);
-    directory += item.name;
+    std::uint32_t offset = item.header_offset.value_or(static_cast<std::uint32_t>(out.size()));
+    if (!item.only_central) {
+      out += item.before;
+      offset = item.header_offset.value_or(static_cast<std::uint32_t>(out.size()));
+      put(out, 0x04034b50, 4), put(out, 20, 2), put(out, item.local_flags.value_or(item.flags), 2);
+      put(out, item.local_method.value_or(method), 2), put(out, 0, 4), put(out, item.local_crc32.value_or(crc), 4);
+      put(out, item.local_compressed_size.value_or(static_cast<std::uint32_t>(body.size())), 4);
+      put(out, item.local_size.value_or(static_cast<std::uint32_t>(size)), 4);
+      put(out, local_name.size(), 2), put(out, item.local_extra.size(), 2);
+      out += local_name + item.local_extra + body + item.descriptor;
+    }
+    if (item.only_local) continue;
+    ++count;
+    put(directory, 0x02014b50, 4), put(directory, item.made_by << 8 | 20, 2), put(directory, 20, 2);
+    put(directory, item.flags, 2), put(directory, method, 2), put(directory, 0, 4), put(directory, crc, 4);
+    put(directory, body.size(), 4), put(directory, size, 4), put(directory, item.name.size(), 2);
+    put(directory, item.extra.size(), 2), put(directory, item.comment.size(), 2), put(directory, 0, 4);
+    put(directory, std::uint64_t{item.unix_mode} << 16, 4), put(directory, offset, 4);
+    directory += item.name + item.extra + item.comment;
   }
   const std::size_t begin = out.size();
   out += directory;
-  put(out, 0x06054b50, 4), put(out, 0, 4), put(out, items.size(), 2), put(out, items.size(), 2);
+  put(out, 0x06054b50, 4), put(out, 0, 4), put(out, count, 2), put(out, count, 2);
   put(out, directory.size(), 4), put(out, begin, 4), put(out, 0, 2);
   return out;
 }
@@ -94,9 +115,9 @@ struct TinyWheel {
 inline std::string make_wheel(const TinyWheel& wheel) {
   const std::string info = wheel.name + "-" + wheel.version + ".dist-info/";
   std::map<std::string, std::string> files = wheel.files;
-  files[info + "WHEEL"] = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: " + wheel.tag + "\n";
-  files[info + "METADATA"] =
-      "Metadata-Version: 2.1\nName: " + wheel.name + "\nVersion: " + wheel.version + "\n" + wheel.extra_metadata + "\n";
+  files.emplace(info + "WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: " + wheel.tag + "\n");
+  files.emplace(info + "METADATA", "Metadata-Version: 2.1\nName: " + wheel.name + "\nVersion: " + wheel.version + "\n" +
+                                       wheel.extra_metadata + "\n");
   if (!wheel.entry_points.empty()) files[info + "entry_points.txt"] = wheel.entry_points;
   std::string record;
   std::vector<ZipItem> items;

@@ -454,7 +454,7 @@ TEST_CASE("an index that is damaged or made up is refused where it is wrong") {
     write_file(path / "index.json", index);
   };
   with("{", "", "does not parse");
-  with("\"step\": 3", "\"step\": 3, \"step\": 4", "the key 'step' stands twice");
+  with("\"step\": 3", "\"step\": 3, \"step\": 4", "a key stands twice: 'step'");
   with("\"step\": 3", "\"step\": -3", "index.json.step is -3; expected a whole number");
   with("\"step\": 3", "\"steps\": 3", "index.json has no step");
   with("\"version\": 1", "\"version\": 2", "expected format sealift.checkpoint, version 1");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The mirror of verified_bundle: entries in, a signed bundle folder out. The payload it writes is an OCI image archive,
-// so stock tar lists it and registry tools accept it. Same entries, key and date: same bytes.
+// so stock tar lists it and registry tools accept it. Same entries, roots, Ed25519 keys and date: same bytes.
 // Format: OCI image-spec 1.1, "Image Layout" and "Guidelines for Artifact Usage".
 #pragma once
 
@@ -38,14 +38,16 @@ class BundleWriter {
     store(std::move(draft), source);
   }
 
-  // Closes the payload and signs; returns the manifest that was sealed. The writer is used up.
-  Manifest finish(const PrivateKey& key) {
+  // Closes the payload and signs with each key; `roots` is the chain that travels along, oldest first. Returns the
+  // manifest that was sealed. The writer is used up.
+  Manifest finish(std::vector<Envelope> roots, std::span<const PrivateKey> keys) {
     append_index();
     append_text(tar_end());
     manifest_.payload = payload_.finish();
-    Seal seal{.payload = write_manifest(manifest_)};
-    parse_manifest(seal.payload, manifest_.stem());  // what we sign must be what every reader accepts
-    add_signature(seal, key);
+    Seal seal{.roots = std::move(roots)};
+    seal.manifest.payload = write_manifest(manifest_);
+    parse_manifest(seal.manifest.payload, manifest_.stem());  // what we sign must be what every reader accepts
+    for (const PrivateKey& key : keys) add_signature(seal.manifest, key);
     write_text(folder_ / (manifest_.stem() + ".seal"), write_seal(seal));
     return std::move(manifest_);
   }

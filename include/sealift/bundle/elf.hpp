@@ -60,12 +60,15 @@ class ElfParser {
   // std::nullopt when the file does not start with the ELF magic.
   std::optional<ElfFile> parse() {
     unsigned char magic[4] = {};
-    if (source_.size() < sizeof(Elf64_Ehdr)) return std::nullopt;
+    if (source_.size() < SELFMAG) return std::nullopt;
     source_.read_exactly(0, std::as_writable_bytes(std::span(magic)));
     if (std::memcmp(magic, ELFMAG, SELFMAG) != 0) return std::nullopt;
+    if (source_.size() < sizeof(Elf64_Ehdr)) refuse("its header is cut short");
     const auto header = structure<Elf64_Ehdr>(0);
     if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB)
       return ElfFile{.arch = "not 64-bit little-endian"};
+    if (header.e_ident[EI_OSABI] != ELFOSABI_SYSV && header.e_ident[EI_OSABI] != ELFOSABI_GNU)
+      return ElfFile{.arch = "for system " + std::to_string(header.e_ident[EI_OSABI])};
     file_.arch = header.e_machine == EM_X86_64    ? "x86_64"
                  : header.e_machine == EM_AARCH64 ? "aarch64"
                                                   : "machine " + std::to_string(header.e_machine);
@@ -83,6 +86,7 @@ class ElfParser {
  private:
   static constexpr std::uint64_t kMaxDynamic = 65536;
   static constexpr int kMaxVersions = 65536;
+  static constexpr std::size_t kMaxText = std::size_t{8} << 20;  // of all names together
 
   template <class T>
   T structure(std::uint64_t offset) {
@@ -98,10 +102,16 @@ class ElfParser {
       const std::string_view piece = as_text(source_.view(offset, 256));
       const std::size_t end = piece.find('\0');
       text.append(piece.substr(0, end));
+      if ((text_read_ += std::min(end, piece.size())) > kMaxText) refuse("it has too many names");
       if (end != piece.npos) return text;
       offset += piece.size();
     }
     refuse("a string is longer than 4096 bytes");
+  }
+
+  std::string string_at(std::uint64_t index) {
+    if (index >= source_.size()) refuse("a string runs past its end");
+    return text_at(strings_ + index);
   }
 
   // Where the byte that is loaded at `address` stands in the file.
@@ -128,13 +138,11 @@ class ElfParser {
     }
     if (!values.contains(DT_STRTAB)) return;
     strings_ = file_offset(values[DT_STRTAB]);
-    const auto named = [&](Elf64_Sxword tag) {
-      return values.contains(tag) ? text_at(strings_ + values[tag]) : std::string();
-    };
+    const auto named = [&](Elf64_Sxword tag) { return values.contains(tag) ? string_at(values[tag]) : std::string(); };
     file_.soname = named(DT_SONAME);
     file_.rpath = named(DT_RPATH);
     file_.runpath = named(DT_RUNPATH);
-    for (const std::uint64_t name : needed) file_.needed.push_back(text_at(strings_ + name));
+    for (const std::uint64_t name : needed) file_.needed.push_back(string_at(name));
     if (values.contains(DT_VERNEED)) read_wanted(file_offset(values[DT_VERNEED]), values[DT_VERNEEDNUM]);
     if (values.contains(DT_VERDEF)) read_offered(file_offset(values[DT_VERDEF]), values[DT_VERDEFNUM]);
   }
@@ -143,12 +151,12 @@ class ElfParser {
     int budget = kMaxVersions;
     for (std::uint64_t i = 0; i < count; ++i) {
       const auto need = structure<Elf64_Verneed>(offset);
-      std::set<std::string>& versions = file_.wanted_versions[text_at(strings_ + need.vn_file)];
+      std::set<std::string>& versions = file_.wanted_versions[string_at(need.vn_file)];
       std::uint64_t aux = offset + need.vn_aux;
       for (Elf64_Half k = 0; k < need.vn_cnt; ++k) {
         spend(budget);
         const auto version = structure<Elf64_Vernaux>(aux);
-        versions.insert(text_at(strings_ + version.vna_name));
+        versions.insert(string_at(version.vna_name));
         if (version.vna_next == 0) break;
         aux += version.vna_next;
       }
@@ -164,8 +172,7 @@ class ElfParser {
       spend(budget);
       const auto definition = structure<Elf64_Verdef>(offset);
       if (definition.vd_cnt > 0)
-        file_.offered_versions.insert(
-            text_at(strings_ + structure<Elf64_Verdaux>(offset + definition.vd_aux).vda_name));
+        file_.offered_versions.insert(string_at(structure<Elf64_Verdaux>(offset + definition.vd_aux).vda_name));
       if (definition.vd_next == 0) break;
       offset += definition.vd_next;
     }
@@ -183,6 +190,7 @@ class ElfParser {
   ElfFile file_;
   std::vector<Elf64_Phdr> segments_;
   std::uint64_t strings_ = 0;  // file offset of the string table
+  std::size_t text_read_ = 0;
 };
 
 }  // namespace detail

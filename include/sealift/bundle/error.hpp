@@ -11,18 +11,21 @@
 namespace sealift::bundle {
 
 enum class ErrorCode : int {
-  Usage = 2,         // the arguments or the job file make no sense
-  Io = 3,            // the operating system refused to read or write
-  Format = 4,        // bytes do not follow the format they claim
-  Digest = 5,        // bytes differ from what was signed or locked
-  Signature = 6,     // no signature that this site trusts
-  Missing = 7,       // a volume, file or entry that must be there is not
-  Platform = 8,      // the target is too old, or of another architecture
-  Space = 9,         // not enough room; known before a byte is written
-  Conflict = 10,     // two things claim one path, or somebody else holds the lock
-  CannotCheck = 11,  // neither good nor bad: an algorithm or version this program does not know
-  Network = 12,      // a download failed
-  SelfTest = 13,     // everything was verified, but what was built does not work
+  Usage = 2,          // the arguments or the job file make no sense
+  Io = 3,             // the operating system refused to read or write
+  Format = 4,         // bytes do not follow the format they claim
+  Digest = 5,         // bytes differ from what was signed or locked
+  Signature = 6,      // no signature that this site trusts
+  Missing = 7,        // a volume, file or entry that must be there is not
+  Platform = 8,       // the target is too old, or of another architecture
+  Space = 9,          // not enough room; known before a byte is written
+  Conflict = 10,      // two things claim one path, or somebody else holds the lock
+  CannotCheck = 11,   // neither good nor bad: an algorithm or version this program does not know
+  Network = 12,       // a download failed
+  SelfTest = 13,      // everything was verified, but what was built does not work
+  Rollback = 14,      // rightly signed, but older than what this site has accepted, or than a floor
+  Equivocation = 15,  // rightly signed, but another document has the same name and version
+  Revoked = 16,       // signed, but the bundle or its keys were withdrawn, or a strict root has expired
 };
 
 inline std::string_view name_of(ErrorCode code) {
@@ -51,6 +54,12 @@ inline std::string_view name_of(ErrorCode code) {
       return "network";
     case ErrorCode::SelfTest:
       return "self-test";
+    case ErrorCode::Rollback:
+      return "rollback";
+    case ErrorCode::Equivocation:
+      return "equivocation";
+    case ErrorCode::Revoked:
+      return "revoked";
   }
   return "unknown";
 }

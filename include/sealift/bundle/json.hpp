@@ -9,16 +9,17 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "sealift/bundle/digest.hpp"
-#include "sealift/bundle/error.hpp"
+#include "sealift/bundle/safe_path.hpp"
+#include "sealift/strict_json.hpp"
 
 namespace sealift::bundle {
 
 using Json = nlohmann::json;  // object keys are kept sorted, so writing is deterministic
 
 inline constexpr int kMaxJsonDepth = 32;
+inline constexpr std::size_t kMaxJsonValues = 2'000'000;  // each costs memory, however few bytes it is written in
 inline constexpr std::uint64_t kMaxJsonInteger = (std::uint64_t{1} << 53) - 1;
 
 namespace detail {
@@ -30,46 +31,14 @@ namespace detail {
                                   .next = "the file is damaged or was made by another program; ask for it again"});
 }
 
-// Sees every value as it is read and refuses what nlohmann itself lets pass: duplicate keys, floats, deep nesting.
-class StrictJsonWatch {
- public:
-  explicit StrictJsonWatch(std::string_view where) : where_(where) {}
-
-  bool operator()(int depth, Json::parse_event_t event, const Json& parsed) {
-    using Event = Json::parse_event_t;
-    if ((event == Event::object_start || event == Event::array_start) && depth >= kMaxJsonDepth)
-      refuse_json(where_, "it is nested deeper than 32 levels");
-    if (event == Event::object_start) keys_.emplace_back();
-    if (event == Event::object_end) keys_.pop_back();
-    if (event == Event::key && !keys_.back().insert(parsed.get<std::string>()).second)
-      refuse_json(where_, "a key stands twice", parsed.get<std::string>().substr(0, 80));
-    if (event == Event::value) check_number(parsed);
-    return true;
-  }
-
- private:
-  void check_number(const Json& value) const {
-    if (value.is_number_float()) refuse_json(where_, "it has a number that is no integer of 53 bits", value.dump());
-    if (value.is_number_unsigned() && value.get<std::uint64_t>() > kMaxJsonInteger)
-      refuse_json(where_, "an integer is above 2^53-1", value.dump());
-    if (value.is_number_integer() && !value.is_number_unsigned() &&
-        value.get<std::int64_t>() < -static_cast<std::int64_t>(kMaxJsonInteger))
-      refuse_json(where_, "an integer is below -(2^53-1)", value.dump());
-  }
-
-  std::string_view where_;
-  std::vector<std::set<std::string>> keys_;  // of the objects that are open
-};
-
 }  // namespace detail
 
-// Parses UTF-8 text; throws Format naming `where`.
-inline Json parse_json(std::string_view text, std::string_view where) {
-  if (text.starts_with("\xef\xbb\xbf")) detail::refuse_json(where, "it starts with a byte order mark");
+// Parses UTF-8 text; throws Format naming `where`. What we wrote ourselves may be allowed more values.
+inline Json parse_json(std::string_view text, std::string_view where, std::size_t max_values = kMaxJsonValues) {
   try {
-    return Json::parse(text.begin(), text.end(), detail::StrictJsonWatch(where));
-  } catch (const Json::exception& error) {
-    detail::refuse_json(where, "it does not parse", error.what());
+    return parse_strict_json(text, {.max_depth = kMaxJsonDepth, .max_values = max_values});
+  } catch (const StrictJsonError& error) {
+    detail::refuse_json(where, error.what(), SafePath::printable(error.got()));
   }
 }
 
@@ -134,7 +103,7 @@ class JsonObject {
   void done() const {
     for (const auto& item : value_.items())
       if (!seen_.contains(item.key()))
-        detail::refuse_json(where_, "the key '" + item.key().substr(0, 80) + "' is not known to this version");
+        detail::refuse_json(where_, "the key '" + SafePath::printable(item.key()) + "' is not known to this version");
   }
 
  private:

@@ -13,6 +13,7 @@
 #include "sealift/bundle/json.hpp"
 #include "sealift/bundle/safe_path.hpp"
 #include "sealift/bundle/target.hpp"
+#include "sealift/bundle/time.hpp"
 
 namespace sealift::bundle {
 
@@ -25,6 +26,8 @@ inline constexpr std::uint64_t kMaxPayloadSize = std::uint64_t{1} << 50;
 inline constexpr std::uint64_t kMaxChunks = std::uint64_t{2} << 20;  // their list is read whole: 64 MiB
 inline constexpr std::size_t kMaxEntries = 5'000'000;
 inline constexpr std::size_t kMaxVolumes = 10'000;
+// The installer's own file in the root of every generation; no entry may be placed there.
+inline constexpr std::string_view kGenerationRecord = "generation.json";
 
 enum class EntryKind {
   Wheel,  // a Python wheel as it was published; unpacked into site-packages
@@ -232,6 +235,7 @@ inline Environment parse_environment(JsonObject object, const Manifest& manifest
   Environment environment;
   environment.interpreter = SafePath::parse(object.string("interpreter"), object.where() + ".interpreter");
   environment.site_packages = SafePath::parse(object.string("site_packages"), object.where() + ".site_packages");
+  std::map<std::string, std::string> places;  // without upper and lower case -> as written
   for (const Json& json : object.array("placements", kMaxEntries)) {
     JsonObject item(json, object.where() + ".placements");
     Environment::Placement placement{.entry = SafePath::parse(item.string("entry"), item.where() + ".entry"),
@@ -241,8 +245,14 @@ inline Environment parse_environment(JsonObject object, const Manifest& manifest
     if (entry == nullptr)
       refuse_json(item.where(), "a placement names an entry that is not there", placement.entry.text());
     if (!placement.into.empty()) SafePath::parse(placement.into, item.where() + ".into");
+    if (case_folded(placement.into.substr(0, placement.into.find('/'))) == kGenerationRecord)
+      refuse_json(item.where(), "a place is reserved for the installer", placement.into);
     if (placement.into.empty() != (entry->kind == EntryKind::Wheel) && entry->kind != EntryKind::Tree)
       refuse_json(item.where(), "a file needs a place, a wheel must have none", placement.entry.text());
+    if (entry->kind == EntryKind::File) {
+      const auto [twin, fresh] = places.emplace(case_folded(placement.into), placement.into);
+      if (!fresh) refuse_json(item.where(), "two files have one place", twin->second + " and " + placement.into);
+    }
     environment.placements.push_back(std::move(placement));
   }
   for (const Json& json : object.array("imports", 1000)) {
@@ -254,25 +264,46 @@ inline Environment parse_environment(JsonObject object, const Manifest& manifest
   return environment;
 }
 
-// Sorted, unique, no path below a file, and blobs that are either the same or apart.
+// Sorted, unique even where upper and lower case are one, no path below a file, sums that no counter overflows, and
+// blobs that are either the same or apart.
 inline void check_entries(const std::vector<Entry>& entries, const std::string& where) {
   std::map<std::uint64_t, const Entry*> by_offset;
+  std::map<std::string, const Entry*> by_name;
+  std::uint64_t bytes = 0, files = 0;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const Entry& entry = entries[i];
     if (i > 0 && !(entries[i - 1].path < entry.path))
       refuse_json(where, "entries must be sorted by path and unique", entry.path.text());
-    if (i > 0 && entry.path.text().starts_with(entries[i - 1].path.text() + "/"))
-      refuse_json(where, "an entry lies below another entry", entry.path.text());
+    if (const auto [twin, fresh] = by_name.emplace(case_folded(entry.path.text()), &entry); !fresh)
+      refuse_json(where, "two paths differ in upper and lower case only",
+                  twin->second->path.text() + " and " + entry.path.text());
+    bytes += entry.installed_size;
+    files += entry.installed_files;
+    if (bytes > kMaxPayloadSize || files > kMaxEntries)
+      refuse_json(where, "the entries are too large together once they are installed", entry.path.text());
     const auto [twin, fresh] = by_offset.emplace(entry.offset, &entry);
     if (!fresh &&
         (twin->second->stored_size != entry.stored_size || twin->second->stored_sha256 != entry.stored_sha256))
       refuse_json(where, "two entries overlap in the payload", entry.path.text());
   }
+  for (const auto& [name, entry] : by_name)
+    for (std::size_t slash = name.find('/'); slash != name.npos; slash = name.find('/', slash + 1))
+      if (by_name.contains(name.substr(0, slash)))
+        refuse_json(where, "an entry lies below another entry", entry->path.text());
   std::uint64_t end = 0;
   for (const auto& [offset, entry] : by_offset) {
     if (offset < end) refuse_json(where, "two entries overlap in the payload", entry->path.text());
     end = offset + entry->stored_size;
   }
+}
+
+// A companion must not be taken for another file of the folder.
+inline void check_last_companion(const Manifest& manifest, const std::string& where) {
+  const std::string name = case_folded(manifest.companions.back().name);
+  const bool taken = std::any_of(manifest.companions.begin(), manifest.companions.end() - 1,
+                                 [&](const Companion& other) { return case_folded(other.name) == name; });
+  if (taken || name.starts_with(case_folded(manifest.stem()) + "."))
+    refuse_json(where, "a companion has the name of another file of the bundle", manifest.companions.back().name);
 }
 
 }  // namespace detail
@@ -299,7 +330,13 @@ inline Manifest parse_manifest(std::string_view text, const std::string& where) 
   manifest.channel = detail::plain_name(object, "channel");
   manifest.version = object.integer("version");
   manifest.created = object.string("created", 40);
+  if (!parse_time(manifest.created))
+    detail::refuse_json(where + ".created", "a time such as 2026-01-31T12:00:00Z was expected",
+                        SafePath::printable(manifest.created));
   manifest.rollback_floor = object.integer("rollback_floor");
+  if (manifest.rollback_floor > manifest.version)
+    detail::refuse_json(where + ".rollback_floor", "a bundle's rollback floor is above its own version",
+                        std::to_string(manifest.rollback_floor));
   JsonObject target = object.object("target");
   manifest.target.arch = detail::plain_name(target, "arch");
   manifest.target.glibc = detail::glibc_version(target, "glibc");
@@ -317,6 +354,7 @@ inline Manifest parse_manifest(std::string_view text, const std::string& where) 
                                    .size = item.integer("size", std::uint64_t{1} << 32),
                                    .sha256 = item.digest("sha256")});
     item.done();
+    detail::check_last_companion(manifest, item.where());
   }
   object.done();
   return manifest;

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The only door to OpenSSL: handles that free themselves, and a start-up that reads no configuration file of the host.
-// `digest` and `signature` are built on it; nothing else includes an OpenSSL header.
+// `digest` and the keys are built on it; nothing else includes an OpenSSL header.
 #pragma once
 
+#include <openssl/bn.h>
 #include <openssl/crypto.h>
+#include <openssl/ec.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
+#include <openssl/pkcs12.h>
+#include <openssl/provider.h>
 #include <openssl/x509.h>
 
 #include <memory>
@@ -34,6 +38,25 @@ using MdContext = std::unique_ptr<EVP_MD_CTX, Freer<EVP_MD_CTX_free>>;
 using KeyHandle = std::unique_ptr<EVP_PKEY, Freer<EVP_PKEY_free>>;
 using KeyContext = std::unique_ptr<EVP_PKEY_CTX, Freer<EVP_PKEY_CTX_free>>;
 using BioHandle = std::unique_ptr<BIO, Freer<BIO_free_all>>;
+using BigNumber = std::unique_ptr<BIGNUM, Freer<BN_free>>;
+using EcdsaSignature = std::unique_ptr<ECDSA_SIG, Freer<ECDSA_SIG_free>>;
+using X509PublicKeyHandle = std::unique_ptr<X509_PUBKEY, Freer<X509_PUBKEY_free>>;
+using X509SignatureHandle = std::unique_ptr<X509_SIG, Freer<X509_SIG_free>>;
+using Pkcs8Handle = std::unique_ptr<PKCS8_PRIV_KEY_INFO, Freer<PKCS8_PRIV_KEY_INFO_free>>;
+
+// What was written into a memory BIO.
+inline std::string text_of(BIO* bio) {
+  char* data = nullptr;
+  const long size = BIO_get_mem_data(bio, &data);
+  return {data, static_cast<std::size_t>(size)};
+}
+
+// True when OpenSSL's FIPS provider is loaded in this process. We never load one: a provider is a shared object, and
+// the static programs must not pull one in that was made for another C library.
+inline bool has_fips_provider() {
+  start_openssl();
+  return OSSL_PROVIDER_available(nullptr, "fips") == 1;
+}
 
 // The library's own reason for its last failure; clears its queue.
 inline std::string openssl_reason() {

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "sealift/bundle/error.hpp"
+#include "sealift/bundle/unicode.hpp"
 
 namespace sealift::bundle {
 
@@ -35,10 +36,13 @@ class SafePath {
   std::filesystem::path below(const std::filesystem::path& root) const { return root / text_; }
   auto operator<=>(const SafePath&) const = default;
 
-  // The text with everything that could disturb a terminal or a log replaced, cut at 200 characters.
+  // The text with everything that could disturb a terminal, a log or JSON replaced, cut at 200 bytes.
   static std::string printable(std::string_view text) {
-    std::string out;
-    for (const char c : text.substr(0, 200)) out.push_back(static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c);
+    std::string out(text.substr(0, 200));
+    const bool plain = is_utf8(out) && !detail::has_control_character(out);
+    for (char& c : out)
+      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f || (!plain && static_cast<unsigned char>(c) >= 0x80))
+        c = '?';
     return out;
   }
 
@@ -49,6 +53,8 @@ class SafePath {
     if (text.empty()) return "it is empty";
     if (text.size() > kMaxPath) return "it is longer than 4096 bytes";
     if (text.front() == '/') return "it is absolute";
+    if (text.size() > 1 && text[1] == ':' && std::isalpha(static_cast<unsigned char>(text[0])) != 0)
+      return "it starts with a drive's letter";
     if (std::any_of(text.begin(), text.end(),
                     [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f || c == '\\'; }))
       return "it holds a control character or a backslash";
@@ -60,7 +66,7 @@ class SafePath {
       if (part.size() > kMaxPart) return "a part is longer than 255 bytes";
       begin = end + 1;
     }
-    return nullptr;
+    return fault_of_name(text);
   }
 
   std::string text_;

@@ -1,84 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0
-// The small signed file of a bundle: a DSSE envelope around the manifest's exact bytes, with the keys that signed it.
-// Parsing accepts one spelling only, so there is no bit in a seal that can change without being noticed.
+// The small signed file of a bundle: the chain of roots, oldest first, then the manifest; each a signed envelope on a
+// line of its own, so `head`, `tail` and `cat` take it apart and put it together.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "sealift/bundle/json.hpp"
-#include "sealift/bundle/signature.hpp"
+#include "sealift/bundle/root_chain.hpp"
 
 namespace sealift::bundle {
 
 inline constexpr std::string_view kBundlePayloadType = "application/vnd.sealift.bundle.v1+json";
 inline constexpr std::uint64_t kMaxSealSize = std::uint64_t{64} << 20;
-inline constexpr std::size_t kMaxSignatures = 64;
-
-// DSSE's pre-authentication encoding: what a signature is over. (secure-systems-lab/dsse, protocol.md)
-inline Bytes pre_authentication_encoding(std::string_view payload_type, std::string_view payload) {
-  std::string text = "DSSEv1 " + std::to_string(payload_type.size()) + " ";
-  text.append(payload_type).append(" ").append(std::to_string(payload.size())).append(" ").append(payload);
-  const ByteView view = as_bytes(text);
-  return {view.begin(), view.end()};
-}
 
 struct Seal {
-  struct Signature {
-    Bytes spki;  // the key that made it; trusted only if its fingerprint is
-    Bytes bytes;
-  };
-
-  std::string payload_type{kBundlePayloadType};
-  std::string payload;  // the manifest, byte for byte
-  std::vector<Signature> signatures;
+  std::vector<Envelope> roots;
+  Envelope manifest{.payload_type = std::string(kBundlePayloadType), .payload = {}, .signatures = {}};
 };
 
 inline std::string write_seal(const Seal& seal) {
-  Json signatures = Json::array();
-  for (const Seal::Signature& signature : seal.signatures)
-    signatures.push_back({{"keyid", sha256(signature.spki).hex()},
-                          {"sig", to_base64(signature.bytes)},
-                          {"spki", to_base64(signature.spki)}});
-  return write_json({{"payload", to_base64(as_bytes(seal.payload))},
-                     {"payloadType", seal.payload_type},
-                     {"signatures", std::move(signatures)}}) +
-         "\n";
+  std::string text;
+  for (const Envelope& root : seal.roots) text += write_envelope(root);
+  return text + write_envelope(seal.manifest);
 }
 
-// Throws Format unless `text` is byte for byte what write_seal would write.
-inline Seal parse_seal(std::string_view text, std::string_view where) {
-  const auto decode = [where](const std::string& encoded, const char* what) {
-    std::optional<Bytes> bytes = from_base64(encoded);
-    if (!bytes) detail::refuse_json(where, std::string(what) + " is not canonical base64");
-    return *std::move(bytes);
-  };
-  const Json root = parse_json(text, where);
-  JsonObject object(root, std::string(where));
-  Seal seal;
-  seal.payload_type = object.string("payloadType", 256);
-  seal.payload = as_text(decode(object.string("payload", kMaxSealSize), "payload"));
-  for (const Json& item : object.array("signatures", kMaxSignatures)) {
-    JsonObject entry(item, std::string(where) + ".signatures");
-    Seal::Signature signature{.spki = decode(entry.string("spki"), "spki"),
-                              .bytes = decode(entry.string("sig"), "sig")};
-    entry.string("keyid");
-    entry.done();
-    seal.signatures.push_back(std::move(signature));
+namespace detail {
+
+// The envelopes of a file, one a line. All but the last are roots, and so small; `last` bounds that one.
+inline std::vector<Envelope> parse_envelopes(std::string_view text, const std::string& where, std::size_t most,
+                                             std::size_t last) {
+  std::vector<Envelope> envelopes;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
+    if (envelopes.size() == most)
+      refuse_json(where, "it holds more than " + std::to_string(most) + " signed documents");
+    if (const std::size_t limit = end == text.size() ? last : kMaxRootSize; end > limit)
+      refuse_json(where, "a root is larger than " + std::to_string(limit >> 10) + " KiB",
+                  std::to_string(end) + " bytes");
+    envelopes.push_back(parse_envelope(text.substr(0, end), where));
+    text.remove_prefix(end);
   }
-  object.done();
-  if (write_seal(seal) != text)
-    throw Error(ErrorCode::Format, {.what = "the seal is not spelled as it was written",
-                                    .where = std::string(where),
-                                    .expected = "the canonical form (sorted keys, no spaces, keyid = SHA-256 of spki)",
-                                    .next = "copy the seal again from its source"});
+  return envelopes;
+}
+
+}  // namespace detail
+
+// Throws Format unless `text` is byte for byte what write_seal would write.
+inline Seal parse_seal(std::string_view text, const std::string& where) {
+  Seal seal;
+  seal.roots = detail::parse_envelopes(text, where, kMaxRootChain + 1, kMaxSealSize);
+  if (seal.roots.size() < 2)
+    detail::refuse_json(where, "a seal holds at least one root and the manifest",
+                        std::to_string(seal.roots.size()) + " signed document(s)");
+  seal.manifest = std::move(seal.roots.back());
+  seal.roots.pop_back();
   return seal;
 }
 
-inline void add_signature(Seal& seal, const PrivateKey& key) {
-  seal.signatures.push_back({.spki = key.public_key().spki(),
-                             .bytes = key.sign(pre_authentication_encoding(seal.payload_type, seal.payload))});
+// root.N.json, or several of them in one file.
+inline std::vector<Envelope> parse_roots(std::string_view text, const std::string& where) {
+  std::vector<Envelope> roots = detail::parse_envelopes(text, where, kMaxRootChain, kMaxRootSize);
+  if (roots.empty()) detail::refuse_json(where, "there is no root in it");
+  return roots;
 }
 
 }  // namespace sealift::bundle

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tar that Sealift writes and reads: POSIX ustar with pax headers for long names and large sizes; files, folders
 // and symbolic links only, no owners, no times. Stock tar reads it; what stock tar writes beyond that is refused.
+// The reader takes one spelling: it writes each header again and compares, so no field can mean two things to two tars.
 // Format: POSIX.1-2017, pax "ustar Interchange Format".
 #pragma once
 
@@ -11,8 +12,8 @@
 #include <string>
 #include <string_view>
 
+#include "sealift/bundle/archive_tree.hpp"
 #include "sealift/bundle/bytes.hpp"
-#include "sealift/bundle/safe_path.hpp"
 
 namespace sealift::bundle {
 
@@ -135,7 +136,14 @@ class TarReader {
   }
 
   void finish() const {
-    if (zero_blocks_ < 2 || filled_ != 0) refuse("the archive is not closed by two zero blocks");
+    if (zero_blocks_ != 2 || filled_ != 0) refuse("the archive is not closed by two zero blocks");
+    if (const auto* link = link_that_leads_out(tree_.links()))
+      throw Error(ErrorCode::Format,
+                  {.what = "a tar archive is not acceptable: a symbolic link leads out of it through "
+                           "others, or in a circle",
+                   .where = where_ + ", " + SafePath::printable(link->first),
+                   .expected = "a target inside the archive",
+                   .got = SafePath::printable(link->second)});
   }
 
  private:
@@ -151,6 +159,7 @@ class TarReader {
   }
 
   std::size_t take_block(ByteView bytes) {
+    if (filled_ == 0) header_offset_ = offset_;
     const std::size_t used = std::min(kTarBlock - filled_, bytes.size());
     std::memcpy(header_.raw.data() + filled_, bytes.data(), used);
     filled_ += used;
@@ -169,7 +178,8 @@ class TarReader {
 
   void read_header() {
     if (std::all_of(header_.raw.begin(), header_.raw.end(), [](char c) { return c == '\0'; })) {
-      ++zero_blocks_;
+      if (!extra_.empty()) refuse("a pax header stands before no member");
+      if (++zero_blocks_ > 2) refuse("something follows the end of the archive");
       return;
     }
     if (zero_blocks_ > 0) refuse("something follows the end of the archive");
@@ -191,10 +201,12 @@ class TarReader {
     padding_left_ = tar_padding(data_left_);
     in_pax_ = true;
     pax_.clear();
+    spelled_.assign(header_.raw.data(), kTarBlock);
   }
 
   void read_pax() {
     in_pax_ = false;
+    spelled_.append(pax_).append(padding_left_, '\0');  // checked to be zeros before the next header is read
     for (std::string_view rest = pax_; !rest.empty();) {
       const std::size_t space = rest.find(' '), equals = rest.find('=');
       std::size_t length = 0;
@@ -220,14 +232,21 @@ class TarReader {
     member.type = type == '0' ? TarType::File : type == '5' ? TarType::Folder : TarType::Link;
     if (member.type == TarType::Folder && member.path.ends_with('/')) member.path.pop_back();
     const SafePath safe = SafePath::parse(member.path, place());
-    const std::uint64_t size = extra("size") != nullptr ? decimal(*extra("size")) : octal(124, 12);
+    const std::uint64_t written = octal(124, 12);
+    const std::uint64_t size = extra("size") != nullptr ? decimal(*extra("size")) : written;
+    if (extra("size") != nullptr && written != 0) refuse("a member has two sizes");
     if (size != 0 && member.type != TarType::File) refuse("a folder or link has bytes");
     member.size = size;
     member.executable = (octal(100, 8) & 0100) != 0 && member.type == TarType::File;
     member.target = extra("linkpath") != nullptr ? *extra("linkpath") : std::string(header_.text(157, 100));
-    if (member.type == TarType::Link && !link_stays_inside(safe, member.target))
-      refuse("a symbolic link leaves the tree");
     if (member.type != TarType::Link && !member.target.empty()) refuse("a member that is no link has a target");
+    const char* fault = member.type == TarType::File     ? tree_.add_file(safe)
+                        : member.type == TarType::Folder ? tree_.add_folder(safe)
+                                                         : tree_.add_link(safe, member.target);
+    if (fault != nullptr) refuse(fault, member.path);
+    if (write_tar_header(member) != spelled_.append(header_.raw.data(), kTarBlock))
+      refuse("a header has a mode, an owner, a time or a spelling that Sealift does not write", member.path);
+    spelled_.clear();
     extra_.clear();
     data_left_ = size;
     padding_left_ = tar_padding(size);
@@ -254,9 +273,12 @@ class TarReader {
     return value;
   }
 
-  std::string place() const { return where_ + " at offset " + std::to_string(offset_); }
-  [[noreturn]] void refuse(const char* why) const {
-    throw Error(ErrorCode::Format, {.what = std::string("a tar archive is not acceptable: ") + why, .where = place()});
+  // Of the header that is being read, or was read last.
+  std::string place() const { return where_ + " at offset " + std::to_string(header_offset_); }
+  [[noreturn]] void refuse(const char* why, std::string_view member = {}) const {
+    throw Error(ErrorCode::Format,
+                {.what = std::string("a tar archive is not acceptable: ") + why,
+                 .where = place() + (member.empty() ? "" : ", member " + SafePath::printable(member))});
   }
 
   Handler handler_;
@@ -267,9 +289,12 @@ class TarReader {
   std::size_t padding_left_ = 0;
   bool in_pax_ = false;
   std::string pax_;
+  std::string spelled_;                       // the pax header as it was read, with its padding
   std::map<std::string, std::string> extra_;  // pax records for the next member
+  ArchiveTree tree_;
   int zero_blocks_ = 0;
   std::uint64_t offset_ = 0;
+  std::uint64_t header_offset_ = 0;
 };
 
 }  // namespace sealift::bundle

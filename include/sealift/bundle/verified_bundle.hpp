@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The only gate: open -> verify -> VerifiedBundle. Installer and repository get payload bytes from here or not at all.
-// Order: seal (signature over the manifest, then its parsing) -> chunk list -> volumes -> every chunk as it is read.
+// Order: seal, read once -> roots from the pinned one on -> signatures of each role -> manifest -> withdrawn, rollback,
+// time -> chunk list -> volumes -> every chunk as it is read. Each step uses only bytes that an earlier one vouched
+// for.
 #pragma once
 
 #include <atomic>
@@ -9,8 +11,9 @@
 #include <mutex>
 #include <thread>
 
+#include "sealift/bundle/acceptance.hpp"
 #include "sealift/bundle/payload_reader.hpp"
-#include "sealift/bundle/trust.hpp"
+#include "sealift/bundle/seal.hpp"
 #include "sealift/bundle/zstd.hpp"
 
 namespace sealift::bundle {
@@ -18,20 +21,23 @@ namespace sealift::bundle {
 inline constexpr std::string_view kSealSuffix = ".seal";
 inline constexpr std::string_view kChunksSuffix = ".chunks";
 
-// A folder that claims to hold one bundle. Nothing in it has been checked.
+// A folder that claims to hold one bundle, and its seal. Nothing in it has been checked.
 struct OpenBundle {
   std::filesystem::path folder;
   std::filesystem::path seal_path;
+  Seal seal;  // the medium is not asked for it again
 };
 
-// Finds the one seal in `folder` (or takes the seal file itself); throws Missing or Conflict.
-inline OpenBundle open(const std::filesystem::path& folder_or_seal) {
+namespace detail {
+
+inline OpenBundle find_seal(const std::filesystem::path& folder_or_seal) {
   namespace fs = std::filesystem;
   std::error_code error;
   if (fs::is_regular_file(folder_or_seal, error) && folder_or_seal.extension() == kSealSuffix)
     return {.folder = folder_or_seal.has_parent_path() ? folder_or_seal.parent_path() : ".",
-            .seal_path = folder_or_seal};
-  OpenBundle found{.folder = folder_or_seal, .seal_path = {}};
+            .seal_path = folder_or_seal,
+            .seal = {}};
+  OpenBundle found{.folder = folder_or_seal, .seal_path = {}, .seal = {}};
   fs::directory_iterator files(folder_or_seal, error);
   if (error) throw_errno("a bundle's folder cannot be opened", folder_or_seal, error.value());
   for (const fs::directory_entry& file : files) {
@@ -52,15 +58,32 @@ inline OpenBundle open(const std::filesystem::path& folder_or_seal) {
   return found;
 }
 
+}  // namespace detail
+
+// Finds the one seal in `folder` (or takes the seal file itself) and reads it; throws Missing, Conflict or Format.
+inline OpenBundle open(const std::filesystem::path& folder_or_seal) {
+  OpenBundle opened = detail::find_seal(folder_or_seal);
+  opened.seal = parse_seal(read_text(opened.seal_path, kMaxSealSize), opened.seal_path.string());
+  return opened;
+}
+
 class VerifiedBundle;
-VerifiedBundle verify(const OpenBundle& opened, const TrustedKeys& trusted);
+VerifiedBundle verify(const OpenBundle& opened, const Trust& trust, Time now);
 
 class VerifiedBundle {
  public:
   const Manifest& manifest() const { return manifest_; }
   // SHA-256 of the manifest's bytes: what names this bundle in records.
   const Digest& identity() const { return identity_; }
-  const Digest& signer() const { return signer_; }
+  // The keys whose signatures counted: those of the release role, then those of the site role.
+  const std::vector<Digest>& signers() const { return signers_; }
+  // The newest root that was accepted on the way, by which everything was judged.
+  const Root& root() const { return root_; }
+  RootName root_name() const { return {.version = root_.version, .fingerprint = sha256(as_bytes(trust_.root))}; }
+  // What an operator should know, though it is no reason to refuse.
+  const std::vector<std::string>& warnings() const { return warnings_; }
+  // What the site believes once it has taken in this bundle.
+  const TrustState& trust() const { return trust_; }
   const std::filesystem::path& folder() const { return folder_; }
 
   // The entry's stored bytes, each chunk checked as it is read.
@@ -79,12 +102,12 @@ class VerifiedBundle {
       sink(piece);
     };
     if (entry.encoding == Encoding::Identity) {
-      for_each_piece(*source, sink);  // the chunks' digests already cover these very bytes
-      return;
+      for_each_piece(*source, hashed);
+    } else {
+      ZstdDecoder decoder(entry.size, source->name());
+      for_each_piece(*source, [&](ByteView piece) { decoder.feed(piece, hashed); });
+      decoder.finish();
     }
-    ZstdDecoder decoder(entry.size, source->name());
-    for_each_piece(*source, [&](ByteView piece) { decoder.feed(piece, hashed); });
-    decoder.finish();
     if (const Digest digest = hasher.finish(); digest != entry.sha256)
       throw Error(ErrorCode::Digest, {.what = "an entry differs from what was signed",
                                       .where = source->name(),
@@ -95,7 +118,7 @@ class VerifiedBundle {
   const PayloadReader& payload() const { return *payload_; }
 
  private:
-  friend VerifiedBundle verify(const OpenBundle& opened, const TrustedKeys& trusted);
+  friend VerifiedBundle verify(const OpenBundle& opened, const Trust& trust, Time now);
   VerifiedBundle() = default;
 
   static void for_each_piece(ByteSource& source, const ByteSink& sink) {
@@ -108,7 +131,10 @@ class VerifiedBundle {
 
   Manifest manifest_;
   Digest identity_;
-  Digest signer_;
+  std::vector<Digest> signers_;
+  Root root_;
+  std::vector<std::string> warnings_;
+  TrustState trust_;
   std::filesystem::path folder_;
   std::shared_ptr<const PayloadReader> payload_;
 };
@@ -181,15 +207,46 @@ inline void check_companions(const std::filesystem::path& folder, const Manifest
 
 }  // namespace detail
 
-// Signature, manifest, chunk list, volume sizes and companions hold, or it throws. Payload bytes are checked as read.
-inline VerifiedBundle verify(const OpenBundle& opened, const TrustedKeys& trusted) {
+namespace detail {
+
+// The keys of the release role, and of the site role if the root has one, whose signatures of the manifest count.
+inline std::vector<Digest> check_manifest_signatures(const Root& root, const Envelope& manifest,
+                                                     const std::string& where) {
+  const auto verdicts = check_signatures(manifest, where, crypto_properties(root));
+  std::vector<Digest> signers = require_role(root, std::string(kReleaseRole), verdicts, where);
+  if (root.roles.contains(std::string(kSiteRole)))
+    for (const Digest& id : require_role(root, std::string(kSiteRole), verdicts, where))
+      if (std::find(signers.begin(), signers.end(), id) == signers.end()) signers.push_back(id);
+  if (manifest.payload_type != kBundlePayloadType)
+    throw Error(ErrorCode::CannotCheck, {.what = "the seal is for something else",
+                                         .where = where,
+                                         .expected = std::string(kBundlePayloadType),
+                                         .got = SafePath::printable(manifest.payload_type)});
+  return signers;
+}
+
+}  // namespace detail
+
+// Roots, signatures, manifest, versions, chunk list, volume sizes and companions hold, or it throws. Payload bytes are
+// checked as they are read. `now` is this machine's clock, which no verdict on integrity depends on.
+inline VerifiedBundle verify(const OpenBundle& opened, const Trust& trust, Time now) {
   const std::string where = opened.seal_path.string();
-  const Seal seal = parse_seal(read_text(opened.seal_path, kMaxSealSize), where);  // the medium is not asked again
   VerifiedBundle bundle;
-  bundle.signer_ = check_seal(seal, trusted, where).signer;
-  // Beyond this point the manifest's bytes are the signer's.
-  bundle.identity_ = sha256(as_bytes(seal.payload));
-  bundle.manifest_ = parse_manifest(seal.payload, opened.seal_path.filename().string());
+  bundle.trust_ = accept_roots(trust.state, read_root_chain(opened.seal.roots, where), where);
+  bundle.root_ = parse_root(bundle.trust_.root, where);
+  bundle.identity_ = opened.seal.manifest.digest();
+  detail::refuse_revoked(bundle.root_, bundle.identity_, where);
+  bundle.signers_ = detail::check_manifest_signatures(bundle.root_, opened.seal.manifest, where);
+  // Beyond this point the manifest's bytes are the signers'.
+  bundle.manifest_ = parse_manifest(opened.seal.manifest.payload, opened.seal_path.filename().string());
+  detail::refuse_rollback({.state = bundle.trust_, .allow_downgrade = trust.allow_downgrade}, bundle.root_,
+                          bundle.manifest_, bundle.identity_, where);
+  bundle.trust_ = remember(std::move(bundle.trust_), bundle.manifest_, bundle.identity_);
+  bundle.warnings_ = detail::judge_time(bundle.trust_, bundle.root_, now, where);
+  if (bundle.root_.profile == Profile::Fips && crypto_properties(bundle.root_) == nullptr)
+    bundle.warnings_.push_back(
+        "the root asks for FIPS, and this program has no FIPS provider: signatures were checked by its own crypto "
+        "library; to check with the host's validated one, follow FORMAT.md, \"By hand\"");
   bundle.folder_ = opened.folder;
   const Manifest& manifest = bundle.manifest_;
   if (opened.seal_path.filename() != manifest.stem() + std::string(kSealSuffix))

@@ -1,58 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // A wheel read as the packaging specification says: what it holds, where each file goes, which digest each must have.
 // Packager and installer both ask here, so a wheel that cannot be installed is refused before it crosses the gap.
-// Source: packaging.python.org, "Binary distribution format" and "Recording installed projects".
+// Source: packaging.python.org, "Binary distribution format" and "Entry points specification".
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "sealift/bundle/digest.hpp"
+#include "sealift/bundle/wheel_name.hpp"
+#include "sealift/bundle/wheel_record.hpp"
+#include "sealift/bundle/wheel_startup.hpp"
 #include "sealift/bundle/zip.hpp"
 
 namespace sealift::bundle {
-
-// NAME-VERSION(-BUILD)-PYTHON-ABI-PLATFORM.whl taken apart; name and version as the file spells them.
-struct WheelName {
-  std::string name;
-  std::string version;
-  std::string python_tag;
-  std::string abi_tag;
-  std::string platform_tag;
-};
-
-inline std::optional<WheelName> parse_wheel_name(std::string_view file_name) {
-  if (!file_name.ends_with(".whl")) return std::nullopt;
-  file_name.remove_suffix(4);
-  std::vector<std::string> parts;
-  for (std::size_t begin = 0; begin <= file_name.size();) {
-    const std::size_t end = std::min(file_name.find('-', begin), file_name.size());
-    parts.emplace_back(file_name.substr(begin, end - begin));
-    if (parts.back().empty()) return std::nullopt;
-    begin = end + 1;
-  }
-  if (parts.size() != 5 && parts.size() != 6) return std::nullopt;
-  const std::size_t tags = parts.size() - 3;
-  return WheelName{parts[0], parts[1], parts[tags], parts[tags + 1], parts[tags + 2]};
-}
-
-// PEP 503: lower case, runs of '-', '_' and '.' become one '-'.
-inline std::string normalized_project_name(std::string_view name) {
-  std::string out;
-  bool run = false;
-  for (const char c : name) {
-    const bool separator = c == '-' || c == '_' || c == '.';
-    if (!separator)
-      out.push_back(c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c);
-    else if (!run)
-      out.push_back('-');
-    run = separator;
-  }
-  return out;
-}
 
 // Where a file of a wheel belongs. The installer maps each to a folder of the prefix.
 enum class Scheme {
@@ -87,7 +53,8 @@ class Wheel {
     find_dist_info();
     read_wheel_file();
     metadata_ = text_of(dist_info_ + "/METADATA");
-    assign_files(read_record());
+    check_metadata();
+    assign_files();
     if (const ZipMember* points = find(dist_info_ + "/entry_points.txt"))
       read_entry_points(zip_.extract_text(*points, kMaxText));
   }
@@ -99,20 +66,7 @@ class Wheel {
   const std::vector<EntryPoint>& entry_points() const { return entry_points_; }
 
   // The value of a METADATA header such as "Requires-Python", if it is there.
-  std::optional<std::string> metadata_field(std::string_view field) const {
-    for (std::size_t begin = 0; begin < metadata_.size();) {
-      std::size_t end = std::min(metadata_.find('\n', begin), metadata_.size());
-      const std::string_view line = std::string_view(metadata_).substr(begin, end - begin);
-      if (line.empty() || line == "\r") return std::nullopt;
-      if (line.starts_with(field) && line.substr(field.size()).starts_with(": ")) {
-        std::string_view value = line.substr(field.size() + 2);
-        if (value.ends_with('\r')) value.remove_suffix(1);
-        return std::string(value);
-      }
-      begin = end + 1;
-    }
-    return std::nullopt;
-  }
+  std::optional<std::string> metadata_field(std::string_view field) const { return header_field(metadata_, field); }
 
   // Streams one file and throws Digest unless its bytes are those that RECORD promises. What the sink got must not be
   // used before this returns.
@@ -132,7 +86,7 @@ class Wheel {
 
  private:
   static constexpr std::uint64_t kMaxText = std::uint64_t{16} << 20;
-  static constexpr std::uint64_t kMaxRecord = std::uint64_t{256} << 20;
+  static constexpr std::uint64_t kMaxRecord = std::uint64_t{64} << 20;
 
   const ZipMember* find(std::string_view name) const {
     for (const ZipMember& member : zip_.members())
@@ -153,74 +107,57 @@ class Wheel {
       dist_info_ = top;
     }
     const std::string stem = dist_info_.substr(0, dist_info_.rfind('.'));
-    const std::string project = stem.substr(0, stem.find('-'));
-    if (dist_info_.empty() || normalized_project_name(project) != normalized_project_name(name_.name))
-      refuse("it has no .dist-info folder of its own name");
+    const std::size_t dash = std::min(stem.find('-'), stem.size());
+    if (dist_info_.empty() || !is_own(stem.substr(0, dash), stem.substr(std::min(dash + 1, stem.size()))))
+      refuse("it has no .dist-info folder of its own name and version");
+  }
+
+  bool is_own(std::string_view project, std::string_view version) const {
+    return normalized_project_name(project) == normalized_project_name(name_.name) &&
+           normalized_version(version) == normalized_version(name_.version);
+  }
+
+  // The value of "Field: value" before the first empty line. Fields are compared as mail programs do, without case.
+  std::optional<std::string> header_field(std::string_view text, std::string_view field) const {
+    std::optional<std::string> value;
+    for (std::size_t begin = 0; begin < text.size();) {
+      const std::size_t end = std::min(text.find('\n', begin), text.size());
+      const std::string_view line = text.substr(begin, end - begin);
+      begin = end + 1;
+      if (line.empty() || line == "\r") break;
+      const std::size_t colon = line.find(':');
+      if (colon == line.npos || case_folded(line.substr(0, colon)) != case_folded(field)) continue;
+      if (value) refuse("it says " + std::string(field) + " twice");
+      value = trimmed(line.substr(colon + 1));
+    }
+    return value;
   }
 
   void read_wheel_file() {
-    const std::string text = text_of(dist_info_ + "/WHEEL");
-    const std::size_t at = text.find("Wheel-Version: ");
-    if (at == std::string::npos) refuse("its WHEEL file names no version");
-    if (!std::string_view(text).substr(at + 15).starts_with("1."))
+    const std::optional<std::string> version = header_field(text_of(dist_info_ + "/WHEEL"), "Wheel-Version");
+    if (!version) refuse("its WHEEL file names no version");
+    if (!version->starts_with("1."))
       throw Error(ErrorCode::CannotCheck, {.what = "a wheel is of a version that this program does not know",
                                            .where = where_,
-                                           .expected = "Wheel-Version: 1.x"});
+                                           .expected = "Wheel-Version: 1.x",
+                                           .got = SafePath::printable(*version)});
   }
 
-  // RECORD is CSV: path, sha256=<urlsafe base64>, size. Returns path -> digest; rows without digest map to nothing.
-  std::map<std::string, std::optional<Digest>> read_record() {
-    const ZipMember* member = find(dist_info_ + "/RECORD");
-    if (member == nullptr) refuse("it has no RECORD");
-    const std::string text = zip_.extract_text(*member, kMaxRecord);
-    std::map<std::string, std::optional<Digest>> rows;
-    for (std::size_t at = 0; at < text.size();) {
-      const std::string path = csv_field(text, at);
-      const std::string hash = csv_field(text, at);
-      csv_field(text, at);
-      end_row(text, at);
-      if (path.empty()) continue;
-      std::optional<Digest> digest;
-      if (!hash.empty()) {
-        if (!hash.starts_with("sha256="))
-          throw Error(ErrorCode::CannotCheck, {.what = "a RECORD row has a digest other than sha256",
-                                               .where = where_,
-                                               .got = SafePath::printable(path + " " + hash)});
-        const std::optional<Bytes> bytes = from_base64(std::string_view(hash).substr(7), Base64::UrlNoPad);
-        digest = bytes ? Digest::from_bytes(*bytes) : std::nullopt;
-        if (!digest) refuse("a RECORD row has a digest that does not parse: " + SafePath::printable(path));
-      }
-      if (!rows.emplace(path, digest).second) refuse("a RECORD row stands twice: " + SafePath::printable(path));
-    }
-    return rows;
-  }
-
-  // A field with its closing comma; a row's last field stops before its line break.
-  std::string csv_field(const std::string& text, std::size_t& at) const {
-    std::string field;
-    if (at < text.size() && text[at] == '"') {
-      for (++at;; ++at) {
-        if (at >= text.size()) refuse("its RECORD has an open quote");
-        if (text[at] == '"' && (at + 1 == text.size() || text[at + 1] != '"')) break;
-        if (text[at] == '"') ++at;
-        field.push_back(text[at]);
-      }
-      ++at;
-    } else {
-      while (at < text.size() && text[at] != ',' && text[at] != '\r' && text[at] != '\n') field.push_back(text[at++]);
-    }
-    if (at < text.size() && text[at] == ',') ++at;
-    return field;
-  }
-  void end_row(const std::string& text, std::size_t& at) const {
-    if (at < text.size() && text[at] == '\r') ++at;
-    if (at < text.size() && text[at] != '\n') refuse("its RECORD has a row that is not path,digest,size");
-    ++at;
+  void check_metadata() const {
+    if (!is_utf8(metadata_)) refuse("its METADATA is not UTF-8");
+    const std::optional<std::string> name = metadata_field("Name"), version = metadata_field("Version");
+    if (!name || !version || !is_own(*name, *version))
+      refuse("its METADATA names another project or version: " +
+             SafePath::printable(name.value_or("none") + " " + version.value_or("none")));
   }
 
   // Every file must have a digest in RECORD, every row a file, and every file a place.
-  void assign_files(std::map<std::string, std::optional<Digest>> rows) {
+  void assign_files() {
     const std::string record = dist_info_ + "/RECORD";
+    const ZipMember* const listed = find(record);
+    if (listed == nullptr) refuse("it has no RECORD");
+    std::map<std::string, WheelRecordRow> rows =
+        parse_wheel_record(zip_.extract_text(*listed, kMaxRecord), zip_.members().size() + 1000, where_);
     std::set<std::pair<Scheme, std::string>> places;
     for (const ZipMember& member : zip_.members()) {
       const auto row = rows.find(member.name);
@@ -228,24 +165,49 @@ class Wheel {
         if (row != rows.end()) rows.erase(row);
         continue;
       }
-      if (row == rows.end() || !row->second)
+      if (row == rows.end() || !row->second.sha256)
         refuse("a file is not listed in RECORD with a digest: " + SafePath::printable(member.name));
+      if (row->second.size.value_or(member.size) != member.size)
+        refuse("RECORD says another size: " + SafePath::printable(member.name));
       WheelFile file = place(member);
-      file.sha256 = *row->second;
+      file.sha256 = *row->second.sha256;
       rows.erase(row);
       if (!places.emplace(file.scheme, file.path).second)
         refuse("two files have one place: " + SafePath::printable(file.path));
+      check_startup(file);
       if (file.scheme == Scheme::Scripts) {
+        refuse_interpreter_name(file.path);
         file.executable = true;
-        std::string start;
-        zip_.extract(member, [&start](ByteView piece) {
-          start.append(as_text(piece.first(std::min<std::size_t>(piece.size(), 16))));
-        });
-        file.python_script = start.starts_with("#!python");
+        file.python_script = zip_.start_of(member, 8) == "#!python";
       }
       files_.push_back(std::move(file));
     }
     if (!rows.empty()) refuse("RECORD lists a file that is not there: " + SafePath::printable(rows.begin()->first));
+  }
+
+  // Nothing may run by itself when Python starts; see wheel_startup.hpp.
+  void check_startup(const WheelFile& file) {
+    const std::string folded = case_folded(file.path);
+    if (file.scheme == Scheme::Data && ("/" + folded).find("/site-packages/") != std::string::npos)
+      refuse("its .data puts a file into site-packages by another way: " + SafePath::printable(file.path));
+    if (file.scheme != Scheme::SitePackages) return;
+    if (is_startup_module(file.path)) refuse("it runs code when Python starts: " + SafePath::printable(file.path));
+    if (!folded.ends_with(".pth") || folded.find('/') != std::string::npos) return;
+    if (const std::string fault = fault_of_pth(zip_.extract_text(file.member, kMaxText)); !fault.empty())
+      throw Error(ErrorCode::Format, {.what = "a wheel is not acceptable: " + fault,
+                                      .where = where_ + ", " + SafePath::printable(file.path),
+                                      .next = "leave this wheel out, or use a version of it without that file"});
+  }
+
+  // A wheel must not decide what `python3` is.
+  void refuse_interpreter_name(std::string_view script) const {
+    std::string name = case_folded(script);
+    if (name.ends_with(".exe")) name.resize(name.size() - 4);
+    if (!name.starts_with("python") || name.find_first_not_of("0123456789.w", 6) != name.npos) return;
+    throw Error(ErrorCode::Conflict, {.what = "a wheel brings a program that is named as the interpreter",
+                                      .where = where_,
+                                      .got = SafePath::printable(script),
+                                      .next = "leave this wheel out of the bundle"});
   }
 
   // NAME-VERSION.data/KEY/rest goes to the scheme KEY, everything else to site-packages.
@@ -290,6 +252,7 @@ class Wheel {
       if (SafePath::parse(point.script, where_).text().find('/') != std::string::npos ||
           !is_dotted_name(point.module) || !is_dotted_name(point.function))
         refuse("an entry point is not NAME = MODULE:FUNCTION: " + SafePath::printable(line));
+      refuse_interpreter_name(point.script);
       entry_points_.push_back(std::move(point));
     }
   }

@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "sealift/bundle/bytes.hpp"
 #include "sealift/bundle/error.hpp"
@@ -56,7 +57,11 @@ class ZstdDecoder {
 
   // `output_size` is the signed size of what comes out; `where` is for messages.
   ZstdDecoder(std::uint64_t output_size, std::string where)
-      : context_(ZSTD_createDCtx()), buffer_(ZSTD_DStreamOutSize()), left_(output_size), where_(std::move(where)) {
+      : context_(ZSTD_createDCtx()),
+        buffer_(ZSTD_DStreamOutSize()),
+        size_(output_size),
+        left_(output_size),
+        where_(std::move(where)) {
     ZSTD_DCtx_setParameter(context_.get(), ZSTD_d_windowLogMax, kMaxWindowLog);
   }
 
@@ -80,6 +85,7 @@ class ZstdDecoder {
   void finish() const {
     if (!done_) refuse("the zstd frame is not complete");
     if (left_ != 0) refuse("less comes out than was signed");
+    if (said_ != size_) refuse("the zstd frame says another size than was signed");
   }
 
  private:
@@ -87,15 +93,15 @@ class ZstdDecoder {
     void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
   };
 
-  // The first four bytes must be a zstd frame's (a skippable frame has others), the fifth says what it has.
+  // The first four bytes must be a zstd frame's (a skippable frame has others), the fifth says what it has. The size
+  // follows; zstd itself does not compare it when the last block is empty and comes apart from the others.
   void check_start(ByteView input) {
     static constexpr unsigned char kMagic[4] = {0x28, 0xb5, 0x2f, 0xfd};
-    for (std::size_t i = 0; i < input.size() && seen_ <= 4; ++i, ++seen_) {
-      const unsigned char byte = std::to_integer<unsigned char>(input[i]);
-      if (seen_ == 4)
-        check_descriptor(byte);
-      else if (byte != kMagic[seen_])
-        refuse("it does not start with a zstd frame");
+    for (std::size_t i = 0; i < input.size() && !said_ && seen_ < sizeof header_; ++i) {
+      const unsigned char byte = header_[seen_] = std::to_integer<unsigned char>(input[i]);
+      if (seen_ < 4 && byte != kMagic[seen_]) refuse("it does not start with a zstd frame");
+      if (seen_ == 4) check_descriptor(byte);
+      if (const auto size = ZSTD_getFrameContentSize(header_, ++seen_); size < ZSTD_CONTENTSIZE_ERROR) said_ = size;
     }
   }
   void check_descriptor(unsigned char descriptor) const {
@@ -110,9 +116,12 @@ class ZstdDecoder {
 
   std::unique_ptr<ZSTD_DCtx, Freer> context_;
   Bytes buffer_;
+  std::uint64_t size_;
   std::uint64_t left_;
   std::string where_;
+  unsigned char header_[18] = {};  // as long as a frame's header can be
   std::size_t seen_ = 0;
+  std::optional<std::uint64_t> said_;  // by the frame's header
   bool done_ = false;
 };
 

@@ -1,0 +1,92 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# installer/audit.sh and the real sealift-install must end with one and the same code on good bundles and on each
+# fault. A difference that is meant stands in the table below; one that is new, or that is gone, fails the test.
+#   audit_test.sh AUDIT_SH MAKE_FAULTY_BUNDLES SEALIFT_INSTALL
+set -uo pipefail
+audit=$(realpath "$1")
+make_bundles=$(realpath "$2")
+install=$(realpath "$3")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+shell=$(command -v dash || command -v sh)
+
+# NAME INSTALLER AUDIT: why. audit.sh is never the milder one.
+differences='
+manifest-path-non-ascii 0 11: which names are equal without upper and lower case is a matter for Unicode tables
+manifest-space 0 4: one spelling is all that a regular expression can say; sealift-pack writes no other
+manifest-line-break 0 4: the same
+manifest-escaped-letter 0 4: the same
+manifest-nul-behind 0 4: the same; the reader takes a NUL for the end of the text
+manifest-place-reserved 0 4: FORMAT.md will say it; audit.sh is ahead of the reader
+manifest-places-equal 0 4: the same
+manifest-path-drive 0 4: the same
+manifest-path-case 0 4: the same
+manifest-path-below-not-next 0 4: the same; the reader compares neighbours only
+manifest-installed-sum 0 4: the same
+manifest-companion-of-the-bundle 5 4: the same
+'
+mkdir "$work/bundles" "$work/tmp"
+"$make_bundles" "$work/bundles" > "$work/list" || exit 1
+
+judge() {  # NAME FINGERPRINT -> "NAME INSTALLER AUDIT"
+  timeout 20 "$install" verify "$work/bundles/$1" --fingerprint "$2" > "$work/$1.install" 2>&1
+  local installer=$?
+  TMPDIR=$work/tmp timeout 20 "$shell" "$audit" "$2" "$work/bundles/$1" > "$work/$1.audit" 2>&1
+  echo "$1 $installer $?"
+}
+export -f judge
+export work install audit shell
+xargs -P 2 -L 1 bash -c 'judge "$@"' _ < "$work/list" > "$work/verdicts"
+
+failed=0
+complain() { echo "FAILED: $*"; failed=1; }
+[ "$(wc -l < "$work/verdicts")" -gt 250 ] || complain "only $(wc -l < "$work/verdicts") bundles were judged"
+while read -r name installer audited; do
+  row=$(grep "^$name " <<< "$differences")
+  if [ -z "$row" ] && [ "$installer" != "$audited" ]; then
+    complain "$name: sealift-install $installer, audit.sh $audited"; cat "$work/$name.install" "$work/$name.audit"
+  elif [ -n "$row" ] && [ "${row%%:*}" != "$name $installer $audited" ]; then
+    complain "$name: sealift-install $installer, audit.sh $audited, but the table says: $row"
+  fi
+  case $name in
+    *good-*) [ "$installer" = 0 ] || complain "$name is not good: $installer" ;;
+    good) ;;
+    *) [ "$audited" != 0 ] || complain "$name is good" ;;
+  esac
+  case $audited in 0 | 4 | 5 | 6 | 7 | 10 | 11 | 14 | 16) ;; *) complain "$name: audit.sh ended with $audited" ;; esac
+  [ "$audited" = 0 ] || grep -Eq '^(bad|cannot check): ' "$work/$name.audit" || complain "$name: audit.sh says nothing"
+  ! grep -Ev '^((bad|cannot check|note|good): |  (where|expected|got|next|differs): )' "$work/$name.audit" || complain "$name: stray output"
+done < "$work/verdicts"
+while read -r name _; do
+  [ -z "$name" ] || grep -q "^$name " "$work/verdicts" || complain "the table has $name, which no bundle is called"
+done <<< "$differences"
+[ -z "$(ls -A "$work/tmp")" ] || complain "audit.sh left temporary files"
+
+# Cannot check: no openssl, or one without SM2, Ed25519 or SM3. Never good, though nothing else is wrong.
+mkdir "$work/bin"
+for tool in $(sed -n 's/^for tool in openssl \(.*\); do$/\1/p' "$audit"); do ln -s "$(command -v "$tool")" "$work/bin/$tool"; done
+fingerprint() { sed -n "s/^$1 //p" "$work/list"; }
+lacking() {  # NAME CODE
+  PATH=$work/bin TMPDIR=$work/tmp "$shell" "$audit" "$(fingerprint "$1")" "$work/bundles/$1" > "$work/lacking" 2>&1
+  local code=$?
+  [ $code = "$2" ] || { complain "$1 with less of openssl: $code instead of $2"; cat "$work/lacking"; }
+}
+lacking good 11
+real=$(command -v openssl)
+printf '#!/bin/sh\ncase "$*" in *sm3* | *SM2* | *-rawin*) exit 1 ;; esac\nexec "%s" "$@"\n' "$real" > "$work/bin/openssl"
+chmod +x "$work/bin/openssl"
+lacking good 0
+lacking good-sm3 11
+lacking good-sm2 11
+lacking good-ed25519 11
+lacking good-gm 11
+lacking good-unneeded-stranger 11
+lacking gm-stripped 11
+lacking folder-flipped-first 5
+"$shell" "$audit" 00 "$work/bundles/good" 2> /dev/null; [ $? = 2 ] || complain "a bad fingerprint is no usage error"
+"$shell" "$audit" "$(fingerprint good)" "$work/none" 2> /dev/null; [ $? = 7 ] || complain "a missing folder is not missing"
+( cd "$work/bundles/good" && "$shell" "$audit" "SHA256:" ) 2> /dev/null; [ $? = 2 ] || complain "no fingerprint is no usage error"
+( cd "$work/bundles/good" && "$shell" "$audit" "sha256:$(fingerprint good | tr a-f A-F)" ) > /dev/null 2>&1 || complain "the own folder"
+[ $failed = 0 ] && echo "$(wc -l < "$work/verdicts") bundles judged alike by audit.sh and sealift-install"
+exit $failed

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// A request is five lines: target, Accept, Range, If-Range, If-None-Match. Whatever they say there is an answer, its
+// headers are one line each, and it never gives more of a wheel than there is.
+#include "offline_repo/routes.hpp"
+#include "tests/fuzz/fuzz.hpp"
+#include "tests/offline_repo/sample_catalog.hpp"
+
+using namespace sealift;
+using namespace sealift::offline_repo;
+using namespace sealift::test;
+
+FUZZ(text) {
+  static const Catalog catalog = sample_catalog();
+  std::string lines[5];
+  for (std::string& line : lines) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  for (const char* method : {"GET", "HEAD", "POST"}) {
+    const Response response = respond(catalog, {.method = method,
+                                                .target = lines[0],
+                                                .accept = lines[1],
+                                                .range = lines[2],
+                                                .if_range = lines[3],
+                                                .if_none_match = lines[4]});
+    must(response.status >= 200 && response.status < 500, "a client's fault is not ours");
+    for (const auto& [name, value] : response.headers)
+      for (const std::string& part : {name, value})
+        for (const char c : part) must(static_cast<unsigned char>(c) >= 0x20 && c != 0x7f, "a header is one line");
+    if (const auto* part = std::get_if<WheelPart>(&response.body))
+      must(part->wheel != nullptr && part->range.first <= part->wheel->size &&
+               part->range.count <= part->wheel->size - part->range.first,
+           "a part lies in its wheel");
+    must((response.status == 206) == !response.header("Content-Range").empty() || response.status == 416,
+         "a part says which");
+  }
+}

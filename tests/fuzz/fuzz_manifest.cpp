@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// A manifest that is accepted is written and read back as the same value, in one spelling.
+#include "sealift/bundle/manifest.hpp"
+#include "tests/fuzz/fuzz.hpp"
+
+using namespace sealift::bundle;
+using namespace sealift::test;
+
+FUZZ(text) {
+  accepted([&] {
+    const Manifest manifest = parse_manifest(text, "manifest");
+    const std::string written = write_manifest(manifest);
+    must(parse_manifest(written, "written") == manifest, "what was written reads back");
+    must(write_manifest(parse_manifest(written, "written")) == written, "there is one spelling");
+    for (const Entry& entry : manifest.entries) {
+      must(entry.offset + entry.stored_size <= manifest.payload.size, "an entry lies in the payload");
+      must(manifest.find(entry.path) == &entry, "an entry is found by its path");
+    }
+  });
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes the corpus of hostile inputs, and good ones, into DIR/<target>/: the fuzzers' seeds, and what other archivers
+// are compared on. `make_corpus --rows` prints the rows of tests/HOSTILE.md that the generators cover.
+#include <cstdio>
+#include <set>
+
+#include "sealift/bundle/trust_folder.hpp"
+#include "tests/support/hostile/hostile_elf.hpp"
+#include "tests/support/hostile/hostile_job.hpp"
+#include "tests/support/hostile/hostile_manifest.hpp"
+#include "tests/support/hostile/hostile_safetensors.hpp"
+#include "tests/support/hostile/hostile_tar.hpp"
+#include "tests/support/hostile/hostile_wheel.hpp"
+#include "tests/support/hostile/hostile_zip.hpp"
+#include "tests/support/temp_dir.hpp"
+#include "tests/support/tiny_root.hpp"
+
+using namespace sealift;
+using namespace sealift::test;
+
+namespace {
+
+using Good = std::vector<std::pair<std::string, std::string>>;  // name -> bytes
+
+struct Family {
+  std::string target;
+  HostileCases hostile;
+  Good good;
+};
+
+std::string compressed(const std::string& bytes) {
+  std::string out;
+  const auto sink = [&out](bundle::ByteView piece) { out.append(bundle::as_text(piece)); };
+  bundle::ZstdEncoder encoder(bytes.size());
+  encoder.feed(bundle::as_bytes(bytes), sink);
+  encoder.finish(sink);
+  return out;
+}
+
+// Frames with their signed size in front, as the target wants them.
+Good zstd_frames() {
+  const auto sized = [](std::size_t size, const std::string& frame) {
+    return std::string{static_cast<char>(size & 255), static_cast<char>(size >> 8)} + frame;
+  };
+  const std::string text(5000, 'z'), frame = compressed(text);
+  return {{"good", sized(5000, frame)},
+          {"empty", sized(0, compressed(""))},
+          {"size-too-small", sized(4999, frame)},
+          {"size-too-large", sized(5001, frame)},
+          {"two-frames", sized(5000, frame + frame)},
+          {"skippable", sized(5000, std::string("\x50\x2a\x4d\x18\x01\0\0\0x", 9) + frame)},
+          {"empty-block-with-another-size", sized(0, {"\x28\xb5\x2f\xfd\x24\x80\x01\0\0\x99\xe9\xd8\x51", 13})},
+          {"cut", sized(5000, frame.substr(0, frame.size() - 1))}};
+}
+
+Good seals() {
+  const bundle::PrivateKey key = bundle::PrivateKey::generate();
+  const bundle::Seal seal{
+      .roots = {one_key_root(key)},
+      .manifest = signed_document(write_manifest(good_manifest()), {&key}, bundle::kBundlePayloadType)};
+  return {{"good", write_seal(seal)}};
+}
+Good roots() {
+  const bundle::PrivateKey one = bundle::PrivateKey::generate(),
+                           other = bundle::PrivateKey::generate(bundle::Algorithm::Sm2);
+  bundle::Root root = make_root({&one, &other}, {&one, &other}, {&other});
+  root.roles["root"].threshold = 2;
+  return {{"good", write_root(root)}, {"simple", one_key_root(one).payload}};
+}
+Good trust_states() {
+  const bundle::PrivateKey key = bundle::PrivateKey::generate();
+  bundle::TrustState state = pinned(one_key_root(key)).state;
+  std::string fresh = write_trust_copy(state, 1);
+  state.root = one_key_root(key).payload;
+  return {{"fresh", std::move(fresh)}, {"known", write_trust_copy(state, 2)}};
+}
+
+Good tars() {
+  return {{"good-all-kinds", make_tar({{tar_folder("lib"), ""},
+                                       {tar_file("lib/run", true), "hello"},
+                                       {tar_link("lib/link", "run"), ""},
+                                       {tar_file("lib/" + std::string(150, 'n')), std::string(600, 'b')},
+                                       {tar_link("lib/far", std::string(150, 'n')), ""},
+                                       {tar_file("empty"), ""}})},
+          {"good-nothing", make_tar({})}};
+}
+
+Good zips() {
+  return {{"good-all-kinds", make_zip({{.name = "d/", .unix_mode = 0040755},
+                                       {.name = "d/x", .bytes = "hello"},
+                                       {.name = "deflated", .bytes = std::string(3000, 'a'), .deflated = true},
+                                       {.name = "caf\xc3\xa9", .bytes = "x", .flags = 0x800},
+                                       {.name = "run", .bytes = "#!", .unix_mode = 0100755}})},
+          {"good-nothing", make_zip({})},
+          {"good-wheel", make_wheel({})}};
+}
+
+// The texts that the wheel target puts into a zip.
+Good wheel_texts() {
+  const auto joined = [](std::initializer_list<std::string> parts) {
+    std::string out;
+    for (const std::string& part : parts) out += part + std::string(1, '\0');
+    return out;
+  };
+  const std::string row = "x.py,sha256=" + std::string(43, 'A') + ",1\n";
+  return {{"good",
+           joined({"", "Name: demo\nVersion: 1.0.0\nRequires-Python: >=3.9\n\nText\n",
+                   "[console_scripts]\nrun = demo.cli:main [extra]\n", "folder\n# comment\n", "Wheel-Version: 1.0\n"})},
+          {"rows", joined({row + "\"a,\"\"b\"\"\",,\n", "", "", "", ""})},
+          {"points", joined({"", "", "[gui_scripts]\na = b:c\n[x]\ny\n", "", ""})},
+          {"pth",
+           joined({"", "", "",
+                   bundle::detail::distutils_line("local") + "\n" + bundle::detail::namespace_line("a.b", true), ""})}};
+}
+
+Good requests() {
+  return {{"list", "/simple/\napplication/vnd.pypi.simple.v1+json, text/html;q=0.1\n\n\n"},
+          {"project", "/simple/demo-kit/?format=text/html\n*/*\n\n\n\"x\", W/\"y\""},
+          {"redirect", "/simple/Demo.Kit\n\n\n\n"},
+          {"file", "/files/" + bundle::sha256(bundle::as_bytes("Demo_Kit-1.0-py3-none-any.whl")).hex() +
+                       "/Demo_Kit-1.0-py3-none-any.whl\n\nbytes=1-5\n\n"},
+          {"escape", "/files/%2e%2e/%2e%2e/etc/passwd%00\n\nbytes=-1\n\n"},
+          {"absolute", "http://h/simple/torch/\n\nbytes=18446744073709551615-\n\n"}};
+}
+
+std::vector<Family> families() {
+  HostileCases jobs = hostile_jobs();
+  for (HostileCase& job : jobs) job.bytes = "j" + job.bytes;
+  return {{"manifest", hostile_manifests(), {{"good", write_manifest(good_manifest())}}},
+          {"seal", {}, seals()},
+          {"root", {}, roots()},
+          {"trust", {}, trust_states()},
+          {"tar", hostile_tars(), tars()},
+          {"zip", hostile_zips(), zips()},
+          {"wheel", {}, wheel_texts()},
+          {"wheel-file", hostile_wheels(), {{"good", make_wheel({})}}},
+          {"elf", hostile_elfs(), {{"good", make_elf()}}},
+          {"safetensors",
+           hostile_safetensors(),
+           {{"good",
+             safetensors_of("{\"__metadata__\":{\"format\":\"pt\"},\"a\":{\"dtype\":\"F32\",\"shape\":[2,1],"
+                            "\"data_offsets\":[0,8]},\"b\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[8,8]}}",
+                            8)}}},
+          {"toml", jobs, {{"good-job", "j" + good_job()}, {"good-lock", "l" + good_lock()}}},
+          {"http", {}, requests()},
+          {"zstd", {}, zstd_frames()}};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: make_corpus DIR | --rows\n");
+    return 2;
+  }
+  const std::string where = argv[1];
+  std::set<std::string> rows;
+  for (const Family& family : families()) {
+    const std::filesystem::path folder = std::filesystem::path(where) / family.target;
+    for (const HostileCase& hostile : family.hostile) {
+      rows.insert(hostile.row);
+      if (where != "--rows") write_file(folder / (hostile.row + "-" + hostile.name), hostile.bytes);
+    }
+    for (const auto& [name, bytes] : family.good)
+      if (where != "--rows") write_file(folder / name, bytes);
+  }
+  if (where == "--rows")
+    for (const std::string& row : rows) std::printf("%s\n", row.c_str());
+  return 0;
+}

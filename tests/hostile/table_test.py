@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# tests/HOSTILE.md must say the truth: every row is there, rows of the corpus have cases, tests that it names exist.
+#   table_test.py MAKE_CORPUS
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+EXPECTED = ([f"M{i:02}" for i in range(1, 21)] + [f"A{i:02}" for i in range(1, 14)] + [f"W{i:02}" for i in range(1, 15)]
+            + [f"F{i:02}" for i in range(1, 12)] + [f"E{i:02}" for i in range(1, 9)] + ["C01", "C02", "C04"])
+
+
+def main():
+    generated = set(subprocess.run([sys.argv[1], "--rows"], capture_output=True, check=True, text=True).stdout.split())
+    faults, seen = [], []
+    for line in (ROOT / "tests/HOSTILE.md").read_text().splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if not re.fullmatch(r"[A-Z]\d\d", cells[0]):
+            continue
+        row, where = cells[0], cells[-1]
+        seen.append(row)
+        if where == "corpus":
+            if row not in generated:
+                faults.append(f"{row}: no generator makes it")
+        elif where.startswith("tests/"):
+            file, _, words = where.partition(": ")
+            if not (ROOT / file).is_file() or words not in (ROOT / file).read_text():
+                faults.append(f"{row}: {file} does not say '{words}'")
+        elif where != "moot" and not where.startswith("later: "):
+            faults.append(f"{row}: '{where}' says nothing")
+    if sorted(seen) != sorted(EXPECTED):
+        faults.append(f"rows missing or too many: {sorted(set(seen) ^ set(EXPECTED))}")
+    faults += [f"{row}: generated, but not in the table" for row in sorted(generated - set(seen))]
+    print("\n".join(faults) or f"{len(seen)} rows, {len(generated)} of them generated")
+    return 1 if faults else 0
+
+
+sys.exit(main())

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// C01: hostile job files are refused with file, line and key.
+#include <unistd.h>
+
+#include "packager/job.hpp"
+#include "tests/support/hostile/hostile_job.hpp"
+#include "tests/support/refusal.hpp"
+#include "tests/support/temp_dir.hpp"
+
+using namespace sealift;
+using namespace sealift::test;
+
+TEST_CASE("C01: hostile job files are refused, and the good one is not") {
+  const TempDir dir;
+  const auto read = [&](const std::string& text) {
+    write_file(dir / "job.toml", text);
+    return packager::read_job(dir / "job.toml");
+  };
+  CHECK(read(good_job()).name == "air-gap");
+  for (const HostileCase& hostile : hostile_jobs()) {
+    CAPTURE(hostile.name);
+    ::alarm(60);
+    const bundle::Error error = refusal([&] { read(hostile.bytes); });
+    ::alarm(0);
+    INFO(error.what());
+    CHECK(error.code() == hostile.code);
+    CHECK(mentions(error, hostile.word));
+    CHECK(mentions(error, hostile.file));
+    CHECK(std::string(error.what()).size() < 10'000);
+  }
+}

@@ -1,0 +1,78 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# SECURITY.md's ceremony, release and drill, run as they are printed there, on two tiny bundles. A line that ends with
+# "# refused: exit N" must end so; every other line must succeed.
+#   security_drill_test.sh SECURITY.md BIN
+set -euo pipefail
+page=$(realpath "$1")
+PATH=$(realpath "$2"):$PATH
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+export SEALIFT_CACHE=$work/cache
+
+# Two locks of an interpreter that is only a file, and a program that says its version.
+mkdir -p cache/sha256 tree/bin
+printf '#!/bin/sh\n' > tree/bin/python3.11
+chmod 755 tree/bin/python3.11
+tar --format=ustar --owner=0 --group=0 --mtime=@0 -C tree -cf interpreter.tar bin/python3.11
+digest() { sha256sum "$1" | cut -d' ' -f1; }
+cp interpreter.tar "cache/sha256/$(digest interpreter.tar)"
+for version in 1 2; do
+  printf '#!/bin/sh\necho hello from version %s\n' $version > hello-$version
+  cat > env-$version.lock.toml <<END
+format = 1
+name = "env"
+version = $version
+channel = "prod"
+created = "2026-01-0${version}T00:00:00Z"
+python = "3.11"
+imports = []
+[target]
+arch = "$(uname -m)"
+glibc = "2.17"
+glibc_floor = "2.17"
+[interpreter]
+description = "none"
+version = "3.11.0"
+sha256 = "$(digest interpreter.tar)"
+size = $(stat -c %s interpreter.tar)
+libraries = []
+[[program]]
+source = "hello-$version"
+sha256 = "$(digest hello-$version)"
+size = $(stat -c %s hello-$version)
+into = "bin/hello"
+executable = true
+from_wheels = []
+END
+done
+
+refused() {  # refused CODE COMMAND...
+  local status=0
+  "${@:2}" > refused.log 2>&1 || status=$?
+  [ "$status" = "$1" ] || { cat refused.log; echo "expected exit $1, got $status: ${*:2}"; exit 1; }
+  head -1 refused.log
+}
+sed -n '/^```sh/,/^```/p' "$page" | grep -v '^```' | sed 's/^\(.*[^ ]\) *# refused: exit \([0-9]*\)$/refused \2 \1/' > drill.sh
+[ "$(grep -c '^refused ' drill.sh)" = 3 ]
+set -x
+. ./drill.sh > output 2>&1 || { cat output; exit 1; }
+set +x
+
+said=$(grep '^hello from version' output | tr '\n' ' ')
+[ "$said" = "hello from version 1 hello from version 2 hello from version 1 " ] || { cat output; exit 1; }
+grep -q 'error\[signature\]: 1 of 2 release signatures' output
+grep -q 'error\[revoked\]: this bundle was withdrawn: signed by a key that was stolen' output
+grep -q 'error\[revoked\]: this key may not sign bundles' output
+grep -q '^release 2 of 2, site 1 of 1$' output
+[ "$(readlink prefix/current)" = generations/0002 ]
+sealift-install trust show --prefix prefix | grep -q '^revoked key .*laptop stolen'
+
+# The stolen key is enough to refuse a bundle that is not withdrawn by itself: the thief's, under the root that knew the
+# key, with a reviewer and a desk who were fooled.
+sealift-pack create env-2.lock.toml --root keys/root.1.json --key keys/builder.key -o thief > /dev/null 2>&1
+sealift-pack sign thief/env-2 --key keys/reviewer.key --key keys/desk.key > /dev/null
+refused 16 sealift-install verify thief/env-2 --prefix prefix
+grep -q 'laptop stolen' refused.log
+echo "the ceremony, the release and the drill of SECURITY.md do what the page says"

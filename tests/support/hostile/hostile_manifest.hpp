@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows M01 to M20: manifests with one fault each, made from a good one.
+#pragma once
+
+#include "sealift/bundle/manifest.hpp"
+#include "tests/support/hostile/hostile_case.hpp"
+
+namespace sealift::test {
+
+// A program at 512 and a wheel at 2048 of a payload of two volumes.
+inline bundle::Manifest good_manifest() {
+  using namespace bundle;
+  Manifest manifest{.name = "env", .channel = "prod", .version = 3, .created = "2026-01-01T00:00:00Z"};
+  manifest.target = {.arch = "x86_64", .glibc = {2, 28}};
+  manifest.glibc_floor = {2, 17};
+  manifest.payload = {.size = 10000,
+                      .chunk_size = 4096,
+                      .chunk_list_digest = sha256({}),
+                      .volumes = {{.name = "env-3.vol001", .size = 8192}, {.name = "env-3.vol002", .size = 1808}}};
+  Entry program{.path = SafePath::parse("programs/tool", ""),
+                .size = 3000,
+                .sha256 = sha256(as_bytes("x")),
+                .encoding = Encoding::Zstd,
+                .offset = 512,
+                .stored_size = 1000,
+                .stored_sha256 = sha256(as_bytes("y"))};
+  program.executable = true;
+  const Entry wheel{.path = SafePath::parse("wheels/a-1-py3-none-any.whl", ""),
+                    .kind = EntryKind::Wheel,
+                    .size = 100,
+                    .sha256 = sha256(as_bytes("z")),
+                    .offset = 2048,
+                    .stored_size = 100,
+                    .stored_sha256 = sha256(as_bytes("z"))};
+  manifest.entries = {program, wheel};
+  manifest.environment.placements = {{.entry = program.path, .into = "bin/tool"}, {.entry = wheel.path, .into = ""}};
+  manifest.environment.imports = {"torch"};
+  manifest.companions = {{.name = "sealift-install", .size = 9, .sha256 = sha256(as_bytes("i"))}};
+  return manifest;
+}
+
+inline HostileCases hostile_manifests() {
+  using bundle::ErrorCode;
+  using bundle::Json;
+  using bundle::write_json;
+  const std::string good = write_manifest(good_manifest());
+  const Json document = Json::parse(good);
+  HostileCases cases;
+  const auto add = [&](const char* row, const char* name, std::string bytes, const char* word,
+                       ErrorCode code = ErrorCode::Format) {
+    cases.push_back(
+        {.row = row, .name = name, .bytes = std::move(bytes), .code = code, .word = word, .file = "env-3.seal"});
+  };
+  const auto with = [&](const char* row, const char* name, const char* pointer, const Json& value, const char* word,
+                        ErrorCode code = ErrorCode::Format) {
+    Json json = document;
+    json[Json::json_pointer(pointer)] = value;
+    add(row, name, write_json(json), word, code);
+  };
+  const auto text = [&](const char* row, const char* name, const std::string& before, const std::string& after,
+                        const char* word) {
+    std::string bytes = good;
+    add(row, name, bytes.replace(bytes.find(before), before.size(), after), word);
+  };
+  // Further program entries beside the good ones, each with bytes of its own.
+  const auto paths = [&](const char* row, const char* name, std::vector<std::string> more, const char* word) {
+    Json json = document;
+    std::uint64_t offset = 3072;
+    for (const std::string& path : more) {
+      Json entry = document["entries"][0];
+      entry["path"] = path, entry["offset"] = offset;
+      offset += 1024;
+      json["entries"].push_back(entry);
+    }
+    std::sort(json["entries"].begin(), json["entries"].end(),
+              [](const Json& a, const Json& b) { return a["path"].get<std::string>() < b["path"].get<std::string>(); });
+    add(row, name, write_json(json), word);
+  };
+
+  add("M01", "empty", "", "does not parse");
+  add("M01", "one-byte", "{", "does not parse");
+  add("M03", "byte-order-mark", "\xef\xbb\xbf" + good, "byte order mark");
+  text("M03", "invalid-utf-8", "\"prod\"", "\"pr\xffod\"", "does not parse");
+  text("M03", "overlong-utf-8", "\"prod\"", "\"pr\xc0\xafod\"", "does not parse");
+  text("M03", "lone-surrogate", "\"prod\"", "\"pr\\ud800od\"", "does not parse");
+  text("M03", "utf-16", good, std::string("\xff\xfe{\0}\0", 6), "does not parse");
+  text("M04", "duplicate-key", "\"name\":\"env\"", "\"name\":\"env\",\"name\":\"env\"", "stands twice");
+  text("M04", "duplicate-key-in-entry", "\"executable\":true", "\"executable\":true,\"executable\":true", "executable");
+  text("M04", "duplicate-key-by-escape", "\"name\":\"env\"", "\"name\":\"env\",\"n\\u0061me\":\"env\"", "stands twice");
+  add("M05", "deep-arrays", std::string(100'000, '['), "deeper than 32");
+  std::string objects;
+  for (int i = 0; i < 20'000; ++i) objects += "{\"a\":";
+  add("M05", "deep-objects", objects, "deeper than 32");
+  std::string many = "[[]";
+  for (int i = 0; i < 2'100'000; ++i) many += ",[]";
+  add("M05", "two-million-values", many + "]", "more than 2000000 values");
+  for (const auto& [name, number] :
+       std::vector<std::pair<const char*, const char*>>{{"float", "3.0"},
+                                                        {"exponent", "3e0"},
+                                                        {"minus-zero", "-0"},
+                                                        {"minus-one", "-1"},
+                                                        {"two-to-the-53", "9007199254740992"},
+                                                        {"two-to-the-64", "18446744073709551616"}})
+    text("M06", name, "\"version\":3", std::string("\"version\":") + number, "integer");
+  text("M06", "leading-zero", "\"version\":3", "\"version\":03", "does not parse");
+  text("M06", "not-a-number", "\"version\":3", "\"version\":NaN", "does not parse");
+  add("M07", "trailing-byte", good + "x", "does not parse");
+  add("M07", "trailing-nul", good + std::string(1, '\0'), "does not parse");
+  add("M07", "second-document", good + good, "does not parse");
+  with("M08", "unknown-key", "/surprise", 1, "surprise");
+  with("M08", "unknown-key-in-entry", "/entries/0/surprise", 1, "surprise");
+  with("M08", "newer-format", "/format", 2, "format", ErrorCode::CannotCheck);
+  with("M08", "newer-installer", "/installer_level", 99, "level 99", ErrorCode::CannotCheck);
+  with("M08", "unknown-kind", "/entries/0/kind", "firmware", "firmware", ErrorCode::CannotCheck);
+  for (const auto& [name, path] : std::vector<std::pair<const char*, std::string>>{{"parent", "../x"},
+                                                                                   {"absolute", "/x"},
+                                                                                   {"empty-part", "a//b"},
+                                                                                   {"dot", "a/./b"},
+                                                                                   {"dot-dot", "a/../../b"},
+                                                                                   {"empty", ""},
+                                                                                   {"nul", std::string("a\0b", 3)},
+                                                                                   {"backslash", "a\\b"},
+                                                                                   {"newline", "a\nb"},
+                                                                                   {"c1-control",
+                                                                                    "a\xc2\x9b"
+                                                                                    "b"},
+                                                                                   {"drive", "c:/x"},
+                                                                                   {"trailing-slash", "a/"}}) {
+    with("M09", name, "/entries/0/path", path, "not safe");
+    with("M09", (std::string("place-") + name).c_str(), "/environment/placements/0/into", path.empty() ? "/" : path,
+         "not safe");
+  }
+  with("M09", "site-packages-outside", "/environment/site_packages", "../lib", "not safe");
+  with("M09", "interpreter-outside", "/environment/interpreter", "/bin/sh", "not safe");
+  paths("M10", "case", {"programs/Tool"}, "programs/Tool and programs/tool");
+  paths("M10", "case-of-a-folder", {"Programs/tool"}, "upper and lower case");
+  paths("M10", "case-that-changes-length",
+        {"stra\xc3\x9f"
+         "e",
+         "STRASSE"},
+        "upper and lower case");
+  paths("M10", "kelvin-sign", {"k", "\xe2\x84\xaa"}, "normal form C");
+  paths("M10", "greek-final-sigma", {"\xcf\x83", "\xcf\x82"}, "upper and lower case");
+  paths("M10", "decomposed", {"caf\xc3\xa9", "cafe\xcc\x81"}, "normal form C");
+  paths("M11", "below-a-file", {"wheels/a-1-py3-none-any.whl/x"}, "below another");
+  paths("M11", "below-a-file-not-adjacent", {"a", "a-b", "a/b"}, "below another");
+  paths("M11", "below-a-file-but-for-case", {"a", "A/b"}, "below another");
+  with("M12", "part-of-256-bytes", "/entries/0/path", std::string(256, 'a'), "longer than 255");
+  std::string deep = "a";
+  while (deep.size() < 5000) deep += "/a";
+  with("M12", "path-of-5000-bytes", "/entries/0/path", deep, "too long");
+  with("M12", "place-of-5000-bytes", "/environment/placements/0/into", deep, "too long");
+  with("M14", "sizes-beyond-the-payload", "/entries/0/stored_size", 9489, "stored_size");
+  with("M14", "offset-and-size-that-wrap", "/entries/0/offset", (std::uint64_t{1} << 53) - 1, "offset");
+  {
+    Json json = document;
+    for (Json& entry : json["entries"]) entry["installed_size"] = bundle::kMaxPayloadSize;
+    add("M14", "installed-sizes-that-add-up", write_json(json), "too large together");
+    json = document;
+    for (Json& entry : json["entries"]) entry["installed_files"] = bundle::kMaxEntries;
+    add("M14", "installed-files-that-add-up", write_json(json), "too large together");
+  }
+  with("M15", "short-digest", "/entries/0/sha256", "abcd", "SHA-256");
+  with("M15", "upper-case-digest", "/entries/0/sha256", std::string(64, 'A'), "SHA-256");
+  with("M15", "md5", "/payload/digest", "md5", "md5", ErrorCode::CannotCheck);
+  with("M15", "sha1", "/payload/digest", "sha1", "sha1", ErrorCode::CannotCheck);
+  with("M16", "volume-twice", "/payload/volumes/1/name", "env-3.vol001", "in order");
+  with("M16", "volume-left-out", "/payload/volumes/1/name", "env-3.vol003", "in order");
+  with("M16", "volume-elsewhere", "/payload/volumes/1/name", "../env-3.vol002", "in order");
+  with("M16", "volume-of-half-a-chunk", "/payload/volumes/0/size", 8191, "whole chunks");
+  with("M16", "volume-of-nothing", "/payload/volumes/1/size", 0, "whole chunks");
+  with("M16", "no-volumes", "/payload/volumes", Json::array(), "add up");
+  with("M16", "entries-overlap", "/entries/1/offset", 1500, "overlap");
+  with("M16", "one-blob-two-digests", "/entries/1/offset", 512, "overlap");
+  with("M20", "installers-record", "/environment/placements/0/into", "generation.json", "reserved");
+  with("M20", "installers-record-in-capitals", "/environment/placements/0/into", "Generation.JSON", "reserved");
+  with("M20", "below-the-installers-record", "/environment/placements/0/into", "generation.json/x", "reserved");
+  with("M20", "companion-named-as-the-seal", "/companions/0/name", "env-3.seal", "another file of the bundle");
+  with("M20", "companion-named-as-a-volume", "/companions/0/name", "ENV-3.vol001", "another file of the bundle");
+  with("M20", "companion-elsewhere", "/companions/0/name", "../sealift-install", "plain name");
+  {
+    Json json = document;
+    json["companions"].push_back(json["companions"][0]);
+    json["companions"][1]["name"] = "SEALIFT-INSTALL";
+    add("M20", "two-companions-of-one-name", write_json(json), "another file of the bundle");
+    json = document;
+    json["environment"]["placements"].push_back(json["environment"]["placements"][0]);
+    json["environment"]["placements"][2]["into"] = "BIN/tool";
+    add("M20", "two-files-at-one-place", write_json(json), "one place");
+  }
+  return cases;
+}
+
+}  // namespace sealift::test
