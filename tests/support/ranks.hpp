@@ -5,7 +5,7 @@
 // an error.
 #pragma once
 
-#include <sealift/train/collectives.hpp>
+#include <sealift/train/groups.hpp>
 
 #include <cstdlib>
 #include <exception>
