@@ -55,6 +55,18 @@ TEST_CASE("memory that a flat lets go of is handed out again") {
   CHECK(Pool::instance().kept_bytes() == 0);
 }
 
+TEST_CASE("a flat too large for the machine throws, and the pool counts as if it was never asked for") {
+  Pool::User user;
+  buffer(1000).reset();
+  CHECK(Pool::instance().kept_bytes() == 4000);
+  CHECK_THROWS(buffer(std::int64_t{1} << 58));
+  CHECK(Pool::instance().kept_bytes() == 0);
+  buffer(1000).reset();
+  buffer(500).reset();
+  CHECK(Pool::instance().kept_bytes() == 2000);  // both would be more than was ever out
+  Pool::instance().release_kept();
+}
+
 TEST_CASE("what the pool keeps and what is out are never more than what was once out together") {
   Pool::User user;
   std::size_t peak = 0;

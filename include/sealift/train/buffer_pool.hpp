@@ -6,7 +6,10 @@
 
 #include <torch/torch.h>
 
+#include <algorithm>
+#include <cstring>
 #include <list>
+#include <memory>
 #include <mutex>
 
 namespace sealift::train::detail {
@@ -37,7 +40,15 @@ class BufferPool final : public c10::Allocator {
       }
       trim();
     }
-    if (!block->memory) *block = {bytes, c10::GetAllocator(at::kCPU)->allocate(bytes)};
+    try {
+      if (!block->memory) *block = {bytes, c10::GetAllocator(at::kCPU)->allocate(bytes)};
+    } catch (...) {
+      const std::lock_guard lock(guard_);
+      out_ -= bytes;
+      peak_ = out_;  // memory is short: what was kept goes back
+      trim();
+      throw;
+    }
     auto* data = block->memory.get();
     return {data, block.release(), &give_back, at::kCPU};
   }

@@ -75,7 +75,7 @@ struct Policy {
   bool keep_gathered = true;              ///< between the micro-batches of a step; costs the whole model's memory
   bool reduce_every_micro_batch = false;  ///< reduce with each micro-batch: less memory, more traffic
   bool defer_all_reduce = true;           ///< hsdp: when micro-batches are reduced, sum over copies with the last only
-  std::int64_t forward_prefetch = 1;      ///< units gathered ahead of the one that runs, in forward; 0: none
+  std::int64_t forward_prefetch = 1;      ///< units gathered ahead in forward; 0: none. A step that stays gathered: all
   std::int64_t backward_prefetch = 1;     ///< the same in backward; at least 1 is FSDP1's BACKWARD_PRE
 
   MixedPrecision precision = {};
