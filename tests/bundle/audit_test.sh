@@ -14,17 +14,6 @@ shell=$(command -v dash || command -v sh)
 # NAME INSTALLER AUDIT: why. audit.sh is never the milder one.
 differences='
 manifest-path-non-ascii 0 11: which names are equal without upper and lower case is a matter for Unicode tables
-manifest-space 0 4: one spelling is all that a regular expression can say; sealift-pack writes no other
-manifest-line-break 0 4: the same
-manifest-escaped-letter 0 4: the same
-manifest-nul-behind 0 4: the same; the reader takes a NUL for the end of the text
-manifest-place-reserved 0 4: FORMAT.md will say it; audit.sh is ahead of the reader
-manifest-places-equal 0 4: the same
-manifest-path-drive 0 4: the same
-manifest-path-case 0 4: the same
-manifest-path-below-not-next 0 4: the same; the reader compares neighbours only
-manifest-installed-sum 0 4: the same
-manifest-companion-of-the-bundle 5 4: the same
 '
 mkdir "$work/bundles" "$work/tmp"
 "$make_bundles" "$work/bundles" > "$work/list" || exit 1

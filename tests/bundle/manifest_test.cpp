@@ -89,6 +89,21 @@ TEST_CASE("a manifest that breaks one rule is refused for that rule") {
   }
 }
 
+TEST_CASE("a manifest has one spelling") {
+  const std::string text = write_manifest(sample());
+  const auto refused = [&](const std::string& from, const std::string& to) {
+    std::string other = text;
+    other.replace(other.find(from), from.size(), to);
+    CAPTURE(to);
+    CHECK(Json::parse(other) == Json::parse(text));
+    CHECK_REFUSED(parse_manifest(other, "seal"), Format, "not spelled as it was written");
+  };
+  refused("{\"", "{ \"");
+  refused("\"created\"", "\"cre\\u0061ted\"");
+  refused("}", "}\n");
+  CHECK_REFUSED(parse_manifest(text + "\n", "seal"), Format, "not spelled as it was written");
+}
+
 TEST_CASE("every key of a manifest is needed") {
   const Json good = Json::parse(write_manifest(sample()));
   const auto without = [&](const std::string& pointer) {

@@ -84,9 +84,10 @@ TinyItem wheel_of(const std::string& bytes, const std::string& file) {
 
 // Signs `manifest` in place of the one that was made.
 void reseal(const MadeBundle& made, const bundle::Manifest& manifest, const bundle::PrivateKey& key) {
-  write_file(made.seal(),
-             write_seal({.roots = {one_key_root(key)},
-                         .manifest = signed_document(write_manifest(manifest), {&key}, bundle::kBundlePayloadType)}));
+  write_file(
+      made.seal(),
+      bundle::write_seal({.roots = {one_key_root(key)},
+                          .manifest = signed_document(write_manifest(manifest), {&key}, bundle::kBundlePayloadType)}));
 }
 
 }  // namespace

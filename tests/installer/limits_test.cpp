@@ -121,6 +121,9 @@ TEST_CASE("verify, plan, apply, status and switch open no socket, nor does what 
   };
   run_filtered({"probe"});
   run_filtered(verify_arguments(made));
+  std::vector<std::string> plan = apply_arguments(site, made);
+  plan[0] = "plan";
+  run_filtered(std::move(plan));
   CHECK(run_filtered(apply_arguments(site, made)).starts_with("installed tiny"));
   run_filtered({"status", "--prefix", site.prefix().root()});
   run_filtered({"switch", "1", "--prefix", site.prefix().root()});
@@ -187,6 +190,7 @@ TEST_CASE("a bomb whose size was signed too small is stopped, in 256 MiB and wit
     const Forged forged(folder, zeros_bomb(claimed, window), [](Manifest& manifest) {
       manifest.entries[0].encoding = Encoding::Zstd;
       manifest.entries[0].size = 1'000'000;
+      manifest.entries[0].installed_size = 4 << 20;  // so that the frame's own bound is the one that is met
       manifest.entries[0].sha256 = sha256({});
     });
     CHECK(run(site.dir, verify_arguments(forged.made)).exit == 0);  // the stored bytes are those that were signed

@@ -357,6 +357,7 @@ inline Manifest parse_manifest(std::string_view text, const std::string& where) 
     detail::check_last_companion(manifest, item.where());
   }
   object.done();
+  if (write_json(root) != text) detail::refuse_json(where, "it is not spelled as it was written");
   return manifest;
 }
 
