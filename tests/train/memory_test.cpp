@@ -128,7 +128,7 @@ TEST_CASE("fsdp holds a shard and a few units, wherever the model is deep") {
   const auto peaks = measure({.method = ParallelMethod::Fsdp}, layers, width);
   CHECK(peaks.built <= P + U + kSlack);
   CHECK(peaks.forward <= 3 * P + 3 * U + R + kSlack);       // moments are there from the first step on
-  CHECK(peaks.backward <= 4 * P + 3 * U + R + kSlack);
+  CHECK(peaks.backward <= 4 * P + 4 * U + R + kSlack);  // FSDP2's 3 U, one more for what the pool keeps
   CHECK(peaks.step <= 4 * P + 2 * U + kSlack);
   CHECK(peaks.after <= 4 * P + kSlack);  // of which P is the buffer that the next gradients go to
 
@@ -146,7 +146,8 @@ TEST_CASE("what fsdp needs beside its shards does not grow with depth") {
     return measure({.method = ParallelMethod::Fsdp}, layers, width).backward - 4 * P;
   };
   const auto shallow = beside_shards(4), deep = beside_shards(14);
-  CHECK(std::abs(deep - shallow) <= U / 2);
+  // Two ranks share a pool here, which keeps what both held at one time: a unit more or less. Depth would cost ten.
+  CHECK(std::abs(deep - shallow) <= 2 * U);
 }
 
 TEST_CASE("ddp holds 16 bytes per parameter: value, gradient in its bucket, two moments") {
