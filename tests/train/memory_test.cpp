@@ -127,7 +127,7 @@ TEST_CASE("fsdp holds a shard and a few units, wherever the model is deep") {
   const std::int64_t U = (width * width + width) * 4, R = (width * 8 + 8) * 4, P = (layers * U + R) / 2;
   const auto peaks = measure({.method = ParallelMethod::Fsdp}, layers, width);
   CHECK(peaks.built <= P + U + kSlack);
-  CHECK(peaks.forward <= 3 * P + 3 * U + R + kSlack);       // moments are there from the first step on
+  CHECK(peaks.forward <= 3 * P + 3 * U + R + kSlack);   // moments are there from the first step on
   CHECK(peaks.backward <= 4 * P + 4 * U + R + kSlack);  // FSDP2's 3 U, one more for what the pool keeps
   CHECK(peaks.step <= 4 * P + 2 * U + kSlack);
   CHECK(peaks.after <= 4 * P + kSlack);  // of which P is the buffer that the next gradients go to
