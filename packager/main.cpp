@@ -7,6 +7,7 @@
 #include <iostream>
 
 #include "packager/create.hpp"
+#include "packager/diff.hpp"
 #include "packager/inspect.hpp"
 #include "packager/key_file.hpp"
 #include "packager/keygen.hpp"
@@ -232,6 +233,22 @@ void add_recut(CLI::App& app) {
   });
 }
 
+void add_diff(CLI::App& app) {
+  struct Options {
+    std::filesystem::path before, after;
+    bool json = false;
+  };
+  const auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("diff", "show what one bundle or lock has that another has not");
+  verb->add_option("BEFORE", options->before, "a bundle's folder or seal, or a lock")->required();
+  verb->add_option("AFTER", options->after, "the same")->required();
+  add_json(*verb, options->json);
+  verb->callback([options] {
+    const Diff found = diff(read_diff_side(options->before), read_diff_side(options->after));
+    std::cout << (options->json ? diff_json(found) + "\n" : diff_text(found));
+  });
+}
+
 void add_inspect(CLI::App& app) {
   struct Options {
     std::filesystem::path bundle;
@@ -266,6 +283,7 @@ int main(int argc, char** argv) {
   add_sign(app);
   add_recut(app);
   add_inspect(app);
+  add_diff(app);
   try {
     app.parse(argc, argv);
     return 0;
