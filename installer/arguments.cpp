@@ -39,7 +39,7 @@ std::optional<int> parse_arguments(int argc, char** argv, Arguments& arguments) 
     command->add_option("--threads", arguments.threads, "how many to work with")->check(CLI::Range(1u, 256u));
   };
 
-  add(app, "probe", "print what this machine is, for a job file's target", Verb::Probe);
+  prefix(add(app, "probe", "print what this machine is, for a job file's target", Verb::Probe), false);
   CLI::App* trust = app.add_subcommand("trust", "the root that this site trusts");
   trust->require_subcommand(1);
   const auto roots = [&](CLI::App* command) {

@@ -31,7 +31,8 @@ std::vector<std::filesystem::path> roots_of(const Arguments& arguments) {
 }
 
 int run_probe(const Arguments& arguments) {
-  const Machine machine = probe();
+  Machine machine = probe();
+  if (!arguments.prefix.empty()) machine.target.free_gib = Disk().room(Prefix(arguments.prefix).root()).bytes >> 30;
   print(arguments, json_of(machine), text_of(machine));
   return 0;
 }

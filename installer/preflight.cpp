@@ -14,25 +14,25 @@ using bundle::ErrorCode;
 
 void check_target(const bundle::Manifest& manifest, const Machine& machine) {
   const bundle::Target& target = manifest.target;
-  if (machine.arch != target.arch)
+  if (machine.target.arch != target.arch)
     throw Error(ErrorCode::Platform, {.what = "the bundle is for another architecture",
                                       .where = manifest.stem(),
                                       .expected = target.arch,
-                                      .got = machine.arch + " (this machine)",
-                                      .next = "ask for a bundle made for " + machine.arch});
+                                      .got = machine.target.arch + " (this machine)",
+                                      .next = "ask for a bundle made for " + machine.target.arch});
   const std::string needed = "glibc " + target.glibc.text() + " or newer";
-  if (!machine.glibc)
+  if (machine.target.glibc == bundle::GlibcVersion{})
     throw Error(ErrorCode::Platform, {.what = "this machine has no GNU C library that can be found",
                                       .where = manifest.stem(),
                                       .expected = needed,
                                       .got = "no libc.so.6 in the usual folders",
                                       .next = "the bundle's programs cannot start here; use another machine"});
-  if (*machine.glibc < target.glibc)
+  if (machine.target.glibc < target.glibc)
     throw Error(ErrorCode::Platform,
                 {.what = "this machine's C library is older than the bundle's target",
                  .where = machine.libc.string(),
                  .expected = needed,
-                 .got = "glibc " + machine.glibc->text(),
+                 .got = "glibc " + machine.target.glibc.text(),
                  .next = "ask for a bundle made for this machine: send the output of `sealift-install probe`"});
 }
 

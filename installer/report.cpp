@@ -3,6 +3,8 @@
 // Digests are printed whole: an operator compares them with a sheet of paper.
 #include "installer/report.hpp"
 
+#include "sealift/bundle/target_profile.hpp"
+
 namespace sealift::installer {
 
 using bundle::Json;
@@ -90,19 +92,30 @@ Json json_of(const bundle::Error& error) {
 }
 
 Json json_of(const Machine& machine) {
-  return {{"arch", machine.arch},
-          {"kernel", machine.kernel},
-          {"glibc", machine.glibc ? Json(machine.glibc->text()) : Json()},
-          {"libc", machine.glibc ? Json(machine.libc.string()) : Json()}};
+  const bundle::Target& target = machine.target;
+  const auto known = [](const std::string& text) { return text.empty() ? Json() : Json(text); };
+  const bool libc = target.glibc != bundle::GlibcVersion{};
+  return {{"arch", target.arch},
+          {"glibc", libc ? Json(target.glibc.text()) : Json()},
+          {"libc", known(machine.libc.string())},
+          {"glibcxx", known(target.glibcxx)},
+          {"cxxabi", known(target.cxxabi)},
+          {"distribution", known(target.distribution)},
+          {"kernel", known(target.kernel)},
+          {"cpu", known(target.cpu)},
+          {"flags", target.flags},
+          {"gpus", target.gpus},
+          {"driver", known(target.driver)},
+          {"python", target.python},
+          {"crypto", target.crypto},
+          {"free_gib", target.free_gib ? Json(*target.free_gib) : Json()},
+          {"check", bundle::profile_check(target)}};
 }
 
 std::string text_of(const Machine& machine) {
-  std::string text = "# This machine, for the [target] of a job file.\n[target]\narch = \"" + machine.arch + "\"\n";
-  if (machine.glibc)
-    text += "glibc = \"" + machine.glibc->text() + "\"\n";
-  else
-    text += "# glibc: no libc.so.6 of this architecture in the usual folders\n";
-  return text + "# kernel " + machine.kernel + (machine.glibc ? ", " + machine.libc.string() : "") + "\n";
+  std::string text = "# Save as a file; a job: [target] profile = \"FILE.toml\"\n";
+  if (machine.libc.empty()) text += "# glibc: no libc.so.6 of this architecture was found\n";
+  return text + bundle::write_profile(machine.target);
 }
 
 Json json_of(const bundle::TrustState& state) {

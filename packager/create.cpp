@@ -3,12 +3,12 @@
 #include "packager/create.hpp"
 
 #include <fmt/format.h>
-#include <sys/file.h>
 
 #include <charconv>
 #include <thread>
 
 #include "packager/key_file.hpp"
+#include "packager/new_bundle_folder.hpp"
 #include "packager/own_program.hpp"
 #include "packager/pack_plan.hpp"
 #include "sealift/bundle/bundle_writer.hpp"
@@ -27,59 +27,6 @@ std::vector<Download> downloads_of(const Lock& lock) {
   for (const LockedWheel& wheel : lock.wheels)
     downloads.push_back({.name = wheel.file_name, .url = wheel.url, .sha256 = wheel.sha256, .size = wheel.size});
   return downloads;
-}
-
-void refuse_existing(const fs::path& folder) {
-  std::error_code ignored;
-  if (!fs::exists(fs::symlink_status(folder, ignored))) return;
-  throw Error(ErrorCode::Conflict, {.what = "this bundle exists already and is not overwritten",
-                                    .where = folder.string(),
-                                    .next = "raise the job's version and lock again, or remove the folder"});
-}
-
-// Where the bundle grows until it gets its name. What an interrupted run left is thrown away; a living one is not.
-class PartialFolder {
- public:
-  explicit PartialFolder(const fs::path& final_path)
-      : path_(final_path.parent_path() / ("." + final_path.filename().string() + ".partial")) {
-    fs::create_directories(path_);
-    lock_ = bundle::Descriptor(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!lock_) bundle::throw_errno("a folder cannot be opened", path_);
-    if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0)
-      throw Error(ErrorCode::Conflict, {.what = "another process is making this bundle",
-                                        .where = path_.string(),
-                                        .next = "wait for it, or stop it"});
-    for (const fs::directory_entry& entry : fs::directory_iterator(path_)) fs::remove_all(entry.path());
-  }
-  ~PartialFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-
-  const fs::path& path() const { return path_; }
-
-  // Durable before it is visible.
-  void become(const fs::path& final_path) {
-    ::fsync(lock_.get());
-    refuse_existing(final_path);
-    fs::rename(path_, final_path);
-    path_.clear();
-    const bundle::Descriptor parent(::open(final_path.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!parent || ::fsync(parent.get()) != 0) bundle::throw_errno("a folder cannot be synced", final_path);
-  }
-
- private:
-  fs::path path_;
-  bundle::Descriptor lock_;
-};
-
-void check_space(const fs::path& out, std::uint64_t needed) {
-  if (const std::uint64_t free = fs::space(out).available; free < needed)
-    throw Error(ErrorCode::Space, {.what = "there is not enough room for the bundle",
-                                   .where = out.string(),
-                                   .expected = human_size(needed) + " free",
-                                   .got = human_size(free) + " free",
-                                   .next = "make room, or name another folder with -o"});
 }
 
 // A file that reports how much of it was read.

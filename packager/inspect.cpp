@@ -4,6 +4,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
+
 #include "packager/console.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 
@@ -31,6 +34,42 @@ InspectReport inspect(const std::filesystem::path& bundle, const std::optional<b
   return report;
 }
 
+namespace {
+
+// "wheels     29, 2.7 GB", with what is stored where that is less.
+std::string sizes_by_kind(const bundle::Manifest& manifest) {
+  struct Sum {
+    std::uint64_t count = 0, size = 0, stored = 0;
+  };
+  std::map<bundle::EntryKind, Sum> sums;
+  for (const bundle::Entry& entry : manifest.entries) {
+    Sum& sum = sums[entry.kind];
+    ++sum.count;
+    sum.size += entry.size;
+    sum.stored += entry.stored_size;
+  }
+  std::string out;
+  for (const auto& [kind, sum] : sums)
+    out +=
+        fmt::format("{:<10} {}, {}{}\n", bundle::detail::enum_name(bundle::detail::kKindNames, kind) + "s", sum.count,
+                    human_size(sum.size), sum.stored < sum.size ? ", stored as " + human_size(sum.stored) : "");
+  return out;
+}
+
+// The five entries that a disc is most filled by.
+std::string largest(const bundle::Manifest& manifest) {
+  std::vector<const bundle::Entry*> entries;
+  for (const bundle::Entry& entry : manifest.entries) entries.push_back(&entry);
+  std::stable_sort(entries.begin(), entries.end(),
+                   [](const bundle::Entry* a, const bundle::Entry* b) { return a->stored_size > b->stored_size; });
+  std::string out = "largest\n";
+  for (std::size_t i = 0; i < std::min<std::size_t>(entries.size(), 5); ++i)
+    out += fmt::format("  {:>10}  {}\n", human_size(entries[i]->stored_size), entries[i]->path.text());
+  return out;
+}
+
+}  // namespace
+
 std::string inspect_text(const InspectReport& report) {
   const bundle::Manifest& manifest = report.manifest;
   std::uint64_t installed = 0, files = 0;
@@ -56,6 +95,7 @@ std::string inspect_text(const InspectReport& report) {
                      manifest.payload.chunk_size);
   for (const bundle::Volume& volume : manifest.payload.volumes)
     out += fmt::format("  {:>10}  {}\n", human_size(volume.size), volume.name);
+  out += sizes_by_kind(manifest) + largest(manifest);
   out += fmt::format("installed  about {} in {} files and folders\n", human_size(installed), files);
   out += "imports   ";
   for (const std::string& module : manifest.environment.imports) out += " " + module;

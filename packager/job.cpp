@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "packager/target_profile.hpp"
 #include "packager/toml_file.hpp"
 #include "sealift/bundle/manifest.hpp"
 
@@ -34,16 +35,16 @@ void read_payload_digest(TomlTable& table, Job& job) {
   job.payload_digest = *algorithm;
 }
 
-void read_target(TomlTable table, Job& job) {
-  job.target.arch = table.string("arch");
+// What the profile says, and what stands here instead of it.
+void read_target(TomlTable table, const fs::path& folder, Job& job) {
+  if (table.has("profile"))
+    job.target = find_profile(table.string("profile"), folder);
+  else
+    table.string("arch");
+  read_target_keys(table, job.target);
   if (job.target.arch != "x86_64")
     table.refuse("arch", "the target's architecture is not supported", "x86_64", job.target.arch);
-  const std::string glibc = table.string("glibc");
-  const std::optional<bundle::GlibcVersion> version = bundle::GlibcVersion::parse(glibc);
-  if (!version || *version < bundle::GlibcVersion{2, 17})
-    table.refuse("glibc", "the target's glibc is not a version that wheels are made for", "2.17 or newer, like 2.28",
-                 glibc, "on the target, `ldd --version` prints it");
-  job.target.glibc = *version;
+  if (job.target.glibc == bundle::GlibcVersion{}) table.string("glibc");  // which says that it is missing
   table.done();
 }
 
@@ -107,7 +108,7 @@ Job read_job(const fs::path& file) {
                  "at most " + std::to_string(job.version), std::to_string(job.rollback_floor));
   if (table.has("channel")) job.channel = plain_name(table, "channel");
   read_payload_digest(table, job);
-  read_target(table.table("target"), job);
+  read_target(table.table("target"), folder, job);
   read_python(table.table("python"), folder, job);
   std::set<std::string> places;
   for (TomlTable& program : table.tables("program")) {

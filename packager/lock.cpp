@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <charconv>
 
+#include "packager/target_profile.hpp"
 #include "packager/toml_file.hpp"
 #include "sealift/bundle/manifest.hpp"
+#include "sealift/bundle/target_profile.hpp"
 #include "sealift/bundle/wheel.hpp"
 
 namespace sealift::packager {
@@ -75,13 +77,13 @@ LockedWheel read_wheel(TomlTable& table) {
 std::string write_lock(const Lock& lock, const fs::path& folder) {
   std::string out = fmt::format(
       "# Written by sealift-pack lock. `sealift-pack create` packs exactly this.\n"
-      "format = {}\nname = {}\nversion = {}\nchannel = {}\nrollback_floor = {}\ncreated = {}\npayload_digest = {}\npython "
+      "format = {}\nname = {}\nversion = {}\nchannel = {}\nrollback_floor = {}\ncreated = {}\npayload_digest = "
+      "{}\npython "
       "= {}\nimports = {}\n\n"
-      "[target]\narch = {}\nglibc = {}\nglibc_floor = {}\n\n",
+      "[target]\n{}glibc_floor = {}\n\n",
       kLockFormat, toml_quoted(lock.name), lock.version, toml_quoted(lock.channel), lock.rollback_floor,
       toml_quoted(lock.created), toml_quoted(name_of(lock.payload_digest)), toml_quoted(lock.python),
-      list(lock.imports), toml_quoted(lock.target.arch), toml_quoted(lock.target.glibc.text()),
-      toml_quoted(lock.glibc_floor.text()));
+      list(lock.imports), bundle::write_target_keys(lock.target), toml_quoted(lock.glibc_floor.text()));
   out +=
       fmt::format("[interpreter]\ndescription = {}\nversion = {}\nsha256 = {}\nsize = {}\nlibraries = {}\n",
                   toml_quoted(lock.interpreter.description), toml_quoted(lock.interpreter.version),
@@ -118,7 +120,9 @@ Lock read_lock(const fs::path& file) {
             .python = table.string("python"),
             .imports = table.strings("imports")};
   TomlTable target = table.table("target");
-  lock.target = {.arch = plain_name(target, "arch"), .glibc = glibc(target, "glibc")};
+  glibc(target, "glibc");
+  lock.target.arch = plain_name(target, "arch");
+  read_target_keys(target, lock.target);
   lock.glibc_floor = glibc(target, "glibc_floor");
   target.done();
   TomlTable interpreter = table.table("interpreter");

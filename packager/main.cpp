@@ -7,12 +7,15 @@
 #include <iostream>
 
 #include "packager/create.hpp"
+#include "packager/diff.hpp"
 #include "packager/inspect.hpp"
 #include "packager/key_file.hpp"
 #include "packager/keygen.hpp"
 #include "packager/lock_job.hpp"
+#include "packager/recut.hpp"
 #include "packager/root_job.hpp"
 #include "packager/sign.hpp"
+#include "packager/volume_size.hpp"
 #include "sealift/bundle/trust_state.hpp"
 
 namespace {
@@ -172,13 +175,14 @@ void add_create(CLI::App& app) {
   add_passphrase(*verb, options->passphrase_file);
   verb->add_option("-o,--output", options->out, "the folder that gets NAME-VERSION/")->required();
   verb->add_option("--cache", options->cache, "folder for downloads (default: $SEALIFT_CACHE, ~/.cache/sealift)");
-  verb->add_option("--volume-size", options->volume, "cut the payload to fit discs: 1G, 4700M, 25GB (default: one)");
+  verb->add_option("--volume-size", options->volume,
+                   "cut the payload to fit discs: 1G, 4700M, dvd, dvd-dl, bd, cd, fat32 (default: one)");
   verb->add_option("--installer", options->installer, "the static sealift-install (default: beside this program)");
   verb->add_option("--jobs", options->fetch.jobs, "downloads at a time")->check(CLI::Range(1, 64));
   add_json(*verb, options->json);
   verb->callback([options] {
     Console console;
-    options->volume_size = parse_size(options->volume);
+    options->volume_size = parse_volume_size(options->volume);
     options->passphrase = read_passphrase(options->passphrase_file);
     const CreateResult result = create(*options, console);
     console.note(fmt::format("{} entries, {} in {} volume(s); signatures: {}", result.manifest.entries.size(),
@@ -192,6 +196,56 @@ void add_create(CLI::App& app) {
                                                       {"signers", std::move(signers)}})
                                 : result.folder.string())
               << "\n";
+  });
+}
+
+void add_recut(CLI::App& app) {
+  struct Options : RecutOptions {
+    std::string volume = "0";
+    std::string root;
+    std::filesystem::path passphrase_file;
+    bool json = false;
+  };
+  const auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("recut", "cut a bundle into other volumes and sign the new cut");
+  verb->add_option("BUNDLE", options->bundle, "the bundle's folder or seal")->required();
+  verb->add_option("--volume-size", options->volume, "1G, 4700M, dvd, dvd-dl, bd, cd, fat32 (default: one)");
+  verb->add_option("--fingerprint", options->root, "of a root: the bundle is verified by it before it is signed again")
+      ->required();
+  verb->add_option("--key", options->keys, "a private key that signs; may be repeated")
+      ->required()
+      ->expected(1)
+      ->take_all();
+  add_passphrase(*verb, options->passphrase_file);
+  verb->add_option("-o,--output", options->out, "the folder that gets NAME-VERSION/")->required();
+  add_json(*verb, options->json);
+  verb->callback([options] {
+    Console console;
+    options->volume_size = parse_volume_size(options->volume);
+    options->fingerprint = bundle::parse_fingerprint(options->root);
+    options->passphrase = read_passphrase(options->passphrase_file);
+    const RecutResult result = recut(*options, console);
+    const std::size_t volumes = result.manifest.payload.volumes.size();
+    console.note(fmt::format("{} volume(s); signatures: {}", volumes, text_of(result.roles)));
+    std::cout << (options->json ? bundle::write_json({{"bundle", result.folder.string()}, {"volumes", volumes}})
+                                : result.folder.string())
+              << "\n";
+  });
+}
+
+void add_diff(CLI::App& app) {
+  struct Options {
+    std::filesystem::path before, after;
+    bool json = false;
+  };
+  const auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("diff", "show what one bundle or lock has that another has not");
+  verb->add_option("BEFORE", options->before, "a bundle's folder or seal, or a lock")->required();
+  verb->add_option("AFTER", options->after, "the same")->required();
+  add_json(*verb, options->json);
+  verb->callback([options] {
+    const Diff found = diff(read_diff_side(options->before), read_diff_side(options->after));
+    std::cout << (options->json ? diff_json(found) + "\n" : diff_text(found));
   });
 }
 
@@ -227,7 +281,9 @@ int main(int argc, char** argv) {
   add_lock(app);
   add_create(app);
   add_sign(app);
+  add_recut(app);
   add_inspect(app);
+  add_diff(app);
   try {
     app.parse(argc, argv);
     return 0;

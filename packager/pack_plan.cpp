@@ -207,7 +207,7 @@ PackPlan plan_pack(const Lock& lock, const Cache& cache, const Companions& compa
   draft.created = lock.created;
   draft.rollback_floor = lock.rollback_floor;
   draft.payload.digest = lock.payload_digest;
-  draft.target = lock.target;
+  draft.target = {.arch = lock.target.arch, .glibc = lock.target.glibc};  // what a manifest carries
   draft.glibc_floor = lock.glibc_floor;
   draft.environment.interpreter = SafePath::parse("bin/python" + lock.python, "lock");
   draft.environment.site_packages = SafePath::parse("lib/python" + lock.python + "/site-packages", "lock");

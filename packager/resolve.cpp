@@ -176,6 +176,7 @@ std::vector<LockedWheel> choose_wheels(std::string_view pylock, const fs::path& 
                                         .got = name,
                                         .next = "require one version of it"});
     std::optional<std::pair<WheelRank, LockedWheel>> best;
+    std::string too_new;  // a wheel that would fit but for its glibc
     std::vector<TomlTable> wheels = package.tables("wheels");
     for (TomlTable& item : wheels) {
       LockedWheel wheel = read_wheel(item, where);
@@ -184,11 +185,14 @@ std::vector<LockedWheel> choose_wheels(std::string_view pylock, const fs::path& 
       const std::optional<WheelFit> fit = fit_wheel(wheel.file_name, python, target);
       if (fit && (!best || std::tie(fit->rank, wheel.file_name) < std::tie(best->first, best->second.file_name)))
         best.emplace(fit->rank, std::move(wheel));
+      else if (const std::optional<GlibcVersion> wanted = glibc_wanted(wheel.file_name, python, target);
+               !fit && wanted && too_new.empty())
+        too_new = fmt::format(" ({} needs glibc {})", wheel.file_name, wanted->text());
     }
     if (best)
       chosen.push_back(std::move(best->second));
     else
-      (wheels.empty() ? no_wheel : no_fit).push_back(name + " " + version);
+      (wheels.empty() ? no_wheel : no_fit).push_back(name + " " + version + too_new);
   }
   if (!no_wheel.empty()) refuse_without_wheels(no_wheel);
   if (!no_fit.empty())

@@ -104,4 +104,10 @@ std::optional<WheelFit> fit_wheel(std::string_view file_name, std::string_view p
   return best;
 }
 
+std::optional<GlibcVersion> glibc_wanted(std::string_view file_name, std::string_view python, bundle::Target target) {
+  target.glibc.minor = 1'000'000;
+  const std::optional<WheelFit> fit = fit_wheel(file_name, python, target);
+  return fit ? std::optional(fit->glibc) : std::nullopt;
+}
+
 }  // namespace sealift::packager

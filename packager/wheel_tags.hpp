@@ -26,5 +26,9 @@ struct WheelFit {
 
 // std::nullopt when the wheel does not run on the target, or `file_name` is no wheel's. `python` is like "3.11".
 std::optional<WheelFit> fit_wheel(std::string_view file_name, std::string_view python, const bundle::Target& target);
+// The glibc that a wheel asks for, which may be newer than the target's; std::nullopt when it would not run there
+// either.
+std::optional<bundle::GlibcVersion> glibc_wanted(std::string_view file_name, std::string_view python,
+                                                 bundle::Target target);
 
 }  // namespace sealift::packager

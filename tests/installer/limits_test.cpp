@@ -48,7 +48,7 @@ struct Forged {
     made.trusted = pinned(root);
     Manifest& manifest = made.manifest;
     manifest = {.name = "forged", .channel = "test", .version = 1, .created = "2026-01-01T00:00:00Z"};
-    manifest.target = {.arch = probe().arch, .glibc = {2, 17}};
+    manifest.target = {.arch = probe().target.arch, .glibc = {2, 17}};
     manifest.glibc_floor = {2, 17};
     manifest.payload.size = payload.size();
     manifest.payload.volumes = {{.name = "forged-1.vol001", .size = payload.size()}};
@@ -110,7 +110,7 @@ TEST_CASE("the filter lets a program live that opens no socket, and kills the ot
 
 TEST_CASE("verify, plan, apply, status and switch open no socket, nor does what they start") {
   const Site site;
-  TinyBundle tiny{.arch = probe().arch, .imports = {"demo"}};
+  TinyBundle tiny{.arch = probe().target.arch, .imports = {"demo"}};
   tiny.items = {wheel_item({}), file_item("files/python", "#!/bin/sh\nexit 0\n", "bin/python3", true)};
   const MadeBundle made = site.make(tiny);
   const auto run_filtered = [&](std::vector<std::string> arguments) {
@@ -133,7 +133,7 @@ TEST_CASE("verify, plan, apply, status and switch open no socket, nor does what 
 
 TEST_CASE("an interpreter that opens a socket in the self-test is killed by the filter, so the filter reaches it") {
   const Site site;
-  TinyBundle tiny{.arch = probe().arch, .imports = {"demo"}};
+  TinyBundle tiny{.arch = probe().target.arch, .imports = {"demo"}};
   tiny.items = {wheel_item({}),
                 file_item("files/python", "#!/bin/bash\n: < /dev/tcp/127.0.0.1/9\n", "bin/python3", true)};
   const Outcome outcome = run(site.dir, apply_arguments(site, site.make(tiny)), nullptr, forbid_sockets);
@@ -143,7 +143,7 @@ TEST_CASE("an interpreter that opens a socket in the self-test is killed by the 
 
 TEST_CASE("verify reads each byte of the medium once") {
   const Site site;
-  TinyBundle tiny{.arch = probe().arch, .chunk_size = 65536, .volume_size = 1 << 20};
+  TinyBundle tiny{.arch = probe().target.arch, .chunk_size = 65536, .volume_size = 1 << 20};
   tiny.items.push_back(file_item("files/a", numbers_text(1, 300'000), "share/a"));
   const MadeBundle made = site.make(tiny);
   const std::uint64_t size = made.manifest.payload.size + fs::file_size(made.seal()) + fs::file_size(made.chunks());
@@ -228,7 +228,7 @@ TEST_CASE("sizes that would not fit into memory are refused before any is taken"
 
 TEST_CASE("a seal of a tebibyte is refused before it is read") {
   const Site site;
-  const MadeBundle made = site.make({.arch = probe().arch});
+  const MadeBundle made = site.make({.arch = probe().target.arch});
   fs::resize_file(made.seal(), std::uint64_t{1} << 40);
   const Outcome outcome = run(site.dir, verify_arguments(made));
   CHECK(outcome.exit == 4);

@@ -1,31 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The small parts by themselves: probe, records, progress figures, the real disk.
-#include "installer/probe.hpp"
+// The small parts by themselves: records, progress figures, the real disk.
 #include "installer/report.hpp"
 #include "tests/installer/site.hpp"
 
 using namespace sealift;
 using namespace sealift::installer;
 using namespace sealift::test;
-
-TEST_CASE("probe reads the C library's version from its file, and says plainly when there is none") {
-  const TempDir root;
-  const Machine none = probe(root.path());
-  CHECK(!none.glibc);
-  CHECK(!none.arch.empty());
-  CHECK(text_of(none).find("# glibc: no libc.so.6") != std::string::npos);
-  CHECK(json_of(none)["glibc"].is_null());
-  write_file(root / "lib64/libc.so.6", "not an ELF file");
-  CHECK(!probe(root.path()).glibc);
-  const Machine here = probe();
-  if (here.glibc) {
-    fs::create_directories(root / "usr/lib64");
-    fs::copy_file(here.libc, root / "usr/lib64/libc-2.so");
-    fs::create_symlink("libc-2.so", root / "usr/lib64/libc.so.6");  // as older distributions have it
-    CHECK(probe(root.path()).glibc == here.glibc);
-    CHECK(text_of(here).find("glibc = \"" + here.glibc->text() + "\"") != std::string::npos);
-  }
-}
 
 TEST_CASE("an item's record is read back as it was written") {
   const TempDir dir;

@@ -19,7 +19,7 @@ Json parsed(const Outcome& outcome) {
 }
 
 TinyBundle many_files() {
-  TinyBundle tiny{.arch = probe().arch, .volume_size = 65536};
+  TinyBundle tiny{.arch = probe().target.arch, .volume_size = 65536};
   tiny.items.clear();
   for (int i = 0; i < 40; ++i) {
     TinyWheel wheel{.name = "w" + std::to_string(100 + i), .files = {}};
@@ -31,7 +31,7 @@ TinyBundle many_files() {
 }
 
 TinyBundle small() {
-  return {.arch = probe().arch};
+  return {.arch = probe().target.arch};
 }
 
 }  // namespace
@@ -125,8 +125,8 @@ TEST_CASE("a refusal is printed for people and, on request, for machines; its co
 
 TEST_CASE("probe prints TOML, and JSON on request") {
   const TempDir dir;
-  CHECK(run(dir, {"probe"}).out.find("[target]\narch = \"") != std::string::npos);
-  CHECK(parsed(run(dir, {"probe", "--json"}))["arch"] == probe().arch);
+  CHECK(run(dir, {"probe"}).out.find("\nformat = 1\narch = \"") != std::string::npos);
+  CHECK(parsed(run(dir, {"probe", "--json"}))["arch"] == probe().target.arch);
 }
 
 TEST_CASE("while another process holds the lock, apply ends with 10 and names it") {

@@ -175,11 +175,11 @@ TEST_CASE("a machine with an older C library, none, or another architecture is r
     CHECK(error.facts().got == "glibc 2.36");
   }
   SUBCASE("none") {
-    site.machine.glibc.reset();
+    site.machine.target.glibc = {};
     CHECK_REFUSED(site.apply(made), Platform, "no libc.so.6");
   }
   SUBCASE("another architecture") {
-    site.machine.arch = "aarch64";
+    site.machine.target.arch = "aarch64";
     CHECK_REFUSED(site.apply(made), Platform, "aarch64");
   }
   CHECK(!fs::exists(site.prefix().root()));

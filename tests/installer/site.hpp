@@ -18,7 +18,7 @@ namespace sealift::test {
 namespace fs = std::filesystem;
 
 inline installer::Machine common_machine() {
-  return {.arch = "x86_64", .kernel = "6.1", .glibc = bundle::GlibcVersion{2, 36}, .libc = "/lib/libc.so.6"};
+  return {.target = {.arch = "x86_64", .glibc = {2, 36}, .kernel = "6.1"}, .libc = "/lib/libc.so.6"};
 }
 
 // A disk with as little room as a test wants.
