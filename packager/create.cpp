@@ -98,7 +98,9 @@ CreateResult create(const CreateOptions& options, Console& console) {
   const Cache cache(options.cache.empty() ? Cache::default_root() : options.cache);
   require_inputs(lock, cache);
   fetch(downloads_of(lock), cache, console, options.fetch);
-  const PackPlan plan = plan_pack(lock, cache, companions);
+  PackPlan plan = plan_pack(lock, cache, companions);
+  NativeReport native = check_native(lock, cache, console);
+  plan.draft.glibc_floor = std::max(plan.draft.glibc_floor, glibc_floor(native));
 
   fs::create_directories(folder.parent_path());
   std::uint64_t beside = 0;
@@ -107,7 +109,8 @@ CreateResult create(const CreateOptions& options, Console& console) {
   PartialFolder partial(folder);
   bundle::Manifest manifest = write_bundle(plan, partial.path(), options.volume_size, signing, console);
   partial.become(folder);
-  CreateResult result{.folder = folder, .manifest = std::move(manifest), .signers = {}, .roles = {}};
+  CreateResult result{
+      .folder = folder, .manifest = std::move(manifest), .signers = {}, .roles = {}, .native = std::move(native)};
   for (const bundle::PrivateKey& key : signing.keys) result.signers.push_back(key.public_key().id());
   result.roles = bundle_status(bundle::open(folder).seal);
   return result;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// `sealift-pack create`: lock -> fetch -> plan -> write -> sign, and one rename at the end.
+// `sealift-pack create`: lock -> fetch -> plan -> check -> write -> sign, and one rename at the end.
 #pragma once
 
 #include <filesystem>
 
 #include "packager/console.hpp"
 #include "packager/fetch.hpp"
+#include "packager/native_report.hpp"
 #include "packager/sign.hpp"
 #include "sealift/bundle/manifest.hpp"
 
@@ -28,6 +29,7 @@ struct CreateResult {
   bundle::Manifest manifest;
   std::vector<bundle::Digest> signers;
   std::vector<RoleStatus> roles;  // how many signatures each role has, of how many
+  NativeReport native;
 };
 
 // Throws Conflict when the result exists already; leaves nothing half-done behind under its name.

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "packager/console.hpp"
+#include "packager/driver_floor.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 
 namespace sealift::packager {
@@ -90,6 +91,12 @@ std::string inspect_text(const InspectReport& report) {
   for (const std::string& warning : report.warnings) out += fmt::format("warning    {}\n", warning);
   out += fmt::format("target     {}, glibc {} or newer (carried files need {})\n", manifest.target.arch,
                      manifest.target.glibc.text(), manifest.glibc_floor.text());
+  std::vector<std::string> wheels;
+  for (const bundle::Entry& entry : manifest.entries)
+    if (entry.kind == bundle::EntryKind::Wheel)
+      wheels.push_back(entry.path.text().substr(entry.path.text().rfind('/') + 1));
+  if (const std::string driver = driver_text(cuda_of_wheels(wheels)); !driver.empty())
+    out += fmt::format("driver     {}\n", driver);
   out += fmt::format("payload    {} in {} volume(s), {} chunks of {} bytes; not read by inspect\n",
                      human_size(manifest.payload.size), manifest.payload.volumes.size(), manifest.payload.chunk_count(),
                      manifest.payload.chunk_size);

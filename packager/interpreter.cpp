@@ -252,8 +252,8 @@ void carry_libraries(Tree& tree, const Interpreter& interpreter, NativeResolver&
                                      .where = interpreter.executable.string(),
                                      .got = missing.front(),
                                      .next = "install it, or use another interpreter"});
-  // PyTorch's wheels rely on these being there, and a minimal target has neither.
-  for (const char* library : {"libstdc++.so.6", "libgcc_s.so.1"})
+  // PyTorch's wheels rely on these being there, and a minimal target has none of them.
+  for (const char* library : {"libstdc++.so.6", "libgcc_s.so.1", "libz.so.1"})
     if (!resolver.offer_library(library, target))
       console.warn(
           fmt::format("{} is not carried: there is none here that needs no glibc newer than {}; the target "

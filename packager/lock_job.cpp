@@ -10,6 +10,7 @@
 #include "packager/creation_time.hpp"
 #include "packager/fetch.hpp"
 #include "packager/interpreter.hpp"
+#include "packager/native_report.hpp"
 #include "packager/own_program.hpp"
 #include "packager/resolve.hpp"
 #include "packager/scratch_folder.hpp"
@@ -130,6 +131,10 @@ LockResult lock_job(const LockOptions& options, Console& console) {
   for (const LockedProgram& program : lock.programs) warn_of_search_path(program, resolver.closure(), console);
   lock.glibc_floor = check_glibc_floor(with_wheels(resolver.closure().needs, lock), job.target.glibc);
   lock.interpreter = store_interpreter(tree, interpreter, resolver.closure(), cache, scratch.path());
+  // What `create` would refuse is refused now, when the wheels are here already.
+  if (std::all_of(lock.wheels.begin(), lock.wheels.end(),
+                  [&](const LockedWheel& wheel) { return cache.contains(wheel.sha256); }))
+    check_native(lock, cache, console);
 
   fs::create_directories(file.parent_path());
   std::string evidence = job.name;  // the specification allows no dots here

@@ -193,7 +193,8 @@ void add_create(CLI::App& app) {
     std::cout << (options->json ? bundle::write_json({{"bundle", result.folder.string()},
                                                       {"size", result.manifest.payload.size},
                                                       {"volumes", result.manifest.payload.volumes.size()},
-                                                      {"signers", std::move(signers)}})
+                                                      {"signers", std::move(signers)},
+                                                      {"native", native_json(result.native)}})
                                 : result.folder.string())
               << "\n";
   });

@@ -9,6 +9,9 @@
 #include <fstream>
 #include <optional>
 
+#include "packager/loader_search.hpp"
+#include "packager/target_libraries.hpp"
+
 namespace sealift::packager {
 
 namespace fs = std::filesystem;
@@ -18,17 +21,6 @@ using bundle::ErrorCode;
 using bundle::GlibcVersion;
 
 namespace {
-
-// Part of glibc or of the GPU driver: they belong to the target's kernel and C library, not to a bundle.
-bool belongs_to_target(const std::string& library) {
-  static constexpr std::string_view kOwn[] = {
-      "libc.so.",    "libm.so.",      "libpthread.so.",   "libdl.so.",           "librt.so.",
-      "libutil.so.", "libresolv.so.", "libanl.so.",       "libmvec.so.",         "ld-linux",
-      "ld-lsb",      "libnss_",       "libthread_db.so.", "libBrokenLocale.so.", "libc_malloc_debug.so.",
-      "libcuda.so.", "libnvidia-",    "libnvcuvid.so."};
-  return std::any_of(std::begin(kOwn), std::end(kOwn),
-                     [&](std::string_view prefix) { return library.starts_with(prefix); });
-}
 
 void read_conf(const fs::path& file, std::vector<fs::path>& out, int depth) {
   std::ifstream stream(file);
@@ -54,20 +46,6 @@ void read_conf(const fs::path& file, std::vector<fs::path>& out, int depth) {
 std::optional<ElfFile> read_elf_file(const fs::path& path) {
   bundle::FileSource source(fs::canonical(path));
   return source.size() == 0 ? std::nullopt : bundle::read_elf(source);
-}
-
-std::vector<fs::path> search_path(const std::string& text, const fs::path& origin) {
-  std::vector<fs::path> out;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find(':', begin), text.size());
-    std::string folder = text.substr(begin, end - begin);
-    for (const std::string_view token : {"${ORIGIN}", "$ORIGIN"})
-      if (const std::size_t at = folder.find(token); at != folder.npos)
-        folder.replace(at, token.size(), origin.string());
-    if (!folder.empty()) out.emplace_back(folder);
-    begin = end + 1;
-  }
-  return out;
 }
 
 }  // namespace
@@ -141,15 +119,16 @@ void NativeResolver::visit(const fs::path& file, const std::string& name, const 
 // ld.so: DT_RUNPATH counts for the object's own needs only; without it DT_RPATH does, and is inherited.
 void NativeResolver::visit_needed(const std::string& wanted, const fs::path& by, const ElfFile& elf,
                                   const std::string& inherited_rpath, Walk& walk) {
-  const fs::path origin = by.empty() ? fs::path() : fs::canonical(by).parent_path();
+  const std::string origin = by.empty() ? std::string() : fs::canonical(by).parent_path().string();
   // A name with '/' is a path, which may start with $ORIGIN; it is carried under its last part.
   const std::string library = fs::path(wanted).filename().string();
   if (belongs_to_target(library) || walk.found.libraries.contains(library)) return;
   std::string rpath;  // with $ORIGIN replaced, since it means the object that says it
-  for (const fs::path& folder : search_path(elf.rpath, origin)) rpath += folder.string() + ":";
+  for (const std::string& folder : expand_search_path(elf.rpath, origin, arch_)) rpath += folder + ":";
   rpath += inherited_rpath;
-  std::vector<fs::path> first = search_path(elf.runpath.empty() ? rpath : elf.runpath, origin);
-  if (wanted.find('/') != wanted.npos) first = {search_path(wanted, origin).front().parent_path()};
+  std::vector<std::string> first = expand_search_path(elf.runpath.empty() ? rpath : elf.runpath, origin, arch_);
+  if (wanted.find('/') != wanted.npos)
+    first = {fs::path(expand_search_path(wanted, origin, arch_).front()).parent_path().string()};
   const fs::path found = find(library, first);
   if (found.empty()) {
     if (std::find(walk.missing.begin(), walk.missing.end(), library) == walk.missing.end())
@@ -164,9 +143,9 @@ void NativeResolver::visit_needed(const std::string& wanted, const fs::path& by,
   visit(found, found.string(), rpath, walk);
 }
 
-fs::path NativeResolver::find(const std::string& library, const std::vector<fs::path>& first) const {
+fs::path NativeResolver::find(const std::string& library, const std::vector<std::string>& first) const {
   std::vector<fs::path> candidates;
-  for (const fs::path& folder : first) candidates.push_back(folder / library);
+  for (const std::string& folder : first) candidates.push_back(fs::path(folder) / library);
   for (const fs::path& folder : folders_) candidates.push_back(folder / library);
   for (const fs::path& candidate : candidates) {
     std::error_code error;

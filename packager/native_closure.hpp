@@ -53,7 +53,7 @@ class NativeResolver {
              Walk& walk);
   void visit_needed(const std::string& wanted, const std::filesystem::path& by, const bundle::ElfFile& elf,
                     const std::string& inherited_rpath, Walk& walk);
-  std::filesystem::path find(const std::string& library, const std::vector<std::filesystem::path>& first) const;
+  std::filesystem::path find(const std::string& library, const std::vector<std::string>& first) const;
   void merge(const Walk& walk);
 
   std::string arch_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "packager/installed_path.hpp"
 #include "packager/path_owners.hpp"
 #include "sealift/bundle/package_owners.hpp"
 #include "sealift/bundle/tar.hpp"
@@ -51,21 +52,6 @@ class Installed {
   std::uint64_t size_ = 0;
 };
 
-// Where a wheel's file comes to lie, relative to the generation's root.
-std::string installed_path(const bundle::Wheel& wheel, const bundle::WheelFile& file, const Lock& lock) {
-  switch (file.scheme) {
-    case bundle::Scheme::SitePackages:
-      return "lib/python" + lock.python + "/site-packages/" + file.path;
-    case bundle::Scheme::Scripts:
-      return "bin/" + file.path;
-    case bundle::Scheme::Headers:
-      return "include/site/python" + lock.python + "/" + wheel.name().name + "/" + file.path;
-    case bundle::Scheme::Data:
-      return file.path;
-  }
-  return file.path;
-}
-
 PlannedEntry plan_wheel(const LockedWheel& locked, const Lock& lock, const Cache& cache, PathOwners& owners,
                         bundle::PackageOwners& packages, std::set<std::string>& libraries) {
   PlannedEntry planned{.draft = {}, .file = cache.path(locked.sha256)};
@@ -78,7 +64,7 @@ PlannedEntry plan_wheel(const LockedWheel& locked, const Lock& lock, const Cache
   entry.sha256 = locked.sha256;
   Installed installed(owners, locked.file_name);
   for (const bundle::WheelFile& file : wheel.files()) {
-    installed.file(installed_path(wheel, file, lock), file.member.size);
+    installed.file(installed_path(wheel, file, lock.python), file.member.size);
     if (file.scheme == bundle::Scheme::SitePackages) packages.claim(file.path, locked.file_name);
     libraries.insert(fs::path(file.path).filename().string());
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who owns which path; see path_owners.hpp.
+// Who owns which path; see path_owners.hpp. Two wheels of one library share dozens of paths: what a reader wants to
+// know is which two, so conflicts are told by pair of owners.
 #include "packager/path_owners.hpp"
 
 #include "sealift/bundle/error.hpp"
@@ -11,23 +12,33 @@ using bundle::ErrorCode;
 
 void PathOwners::claim(const std::string& path, const std::string& owner) {
   const auto [found, fresh] = owners_.emplace(path, owner);
-  if (!fresh) conflicts_.push_back(path + ": " + found->second + " and " + owner);
+  if (!fresh) add(conflicts_, path, found->second, owner, "");
+}
+
+void PathOwners::add(Conflicts& conflicts, const std::string& path, const std::string& first, const std::string& second,
+                     const std::string& note) {
+  Conflict& conflict = conflicts[{first, second}];
+  if (conflict.paths++ == 0) conflict.text = path + ": " + first + " and " + second + note;
 }
 
 void PathOwners::check() const {
-  std::vector<std::string> conflicts = conflicts_;
+  Conflicts conflicts = conflicts_;
   for (const auto& [path, owner] : owners_)
     for (std::size_t slash = path.find('/'); slash != path.npos; slash = path.find('/', slash + 1))
       if (const auto file = owners_.find(path.substr(0, slash)); file != owners_.end())
-        conflicts.push_back(file->first + ": a file of " + file->second + " and a folder of " + owner);
+        add(conflicts, file->first, file->second, owner, ", a file of the first and a folder of the second");
   if (conflicts.empty()) return;
   std::string got;
-  for (std::size_t i = 0; i < conflicts.size() && i < 10; ++i) got += (i > 0 ? "; " : "") + conflicts[i];
-  if (conflicts.size() > 10) got += "; and " + std::to_string(conflicts.size() - 10) + " more";
-  throw Error(ErrorCode::Conflict, {.what = "two packages would install the same path",
-                                    .expected = "one owner for every path",
-                                    .got = got,
-                                    .next = "require only one of these packages"});
+  for (const auto& [owners, conflict] : conflicts) {
+    got += "\n    " + conflict.text;
+    if (conflict.paths > 1) got += ", and " + std::to_string(conflict.paths - 1) + " more path(s) of the same two";
+  }
+  throw Error(ErrorCode::Conflict,
+              {.what = "two packages would install the same path",
+               .expected = "one owner for every path; the installer takes nothing else, also where the bytes are equal",
+               .got = got,
+               .next = "require only one of each two; if another package asks for it, choose a version of that "
+                       "package that asks for the same one"});
 }
 
 }  // namespace sealift::packager

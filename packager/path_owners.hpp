@@ -5,7 +5,7 @@
 
 #include <map>
 #include <string>
-#include <vector>
+#include <utility>
 
 namespace sealift::packager {
 
@@ -14,12 +14,21 @@ class PathOwners {
   // `path` is relative to the generation's root.
   void claim(const std::string& path, const std::string& owner);
 
-  // Throws Conflict naming paths and owners when a path has two, or when one's file is another's folder.
+  // Throws Conflict naming all owners that collide, with the first path of each two, when a path has two, or when one's
+  // file is another's folder.
   void check() const;
 
  private:
+  struct Conflict {
+    std::size_t paths = 0;
+    std::string text;  // of the first
+  };
+  using Conflicts = std::map<std::pair<std::string, std::string>, Conflict>;
+  static void add(Conflicts& conflicts, const std::string& path, const std::string& first, const std::string& second,
+                  const std::string& note);
+
   std::map<std::string, std::string> owners_;
-  std::vector<std::string> conflicts_;
+  Conflicts conflicts_;
 };
 
 }  // namespace sealift::packager

@@ -68,3 +68,55 @@ TEST_CASE("a damaged ELF file is read or refused, never more") {
     }
   }
 }
+
+namespace {
+
+// A shared library that the system's compiler makes.
+std::optional<ElfFile> compiled(const TempDir& dir, const std::string& flags, const std::string& code) {
+  write_file(dir / "code.c", code);
+  const std::string out = (dir / "code.so").string();
+  REQUIRE(std::system(("cc -shared -w -o '" + out + "' '" + (dir / "code.c").string() + "' " + flags).c_str()) == 0);
+  FileSource source(out);
+  return read_elf(source);
+}
+
+}  // namespace
+
+TEST_CASE("an executable stack and text relocations are seen") {
+  const TempDir dir;
+  const std::optional<ElfFile> good = compiled(dir, "-fPIC", "int a;\n");
+  REQUIRE(good);
+  CHECK(good->type == ET_DYN);
+  CHECK_FALSE(good->executable_stack);
+  CHECK_FALSE(good->text_relocations);
+  CHECK(compiled(dir, "-fPIC -Wl,-z,execstack", "int a;\n")->executable_stack);
+  CHECK(
+      compiled(dir, "-fno-pic -mcmodel=large -Wl,-z,notext", "int a; int* f(void) { return &a; }\n")->text_relocations);
+}
+
+TEST_CASE("versions that are only wanted weakly set no floor") {
+  const TempDir dir;
+  write_file(dir / "map", "V_1 { v; }; V_2 { w; };\n");
+  const std::string map = "-fPIC -Wl,-soname,libv.so -Wl,--version-script=" + (dir / "map").string();
+  const std::optional<ElfFile> library = compiled(dir, map, "void v(void) {} void w(void) {}\n");
+  CHECK(library->offered_versions.contains("V_2"));
+  std::filesystem::rename(dir / "code.so", dir / "libv.so");
+  const std::optional<ElfFile> user = compiled(dir, "-fPIC '" + (dir / "libv.so").string() + "'",
+                                               "void v(void); void w(void); void f(void) { v(); w(); }\n");
+  CHECK(user->wanted_versions.at("libv.so") == std::set<std::string>{"V_1", "V_2"});
+
+  // Not every linker marks versions of weak symbols: done by hand. A Vernaux begins with the hash of its name.
+  std::string bytes = read_file(dir / "code.so");
+  const std::uint32_t hash = ((std::uint32_t{'V'} << 4) + '_') * 16 + '2';
+  const std::size_t at = bytes.find(std::string(reinterpret_cast<const char*>(&hash), sizeof hash));
+  REQUIRE(at != std::string::npos);
+  bytes[at + offsetof(Elf64_Vernaux, vna_flags)] |= VER_FLG_WEAK;
+  MemorySource source(Bytes(as_bytes(bytes).begin(), as_bytes(bytes).end()), "weak");
+  CHECK(read_elf(source)->wanted_versions.at("libv.so") == std::set<std::string>{"V_1"});
+}
+
+TEST_CASE("packed relocations ask for the glibc that understands them") {
+  ElfFile file;
+  file.wanted_versions["libc.so.6"] = {"GLIBC_2.2.5", "GLIBC_ABI_DT_RELR", "GLIBC_PRIVATE"};
+  CHECK(file.glibc_floor() == GlibcVersion{2, 36});
+}

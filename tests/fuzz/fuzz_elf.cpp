@@ -17,6 +17,9 @@ FUZZ(text) {
     if (!elf) return;
     std::size_t bytes = elf->soname.size() + elf->rpath.size() + elf->runpath.size() + elf->interpreter.size();
     for (const std::string& name : elf->needed) bytes += name.size();
+    for (const auto& [library, versions] : elf->wanted_versions)
+      for (const std::string& version : versions) bytes += version.size();
+    for (const std::string& version : elf->offered_versions) bytes += version.size();
     must(bytes <= (std::size_t{8} << 20), "names are bounded");
     elf->glibc_floor();
     elf->glibc_offered();

@@ -256,6 +256,31 @@ TEST_CASE("wheels, programs and interpreter that would install the same path are
   }
 }
 
+TEST_CASE("native libraries that do not hold together are refused before anything is written") {
+  Workshop workshop;
+  const std::string folder = workshop.dir.path().string();
+  write_file(workshop.dir / "code.c", "#include <math.h>\ndouble f(double x) { return pow(x, x); }\n");
+  run_checked(
+      {"cc", "-shared", "-fPIC", "-Wl,-soname,libgone.so.1", "-o", folder + "/libgone.so.1", folder + "/code.c"});
+  run_checked({"cc", "-shared", "-fPIC", "-Wl,--no-as-needed", "-o", folder + "/_c.abi3.so", folder + "/code.c",
+               folder + "/libgone.so.1", "-lm"});
+  workshop.lock.target.glibc = {2, 17};  // pow of today is GLIBC_2.29
+  workshop.add_wheel({.name = "native", .files = {{"native/_c.abi3.so", read_file(workshop.dir / "_c.abi3.so")}}});
+  const bundle::Error error = test::refusal([&] { workshop.pack(); });
+  CHECK(error.code() == bundle::ErrorCode::Missing);
+  CHECK(test::mentions(error, "libgone.so.1 is not in the bundle"));
+  CHECK(test::mentions(error, "native-1.0-py3-none-any.whl needs glibc 2.29"));
+  CHECK_FALSE(fs::exists(workshop.dir / "out"));
+
+  SUBCASE("and the manifest says the floor of what was packed") {
+    workshop.lock.target.glibc = {2, 31};
+    workshop.add_wheel({.name = "gone", .files = {{"native.libs/libgone.so.1", read_file(folder + "/libgone.so.1")}}});
+    const CreateResult result = workshop.pack();
+    CHECK(result.manifest.glibc_floor == bundle::GlibcVersion{2, 29});
+    CHECK(result.native.files == 2);
+  }
+}
+
 TEST_CASE("a wheel that could not be installed is refused before anything is written") {
   Workshop workshop;
   workshop.add_wheel({.name = "liar", .files = {{"liar.py", ""}}, .unrecorded = {"liar.py"}});

@@ -22,7 +22,19 @@ TEST_CASE("a file where another package needs a folder is refused") {
   PathOwners owners;
   owners.claim("lib/demo", "one.whl");
   owners.claim("lib/demo/core.py", "two.whl");
-  CHECK_REFUSED(owners.check(), Conflict, "a file of one.whl and a folder of two.whl");
+  CHECK_REFUSED(owners.check(), Conflict, "lib/demo: one.whl and two.whl, a file of the first and a folder");
+}
+
+TEST_CASE("two wheels of one library are told once, beside every other two") {
+  PathOwners owners;
+  for (const std::string file : {"libnccl.so.2", "nccl.h", "LICENSE"})
+    for (const std::string wheel : {"nccl_cu12.whl", "nccl_cu13.whl"}) owners.claim("nvidia/nccl/" + file, wheel);
+  owners.claim("bin/run", "one.whl");
+  owners.claim("bin/run", "two.whl");
+  const sealift::bundle::Error error = sealift::test::refusal([&] { owners.check(); });
+  CHECK(
+      sealift::test::mentions(error, "nvidia/nccl/libnccl.so.2: nccl_cu12.whl and nccl_cu13.whl, and 2 more path(s)"));
+  CHECK(sealift::test::mentions(error, "bin/run: one.whl and two.whl"));
 }
 
 TEST_CASE("a wheel that puts a file into another one's package is a conflict, a shared namespace is none") {

@@ -18,15 +18,18 @@
 namespace sealift::bundle {
 
 struct ElfFile {
-  std::string arch;  // as `uname -m` prints it; "machine N" for others
+  std::string arch;        // as `uname -m` prints it; "machine N" for others
+  std::uint16_t type = 0;  // ET_DYN, ET_EXEC, ET_REL, ...
   bool dynamic = false;
   std::string interpreter;  // PT_INTERP, empty when there is none
   std::string soname;
   std::vector<std::string> needed;
   std::string rpath;                                             // DT_RPATH, as written
   std::string runpath;                                           // DT_RUNPATH, as written
-  std::map<std::string, std::set<std::string>> wanted_versions;  // library -> e.g. GLIBC_2.34
+  std::map<std::string, std::set<std::string>> wanted_versions;  // library -> e.g. GLIBC_2.34; weak ones left out
   std::set<std::string> offered_versions;
+  bool executable_stack = false;  // asked for, or not said, which means the same
+  bool text_relocations = false;
 
   // The newest GLIBC_x.y that is wanted, from whichever library.
   std::optional<GlibcVersion> glibc_floor() const {
@@ -45,7 +48,10 @@ struct ElfFile {
   static void raise(std::optional<GlibcVersion>& newest, const std::set<std::string>& versions) {
     for (const std::string& version : versions) {
       if (!version.starts_with("GLIBC_")) continue;
-      const std::optional<GlibcVersion> parsed = GlibcVersion::parse(std::string_view(version).substr(6));
+      // No number, but only glibc 2.36 and newer have it: relative relocations are packed (ld -z pack-relative-relocs).
+      const std::optional<GlibcVersion> parsed = version == "GLIBC_ABI_DT_RELR"
+                                                     ? GlibcVersion{2, 36}
+                                                     : GlibcVersion::parse(std::string_view(version).substr(6));
       if (parsed && (!newest || *newest < *parsed)) newest = parsed;
     }
   }
@@ -72,11 +78,14 @@ class ElfParser {
     file_.arch = header.e_machine == EM_X86_64    ? "x86_64"
                  : header.e_machine == EM_AARCH64 ? "aarch64"
                                                   : "machine " + std::to_string(header.e_machine);
+    file_.type = header.e_type;
+    file_.executable_stack = true;  // what the kernel and ld.so take it for when there is no PT_GNU_STACK
     if (header.e_phnum > 0 && header.e_phentsize != sizeof(Elf64_Phdr))
       refuse("its program headers have an unknown size");
     for (std::uint16_t i = 0; i < header.e_phnum; ++i)
       segments_.push_back(structure<Elf64_Phdr>(header.e_phoff + std::uint64_t{i} * sizeof(Elf64_Phdr)));
     for (const Elf64_Phdr& segment : segments_) {
+      if (segment.p_type == PT_GNU_STACK) file_.executable_stack = (segment.p_flags & PF_X) != 0;
       if (segment.p_type == PT_INTERP) file_.interpreter = text_at(segment.p_offset);
       if (segment.p_type == PT_DYNAMIC) read_dynamic(segment);
     }
@@ -136,6 +145,7 @@ class ElfParser {
       else
         values[item.d_tag] = item.d_un.d_val;
     }
+    file_.text_relocations = values.contains(DT_TEXTREL) || (values[DT_FLAGS] & DF_TEXTREL) != 0;
     if (!values.contains(DT_STRTAB)) return;
     strings_ = file_offset(values[DT_STRTAB]);
     const auto named = [&](Elf64_Sxword tag) { return values.contains(tag) ? string_at(values[tag]) : std::string(); };
@@ -156,7 +166,8 @@ class ElfParser {
       for (Elf64_Half k = 0; k < need.vn_cnt; ++k) {
         spend(budget);
         const auto version = structure<Elf64_Vernaux>(aux);
-        versions.insert(string_at(version.vna_name));
+        // ld.so starts a program whose weak versions are not there.
+        if ((version.vna_flags & VER_FLG_WEAK) == 0) versions.insert(string_at(version.vna_name));
         if (version.vna_next == 0) break;
         aux += version.vna_next;
       }

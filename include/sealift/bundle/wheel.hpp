@@ -68,6 +68,9 @@ class Wheel {
   // The value of a METADATA header such as "Requires-Python", if it is there.
   std::optional<std::string> metadata_field(std::string_view field) const { return header_field(metadata_, field); }
 
+  // The first `count` bytes of a file, or all when there are fewer; not checked against RECORD.
+  std::string start_of(const WheelFile& file, std::size_t count) { return zip_.start_of(file.member, count); }
+
   // Streams one file and throws Digest unless its bytes are those that RECORD promises. What the sink got must not be
   // used before this returns.
   void extract(const WheelFile& file, const std::function<void(ByteView)>& sink) {
