@@ -10,6 +10,7 @@
 #include "packager/creation_time.hpp"
 #include "packager/fetch.hpp"
 #include "packager/interpreter.hpp"
+#include "packager/lock_model.hpp"
 #include "packager/own_program.hpp"
 #include "packager/resolve.hpp"
 #include "packager/scratch_folder.hpp"
@@ -130,6 +131,7 @@ LockResult lock_job(const LockOptions& options, Console& console) {
   for (const LockedProgram& program : lock.programs) warn_of_search_path(program, resolver.closure(), console);
   lock.glibc_floor = check_glibc_floor(with_wheels(resolver.closure().needs, lock), job.target.glibc);
   lock.interpreter = store_interpreter(tree, interpreter, resolver.closure(), cache, scratch.path());
+  lock.models = lock_models(job.models, cache, console);
 
   fs::create_directories(file.parent_path());
   std::string evidence = job.name;  // the specification allows no dots here
