@@ -23,7 +23,7 @@ ALLOWED = {
     "train": ("include/sealift/train", *LEAVES),
     LEAVES[0]: (),
     LEAVES[1]: LEAVES[:1],
-    "packager": ("include/sealift/bundle", "packager/"),
+    "packager": ("include/sealift/bundle", LEAVES[1], "packager/"),
     "installer": ("include/sealift/bundle", "installer/"),
     "offline_repo": ("include/sealift/bundle", "offline_repo/"),
     "samples": ("include/sealift/train", "samples/"),

@@ -8,6 +8,8 @@
 #include <thread>
 
 #include "packager/key_file.hpp"
+#include "packager/model_check.hpp"
+#include "packager/model_files.hpp"
 #include "packager/new_bundle_folder.hpp"
 #include "packager/own_program.hpp"
 #include "packager/pack_plan.hpp"
@@ -23,7 +25,7 @@ using bundle::ErrorCode;
 namespace {
 
 std::vector<Download> downloads_of(const Lock& lock) {
-  std::vector<Download> downloads;
+  std::vector<Download> downloads = downloads_of(lock.models);
   for (const LockedWheel& wheel : lock.wheels)
     downloads.push_back({.name = wheel.file_name, .url = wheel.url, .sha256 = wheel.sha256, .size = wheel.size});
   return downloads;
@@ -98,6 +100,9 @@ CreateResult create(const CreateOptions& options, Console& console) {
   const Cache cache(options.cache.empty() ? Cache::default_root() : options.cache);
   require_inputs(lock, cache);
   fetch(downloads_of(lock), cache, console, options.fetch);
+  require_sound(
+      lock.models, [&](const LockedModel& model, const LockedFile& file) { return local_file(model, file, cache); },
+      console);
   PackPlan plan = plan_pack(lock, cache, companions);
   NativeReport native = check_native(lock, cache, console);
   plan.draft.glibc_floor = std::max(plan.draft.glibc_floor, glibc_floor(native));

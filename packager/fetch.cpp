@@ -69,6 +69,22 @@ Easy new_handle(const std::string& url) {
   return easy;
 }
 
+// As an option of libcurl and not as a header of ours, so that a redirect to another host does not get it.
+void use_bearer(CURL* easy, const std::string& bearer) {
+  if (bearer.empty()) return;
+  curl_easy_setopt(easy, CURLOPT_HTTPAUTH, static_cast<long>(CURLAUTH_BEARER));
+  curl_easy_setopt(easy, CURLOPT_XOAUTH2_BEARER, bearer.c_str());
+}
+
+// Whether asking again may help.
+bool is_final(CURLcode result, long status) {
+  return (result == CURLE_HTTP_RETURNED_ERROR && status < 500 && status != 408 && status != 416 && status != 425 &&
+          status != 429) ||
+         result == CURLE_URL_MALFORMAT || result == CURLE_UNSUPPORTED_PROTOCOL ||
+         result == CURLE_PEER_FAILED_VERIFICATION || result == CURLE_SSL_CACERT_BADFILE ||
+         result == CURLE_FILE_COULDNT_READ_FILE;
+}
+
 // Runs all easy handles that `next` yields (nullptr: none now) and reports each one that ended.
 template <class Next, class Done>
 void run_all(const Next& next, const Done& done, unsigned jobs) {
@@ -118,6 +134,7 @@ class Transfer {
     curl_easy_setopt(easy_.get(), CURLOPT_WRITEFUNCTION, &Transfer::on_data);
     curl_easy_setopt(easy_.get(), CURLOPT_WRITEDATA, this);
     curl_easy_setopt(easy_.get(), CURLOPT_ERRORBUFFER, error_);
+    use_bearer(easy_.get(), download_.bearer);
     resumed_at_ = have_;
     if (have_ > 0) curl_easy_setopt(easy_.get(), CURLOPT_RESUME_FROM_LARGE, static_cast<curl_off_t>(have_));
     return easy_.get();
@@ -135,12 +152,7 @@ class Transfer {
     const std::string reason = error_[0] != '\0' ? error_ : curl_easy_strerror(result);
     // The server cannot continue where we stopped, or continues something else.
     if (result == CURLE_RANGE_ERROR || status == 416 || result == CURLE_BAD_DOWNLOAD_RESUME) discard();
-    const bool final = (result == CURLE_HTTP_RETURNED_ERROR && status < 500 && status != 408 && status != 416 &&
-                        status != 425 && status != 429) ||
-                       result == CURLE_URL_MALFORMAT || result == CURLE_UNSUPPORTED_PROTOCOL ||
-                       result == CURLE_PEER_FAILED_VERIFICATION || result == CURLE_SSL_CACERT_BADFILE ||
-                       result == CURLE_FILE_COULDNT_READ_FILE;
-    if (final) fail(reason);
+    if (is_final(result, status)) fail(reason);
     file_ = bundle::Descriptor();
     return reason;
   }
@@ -247,6 +259,57 @@ class Transfer {
   bool too_long_ = false;
 };
 
+// A small document on its way, kept in memory.
+class Question {
+ public:
+  Question(std::string url, std::uint64_t max_size, Answer& answer)
+      : url_(std::move(url)), max_size_(max_size), answer_(answer) {}
+
+  const std::string& url() const { return url_; }
+  Clock::time_point not_before;
+  int failures = 0;
+
+  CURL* begin(const std::string& bearer) {
+    answer_ = {};
+    error_[0] = '\0';
+    too_long_ = false;
+    easy_ = new_handle(url_);
+    curl_easy_setopt(easy_.get(), CURLOPT_WRITEFUNCTION, &Question::on_data);
+    curl_easy_setopt(easy_.get(), CURLOPT_WRITEDATA, this);
+    curl_easy_setopt(easy_.get(), CURLOPT_ERRORBUFFER, error_);
+    use_bearer(easy_.get(), bearer);
+    return easy_.get();
+  }
+
+  // Empty when the answer is there, else why not; `final` says that asking again does not help.
+  std::string end(CURLcode result, bool& final) {
+    long status = 0;
+    curl_easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &status);
+    curl_header* link = nullptr;
+    if (curl_easy_header(easy_.get(), "Link", 0, CURLH_HEADER, -1, &link) == CURLHE_OK) answer_.link = link->value;
+    easy_.reset();
+    final = too_long_ || is_final(result, status);
+    if (too_long_) return fmt::format("more than {} bytes", max_size_);
+    return result == CURLE_OK ? "" : error_[0] != '\0' ? error_ : curl_easy_strerror(result);
+  }
+
+ private:
+  static std::size_t on_data(char* data, std::size_t, std::size_t count, void* self) {
+    Question& question = *static_cast<Question*>(self);
+    question.too_long_ = question.answer_.body.size() + count > question.max_size_;
+    if (question.too_long_) return 0;
+    question.answer_.body.append(data, count);
+    return count;
+  }
+
+  std::string url_;
+  std::uint64_t max_size_;
+  Answer& answer_;
+  Easy easy_;
+  char error_[CURL_ERROR_SIZE] = {};
+  bool too_long_ = false;
+};
+
 // Unreadable is as good as damaged: either way it is fetched again.
 bool is_intact(const fs::path& path, const Digest& digest, Progress& progress) {
   try {
@@ -295,6 +358,21 @@ std::vector<const Download*> missing(const std::vector<Download>& downloads, con
   return out;
 }
 
+// The one of `waiting` that may begin now; null when there is none and something runs meanwhile, or none at all.
+template <class Item>
+std::unique_ptr<Item> soonest(std::deque<std::unique_ptr<Item>>& waiting, unsigned running) {
+  if (waiting.empty()) return nullptr;
+  const auto first = std::min_element(waiting.begin(), waiting.end(),
+                                      [](const auto& a, const auto& b) { return a->not_before < b->not_before; });
+  if ((*first)->not_before > Clock::now()) {
+    if (running > 0) return nullptr;
+    std::this_thread::sleep_until((*first)->not_before);
+  }
+  std::unique_ptr<Item> item = std::move(*first);
+  waiting.erase(first);
+  return item;
+}
+
 void check_space(const std::vector<const Download*>& downloads, const Cache& cache) {
   std::uint64_t needed = 0;
   for (const Download* download : downloads) {
@@ -323,15 +401,8 @@ void fetch(const std::vector<Download>& downloads, const Cache& cache, Console& 
   std::map<CURL*, std::unique_ptr<Transfer>> active;
   for (const Download* download : todo) waiting.push_back(std::make_unique<Transfer>(*download, cache, progress));
   const auto next = [&](unsigned running) -> CURL* {
-    if (waiting.empty()) return nullptr;
-    const auto soonest = std::min_element(waiting.begin(), waiting.end(),
-                                          [](const auto& a, const auto& b) { return a->not_before < b->not_before; });
-    if ((*soonest)->not_before > Clock::now()) {
-      if (running > 0) return nullptr;
-      std::this_thread::sleep_until((*soonest)->not_before);
-    }
-    std::unique_ptr<Transfer> transfer = std::move(*soonest);
-    waiting.erase(soonest);
+    std::unique_ptr<Transfer> transfer = soonest(waiting, running);
+    if (!transfer) return nullptr;
     CURL* easy = transfer->begin();
     active.emplace(easy, std::move(transfer));
     return easy;
@@ -349,6 +420,34 @@ void fetch(const std::vector<Download>& downloads, const Cache& cache, Console& 
   };
   run_all(next, done, options.jobs);
   progress.finish();
+}
+
+std::vector<Answer> ask(const std::vector<std::string>& urls, const std::string& bearer, std::uint64_t max_size,
+                        const FetchOptions& options, const std::string& what, const std::string& hint) {
+  std::vector<Answer> answers(urls.size());
+  std::deque<std::unique_ptr<Question>> waiting;
+  std::map<CURL*, std::unique_ptr<Question>> active;
+  for (std::size_t i = 0; i < urls.size(); ++i)
+    waiting.push_back(std::make_unique<Question>(urls[i], max_size, answers[i]));
+  const auto next = [&](unsigned running) -> CURL* {
+    std::unique_ptr<Question> question = soonest(waiting, running);
+    if (!question) return nullptr;
+    CURL* easy = question->begin(bearer);
+    active.emplace(easy, std::move(question));
+    return easy;
+  };
+  const auto done = [&](CURL* easy, CURLcode result) {
+    std::unique_ptr<Question> question = std::move(active.extract(easy).mapped());
+    bool final = false;
+    const std::string reason = question->end(result, final);
+    if (reason.empty()) return;
+    if (final || ++question->failures >= options.attempts)
+      throw Error(ErrorCode::Network, {.what = what, .where = question->url(), .got = reason, .next = hint});
+    question->not_before = Clock::now() + options.first_pause * (1 << (question->failures - 1));
+    waiting.push_back(std::move(question));
+  };
+  run_all(next, done, options.jobs);
+  return answers;
 }
 
 std::vector<std::uint64_t> remote_sizes(const std::vector<std::string>& urls, unsigned jobs) {

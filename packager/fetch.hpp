@@ -17,6 +17,7 @@ struct Download {
   std::string url;
   bundle::Digest sha256;
   std::uint64_t size = 0;  // bytes; 0 when nobody said
+  std::string bearer;      // a token for this host alone: libcurl leaves it out when it is sent on to another
 };
 
 struct FetchOptions {
@@ -29,6 +30,16 @@ struct FetchOptions {
 // removed and fetched again. Throws Space before anything is fetched, Network, or Digest naming the file.
 void fetch(const std::vector<Download>& downloads, const Cache& cache, Console& console,
            const FetchOptions& options = {});
+
+struct Answer {
+  std::string body;
+  std::string link;  // the header of that name, empty when there is none
+};
+
+// What small documents say, in the order of the URLs, with the same patience; none longer than `max_size`. Throws
+// Network; `what` is its sentence and `hint` what to do when the server does not let us in or has nothing there.
+std::vector<Answer> ask(const std::vector<std::string>& urls, const std::string& bearer, std::uint64_t max_size,
+                        const FetchOptions& options, const std::string& what, const std::string& hint);
 
 // What the servers say about sizes (HEAD), in the same order; 0 where they do not.
 std::vector<std::uint64_t> remote_sizes(const std::vector<std::string>& urls, unsigned jobs);

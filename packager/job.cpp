@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "packager/model_toml.hpp"
 #include "packager/target_profile.hpp"
 #include "packager/toml_file.hpp"
 #include "sealift/bundle/manifest.hpp"
@@ -116,6 +117,7 @@ Job read_job(const fs::path& file) {
     if (!places.insert(job.programs.back().into).second)
       program.refuse("into", "two programs have one place", "a path of its own", job.programs.back().into);
   }
+  job.models = read_job_models(table, folder);
   table.done();
   return job;
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "packager/model.hpp"
 #include "sealift/bundle/digest.hpp"
 #include "sealift/bundle/target.hpp"
 
@@ -34,6 +35,7 @@ struct Job {
   std::optional<std::filesystem::path> requirements_file;
   std::vector<std::string> imports;  // what the self-test imports
   std::vector<JobProgram> programs;
+  std::vector<JobModel> models;  // and data
 };
 
 // Throws Usage naming file, line and key.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "packager/model_toml.hpp"
 #include "packager/target_profile.hpp"
 #include "packager/toml_file.hpp"
 #include "sealift/bundle/manifest.hpp"
@@ -99,7 +100,7 @@ std::string write_lock(const Lock& lock, const fs::path& folder) {
                        toml_quoted(wheel.url), toml_quoted(wheel.sha256.hex()));
     if (wheel.size != 0) out += fmt::format("size = {}\n", wheel.size);
   }
-  return out;
+  return out + write_locked_models(lock.models, folder);
 }
 
 Lock read_lock(const fs::path& file) {
@@ -145,6 +146,7 @@ Lock read_lock(const fs::path& file) {
     lock.programs.push_back(std::move(program));
   }
   for (TomlTable& item : table.tables("wheel")) lock.wheels.push_back(read_wheel(item));
+  lock.models = read_locked_models(table, folder);
   table.done();
   const auto by_file = [](const LockedWheel& a, const LockedWheel& b) { return a.file_name < b.file_name; };
   std::sort(lock.wheels.begin(), lock.wheels.end(), by_file);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "packager/model.hpp"
 #include "sealift/bundle/digest.hpp"
 #include "sealift/bundle/target.hpp"
 
@@ -59,6 +60,7 @@ struct Lock {
   LockedInterpreter interpreter;
   std::vector<LockedProgram> programs;
   std::vector<LockedWheel> wheels;  // sorted by file name
+  std::vector<LockedModel> models;  // and data
 
   std::string stem() const { return name + "-" + std::to_string(version); }
   bool operator==(const Lock&) const = default;

@@ -10,6 +10,7 @@
 #include "packager/creation_time.hpp"
 #include "packager/fetch.hpp"
 #include "packager/interpreter.hpp"
+#include "packager/lock_model.hpp"
 #include "packager/native_report.hpp"
 #include "packager/own_program.hpp"
 #include "packager/resolve.hpp"
@@ -135,6 +136,7 @@ LockResult lock_job(const LockOptions& options, Console& console) {
   if (std::all_of(lock.wheels.begin(), lock.wheels.end(),
                   [&](const LockedWheel& wheel) { return cache.contains(wheel.sha256); }))
     check_native(lock, cache, console);
+  lock.models = lock_models(job.models, cache, console);
 
   fs::create_directories(file.parent_path());
   std::string evidence = job.name;  // the specification allows no dots here

@@ -146,6 +146,9 @@ void add_lock(CLI::App& app) {
     console.note(fmt::format("locked {} wheels ({}), {}, {} program(s); they need glibc {}", result.lock.wheels.size(),
                              human_size(size), result.lock.interpreter.description, result.lock.programs.size(),
                              result.lock.glibc_floor.text()));
+    for (const LockedModel& model : result.lock.models)
+      console.note(fmt::format("locked {} {}: {} files ({})", model.spec.data ? "data" : "the model",
+                               model.spec.title(), model.files.size(), human_size(model.size())));
     std::cout << (options->json ? bundle::write_json({{"lock", result.file.string()},
                                                       {"wheels", result.lock.wheels.size()},
                                                       {"size", size},

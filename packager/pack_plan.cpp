@@ -6,6 +6,7 @@
 #include <set>
 
 #include "packager/installed_path.hpp"
+#include "packager/model_files.hpp"
 #include "packager/path_owners.hpp"
 #include "sealift/bundle/package_owners.hpp"
 #include "sealift/bundle/tar.hpp"
@@ -134,6 +135,20 @@ PlannedEntry plan_program(const LockedProgram& locked, PathOwners& owners) {
   return planned;
 }
 
+// Stored as it is: weights do not shrink. Its digest is checked while it is written, so that it is read only once.
+PlannedEntry plan_model_file(const PlacedFile& placed, const LockedModel& model, PathOwners& owners) {
+  PlannedEntry planned{.draft = {}, .file = placed.source};
+  bundle::Entry& entry = planned.draft;
+  entry.path = SafePath::parse("files/" + placed.into, "lock");
+  entry.kind = EntryKind::File;
+  entry.size = placed.file.size;
+  entry.sha256 = placed.file.sha256;
+  Installed installed(owners, model.spec.title());
+  installed.file(placed.into, placed.file.size);
+  installed.put_into(entry);
+  return planned;
+}
+
 void check_libraries(const Lock& lock, const std::set<std::string>& from_wheels) {
   for (const LockedProgram& program : lock.programs)
     for (const std::string& library : program.from_wheels)
@@ -150,7 +165,9 @@ void check_libraries(const Lock& lock, const std::set<std::string>& from_wheels)
 
 std::uint64_t PackPlan::size() const {
   std::uint64_t size = 0;
-  for (const PlannedEntry& entry : entries) size += entry.draft.size;
+  std::set<bundle::Digest> seen;
+  for (const PlannedEntry& entry : entries)
+    if (seen.insert(entry.draft.sha256).second) size += entry.draft.size;
   return size;
 }
 
@@ -167,6 +184,7 @@ void require_inputs(const Lock& lock, const Cache& cache) {
                                        .where = program.source.string(),
                                        .expected = "sha256 " + program.sha256.hex(),
                                        .next = "build it and run sealift-pack lock again"});
+  require_folders(lock.models);
 }
 
 PackPlan plan_pack(const Lock& lock, const Cache& cache, const Companions& companions) {
@@ -180,6 +198,9 @@ PackPlan plan_pack(const Lock& lock, const Cache& cache, const Companions& compa
   for (const LockedWheel& wheel : lock.wheels)
     plan.entries.push_back(plan_wheel(wheel, lock, cache, owners, packages, libraries));
   for (const LockedProgram& program : lock.programs) plan.entries.push_back(plan_program(program, owners));
+  for (const LockedModel& model : lock.models)
+    for (const PlacedFile& placed : place_files(model, cache))
+      plan.entries.push_back(plan_model_file(placed, model, owners));
   owners.check();
   packages.check();
   check_libraries(lock, libraries);

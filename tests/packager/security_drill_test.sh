@@ -28,6 +28,7 @@ channel = "prod"
 created = "2026-01-0${version}T00:00:00Z"
 python = "3.11"
 imports = []
+payload_digest = "sha256"
 [target]
 arch = "$(uname -m)"
 glibc = "2.17"

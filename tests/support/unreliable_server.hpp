@@ -27,12 +27,15 @@ class UnreliableServer {
     int failures = 0;                      // how many answers are `failure_status`
     int failure_status = 503;
     bool ranges = true;    // false: Range is ignored
-    std::string location;  // a redirect to this path
+    std::string location;  // a redirect to this path or URL
+    std::string headers;   // further lines of the answer, each with its line end
+    std::string token;     // 401 without this bearer
   };
   struct Request {
     std::string method;
     std::string path;
-    std::string range;  // the header's value, empty when there is none
+    std::string range;          // the header's value, empty when there is none
+    std::string authorization;  // likewise
     std::size_t sent = 0;
   };
 
@@ -97,7 +100,8 @@ class UnreliableServer {
     const std::size_t space = head.find(' ');
     Request request{.method = head.substr(0, space),
                     .path = head.substr(space + 1, head.find(' ', space + 1) - space - 1),
-                    .range = header(head, "Range")};
+                    .range = header(head, "Range"),
+                    .authorization = header(head, "Authorization")};
     std::string reply, body;
     compose(request, reply, body);
     request.sent = request.method == "HEAD" ? 0 : body.size();
@@ -118,6 +122,8 @@ class UnreliableServer {
     };
     if (found == files_.end()) return status("404 Not Found", "", 0);
     File& file = found->second;
+    if (!file.token.empty() && request.authorization != "Bearer " + file.token)
+      return status("401 Unauthorized", "", 0);
     if (!file.location.empty()) return status("302 Found", "Location: " + file.location + "\r\n", 0);
     if (file.failures > 0) {
       --file.failures;
@@ -132,7 +138,7 @@ class UnreliableServer {
     if (begin > 0)
       status("206 Partial Content", range, body.size());
     else
-      status("200 OK", "", body.size());
+      status("200 OK", file.headers, body.size());
     if (file.cuts > 0 && file.cut_after && *file.cut_after < body.size()) {
       --file.cuts;
       body.resize(*file.cut_after);

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// Models on their whole way: locked, fetched, checked, packed; and what is said when something changed in between.
+#include <doctest/doctest.h>
+
+#include "packager/create.hpp"
+#include "packager/lock.hpp"
+#include "packager/lock_model.hpp"
+#include "packager/tree.hpp"
+#include "sealift/bundle/payload_writer.hpp"
+#include "sealift/bundle/verified_bundle.hpp"
+#include "tests/support/refusal.hpp"
+#include "tests/support/tiny_hub.hpp"
+#include "tests/support/tiny_root.hpp"
+
+using namespace sealift;
+using namespace sealift::packager;
+using test::read_file;
+using test::TempDir;
+using test::tiny_model;
+using test::TinyHub;
+using test::write_file;
+namespace fs = std::filesystem;
+
+namespace {
+
+// What `create` needs beside models, as small as it can be.
+struct Workshop {
+  TempDir dir;
+  std::unique_ptr<TinyHub> hub = std::make_unique<TinyHub>();
+  bundle::PrivateKey key = bundle::PrivateKey::generate();
+  Console console{nullptr};
+  Cache cache{dir / "cache"};
+  FetchOptions fetching{.jobs = 2, .attempts = 3, .first_pause = std::chrono::milliseconds(1)};
+  Lock lock;
+
+  Workshop() {
+    lock = {.name = "demo", .version = 1, .channel = "test", .created = "2026-01-01T00:00:00Z"};
+    lock.target = {.arch = "x86_64", .glibc = {2, 28}};
+    lock.glibc_floor = {2, 17};
+    lock.python = "3.11";
+    Tree tree;
+    tree["bin/python3.11"] = {.text = "python", .executable = true};
+    const TreeTar tar = write_tree_tar(tree, dir / "interpreter.tar");
+    lock.interpreter = {.description = "none", .version = "3.11.2", .sha256 = tar.sha256, .size = tar.size};
+    cache.adopt(dir / "interpreter.tar", tar.sha256);
+    bundle::write_text(dir / "release.key", key.pem(), 0600);
+    write_file(dir / "root.1.json", write_envelope(test::one_key_root(key)));
+    write_file(dir / "sealift-install", "#!/bin/sh\n");
+    write_file(dir / "audit.sh", "#!/bin/sh\n");
+  }
+  JobModel folder_job() {
+    test::write_model(dir / "weights", tiny_model());
+    return {.spec = {.folder = dir / "weights", .into = "models/local"}, .include = {}, .exclude = {}};
+  }
+  JobModel hub_job(ModelLayout layout = ModelLayout::Folder) {
+    hub->publish("org/tiny", tiny_model());
+    return {.spec = {.hub = Hub::HfHub,
+                     .folder = {},
+                     .endpoint = hub->endpoint(),
+                     .repo = "org/tiny",
+                     .revision = "main",
+                     .into = "models/tiny",
+                     .layout = layout},
+            .include = {},
+            .exclude = {}};
+  }
+  void lock_all(const std::vector<JobModel>& jobs) { lock.models = lock_models(jobs, cache, console, fetching); }
+  CreateResult pack(const std::string& out = "out") {
+    write_file(dir / "demo.lock.toml", write_lock(lock, dir.path()));
+    return create({.lock = dir / "demo.lock.toml",
+                   .roots = {dir / "root.1.json"},
+                   .keys = {dir / "release.key"},
+                   .out = dir / out,
+                   .cache = cache.root(),
+                   .installer = dir / "sealift-install",
+                   .fetch = fetching},
+                  console);
+  }
+};
+
+std::map<std::string, const bundle::Entry*> files_by_place(const bundle::Manifest& manifest) {
+  std::map<std::string, const bundle::Entry*> files;
+  for (const auto& placement : manifest.environment.placements)
+    if (!placement.into.empty()) files[placement.into] = manifest.find(placement.entry);
+  return files;
+}
+
+}  // namespace
+
+TEST_CASE("models become files of the bundle, stored as they are, and verify") {
+  Workshop workshop;
+  workshop.lock_all({workshop.folder_job(), workshop.hub_job()});
+  const CreateResult result = workshop.pack();
+  const bundle::VerifiedBundle verified = bundle::verify(
+      bundle::open(result.folder), test::pinned(test::one_key_root(workshop.key)), bundle::system_time());
+  CHECK(bundle::check_every_chunk(verified, 2).empty());
+  const auto files = files_by_place(verified.manifest());
+  CHECK(files.size() == 2 * tiny_model().size());
+  for (const auto& [path, bytes] : tiny_model())
+    for (const std::string folder : {"models/local/", "models/tiny/"}) {
+      REQUIRE(files.contains(folder + path));
+      const bundle::Entry& entry = *files.at(folder + path);
+      CHECK(entry.encoding == bundle::Encoding::Identity);
+      CHECK(entry.kind == bundle::EntryKind::File);
+      std::string read;
+      verified.stream(entry, [&](bundle::ByteView piece) { read += bundle::as_text(piece); });
+      CHECK(read == bytes);
+    }
+}
+
+TEST_CASE("a model in both layouts is carried once, and its cache names the commit") {
+  Workshop workshop;
+  workshop.lock_all({workshop.hub_job(ModelLayout::Both)});
+  const CreateResult result = workshop.pack();
+  const auto files = files_by_place(result.manifest);
+  const std::string cache = "hub/models--org--tiny/";
+  CHECK(files.size() == 2 * tiny_model().size() + 1);
+  for (const auto& [path, bytes] : tiny_model()) {
+    const auto snapshot = files.find(cache + "snapshots/" + workshop.hub->commit + "/" + path);
+    REQUIRE(snapshot != files.end());
+    CHECK(snapshot->second->offset == files.at("models/tiny/" + path)->offset);
+  }
+  CHECK(files.at(cache + "refs/main")->sha256 == bundle::sha256(bundle::as_bytes(workshop.hub->commit)));
+}
+
+TEST_CASE("a download that was cut is continued where it stopped, behind the hub's redirect") {
+  Workshop workshop;
+  const JobModel job = workshop.hub_job();
+  const std::string weights = tiny_model().at("model.safetensors");
+  workshop.hub->storage.put("/blob/model.safetensors", {.body = weights, .cut_after = 40, .cuts = 1});
+  workshop.lock_all({job});
+  workshop.pack();
+  const auto requests = workshop.hub->storage.requests();
+  REQUIRE(requests.size() == 2);
+  CHECK(requests[1].range == "bytes=40-");
+  CHECK(workshop.hub->storage.sent() == weights.size());
+}
+
+TEST_CASE("the same lock and cache give the same bytes when the hub is gone") {
+  Workshop workshop;
+  workshop.lock_all({workshop.hub_job(ModelLayout::Both)});
+  const fs::path first = workshop.pack("first").folder;
+  workshop.hub.reset();
+  const fs::path second = workshop.pack("second").folder;
+  for (const char* file : {"demo-1.seal", "demo-1.chunks", "demo-1.vol001"})
+    CHECK_MESSAGE(read_file(first / file) == read_file(second / file), file);
+}
+
+TEST_CASE("a file that changed on the hub under the lock is one clear message, and nothing is left behind") {
+  Workshop workshop;
+  workshop.lock_all({workshop.hub_job()});
+  std::string other = tiny_model().at("model.safetensors");
+  other.back() = 'x';
+  workshop.hub->put_file("org/tiny", "model.safetensors", other);
+  CHECK_REFUSED(workshop.pack(), Digest, "a download is not the file that was locked: org/tiny/model.safetensors");
+  CHECK_FALSE(fs::exists(workshop.dir / "out/demo-1"));
+}
+
+TEST_CASE("a folder that changed after it was locked is refused by the file's name") {
+  Workshop workshop;
+  workshop.lock_all({workshop.folder_job()});
+  const fs::path file = workshop.dir / "weights/tokenizer.json";
+  SUBCASE("with the same size, while it is copied") {
+    write_file(file, "[]");
+    CHECK_REFUSED(workshop.pack(), Digest, file.string());
+  }
+  SUBCASE("with another size, before anything is written") {
+    write_file(file, "[1]");
+    CHECK_REFUSED(workshop.pack(), Missing, file.string() + ": 3 bytes, not 2");
+  }
+  SUBCASE("gone") {
+    fs::remove(file);
+    CHECK_REFUSED(workshop.pack(), Missing, file.string());
+  }
+  CHECK_FALSE(fs::exists(workshop.dir / "out/demo-1"));
+}
+
+TEST_CASE("what only the bytes tell is found before a bundle is written") {
+  Workshop workshop;
+  test::ModelFiles files = tiny_model();
+  const JobModel job = workshop.hub_job();
+  files["model.safetensors"] = "this is no safetensors file";
+  workshop.hub->publish("org/tiny", files);
+  workshop.lock_all({job});  // the hub knows its digest, so nobody has looked yet
+  CHECK_REFUSED(workshop.pack(), Format, "org/tiny: model.safetensors: ");
+  CHECK_FALSE(fs::exists(workshop.dir / "out"));
+}
+
+TEST_CASE("a model's file and a program cannot have one path") {
+  Workshop workshop;
+  workshop.lock_all({workshop.folder_job()});
+  write_file(workshop.dir / "run", "run");
+  workshop.lock.programs.push_back({.source = workshop.dir / "run",
+                                    .sha256 = bundle::sha256(bundle::as_bytes("run")),
+                                    .size = 3,
+                                    .into = "models/local/config.json"});
+  CHECK_REFUSED(workshop.pack(), Conflict, "models/local/config.json");
+}
