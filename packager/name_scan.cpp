@@ -26,21 +26,21 @@ bool is_version(char c) {
 void NameScan::feed(bundle::ByteView piece) {
   window_.append(bundle::as_text(piece));
   if (window_.size() < 2 * kKept) return;
-  scan(window_.size() - kLongest);
+  scan();
   window_.erase(0, window_.size() - kKept);
 }
 
 std::set<std::string> NameScan::finish() {
   window_.push_back('\0');
-  scan(window_.size());
+  scan();
   window_.clear();
   return std::move(names_);
 }
 
-// Every ".so" that begins before `end`; some are seen twice, which a set does not mind.
-void NameScan::scan(std::size_t end) {
+// A name that the window cuts off is seen whole with the next piece; others are seen twice, which a set does not mind.
+void NameScan::scan() {
   const std::string_view text = window_;
-  for (std::size_t at = text.find(".so"); at < end; at = text.find(".so", at + 1)) {
+  for (std::size_t at = text.find(".so"); at != text.npos; at = text.find(".so", at + 1)) {
     std::size_t begin = at, after = at + 3;
     while (begin > 0 && at - begin < kLongest && is_name(text[begin - 1])) --begin;
     while (after < text.size() && after - at < kLongest && is_version(text[after])) ++after;

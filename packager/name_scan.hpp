@@ -17,7 +17,7 @@ class NameScan {
   std::set<std::string> finish();
 
  private:
-  void scan(std::size_t end);
+  void scan();
 
   std::string window_;  // what was seen last, and what is new
   std::set<std::string> names_;

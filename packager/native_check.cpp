@@ -38,6 +38,7 @@ bool is_extension(const NativeFile& file) {
 
 // "torch/lib/libc10.so of torch-2.11.0-...whl".
 std::string described(const NativeFile& file) {
+  if (file.owner.ends_with(" " + file.path)) return file.owner;  // "the program bin/x"
   const std::size_t site = file.path.find("/site-packages/");
   return (site == file.path.npos ? file.path : file.path.substr(site + 15)) + " of " + file.owner;
 }
@@ -111,23 +112,22 @@ class Check {
   }
 
   void program_gaps() {
-    std::map<std::string, std::set<std::string>> lost, wheels_own, jobs_own;
+    std::map<std::string, std::set<std::string>> lost;
+    std::map<std::size_t, std::set<std::string>> unseen;  // program -> libraries that lie in the bundle
     for (const ProgramGap& gap : walk_.gaps) {
-      const NativeFile& program = at(gap.program);
       if (in_bundle(gap.wanted))
-        (program.from_wheel ? wheels_own : jobs_own)[gap.wanted].insert(described(program));
+        unseen[gap.program].insert(gap.wanted);
       else
-        lost[gap.wanted].insert(described(gap.by == gap.program ? program : at(gap.by)));
+        lost[gap.wanted].insert(described(at(gap.by)));
     }
     for (const auto& [library, who] : lost) missing(library, who, false);
-    for (const auto& [severity, own] : {std::pair(Severity::Note, wheels_own), std::pair(Severity::Warning, jobs_own)})
-      for (const auto& [library, who] : own)
-        find(Kind::TargetsOwn, severity, library,
-             fmt::format("{} starts only where the target itself has {}: it does not look where that lies in the "
-                         "environment",
-                         several(who), library),
-             severity == Severity::Note ? "nothing, unless this program is used on a bare target"
-                                        : "link it with -Wl,-rpath that leads to the folder, from $ORIGIN");
+    for (const auto& [program, libraries] : unseen)
+      find(Kind::TargetsOwn, at(program).from_wheel ? Severity::Note : Severity::Warning, *libraries.begin(),
+           fmt::format("{} starts only where the target itself has {}: it does not look where they lie in the "
+                       "environment",
+                       described(at(program)), several(libraries)),
+           at(program).from_wheel ? "nothing, unless this program is used on a bare target"
+                                  : "link it with -Wl,-rpath that leads to their folders, from $ORIGIN");
   }
 
   // ld.so: "version `GLIBCXX_3.4.30' not found (required by ...)". A library without versions is taken as it is.
