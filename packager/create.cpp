@@ -160,7 +160,11 @@ CreateResult create(const CreateOptions& options, Console& console) {
   PartialFolder partial(folder);
   bundle::Manifest manifest = write_bundle(plan, partial.path(), options.volume_size, signing, console);
   partial.become(folder);
-  CreateResult result{.folder = folder, .manifest = std::move(manifest), .signers = {}, .roles = {}};
+  CreateResult result{.folder = folder,
+                      .manifest = std::move(manifest),
+                      .signers = {},
+                      .findings = offline_findings(lock.wheels),
+                      .roles = {}};
   for (const bundle::PrivateKey& key : signing.keys) result.signers.push_back(key.public_key().id());
   result.roles = bundle_status(bundle::open(folder).seal);
   return result;

@@ -6,6 +6,7 @@
 
 #include "packager/console.hpp"
 #include "packager/fetch.hpp"
+#include "packager/offline_breakers.hpp"
 #include "packager/sign.hpp"
 #include "sealift/bundle/manifest.hpp"
 
@@ -27,7 +28,8 @@ struct CreateResult {
   std::filesystem::path folder;
   bundle::Manifest manifest;
   std::vector<bundle::Digest> signers;
-  std::vector<RoleStatus> roles;  // how many signatures each role has, of how many
+  std::vector<OfflineFinding> findings;  // what will not like being offline
+  std::vector<RoleStatus> roles;         // how many signatures each role has, of how many
 };
 
 // Throws Conflict when the result exists already; leaves nothing half-done behind under its name.

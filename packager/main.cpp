@@ -11,6 +11,7 @@
 #include "packager/key_file.hpp"
 #include "packager/keygen.hpp"
 #include "packager/lock_job.hpp"
+#include "packager/offline_breakers.hpp"
 #include "packager/root_job.hpp"
 #include "packager/sign.hpp"
 #include "sealift/bundle/trust_state.hpp"
@@ -143,10 +144,13 @@ void add_lock(CLI::App& app) {
     console.note(fmt::format("locked {} wheels ({}), {}, {} program(s); they need glibc {}", result.lock.wheels.size(),
                              human_size(size), result.lock.interpreter.description, result.lock.programs.size(),
                              result.lock.glibc_floor.text()));
+    const std::vector<OfflineFinding> findings = offline_findings(result.lock.wheels);
+    show_findings(findings, console);
     std::cout << (options->json ? bundle::write_json({{"lock", result.file.string()},
                                                       {"wheels", result.lock.wheels.size()},
                                                       {"size", size},
-                                                      {"glibc_floor", result.lock.glibc_floor.text()}})
+                                                      {"glibc_floor", result.lock.glibc_floor.text()},
+                                                      {"offline", findings_json(findings)}})
                                 : result.file.string())
               << "\n";
   });
@@ -184,11 +188,13 @@ void add_create(CLI::App& app) {
     console.note(fmt::format("{} entries, {} in {} volume(s); signatures: {}", result.manifest.entries.size(),
                              human_size(result.manifest.payload.size), result.manifest.payload.volumes.size(),
                              text_of(result.roles)));
+    show_findings(result.findings, console);
     bundle::Json signers = bundle::Json::array();
     for (const bundle::Digest& id : result.signers) signers.push_back(fingerprint(id));
     std::cout << (options->json ? bundle::write_json({{"bundle", result.folder.string()},
                                                       {"size", result.manifest.payload.size},
                                                       {"volumes", result.manifest.payload.volumes.size()},
+                                                      {"offline", findings_json(result.findings)},
                                                       {"signers", std::move(signers)}})
                                 : result.folder.string())
               << "\n";
