@@ -8,9 +8,13 @@
 #include <charconv>
 #include <thread>
 
+#include "packager/built_wheels.hpp"
+#include "packager/interpreter.hpp"
 #include "packager/key_file.hpp"
 #include "packager/own_program.hpp"
 #include "packager/pack_plan.hpp"
+#include "packager/process.hpp"
+#include "packager/resolve.hpp"
 #include "sealift/bundle/bundle_writer.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 
@@ -25,8 +29,25 @@ namespace {
 std::vector<Download> downloads_of(const Lock& lock) {
   std::vector<Download> downloads;
   for (const LockedWheel& wheel : lock.wheels)
-    downloads.push_back({.name = wheel.file_name, .url = wheel.url, .sha256 = wheel.sha256, .size = wheel.size});
+    if (!wheel.built_from)
+      downloads.push_back({.name = wheel.file_name, .url = wheel.url, .sha256 = wheel.sha256, .size = wheel.size});
   return downloads;
+}
+
+// Only asked for when a wheel has to be built again: uv, and the very version of Python that the lock was made with.
+BuildTools build_tools_for(const Lock& lock) {
+  Job job;  // what finds an interpreter wants one
+  job.python = lock.python;
+  const fs::path uv = find_uv({});
+  const ProcessResult same = run_process({uv.string(), "python", "find", "--system", lock.interpreter.version},
+                                         {{"UV_PYTHON_DOWNLOADS", "never"}});
+  if (same.exit_code == 0) job.interpreter = same.out.substr(0, same.out.find('\n'));
+  const Interpreter interpreter = find_interpreter(job, uv, {});
+  return {.uv = uv,
+          .python = interpreter.executable,
+          .python_version = interpreter.version,
+          .build_constraints = {},
+          .index_words = {}};
 }
 
 void refuse_existing(const fs::path& folder) {
@@ -151,6 +172,8 @@ CreateResult create(const CreateOptions& options, Console& console) {
   const Cache cache(options.cache.empty() ? Cache::default_root() : options.cache);
   require_inputs(lock, cache);
   fetch(downloads_of(lock), cache, console, options.fetch);
+  rebuild_missing(
+      lock, [&] { return build_tools_for(lock); }, cache, console, options.fetch);
   const PackPlan plan = plan_pack(lock, cache, companions);
 
   fs::create_directories(folder.parent_path());
