@@ -56,6 +56,14 @@ ProcessResult run_uv(const std::vector<std::string>& command) {
                .next = "leave build = false out, or require versions that have wheels"});
 }
 
+[[noreturn]] void refuse_unbuildable(const std::string& said) {
+  throw Error(ErrorCode::Platform,
+              {.what = "some packages have no wheel, and cannot be built far enough to learn what they depend on",
+               .got = said,
+               .next = "install what they miss (a compiler, headers), narrow their tools with [python] "
+                       "build_constraints, or require versions that have wheels"});
+}
+
 // The packages that uv's message says have no wheel: "Wheels are required for `NAME`".
 std::set<std::string> named_without_wheel(const std::string& message) {
   static constexpr std::string_view kStart = "Wheels are required for `";
@@ -64,6 +72,20 @@ std::set<std::string> named_without_wheel(const std::string& message) {
     at += kStart.size();
     const std::string name = message.substr(at, message.find('`', at) - at);
     names.insert(name.substr(0, name.find_first_of(" =<>")));
+  }
+  return names;
+}
+
+// The packages whose build uv needed, to learn what they depend on, and that failed: "Failed to build `NAME==1`",
+// "Failed to download and build `NAME==1`".
+std::set<std::string> named_unbuildable(const std::string& message) {
+  static constexpr std::string_view kStart = "build `";
+  std::set<std::string> names;
+  for (std::size_t at = message.find(kStart); at != message.npos; at = message.find(kStart, at)) {
+    at += kStart.size();
+    if (message.rfind("Failed to ", at) == message.npos) continue;
+    const std::string name = message.substr(at, message.find('`', at) - at);
+    names.insert(name.substr(0, name.find_first_of(" =<>@[")));
   }
   return names;
 }
@@ -177,6 +199,7 @@ Resolution resolve(const Job& job, const fs::path& uv, const fs::path& python, c
   command.insert(command.end(), {"--format", "pylock.toml", "-o", answer.path().string()});
   // uv names one package without wheels at a time; leaving those out and asking again finds them all.
   std::vector<std::string> excluded, without_wheels;
+  std::string unbuildable;  // and what uv said of each
   for (;;) {
     std::vector<std::string> attempt = command;
     if (!excluded.empty()) {
@@ -191,8 +214,15 @@ Resolution resolve(const Job& job, const fs::path& uv, const fs::path& python, c
       excluded.push_back(name);
       without_wheels.push_back(name + needed_by(result.err, name));
     }
+    for (const std::string& name : named_unbuildable(result.err)) {
+      if (std::find(excluded.begin(), excluded.end(), name) != excluded.end()) continue;
+      excluded.push_back(name);
+      unbuildable += (unbuildable.empty() ? "" : "\n") + name + ": " +
+                     result.err.substr(result.err.size() > 2000 ? result.err.size() - 2000 : 0);
+    }
     if (excluded.size() > before) continue;
     if (!without_wheels.empty()) refuse_without_wheels(without_wheels);
+    if (!unbuildable.empty()) refuse_unbuildable(unbuildable);
     throw Error(ErrorCode::Network,
                 {.what = "uv could not resolve the requirements",
                  .where = job.file.string(),
@@ -202,6 +232,7 @@ Resolution resolve(const Job& job, const fs::path& uv, const fs::path& python, c
                  .next = "correct the requirements, or check network, proxy and index (UV_DEFAULT_INDEX)"});
   }
   if (!without_wheels.empty()) refuse_without_wheels(without_wheels);
+  if (!unbuildable.empty()) refuse_unbuildable(unbuildable);
   resolution.pylock = bundle::read_text(answer.path(), kMaxText);
   return resolution;
 }

@@ -126,9 +126,13 @@ class Build {
     system_.paths = table.strings("backend-path");
   }
 
-  void uv(std::vector<std::string> words, const char* what) const {
+  ProcessResult run_uv(std::vector<std::string> words) const {
     words.insert(words.begin(), tools_.uv.string());
-    const ProcessResult result = run_process(words, {{"UV_PYTHON_DOWNLOADS", "never"}, {"NO_COLOR", "1"}});
+    return run_process(words, {{"UV_PYTHON_DOWNLOADS", "never"}, {"NO_COLOR", "1"}});
+  }
+
+  void uv(const std::vector<std::string>& words, const char* what) const {
+    const ProcessResult result = run_uv(words);
     if (result.exit_code != 0) refuse(ErrorCode::Network, what, tail(result.err, 10));
   }
 
@@ -172,6 +176,10 @@ class Build {
     words.insert(words.end(), tools_.index_words.begin(), tools_.index_words.end());
     words.insert(words.end(),
                  {"--python", (place_ / "environment/bin/python").string(), (place_ / "requirements.txt").string()});
+    // What a build had once is likely to be in uv's own cache still, and the network may be gone.
+    std::vector<std::string> offline = words;
+    offline.push_back("--offline");
+    if (order_.again && run_uv(offline).exit_code == 0) return;
     uv(words, "what the build requires cannot be installed");
   }
 

@@ -80,6 +80,26 @@ echo 'lock-version = "1.0"' > $out
                 "oss2 (needed by app==2.0), crcmod (needed by app==2.0)");
 }
 
+TEST_CASE("every package that uv could not build to learn about it is listed, with what uv said of each") {
+  const TempDir dir;
+  write_script(dir / "uv", R"(
+excludes=/dev/null
+while [ $# -gt 0 ]; do
+  case "$1" in --excludes) excludes=$2; shift;; -o) out=$2; shift;; esac
+  shift
+done
+for name in oss2 crcmod; do
+  if ! grep -qx $name $excludes; then
+    printf 'error: Failed to download and build `%s==1.0`\n  cause: no headers for %s\n' $name $name >&2
+    exit 1
+  fi
+done
+echo 'lock-version = "1.0"' > $out
+)");
+  CHECK_REFUSED(resolve(small_job(), dir / "uv", "/python", dir.path()), Platform, "no headers for oss2");
+  CHECK_REFUSED(resolve(small_job(), dir / "uv", "/python", dir.path()), Platform, "no headers for crcmod");
+}
+
 TEST_CASE("projects, constraints and indexes are passed on to uv") {
   const TempDir dir;
   write_script(dir / "uv", "echo \"$@\" > " + (dir / "asked").string() +
