@@ -7,12 +7,16 @@
 #include <charconv>
 #include <thread>
 
+#include "packager/built_wheels.hpp"
+#include "packager/interpreter.hpp"
 #include "packager/key_file.hpp"
 #include "packager/model_check.hpp"
 #include "packager/model_files.hpp"
 #include "packager/new_bundle_folder.hpp"
 #include "packager/own_program.hpp"
 #include "packager/pack_plan.hpp"
+#include "packager/process.hpp"
+#include "packager/resolve.hpp"
 #include "sealift/bundle/bundle_writer.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 
@@ -27,8 +31,25 @@ namespace {
 std::vector<Download> downloads_of(const Lock& lock) {
   std::vector<Download> downloads = downloads_of(lock.models);
   for (const LockedWheel& wheel : lock.wheels)
-    downloads.push_back({.name = wheel.file_name, .url = wheel.url, .sha256 = wheel.sha256, .size = wheel.size});
+    if (!wheel.built_from)
+      downloads.push_back({.name = wheel.file_name, .url = wheel.url, .sha256 = wheel.sha256, .size = wheel.size});
   return downloads;
+}
+
+// Only asked for when a wheel has to be built again: uv, and the very version of Python that the lock was made with.
+BuildTools build_tools_for(const Lock& lock) {
+  Job job;  // what finds an interpreter wants one
+  job.python = lock.python;
+  const fs::path uv = find_uv({});
+  const ProcessResult same = run_process({uv.string(), "python", "find", "--system", lock.interpreter.version},
+                                         {{"UV_PYTHON_DOWNLOADS", "never"}});
+  if (same.exit_code == 0) job.interpreter = same.out.substr(0, same.out.find('\n'));
+  const Interpreter interpreter = find_interpreter(job, uv, {});
+  return {.uv = uv,
+          .python = interpreter.executable,
+          .python_version = interpreter.version,
+          .build_constraints = {},
+          .index_words = {}};
 }
 
 // A file that reports how much of it was read.
@@ -100,6 +121,8 @@ CreateResult create(const CreateOptions& options, Console& console) {
   const Cache cache(options.cache.empty() ? Cache::default_root() : options.cache);
   require_inputs(lock, cache);
   fetch(downloads_of(lock), cache, console, options.fetch);
+  rebuild_missing(
+      lock, [&] { return build_tools_for(lock); }, cache, console, options.fetch);
   require_sound(
       lock.models, [&](const LockedModel& model, const LockedFile& file) { return local_file(model, file, cache); },
       console);
@@ -114,8 +137,12 @@ CreateResult create(const CreateOptions& options, Console& console) {
   PartialFolder partial(folder);
   bundle::Manifest manifest = write_bundle(plan, partial.path(), options.volume_size, signing, console);
   partial.become(folder);
-  CreateResult result{
-      .folder = folder, .manifest = std::move(manifest), .signers = {}, .roles = {}, .native = std::move(native)};
+  CreateResult result{.folder = folder,
+                      .manifest = std::move(manifest),
+                      .signers = {},
+                      .findings = offline_findings(lock.wheels),
+                      .roles = {},
+                      .native = std::move(native)};
   for (const bundle::PrivateKey& key : signing.keys) result.signers.push_back(key.public_key().id());
   result.roles = bundle_status(bundle::open(folder).seal);
   return result;

@@ -7,6 +7,7 @@
 #include "packager/console.hpp"
 #include "packager/fetch.hpp"
 #include "packager/native_report.hpp"
+#include "packager/offline_breakers.hpp"
 #include "packager/sign.hpp"
 #include "sealift/bundle/manifest.hpp"
 
@@ -28,7 +29,8 @@ struct CreateResult {
   std::filesystem::path folder;
   bundle::Manifest manifest;
   std::vector<bundle::Digest> signers;
-  std::vector<RoleStatus> roles;  // how many signatures each role has, of how many
+  std::vector<OfflineFinding> findings;  // what will not like being offline
+  std::vector<RoleStatus> roles;         // how many signatures each role has, of how many
   NativeReport native;
 };
 

@@ -373,6 +373,29 @@ std::unique_ptr<Item> soonest(std::deque<std::unique_ptr<Item>>& waiting, unsign
   return item;
 }
 
+// One failure is told as it is, several as one list: an index that changed under a lock changed for many files.
+[[noreturn]] void refuse_all(const std::vector<Error>& failures) {
+  if (failures.size() == 1) throw failures.front();
+  std::vector<std::string> lines;
+  bool other_bytes = false;
+  for (const Error& failure : failures) {
+    const bundle::Facts& facts = failure.facts();
+    other_bytes = other_bytes || failure.code() == ErrorCode::Digest;
+    lines.push_back(facts.what + ", " + facts.where + ": " +
+                    (facts.expected.empty() ? "" : "expected " + facts.expected + ", got ") + facts.got);
+  }
+  std::sort(lines.begin(), lines.end());  // arrival is by chance
+  std::string got;
+  for (const std::string& line : lines) got += (got.empty() ? "" : "\n            ") + line;
+  throw Error(other_bytes ? ErrorCode::Digest : ErrorCode::Network,
+              {.what = fmt::format("{} downloads failed", failures.size()),
+               .expected = "each file as it was when it was locked",
+               .got = got,
+               .next = "if the index took files back or replaced them, run sealift-pack lock again; if nothing is "
+                       "reached, check network, proxy (https_proxy) and certificates (SSL_CERT_FILE); what has "
+                       "arrived is kept"});
+}
+
 void check_space(const std::vector<const Download*>& downloads, const Cache& cache) {
   std::uint64_t needed = 0;
   for (const Download* download : downloads) {
@@ -400,6 +423,7 @@ void fetch(const std::vector<Download>& downloads, const Cache& cache, Console& 
   std::deque<std::unique_ptr<Transfer>> waiting;
   std::map<CURL*, std::unique_ptr<Transfer>> active;
   for (const Download* download : todo) waiting.push_back(std::make_unique<Transfer>(*download, cache, progress));
+  std::vector<Error> failures;
   const auto next = [&](unsigned running) -> CURL* {
     std::unique_ptr<Transfer> transfer = soonest(waiting, running);
     if (!transfer) return nullptr;
@@ -409,16 +433,25 @@ void fetch(const std::vector<Download>& downloads, const Cache& cache, Console& 
   };
   const auto done = [&](CURL* easy, CURLcode result) {
     std::unique_ptr<Transfer> transfer = std::move(active.extract(easy).mapped());
-    const std::string reason = transfer->end(result);
-    if (reason.empty()) return;
-    transfer->failures = transfer->moved_on() ? 1 : transfer->failures + 1;
-    if (transfer->failures >= options.attempts) transfer->fail(reason);
+    std::string reason;
+    try {
+      reason = transfer->end(result);
+      if (reason.empty()) return;
+      transfer->failures = transfer->moved_on() ? 1 : transfer->failures + 1;
+      if (transfer->failures >= options.attempts) transfer->fail(reason);
+    } catch (const Error& error) {
+      // What is wrong with one file is said together with what is wrong with the others.
+      if (error.code() != ErrorCode::Network && error.code() != ErrorCode::Digest) throw;
+      failures.push_back(error);
+      return;
+    }
     console.warn(fmt::format("{}: {}; attempt {} of {} follows", transfer->download().name, reason,
                              transfer->failures + 1, options.attempts));
     transfer->not_before = Clock::now() + options.first_pause * (1 << (transfer->failures - 1));
     waiting.push_back(std::move(transfer));
   };
   run_all(next, done, options.jobs);
+  if (!failures.empty()) refuse_all(failures);
   progress.finish();
 }
 

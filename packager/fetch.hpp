@@ -27,7 +27,8 @@ struct FetchOptions {
 };
 
 // Afterwards the cache holds every download, with the right digest. Cached files are hashed first; a damaged one is
-// removed and fetched again. Throws Space before anything is fetched, Network, or Digest naming the file.
+// removed and fetched again. Throws Space before anything is fetched; Network or Digest when everything else has
+// arrived, naming every file that has not and every one that is not what was locked.
 void fetch(const std::vector<Download>& downloads, const Cache& cache, Console& console,
            const FetchOptions& options = {});
 

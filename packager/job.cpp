@@ -62,14 +62,7 @@ void read_python(TomlTable table, const fs::path& folder, Job& job) {
     if (!job.interpreter_sha256)
       table.refuse("interpreter_sha256", "this is not a SHA-256", "64 lower-case hexadecimal digits", text);
   }
-  job.requirements = table.strings("requirements");
-  if (table.has("requirements_file")) {
-    job.requirements_file = resolved(folder, table.string("requirements_file"));
-    if (!fs::is_regular_file(*job.requirements_file))
-      table.refuse("requirements_file", "the file is not there", "a text file", job.requirements_file->string());
-  }
-  if (job.requirements.empty() && !job.requirements_file)
-    table.refuse("requirements", "there is nothing to pack", "requirements or requirements_file");
+  job.inputs = read_python_inputs(table, folder);
   job.imports = table.strings("imports");
   for (const std::string& module : job.imports)
     if (!bundle::is_plain_name(module))

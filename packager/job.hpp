@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "packager/model.hpp"
+#include "packager/python_inputs.hpp"
 #include "sealift/bundle/digest.hpp"
 #include "sealift/bundle/target.hpp"
 
@@ -31,9 +32,8 @@ struct Job {
   std::string python;                                // "3.11"
   std::string interpreter = "auto";                  // "auto", or an absolute path
   std::optional<bundle::Digest> interpreter_sha256;  // of an archive
-  std::vector<std::string> requirements;
-  std::optional<std::filesystem::path> requirements_file;
-  std::vector<std::string> imports;  // what the self-test imports
+  PythonInputs inputs;                               // which packages
+  std::vector<std::string> imports;                  // what the self-test imports
   std::vector<JobProgram> programs;
   std::vector<JobModel> models;  // and data
 };

@@ -59,13 +59,37 @@ GlibcVersion glibc(TomlTable& table, const std::string& key) {
   return *version;
 }
 
+LockedBuild read_build(TomlTable table) {
+  LockedBuild build{.url = table.string_or("url", ""),
+                    .commit = table.string_or("commit", ""),
+                    .subdirectory = table.string_or("subdirectory", ""),
+                    .sha256 = digest(table),
+                    .requirements = table.strings("requirements"),
+                    .python = table.string("python"),
+                    .tools = table.string_or("tools", "")};
+  const std::string kind = table.string("kind");
+  const auto known = {SourceKind::Archive, SourceKind::Git, SourceKind::Folder};
+  const auto found = std::find_if(known.begin(), known.end(), [&](SourceKind one) { return name_of(one) == kind; });
+  if (found == known.end()) table.refuse("kind", "this is not a kind of source", "archive, git or folder", kind);
+  build.kind = *found;
+  for (const std::string& line : build.requirements)
+    if (line.starts_with('-') || line.find_first_of("\n\r") != line.npos || line.find(" --hash=sha256:") == line.npos)
+      table.refuse("requirements", "a build's requirement is not pinned", "NAME==VERSION --hash=sha256:…", line);
+  if (!build.subdirectory.empty()) bundle::SafePath::parse(build.subdirectory, "subdirectory");
+  table.done();
+  return build;
+}
+
 LockedWheel read_wheel(TomlTable& table) {
   LockedWheel wheel{.name = table.string("name"),
                     .version = table.string("version"),
                     .file_name = table.string("file"),
-                    .url = table.string("url"),
+                    .url = table.string_or("url", ""),
                     .sha256 = digest(table),
                     .size = table.integer_or("size", 0)};
+  if (table.has("built_from")) wheel.built_from = read_build(table.table("built_from"));
+  if (wheel.url.empty() == !wheel.built_from)
+    table.refuse("url", "a wheel has an address or was built, and not both", "url or built_from");
   if (!bundle::parse_wheel_name(wheel.file_name) || wheel.file_name.find('/') != std::string::npos)
     table.refuse("file", "this is not the file name of a wheel", "NAME-VERSION-PYTHON-ABI-PLATFORM.whl",
                  wheel.file_name);
@@ -73,7 +97,28 @@ LockedWheel read_wheel(TomlTable& table) {
   return wheel;
 }
 
+std::string write_build(const LockedBuild& build) {
+  std::string out = fmt::format("[wheel.built_from]\nkind = {}\n", toml_quoted(name_of(build.kind)));
+  for (const auto& [key, value] :
+       {std::pair("url", build.url), std::pair("commit", build.commit), std::pair("subdirectory", build.subdirectory)})
+    if (!value.empty()) out += fmt::format("{} = {}\n", key, toml_quoted(value));
+  return out + fmt::format("sha256 = {}\nrequirements = {}\npython = {}\ntools = {}\n", toml_quoted(build.sha256.hex()),
+                           list(build.requirements), toml_quoted(build.python), toml_quoted(build.tools));
+}
+
 }  // namespace
+
+std::string_view name_of(SourceKind kind) {
+  switch (kind) {
+    case SourceKind::Archive:
+      return "archive";
+    case SourceKind::Git:
+      return "git";
+    case SourceKind::Folder:
+      return "folder";
+  }
+  return "?";
+}
 
 std::string write_lock(const Lock& lock, const fs::path& folder) {
   std::string out = fmt::format(
@@ -95,10 +140,11 @@ std::string write_lock(const Lock& lock, const fs::path& folder) {
         toml_quoted(program.source.lexically_relative(folder).string()), toml_quoted(program.sha256.hex()),
         program.size, toml_quoted(program.into), program.executable, list(program.from_wheels));
   for (const LockedWheel& wheel : lock.wheels) {
-    out += fmt::format("\n[[wheel]]\nname = {}\nversion = {}\nfile = {}\nurl = {}\nsha256 = {}\n",
-                       toml_quoted(wheel.name), toml_quoted(wheel.version), toml_quoted(wheel.file_name),
-                       toml_quoted(wheel.url), toml_quoted(wheel.sha256.hex()));
+    out += fmt::format("\n[[wheel]]\nname = {}\nversion = {}\nfile = {}\nsha256 = {}\n", toml_quoted(wheel.name),
+                       toml_quoted(wheel.version), toml_quoted(wheel.file_name), toml_quoted(wheel.sha256.hex()));
+    if (!wheel.built_from) out += fmt::format("url = {}\n", toml_quoted(wheel.url));
     if (wheel.size != 0) out += fmt::format("size = {}\n", wheel.size);
+    if (wheel.built_from) out += write_build(*wheel.built_from);
   }
   return out + write_locked_models(lock.models, folder);
 }

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "packager/model.hpp"
@@ -13,13 +15,33 @@
 
 namespace sealift::packager {
 
+// Where a package comes from that has no wheel.
+enum class SourceKind { Archive, Git, Folder };
+
+std::string_view name_of(SourceKind kind);  // "archive", "git", "folder"
+
+// How a wheel was built here, so that it can be built again and compared.
+struct LockedBuild {
+  SourceKind kind = SourceKind::Archive;
+  std::string url;  // of the archive or the repository; empty for a folder
+  std::string commit;
+  std::string subdirectory;
+  bundle::Digest sha256;                  // of the archive; of a repository or folder, of the tar that the cache has
+  std::vector<std::string> requirements;  // what the build had at hand: "NAME==VERSION --hash=sha256:…", all of it
+  std::string python;                     // "3.11.2"
+  std::string tools;                      // uv and compiler, for people who compare
+
+  bool operator==(const LockedBuild&) const = default;
+};
+
 struct LockedWheel {
   std::string name;
   std::string version;
   std::string file_name;
   std::string url;
   bundle::Digest sha256;
-  std::uint64_t size = 0;  // bytes; 0 when nobody said
+  std::uint64_t size = 0;                                // bytes; 0 when nobody said
+  std::optional<LockedBuild> built_from = std::nullopt;  // then there is no url
 
   bool operator==(const LockedWheel&) const = default;
 };

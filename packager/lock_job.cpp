@@ -11,9 +11,9 @@
 #include "packager/fetch.hpp"
 #include "packager/interpreter.hpp"
 #include "packager/lock_model.hpp"
+#include "packager/lock_python.hpp"
 #include "packager/native_report.hpp"
 #include "packager/own_program.hpp"
-#include "packager/resolve.hpp"
 #include "packager/scratch_folder.hpp"
 #include "packager/wheel_tags.hpp"
 #include "sealift/bundle/payload_writer.hpp"
@@ -120,8 +120,8 @@ LockResult lock_job(const LockOptions& options, Console& console) {
 
   const Interpreter interpreter = find_interpreter(job, uv, scratch.path());
   console.note(fmt::format("interpreter: {} ({})", interpreter.description(), interpreter.executable.string()));
-  const std::string pylock = resolve(job, uv, interpreter.executable);
-  lock.wheels = choose_wheels(pylock, file.parent_path(), job.python, job.target);
+  LockedPython python = lock_python(job, uv, interpreter, file.parent_path(), cache, console);
+  lock.wheels = std::move(python.wheels);
   if (options.ask_sizes) fill_sizes(lock.wheels);
 
   NativeResolver resolver(job.target.arch, NativeResolver::system_folders(job.target.arch));
@@ -130,7 +130,9 @@ LockResult lock_job(const LockOptions& options, Console& console) {
   Tree tree = gather_interpreter(interpreter, launcher);
   carry_libraries(tree, interpreter, resolver, job.target.glibc, options.patchelf, scratch.path(), console);
   for (const LockedProgram& program : lock.programs) warn_of_search_path(program, resolver.closure(), console);
-  lock.glibc_floor = check_glibc_floor(with_wheels(resolver.closure().needs, lock), job.target.glibc);
+  std::vector<NativeNeed> needs = with_wheels(resolver.closure().needs, lock);
+  needs.insert(needs.end(), python.needs.begin(), python.needs.end());
+  lock.glibc_floor = check_glibc_floor(needs, job.target.glibc);
   lock.interpreter = store_interpreter(tree, interpreter, resolver.closure(), cache, scratch.path());
   // What `create` would refuse is refused now, when the wheels are here already.
   if (std::all_of(lock.wheels.begin(), lock.wheels.end(),
@@ -141,7 +143,7 @@ LockResult lock_job(const LockOptions& options, Console& console) {
   fs::create_directories(file.parent_path());
   std::string evidence = job.name;  // the specification allows no dots here
   std::replace(evidence.begin(), evidence.end(), '.', '-');
-  replace_text(file.parent_path() / ("pylock." + evidence + ".toml"), pylock);
+  replace_text(file.parent_path() / ("pylock." + evidence + ".toml"), python.pylock);
   replace_text(file, write_lock(lock, file.parent_path()));
   return {.file = file, .lock = std::move(lock)};
 }

@@ -12,6 +12,7 @@
 #include "packager/key_file.hpp"
 #include "packager/keygen.hpp"
 #include "packager/lock_job.hpp"
+#include "packager/offline_breakers.hpp"
 #include "packager/recut.hpp"
 #include "packager/root_job.hpp"
 #include "packager/sign.hpp"
@@ -149,10 +150,13 @@ void add_lock(CLI::App& app) {
     for (const LockedModel& model : result.lock.models)
       console.note(fmt::format("locked {} {}: {} files ({})", model.spec.data ? "data" : "the model",
                                model.spec.title(), model.files.size(), human_size(model.size())));
+    const std::vector<OfflineFinding> findings = offline_findings(result.lock.wheels);
+    show_findings(findings, console);
     std::cout << (options->json ? bundle::write_json({{"lock", result.file.string()},
                                                       {"wheels", result.lock.wheels.size()},
                                                       {"size", size},
-                                                      {"glibc_floor", result.lock.glibc_floor.text()}})
+                                                      {"glibc_floor", result.lock.glibc_floor.text()},
+                                                      {"offline", findings_json(findings)}})
                                 : result.file.string())
               << "\n";
   });
@@ -191,11 +195,13 @@ void add_create(CLI::App& app) {
     console.note(fmt::format("{} entries, {} in {} volume(s); signatures: {}", result.manifest.entries.size(),
                              human_size(result.manifest.payload.size), result.manifest.payload.volumes.size(),
                              text_of(result.roles)));
+    show_findings(result.findings, console);
     bundle::Json signers = bundle::Json::array();
     for (const bundle::Digest& id : result.signers) signers.push_back(fingerprint(id));
     std::cout << (options->json ? bundle::write_json({{"bundle", result.folder.string()},
                                                       {"size", result.manifest.payload.size},
                                                       {"volumes", result.manifest.payload.volumes.size()},
+                                                      {"offline", findings_json(result.findings)},
                                                       {"signers", std::move(signers)},
                                                       {"native", native_json(result.native)}})
                                 : result.folder.string())

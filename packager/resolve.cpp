@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls `uv pip compile` and reads its pylock.toml (PEP 751); see resolve.hpp.
+// Calls `uv pip compile`; see resolve.hpp. A lock that the job brings goes through it too, as pinned requirements
+// without dependencies, because uv evaluates its markers for the target.
 #include "packager/resolve.hpp"
 
 #include <fmt/format.h>
@@ -9,21 +10,21 @@
 #include <set>
 
 #include "packager/process.hpp"
+#include "packager/pylock.hpp"
 #include "packager/scratch_folder.hpp"
-#include "packager/toml_file.hpp"
-#include "packager/wheel_tags.hpp"
 #include "sealift/bundle/payload_writer.hpp"
-#include "sealift/bundle/wheel.hpp"
+#include "sealift/bundle/wheel_name.hpp"
 
 namespace sealift::packager {
 
 namespace fs = std::filesystem;
-using bundle::Digest;
 using bundle::Error;
 using bundle::ErrorCode;
 using bundle::GlibcVersion;
 
 namespace {
+
+constexpr std::uint64_t kMaxText = std::uint64_t{64} << 20;
 
 // The manylinux levels that uv can resolve for are fewer than the versions of glibc: the nearest that is not newer.
 GlibcVersion uv_platform(GlibcVersion target) {
@@ -38,13 +39,29 @@ std::string joined(const std::vector<std::string>& texts, const char* separator)
   return out;
 }
 
+void replace_file(const fs::path& path, const std::vector<std::string>& lines) {
+  fs::remove(path);
+  bundle::write_text(path, joined(lines, "\n") + "\n");
+}
+
+ProcessResult run_uv(const std::vector<std::string>& command) {
+  return run_process(command, {{"UV_PYTHON_DOWNLOADS", "never"}, {"NO_COLOR", "1"}});
+}
+
 [[noreturn]] void refuse_without_wheels(const std::vector<std::string>& packages) {
-  throw Error(
-      ErrorCode::Platform,
-      {.what = fmt::format("{} package(s) have no wheel and would have to be built", packages.size()),
-       .expected = "a wheel for every package",
-       .got = joined(packages, ", "),
-       .next = "require versions that have wheels, or build wheels of these and offer them through UV_FIND_LINKS"});
+  throw Error(ErrorCode::Platform,
+              {.what = fmt::format("{} package(s) have no wheel and would have to be built", packages.size()),
+               .expected = "a wheel for every package, because the job says build = false",
+               .got = joined(packages, ", "),
+               .next = "leave build = false out, or require versions that have wheels"});
+}
+
+[[noreturn]] void refuse_unbuildable(const std::string& said) {
+  throw Error(ErrorCode::Platform,
+              {.what = "some packages have no wheel, and cannot be built far enough to learn what they depend on",
+               .got = said,
+               .next = "install what they miss (a compiler, headers), narrow their tools with [python] "
+                       "build_constraints, or require versions that have wheels"});
 }
 
 // The packages that uv's message says have no wheel: "Wheels are required for `NAME`".
@@ -59,45 +76,103 @@ std::set<std::string> named_without_wheel(const std::string& message) {
   return names;
 }
 
-std::string url_decoded(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const std::optional<bundle::Bytes> byte =
-        text[i] == '%' && i + 2 < text.size()
-            ? bundle::from_hex(std::string{static_cast<char>(std::tolower(text[i + 1])),
-                                           static_cast<char>(std::tolower(text[i + 2]))})
-            : std::nullopt;
-    if (byte) i += 2;
-    out.push_back(byte ? static_cast<char>(byte->front()) : text[i]);
+// The packages whose build uv needed, to learn what they depend on, and that failed: "Failed to build `NAME==1`",
+// "Failed to download and build `NAME==1`".
+std::set<std::string> named_unbuildable(const std::string& message) {
+  static constexpr std::string_view kStart = "build `";
+  std::set<std::string> names;
+  for (std::size_t at = message.find(kStart); at != message.npos; at = message.find(kStart, at)) {
+    at += kStart.size();
+    if (message.rfind("Failed to ", at) == message.npos) continue;
+    const std::string name = message.substr(at, message.find('`', at) - at);
+    names.insert(name.substr(0, name.find_first_of(" =<>@[")));
   }
-  return out;
+  return names;
 }
 
-std::string file_url(const fs::path& path) {
-  std::string out = "file://";
-  for (const char c : path.string()) {
-    const bool plain =
-        std::isalnum(static_cast<unsigned char>(c)) || std::string_view("/-._~+").find(c) != std::string_view::npos;
-    out += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+// Who needs `name`, from uv's explanation: "... ms-swift==4.6.0 depends on oss2 ..."; empty when it does not say.
+std::string needed_by(const std::string& message, const std::string& name) {
+  const std::string words = " depends on " + name;
+  for (std::size_t at = message.find(words); at != message.npos; at = message.find(words, at + 1)) {
+    const std::size_t end = at + words.size();
+    if (end < message.size() && (std::isalnum(static_cast<unsigned char>(message[end])) || message[end] == '-'))
+      continue;  // another package, whose name only begins so
+    const std::size_t begin = message.find_last_of(" \n", at - 1) + 1;
+    return " (needed by " + message.substr(begin, at - begin) + ")";
   }
-  return out;
+  return {};
 }
 
-LockedWheel read_wheel(TomlTable& table, const fs::path& where) {
-  table.ignore_others();
-  LockedWheel wheel;
-  if (table.has("path"))
-    wheel.url = file_url(fs::absolute(where / table.string("path")).lexically_normal());
-  else
-    wheel.url = table.string("url");
-  const std::string_view bare = std::string_view(wheel.url).substr(0, wheel.url.find_first_of("?#"));
-  wheel.file_name = table.string_or("name", url_decoded(bare.substr(bare.rfind('/') + 1)));
-  TomlTable hashes = table.table("hashes");
-  const std::optional<Digest> digest = Digest::from_hex(hashes.string("sha256"));
-  if (!digest) hashes.refuse("sha256", "this is not a SHA-256", "64 lower-case hexadecimal digits");
-  wheel.sha256 = *digest;
-  wheel.size = table.integer_or("size", 0);
-  return wheel;
+// Makes the lock that the job brings into a requirements file.
+void write_locked(const Job& job, const fs::path& uv, const fs::path& file) {
+  const fs::path& lock = *job.inputs.lock_file;
+  if (!job.inputs.is_uv_lock()) {
+    replace_file(file, pylock_as_requirements(bundle::read_text(lock, kMaxText), lock.parent_path()));
+    return;
+  }
+  std::vector<std::string> command = {uv.string(),
+                                      "export",
+                                      "--project",
+                                      lock.parent_path().string(),
+                                      "--format",
+                                      "requirements-txt",
+                                      "--frozen",
+                                      "--no-emit-project",
+                                      "--no-default-groups",
+                                      "--no-annotate",
+                                      "--no-header",
+                                      "--quiet",
+                                      "-o",
+                                      file.string()};
+  for (const std::string& extra : job.inputs.extras) command.insert(command.end(), {"--extra", extra});
+  for (const std::string& group : job.inputs.groups) command.insert(command.end(), {"--group", group});
+  const ProcessResult result = run_uv(command);
+  if (result.exit_code != 0)
+    throw Error(ErrorCode::Format, {.what = "uv cannot read the lock that the job names",
+                                    .where = lock.string(),
+                                    .expected = "a uv.lock beside its pyproject.toml",
+                                    .got = result.err,
+                                    .next = "run `uv lock` there, or correct extras and groups"});
+}
+
+// `uv pip compile` for the job, but for what its answer should look like; the files that it reads are in `scratch`.
+std::vector<std::string> compile_command(const Job& job, const fs::path& uv, const fs::path& python,
+                                         const fs::path& scratch, RequirementHashes* hashes) {
+  const PythonInputs& inputs = job.inputs;
+  replace_file(scratch / "requirements.in", inputs.requirements);
+  std::vector<std::string> command = {uv.string(), "pip", "compile", (scratch / "requirements.in").string()};
+  std::optional<fs::path> hashed = inputs.requirements_file;
+  if (inputs.lock_file) {
+    hashed = scratch / "locked.txt";
+    write_locked(job, uv, *hashed);
+    command.push_back("--no-deps");
+  }
+  if (hashed) {
+    command.push_back(hashed->string());
+    if (hashes != nullptr) *hashes = read_requirement_hashes(*hashed);
+  }
+  if (inputs.pyproject) {
+    command.push_back(inputs.pyproject->string());
+    for (const std::string& extra : inputs.extras) command.insert(command.end(), {"--extra", extra});
+    for (const std::string& group : inputs.groups)
+      command.insert(command.end(), {"--group", inputs.pyproject->string() + ":" + group});
+  }
+  if (!inputs.constraints.empty()) {
+    replace_file(scratch / "constraints.txt", inputs.constraints);
+    command.insert(command.end(), {"--constraints", (scratch / "constraints.txt").string()});
+  }
+  if (!inputs.build_constraints.empty()) {
+    replace_file(scratch / "build-constraints.txt", inputs.build_constraints);
+    command.insert(command.end(), {"--build-constraints", (scratch / "build-constraints.txt").string()});
+  }
+  for (const std::string& word : index_words(inputs)) command.push_back(word);
+  const GlibcVersion level = uv_platform(job.target.glibc);
+  command.insert(command.end(),
+                 {"--directory", fs::absolute(job.file).parent_path().string(), "--python-platform",
+                  fmt::format("{}-manylinux_{}_{}", job.target.arch, level.major, level.minor), "--python-version",
+                  job.python, "--python", python.string(), "--no-header", "--quiet"});
+  if (!inputs.build) command.push_back("--no-build");
+  return command;
 }
 
 }  // namespace
@@ -113,97 +188,76 @@ fs::path find_uv(const fs::path& given) {
   return uv;
 }
 
-std::string resolve(const Job& job, const fs::path& uv, const fs::path& python) {
+Resolution resolve(const Job& job, const fs::path& uv, const fs::path& python, const fs::path& folder) {
   const ScratchFolder scratch("sealift-resolve");
-  bundle::write_text(scratch / "requirements.in", joined(job.requirements, "\n") + "\n");
-  std::vector<std::string> command = {uv.string(), "pip", "compile", (scratch / "requirements.in").string()};
-  if (job.requirements_file) command.push_back(job.requirements_file->string());
-  const std::string platform = fmt::format("{}-manylinux_{}_{}", job.target.arch, uv_platform(job.target.glibc).major,
-                                           uv_platform(job.target.glibc).minor);
-  for (const std::string& word : {std::string("--format"), std::string("pylock.toml"), std::string("--python-platform"),
-                                  platform, std::string("--python-version"), job.python, std::string("--python"),
-                                  python.string(), std::string("--no-build"), std::string("--no-header"),
-                                  std::string("--quiet"), std::string("-o"), (scratch / "pylock.toml").string()})
-    command.push_back(word);
+  Resolution resolution;
+  std::vector<std::string> command = compile_command(job, uv, python, scratch.path(), &resolution.hashes);
+  // Written where it will lie, since uv makes the paths in it relative to that; under a name of its own, since uv
+  // would keep the versions of a file that is there.
+  fs::create_directories(folder);
+  const ScratchFile answer(fs::absolute(folder) / "pylock.being-made.toml");
+  command.insert(command.end(), {"--format", "pylock.toml", "-o", answer.path().string()});
   // uv names one package without wheels at a time; leaving those out and asking again finds them all.
-  std::vector<std::string> without_wheels;
+  std::vector<std::string> excluded, without_wheels;
+  std::string unbuildable;  // and what uv said of each
   for (;;) {
     std::vector<std::string> attempt = command;
-    if (!without_wheels.empty()) {
-      fs::remove(scratch / "excludes.txt");
-      bundle::write_text(scratch / "excludes.txt", joined(without_wheels, "\n") + "\n");
+    if (!excluded.empty()) {
+      replace_file(scratch / "excludes.txt", excluded);
       attempt.insert(attempt.end(), {"--excludes", (scratch / "excludes.txt").string()});
     }
-    const ProcessResult result = run_process(attempt, {{"UV_PYTHON_DOWNLOADS", "never"}, {"NO_COLOR", "1"}});
+    const ProcessResult result = run_uv(attempt);
     if (result.exit_code == 0) break;
-    const std::size_t before = without_wheels.size();
-    for (const std::string& name : named_without_wheel(result.err))
-      if (std::find(without_wheels.begin(), without_wheels.end(), name) == without_wheels.end())
-        without_wheels.push_back(name);
-    if (without_wheels.size() > before) continue;
+    const std::size_t before = excluded.size();
+    for (const std::string& name : named_without_wheel(result.err)) {
+      if (std::find(excluded.begin(), excluded.end(), name) != excluded.end()) continue;
+      excluded.push_back(name);
+      without_wheels.push_back(name + needed_by(result.err, name));
+    }
+    for (const std::string& name : named_unbuildable(result.err)) {
+      if (std::find(excluded.begin(), excluded.end(), name) != excluded.end()) continue;
+      excluded.push_back(name);
+      unbuildable += (unbuildable.empty() ? "" : "\n") + name + ": " +
+                     result.err.substr(result.err.size() > 2000 ? result.err.size() - 2000 : 0);
+    }
+    if (excluded.size() > before) continue;
     if (!without_wheels.empty()) refuse_without_wheels(without_wheels);
+    if (!unbuildable.empty()) refuse_unbuildable(unbuildable);
     throw Error(ErrorCode::Network,
                 {.what = "uv could not resolve the requirements",
                  .where = job.file.string(),
-                 .expected = "one set of wheels for Python " + job.python + " on " + platform,
+                 .expected = fmt::format("one set of packages for CPython {} on {}, glibc {}", job.python,
+                                         job.target.arch, job.target.glibc.text()),
                  .got = result.err,
                  .next = "correct the requirements, or check network, proxy and index (UV_DEFAULT_INDEX)"});
   }
   if (!without_wheels.empty()) refuse_without_wheels(without_wheels);
-  return bundle::read_text(scratch / "pylock.toml", std::uint64_t{64} << 20);
+  if (!unbuildable.empty()) refuse_unbuildable(unbuildable);
+  resolution.pylock = bundle::read_text(answer.path(), kMaxText);
+  return resolution;
 }
 
-std::vector<LockedWheel> choose_wheels(std::string_view pylock, const fs::path& where, std::string_view python,
-                                       const bundle::Target& target) {
-  const TomlValue document = parse_toml(pylock, "pylock.toml", ErrorCode::Format);
-  TomlTable root(document, "pylock.toml", ErrorCode::Format);
-  if (const std::string version = root.string("lock-version"); !version.starts_with("1."))
-    throw Error(ErrorCode::CannotCheck, {.what = "the pylock is of a version that this program does not know",
-                                         .where = "pylock.toml",
-                                         .expected = "1.0",
-                                         .got = version,
-                                         .next = "use a uv that writes lock-version 1"});
-  std::vector<LockedWheel> chosen;
-  std::vector<std::string> no_wheel, no_fit;
-  std::set<std::string> names;
-  for (TomlTable& package : root.tables("packages")) {
-    // `marker` needs no evaluation: uv resolved for this very target, so what does not apply is not listed.
-    const std::string name = bundle::normalized_project_name(package.string("name"));
-    const std::string version = package.string_or("version", "");
-    if (!names.insert(name).second)
-      throw Error(ErrorCode::Conflict, {.what = "a package stands twice in the resolution",
-                                        .where = "pylock.toml",
-                                        .got = name,
-                                        .next = "require one version of it"});
-    std::optional<std::pair<WheelRank, LockedWheel>> best;
-    std::string too_new;  // a wheel that would fit but for its glibc
-    std::vector<TomlTable> wheels = package.tables("wheels");
-    for (TomlTable& item : wheels) {
-      LockedWheel wheel = read_wheel(item, where);
-      wheel.name = name;
-      wheel.version = version;
-      const std::optional<WheelFit> fit = fit_wheel(wheel.file_name, python, target);
-      if (fit && (!best || std::tie(fit->rank, wheel.file_name) < std::tie(best->first, best->second.file_name)))
-        best.emplace(fit->rank, std::move(wheel));
-      else if (const std::optional<GlibcVersion> wanted = glibc_wanted(wheel.file_name, python, target);
-               !fit && wanted && too_new.empty())
-        too_new = fmt::format(" ({} needs glibc {})", wheel.file_name, wanted->text());
-    }
-    if (best)
-      chosen.push_back(std::move(best->second));
-    else
-      (wheels.empty() ? no_wheel : no_fit).push_back(name + " " + version + too_new);
+std::map<std::string, std::string> who_needs(const Job& job, const fs::path& uv, const fs::path& python) {
+  const ScratchFolder scratch("sealift-resolve");
+  std::vector<std::string> command = compile_command(job, uv, python, scratch.path(), nullptr);
+  command.insert(command.end(), {"--annotation-style", "line"});
+  const ProcessResult result = run_uv(command);
+  std::map<std::string, std::string> needs;
+  if (result.exit_code != 0) return needs;
+  static constexpr std::string_view kVia = "# via ";
+  for (std::size_t begin = 0; begin < result.out.size();) {
+    const std::size_t end = std::min(result.out.find('\n', begin), result.out.size());
+    const std::string line = result.out.substr(begin, end - begin);
+    begin = end + 1;
+    const std::size_t at = line.find(kVia);
+    if (at == line.npos) continue;
+    std::string via = line.substr(at + kVia.size());
+    // The file of the job's own list has a name that means nothing to anybody.
+    if (const std::size_t own = via.find("-r " + scratch.path().string()); own != via.npos)
+      via.replace(own, via.find_first_of(",\n", own) == via.npos ? via.npos : via.find(',', own) - own, "the job");
+    needs[bundle::normalized_project_name(line.substr(0, line.find_first_of(" =@[")))] = via;
   }
-  if (!no_wheel.empty()) refuse_without_wheels(no_wheel);
-  if (!no_fit.empty())
-    throw Error(ErrorCode::Platform,
-                {.what = "some packages have no wheel for the target",
-                 .expected = fmt::format("CPython {} on {}, glibc {}", python, target.arch, target.glibc.text()),
-                 .got = joined(no_fit, ", "),
-                 .next = "require versions that have one"});
-  std::sort(chosen.begin(), chosen.end(),
-            [](const LockedWheel& a, const LockedWheel& b) { return a.file_name < b.file_name; });
-  return chosen;
+  return needs;
 }
 
 }  // namespace sealift::packager

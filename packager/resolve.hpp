@@ -1,28 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which wheels a job needs: asked of uv for the target, never for this machine, and read from the pylock it writes.
-// uv is the resolver; here is only the choice of one wheel per package and the refusal of what has none.
+// Which packages a job needs: asked of uv for the target, never for this machine. uv is the resolver; here is only how
+// it is asked, and the refusal of what it cannot find.
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "packager/job.hpp"
-#include "packager/lock.hpp"
+#include "packager/requirement_hashes.hpp"
 
 namespace sealift::packager {
 
 // --uv, else $SEALIFT_UV, else PATH; throws Missing.
 std::filesystem::path find_uv(const std::filesystem::path& given);
 
-// The text of pylock.toml. `python` is any interpreter, which uv wants to be told. Throws Network when uv cannot
-// reach its index or finds no solution, Platform listing every package that has no wheel at all.
-std::string resolve(const Job& job, const std::filesystem::path& uv, const std::filesystem::path& python);
+struct Resolution {
+  std::string pylock;        // the text of pylock.toml; relative paths in it are relative to the folder asked for
+  RequirementHashes hashes;  // what the job's own files demand
+};
 
-// One wheel for each package of a pylock, sorted by file name. Throws Platform listing every package without a wheel
-// for the target, Conflict for a package that stands twice. `where` is what relative paths in it are relative to.
-std::vector<LockedWheel> choose_wheels(std::string_view pylock, const std::filesystem::path& where,
-                                       std::string_view python, const bundle::Target& target);
+// `python` is any interpreter of the target's version, which uv wants to be told; `folder` is where the pylock will
+// lie. Throws Network when uv cannot reach its index or finds no solution, Platform listing every package that has no
+// wheel at all when the job allows no builds.
+Resolution resolve(const Job& job, const std::filesystem::path& uv, const std::filesystem::path& python,
+                   const std::filesystem::path& folder);
+
+// Package -> "x, y", the packages that need it or the file that names it, as far as uv tells; for messages.
+std::map<std::string, std::string> who_needs(const Job& job, const std::filesystem::path& uv,
+                                             const std::filesystem::path& python);
 
 }  // namespace sealift::packager

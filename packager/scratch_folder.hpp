@@ -34,4 +34,21 @@ class ScratchFolder {
   std::filesystem::path path_;
 };
 
+// The same for one file with a name that somebody else demands; what an interrupted run left is removed first.
+class ScratchFile {
+ public:
+  explicit ScratchFile(std::filesystem::path path) : path_(std::move(path)) { std::filesystem::remove(path_); }
+  ScratchFile(const ScratchFile&) = delete;
+  ScratchFile& operator=(const ScratchFile&) = delete;
+  ~ScratchFile() {
+    std::error_code ignored;
+    std::filesystem::remove(path_, ignored);
+  }
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
 }  // namespace sealift::packager

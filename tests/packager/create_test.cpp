@@ -4,6 +4,9 @@
 
 #include <doctest/doctest.h>
 
+#include <fcntl.h>
+#include <sys/wait.h>
+
 #include <functional>
 
 #include "packager/inspect.hpp"
@@ -12,6 +15,7 @@
 #include "packager/tree.hpp"
 #include "sealift/bundle/payload_writer.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
+#include "tests/support/no_sockets.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/temp_dir.hpp"
 #include "tests/support/tiny_root.hpp"
@@ -142,6 +146,36 @@ TEST_CASE("what a wheel becomes on disk is counted in blocks, with scripts, RECO
   // folders: lib, lib/python3.11, site-packages, demo, demo-1.0.dist-info, bin.
   CHECK(entry.installed_files == 8 + 6);
   CHECK(entry.installed_size == (1 + 3 + 6 + 6) * 4096);
+}
+
+TEST_CASE("the same lock and cache give the same bundle again with the network gone") {
+  Workshop workshop;
+  const TinyWheel tiny{.name = "built", .files = {{"built/__init__.py", ""}}};
+  const LockedWheel built = workshop.add_wheel(tiny);
+  write_file(workshop.cache() / "sha256" / built.sha256.hex(), make_wheel(tiny));
+  workshop.lock.wheels.back().url.clear();
+  workshop.lock.wheels.back().built_from =
+      LockedBuild{.url = "https://example.invalid/built-1.0.tar.gz", .sha256 = built.sha256, .python = "3.11.2"};
+  workshop.pack("one");
+  const std::size_t asked = workshop.server.requests().size();
+  CHECK(asked == 1);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+    ::dup2(nowhere, 1), ::dup2(nowhere, 2);
+    test::forbid_sockets();
+    const std::string folder = workshop.dir.path().string();
+    ::execl(SEALIFT_PACK, SEALIFT_PACK, "create", (folder + "/demo.lock.toml").c_str(), "--root",
+            (folder + "/root.1.json").c_str(), "--key", (folder + "/release.key").c_str(), "-o",
+            (folder + "/two").c_str(), "--cache", workshop.cache().c_str(), "--installer",
+            (folder + "/sealift-install").c_str(), nullptr);
+    ::_exit(98);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  CHECK(status == 0);
+  CHECK(workshop.server.requests().size() == asked);
+  CHECK(files_of(workshop.dir / "one/demo-1") == files_of(workshop.dir / "two/demo-1"));
 }
 
 TEST_CASE("the same lock gives the same bytes, whatever the folder") {

@@ -156,6 +156,27 @@ TEST_CASE("fetch does not ask again for what is not there") {
   CHECK(site.server.requests().size() == 1);
 }
 
+TEST_CASE("an index that changed under the lock is one message that names every file, and what is good is kept") {
+  Site site;
+  const Download good = site.add("/good", {.body = some_bytes(5000)});
+  Download gone = site.add("/gone", {.body = "x"}), other = site.add("/other", {.body = "new bytes"});
+  gone.url = site.server.url("/taken-back");
+  other.sha256 = bundle::sha256(bundle::as_bytes("old bytes"));
+  const Download down = site.add("/down", {.body = "y", .failures = 100});
+  site.options.jobs = 1;
+  const bundle::Error refused = sealift::test::refusal([&] { site.get({gone, other, good, down}); });
+  INFO(refused.what());
+  CHECK(refused.code() == bundle::ErrorCode::Digest);
+  CHECK(sealift::test::mentions(refused, "3 downloads failed"));
+  CHECK(sealift::test::mentions(refused, "a download failed: /gone, " + gone.url));
+  CHECK(sealift::test::mentions(refused, "404"));
+  CHECK(sealift::test::mentions(refused, "is not the file that was locked: /other"));
+  CHECK(sealift::test::mentions(refused, "a download failed: /down"));
+  CHECK(sealift::test::mentions(refused, "sealift-pack lock again"));
+  CHECK(site.cached(good) == some_bytes(5000));
+  CHECK_FALSE(site.cache.contains(other.sha256));
+}
+
 TEST_CASE("fetch keeps what has arrived when it has to give up") {
   Site site;
   const Download download = site.add("/wheel", {.body = some_bytes(5000), .failures = 100});

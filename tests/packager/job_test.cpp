@@ -55,7 +55,7 @@ TEST_CASE("a job file says what to pack and for which machine, with paths relati
   CHECK(job.target.glibc == bundle::GlibcVersion{2, 28});
   CHECK(job.python == "3.11");
   CHECK(job.interpreter == "auto");
-  CHECK(job.requirements == std::vector<std::string>{"torch==2.11.0", "pip"});
+  CHECK(job.inputs.requirements == std::vector<std::string>{"torch==2.11.0", "pip"});
   CHECK(job.imports == std::vector<std::string>{"torch", "torch.nn"});
   REQUIRE(job.programs.size() == 1);
   CHECK(job.programs[0].source == folder.dir / "bin/trainer");

@@ -33,17 +33,27 @@ Lock sample(const std::filesystem::path& folder) {
                     .into = "bin/run",
                     .executable = true,
                     .from_wheels = {"libdemo.so"}}};
-  lock.wheels = {{.name = "a",
-                  .version = "1",
-                  .file_name = "a-1-py3-none-any.whl",
-                  .url = "https://example.invalid/a",
-                  .sha256 = digest("a"),
-                  .size = 7},
-                 {.name = "b",
-                  .version = "2",
-                  .file_name = "b-2-py3-none-any.whl",
-                  .url = "https://example.invalid/b",
-                  .sha256 = digest("b")}};
+  lock.wheels = {
+      {.name = "a",
+       .version = "1",
+       .file_name = "a-1-py3-none-any.whl",
+       .url = "https://example.invalid/a",
+       .sha256 = digest("a"),
+       .size = 7},
+      {.name = "b",
+       .version = "2",
+       .file_name = "b-2-py3-none-any.whl",
+       .url = "https://example.invalid/b",
+       .sha256 = digest("b")},
+      {.name = "c", .version = "3", .file_name = "c-3-py3-none-any.whl", .url = {}, .sha256 = digest("c"), .size = 9}};
+  lock.wheels[2].built_from = LockedBuild{.kind = SourceKind::Git,
+                                          .url = "https://example.invalid/c",
+                                          .commit = std::string(40, 'c'),
+                                          .subdirectory = "python",
+                                          .sha256 = digest("source"),
+                                          .requirements = {"setuptools==80.9.0 --hash=sha256:00"},
+                                          .python = "3.11.2",
+                                          .tools = "uv 1; cc 2"};
   return lock;
 }
 
@@ -81,4 +91,12 @@ TEST_CASE("a lock that was edited into something else is refused with line and k
   CHECK_REFUSED(read(replaced(good, "into = \"bin/run\"", "into = \"../run\"")), Format, "not safe");
   CHECK_REFUSED(read(replaced(good, "file = \"a-1-py3", "file = \"x/a-1-py3")), Format, "file name of a wheel");
   CHECK_REFUSED(read(replaced(good, "sha256 = \"", "sha256 = \"z")), Format, "64 lower-case");
+  CHECK_REFUSED(read(replaced(good, "kind = \"git\"", "kind = \"svn\"")), Format, "archive, git or folder");
+  CHECK_REFUSED(read(replaced(good, "\"setuptools==80.9.0 --hash", "\"--index-url=https://evil.invalid --hash")),
+                Format, "is not pinned");
+  CHECK_REFUSED(read(replaced(good, " --hash=sha256:00", "")), Format, "is not pinned");
+  CHECK_REFUSED(read(replaced(good, "subdirectory = \"python\"", "subdirectory = \"../x\"")), Format, "not safe");
+  CHECK_REFUSED(read(replaced(good, "url = \"https://example.invalid/b\"\n", "")), Format, "url or built_from");
+  CHECK_REFUSED(read(replaced(good, "[wheel.built_from]", "url = \"https://x.invalid\"\n[wheel.built_from]")), Format,
+                "url or built_from");
 }

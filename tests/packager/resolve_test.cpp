@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "packager/process.hpp"
+#include "packager/pylock.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/temp_dir.hpp"
 
@@ -19,21 +20,6 @@ using sealift::test::write_file;
 namespace {
 
 const bundle::Target kTarget{.arch = "x86_64", .glibc = {2, 36}};
-const std::string kDigest(64, 'a');
-
-std::string wheel(const std::string& file) {
-  return "{ url = \"https://example.invalid/" + file + "\", hashes = { sha256 = \"" + kDigest + "\" } }";
-}
-std::string package(const std::string& name, const std::string& wheels) {
-  return "[[packages]]\nname = \"" + name + "\"\nversion = \"1.0\"\n" + wheels + "\n";
-}
-std::string pylock(const std::string& packages) {
-  return "lock-version = \"1.0\"\ncreated-by = \"uv\"\n" + packages;
-}
-std::vector<LockedWheel> choose(const std::string& packages) {
-  return choose_wheels(pylock(packages), "/evidence", "3.11", kTarget);
-}
-
 void write_script(const std::filesystem::path& path, const std::string& text) {
   write_file(path, "#!/bin/sh\n" + text);
   std::filesystem::permissions(path, std::filesystem::perms(0755));
@@ -41,87 +27,33 @@ void write_script(const std::filesystem::path& path, const std::string& text) {
 
 Job small_job() {
   Job job{.file = "job.toml", .name = "demo", .version = 1, .target = kTarget, .python = "3.11"};
-  job.requirements = {"demo"};
+  job.inputs.requirements = {"demo"};
   return job;
 }
 
 }  // namespace
 
-TEST_CASE("the best of several wheels is locked, with name, url and digest") {
-  const auto wheels =
-      choose(package("Demo_Pkg", "wheels = [" + wheel("demo_pkg-1.0-py3-none-any.whl") + ", " +
-                                     wheel("demo_pkg-1.0-cp311-cp311-manylinux_2_17_x86_64.whl") + ", " +
-                                     wheel("demo_pkg-1.0-cp311-cp311-manylinux_2_34_x86_64.whl") + ", " +
-                                     wheel("demo_pkg-1.0-cp311-cp311-manylinux_2_39_x86_64.whl") + "]"));
-  REQUIRE(wheels.size() == 1);
-  CHECK(wheels[0].name == "demo-pkg");
-  CHECK(wheels[0].file_name == "demo_pkg-1.0-cp311-cp311-manylinux_2_34_x86_64.whl");
-  CHECK(wheels[0].url == "https://example.invalid/demo_pkg-1.0-cp311-cp311-manylinux_2_34_x86_64.whl");
-  CHECK(wheels[0].sha256.hex() == kDigest);
-}
-
-TEST_CASE("wheel names are read from urls with escapes and fragments, sizes where they are told") {
-  const auto wheels = choose(package(
-      "torch",
-      "wheels = [{ url = \"https://example.invalid/torch-2.11.0%2Bcpu-cp311-cp311-linux_x86_64.whl#frag\", size = "
-      "77, hashes = { sha256 = \"" +
-          kDigest + "\" } }]"));
-  REQUIRE(wheels.size() == 1);
-  CHECK(wheels[0].file_name == "torch-2.11.0+cpu-cp311-cp311-linux_x86_64.whl");
-  CHECK(wheels[0].size == 77);
-}
-
-TEST_CASE("a wheel given by path is fetched from there") {
-  const auto wheels = choose(package("demo",
-                                     "wheels = [{ path = \"../my wheels/demo-1.0-py3-none-any.whl\", hashes = { "
-                                     "sha256 = \"" +
-                                         kDigest + "\" } }]"));
-  REQUIRE(wheels.size() == 1);
-  CHECK(wheels[0].url == "file:///my%20wheels/demo-1.0-py3-none-any.whl");
-  CHECK(wheels[0].file_name == "demo-1.0-py3-none-any.whl");
-}
-
-TEST_CASE("packages without any wheel are refused in one message that lists all of them") {
-  const std::string sdist =
-      "sdist = { url = \"https://example.invalid/x.tar.gz\", hashes = { sha256 = \"" + kDigest + "\" } }";
-  const std::string packages = package("oss2", sdist) +
-                               package("good", "wheels = [" + wheel("good-1.0-py3-none-any.whl") + "]") +
-                               package("crcmod", sdist);
-  CHECK_REFUSED(choose(packages), Platform, "oss2 1.0, crcmod 1.0");
-}
-
-TEST_CASE("packages whose wheels do not fit the target are refused by name") {
-  CHECK_REFUSED(choose(package("demo", "wheels = [" + wheel("demo-1.0-cp311-cp311-win_amd64.whl") + "]")), Platform,
-                "demo 1.0");
-}
-
-TEST_CASE("a pylock that this program cannot rely on is refused") {
-  CHECK_REFUSED(choose_wheels("lock-version = \"2.0\"\n", "/", "3.11", kTarget), CannotCheck, "2.0");
-  const std::string one = package("demo", "wheels = [" + wheel("demo-1.0-py3-none-any.whl") + "]");
-  CHECK_REFUSED(choose(one + one), Conflict, "demo");
-  CHECK_REFUSED(
-      choose(package("demo",
-                     "wheels = [{ url = \"https://example.invalid/demo-1.0-py3-none-any.whl\", hashes = { md5 "
-                     "= \"00\" } }]")),
-      Format, "sha256");
-}
-
-TEST_CASE("uv is asked for the target, with wheels only") {
+TEST_CASE("uv is asked for the target, relative to the job file, and may build unless the job forbids it") {
   const TempDir dir;
   write_script(dir / "uv", "echo \"$@\" > " + (dir / "asked").string() +
                                "\nwhile [ \"$1\" != -o ]; do shift; done\necho answer > \"$2\"\n");
   Job job = small_job();
-  CHECK(resolve(job, dir / "uv", "/python") == "answer\n");
+  CHECK(resolve(job, dir / "uv", "/python", dir / "out").pylock == "answer\n");
   const std::string asked = read_file(dir / "asked");
   CHECK(asked.find("--python-platform x86_64-manylinux_2_36 --python-version 3.11") != asked.npos);
-  CHECK(asked.find("--no-build") != asked.npos);
+  CHECK(asked.find("--directory " + std::filesystem::current_path().string()) != asked.npos);
+  CHECK(asked.find("--no-build") == asked.npos);
+  CHECK(std::filesystem::is_empty(dir / "out"));
+  job.inputs.build = false;
+  resolve(job, dir / "uv", "/python", dir / "out");
+  CHECK(read_file(dir / "asked").find("--no-build") != asked.npos);
 
   SUBCASE("a level that uv does not know becomes the nearest older one") {
     job.target.glibc = {2, 30};
-    resolve(job, dir / "uv", "/python");
+    resolve(job, dir / "uv", "/python", dir.path());
     CHECK(read_file(dir / "asked").find("x86_64-manylinux_2_28 ") != std::string::npos);
     job.target.glibc = {2, 41};
-    resolve(job, dir / "uv", "/python");
+    resolve(job, dir / "uv", "/python", dir.path());
     CHECK(read_file(dir / "asked").find("x86_64-manylinux_2_40 ") != std::string::npos);
   }
 }
@@ -137,19 +69,101 @@ while [ $# -gt 0 ]; do
 done
 for name in oss2 crcmod; do
   if ! grep -qx $name $excludes; then
+    echo "Because app==1 depends on $name-extra and app==2.0 depends on $name, no" >&2
     echo "hint: Wheels are required for \`$name\` because building from source is disabled" >&2
     exit 1
   fi
 done
 echo 'lock-version = "1.0"' > $out
 )");
-  CHECK_REFUSED(resolve(small_job(), dir / "uv", "/python"), Platform, "oss2, crcmod");
+  CHECK_REFUSED(resolve(small_job(), dir / "uv", "/python", dir.path()), Platform,
+                "oss2 (needed by app==2.0), crcmod (needed by app==2.0)");
+}
+
+TEST_CASE("every package that uv could not build to learn about it is listed, with what uv said of each") {
+  const TempDir dir;
+  write_script(dir / "uv", R"(
+excludes=/dev/null
+while [ $# -gt 0 ]; do
+  case "$1" in --excludes) excludes=$2; shift;; -o) out=$2; shift;; esac
+  shift
+done
+for name in oss2 crcmod; do
+  if ! grep -qx $name $excludes; then
+    printf 'error: Failed to download and build `%s==1.0`\n  cause: no headers for %s\n' $name $name >&2
+    exit 1
+  fi
+done
+echo 'lock-version = "1.0"' > $out
+)");
+  CHECK_REFUSED(resolve(small_job(), dir / "uv", "/python", dir.path()), Platform, "no headers for oss2");
+  CHECK_REFUSED(resolve(small_job(), dir / "uv", "/python", dir.path()), Platform, "no headers for crcmod");
+}
+
+TEST_CASE("projects, constraints and indexes are passed on to uv") {
+  const TempDir dir;
+  write_script(dir / "uv", "echo \"$@\" > " + (dir / "asked").string() +
+                               "\nfor word; do case \"$word\" in *constraints.txt) cat \"$word\";; esac; done > " +
+                               (dir / "constraints").string() +
+                               "\nwhile [ \"$1\" != -o ]; do shift; done\necho answer > \"$2\"\n");
+  write_file(dir / "pyproject.toml", "");
+  Job job = small_job();
+  job.inputs.pyproject = dir / "pyproject.toml";
+  job.inputs.extras = {"gpu"};
+  job.inputs.groups = {"dev"};
+  job.inputs.constraints = {"torch<3"};
+  job.inputs.build_constraints = {"setuptools<80"};
+  job.inputs.default_index = "https://mirror.invalid/simple";
+  resolve(job, dir / "uv", "/python", dir.path());
+  const std::string asked = read_file(dir / "asked"), project = (dir / "pyproject.toml").string();
+  CHECK(asked.find(project + " --extra gpu --group " + project + ":dev --constraints ") != asked.npos);
+  CHECK(asked.find(" --build-constraints ") != asked.npos);
+  CHECK(asked.find(" --default-index https://mirror.invalid/simple ") != asked.npos);
+  CHECK(read_file(dir / "constraints") == "torch<3\nsetuptools<80\n");
+}
+
+TEST_CASE("a lock that the job brings is resolved again for the target, without dependencies and with its hashes") {
+  const TempDir dir;
+  const std::string digest(64, 'a');
+  // Answers both as `uv export` and as `uv pip compile`.
+  write_script(dir / "uv",
+               "if [ \"$1\" = export ]; then text='demo==1 --hash=sha256:" + digest +
+                   "'; else text=\"$*\"; fi\nwhile [ \"$1\" != -o ]; do shift; done\necho \"$text\" > \"$2\"\n");
+  Job job = small_job();
+  job.inputs.requirements.clear();
+  SUBCASE("of uv") {
+    write_file(dir / "uv.lock", "");
+    job.inputs.lock_file = dir / "uv.lock";
+  }
+  SUBCASE("of PEP 751") {
+    write_file(dir / "pylock.toml",
+               "lock-version = \"1.0\"\n[[packages]]\nname = \"demo\"\nversion = \"1\"\nwheels = [{ url = "
+               "\"https://x.invalid/demo-1-py3-none-any.whl\", hashes = { sha256 = \"" +
+                   digest + "\" } }]\n");
+    job.inputs.lock_file = dir / "pylock.toml";
+  }
+  const Resolution resolution = resolve(job, dir / "uv", "/python", dir / "out");
+  CHECK(resolution.pylock.find(" --no-deps ") != std::string::npos);
+  CHECK(resolution.pylock.find("locked.txt") != std::string::npos);
+  REQUIRE(resolution.hashes.contains("demo"));
+  CHECK(resolution.hashes.at("demo").begin()->hex() == digest);
+}
+
+TEST_CASE("who needs what is read from uv's annotations") {
+  const TempDir dir;
+  write_script(dir / "uv",
+               "own=$3\necho \"crcmod==1.7   # via oss2, app\"\necho \"app==1 # via -r $3\"\n"
+               "echo \"Mine_Own @ file:///x # via -r $3, app\"\n");
+  const auto needs = who_needs(small_job(), dir / "uv", "/python");
+  CHECK(needs.at("crcmod") == "oss2, app");
+  CHECK(needs.at("app") == "the job");
+  CHECK(needs.at("mine-own") == "the job, app");
 }
 
 TEST_CASE("uv's own words are shown when it finds no solution") {
   const TempDir dir;
   write_script(dir / "uv", "echo 'no version of demo' >&2; exit 1\n");
-  CHECK_REFUSED(resolve(small_job(), dir / "uv", "/python"), Network, "no version of demo");
+  CHECK_REFUSED(resolve(small_job(), dir / "uv", "/python", dir.path()), Network, "no version of demo");
 }
 
 TEST_CASE("uv is named, or found, or missed with advice") {
@@ -165,8 +179,10 @@ TEST_CASE("network: the real uv resolves a small package for an older target") {
   REQUIRE(!python.empty());
   Job job = small_job();
   job.target.glibc = {2, 28};
-  job.requirements = {"markupsafe==3.0.2"};
-  const auto wheels = choose_wheels(resolve(job, uv, python), "/", "3.11", job.target);
+  job.inputs.requirements = {"markupsafe==3.0.2"};
+  const TempDir dir;
+  const auto wheels =
+      choose_packages(resolve(job, uv, python, dir.path()).pylock, dir.path(), "3.11", job.target).wheels;
   REQUIRE(wheels.size() == 1);
   CHECK(wheels[0].name == "markupsafe");
   CHECK(wheels[0].file_name.find("cp311-cp311-manylinux") != std::string::npos);

@@ -6,7 +6,7 @@
 
 #include "packager/job.hpp"
 #include "packager/lock.hpp"
-#include "packager/resolve.hpp"
+#include "packager/pylock.hpp"
 #include "sealift/bundle/target_profile.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/temp_dir.hpp"
@@ -192,14 +192,14 @@ TEST_CASE("a wheel that needs a newer glibc than the profile has is refused with
   };
   const bundle::Target kylin = find_profile("kylin-v10", "/");
   const std::string newer = wheel("manylinux_2_34_x86_64");
-  const bundle::Error error = test::refusal([&] { choose_wheels(pylock(newer), "/", "3.11", kylin); });
+  const bundle::Error error = test::refusal([&] { choose_packages(pylock(newer), "/", "3.11", kylin); });
   CHECK(error.code() == bundle::ErrorCode::Platform);
   CHECK(error.facts().got == "demo 1.0 (demo-1.0-cp311-cp311-manylinux_2_34_x86_64.whl needs glibc 2.34)");
   CHECK(error.facts().expected.find("glibc 2.28") != std::string::npos);
-  CHECK(choose_wheels(pylock(newer), "/", "3.11", find_profile("openeuler-22.03", "/")).size() == 1);
-  const auto both = choose_wheels(pylock(newer + ", " + wheel("manylinux_2_28_x86_64")), "/", "3.11", kylin);
+  CHECK(choose_packages(pylock(newer), "/", "3.11", find_profile("openeuler-22.03", "/")).wheels.size() == 1);
+  const auto both = choose_packages(pylock(newer + ", " + wheel("manylinux_2_28_x86_64")), "/", "3.11", kylin).wheels;
   REQUIRE(both.size() == 1);
   CHECK(both[0].file_name == "demo-1.0-cp311-cp311-manylinux_2_28_x86_64.whl");
   // One for another system has no glibc to speak of.
-  CHECK_REFUSED(choose_wheels(pylock(wheel("win_amd64")), "/", "3.11", kylin), Platform, "got:      demo 1.0\n");
+  CHECK_REFUSED(choose_packages(pylock(wheel("win_amd64")), "/", "3.11", kylin), Platform, "got:      demo 1.0\n");
 }
