@@ -222,11 +222,16 @@ class Check {
       foreign[{at(i).owner, at(i).elf.arch}].insert(described(at(i)));
       if (is_extension(at(i)) || !at(i).from_wheel) imported.insert(at(i).owner);
     }
-    for (const auto& [owner, files] : foreign)
-      find(Kind::WrongArchitecture,
-           owners.contains(owner.first) && !imported.contains(owner.first) ? Severity::Note : Severity::Refusal, {},
+    for (const auto& [owner, files] : foreign) {
+      // A wheel for any machine promises nothing native: what it has is data.
+      const Severity severity = imported.contains(owner.first)           ? Severity::Refusal
+                                : owners.contains(owner.first)           ? Severity::Note
+                                : owner.first.ends_with("-none-any.whl") ? Severity::Warning
+                                                                         : Severity::Refusal;
+      find(Kind::WrongArchitecture, severity, {},
            fmt::format("{} is for {}, the target is {}", several(files), owner.second, target_.arch),
            "use a build for the target");
+    }
   }
 
   void each_file() {

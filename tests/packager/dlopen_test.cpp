@@ -61,10 +61,10 @@ TEST_CASE("the driver's and glibc's libraries are the target's") {
 }
 
 TEST_CASE("names of libraries are whole strings, or the end of a path") {
-  const std::string bytes(
+  constexpr char kText[] =
       "\0libone.so\0/usr/lib/libtwo.so.3\0libthree.so.%d\0cannot open libfour.so\0libfive.so?\0"
-      "libsix.software\0xlibseven.so\0lib.so\0libeight-9.1.so.2.3\0",
-      142);
+      "libsix.software\0xlibseven.so\0lib.so\0libeight-9.1.so.2.3";
+  const std::string bytes(kText, sizeof kText);  // with its last NUL
   const std::set<std::string> expected = {"libone.so", "libtwo.so.3", "libthree.so.%d", "libeight-9.1.so.2.3"};
   for (const std::size_t piece : {1, 7, 1000}) CHECK(names_in(bytes, piece) == expected);
 }

@@ -194,6 +194,10 @@ TEST_CASE("a file for another architecture is passed over by who needs it, and r
     bundle.add(kSite + "a/libhelper_x86.so");
     CHECK(only(bundle.check()).severity == Severity::Note);
   }
+  SUBCASE("a wheel for any machine may have it as data") {
+    other.owner = "demo-1.0-py3-none-any.whl";
+    CHECK(only(bundle.check()).severity == Severity::Warning);
+  }
   SUBCASE("but not among what Python imports") {
     bundle.add(kSite + "a/libhelper_x86.so");
     other.elf.soname.clear();
