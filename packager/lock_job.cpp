@@ -143,7 +143,8 @@ LockResult lock_job(const LockOptions& options, Console& console) {
   fs::create_directories(file.parent_path());
   std::string evidence = job.name;  // the specification allows no dots here
   std::replace(evidence.begin(), evidence.end(), '.', '-');
-  replace_text(file.parent_path() / ("pylock." + evidence + ".toml"), python.pylock);
+  const fs::path pylock = file.parent_path() / ("pylock." + evidence + ".toml");
+  if (job.inputs.lock_file != pylock) replace_text(pylock, python.pylock);  // never over what the job brought
   replace_text(file, write_lock(lock, file.parent_path()));
   return {.file = file, .lock = std::move(lock)};
 }

@@ -79,6 +79,19 @@ TEST_CASE("a job becomes a lock beside it, with uv's own answer as evidence and 
   ::unsetenv("SOURCE_DATE_EPOCH");
 }
 
+TEST_CASE("a lock that the job brings is not written over, whatever its name") {
+  if (no_python()) return;
+  const Desk desk;
+  const std::string brought = "lock-version = \"1.0\"\n# mine\n";
+  write_file(desk.dir / "pylock.de-mo.toml", brought);
+  std::string job = read_file(desk.dir / "job.toml");
+  const std::string requirements = "requirements = [\"demo\"]";
+  write_file(desk.dir / "job.toml",
+             job.replace(job.find(requirements), requirements.size(), "lock_file = \"pylock.de-mo.toml\""));
+  CHECK(desk.lock().lock.wheels.size() == 1);
+  CHECK(read_file(desk.dir / "pylock.de-mo.toml") == brought);
+}
+
 TEST_CASE("an interpreter that needs a newer glibc than the target has is refused with what needs it") {
   if (no_python()) return;
   const Desk desk("2.17");
