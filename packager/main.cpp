@@ -14,10 +14,12 @@
 #include "packager/lock_job.hpp"
 #include "packager/offline_breakers.hpp"
 #include "packager/recut.hpp"
+#include "packager/rehearse.hpp"
 #include "packager/root_job.hpp"
 #include "packager/sign.hpp"
 #include "packager/volume_size.hpp"
 #include "sealift/bundle/trust_state.hpp"
+#include "sealift/bundle/verified_bundle.hpp"
 
 namespace {
 
@@ -162,8 +164,33 @@ void add_lock(CLI::App& app) {
   });
 }
 
+// What `create` ends with. A bundle that needs more signatures cannot be installed yet, and where there is no sandbox
+// nothing can be said: both are told, and neither is a pass.
+bundle::Json rehearse_new(const CreateResult& made, const std::filesystem::path& system, Console& console) {
+  const auto not_yet = [&](const std::string& why) {
+    console.warn("not rehearsed: " + why + "; `sealift-pack rehearse` does it later");
+    return bundle::Json{{"done", false}, {"why", why}};
+  };
+  for (const RoleStatus& role : made.roles)
+    if (role.signatures < role.threshold) return not_yet("signatures are missing");
+  try {
+    const Rehearsal done = rehearse({.bundle = made.folder,
+                                     .fingerprint = bundle::open(made.folder).seal.roots.front().digest(),
+                                     .system = system,
+                                     .work_area = {}},
+                                    console);
+    console.note("rehearsed: " + done.installed + " in " + done.system);
+    return {{"done", true}, {"system", done.system}};
+  } catch (const bundle::Error& error) {
+    if (error.code() != bundle::ErrorCode::CannotCheck) throw;
+    return not_yet(error.facts().what + " (" + error.facts().got + ")");
+  }
+}
+
 void add_create(CLI::App& app) {
   struct Options : CreateOptions {
+    std::filesystem::path system;
+    bool no_rehearsal = false;
     std::string volume = "0";
     std::filesystem::path passphrase_file;
     bool json = false;
@@ -186,6 +213,8 @@ void add_create(CLI::App& app) {
                    "cut the payload to fit discs: 1G, 4700M, dvd, dvd-dl, bd, cd, fat32 (default: one)");
   verb->add_option("--installer", options->installer, "the static sealift-install (default: beside this program)");
   verb->add_option("--jobs", options->fetch.jobs, "downloads at a time")->check(CLI::Range(1, 64));
+  verb->add_flag("--no-rehearsal", options->no_rehearsal, "do not install the bundle without a network at the end");
+  verb->add_option("--system", options->system, "the root folder of a system of the target's kind, to rehearse in");
   add_json(*verb, options->json);
   verb->callback([options] {
     Console console;
@@ -196,6 +225,8 @@ void add_create(CLI::App& app) {
                              human_size(result.manifest.payload.size), result.manifest.payload.volumes.size(),
                              text_of(result.roles)));
     show_findings(result.findings, console);
+    const bundle::Json rehearsal = options->no_rehearsal ? bundle::Json{{"done", false}, {"why", "--no-rehearsal"}}
+                                                         : rehearse_new(result, options->system, console);
     bundle::Json signers = bundle::Json::array();
     for (const bundle::Digest& id : result.signers) signers.push_back(fingerprint(id));
     std::cout << (options->json ? bundle::write_json({{"bundle", result.folder.string()},
@@ -203,8 +234,33 @@ void add_create(CLI::App& app) {
                                                       {"volumes", result.manifest.payload.volumes.size()},
                                                       {"offline", findings_json(result.findings)},
                                                       {"signers", std::move(signers)},
-                                                      {"native", native_json(result.native)}})
+                                                      {"native", native_json(result.native)},
+                                                      {"rehearsal", rehearsal}})
                                 : result.folder.string())
+              << "\n";
+  });
+}
+
+void add_rehearse(CLI::App& app) {
+  struct Options : RehearseOptions {
+    std::string root;
+    bool json = false;
+  };
+  const auto options = std::make_shared<Options>();
+  CLI::App* verb =
+      app.add_subcommand("rehearse", "install a bundle without a network, here, and throw the result away");
+  verb->add_option("BUNDLE", options->bundle, "the bundle's folder or seal")->required();
+  verb->add_option("--fingerprint", options->root, "of a root: the bundle is verified by it first")->required();
+  verb->add_option("--system", options->system, "the root folder of a system of the target's kind (default: this one)");
+  verb->add_option("--work-area", options->work_area,
+                   "has room for all that is installed (default: beside the bundle)");
+  add_json(*verb, options->json);
+  verb->callback([options] {
+    Console console;
+    options->fingerprint = bundle::parse_fingerprint(options->root);
+    const Rehearsal done = rehearse(*options, console);
+    std::cout << (options->json ? bundle::write_json({{"installed", done.installed}, {"system", done.system}})
+                                : "rehearsed: " + done.installed + " in " + done.system)
               << "\n";
   });
 }
@@ -291,6 +347,7 @@ int main(int argc, char** argv) {
   add_lock(app);
   add_create(app);
   add_sign(app);
+  add_rehearse(app);
   add_recut(app);
   add_inspect(app);
   add_diff(app);

@@ -147,7 +147,7 @@ TEST_CASE("the program packs from job to bundle and shows it") {
   const ProcessResult created =
       run_process({program, "create", folder + "/my.lock.toml", "--root", folder + "/keys/root.1.json", "--key",
                    folder + "/keys/release.key", "-o", folder + "/out", "--installer", folder + "/installer",
-                   "--volume-size", "4M", "--json"},
+                   "--volume-size", "4M", "--no-rehearsal", "--json"},
                   environment);
   REQUIRE(created.exit_code == 0);
   CHECK(created.out.find("\"bundle\":\"" + folder + "/out/de.mo-4\"") != std::string::npos);
@@ -170,6 +170,6 @@ TEST_CASE("the program answers mistakes with the code of their kind and says wha
   run_checked({program, "keygen", folder});
   CHECK(run_process({program, "keygen", folder}).exit_code == 10);
   CHECK(run_checked({program, "--version"}).starts_with("sealift-pack "));
-  for (const char* verb : {"keygen", "lock", "create", "inspect", "sign"})
+  for (const char* verb : {"keygen", "lock", "create", "inspect", "sign", "recut", "rehearse", "diff"})
     CHECK(run_checked({program, verb, "--help"}).find("--json") != std::string::npos);
 }
