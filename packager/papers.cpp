@@ -83,7 +83,12 @@ Lock read_own_lock(const fs::path& file, const bundle::Manifest& manifest) {
   return lock;
 }
 
-// A table for spreadsheets; shown() leaves no tab and no line break in any field.
+// A table for spreadsheets. shown() leaves no tab and no line break in any field; a field that a spreadsheet would take
+// for a formula gets an apostrophe.
+std::string cell(const std::string& text) {
+  return !text.empty() && std::string_view("=+-@").find(text.front()) != std::string_view::npos ? "'" + text : text;
+}
+
 std::string licence_table(const PaperFacts& facts) {
   std::string out = "component\tversion\tlicence\tfiles\tleft out\n";
   const auto joined = [](const std::vector<std::string>& texts, const std::string& prefix) {
@@ -92,8 +97,8 @@ std::string licence_table(const PaperFacts& facts) {
     return line;
   };
   for (const auto& [path, wheel] : facts.wheels)
-    out += wheel.facts.project + "\t" + wheel.facts.version + "\t" + wheel.facts.licence() + "\t" +
-           joined(wheel.licences.files, wheel.folder + "/") + "\t" + joined(wheel.licences.left_out, "") + "\n";
+    out += cell(wheel.facts.project) + "\t" + cell(wheel.facts.version) + "\t" + cell(wheel.facts.licence()) + "\t" +
+           joined(wheel.licences.files, wheel.folder + "/") + "\t" + cell(joined(wheel.licences.left_out, "")) + "\n";
   return out;
 }
 
@@ -123,9 +128,13 @@ std::vector<fs::path> write_papers(const PapersOptions& options, Console& consol
   const bundle::VerifiedBundle source =
       bundle::verify(opened, {.state = {.pinned = options.fingerprint}}, bundle::system_time());
   for (const std::string& warning : source.warnings()) console.warn(warning);
-  // What was parsed has one spelling, so this is the file's digest without reading it again.
-  PaperFacts facts{
-      .source = source, .seal = bundle::sha256(bundle::as_bytes(write_seal(opened.seal))), .volumes = {}, .wheels = {}};
+  // What was parsed has one spelling, so these are the file's bytes without reading it again.
+  const std::string seal = write_seal(opened.seal);
+  PaperFacts facts{.source = source,
+                   .seal = bundle::sha256(bundle::as_bytes(seal)),
+                   .seal_size = seal.size(),
+                   .volumes = {},
+                   .wheels = {}};
   if (!options.lock.empty()) facts.lock = read_own_lock(options.lock, source.manifest());
   facts.volumes = digest_volumes(source, console);
 

@@ -35,7 +35,8 @@ struct PaperWheel {
 // Everything that the papers are written from.
 struct PaperFacts {
   const bundle::VerifiedBundle& source;
-  bundle::Digest seal;                       // SHA-256 of the seal's file
+  bundle::Digest seal;  // SHA-256 of the seal's file
+  std::uint64_t seal_size = 0;
   std::vector<bundle::Digest> volumes;       // SHA-256 of each volume's file, of checked chunks
   std::map<std::string, PaperWheel> wheels;  // by the entry's path
   std::optional<Lock> lock = std::nullopt;   // that this bundle was made from

@@ -28,11 +28,11 @@ class Review {
     const bundle::Manifest& manifest = facts_.manifest();
     return {
         .language = chinese_ ? "zh-Hans" : "en",
-        .title = word("Review of the bundle ", "数据包审查表：") + manifest.stem(),
+        .title = word("Review of the bundle ", "包审查表：") + manifest.stem(),
         .note = word("All signatures and every chunk of the payload were checked when this page was made, beginning "
                      "at the root that is named here; digests of entries are those that were signed. Compare the "
                      "root's fingerprint with the one that its owner told you.",
-                     "生成本页时，已从下列根证书开始核验全部签名和载荷的每个分块；各条目的摘要即签名所覆盖的摘要。"
+                     "生成本页时，已从下列根（root）开始核验全部签名和载荷的每一块；各条目的摘要即签名所覆盖的摘要。"
                      "请将根指纹与其所有者另行告知的指纹核对。"),
         .sections = {what(), whose(), how_big(), files(), licences(), contents()}};
   }
@@ -60,8 +60,9 @@ class Review {
     PageSection section{
         .title = word("Whose", "签署方"),
         .header = {},
-        .rows = {{word("Root", "根证书"), root.name + ", " + word("version ", "版本 ") + std::to_string(root.version)},
-                 {word("Root's fingerprint", "根指纹"), sha256_text(facts_.source.root_name().fingerprint)}}};
+        .rows = {
+            {word("Root", "根（root）"), root.name + ", " + word("version ", "版本 ") + std::to_string(root.version)},
+            {word("Root's fingerprint", "根指纹"), sha256_text(facts_.source.root_name().fingerprint)}}};
     for (const bundle::Digest& signer : facts_.source.signers()) {
       const auto key = root.keys.find(signer);
       section.rows.push_back(
@@ -88,7 +89,9 @@ class Review {
                         .rows = {}};
     for (const auto& [sort, sum] : sums)
       section.rows.push_back({kind_word(sort), std::to_string(sum.count), size_text(sum.size)});
-    section.rows.push_back({word("Payload", "载荷"), "1", size_text(facts_.manifest().payload.size)});
+    section.rows.push_back({word("Payload, in volumes", "载荷（卷）"),
+                            std::to_string(facts_.manifest().payload.volumes.size()),
+                            size_text(facts_.manifest().payload.size)});
     section.rows.push_back(
         {word("Installed, at most", "安装后最多"), std::to_string(installed_files), size_text(installed)});
     return section;
@@ -100,7 +103,8 @@ class Review {
     PageSection section{.title = word("Files on the medium", "介质上的文件"),
                         .header = {word("File", "文件"), word("Bytes", "字节数"), word("Digest", "摘要")},
                         .rows = {}};
-    section.rows.push_back({manifest.stem() + std::string(bundle::kSealSuffix), "", sha256_text(facts_.seal)});
+    section.rows.push_back(
+        {manifest.stem() + std::string(bundle::kSealSuffix), size_text(facts_.seal_size), sha256_text(facts_.seal)});
     section.rows.push_back({manifest.stem() + std::string(bundle::kChunksSuffix),
                             size_text(payload.chunk_count() * bundle::Digest::kSize),
                             name_of(payload.digest) + ":" + payload.chunk_list_digest.hex()});

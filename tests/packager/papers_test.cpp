@@ -182,6 +182,12 @@ TEST_CASE("licences are collected under plain names, and what is not there is sa
   CHECK(table.find("../../etc/passwd: not in the wheel") != table.npos);
 }
 
+TEST_CASE("a spreadsheet that opens the table of licences finds no formula and no further column") {
+  const Site site({wheel("demo", "License: =cmd|' /C calc'!A0\tx\n")});
+  site.write();
+  CHECK(site.text("licences/licences.tsv").ends_with("\ndemo\t1.0\t'=cmd|' /C calc'!A0?x\t\t\n"));
+}
+
 TEST_CASE("text of a bundle stays text on the review pages, which run nothing and load nothing") {
   const Site site({wheel("demo",
                          "License: <script>alert(1)</script>\"'&\xe2\x80\xae"
