@@ -13,6 +13,7 @@
 #include "packager/keygen.hpp"
 #include "packager/lock_job.hpp"
 #include "packager/offline_breakers.hpp"
+#include "packager/papers.hpp"
 #include "packager/recut.hpp"
 #include "packager/rehearse.hpp"
 #include "packager/root_job.hpp"
@@ -335,6 +336,31 @@ void add_inspect(CLI::App& app) {
   });
 }
 
+void add_papers(CLI::App& app) {
+  struct Options : PapersOptions {
+    std::string root;
+    bool json = false;
+  };
+  const auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("papers", "write SBOM, provenance, licences and review pages for a bundle");
+  verb->add_option("BUNDLE", options->bundle, "the bundle's folder or seal")->required();
+  verb->add_option("--fingerprint", options->root, "of a root: the bundle is verified by it first")->required();
+  verb->add_option("--lock", options->lock, "the lock that it was made from: adds addresses and builds");
+  verb->add_option("-o,--output", options->out, "the new folder that gets the papers")->required();
+  add_json(*verb, options->json);
+  verb->callback([options] {
+    Console console;
+    options->fingerprint = bundle::parse_fingerprint(options->root);
+    bundle::Json files = bundle::Json::array();
+    std::string lines;
+    for (const std::filesystem::path& file : write_papers(*options, console)) {
+      files.push_back(file.string());
+      lines += file.string() + "\n";
+    }
+    std::cout << (options->json ? bundle::write_json({{"papers", std::move(files)}}) + "\n" : lines);
+  });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -351,6 +377,7 @@ int main(int argc, char** argv) {
   add_recut(app);
   add_inspect(app);
   add_diff(app);
+  add_papers(app);
   try {
     app.parse(argc, argv);
     return 0;

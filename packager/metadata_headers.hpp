@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// All headers of a wheel's METADATA, in order: fields that may stand many times (Classifier, Requires-Dist,
+// License-File) are what papers are made of. `bundle::Wheel` asks for single fields and refuses them when they stand
+// twice, as the installer must; a paper only repeats what the authors wrote, so nothing is refused here.
+// Source: packaging.python.org, "Core metadata specifications"; mail headers of RFC 822 with folded lines.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sealift::packager {
+
+inline constexpr std::size_t kMaxHeaders = 10'000;                    // what comes after them is not read
+inline constexpr std::size_t kMaxHeaderValue = 64 << 10;              // bytes; the rest of a longer value is dropped
+inline constexpr std::size_t kMaxHeaderBytes = std::size_t{4} << 20;  // of METADATA; its description may go on
+
+class MetadataHeaders {
+ public:
+  // Never throws: a line that is no header is passed over, the first empty line ends them.
+  explicit MetadataHeaders(std::string_view text);
+
+  // The values of a field in order, trimmed, with the line breaks of folded values kept. Case does not count.
+  std::vector<std::string> all(std::string_view field) const;
+  // The first of them, or nothing.
+  std::string first(std::string_view field) const;
+
+ private:
+  struct Header {
+    std::string name;  // in lower case
+    std::string value;
+  };
+  std::vector<Header> headers_;
+};
+
+}  // namespace sealift::packager
