@@ -56,6 +56,30 @@ TEST_CASE("archives that Python writes are read, zip64 included") {
   CHECK_REFUSED(zip.extract_text(zip.members()[1], 69999), Format, "too large");
 }
 
+TEST_CASE("a local header may say its sizes twice, as Python before 3.11.4 does, if it says the same") {
+  const auto zip_with = [](std::uint64_t size, std::uint64_t compressed) {
+    ZipItem item{.name = "a", .bytes = "hello"};
+    sealift::test::detail::put(item.local_extra, 1, 2), sealift::test::detail::put(item.local_extra, 16, 2);
+    sealift::test::detail::put(item.local_extra, size, 8), sealift::test::detail::put(item.local_extra, compressed, 8);
+    return make_zip({item});
+  };
+  CHECK(unzip(zip_with(5, 5)).at("a") == "hello");
+  CHECK_REFUSED(unzip(zip_with(6, 5)), Format, "contradicts");
+  CHECK_REFUSED(unzip(zip_with(5, 6)), Format, "contradicts");
+}
+
+TEST_CASE("found in a licence: output that just overflows a piece after all input was taken is not missed") {
+  for (const std::size_t pieces : {1, 2, 8})
+    for (const std::size_t more : {0, 1, 2, 257, 258, 300}) {
+      CAPTURE(pieces);
+      CAPTURE(more);
+      const std::string text(pieces * (std::size_t{1} << 18) + more, 'x');
+      MemorySource source = source_of(make_zip({{.name = "a", .bytes = text, .deflated = true}}));
+      ZipReader zip(source);
+      CHECK((zip.extract_text(zip.members()[0], std::size_t{1} << 22) == text));
+    }
+}
+
 TEST_CASE("no prefix of an archive and no flipped bit in one makes the reader misbehave") {
   const std::string good =
       make_zip({{.name = "a", .bytes = std::string(300, 'q'), .deflated = true}, {.name = "b", .bytes = "stored"}});

@@ -82,8 +82,8 @@ class ZipReader {
     std::uint64_t at = 0;
     int status = Z_OK;
     while (status != Z_STREAM_END) {
-      if (stream.avail_in == 0) {
-        if (at == member.compressed_size) refuse("the deflate stream is cut short", member.name);
+      // With nothing left to give, zlib may still hold output for which the last piece had no room.
+      if (stream.avail_in == 0 && at < member.compressed_size) {
         const ByteView piece = source_.view(
             begin + at, static_cast<std::size_t>(std::min<std::uint64_t>(member.compressed_size - at, kPiece)));
         stream.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(piece.data()));
@@ -93,8 +93,8 @@ class ZipReader {
       stream.next_out = reinterpret_cast<Bytef*>(output.data());
       stream.avail_out = static_cast<uInt>(output.size());
       status = ::inflate(&stream, Z_NO_FLUSH);
-      if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR)
-        refuse("the deflate stream is damaged", member.name);
+      if (status == Z_BUF_ERROR) refuse("the deflate stream is cut short", member.name);
+      if (status != Z_OK && status != Z_STREAM_END) refuse("the deflate stream is damaged", member.name);
       const ByteView piece = ByteView(output).first(output.size() - stream.avail_out);
       if (!piece.empty() && !take(piece)) return false;
     }

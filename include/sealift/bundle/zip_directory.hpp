@@ -42,7 +42,8 @@ inline std::uint64_t zip_number(ByteView bytes, std::size_t offset, std::size_t 
 inline constexpr std::uint64_t kMaxZipVersion = 63;    // of APPNOTE, that a member may need; nothing we read needs more
 inline constexpr std::uint64_t kZipMany = 0xffffffff;  // "see the zip64 field"
 
-// Extra fields: sizes and offset that do not fit 32 bits stand in field 1, in this order, only those that are needed.
+// Extra fields: sizes and offset that do not fit 32 bits stand in field 1, in this order, only those that are needed; or
+// all of them, where those that fit say the same twice (Python before 3.11.4 writes such local headers).
 // Returns whether there was such a field. Fields that give a member a second name are refused.
 inline bool read_zip_extra(const ByteSource& source, ByteView extra, std::string_view member,
                            std::initializer_list<std::uint64_t*> fields) {
@@ -57,10 +58,13 @@ inline bool read_zip_extra(const ByteSource& source, ByteView extra, std::string
     if (id != 1) continue;
     if (found) refuse_zip(source, "it has two zip64 fields", member);
     found = true;
+    const bool all = body.size() == 8 * fields.size();
     for (std::uint64_t* field : fields) {
-      if (*field != kZipMany) continue;
+      if (*field != kZipMany && !all) continue;
       if (body.size() < 8) refuse_zip(source, "a zip64 field is cut short", member);
-      *field = zip_number(body, 0, 8);
+      const std::uint64_t value = zip_number(body, 0, 8);
+      if (*field != kZipMany && *field != value) refuse_zip(source, "a zip64 field contradicts its header", member);
+      *field = value;
       body = body.subspan(8);
     }
     if (!body.empty()) refuse_zip(source, "a zip64 field is too long", member);
