@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Job files and locks, told apart by the first byte. A lock that is accepted is written and read back as the same
-// value.
+// Job files, locks and target profiles, told apart by the first byte. A lock that is accepted is written and read back
+// as the same value.
 #include "packager/job.hpp"
 #include "packager/lock.hpp"
+#include "packager/target_profile.hpp"
 #include "tests/fuzz/fuzz.hpp"
 #include "tests/support/temp_dir.hpp"
 
@@ -13,6 +14,10 @@ FUZZ(text) {
   static const TempDir dir;  // both are read from files
   if (text.empty()) return;
   const bool lock = text.front() == 'l';
+  if (text.front() == 'p') {
+    accepted([&] { packager::parse_profile(text.substr(1), "x.toml"); });
+    return;
+  }
   write_file(dir / "x.toml", text.substr(1));
   accepted([&] {
     if (!lock) {

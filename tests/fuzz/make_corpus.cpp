@@ -123,27 +123,48 @@ Good requests() {
           {"absolute", "http://h/simple/torch/\n\nbytes=18446744073709551615-\n\n"}};
 }
 
+std::string profile() {
+  return "pformat = 1\narch = \"x86_64\"\nglibc = \"2.28\"\nglibcxx = \"3.4.24\"\ncxxabi = \"1.3.11\"\nkernel = "
+         "\"4.19\"\n"
+         "python = [\"3.7\"]\ndistribution = \"kylin V10\"\ncrypto = [\"libcrypto 1.1\"]\n";
+}
+std::string pylock() {
+  const std::string hashes = "hashes = { sha256 = \"" + std::string(64, 'a') + "\" } }";
+  return "lock-version = \"1.0\"\n[[packages]]\nname = \"a\"\nversion = \"1.0\"\nmarker = \"x\"\nwheels = [{ url = "
+         "\"https://h/a-1.0-py3-none-any.whl\", size = 5, " +
+         hashes + "]\nsdist = { url = \"https://h/a-1.0.tar.gz\", " + hashes +
+         "\n[[packages]]\nname = \"b\"\nvcs = { type = \"git\", url = \"https://h/b\", commit-id = \"" +
+         std::string(40, 'a') + "\" }\n[[packages]]\nname = \"c\"\ndirectory = { path = \"c\" }\n";
+}
+std::string metadata() {
+  return "Metadata-Version: 2.4\nName: demo\nVersion: 1.0\nLicense-File: LICENSE\nLicense-File: NOTICE\nRequires-Dist: "
+         "other (>=1) ; extra == 'x'\nDescription: one\n        |two\n\nThe rest\nName: no\n";
+}
+
 std::vector<Family> families() {
   HostileCases jobs = hostile_jobs();
   for (HostileCase& job : jobs) job.bytes = "j" + job.bytes;
-  return {{"manifest", hostile_manifests(), {{"good", write_manifest(good_manifest())}}},
-          {"seal", {}, seals()},
-          {"root", {}, roots()},
-          {"trust", {}, trust_states()},
-          {"tar", hostile_tars(), tars()},
-          {"zip", hostile_zips(), zips()},
-          {"wheel", {}, wheel_texts()},
-          {"wheel-file", hostile_wheels(), {{"good", make_wheel({})}}},
-          {"elf", hostile_elfs(), {{"good", make_elf()}}},
-          {"safetensors",
-           hostile_safetensors(),
-           {{"good",
-             safetensors_of("{\"__metadata__\":{\"format\":\"pt\"},\"a\":{\"dtype\":\"F32\",\"shape\":[2,1],"
-                            "\"data_offsets\":[0,8]},\"b\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[8,8]}}",
-                            8)}}},
-          {"toml", jobs, {{"good-job", "j" + good_job()}, {"good-lock", "l" + good_lock()}}},
-          {"http", {}, requests()},
-          {"zstd", {}, zstd_frames()}};
+  return {
+      {"manifest", hostile_manifests(), {{"good", write_manifest(good_manifest())}}},
+      {"seal", {}, seals()},
+      {"root", {}, roots()},
+      {"trust", {}, trust_states()},
+      {"tar", hostile_tars(), tars()},
+      {"zip", hostile_zips(), zips()},
+      {"wheel", {}, wheel_texts()},
+      {"wheel-file", hostile_wheels(), {{"good", make_wheel({})}}},
+      {"elf", hostile_elfs(), {{"good", make_elf()}}},
+      {"safetensors",
+       hostile_safetensors(),
+       {{"good",
+         safetensors_of("{\"__metadata__\":{\"format\":\"pt\"},\"a\":{\"dtype\":\"F32\",\"shape\":[2,1],"
+                        "\"data_offsets\":[0,8]},\"b\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[8,8]}}",
+                        8)}}},
+      {"toml", jobs, {{"good-job", "j" + good_job()}, {"good-lock", "l" + good_lock()}, {"good-profile", profile()}}},
+      {"pylock", {}, {{"good", pylock()}}},
+      {"metadata", {}, {{"good", metadata()}}},
+      {"http", {}, requests()},
+      {"zstd", {}, zstd_frames()}};
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs the engine's tests under AddressSanitizer with UBSan, then under ThreadSanitizer. Takes some 40 minutes on two
-# cores, nearly all of it building, so CI does not. What is let pass is LibTorch's own, listed beside this file.
+# Runs the engine's tests under AddressSanitizer with UBSan, then under ThreadSanitizer. By hand, not in CI: nearly all of
+# its time goes into building. What is let pass is LibTorch's own, listed beside this file.
 #   tests/train/sanitizers.sh [asan-train|tsan-train] ...
 set -euo pipefail
 cd "$(dirname "$0")/../.."
