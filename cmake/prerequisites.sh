@@ -11,6 +11,7 @@ cd "$(dirname "$0")/.."
 kUv=uv==0.13.8
 kTorch=torch==2.11.0
 kReaders="safetensors==0.8.0 numpy==2.4.6"  # Python's reader of what is exported, for the tests
+kHeaders=nvidia-cuda-crt==13.0.88  # what the headers of torch's CUDA runtime include, and its wheels do not have
 where=build/prerequisites
 
 say() { printf '%s\n' "prerequisites: $*" >&2; }
@@ -54,12 +55,12 @@ install_torch() {
   stamp torch "$kTorch"
 }
 
-install_readers() {
-  complete readers "$kReaders" && return 0
-  say "installing $kReaders into $where/torch"
+install_beside_torch() {
+  complete readers "$kReaders $kHeaders" && return 0
+  say "installing $kReaders $kHeaders into $where/torch"
   # shellcheck disable=SC2086  # a list of words
-  "$where/uv/bin/uv" pip install -q --no-cache --python "$where/torch/bin/python" $kReaders >&2
-  stamp readers "$kReaders"
+  "$where/uv/bin/uv" pip install -q --no-cache --python "$where/torch/bin/python" $kReaders $kHeaders >&2
+  stamp readers "$kReaders $kHeaders"
 }
 
 mkdir -p "$where"
@@ -77,4 +78,4 @@ case "${1:-build}" in
 esac
 install_uv
 install_torch
-install_readers
+install_beside_torch
