@@ -56,7 +56,7 @@ file(GLOB LibTorch_CUDART_LIBRARY ${LibTorch_SITE}/nvidia/cu*/lib/libcudart.so.[
 find_file(LibTorch_NCCL_HEADER nccl.h PATHS ${LibTorch_SITE}/nvidia/nccl/include NO_DEFAULT_PATH)
 # The runtime's headers include these, which come in a wheel of their own (nvidia-cuda-crt) or with CUDA's toolkit.
 find_path(LibTorch_CRT_INCLUDE_DIR crt/host_config.h
-  PATHS ${LibTorch_SITE}/nvidia/cu13/include /usr/local/cuda/include)
+  HINTS ${LibTorch_SITE}/nvidia/cu13/include PATHS /usr/local/cuda/include)
 mark_as_advanced(LibTorch_CUDA_LIBRARY LibTorch_C10_CUDA_LIBRARY LibTorch_NCCL_HEADER LibTorch_CRT_INCLUDE_DIR)
 if(LibTorch_FOUND AND LibTorch_CUDA_LIBRARY AND NOT LibTorch_CRT_INCLUDE_DIR)
   message(STATUS "LibTorch::CUDA is left out: crt/host_config.h is missing; install the wheel nvidia-cuda-crt beside torch")
