@@ -54,18 +54,21 @@ find_library(LibTorch_CUDA_LIBRARY torch_cuda PATHS ${SEALIFT_TORCH}/lib NO_DEFA
 find_library(LibTorch_C10_CUDA_LIBRARY c10_cuda PATHS ${SEALIFT_TORCH}/lib NO_DEFAULT_PATH)
 file(GLOB LibTorch_CUDART_LIBRARY ${LibTorch_SITE}/nvidia/cu*/lib/libcudart.so.[0-9]*)
 find_file(LibTorch_NCCL_HEADER nccl.h PATHS ${LibTorch_SITE}/nvidia/nccl/include NO_DEFAULT_PATH)
-# The runtime's headers include these, which come in a wheel of their own (nvidia-cuda-crt) or with CUDA's toolkit.
-find_path(LibTorch_CRT_INCLUDE_DIR crt/host_config.h
-  HINTS ${LibTorch_SITE}/nvidia/cu13/include PATHS /usr/local/cuda/include)
-mark_as_advanced(LibTorch_CUDA_LIBRARY LibTorch_C10_CUDA_LIBRARY LibTorch_NCCL_HEADER LibTorch_CRT_INCLUDE_DIR)
-if(LibTorch_FOUND AND LibTorch_CUDA_LIBRARY AND NOT LibTorch_CRT_INCLUDE_DIR)
-  message(STATUS "LibTorch::CUDA is left out: crt/host_config.h is missing; install the wheel nvidia-cuda-crt beside torch")
+# The runtime's headers include these, which come in wheels of their own or with CUDA's toolkit.
+set(cuda_beside HINTS ${LibTorch_SITE}/nvidia/cu13/include PATHS /usr/local/cuda/include)
+find_path(LibTorch_CRT_INCLUDE_DIR crt/host_config.h ${cuda_beside})
+find_path(LibTorch_CCCL_INCLUDE_DIR nv/target ${cuda_beside})
+mark_as_advanced(LibTorch_CUDA_LIBRARY LibTorch_C10_CUDA_LIBRARY LibTorch_NCCL_HEADER
+  LibTorch_CRT_INCLUDE_DIR LibTorch_CCCL_INCLUDE_DIR)
+if(LibTorch_FOUND AND LibTorch_CUDA_LIBRARY AND NOT (LibTorch_CRT_INCLUDE_DIR AND LibTorch_CCCL_INCLUDE_DIR))
+  message(STATUS "LibTorch::CUDA is left out: CUDA's headers are not all here; install the wheels nvidia-cuda-crt and "
+    "nvidia-cuda-cccl beside torch")
 endif()
 if(LibTorch_FOUND AND LibTorch_CUDA_LIBRARY AND LibTorch_C10_CUDA_LIBRARY AND LibTorch_CUDART_LIBRARY
-   AND LibTorch_NCCL_HEADER AND LibTorch_CRT_INCLUDE_DIR AND NOT TARGET LibTorch::CUDA)
+   AND LibTorch_NCCL_HEADER AND LibTorch_CRT_INCLUDE_DIR AND LibTorch_CCCL_INCLUDE_DIR AND NOT TARGET LibTorch::CUDA)
   add_library(LibTorch::CUDA INTERFACE IMPORTED GLOBAL)
   target_compile_definitions(LibTorch::CUDA INTERFACE USE_CUDA USE_C10D_NCCL)
-  target_include_directories(LibTorch::CUDA SYSTEM INTERFACE ${LibTorch_CRT_INCLUDE_DIR})
+  target_include_directories(LibTorch::CUDA SYSTEM INTERFACE ${LibTorch_CRT_INCLUDE_DIR} ${LibTorch_CCCL_INCLUDE_DIR})
   # A program may call nothing of libtorch_cuda and still need it: loading it is what makes the device known.
   target_link_options(LibTorch::CUDA INTERFACE -Wl,--no-as-needed)
   target_link_libraries(LibTorch::CUDA INTERFACE LibTorch::LibTorch

@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 kUv=uv==0.13.8
 kTorch=torch==2.11.0
 kReaders="safetensors==0.8.0 numpy==2.4.6"  # Python's reader of what is exported, for the tests
-kHeaders=nvidia-cuda-crt==13.0.88  # what the headers of torch's CUDA runtime include, and its wheels do not have
+kHeaders="nvidia-cuda-crt==13.0.88 nvidia-cuda-cccl==13.0.85"  # what the headers of torch's CUDA runtime include, and its wheels do not have
 where=build/prerequisites
 
 say() { printf '%s\n' "prerequisites: $*" >&2; }

@@ -51,8 +51,11 @@ std::optional<TomlFault> fault_of_toml(std::string_view text) {
   };
   for (std::size_t at = 0; at < text.size(); ++at) {
     if (text[at] == '"' || text[at] == '\'') at = end_of_text(text, at);  // nothing in a text counts
-    if (text[at] == '#') at = std::min(text.find('\n', at), text.size() - 1);
+    if (text[at] == '#') at = text.find('\n', at);
+    if (at == text.npos) break;
     const char c = text[at];
+    const bool mark = at < 3 && text.starts_with("\xef\xbb\xbf");  // of byte order, which toml++ passes over
+    if (static_cast<unsigned char>(c) >= 0x80 && !mark) return fault(at, "a letter outside ASCII that is in no text");
     if (c == '[' && depth == 0 && !value && !has_key(text, at)) return fault(at, "a table without a name");
     if (c == '[' || c == '{') ++depth;
     if ((c == ']' || c == '}') && --depth <= 0) depth = 0, value = false;

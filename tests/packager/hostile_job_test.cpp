@@ -17,6 +17,8 @@ TEST_CASE("C01: hostile job files are refused, and the good one is not") {
     return packager::read_job(dir / "job.toml");
   };
   CHECK(read(good_job()).name == "air-gap");
+  // Other languages have their place in texts and comments, and editors put a byte order mark before all.
+  CHECK(read("\xef\xbb\xbf" + good_job() + "# \u01b4\n# \u6d77\u8fd0").name == "air-gap");
   for (const HostileCase& hostile : hostile_jobs()) {
     CAPTURE(hostile.name);
     ::alarm(60);
