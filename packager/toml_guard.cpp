@@ -43,7 +43,8 @@ bool has_key(std::string_view text, std::size_t at) {
 }  // namespace
 
 std::optional<TomlFault> fault_of_toml(std::string_view text) {
-  int dots = 0, depth = 0;
+  int dots = 0;
+  std::string open;    // brackets that wait for their other half
   bool value = false;  // an '=' stands before on this line
   const auto fault = [text](std::size_t at, const char* what) {
     const auto lines = std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
@@ -56,11 +57,16 @@ std::optional<TomlFault> fault_of_toml(std::string_view text) {
     const char c = text[at];
     const bool mark = at < 3 && text.starts_with("\xef\xbb\xbf");  // of byte order, which toml++ passes over
     if (static_cast<unsigned char>(c) >= 0x80 && !mark) return fault(at, "a letter outside ASCII that is in no text");
-    if (c == '[' && depth == 0 && !value && !has_key(text, at)) return fault(at, "a table without a name");
-    if (c == '[' || c == '{') ++depth;
-    if ((c == ']' || c == '}') && --depth <= 0) depth = 0, value = false;
+    if (c == '[' && open.empty() && !value && !has_key(text, at)) return fault(at, "a table without a name");
+    if (c == '[' || c == '{') open.push_back(c);
+    if (c == ']' || c == '}') {
+      if (!open.empty() && open.back() != (c == ']' ? '[' : '{'))
+        return fault(at, "a bracket that closes another kind");
+      if (!open.empty()) open.pop_back();
+      if (open.empty()) value = false;
+    }
     if (c == '=') value = true;
-    if (c == '\n' && depth == 0) value = false;
+    if (c == '\n' && open.empty()) value = false;
     if (std::string_view("\n=,[]{}").find(c) != std::string_view::npos) dots = 0;
     if (c == '.' && ++dots >= kMaxKeyParts) return fault(at, "a key of more than 16 parts");
   }
