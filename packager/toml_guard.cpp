@@ -51,7 +51,11 @@ std::optional<TomlFault> fault_of_toml(std::string_view text) {
     return TomlFault{.line = 1 + static_cast<unsigned>(lines), .what = what};
   };
   for (std::size_t at = 0; at < text.size(); ++at) {
-    if (text[at] == '"' || text[at] == '\'') at = end_of_text(text, at);  // nothing in a text counts
+    if (text[at] == '"' || text[at] == '\'') {  // nothing in a text counts
+      const bool begins = at == 0 || std::string_view(" \t\r\n=[,{.\xbf").find(text[at - 1]) != std::string_view::npos;
+      if (!begins) return fault(at, "a quote inside of a word");  // no text to toml++
+      at = end_of_text(text, at);
+    }
     if (text[at] == '#') at = text.find('\n', at);
     if (at == text.npos) break;
     const char c = text[at];

@@ -79,6 +79,7 @@ inline HostileCases hostile_jobs() {
     add("table-without-a-name-" + std::to_string(cases.size()), good_job() + header + "\n", "line 11");
   for (const char* line : {"\u01b4 = 1\n", "[\u0409]\n", "a = \u00e9\n", "\u00a0\n", "a = \"\" \u01b4\n"})
     add("letter-outside-ascii-" + std::to_string(cases.size()), good_job() + line, "line 11");
+  add("quote-inside-of-a-word", good_job() + "a = 0x'\u01b4'\n", "line 11");
   add("bracket-of-another-kind", good_job() + "a = [}\n", "line 11");
   add("bracket-of-another-kind-inside", good_job() + "a = {b = [1, {c = 2]}\n", "line 11");
   add("table-without-a-name-after-a-value", "a = []\n[)]\n", "line 2");
