@@ -37,7 +37,7 @@ bool has_key(std::string_view text, std::size_t at) {
   at = text.find_first_not_of(" \t", at + 1);
   if (at == text.npos) return true;  // toml++ expects more
   const auto c = static_cast<unsigned char>(text[at]);
-  return c >= 0x80 || std::isalnum(c) != 0 || std::string_view("_-\"']").find(text[at]) != std::string_view::npos;
+  return (c < 0x80 && std::isalnum(c) != 0) || std::string_view("_-\"']").find(text[at]) != std::string_view::npos;
 }
 
 }  // namespace
@@ -51,16 +51,10 @@ std::optional<TomlFault> fault_of_toml(std::string_view text) {
     return TomlFault{.line = 1 + static_cast<unsigned>(lines), .what = what};
   };
   for (std::size_t at = 0; at < text.size(); ++at) {
-    if (text[at] == '"' || text[at] == '\'') {  // nothing in a text counts
-      const bool begins = at == 0 || std::string_view(" \t\r\n=[,{.\xbf").find(text[at - 1]) != std::string_view::npos;
-      if (!begins) return fault(at, "a quote inside of a word");  // no text to toml++
-      at = end_of_text(text, at);
-    }
+    if (text[at] == '"' || text[at] == '\'') at = end_of_text(text, at);  // nothing in a text counts
     if (text[at] == '#') at = text.find('\n', at);
     if (at == text.npos) break;
     const char c = text[at];
-    const bool mark = at < 3 && text.starts_with("\xef\xbb\xbf");  // of byte order, which toml++ passes over
-    if (static_cast<unsigned char>(c) >= 0x80 && !mark) return fault(at, "a letter outside ASCII that is in no text");
     if (c == '[' && open.empty() && !value && !has_key(text, at)) return fault(at, "a table without a name");
     if (c == '[' || c == '{') open.push_back(c);
     if (c == ']' || c == '}') {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What toml++ 3.3 must not be shown: keys of thousands of parts, which it frees by recursion until the stack is gone;
-// table headers that start with no key and brackets of different kinds, where it goes on by an assumption; and letters
-// outside ASCII that are in no text or comment, some of which its tables call impossible. Asked before every parse.
+// What toml++ 3.3 must not be shown: keys of thousands of parts, which it frees by recursion until the stack is gone,
+// and table headers that start with no key and brackets of different kinds, where it goes on by an assumption.
+// Asked before every parse.
 #pragma once
 
 #include <optional>
