@@ -235,3 +235,15 @@ TEST_CASE("a seal of a tebibyte is refused before it is read") {
   CHECK(outcome.err.find("too large") != std::string::npos);
   CHECK((kSanitized || outcome.peak_memory < kMemory / 4));
 }
+
+TEST_CASE("the largest seal that may be, with a signature that does not hold, stays within 256 MiB") {
+  const Site site;
+  const MadeBundle made = site.make({.arch = probe().target.arch});
+  Seal seal = parse_seal(read_text(made.seal(), kMaxSealSize), "seal");
+  seal.manifest.payload = std::string((kMaxSealSize - 8192) / 4 * 3, '[');
+  write_file(made.seal(), write_seal(seal));
+  const Outcome outcome = run(site.dir, verify_arguments(made));
+  INFO(outcome.err);
+  CHECK(outcome.exit == 6);
+  CHECK((kSanitized || outcome.peak_memory < kMemory));
+}

@@ -100,7 +100,10 @@ inline std::optional<Bytes> from_base64(std::string_view text, Base64 kind = Bas
       bytes.push_back(static_cast<std::byte>(group >> bits & 255));
     }
   }
-  if (to_base64(bytes, kind) != text) return std::nullopt;
+  const std::size_t padding = kind == Base64::Standard ? (4 - body.size() % 4) % 4 : 0;
+  const bool canonical = body.size() % 4 != 1 && text.size() - body.size() == padding &&
+                         (group & ((std::uint32_t{1} << bits) - 1)) == 0;  // no bits that say nothing
+  if (!canonical) return std::nullopt;
   return bytes;
 }
 

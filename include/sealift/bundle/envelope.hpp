@@ -15,6 +15,7 @@
 namespace sealift::bundle {
 
 inline constexpr std::size_t kMaxSignatures = 64;
+inline constexpr std::size_t kMaxEnvelopeShell = std::size_t{4} << 20;  // all but the payload; 64 signatures are less
 
 struct Envelope {
   struct Signature {
@@ -52,19 +53,49 @@ inline std::string write_envelope(const Envelope& envelope) {
          "\n";
 }
 
+namespace detail {
+
+inline constexpr std::string_view kEnvelopeOpening = "{\"payload\":\"";
+
+inline bool is_canonical(const Envelope& envelope, std::string_view line_without_payload) {
+  return write_envelope({.payload_type = envelope.payload_type, .payload = {}, .signatures = envelope.signatures}) ==
+         line_without_payload;
+}
+
+}  // namespace detail
+
 // Throws Format unless `line` is byte for byte what write_envelope would write.
+// The payload stands first and is decoded where it stands: nobody has signed these bytes yet, so what they make of
+// memory is little more than what they say.
 inline Envelope parse_envelope(std::string_view line, std::string_view where) {
-  const auto decode = [where](const std::string& encoded, const char* what) {
+  const auto decode = [where](std::string_view encoded, const char* what) {
     std::optional<Bytes> bytes = from_base64(encoded);
     if (!bytes) detail::refuse_json(where, std::string(what) + " is not canonical base64");
     return *std::move(bytes);
   };
-  // Nobody has signed these bytes yet, so what they make is counted: three strings a signature, and a few around them.
-  const Json root = parse_json(line, where, 4 * kMaxSignatures + 8);
+  const auto refuse_spelling = [where] {
+    throw Error(ErrorCode::Format, {.what = "a signed document is not spelled as it was written",
+                                    .where = std::string(where),
+                                    .expected = "the canonical form (sorted keys and signatures, no spaces, one line)",
+                                    .next = "copy it again from its source"});
+  };
+  std::string_view encoded;
+  std::string shell;  // the line with an empty payload
+  if (line.starts_with(detail::kEnvelopeOpening)) {
+    encoded = line.substr(detail::kEnvelopeOpening.size());
+    encoded = encoded.substr(0, encoded.find('"'));
+    line.remove_prefix(detail::kEnvelopeOpening.size() + encoded.size());
+    shell = detail::kEnvelopeOpening;
+  }
+  if (line.size() > kMaxEnvelopeShell) refuse_spelling();
+  shell += line;
+  // Three strings a signature, and a few around them.
+  const Json root = parse_json(shell, where, 4 * kMaxSignatures + 8);
   JsonObject object(root, std::string(where));
   Envelope envelope;
   envelope.payload_type = object.string("payloadType", 256);
-  envelope.payload = as_text(decode(object.string("payload", line.size()), "payload"));
+  const std::string spelled = object.string("payload", kMaxEnvelopeShell);
+  envelope.payload = as_text(decode(spelled.empty() ? encoded : spelled, "payload"));
   for (const Json& item : object.array("signatures", kMaxSignatures)) {
     JsonObject entry(item, std::string(where) + ".signatures");
     Envelope::Signature signature{.spki = decode(entry.string("spki", 2 * kMaxSpki), "spki"),
@@ -77,11 +108,7 @@ inline Envelope parse_envelope(std::string_view line, std::string_view where) {
       detail::refuse_json(entry.where(), "a keyid is not the SHA-256 of its key", "sha256:" + id.hex());
   }
   object.done();
-  if (write_envelope(envelope) != line)
-    throw Error(ErrorCode::Format, {.what = "a signed document is not spelled as it was written",
-                                    .where = std::string(where),
-                                    .expected = "the canonical form (sorted keys and signatures, no spaces, one line)",
-                                    .next = "copy it again from its source"});
+  if (!detail::is_canonical(envelope, shell)) refuse_spelling();
   return envelope;
 }
 
