@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Builds the fuzz targets with clang and runs each, one to a core, on the generated corpus and what it found before.
-#   tests/fuzz/run.sh [SECONDS] [PATTERN]    60 seconds each, all targets
+#   tests/fuzz/run.sh [SECONDS] [PATTERN] [SEED]    60 seconds each, all targets; seed 0 begins somewhere else every time
 # A finding is left in build/fuzz/findings; make it a case of tests/support/hostile, or a test named after it.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-seconds=${1:-60} pattern=${2:-.}
+seconds=${1:-60} pattern=${2:-.} seed=${3:-0}
 build=build/fuzz
 cmake --preset fuzz > build/fuzz.log || { cat build/fuzz.log; exit 1; }
 cmake --build $build --target fuzz_targets
@@ -13,9 +13,9 @@ rm -rf $build/seeds
 $build/bin/make_corpus $build/seeds
 mkdir -p $build/findings $build/logs
 
-fuzz() {  # fuzz TARGET SECONDS
+fuzz() {  # fuzz TARGET SECONDS SEED
   mkdir -p "build/fuzz/corpus/$1"
-  if "build/fuzz/bin/fuzz_$1" -max_total_time="$2" -timeout=25 -rss_limit_mb=2048 -max_len=65536 -print_final_stats=1 \
+  if "build/fuzz/bin/fuzz_$1" -max_total_time="$2" -seed="$3" -timeout=25 -rss_limit_mb=2048 -max_len=65536 -print_final_stats=1 \
       -artifact_prefix="build/fuzz/findings/$1-" "build/fuzz/corpus/$1" "build/fuzz/seeds/$1" > "build/fuzz/logs/$1" 2>&1
   then printf '%-12s %s runs, nothing found\n' "$1" "$(sed -n 's/^stat::number_of_executed_units: *//p' "build/fuzz/logs/$1")"
   else printf '%-12s FOUND something:\n' "$1"; tail -40 "build/fuzz/logs/$1"; return 1
@@ -23,4 +23,4 @@ fuzz() {  # fuzz TARGET SECONDS
 }
 export -f fuzz
 targets=$(for program in $build/bin/fuzz_*; do basename "$program" | sed 's/^fuzz_//'; done | grep -E "$pattern")
-printf '%s\n' $targets | xargs -P "$(nproc)" -I{} bash -c "fuzz {} $seconds"
+printf '%s\n' $targets | xargs -P "$(nproc)" -I{} bash -c "fuzz {} $seconds $seed"
