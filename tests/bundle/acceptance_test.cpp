@@ -2,6 +2,8 @@
 // What a site that has seen bundles takes in next: rollback, equivocation, floors, revocation, rotation, every clock.
 #include "sealift/bundle/acceptance.hpp"
 
+#include <cstdlib>
+
 #include "tests/support/refusal.hpp"
 #include "tests/support/tiny_bundle.hpp"
 
@@ -272,4 +274,29 @@ TEST_CASE("where there is a FIPS provider it does the checking, and what it cann
   CHECK_NOTHROW(site.judge(standard));
   OSSL_PROVIDER_unload(provider);
   CHECK_NOTHROW(fips.judge(made));
+}
+
+// By hand: SEALIFT_FIPS_CONF names an openssl.cnf that activates a real FIPS provider (`openssl fipsinstall` makes
+// one).
+TEST_CASE("a real FIPS provider checks a fips root, and is not asked by another root" *
+          doctest::skip(std::getenv("SEALIFT_FIPS_CONF") == nullptr)) {
+  Site site;
+  const PrivateKey key = PrivateKey::generate(Algorithm::EcdsaP384);
+  site.root = make_root({&key}, {&key});
+  site.root.profile = Profile::Fips;
+  site.chain = {signed_root(site.root, {&key})};
+  site.state = pinned(site.chain[0]).state;
+  const MadeBundle made = site.make(1);
+  reseal(made, site.chain, {&key});
+  REQUIRE(OSSL_LIB_CTX_load_config(nullptr, std::getenv("SEALIFT_FIPS_CONF")) == 1);
+  REQUIRE(OSSL_PROVIDER_available(nullptr, "fips") == 1);
+  CHECK(site.judge(made).warnings().empty());  // it did the checking
+  Seal seal = parse_seal(read_text(made.seal(), kMaxSealSize), "seal");
+  seal.manifest.payload.back() = ' ';
+  write_file(made.seal(), write_seal(seal));
+  CHECK_REFUSED(site.judge(made), Signature, "does not hold");
+  for (const Algorithm other : {Algorithm::Ed25519, Algorithm::Sm2}) {
+    const PrivateKey outside = PrivateKey::generate(other);
+    CHECK(outside.public_key().check(as_bytes("x"), outside.sign(as_bytes("x"))) == Verdict::Holds);
+  }
 }
