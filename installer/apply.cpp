@@ -74,8 +74,11 @@ std::vector<UnpackedEntry> unpacked_entries(const bundle::VerifiedBundle& bundle
   std::vector<UnpackedEntry> entries;
   for (const bundle::Environment::Placement& placement : bundle.manifest().environment.placements) {
     const bundle::Entry* entry = bundle.manifest().find(placement.entry);
-    entries.push_back(
-        {.entry = entry, .into = placement.into, .item = store.item(*entry), .record = store.record(*entry)});
+    entries.push_back({.entry = entry,
+                       .into = placement.into,
+                       .item = store.item(*entry),
+                       .record = store.record(*entry),
+                       .left_out = placement.left_out});
   }
   return entries;
 }

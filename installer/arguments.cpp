@@ -66,6 +66,7 @@ std::optional<int> parse_arguments(int argc, char** argv, Arguments& arguments) 
   CLI::App* switching = add(app, "switch", "make another generation current", Verb::Switch);
   switching->add_option("N", arguments.generation, "the generation's number")->required();
   prefix(switching);
+  prefix(add(app, "inventory", "print what a prefix's store holds, for a bundle that leaves it out", Verb::Inventory));
 
   try {
     app.parse(argc, argv);

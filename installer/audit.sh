@@ -73,13 +73,15 @@ root_grammar="\\{\"created\":\"$time\",\"expires\":\"$time\",\"floors\":\\[$(any
 \"roles\":\\[$(any_of "$role")\\],\"strict\":$bool,\"version\":$number\\}"
 
 companion="\\{\"name\":\"$name\",\"sha256\":\"$hex\",\"size\":$number\\}"
-entry="\\{\"encoding\":\"$word\",\"executable\":$bool,\"installed_files\":$number,\"installed_size\":$number,\
+absent="\\{\"absent\":true,\"executable\":$bool,\"installed_files\":$number,\"installed_size\":$number,\
+\"kind\":\"$word\",\"path\":\"$text\",\"sha256\":\"$hex\",\"size\":$number\\}"
+carried="\\{\"encoding\":\"$word\",\"executable\":$bool,\"installed_files\":$number,\"installed_size\":$number,\
 \"kind\":\"$word\",\"offset\":$number,\"path\":\"$text\",\"sha256\":\"$hex\",\"size\":$number,\
 \"stored_sha256\":\"$hex\",\"stored_size\":$number\\}"
-placement="\\{\"entry\":\"$text\",\"into\":\"$text\"\\}"
+placement="\\{\"entry\":\"$text\",\"into\":\"$text\"(,\"left_out\":\\[\"$text\"(,\"$text\")*\\])?\\}"
 volume="\\{\"name\":\"[A-Za-z0-9][A-Za-z0-9._-]{0,254}\",\"size\":$number\\}"
-manifest_grammar="\\{\"channel\":\"$name\",\"companions\":\\[$(any_of "$companion")\\],\"created\":\"$time\",\
-\"entries\":\\[$(any_of "$entry")\\],\"environment\":\\{\"imports\":\\[$(any_of "\"$name\"")\\],\
+manifest_grammar="\\{(\"base\":\"$hex\",)?\"channel\":\"$name\",\"companions\":\\[$(any_of "$companion")\\],\"created\":\"$time\",\
+\"entries\":\\[$(any_of "($carried|$absent)")\\],\"environment\":\\{\"imports\":\\[$(any_of "\"$name\"")\\],\
 \"interpreter\":\"$text\",\"placements\":\\[$(any_of "$placement")\\],\"site_packages\":\"$text\"\\},\
 \"format\":$number,\"installer_level\":$number,\"name\":\"$name\",\"payload\":\\{\"chunk_list_digest\":\"$hex\",\
 \"chunk_size\":$number,\"digest\":\"$word\",\"size\":$number,\"volumes\":\\[$(any_of "$volume")\\]\\},\
@@ -91,7 +93,7 @@ sha256_of() { sha256sum < "$1" | sed 's/ .*//'; }
 # One line without line break, of this grammar and nothing else; WHERE is for the message.
 follows() {  # FILE GRAMMAR WHERE
   [ "$(tr -d '\000-\037' < "$1" | wc -c)" -eq "$(size_of "$1")" ] && { cat "$1"; echo; } | grep -Eqx "$2" && return
-  grep -Eq '[,{]"(format|installer_level)":([02-9]|[1-9][0-9]+)[,}]' "$1" &&
+  grep -Eq '[,{]"(format":([02-9]|[1-9][0-9]+)|installer_level":([03-9]|[1-9][0-9]+))[,}]' "$1" &&
     fail 11 'it is of a format that this script does not know' "$3" 'format 1' '' 'use the audit.sh that came with it'
   fail 4 'it is not spelled as FORMAT.md says, to the byte' "$3" 'sorted keys, no spaces, known keys only' '' "$again"
 }
@@ -411,12 +413,14 @@ manifest_rules='
     n = split(s, part, "."); if (length(s) > 20) bad(4, "a glibc version is too long", s)
     for (i = 1; i <= n; ++i) if (part[i] + 0 > 4294967295) bad(4, "not a glibc version", s)
   }
+  $1 == ".base" { base = 1 }
   $1 == ".channel" { channel = $2 }
   $1 == ".companions.name" { cname = $2; most(++companions, 16, "companions")
     if (tolower($2) in taken) bad(4, "a companion has the name of another file", $2); taken[tolower($2)] }
   $1 == ".companions.sha256" { csha = $2 }
   $1 == ".companions.size" { integer($2, "4294967296", "size of a companion"); print "companion", cname, $2, csha }
   $1 == ".created" { check_time($2) }
+  $1 == ".entries.absent" { absent[++e]; delta = 1 }
   $1 == ".entries.encoding" { ++e; encoding = $2; if ($2 != "identity" && $2 != "zstd") bad(11, "an encoding is not known", $2) }
   $1 == ".entries.installed_files" { if ((files += integer($2, "5000000", $1)) > 5000000) bad(4, "too many files once installed") }
   $1 == ".entries.installed_size" { if ((bytes += integer($2, "1125899906842624", $1)) > 1125899906842624) bad(4, "too large once installed") }
@@ -435,14 +439,20 @@ manifest_rules='
     if (encoding == "identity" && (size != $2 || sha "" != stored_sha[e] "")) bad(4, "an entry stored as it is must have equal sizes and digests", path[e]) }
   $1 == ".environment.imports" { most(++imports, 1000, "imports") }
   $1 == ".environment.interpreter" || $1 == ".environment.site_packages" { safe($2, $1) }
-  $1 == ".environment.placements.entry" { placed = safe($2, $1); if (!(placed in kind)) bad(4, "a placement names no entry", placed) }
+  $1 == ".environment.placements.entry" { placed = safe($2, $1); last_out = ""; if (!(placed in kind)) bad(4, "a placement names no entry", placed) }
   $1 == ".environment.placements.into" {
     if ($2 != "") { into = tolower(safe($2, $1)); if (into ~ /^generation\.json(\/|$)/) bad(4, "a place is reserved", into) }
     if (kind[placed] != "tree" && ($2 == "") != (kind[placed] == "wheel")) bad(4, "a file needs a place, a wheel must have none", placed)
     if (kind[placed] == "file") { if (into in places) bad(4, "two files have one place", into); places[into] }
   }
+  $1 == ".environment.placements.left_out" { place = safe($2, $1); leaves_out = 1
+    if (kind[placed] != "wheel") bad(4, "only files of a wheel are left out", placed)
+    if (last_out != "" && !(place "" > last_out "")) bad(4, "paths that are left out must be sorted and unique", place)
+    last_out = place
+  }
   $1 == ".format" && $2 != "1" { bad(11, "the bundle is of a format that this script does not know", $2) }
-  $1 == ".installer_level" && $2 > 1 { bad(11, "the bundle needs a newer installer", $2) }
+  $1 == ".installer_level" { level = $2 + 0 }
+  $1 == ".installer_level" && $2 > 2 { bad(11, "the bundle needs a newer installer", $2) }
   $1 == ".name" { name = $2 }
   $1 == ".payload.chunk_size" {
     chunk = integer($2, "16777216", $1)
@@ -466,12 +476,14 @@ manifest_rules='
     for (i = 1; i <= v; ++i) if (vname[i] != name "-" version sprintf(".vol%03d", i)) bad(4, "volumes must be named in order", vname[i])
     for (low in taken) if (index(low, tolower(name "-" version ".")) == 1) bad(4, "a companion has the name of another file", low)
     if (left || !total) bad(4, "the volumes do not add up to the payload", left)
+    if (base + 0 != delta + 0) bad(4, "an entry is absent exactly in a delta, which names its base", base + 0)
+    if ((delta || leaves_out) && level < 2) bad(4, "it uses what installers below level 2 lack", level)
     for (i = 1; i <= e; ++i) {
-      if (too_large(offset[i], "9007199254740991") || offset[i] + 0 > total || too_large(stored[i], "9007199254740991") ||
-          stored[i] + 0 > total - offset[i]) bad(4, "an entry ends outside the payload", path[i])
+      if (!(i in absent) && (too_large(offset[i], "9007199254740991") || offset[i] + 0 > total || too_large(stored[i], "9007199254740991") ||
+          stored[i] + 0 > total - offset[i])) bad(4, "an entry ends outside the payload", path[i])
       n = split(tolower(path[i]), part, "/"); above = part[1]
       for (j = 2; j <= n; ++j) { if (above in folded) bad(4, "an entry lies below another entry", path[i]); above = above "/" part[j] }
-      print "range", offset[i], stored[i], stored_sha[i]
+      if (!(i in absent)) print "range", offset[i], stored[i], stored_sha[i]
     }
     if (strange != "") bad(11, "a path is not ASCII: which names are one without upper and lower case cannot be told here", strange)
     print "whole"
@@ -557,5 +569,7 @@ fi
 [ -z "$skipped" ] || fail 11 'all that could be checked holds, but this openssl lacks a kind of signature' "$seal" \
   "$skipped" "$(openssl version)" 'use a machine with OpenSSL 3 that has it'
 [ "$profile" != fips ] || note 'the root asks for FIPS: whether your openssl is a validated module is for you to know'
+[ -z "$(value base "$t/manifest")" ] ||
+  note 'it is a delta: what it does not carry is in the store of its target, where sealift-install looks for it'
 note 'what this site has accepted before (rollback) is known to sealift-install only; a downgrade is not noticed here'
 echo "good: $stem, channel $channel, $chunks chunks, $size bytes, identity sha256:$identity, judged by root $previous"

@@ -3,6 +3,8 @@
 // knows. Source: packaging.python.org, "Recording installed projects".
 #include "installer/layout.hpp"
 
+#include <set>
+
 #include "sealift/bundle/archive_tree.hpp"
 #include "sealift/bundle/package_owners.hpp"
 
@@ -19,7 +21,16 @@ namespace {
                                     .where = bundle::SafePath::printable(path),
                                     .expected = "one owner",
                                     .got = first.owner + " and " + second.owner,
-                                    .next = "leave one of them out of the job file and pack again"});
+                                    .next = "leave one of them out of the job file, or say [[owner]] there, and pack "
+                                            "again"});
+}
+
+[[noreturn]] void refuse_left_out(const std::string& wheel, const std::string& path, const std::string& why) {
+  throw Error(ErrorCode::Format, {.what = "the bundle leaves out a file of a wheel, " + why,
+                                  .where = wheel,
+                                  .expected = "a file of this wheel that another entry brings",
+                                  .got = bundle::SafePath::printable(path),
+                                  .next = "this bundle was not made by sealift-pack; do not use it"});
 }
 
 Place place_of_type(Place::Type type, const std::string& owner) {
@@ -35,10 +46,15 @@ class LayoutMaker {
 
   void add(const UnpackedEntry& unpacked) {
     const std::string& owner = unpacked.entry->path.text();
+    std::set<std::string> left_out;
+    for (const bundle::SafePath& path : unpacked.left_out) left_out.insert(path.text());
     const auto place = [&](const std::string& stored) { return place_of(unpacked, stored); };
     for (const std::string& folder : unpacked.record.folders)
       if (unpacked.entry->kind == EntryKind::Tree) claim(place(folder), place_of_type(Place::Type::Folder, owner));
+    std::vector<std::string> own;
     for (const StoredFile& stored : unpacked.record.files) {
+      if (left_out.erase(place(stored.path)) != 0) continue;
+      own.push_back(place(stored.path));
       Place file = place_of_type(Place::Type::File, owner);
       file.source = unpacked.item / stored.path;
       file.file = stored;
@@ -51,10 +67,20 @@ class LayoutMaker {
     }
     if (unpacked.entry->kind != EntryKind::Wheel) return;
     const std::string& site_packages = environment_.site_packages.text();
-    for (const StoredFile& file : unpacked.record.files)
-      if (const std::string path = place(file.path); path.starts_with(site_packages + "/"))
-        packages_.claim(path.substr(site_packages.size() + 1), owner);
-    add_record(unpacked);
+    for (const std::string& path : own)
+      if (path.starts_with(site_packages + "/")) packages_.claim(path.substr(site_packages.size() + 1), owner);
+    if (!left_out.empty()) refuse_left_out(owner, *left_out.begin(), "which the wheel does not have");
+  }
+
+  // Once every entry was added, since a row of a file that was left out tells of the one that its owner brought.
+  void add_records(const std::vector<UnpackedEntry>& entries) {
+    for (const UnpackedEntry& unpacked : entries) {
+      for (const bundle::SafePath& path : unpacked.left_out)
+        if (const auto there = layout_.find(path.text());
+            there == layout_.end() || there->second.type != Place::Type::File)
+          refuse_left_out(unpacked.entry->path.text(), path.text(), "which nobody brings");
+      if (unpacked.entry->kind == EntryKind::Wheel) add_record(unpacked);
+    }
   }
 
   // What no entry shows by itself: packages with two owners, links that leave through another entry's links.
@@ -106,9 +132,10 @@ class LayoutMaker {
     const std::string& site_packages = environment_.site_packages.text();
     const std::string own = unpacked.record.dist_info + "/RECORD";
     std::map<std::string, const StoredFile*> rows;
-    for (const StoredFile& file : unpacked.record.files)
-      rows[std::filesystem::path(place_of(unpacked, file.path)).lexically_relative(site_packages).generic_string()] =
-          &file;
+    for (const StoredFile& file : unpacked.record.files) {
+      const std::string place = place_of(unpacked, file.path);
+      rows[std::filesystem::path(place).lexically_relative(site_packages).generic_string()] = &layout_.at(place).file;
+    }
     std::string text;
     for (const auto& [path, file] : rows)
       text += csv(path) + ",sha256=" + bundle::to_base64(file->sha256.bytes, bundle::Base64::UrlNoPad) + "," +
@@ -146,6 +173,7 @@ Layout lay_out(const bundle::Environment& environment, const std::vector<Unpacke
   LayoutMaker maker(environment);
   maker.claim(std::string(bundle::kGenerationRecord), place_of_type(Place::Type::Text, "the installer's own record"));
   for (const UnpackedEntry& entry : entries) maker.add(entry);
+  maker.add_records(entries);
   maker.check();
   Layout layout = maker.take();
   layout.erase(std::string(bundle::kGenerationRecord));

@@ -29,8 +29,10 @@ struct UnpackedEntry {
   std::string into;            // the placement's
   std::filesystem::path item;  // its folder in the store
   ItemRecord record;
+  std::vector<bundle::SafePath> left_out = {};  // the placement's
 };
 
+// Throws Conflict when a path has two owners, Format when one is left out that the wheel lacks or that nobody brings.
 Layout lay_out(const bundle::Environment& environment, const std::vector<UnpackedEntry>& entries);
 
 // Where a wheel's stored file belongs below the generation.

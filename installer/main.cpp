@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "installer/arguments.hpp"
+#include "installer/inventory.hpp"
 #include "installer/report.hpp"
 #include "installer/switch.hpp"
 #include "installer/trust_store.hpp"
@@ -104,6 +105,13 @@ int run_switch(const Arguments& arguments) {
   return 0;
 }
 
+int run_inventory(const Arguments& arguments) {
+  const TakenInventory inventory = take_inventory(Prefix(arguments.prefix));
+  warn(inventory.warnings);
+  std::cout << bundle::write_inventory(inventory.found) << std::flush;
+  return 0;
+}
+
 int run(const Arguments& arguments) {
   switch (arguments.verb) {
     case Verb::Probe:
@@ -122,6 +130,8 @@ int run(const Arguments& arguments) {
       return run_status(arguments);
     case Verb::Switch:
       return run_switch(arguments);
+    case Verb::Inventory:
+      return run_inventory(arguments);
   }
   return 2;
 }

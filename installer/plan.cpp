@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "installer/item_check.hpp"
 #include "installer/status.hpp"
 #include "installer/store.hpp"
 
@@ -30,15 +31,48 @@ std::optional<unsigned> generation_of(const bundle::Digest& identity, const Stat
   return found;
 }
 
+// What a delta leaves to the store must be there whole: nothing could be unpacked in its stead.
+class Absent {
+ public:
+  Absent(const bundle::VerifiedBundle& bundle, const Store& store) : bundle_(bundle), store_(store) {}
+
+  void look_for(const Entry& entry) {
+    ++count_;
+    const std::string fault = store_.has(entry) ? item_fault(store_.item(entry)) : "not there";
+    if (!fault.empty()) missing_ += "\n    " + entry.path.text() + " (sha256 " + entry.sha256.hex() + "): " + fault;
+  }
+  void require() const {
+    if (missing_.empty()) return;
+    throw Error(
+        ErrorCode::Missing,
+        {.what = "the bundle is a delta, and the store lacks some of what it builds on; nothing was written",
+         .where = bundle_.folder().string(),
+         .expected = "the " + std::to_string(count_) +
+                     " entries that it does not carry, as in the inventory sha256:" + bundle_.manifest().base->hex(),
+         .got = "these are missing:" + missing_,
+         .next = "move away what is damaged and apply a bundle that carries it all first; or take the inventory of "
+                 "this prefix, and have the delta packed for that"});
+  }
+
+ private:
+  const bundle::VerifiedBundle& bundle_;
+  const Store& store_;
+  std::size_t count_ = 0;
+  std::string missing_;
+};
+
 void sort_entries(const bundle::VerifiedBundle& bundle, const Store& store, Plan& plan) {
   std::set<std::string> seen;
+  Absent absent(bundle, store);
   for (const bundle::Environment::Placement& placement : bundle.manifest().environment.placements) {
     const Entry* entry = bundle.manifest().find(placement.entry);
     plan.needed_bytes += kBytesForEachName * entry->installed_files;
     plan.needed_inodes += entry->installed_files;  // folders and links of the generation; hard links need none
     if (!seen.insert(Store::item_name(*entry)).second) continue;
-    (store.has(*entry) ? plan.reuse : plan.unpack).push_back(entry);
+    if (entry->absent) absent.look_for(*entry);
+    (entry->absent || store.has(*entry) ? plan.reuse : plan.unpack).push_back(entry);
   }
+  absent.require();
   for (const Entry* entry : plan.unpack) {
     if (store.is_staged(*entry)) continue;
     plan.needed_bytes += entry->installed_size + kBytesForEachName * entry->installed_files;

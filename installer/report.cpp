@@ -192,6 +192,8 @@ Json json_of(const Verification& verification) {
           {"root", json_of(verification.root)},
           {"warnings", verification.warnings},
           {"entries", verification.entries},
+          {"absent", verification.absent},
+          {"base", verification.base ? Json(fingerprint(*verification.base)) : Json()},
           {"volumes", verification.volumes},
           {"chunks", verification.chunks},
           {"bytes", verification.bytes},
@@ -204,8 +206,10 @@ std::string text_of(const Verification& verification) {
          text_of(verification.root) + "\n  created   " + verification.created + ", channel " + verification.channel +
          ", for " + verification.target.arch + " with glibc " + verification.target.glibc.text() +
          " or newer\n  contents  " + std::to_string(verification.entries) + " entries, " +
+         (verification.base ? std::to_string(verification.absent) + " of them not carried, " : "") +
          std::to_string(verification.bytes) + " bytes in " + std::to_string(verification.chunks) + " chunks and " +
-         std::to_string(verification.volumes) + " volume(s), every byte read\n";
+         std::to_string(verification.volumes) + " volume(s), every byte read\n" +
+         (verification.base ? "  delta to  the inventory " + fingerprint(*verification.base) + "\n" : "");
 }
 
 Json json_of(const Applied& applied, const ApplyOptions& options) {

@@ -5,16 +5,11 @@
 
 namespace sealift::installer {
 
-using bundle::EntryKind;
 using bundle::Error;
 using bundle::ErrorCode;
 
 std::string Store::item_name(const bundle::Entry& entry) {
-  const char* suffix = entry.kind == EntryKind::Wheel  ? ""
-                       : entry.kind == EntryKind::Tree ? "-tree"
-                       : entry.executable              ? "-program"
-                                                       : "-file";
-  return entry.sha256.hex() + suffix;
+  return bundle::store_item_name(entry);
 }
 
 bool Store::has(const bundle::Entry& entry) const {

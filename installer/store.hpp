@@ -9,6 +9,7 @@
 #include "installer/disk.hpp"
 #include "installer/item_record.hpp"
 #include "installer/prefix.hpp"
+#include "sealift/bundle/inventory.hpp"
 
 namespace sealift::installer {
 
@@ -16,8 +17,6 @@ class Store {
  public:
   explicit Store(const Prefix& prefix) : folder_(prefix.store()), staged_(prefix.staged_items()) {}
 
-  // The entry's digest; with a suffix for what is no wheel, since the same bytes as a tree, a file or a program give
-  // different items.
   static std::string item_name(const bundle::Entry& entry);
 
   std::filesystem::path item(const bundle::Entry& entry) const { return folder_ / item_name(entry); }

@@ -19,6 +19,8 @@ struct Verification {
   bundle::RootName root;
   std::vector<std::string> warnings;
   std::uint64_t entries = 0;
+  std::uint64_t absent = 0;            // of those, what a delta does not carry
+  std::optional<bundle::Digest> base;  // of a delta: the inventory that it was made for
   std::uint64_t volumes = 0;
   std::uint64_t chunks = 0;
   std::uint64_t bytes = 0;

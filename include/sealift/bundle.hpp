@@ -16,6 +16,7 @@
 #include "sealift/bundle/target.hpp"           // the machine a bundle is made for
 #include "sealift/bundle/target_profile.hpp"   // the same as text that can be typed
 #include "sealift/bundle/manifest.hpp"         // everything about a bundle, as a plain value
+#include "sealift/bundle/inventory.hpp"        // what a prefix holds, for the packer of a delta
 #include "sealift/bundle/algorithm.hpp"        // the kinds of signature: Ed25519, ECDSA, SM2
 #include "sealift/bundle/public_key.hpp"       // what a key says about a signature
 #include "sealift/bundle/private_key.hpp"      // signing

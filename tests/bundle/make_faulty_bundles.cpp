@@ -390,7 +390,8 @@ void bad_manifests() {
   for (const auto& [name, where, value] : std::initializer_list<std::tuple<const char*, const char*, Json>>{
            {"unknown-key", "/extra", 1},
            {"format-2", "/format", 2},
-           {"level-2", "/installer_level", 2},
+           {"level-3", "/installer_level", 3},
+           {"good-level-2", "/installer_level", 2},
            {"good-level-0", "/installer_level", 0},
            {"name-bad", "/name", "../tiny"},
            {"name-other", "/name", "other"},
@@ -497,6 +498,51 @@ void bad_manifests() {
   }
 }
 
+// A delta, and a wheel with a file that another entry owns, each good and with one fault.
+void deltas() {
+  const auto made = [](const std::string& name, const std::function<void(TinyBundle&)>& change,
+                       const std::function<void(Json&)>& fault) {
+    TinyBundle start = tiny();
+    change(start);
+    const MadeBundle bundle = fresh(name, start);
+    Json json = parse_json(write_manifest(bundle.manifest), "");
+    fault(json);
+    seal_bytes(bundle, json.dump());
+  };
+  const auto nothing = [](Json&) {};
+  const auto absent = [](TinyBundle& b) { b.items[1].absent = true; };  // files/"a", the first entry
+  made("good-delta", absent, nothing);
+  made(
+      "good-delta-of-all",
+      [](TinyBundle& b) {
+        for (TinyItem& item : b.items) item.absent = true;
+      },
+      nothing);
+  made("delta-offset", absent, [](Json& j) { j["entries"][0]["offset"] = 512; });
+  made("delta-stored", absent, [](Json& j) { j["entries"][0]["stored_size"] = 5000; });
+  made("delta-encoding", absent, [](Json& j) { j["entries"][0]["encoding"] = "identity"; });
+  made("delta-false", absent, [](Json& j) { j["entries"][0]["absent"] = false; });
+  made("delta-neither", absent, [](Json& j) { j["entries"][0].erase("absent"); });
+  made("delta-no-base", absent, [](Json& j) { j.erase("base"); });
+  made("delta-base-bad", absent, [](Json& j) { j["base"] = "x"; });
+  made("delta-level", absent, [](Json& j) { j["installer_level"] = 1; });
+  made("delta-kind", absent, [](Json& j) { j["entries"][0]["kind"] = "sparse"; });
+  made(
+      "base-alone", [](TinyBundle&) {}, [](Json& j) { j["base"] = std::string(64, '0'), j["installer_level"] = 2; });
+  const auto out = [](TinyBundle& b) { b.items[0].left_out = {"bin/x", "lib/y \"z\""}; };  // of the wheel, placement 2
+  const auto list = [](const Json& value) {
+    return [value](Json& j) { j["environment"]["placements"][2]["left_out"] = value; };
+  };
+  made("good-left-out", out, nothing);
+  made("left-out-level", out, [](Json& j) { j["installer_level"] = 1; });
+  made("left-out-none", out, list(Json::array()));
+  made("left-out-twice", out, list(Json::array({"bin/x", "bin/x"})));
+  made("left-out-unsorted", out, list(Json::array({"b", "a"})));
+  made("left-out-up", out, list(Json::array({"../x"})));
+  made("left-out-number", out, list(Json::array({1})));
+  made("left-out-of-file", out, [](Json& j) { j["environment"]["placements"][0]["left_out"] = Json::array({"a"}); });
+}
+
 void bad_folders() {
   const auto folder = [](const std::string& name, const std::function<void(const MadeBundle&)>& change) {
     change(fresh("folder-" + name));
@@ -584,5 +630,6 @@ int main(int argc, char** argv) {
   bad_seals();
   bad_roots();
   bad_manifests();
+  deltas();
   bad_folders();
 }

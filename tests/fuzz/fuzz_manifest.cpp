@@ -14,6 +14,7 @@ FUZZ(text) {
     must(write_manifest(parse_manifest(written, "written")) == written, "there is one spelling");
     for (const Entry& entry : manifest.entries) {
       must(entry.offset + entry.stored_size <= manifest.payload.size, "an entry lies in the payload");
+      must(!entry.absent || (manifest.base && manifest.installer_level >= 2), "only a delta lacks an entry");
       must(manifest.find(entry.path) == &entry, "an entry is found by its path");
     }
   });

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <set>
 
+#include "sealift/bundle/inventory.hpp"
 #include "sealift/bundle/trust_folder.hpp"
 #include "tests/support/hostile/hostile_elf.hpp"
 #include "tests/support/hostile/hostile_job.hpp"
@@ -145,7 +146,13 @@ std::vector<Family> families() {
   HostileCases jobs = hostile_jobs();
   for (HostileCase& job : jobs) job.bytes = "j" + job.bytes;
   return {
-      {"manifest", hostile_manifests(), {{"good", write_manifest(good_manifest())}}},
+      {"manifest",
+       hostile_manifests(),
+       {{"good", write_manifest(good_manifest())}, {"good-delta", write_manifest(good_delta())}}},
+      {"inventory",
+       {},
+       {{"good", bundle::write_inventory({.generations = {{.name = "env", .channel = "prod", .version = 3}},
+                                          .items = {std::string(64, 'a'), std::string(64, 'b') + "-tree"}})}}},
       {"seal", {}, seals()},
       {"root", {}, roots()},
       {"trust", {}, trust_states()},

@@ -46,6 +46,22 @@ TEST_CASE("the program is fully static: no interpreter, no dynamic section") {
   CHECK(elf->needed.empty());
 }
 
+TEST_CASE("inventory prints what a packer can read, and nothing beside it") {
+  const TempDir dir;
+  const MadeBundle made = make_bundle(dir / "bundle", small());
+  const std::string prefix = dir / "prefix";
+  REQUIRE(run(dir, {"apply", made.folder.string(), "--prefix", prefix, "--fingerprint", made.fingerprint()}).exit == 0);
+  const Outcome outcome = run(dir, {"inventory", "--prefix", prefix});
+  CHECK(outcome.exit == 0);
+  CHECK(outcome.err.empty());
+  const bundle::Inventory inventory = bundle::parse_inventory(outcome.out, "stdout");
+  CHECK(inventory.has(made.manifest.entries.at(0)));
+  CHECK(inventory.generations.size() == 1);
+  CHECK(run(dir, {"inventory", "--prefix", prefix, "--json"}).out == outcome.out);
+  CHECK(run(dir, {"inventory", "--prefix", dir / "none"}).exit == 7);
+  CHECK(run(dir, {"inventory"}).exit == 2);
+}
+
 TEST_CASE("arguments that make no sense end with 2, help and version with 0") {
   const TempDir dir;
   CHECK(run(dir, {}).exit == 2);

@@ -19,6 +19,8 @@ struct TinyItem {
   std::string into;  // for a File its place, for a Tree its folder
   bool executable = false;
   bundle::Encoding encoding = bundle::Encoding::Identity;
+  bool absent = false;                     // listed only, which makes the bundle a delta
+  std::vector<std::string> left_out = {};  // of a Wheel: places of files that another item owns
 };
 
 inline TinyItem wheel_item(const TinyWheel& wheel) {
@@ -62,6 +64,7 @@ struct TinyBundle {
   std::uint64_t installed_size = 0;  // claimed for every entry; 0: more than enough
   std::uint64_t installed_files = 1000;
   std::vector<TinyItem> items = {wheel_item({})};
+  bundle::Digest base = bundle::sha256(bundle::as_bytes("an inventory"));  // where an item is absent
 };
 
 struct MadeBundle {
@@ -98,8 +101,12 @@ inline MadeBundle make_bundle(const std::filesystem::path& folder, TinyBundle ti
   draft.environment.interpreter = SafePath::parse(tiny.interpreter, "");
   draft.environment.site_packages = SafePath::parse(tiny.site_packages, "");
   draft.environment.imports = tiny.imports;
-  for (const TinyItem& item : tiny.items)
+  for (const TinyItem& item : tiny.items) {
     draft.environment.placements.push_back({.entry = SafePath::parse(item.path, ""), .into = item.into});
+    for (const std::string& place : item.left_out)
+      draft.environment.placements.back().left_out.push_back(SafePath::parse(place, ""));
+    if (item.absent) draft.base = tiny.base;
+  }
   BundleWriter writer(folder, draft, tiny.volume_size);
   for (const TinyItem& item : tiny.items) {
     const ByteView view = as_bytes(item.bytes);
@@ -112,7 +119,10 @@ inline MadeBundle make_bundle(const std::filesystem::path& folder, TinyBundle ti
     entry.installed_size = tiny.installed_size != 0 ? tiny.installed_size : (1 << 20) + 16 * item.bytes.size();
     entry.installed_files = tiny.installed_files;
     entry.executable = item.executable;
-    writer.add(std::move(entry), source);
+    if (item.absent)
+      writer.add_absent(std::move(entry));
+    else
+      writer.add(std::move(entry), source);
   }
   const Envelope root = one_key_root(key);
   return {.folder = folder, .manifest = writer.finish({root}, std::span(&key, 1)), .trusted = pinned(root)};

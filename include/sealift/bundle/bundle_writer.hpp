@@ -38,12 +38,20 @@ class BundleWriter {
     store(std::move(draft), source);
   }
 
+  // Lists an entry of a delta without its bytes, in the same order as the others.
+  void add_absent(Entry draft) {
+    draft.absent = true;
+    draft.encoding = Encoding::Identity;
+    manifest_.entries.push_back(std::move(draft));
+  }
+
   // Closes the payload and signs with each key; `roots` is the chain that travels along, oldest first. Returns the
   // manifest that was sealed. The writer is used up.
   Manifest finish(std::vector<Envelope> roots, std::span<const PrivateKey> keys) {
     append_index();
     append_text(tar_end());
     manifest_.payload = payload_.finish();
+    manifest_.installer_level = std::max(manifest_.installer_level, needed_installer_level(manifest_));
     Seal seal{.roots = std::move(roots)};
     seal.manifest.payload = write_manifest(manifest_);
     parse_manifest(seal.manifest.payload, manifest_.stem());  // what we sign must be what every reader accepts
@@ -114,24 +122,28 @@ class BundleWriter {
                                     .next = "remove it and run the same command again"});
   }
 
-  // Layers stand in entry order, each named by its path, as OCI artifacts do.
+  // Layers stand in entry order, each named by its path, as OCI artifacts do. What is absent is no layer; an image
+  // without any has the empty blob for one, as the specification asks.
   void append_index() {
     const std::string config = "{}";
     append_member(blob_path(sha256(as_bytes(config))), config);
     Json layers = Json::array();
-    for (const Entry& entry : manifest_.entries)
+    for (const Entry& entry : manifest_.entries) {
+      if (entry.absent) continue;
       layers.push_back({{"mediaType", "application/vnd.sealift." + detail::enum_name(detail::kKindNames, entry.kind) +
                                           ".v1" + (entry.encoding == Encoding::Zstd ? "+zstd" : "")},
                         {"digest", "sha256:" + entry.stored_sha256.hex()},
                         {"size", entry.stored_size},
                         {"annotations", {{"org.opencontainers.image.title", entry.path.text()}}}});
+    }
+    const Json empty = {{"mediaType", "application/vnd.oci.empty.v1+json"},
+                        {"digest", "sha256:" + sha256(as_bytes(config)).hex()},
+                        {"size", config.size()}};
+    if (layers.empty()) layers.push_back(empty);
     const std::string image = write_json({{"schemaVersion", 2},
                                           {"mediaType", "application/vnd.oci.image.manifest.v1+json"},
                                           {"artifactType", "application/vnd.sealift.bundle.v1"},
-                                          {"config",
-                                           {{"mediaType", "application/vnd.oci.empty.v1+json"},
-                                            {"digest", "sha256:" + sha256(as_bytes(config)).hex()},
-                                            {"size", config.size()}}},
+                                          {"config", empty},
                                           {"layers", std::move(layers)}});
     append_member(blob_path(sha256(as_bytes(image))), image);
     append_member("index.json",

@@ -18,7 +18,7 @@
 namespace sealift::bundle {
 
 inline constexpr std::uint64_t kFormatVersion = 1;
-inline constexpr std::uint64_t kInstallerLevel = 1;  // grows when bundles need something that older installers lack
+inline constexpr std::uint64_t kInstallerLevel = 2;  // grows when bundles need something that older installers lack
 inline constexpr std::uint64_t kDefaultChunkSize = std::uint64_t{4} << 20;
 inline constexpr std::uint64_t kMinChunkSize = std::uint64_t{4} << 10;
 inline constexpr std::uint64_t kMaxChunkSize = std::uint64_t{16} << 20;  // readers hold a chunk a thread
@@ -53,6 +53,7 @@ struct Entry {
   std::uint64_t installed_size = 0;   // bytes on disk once unpacked, each file rounded up to 4 KiB
   std::uint64_t installed_files = 0;  // files, folders and links once unpacked
   bool executable = false;            // for a File
+  bool absent = false;  // of a delta: the target's store has it; encoding, offset and stored_* say nothing
 
   bool operator==(const Entry&) const = default;
 };
@@ -89,6 +90,8 @@ struct Environment {
   struct Placement {
     SafePath entry;
     std::string into;  // for a Tree the folder ("" = the root), for a File its path; empty for a Wheel
+    // Of a Wheel: files, by their place below the root, that another entry owns. Sorted.
+    std::vector<SafePath> left_out = {};
 
     bool operator==(const Placement&) const = default;
   };
@@ -107,9 +110,10 @@ struct Manifest {
   std::uint64_t version = 0;
   std::string created;  // RFC 3339, UTC
   Target target;
-  GlibcVersion glibc_floor;  // what the carried ELF files really need; never above target.glibc
-  std::uint64_t installer_level = kInstallerLevel;
+  GlibcVersion glibc_floor;           // what the carried ELF files really need; never above target.glibc
+  std::uint64_t installer_level = 1;  // at least needed_installer_level
   std::uint64_t rollback_floor = 0;
+  std::optional<Digest> base;  // of a delta, which has absent entries: the inventory that it was made for
   Payload payload;
   std::vector<Entry> entries;  // sorted by path
   Environment environment;
@@ -124,6 +128,14 @@ struct Manifest {
   }
   bool operator==(const Manifest&) const = default;
 };
+
+// What an installer must know beyond the first one: bundles that use nothing new go on to be read by older ones.
+inline std::uint64_t needed_installer_level(const Manifest& manifest) {
+  const auto& placements = manifest.environment.placements;
+  const bool leaves_out = std::any_of(placements.begin(), placements.end(),
+                                      [](const auto& placement) { return !placement.left_out.empty(); });
+  return manifest.base || leaves_out ? 2 : 0;
+}
 
 // A bundle's or key's name: starts with a letter or digit, then letters, digits, '.', '_', '-'; at most 100.
 inline bool is_plain_name(std::string_view text) {
@@ -179,15 +191,21 @@ inline Entry parse_entry(const Json& json, const std::string& where, const Paylo
   entry.kind = enum_value(kKindNames, object.string("kind", 20), where + ".kind");
   entry.size = object.integer("size", kMaxPayloadSize);
   entry.sha256 = object.digest("sha256");
-  entry.encoding = enum_value(kEncodingNames, object.string("encoding", 20), where + ".encoding");
-  entry.offset = object.integer("offset", payload.size);
-  entry.stored_size = object.integer("stored_size", payload.size - entry.offset);
-  entry.stored_sha256 = object.digest("stored_sha256");
+  entry.absent = object.has("absent");
+  if (entry.absent && !object.boolean("absent"))
+    refuse_json(where + ".absent", "true was expected, or no such key", entry.path.text());
+  if (!entry.absent) {
+    entry.encoding = enum_value(kEncodingNames, object.string("encoding", 20), where + ".encoding");
+    entry.offset = object.integer("offset", payload.size);
+    entry.stored_size = object.integer("stored_size", payload.size - entry.offset);
+    entry.stored_sha256 = object.digest("stored_sha256");
+  }
   entry.installed_size = object.integer("installed_size", kMaxPayloadSize);
   entry.installed_files = object.integer("installed_files", kMaxEntries);
   entry.executable = object.boolean("executable");
   object.done();
-  if (entry.encoding == Encoding::Identity && (entry.size != entry.stored_size || entry.sha256 != entry.stored_sha256))
+  if (!entry.absent && entry.encoding == Encoding::Identity &&
+      (entry.size != entry.stored_size || entry.sha256 != entry.stored_sha256))
     refuse_json(where, "an entry stored as it is must have equal sizes and digests", entry.path.text());
   return entry;
 }
@@ -231,6 +249,19 @@ inline Payload parse_payload(JsonObject object, const std::string& stem) {
   return payload;
 }
 
+inline std::vector<SafePath> parse_left_out(JsonObject& placement) {
+  const std::string where = placement.where() + ".left_out";
+  std::vector<SafePath> paths;
+  for (const Json& json : placement.array("left_out", kMaxEntries)) {
+    if (!json.is_string()) refuse_json(where, "a path was expected", json.type_name());
+    paths.push_back(SafePath::parse(json.get<std::string>(), where));
+    if (paths.size() > 1 && !(paths[paths.size() - 2] < paths.back()))
+      refuse_json(where, "paths must be sorted and unique", paths.back().text());
+  }
+  if (paths.empty()) refuse_json(where, "a path was expected, or no such key");
+  return paths;
+}
+
 inline Environment parse_environment(JsonObject object, const Manifest& manifest) {
   Environment environment;
   environment.interpreter = SafePath::parse(object.string("interpreter"), object.where() + ".interpreter");
@@ -240,10 +271,13 @@ inline Environment parse_environment(JsonObject object, const Manifest& manifest
     JsonObject item(json, object.where() + ".placements");
     Environment::Placement placement{.entry = SafePath::parse(item.string("entry"), item.where() + ".entry"),
                                      .into = item.string("into")};
+    if (item.has("left_out")) placement.left_out = parse_left_out(item);
     item.done();
     const Entry* entry = manifest.find(placement.entry);
     if (entry == nullptr)
       refuse_json(item.where(), "a placement names an entry that is not there", placement.entry.text());
+    if (!placement.left_out.empty() && entry->kind != EntryKind::Wheel)
+      refuse_json(item.where(), "only files of a wheel are left out", placement.entry.text());
     if (!placement.into.empty()) SafePath::parse(placement.into, item.where() + ".into");
     if (case_folded(placement.into.substr(0, placement.into.find('/'))) == kGenerationRecord)
       refuse_json(item.where(), "a place is reserved for the installer", placement.into);
@@ -281,6 +315,7 @@ inline void check_entries(const std::vector<Entry>& entries, const std::string& 
     files += entry.installed_files;
     if (bytes > kMaxPayloadSize || files > kMaxEntries)
       refuse_json(where, "the entries are too large together once they are installed", entry.path.text());
+    if (entry.absent) continue;
     const auto [twin, fresh] = by_offset.emplace(entry.offset, &entry);
     if (!fresh &&
         (twin->second->stored_size != entry.stored_size || twin->second->stored_sha256 != entry.stored_sha256))
@@ -295,6 +330,18 @@ inline void check_entries(const std::vector<Entry>& entries, const std::string& 
     if (offset < end) refuse_json(where, "two entries overlap in the payload", entry->path.text());
     end = offset + entry->stored_size;
   }
+}
+
+// Absent entries and the base that has them come together, and the level says what the manifest uses.
+inline void check_level(const Manifest& manifest, const std::string& where) {
+  const auto absent =
+      std::find_if(manifest.entries.begin(), manifest.entries.end(), [](const Entry& entry) { return entry.absent; });
+  if (manifest.base.has_value() != (absent != manifest.entries.end()))
+    refuse_json(where, "an entry is absent exactly in a delta, which names its base",
+                manifest.base ? "a base and no absent entry" : absent->path.text());
+  if (const std::uint64_t needed = needed_installer_level(manifest); manifest.installer_level < needed)
+    refuse_json(where + ".installer_level", "it uses what installers below level " + std::to_string(needed) + " lack",
+                std::to_string(manifest.installer_level));
 }
 
 // A companion must not be taken for another file of the folder.
@@ -348,6 +395,8 @@ inline Manifest parse_manifest(std::string_view text, const std::string& where) 
         json, where + ".entries[" + std::to_string(manifest.entries.size()) + "]", manifest.payload));
   detail::check_entries(manifest.entries, where + ".entries");
   manifest.environment = detail::parse_environment(object.object("environment"), manifest);
+  if (object.has("base")) manifest.base = object.digest("base");
+  detail::check_level(manifest, where);
   for (const Json& json : object.array("companions", 16)) {
     JsonObject item(json, where + ".companions");
     manifest.companions.push_back({.name = detail::plain_name(item, "name"),
@@ -364,51 +413,61 @@ inline Manifest parse_manifest(std::string_view text, const std::string& where) 
 // Deterministic: the same value gives the same bytes.
 inline std::string write_manifest(const Manifest& manifest) {
   Json entries = Json::array();
-  for (const Entry& entry : manifest.entries)
-    entries.push_back({{"path", entry.path.text()},
-                       {"kind", detail::enum_name(detail::kKindNames, entry.kind)},
-                       {"size", entry.size},
-                       {"sha256", entry.sha256.hex()},
-                       {"encoding", detail::enum_name(detail::kEncodingNames, entry.encoding)},
-                       {"offset", entry.offset},
-                       {"stored_size", entry.stored_size},
-                       {"stored_sha256", entry.stored_sha256.hex()},
-                       {"installed_size", entry.installed_size},
-                       {"installed_files", entry.installed_files},
-                       {"executable", entry.executable}});
+  for (const Entry& entry : manifest.entries) {
+    Json item = {{"path", entry.path.text()},
+                 {"kind", detail::enum_name(detail::kKindNames, entry.kind)},
+                 {"size", entry.size},
+                 {"sha256", entry.sha256.hex()},
+                 {"installed_size", entry.installed_size},
+                 {"installed_files", entry.installed_files},
+                 {"executable", entry.executable}};
+    if (entry.absent) {
+      item["absent"] = true;
+    } else {
+      item["encoding"] = detail::enum_name(detail::kEncodingNames, entry.encoding);
+      item["offset"] = entry.offset;
+      item["stored_size"] = entry.stored_size;
+      item["stored_sha256"] = entry.stored_sha256.hex();
+    }
+    entries.push_back(std::move(item));
+  }
   Json volumes = Json::array();
   for (const Volume& volume : manifest.payload.volumes)
     volumes.push_back({{"name", volume.name}, {"size", volume.size}});
   Json placements = Json::array();
-  for (const Environment::Placement& placement : manifest.environment.placements)
+  for (const Environment::Placement& placement : manifest.environment.placements) {
     placements.push_back({{"entry", placement.entry.text()}, {"into", placement.into}});
+    for (const SafePath& path : placement.left_out) placements.back()["left_out"].push_back(path.text());
+  }
   Json companions = Json::array();
   for (const Companion& companion : manifest.companions)
     companions.push_back({{"name", companion.name}, {"size", companion.size}, {"sha256", companion.sha256.hex()}});
-  return write_json({{"format", kFormatVersion},
-                     {"installer_level", manifest.installer_level},
-                     {"name", manifest.name},
-                     {"channel", manifest.channel},
-                     {"version", manifest.version},
-                     {"created", manifest.created},
-                     {"rollback_floor", manifest.rollback_floor},
-                     {"target",
-                      {{"arch", manifest.target.arch},
-                       {"glibc", manifest.target.glibc.text()},
-                       {"glibc_floor", manifest.glibc_floor.text()}}},
-                     {"payload",
-                      {{"size", manifest.payload.size},
-                       {"chunk_size", manifest.payload.chunk_size},
-                       {"digest", name_of(manifest.payload.digest)},
-                       {"chunk_list_digest", manifest.payload.chunk_list_digest.hex()},
-                       {"volumes", std::move(volumes)}}},
-                     {"entries", std::move(entries)},
-                     {"environment",
-                      {{"interpreter", manifest.environment.interpreter.text()},
-                       {"site_packages", manifest.environment.site_packages.text()},
-                       {"placements", std::move(placements)},
-                       {"imports", manifest.environment.imports}}},
-                     {"companions", std::move(companions)}});
+  Json json = {{"format", kFormatVersion},
+               {"installer_level", manifest.installer_level},
+               {"name", manifest.name},
+               {"channel", manifest.channel},
+               {"version", manifest.version},
+               {"created", manifest.created},
+               {"rollback_floor", manifest.rollback_floor},
+               {"target",
+                {{"arch", manifest.target.arch},
+                 {"glibc", manifest.target.glibc.text()},
+                 {"glibc_floor", manifest.glibc_floor.text()}}},
+               {"payload",
+                {{"size", manifest.payload.size},
+                 {"chunk_size", manifest.payload.chunk_size},
+                 {"digest", name_of(manifest.payload.digest)},
+                 {"chunk_list_digest", manifest.payload.chunk_list_digest.hex()},
+                 {"volumes", std::move(volumes)}}},
+               {"entries", std::move(entries)},
+               {"environment",
+                {{"interpreter", manifest.environment.interpreter.text()},
+                 {"site_packages", manifest.environment.site_packages.text()},
+                 {"placements", std::move(placements)},
+                 {"imports", manifest.environment.imports}}},
+               {"companions", std::move(companions)}};
+  if (manifest.base) json["base"] = manifest.base->hex();
+  return write_json(json);
 }
 
 }  // namespace sealift::bundle

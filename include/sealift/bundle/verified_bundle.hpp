@@ -86,8 +86,13 @@ class VerifiedBundle {
   const TrustState& trust() const { return trust_; }
   const std::filesystem::path& folder() const { return folder_; }
 
-  // The entry's stored bytes, each chunk checked as it is read.
+  // The entry's stored bytes, each chunk checked as it is read. Throws Missing for what a delta does not carry.
   std::unique_ptr<ByteSource> stored(const Entry& entry) const {
+    if (entry.absent)
+      throw Error(ErrorCode::Missing, {.what = "the bundle is a delta and does not carry this entry",
+                                       .where = manifest_.stem() + ":" + entry.path.text(),
+                                       .expected = "sha256 " + entry.sha256.hex() + " in the target's store",
+                                       .next = "use a bundle that carries it"});
     return std::make_unique<PayloadRange>(payload_, entry.offset, entry.stored_size,
                                           manifest_.stem() + ":" + entry.path.text());
   }

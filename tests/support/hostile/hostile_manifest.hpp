@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows M01 to M20: manifests with one fault each, made from a good one.
+// Rows M01 to M22: manifests with one fault each, made from a good one.
 #pragma once
+
+#include <functional>
 
 #include "sealift/bundle/manifest.hpp"
 #include "tests/support/hostile/hostile_case.hpp"
@@ -36,6 +38,18 @@ inline bundle::Manifest good_manifest() {
   manifest.environment.placements = {{.entry = program.path, .into = "bin/tool"}, {.entry = wheel.path, .into = ""}};
   manifest.environment.imports = {"torch"};
   manifest.companions = {{.name = "sealift-install", .size = 9, .sha256 = sha256(as_bytes("i"))}};
+  return manifest;
+}
+
+// The same as a delta: the wheel is not carried.
+inline bundle::Manifest good_delta() {
+  bundle::Manifest manifest = good_manifest();
+  bundle::Entry& wheel = manifest.entries[1];
+  wheel.absent = true;
+  wheel.offset = wheel.stored_size = 0;
+  wheel.stored_sha256 = {};
+  manifest.base = bundle::sha256(bundle::as_bytes("an inventory"));
+  manifest.installer_level = 2;
   return manifest;
 }
 
@@ -188,6 +202,48 @@ inline HostileCases hostile_manifests() {
     json["environment"]["placements"][2]["into"] = "BIN/tool";
     add("M20", "two-files-at-one-place", write_json(json), "one place");
   }
+  // A delta that is good, and one with each fault.
+  const auto delta = [&](const char* name, const std::function<void(Json&)>& change, const char* word) {
+    Json json = Json::parse(write_manifest(good_delta()));
+    change(json);
+    add("M21", name, write_json(json), word);
+  };
+  delta(
+      "absent-with-an-offset", [](Json& json) { json["entries"][1]["offset"] = 2048; }, "offset");
+  delta(
+      "absent-with-stored-bytes", [](Json& json) { json["entries"][1]["stored_size"] = 100; }, "stored_size");
+  delta(
+      "absent-with-an-encoding", [](Json& json) { json["entries"][1]["encoding"] = "identity"; }, "encoding");
+  delta(
+      "absent-false", [](Json& json) { json["entries"][1]["absent"] = false; }, "true was expected");
+  delta(
+      "absent-one", [](Json& json) { json["entries"][1]["absent"] = 1; }, "true or false");
+  delta(
+      "absent-without-a-base", [](Json& json) { json.erase("base"); }, "names its base");
+  delta(
+      "absent-at-level-1", [](Json& json) { json["installer_level"] = 1; }, "installer_level");
+  delta(
+      "base-that-is-no-digest", [](Json& json) { json["base"] = "latest"; }, "SHA-256");
+  delta(
+      "base-null", [](Json& json) { json["base"] = nullptr; }, "string");
+  delta(
+      "neither-absent-nor-there", [](Json& json) { json["entries"][1].erase("absent"); }, "encoding");
+  with("M21", "base-with-everything-there", "/base", std::string(64, 'a'), "no absent entry");
+  const auto left_out = [&](const char* name, const Json& list, const char* word, std::size_t placement = 1,
+                            std::uint64_t level = 2) {
+    Json json = document;
+    json["installer_level"] = level;
+    json["environment"]["placements"][placement]["left_out"] = list;
+    add("M22", name, write_json(json), word);
+  };
+  left_out("left-out-of-a-file", Json::array({"bin/tool"}), "files of a wheel", 0);
+  left_out("left-out-nothing", Json::array(), "a path was expected");
+  left_out("left-out-a-number", Json::array({1}), "a path was expected");
+  left_out("left-out-escapes", Json::array({"../x"}), "not safe");
+  left_out("left-out-twice", Json::array({"a", "a"}), "sorted and unique");
+  left_out("left-out-unsorted", Json::array({"b", "a"}), "sorted and unique");
+  left_out("left-out-no-list", "a", "array");
+  left_out("left-out-at-level-1", Json::array({"a"}), "installer_level", 1, 1);
   return cases;
 }
 
