@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # sealift-start becomes the program of its own name in ../libexec, through links and PATH. (Where /proc is missing:
-# tests/end_to_end.)
+# tests/end_to_end.) Where ../lib/runtime has a loader, through that one, and nothing shows it but the maps.
 #   start_test.sh SEALIFT_START
 set -euo pipefail
 start=$(realpath "$1")
@@ -28,4 +28,50 @@ expect 127 "$("$work/a b/bin/tool" 2> "$work/said"; echo $?)"
 grep -q "not where it belongs" "$work/said"
 mv "$work/gone" "$work/a b/libexec"
 
-echo "sealift-start finds the real program everywhere"
+# With a carried runtime: this machine's own, so that only its path tells it from the host's.
+runtime="$work/a b/lib/runtime"
+mkdir -p "$runtime" "$work/elsewhere"
+for library in $(ldd /bin/cat /bin/bash /usr/bin/env /usr/bin/readlink | grep -o '/[^ ]*\.so[^ ]*' | sort -u); do
+  cp -L "$library" "$runtime"
+done
+[ -e "$runtime/ld-linux-x86-64.so.2" ]
+for program in /bin/cat /bin/bash /usr/bin/env /usr/bin/readlink; do
+  cp -L "$program" "$work/a b/libexec/"
+  cp "$start" "$work/a b/bin/${program##*/}"
+done
+libraries() { grep -o '/[^ ].*\.so.*' | sort -u; }
+only_carried() {
+  grep -q "/lib/runtime/libc\.so\.6" "$work/maps" || { echo "the carried libc is not there: $1"; exit 1; }
+  ! grep -v "^$work/a b/bin/../lib\|^$work/a b/lib" "$work/maps" || { echo "a library of the host: $1"; exit 1; }
+}
+bin="$work/a b/bin"
+"$bin/cat" /proc/self/maps | libraries > "$work/maps"; only_carried cat
+(cd "$work/links" && ln -s "$bin/cat" dog && LD_LIBRARY_PATH=/usr/lib:/lib ./dog /proc/self/maps) | libraries > "$work/maps"
+only_carried "with the host's folders in LD_LIBRARY_PATH"
+
+# The process is the launcher's own: what it is called, and what starts itself again, is PREFIX/bin/NAME.
+expect "$bin/readlink" "$("$bin/readlink" /proc/self/exe)"
+expect "cat" "$("$bin/cat" /proc/self/comm)"
+expect "other /proc/self/cmdline " "$(exec -a other "$bin/cat" /proc/self/cmdline | tr '\0' ' ')"
+expect "ONE=1" "$(env -i ONE=1 "$bin/env" /proc/self/exe)"
+expect "2|x y|z|zero" "$("$bin/bash" -c 'echo "$#|$1|$2|$0"' zero 'x y' z)"
+expect 7 "$("$bin/bash" -c 'exit 7'; echo $?)"
+
+# Nothing is said to what it starts: no variable, and the host's own libraries.
+expect "ONE=1" "$(env -i ONE=1 "$bin/env")"
+expect "LD_LIBRARY_PATH=$work/elsewhere" "$(env -i LD_LIBRARY_PATH="$work/elsewhere" "$bin/env")"
+"$bin/env" /bin/cat /proc/self/maps | libraries > "$work/maps"
+grep -q 'libc\.so\.6' "$work/maps"
+! grep -F "$work" "$work/maps" || { echo "a program of the host runs with a carried library"; exit 1; }
+
+# LD_LIBRARY_PATH is asked behind the environment, before the host.
+cp "$runtime"/libtinfo.so.* "$work/elsewhere" && rm "$runtime"/libtinfo.so.*
+LD_LIBRARY_PATH="$work/elsewhere" "$bin/bash" -c 'exec < /proc/$$/maps; while read -r line; do echo "$line"; done' | libraries > "$work/maps"
+grep -q "^$work/elsewhere/libtinfo" "$work/maps"
+
+# A loader that is none.
+echo nonsense > "$runtime/ld-linux-x86-64.so.2"
+expect 127 "$("$bin/cat" /dev/null 2> "$work/said"; echo $?)"
+grep -q "cannot be started: Exec format error" "$work/said"
+
+echo "sealift-start finds the real program everywhere, and a carried loader where there is one"
