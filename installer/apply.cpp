@@ -29,11 +29,10 @@ class Staging {
   Staging& operator=(const Staging&) = delete;
   ~Staging() {
     try {
-      if (done_)
-        disk_.remove_tree(prefix_.staging());
-      else
-        sweep(prefix_, disk_);
-    } catch (const bundle::Error&) {  // the next run's sweep finds it
+      const fs::path items = prefix_.staged_items();
+      if (done_ && !fs::is_empty(items)) discard(items, folder_ / "items", disk_);  // of other bundles
+      sweep(prefix_, disk_);
+    } catch (const std::exception&) {  // the next run's sweep finds it
     }
   }
   const fs::path& folder() const { return folder_; }
@@ -177,7 +176,13 @@ Applied apply(const ApplyOptions& options, Disk& disk, Progress& progress) {
 
   Applied applied = summary_of(bundle, plan);
   if (plan.action != Plan::Action::Install) save_trust(prefix, disk, bundle.trust());
-  if (plan.action == Plan::Action::Nothing) return applied;
+  if (plan.action == Plan::Action::Nothing) {
+    // Perhaps by a run that was killed before it could say so to the disk, and then nobody was told that it is done.
+    disk.sync_folder(prefix.generations());
+    disk.sync_folder(prefix.root());
+    if (fs::exists(prefix.staging(), ignored)) Staging(prefix, disk).done();  // that run's
+    return applied;
+  }
   Staging staging(prefix, disk);
   if (plan.action == Plan::Action::Install) applied.record = install(bundle, plan, options, staging, disk, progress);
   point_current_at(prefix, plan.generation, staging.folder(), disk);

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // A wheel is read by random access, yet its own digest names its place in the store: so the bytes are hashed as they
-// pass, in order, and only what nobody asked for in order is read again at the end. The members of an acceptable zip
-// stand one behind the other, hence that is little more than the directory.
+// pass, in order. Its members are read in their order, and what is skipped between two of them (RECORD, a data
+// descriptor) is hashed on the way, while its chunk is in memory; only a leap, such as that to the directory at the
+// start, is not followed.
 #pragma once
 
 #include <memory>
 
 #include "sealift/bundle/byte_source.hpp"
 #include "sealift/bundle/digest.hpp"
+#include "sealift/bundle/manifest.hpp"
 
 namespace sealift::installer {
 
@@ -18,6 +20,8 @@ class DigestingSource final : public bundle::ByteSource {
   std::uint64_t size() const override { return source_->size(); }
   std::string name() const override { return source_->name(); }
   bundle::ByteView view(std::uint64_t offset, std::size_t wanted) override {
+    while (hashed_ < offset && offset - hashed_ <= bundle::kDefaultChunkSize)
+      hash_on(static_cast<std::size_t>(offset - hashed_));
     const bundle::ByteView piece = source_->view(offset, wanted);
     if (offset <= hashed_ && hashed_ < offset + piece.size()) {
       hasher_.update(piece.subspan(static_cast<std::size_t>(hashed_ - offset)));
@@ -28,11 +32,17 @@ class DigestingSource final : public bundle::ByteSource {
 
   // Of all bytes. The source is used up.
   bundle::Digest digest() {
-    while (hashed_ < size()) view(hashed_, std::size_t{1} << 20);
+    while (hashed_ < size()) hash_on(std::size_t{1} << 20);
     return hasher_.finish();
   }
 
  private:
+  void hash_on(std::size_t wanted) {
+    const bundle::ByteView piece = source_->view(hashed_, wanted);
+    hasher_.update(piece);
+    hashed_ += piece.size();
+  }
+
   std::unique_ptr<bundle::ByteSource> source_;
   bundle::Hasher hasher_;
   std::uint64_t hashed_ = 0;  // bytes from the start

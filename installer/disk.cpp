@@ -11,9 +11,45 @@
 namespace sealift::installer {
 
 namespace fs = std::filesystem;
-using bundle::throw_errno;
 
 namespace {
+
+// On a slow network file system a signal may interrupt these; then nothing has happened yet.
+template <class Call>
+auto uninterrupted(const Call& call) {
+  for (;;)
+    if (const auto result = call(); result >= 0 || errno != EINTR) return result;
+}
+
+const char* remedy_of(int error) {
+  switch (error) {
+    case ENOSPC:
+      return "make room there (df -h, df -i) and run this again; what was finished is not done again";
+    case EDQUOT:
+      return "have your quota raised, or remove files of yours there, and run this again; what was finished is not "
+             "done again";
+    case EROFS:
+      return "the file system was mounted read-only, or became so after a fault (see dmesg); when it can be written to "
+             "again, run this again";
+    case EIO:
+      return "the disk below failed (see dmesg); replace it, or choose a --prefix on another one";
+    case EMFILE:
+    case ENFILE:
+      return "allow more open files (ulimit -n) and run this again";
+    case ESTALE:
+      return "the file server no longer knows this folder; mount it again and run this again";
+    case EACCES:
+    case EPERM:
+      return "run this as the user who owns the prefix, or choose another --prefix";
+    default:
+      return "";
+  }
+}
+
+bundle::Descriptor open_folder(const fs::path& path) {
+  return bundle::Descriptor(uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
+}
+
 fs::path nearest_that_exists(const fs::path& path) {
   fs::path there = fs::absolute(path).lexically_normal();
   std::error_code ignored;
@@ -22,10 +58,18 @@ fs::path nearest_that_exists(const fs::path& path) {
 }
 }  // namespace
 
+void throw_disk_error(std::string what, const fs::path& where, int error) {
+  const bundle::ErrorCode code = error == ENOSPC || error == EDQUOT ? bundle::ErrorCode::Space
+                                 : error == ENOENT                  ? bundle::ErrorCode::Missing
+                                                                    : bundle::ErrorCode::Io;
+  throw bundle::Error(
+      code, {.what = std::move(what), .where = where.string(), .got = std::strerror(error), .next = remedy_of(error)});
+}
+
 Mount Disk::mount(const fs::path& path) const {
   const fs::path there = nearest_that_exists(path);
   struct statfs info {};
-  if (::statfs(there.c_str(), &info) != 0) throw_errno("a file system cannot be examined", there);
+  if (::statfs(there.c_str(), &info) != 0) throw_disk_error("a file system cannot be examined", there, errno);
   return {
       .type = info.f_type, .read_only = (info.f_flags & ST_RDONLY) != 0, .no_exec = (info.f_flags & ST_NOEXEC) != 0};
 }
@@ -33,17 +77,17 @@ Mount Disk::mount(const fs::path& path) const {
 Room Disk::room(const fs::path& path) const {
   const fs::path there = nearest_that_exists(path);
   struct statvfs info {};
-  if (::statvfs(there.c_str(), &info) != 0) throw_errno("the free space cannot be examined", there);
+  if (::statvfs(there.c_str(), &info) != 0) throw_disk_error("the free space cannot be examined", there, errno);
   return {.bytes = std::uint64_t{info.f_bavail} * info.f_frsize,
           .inodes = info.f_files == 0 ? std::numeric_limits<std::uint64_t>::max() : info.f_favail};
 }
 
 void Disk::make_folder(const fs::path& path) {
   if (::mkdir(path.c_str(), 0755) == 0) {
-    if (::chmod(path.c_str(), 0755) != 0) throw_errno("a folder's mode cannot be set", path);
+    if (::chmod(path.c_str(), 0755) != 0) throw_disk_error("a folder's mode cannot be set", path, errno);
     return;
   }
-  if (errno != EEXIST) throw_errno("a folder cannot be made", path);
+  if (errno != EEXIST) throw_disk_error("a folder cannot be made", path, errno);
   std::error_code ignored;
   if (!fs::is_directory(path, ignored))
     throw bundle::Error(bundle::ErrorCode::Conflict, {.what = "something else stands where a folder must be",
@@ -59,9 +103,10 @@ void Disk::make_folders(const fs::path& path) {
 }
 
 bundle::Descriptor Disk::create(const fs::path& path, mode_t mode) {
-  bundle::Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!file) throw_errno("a file cannot be created", path);
-  if (::fchmod(file.get(), mode) != 0) throw_errno("a file's mode cannot be set", path);
+  bundle::Descriptor file(
+      uninterrupted([&] { return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600); }));
+  if (!file) throw_disk_error("a file cannot be created", path, errno);
+  if (::fchmod(file.get(), mode) != 0) throw_disk_error("a file's mode cannot be set", path, errno);
   return file;
 }
 
@@ -69,9 +114,21 @@ void Disk::write(const bundle::Descriptor& file, const fs::path& path, bundle::B
   while (!bytes.empty()) {
     const ssize_t count = ::write(file.get(), bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) throw_errno("a file cannot be written", path);
+    if (count < 0) throw_disk_error("a file cannot be written", path, errno);
     bytes = bytes.subspan(static_cast<std::size_t>(count));
   }
+}
+
+void Disk::close(bundle::Descriptor file, const fs::path& path) {
+  // After EINTR the descriptor is gone on Linux, and what was to be written is on its way all the same.
+  if (::close(file.release()) != 0 && errno != EINTR) throw_disk_error("a file cannot be finished", path, errno);
+}
+
+bundle::Descriptor Disk::open_lock(const fs::path& path) {
+  bundle::Descriptor file(
+      uninterrupted([&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644); }));
+  if (!file) throw_disk_error("the prefix's lock cannot be opened", path, errno);
+  return file;
 }
 
 bool Disk::link(const fs::path& from, const fs::path& to) {
@@ -84,17 +141,18 @@ bool Disk::link(const fs::path& from, const fs::path& to) {
     case EXDEV:
       return false;
     default:
-      throw_errno("a file cannot be linked", to);
+      throw_disk_error("a file cannot be linked", to, errno);
   }
 }
 
 void Disk::make_symlink(std::string_view target, const fs::path& path) {
-  if (::symlink(std::string(target).c_str(), path.c_str()) != 0) throw_errno("a symbolic link cannot be made", path);
+  if (::symlink(std::string(target).c_str(), path.c_str()) != 0)
+    throw_disk_error("a symbolic link cannot be made", path, errno);
 }
 
 void Disk::rename(const fs::path& from, const fs::path& to) {
   if (::rename(from.c_str(), to.c_str()) == 0) return;
-  if (errno != EEXIST && errno != ENOTEMPTY) throw_errno("a name cannot be given", to);
+  if (errno != EEXIST && errno != ENOTEMPTY) throw_disk_error("a name cannot be given", to, errno);
   throw bundle::Error(bundle::ErrorCode::Conflict,
                       {.what = "something stands where a finished folder must go",
                        .where = to.string(),
@@ -105,22 +163,25 @@ void Disk::rename(const fs::path& from, const fs::path& to) {
 void Disk::remove_tree(const fs::path& path) {
   std::error_code error;
   fs::remove_all(path, error);
-  if (error) throw_errno("a folder cannot be removed", path, error.value());
+  if (error) throw_disk_error("a folder cannot be removed", path, error.value());
 }
 
 void Disk::sync_all(const fs::path& path) {
-  const bundle::Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!folder || ::syncfs(folder.get()) != 0) throw_errno("written files cannot be made durable", path);
+  const bundle::Descriptor folder = open_folder(path);
+  if (!folder || uninterrupted([&] { return ::syncfs(folder.get()); }) != 0)
+    throw_disk_error("written files cannot be made durable", path, errno);
 }
 
 void Disk::sync_folder(const fs::path& path) {
-  const bundle::Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!folder || ::fsync(folder.get()) != 0) throw_errno("a folder's names cannot be made durable", path);
+  const bundle::Descriptor folder = open_folder(path);
+  if (!folder || uninterrupted([&] { return ::fsync(folder.get()); }) != 0)
+    throw_disk_error("a folder's names cannot be made durable", path, errno);
 }
 
 void Disk::write_new(const fs::path& path, std::string_view text, mode_t mode) {
-  const bundle::Descriptor file = create(path, mode);
+  bundle::Descriptor file = create(path, mode);
   write(file, path, bundle::as_bytes(text));
+  close(std::move(file), path);
 }
 
 }  // namespace sealift::installer

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every change that the installer makes to a file system, as one small class.
-// A virtual seam, so that tests can put a full, counting or faulty disk under the same installation.
+// A virtual seam, so that tests can put a full, counting or faulty disk under the same installation, and can write down
+// every operation to see what a crash behind each of them leaves (tests/support/crash_model.hpp).
 #pragma once
 
 #include <filesystem>
@@ -23,6 +24,9 @@ struct Mount {
   bool no_exec = false;
 };
 
+// Throws what the system answered, with what an operator can do about it: Space for a full disk or quota, Missing, Io.
+[[noreturn]] void throw_disk_error(std::string what, const std::filesystem::path& where, int error);
+
 // Paths are the caller's; every failure throws Io, Space, Missing or Conflict with the path. Safe from several threads.
 class Disk {
  public:
@@ -40,12 +44,16 @@ class Disk {
   // A new file of exactly this mode, whatever the umask is; nothing that exists is opened.
   virtual bundle::Descriptor create(const std::filesystem::path& path, mode_t mode);
   virtual void write(const bundle::Descriptor& file, const std::filesystem::path& path, bundle::ByteView bytes);
+  // Says what closing says: on a network file system that may be the first word of a full quota.
+  virtual void close(bundle::Descriptor file, const std::filesystem::path& path);
+  // The file to lock, made if it is not there; it is never written through here and never removed.
+  virtual bundle::Descriptor open_lock(const std::filesystem::path& path);
   // A second name for `from`; false when this file system, or this file, cannot have one.
   virtual bool link(const std::filesystem::path& from, const std::filesystem::path& to);
   virtual void make_symlink(std::string_view target, const std::filesystem::path& path);
-  // Replaces a file or symbolic link at `to`; a folder that is not empty is not replaced.
+  // Replaces a file or symbolic link at `to`; a folder that is not empty is not replaced. Both names change at once.
   virtual void rename(const std::filesystem::path& from, const std::filesystem::path& to);
-  // Removes what is there, links as links; what is not there is fine.
+  // Removes what is there, links as links; what is not there is fine. A crash may leave any part of it.
   virtual void remove_tree(const std::filesystem::path& path);
   // Everything written so far to the file system of `path` is durable once this returns.
   virtual void sync_all(const std::filesystem::path& path);

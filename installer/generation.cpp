@@ -23,7 +23,7 @@ constexpr std::size_t kCopyPiece = std::size_t{1} << 20;
 
 void copy_file(const Place& place, const fs::path& to, Disk& disk) {
   bundle::FileSource source(place.source);
-  const bundle::Descriptor file = disk.create(to, place.file.executable ? 0555 : 0444);
+  bundle::Descriptor file = disk.create(to, place.file.executable ? 0555 : 0444);
   bundle::Hasher hasher;
   for (std::uint64_t at = 0; at < source.size();) {
     const bundle::ByteView piece = source.view(at, kCopyPiece);
@@ -37,6 +37,7 @@ void copy_file(const Place& place, const fs::path& to, Disk& disk) {
                                     .expected = "sha256 " + place.file.sha256.hex(),
                                     .got = "sha256 " + digest.hex(),
                                     .next = "move its store item away and run apply again"});
+  disk.close(std::move(file), to);
 }
 
 std::optional<unsigned> number_of(const std::string& name) {
@@ -102,6 +103,8 @@ void publish_generation(const Prefix& prefix, unsigned number, const fs::path& r
 }
 
 void point_current_at(const Prefix& prefix, unsigned number, const fs::path& staging, Disk& disk) {
+  // It may have its name from a run that was killed before it could say so to the disk.
+  disk.sync_folder(prefix.generations());
   const fs::path beside = staging / "current";
   disk.make_symlink("generations/" + Prefix::generation_name(number), beside);
   disk.rename(beside, prefix.current());

@@ -49,7 +49,7 @@ std::optional<unsigned> current_generation(const Prefix& prefix);
 
 // Makes `root` the generation `number`: durable before it has the name.
 void publish_generation(const Prefix& prefix, unsigned number, const std::filesystem::path& root, Disk& disk);
-// One rename; `staging` is a folder for the link that is renamed.
+// One rename, of a link to what is durable; `staging` is a folder for the link that is renamed.
 void point_current_at(const Prefix& prefix, unsigned number, const std::filesystem::path& staging, Disk& disk);
 
 }  // namespace sealift::installer

@@ -91,10 +91,10 @@ void ItemWriter::append(bundle::ByteView bytes) {
 }
 
 void ItemWriter::close_file(const bundle::Digest& sha256) {
+  disk_.close(std::move(file_), folder_ / open_->path);
   open_->sha256 = sha256;
   record_.files.push_back(*std::move(open_));
   open_.reset();
-  file_ = bundle::Descriptor();
 }
 
 void ItemWriter::end_file() {

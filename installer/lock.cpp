@@ -24,8 +24,7 @@ std::string holder_of(const bundle::Descriptor& file) {
 
 PrefixLock::PrefixLock(const Prefix& prefix, Disk& disk, const char* verb) {
   disk.make_folders(prefix.root());
-  file_ = bundle::Descriptor(::open(prefix.lock().c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
-  if (!file_) bundle::throw_errno("the prefix's lock cannot be opened", prefix.lock());
+  file_ = disk.open_lock(prefix.lock());
   struct flock range {};
   range.l_type = F_WRLCK;
   range.l_whence = SEEK_SET;

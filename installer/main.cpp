@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // sealift-install: arguments -> options -> one call -> print. The only place that catches.
 // Data goes to stdout, everything else to stderr; the exit code is the error's code.
+#include <sys/stat.h>
+
 #include <iostream>
 
 #include "installer/arguments.hpp"
@@ -145,6 +147,7 @@ int fail(const Arguments& arguments, const bundle::Error& error) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  ::umask(022);  // a folder has its mode from the first moment, so a crash cannot leave one that others cannot enter
   Arguments arguments;
   if (const std::optional<int> exit = parse_arguments(argc, argv, arguments)) return *exit;
   try {

@@ -20,13 +20,15 @@ namespace {
 constexpr std::uint64_t kMargin = std::uint64_t{8} << 20;
 // Folder blocks and records, in the store and again in the generation: a part of a 4 KiB block for each path.
 constexpr std::uint64_t kBytesForEachName = 512;
+// A file takes whole blocks; thousands of tiny ones take many times their bytes.
+constexpr std::uint64_t kBlock = 4096;
 
 // The generation that was made from this very bundle, the current one first, then the newest. One whose record is
 // damaged counts as another bundle's: it must not stand in the way of a new one.
 std::optional<unsigned> generation_of(const bundle::Digest& identity, const Status& status) {
   std::optional<unsigned> found;
   for (const Status::Generation& generation : status.generations)
-    if (generation.record && generation.record->identity == identity && found != status.current)
+    if (generation.record && generation.record->identity == identity && (!found || found != status.current))
       found = generation.number;
   return found;
 }
@@ -75,7 +77,7 @@ void sort_entries(const bundle::VerifiedBundle& bundle, const Store& store, Plan
   absent.require();
   for (const Entry* entry : plan.unpack) {
     if (store.is_staged(*entry)) continue;
-    plan.needed_bytes += entry->installed_size + kBytesForEachName * entry->installed_files;
+    plan.needed_bytes += entry->installed_size + (kBytesForEachName + kBlock) * entry->installed_files;
     plan.needed_inodes += entry->installed_files;
   }
   plan.needed_bytes += kMargin;

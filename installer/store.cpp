@@ -62,17 +62,22 @@ void publish(const std::vector<const bundle::Entry*>& entries, const Prefix& pre
   disk.sync_folder(prefix.store());
 }
 
+void discard(const std::filesystem::path& folder, const std::filesystem::path& aside, Disk& disk) {
+  disk.rename(folder, aside);
+  disk.sync_folder(aside.parent_path());
+  disk.remove_tree(aside);
+}
+
 void sweep(const Prefix& prefix, Disk& disk) {
   namespace fs = std::filesystem;
   std::error_code error;
-  bool items = false;
-  for (const fs::directory_entry& entry : fs::directory_iterator(prefix.staging(), error)) {
-    if (entry.path() == prefix.staged_items() && entry.is_directory() && !fs::is_empty(entry.path(), error))
-      items = true;
-    else
-      disk.remove_tree(entry.path());
-  }
-  if (!items) disk.remove_tree(prefix.staging());
+  const fs::path items = prefix.staged_items();
+  if (!fs::is_directory(fs::symlink_status(items, error)) || fs::is_empty(items, error))
+    return disk.remove_tree(prefix.staging());
+  std::vector<fs::path> left;
+  for (fs::directory_iterator there(prefix.staging(), error), end; !error && there != end; there.increment(error))
+    if (there->path() != items) left.push_back(there->path());
+  for (const fs::path& path : left) disk.remove_tree(path);
 }
 
 }  // namespace sealift::installer

@@ -57,6 +57,10 @@ class Finisher {
 // Moves the finished items of `entries` into the store.
 void publish(const std::vector<const bundle::Entry*>& entries, const Prefix& prefix, Disk& disk);
 
+// Removes `folder`, whose name says that it is complete. The name goes first, and durably: a crash amid the removal
+// must not leave a part under it. `aside`, a path in staging that is free, has it meanwhile.
+void discard(const std::filesystem::path& folder, const std::filesystem::path& aside, Disk& disk);
+
 // Removes what a crash left in staging, finished items apart; and staging itself when none is there.
 void sweep(const Prefix& prefix, Disk& disk);
 

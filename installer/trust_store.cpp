@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Both copies are written with each change, first the one that is older or damaged: at any moment one of them is whole,
-// and losing either one later loses nothing.
+// and losing either one later loses nothing. A run that finds nothing to change still makes both copies whole and
+// durable, since the one before it may have been killed half-way.
 #include "installer/trust_store.hpp"
 
 #include "installer/lock.hpp"
@@ -12,6 +13,15 @@ namespace fs = std::filesystem;
 using bundle::TrustState;
 
 namespace {
+
+// Whether this copy is `text` already. A copy that cannot be read is not.
+bool holds(const fs::path& copy, std::string_view text) {
+  try {
+    return bundle::read_text(copy, bundle::kMaxTrustFile) == text;
+  } catch (const bundle::Error&) {
+    return false;
+  }
+}
 
 std::string text_of_paths(const std::vector<fs::path>& files) {
   std::string text;
@@ -58,19 +68,24 @@ TrustChange update_root(const Prefix& prefix, Disk& disk, const std::vector<fs::
 
 bool save_trust(const Prefix& prefix, Disk& disk, const TrustState& state) {
   const std::optional<bundle::StoredTrust> stored = bundle::read_trust(prefix.trust());
-  if (stored && stored->state == state) return false;
+  const bool changed = !stored || stored->state != state;
   disk.make_folders(prefix.trust());
-  const std::string text = bundle::write_trust_copy(state, stored ? stored->counter + 1 : 1);
+  const std::string text = bundle::write_trust_copy(state, stored ? stored->counter + (changed ? 1 : 0) : 1);
   const std::size_t last = stored ? stored->copy : 1;
   const fs::path beside = prefix.trust() / "new";
+  bool written = false;
   for (const std::size_t copy : {1 - last, last}) {
+    const fs::path path = prefix.trust() / bundle::kTrustCopies[copy];
+    if (holds(path, text)) continue;
     disk.remove_tree(beside);
     disk.write_new(beside, text, 0644);
     disk.sync_all(prefix.trust());
-    disk.rename(beside, prefix.trust() / bundle::kTrustCopies[copy]);
+    disk.rename(beside, path);
     disk.sync_folder(prefix.trust());
+    written = true;
   }
-  return true;
+  if (!written) disk.sync_folder(prefix.trust());
+  return changed;
 }
 
 }  // namespace sealift::installer

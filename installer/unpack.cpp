@@ -35,6 +35,18 @@ ItemWriter::Limit limit_of(const Entry& entry) {
   return {.bytes = entry.installed_size + kOwnBytes, .names = entry.installed_files + kOwnNames};
 }
 
+// In the payload's order, in which neighbours come for the chunk between them while it is in memory. What is so large
+// that reading two chunks again does not matter goes first, the largest before the others, lest one thread be busy with
+// it when the others have ended.
+void put_in_order(std::vector<const Entry*>& entries, std::uint64_t chunk_size) {
+  constexpr std::uint64_t kManyChunks = 100;
+  const auto order = [&](const Entry* entry) {
+    const bool large = entry->stored_size >= kManyChunks * chunk_size;
+    return std::pair(large ? ~entry->installed_size : ~std::uint64_t{0}, entry->offset);
+  };
+  std::sort(entries.begin(), entries.end(), [&](auto* a, auto* b) { return order(a) < order(b); });
+}
+
 void check_chunks_of_no_entry(const bundle::VerifiedBundle& bundle) {
   const bundle::Payload& payload = bundle.payload().payload();
   std::vector<bool> covered(static_cast<std::size_t>(payload.chunk_count()), false);
@@ -52,9 +64,14 @@ void check_chunks_of_no_entry(const bundle::VerifiedBundle& bundle) {
 void unpack_all(const bundle::VerifiedBundle& bundle, std::vector<const Entry*> entries, const Prefix& prefix,
                 const std::filesystem::path& staging, Disk& disk, unsigned threads, Progress& progress) {
   check_chunks_of_no_entry(bundle);
-  std::stable_sort(entries.begin(), entries.end(),
-                   [](const Entry* a, const Entry* b) { return a->installed_size > b->installed_size; });
   const Store store(prefix);
+  std::erase_if(entries, [&](const Entry* entry) {
+    const bool staged = store.is_staged(*entry);
+    if (staged) progress.add(entry->installed_size);
+    return staged;
+  });
+  put_in_order(entries, bundle.payload().payload().chunk_size);
+  for (const Entry* entry : entries) bundle.expect(*entry);
   Finisher finisher(disk, prefix);
   std::atomic<std::size_t> next{0};
   std::atomic<bool> stop{false};
@@ -63,10 +80,6 @@ void unpack_all(const bundle::VerifiedBundle& bundle, std::vector<const Entry*> 
   const auto work = [&] {
     for (std::size_t i; !stop && (i = next.fetch_add(1)) < entries.size();) try {
         const Entry& entry = *entries[i];
-        if (store.is_staged(entry)) {
-          progress.add(entry.installed_size);
-          continue;
-        }
         const std::string& path = entry.path.text();
         const std::filesystem::path staged = staging / Store::item_name(entry);
         ItemWriter writer(disk, staged,

@@ -39,6 +39,14 @@ std::string joined(std::string_view folder, std::string_view path) {
   return std::string(folder).append("/").append(path);
 }
 
+std::vector<const bundle::WheelFile*> in_archive_order(const bundle::Wheel& wheel) {
+  std::vector<const bundle::WheelFile*> files;
+  for (const bundle::WheelFile& file : wheel.files()) files.push_back(&file);
+  std::sort(files.begin(), files.end(),
+            [](auto* a, auto* b) { return a->member.header_offset < b->member.header_offset; });
+  return files;
+}
+
 void add_wheel_file(bundle::Wheel& wheel, const bundle::WheelFile& file, std::string_view name, ItemWriter& writer) {
   const std::string path = joined(folder_of(file.scheme), file.path);
   if (!file.python_script) {
@@ -81,9 +89,9 @@ void unpack_wheel(const bundle::VerifiedBundle& bundle, const bundle::Entry& ent
   writer.set_dist_info(wheel.dist_info());
   writer.add_folder(std::string(kSitePackagesFolder));
   const std::string installer = wheel.dist_info() + "/INSTALLER";
-  for (const bundle::WheelFile& file : wheel.files())
-    if (file.scheme != bundle::Scheme::SitePackages || file.path != installer)
-      add_wheel_file(wheel, file, name, writer);
+  for (const bundle::WheelFile* file : in_archive_order(wheel))
+    if (file->scheme != bundle::Scheme::SitePackages || file->path != installer)
+      add_wheel_file(wheel, *file, name, writer);
   for (const bundle::EntryPoint& point : wheel.entry_points())
     writer.add_text(joined(kScriptsFolder, point.script), true, script_of(point));
   writer.add_text(joined(kSitePackagesFolder, installer), false, "sealift\n");

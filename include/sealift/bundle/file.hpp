@@ -38,6 +38,8 @@ class Descriptor {
   }
   int get() const { return fd_; }
   explicit operator bool() const { return fd_ >= 0; }
+  // For who closes it and wants to know how that went.
+  int release() { return std::exchange(fd_, -1); }
 
  private:
   int fd_;

@@ -3,7 +3,9 @@
 // a medium that answers differently the second time gains nothing. No mmap: a failing disc would kill the process.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "sealift/bundle/byte_source.hpp"
@@ -45,6 +47,45 @@ class PayloadReader {
     return memory;
   }
 
+  // Says that a range will be read once, and that it has been. The chunks at its ends, which its neighbours have bytes
+  // in as well, are kept from the first of their readers to the last, so that the medium is asked for them once.
+  void expect(std::uint64_t offset, std::uint64_t size) const {
+    const std::lock_guard lock(guard_);
+    for (const std::uint64_t index : ends_of(offset, size)) {
+      std::shared_ptr<Kept>& kept = kept_[index];
+      if (!kept) kept = std::make_shared<Kept>();
+      ++kept->readers;
+    }
+  }
+  void leave(std::uint64_t offset, std::uint64_t size) const {
+    const std::lock_guard lock(guard_);
+    for (const std::uint64_t index : ends_of(offset, size)) {
+      const auto kept = kept_.find(index);
+      if (kept == kept_.end() || --kept->second->readers != 0) continue;
+      if (kept->second->bytes) kept_bytes_ -= kept->second->bytes->size();
+      kept_.erase(kept);
+    }
+  }
+  // The chunk if it stands at the end of an expected range; who comes second gets the bytes of the first.
+  std::shared_ptr<const Bytes> kept(std::uint64_t index) const {
+    std::unique_lock lock(guard_);
+    const auto found = kept_.find(index);
+    if (found == kept_.end()) return nullptr;
+    const std::shared_ptr<Kept> kept = found->second;
+    lock.unlock();
+    const std::lock_guard reading(kept->reading);  // one reads, the others wait for it
+    lock.lock();
+    if (kept->bytes) return kept->bytes;
+    lock.unlock();
+    auto bytes = std::make_shared<const Bytes>(chunk(index));
+    lock.lock();
+    if (kept->readers > 1 && kept_bytes_ + bytes->size() <= kMaxKept) {
+      kept->bytes = bytes;
+      kept_bytes_ += bytes->size();
+    }
+    return bytes;
+  }
+
   // Says that chunk `index`, if there is one, is wanted soon.
   void will_need(std::uint64_t index) const {
     if (index >= payload_.chunk_count()) return;
@@ -60,6 +101,21 @@ class PayloadReader {
 
  private:
   static constexpr std::size_t kPiece = std::size_t{256} << 10;  // read and hashed while the processor's cache has it
+  static constexpr std::uint64_t kMaxKept = std::uint64_t{48} << 20;  // beyond it, a chunk is read again
+
+  struct Kept {
+    std::mutex reading;
+    std::shared_ptr<const Bytes> bytes;
+    std::uint64_t readers = 0;  // that have not left
+  };
+
+  // The last chunk counts twice where it is not the first: a zip is read from its end, then from its start.
+  std::vector<std::uint64_t> ends_of(std::uint64_t offset, std::uint64_t size) const {
+    if (size == 0) return {};
+    const std::uint64_t first = offset / payload_.chunk_size, last = (offset + size - 1) / payload_.chunk_size;
+    if (first == last) return {first};
+    return {first, last, last};
+  }
 
   struct Place {
     std::size_t volume;
@@ -94,6 +150,9 @@ class PayloadReader {
   Payload payload_;
   std::vector<Digest> chunks_;
   std::vector<InputFile> volumes_;
+  mutable std::mutex guard_;
+  mutable std::map<std::uint64_t, std::shared_ptr<Kept>> kept_;
+  mutable std::uint64_t kept_bytes_ = 0;
 };
 
 // A range of the payload as a source; keeps a few checked chunks (one, where they are large), so a wheel's directory
@@ -102,6 +161,9 @@ class PayloadRange final : public ByteSource {
  public:
   PayloadRange(std::shared_ptr<const PayloadReader> reader, std::uint64_t offset, std::uint64_t size, std::string name)
       : reader_(std::move(reader)), offset_(offset), size_(size), name_(std::move(name)) {}
+  PayloadRange(const PayloadRange&) = delete;
+  PayloadRange& operator=(const PayloadRange&) = delete;
+  ~PayloadRange() override { reader_->leave(offset_, size_); }
 
   std::uint64_t size() const override { return size_; }
   std::string name() const override { return name_; }
@@ -115,22 +177,27 @@ class PayloadRange final : public ByteSource {
 
  private:
   struct Slot {
-    std::uint64_t index;
-    Bytes bytes;
+    std::uint64_t index = 0;
+    Bytes own{};
+    std::shared_ptr<const Bytes> shared{};
+
+    ByteView bytes() const { return shared ? ByteView(*shared) : ByteView(own); }
   };
 
   ByteView cached(std::uint64_t index) {
     for (Slot& slot : slots_)
-      if (slot.index == index) return slot.bytes;
+      if (slot.index == index) return slot.bytes();
     if (slots_.empty() || (slots_.size() + 1) * reader_->payload().chunk_size <= kMemory)
       slots_.push_back({});
     else
       std::rotate(slots_.begin(), slots_.begin() + 1, slots_.end());
     if ((index + 1) * reader_->payload().chunk_size < offset_ + size_) reader_->will_need(index + 1);
-    slots_.back().index = ~std::uint64_t{0};  // nothing to find here should the chunk be refused
-    slots_.back().bytes = reader_->chunk(index, std::move(slots_.back().bytes));
-    slots_.back().index = index;
-    return slots_.back().bytes;
+    Slot& slot = slots_.back();
+    slot.index = ~std::uint64_t{0};  // nothing to find here should the chunk be refused
+    slot.shared = reader_->kept(index);
+    if (!slot.shared) slot.own = reader_->chunk(index, std::move(slot.own));
+    slot.index = index;
+    return slot.bytes();
   }
 
   static constexpr std::uint64_t kMemory = 3 * kDefaultChunkSize;

@@ -86,6 +86,8 @@ class VerifiedBundle {
   const TrustState& trust() const { return trust_; }
   const std::filesystem::path& folder() const { return folder_; }
 
+  // Says that `entry` will be read once, before the first of those is: see PayloadReader::expect.
+  void expect(const Entry& entry) const { payload_->expect(entry.offset, entry.stored_size); }
   // The entry's stored bytes, each chunk checked as it is read. Throws Missing for what a delta does not carry.
   std::unique_ptr<ByteSource> stored(const Entry& entry) const {
     if (entry.absent)
