@@ -2,12 +2,14 @@
 // Catalog -> HTML and JSON. Names and versions were written by strangers, so all of them are escaped on their way out.
 #include "offline_repo/index_pages.hpp"
 
+#include "sealift/bundle/html.hpp"
 #include "sealift/bundle/json.hpp"
 
 namespace sealift::offline_repo {
 
 namespace {
 
+using bundle::html_escaped;
 using bundle::Json;
 
 constexpr std::string_view kApiVersion = "1.1";  // 1.1 (PEP 700) is where size and versions come in
@@ -30,30 +32,6 @@ std::string written(const Json& json) {
 }
 
 }  // namespace
-
-std::string html_escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out.push_back(c);
-    }
-  return out;
-}
 
 std::string url_escaped(std::string_view text) {
   static constexpr char hex[] = "0123456789ABCDEF";

@@ -10,9 +10,6 @@
 
 namespace sealift::offline_repo {
 
-// For text between tags and for attributes in double quotes.
-std::string html_escaped(std::string_view text);
-
 // One segment of a URL's path: everything but unreserved characters as %XX.
 std::string url_escaped(std::string_view text);
 

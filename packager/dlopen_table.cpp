@@ -92,6 +92,7 @@ constexpr DlopenRule kTable[] = {
     {"*", "libomp.so*", kOptional, "OpenMP; needed libraries say so in NEEDED"},
     // What distributions' libraries ask for, and do without.
     {"libncursesw.so.*", "libgpm.so*", kOptional, "a mouse on the console"},
+    {"*", "libidn2.so*", kOptional, "host names outside ASCII; glibc has it inside static programs too"},
 };
 
 constexpr OptionalPlugin kPlugins[] = {

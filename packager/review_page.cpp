@@ -3,45 +3,24 @@
 #include "packager/review_page.hpp"
 
 #include "sealift/bundle/digest.hpp"
+#include "sealift/bundle/html.hpp"
 
 namespace sealift::packager {
 
 namespace {
+
+using bundle::html_escaped;
 
 constexpr std::string_view kStyle =
     "body{font-family:sans-serif;max-width:70em;margin:2em auto;padding:0 1em}"
     "table{border-collapse:collapse;width:100%}"
     "td,th{border:1px solid #999;padding:.2em .5em;text-align:left;vertical-align:top;overflow-wrap:anywhere}";
 
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out.push_back(c);
-    }
-  return out;
-}
-
 // <bdi>: a name that is written from right to left does not turn its neighbours around.
 std::string row_html(const std::vector<std::string>& cells, const char* tag) {
   std::string out = "<tr>";
   for (const std::string& cell : cells)
-    out.append("<").append(tag).append("><bdi>").append(escaped(cell)).append("</bdi></").append(tag).append(">");
+    out.append("<").append(tag).append("><bdi>").append(html_escaped(cell)).append("</bdi></").append(tag).append(">");
   return out + "</tr>\n";
 }
 
@@ -59,11 +38,11 @@ std::string page_html(const Page& page) {
   std::string out = "<!DOCTYPE html>\n<html lang=\"" + page.language +
                     "\">\n<head>\n<meta charset=\"utf-8\">\n"
                     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-" +
-                    style + "'; base-uri 'none'; form-action 'none'\">\n<title>" + escaped(page.title) +
+                    style + "'; base-uri 'none'; form-action 'none'\">\n<title>" + html_escaped(page.title) +
                     "</title>\n<style>" + std::string(kStyle) + "</style>\n</head>\n<body>\n<h1>" +
-                    escaped(page.title) + "</h1>\n<p>" + escaped(page.note) + "</p>\n";
+                    html_escaped(page.title) + "</h1>\n<p>" + html_escaped(page.note) + "</p>\n";
   for (const PageSection& section : page.sections) {
-    out += "<h2>" + escaped(section.title) + "</h2>\n<table>\n";
+    out += "<h2>" + html_escaped(section.title) + "</h2>\n<table>\n";
     if (!section.header.empty()) out += row_html(section.header, "th");
     for (const std::vector<std::string>& row : section.rows) out += row_html(row, "td");
     out += "</table>\n";

@@ -7,6 +7,7 @@
 
 #include "sealift/bundle/error.hpp"            // every way to fail; codes double as exit codes
 #include "sealift/bundle/bytes.hpp"            // spans, hex, base64
+#include "sealift/bundle/html.hpp"             // text that cannot become a tag
 #include "sealift/bundle/openssl.hpp"          // the door to OpenSSL
 #include "sealift/bundle/digest.hpp"           // SHA-256 and SM3 as values and as streams
 #include "sealift/bundle/time.hpp"             // points in time, in one spelling
