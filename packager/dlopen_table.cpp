@@ -35,6 +35,9 @@ constexpr DlopenRule kTable[] = {
     // NVRTC looks for its built-ins under its own full version, 13.0 for libnvrtc.so.13.
     {"libnvrtc.so.*", "libnvrtc-builtins.so{V}*", kRequired, "nothing compiles without it"},
     {"libnvrtc.alt.so.*", "libnvrtc-builtins.alt.so{V}*", kRequired, "the same, in its other build"},
+    // Code in TileIR, which neither torch nor Triton makes: both say so when they are asked for it.
+    {"libnvJitLink.so.*", "libnvidia-tileiras.so*", kOptional, "only for code in TileIR"},
+    {"libnvrtc.so.*", "libtgenfe_nvrtc_shared.so", kOptional, "a front end of its own, in no wheel"},
     // Maths libraries compile or link callbacks and fused kernels at run time.
     {"libcublasLt.so.*", "libnvrtc.so{V}", kOptional, "only for fused epilogues that are not precompiled"},
     {"libcufft.so.*", "libnvrtc.so*", kOptional, "only for callbacks"},
@@ -49,6 +52,7 @@ constexpr DlopenRule kTable[] = {
     {"libnccl.so.2", "libmlx5.so*", kOptional, "InfiniBand; without it NCCL uses sockets"},
     // NVSHMEM: each plugin is of one network or launcher.
     {"libnvshmem_host.so.*", "nvshmem_bootstrap_uid.so{V}", kRequired, "how torch starts it"},
+    {"nvshmem_transport_gpunetio.so.*", "libdoca_*.so*", kOptional, "DOCA, which comes with the site's network cards"},
     {"libnvshmem_host.so.*", "libgdrapi.so*", kOptional, "GDRCopy, which needs a kernel module of the site"},
     {"libnvshmem_host.so.*", "nvshmem_transport_*.so*", kOptional, "one for each network"},
     {"libnvshmem_host.so.*", "nvshmem_bootstrap_*.so*", kOptional, "one for each launcher"},
@@ -78,6 +82,7 @@ constexpr DlopenRule kTable[] = {
     {"libtriton.so", "libhipblaslt.so*", kOptional, "AMD GPUs"},
     {"libproton.so", "libhsa-runtime64.so*", kOptional, "AMD GPUs"},
     {"libproton.so", "libroctracer64.so*", kOptional, "AMD GPUs"},
+    {"libproton.so", "librocprofiler-*.so*", kOptional, "AMD GPUs"},
     {"libtorch_cpu.so", "libneuralnetworks.so*", kOptional, "Android"},
     // MKL picks one of these by the processor; where it is linked statically, as in torch, it has them inside.
     {"libmkl_rt.so.*", "libmkl_core.so{V}", kRequired, "all of MKL"},
@@ -90,6 +95,14 @@ constexpr DlopenRule kTable[] = {
     {"*", "libgomp.so*", kOptional, "OpenMP; needed libraries say so in NEEDED"},
     {"*", "libiomp5.so*", kOptional, "OpenMP; needed libraries say so in NEEDED"},
     {"*", "libomp.so*", kOptional, "OpenMP; needed libraries say so in NEEDED"},
+    // Arrow reads from Hadoop where a site has it (arrow/io/hdfs_internal.cc).
+    {"libarrow.so.*", "libhdfs.so*", kOptional, "Hadoop of the site"},
+    {"libarrow.so.*", "libjvm.so*", kOptional, "Java, for Hadoop of the site"},
+    // Matplotlib asks whether there is a display (src/_c_internal_utils.cpp).
+    {"_c_internal_utils.cpython-*.so", "libwayland-client.so*", kOptional, "a display"},
+    {"_c_internal_utils.cpython-*.so", "libX11.so*", kOptional, "a display"},
+    // Pillow (src/thirdparty/fribidi-shim/fribidi.c): without it ImageFont has no Raqm layout, and says so.
+    {"_imagingft.cpython-*.so", "libfribidi.so*", kOptional, "text from right to left"},
     // What distributions' libraries ask for, and do without.
     {"libncursesw.so.*", "libgpm.so*", kOptional, "a mouse on the console"},
     {"*", "libidn2.so*", kOptional, "host names outside ASCII; glibc has it inside static programs too"},

@@ -10,6 +10,7 @@
 
 #include "packager/dlopen_table.hpp"
 #include "packager/native_walk.hpp"
+#include "packager/renamed_libraries.hpp"
 #include "packager/target_libraries.hpp"
 
 namespace sealift::packager {
@@ -50,6 +51,10 @@ class Check {
     report_.files = index_.size();
     report_.needed = walk_.needed;
     report_.floors = symbol_floors(files, target.arch);
+    used_ = walk_.opened;
+    for (const auto& [edge, provider] : walk_.found) used_.insert(provider);
+    for (const NativeFile& file : files.files)
+      for (std::string& name : names_before(file.file_name())) renamed_.emplace(file.owner, std::move(name));
   }
 
   NativeReport run() {
@@ -76,12 +81,22 @@ class Check {
   }
   const NativeFile& at(std::size_t file) const { return index_.at(file); }
 
-  void missing(const std::string& library, const std::set<std::string>& who, bool optional) {
+  // A name with a version is none that Python imports: ld.so takes it for someone's NEEDED, or code opens it.
+  bool is_stray(std::size_t file) const {
+    const std::string name = at(file).file_name();
+    return at(file).from_wheel && name.find(".so.") != name.npos && !used_.contains(file);
+  }
+
+  void missing(const std::string& library, const std::set<std::string>& who, bool optional, bool stray = false) {
     std::string other;
     for (const std::size_t file : index_.named(library)) other = at(file).elf.arch;
-    const std::string what = fmt::format("{} is not in the bundle{}; wanted by {}", library,
-                                         other.empty() ? "" : " but for " + other, several(who));
-    if (optional)
+    const std::string what =
+        fmt::format("{} is not in the bundle{}; wanted by {}{}", library, other.empty() ? "" : " but for " + other,
+                    several(who), stray ? ", which nothing in the bundle needs" : "");
+    if (stray)
+      find(Kind::MissingLibrary, Severity::Warning, library, what,
+           "nothing, unless Python code opens it by name; then carry the library as a [[program]] into lib/");
+    else if (optional)
       find(Kind::MissingLibrary, Severity::Note, library, what, "nothing, unless the site uses this plugin");
     else if (library.find('/') != library.npos)
       find(
@@ -93,18 +108,23 @@ class Check {
 
   // Libraries, and what they need in the interpreter's process.
   void needed_libraries() {
-    std::map<std::string, std::set<std::string>> lost, optional, before;
+    std::map<std::string, std::set<std::string>> lost, optional, stray, before;
     for (std::size_t file = 0; file < index_.size(); ++file) {
       if (!index_.fits(file) || is_program(at(file))) continue;
       for (const std::string& wanted : at(file).elf.needed) {
         const std::string library = wanted.substr(wanted.rfind('/') + 1);
         if (belongs_to_target(library) || walk_.found.contains({file, wanted})) continue;
         const bool plugin = is_optional_plugin(at(file).file_name());
-        (in_bundle(wanted) ? before : plugin ? optional : lost)[wanted].insert(described(at(file)));
+        (in_bundle(wanted) ? before
+         : plugin          ? optional
+         : is_stray(file)  ? stray
+                           : lost)[wanted]
+            .insert(described(at(file)));
       }
     }
     for (const auto& [library, who] : lost) missing(library, who, false);
     for (const auto& [library, who] : optional) missing(library, who, true);
+    for (const auto& [library, who] : stray) missing(library, who, false, true);
     for (const auto& [library, who] : before)
       find(Kind::LoadedBefore, Severity::Note, library,
            fmt::format("{} is found only once something else has loaded {}", several(who), library),
@@ -198,10 +218,12 @@ class Check {
            "find out whether the job needs it; if so, require what brings it");
   }
 
-  // Needed, itself, in the bundle under any version, the target's, or in the table.
+  // Needed, itself, in the bundle under any version or in the same wheel under a new name, the target's, or in the
+  // table.
   bool is_explained(const std::string& name, const NativeFile& file) const {
     if (belongs_to_target(name) || is_known_to_be_opened(name) || name == file.elf.soname) return true;
     const std::string stem = name.substr(0, name.find(".so") + 3);
+    if (renamed_.contains({file.owner, stem})) return true;
     const auto starts = [&](const std::string& other) { return other.starts_with(stem); };
     if (std::any_of(file.elf.needed.begin(), file.elf.needed.end(), starts) || starts(file.elf.soname)) return true;
     const auto first = index_.names().lower_bound(stem);
@@ -280,6 +302,8 @@ class Check {
   const bundle::Target& target_;
   NativeIndex index_;
   NativeWalk walk_;
+  std::set<std::size_t> used_;                             // by whatever ld.so or the table loads
+  std::set<std::pair<std::string, std::string>> renamed_;  // owner, the name that a library of it had before
   NativeReport report_;
 };
 

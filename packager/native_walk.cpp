@@ -141,6 +141,7 @@ std::vector<std::size_t> NativeIndex::named(const std::string& name) const {
 NativeWalk walk_native(const NativeIndex& index, const std::string& interpreter) {
   NativeWalk walk;
   const auto opened = opened_files(index);
+  for (const std::vector<std::size_t>& files : opened) walk.opened.insert(files.begin(), files.end());
   const auto found = [&](std::size_t who, const std::string& wanted, std::size_t file) {
     walk.found.try_emplace({who, wanted}, file);
   };

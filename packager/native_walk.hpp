@@ -48,6 +48,7 @@ struct ProgramGap {
 struct NativeWalk {
   std::size_t needed = 0;                                            // NEEDED entries of all files
   std::map<std::pair<std::size_t, std::string>, std::size_t> found;  // who, wanted -> file; in any process
+  std::set<std::size_t> opened;                                      // by name, as the table says
   std::vector<ProgramGap> gaps;
 };
 

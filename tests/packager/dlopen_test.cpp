@@ -7,6 +7,7 @@
 #include "packager/dlopen_table.hpp"
 #include "packager/driver_floor.hpp"
 #include "packager/name_scan.hpp"
+#include "packager/renamed_libraries.hpp"
 #include "packager/target_libraries.hpp"
 
 using namespace sealift;
@@ -52,6 +53,16 @@ TEST_CASE("names are known however a program spells their version") {
   CHECK_FALSE(is_known_to_be_opened("libsurprise.so.1"));
   CHECK(is_optional_plugin("nvshmem_transport_ucx.so.3"));
   CHECK_FALSE(is_optional_plugin("libnvshmem_host.so.3"));
+}
+
+TEST_CASE("a library's names before auditwheel are those without its digests") {
+  using Names = std::vector<std::string>;
+  CHECK(names_before("libjpeg-6dc8d115.so.62.4.0") == Names{"libjpeg.so"});
+  CHECK(names_before("libgfortran-040039e1-0352e75f.so.5") == Names{"libgfortran-040039e1.so", "libgfortran.so"});
+  CHECK(names_before("libscipy_openblas64_-32a4b2a6.so") == Names{"libscipy_openblas64_.so"});
+  for (const char* name : {"libjpeg.so.62", "libnccl-net.so", "libx-6dc8d11.so", "libx-6dc8d11G.so", "libx6dc8d115.so",
+                           "-6dc8d115.so", "libjpeg-6dc8d115", ""})
+    CHECK(names_before(name).empty());
 }
 
 TEST_CASE("the driver's and glibc's libraries are the target's") {

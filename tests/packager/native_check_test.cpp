@@ -301,6 +301,51 @@ TEST_CASE("a name that nothing explains is a warning") {
   CHECK(has(finding.what, "libsurprise.so may be opened by a/a.so of demo-1.0.whl"));
 }
 
+TEST_CASE("a library that nothing needs may miss its own: torch 2.15 has such a libgfortran.so.5") {
+  Bundle bundle;
+  bundle.add(kSite + "torch/lib/libgfortran.so.5").elf.needed = {"libquadmath.so.0"};
+  SUBCASE("a warning, with who wants it") {
+    const NativeFinding finding = only(bundle.check());
+    CHECK(finding.kind == Kind::MissingLibrary);
+    CHECK(finding.severity == Severity::Warning);
+    CHECK(has(finding.what, "libquadmath.so.0 is not in the bundle; wanted by torch/lib/libgfortran.so.5 of demo"));
+    CHECK(has(finding.what, "which nothing in the bundle needs"));
+  }
+  SUBCASE("refused once something needs it") {
+    NativeFile& blas = bundle.add(kSite + "torch/lib/libblas.so");
+    blas.elf.needed = {"libgfortran.so.5"};
+    blas.elf.rpath = "$ORIGIN";
+    CHECK(only(bundle.check()).severity == Severity::Refusal);
+  }
+  SUBCASE("refused where the table says that it is opened") {
+    bundle.files.files.back().path = kSite + "torch/lib/libcusolverMg.so.12";
+    bundle.files.files.back().elf.soname = "libcusolverMg.so.12";
+    bundle.add(kSite + "torch/lib/libcusolver.so.12");
+    CHECK(only(bundle.check()).severity == Severity::Refusal);
+  }
+  SUBCASE("refused where Python may import it") {
+    bundle.files.files.back().path = kSite + "torch/lib/libgfortran.so";
+    CHECK(only(bundle.check()).severity == Severity::Refusal);
+  }
+  SUBCASE("refused where the interpreter or a program brings it") {
+    bundle.files.files.back().from_wheel = false;
+    CHECK(only(bundle.check()).severity == Severity::Refusal);
+  }
+}
+
+TEST_CASE("a name that a library had before auditwheel renamed it is explained, in its own wheel") {
+  Bundle bundle;
+  bundle.add(kSite + "pillow.libs/libjpeg-6dc8d115.so.62.4.0", "pillow.whl").names = {"libjpeg.so.62"};
+  bundle.add(kSite + "PIL/_imaging.abi3.so", "pillow.whl").names = {"libjpeg.so.62", "libgfortran.so.5"};
+  bundle.add(kSite + "pillow.libs/libgfortran-040039e1-0352e75f.so.5.0.0", "pillow.whl").names = {
+      "libgfortran-040039e1.so.5.0.0"};
+  CHECK(bundle.check().findings.empty());
+  SUBCASE("in another it is not: whoever opens it there will not find it") {
+    bundle.add(kSite + "other/a.so", "other.whl").names = {"libjpeg.so.62"};
+    CHECK(has(only(bundle.check()).what, "libjpeg.so may be opened by other/a.so of other.whl"));
+  }
+}
+
 TEST_CASE("a program does not see what the interpreter sees") {
   Bundle bundle;
   bundle.add("lib/libstdc++.so.6", "the interpreter");
