@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // sealift-start: stands in for a program of an environment (PREFIX/bin/NAME) and becomes the real one
 // (PREFIX/libexec/NAME), same arguments, same environment. Needed because the dynamic linker finds a program's $ORIGIN
-// through /proc, which bare hosts and chroots do not always have; there it is told by LD_ORIGIN_PATH. Static, so that
-// it starts anywhere; no library of ours, so that it starts at once.
+// through /proc, which bare hosts and chroots do not always have; there it is told by LD_ORIGIN_PATH. Also puts the
+// carried CUDA libraries in front of the host's LD_LIBRARY_PATH: they find each other by DT_RUNPATH and by dlopen,
+// which that variable and ld.so.cache would override, with a stray /usr/local/cuda or another cuDNN. What the host says
+// stays behind them, since its driver may be found by it. Static, so that it starts anywhere; no library of ours, so
+// that it starts at once.
+#include <dirent.h>
 #include <limits.h>
 #include <sys/auxv.h>
 #include <unistd.h>
@@ -25,6 +29,53 @@ bool find_real(const char* name, char* folder, char* real) {
   return folder_size < PATH_MAX && real_size < PATH_MAX && ::access(real, X_OK) == 0;
 }
 
+int is_python(const dirent* entry) {
+  return std::strncmp(entry->d_name, "python3", 7) == 0 ? 1 : 0;
+}
+
+int is_visible(const dirent* entry) {
+  return entry->d_name[0] != '.' ? 1 : 0;
+}
+
+// Calls `use` with FOLDER/NAME for each name that `filter` takes, in the order of the names.
+template <class Use>
+void for_each_name(const char* folder, int (*filter)(const dirent*), const Use& use) {
+  dirent** names = nullptr;
+  const int count = ::scandir(folder, &names, filter, ::alphasort);
+  for (int i = 0; i < count; ++i) {
+    char path[PATH_MAX];
+    if (std::snprintf(path, sizeof path, "%s/%s", folder, names[i]->d_name) < PATH_MAX) use(path);
+    std::free(names[i]);
+  }
+  std::free(names);
+}
+
+// PREFIX/lib/python3.N/site-packages/nvidia/*/lib of the environment whose libexec is `libexec`.
+void put_own_libraries_first(const char* libexec) {
+  char lib[PATH_MAX], root[PATH_MAX];
+  if (std::snprintf(lib, sizeof lib, "%s/../lib", libexec) >= PATH_MAX || ::realpath(lib, root) == nullptr) return;
+  if (std::strpbrk(root, ":;$") != nullptr) return;  // a folder that the variable cannot name
+  static char list[1 << 16];
+  std::size_t used = 0;
+  for_each_name(root, is_python, [&](const char* python) {
+    char nvidia[PATH_MAX];
+    if (std::snprintf(nvidia, sizeof nvidia, "%s/site-packages/nvidia", python) >= PATH_MAX) return;
+    for_each_name(nvidia, is_visible, [&](const char* package) {
+      char folder[PATH_MAX];
+      if (std::snprintf(folder, sizeof folder, "%s/lib", package) >= PATH_MAX || ::access(folder, R_OK) != 0) return;
+      const int size = std::snprintf(list + used, sizeof list - used, "%s%s", used == 0 ? "" : ":", folder);
+      if (static_cast<std::size_t>(size) < sizeof list - used)
+        used += static_cast<std::size_t>(size);
+      else
+        list[used] = '\0';  // 64 KiB of folders: not of this world
+    });
+  });
+  const char* const host = std::getenv("LD_LIBRARY_PATH");
+  if (used == 0 || (host != nullptr && std::strncmp(host, list, used) == 0)) return;  // nothing, or done by a parent
+  if (host != nullptr && *host != '\0') std::snprintf(list + used, sizeof list - used, ":%s", host);
+  ::setenv("LD_LIBRARY_PATH", list, 1);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -38,6 +89,7 @@ int main(int argc, char** argv) {
     return 127;
   }
   if (!has_proc) ::setenv("LD_ORIGIN_PATH", folder, 1);
+  put_own_libraries_first(folder);
   ::execv(real, argv);
   std::fprintf(stderr, "%s: cannot be started: %s\n", real, std::strerror(errno));
   return 127;
