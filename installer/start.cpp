@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // sealift-start: stands in for a program of an environment (PREFIX/bin/NAME) and becomes the real one
 // (PREFIX/libexec/NAME), same arguments, same environment. Needed because the dynamic linker finds a program's $ORIGIN
-// through /proc, which bare hosts and chroots do not always have; there it is told by LD_ORIGIN_PATH. Where the
-// environment carries glibc (PREFIX/lib/runtime), it is what starts the program, and the host's is left alone.
-// Static, so that it starts anywhere; no library of ours, so that it starts at once.
+// through /proc, which bare hosts and chroots do not always have; there it is told by LD_ORIGIN_PATH. Also puts the
+// carried CUDA libraries in front of the host's LD_LIBRARY_PATH: they find each other by DT_RUNPATH and by dlopen,
+// which that variable and ld.so.cache would override, with a stray /usr/local/cuda or another cuDNN. What the host says
+// stays behind them, since its driver may be found by it. Where the environment carries glibc (PREFIX/lib/runtime), it
+// is what starts the program, and the host's is left alone. Static, so that it starts anywhere; no library of ours, so
+// that it starts at once.
 #include <alloca.h>
+#include <dirent.h>
 #include <limits.h>
 #include <sys/auxv.h>
 #include <unistd.h>
@@ -18,8 +22,8 @@
 
 namespace {
 
-// Where libraries are looked for, behind what programs say themselves (DT_RPATH): glibc's, the environment's, those of
-// LD_LIBRARY_PATH, which the loader does not ask itself when it is given this. The host's own folders and its
+// Where libraries are looked for, behind what programs say themselves (DT_RPATH): glibc's, the environment's, CUDA's,
+// those of LD_LIBRARY_PATH, which the loader does not ask itself when it is given this. The host's own folders and its
 // ld.so.cache come last of all, so that what the bundle must not have is found: drivers, InfiniBand, name services.
 constexpr char kLibraryPath[] = "$ORIGIN/../lib/runtime:$ORIGIN/../lib";
 
@@ -34,6 +38,57 @@ bool find_real(const char* name, char* folder, char* real) {
   return folder_size < PATH_MAX && real_size < PATH_MAX && ::access(real, X_OK) == 0;
 }
 
+int is_python(const dirent* entry) {
+  return std::strncmp(entry->d_name, "python3", 7) == 0 ? 1 : 0;
+}
+
+int is_visible(const dirent* entry) {
+  return entry->d_name[0] != '.' ? 1 : 0;
+}
+
+// Calls `use` with FOLDER/NAME for each name that `filter` takes, in the order of the names.
+template <class Use>
+void for_each_name(const char* folder, int (*filter)(const dirent*), const Use& use) {
+  dirent** names = nullptr;
+  const int count = ::scandir(folder, &names, filter, ::alphasort);
+  for (int i = 0; i < count; ++i) {
+    char path[PATH_MAX];
+    if (std::snprintf(path, sizeof path, "%s/%s", folder, names[i]->d_name) < PATH_MAX) use(path);
+    std::free(names[i]);
+  }
+  std::free(names);
+}
+
+// PREFIX/lib/python3.N/site-packages/nvidia/*/lib of the environment whose libexec is `libexec`; often none.
+const char* own_libraries(const char* libexec) {
+  static char list[1 << 16];
+  char lib[PATH_MAX], root[PATH_MAX];
+  if (std::snprintf(lib, sizeof lib, "%s/../lib", libexec) >= PATH_MAX || ::realpath(lib, root) == nullptr) return list;
+  if (std::strpbrk(root, ":;$") != nullptr) return list;  // a folder that a list of folders cannot name
+  std::size_t used = 0;
+  for_each_name(root, is_python, [&](const char* python) {
+    char nvidia[PATH_MAX];
+    if (std::snprintf(nvidia, sizeof nvidia, "%s/site-packages/nvidia", python) >= PATH_MAX) return;
+    for_each_name(nvidia, is_visible, [&](const char* package) {
+      char folder[PATH_MAX];
+      if (std::snprintf(folder, sizeof folder, "%s/lib", package) >= PATH_MAX || ::access(folder, R_OK) != 0) return;
+      const int size = std::snprintf(list + used, sizeof list - used, "%s%s", used == 0 ? "" : ":", folder);
+      if (static_cast<std::size_t>(size) < sizeof list - used)
+        used += static_cast<std::size_t>(size);
+      else
+        list[used] = '\0';  // 64 KiB of folders: not of this world
+    });
+  });
+  return list;
+}
+
+// Behind those of `path`, which has room for them.
+void add_folders(char* path, const char* folders) {
+  if (*folders == '\0') return;
+  std::strcat(path, ":");
+  std::strcat(path, folders);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -46,16 +101,24 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "%s: the program behind this one is not where it belongs (../libexec)\n", called);
     return 127;
   }
+  const char* const own = own_libraries(folder);
+  const char* const asked = std::getenv("LD_LIBRARY_PATH");
+  const char* const host = asked == nullptr ? "" : asked;
+  auto* const path = static_cast<char*>(alloca(sizeof kLibraryPath + 3 + std::strlen(own) + std::strlen(host)));
   char loader[PATH_MAX];
   const int size = std::snprintf(loader, PATH_MAX, "%s/../lib/runtime/ld-linux-x86-64.so.2", folder);
   if (size < PATH_MAX && ::access(loader, R_OK) == 0) {
-    const char* const asked = std::getenv("LD_LIBRARY_PATH");
-    const char* const more = asked == nullptr ? "" : asked;
-    auto* const path = static_cast<char*>(alloca(sizeof kLibraryPath + 1 + std::strlen(more)));
-    std::sprintf(path, *more == '\0' ? "%s" : "%s:%s", kLibraryPath, more);
+    std::strcpy(path, kLibraryPath);
+    add_folders(path, own);
+    add_folders(path, host);
     sealift::installer::start_through(loader, path, real, argc, argv);
   } else {
     if (!has_proc) ::setenv("LD_ORIGIN_PATH", folder, 1);
+    if (*own != '\0' && std::strncmp(host, own, std::strlen(own)) != 0) {  // else a parent has done it
+      std::strcpy(path, own);
+      add_folders(path, host);
+      ::setenv("LD_LIBRARY_PATH", path, 1);
+    }
     ::execv(real, argv);
   }
   std::fprintf(stderr, "%s: cannot be started: %s\n", real, std::strerror(errno));

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# sealift-start becomes the program of its own name in ../libexec, through links and PATH. (Where /proc is missing:
-# tests/end_to_end.) Where ../lib/runtime has a loader, through that one, and nothing shows it but the maps.
+# sealift-start becomes the program of its own name in ../libexec, through links and PATH, and no library of the host's
+# comes before a carried one of CUDA's. (Where /proc is missing: tests/end_to_end.) Where ../lib/runtime has a loader,
+# through that one, and nothing shows it but the maps.
 #   start_test.sh SEALIFT_START
 set -euo pipefail
 start=$(realpath "$1")
@@ -74,4 +75,49 @@ echo nonsense > "$runtime/ld-linux-x86-64.so.2"
 expect 127 "$("$bin/cat" /dev/null 2> "$work/said"; echo $?)"
 grep -q "cannot be started: Exec format error" "$work/said"
 
-echo "sealift-start finds the real program everywhere, and a carried loader where there is one"
+rm -r "$runtime"
+
+# A carried library whose kin is beside it, as NVIDIA's are linked (DT_RUNPATH), and a host with another kin of that name.
+command -v cc > /dev/null || { echo "skipped: no cc to make libraries with"; exit 0; }
+root=$work/a\ b
+own=$root/lib/python3.11/site-packages/nvidia
+stray=$work/usr-local-cuda
+mkdir -p "$own/cu13/lib" "$own/cudnn/lib" "$own/headers-only/include" "$stray"
+library() { printf '%s\n' "$2" | cc -x c - -x none -shared -fPIC -Wl,-soname,"$(basename "$1")" -o "$1" "${@:3}"; }
+library "$own/cudnn/lib/libkin.so.1" 'const char* kin(void) { return "carried"; }'
+library "$own/cudnn/lib/libopened.so.1" 'const char* opened(void) { return "carried"; }'
+library "$own/cu13/lib/libcore.so.1" 'const char* kin(void); const char* core(void) { return kin(); }' \
+  "$own/cudnn/lib/libkin.so.1" -Wl,--enable-new-dtags '-Wl,-rpath,$ORIGIN/../../cudnn/lib'
+library "$stray/libkin.so.1" 'const char* kin(void) { return "stray"; }'
+library "$stray/libopened.so.1" 'const char* opened(void) { return "stray"; }'
+library "$stray/libdriver.so.1" 'const char* driver(void) { return "the driver of the host"; }'
+cat > "$work/app.c" <<'APP'
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+const char* core(void);
+static const char* from(const char* library, const char* function) {
+  void* handle = dlopen(library, RTLD_NOW);
+  return handle ? ((const char* (*)(void))dlsym(handle, function))() : "nothing";
+}
+int main(int argc, char** argv) {
+  const char* path = getenv("LD_LIBRARY_PATH");
+  const char* opened = from("libopened.so.1", "opened");
+  printf("%s, %s, %s, %zu\n", core(), opened, from("libdriver.so.1", "driver"), path ? strlen(path) : 0);
+  fflush(stdout);
+  return argc > 1 ? system(argv[1]) : 0;
+}
+APP
+cc -o "$root/libexec/app" "$work/app.c" "$own/cu13/lib/libcore.so.1" -Wl,--disable-new-dtags \
+  '-Wl,-rpath,$ORIGIN/../lib/python3.11/site-packages/nvidia/cu13/lib' -Wl,--allow-shlib-undefined -ldl
+cp "$start" "$root/bin/app"
+said() { sed 's/, [0-9]*$//'; }
+expect "stray, stray, the driver of the host" "$(LD_LIBRARY_PATH=$stray "$root/libexec/app" | said)"  # what is prevented
+expect "carried, carried, the driver of the host" "$(LD_LIBRARY_PATH=$stray "$root/bin/app" | said)"
+expect "carried, carried, nothing" "$(env -u LD_LIBRARY_PATH "$root/bin/app" | said)"
+expect 1 "$(LD_LIBRARY_PATH=$stray "$root/bin/app" "'$root/bin/app'" | sort -u | wc -l)"  # a child's path does not grow
+mv "$root" "$work/a:b"  # the variable cannot name this folder: left as it is
+expect "ran with 0 arguments: |, origin unset" "$("$work/a:b/bin/tool"; true)"
+
+echo "sealift-start finds the real program everywhere"
