@@ -86,7 +86,7 @@ Catalog make_catalog(std::vector<bundle::VerifiedBundle> bundles) {
     const auto in = std::make_shared<const bundle::VerifiedBundle>(std::move(verified));
     catalog.bundles.push_back(in->manifest().stem());
     for (const bundle::Entry& entry : in->manifest().entries) {
-      if (entry.kind != bundle::EntryKind::Wheel) continue;
+      if (entry.kind != bundle::EntryKind::Wheel || entry.absent) continue;
       IndexedWheel wheel = read_wheel(in, entry);
       const std::string name = bundle::normalized_project_name(bundle::parse_wheel_name(wheel.file_name)->name);
       Project& project = catalog.projects.try_emplace(name, Project{.name = name}).first->second;

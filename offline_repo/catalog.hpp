@@ -46,8 +46,9 @@ struct Catalog {
   const IndexedWheel* find_wheel(std::string_view sha256, std::string_view file_name) const;
 };
 
-// The union of the bundles' wheels. Reads their METADATA, and so only the chunks that hold it. Throws Conflict when two
-// wheels have one name and different bytes, CannotCheck when a wheel is stored in a form that has no ranges.
+// The union of the bundles' wheels; what a delta does not carry is not offered. Reads their METADATA, and so only the
+// chunks that hold it. Throws Conflict when two wheels have one name and different bytes, CannotCheck when a wheel is
+// stored in a form that has no ranges.
 Catalog make_catalog(std::vector<bundle::VerifiedBundle> bundles);
 
 }  // namespace sealift::offline_repo

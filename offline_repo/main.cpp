@@ -37,8 +37,13 @@ std::vector<bundle::VerifiedBundle> verified_bundles(const ServeOptions& options
   std::vector<bundle::VerifiedBundle> bundles;
   for (const std::string& path : options.bundles) {
     bundles.push_back(bundle::verify(bundle::open(path), trust, bundle::system_time()));
+    const bundle::Manifest& manifest = bundles.back().manifest();
     for (const std::string& warning : bundles.back().warnings())
-      log_line("warning: " + bundles.back().manifest().stem() + ": " + warning);
+      log_line("warning: " + manifest.stem() + ": " + warning);
+    if (manifest.base)
+      log_line(
+          "warning: " + manifest.stem() +
+          ": it is a delta; what it does not carry is not served, unless a bundle that is served beside it has it");
   }
   return bundles;
 }

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "packager/built_wheels.hpp"
+#include "packager/delta.hpp"
 #include "packager/interpreter.hpp"
 #include "packager/key_file.hpp"
 #include "packager/model_check.hpp"
@@ -90,6 +91,10 @@ bundle::Manifest write_bundle(const PackPlan& plan, const fs::path& folder, std:
   Progress progress(console, "writing " + plan.draft.stem(), plan.size());
   bundle::BundleWriter writer(folder, plan.draft, volume_size);
   for (const PlannedEntry& entry : plan.entries) {
+    if (entry.draft.absent) {
+      writer.add_absent(entry.draft);
+      continue;
+    }
     WatchedSource source(fs::canonical(entry.file), progress);
     writer.add(entry.draft, source);
   }
@@ -113,6 +118,8 @@ bundle::Manifest write_bundle(const PackPlan& plan, const fs::path& folder, std:
 CreateResult create(const CreateOptions& options, Console& console) {
   const Lock lock = read_lock(options.lock);
   const Signing signing = read_signing(options);
+  std::optional<bundle::Inventory> base;
+  if (!options.base.empty()) base = read_inventory(options.base);
   const fs::path installer = find_own_program(options.installer, "sealift-install", "--installer", lock.target.arch);
   const Companions companions = {{"sealift-install", installer}, {"audit.sh", find_audit_script(installer)}};
   const fs::path folder = fs::absolute(options.out).lexically_normal() / lock.stem();
@@ -127,7 +134,8 @@ CreateResult create(const CreateOptions& options, Console& console) {
       lock.models, [&](const LockedModel& model, const LockedFile& file) { return local_file(model, file, cache); },
       console);
   PackPlan plan = plan_pack(lock, cache, companions);
-  NativeReport native = check_native(lock, cache, console);
+  if (base) make_delta(plan, *base, console);
+  NativeReport native = check_native(lock, cache, console, plan.left_out);
   plan.draft.glibc_floor = std::max(plan.draft.glibc_floor, glibc_floor(native));
 
   fs::create_directories(folder.parent_path());

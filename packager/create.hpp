@@ -21,6 +21,7 @@ struct CreateOptions {
   std::filesystem::path out;                 // the folder that gets NAME-VERSION/
   std::filesystem::path cache;               // empty: the default
   std::filesystem::path installer;           // the static sealift-install
+  std::filesystem::path base;                // an inventory: leave out what that target has; empty: a whole bundle
   std::uint64_t volume_size = 0;             // bytes; 0: one volume
   FetchOptions fetch;
 };

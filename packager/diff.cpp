@@ -47,6 +47,7 @@ DiffSide side_of(const bundle::Manifest& manifest) {
   side.facts["interpreter"] = manifest.environment.interpreter.text();
   side.facts["volumes"] = std::to_string(manifest.payload.volumes.size());
   side.facts["payload_digest"] = bundle::name_of(manifest.payload.digest);
+  side.facts["base"] = manifest.base ? "sha256:" + manifest.base->hex() : "";
   for (const bundle::Entry& entry : manifest.entries) {
     const std::string path = entry.path.text();
     DiffItem item{.size = entry.size, .sha256 = entry.sha256};

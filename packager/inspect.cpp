@@ -37,14 +37,15 @@ InspectReport inspect(const std::filesystem::path& bundle, const std::optional<b
 
 namespace {
 
-// "wheels     29, 2.7 GB", with what is stored where that is less.
+// "wheels     29, 2.7 GB", with what is stored where that is less; of a delta what it carries.
 std::string sizes_by_kind(const bundle::Manifest& manifest) {
   struct Sum {
     std::uint64_t count = 0, size = 0, stored = 0;
   };
   std::map<bundle::EntryKind, Sum> sums;
+  Sum absent;
   for (const bundle::Entry& entry : manifest.entries) {
-    Sum& sum = sums[entry.kind];
+    Sum& sum = entry.absent ? absent : sums[entry.kind];
     ++sum.count;
     sum.size += entry.size;
     sum.stored += entry.stored_size;
@@ -54,13 +55,17 @@ std::string sizes_by_kind(const bundle::Manifest& manifest) {
     out +=
         fmt::format("{:<10} {}, {}{}\n", bundle::detail::enum_name(bundle::detail::kKindNames, kind) + "s", sum.count,
                     human_size(sum.size), sum.stored < sum.size ? ", stored as " + human_size(sum.stored) : "");
+  if (manifest.base)
+    out += fmt::format("absent     {}, {}; the target has them by its inventory\n           sha256:{}\n", absent.count,
+                       human_size(absent.size), manifest.base->hex());
   return out;
 }
 
 // The five entries that a disc is most filled by.
 std::string largest(const bundle::Manifest& manifest) {
   std::vector<const bundle::Entry*> entries;
-  for (const bundle::Entry& entry : manifest.entries) entries.push_back(&entry);
+  for (const bundle::Entry& entry : manifest.entries)
+    if (!entry.absent) entries.push_back(&entry);
   std::stable_sort(entries.begin(), entries.end(),
                    [](const bundle::Entry* a, const bundle::Entry* b) { return a->stored_size > b->stored_size; });
   std::string out = "largest\n";
@@ -108,8 +113,12 @@ std::string inspect_text(const InspectReport& report) {
   for (const std::string& module : manifest.environment.imports) out += " " + module;
   out += fmt::format("\nentries    {}\n", manifest.entries.size());
   for (const bundle::Entry& entry : manifest.entries)
-    out += fmt::format("  {:>10}  {:5}  {}\n", human_size(entry.stored_size),
+    out += fmt::format("  {:>10}  {:5}  {}\n", entry.absent ? "absent" : human_size(entry.stored_size),
                        bundle::detail::enum_name(bundle::detail::kKindNames, entry.kind), entry.path.text());
+  for (const bundle::Environment::Placement& placement : manifest.environment.placements)
+    for (const bundle::SafePath& path : placement.left_out)
+      out += fmt::format("left out of {}\n              {}, which another package owns\n", placement.entry.text(),
+                         path.text());
   for (const bundle::Companion& companion : manifest.companions)
     out += fmt::format("beside it\n  {:>10}  {}\n", human_size(companion.size), companion.name);
   return out;

@@ -111,6 +111,7 @@ Job read_job(const fs::path& file) {
       program.refuse("into", "two programs have one place", "a path of its own", job.programs.back().into);
   }
   job.models = read_job_models(table, folder);
+  job.owners = read_owner_rules(table);
   table.done();
   return job;
 }

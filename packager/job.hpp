@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "packager/model.hpp"
+#include "packager/owner_rules.hpp"
 #include "packager/python_inputs.hpp"
 #include "sealift/bundle/digest.hpp"
 #include "sealift/bundle/target.hpp"
@@ -35,7 +36,8 @@ struct Job {
   PythonInputs inputs;                               // which packages
   std::vector<std::string> imports;                  // what the self-test imports
   std::vector<JobProgram> programs;
-  std::vector<JobModel> models;  // and data
+  std::vector<JobModel> models;   // and data
+  std::vector<OwnerRule> owners;  // of paths that two packages bring
 };
 
 // Throws Usage naming file, line and key.

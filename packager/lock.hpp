@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "packager/model.hpp"
+#include "packager/owner_rules.hpp"
 #include "sealift/bundle/digest.hpp"
 #include "sealift/bundle/target.hpp"
 
@@ -83,6 +84,7 @@ struct Lock {
   std::vector<LockedProgram> programs;
   std::vector<LockedWheel> wheels;  // sorted by file name
   std::vector<LockedModel> models;  // and data
+  std::vector<OwnerRule> owners;    // of paths that two wheels bring
 
   std::string stem() const { return name + "-" + std::to_string(version); }
   bool operator==(const Lock&) const = default;

@@ -116,7 +116,8 @@ LockResult lock_job(const LockOptions& options, Console& console) {
             .payload_digest = job.payload_digest,
             .target = job.target,
             .python = job.python,
-            .imports = job.imports};
+            .imports = job.imports,
+            .owners = job.owners};
 
   const Interpreter interpreter = find_interpreter(job, uv, scratch.path());
   console.note(fmt::format("interpreter: {} ({})", interpreter.description(), interpreter.executable.string()));

@@ -41,6 +41,10 @@ std::string fingerprint(const bundle::Digest& digest) {
   return "sha256:" + digest.hex();
 }
 
+bundle::Json json_of(const std::optional<bundle::Digest>& digest) {
+  return digest ? bundle::Json(fingerprint(*digest)) : bundle::Json();
+}
+
 void add_keygen(CLI::App& app) {
   struct Options : KeygenOptions {
     std::string algorithm_name = "ed25519";
@@ -167,7 +171,8 @@ void add_lock(CLI::App& app) {
 
 // What `create` ends with. A bundle that needs more signatures cannot be installed yet, and where there is no sandbox
 // nothing can be said: both are told, and neither is a pass.
-bundle::Json rehearse_new(const CreateResult& made, const std::filesystem::path& system, Console& console) {
+bundle::Json rehearse_new(const CreateResult& made, const std::filesystem::path& system,
+                          const std::vector<std::filesystem::path>& onto, Console& console) {
   const auto not_yet = [&](const std::string& why) {
     console.warn("not rehearsed: " + why + "; `sealift-pack rehearse` does it later");
     return bundle::Json{{"done", false}, {"why", why}};
@@ -178,6 +183,7 @@ bundle::Json rehearse_new(const CreateResult& made, const std::filesystem::path&
     const Rehearsal done = rehearse({.bundle = made.folder,
                                      .fingerprint = bundle::open(made.folder).seal.roots.front().digest(),
                                      .system = system,
+                                     .onto = onto,
                                      .work_area = {}},
                                     console);
     console.note("rehearsed: " + done.installed + " in " + done.system);
@@ -191,6 +197,7 @@ bundle::Json rehearse_new(const CreateResult& made, const std::filesystem::path&
 void add_create(CLI::App& app) {
   struct Options : CreateOptions {
     std::filesystem::path system;
+    std::vector<std::filesystem::path> onto;
     bool no_rehearsal = false;
     std::string volume = "0";
     std::filesystem::path passphrase_file;
@@ -213,6 +220,10 @@ void add_create(CLI::App& app) {
   verb->add_option("--volume-size", options->volume,
                    "cut the payload to fit discs: 1G, 4700M, dvd, dvd-dl, bd, cd, fat32 (default: one)");
   verb->add_option("--installer", options->installer, "the static sealift-install (default: beside this program)");
+  verb->add_option("--base", options->base, "a target's `sealift-install inventory`: leave out what it has (a delta)");
+  verb->add_option("--onto", options->onto, "a bundle to rehearse a delta on; may be repeated, oldest first")
+      ->expected(1)
+      ->take_all();
   verb->add_option("--jobs", options->fetch.jobs, "downloads at a time")->check(CLI::Range(1, 64));
   verb->add_flag("--no-rehearsal", options->no_rehearsal, "do not install the bundle without a network at the end");
   verb->add_option("--system", options->system, "the root folder of a system of the target's kind, to rehearse in");
@@ -226,13 +237,15 @@ void add_create(CLI::App& app) {
                              human_size(result.manifest.payload.size), result.manifest.payload.volumes.size(),
                              text_of(result.roles)));
     show_findings(result.findings, console);
-    const bundle::Json rehearsal = options->no_rehearsal ? bundle::Json{{"done", false}, {"why", "--no-rehearsal"}}
-                                                         : rehearse_new(result, options->system, console);
+    const bundle::Json rehearsal = options->no_rehearsal
+                                       ? bundle::Json{{"done", false}, {"why", "--no-rehearsal"}}
+                                       : rehearse_new(result, options->system, options->onto, console);
     bundle::Json signers = bundle::Json::array();
     for (const bundle::Digest& id : result.signers) signers.push_back(fingerprint(id));
     std::cout << (options->json ? bundle::write_json({{"bundle", result.folder.string()},
                                                       {"size", result.manifest.payload.size},
                                                       {"volumes", result.manifest.payload.volumes.size()},
+                                                      {"base", json_of(result.manifest.base)},
                                                       {"offline", findings_json(result.findings)},
                                                       {"signers", std::move(signers)},
                                                       {"native", native_json(result.native)},
@@ -253,6 +266,9 @@ void add_rehearse(CLI::App& app) {
   verb->add_option("BUNDLE", options->bundle, "the bundle's folder or seal")->required();
   verb->add_option("--fingerprint", options->root, "of a root: the bundle is verified by it first")->required();
   verb->add_option("--system", options->system, "the root folder of a system of the target's kind (default: this one)");
+  verb->add_option("--onto", options->onto, "a bundle that a delta builds on; may be repeated, oldest first")
+      ->expected(1)
+      ->take_all();
   verb->add_option("--work-area", options->work_area,
                    "has room for all that is installed (default: beside the bundle)");
   add_json(*verb, options->json);

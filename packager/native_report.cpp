@@ -79,9 +79,13 @@ void require_native(const NativeReport& report, const bundle::Target& target, co
                .next = "each finding says what to do; then lock and create again"});
 }
 
-NativeReport check_native(const Lock& lock, const Cache& cache, Console& console) {
-  const NativeReport report =
-      check_native(read_native_files(lock, cache, console), lock.target, "libexec/python" + lock.python);
+NativeReport check_native(const Lock& lock, const Cache& cache, Console& console, const LeftOut& left_out) {
+  NativeFiles files = read_native_files(lock, cache, console);
+  std::erase_if(files.files, [&](const NativeFile& file) {
+    const auto out = left_out.find(file.owner);
+    return out != left_out.end() && out->second.contains(file.path);
+  });
+  const NativeReport report = check_native(files, lock.target, "libexec/python" + lock.python);
   for (const NativeFinding& finding : report.findings)
     if (finding.severity == Severity::Warning) console.warn(finding.what + " (" + finding.next + ")");
   require_native(report, lock.target, NativeResolver::system_folders(lock.target.arch));

@@ -18,7 +18,8 @@ void require_native(const NativeReport& report, const bundle::Target& target,
                     const std::vector<std::filesystem::path>& host);
 
 // Looks at everything in the bundle, says what is to be said, and throws as require_native does.
-NativeReport check_native(const Lock& lock, const Cache& cache, Console& console);
+// What is left out of a wheel is not looked at.
+NativeReport check_native(const Lock& lock, const Cache& cache, Console& console, const LeftOut& left_out = {});
 
 // The newest glibc that anything needs.
 bundle::GlibcVersion glibc_floor(const NativeReport& report);

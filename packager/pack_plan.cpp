@@ -25,6 +25,13 @@ namespace {
 
 constexpr std::uint64_t kBlock = 4096;  // what a file takes at least on the usual file systems
 
+// A wheel's file below site-packages, to be claimed for its package once it is known who owns it.
+struct PackageFile {
+  std::string place;  // below the root
+  std::string path;   // below site-packages
+  const std::string& wheel;
+};
+
 // Counts what an entry becomes once it is installed, and claims its paths.
 class Installed {
  public:
@@ -54,7 +61,7 @@ class Installed {
 };
 
 PlannedEntry plan_wheel(const LockedWheel& locked, const Lock& lock, const Cache& cache, PathOwners& owners,
-                        bundle::PackageOwners& packages, std::set<std::string>& libraries) {
+                        std::vector<PackageFile>& packages, std::set<std::string>& libraries) {
   PlannedEntry planned{.draft = {}, .file = cache.path(locked.sha256)};
   bundle::FileSource source(planned.file);
   const bundle::Wheel wheel(source, locked.file_name);
@@ -65,8 +72,10 @@ PlannedEntry plan_wheel(const LockedWheel& locked, const Lock& lock, const Cache
   entry.sha256 = locked.sha256;
   Installed installed(owners, locked.file_name);
   for (const bundle::WheelFile& file : wheel.files()) {
-    installed.file(installed_path(wheel, file, lock.python), file.member.size);
-    if (file.scheme == bundle::Scheme::SitePackages) packages.claim(file.path, locked.file_name);
+    const std::string place = installed_path(wheel, file, lock.python);
+    installed.file(place, file.member.size);
+    if (file.scheme == bundle::Scheme::SitePackages)
+      packages.push_back({.place = place, .path = file.path, .wheel = locked.file_name});
     libraries.insert(fs::path(file.path).filename().string());
   }
   for (const bundle::EntryPoint& point : wheel.entry_points()) installed.file("bin/" + point.script, 1);
@@ -149,6 +158,15 @@ PlannedEntry plan_model_file(const PlacedFile& placed, const LockedModel& model,
   return planned;
 }
 
+// A file that is left out is nobody's guest.
+void check_packages(const std::vector<PackageFile>& files, const LeftOut& left_out) {
+  bundle::PackageOwners packages;
+  for (const PackageFile& file : files)
+    if (const auto out = left_out.find(file.wheel); out == left_out.end() || !out->second.contains(file.place))
+      packages.claim(file.path, file.wheel);
+  packages.check();
+}
+
 void check_libraries(const Lock& lock, const std::set<std::string>& from_wheels) {
   for (const LockedProgram& program : lock.programs)
     for (const std::string& library : program.from_wheels)
@@ -167,7 +185,7 @@ std::uint64_t PackPlan::size() const {
   std::uint64_t size = 0;
   std::set<bundle::Digest> seen;
   for (const PlannedEntry& entry : entries)
-    if (seen.insert(entry.draft.sha256).second) size += entry.draft.size;
+    if (!entry.draft.absent && seen.insert(entry.draft.sha256).second) size += entry.draft.size;
   return size;
 }
 
@@ -191,7 +209,7 @@ PackPlan plan_pack(const Lock& lock, const Cache& cache, const Companions& compa
   require_inputs(lock, cache);
   PackPlan plan;
   PathOwners owners;
-  bundle::PackageOwners packages;
+  std::vector<PackageFile> packages;
   std::set<std::string> libraries;
   owners.claim(std::string(bundle::kGenerationRecord), "the installer's own record");
   plan.entries.push_back(plan_interpreter(lock.interpreter, cache, owners));
@@ -201,8 +219,10 @@ PackPlan plan_pack(const Lock& lock, const Cache& cache, const Companions& compa
   for (const LockedModel& model : lock.models)
     for (const PlacedFile& placed : place_files(model, cache))
       plan.entries.push_back(plan_model_file(placed, model, owners));
+  const std::string site_packages = "lib/python" + lock.python + "/site-packages";
+  plan.left_out = settle(owners, lock.owners, site_packages);
   owners.check();
-  packages.check();
+  check_packages(packages, plan.left_out);
   check_libraries(lock, libraries);
   std::sort(plan.entries.begin(), plan.entries.end(),
             [](const PlannedEntry& a, const PlannedEntry& b) { return a.draft.path < b.draft.path; });
@@ -217,13 +237,17 @@ PackPlan plan_pack(const Lock& lock, const Cache& cache, const Companions& compa
   draft.target = {.arch = lock.target.arch, .glibc = lock.target.glibc};  // what a manifest carries
   draft.glibc_floor = lock.glibc_floor;
   draft.environment.interpreter = SafePath::parse("bin/python" + lock.python, "lock");
-  draft.environment.site_packages = SafePath::parse("lib/python" + lock.python + "/site-packages", "lock");
+  draft.environment.site_packages = SafePath::parse(site_packages, "lock");
   draft.environment.imports = lock.imports;
   for (const PlannedEntry& entry : plan.entries) {
     const std::string path = entry.draft.path.text();
     const bool program = entry.draft.kind == EntryKind::File;
     draft.environment.placements.push_back(
         {.entry = entry.draft.path, .into = program ? path.substr(path.find('/') + 1) : ""});
+    if (entry.draft.kind != EntryKind::Wheel) continue;
+    if (const auto out = plan.left_out.find(path.substr(path.rfind('/') + 1)); out != plan.left_out.end())
+      for (const std::string& place : out->second)
+        draft.environment.placements.back().left_out.push_back(SafePath::parse(place, "lock"));
   }
   for (const auto& [name, file] : companions) {
     draft.companions.push_back({.name = name, .size = fs::file_size(file), .sha256 = digest_of_file(file)});

@@ -28,7 +28,9 @@ struct PackPlan {
   std::vector<std::filesystem::path>
       companions;  // copied beside the payload, in the order and under the names of the draft's
 
-  std::uint64_t size() const;  // bytes before compression; equal ones are carried once
+  LeftOut left_out;  // by [[owner]] rules; the draft's placements say it too
+
+  std::uint64_t size() const;  // bytes before compression that are carried; equal ones are carried once
 };
 
 // What cannot be fetched must be here before anything is: throws Missing when the interpreter or a program is gone.

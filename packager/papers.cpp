@@ -44,6 +44,14 @@ std::vector<bundle::Digest> digest_volumes(const bundle::VerifiedBundle& source,
 PaperWheel read_wheel(const bundle::VerifiedBundle& source, const bundle::Entry& entry, const fs::path& licences,
                       PlainNames& folders) {
   const std::string path = entry.path.text(), where = source.manifest().stem() + ":" + path;
+  if (entry.absent) {
+    PaperWheel paper{.carried = false};
+    if (const auto name = bundle::parse_wheel_name(path.substr(path.rfind('/') + 1))) {
+      paper.facts.project = shown(name->name);
+      paper.facts.version = shown(name->version);
+    }
+    return paper;
+  }
   if (entry.encoding != bundle::Encoding::Identity)
     throw Error(ErrorCode::CannotCheck, {.what = "a wheel is stored compressed",
                                          .where = where,
@@ -52,7 +60,7 @@ PaperWheel read_wheel(const bundle::VerifiedBundle& source, const bundle::Entry&
   const std::unique_ptr<bundle::ByteSource> bytes = source.stored(entry);
   try {
     bundle::Wheel wheel(*bytes, path.substr(path.rfind('/') + 1));
-    PaperWheel paper{.facts = read_wheel_facts(wheel.metadata()), .folder = {}, .licences = {}};
+    PaperWheel paper{.carried = true, .facts = read_wheel_facts(wheel.metadata()), .folder = {}, .licences = {}};
     if (paper.facts.project.empty()) paper.facts.project = shown(wheel.name().name);  // behind too many other headers
     if (paper.facts.version.empty()) paper.facts.version = shown(wheel.name().version);
     const std::string folder = folders.take(wheel.name().name + "-" + wheel.name().version);
@@ -97,7 +105,8 @@ std::string licence_table(const PaperFacts& facts) {
     return line;
   };
   for (const auto& [path, wheel] : facts.wheels)
-    out += cell(wheel.facts.project) + "\t" + cell(wheel.facts.version) + "\t" + cell(wheel.facts.licence()) + "\t" +
+    out += cell(wheel.facts.project) + "\t" + cell(wheel.facts.version) + "\t" +
+           cell(wheel.carried ? wheel.facts.licence() : "not carried") + "\t" +
            joined(wheel.licences.files, wheel.folder + "/") + "\t" + cell(joined(wheel.licences.left_out, "")) + "\n";
   return out;
 }

@@ -27,6 +27,7 @@ struct PapersOptions {
 };
 
 struct PaperWheel {
+  bool carried = true;  // not by a delta; then only its file name says what it is
   WheelFacts facts;
   std::string folder;  // below licences/; empty when it has no licence file
   CollectedLicences licences;

@@ -12,7 +12,19 @@ using bundle::ErrorCode;
 
 void PathOwners::claim(const std::string& path, const std::string& owner) {
   const auto [found, fresh] = owners_.emplace(path, owner);
-  if (!fresh) add(conflicts_, path, found->second, owner, "");
+  if (fresh) return;
+  const auto [place, first] = index_.emplace(path, contested_.size());
+  if (first) contested_.push_back({.path = path, .owners = {found->second}});
+  contested_[place->second].owners.push_back(owner);
+}
+
+std::vector<std::string> PathOwners::give(const std::string& path, const std::string& winner) {
+  std::vector<std::string> losers, left;
+  std::vector<std::string>& owners = contested_.at(index_.at(path)).owners;
+  for (const std::string& owner : owners) (owner != winner && owner.ends_with(".whl") ? losers : left).push_back(owner);
+  owners = std::move(left);
+  owners_[path] = winner;
+  return losers;
 }
 
 void PathOwners::add(Conflicts& conflicts, const std::string& path, const std::string& first, const std::string& second,
@@ -22,7 +34,10 @@ void PathOwners::add(Conflicts& conflicts, const std::string& path, const std::s
 }
 
 void PathOwners::check() const {
-  Conflicts conflicts = conflicts_;
+  Conflicts conflicts;
+  for (const Contested& contested : contested_)
+    for (std::size_t i = 1; i < contested.owners.size(); ++i)
+      add(conflicts, contested.path, contested.owners[0], contested.owners[i], "");
   for (const auto& [path, owner] : owners_)
     for (std::size_t slash = path.find('/'); slash != path.npos; slash = path.find('/', slash + 1))
       if (const auto file = owners_.find(path.substr(0, slash)); file != owners_.end())
@@ -38,7 +53,8 @@ void PathOwners::check() const {
                .expected = "one owner for every path; the installer takes nothing else, also where the bytes are equal",
                .got = got,
                .next = "require only one of each two; if another package asks for it, choose a version of that "
-                       "package that asks for the same one"});
+                       "package that asks for the same one, or say in the job file which one owns the path: [[owner]] "
+                       "path = \"...\", package = \"...\""});
 }
 
 }  // namespace sealift::packager

@@ -55,37 +55,31 @@ void require_sandbox(std::vector<std::string> command) {
                .next = "rehearse as root, or where user namespaces are allowed"});
 }
 
-std::string system_name(const fs::path& system, const bundle::Manifest& manifest) {
-  return system.empty() ? "this machine's own system; the bundle is for glibc " + manifest.target.glibc.text() +
-                              " and up, which --system DIR with such a system would try"
-                        : system.string();
+// Verified, and with the installer that travels with it.
+fs::path folder_of(const bundle::VerifiedBundle& verified) {
+  const fs::path folder = fs::canonical(verified.folder());
+  if (!fs::is_regular_file(folder / "sealift-install"))
+    throw Error(ErrorCode::Missing, {.what = "the installer is not beside the bundle",
+                                     .where = (folder / "sealift-install").string(),
+                                     .next = "put the one there that sealift-pack create wrote"});
+  return folder;
 }
 
-}  // namespace
+bundle::VerifiedBundle verified_by(const RehearseOptions& options, const fs::path& path) {
+  return bundle::verify(bundle::open(path), {.state = {.pinned = options.fingerprint}}, bundle::system_time());
+}
 
-Rehearsal rehearse(const RehearseOptions& options, Console& console) {
-  const bundle::VerifiedBundle verified =
-      bundle::verify(bundle::open(options.bundle), {.state = {.pinned = options.fingerprint}}, bundle::system_time());
-  const fs::path folder = fs::canonical(verified.folder()), installer = folder / "sealift-install";
-  if (!fs::is_regular_file(installer))
-    throw Error(ErrorCode::Missing, {.what = "the installer is not beside the bundle",
-                                     .where = installer.string(),
-                                     .next = "put the one there that sealift-pack create wrote"});
+// Installs one bundle into the area's prefix, and returns what its installer said first.
+std::string install(const RehearseOptions& options, const fs::path& folder, const fs::path& area) {
   const bool other = !options.system.empty();
   std::vector<std::string> command = without_network(other);
-  require_sandbox(command);
-
-  const ScratchFolder area(".rehearsal",
-                           fs::canonical(options.work_area.empty() ? folder.parent_path() : options.work_area));
   const fs::path bundle_there = other ? fs::path("/mnt/bundle") : folder;
-  const fs::path area_there = other ? fs::path("/mnt/area") : area.path();
+  const fs::path area_there = other ? fs::path("/mnt/area") : area;
   command.insert(command.end(),
                  {"env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8", "HOME=" + area_there.string()});
-  if (other)
-    command.insert(command.end(), {"sh", "-c", kEnter, "enter", fs::canonical(options.system), folder, area.path()});
+  if (other) command.insert(command.end(), {"sh", "-c", kEnter, "enter", fs::canonical(options.system), folder, area});
   command.insert(command.end(), {bundle_there / "sealift-install", "apply", bundle_there, "--prefix",
                                  area_there / "prefix", "--fingerprint", "sha256:" + options.fingerprint.hex()});
-  console.note("rehearsing: installing into " + area.path().string() + ", without a network");
   const ProcessResult result = run_process(command);
   if (result.exit_code != 0)
     throw Error(result.exit_code <= static_cast<int>(ErrorCode::Revoked) && result.exit_code > 2
@@ -97,8 +91,33 @@ Rehearsal rehearse(const RehearseOptions& options, Console& console) {
                  .got = std::to_string(result.exit_code) + ": " +
                         result.err.substr(result.err.size() > 4000 ? result.err.size() - 4000 : 0),
                  .next = "do not hand it out; correct the job, raise its version and pack again"});
+  return result.out.substr(0, result.out.find('\n'));
+}
+
+std::string system_name(const fs::path& system, const bundle::Manifest& manifest) {
+  return system.empty() ? "this machine's own system; the bundle is for glibc " + manifest.target.glibc.text() +
+                              " and up, which --system DIR with such a system would try"
+                        : system.string();
+}
+
+}  // namespace
+
+Rehearsal rehearse(const RehearseOptions& options, Console& console) {
+  const bundle::VerifiedBundle verified = verified_by(options, options.bundle);
+  const fs::path folder = folder_of(verified);
+  if (verified.manifest().base && options.onto.empty())
+    throw Error(ErrorCode::CannotCheck, {.what = "a delta needs what it builds on, so it cannot be rehearsed alone",
+                                         .where = folder.string(),
+                                         .expected = "the bundles that it builds on",
+                                         .got = "none",
+                                         .next = "name them, oldest first: --onto BUNDLE"});
+  require_sandbox(without_network(!options.system.empty()));
+  const ScratchFolder area(".rehearsal",
+                           fs::canonical(options.work_area.empty() ? folder.parent_path() : options.work_area));
+  console.note("rehearsing: installing into " + area.path().string() + ", without a network");
+  for (const fs::path& onto : options.onto) install(options, folder_of(verified_by(options, onto)), area.path());
   return {.system = system_name(options.system, verified.manifest()),
-          .installed = result.out.substr(0, result.out.find('\n'))};
+          .installed = install(options, folder, area.path())};
 }
 
 }  // namespace sealift::packager

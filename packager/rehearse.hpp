@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "packager/console.hpp"
 #include "sealift/bundle/digest.hpp"
@@ -13,8 +14,9 @@ namespace sealift::packager {
 
 struct RehearseOptions {
   std::filesystem::path bundle;
-  bundle::Digest fingerprint;       // of the root by which the bundle is verified
-  std::filesystem::path system;     // a system of the target's kind to install in; empty: this machine's own
+  bundle::Digest fingerprint;               // of the root by which the bundle is verified
+  std::filesystem::path system;             // a system of the target's kind to install in; empty: this machine's own
+  std::vector<std::filesystem::path> onto;  // what a delta builds on: installed first, in this order
   std::filesystem::path work_area;  // has room for all that is installed; empty: the folder that the bundle is in
 };
 
@@ -23,8 +25,9 @@ struct Rehearsal {
   std::string installed;  // the installer's own words
 };
 
-// Throws what bundle::verify throws; CannotCheck when this machine does not let a process be without a network; and
-// what the installer ended with, with its message, when the bundle cannot be installed.
+// Throws what bundle::verify throws; CannotCheck for a delta without a bundle to put it onto, and when this machine
+// does not let a process be without a network; and what the installer ended with, with its message, when a bundle
+// cannot be installed.
 Rehearsal rehearse(const RehearseOptions& options, Console& console);
 
 }  // namespace sealift::packager

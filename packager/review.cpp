@@ -44,15 +44,18 @@ class Review {
     const bundle::Manifest& manifest = facts_.manifest();
     std::string imports;
     for (const std::string& module : manifest.environment.imports) imports += (imports.empty() ? "" : ", ") + module;
-    return {.title = word("What", "内容"),
-            .header = {},
-            .rows = {{word("Name", "名称"), manifest.name},
-                     {word("Version", "版本"), std::to_string(manifest.version)},
-                     {word("Channel", "通道"), manifest.channel},
-                     {word("Created", "创建时间"), manifest.created},
-                     {word("For", "目标系统"), manifest.target.arch + ", glibc " + manifest.target.glibc.text()},
-                     {word("Modules that must load", "必须可导入的模块"), imports},
-                     {word("Manifest", "清单摘要"), sha256_text(facts_.source.identity())}}};
+    return {
+        .title = word("What", "内容"),
+        .header = {},
+        .rows = {{word("Name", "名称"), manifest.name},
+                 {word("Version", "版本"), std::to_string(manifest.version)},
+                 {word("Channel", "通道"), manifest.channel},
+                 {word("Created", "创建时间"), manifest.created},
+                 {word("For", "目标系统"), manifest.target.arch + ", glibc " + manifest.target.glibc.text()},
+                 {word("Modules that must load", "必须可导入的模块"), imports},
+                 {word("Manifest", "清单摘要"), sha256_text(facts_.source.identity())},
+                 {word("Delta to the inventory", "增量所依据的目标机清单"),
+                  manifest.base ? sha256_text(*manifest.base) : word("none: everything is carried", "无：全部携带")}}};
   }
 
   PageSection whose() const {
@@ -77,10 +80,12 @@ class Review {
       std::uint64_t count = 0, size = 0;
     };
     std::map<std::string_view, Sum> sums;
+    Sum absent;
     std::uint64_t installed = 0, installed_files = 0;
     for (const bundle::Entry& entry : facts_.manifest().entries) {
-      ++sums[sort_of(entry)].count;
-      sums[sort_of(entry)].size += entry.size;
+      Sum& sum = entry.absent ? absent : sums[sort_of(entry)];
+      ++sum.count;
+      sum.size += entry.size;
       installed += entry.installed_size;
       installed_files += entry.installed_files;
     }
@@ -89,6 +94,9 @@ class Review {
                         .rows = {}};
     for (const auto& [sort, sum] : sums)
       section.rows.push_back({kind_word(sort), std::to_string(sum.count), size_text(sum.size)});
+    if (absent.count != 0)
+      section.rows.push_back({word("Not carried, the target has it", "未携带（目标机已有）"),
+                              std::to_string(absent.count), size_text(absent.size)});
     section.rows.push_back({word("Payload, in volumes", "载荷（卷）"),
                             std::to_string(facts_.manifest().payload.volumes.size()),
                             size_text(facts_.manifest().payload.size)});
@@ -123,7 +131,9 @@ class Review {
                         .rows = {}};
     for (const auto& [path, wheel] : facts_.wheels)
       section.rows.push_back({wheel.facts.project, wheel.facts.version,
-                              wheel.facts.licence().empty() ? word("none stated", "未声明") : wheel.facts.licence(),
+                              !wheel.carried                  ? word("not carried", "未携带")
+                              : wheel.facts.licence().empty() ? word("none stated", "未声明")
+                                                              : wheel.facts.licence(),
                               std::to_string(wheel.licences.files.size())});
     return section;
   }
@@ -133,8 +143,8 @@ class Review {
                         .header = {word("Kind", "类别"), word("Path", "路径"), word("Bytes", "字节数"), "SHA-256"},
                         .rows = {}};
     for (const bundle::Entry& entry : facts_.manifest().entries)
-      section.rows.push_back(
-          {kind_word(sort_of(entry)), shown(entry.path.text()), size_text(entry.size), entry.sha256.hex()});
+      section.rows.push_back({kind_word(sort_of(entry)) + (entry.absent ? word(", not carried", "（未携带）") : ""),
+                              shown(entry.path.text()), size_text(entry.size), entry.sha256.hex()});
     return section;
   }
 

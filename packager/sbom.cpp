@@ -49,6 +49,7 @@ Json component_of(const bundle::Entry& entry, const PaperFacts& facts) {
                     {"hashes", sha256_of(entry.sha256)},
                     {"properties", Json::array({{{"name", "sealift:path"}, {"value", path}},
                                                 {{"name", "sealift:size"}, {"value", std::to_string(entry.size)}}})}};
+  if (entry.absent) component["properties"].push_back({{"name", "sealift:carried"}, {"value", "false"}});
   if (const auto wheel = facts.wheels.find(path); wheel != facts.wheels.end()) {
     const WheelFacts& says = wheel->second.facts;
     component["name"] = says.project;

@@ -62,6 +62,18 @@ TEST_CASE("one file name with two contents is a conflict that names both bundles
   for (const std::string part : {"one-1", "two-7", "demo-1.0-py3-none-any.whl"}) CHECK(mentions(error, part));
 }
 
+TEST_CASE("what a delta does not carry is not offered, unless another bundle has it") {
+  const TempDir dir;
+  TinyItem absent = wheel_item({});
+  absent.absent = true;
+  const MadeBundle delta = make_bundle(dir / "1", {.name = "delta", .items = {absent, wheel_item({.name = "other"})}});
+  const Catalog alone = make_catalog({verified(delta)});
+  CHECK(alone.wheel_count() == 1);
+  CHECK(alone.find_project("demo") == nullptr);
+  const MadeBundle whole = make_bundle(dir / "2", {.name = "whole"});
+  CHECK(make_catalog({verified(delta), verified(whole)}).wheel_count() == 2);
+}
+
 TEST_CASE("a wheel that is stored compressed cannot be served in ranges and is refused") {
   const TempDir dir;
   TinyItem item = wheel_item({});

@@ -9,10 +9,13 @@
 
 #include <functional>
 
+#include "packager/diff.hpp"
 #include "packager/inspect.hpp"
 #include "packager/lock.hpp"
 #include "packager/process.hpp"
+#include "packager/recut.hpp"
 #include "packager/tree.hpp"
+#include "sealift/bundle/inventory.hpp"
 #include "sealift/bundle/payload_writer.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 #include "tests/support/no_sockets.hpp"
@@ -85,7 +88,7 @@ struct Workshop {
     lock.programs.push_back(
         {.source = dir / into, .sha256 = bundle::sha256(bundle::as_bytes(bytes)), .size = bytes.size(), .into = into});
   }
-  CreateResult pack(const std::string& out = "out", std::uint64_t volume_size = 0) {
+  CreateResult pack(const std::string& out = "out", std::uint64_t volume_size = 0, const fs::path& base = {}) {
     write_file(dir / "demo.lock.toml", write_lock(lock, dir.path()));
     return create({.lock = dir / "demo.lock.toml",
                    .roots = {dir / "root.1.json"},
@@ -93,6 +96,7 @@ struct Workshop {
                    .out = dir / out,
                    .cache = cache(),
                    .installer = dir / "sealift-install",
+                   .base = base,
                    .volume_size = volume_size,
                    .fetch = {.jobs = 2, .attempts = 2, .first_pause = std::chrono::milliseconds(1)}},
                   console);
@@ -313,6 +317,90 @@ TEST_CASE("native libraries that do not hold together are refused before anythin
     CHECK(result.manifest.glibc_floor == bundle::GlibcVersion{2, 29});
     CHECK(result.native.files == 2);
   }
+}
+
+TEST_CASE("a rule in the job gives a path of two wheels to one of them, and the other leaves it out") {
+  Workshop workshop;
+  const std::string place = "lib/python3.11/site-packages/nvidia/nccl/lib/libnccl.so.2";
+  const auto add = [&](const std::string& name, const std::string& library) {
+    workshop.add_wheel({.name = name, .files = {{"nvidia/nccl/lib/libnccl.so.2", library}, {name + ".py", ""}}});
+  };
+  add("nvidia_nccl_cu12", "older");
+  add("nvidia_nccl_cu13", "newer");
+  CHECK_REFUSED(workshop.pack("none"), Conflict, "nvidia_nccl_cu12-1.0-py3-none-any.whl and nvidia_nccl_cu13");
+  CHECK_REFUSED(workshop.pack("none"), Conflict, "[[owner]]");
+  workshop.lock.owners = {{.path = "nvidia/nccl", .package = "nvidia-nccl-cu13"}};
+  const CreateResult result = workshop.pack("one");
+  CHECK(read_lock(workshop.dir / "demo.lock.toml").owners == workshop.lock.owners);
+  CHECK(result.manifest.installer_level == 2);
+  for (const auto& placement : result.manifest.environment.placements) {
+    const bool loser = placement.entry.text() == "wheels/nvidia_nccl_cu12-1.0-py3-none-any.whl";
+    REQUIRE(placement.left_out.size() == (loser ? 1 : 0));
+    if (loser) CHECK(placement.left_out[0].text() == place);
+  }
+  CHECK(inspect_text(inspect(result.folder, std::nullopt)).find(place + ", which another package owns") !=
+        std::string::npos);
+  workshop.lock.owners = {{.path = place, .package = "nvidia-nccl-cu14"}};
+  CHECK_REFUSED(workshop.pack("two"), Usage, "it does not bring " + place);
+}
+
+TEST_CASE("with an inventory a bundle lists what the target has and carries the rest") {
+  Workshop workshop;
+  workshop.add_wheel({.name = "more", .files = {{"more/__init__.py", "MORE = 1\n"}}});
+  const CreateResult whole = workshop.pack("whole");
+  bundle::Inventory inventory{.generations = {{.name = "demo", .channel = "test", .version = 0}}, .items = {}};
+  for (const bundle::Entry& entry : whole.manifest.entries)
+    if (entry.path.text().find("more") == std::string::npos) inventory.items.insert(bundle::store_item_name(entry));
+  const fs::path file = workshop.dir / "site.inventory";
+  write_file(file, bundle::write_inventory(inventory));
+  const CreateResult result = workshop.pack("delta", 0, file);
+  CHECK(result.manifest.base == bundle::inventory_digest(inventory));
+  CHECK(result.manifest.payload.size < whole.manifest.payload.size);
+  REQUIRE(result.manifest.entries.size() == whole.manifest.entries.size());
+  for (std::size_t i = 0; i < result.manifest.entries.size(); ++i) {
+    const bundle::Entry &listed = result.manifest.entries[i], &carried = whole.manifest.entries[i];
+    CHECK(listed.path == carried.path);
+    CHECK(listed.sha256 == carried.sha256);
+    CHECK(listed.installed_size == carried.installed_size);
+    CHECK(listed.absent == (listed.path.text().find("more") == std::string::npos));
+  }
+  CHECK(result.manifest.environment == whole.manifest.environment);
+  const bundle::VerifiedBundle verified =
+      bundle::verify(bundle::open(result.folder), pinned_root(workshop), bundle::system_time());
+  CHECK(bundle::check_every_chunk(verified, 2).empty());
+  CHECK(files_of(workshop.pack("again", 0, file).folder) == files_of(result.folder));
+
+  const std::string text = inspect_text(inspect(result.folder, std::nullopt));
+  CHECK(text.find("absent     3, ") != std::string::npos);
+  CHECK(text.find("sha256:" + result.manifest.base->hex()) != std::string::npos);
+  CHECK(text.find("    absent  wheel  wheels/demo-1.0-py3-none-any.whl") != std::string::npos);
+  const Diff changed = diff(read_diff_side(whole.folder), read_diff_side(result.folder));
+  CHECK(changed.items.empty());
+  REQUIRE(changed.facts.size() == 1);
+  CHECK(changed.facts[0].name == "base");
+  const RecutResult cut = recut({.bundle = result.folder,
+                                 .fingerprint = *pinned_root(workshop).state.pinned,
+                                 .keys = {workshop.dir / "release.key"},
+                                 .passphrase = {},
+                                 .out = workshop.dir / "cut",
+                                 .volume_size = std::uint64_t{5} << 20},
+                                workshop.console);
+  CHECK(cut.manifest == result.manifest);
+}
+
+TEST_CASE("an inventory that has nothing of the bundle makes no delta, and a damaged one no bundle") {
+  Workshop workshop;
+  const fs::path file = workshop.dir / "site.inventory";
+  write_file(file, bundle::write_inventory({.generations = {}, .items = {std::string(64, '0')}}));
+  const bundle::Manifest manifest = workshop.pack("whole", 0, file).manifest;
+  CHECK_FALSE(manifest.base);
+  CHECK(manifest.installer_level == 1);
+  std::string text = read_file(file);
+  text[text.find("000") + 1] = '1';
+  write_file(file, text);
+  CHECK_REFUSED(workshop.pack("bad", 0, file), Digest, "changed on its way");
+  CHECK_REFUSED(workshop.pack("bad", 0, workshop.dir / "none"), Missing, "none");
+  CHECK_FALSE(fs::exists(workshop.dir / "bad"));
 }
 
 TEST_CASE("a wheel that could not be installed is refused before anything is written") {

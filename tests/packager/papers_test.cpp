@@ -89,6 +89,27 @@ TEST_CASE("an SBOM has a component for each entry, with purl, hash, licence and 
   }
 }
 
+TEST_CASE("papers of a delta list what it does not carry, and say that they do not know its licence") {
+  TinyItem absent = wheel_item(wheel("demo_b", "License: BSD\n"));
+  absent.absent = true;
+  const Site site({wheel("demo_a", "License: MIT\nRequires-Dist: demo-b\n")}, {absent});
+  site.write();
+  CHECK(site.component("demo_b")["purl"] == "pkg:pypi/demo-b@1.0");
+  CHECK(site.component("demo_b")["hashes"][0]["content"] == digest(absent.bytes));
+  CHECK(site.component("demo_b")["properties"].back()["name"] == "sealift:carried");
+  CHECK_FALSE(site.component("demo_b").contains("licenses"));
+  CHECK(site.component("demo_a")["properties"].size() == 2);
+  for (const Json& dependency : site.sbom()["dependencies"])
+    if (dependency["ref"] == "entry:wheels/demo_a-1.0-py3-none-any.whl")
+      CHECK(dependency["dependsOn"] == Json::array({"entry:wheels/demo_b-1.0-py3-none-any.whl"}));
+  CHECK(site.text("licences/licences.tsv").find("demo_b\t1.0\tnot carried\t") != std::string::npos);
+  const std::string review = site.text("review.txt");
+  CHECK(review.find("sha256:" + site.made.manifest.base->hex()) != std::string::npos);
+  CHECK(review.find("Not carried, the target has it") != std::string::npos);
+  CHECK(review.find("wheel, not carried") != std::string::npos);
+  CHECK(site.text("review.zh.txt").find("未携带") != std::string::npos);
+}
+
 TEST_CASE("the same bundle gives the same papers") {
   const Site site({wheel("demo", "License: MIT\n")});
   const auto first = site.write("papers"), second = site.write("again");

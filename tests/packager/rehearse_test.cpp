@@ -116,6 +116,33 @@ TEST_CASE("only the installer that was signed is started") {
   CHECK_REFUSED(rehearse(other, finished.console), Signature, "root");
 }
 
+TEST_CASE("a delta is rehearsed onto the bundle that it builds on, and not without") {
+  Finished finished("#!/bin/sh\nexit 0\n");
+  const bundle::Manifest whole = finished.made.manifest;
+  TinyBundle tiny{.version = 2, .arch = whole.target.arch, .imports = {"demo"}};
+  tiny.items = {
+      {.path = "wheels/demo-1.0-py3-none-any.whl",
+       .kind = bundle::EntryKind::Wheel,
+       .bytes = make_wheel({}),
+       .absent = true},
+      {.path = "files/python", .bytes = "#!/bin/sh\nexit 0\n# new\n", .into = "bin/python3", .executable = true}};
+  const fs::path before = finished.made.folder;
+  finished.made = make_bundle(finished.dir / "desk/tiny-2", tiny, finished.key);
+  finished.made.manifest.companions = whole.companions;
+  fs::copy_file(SEALIFT_INSTALL, finished.made.folder / "sealift-install");
+  reseal(finished.made, {one_key_root(finished.key)}, {&finished.key});
+  CHECK_REFUSED(rehearse(finished.options(), finished.console), CannotCheck, "--onto BUNDLE");
+  RehearseOptions options = finished.options();
+  options.onto = {before};
+  try {
+    CHECK(rehearse(options, finished.console).installed.starts_with("installed tiny version 2 as generation 2"));
+  } catch (const bundle::Error& error) {
+    if (error.code() != bundle::ErrorCode::CannotCheck) throw;
+    MESSAGE("not tested here: " << error.what());
+  }
+  CHECK(finished.beside() == 2);
+}
+
 TEST_CASE("another system is entered, and only what it has is there") {
   Finished finished("#!/bin/sh\n[ -e /only-here ] && [ ! -e /etc/passwd ]\n");
   const fs::path system = finished.dir / "system";
