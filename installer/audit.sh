@@ -54,6 +54,7 @@ bool='(true|false)'
 word='[^"\\]{0,20}'
 time='[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z'
 glibc='[0-9]{1,10}(\.[0-9]{1,10}){1,2}'
+dotted='[0-9]{1,9}(\.[0-9]{1,9}){0,3}'
 c=$(printf '[\200-\277]')
 utf8=$(printf '[\302-\337]%s|\340[\240-\277]%s|[\341-\354\356\357]%s%s|\355[\200-\237]%s' "$c" "$c" "$c" "$c" "$c")
 utf8=$utf8$(printf '|\360[\220-\277]%s%s|[\361-\363]%s%s%s|\364[\200-\217]%s%s' "$c" "$c" "$c" "$c" "$c" "$c" "$c")
@@ -77,13 +78,14 @@ entry="\\{\"encoding\":\"$word\",\"executable\":$bool,\"installed_files\":$numbe
 \"kind\":\"$word\",\"offset\":$number,\"path\":\"$text\",\"sha256\":\"$hex\",\"size\":$number,\
 \"stored_sha256\":\"$hex\",\"stored_size\":$number\\}"
 placement="\\{\"entry\":\"$text\",\"into\":\"$text\"\\}"
+runtime="(\"runtime\":\\{\"glibc\":\"$glibc\",\"kernel\":\"$dotted\"\\},)?"
 volume="\\{\"name\":\"[A-Za-z0-9][A-Za-z0-9._-]{0,254}\",\"size\":$number\\}"
 manifest_grammar="\\{\"channel\":\"$name\",\"companions\":\\[$(any_of "$companion")\\],\"created\":\"$time\",\
 \"entries\":\\[$(any_of "$entry")\\],\"environment\":\\{\"imports\":\\[$(any_of "\"$name\"")\\],\
-\"interpreter\":\"$text\",\"placements\":\\[$(any_of "$placement")\\],\"site_packages\":\"$text\"\\},\
+\"interpreter\":\"$text\",\"placements\":\\[$(any_of "$placement")\\],$runtime\"site_packages\":\"$text\"\\},\
 \"format\":$number,\"installer_level\":$number,\"name\":\"$name\",\"payload\":\\{\"chunk_list_digest\":\"$hex\",\
 \"chunk_size\":$number,\"digest\":\"$word\",\"size\":$number,\"volumes\":\\[$(any_of "$volume")\\]\\},\
-\"rollback_floor\":$number,\"target\":\\{\"arch\":\"$name\",\"glibc\":\"$glibc\",\"glibc_floor\":\"$glibc\"\\},\
+\"rollback_floor\":$number,\"target\":\\{\"arch\":\"$name\",(\"driver_floor\":\"$dotted\",)?\"glibc\":\"$glibc\",\"glibc_floor\":\"$glibc\"\\},\
 \"version\":$number\\}"
 
 size_of() { echo $(($(wc -c < "$1"))); }
@@ -91,7 +93,7 @@ sha256_of() { sha256sum < "$1" | sed 's/ .*//'; }
 # One line without line break, of this grammar and nothing else; WHERE is for the message.
 follows() {  # FILE GRAMMAR WHERE
   [ "$(tr -d '\000-\037' < "$1" | wc -c)" -eq "$(size_of "$1")" ] && { cat "$1"; echo; } | grep -Eqx "$2" && return
-  grep -Eq '[,{]"(format|installer_level)":([02-9]|[1-9][0-9]+)[,}]' "$1" &&
+  grep -Eq '[,{]("format":([02-9]|[1-9][0-9]+)|"installer_level":([03-9]|[1-9][0-9]+))[,}]' "$1" &&
     fail 11 'it is of a format that this script does not know' "$3" 'format 1' '' 'use the audit.sh that came with it'
   fail 4 'it is not spelled as FORMAT.md says, to the byte' "$3" 'sorted keys, no spaces, known keys only' '' "$again"
 }
@@ -441,8 +443,9 @@ manifest_rules='
     if (kind[placed] != "tree" && ($2 == "") != (kind[placed] == "wheel")) bad(4, "a file needs a place, a wheel must have none", placed)
     if (kind[placed] == "file") { if (into in places) bad(4, "two files have one place", into); places[into] }
   }
+  $1 == ".environment.runtime.glibc" { glibc($2); needed = 2 }
   $1 == ".format" && $2 != "1" { bad(11, "the bundle is of a format that this script does not know", $2) }
-  $1 == ".installer_level" && $2 > 1 { bad(11, "the bundle needs a newer installer", $2) }
+  $1 == ".installer_level" { level = $2; if ($2 > 2) bad(11, "the bundle needs a newer installer", $2) }
   $1 == ".name" { name = $2 }
   $1 == ".payload.chunk_size" {
     chunk = integer($2, "16777216", $1)
@@ -459,8 +462,10 @@ manifest_rules='
     print "volume", vname[v], $2
   }
   $1 == ".rollback_floor" { floor = integer($2, "9007199254740991", $1) }
+  $1 == ".target.driver_floor" { needed = 2 }
   $1 == ".target.glibc" || $1 == ".target.glibc_floor" { glibc($2) }
   $1 == ".version" {  # the last key: everything was seen
+    if (level + 0 < needed + 0) bad(4, "it uses what installers of its level lack", level)
     version = $2
     if (integer($2, "9007199254740991", $1) < floor) bad(4, "a rollback floor above its own version", floor)
     for (i = 1; i <= v; ++i) if (vname[i] != name "-" version sprintf(".vol%03d", i)) bad(4, "volumes must be named in order", vname[i])

@@ -44,6 +44,7 @@ class BundleWriter {
     append_index();
     append_text(tar_end());
     manifest_.payload = payload_.finish();
+    manifest_.installer_level = std::max(manifest_.installer_level, needed_installer_level(manifest_));
     Seal seal{.roots = std::move(roots)};
     seal.manifest.payload = write_manifest(manifest_);
     parse_manifest(seal.manifest.payload, manifest_.stem());  // what we sign must be what every reader accepts

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,7 +19,7 @@
 namespace sealift::bundle {
 
 inline constexpr std::uint64_t kFormatVersion = 1;
-inline constexpr std::uint64_t kInstallerLevel = 1;  // grows when bundles need something that older installers lack
+inline constexpr std::uint64_t kInstallerLevel = 2;  // grows when bundles need something that older installers lack
 inline constexpr std::uint64_t kDefaultChunkSize = std::uint64_t{4} << 20;
 inline constexpr std::uint64_t kMinChunkSize = std::uint64_t{4} << 10;
 inline constexpr std::uint64_t kMaxChunkSize = std::uint64_t{16} << 20;  // readers hold a chunk a thread
@@ -84,6 +85,15 @@ struct Companion {
   bool operator==(const Companion&) const = default;
 };
 
+// glibc's loader and libraries, which a bundle may bring where the target's are too old: they lie in lib/runtime, and
+// sealift-start starts the interpreter and the programs through them. Of the target only its kernel counts then.
+struct CarriedRuntime {
+  GlibcVersion glibc = {};
+  std::string kernel = {};  // the oldest one that this glibc runs on: "3.2.0"
+
+  bool operator==(const CarriedRuntime&) const = default;
+};
+
 // How the entries make a Python prefix. Paths are relative to the root of the generation.
 struct Environment {
   struct Placement {
@@ -97,6 +107,7 @@ struct Environment {
   SafePath site_packages = SafePath::parse("lib/python3/site-packages", "");
   std::vector<Placement> placements;  // in the order they are made
   std::vector<std::string> imports;   // modules that the self-test imports
+  std::optional<CarriedRuntime> runtime;
 
   bool operator==(const Environment&) const = default;
 };
@@ -107,9 +118,10 @@ struct Manifest {
   std::uint64_t version = 0;
   std::string created;  // RFC 3339, UTC
   Target target;
-  GlibcVersion glibc_floor;  // what the carried ELF files really need; never above target.glibc
-  std::uint64_t installer_level = kInstallerLevel;
+  GlibcVersion glibc_floor;           // what the carried ELF files really need; never above what they run with
+  std::uint64_t installer_level = 1;  // at least needed_installer_level
   std::uint64_t rollback_floor = 0;
+  std::string driver_floor;  // the oldest driver of NVIDIA's that the carried CUDA runs with; empty: nobody said
   Payload payload;
   std::vector<Entry> entries;  // sorted by path
   Environment environment;
@@ -124,6 +136,11 @@ struct Manifest {
   }
   bool operator==(const Manifest&) const = default;
 };
+
+// What an installer must know to install this: bundles that use nothing new (0) go on to be read by older ones.
+inline std::uint64_t needed_installer_level(const Manifest& manifest) {
+  return manifest.environment.runtime || !manifest.driver_floor.empty() ? 2 : 0;
+}
 
 // A bundle's or key's name: starts with a letter or digit, then letters, digits, '.', '_', '-'; at most 100.
 inline bool is_plain_name(std::string_view text) {
@@ -170,6 +187,25 @@ inline GlibcVersion glibc_version(JsonObject& object, const std::string& key) {
   if (!version)
     refuse_json(object.where() + "." + key, "a version such as 2.36 was expected", SafePath::printable(text));
   return *version;
+}
+
+// One to four numbers, such as "525.60.13".
+inline std::string dotted_version(JsonObject& object, const std::string& key) {
+  std::string text = object.string(key, 39);
+  std::size_t numbers = 1, digits = 0;
+  const bool good = std::all_of(text.begin(), text.end(), [&](char c) {
+    if (c == '.' && digits > 0) return digits = 0, ++numbers <= 4;
+    return c >= '0' && c <= '9' && ++digits <= 9;
+  });
+  if (!good || digits == 0)
+    refuse_json(object.where() + "." + key, "a version such as 525.60.13 was expected", SafePath::printable(text));
+  return text;
+}
+
+inline CarriedRuntime parse_runtime(JsonObject object) {
+  CarriedRuntime runtime{.glibc = glibc_version(object, "glibc"), .kernel = dotted_version(object, "kernel")};
+  object.done();
+  return runtime;
 }
 
 inline Entry parse_entry(const Json& json, const std::string& where, const Payload& payload) {
@@ -260,6 +296,7 @@ inline Environment parse_environment(JsonObject object, const Manifest& manifest
     if (!plain) refuse_json(object.where() + ".imports", "a module name was expected", json.dump().substr(0, 80));
     environment.imports.push_back(json.get<std::string>());
   }
+  if (object.has("runtime")) environment.runtime = parse_runtime(object.object("runtime"));
   object.done();
   return environment;
 }
@@ -295,6 +332,13 @@ inline void check_entries(const std::vector<Entry>& entries, const std::string& 
     if (offset < end) refuse_json(where, "two entries overlap in the payload", entry->path.text());
     end = offset + entry->stored_size;
   }
+}
+
+// The level says what the manifest uses.
+inline void check_level(const Manifest& manifest, const std::string& where) {
+  if (const std::uint64_t needed = needed_installer_level(manifest); manifest.installer_level < needed)
+    refuse_json(where + ".installer_level", "it uses what installers below level " + std::to_string(needed) + " lack",
+                std::to_string(manifest.installer_level));
 }
 
 // A companion must not be taken for another file of the folder.
@@ -341,6 +385,7 @@ inline Manifest parse_manifest(std::string_view text, const std::string& where) 
   manifest.target.arch = detail::plain_name(target, "arch");
   manifest.target.glibc = detail::glibc_version(target, "glibc");
   manifest.glibc_floor = detail::glibc_version(target, "glibc_floor");
+  if (target.has("driver_floor")) manifest.driver_floor = detail::dotted_version(target, "driver_floor");
   target.done();
   manifest.payload = detail::parse_payload(object.object("payload"), manifest.stem());
   for (const Json& json : object.array("entries", kMaxEntries))
@@ -348,6 +393,7 @@ inline Manifest parse_manifest(std::string_view text, const std::string& where) 
         json, where + ".entries[" + std::to_string(manifest.entries.size()) + "]", manifest.payload));
   detail::check_entries(manifest.entries, where + ".entries");
   manifest.environment = detail::parse_environment(object.object("environment"), manifest);
+  detail::check_level(manifest, where);
   for (const Json& json : object.array("companions", 16)) {
     JsonObject item(json, where + ".companions");
     manifest.companions.push_back({.name = detail::plain_name(item, "name"),
@@ -385,30 +431,34 @@ inline std::string write_manifest(const Manifest& manifest) {
   Json companions = Json::array();
   for (const Companion& companion : manifest.companions)
     companions.push_back({{"name", companion.name}, {"size", companion.size}, {"sha256", companion.sha256.hex()}});
-  return write_json({{"format", kFormatVersion},
-                     {"installer_level", manifest.installer_level},
-                     {"name", manifest.name},
-                     {"channel", manifest.channel},
-                     {"version", manifest.version},
-                     {"created", manifest.created},
-                     {"rollback_floor", manifest.rollback_floor},
-                     {"target",
-                      {{"arch", manifest.target.arch},
-                       {"glibc", manifest.target.glibc.text()},
-                       {"glibc_floor", manifest.glibc_floor.text()}}},
-                     {"payload",
-                      {{"size", manifest.payload.size},
-                       {"chunk_size", manifest.payload.chunk_size},
-                       {"digest", name_of(manifest.payload.digest)},
-                       {"chunk_list_digest", manifest.payload.chunk_list_digest.hex()},
-                       {"volumes", std::move(volumes)}}},
-                     {"entries", std::move(entries)},
-                     {"environment",
-                      {{"interpreter", manifest.environment.interpreter.text()},
-                       {"site_packages", manifest.environment.site_packages.text()},
-                       {"placements", std::move(placements)},
-                       {"imports", manifest.environment.imports}}},
-                     {"companions", std::move(companions)}});
+  Json json = {{"format", kFormatVersion},
+               {"installer_level", manifest.installer_level},
+               {"name", manifest.name},
+               {"channel", manifest.channel},
+               {"version", manifest.version},
+               {"created", manifest.created},
+               {"rollback_floor", manifest.rollback_floor},
+               {"target",
+                {{"arch", manifest.target.arch},
+                 {"glibc", manifest.target.glibc.text()},
+                 {"glibc_floor", manifest.glibc_floor.text()}}},
+               {"payload",
+                {{"size", manifest.payload.size},
+                 {"chunk_size", manifest.payload.chunk_size},
+                 {"digest", name_of(manifest.payload.digest)},
+                 {"chunk_list_digest", manifest.payload.chunk_list_digest.hex()},
+                 {"volumes", std::move(volumes)}}},
+               {"entries", std::move(entries)},
+               {"environment",
+                {{"interpreter", manifest.environment.interpreter.text()},
+                 {"site_packages", manifest.environment.site_packages.text()},
+                 {"placements", std::move(placements)},
+                 {"imports", manifest.environment.imports}}},
+               {"companions", std::move(companions)}};
+  if (!manifest.driver_floor.empty()) json["target"]["driver_floor"] = manifest.driver_floor;
+  if (const std::optional<CarriedRuntime>& runtime = manifest.environment.runtime)
+    json["environment"]["runtime"] = {{"glibc", runtime->glibc.text()}, {"kernel", runtime->kernel}};
+  return write_json(json);
 }
 
 }  // namespace sealift::bundle
