@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "packager/built_wheels.hpp"
+#include "packager/driver_floor.hpp"
 #include "packager/interpreter.hpp"
 #include "packager/key_file.hpp"
 #include "packager/model_check.hpp"
@@ -129,6 +130,7 @@ CreateResult create(const CreateOptions& options, Console& console) {
   PackPlan plan = plan_pack(lock, cache, companions);
   NativeReport native = check_native(lock, cache, console);
   plan.draft.glibc_floor = std::max(plan.draft.glibc_floor, glibc_floor(native));
+  if (native.cuda) plan.draft.driver_floor = driver_floor(*native.cuda).value_or("");
 
   fs::create_directories(folder.parent_path());
   std::uint64_t beside = 0;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "packager/carried_runtime.hpp"
 #include "packager/driver_floor.hpp"
 #include "packager/native_closure.hpp"
 #include "packager/toml_file.hpp"
@@ -81,10 +82,10 @@ void require_native(const NativeReport& report, const bundle::Target& target, co
 
 NativeReport check_native(const Lock& lock, const Cache& cache, Console& console) {
   const NativeReport report =
-      check_native(read_native_files(lock, cache, console), lock.target, "libexec/python" + lock.python);
+      check_native(read_native_files(lock, cache, console), lock.target, "libexec/python" + lock.python, lock.runtime);
   for (const NativeFinding& finding : report.findings)
     if (finding.severity == Severity::Warning) console.warn(finding.what + " (" + finding.next + ")");
-  require_native(report, lock.target, NativeResolver::system_folders(lock.target.arch));
+  require_native(report, loaded_with(lock.target, lock.runtime), NativeResolver::system_folders(lock.target.arch));
   console.note(native_summary(report));
   return report;
 }
@@ -104,6 +105,8 @@ std::string native_summary(const NativeReport& report) {
     for (const auto& [owner, floors] : report.floors)
       if (const auto own = floors.find(family); own != floors.end() && own->second.path == floor.path)
         text += fmt::format("\n  floor {}_{} because of {}", family, floor.text(), owner);
+  for (const NativeFinding& finding : report.findings)
+    if (finding.kind == Kind::GlibcFloor && finding.severity == Severity::Note) text += "\n  " + finding.what;
   if (const std::string driver = driver_text(report.cuda); !driver.empty()) text += "\n  " + driver;
   return text;
 }
