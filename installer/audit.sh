@@ -54,6 +54,7 @@ bool='(true|false)'
 word='[^"\\]{0,20}'
 time='[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z'
 glibc='[0-9]{1,10}(\.[0-9]{1,10}){1,2}'
+dotted='[0-9]{1,9}(\.[0-9]{1,9}){0,3}'
 c=$(printf '[\200-\277]')
 utf8=$(printf '[\302-\337]%s|\340[\240-\277]%s|[\341-\354\356\357]%s%s|\355[\200-\237]%s' "$c" "$c" "$c" "$c" "$c")
 utf8=$utf8$(printf '|\360[\220-\277]%s%s|[\361-\363]%s%s%s|\364[\200-\217]%s%s' "$c" "$c" "$c" "$c" "$c" "$c" "$c")
@@ -79,13 +80,14 @@ carried="\\{\"encoding\":\"$word\",\"executable\":$bool,\"installed_files\":$num
 \"kind\":\"$word\",\"offset\":$number,\"path\":\"$text\",\"sha256\":\"$hex\",\"size\":$number,\
 \"stored_sha256\":\"$hex\",\"stored_size\":$number\\}"
 placement="\\{\"entry\":\"$text\",\"into\":\"$text\"(,\"left_out\":\\[\"$text\"(,\"$text\")*\\])?\\}"
+runtime="(\"runtime\":\\{\"glibc\":\"$glibc\",\"kernel\":\"$dotted\"\\},)?"
 volume="\\{\"name\":\"[A-Za-z0-9][A-Za-z0-9._-]{0,254}\",\"size\":$number\\}"
 manifest_grammar="\\{(\"base\":\"$hex\",)?\"channel\":\"$name\",\"companions\":\\[$(any_of "$companion")\\],\"created\":\"$time\",\
 \"entries\":\\[$(any_of "($carried|$absent)")\\],\"environment\":\\{\"imports\":\\[$(any_of "\"$name\"")\\],\
-\"interpreter\":\"$text\",\"placements\":\\[$(any_of "$placement")\\],\"site_packages\":\"$text\"\\},\
+\"interpreter\":\"$text\",\"placements\":\\[$(any_of "$placement")\\],$runtime\"site_packages\":\"$text\"\\},\
 \"format\":$number,\"installer_level\":$number,\"name\":\"$name\",\"payload\":\\{\"chunk_list_digest\":\"$hex\",\
 \"chunk_size\":$number,\"digest\":\"$word\",\"size\":$number,\"volumes\":\\[$(any_of "$volume")\\]\\},\
-\"rollback_floor\":$number,\"target\":\\{\"arch\":\"$name\",\"glibc\":\"$glibc\",\"glibc_floor\":\"$glibc\"\\},\
+\"rollback_floor\":$number,\"target\":\\{\"arch\":\"$name\",(\"driver_floor\":\"$dotted\",)?\"glibc\":\"$glibc\",\"glibc_floor\":\"$glibc\"\\},\
 \"version\":$number\\}"
 
 size_of() { echo $(($(wc -c < "$1"))); }
@@ -420,7 +422,7 @@ manifest_rules='
   $1 == ".companions.sha256" { csha = $2 }
   $1 == ".companions.size" { integer($2, "4294967296", "size of a companion"); print "companion", cname, $2, csha }
   $1 == ".created" { check_time($2) }
-  $1 == ".entries.absent" { absent[++e]; delta = 1 }
+  $1 == ".entries.absent" { absent[++e]; delta = 1; needed = 2 }
   $1 == ".entries.encoding" { ++e; encoding = $2; if ($2 != "identity" && $2 != "zstd") bad(11, "an encoding is not known", $2) }
   $1 == ".entries.installed_files" { if ((files += integer($2, "5000000", $1)) > 5000000) bad(4, "too many files once installed") }
   $1 == ".entries.installed_size" { if ((bytes += integer($2, "1125899906842624", $1)) > 1125899906842624) bad(4, "too large once installed") }
@@ -445,14 +447,14 @@ manifest_rules='
     if (kind[placed] != "tree" && ($2 == "") != (kind[placed] == "wheel")) bad(4, "a file needs a place, a wheel must have none", placed)
     if (kind[placed] == "file") { if (into in places) bad(4, "two files have one place", into); places[into] }
   }
-  $1 == ".environment.placements.left_out" { place = safe($2, $1); leaves_out = 1
+  $1 == ".environment.placements.left_out" { place = safe($2, $1); needed = 2
     if (kind[placed] != "wheel") bad(4, "only files of a wheel are left out", placed)
     if (last_out != "" && !(place "" > last_out "")) bad(4, "paths that are left out must be sorted and unique", place)
     last_out = place
   }
+  $1 == ".environment.runtime.glibc" { glibc($2); needed = 2 }
   $1 == ".format" && $2 != "1" { bad(11, "the bundle is of a format that this script does not know", $2) }
-  $1 == ".installer_level" { level = $2 + 0 }
-  $1 == ".installer_level" && $2 > 2 { bad(11, "the bundle needs a newer installer", $2) }
+  $1 == ".installer_level" { level = $2; if ($2 > 2) bad(11, "the bundle needs a newer installer", $2) }
   $1 == ".name" { name = $2 }
   $1 == ".payload.chunk_size" {
     chunk = integer($2, "16777216", $1)
@@ -469,15 +471,16 @@ manifest_rules='
     print "volume", vname[v], $2
   }
   $1 == ".rollback_floor" { floor = integer($2, "9007199254740991", $1) }
+  $1 == ".target.driver_floor" { needed = 2 }
   $1 == ".target.glibc" || $1 == ".target.glibc_floor" { glibc($2) }
   $1 == ".version" {  # the last key: everything was seen
+    if (level + 0 < needed + 0) bad(4, "it uses what installers of its level lack", level)
     version = $2
     if (integer($2, "9007199254740991", $1) < floor) bad(4, "a rollback floor above its own version", floor)
     for (i = 1; i <= v; ++i) if (vname[i] != name "-" version sprintf(".vol%03d", i)) bad(4, "volumes must be named in order", vname[i])
     for (low in taken) if (index(low, tolower(name "-" version ".")) == 1) bad(4, "a companion has the name of another file", low)
     if (left || !total) bad(4, "the volumes do not add up to the payload", left)
     if (base + 0 != delta + 0) bad(4, "an entry is absent exactly in a delta, which names its base", base + 0)
-    if ((delta || leaves_out) && level < 2) bad(4, "it uses what installers below level 2 lack", level)
     for (i = 1; i <= e; ++i) {
       if (!(i in absent) && (too_large(offset[i], "9007199254740991") || offset[i] + 0 > total || too_large(stored[i], "9007199254740991") ||
           stored[i] + 0 > total - offset[i])) bad(4, "an entry ends outside the payload", path[i])

@@ -12,6 +12,21 @@ namespace sealift::installer {
 using bundle::Error;
 using bundle::ErrorCode;
 
+namespace {
+
+// glibc travels along, so this machine's own, whatever it is, does not matter.
+void check_kernel(const bundle::Manifest& manifest, const Machine& machine) {
+  const std::string& needed = manifest.environment.runtime->kernel;
+  if (machine.target.kernel.empty() || !bundle::version_below(machine.target.kernel, needed)) return;
+  throw Error(ErrorCode::Platform, {.what = "this machine's kernel is older than the carried glibc asks for",
+                                    .where = manifest.stem(),
+                                    .expected = "Linux " + needed + " or newer",
+                                    .got = "Linux " + machine.target.kernel,
+                                    .next = "use a machine with a newer kernel"});
+}
+
+}  // namespace
+
 void check_target(const bundle::Manifest& manifest, const Machine& machine) {
   const bundle::Target& target = manifest.target;
   if (machine.target.arch != target.arch)
@@ -20,6 +35,7 @@ void check_target(const bundle::Manifest& manifest, const Machine& machine) {
                                       .expected = target.arch,
                                       .got = machine.target.arch + " (this machine)",
                                       .next = "ask for a bundle made for " + machine.target.arch});
+  if (manifest.environment.runtime) return check_kernel(manifest, machine);
   const std::string needed = "glibc " + target.glibc.text() + " or newer";
   if (machine.target.glibc == bundle::GlibcVersion{})
     throw Error(ErrorCode::Platform, {.what = "this machine has no GNU C library that can be found",

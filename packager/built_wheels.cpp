@@ -99,7 +99,8 @@ GlibcVersion check_wheel(const fs::path& file, const SourcePackage& source, cons
     throw Error(ErrorCode::Platform, {.what = "what was built here needs a newer glibc than the target has",
                                       .expected = "glibc " + target.glibc.text() + " or older",
                                       .got = "glibc " + floor.text(),
-                                      .next = "pack on an older distribution"});
+                                      .next = "pack on an older distribution, or carry this machine's glibc: [target] "
+                                              "runtime = \"carried\""});
   return floor;
 }
 

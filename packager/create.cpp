@@ -9,6 +9,7 @@
 
 #include "packager/built_wheels.hpp"
 #include "packager/delta.hpp"
+#include "packager/driver_floor.hpp"
 #include "packager/interpreter.hpp"
 #include "packager/key_file.hpp"
 #include "packager/model_check.hpp"
@@ -137,6 +138,7 @@ CreateResult create(const CreateOptions& options, Console& console) {
   if (base) make_delta(plan, *base, console);
   NativeReport native = check_native(lock, cache, console, plan.left_out);
   plan.draft.glibc_floor = std::max(plan.draft.glibc_floor, glibc_floor(native));
+  if (native.cuda) plan.draft.driver_floor = driver_floor(*native.cuda).value_or("");
 
   fs::create_directories(folder.parent_path());
   std::uint64_t beside = 0;

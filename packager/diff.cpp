@@ -24,14 +24,15 @@ std::string joined(const std::vector<std::string>& texts) {
 }
 
 void add_common_facts(DiffSide& side, std::uint64_t version, const std::string& channel, std::uint64_t rollback_floor,
-                      const bundle::Target& target, bundle::GlibcVersion floor,
-                      const std::vector<std::string>& imports) {
+                      const bundle::Target& target, const std::optional<bundle::CarriedRuntime>& runtime,
+                      bundle::GlibcVersion floor, const std::vector<std::string>& imports) {
   side.facts["version"] = std::to_string(version);
   side.facts["channel"] = channel;
   side.facts["rollback_floor"] = std::to_string(rollback_floor);
   side.facts["target.arch"] = target.arch;
   side.facts["target.glibc"] = target.glibc.text();
   side.facts["target.glibc_floor"] = floor.text();
+  side.facts["runtime"] = runtime ? "carried glibc " + runtime->glibc.text() : "the target's";
   side.facts["imports"] = joined(imports);
 }
 
@@ -43,7 +44,7 @@ void add_item(DiffSide& side, const std::string& name, const std::string& path, 
 DiffSide side_of(const bundle::Manifest& manifest) {
   DiffSide side{.name = manifest.stem()};
   add_common_facts(side, manifest.version, manifest.channel, manifest.rollback_floor, manifest.target,
-                   manifest.glibc_floor, manifest.environment.imports);
+                   manifest.environment.runtime, manifest.glibc_floor, manifest.environment.imports);
   side.facts["interpreter"] = manifest.environment.interpreter.text();
   side.facts["volumes"] = std::to_string(manifest.payload.volumes.size());
   side.facts["payload_digest"] = bundle::name_of(manifest.payload.digest);
@@ -67,7 +68,8 @@ DiffSide side_of(const bundle::Manifest& manifest) {
 
 DiffSide side_of(const Lock& lock) {
   DiffSide side{.name = lock.stem()};
-  add_common_facts(side, lock.version, lock.channel, lock.rollback_floor, lock.target, lock.glibc_floor, lock.imports);
+  add_common_facts(side, lock.version, lock.channel, lock.rollback_floor, lock.target, lock.runtime, lock.glibc_floor,
+                   lock.imports);
   side.facts["interpreter"] = "bin/python" + lock.python;
   side.facts["payload_digest"] = bundle::name_of(lock.payload_digest);
   side.facts["target.glibcxx"] = lock.target.glibcxx;

@@ -94,8 +94,12 @@ std::string inspect_text(const InspectReport& report) {
                         : "trust      UNVERIFIED: no fingerprint was given, so anyone may have signed this;\n"
                           "           compare the root with the one its owner told you, or use --fingerprint\n";
   for (const std::string& warning : report.warnings) out += fmt::format("warning    {}\n", warning);
-  out += fmt::format("target     {}, glibc {} or newer (carried files need {})\n", manifest.target.arch,
-                     manifest.target.glibc.text(), manifest.glibc_floor.text());
+  const auto& runtime = manifest.environment.runtime;
+  out += fmt::format("target     {}, {} (carried files need {})\n", manifest.target.arch,
+                     runtime
+                         ? fmt::format("Linux {} or newer; glibc {} is carried", runtime->kernel, runtime->glibc.text())
+                         : fmt::format("glibc {} or newer", manifest.target.glibc.text()),
+                     manifest.glibc_floor.text());
   std::vector<std::string> wheels;
   for (const bundle::Entry& entry : manifest.entries)
     if (entry.kind == bundle::EntryKind::Wheel)

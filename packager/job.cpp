@@ -46,6 +46,10 @@ void read_target(TomlTable table, const fs::path& folder, Job& job) {
   if (job.target.arch != "x86_64")
     table.refuse("arch", "the target's architecture is not supported", "x86_64", job.target.arch);
   if (job.target.glibc == bundle::GlibcVersion{}) table.string("glibc");  // which says that it is missing
+  const std::string runtime = table.string_or("runtime", "target");
+  if (runtime != "target" && runtime != "carried")
+    table.refuse("runtime", "the C library is the target's or a carried one", "target or carried", runtime);
+  job.carries_runtime = runtime == "carried";
   table.done();
 }
 

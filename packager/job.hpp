@@ -30,6 +30,7 @@ struct Job {
   std::string channel = "stable";
   bundle::DigestAlgorithm payload_digest = bundle::DigestAlgorithm::Sha256;  // of the payload's chunks
   bundle::Target target;
+  bool carries_runtime = false;                      // glibc travels along, because the target's is too old
   std::string python;                                // "3.11"
   std::string interpreter = "auto";                  // "auto", or an absolute path
   std::optional<bundle::Digest> interpreter_sha256;  // of an archive

@@ -37,16 +37,20 @@ std::vector<std::string> expand_search_path(std::string_view text, const std::st
   return folders;
 }
 
-std::vector<std::string> search_folders(std::span<const LoadedObject> chain, const std::string& arch) {
+std::vector<std::string> search_folders(std::span<const LoadedObject> chain, const std::string& arch,
+                                        std::span<const std::string> library_path) {
   if (chain.empty()) return {};
-  if (!chain.front().elf->runpath.empty())
-    return expand_search_path(chain.front().elf->runpath, chain.front().origin, arch);
   std::vector<std::string> folders;
+  const std::string& runpath = chain.front().elf->runpath;
   for (const LoadedObject& object : chain) {
+    if (!runpath.empty()) break;
     if (!object.elf->runpath.empty()) continue;
     for (std::string& folder : expand_search_path(object.elf->rpath, object.origin, arch))
       folders.push_back(std::move(folder));
   }
+  folders.insert(folders.end(), library_path.begin(), library_path.end());
+  for (std::string& folder : expand_search_path(runpath, chain.front().origin, arch))
+    folders.push_back(std::move(folder));
   return folders;
 }
 

@@ -25,7 +25,9 @@ struct LoadedObject {
 
 // Where the first object of `chain` has its NEEDED looked for, before the linker's own folders. Behind it stands who
 // loaded it, and so on up to the program: DT_RUNPATH counts for its own object only and switches off every DT_RPATH;
-// DT_RPATH counts for everything that its object loads, unless that object also has a DT_RUNPATH.
-std::vector<std::string> search_folders(std::span<const LoadedObject> chain, const std::string& arch);
+// DT_RPATH counts for everything that its object loads, unless that object also has a DT_RUNPATH. `library_path` is
+// what the linker was told when it was started (`--library-path`): behind DT_RPATH, before DT_RUNPATH.
+std::vector<std::string> search_folders(std::span<const LoadedObject> chain, const std::string& arch,
+                                        std::span<const std::string> library_path = {});
 
 }  // namespace sealift::packager

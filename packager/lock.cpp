@@ -134,6 +134,9 @@ std::string write_lock(const Lock& lock, const fs::path& folder) {
       fmt::format("[interpreter]\ndescription = {}\nversion = {}\nsha256 = {}\nsize = {}\nlibraries = {}\n",
                   toml_quoted(lock.interpreter.description), toml_quoted(lock.interpreter.version),
                   toml_quoted(lock.interpreter.sha256.hex()), lock.interpreter.size, list(lock.interpreter.libraries));
+  if (lock.runtime)
+    out += fmt::format("\n[runtime]\nglibc = {}\nkernel = {}\n", toml_quoted(lock.runtime->glibc.text()),
+                       toml_quoted(lock.runtime->kernel));
   for (const LockedProgram& program : lock.programs)
     out += fmt::format(
         "\n[[program]]\nsource = {}\nsha256 = {}\nsize = {}\ninto = {}\nexecutable = {}\nfrom_wheels = {}\n",
@@ -179,6 +182,11 @@ Lock read_lock(const fs::path& file) {
                       .size = interpreter.integer("size"),
                       .libraries = interpreter.strings("libraries")};
   interpreter.done();
+  if (table.has("runtime")) {
+    TomlTable runtime = table.table("runtime");
+    lock.runtime = {.glibc = glibc(runtime, "glibc"), .kernel = runtime.string("kernel")};
+    runtime.done();
+  }
   const fs::path folder = fs::absolute(file).parent_path();
   for (TomlTable& item : table.tables("program")) {
     LockedProgram program{.source = (folder / item.string("source")).lexically_normal(),

@@ -12,7 +12,7 @@
 #include "packager/model.hpp"
 #include "packager/owner_rules.hpp"
 #include "sealift/bundle/digest.hpp"
-#include "sealift/bundle/target.hpp"
+#include "sealift/bundle/manifest.hpp"
 
 namespace sealift::packager {
 
@@ -81,6 +81,7 @@ struct Lock {
   std::string python;  // "3.11"
   std::vector<std::string> imports;
   LockedInterpreter interpreter;
+  std::optional<bundle::CarriedRuntime> runtime;  // part of the interpreter's tar
   std::vector<LockedProgram> programs;
   std::vector<LockedWheel> wheels;  // sorted by file name
   std::vector<LockedModel> models;  // and data

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "packager/cache.hpp"
+#include "packager/carried_runtime.hpp"
 #include "packager/creation_time.hpp"
 #include "packager/fetch.hpp"
 #include "packager/interpreter.hpp"
@@ -45,11 +46,11 @@ LockedProgram lock_program(const JobProgram& program, const std::string& into) {
           .executable = program.executable};
 }
 
-// A program in bin/ that finds its libraries relative to itself goes to libexec/, with the launcher in front of it.
+// A program in bin/ that cannot be started as it is goes to libexec/, with the launcher in front of it.
 std::vector<LockedProgram> lock_programs(const Job& job, const fs::path& launcher, NativeResolver& resolver) {
   std::vector<LockedProgram> programs;
   for (const JobProgram& program : job.programs) {
-    const bool launched = program.into.starts_with("bin/") && is_relocatable_program(program.source);
+    const bool launched = program.into.starts_with("bin/") && wants_launcher(program.source, job.carries_runtime);
     programs.push_back(lock_program(program, launched ? "libexec/" + program.into.substr(4) : program.into));
     programs.back().from_wheels = resolver.add_program(program.source, program.into);
     if (launched) programs.push_back(lock_program({.source = launcher, .into = program.into}, program.into));
@@ -71,10 +72,18 @@ void warn_of_search_path(const LockedProgram& program, const NativeClosure& clos
                              program.into, wanted));
 }
 
+void warn_of_runtime(const bundle::CarriedRuntime& runtime, const bundle::Target& machine, Console& console) {
+  if (machine.glibc >= runtime.glibc)
+    console.warn(
+        fmt::format("the target's glibc {} is as new as this machine's {}, which is carried: without "
+                    "runtime = \"carried\" the environment is smaller and easier to look after",
+                    machine.glibc.text(), runtime.glibc.text()));
+}
+
 // Tags promise a glibc too; the ELF files inside wheels are not opened here.
-std::vector<NativeNeed> with_wheels(std::vector<NativeNeed> needs, const Lock& lock) {
+std::vector<NativeNeed> with_wheels(std::vector<NativeNeed> needs, const Lock& lock, const bundle::Target& target) {
   for (const LockedWheel& wheel : lock.wheels)
-    if (const std::optional<WheelFit> fit = fit_wheel(wheel.file_name, lock.python, lock.target))
+    if (const std::optional<WheelFit> fit = fit_wheel(wheel.file_name, lock.python, target))
       needs.push_back({.who = wheel.file_name, .glibc = fit->glibc});
   return needs;
 }
@@ -101,7 +110,15 @@ void replace_text(const fs::path& path, const std::string& text) {
 }  // namespace
 
 LockResult lock_job(const LockOptions& options, Console& console) {
-  const Job job = read_job(options.job);
+  Job job = read_job(options.job);
+  const bundle::Target machine = job.target;
+  const std::vector<fs::path> folders = NativeResolver::system_folders(machine.arch);
+  std::optional<RuntimeFiles> runtime;
+  if (job.carries_runtime) {  // from here on, things have to fit what they will be loaded with
+    runtime = find_runtime(machine.arch, folders);
+    warn_of_runtime(runtime->runtime, machine, console);
+    job.target = loaded_with(machine, runtime->runtime);
+  }
   const fs::path uv = find_uv(options.uv);
   const fs::path file =
       fs::absolute(options.out.empty() ? options.job.parent_path() / (job.name + ".lock.toml") : options.out)
@@ -114,7 +131,7 @@ LockResult lock_job(const LockOptions& options, Console& console) {
             .rollback_floor = job.rollback_floor,
             .created = bundle::write_time(creation_time()),
             .payload_digest = job.payload_digest,
-            .target = job.target,
+            .target = machine,
             .python = job.python,
             .imports = job.imports,
             .owners = job.owners};
@@ -125,13 +142,18 @@ LockResult lock_job(const LockOptions& options, Console& console) {
   lock.wheels = std::move(python.wheels);
   if (options.ask_sizes) fill_sizes(lock.wheels);
 
-  NativeResolver resolver(job.target.arch, NativeResolver::system_folders(job.target.arch));
+  NativeResolver resolver(job.target.arch, folders);
   const fs::path launcher = find_own_program(options.launcher, "sealift-start", "--launcher", job.target.arch);
   lock.programs = lock_programs(job, launcher, resolver);
   Tree tree = gather_interpreter(interpreter, launcher);
   carry_libraries(tree, interpreter, resolver, job.target.glibc, options.patchelf, scratch.path(), console);
-  for (const LockedProgram& program : lock.programs) warn_of_search_path(program, resolver.closure(), console);
-  std::vector<NativeNeed> needs = with_wheels(resolver.closure().needs, lock);
+  if (runtime) {
+    carry_runtime(tree, *runtime);
+    lock.runtime = runtime->runtime;
+  } else {
+    for (const LockedProgram& program : lock.programs) warn_of_search_path(program, resolver.closure(), console);
+  }
+  std::vector<NativeNeed> needs = with_wheels(resolver.closure().needs, lock, job.target);
   needs.insert(needs.end(), python.needs.begin(), python.needs.end());
   lock.glibc_floor = check_glibc_floor(needs, job.target.glibc);
   lock.interpreter = store_interpreter(tree, interpreter, resolver.closure(), cache, scratch.path());

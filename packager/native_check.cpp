@@ -8,6 +8,7 @@
 #include <charconv>
 #include <set>
 
+#include "packager/carried_runtime.hpp"
 #include "packager/dlopen_table.hpp"
 #include "packager/native_walk.hpp"
 #include "packager/renamed_libraries.hpp"
@@ -46,8 +47,13 @@ std::string described(const NativeFile& file) {
 
 class Check {
  public:
-  Check(const NativeFiles& files, const bundle::Target& target, const std::string& interpreter)
-      : target_(target), index_(files, target.arch), walk_(walk_native(index_, interpreter)) {
+  Check(const NativeFiles& files, const bundle::Target& target, const std::string& interpreter,
+        const std::optional<bundle::CarriedRuntime>& runtime)
+      : machine_(target),
+        carried_(runtime.has_value()),
+        target_(loaded_with(target, runtime)),
+        index_(files, target.arch),
+        walk_(walk_native(index_, interpreter, runtime.has_value())) {
     report_.files = index_.size();
     report_.needed = walk_.needed;
     report_.floors = symbol_floors(files, target.arch);
@@ -62,6 +68,7 @@ class Check {
     program_gaps();
     symbol_versions();
     glibc_floors();
+    programs_on_their_own();
     opened_libraries();
     architectures();
     each_file();
@@ -179,9 +186,31 @@ class Check {
       const GlibcVersion needed{glibc->second.version[0], glibc->second.version[1]};
       if (target_.glibc < needed)
         find(Kind::GlibcFloor, Severity::Refusal, {},
-             fmt::format("{} needs glibc {}, newer than the target's {} ({})", owner, needed.text(),
-                         target_.glibc.text(), glibc->second.path),
-             "require a version that was built for older targets, or raise [target].glibc if the targets allow it");
+             fmt::format("{} needs glibc {}, newer than the {} {} ({})", owner, needed.text(),
+                         carried_ ? "carried" : "target's", target_.glibc.text(), glibc->second.path),
+             carried_ ? "require a version that was built for an older glibc, or pack on a newer distribution"
+                      : "require a version that was built for older targets, raise [target].glibc if the targets "
+                        "allow it, or carry this machine's glibc: [target] runtime = \"carried\"");
+      else if (machine_.glibc < needed)
+        find(Kind::GlibcFloor, Severity::Note, {},
+             fmt::format("{} needs glibc {}, which is carried; the target has {}", owner, needed.text(),
+                         machine_.glibc.text()),
+             "nothing");
+    }
+  }
+
+  // What the kernel starts by itself gets the target's own loader and glibc, whatever is carried.
+  void programs_on_their_own() {
+    for (std::size_t i = 0; carried_ && i < index_.size(); ++i) {
+      const NativeFile& file = at(i);
+      const std::optional<GlibcVersion> needed = file.elf.glibc_floor();
+      if (!index_.fits(i) || !is_program(file) || is_launched(file) || !needed || *needed <= machine_.glibc) continue;
+      find(Kind::GlibcFloor, file.from_wheel ? Severity::Warning : Severity::Refusal, {},
+           fmt::format("{} starts with the target's own glibc {}, but needs {}", described(file), machine_.glibc.text(),
+                       needed->text()),
+           file.from_wheel
+               ? "find out whether the job starts this program; if so, take a version built for older targets"
+               : "carry it into bin/, where it is started with the carried glibc");
     }
   }
 
@@ -299,7 +328,9 @@ class Check {
       find(Kind::Circle, Severity::Note, {}, "these need each other in a circle: " + several(names), "nothing");
   }
 
-  const bundle::Target& target_;
+  const bundle::Target& machine_;
+  const bool carried_;
+  bundle::Target target_;  // with the glibc that things are loaded with
   NativeIndex index_;
   NativeWalk walk_;
   std::set<std::size_t> used_;                             // by whatever ld.so or the table loads
@@ -315,8 +346,9 @@ std::size_t NativeReport::count(Severity severity) const {
                     [severity](const NativeFinding& finding) { return finding.severity == severity; }));
 }
 
-NativeReport check_native(const NativeFiles& files, const bundle::Target& target, const std::string& interpreter) {
-  return Check(files, target, interpreter).run();
+NativeReport check_native(const NativeFiles& files, const bundle::Target& target, const std::string& interpreter,
+                          const std::optional<bundle::CarriedRuntime>& runtime) {
+  return Check(files, target, interpreter, runtime).run();
 }
 
 }  // namespace sealift::packager

@@ -11,7 +11,7 @@
 
 #include "packager/native_files.hpp"
 #include "packager/symbol_floor.hpp"
-#include "sealift/bundle/target.hpp"
+#include "sealift/bundle/manifest.hpp"
 
 namespace sealift::packager {
 
@@ -56,7 +56,9 @@ struct NativeReport {
   std::size_t count(Severity severity) const;
 };
 
-// `interpreter` is the path of the program that imports libraries: "libexec/python3.11".
-NativeReport check_native(const NativeFiles& files, const bundle::Target& target, const std::string& interpreter);
+// `interpreter` is the path of the program that imports libraries: "libexec/python3.11". With a carried `runtime` its
+// glibc counts, and the target's for those programs only that no launcher starts.
+NativeReport check_native(const NativeFiles& files, const bundle::Target& target, const std::string& interpreter,
+                          const std::optional<bundle::CarriedRuntime>& runtime = {});
 
 }  // namespace sealift::packager

@@ -168,7 +168,8 @@ GlibcVersion check_glibc_floor(const std::vector<NativeNeed>& needs, GlibcVersio
                 {.what = "some files need a newer glibc than the target has",
                  .expected = "glibc " + target.text() + " or older",
                  .got = too_new.substr(too_new.find_first_not_of("\n ")),
-                 .next = "raise [target].glibc if the targets allow it, or build these on an older distribution"});
+                 .next = "raise [target].glibc if the targets allow it, take ones that were built on an older "
+                         "distribution, or carry this machine's glibc: [target] runtime = \"carried\""});
   return floor;
 }
 

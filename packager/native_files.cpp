@@ -10,6 +10,7 @@
 #include <optional>
 #include <thread>
 
+#include "packager/carried_runtime.hpp"
 #include "packager/installed_path.hpp"
 #include "packager/name_scan.hpp"
 #include "packager/native_cache.hpp"
@@ -171,7 +172,8 @@ std::vector<NativeFile> read_interpreter(const Lock& lock, const Cache& cache, G
                                   (fs::path(member.path).parent_path() / member.target).lexically_normal().string());
              file = {.path = member.path, .owner = "the interpreter"};
              left = member.size;
-             first = true;
+             first = !is_runtime_file(member.path);
+             elf = false;
            },
        .data =
            [&](ByteView piece) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "packager/carried_runtime.hpp"
 #include "packager/driver_floor.hpp"
 #include "packager/native_closure.hpp"
 #include "packager/toml_file.hpp"
@@ -85,10 +86,10 @@ NativeReport check_native(const Lock& lock, const Cache& cache, Console& console
     const auto out = left_out.find(file.owner);
     return out != left_out.end() && out->second.contains(file.path);
   });
-  const NativeReport report = check_native(files, lock.target, "libexec/python" + lock.python);
+  const NativeReport report = check_native(files, lock.target, "libexec/python" + lock.python, lock.runtime);
   for (const NativeFinding& finding : report.findings)
     if (finding.severity == Severity::Warning) console.warn(finding.what + " (" + finding.next + ")");
-  require_native(report, lock.target, NativeResolver::system_folders(lock.target.arch));
+  require_native(report, loaded_with(lock.target, lock.runtime), NativeResolver::system_folders(lock.target.arch));
   console.note(native_summary(report));
   return report;
 }
@@ -108,6 +109,8 @@ std::string native_summary(const NativeReport& report) {
     for (const auto& [owner, floors] : report.floors)
       if (const auto own = floors.find(family); own != floors.end() && own->second.path == floor.path)
         text += fmt::format("\n  floor {}_{} because of {}", family, floor.text(), owner);
+  for (const NativeFinding& finding : report.findings)
+    if (finding.kind == Kind::GlibcFloor && finding.severity == Severity::Note) text += "\n  " + finding.what;
   if (const std::string driver = driver_text(report.cuda); !driver.empty()) text += "\n  " + driver;
   return text;
 }

@@ -42,7 +42,8 @@ std::vector<std::vector<std::size_t>> opened_files(const NativeIndex& index) {
 // One process. Copied, so that what every import begins with is loaded once.
 class Process {
  public:
-  explicit Process(const NativeIndex& index) : index_(&index) {}
+  Process(const NativeIndex& index, std::span<const std::string> library_path)
+      : index_(&index), library_path_(library_path) {}
 
   // `loader` is a position in objects_.
   void load(std::size_t file, std::size_t loader) {
@@ -97,12 +98,13 @@ class Process {
         if (const auto file = index_->find(path)) return file;
       return std::nullopt;
     }
-    for (const std::string& folder : search_folders(chain, index_->arch()))
+    for (const std::string& folder : search_folders(chain, index_->arch(), library_path_))
       if (const auto file = index_->find(folder == "." ? wanted : folder + "/" + wanted)) return file;
     return std::nullopt;
   }
 
   const NativeIndex* index_;
+  std::span<const std::string> library_path_;
   std::vector<Object> objects_;
   std::map<std::size_t, std::size_t> files_;  // -> position in objects_
   std::map<std::string, std::size_t> names_;  // by which something was loaded -> file
@@ -138,7 +140,11 @@ std::vector<std::size_t> NativeIndex::named(const std::string& name) const {
   return found == names_.end() ? std::vector<std::size_t>() : found->second;
 }
 
-NativeWalk walk_native(const NativeIndex& index, const std::string& interpreter) {
+NativeWalk walk_native(const NativeIndex& index, const std::string& interpreter, bool carried_runtime) {
+  const std::vector<std::string> launchers_path = {"lib"};
+  const auto library_path = [&](bool launched) {
+    return carried_runtime && launched ? std::span(launchers_path) : std::span<const std::string>();
+  };
   NativeWalk walk;
   const auto opened = opened_files(index);
   for (const std::vector<std::size_t>& files : opened) walk.opened.insert(files.begin(), files.end());
@@ -146,7 +152,7 @@ NativeWalk walk_native(const NativeIndex& index, const std::string& interpreter)
     walk.found.try_emplace({who, wanted}, file);
   };
   const auto ignored = [](std::size_t, const std::string&) {};
-  Process imports(index);
+  Process imports(index, library_path(true));
   if (const auto program = index.find(interpreter)) imports.load_by_main(*program);
   imports.load_needed(found, ignored);
   for (std::size_t file = 0; file < index.size(); ++file) {
@@ -159,7 +165,7 @@ NativeWalk walk_native(const NativeIndex& index, const std::string& interpreter)
       while (process.open_by_name(opened));
       continue;
     }
-    Process process(index);
+    Process process(index, library_path(is_launched(index.at(file))));
     process.load_by_main(file);
     process.load_needed(found, [&](std::size_t by, const std::string& wanted) {
       walk.gaps.push_back({.program = file, .by = by, .wanted = wanted});

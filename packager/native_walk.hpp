@@ -56,8 +56,13 @@ inline bool is_program(const NativeFile& file) {
   return !file.elf.interpreter.empty() || file.elf.type == ET_EXEC;
 }
 
+// Behind the launcher, which gives it the carried loader and lib/ to search, where there is a carried one.
+inline bool is_launched(const NativeFile& file) {
+  return file.path.starts_with("libexec/");
+}
+
 // `interpreter` is the path of the program whose process imports the libraries; it may be missing.
-NativeWalk walk_native(const NativeIndex& index, const std::string& interpreter);
+NativeWalk walk_native(const NativeIndex& index, const std::string& interpreter, bool carried_runtime = false);
 
 // Files that need themselves through others, or stand between such.
 std::set<std::size_t> in_circles(const NativeWalk& walk);

@@ -41,10 +41,11 @@ fs::path find_audit_script(const fs::path& installer) {
   return script;
 }
 
-bool is_relocatable_program(const fs::path& program) {
+bool wants_launcher(const fs::path& program, bool carries_runtime) {
   bundle::FileSource source(fs::canonical(program));
   const std::optional<bundle::ElfFile> elf = bundle::read_elf(source);
-  return elf && !elf->interpreter.empty() && (elf->rpath + elf->runpath).find("$ORIGIN") != std::string::npos;
+  if (!elf || elf->interpreter.empty()) return false;
+  return carries_runtime || (elf->rpath + elf->runpath).find("$ORIGIN") != std::string::npos;
 }
 
 }  // namespace sealift::packager

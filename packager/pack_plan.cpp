@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "packager/carried_runtime.hpp"
 #include "packager/installed_path.hpp"
 #include "packager/model_files.hpp"
 #include "packager/path_owners.hpp"
@@ -88,7 +89,8 @@ PlannedEntry plan_wheel(const LockedWheel& locked, const Lock& lock, const Cache
   return planned;
 }
 
-PlannedEntry plan_interpreter(const LockedInterpreter& locked, const Cache& cache, PathOwners& owners) {
+PlannedEntry plan_interpreter(const Lock& lock, const Cache& cache, PathOwners& owners) {
+  const LockedInterpreter& locked = lock.interpreter;
   PlannedEntry planned{.draft = {}, .file = cache.path(locked.sha256)};
   if (const bundle::Digest digest = digest_of_file(planned.file); digest != locked.sha256)
     throw Error(ErrorCode::Digest, {.what = "the interpreter in the cache is damaged",
@@ -103,8 +105,10 @@ PlannedEntry plan_interpreter(const LockedInterpreter& locked, const Cache& cach
   entry.sha256 = locked.sha256;
   entry.encoding = Encoding::Zstd;
   Installed installed(owners, "the interpreter");
+  bool carries_runtime = false;
   bundle::TarReader reader({.begin =
                                 [&](const bundle::TarMember& member) {
+                                  carries_runtime = carries_runtime || is_runtime_file(member.path);
                                   if (member.type == bundle::TarType::Folder)
                                     installed.folder(member.path);
                                   else
@@ -119,6 +123,11 @@ PlannedEntry plan_interpreter(const LockedInterpreter& locked, const Cache& cach
     offset += piece.size();
   }
   reader.finish();
+  if (carries_runtime != lock.runtime.has_value())
+    throw Error(ErrorCode::Format, {.what = "lock and interpreter do not agree whether glibc is carried",
+                                    .where = planned.file.string(),
+                                    .expected = lock.runtime ? "a glibc" : "no glibc",
+                                    .next = "run sealift-pack lock again"});
   installed.put_into(entry);
   return planned;
 }
@@ -212,7 +221,7 @@ PackPlan plan_pack(const Lock& lock, const Cache& cache, const Companions& compa
   std::vector<PackageFile> packages;
   std::set<std::string> libraries;
   owners.claim(std::string(bundle::kGenerationRecord), "the installer's own record");
-  plan.entries.push_back(plan_interpreter(lock.interpreter, cache, owners));
+  plan.entries.push_back(plan_interpreter(lock, cache, owners));
   for (const LockedWheel& wheel : lock.wheels)
     plan.entries.push_back(plan_wheel(wheel, lock, cache, owners, packages, libraries));
   for (const LockedProgram& program : lock.programs) plan.entries.push_back(plan_program(program, owners));
@@ -239,6 +248,7 @@ PackPlan plan_pack(const Lock& lock, const Cache& cache, const Companions& compa
   draft.environment.interpreter = SafePath::parse("bin/python" + lock.python, "lock");
   draft.environment.site_packages = SafePath::parse(site_packages, "lock");
   draft.environment.imports = lock.imports;
+  draft.environment.runtime = lock.runtime;
   for (const PlannedEntry& entry : plan.entries) {
     const std::string path = entry.draft.path.text();
     const bool program = entry.draft.kind == EntryKind::File;

@@ -211,7 +211,8 @@ PythonChoice choose_packages(std::string_view pylock, const fs::path& where, std
                 {.what = "some packages have no wheel for the target, and no source to build one from",
                  .expected = fmt::format("CPython {} on {}, glibc {}", python, target.arch, target.glibc.text()),
                  .got = joined(no_fit),
-                 .next = "require versions that have one"});
+                 .next = "require versions that have one; where a newer glibc is all that is asked for, this machine's "
+                         "can be carried: [target] runtime = \"carried\""});
   std::sort(choice.wheels.begin(), choice.wheels.end(),
             [](const LockedWheel& a, const LockedWheel& b) { return a.file_name < b.file_name; });
   std::sort(choice.sources.begin(), choice.sources.end(),

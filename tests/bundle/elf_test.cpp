@@ -41,6 +41,30 @@ TEST_CASE("the C library's own version is what it offers") {
   CHECK(libc->glibc_offered() == GlibcVersion::parse(gnu_get_libc_version()));
 }
 
+TEST_CASE("the oldest kernel is read from the note that says it, and from no other") {
+  FileSource source(host_libc());
+  Bytes bytes = source.read(0, source.size());
+  const auto floor = [&] {
+    MemorySource copy(bytes, "libc.so.6");
+    return read_elf(copy).value().kernel_floor;
+  };
+  const std::string kernel = floor();
+  CHECK_FALSE(version_below(kernel, "2.6"));
+  CHECK(version_below(kernel, "9"));
+  const std::string tag("\4\0\0\0\x10\0\0\0\1\0\0\0GNU\0\0\0\0\0", 20);
+  const std::size_t at = as_text(bytes).find(tag);
+  REQUIRE(at != std::string::npos);
+  bytes[at + 16] = std::byte{3};  // FreeBSD's
+  CHECK(floor().empty());
+  bytes[at + 16] = std::byte{0};
+  CHECK(floor() == kernel);
+  bytes[at + 8] = std::byte{2};  // another type of note
+  CHECK(floor().empty());
+  bytes[at + 8] = std::byte{1};
+  bytes[at + 3] = std::byte{0xff};  // a name of 4 GiB
+  CHECK(floor().empty());
+}
+
 TEST_CASE("what is no ELF file is said to be none") {
   for (const std::string& bytes : {std::string(), std::string("#!/bin/sh\n"), std::string(1000, '\0')}) {
     MemorySource source(Bytes(as_bytes(bytes).begin(), as_bytes(bytes).end()), "x");

@@ -447,6 +447,27 @@ void bad_manifests() {
            {"places-equal", "/environment/placements/0/into", "SHARE/b"},
            {"good-other-place", "/environment/placements/0/into", "elsewhere/x"}})
     manifest_field(name, where, value);
+  // What came with level 2.
+  const Json runtime = {{"glibc", "2.36"}, {"kernel", "3.2.0"}};
+  const auto level_2 = [](const char* name, const char* where, const Json& value) {
+    manifest(name, [&](Json& j) {
+      j["installer_level"] = 2;
+      j[Json::json_pointer(where)] = value;
+    });
+  };
+  level_2("good-runtime", "/environment/runtime", runtime);
+  level_2("good-driver", "/target/driver_floor", "525.60.13");
+  level_2("runtime-text", "/environment/runtime", "carried");
+  level_2("runtime-empty", "/environment/runtime", Json::object());
+  level_2("runtime-glibc", "/environment/runtime", {{"glibc", "2"}, {"kernel", "3.2.0"}});
+  level_2("runtime-kernel", "/environment/runtime", {{"glibc", "2.36"}, {"kernel", "3."}});
+  level_2("runtime-more", "/environment/runtime", {{"glibc", "2.36"}, {"kernel", "3.2"}, {"loader", "ld.so"}});
+  level_2("driver-word", "/target/driver_floor", "newest");
+  level_2("driver-empty", "/target/driver_floor", "");
+  level_2("driver-dots", "/target/driver_floor", "1.2.3.4.5");
+  level_2("driver-long", "/target/driver_floor", "1234567890");
+  manifest_field("runtime-level-1", "/environment/runtime", runtime);
+  manifest_field("driver-level-1", "/target/driver_floor", "580");
   manifest_path("absolute", "/files/a");
   manifest_path("up", "files/../a");
   manifest_path("dot", "files/./a");

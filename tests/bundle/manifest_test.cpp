@@ -89,6 +89,44 @@ TEST_CASE("a manifest that breaks one rule is refused for that rule") {
   }
 }
 
+TEST_CASE("a carried runtime and a driver floor are said where they are, and raise the level of their bundles only") {
+  Manifest manifest = sample();
+  CHECK(manifest.installer_level == 1);
+  CHECK(needed_installer_level(manifest) == 0);
+  SUBCASE("a runtime") {
+    manifest.environment.runtime = {.glibc = {2, 36}, .kernel = "3.2.0"};
+  }
+  SUBCASE("a driver floor") {
+    manifest.driver_floor = "525.60.13";
+  }
+  CHECK(needed_installer_level(manifest) == 2);
+  CHECK_REFUSED(parse_manifest(write_manifest(manifest), "seal"), Format, "installers below level 2");
+  manifest.installer_level = 2;
+  const std::string text = write_manifest(manifest);
+  CHECK(parse_manifest(text, "seal") == manifest);
+  CHECK(write_manifest(parse_manifest(text, "seal")) == text);
+}
+
+TEST_CASE("a runtime or a driver floor that breaks one rule is refused for that rule") {
+  Json good = Json::parse(write_manifest(sample()));
+  good["installer_level"] = 2;
+  const auto refused = [&](const std::string& pointer, const Json& value, const std::string& reason) {
+    Json json = good;
+    json[Json::json_pointer(pointer)] = value;
+    CAPTURE(value.dump());
+    CHECK_REFUSED(parse_manifest(write_json(json), "seal"), Format, reason);
+  };
+  refused("/environment/runtime", "carried", "an object was expected");
+  refused("/environment/runtime", {{"glibc", "2.36"}}, "'kernel' is missing");
+  refused("/environment/runtime", {{"kernel", "3.2.0"}}, "'glibc' is missing");
+  refused("/environment/runtime", {{"glibc", "2"}, {"kernel", "3.2.0"}}, "2.36");
+  refused("/environment/runtime", {{"glibc", "2.36"}, {"kernel", "3.2.0"}, {"loader", "ld.so"}}, "loader");
+  for (const char* version : {"", ".", "580.", ".580", "5..80", "newest", "1.2.3.4.5", "1234567890", "-1", "580 "}) {
+    refused("/target/driver_floor", version, "525.60.13");
+    refused("/environment/runtime", {{"glibc", "2.36"}, {"kernel", version}}, "525.60.13");
+  }
+}
+
 TEST_CASE("a manifest has one spelling") {
   const std::string text = write_manifest(sample());
   const auto refused = [&](const std::string& from, const std::string& to) {

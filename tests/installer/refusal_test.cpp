@@ -186,6 +186,32 @@ TEST_CASE("a machine with an older C library, none, or another architecture is r
   CHECK(verify(made).failures.empty());  // a media desk may check it on any machine
 }
 
+TEST_CASE("where glibc is carried, the machine's own does not matter, but its kernel must be new enough for it") {
+  Site site;
+  TinyBundle tiny = in_volumes();
+  tiny.glibc = {2, 39};
+  tiny.runtime = {.glibc = {2, 41}, .kernel = "3.2.0"};
+  const MadeBundle made = site.make(tiny);
+  CHECK(made.manifest.installer_level == 2);
+  SUBCASE("an older kernel") {
+    site.machine.target.kernel = "2.6.32-754.el6.x86_64";
+    const Error error = refusal([&] { site.apply(made); });
+    CHECK(error.code() == ErrorCode::Platform);
+    CHECK(error.facts().expected == "Linux 3.2.0 or newer");
+    CHECK(error.facts().got == "Linux 2.6.32-754.el6.x86_64");
+    CHECK(!fs::exists(site.prefix().root()));
+  }
+  SUBCASE("an older glibc") {
+    site.apply(made);
+    CHECK(fs::exists(site.prefix().root()));
+  }
+  SUBCASE("no glibc at all") {
+    site.machine.target.glibc = {};
+    site.apply(made);
+    CHECK(fs::exists(site.prefix().root()));
+  }
+}
+
 TEST_CASE("too little space is known before a byte is written") {
   const Site site;
   TinyBundle tiny = in_volumes();

@@ -61,8 +61,7 @@ struct Workshop {
   }
 
   fs::path cache() const { return dir / "cache"; }
-  void add_interpreter() {
-    Tree tree;
+  void add_interpreter(Tree tree = {}) {
     tree["bin/python3.11"] = {.text = std::string(5000, 'p'), .executable = true};
     tree["bin/python3"] = {.text = "python3.11", .link = true};
     tree["lib/python3.11/os.py"] = {.text = "# os\n"};
@@ -316,6 +315,30 @@ TEST_CASE("native libraries that do not hold together are refused before anythin
     const CreateResult result = workshop.pack();
     CHECK(result.manifest.glibc_floor == bundle::GlibcVersion{2, 29});
     CHECK(result.native.files == 2);
+    CHECK(result.manifest.installer_level == 1);
+    CHECK_FALSE(result.manifest.environment.runtime);
+  }
+  SUBCASE("unless a new enough glibc is carried, which the manifest says too") {
+    workshop.lock.runtime = {.glibc = {2, 36}, .kernel = "3.2.0"};
+    CHECK_REFUSED(workshop.pack(), Format, "do not agree whether glibc is carried");
+    workshop.add_interpreter({{"lib/runtime/libc.so.6", {.text = "glibc"}}});
+    workshop.add_wheel({.name = "gone", .files = {{"native.libs/libgone.so.1", read_file(folder + "/libgone.so.1")}}});
+    const CreateResult result = workshop.pack();
+    CHECK(result.manifest.environment.runtime == workshop.lock.runtime);
+    CHECK(result.manifest.target.glibc == bundle::GlibcVersion{2, 17});
+    CHECK(result.manifest.glibc_floor == bundle::GlibcVersion{2, 29});
+    CHECK(result.manifest.installer_level == 2);
+  }
+  SUBCASE("and the manifest says the driver that CUDA needs") {
+    run_checked({"cc", "-shared", "-fPIC", "-nostdlib", "-Wl,-soname,libcudart.so.13", "-o", folder + "/libcudart",
+                 folder + "/code.c"});
+    workshop.lock.target.glibc = {2, 31};
+    workshop.add_wheel({.name = "gone",
+                        .files = {{"native.libs/libgone.so.1", read_file(folder + "/libgone.so.1")},
+                                  {"native.libs/libcudart.so.13", read_file(folder + "/libcudart")}}});
+    const CreateResult result = workshop.pack();
+    CHECK(result.manifest.driver_floor == "580");
+    CHECK(result.manifest.installer_level == 2);
   }
 }
 

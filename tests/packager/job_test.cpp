@@ -62,6 +62,17 @@ TEST_CASE("a job file says what to pack and for which machine, with paths relati
   CHECK(job.programs[0].executable);
 }
 
+TEST_CASE("the C library is the target's unless the job file says that one is carried") {
+  const Folder folder;
+  CHECK_FALSE(folder.read(kGood).carries_runtime);
+  CHECK_FALSE(folder.read_with("glibc = \"2.28\"", "glibc = \"2.28\"\nruntime = \"target\"").carries_runtime);
+  const Job job = folder.read_with("glibc = \"2.28\"", "glibc = \"2.28\"\nruntime = \"carried\"");
+  CHECK(job.carries_runtime);
+  CHECK(job.target.glibc == bundle::GlibcVersion{2, 28});  // still what the targets have
+  CHECK_REFUSED(folder.read_with("glibc = \"2.28\"", "glibc = \"2.28\"\nruntime = \"musl\""), Usage,
+                "target or carried");
+}
+
 TEST_CASE("the payload's chunks are digested with SHA-256 unless the job file asks for SM3, and never with less") {
   const Folder folder;
   CHECK(folder.read(kGood).payload_digest == bundle::DigestAlgorithm::Sha256);

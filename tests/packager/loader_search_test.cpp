@@ -30,6 +30,18 @@ TEST_CASE("an old search path serves what its object loads, up to the program") 
   CHECK(search_folders(chain, "x86_64") == Folders{"a/own", "b", "lib"});
 }
 
+TEST_CASE("what the linker was told to search comes behind old search paths and before new ones") {
+  ElfFile old_one, new_one, program;
+  program.rpath = "$ORIGIN/../lib";
+  old_one.rpath = "$ORIGIN";
+  new_one.runpath = "$ORIGIN";
+  const Folders told = {"told"};
+  CHECK(search_folders(std::vector<LoadedObject>{{&old_one, "a"}, {&program, "libexec"}}, "x86_64", told) ==
+        Folders{"a", "lib", "told"});
+  CHECK(search_folders(std::vector<LoadedObject>{{&new_one, "a"}, {&program, "libexec"}}, "x86_64", told) ==
+        Folders{"told", "a"});
+}
+
 TEST_CASE("a new search path serves its own object only, and switches off the old ones of all others") {
   ElfFile library, program;
   program.rpath = "$ORIGIN/../lib";

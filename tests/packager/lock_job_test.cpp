@@ -96,7 +96,35 @@ TEST_CASE("an interpreter that needs a newer glibc than the target has is refuse
   if (no_python()) return;
   const Desk desk("2.17");
   CHECK_REFUSED(desk.lock(), Platform, "bin/python3.11 needs");
+  CHECK_REFUSED(desk.lock(), Platform, "[target] runtime = \"carried\"");
   CHECK_FALSE(fs::exists(desk.dir / "de.mo.lock.toml"));
+}
+
+TEST_CASE("with a carried runtime the target's old glibc does not matter, and all programs are started through it") {
+  if (no_python()) return;
+  const Desk desk("2.17");
+  std::string job = read_file(desk.dir / "job.toml");
+  const std::string key = "glibc = \"2.17\"\n";
+  job.insert(job.find(key) + key.size(), "runtime = \"carried\"\n");
+  write_file(desk.dir / "job.toml", job +
+                                        "[[program]]\nsource = \"/usr/bin/env\"\ninto = \"bin/env\"\n"
+                                        "[[program]]\nsource = \"uv\"\ninto = \"bin/script\"\n");
+  std::FILE* stream = std::fopen((desk.dir / "said").c_str(), "w");
+  const Lock lock = desk.lock(stream).lock;
+  std::fclose(stream);
+  CHECK(read_lock(desk.dir / "de.mo.lock.toml") == lock);
+  CHECK(lock.target.glibc == bundle::GlibcVersion{2, 17});
+  REQUIRE(lock.runtime);
+  CHECK(lock.runtime->glibc >= lock.glibc_floor);
+  CHECK(lock.glibc_floor > lock.target.glibc);
+  REQUIRE(lock.programs.size() == 3);
+  CHECK(lock.programs[0].into == "libexec/env");
+  CHECK(lock.programs[1].into == "bin/env");
+  CHECK(lock.programs[2].into == "bin/script");
+  CHECK(read_file(desk.dir / "said").find("search path") == std::string::npos);
+  const std::string tree = run_checked({"tar", "tf", Cache(desk.dir / "cache").path(lock.interpreter.sha256).string()});
+  for (const char* file : {"lib/runtime/ld-linux-x86-64.so.2\n", "lib/runtime/libc.so.6\n", "lib/libstdc++.so.6\n"})
+    CHECK(tree.find(file) != std::string::npos);
 }
 
 TEST_CASE("a program is locked with what wheels must bring it, and warned about when it cannot see lib/") {

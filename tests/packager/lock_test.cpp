@@ -71,6 +71,17 @@ TEST_CASE("a lock reads back as it was written") {
   CHECK(read_lock(dir / "demo.lock.toml") == lock);
 }
 
+TEST_CASE("a lock says which glibc is carried, if one is") {
+  const TempDir dir;
+  Lock lock = sample(dir.path());
+  CHECK(write_lock(lock, dir.path()).find("[runtime]") == std::string::npos);
+  lock.runtime = {.glibc = {2, 36}, .kernel = "3.2.0"};
+  write_file(dir / "demo.lock.toml", write_lock(lock, dir.path()));
+  CHECK(read_lock(dir / "demo.lock.toml") == lock);
+  write_file(dir / "bad.lock.toml", replaced(write_lock(lock, dir.path()), "kernel =", "kernels ="));
+  CHECK_REFUSED(read_lock(dir / "bad.lock.toml"), Format, "kernel");
+}
+
 TEST_CASE("a lock names programs relative to itself, so that a checkout can be moved") {
   const TempDir dir;
   CHECK(write_lock(sample(dir.path()), dir.path()).find(dir.path().string()) == std::string::npos);

@@ -23,6 +23,7 @@ const std::string kProgram = "libexec/python3.11";
 struct Bundle {
   NativeFiles files;
   bundle::Target target{.arch = "x86_64", .glibc = {2, 28}};
+  std::optional<bundle::CarriedRuntime> runtime;
 
   Bundle() {
     files.files.reserve(64);  // so that what add() returns stays good until check() sorts
@@ -45,7 +46,7 @@ struct Bundle {
   }
   NativeReport check() {
     std::sort(files.files.begin(), files.files.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
-    return check_native(files, target, kProgram);
+    return check_native(files, target, kProgram, runtime);
   }
 };
 
@@ -75,6 +76,68 @@ TEST_CASE("what finds its libraries beside itself, in the environment's lib, and
   CHECK(report.findings.empty());
   CHECK(report.files == 4);
   CHECK(report.needed == 8);
+}
+
+TEST_CASE("with a carried runtime its glibc counts, and without one the refusal names it as a way out") {
+  Bundle bundle;
+  bundle.add(kSite + "a/_a.abi3.so").elf.wanted_versions["libc.so.6"] = {"GLIBC_2.34"};
+  const NativeFinding finding = only(bundle.check());
+  CHECK(finding.severity == Severity::Refusal);
+  CHECK(has(finding.what, "demo-1.0.whl needs glibc 2.34, newer than the target's 2.28"));
+  CHECK(has(finding.next, "runtime = \"carried\""));
+  bundle.runtime = {.glibc = {2, 36}, .kernel = "3.2.0"};
+  const NativeReport report = bundle.check();
+  CHECK(only(report).severity == Severity::Note);
+  CHECK(has(native_summary(report), "demo-1.0.whl needs glibc 2.34, which is carried; the target has 2.28"));
+  bundle.runtime->glibc = {2, 33};
+  const NativeFinding still = only(bundle.check());
+  CHECK(has(still.what, "needs glibc 2.34, newer than the carried 2.33"));
+  CHECK(!has(still.next, "runtime ="));
+}
+
+TEST_CASE("a program that no launcher starts has the target's own glibc, whatever is carried") {
+  Bundle bundle;
+  bundle.runtime = {.glibc = {2, 36}, .kernel = "3.2.0"};
+  const auto add_program = [&](const std::string& path) -> NativeFile& {
+    NativeFile& program = bundle.add(path);
+    program.elf.interpreter = "/lib64/ld-linux-x86-64.so.2";
+    program.elf.wanted_versions["libc.so.6"] = {"GLIBC_2.34"};
+    return program;
+  };
+  const auto own = [](const NativeReport& report) {  // what is said beside the component's floor
+    std::vector<NativeFinding> findings = report.findings;
+    std::erase_if(findings, [](const NativeFinding& finding) { return has(finding.what, "which is carried"); });
+    return findings;
+  };
+  SUBCASE("launched") {
+    add_program("libexec/tool").from_wheel = false;
+    CHECK(own(bundle.check()).empty());
+  }
+  SUBCASE("of a wheel") {
+    add_program(kSite + "demo/bin/tool");
+    REQUIRE(own(bundle.check()).size() == 1);
+    const NativeFinding finding = own(bundle.check()).front();
+    CHECK(finding.severity == Severity::Warning);
+    CHECK(has(finding.what, "demo/bin/tool of demo-1.0.whl starts with the target's own glibc 2.28, but needs 2.34"));
+  }
+  SUBCASE("of the job, elsewhere than in bin") {
+    add_program("tools/tool").from_wheel = false;
+    REQUIRE(own(bundle.check()).size() == 1);
+    const NativeFinding finding = own(bundle.check()).front();
+    CHECK(finding.severity == Severity::Refusal);
+    CHECK(has(finding.next, "bin/"));
+  }
+}
+
+TEST_CASE("the launcher of a carried runtime lets everything in its process find the environment's lib") {
+  Bundle bundle;
+  bundle.add("lib/libz.so.1", "the interpreter");
+  NativeFile& extension = bundle.add(kSite + "a/_a.abi3.so");
+  extension.elf.needed = {"libz.so.1"};
+  extension.elf.runpath = "$ORIGIN";  // which hides it otherwise
+  CHECK(only(bundle.check()).kind == Kind::LoadedBefore);
+  bundle.runtime = {.glibc = {2, 36}, .kernel = "3.2.0"};
+  CHECK(bundle.check().findings.empty());
 }
 
 TEST_CASE("a library that nothing brings is refused with its SONAME and who wants it") {

@@ -61,6 +61,7 @@ struct TinyBundle {
   std::string site_packages = "lib/python3.11/site-packages";
   std::string interpreter = "bin/python3";
   std::vector<std::string> imports;
+  std::optional<bundle::CarriedRuntime> runtime = std::nullopt;
   std::uint64_t installed_size = 0;  // claimed for every entry; 0: more than enough
   std::uint64_t installed_files = 1000;
   std::vector<TinyItem> items = {wheel_item({})};
@@ -101,6 +102,7 @@ inline MadeBundle make_bundle(const std::filesystem::path& folder, TinyBundle ti
   draft.environment.interpreter = SafePath::parse(tiny.interpreter, "");
   draft.environment.site_packages = SafePath::parse(tiny.site_packages, "");
   draft.environment.imports = tiny.imports;
+  draft.environment.runtime = tiny.runtime;
   for (const TinyItem& item : tiny.items) {
     draft.environment.placements.push_back({.entry = SafePath::parse(item.path, ""), .into = item.into});
     for (const std::string& place : item.left_out)

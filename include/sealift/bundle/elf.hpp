@@ -6,6 +6,7 @@
 
 #include <elf.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -30,6 +31,7 @@ struct ElfFile {
   std::set<std::string> offered_versions;
   bool executable_stack = false;  // asked for, or not said, which means the same
   bool text_relocations = false;
+  std::string kernel_floor;  // the oldest Linux that its ABI note asks for: "3.2.0"
 
   // The newest GLIBC_x.y that is wanted, from whichever library.
   std::optional<GlibcVersion> glibc_floor() const {
@@ -88,12 +90,14 @@ class ElfParser {
       if (segment.p_type == PT_GNU_STACK) file_.executable_stack = (segment.p_flags & PF_X) != 0;
       if (segment.p_type == PT_INTERP) file_.interpreter = text_at(segment.p_offset);
       if (segment.p_type == PT_DYNAMIC) read_dynamic(segment);
+      if (segment.p_type == PT_NOTE) read_notes(segment);
     }
     return std::move(file_);
   }
 
  private:
   static constexpr std::uint64_t kMaxDynamic = 65536;
+  static constexpr std::uint64_t kMaxNotes = 65536;
   static constexpr int kMaxVersions = 65536;
   static constexpr std::size_t kMaxText = std::size_t{8} << 20;  // of all names together
 
@@ -129,6 +133,31 @@ class ElfParser {
       if (segment.p_type == PT_LOAD && address >= segment.p_vaddr && address - segment.p_vaddr < segment.p_filesz)
         return segment.p_offset + (address - segment.p_vaddr);
     refuse("an address is in no segment");
+  }
+
+  // Only NT_GNU_ABI_TAG is looked for (LSB, "Note Sections"); what does not look like notes says nothing.
+  void read_notes(const Elf64_Phdr& segment) {
+    struct AbiTag {
+      char name[4];
+      Elf64_Word system, major, minor, patch;
+    };
+    if (segment.p_offset > source_.size()) return;
+    const std::uint64_t align = segment.p_align == 8 ? 8 : 4;
+    const auto padded = [align](std::uint64_t size) { return (size + align - 1) / align * align; };
+    std::uint64_t offset = segment.p_offset;
+    const std::uint64_t end = offset + std::min({segment.p_filesz, source_.size() - offset, kMaxNotes});
+    while (end - offset >= sizeof(Elf64_Nhdr)) {
+      const auto note = structure<Elf64_Nhdr>(offset);
+      const std::uint64_t size = sizeof note + padded(note.n_namesz) + padded(note.n_descsz);
+      if (size > end - offset) return;
+      if (note.n_type == NT_GNU_ABI_TAG && note.n_namesz == 4 && note.n_descsz >= sizeof(AbiTag) - 4) {
+        const auto tag = structure<AbiTag>(offset + sizeof note);
+        if (std::memcmp(tag.name, "GNU", 4) == 0 && tag.system == ELF_NOTE_OS_LINUX)
+          file_.kernel_floor =
+              std::to_string(tag.major) + "." + std::to_string(tag.minor) + "." + std::to_string(tag.patch);
+      }
+      offset += size;
+    }
   }
 
   void read_dynamic(const Elf64_Phdr& segment) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -85,6 +86,15 @@ struct Companion {
   bool operator==(const Companion&) const = default;
 };
 
+// glibc's loader and libraries, which a bundle may bring where the target's are too old: they lie in lib/runtime, and
+// sealift-start starts the interpreter and the programs through them. Of the target only its kernel counts then.
+struct CarriedRuntime {
+  GlibcVersion glibc = {};
+  std::string kernel = {};  // the oldest one that this glibc runs on: "3.2.0"
+
+  bool operator==(const CarriedRuntime&) const = default;
+};
+
 // How the entries make a Python prefix. Paths are relative to the root of the generation.
 struct Environment {
   struct Placement {
@@ -100,6 +110,7 @@ struct Environment {
   SafePath site_packages = SafePath::parse("lib/python3/site-packages", "");
   std::vector<Placement> placements;  // in the order they are made
   std::vector<std::string> imports;   // modules that the self-test imports
+  std::optional<CarriedRuntime> runtime;
 
   bool operator==(const Environment&) const = default;
 };
@@ -110,9 +121,10 @@ struct Manifest {
   std::uint64_t version = 0;
   std::string created;  // RFC 3339, UTC
   Target target;
-  GlibcVersion glibc_floor;           // what the carried ELF files really need; never above target.glibc
+  GlibcVersion glibc_floor;           // what the carried ELF files really need; never above what they run with
   std::uint64_t installer_level = 1;  // at least needed_installer_level
   std::uint64_t rollback_floor = 0;
+  std::string driver_floor;    // the oldest driver of NVIDIA's that the carried CUDA runs with; empty: nobody said
   std::optional<Digest> base;  // of a delta, which has absent entries: the inventory that it was made for
   Payload payload;
   std::vector<Entry> entries;  // sorted by path
@@ -129,12 +141,12 @@ struct Manifest {
   bool operator==(const Manifest&) const = default;
 };
 
-// What an installer must know beyond the first one: bundles that use nothing new go on to be read by older ones.
+// What an installer must know beyond the first one: bundles that use nothing new (0) go on to be read by older ones.
 inline std::uint64_t needed_installer_level(const Manifest& manifest) {
   const auto& placements = manifest.environment.placements;
   const bool leaves_out = std::any_of(placements.begin(), placements.end(),
                                       [](const auto& placement) { return !placement.left_out.empty(); });
-  return manifest.base || leaves_out ? 2 : 0;
+  return manifest.base || leaves_out || manifest.environment.runtime || !manifest.driver_floor.empty() ? 2 : 0;
 }
 
 // A bundle's or key's name: starts with a letter or digit, then letters, digits, '.', '_', '-'; at most 100.
@@ -182,6 +194,25 @@ inline GlibcVersion glibc_version(JsonObject& object, const std::string& key) {
   if (!version)
     refuse_json(object.where() + "." + key, "a version such as 2.36 was expected", SafePath::printable(text));
   return *version;
+}
+
+// One to four numbers, such as "525.60.13".
+inline std::string dotted_version(JsonObject& object, const std::string& key) {
+  std::string text = object.string(key, 39);
+  std::size_t numbers = 1, digits = 0;
+  const bool good = std::all_of(text.begin(), text.end(), [&](char c) {
+    if (c == '.' && digits > 0) return digits = 0, ++numbers <= 4;
+    return c >= '0' && c <= '9' && ++digits <= 9;
+  });
+  if (!good || digits == 0)
+    refuse_json(object.where() + "." + key, "a version such as 525.60.13 was expected", SafePath::printable(text));
+  return text;
+}
+
+inline CarriedRuntime parse_runtime(JsonObject object) {
+  CarriedRuntime runtime{.glibc = glibc_version(object, "glibc"), .kernel = dotted_version(object, "kernel")};
+  object.done();
+  return runtime;
 }
 
 inline Entry parse_entry(const Json& json, const std::string& where, const Payload& payload) {
@@ -294,6 +325,7 @@ inline Environment parse_environment(JsonObject object, const Manifest& manifest
     if (!plain) refuse_json(object.where() + ".imports", "a module name was expected", json.dump().substr(0, 80));
     environment.imports.push_back(json.get<std::string>());
   }
+  if (object.has("runtime")) environment.runtime = parse_runtime(object.object("runtime"));
   object.done();
   return environment;
 }
@@ -388,6 +420,7 @@ inline Manifest parse_manifest(std::string_view text, const std::string& where) 
   manifest.target.arch = detail::plain_name(target, "arch");
   manifest.target.glibc = detail::glibc_version(target, "glibc");
   manifest.glibc_floor = detail::glibc_version(target, "glibc_floor");
+  if (target.has("driver_floor")) manifest.driver_floor = detail::dotted_version(target, "driver_floor");
   target.done();
   manifest.payload = detail::parse_payload(object.object("payload"), manifest.stem());
   for (const Json& json : object.array("entries", kMaxEntries))
@@ -467,6 +500,9 @@ inline std::string write_manifest(const Manifest& manifest) {
                  {"imports", manifest.environment.imports}}},
                {"companions", std::move(companions)}};
   if (manifest.base) json["base"] = manifest.base->hex();
+  if (!manifest.driver_floor.empty()) json["target"]["driver_floor"] = manifest.driver_floor;
+  if (const std::optional<CarriedRuntime>& runtime = manifest.environment.runtime)
+    json["environment"]["runtime"] = {{"glibc", runtime->glibc.text()}, {"kernel", runtime->kernel}};
   return write_json(json);
 }
 
