@@ -36,6 +36,19 @@ TEST_CASE("stored and deflated members read back, folders are left out") {
   CHECK(unzip(make_zip({})).empty());
 }
 
+TEST_CASE("a folder's own header is checked with the file behind it, and at once where there is none") {
+  const ZipItem good{.name = "a/", .unix_mode = 0040755}, bad{.name = "a/", .unix_mode = 0040755, .local_name = "b/"};
+  const ZipItem file{.name = "x", .bytes = "hello"};
+  const std::string before = make_zip({file, bad, {.name = "y", .bytes = "y"}});
+  MemorySource source = source_of(before);
+  ZipReader zip(source);
+  CHECK(zip.extract_text(zip.members().at(0), 10) == "hello");
+  CHECK_REFUSED(zip.extract_text(zip.members().at(1), 10), Format, "directory and member disagree");
+  CHECK_REFUSED(unzip(make_zip({file, bad})), Format, "directory and member disagree");
+  CHECK_REFUSED(unzip(make_zip({good, bad})), Format, "");
+  CHECK(unzip(make_zip({good, file})).size() == 1);
+}
+
 TEST_CASE("archives that Python writes are read, zip64 included") {
   const TempDir dir;
   const std::string script =

@@ -94,7 +94,7 @@ class FaultyDisk final : public TestDisk {
 };
 
 // Does it and writes it down. One thread.
-class RecordingDisk final : public TestDisk {
+class RecordingDisk : public TestDisk {
  public:
   RecordingDisk(fs::path root, CrashModel& model, bool hard_links = true)
       : root_(std::move(root)), model_(model), hard_links_(hard_links) {}

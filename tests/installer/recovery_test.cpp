@@ -136,3 +136,43 @@ TEST_CASE("a full disk, a full quota and a read-only file system each come with 
   CHECK(mentions(remedy_of(EROFS), "read-only"));
   CHECK(mentions(remedy_of(EROFS), "/prefix/store/x"));
 }
+
+namespace {
+
+// Leaves out what makes things durable.
+class ForgetfulDisk final : public RecordingDisk {
+ public:
+  ForgetfulDisk(fs::path root, CrashModel& model, bool bytes) : RecordingDisk(std::move(root), model), bytes_(bytes) {}
+  void sync_all(const fs::path& path) override {
+    if (!bytes_) RecordingDisk::sync_all(path);
+  }
+  void sync_folder(const fs::path& path) override {
+    if (bytes_) RecordingDisk::sync_folder(path);
+  }
+
+ private:
+  bool bytes_;
+};
+
+}  // namespace
+
+TEST_CASE("the crash model finds out a disk that forgets to sync, be it bytes or names") {
+  for (const bool bytes : {true, false}) {
+    CAPTURE(bytes);
+    Night night;
+    first_installed(night.site);
+    const DiskImage before = read_image(night.root);
+    night.begin();
+    ForgetfulDisk disk(night.root, *night.model, bytes);
+    apply_second(night.site, disk);
+    const DiskImage after = read_image(night.root);
+    GoodParts good;
+    good.learn(after);
+    int found = 0;
+    for (std::size_t k = 0; k <= night.model->size(); ++k)
+      for (unsigned seed = 0; seed < 3; ++seed)
+        found += good.fault_of(night.model->image(k, Loss::Some, seed), before, after) != "";
+    found += good.fault_of_end(night.after_power_cut(), before, after) != "";
+    CHECK(found > 0);
+  }
+}

@@ -101,7 +101,8 @@ struct TinyWheel {
   std::string name = "demo";
   std::string version = "1.0";
   std::string tag = "py3-none-any";
-  std::map<std::string, std::string> files = {{"demo/__init__.py", "ANSWER = 42\n"}};  // beside the .dist-info
+  std::map<std::string, std::string> files = {
+      {"demo/__init__.py", "ANSWER = 42\n"}};         // beside the .dist-info; a folder: "x/"
   std::string entry_points;                           // text of entry_points.txt, left out when empty
   std::string extra_metadata;                         // further header lines, each with its line break
   std::map<std::string, std::string> record_digests;  // a fault: path -> text instead of "sha256=..."
@@ -122,6 +123,10 @@ inline std::string make_wheel(const TinyWheel& wheel) {
   std::string record;
   std::vector<ZipItem> items;
   for (const auto& [path, bytes] : files) {
+    if (path.ends_with('/')) {
+      items.push_back({.name = path, .unix_mode = 0040755});
+      continue;
+    }
     items.push_back({.name = path, .bytes = bytes, .deflated = path.ends_with(".py") || bytes.size() > 1000});
     if (std::find(wheel.unrecorded.begin(), wheel.unrecorded.end(), path) != wheel.unrecorded.end()) continue;
     const auto fault = wheel.record_digests.find(path);

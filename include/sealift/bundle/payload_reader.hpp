@@ -66,8 +66,9 @@ class PayloadReader {
       kept_.erase(kept);
     }
   }
-  // The chunk if it stands at the end of an expected range; who comes second gets the bytes of the first.
-  std::shared_ptr<const Bytes> kept(std::uint64_t index) const {
+  // The chunk if it stands at the end of an expected range; who comes second gets the bytes of the first. `memory` is
+  // taken for it if it has to be read.
+  std::shared_ptr<const Bytes> kept(std::uint64_t index, Bytes& memory) const {
     std::unique_lock lock(guard_);
     const auto found = kept_.find(index);
     if (found == kept_.end()) return nullptr;
@@ -77,7 +78,7 @@ class PayloadReader {
     lock.lock();
     if (kept->bytes) return kept->bytes;
     lock.unlock();
-    auto bytes = std::make_shared<const Bytes>(chunk(index));
+    auto bytes = std::make_shared<const Bytes>(chunk(index, std::exchange(memory, {})));
     lock.lock();
     if (kept->readers > 1 && kept_bytes_ + bytes->size() <= kMaxKept) {
       kept->bytes = bytes;
@@ -101,7 +102,7 @@ class PayloadReader {
 
  private:
   static constexpr std::size_t kPiece = std::size_t{256} << 10;  // read and hashed while the processor's cache has it
-  static constexpr std::uint64_t kMaxKept = std::uint64_t{48} << 20;  // beyond it, a chunk is read again
+  static constexpr std::uint64_t kMaxKept = std::uint64_t{32} << 20;  // beyond it, a chunk is read again
 
   struct Kept {
     std::mutex reading;
@@ -194,8 +195,9 @@ class PayloadRange final : public ByteSource {
     if ((index + 1) * reader_->payload().chunk_size < offset_ + size_) reader_->will_need(index + 1);
     Slot& slot = slots_.back();
     slot.index = ~std::uint64_t{0};  // nothing to find here should the chunk be refused
-    slot.shared = reader_->kept(index);
-    if (!slot.shared) slot.own = reader_->chunk(index, std::move(slot.own));
+    slot.shared.reset();
+    slot.shared = reader_->kept(index, slot.own);
+    slot.own = slot.shared ? Bytes() : reader_->chunk(index, std::move(slot.own));  // a slot is one chunk of memory
     slot.index = index;
     return slot.bytes();
   }

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sealift/bundle/archive_tree.hpp"
@@ -22,7 +23,8 @@ struct ZipMember {
   std::uint32_t crc32 = 0;
   std::uint16_t flags = 0;
   bool deflated = false;
-  bool executable = false;  // the Unix mode says so
+  bool executable = false;           // the Unix mode says so
+  std::vector<ZipMember> folders{};  // that stand right before it: their headers are checked with its own
 };
 
 namespace detail {
@@ -42,9 +44,9 @@ inline std::uint64_t zip_number(ByteView bytes, std::size_t offset, std::size_t 
 inline constexpr std::uint64_t kMaxZipVersion = 63;    // of APPNOTE, that a member may need; nothing we read needs more
 inline constexpr std::uint64_t kZipMany = 0xffffffff;  // "see the zip64 field"
 
-// Extra fields: sizes and offset that do not fit 32 bits stand in field 1, in this order, only those that are needed; or
-// all of them, where those that fit say the same twice (Python before 3.11.4 writes such local headers).
-// Returns whether there was such a field. Fields that give a member a second name are refused.
+// Extra fields: sizes and offset that do not fit 32 bits stand in field 1, in this order, only those that are needed;
+// or all of them, where those that fit say the same twice (Python before 3.11.4 writes such local headers). Returns
+// whether there was such a field. Fields that give a member a second name are refused.
 inline bool read_zip_extra(const ByteSource& source, ByteView extra, std::string_view member,
                            std::initializer_list<std::uint64_t*> fields) {
   bool found = false;
@@ -201,9 +203,10 @@ class ZipDirectoryReader {
   ArchiveTree tree_;
 };
 
-// Where the member's bytes begin. Throws Format unless its own header, and what follows its bytes, say what the
-// directory says, and the next member begins right there.
+// Where the member's bytes begin. Throws Format unless its own header, those of the folders right before it, and what
+// follows its bytes, say what the directory says, and the next member begins right there.
 inline std::uint64_t check_zip_header(ByteSource& source, const ZipMember& member) {
+  for (const ZipMember& folder : member.folders) check_zip_header(source, folder);
   const auto refuse = [&](const char* why) { refuse_zip(source, why, member.name); };
   const Bytes local = source.read(member.header_offset, 30 + member.name.size());
   const std::size_t name_size = zip_number(local, 26, 2), extra_size = zip_number(local, 28, 2);
@@ -238,14 +241,22 @@ inline std::uint64_t check_zip_header(ByteSource& source, const ZipMember& membe
 
 }  // namespace detail
 
-// The archive's files in the directory's order; its folders are checked and left out. Throws Format.
+// The archive's files in the directory's order, each with the folders that stand before it: a header is read when its
+// neighbour's bytes are, so that opening an archive does not seek through it. Throws Format.
 inline std::vector<ZipMember> read_zip_directory(ByteSource& source) {
   std::vector<ZipMember> members = detail::ZipDirectoryReader(source).read();
-  std::erase_if(members, [&](const ZipMember& member) {
-    const bool folder = member.name.ends_with('/');
-    if (folder) detail::check_zip_header(source, member);
-    return folder;
-  });
+  std::vector<ZipMember*> order;
+  for (ZipMember& member : members) order.push_back(&member);
+  std::sort(order.begin(), order.end(), [](auto* a, auto* b) { return a->header_offset < b->header_offset; });
+  std::vector<ZipMember> folders;
+  for (ZipMember* member : order) {
+    if (member->name.ends_with('/'))
+      folders.push_back(*member);
+    else
+      member->folders = std::exchange(folders, {});
+  }
+  for (const ZipMember& last : folders) detail::check_zip_header(source, last);
+  std::erase_if(members, [](const ZipMember& member) { return member.name.ends_with('/'); });
   return members;
 }
 

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an installation asks of the medium and of the processor, in counts: each byte is read once, hashed once for each
+// thing that has a digest, and written once. And a medium that fails in the middle, at every one of its reads.
+#include "tests/installer/crash_scenarios.hpp"
+#include "tests/support/system_calls.hpp"
+
+using namespace sealift;
+using namespace sealift::installer;
+using namespace sealift::test;
+
+namespace {
+
+[[maybe_unused]] const bool kInMemory = (use_memory_for_temporary_folders(), true);
+
+std::string random_bytes(std::uint32_t seed, std::size_t size) {
+  std::mt19937 random(seed);
+  std::string bytes;
+  while (bytes.size() < size) bytes.push_back(static_cast<char>(random()));
+  return bytes;
+}
+
+// Wheels of which many share a chunk, some have several, and one has more than a reader keeps in memory, with folders
+// all through it.
+TinyBundle many_sizes() {
+  TinyBundle tiny{.chunk_size = 65536, .volume_size = 5 << 20, .installed_files = 100, .items = {}};
+  for (int i = 0; i < 60; ++i) {
+    const std::string name = "w" + std::to_string(10 + i);
+    std::map<std::string, std::string> files = modules_of(name, 1 + i % 5);
+    if (i % 7 == 0) files[name + "/big.bin"] = random_bytes(i, 150'000);
+    for (int part = 0; i == 30 && part < 16; ++part) {
+      const std::string folder = name + "/p" + std::to_string(part) + "/";
+      files[folder] = "";  // written as a member of its own, as in torch's wheels
+      files[folder + "large.bin"] = random_bytes(static_cast<std::uint32_t>(part), 1 << 20);
+    }
+    tiny.items.push_back(wheel_item({.name = name, .files = files}));
+  }
+  std::vector<std::pair<bundle::TarMember, std::string>> members;
+  for (int i = 0; i < 40; ++i) members.push_back({tar_file("lib/t" + std::to_string(i)), numbers_text(i, 900)});
+  tiny.items.push_back(tree_item("trees/base.tar", members));
+  tiny.items.push_back(file_item("files/a", numbers_text(1, 30'000), "share/a"));
+  return tiny;
+}
+
+struct Counted {
+  std::uint64_t read, hashed, written, payload;
+  std::uint64_t on_disk;       // bytes of all files of the prefix, each once
+  std::uint64_t least_hashed;  // as chunks, as entries, as files
+};
+
+Counted counts_of_apply(const Site& site, const MadeBundle& made) {
+  SystemCalls calls;
+  calls.medium = made.folder;
+  FaultyDisk disk;
+  {
+    const Watch watch(calls);
+    site.apply(made, disk);
+  }
+  Counted counted{.read = calls.bytes_read,
+                  .hashed = calls.bytes_hashed,
+                  .written = disk.bytes_written(),
+                  .payload = made.manifest.payload.size,
+                  .on_disk = 0,
+                  .least_hashed = made.manifest.payload.size};
+  for (const bundle::Entry& entry : made.manifest.entries) counted.least_hashed += entry.size;
+  for (const auto& [path, there] : read_image(site.prefix().root())) {
+    if (there.twin != path || there.node.type != DiskNode::Type::File || path == "lock") continue;
+    counted.on_disk += there.node.data.size();
+  }
+  counted.least_hashed += counted.on_disk;
+  return counted;
+}
+
+}  // namespace
+
+TEST_CASE("apply reads each byte of the medium once, hashes it once for each digest, and makes no temporary copy") {
+  for (const unsigned threads : {1u, 4u}) {
+    CAPTURE(threads);
+    Site site;
+    site.threads = threads;
+    const Counted counted = counts_of_apply(site, site.make(many_sizes()));
+    MESSAGE("read " << counted.read << ", hashed " << counted.hashed << ", written " << counted.written << " of "
+                    << counted.payload << ", " << counted.least_hashed << ", " << counted.on_disk);
+    CHECK(counted.read >= counted.payload);
+    CHECK(counted.read <= counted.payload / 100 * 102);
+    CHECK(counted.hashed <= counted.least_hashed / 100 * 102);
+    CHECK(counted.written == counted.on_disk);
+  }
+}
+
+TEST_CASE("a medium that fails at any of its reads is named with volume and offset, and the next run goes on") {
+  const CrashSite site;
+  SystemCalls calls;
+  calls.medium = site.first.folder;
+  {
+    const Watch watch(calls);
+    TestDisk disk;
+    site.apply(site.first, disk);
+  }
+  const DiskImage after = comparable(read_image(site.prefix().root()));
+  const std::uint64_t reads = calls.reads;
+  CHECK(reads >= site.first.manifest.payload.chunk_count() + 2);  // and the seal and the list of chunks
+  for (const int error : {EIO, ESTALE, ENXIO})
+    for (std::uint64_t k = 1; k <= reads; ++k) {
+      CAPTURE(k);
+      write_image({}, site.prefix().root());
+      TestDisk disk;
+      calls.reads = 0;
+      calls.fails_at = k;
+      calls.error = error;
+      {
+        const Watch watch(calls);
+        CHECK_REFUSED(site.apply(site.first, disk), Io, site.first.folder.string());
+      }
+      CHECK(!fs::exists(site.prefix().store()));
+      CHECK(!fs::exists(site.current()));
+      site.apply(site.first, disk);
+      REQUIRE(difference(comparable(read_image(site.prefix().root())), after) == "");
+    }
+}
+
+TEST_CASE("a storm of interrupted calls, short reads and short writes changes nothing") {
+  const CrashSite site;
+  Disk disk;
+  site.apply(site.first, disk);
+  const DiskImage after = comparable(read_image(site.prefix().root()));
+  write_image({}, site.prefix().root());
+  SystemCalls calls;
+  calls.storm = true;
+  {
+    const Watch watch(calls);
+    site.apply(site.first, disk);
+  }
+  CHECK(calls.calls > 500);
+  CHECK(difference(comparable(read_image(site.prefix().root())), after) == "");
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Many of the real program at once on one prefix, and the real program killed at random moments.
+// Who gets the lock is the kernel's affair: what is asserted holds whatever the order. SEALIFT_ROUNDS=100 for a night.
+#include <deque>
+
+#include "tests/installer/crash_site.hpp"
+#include "tests/installer/program.hpp"
+
+using namespace sealift;
+using namespace sealift::installer;
+using namespace sealift::test;
+
+namespace {
+
+[[maybe_unused]] const bool kInMemory = (use_memory_for_temporary_folders(), true);
+
+int rounds(int usual) {
+  const char* text = ::getenv("SEALIFT_ROUNDS");
+  return text == nullptr ? usual : std::atoi(text);
+}
+
+TinyBundle for_this_machine(TinyBundle tiny) {
+  tiny.arch = probe().target.arch;
+  return tiny;
+}
+
+std::vector<std::string> apply_of(const Site& site, const MadeBundle& made) {
+  return {"apply",    made.folder,          "--fingerprint", made.fingerprint(),
+          "--prefix", site.prefix().root(), "--threads",     "2"};
+}
+
+// All of them at once; how each ended.
+std::vector<Outcome> together(const std::vector<std::vector<std::string>>& commands) {
+  std::deque<TempDir> dirs(commands.size());
+  std::vector<pid_t> children;
+  for (std::size_t i = 0; i < commands.size(); ++i) children.push_back(start(dirs[i], commands[i]));
+  std::vector<Outcome> outcomes;
+  for (std::size_t i = 0; i < commands.size(); ++i) outcomes.push_back(finish(dirs[i], children[i]));
+  return outcomes;
+}
+
+// Good, or refused because somebody else is at work.
+bool is_clear(const Outcome& outcome) {
+  return outcome.exit == 0 ||
+         (outcome.exit == 10 && (outcome.err.find("somebody else is changing this prefix") != std::string::npos ||
+                                 outcome.err.find("run this again") != std::string::npos));
+}
+
+}  // namespace
+
+TEST_CASE(
+    "of 32 that install one bundle into one prefix at once one does it, and the others find it done or say why not") {
+  const Site site;
+  const MadeBundle made = site.make(for_this_machine(forty_files()));
+  CHECK(run(site.dir, apply_of(site, made)).exit == 0);
+  const DiskImage after = comparable(read_image(site.prefix().root()));
+  for (int round = 0; round < rounds(3); ++round) {
+    fs::remove_all(site.prefix().root());
+    int installed = 0;
+    for (const Outcome& outcome : together(std::vector(32, apply_of(site, made)))) {
+      INFO(outcome.err);
+      CHECK(is_clear(outcome));
+      installed += outcome.out.starts_with("installed");
+    }
+    CHECK(installed == 1);
+    CHECK(comparable(read_image(site.prefix().root())) == after);
+  }
+}
+
+TEST_CASE("installing, switching and looking at once leaves two whole generations and one of them current") {
+  const Site site;
+  const MadeBundle first = site.make(for_this_machine(forty_files()));
+  const MadeBundle second = site.make(for_this_machine(forty_files_next()), "second");
+  CHECK(run(site.dir, apply_of(site, first)).exit == 0);
+  const DiskImage before = read_image(site.prefix().root());
+  CHECK(run(site.dir, apply_of(site, second)).exit == 0);
+  const DiskImage after = read_image(site.prefix().root());
+  GoodParts good;
+  good.learn(after);
+  const std::vector<std::string> back = {"switch", "1", "--prefix", site.prefix().root()};
+  const std::vector<std::string> look = {"status", "--prefix", site.prefix().root()};
+  for (int round = 0; round < rounds(3); ++round) {
+    write_image(before, site.prefix().root());
+    std::vector<std::vector<std::string>> commands;
+    for (int i = 0; i < 8; ++i) commands.insert(commands.end(), {apply_of(site, second), back, look, back});
+    for (const Outcome& outcome : together(commands)) {
+      INFO(outcome.err);
+      CHECK(is_clear(outcome));
+    }
+    const DiskImage left = read_image(site.prefix().root());
+    CHECK(good.fault_of(left, before, after) == "");
+    CHECK(!fs::exists(site.prefix().staging()));
+    CHECK(run(site.dir, apply_of(site, second)).exit == 0);
+    CHECK(difference(comparable(read_image(site.prefix().root())), comparable(after)) == "");
+  }
+}
+
+TEST_CASE("the real program, killed at 20 random moments, leaves nothing half done and goes on where it was") {
+  const Site site;
+  const MadeBundle made = site.make(for_this_machine(forty_files()));
+  const std::string command = "python3 " SEALIFT_KILL_TEST " " SEALIFT_INSTALL " '" + made.folder.string() + "' " +
+                              made.fingerprint() + " " + std::to_string(rounds(20)) + " --work '" +
+                              (site.dir / "work").string() + "'";
+  CHECK(std::system(command.c_str()) == 0);
+}
