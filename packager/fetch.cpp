@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <deque>
+#include <future>
 #include <map>
 #include <memory>
 #include <thread>
@@ -319,9 +320,9 @@ bool is_intact(const fs::path& path, const Digest& digest, Progress& progress) {
   }
 }
 
-// Hashes what is cached, with `jobs` threads, and returns what has to be fetched.
+// Hashes what is cached, unless it is trusted, and returns what has to be fetched.
 std::vector<const Download*> missing(const std::vector<Download>& downloads, const Cache& cache, Console& console,
-                                     unsigned jobs) {
+                                     const FetchOptions& options) {
   std::uint64_t total = 0;
   std::map<Digest, const Download*> wanted;  // two packages may name one file
   for (const Download& download : downloads)
@@ -329,7 +330,7 @@ std::vector<const Download*> missing(const std::vector<Download>& downloads, con
       total += fs::file_size(cache.path(download.sha256));
   std::vector<const Download*> order, out;
   for (const auto& [digest, download] : wanted) (cache.contains(digest) ? order : out).push_back(download);
-  if (!order.empty()) {
+  if (!order.empty() && !options.trust_cache) {
     Progress progress(console, "checking the cache", total);
     std::atomic<std::size_t> next{0};
     std::mutex guard;
@@ -345,10 +346,9 @@ std::vector<const Download*> missing(const std::vector<Download>& downloads, con
         out.push_back(&download);
       }
     };
-    std::vector<std::jthread> workers;
-    for (unsigned i = 1; i < std::max(1u, jobs); ++i) workers.emplace_back(work);
-    work();
-    workers.clear();
+    std::vector<std::future<void>> workers;
+    for (unsigned i = 0; i < std::max(1u, options.jobs); ++i) workers.push_back(std::async(std::launch::async, work));
+    for (std::future<void>& worker : workers) worker.get();
     progress.finish();
   }
   // The largest first, so that no long one is left alone at the end.
@@ -413,9 +413,10 @@ void check_space(const std::vector<const Download*>& downloads, const Cache& cac
 
 }  // namespace
 
-void fetch(const std::vector<Download>& downloads, const Cache& cache, Console& console, const FetchOptions& options) {
-  const std::vector<const Download*> todo = missing(downloads, cache, console, options.jobs);
-  if (todo.empty()) return;
+std::size_t fetch(const std::vector<Download>& downloads, const Cache& cache, Console& console,
+                  const FetchOptions& options) {
+  const std::vector<const Download*> todo = missing(downloads, cache, console, options);
+  if (todo.empty()) return 0;
   check_space(todo, cache);
   std::uint64_t total = 0;
   for (const Download* download : todo) total += download->size;
@@ -453,6 +454,7 @@ void fetch(const std::vector<Download>& downloads, const Cache& cache, Console& 
   run_all(next, done, options.jobs);
   if (!failures.empty()) refuse_all(failures);
   progress.finish();
+  return todo.size();
 }
 
 std::vector<Answer> ask(const std::vector<std::string>& urls, const std::string& bearer, std::uint64_t max_size,
