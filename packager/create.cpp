@@ -7,6 +7,7 @@
 #include <charconv>
 #include <thread>
 
+#include "packager/apt_files.hpp"
 #include "packager/built_wheels.hpp"
 #include "packager/interpreter.hpp"
 #include "packager/key_file.hpp"
@@ -33,6 +34,7 @@ std::vector<Download> downloads_of(const Lock& lock) {
   for (const LockedWheel& wheel : lock.wheels)
     if (!wheel.built_from)
       downloads.push_back({.name = wheel.file_name, .url = wheel.url, .sha256 = wheel.sha256, .size = wheel.size});
+  for (Download& deb : downloads_of(lock.apt)) downloads.push_back(std::move(deb));
   return downloads;
 }
 

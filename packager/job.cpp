@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "packager/apt_toml.hpp"
 #include "packager/model_toml.hpp"
 #include "packager/target_profile.hpp"
 #include "packager/toml_file.hpp"
@@ -111,6 +112,7 @@ Job read_job(const fs::path& file) {
       program.refuse("into", "two programs have one place", "a path of its own", job.programs.back().into);
   }
   job.models = read_job_models(table, folder);
+  job.apt = read_job_apt(table);
   table.done();
   return job;
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "packager/apt.hpp"
 #include "packager/model.hpp"
 #include "packager/python_inputs.hpp"
 #include "sealift/bundle/digest.hpp"
@@ -36,6 +37,7 @@ struct Job {
   std::vector<std::string> imports;                  // what the self-test imports
   std::vector<JobProgram> programs;
   std::vector<JobModel> models;  // and data
+  JobApt apt;                    // Debian packages
 };
 
 // Throws Usage naming file, line and key.

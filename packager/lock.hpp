@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "packager/apt.hpp"
 #include "packager/model.hpp"
 #include "sealift/bundle/digest.hpp"
 #include "sealift/bundle/target.hpp"
@@ -83,6 +84,7 @@ struct Lock {
   std::vector<LockedProgram> programs;
   std::vector<LockedWheel> wheels;  // sorted by file name
   std::vector<LockedModel> models;  // and data
+  LockedApt apt;                    // Debian packages
 
   std::string stem() const { return name + "-" + std::to_string(version); }
   bool operator==(const Lock&) const = default;

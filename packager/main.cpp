@@ -153,6 +153,8 @@ void add_lock(CLI::App& app) {
     for (const LockedModel& model : result.lock.models)
       console.note(fmt::format("locked {} {}: {} files ({})", model.spec.data ? "data" : "the model",
                                model.spec.title(), model.files.size(), human_size(model.size())));
+    if (const LockedApt& apt = result.lock.apt; !apt.debs.empty())
+      console.note(fmt::format("locked {} Debian packages of {}", apt.debs.size(), apt.suite));
     const std::vector<OfflineFinding> findings = offline_findings(result.lock.wheels);
     show_findings(findings, console);
     std::cout << (options->json ? bundle::write_json({{"lock", result.file.string()},

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "packager/apt_files.hpp"
 #include "packager/installed_path.hpp"
 #include "packager/model_files.hpp"
 #include "packager/path_owners.hpp"
@@ -135,15 +136,16 @@ PlannedEntry plan_program(const LockedProgram& locked, PathOwners& owners) {
   return planned;
 }
 
-// Stored as it is: weights do not shrink. Its digest is checked while it is written, so that it is read only once.
-PlannedEntry plan_model_file(const PlacedFile& placed, const LockedModel& model, PathOwners& owners) {
+// Stored as it is: weights and Debian packages do not shrink. Its digest is checked while it is written, so that it is
+// read only once.
+PlannedEntry plan_placed_file(const PlacedFile& placed, const std::string& owner, PathOwners& owners) {
   PlannedEntry planned{.draft = {}, .file = placed.source};
   bundle::Entry& entry = planned.draft;
   entry.path = SafePath::parse("files/" + placed.into, "lock");
   entry.kind = EntryKind::File;
   entry.size = placed.file.size;
   entry.sha256 = placed.file.sha256;
-  Installed installed(owners, model.spec.title());
+  Installed installed(owners, owner);
   installed.file(placed.into, placed.file.size);
   installed.put_into(entry);
   return planned;
@@ -185,6 +187,7 @@ void require_inputs(const Lock& lock, const Cache& cache) {
                                        .expected = "sha256 " + program.sha256.hex(),
                                        .next = "build it and run sealift-pack lock again"});
   require_folders(lock.models);
+  require_index(lock.apt, cache);
 }
 
 PackPlan plan_pack(const Lock& lock, const Cache& cache, const Companions& companions) {
@@ -200,7 +203,9 @@ PackPlan plan_pack(const Lock& lock, const Cache& cache, const Companions& compa
   for (const LockedProgram& program : lock.programs) plan.entries.push_back(plan_program(program, owners));
   for (const LockedModel& model : lock.models)
     for (const PlacedFile& placed : place_files(model, cache))
-      plan.entries.push_back(plan_model_file(placed, model, owners));
+      plan.entries.push_back(plan_placed_file(placed, model.spec.title(), owners));
+  for (const PlacedFile& placed : place_files(lock.apt, cache))
+    plan.entries.push_back(plan_placed_file(placed, "the Debian packages", owners));
   owners.check();
   packages.check();
   check_libraries(lock, libraries);
