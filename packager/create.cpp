@@ -9,7 +9,9 @@
 
 #include "packager/apt_files.hpp"
 #include "packager/built_wheels.hpp"
+#include "packager/create_space.hpp"
 #include "packager/interpreter.hpp"
+#include "packager/interrupt.hpp"
 #include "packager/key_file.hpp"
 #include "packager/model_check.hpp"
 #include "packager/model_files.hpp"
@@ -62,6 +64,7 @@ class WatchedSource final : public bundle::ByteSource {
   std::uint64_t size() const override { return source_.size(); }
   std::string name() const override { return source_.name(); }
   bundle::ByteView view(std::uint64_t offset, std::size_t wanted) override {
+    stop_if_interrupted();
     const bundle::ByteView piece = source_.view(offset, wanted);
     progress_.add(piece.size());
     return piece;
@@ -129,6 +132,7 @@ CreateResult pack(const Lock& lock, const Cache& cache, const Companions& compan
   check_space(folder.parent_path(), plan.size() + beside);
   PartialFolder partial(folder);
   bundle::Manifest manifest = write_bundle(plan, partial.path(), options.volume_size, signing, console);
+  stop_if_interrupted();
   partial.become(folder);
   CreateResult result{.folder = folder,
                       .manifest = std::move(manifest),
@@ -156,6 +160,7 @@ CreateResult create(const CreateOptions& options, Console& console) {
   // Every entry is hashed while it is written, so what the cache has is not read beforehand. Only when something of it
   // turns out to be wrong all of it is looked at, and what is damaged comes again.
   const std::vector<Download> downloads = downloads_of(lock);
+  require_space(lock, downloads, cache, folder.parent_path());
   FetchOptions what_is_missing = options.fetch;
   what_is_missing.trust_cache = true;
   fetch(downloads, cache, console, what_is_missing);

@@ -16,6 +16,8 @@
 #include <memory>
 #include <thread>
 
+#include "packager/interrupt.hpp"
+#include "packager/trusted_certificates.hpp"
 #include "sealift/bundle/byte_source.hpp"
 
 namespace sealift::packager {
@@ -43,9 +45,8 @@ void use_environment(CURL* easy) {
     const char* value = std::getenv(name);
     return value != nullptr && *value != '\0' ? value : nullptr;
   };
-  const char* file = variable("CURL_CA_BUNDLE");
-  if (file == nullptr) file = variable("SSL_CERT_FILE");
-  if (file != nullptr) curl_easy_setopt(easy, CURLOPT_CAINFO, file);
+  if (const std::string file = trusted_certificates(); !file.empty())
+    curl_easy_setopt(easy, CURLOPT_CAINFO, file.c_str());
   if (const char* folder = variable("SSL_CERT_DIR")) curl_easy_setopt(easy, CURLOPT_CAPATH, folder);
 }
 
@@ -92,6 +93,7 @@ void run_all(const Next& next, const Done& done, unsigned jobs) {
   const Multi multi(curl_multi_init());
   unsigned running = 0;
   for (;;) {
+    stop_if_interrupted();
     while (running < std::max(1u, jobs)) {
       CURL* easy = next(running);
       if (easy == nullptr) break;

@@ -4,11 +4,13 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <iostream>
 
 #include "packager/create.hpp"
 #include "packager/diff.hpp"
 #include "packager/inspect.hpp"
+#include "packager/interrupt.hpp"
 #include "packager/key_file.hpp"
 #include "packager/keygen.hpp"
 #include "packager/lock_job.hpp"
@@ -380,9 +382,14 @@ int main(int argc, char** argv) {
   add_inspect(app);
   add_diff(app);
   add_papers(app);
+  catch_interrupts();
   try {
     app.parse(argc, argv);
     return 0;
+  } catch (const Interrupted& stopped) {
+    std::cerr << "stopped; the same command goes on from here\n";
+    std::raise(stopped.signal);  // whose handler is the system's own again, so that the caller sees what ended us
+    return 128 + stopped.signal;
   } catch (const CLI::ParseError& error) {
     return app.exit(error, std::cout, std::cerr) == 0 ? 0 : kUsage;
   } catch (const bundle::Error& error) {

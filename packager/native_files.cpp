@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "packager/installed_path.hpp"
+#include "packager/interrupt.hpp"
 #include "packager/name_scan.hpp"
 #include "packager/native_cache.hpp"
 #include "packager/scratch_folder.hpp"
@@ -107,6 +108,7 @@ class Intake {
     scan_ = NameScan();
   }
   void feed(ByteView piece) {
+    stop_if_interrupted();
     out_->write(piece);
     scan_.feed(piece);
   }
