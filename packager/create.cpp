@@ -7,10 +7,13 @@
 #include <charconv>
 #include <thread>
 
+#include "packager/apt_files.hpp"
 #include "packager/built_wheels.hpp"
+#include "packager/create_space.hpp"
 #include "packager/delta.hpp"
 #include "packager/driver_floor.hpp"
 #include "packager/interpreter.hpp"
+#include "packager/interrupt.hpp"
 #include "packager/key_file.hpp"
 #include "packager/model_check.hpp"
 #include "packager/model_files.hpp"
@@ -35,6 +38,7 @@ std::vector<Download> downloads_of(const Lock& lock) {
   for (const LockedWheel& wheel : lock.wheels)
     if (!wheel.built_from)
       downloads.push_back({.name = wheel.file_name, .url = wheel.url, .sha256 = wheel.sha256, .size = wheel.size});
+  for (Download& deb : downloads_of(lock.apt)) downloads.push_back(std::move(deb));
   return downloads;
 }
 
@@ -62,6 +66,7 @@ class WatchedSource final : public bundle::ByteSource {
   std::uint64_t size() const override { return source_.size(); }
   std::string name() const override { return source_.name(); }
   bundle::ByteView view(std::uint64_t offset, std::size_t wanted) override {
+    stop_if_interrupted();
     const bundle::ByteView piece = source_.view(offset, wanted);
     progress_.add(piece.size());
     return piece;
@@ -104,6 +109,7 @@ bundle::Manifest write_bundle(const PackPlan& plan, const fs::path& folder, std:
     const fs::path copy = folder / companion.name;
     fs::copy_file(plan.companions[i], copy);
     fs::permissions(copy, fs::perms(0755));
+    if (::fsync(bundle::InputFile(copy).descriptor()) != 0) bundle::throw_errno("a file cannot be synced", copy);
     if (digest_of_file(copy) != companion.sha256)
       throw Error(ErrorCode::Digest, {.what = companion.name + " changed while it was copied",
                                       .where = plan.companions[i].string(),
@@ -114,21 +120,10 @@ bundle::Manifest write_bundle(const PackPlan& plan, const fs::path& folder, std:
   return manifest;
 }
 
-}  // namespace
-
-CreateResult create(const CreateOptions& options, Console& console) {
-  const Lock lock = read_lock(options.lock);
-  const Signing signing = read_signing(options);
-  std::optional<bundle::Inventory> base;
-  if (!options.base.empty()) base = read_inventory(options.base);
-  const fs::path installer = find_own_program(options.installer, "sealift-install", "--installer", lock.target.arch);
-  const Companions companions = {{"sealift-install", installer}, {"audit.sh", find_audit_script(installer)}};
-  const fs::path folder = fs::absolute(options.out).lexically_normal() / lock.stem();
-  refuse_existing(folder);
-
-  const Cache cache(options.cache.empty() ? Cache::default_root() : options.cache);
-  require_inputs(lock, cache);
-  fetch(downloads_of(lock), cache, console, options.fetch);
+// From what is in the cache to the finished folder.
+CreateResult pack(const Lock& lock, const Cache& cache, const Companions& companions, const Signing& signing,
+                  const std::optional<bundle::Inventory>& base, const CreateOptions& options, const fs::path& folder,
+                  Console& console) {
   rebuild_missing(
       lock, [&] { return build_tools_for(lock); }, cache, console, options.fetch);
   require_sound(
@@ -146,6 +141,7 @@ CreateResult create(const CreateOptions& options, Console& console) {
   check_space(folder.parent_path(), plan.size() + beside);
   PartialFolder partial(folder);
   bundle::Manifest manifest = write_bundle(plan, partial.path(), options.volume_size, signing, console);
+  stop_if_interrupted();
   partial.become(folder);
   CreateResult result{.folder = folder,
                       .manifest = std::move(manifest),
@@ -156,6 +152,36 @@ CreateResult create(const CreateOptions& options, Console& console) {
   for (const bundle::PrivateKey& key : signing.keys) result.signers.push_back(key.public_key().id());
   result.roles = bundle_status(bundle::open(folder).seal);
   return result;
+}
+
+}  // namespace
+
+CreateResult create(const CreateOptions& options, Console& console) {
+  const Lock lock = read_lock(options.lock);
+  const Signing signing = read_signing(options);
+  std::optional<bundle::Inventory> base;
+  if (!options.base.empty()) base = read_inventory(options.base);
+  const fs::path installer = find_own_program(options.installer, "sealift-install", "--installer", lock.target.arch);
+  const Companions companions = {{"sealift-install", installer}, {"audit.sh", find_audit_script(installer)}};
+  const fs::path folder = fs::absolute(options.out).lexically_normal() / lock.stem();
+  refuse_existing(folder);
+
+  const Cache cache(options.cache.empty() ? Cache::default_root() : options.cache);
+  require_inputs(lock, cache);
+  // Every entry is hashed while it is written, so what the cache has is not read beforehand. Only when something of it
+  // turns out to be wrong all of it is looked at, and what is damaged comes again.
+  const std::vector<Download> downloads = downloads_of(lock);
+  require_space(lock, downloads, cache, folder.parent_path());
+  FetchOptions what_is_missing = options.fetch;
+  what_is_missing.trust_cache = true;
+  fetch(downloads, cache, console, what_is_missing);
+  try {
+    return pack(lock, cache, companions, signing, base, options, folder, console);
+  } catch (const Error& error) {
+    const bool damage = error.code() == ErrorCode::Digest || error.code() == ErrorCode::Format;
+    if (!damage || fetch(downloads, cache, console, options.fetch) == 0) throw;
+  }
+  return pack(lock, cache, companions, signing, base, options, folder, console);
 }
 
 std::uint64_t parse_size(const std::string& text) {

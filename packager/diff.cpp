@@ -91,6 +91,10 @@ DiffSide side_of(const Lock& lock) {
       .version = lock.interpreter.version, .size = lock.interpreter.size, .sha256 = lock.interpreter.sha256};
   for (const LockedProgram& program : lock.programs)
     side.items["programs/" + program.into] = {.size = program.size, .sha256 = program.sha256};
+  if (!lock.apt.debs.empty())
+    side.items["files/apt/Packages"] = {.size = lock.apt.index_size, .sha256 = lock.apt.index_sha256};
+  for (const LockedDeb& deb : lock.apt.debs)
+    side.items["files/apt/" + deb.file] = {.size = deb.size, .sha256 = deb.sha256};
   return side;
 }
 

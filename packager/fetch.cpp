@@ -11,10 +11,13 @@
 #include <atomic>
 #include <cstdlib>
 #include <deque>
+#include <future>
 #include <map>
 #include <memory>
 #include <thread>
 
+#include "packager/interrupt.hpp"
+#include "packager/trusted_certificates.hpp"
 #include "sealift/bundle/byte_source.hpp"
 
 namespace sealift::packager {
@@ -42,9 +45,8 @@ void use_environment(CURL* easy) {
     const char* value = std::getenv(name);
     return value != nullptr && *value != '\0' ? value : nullptr;
   };
-  const char* file = variable("CURL_CA_BUNDLE");
-  if (file == nullptr) file = variable("SSL_CERT_FILE");
-  if (file != nullptr) curl_easy_setopt(easy, CURLOPT_CAINFO, file);
+  if (const std::string file = trusted_certificates(); !file.empty())
+    curl_easy_setopt(easy, CURLOPT_CAINFO, file.c_str());
   if (const char* folder = variable("SSL_CERT_DIR")) curl_easy_setopt(easy, CURLOPT_CAPATH, folder);
 }
 
@@ -91,6 +93,7 @@ void run_all(const Next& next, const Done& done, unsigned jobs) {
   const Multi multi(curl_multi_init());
   unsigned running = 0;
   for (;;) {
+    stop_if_interrupted();
     while (running < std::max(1u, jobs)) {
       CURL* easy = next(running);
       if (easy == nullptr) break;
@@ -319,9 +322,9 @@ bool is_intact(const fs::path& path, const Digest& digest, Progress& progress) {
   }
 }
 
-// Hashes what is cached, with `jobs` threads, and returns what has to be fetched.
+// Hashes what is cached, unless it is trusted, and returns what has to be fetched.
 std::vector<const Download*> missing(const std::vector<Download>& downloads, const Cache& cache, Console& console,
-                                     unsigned jobs) {
+                                     const FetchOptions& options) {
   std::uint64_t total = 0;
   std::map<Digest, const Download*> wanted;  // two packages may name one file
   for (const Download& download : downloads)
@@ -329,7 +332,7 @@ std::vector<const Download*> missing(const std::vector<Download>& downloads, con
       total += fs::file_size(cache.path(download.sha256));
   std::vector<const Download*> order, out;
   for (const auto& [digest, download] : wanted) (cache.contains(digest) ? order : out).push_back(download);
-  if (!order.empty()) {
+  if (!order.empty() && !options.trust_cache) {
     Progress progress(console, "checking the cache", total);
     std::atomic<std::size_t> next{0};
     std::mutex guard;
@@ -345,10 +348,9 @@ std::vector<const Download*> missing(const std::vector<Download>& downloads, con
         out.push_back(&download);
       }
     };
-    std::vector<std::jthread> workers;
-    for (unsigned i = 1; i < std::max(1u, jobs); ++i) workers.emplace_back(work);
-    work();
-    workers.clear();
+    std::vector<std::future<void>> workers;
+    for (unsigned i = 0; i < std::max(1u, options.jobs); ++i) workers.push_back(std::async(std::launch::async, work));
+    for (std::future<void>& worker : workers) worker.get();
     progress.finish();
   }
   // The largest first, so that no long one is left alone at the end.
@@ -413,9 +415,10 @@ void check_space(const std::vector<const Download*>& downloads, const Cache& cac
 
 }  // namespace
 
-void fetch(const std::vector<Download>& downloads, const Cache& cache, Console& console, const FetchOptions& options) {
-  const std::vector<const Download*> todo = missing(downloads, cache, console, options.jobs);
-  if (todo.empty()) return;
+std::size_t fetch(const std::vector<Download>& downloads, const Cache& cache, Console& console,
+                  const FetchOptions& options) {
+  const std::vector<const Download*> todo = missing(downloads, cache, console, options);
+  if (todo.empty()) return 0;
   check_space(todo, cache);
   std::uint64_t total = 0;
   for (const Download* download : todo) total += download->size;
@@ -453,6 +456,7 @@ void fetch(const std::vector<Download>& downloads, const Cache& cache, Console& 
   run_all(next, done, options.jobs);
   if (!failures.empty()) refuse_all(failures);
   progress.finish();
+  return todo.size();
 }
 
 std::vector<Answer> ask(const std::vector<std::string>& urls, const std::string& bearer, std::uint64_t max_size,

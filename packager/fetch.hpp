@@ -24,13 +24,14 @@ struct FetchOptions {
   unsigned jobs = 4;
   int attempts = 5;                             // in a row that bring nothing, of each file
   std::chrono::milliseconds first_pause{1000};  // doubled after each failure
+  bool trust_cache = false;                     // for who hashes what is cached when it is used
 };
 
 // Afterwards the cache holds every download, with the right digest. Cached files are hashed first; a damaged one is
 // removed and fetched again. Throws Space before anything is fetched; Network or Digest when everything else has
-// arrived, naming every file that has not and every one that is not what was locked.
-void fetch(const std::vector<Download>& downloads, const Cache& cache, Console& console,
-           const FetchOptions& options = {});
+// arrived, naming every file that has not and every one that is not what was locked. Returns how many were fetched.
+std::size_t fetch(const std::vector<Download>& downloads, const Cache& cache, Console& console,
+                  const FetchOptions& options = {});
 
 struct Answer {
   std::string body;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "packager/apt_toml.hpp"
 #include "packager/model_toml.hpp"
 #include "packager/target_profile.hpp"
 #include "packager/toml_file.hpp"
@@ -116,6 +117,7 @@ Job read_job(const fs::path& file) {
   }
   job.models = read_job_models(table, folder);
   job.owners = read_owner_rules(table);
+  job.apt = read_job_apt(table);
   table.done();
   return job;
 }

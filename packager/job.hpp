@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "packager/apt.hpp"
 #include "packager/model.hpp"
 #include "packager/owner_rules.hpp"
 #include "packager/python_inputs.hpp"
@@ -38,6 +39,7 @@ struct Job {
   std::vector<std::string> imports;                  // what the self-test imports
   std::vector<JobProgram> programs;
   std::vector<JobModel> models;   // and data
+  JobApt apt;                     // Debian packages
   std::vector<OwnerRule> owners;  // of paths that two packages bring
 };
 

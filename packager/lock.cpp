@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "packager/apt_toml.hpp"
 #include "packager/model_toml.hpp"
 #include "packager/target_profile.hpp"
 #include "packager/toml_file.hpp"
@@ -149,7 +150,7 @@ std::string write_lock(const Lock& lock, const fs::path& folder) {
     if (wheel.size != 0) out += fmt::format("size = {}\n", wheel.size);
     if (wheel.built_from) out += write_build(*wheel.built_from);
   }
-  return out + write_owner_rules(lock.owners) + write_locked_models(lock.models, folder);
+  return out + write_owner_rules(lock.owners) + write_locked_models(lock.models, folder) + write_locked_apt(lock.apt);
 }
 
 Lock read_lock(const fs::path& file) {
@@ -202,6 +203,7 @@ Lock read_lock(const fs::path& file) {
   for (TomlTable& item : table.tables("wheel")) lock.wheels.push_back(read_wheel(item));
   lock.models = read_locked_models(table, folder);
   lock.owners = read_owner_rules(table);
+  lock.apt = read_locked_apt(table);
   table.done();
   const auto by_file = [](const LockedWheel& a, const LockedWheel& b) { return a.file_name < b.file_name; };
   std::sort(lock.wheels.begin(), lock.wheels.end(), by_file);

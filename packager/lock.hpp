@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "packager/apt.hpp"
 #include "packager/model.hpp"
 #include "packager/owner_rules.hpp"
 #include "sealift/bundle/digest.hpp"
@@ -85,6 +86,7 @@ struct Lock {
   std::vector<LockedProgram> programs;
   std::vector<LockedWheel> wheels;  // sorted by file name
   std::vector<LockedModel> models;  // and data
+  LockedApt apt;                    // Debian packages
   std::vector<OwnerRule> owners;    // of paths that two wheels bring
 
   std::string stem() const { return name + "-" + std::to_string(version); }

@@ -11,6 +11,7 @@
 #include "packager/creation_time.hpp"
 #include "packager/fetch.hpp"
 #include "packager/interpreter.hpp"
+#include "packager/lock_apt.hpp"
 #include "packager/lock_model.hpp"
 #include "packager/lock_python.hpp"
 #include "packager/native_report.hpp"
@@ -162,6 +163,7 @@ LockResult lock_job(const LockOptions& options, Console& console) {
                   [&](const LockedWheel& wheel) { return cache.contains(wheel.sha256); }))
     check_native(lock, cache, console);
   lock.models = lock_models(job.models, cache, console);
+  lock.apt = lock_apt(job.apt, job.target.arch, cache, console);
 
   fs::create_directories(file.parent_path());
   std::string evidence = job.name;  // the specification allows no dots here

@@ -4,11 +4,13 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <iostream>
 
 #include "packager/create.hpp"
 #include "packager/diff.hpp"
 #include "packager/inspect.hpp"
+#include "packager/interrupt.hpp"
 #include "packager/key_file.hpp"
 #include "packager/keygen.hpp"
 #include "packager/lock_job.hpp"
@@ -157,6 +159,8 @@ void add_lock(CLI::App& app) {
     for (const LockedModel& model : result.lock.models)
       console.note(fmt::format("locked {} {}: {} files ({})", model.spec.data ? "data" : "the model",
                                model.spec.title(), model.files.size(), human_size(model.size())));
+    if (const LockedApt& apt = result.lock.apt; !apt.debs.empty())
+      console.note(fmt::format("locked {} Debian packages of {}", apt.debs.size(), apt.suite));
     const std::vector<OfflineFinding> findings = offline_findings(result.lock.wheels);
     show_findings(findings, console);
     std::cout << (options->json ? bundle::write_json({{"lock", result.file.string()},
@@ -394,9 +398,14 @@ int main(int argc, char** argv) {
   add_inspect(app);
   add_diff(app);
   add_papers(app);
+  catch_interrupts();
   try {
     app.parse(argc, argv);
     return 0;
+  } catch (const Interrupted& stopped) {
+    std::cerr << "stopped; the same command goes on from here\n";
+    std::raise(stopped.signal);  // whose handler is the system's own again, so that the caller sees what ended us
+    return 128 + stopped.signal;
   } catch (const CLI::ParseError& error) {
     return app.exit(error, std::cout, std::cerr) == 0 ? 0 : kUsage;
   } catch (const bundle::Error& error) {

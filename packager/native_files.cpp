@@ -12,6 +12,7 @@
 
 #include "packager/carried_runtime.hpp"
 #include "packager/installed_path.hpp"
+#include "packager/interrupt.hpp"
 #include "packager/name_scan.hpp"
 #include "packager/native_cache.hpp"
 #include "packager/scratch_folder.hpp"
@@ -108,6 +109,7 @@ class Intake {
     scan_ = NameScan();
   }
   void feed(ByteView piece) {
+    stop_if_interrupted();
     out_->write(piece);
     scan_.feed(piece);
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "packager/apt_files.hpp"
 #include "packager/carried_runtime.hpp"
 #include "packager/installed_path.hpp"
 #include "packager/model_files.hpp"
@@ -153,15 +154,16 @@ PlannedEntry plan_program(const LockedProgram& locked, PathOwners& owners) {
   return planned;
 }
 
-// Stored as it is: weights do not shrink. Its digest is checked while it is written, so that it is read only once.
-PlannedEntry plan_model_file(const PlacedFile& placed, const LockedModel& model, PathOwners& owners) {
+// Stored as it is: weights and Debian packages do not shrink. Its digest is checked while it is written, so that it is
+// read only once.
+PlannedEntry plan_placed_file(const PlacedFile& placed, const std::string& owner, PathOwners& owners) {
   PlannedEntry planned{.draft = {}, .file = placed.source};
   bundle::Entry& entry = planned.draft;
   entry.path = SafePath::parse("files/" + placed.into, "lock");
   entry.kind = EntryKind::File;
   entry.size = placed.file.size;
   entry.sha256 = placed.file.sha256;
-  Installed installed(owners, model.spec.title());
+  Installed installed(owners, owner);
   installed.file(placed.into, placed.file.size);
   installed.put_into(entry);
   return planned;
@@ -212,6 +214,7 @@ void require_inputs(const Lock& lock, const Cache& cache) {
                                        .expected = "sha256 " + program.sha256.hex(),
                                        .next = "build it and run sealift-pack lock again"});
   require_folders(lock.models);
+  require_index(lock.apt, cache);
 }
 
 PackPlan plan_pack(const Lock& lock, const Cache& cache, const Companions& companions) {
@@ -227,7 +230,9 @@ PackPlan plan_pack(const Lock& lock, const Cache& cache, const Companions& compa
   for (const LockedProgram& program : lock.programs) plan.entries.push_back(plan_program(program, owners));
   for (const LockedModel& model : lock.models)
     for (const PlacedFile& placed : place_files(model, cache))
-      plan.entries.push_back(plan_model_file(placed, model, owners));
+      plan.entries.push_back(plan_placed_file(placed, model.spec.title(), owners));
+  for (const PlacedFile& placed : place_files(lock.apt, cache))
+    plan.entries.push_back(plan_placed_file(placed, "the Debian packages", owners));
   const std::string site_packages = "lib/python" + lock.python + "/site-packages";
   plan.left_out = settle(owners, lock.owners, site_packages);
   owners.check();

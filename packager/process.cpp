@@ -8,8 +8,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 
+#include "packager/interrupt.hpp"
 #include "sealift/bundle/file.hpp"
 
 namespace sealift::packager {
@@ -47,11 +49,21 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return out;
 }
 
-void read_both(Pipe& out, Pipe& err, ProcessResult& result) {
+// With its outputs read to their ends. A signal that only we got ends the program too, and then us.
+void attend(pid_t child, Pipe& out, Pipe& err, ProcessResult& result) {
   pollfd fds[2] = {{out.read.get(), POLLIN, 0}, {err.read.get(), POLLIN, 0}};
   std::string* sinks[2] = {&result.out, &result.err};
   for (int open = 2; open > 0;) {
-    if (::poll(fds, 2, -1) < 0 && errno != EINTR) bundle::throw_errno("poll failed", "process");
+    const int ready = ::poll(fds, 2, 500);
+    if (ready < 0 && errno != EINTR) bundle::throw_errno("poll failed", "process");
+    try {
+      stop_if_interrupted();
+    } catch (...) {
+      ::kill(child, SIGTERM);
+      while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) continue;
+      throw;
+    }
+    if (ready <= 0) continue;
     for (int i = 0; i < 2; ++i) {
       if (fds[i].fd < 0 || fds[i].revents == 0) continue;
       char buffer[65536];
@@ -86,10 +98,11 @@ ProcessResult run_process(const std::vector<std::string>& argv, const std::map<s
   out.write = Descriptor();
   err.write = Descriptor();
   ProcessResult result;
-  read_both(out, err, result);
+  attend(child, out, err, result);
   int status = 0;
   while (::waitpid(child, &status, 0) < 0)
     if (errno != EINTR) bundle::throw_errno("waiting for a program failed", argv.front());
+  stop_if_interrupted();  // what the terminal sent went to the program as well, and is why it ended
   result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return result;
 }
@@ -114,7 +127,8 @@ std::filesystem::path find_program(const std::string& name) {
     const std::size_t end = std::min(folders.find(':', begin), folders.size());
     const std::filesystem::path candidate = std::filesystem::path(folders.substr(begin, end - begin)) / name;
     std::error_code unreadable;  // PATH may name folders that are not for this user
-    if (std::filesystem::is_regular_file(candidate, unreadable) && ::access(candidate.c_str(), X_OK) == 0) return candidate;
+    if (std::filesystem::is_regular_file(candidate, unreadable) && ::access(candidate.c_str(), X_OK) == 0)
+      return candidate;
     begin = end + 1;
   }
   return {};

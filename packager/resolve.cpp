@@ -9,9 +9,9 @@
 #include <cstdlib>
 #include <set>
 
-#include "packager/process.hpp"
 #include "packager/pylock.hpp"
 #include "packager/scratch_folder.hpp"
+#include "packager/uv.hpp"
 #include "sealift/bundle/payload_writer.hpp"
 #include "sealift/bundle/wheel_name.hpp"
 
@@ -42,10 +42,6 @@ std::string joined(const std::vector<std::string>& texts, const char* separator)
 void replace_file(const fs::path& path, const std::vector<std::string>& lines) {
   fs::remove(path);
   bundle::write_text(path, joined(lines, "\n") + "\n");
-}
-
-ProcessResult run_uv(const std::vector<std::string>& command) {
-  return run_process(command, {{"UV_PYTHON_DOWNLOADS", "never"}, {"NO_COLOR", "1"}});
 }
 
 [[noreturn]] void refuse_without_wheels(const std::vector<std::string>& packages) {

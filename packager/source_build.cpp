@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <fstream>
 
-#include "packager/process.hpp"
 #include "packager/requirement_hashes.hpp"
 #include "packager/toml_file.hpp"
+#include "packager/uv.hpp"
 #include "sealift/bundle/payload_writer.hpp"
 
 namespace sealift::packager {
@@ -128,7 +128,7 @@ class Build {
 
   ProcessResult run_uv(std::vector<std::string> words) const {
     words.insert(words.begin(), tools_.uv.string());
-    return run_process(words, {{"UV_PYTHON_DOWNLOADS", "never"}, {"NO_COLOR", "1"}});
+    return packager::run_uv(words);
   }
 
   void uv(const std::vector<std::string>& words, const char* what) const {

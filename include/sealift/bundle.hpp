@@ -33,6 +33,7 @@
 #include "sealift/bundle/zstd.hpp"             // the door to zstd
 #include "sealift/bundle/payload_reader.hpp"   // volumes -> checked chunks
 #include "sealift/bundle/verified_bundle.hpp"  // the only gate: open -> verify -> VerifiedBundle
+#include "sealift/bundle/chunk_workers.hpp"    // chunks digested and written by several threads
 #include "sealift/bundle/payload_writer.hpp"   // bytes -> volumes and chunk list
 #include "sealift/bundle/archive_tree.hpp"     // what an archive has named so far, and where its links lead
 #include "sealift/bundle/tar.hpp"              // the tar that we write and read

@@ -5,6 +5,10 @@
 #include "tests/support/refusal.hpp"
 #include "tests/support/temp_dir.hpp"
 
+#include <sys/resource.h>
+
+#include <csignal>
+
 using namespace sealift::bundle;
 using sealift::test::read_file;
 using sealift::test::TempDir;
@@ -54,6 +58,18 @@ TEST_CASE("volumes are cut at chunk boundaries and add up to the payload") {
   std::string joined;
   for (const Volume& volume : written.payload.volumes) joined += read_file(dir / volume.name);
   CHECK(joined == bytes);
+}
+
+TEST_CASE("a volume that cannot be written to its end is an error, whoever was writing it") {
+  const TempDir dir;
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
+  const auto handler = ::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{.rlim_cur = 50000, .rlim_max = before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &small) == 0);
+  CHECK_REFUSED(write_payload(dir, noise(400000), 0), Io, "cannot be written");
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  ::signal(SIGXFSZ, handler);
 }
 
 TEST_CASE("a payload of whole volumes leaves no empty one behind") {

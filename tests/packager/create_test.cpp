@@ -11,103 +11,25 @@
 
 #include "packager/diff.hpp"
 #include "packager/inspect.hpp"
-#include "packager/lock.hpp"
 #include "packager/process.hpp"
 #include "packager/recut.hpp"
-#include "packager/tree.hpp"
 #include "sealift/bundle/inventory.hpp"
-#include "sealift/bundle/payload_writer.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
+#include "tests/packager/workshop.hpp"
 #include "tests/support/no_sockets.hpp"
 #include "tests/support/refusal.hpp"
-#include "tests/support/temp_dir.hpp"
-#include "tests/support/tiny_root.hpp"
-#include "tests/support/tiny_wheel.hpp"
-#include "tests/support/unreliable_server.hpp"
 
 using namespace sealift;
 using namespace sealift::packager;
+using sealift::test::files_of;
 using sealift::test::make_wheel;
 using sealift::test::read_file;
-using sealift::test::TempDir;
 using sealift::test::TinyWheel;
+using sealift::test::Workshop;
 using sealift::test::write_file;
 namespace fs = std::filesystem;
 
 namespace {
-
-// Everything that `create` needs, small: a server with wheels, an interpreter's tar in the cache, a program, a key.
-struct Workshop {
-  TempDir dir;
-  test::UnreliableServer server;
-  Lock lock;
-  bundle::PrivateKey key = bundle::PrivateKey::generate();
-  Console console{nullptr};
-
-  Workshop() {
-    lock = {.name = "demo", .version = 1, .channel = "test", .created = "2026-01-01T00:00:00Z"};
-    lock.target = {.arch = "x86_64", .glibc = {2, 28}};
-    lock.glibc_floor = {2, 17};
-    lock.python = "3.11";
-    lock.imports = {"demo"};
-    add_interpreter();
-    add_wheel({.files = {{"demo/__init__.py", "ANSWER = 42\n"}, {"demo/libdemo.so", std::string(9000, 'x')}},
-               .entry_points = "[console_scripts]\ndemo = demo:main\n"});
-    add_program("bin/run", "#!/bin/sh\necho run\n");
-    bundle::write_text(dir / "release.key", key.pem(), 0600);
-    write_file(dir / "root.1.json", write_envelope(test::one_key_root(key)));
-    write_file(dir / "sealift-install", "#!/bin/sh\n");
-    write_file(dir / "audit.sh", "#!/bin/sh\n# audit\n");
-  }
-
-  fs::path cache() const { return dir / "cache"; }
-  void add_interpreter(Tree tree = {}) {
-    tree["bin/python3.11"] = {.text = std::string(5000, 'p'), .executable = true};
-    tree["bin/python3"] = {.text = "python3.11", .link = true};
-    tree["lib/python3.11/os.py"] = {.text = "# os\n"};
-    const fs::path file = dir / "interpreter.tar";
-    fs::remove(file);
-    const TreeTar tar = write_tree_tar(tree, file);
-    lock.interpreter = {.description = "CPython 3.11.2", .version = "3.11.2", .sha256 = tar.sha256, .size = tar.size};
-    Cache(cache()).adopt(file, tar.sha256);
-  }
-  LockedWheel& add_wheel(const TinyWheel& tiny) {
-    const std::string bytes = make_wheel(tiny), name = tiny.file_name();
-    server.put("/" + name, {.body = bytes});
-    lock.wheels.push_back({.name = tiny.name,
-                           .version = tiny.version,
-                           .file_name = name,
-                           .url = server.url("/" + name),
-                           .sha256 = bundle::sha256(bundle::as_bytes(bytes)),
-                           .size = bytes.size()});
-    return lock.wheels.back();
-  }
-  void add_program(const std::string& into, const std::string& bytes) {
-    write_file(dir / into, bytes);
-    lock.programs.push_back(
-        {.source = dir / into, .sha256 = bundle::sha256(bundle::as_bytes(bytes)), .size = bytes.size(), .into = into});
-  }
-  CreateResult pack(const std::string& out = "out", std::uint64_t volume_size = 0, const fs::path& base = {}) {
-    write_file(dir / "demo.lock.toml", write_lock(lock, dir.path()));
-    return create({.lock = dir / "demo.lock.toml",
-                   .roots = {dir / "root.1.json"},
-                   .keys = {dir / "release.key"},
-                   .out = dir / out,
-                   .cache = cache(),
-                   .installer = dir / "sealift-install",
-                   .base = base,
-                   .volume_size = volume_size,
-                   .fetch = {.jobs = 2, .attempts = 2, .first_pause = std::chrono::milliseconds(1)}},
-                  console);
-  }
-};
-
-std::map<std::string, std::string> files_of(const fs::path& folder) {
-  std::map<std::string, std::string> files;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder))
-    files[entry.path().filename().string()] = read_file(entry.path());
-  return files;
-}
 
 bundle::Trust pinned_root(const Workshop& workshop) {
   return test::pinned(test::one_key_root(workshop.key));
@@ -256,6 +178,22 @@ TEST_CASE("a wheel that is damaged in the cache is fetched again before it is pa
   CHECK(files_of(workshop.dir / "one/demo-1") == files_of(workshop.dir / "two/demo-1"));
 }
 
+TEST_CASE("a wheel whose damage no reader sees is found while it is written, and fetched again") {
+  Workshop workshop;
+  workshop.pack("one");  // keeps what the native check read of the wheel
+  const fs::path file = workshop.cache() / "sha256" / workshop.lock.wheels[0].sha256.hex();
+  const std::size_t before = workshop.server.requests().size();
+  workshop.pack("two");
+  CHECK(workshop.server.requests().size() == before);
+  std::string bytes = read_file(file);
+  bytes[bytes.find("libdemo.so") + 60] ^= 1;  // in the compressed bytes of a member
+  write_file(file, bytes);
+  workshop.pack("three");
+  CHECK(workshop.server.requests().size() == before + 1);
+  CHECK(files_of(workshop.dir / "one/demo-1") == files_of(workshop.dir / "three/demo-1"));
+  CHECK_FALSE(fs::exists(workshop.dir / "three/.demo-1.partial"));
+}
+
 TEST_CASE("a lost or damaged interpreter is refused with what to do") {
   Workshop workshop;
   const fs::path file = workshop.cache() / "sha256" / workshop.lock.interpreter.sha256.hex();
@@ -401,13 +339,14 @@ TEST_CASE("with an inventory a bundle lists what the target has and carries the 
   CHECK(changed.items.empty());
   REQUIRE(changed.facts.size() == 1);
   CHECK(changed.facts[0].name == "base");
+  Console console(nullptr);
   const RecutResult cut = recut({.bundle = result.folder,
                                  .fingerprint = *pinned_root(workshop).state.pinned,
                                  .keys = {workshop.dir / "release.key"},
                                  .passphrase = {},
                                  .out = workshop.dir / "cut",
                                  .volume_size = std::uint64_t{5} << 20},
-                                workshop.console);
+                                console);
   CHECK(cut.manifest == result.manifest);
 }
 

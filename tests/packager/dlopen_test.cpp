@@ -47,8 +47,8 @@ TEST_CASE("what is opened has the version of who opens it") {
 }
 
 TEST_CASE("names are known however a program spells their version") {
-  for (const char* name : {"libnvrtc.so", "libnvrtc.so.%d", "libnvrtc.so.13", "libnccl-net.so", "libcudnn_ops.so",
-                           "libidn2.so.0"})
+  for (const char* name :
+       {"libnvrtc.so", "libnvrtc.so.%d", "libnvrtc.so.13", "libnccl-net.so", "libcudnn_ops.so", "libidn2.so.0"})
     CHECK(is_known_to_be_opened(name));
   CHECK_FALSE(is_known_to_be_opened("libsurprise.so.1"));
   CHECK(is_optional_plugin("nvshmem_transport_ucx.so.3"));

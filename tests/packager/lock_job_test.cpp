@@ -8,53 +8,18 @@
 
 #include "packager/cache.hpp"
 #include "packager/process.hpp"
+#include "tests/packager/desk.hpp"
 #include "tests/support/refusal.hpp"
-#include "tests/support/temp_dir.hpp"
-#include "tests/support/tiny_wheel.hpp"
 
 using namespace sealift;
 using namespace sealift::packager;
+using sealift::test::Desk;
+using sealift::test::kPython;
+using sealift::test::no_python;
 using sealift::test::read_file;
 using sealift::test::TempDir;
 using sealift::test::write_file;
 namespace fs = std::filesystem;
-
-namespace {
-
-const fs::path kPython = "/usr/bin/python3.11";
-
-bool no_python() {
-  if (fs::exists(kPython) && !find_program("patchelf").empty()) return false;
-  MESSAGE("skipped: needs ", kPython.string(), " and patchelf");
-  return true;
-}
-
-// A job for one wheel that lies beside it, and a uv that always answers with that wheel.
-struct Desk {
-  TempDir dir;
-
-  explicit Desk(const std::string& glibc = "2.36") {
-    const test::TinyWheel tiny;
-    const std::string bytes = test::make_wheel(tiny);
-    write_file(dir / ("wheels/" + tiny.file_name()), bytes);
-    write_file(
-        dir / "uv",
-        "#!/bin/sh\nwhile [ \"$1\" != -o ]; do shift; done\ncat > \"$2\" <<'END'\n"
-        "lock-version = \"1.0\"\n[[packages]]\nname = \"demo\"\nversion = \"1.0\"\nwheels = [{ path = \"wheels/" +
-            tiny.file_name() + "\", hashes = { sha256 = \"" + bundle::sha256(bundle::as_bytes(bytes)).hex() +
-            "\" } }]\nEND\n");
-    fs::permissions(dir / "uv", fs::perms(0755));
-    write_file(dir / "job.toml", "name = \"de.mo\"\nversion = 4\n[target]\narch = \"x86_64\"\nglibc = \"" + glibc +
-                                     "\"\n[python]\nversion = \"3.11\"\ninterpreter = \"" + kPython.string() +
-                                     "\"\nrequirements = [\"demo\"]\nimports = [\"demo\"]\n");
-  }
-  LockResult lock(std::FILE* stream = nullptr) const {
-    Console console(stream);
-    return lock_job({.job = dir / "job.toml", .cache = dir / "cache", .uv = dir / "uv"}, console);
-  }
-};
-
-}  // namespace
 
 TEST_CASE("a job becomes a lock beside it, with uv's own answer as evidence and the interpreter in the cache") {
   if (no_python()) return;

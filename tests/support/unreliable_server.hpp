@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -26,10 +27,11 @@ class UnreliableServer {
     int cuts = 0;                          // how many answers are cut; later ones are whole
     int failures = 0;                      // how many answers are `failure_status`
     int failure_status = 503;
-    bool ranges = true;    // false: Range is ignored
-    std::string location;  // a redirect to this path or URL
-    std::string headers;   // further lines of the answer, each with its line end
-    std::string token;     // 401 without this bearer
+    bool ranges = true;              // false: Range is ignored
+    std::string location;            // a redirect to this path or URL
+    std::string headers;             // further lines of the answer, each with its line end
+    std::string token;               // 401 without this bearer
+    std::function<void()> once_cut;  // called when an answer was cut, before the connection is closed
   };
   struct Request {
     std::string method;
@@ -103,7 +105,8 @@ class UnreliableServer {
                     .range = header(head, "Range"),
                     .authorization = header(head, "Authorization")};
     std::string reply, body;
-    compose(request, reply, body);
+    std::function<void()> then;
+    compose(request, reply, body, then);
     request.sent = request.method == "HEAD" ? 0 : body.size();
     {
       const std::lock_guard lock(guard_);
@@ -111,9 +114,10 @@ class UnreliableServer {
     }
     send_all(client, reply);  // only now, so that whoever has the answer also sees the request counted
     if (request.method != "HEAD") send_all(client, body);
+    if (then) then();
   }
 
-  void compose(const Request& request, std::string& reply, std::string& body) {
+  void compose(const Request& request, std::string& reply, std::string& body, std::function<void()>& then) {
     const std::lock_guard lock(guard_);
     const auto found = files_.find(request.path);
     const auto status = [&](const std::string& line, const std::string& more, std::size_t length) {
@@ -142,6 +146,7 @@ class UnreliableServer {
     if (file.cuts > 0 && file.cut_after && *file.cut_after < body.size()) {
       --file.cuts;
       body.resize(*file.cut_after);
+      then = file.once_cut;
     }
   }
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mirror of payload_reader: a byte stream in, volumes and the chunk list out, each byte hashed once on its way.
+// The mirror of payload_reader: a byte stream in, volumes and the chunk list out, each byte hashed once on its way, by
+// chunk_workers.
 #pragma once
 
 #include <cstdio>
 #include <optional>
 #include <string>
 
+#include "sealift/bundle/chunk_workers.hpp"
 #include "sealift/bundle/digest.hpp"
 #include "sealift/bundle/file.hpp"
 #include "sealift/bundle/manifest.hpp"
@@ -54,14 +56,16 @@ class PayloadWriter {
   // Volumes of at most `volume_size` bytes, rounded down to whole chunks; 0: one volume.
   PayloadWriter(std::filesystem::path folder, std::string stem, std::uint64_t chunk_size, std::uint64_t volume_size,
                 DigestAlgorithm digest = DigestAlgorithm::Sha256)
-      : folder_(std::move(folder)), stem_(std::move(stem)), volume_size_(volume_size / chunk_size * chunk_size) {
+      : folder_(std::move(folder)),
+        stem_(std::move(stem)),
+        volume_size_(volume_size / chunk_size * chunk_size),
+        workers_(static_cast<std::size_t>(chunk_size), digest) {
     payload_.chunk_size = chunk_size;
     payload_.digest = digest;
     if (volume_size != 0 && volume_size_ == 0)
       throw Error(ErrorCode::Usage, {.what = "a volume cannot be smaller than a chunk",
                                      .expected = "at least " + std::to_string(chunk_size) + " bytes",
                                      .got = std::to_string(volume_size) + " bytes"});
-    chunk_.reserve(static_cast<std::size_t>(chunk_size));
   }
 
   std::uint64_t size() const { return payload_.size; }
@@ -69,42 +73,42 @@ class PayloadWriter {
   void append(ByteView bytes) {
     payload_.size += bytes.size();
     while (!bytes.empty()) {
-      const std::size_t room = static_cast<std::size_t>(payload_.chunk_size) - chunk_.size();
-      const ByteView piece = bytes.first(std::min(room, bytes.size()));
-      chunk_.insert(chunk_.end(), piece.begin(), piece.end());
-      if (chunk_.size() == payload_.chunk_size) flush();
+      if (!chunk_) chunk_ = workers_.take();
+      const ByteView piece = bytes.first(std::min(chunk_->room(), bytes.size()));
+      chunk_->append(piece);
+      if (chunk_->room() == 0) flush();
       bytes = bytes.subspan(piece.size());
     }
   }
 
   // Writes the chunk list and makes everything durable. The writer is used up.
   Payload finish() {
-    if (!chunk_.empty()) flush();
+    if (chunk_) flush();
     close_volume();
-    payload_.chunk_list_digest = digest_of(chunk_list_, payload_.digest);
-    write_text(folder_ / (stem_ + ".chunks"), as_text(chunk_list_));
+    const ByteView chunk_list = std::as_bytes(std::span(workers_.finish()));
+    payload_.chunk_list_digest = digest_of(chunk_list, payload_.digest);
+    write_text(folder_ / (stem_ + ".chunks"), as_text(chunk_list));
     return std::move(payload_);
   }
 
  private:
   void flush() {
-    if (volume_ && volume_size_ != 0 && volume_->size() == volume_size_) close_volume();
+    if (volume_ && volume_size_ != 0 && payload_.volumes.back().size == volume_size_) close_volume();
     if (!volume_) open_volume();
-    volume_->write(chunk_);
-    const Digest digest = digest_of(chunk_, payload_.digest);
-    chunk_list_.insert(chunk_list_.end(), digest.bytes.begin(), digest.bytes.end());
-    chunk_.clear();
+    std::uint64_t& size = payload_.volumes.back().size;
+    const std::uint64_t offset = std::exchange(size, size + chunk_->size());
+    workers_.put(*std::exchange(chunk_, std::nullopt), volume_, offset);
   }
   void open_volume() {
     char number[16];
     std::snprintf(number, sizeof number, ".vol%03zu", payload_.volumes.size() + 1);
     payload_.volumes.push_back({.name = stem_ + number, .size = 0});
-    volume_.emplace(folder_ / payload_.volumes.back().name);
+    volume_ = std::make_shared<VolumeFile>(folder_ / payload_.volumes.back().name);
   }
   void close_volume() {
     if (!volume_) return;
+    workers_.finish();
     volume_->sync();
-    payload_.volumes.back().size = volume_->size();
     volume_.reset();
   }
 
@@ -112,9 +116,9 @@ class PayloadWriter {
   std::string stem_;
   std::uint64_t volume_size_;
   Payload payload_;
-  Bytes chunk_;
-  Bytes chunk_list_;
-  std::optional<OutputFile> volume_;
+  std::optional<ChunkBuffer> chunk_;  // what is being filled
+  std::shared_ptr<const VolumeFile> volume_;
+  ChunkWorkers workers_;
 };
 
 }  // namespace sealift::bundle
