@@ -153,13 +153,12 @@ void add_lock(CLI::App& app) {
     for (const LockedModel& model : result.lock.models)
       console.note(fmt::format("locked {} {}: {} files ({})", model.spec.data ? "data" : "the model",
                                model.spec.title(), model.files.size(), human_size(model.size())));
-    const std::vector<OfflineFinding> findings = offline_findings(result.lock.wheels);
-    show_findings(findings, console);
+    show_findings(result.findings, console);
     std::cout << (options->json ? bundle::write_json({{"lock", result.file.string()},
                                                       {"wheels", result.lock.wheels.size()},
                                                       {"size", size},
                                                       {"glibc_floor", result.lock.glibc_floor.text()},
-                                                      {"offline", findings_json(findings)}})
+                                                      {"offline", findings_json(result.findings)}})
                                 : result.file.string())
               << "\n";
   });
