@@ -84,8 +84,8 @@ fs::path locate(const Job& job, const fs::path& uv, const fs::path& scratch) {
                                      .where = job.file.string() + ", [python]",
                                      .got = found.err,
                                      .next = "install it, or name one with [python].interpreter: an executable, the "
-                                             "folder that holds bin and lib, or a .tar/.tar.gz/.tar.zst with "
-                                             "interpreter_sha256"});
+                                             "folder that holds bin and lib (pyenv's is ~/.pyenv/versions/VERSION), or "
+                                             "a .tar/.tar.gz/.tar.zst with interpreter_sha256"});
   }
   const fs::path given = job.interpreter;
   if (fs::is_directory(given)) return executable_in(given, job.python);

@@ -75,6 +75,16 @@ void read_python(TomlTable table, const fs::path& folder, Job& job) {
   table.done();
 }
 
+// A generation is one prefix with one interpreter: bin/python and every script in bin/ are that one's.
+[[noreturn]] void refuse_several_pythons(TomlTable& table) {
+  std::string got;
+  for (TomlTable& python : table.tables("python"))
+    got += (got.empty() ? "[[python]] with version " : ", ") + python.string_or("version", "unknown");
+  table.refuse("python", "a job has one Python", "one table [python]", got.empty() ? "an array" : got,
+               "write a job file for each version, under a name of its own, and install each bundle into a prefix of "
+               "its own");
+}
+
 void read_program(TomlTable table, const fs::path& folder, Job& job) {
   JobProgram program{.source = resolved(folder, table.string("source")),
                      .into = table.string("into"),
@@ -108,6 +118,7 @@ Job read_job(const fs::path& file) {
   if (table.has("channel")) job.channel = plain_name(table, "channel");
   read_payload_digest(table, job);
   read_target(table.table("target"), folder, job);
+  if (table.is_array("python")) refuse_several_pythons(table);
   read_python(table.table("python"), folder, job);
   std::set<std::string> places;
   for (TomlTable& program : table.tables("program")) {

@@ -141,6 +141,8 @@ LockResult lock_job(const LockOptions& options, Console& console) {
   console.note(fmt::format("interpreter: {} ({})", interpreter.description(), interpreter.executable.string()));
   LockedPython python = lock_python(job, uv, interpreter, file.parent_path(), cache, console);
   lock.wheels = std::move(python.wheels);
+  std::vector<OfflineFinding> findings = offline_findings(lock.wheels);
+  if (!findings.empty()) add_needs(findings, who_needs(job, uv, interpreter.executable));
   if (options.ask_sizes) fill_sizes(lock.wheels);
 
   NativeResolver resolver(job.target.arch, folders);
@@ -171,7 +173,7 @@ LockResult lock_job(const LockOptions& options, Console& console) {
   const fs::path pylock = file.parent_path() / ("pylock." + evidence + ".toml");
   if (job.inputs.lock_file != pylock) replace_text(pylock, python.pylock);  // never over what the job brought
   replace_text(file, write_lock(lock, file.parent_path()));
-  return {.file = file, .lock = std::move(lock)};
+  return {.file = file, .lock = std::move(lock), .findings = std::move(findings)};
 }
 
 }  // namespace sealift::packager

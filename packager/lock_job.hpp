@@ -6,6 +6,7 @@
 
 #include "packager/console.hpp"
 #include "packager/lock.hpp"
+#include "packager/offline_breakers.hpp"
 
 namespace sealift::packager {
 
@@ -22,6 +23,7 @@ struct LockOptions {
 struct LockResult {
   std::filesystem::path file;
   Lock lock;
+  std::vector<OfflineFinding> findings;  // packages that do not like being offline, and who needs them
 };
 
 // Writes the lock, and uv's own pylock.NAME.toml beside it as evidence; the interpreter's tar goes to the cache.

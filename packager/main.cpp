@@ -161,13 +161,12 @@ void add_lock(CLI::App& app) {
                                model.spec.title(), model.files.size(), human_size(model.size())));
     if (const LockedApt& apt = result.lock.apt; !apt.debs.empty())
       console.note(fmt::format("locked {} Debian packages of {}", apt.debs.size(), apt.suite));
-    const std::vector<OfflineFinding> findings = offline_findings(result.lock.wheels);
-    show_findings(findings, console);
+    show_findings(result.findings, console);
     std::cout << (options->json ? bundle::write_json({{"lock", result.file.string()},
                                                       {"wheels", result.lock.wheels.size()},
                                                       {"size", size},
                                                       {"glibc_floor", result.lock.glibc_floor.text()},
-                                                      {"offline", findings_json(findings)}})
+                                                      {"offline", findings_json(result.findings)}})
                                 : result.file.string())
               << "\n";
   });

@@ -20,6 +20,8 @@ struct Row {
   const char* remedy;
   std::vector<const char*> settings;
   std::vector<const char*> unless;  // the packages that make it good
+  const char* with = "";            // only beside this package,
+  const char* with_first = "";      // from this version of it
 };
 
 const std::vector<Row>& table() {
@@ -164,6 +166,28 @@ const std::vector<Row>& table() {
        "require opencv-python-headless",
        {},
        {"opencv-python-headless"}},
+
+      // ---- do not run with what is chosen beside them
+      // wheel cpm-kernels 1.0.11: kernels/base.py; wheel setuptools 82.0.0 has no pkg_resources, 81.0.0 has.
+      {"cpm-kernels",
+       "",
+       "1.0.11",
+       "cannot be imported: it wants pkg_resources, which setuptools has no more from 82 on",
+       "constraints = [\"setuptools<82\"], where old ChatGLM or CPM models are used; nothing else does",
+       {},
+       {},
+       "setuptools",
+       "82"},
+      // sdist transformers-stream-generator 0.0.5: main.py; wheels transformers 4.57.6 (has it) and 5.0.0 (has not).
+      {"transformers-stream-generator",
+       "",
+       "0.0.5",
+       "cannot be imported: it wants DisjunctiveConstraint, which transformers has no more from 5 on",
+       "constraints = [\"transformers<5\"], where the first Qwen's own code is used; nothing else does",
+       {},
+       {},
+       "transformers",
+       "5"},
   };
   return rows;
 }
@@ -203,6 +227,10 @@ std::vector<OfflineFinding> offline_findings(const std::vector<LockedWheel>& whe
   for (const Row& row : table()) {
     const auto found = versions.find(row.package);
     if (found == versions.end() || !concerns(row, found->second)) continue;
+    if (*row.with != '\0') {
+      const auto beside = versions.find(row.with);
+      if (beside == versions.end() || compare_releases(beside->second, row.with_first) < 0) continue;
+    }
     if (!row.unless.empty() &&
         std::all_of(row.unless.begin(), row.unless.end(), [&](const char* other) { return versions.contains(other); }))
       continue;
@@ -216,6 +244,12 @@ std::vector<OfflineFinding> offline_findings(const std::vector<LockedWheel>& whe
   return findings;
 }
 
+void add_needs(std::vector<OfflineFinding>& findings, const std::map<std::string, std::string>& needs) {
+  for (OfflineFinding& finding : findings)
+    if (const auto found = needs.find(finding.package.substr(0, finding.package.find(' '))); found != needs.end())
+      finding.needed_by = found->second;
+}
+
 std::vector<std::string> offline_settings(const std::vector<OfflineFinding>& findings) {
   std::set<std::string> settings;
   for (const OfflineFinding& finding : findings) settings.insert(finding.settings.begin(), finding.settings.end());
@@ -223,8 +257,10 @@ std::vector<std::string> offline_settings(const std::vector<OfflineFinding>& fin
 }
 
 void show_findings(const std::vector<OfflineFinding>& findings, Console& console) {
-  for (const OfflineFinding& finding : findings)
-    console.warn(finding.package + " " + finding.problem + ". Remedy: " + finding.remedy);
+  for (const OfflineFinding& finding : findings) {
+    const std::string who = finding.needed_by.empty() ? "" : " (needed by " + finding.needed_by + ")";
+    console.warn(finding.package + who + " " + finding.problem + ". Remedy: " + finding.remedy);
+  }
   std::string line;
   for (const std::string& setting : offline_settings(findings)) line += " " + setting;
   if (!line.empty()) console.note("set inside, for all of these:" + line);
@@ -232,11 +268,13 @@ void show_findings(const std::vector<OfflineFinding>& findings, Console& console
 
 bundle::Json findings_json(const std::vector<OfflineFinding>& findings) {
   bundle::Json out = bundle::Json::array();
-  for (const OfflineFinding& finding : findings)
+  for (const OfflineFinding& finding : findings) {
     out.push_back({{"package", finding.package},
                    {"problem", finding.problem},
                    {"remedy", finding.remedy},
                    {"settings", finding.settings}});
+    if (!finding.needed_by.empty()) out.back()["needed_by"] = finding.needed_by;
+  }
   return out;
 }
 

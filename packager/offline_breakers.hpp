@@ -4,6 +4,7 @@
 // the findings are advice, and nothing is refused for them.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -18,10 +19,14 @@ struct OfflineFinding {
   std::string problem;
   std::string remedy;
   std::vector<std::string> settings;  // "NAME=VALUE" for the environment of whatever runs inside
+  std::string needed_by = {};         // "modelscope, for ms-swift, for the job"; empty: nobody asked
 };
 
 // In the order of the packages' names.
 std::vector<OfflineFinding> offline_findings(const std::vector<LockedWheel>& wheels);
+
+// Says of each why it is there; `needs` is package -> who needs it.
+void add_needs(std::vector<OfflineFinding>& findings, const std::map<std::string, std::string>& needs);
 
 // Every setting of the findings once, sorted.
 std::vector<std::string> offline_settings(const std::vector<OfflineFinding>& findings);

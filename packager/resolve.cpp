@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <set>
 
+#include "packager/need_chains.hpp"
 #include "packager/pylock.hpp"
 #include "packager/scratch_folder.hpp"
 #include "packager/uv.hpp"
@@ -238,8 +239,8 @@ std::map<std::string, std::string> who_needs(const Job& job, const fs::path& uv,
   std::vector<std::string> command = compile_command(job, uv, python, scratch.path(), nullptr);
   command.insert(command.end(), {"--annotation-style", "line"});
   const ProcessResult result = run_uv(command);
-  std::map<std::string, std::string> needs;
-  if (result.exit_code != 0) return needs;
+  DirectNeeds needs;
+  if (result.exit_code != 0) return {};
   static constexpr std::string_view kVia = "# via ";
   for (std::size_t begin = 0; begin < result.out.size();) {
     const std::size_t end = std::min(result.out.find('\n', begin), result.out.size());
@@ -247,13 +248,17 @@ std::map<std::string, std::string> who_needs(const Job& job, const fs::path& uv,
     begin = end + 1;
     const std::size_t at = line.find(kVia);
     if (at == line.npos) continue;
-    std::string via = line.substr(at + kVia.size());
-    // The file of the job's own list has a name that means nothing to anybody.
-    if (const std::size_t own = via.find("-r " + scratch.path().string()); own != via.npos)
-      via.replace(own, via.find_first_of(",\n", own) == via.npos ? via.npos : via.find(',', own) - own, "the job");
-    needs[bundle::normalized_project_name(line.substr(0, line.find_first_of(" =@[")))] = via;
+    std::vector<std::string>& who = needs[bundle::normalized_project_name(line.substr(0, line.find_first_of(" =@[")))];
+    for (std::size_t from = at + kVia.size(); from < line.size();) {
+      const std::size_t to = std::min(line.find(", ", from), line.size());
+      const std::string by = line.substr(from, to - from);
+      from = to + 2;
+      if (by.starts_with("-c ")) continue;  // narrows, and needs nothing
+      // The file of the job's own list has a name that means nothing to anybody.
+      who.push_back(by.starts_with("-r " + scratch.path().string()) ? "the job" : by);
+    }
   }
-  return needs;
+  return need_chains(needs);
 }
 
 }  // namespace sealift::packager

@@ -27,7 +27,7 @@ struct Resolution {
 Resolution resolve(const Job& job, const std::filesystem::path& uv, const std::filesystem::path& python,
                    const std::filesystem::path& folder);
 
-// Package -> "x, y", the packages that need it or the file that names it, as far as uv tells; for messages.
+// Package -> who needs it, up to the job (need_chains.hpp), as far as uv tells; for messages.
 std::map<std::string, std::string> who_needs(const Job& job, const std::filesystem::path& uv,
                                              const std::filesystem::path& python);
 

@@ -68,17 +68,23 @@ Json component_of(const bundle::Entry& entry, const PaperFacts& facts) {
 // Everything the bundle holds hangs on the bundle, and each wheel on those wheels here that its METADATA asks for.
 Json dependencies_of(const PaperFacts& facts, const std::string& self) {
   std::map<std::string, std::vector<std::string>> by_project;
+  Requirements requirements;
+  for (const auto& [path, wheel] : facts.wheels) {
+    const std::string project = bundle::normalized_project_name(wheel.facts.project);
+    by_project[project].push_back("entry:" + path);
+    std::vector<WheelRequirement>& list = requirements[project];
+    list.insert(list.end(), wheel.facts.requires_dist.begin(), wheel.facts.requires_dist.end());
+  }
+  const std::map<std::string, std::set<std::string>> needed_by = needed_projects(requirements);
   Json all = Json::array(), dependencies = Json::array();
-  for (const auto& [path, wheel] : facts.wheels)
-    by_project[bundle::normalized_project_name(wheel.facts.project)].push_back("entry:" + path);
   for (const bundle::Entry& entry : facts.manifest().entries) {
     all.push_back(ref_of(entry));
     std::set<std::string> needed;
     if (const auto wheel = facts.wheels.find(entry.path.text()); wheel != facts.wheels.end())
-      for (const std::string& project : wheel->second.facts.requires_dist)
-        if (const auto found = by_project.find(project); found != by_project.end())
-          needed.insert(found->second.begin(), found->second.end());
-    needed.erase(ref_of(entry));
+      if (const auto found = needed_by.find(bundle::normalized_project_name(wheel->second.facts.project));
+          found != needed_by.end())
+        for (const std::string& project : found->second)
+          needed.insert(by_project.at(project).begin(), by_project.at(project).end());
     Json dependency = {{"ref", ref_of(entry)}};
     if (!needed.empty()) dependency["dependsOn"] = needed;
     dependencies.push_back(std::move(dependency));

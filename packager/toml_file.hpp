@@ -40,6 +40,9 @@ class TomlTable {
   TomlTable(const TomlValue& value, std::filesystem::path file, bundle::ErrorCode fault, std::string name = {});
 
   bool has(const std::string& key) const { return value_->members.contains(key); }
+  bool is_array(const std::string& key) const {
+    return has(key) && value_->members.at(key).kind == TomlValue::Kind::Array;
+  }
   std::string string(const std::string& key);
   std::string string_or(const std::string& key, std::string otherwise);
   std::uint64_t integer(const std::string& key);

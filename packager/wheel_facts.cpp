@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // METADATA -> facts.
-//
-// Dependencies are names only. A Requires-Dist whose marker asks for an extra is left out, for nobody knows later which
-// extras were asked for; every other marker is taken as true. As papers keep only those that are in the bundle, and the
-// resolver put there what the target's markers select, this can at most draw a line between two packages that are both
-// there and that another platform would need.
 #include "packager/wheel_facts.hpp"
 
 #include <algorithm>
-#include <set>
 
 #include "packager/metadata_headers.hpp"
 #include "sealift/bundle/safe_path.hpp"
@@ -29,25 +23,14 @@ bool looks_like_spdx(std::string_view text) {
   });
 }
 
-bool asks_for_extra(std::string_view marker) {
-  for (std::size_t at = marker.find("extra"); at != marker.npos; at = marker.find("extra", at + 1)) {
-    const bool begins = at == 0 || kWord.find(marker[at - 1]) == kWord.npos;
-    const bool ends = at + 5 == marker.size() || kWord.find(marker[at + 5]) == kWord.npos;
-    if (begins && ends) return true;
+std::vector<WheelRequirement> requirements_of(const std::vector<std::string>& texts) {
+  std::vector<WheelRequirement> requirements;
+  for (const std::string& text : texts) {
+    if (requirements.size() == kMaxRequirements) break;
+    if (WheelRequirement requirement = read_requirement(text); !requirement.project.empty())
+      requirements.push_back(std::move(requirement));
   }
-  return false;
-}
-
-std::vector<std::string> required_projects(const std::vector<std::string>& requirements) {
-  std::set<std::string> names;
-  for (const std::string& requirement : requirements) {
-    if (names.size() == kMaxRequirements) break;
-    const std::size_t marker = std::min(requirement.find(';'), requirement.size());
-    if (asks_for_extra(std::string_view(requirement).substr(marker))) continue;
-    const std::size_t end = std::min(requirement.find_first_not_of(std::string(kWord) + ".-"), requirement.size());
-    if (end > 0) names.insert(bundle::normalized_project_name(requirement.substr(0, end)));
-  }
-  return {names.begin(), names.end()};
+  return requirements;
 }
 
 // License may be a name or a whole text. A short line is a name; the classifiers are better than a text's first line.
@@ -116,7 +99,7 @@ WheelFacts read_wheel_facts(std::string_view metadata) {
     facts.licences.push_back(shown(expression));
   else
     facts.licences = licence_names(headers);
-  facts.requires_dist = required_projects(headers.all("Requires-Dist"));
+  facts.requires_dist = requirements_of(headers.all("Requires-Dist"));
   facts.licence_files = headers.all("License-File");
   return facts;
 }

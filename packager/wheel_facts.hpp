@@ -7,14 +7,16 @@
 #include <string_view>
 #include <vector>
 
+#include "packager/requires_dist.hpp"
+
 namespace sealift::packager {
 
 struct WheelFacts {
-  std::string project;                     // as METADATA spells it
-  std::string version;                     // the same
-  std::string expression;                  // License-Expression, if it can be one of SPDX; then `licences` is empty
-  std::vector<std::string> licences;       // else names, as License or the classifiers give them; may be empty
-  std::vector<std::string> requires_dist;  // normalized projects, sorted; see wheel_facts.cpp for markers and extras
+  std::string project;                // as METADATA spells it
+  std::string version;                // the same
+  std::string expression;             // License-Expression, if it can be one of SPDX; then `licences` is empty
+  std::vector<std::string> licences;  // else names, as License or the classifiers give them; may be empty
+  std::vector<WheelRequirement> requires_dist;
   std::vector<std::string> licence_files;  // what License-File names, as written: not yet a path of anything
 
   // "MIT", "BSD License, MIT License" or nothing.

@@ -109,3 +109,15 @@ TEST_CASE("a job file with a fault is refused with the place and what was expect
   CHECK_REFUSED(folder.read_with("[target]", "[target"), Usage, "line 4");
   CHECK_REFUSED(read_job(folder.dir / "none.toml"), Missing, "none.toml");
 }
+
+TEST_CASE("several Pythons in one job are refused with the way to have them") {
+  const Folder folder;
+  const std::string table = "[python]\nversion = \"3.11\"\n";
+  const bundle::Error several = test::refusal(
+      [&] { folder.read_with(table, "[[python]]\nversion = \"3.12\"\n[[python]]\nversion = \"3.11\"\n"); });
+  CHECK(several.code() == bundle::ErrorCode::Usage);
+  CHECK(test::mentions(several, "job.toml"));
+  CHECK(test::mentions(several, "a job has one Python"));
+  CHECK(test::mentions(several, "[[python]] with version 3.12, 3.11"));
+  CHECK(test::mentions(several, "a job file for each version"));
+}

@@ -63,3 +63,32 @@ TEST_CASE("findings come in the order of names, are warned of, and their setting
   REQUIRE(json.size() == 3);
   CHECK(json[1]["package"] == "triton 3.6.0");
 }
+
+TEST_CASE("a finding says who needs the package, where that is known") {
+  auto found = findings({{"nltk", "3.10"}, {"wandb", "0.31"}});
+  add_needs(found, {{"nltk", "rouge, for ms-swift, for the job"}, {"other", "the job"}});
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].needed_by == "rouge, for ms-swift, for the job");
+  CHECK(found[1].needed_by.empty());
+  const bundle::Json json = findings_json(found);
+  CHECK(json[0]["needed_by"] == "rouge, for ms-swift, for the job");
+  CHECK_FALSE(json[1].contains("needed_by"));
+  const test::TempDir dir;
+  std::FILE* stream = std::fopen((dir / "said").c_str(), "w");
+  Console console(stream);
+  show_findings(found, console);
+  std::fclose(stream);
+  const std::string said = test::read_file(dir / "said");
+  CHECK(said.find("warning: nltk 3.10 (needed by rouge, for ms-swift, for the job) comes without") != said.npos);
+  CHECK(said.find("warning: wandb 0.31 logs in") != said.npos);
+}
+
+TEST_CASE("what does not run with another package is found beside it, from its first bad version on") {
+  CHECK(findings({{"cpm-kernels", "1.0.11"}}).empty());
+  CHECK(findings({{"cpm-kernels", "1.0.11"}, {"setuptools", "81.0.0"}}).empty());
+  REQUIRE(findings({{"cpm-kernels", "1.0.11"}, {"setuptools", "82.0.0"}}).size() == 1);
+  CHECK(findings({{"cpm-kernels", "1.0.12"}, {"setuptools", "84.2.1"}}).empty());
+  const auto found = findings({{"transformers-stream-generator", "0.0.5"}, {"transformers", "5.19.0"}});
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].remedy.find("transformers<5") != std::string::npos);
+}

@@ -55,15 +55,17 @@ std::string digest(const std::string& bytes) {
 }  // namespace
 
 TEST_CASE("an SBOM has a component for each entry, with purl, hash, licence and what it needs here") {
-  const Site site({wheel("Demo_A", "License-Expression: MIT\nRequires-Dist: demo.b>=1\nRequires-Dist: elsewhere\n"),
-                   wheel("demo_b", "License: BSD\nRequires-Dist: demo-a; extra == 'all'\n"), wheel("bare")},
-                  {item("programs/bin/tool", "tool"),
-                   item("files/models/m/model.safetensors", "weights"),
-                   item("files/data/d/set.json", "{}"),
-                   item("files/README", "text"),
-                   {.path = "python/cpython-3.11.2.tar",
-                    .kind = bundle::EntryKind::Tree,
-                    .bytes = make_tar({{tar_file("bin/python3", true), "p"}})}});
+  const Site site(
+      {wheel("Demo_A", "License-Expression: MIT\nRequires-Dist: demo.b[all]>=1\nRequires-Dist: elsewhere\n"),
+       wheel("demo_b", "License: BSD\nRequires-Dist: bare; extra == 'all'\nRequires-Dist: demo-a; extra == 'no'\n"),
+       wheel("bare")},
+      {item("programs/bin/tool", "tool"),
+       item("files/models/m/model.safetensors", "weights"),
+       item("files/data/d/set.json", "{}"),
+       item("files/README", "text"),
+       {.path = "python/cpython-3.11.2.tar",
+        .kind = bundle::EntryKind::Tree,
+        .bytes = make_tar({{tar_file("bin/python3", true), "p"}})}});
   site.write();
   const Json sbom = site.sbom();
   CHECK(sbom["specVersion"] == "1.6");
@@ -84,7 +86,9 @@ TEST_CASE("an SBOM has a component for each entry, with purl, hash, licence and 
   for (const Json& dependency : sbom["dependencies"]) {
     if (dependency["ref"] == "entry:wheels/Demo_A-1.0-py3-none-any.whl")
       CHECK(dependency["dependsOn"] == Json::array({"entry:wheels/demo_b-1.0-py3-none-any.whl"}));
-    if (dependency["ref"] == "entry:wheels/demo_b-1.0-py3-none-any.whl") CHECK_FALSE(dependency.contains("dependsOn"));
+    if (dependency["ref"] == "entry:wheels/demo_b-1.0-py3-none-any.whl")
+      CHECK(dependency["dependsOn"] == Json::array({"entry:wheels/bare-1.0-py3-none-any.whl"}));
+    if (dependency["ref"] == "entry:wheels/bare-1.0-py3-none-any.whl") CHECK_FALSE(dependency.contains("dependsOn"));
     if (dependency["ref"] == "bundle:tiny-1") CHECK(dependency["dependsOn"].size() == sbom["components"].size());
   }
 }

@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 
+#include "packager/need_chains.hpp"
 #include "packager/process.hpp"
 #include "packager/pylock.hpp"
 #include "tests/support/refusal.hpp"
@@ -149,15 +150,32 @@ TEST_CASE("a lock that the job brings is resolved again for the target, without 
   CHECK(resolution.hashes.at("demo").begin()->hex() == digest);
 }
 
-TEST_CASE("who needs what is read from uv's annotations") {
+TEST_CASE("who needs what is read from uv's annotations, and followed up to the job") {
   const TempDir dir;
   write_script(dir / "uv",
-               "own=$3\necho \"crcmod==1.7   # via oss2, app\"\necho \"app==1 # via -r $3\"\n"
-               "echo \"Mine_Own @ file:///x # via -r $3, app\"\n");
+               "echo \"crcmod==1.7   # via oss2\"\necho \"app==1 # via -c /x/constraints.txt, -r $3\"\n"
+               "echo \"oss2==2 # via -c /x/constraints.txt, app\"\necho \"Mine_Own @ file:///x # via -r $3, app\"\n");
   const auto needs = who_needs(small_job(), dir / "uv", "/python");
-  CHECK(needs.at("crcmod") == "oss2, app");
+  CHECK(needs.at("crcmod") == "oss2, for app, for the job");
   CHECK(needs.at("app") == "the job");
-  CHECK(needs.at("mine-own") == "the job, app");
+  CHECK(needs.at("oss2") == "app, for the job");
+  CHECK(needs.at("mine-own") == "the job; also by app");
+  write_script(dir / "uv", "exit 1\n");
+  CHECK(who_needs(small_job(), dir / "uv", "/python").empty());
+}
+
+TEST_CASE("the way to a package is the shortest, and ends in a circle too") {
+  const auto chains = need_chains({{"deep", {"far", "near"}},
+                                   {"far", {"near"}},
+                                   {"near", {"the job"}},
+                                   {"lonely", {"round"}},
+                                   {"round", {"lonely", "round"}},
+                                   {"unsaid", {}}});
+  CHECK(chains.at("deep") == "near, for the job; also by far");
+  CHECK(chains.at("far") == "near, for the job");
+  CHECK(chains.at("lonely") == "round");
+  CHECK(chains.at("round") == "lonely; also by round");
+  CHECK_FALSE(chains.contains("unsaid"));
 }
 
 TEST_CASE("uv's own words are shown when it finds no solution") {

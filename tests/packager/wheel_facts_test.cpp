@@ -6,6 +6,7 @@
 
 #include "packager/licence_files.hpp"
 #include "packager/metadata_headers.hpp"
+#include "packager/requires_dist.hpp"
 
 using namespace sealift::packager;
 
@@ -61,14 +62,48 @@ TEST_CASE("an expression that cannot be one of SPDX is only a name") {
   CHECK(facts("License-Expression: " + std::string(300, 'A') + "\n").expression.empty());
 }
 
-TEST_CASE("requirements are names, without those of extras") {
+TEST_CASE("a requirement is a name, the extras it asks for, and those it is asked for by") {
   const WheelFacts found = facts(
-      "Requires-Dist: NumPy_Base>=1.2,<2\nRequires-Dist: six\nRequires-Dist: tqdm ; extra == 'cli'\n"
-      "Requires-Dist: win; sys_platform == 'win32'\nRequires-Dist: a.b[extra] (>1); python_version<'3.9' and 'x' == "
-      "extra\n"
-      "Requires-Dist: keep; platform_machine == 'extras'\nRequires-Dist: url @ https://example.invalid/x\n"
-      "Requires-Dist: six\nRequires-Dist: ;\n");
-  CHECK(found.requires_dist == Strings{"keep", "numpy-base", "six", "url", "win"});
+      "Requires-Dist: NumPy_Base>=1.2,<2\nRequires-Dist: tqdm ; extra == 'CLI_x'\n"
+      "Requires-Dist: win; sys_platform == 'win32'\n"
+      "Requires-Dist: a.b[One, two_2] (>1); python_version<'3.9' and ('x' == extra or extra==\"y\")\n"
+      "Requires-Dist: keep; platform_machine == 'extras'\nRequires-Dist: url[z] @ https://example.invalid/x\n"
+      "Requires-Dist: odd[; extra != 'x'\nRequires-Dist: named; extra == 'extra'\nRequires-Dist: ;\n");
+  using Found = std::vector<WheelRequirement>;
+  CHECK(found.requires_dist == Found{{"numpy-base", {}, {}},
+                                     {"tqdm", {}, {"cli-x"}},
+                                     {"win", {}, {}},
+                                     {"a-b", {"one", "two-2"}, {"x", "y"}},
+                                     {"keep", {}, {}},
+                                     {"url", {"z"}, {}},
+                                     {"odd", {}, {""}},
+                                     {"named", {}, {"extra"}}});
+}
+
+TEST_CASE("lines through an extra are drawn where it is asked for, also by an extra of the same project") {
+  const auto needed = [](const std::map<std::string, Strings>& texts) {
+    Requirements requirements;
+    for (const auto& [project, list] : texts)
+      for (requirements[project]; const std::string& text : list)
+        requirements[project].push_back(read_requirement(text));
+    return needed_projects(requirements);
+  };
+  const Strings tool = {"base", "gpu; extra == 'cuda'", "tool[cuda]; extra == 'all'", "elsewhere; extra == 'all'",
+                        "never; extra != 'x'"};
+  const std::map<std::string, Strings> rest = {{"base", {}}, {"gpu", {}}, {"never", {}}};
+  const auto with = [&](const Strings& top) {
+    std::map<std::string, Strings> all = rest;
+    all["tool"] = tool;
+    all["top"] = top;
+    return needed(all);
+  };
+  using Names = std::set<std::string>;
+  CHECK(with({"tool"}).at("tool") == Names{"base"});
+  CHECK(with({"tool[cuda]"}).at("tool") == Names{"base", "gpu"});
+  CHECK(with({"tool[all]"}).at("tool") == Names{"base", "gpu"});
+  CHECK(with({"tool[all]; extra == 'x'"}).at("tool") == Names{"base"});
+  CHECK(with({"tool[other]"}).at("top") == Names{"tool"});
+  CHECK(with({"top", "tool"}).at("top") == Names{"tool"});  // never itself
 }
 
 TEST_CASE("what is shown has one line, no control characters and one reading direction") {

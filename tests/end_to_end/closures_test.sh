@@ -1,0 +1,75 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# The closures that people really train with: each is locked, packed, installed on a bare Debian without a network, and
+# there every module of every wheel is imported.
+#   tests/end_to_end/closures_test.sh [OUT [BIN [CLOSURE…]]]     OUT build/closures, BIN build/tools/bin, trainers swift
+#   ctest --test-dir build/release -C slow -R closures           not without -C slow: see below
+# Needs a network, root, some 15 GB in OUT and 6 GB of downloads (SEALIFT_CACHE, build/prerequisites/downloads); ten
+# minutes once they are there. What was installed is deleted again, logs and locks stay.
+set -euo pipefail
+project=$(realpath "$(dirname "$0")/../..")
+here=$project/tests/end_to_end/closures
+out=$(realpath -m "${1:-$project/build/closures}")
+bin=$(realpath -m "${2:-$project/build/tools/bin}")
+closures=("${@:3}")
+[ "${#closures[@]}" -gt 0 ] || closures=(trainers swift)
+prerequisites=$project/build/prerequisites
+cache=${SEALIFT_CACHE:-$prerequisites/downloads}
+[ "$(id -u)" -eq 0 ] || { echo "needs root for chroot: not run"; exit 77; }
+# Debian's own Python first, for the host is Debian; uv from where prerequisites.sh puts it.
+export PATH=/usr/bin:$prerequisites/uv/bin:$PATH
+
+mkdir -p "$out/logs"
+host=$out/host
+trap 'rm -rf "$host" "$out/bundle"' EXIT
+[ -f "$out/keys/root.1.json" ] || { rm -rf "$out/keys"; "$bin/sealift-pack" keygen "$out/keys" > "$out/logs/keygen.log" 2>&1; }
+fingerprint=$(cat "$out/keys/root.fingerprint")
+
+bare() { unshare --net -- chroot "$host" /usr/bin/env -i PATH=/usr/bin:/bin HOME=/var/tmp "$@"; }
+fail() { echo "FAILED: $*"; exit 1; }
+
+bare_host() {
+  if [ ! -f "$prerequisites/bare-host.tar" ]; then
+    mmdebstrap --quiet --format=tar --variant=minbase bookworm "$prerequisites/bare-host.tar.partial"
+    mv "$prerequisites/bare-host.tar.partial" "$prerequisites/bare-host.tar"
+  fi
+  rm -rf "$host" && mkdir -p "$host/disc" "$host/dev/shm"
+  tar -C "$host" --exclude='./dev/*' -xf "$prerequisites/bare-host.tar"
+  mknod -m 666 "$host/dev/null" c 1 3 && mknod -m 666 "$host/dev/zero" c 1 5 && mknod -m 666 "$host/dev/urandom" c 1 9
+  ! bare /bin/sh -c 'command -v python3 gcc openssl curl' || fail "the host is not bare"
+}
+
+# What can be asked of each closure beyond its imports.
+try_trainers() {
+  bare "$prefix/bin/accelerate" launch --help | grep -q -- --num_processes
+  bare "$prefix/bin/trl" sft --help | grep -q -- --model_name_or_path
+}
+try_swift() {
+  # 4.6 takes no option before its first word, here or anywhere: it must get as far as to say so.
+  bare "$prefix/bin/swift" --help > "$log.swift.log" 2>&1 || grep -qx "KeyError: '--help'" "$log.swift.log"
+  bare "$prefix/bin/swift" sft --help | grep -q '^usage: sft.py'
+  bare "$prefix/bin/swift" infer --help | grep -q -- --val_dataset_sample
+  [ "$(grep -c '^\[wheel.built_from\]' "$lock")" = 3 ] || fail "other sdists than crcmod, oss2 and transformers-stream-generator"
+}
+
+for closure in "${closures[@]}"; do
+  lock=$out/$closure.lock.toml log=$out/logs/$closure prefix=/opt/sealift/current
+  echo "== $closure: lock"
+  "$bin/sealift-pack" lock "$here/$closure.toml" -o "$lock" --cache "$cache" --launcher "$bin/sealift-start" 2>&1 | tee "$log.lock.log"
+  echo "== $closure: create, without the rehearsal, which the next step is"
+  rm -rf "$out/bundle"
+  "$bin/sealift-pack" create "$lock" --root "$out/keys/root.1.json" --key "$out/keys/release.key" -o "$out/bundle" --cache "$cache" \
+    --installer "$bin/sealift-install" --no-rehearsal 2>&1 | tee "$log.create.log"
+  echo "== $closure: install on a bare host without a network"
+  bare_host
+  cp -l "$out/bundle/$closure-1/"* "$host/disc/"
+  rm -rf "$out/bundle"
+  bare /disc/sealift-install apply /disc --prefix /opt/sealift --fingerprint "$fingerprint" 2>&1 | tee "$log.apply.log"
+  rm -rf "$host/disc"
+  echo "== $closure: its programs"
+  "try_$closure"
+  echo "== $closure: import every module, load every console script"
+  cp "$here/import_all.py" "$host/var/tmp/"
+  bare "$prefix/bin/python" -I /var/tmp/import_all.py < "$here/unimportable.txt" | tee "$log.imports.log"
+done
+echo "the closures work on a bare host: ${closures[*]}"
