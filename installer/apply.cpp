@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Order: lock -> trust -> seal -> target -> sweep -> plan -> room, and only then the first write, but for newer roots,
-// which a site takes in even when it then refuses their bundle. A prefix that is not there is made after the room was
-// found, so a refusal leaves no trace.
+// Order: lock -> trust -> seal -> sweep -> plan -> preflight, and only then the first write, but for newer roots,
+// which a site takes in even when it then refuses their bundle. A prefix that is not there is made after the preflight
+// was passed, so a refusal leaves no trace.
 #include "installer/apply.hpp"
 
 #include "installer/lock.hpp"
-#include "installer/preflight.hpp"
 #include "installer/time.hpp"
 #include "installer/trust_store.hpp"
 #include "installer/unpack.hpp"
@@ -52,13 +51,14 @@ std::vector<std::string> paths_of(const std::vector<const bundle::Entry*>& entri
   return paths;
 }
 
-Applied summary_of(const bundle::VerifiedBundle& bundle, const Plan& plan) {
+Applied summary_of(const bundle::VerifiedBundle& bundle, const Plan& plan, std::vector<Finding> findings) {
   return {.name = bundle.manifest().name,
           .version = bundle.manifest().version,
           .identity = bundle.identity(),
           .signers = bundle.signers(),
           .root = bundle.root_name(),
           .warnings = bundle.warnings(),
+          .findings = std::move(findings),
           .action = plan.action,
           .generation = plan.generation,
           .unpacked = paths_of(plan.unpack),
@@ -150,33 +150,38 @@ void take_in_roots(const bundle::OpenBundle& opened, bundle::TrustState& state, 
 
 Applied apply(const ApplyOptions& options, Disk& disk, Progress& progress) {
   const Prefix& prefix = options.prefix;
-  check_prefix(prefix, disk);
+  check_prefix(prefix);
+  const Ground ground = look_at_ground(prefix, disk);
   std::error_code ignored;
-  std::optional<PrefixLock> lock;
-  if (!options.dry_run && fs::exists(prefix.root(), ignored)) lock.emplace(prefix, disk, "apply");
+  std::optional<PrefixLock> lock;  // where nothing can be written the preflight says why, with all else that is wrong
+  if (!options.dry_run && ground.writable && !ground.mount.read_only && fs::exists(prefix.root(), ignored))
+    lock.emplace(prefix, disk, "apply");
 
   const bundle::OpenBundle opened = bundle::open(options.bundle);
   bundle::Trust trust{.state = bundle::trust_for_run(prefix.trust(), options.fingerprint),
                       .allow_downgrade = options.allow_downgrade};
   if (lock && !trust.state.root.empty()) take_in_roots(opened, trust.state, prefix, disk);
   const bundle::VerifiedBundle bundle = bundle::verify(opened, trust, options.now);
-  check_target(bundle.manifest(), options.machine);
 
   if (lock) sweep(prefix, disk);  // nobody else is at work
   Plan plan = make_plan(bundle, prefix, disk);
-  if (plan.action == Plan::Action::Install) check_room(plan, prefix);
-  if (options.dry_run) return summary_of(bundle, plan);
+  std::vector<Finding> findings = preflight(bundle.manifest(), options.machine, ground, plan, options.now);
+  refuse_failures(findings, bundle.manifest());
+  for (const std::string& warning : warnings_of(findings)) progress.say(warning);
+  if (options.dry_run) return summary_of(bundle, plan, std::move(findings));
   if (!lock) {
     lock.emplace(prefix, disk, "apply");
     if (bundle::trust_for_run(prefix.trust(), options.fingerprint) != trust.state) throw_changed(prefix);
     plan = make_plan(bundle, prefix, disk);  // somebody may have made the prefix since we looked
   }
 
-  Applied applied = summary_of(bundle, plan);
+  Applied applied = summary_of(bundle, plan, std::move(findings));
   if (plan.action != Plan::Action::Install) save_trust(prefix, disk, bundle.trust());
   if (plan.action == Plan::Action::Nothing) return applied;
   Staging staging(prefix, disk);
-  if (plan.action == Plan::Action::Install) applied.record = install(bundle, plan, options, staging, disk, progress);
+  if (plan.action == Plan::Action::Install) {
+    applied.record = install(bundle, plan, options, staging, disk, progress);
+  }
   point_current_at(prefix, plan.generation, staging.folder(), disk);
   staging.done();
   return applied;

@@ -55,6 +55,10 @@ std::optional<int> parse_arguments(int argc, char** argv, Arguments& arguments) 
   CLI::App* verify = add(app, "verify", "read every byte of a bundle and say whether it is whole", Verb::Verify);
   bundle_options(verify);
   prefix(verify, false);
+  CLI::App* preflight =
+      add(app, "preflight", "print whether this machine can take a bundle; changes nothing", Verb::Preflight);
+  bundle_options(preflight);
+  prefix(preflight);
   CLI::App* plan = add(app, "plan", "print what apply would do; changes nothing", Verb::Apply);
   bundle_options(plan);
   prefix(plan);

@@ -9,7 +9,7 @@
 
 namespace sealift::installer {
 
-enum class Verb { Probe, TrustAdd, TrustUpdate, TrustShow, Verify, Apply, Status, Switch };
+enum class Verb { Probe, TrustAdd, TrustUpdate, TrustShow, Verify, Preflight, Apply, Status, Switch };
 
 struct Arguments {
   Verb verb = Verb::Status;

@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "installer/arguments.hpp"
+#include "installer/preflight_run.hpp"
 #include "installer/report.hpp"
 #include "installer/switch.hpp"
 #include "installer/trust_store.hpp"
@@ -89,6 +90,17 @@ int run_apply(const Arguments& arguments) {
   return 0;
 }
 
+int run_preflight(const Arguments& arguments) {
+  const PreflightRun result = run_preflight({.bundle = arguments.bundle,
+                                             .prefix = Prefix(arguments.prefix),
+                                             .fingerprint = fingerprint_of(arguments),
+                                             .allow_downgrade = arguments.allow_downgrade,
+                                             .machine = probe()},
+                                            Disk());
+  print(arguments, json_of(result), text_of(result));
+  return exit_code_of(result);
+}
+
 int run_status(const Arguments& arguments) {
   const Status status = status_of(Prefix(arguments.prefix));
   print(arguments, json_of(status), text_of(status));
@@ -116,6 +128,8 @@ int run(const Arguments& arguments) {
       return run_trust_show(arguments);
     case Verb::Verify:
       return run_verify(arguments);
+    case Verb::Preflight:
+      return run_preflight(arguments);
     case Verb::Apply:
       return run_apply(arguments);
     case Verb::Status:

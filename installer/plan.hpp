@@ -29,7 +29,4 @@ std::string_view name_of(Plan::Action action);
 
 Plan make_plan(const bundle::VerifiedBundle& bundle, const Prefix& prefix, const Disk& disk);
 
-// Throws Space, naming both figures.
-void check_room(const Plan& plan, const Prefix& prefix);
-
 }  // namespace sealift::installer

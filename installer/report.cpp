@@ -217,6 +217,7 @@ Json json_of(const Applied& applied, const ApplyOptions& options) {
                {"signers", fingerprints(applied.signers)},
                {"root", json_of(applied.root)},
                {"warnings", applied.warnings},
+               {"preflight", warnings_of(applied.findings)},
                {"prefix", options.prefix.root().string()},
                {"generation", applied.generation},
                {"unpack", applied.unpacked},
