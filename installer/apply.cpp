@@ -4,6 +4,7 @@
 // was passed, so a refusal leaves no trace.
 #include "installer/apply.hpp"
 
+#include "installer/failed_generation.hpp"
 #include "installer/lock.hpp"
 #include "installer/time.hpp"
 #include "installer/trust_store.hpp"
@@ -121,10 +122,16 @@ GenerationRecord install(const bundle::VerifiedBundle& bundle, const Plan& plan,
   GenerationRecord record = record_of(bundle, plan);
   record.audit = audit_generation(layout, environment, root);
 
-  if (!environment.imports.empty()) progress.say("self-test: its interpreter imports what the bundle names");
   const fs::path scratch = staging.folder() / "scratch";
   disk.make_folder(scratch);
-  record.self_test = self_test(environment, root, scratch);
+  try {
+    progress.say("self-test");
+    record.self_test = self_test(environment, layout, root, scratch,
+                                 {.depth = options.self_test, .arch = bundle.manifest().target.arch});
+  } catch (const bundle::Error& error) {
+    keep_failed(prefix, record, root, error, staging.folder(), disk);
+    throw;
+  }
 
   record.installed = now_utc();
   disk.write_new(root / bundle::kGenerationRecord, write_generation_record(record), 0444);
@@ -183,6 +190,7 @@ Applied apply(const ApplyOptions& options, Disk& disk, Progress& progress) {
     applied.record = install(bundle, plan, options, staging, disk, progress);
   }
   point_current_at(prefix, plan.generation, staging.folder(), disk);
+  if (applied.record) forget_failed(prefix, disk);  // what is said there no longer holds
   staging.done();
   return applied;
 }

@@ -20,6 +20,7 @@ struct ApplyOptions {
   Machine machine;
   unsigned threads = 1;
   bool dry_run = false;
+  SelfTestOptions::Depth self_test = SelfTestOptions::Depth::Full;
 };
 
 struct Applied {

@@ -19,6 +19,7 @@ struct Arguments {
   std::vector<std::string> roots;  // files of roots, or bundles
   unsigned generation = 0;
   unsigned threads = 1;
+  std::string self_test = "full";
   bool dry_run = false;
   bool allow_downgrade = false;
   bool json = false;

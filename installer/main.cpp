@@ -31,6 +31,11 @@ std::vector<std::filesystem::path> roots_of(const Arguments& arguments) {
   return {arguments.roots.begin(), arguments.roots.end()};
 }
 
+SelfTestOptions::Depth depth_of(const std::string& word) {
+  using Depth = SelfTestOptions::Depth;
+  return word == "imports" ? Depth::Imports : word == "training" ? Depth::Training : Depth::Full;
+}
+
 int run_probe(const Arguments& arguments) {
   Machine machine = probe();
   if (!arguments.prefix.empty()) machine.target.free_gib = Disk().room(Prefix(arguments.prefix).root()).bytes >> 30;
@@ -83,7 +88,8 @@ int run_apply(const Arguments& arguments) {
                              .now = bundle::system_time(),
                              .machine = probe(),
                              .threads = arguments.threads,
-                             .dry_run = arguments.dry_run};
+                             .dry_run = arguments.dry_run,
+                             .self_test = depth_of(arguments.self_test)};
   const Applied applied = apply(options, disk, progress);
   warn(applied.warnings);
   print(arguments, json_of(applied, options), text_of(applied, options));
