@@ -4,8 +4,11 @@
 // was passed, so a refusal leaves no trace.
 #include "installer/apply.hpp"
 
+#include "installer/activation.hpp"
 #include "installer/failed_generation.hpp"
+#include "installer/host_name.hpp"
 #include "installer/lock.hpp"
+#include "installer/receipt.hpp"
 #include "installer/time.hpp"
 #include "installer/trust_store.hpp"
 #include "installer/unpack.hpp"
@@ -103,7 +106,7 @@ GenerationRecord record_of(const bundle::VerifiedBundle& bundle, const Plan& pla
 }
 
 GenerationRecord install(const bundle::VerifiedBundle& bundle, const Plan& plan, const ApplyOptions& options,
-                         const Staging& staging, Disk& disk, Progress& progress) {
+                         const std::vector<Finding>& findings, const Staging& staging, Disk& disk, Progress& progress) {
   const Prefix& prefix = options.prefix;
   const bundle::Environment& environment = bundle.manifest().environment;
   if (!plan.unpack.empty()) progress.begin("unpacking", bytes_of(plan.unpack));
@@ -134,6 +137,8 @@ GenerationRecord install(const bundle::VerifiedBundle& bundle, const Plan& plan,
   }
 
   record.installed = now_utc();
+  record.host = host_name();
+  record.preflight = warnings_of(findings);
   disk.write_new(root / bundle::kGenerationRecord, write_generation_record(record), 0444);
   save_trust(prefix, disk, bundle.trust());  // before it has a name: what is installed is never forgotten
   publish_generation(prefix, plan.generation, root, disk);
@@ -187,7 +192,9 @@ Applied apply(const ApplyOptions& options, Disk& disk, Progress& progress) {
   if (plan.action == Plan::Action::Nothing) return applied;
   Staging staging(prefix, disk);
   if (plan.action == Plan::Action::Install) {
-    applied.record = install(bundle, plan, options, staging, disk, progress);
+    applied.record = install(bundle, plan, options, applied.findings, staging, disk, progress);
+    write_receipt(*applied.record, prefix, staging.folder(), disk);
+    write_activation(prefix, applied.name, staging.folder(), disk);
   }
   point_current_at(prefix, plan.generation, staging.folder(), disk);
   if (applied.record) forget_failed(prefix, disk);  // what is said there no longer holds

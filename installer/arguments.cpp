@@ -72,6 +72,10 @@ std::optional<int> parse_arguments(int argc, char** argv, Arguments& arguments) 
   CLI::App* switching = add(app, "switch", "make another generation current", Verb::Switch);
   switching->add_option("N", arguments.generation, "the generation's number")->required();
   prefix(switching);
+  CLI::App* receipt =
+      add(app, "receipt", "print what was installed, by whose word, and what was checked", Verb::Receipt);
+  receipt->add_option("N", arguments.generation, "the generation's number; without it the current one");
+  prefix(receipt);
 
   try {
     app.parse(argc, argv);

@@ -9,7 +9,7 @@
 
 namespace sealift::installer {
 
-enum class Verb { Probe, TrustAdd, TrustUpdate, TrustShow, Verify, Preflight, Apply, Status, Switch };
+enum class Verb { Probe, TrustAdd, TrustUpdate, TrustShow, Verify, Preflight, Apply, Status, Switch, Receipt };
 
 struct Arguments {
   Verb verb = Verb::Status;

@@ -5,6 +5,7 @@
 
 #include "installer/arguments.hpp"
 #include "installer/preflight_run.hpp"
+#include "installer/receipt.hpp"
 #include "installer/report.hpp"
 #include "installer/switch.hpp"
 #include "installer/trust_store.hpp"
@@ -122,6 +123,13 @@ int run_switch(const Arguments& arguments) {
   return 0;
 }
 
+int run_receipt(const Arguments& arguments) {
+  const Prefix prefix(arguments.prefix);
+  const GenerationRecord record = record_for_receipt(prefix, arguments.generation);
+  std::cout << (arguments.json ? receipt_of(record, prefix) : receipt_page(record, prefix)) << std::flush;
+  return 0;
+}
+
 int run(const Arguments& arguments) {
   switch (arguments.verb) {
     case Verb::Probe:
@@ -142,6 +150,8 @@ int run(const Arguments& arguments) {
       return run_status(arguments);
     case Verb::Switch:
       return run_switch(arguments);
+    case Verb::Receipt:
+      return run_receipt(arguments);
   }
   return 2;
 }
