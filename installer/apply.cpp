@@ -5,6 +5,7 @@
 #include "installer/apply.hpp"
 
 #include "installer/activation.hpp"
+#include "installer/bytecode.hpp"
 #include "installer/failed_generation.hpp"
 #include "installer/host_name.hpp"
 #include "installer/lock.hpp"
@@ -127,7 +128,9 @@ GenerationRecord install(const bundle::VerifiedBundle& bundle, const Plan& plan,
 
   const fs::path scratch = staging.folder() / "scratch";
   disk.make_folder(scratch);
+  if (options.compile_bytecode) progress.say("compiling bytecode");
   try {
+    if (options.compile_bytecode) compile_bytecode(environment, layout, root, scratch, options.threads);
     progress.say("self-test");
     record.self_test = self_test(environment, layout, root, scratch,
                                  {.depth = options.self_test, .arch = bundle.manifest().target.arch});

@@ -21,6 +21,7 @@ struct ApplyOptions {
   unsigned threads = 1;
   bool dry_run = false;
   SelfTestOptions::Depth self_test = SelfTestOptions::Depth::Full;
+  bool compile_bytecode = false;
 };
 
 struct Applied {

@@ -67,6 +67,8 @@ std::optional<int> parse_arguments(int argc, char** argv, Arguments& arguments) 
   prefix(apply);
   apply->add_option("--self-test", arguments.self_test, "how much to try before the switch: imports, full or training")
       ->check(CLI::IsMember({"imports", "full", "training"}));
+  apply->add_flag("--compile-bytecode", arguments.compile_bytecode,
+                  "compile every Python module once, into the generation");
   apply->add_flag("--dry-run", arguments.dry_run, "the same as plan");
   prefix(add(app, "status", "list the generations of a prefix", Verb::Status));
   CLI::App* switching = add(app, "switch", "make another generation current", Verb::Switch);

@@ -20,6 +20,7 @@ struct Arguments {
   unsigned generation = 0;
   unsigned threads = 1;
   std::string self_test = "full";
+  bool compile_bytecode = false;
   bool dry_run = false;
   bool allow_downgrade = false;
   bool json = false;

@@ -90,7 +90,8 @@ int run_apply(const Arguments& arguments) {
                              .machine = probe(),
                              .threads = arguments.threads,
                              .dry_run = arguments.dry_run,
-                             .self_test = depth_of(arguments.self_test)};
+                             .self_test = depth_of(arguments.self_test),
+                             .compile_bytecode = arguments.compile_bytecode};
   const Applied applied = apply(options, disk, progress);
   warn(applied.warnings);
   print(arguments, json_of(applied, options), text_of(applied, options));

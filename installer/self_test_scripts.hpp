@@ -84,4 +84,32 @@ _, status = os.waitpid(child, 0)
 os._exit(0 if good and status == 0 else 1)
 )python";
 
+// GENERATION LIST ANSWER FIRST STEP: compiles every STEPth module of LIST from the FIRST one on.
+inline constexpr const char* kCompileScript = R"python(
+import importlib.util, os, py_compile, sys
+
+root, first, step = sys.argv[1], int(sys.argv[4]), int(sys.argv[5])
+compiled = passed_over = 0
+with open(sys.argv[2], encoding="utf-8") as file:
+    for number, line in enumerate(file):
+        if number % step != first:
+            continue
+        path = line.rstrip("\n")
+        source = os.path.join(root, path)
+        cache = importlib.util.cache_from_source(source)
+        if os.path.lexists(cache):
+            continue
+        try:
+            py_compile.compile(source, cache, path, doraise=True,
+                               invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+        except (py_compile.PyCompileError, SyntaxError, ValueError, RecursionError):
+            passed_over += 1
+            continue
+        os.chmod(cache, 0o444)
+        os.chmod(os.path.dirname(cache), 0o755)
+        compiled += 1
+with open(sys.argv[3], "w") as file:
+    file.write("%d %d\n" % (compiled, passed_over))
+)python";
+
 }  // namespace sealift::installer
