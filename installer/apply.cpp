@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Order: lock -> trust -> seal -> target -> sweep -> plan -> room, and only then the first write, but for newer roots,
-// which a site takes in even when it then refuses their bundle. A prefix that is not there is made after the room was
-// found, so a refusal leaves no trace.
+// Order: lock -> trust -> seal -> sweep -> plan -> preflight, and only then the first write, but for newer roots,
+// which a site takes in even when it then refuses their bundle. A prefix that is not there is made after the preflight
+// was passed, so a refusal leaves no trace.
 #include "installer/apply.hpp"
 
+#include "installer/activation.hpp"
+#include "installer/bytecode.hpp"
+#include "installer/failed_generation.hpp"
+#include "installer/host_name.hpp"
 #include "installer/lock.hpp"
-#include "installer/preflight.hpp"
+#include "installer/receipt.hpp"
 #include "installer/time.hpp"
 #include "installer/trust_store.hpp"
 #include "installer/unpack.hpp"
@@ -51,13 +55,14 @@ std::vector<std::string> paths_of(const std::vector<const bundle::Entry*>& entri
   return paths;
 }
 
-Applied summary_of(const bundle::VerifiedBundle& bundle, const Plan& plan) {
+Applied summary_of(const bundle::VerifiedBundle& bundle, const Plan& plan, std::vector<Finding> findings) {
   return {.name = bundle.manifest().name,
           .version = bundle.manifest().version,
           .identity = bundle.identity(),
           .signers = bundle.signers(),
           .root = bundle.root_name(),
           .warnings = bundle.warnings(),
+          .findings = std::move(findings),
           .action = plan.action,
           .generation = plan.generation,
           .unpacked = paths_of(plan.unpack),
@@ -104,7 +109,7 @@ GenerationRecord record_of(const bundle::VerifiedBundle& bundle, const Plan& pla
 }
 
 GenerationRecord install(const bundle::VerifiedBundle& bundle, const Plan& plan, const ApplyOptions& options,
-                         const Staging& staging, Disk& disk, Progress& progress) {
+                         const std::vector<Finding>& findings, const Staging& staging, Disk& disk, Progress& progress) {
   const Prefix& prefix = options.prefix;
   const bundle::Environment& environment = bundle.manifest().environment;
   if (!plan.unpack.empty()) progress.begin("unpacking", bytes_of(plan.unpack));
@@ -123,12 +128,22 @@ GenerationRecord install(const bundle::VerifiedBundle& bundle, const Plan& plan,
   GenerationRecord record = record_of(bundle, plan);
   record.audit = audit_generation(layout, environment, root);
 
-  if (!environment.imports.empty()) progress.say("self-test: its interpreter imports what the bundle names");
   const fs::path scratch = staging.folder() / "scratch";
   disk.make_folder(scratch);
-  record.self_test = self_test(environment, root, scratch);
+  if (options.compile_bytecode) progress.say("compiling bytecode");
+  try {
+    if (options.compile_bytecode) compile_bytecode(environment, layout, root, scratch, options.threads);
+    progress.say("self-test");
+    record.self_test = self_test(environment, layout, root, scratch,
+                                 {.depth = options.self_test, .arch = bundle.manifest().target.arch});
+  } catch (const bundle::Error& error) {
+    keep_failed(prefix, record, root, error, staging.folder(), disk);
+    throw;
+  }
 
   record.installed = now_utc();
+  record.host = host_name();
+  record.preflight = warnings_of(findings);
   disk.write_new(root / bundle::kGenerationRecord, write_generation_record(record), 0444);
   save_trust(prefix, disk, bundle.trust());  // before it has a name: what is installed is never forgotten
   publish_generation(prefix, plan.generation, root, disk);
@@ -152,29 +167,32 @@ void take_in_roots(const bundle::OpenBundle& opened, bundle::TrustState& state, 
 
 Applied apply(const ApplyOptions& options, Disk& disk, Progress& progress) {
   const Prefix& prefix = options.prefix;
-  check_prefix(prefix, disk);
+  check_prefix(prefix);
+  const Ground ground = look_at_ground(prefix, disk);
   std::error_code ignored;
-  std::optional<PrefixLock> lock;
-  if (!options.dry_run && fs::exists(prefix.root(), ignored)) lock.emplace(prefix, disk, "apply");
+  std::optional<PrefixLock> lock;  // where nothing can be written the preflight says why, with all else that is wrong
+  if (!options.dry_run && ground.writable && !ground.mount.read_only && fs::exists(prefix.root(), ignored))
+    lock.emplace(prefix, disk, "apply");
 
   const bundle::OpenBundle opened = bundle::open(options.bundle);
   bundle::Trust trust{.state = bundle::trust_for_run(prefix.trust(), options.fingerprint),
                       .allow_downgrade = options.allow_downgrade};
   if (lock && !trust.state.root.empty()) take_in_roots(opened, trust.state, prefix, disk);
   const bundle::VerifiedBundle bundle = bundle::verify(opened, trust, options.now);
-  check_target(bundle.manifest(), options.machine);
 
   if (lock) sweep(prefix, disk);  // nobody else is at work
   Plan plan = make_plan(bundle, prefix, disk);
-  if (plan.action == Plan::Action::Install) check_room(plan, prefix);
-  if (options.dry_run) return summary_of(bundle, plan);
+  std::vector<Finding> findings = preflight(bundle.manifest(), options.machine, ground, plan, options.now);
+  refuse_failures(findings, bundle.manifest());
+  for (const std::string& warning : warnings_of(findings)) progress.say(warning);
+  if (options.dry_run) return summary_of(bundle, plan, std::move(findings));
   if (!lock) {
     lock.emplace(prefix, disk, "apply");
     if (bundle::trust_for_run(prefix.trust(), options.fingerprint) != trust.state) throw_changed(prefix);
     plan = make_plan(bundle, prefix, disk);  // somebody may have made the prefix since we looked
   }
 
-  Applied applied = summary_of(bundle, plan);
+  Applied applied = summary_of(bundle, plan, std::move(findings));
   if (plan.action != Plan::Action::Install) save_trust(prefix, disk, bundle.trust());
   if (plan.action == Plan::Action::Nothing) {
     // Perhaps by a run that was killed before it could say so to the disk, and then nobody was told that it is done.
@@ -184,8 +202,13 @@ Applied apply(const ApplyOptions& options, Disk& disk, Progress& progress) {
     return applied;
   }
   Staging staging(prefix, disk);
-  if (plan.action == Plan::Action::Install) applied.record = install(bundle, plan, options, staging, disk, progress);
+  if (plan.action == Plan::Action::Install) {
+    applied.record = install(bundle, plan, options, applied.findings, staging, disk, progress);
+    write_receipt(*applied.record, prefix, staging.folder(), disk);
+    write_activation(prefix, applied.name, staging.folder(), disk);
+  }
   point_current_at(prefix, plan.generation, staging.folder(), disk);
+  if (applied.record) forget_failed(prefix, disk);  // what is said there no longer holds
   staging.done();
   return applied;
 }

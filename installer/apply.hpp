@@ -5,6 +5,7 @@
 
 #include "installer/generation.hpp"
 #include "installer/plan.hpp"
+#include "installer/preflight.hpp"
 #include "installer/probe.hpp"
 #include "installer/progress.hpp"
 
@@ -19,6 +20,8 @@ struct ApplyOptions {
   Machine machine;
   unsigned threads = 1;
   bool dry_run = false;
+  SelfTestOptions::Depth self_test = SelfTestOptions::Depth::Full;
+  bool compile_bytecode = false;
 };
 
 struct Applied {
@@ -28,6 +31,7 @@ struct Applied {
   std::vector<bundle::Digest> signers;
   bundle::RootName root;
   std::vector<std::string> warnings;
+  std::vector<Finding> findings;  // of the preflight; none is a Fail
   Plan::Action action = Plan::Action::Install;
   unsigned generation = 0;
   std::vector<std::string> unpacked;  // paths of entries; of a dry run: to be unpacked

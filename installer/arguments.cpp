@@ -55,18 +55,30 @@ std::optional<int> parse_arguments(int argc, char** argv, Arguments& arguments) 
   CLI::App* verify = add(app, "verify", "read every byte of a bundle and say whether it is whole", Verb::Verify);
   bundle_options(verify);
   prefix(verify, false);
+  CLI::App* preflight =
+      add(app, "preflight", "print whether this machine can take a bundle; changes nothing", Verb::Preflight);
+  bundle_options(preflight);
+  prefix(preflight);
   CLI::App* plan = add(app, "plan", "print what apply would do; changes nothing", Verb::Apply);
   bundle_options(plan);
   prefix(plan);
   CLI::App* apply = add(app, "apply", "install a bundle and make it current", Verb::Apply);
   bundle_options(apply);
   prefix(apply);
+  apply->add_option("--self-test", arguments.self_test, "how much to try before the switch: imports, full or training")
+      ->check(CLI::IsMember({"imports", "full", "training"}));
+  apply->add_flag("--compile-bytecode", arguments.compile_bytecode,
+                  "compile every Python module once, into the generation");
   apply->add_flag("--dry-run", arguments.dry_run, "the same as plan");
   prefix(add(app, "status", "list the generations of a prefix", Verb::Status));
   CLI::App* switching = add(app, "switch", "make another generation current", Verb::Switch);
   switching->add_option("N", arguments.generation, "the generation's number")->required();
   prefix(switching);
   prefix(add(app, "inventory", "print what a prefix's store holds, for a bundle that leaves it out", Verb::Inventory));
+  CLI::App* receipt =
+      add(app, "receipt", "print what was installed, by whose word, and what was checked", Verb::Receipt);
+  receipt->add_option("N", arguments.generation, "the generation's number; without it the current one");
+  prefix(receipt);
 
   try {
     app.parse(argc, argv);

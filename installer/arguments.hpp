@@ -9,7 +9,19 @@
 
 namespace sealift::installer {
 
-enum class Verb { Probe, TrustAdd, TrustUpdate, TrustShow, Verify, Apply, Status, Switch, Inventory };
+enum class Verb {
+  Probe,
+  TrustAdd,
+  TrustUpdate,
+  TrustShow,
+  Verify,
+  Preflight,
+  Apply,
+  Status,
+  Switch,
+  Receipt,
+  Inventory
+};
 
 struct Arguments {
   Verb verb = Verb::Status;
@@ -19,6 +31,8 @@ struct Arguments {
   std::vector<std::string> roots;  // files of roots, or bundles
   unsigned generation = 0;
   unsigned threads = 1;
+  std::string self_test = "full";
+  bool compile_bytecode = false;
   bool dry_run = false;
   bool allow_downgrade = false;
   bool json = false;

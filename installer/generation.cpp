@@ -127,6 +127,8 @@ std::string write_generation_record(const GenerationRecord& record) {
                              {"signers", std::move(signers)},
                              {"root", {{"version", record.root.version}, {"sha256", record.root.fingerprint.hex()}}},
                              {"installed", record.installed},
+                             {"host", record.host},
+                             {"preflight", record.preflight},
                              {"entries", std::move(entries)},
                              {"audit", to_json(record.audit)},
                              {"self_test", to_json(record.self_test)}}) +
@@ -158,6 +160,11 @@ GenerationRecord read_generation_record(const fs::path& generation, unsigned num
   record.root.fingerprint = signing_root.digest("sha256");
   signing_root.done();
   record.installed = object.string("installed");
+  if (object.has("host")) {  // older records have neither
+    record.host = object.string("host");
+    for (const Json& json : object.array("preflight", 1000))
+      record.preflight.push_back(json.is_string() ? json.get<std::string>() : "");
+  }
   for (const Json& json : object.array("entries", bundle::kMaxEntries)) {
     JsonObject part(json, object.where() + ".entries");
     record.entries.push_back({.path = part.string("path"), .item = part.string("item")});

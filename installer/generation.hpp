@@ -31,6 +31,8 @@ struct GenerationRecord {
   bundle::RootName root;  // by whose roles they count
   std::string installed;  // by this machine's clock
   std::vector<Part> entries;
+  std::string host;                    // this machine's name; empty where an older version wrote the record
+  std::vector<std::string> preflight;  // what it warned of
   Audit audit;
   SelfTest self_test;
 };

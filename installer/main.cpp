@@ -7,6 +7,8 @@
 
 #include "installer/arguments.hpp"
 #include "installer/inventory.hpp"
+#include "installer/preflight_run.hpp"
+#include "installer/receipt.hpp"
 #include "installer/report.hpp"
 #include "installer/switch.hpp"
 #include "installer/trust_store.hpp"
@@ -31,6 +33,11 @@ std::optional<bundle::Digest> fingerprint_of(const Arguments& arguments) {
 
 std::vector<std::filesystem::path> roots_of(const Arguments& arguments) {
   return {arguments.roots.begin(), arguments.roots.end()};
+}
+
+SelfTestOptions::Depth depth_of(const std::string& word) {
+  using Depth = SelfTestOptions::Depth;
+  return word == "imports" ? Depth::Imports : word == "training" ? Depth::Training : Depth::Full;
 }
 
 int run_probe(const Arguments& arguments) {
@@ -85,11 +92,24 @@ int run_apply(const Arguments& arguments) {
                              .now = bundle::system_time(),
                              .machine = probe(),
                              .threads = arguments.threads,
-                             .dry_run = arguments.dry_run};
+                             .dry_run = arguments.dry_run,
+                             .self_test = depth_of(arguments.self_test),
+                             .compile_bytecode = arguments.compile_bytecode};
   const Applied applied = apply(options, disk, progress);
   warn(applied.warnings);
   print(arguments, json_of(applied, options), text_of(applied, options));
   return 0;
+}
+
+int run_preflight(const Arguments& arguments) {
+  const PreflightRun result = run_preflight({.bundle = arguments.bundle,
+                                             .prefix = Prefix(arguments.prefix),
+                                             .fingerprint = fingerprint_of(arguments),
+                                             .allow_downgrade = arguments.allow_downgrade,
+                                             .machine = probe()},
+                                            Disk());
+  print(arguments, json_of(result), text_of(result));
+  return exit_code_of(result);
 }
 
 int run_status(const Arguments& arguments) {
@@ -114,6 +134,13 @@ int run_inventory(const Arguments& arguments) {
   return 0;
 }
 
+int run_receipt(const Arguments& arguments) {
+  const Prefix prefix(arguments.prefix);
+  const GenerationRecord record = record_for_receipt(prefix, arguments.generation);
+  std::cout << (arguments.json ? receipt_of(record, prefix) : receipt_page(record, prefix)) << std::flush;
+  return 0;
+}
+
 int run(const Arguments& arguments) {
   switch (arguments.verb) {
     case Verb::Probe:
@@ -126,6 +153,8 @@ int run(const Arguments& arguments) {
       return run_trust_show(arguments);
     case Verb::Verify:
       return run_verify(arguments);
+    case Verb::Preflight:
+      return run_preflight(arguments);
     case Verb::Apply:
       return run_apply(arguments);
     case Verb::Status:
@@ -134,6 +163,8 @@ int run(const Arguments& arguments) {
       return run_switch(arguments);
     case Verb::Inventory:
       return run_inventory(arguments);
+    case Verb::Receipt:
+      return run_receipt(arguments);
   }
   return 2;
 }

@@ -12,8 +12,6 @@
 namespace sealift::installer {
 
 using bundle::Entry;
-using bundle::Error;
-using bundle::ErrorCode;
 
 namespace {
 
@@ -104,21 +102,6 @@ Plan make_plan(const bundle::VerifiedBundle& bundle, const Prefix& prefix, const
   }
   sort_entries(bundle, Store(prefix), plan);
   return plan;
-}
-
-void check_room(const Plan& plan, const Prefix& prefix) {
-  if (plan.needed_bytes > plan.free.bytes)
-    throw Error(ErrorCode::Space, {.what = "there is not enough room for the bundle; nothing was written",
-                                   .where = prefix.root().string(),
-                                   .expected = std::to_string(plan.needed_bytes) + " bytes free",
-                                   .got = std::to_string(plan.free.bytes) + " bytes free",
-                                   .next = "make room, or choose a --prefix on a larger file system"});
-  if (plan.needed_inodes > plan.free.inodes)
-    throw Error(ErrorCode::Space, {.what = "there are not enough inodes for the bundle; nothing was written",
-                                   .where = prefix.root().string(),
-                                   .expected = std::to_string(plan.needed_inodes) + " inodes free",
-                                   .got = std::to_string(plan.free.inodes) + " inodes free",
-                                   .next = "remove small files, or choose a --prefix on another file system"});
 }
 
 }  // namespace sealift::installer

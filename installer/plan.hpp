@@ -30,7 +30,4 @@ std::string_view name_of(Plan::Action action);
 // Throws Missing, with all of them, when the bundle is a delta and the store lacks entries that it does not carry.
 Plan make_plan(const bundle::VerifiedBundle& bundle, const Prefix& prefix, const Disk& disk);
 
-// Throws Space, naming both figures.
-void check_room(const Plan& plan, const Prefix& prefix);
-
 }  // namespace sealift::installer

@@ -20,6 +20,8 @@ class Prefix {
   std::filesystem::path generations() const { return root_ / "generations"; }
   std::filesystem::path staging() const { return root_ / "staging"; }
   std::filesystem::path staged_items() const { return staging() / "items"; }
+  std::filesystem::path failed() const { return root_ / "failed"; }
+  std::filesystem::path receipts() const { return root_ / "receipts"; }
   std::filesystem::path lock() const { return root_ / "lock"; }
   std::filesystem::path current() const { return root_ / "current"; }
   std::filesystem::path generation(unsigned number) const { return generations() / generation_name(number); }

@@ -4,6 +4,7 @@
 #include "installer/probe.hpp"
 
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <set>
@@ -141,6 +142,19 @@ std::vector<std::string> crypto_of(const fs::path& root, const std::vector<fs::p
   return out;
 }
 
+// As setlocale(3) looks for it.
+std::string locale_of_environment() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"})
+    if (const char* value = std::getenv(name); value != nullptr && *value != '\0') return profile_text(value);
+  return {};
+}
+
+std::string compiler_of(const fs::path& root) {
+  for (const char* file : {"usr/bin/cc", "usr/bin/gcc", "usr/bin/clang", "usr/local/bin/cc", "usr/local/bin/gcc"})
+    if (::access((root / file).c_str(), X_OK) == 0) return std::string("/") + file;
+  return {};
+}
+
 }  // namespace
 
 Machine probe(const fs::path& root) {
@@ -156,6 +170,9 @@ Machine probe(const fs::path& root) {
   probe_hardware(root, target);
   target.python = pythons_of(root);
   target.crypto = crypto_of(root, folders);
+  machine.shared_memory = probe_shared_memory(root);
+  machine.locale = locale_of_environment();
+  machine.compiler = compiler_of(root);
   return machine;
 }
 

@@ -10,8 +10,11 @@
 namespace sealift::installer {
 
 struct Machine {
-  bundle::Target target;       // glibc 0.0: no libc.so.6 of this architecture was found
-  std::filesystem::path libc;  // the file that says so
+  bundle::Target target;                            // glibc 0.0: no libc.so.6 of this architecture was found
+  std::filesystem::path libc;                       // the file that says so
+  std::optional<std::uint64_t> shared_memory = {};  // bytes that /dev/shm takes; nothing: there is none
+  std::string locale = {};                          // of texts, as this process's environment says
+  std::string compiler = {};                        // a C compiler's path
 };
 
 // `root` is where the host's file system starts; the architecture is that of the kernel that runs us. What cannot be

@@ -3,6 +3,9 @@
 // class 03; NVIDIA's driver gives them names, and without it the device's number must do.
 #include "installer/probe_hardware.hpp"
 
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
 #include <algorithm>
 #include <cctype>
 #include <fstream>
@@ -111,6 +114,18 @@ std::string profile_text(std::string_view text) {
     if (c >= ' ' && c <= '~' && c != '"' && c != '\\' && out.size() < bundle::kMaxProfileText) out += c;
   const std::size_t begin = out.find_first_not_of(' ');
   return begin == out.npos ? std::string() : out.substr(begin, out.find_last_not_of(' ') - begin + 1);
+}
+
+std::optional<std::uint64_t> probe_shared_memory(const fs::path& root) {
+  struct stat folder {
+  }, parent{};
+  struct statvfs info {};
+  const fs::path shared = root / "dev/shm";
+  // A folder on the disk below it is no shared memory; in a container without a /dev of its own it is often that.
+  if (::stat(shared.c_str(), &folder) != 0 || ::stat((root / "dev").c_str(), &parent) != 0 ||
+      folder.st_dev == parent.st_dev || ::statvfs(shared.c_str(), &info) != 0)
+    return std::nullopt;
+  return std::uint64_t{info.f_blocks} * info.f_frsize;
 }
 
 void probe_hardware(const fs::path& root, bundle::Target& target) {

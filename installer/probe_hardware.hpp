@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,9 @@ std::string head_of(const std::filesystem::path& file);
 
 // What of `text` fits into a profile: printable, short, without quotes.
 std::string profile_text(std::string_view text);
+
+// Bytes that the file system of /dev/shm can hold; nothing when none is mounted there.
+std::optional<std::uint64_t> probe_shared_memory(const std::filesystem::path& root);
 
 // Fills cpu, flags, gpus and driver.
 void probe_hardware(const std::filesystem::path& root, bundle::Target& target);

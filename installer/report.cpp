@@ -35,19 +35,6 @@ std::string text_of(const bundle::RootName& root) {
   return std::to_string(root.version) + ", " + fingerprint(root.fingerprint);
 }
 
-std::string facts_of(const Audit& audit) {
-  return std::to_string(audit.files) + " files in " + std::to_string(audit.folders) + " folders, " +
-         human_bytes(audit.bytes) + ", " + std::to_string(audit.shared) + " shared with the store; " +
-         std::to_string(audit.wheels) + " wheels, " + std::to_string(audit.record_rows) + " RECORD rows";
-}
-
-std::string facts_of(const SelfTest& test) {
-  if (test.imports.empty()) return "none asked for";
-  std::string text;
-  for (const std::string& module : test.imports) text += (text.empty() ? "imported " : ", ") + module;
-  return text + " in " + std::to_string(test.milliseconds) + " ms";
-}
-
 std::string headline(const Applied& applied, bool dry_run) {
   const std::string bundle = applied.name + " version " + std::to_string(applied.version);
   const std::string generation = "generation " + std::to_string(applied.generation);
@@ -78,7 +65,39 @@ Json json_of(const GenerationRecord& record, bool current) {
           {"self_test", to_json(record.self_test)}};
 }
 
+Json json_of(const FailedGeneration& failed) {
+  return {{"generation", failed.number},
+          {"name", failed.name},
+          {"version", failed.version},
+          {"identity", failed.identity.hex()},
+          {"failed", failed.failed},
+          {"where", failed.where},
+          {"got", failed.got}};
+}
+
+std::string text_of(const FailedGeneration& failed, const std::filesystem::path& prefix) {
+  return "! " + Prefix::generation_name(failed.number) + "  " + failed.name + " version " +
+         std::to_string(failed.version) + ", failed its self-test " + failed.failed + ", kept in " +
+         Prefix(prefix).failed().string() + "\n        tried     " + failed.where + "\n        got       " +
+         failed.got + "\n";
+}
+
 }  // namespace
+
+std::string facts_of(const Audit& audit) {
+  return std::to_string(audit.files) + " files in " + std::to_string(audit.folders) + " folders, " +
+         human_bytes(audit.bytes) + ", " + std::to_string(audit.shared) + " shared with the store; " +
+         std::to_string(audit.wheels) + " wheels, " + std::to_string(audit.record_rows) + " RECORD rows";
+}
+
+std::string facts_of(const SelfTest& test) {
+  std::string text;
+  for (const std::string& module : test.imports) text += (text.empty() ? "imported " : ", ") + module;
+  text = test.imports.empty() ? "no imports asked for" : text + " in " + std::to_string(test.milliseconds) + " ms";
+  for (const SelfTest::Step& step : test.steps)
+    text += "\n            " + step.name + (step.passed ? ": passed, " : ": not run, ") + step.detail;
+  return text;
+}
 
 Json json_of(const bundle::Error& error) {
   Json json = {{"code", std::string(bundle::name_of(error.code()))}, {"exit", error.exit_code()}};
@@ -221,6 +240,7 @@ Json json_of(const Applied& applied, const ApplyOptions& options) {
                {"signers", fingerprints(applied.signers)},
                {"root", json_of(applied.root)},
                {"warnings", applied.warnings},
+               {"preflight", warnings_of(applied.findings)},
                {"prefix", options.prefix.root().string()},
                {"generation", applied.generation},
                {"unpack", applied.unpacked},
@@ -265,7 +285,8 @@ Json json_of(const Status& status) {
                                                    {"fault", generation.fault}});
   return {{"prefix", status.prefix.string()},
           {"current", status.current ? Json(*status.current) : Json()},
-          {"generations", std::move(generations)}};
+          {"generations", std::move(generations)},
+          {"failed", status.failed ? json_of(*status.failed) : Json()}};
 }
 
 std::string text_of(const Status& status) {
@@ -284,6 +305,7 @@ std::string text_of(const Status& status) {
             "\n        audit     " + facts_of(record.audit) + "\n        self-test " + facts_of(record.self_test) +
             "\n";
   }
+  if (status.failed) text += text_of(*status.failed, status.prefix);
   return text;
 }
 

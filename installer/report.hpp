@@ -10,6 +10,10 @@
 
 namespace sealift::installer {
 
+// What an audit and a self-test found, in a line or some; receipts say it too.
+std::string facts_of(const Audit& audit);
+std::string facts_of(const SelfTest& test);
+
 bundle::Json json_of(const bundle::Error& error);
 bundle::Json json_of(const Machine& machine);
 bundle::Json json_of(const bundle::TrustState& state);

@@ -1,99 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// The child gets an environment made here, so that nothing of the host (LD_LIBRARY_PATH, PYTHONPATH, PYTHONHOME) makes
-// a broken generation look whole, and it dies with us.
+// Each step is a child of its own, so that what one of them breaks is gone with it. The cheapest and most telling
+// first.
 #include "installer/self_test.hpp"
 
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include "sealift/bundle/file.hpp"
+#include "installer/child_process.hpp"
+#include "installer/load_test.hpp"
+#include "installer/self_test_scripts.hpp"
 
 namespace sealift::installer {
 
 namespace fs = std::filesystem;
-using bundle::Descriptor;
 using bundle::Error;
 using bundle::ErrorCode;
-using Clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr std::size_t kTail = 4000;
+constexpr int kNotPossible = 77;  // how a script says so
+constexpr std::size_t kMaxNamed = 5;
+constexpr const char* kTrainer = "bin/sealift-train";
 
-// Ends its process group when it leaves scope, so that no child outlives a failure here.
-class Child {
- public:
-  explicit Child(pid_t pid) : pid_(pid) {}
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
-  ~Child() {
-    if (pid_ <= 0) return;
-    ::kill(-pid_, SIGKILL);
-    ::kill(pid_, SIGKILL);
-    ::waitpid(pid_, nullptr, 0);
-  }
-  int wait() {
-    int status = 0;
-    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
-    }
-    pid_ = 0;
-    return status;
-  }
-
- private:
-  pid_t pid_;
-};
-
-// Only calls that are allowed between fork and exec.
-[[noreturn]] void become(char* const* arguments, char* const* variables, int output, pid_t parent) {
-  ::setpgid(0, 0);
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(127);
-  const int nothing = ::open("/dev/null", O_RDWR);
-  if (nothing >= 0) {
-    ::dup2(nothing, STDIN_FILENO);
-    ::dup2(nothing, STDOUT_FILENO);
-  }
-  ::dup2(output, STDERR_FILENO);
-  ::execve(arguments[0], arguments, variables);
-  const char* reason = std::strerror(errno);
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, reason, std::strlen(reason));
-  ::_exit(127);
-}
-
-pid_t start(std::vector<std::string> arguments, std::vector<std::string> variables, int output) {
-  std::vector<char*> argument_list, variable_list;
-  for (std::string& argument : arguments) argument_list.push_back(argument.data());
-  for (std::string& variable : variables) variable_list.push_back(variable.data());
-  argument_list.push_back(nullptr);
-  variable_list.push_back(nullptr);
-  const pid_t parent = ::getpid();
-  const pid_t child = ::fork();
-  if (child < 0) bundle::throw_errno("the interpreter cannot be started", arguments[0]);
-  if (child == 0) become(argument_list.data(), variable_list.data(), output, parent);
-  return child;
-}
-
-// The last bytes that come out of `input` until it is closed; nothing when `deadline` comes first.
-std::optional<std::string> read_tail(int input, Clock::time_point deadline) {
-  std::string tail;
-  for (;;) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
-    pollfd waiting{.fd = input, .events = POLLIN, .revents = 0};
-    const int ready = left > 0 ? ::poll(&waiting, 1, static_cast<int>(left)) : 0;
-    if (ready < 0 && errno == EINTR) continue;
-    if (ready <= 0) return std::nullopt;
-    char piece[4096];
-    const ssize_t count = ::read(input, piece, sizeof piece);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return tail;
-    tail.append(piece, static_cast<std::size_t>(count));
-    if (tail.size() > kTail) tail.erase(0, tail.size() - kTail);
-  }
+[[noreturn]] void fail(const std::string& command, std::string expected, std::string got) {
+  throw Error(ErrorCode::SelfTest, {.what = "what was built does not work; the generation in use was not touched",
+                                    .where = command,
+                                    .expected = std::move(expected),
+                                    .got = std::move(got),
+                                    .next = "send this message to who packed the bundle"});
 }
 
 std::string import_statement(const std::vector<std::string>& modules) {
@@ -102,44 +33,117 @@ std::string import_statement(const std::vector<std::string>& modules) {
   return text;
 }
 
-[[noreturn]] void fail(const std::string& command, std::string got) {
-  throw Error(ErrorCode::SelfTest, {.what = "what was built does not work; the generation in use was not touched",
-                                    .where = command,
-                                    .expected = "the modules to be imported",
-                                    .got = std::move(got),
-                                    .next = "send this message to who packed the bundle"});
+std::string listed(const std::vector<LoadReport::Unloaded>& files) {
+  std::string text;
+  for (std::size_t i = 0; i < files.size() && i < kMaxNamed; ++i)
+    text += (i == 0 ? "" : "; ") + files[i].path + " (" + files[i].reason + ")";
+  return files.size() > kMaxNamed ? text + "; and " + std::to_string(files.size() - kMaxNamed) + " more" : text;
 }
+
+class Tester {
+ public:
+  Tester(const bundle::Environment& environment, const Layout& layout, const fs::path& generation,
+         const fs::path& scratch, const SelfTestOptions& options)
+      : environment_(environment),
+        layout_(layout),
+        generation_(generation),
+        scratch_(scratch),
+        options_(options),
+        interpreter_(environment.interpreter.below(generation)) {}
+
+  SelfTest run() {
+    result_.imports = environment_.imports;
+    if (!environment_.imports.empty()) import_modules();
+    if (options_.depth == SelfTestOptions::Depth::Imports) return result_;
+    load_native_files();
+    all_reduce();
+    if (options_.depth == SelfTestOptions::Depth::Training) train();
+    return result_;
+  }
+
+ private:
+  Child python(const std::string& code, const std::vector<std::string>& more = {}) const {
+    Child child{.arguments = {interpreter_.string(), "-I", "-B", "-c", code},
+                .scratch = scratch_,
+                .patience = options_.patience};
+    child.arguments.insert(child.arguments.end(), more.begin(), more.end());
+    return child;
+  }
+  void add(std::string name, bool passed, std::string detail) {
+    result_.steps.push_back({.name = std::move(name), .passed = passed, .detail = std::move(detail)});
+  }
+
+  void import_modules() {
+    const std::string code = import_statement(environment_.imports);
+    const Child child = python(code);
+    const ChildEnd end = run_child(child);
+    if (!end.good())
+      fail(environment_.interpreter.text() + " -I -B -c \"" + code + "\"", "the modules to be imported",
+           end.text(child));
+    result_.milliseconds = end.milliseconds;
+  }
+
+  void load_native_files() {
+    const std::vector<ElfPlace> files = elf_files(layout_, generation_, options_.arch);
+    if (files.empty()) return add("native files", false, "there is none");
+    if (!layout_.contains(environment_.interpreter.text()))
+      return add("native files", false, "the bundle brings no interpreter to load them with");
+    const LoadReport report = load_test(files, generation_, interpreter_, scratch_, options_.patience);
+    if (!report.broken.empty())
+      fail(report.broken.front().path, "every native file to load, or to wait for the GPU's driver",
+           std::to_string(report.broken.size()) + " of " + std::to_string(report.files) +
+               " do not load: " + listed(report.broken));
+    add("native files", true,
+        std::to_string(report.loaded) + " of " + std::to_string(report.files) + " libraries and programs load");
+    if (!report.driver.empty()) add("files that need a driver", false, listed(report.driver));
+    if (!report.plugins.empty()) add("plugins that nothing here needs", false, listed(report.plugins));
+  }
+
+  void all_reduce() {
+    const char* const name = "all-reduce of two ranks";
+    const std::string torch = environment_.site_packages.text() + "/torch/";
+    if (!layout_.contains(torch + "__init__.py") || !layout_.contains(torch + "distributed/__init__.py"))
+      return add(name, false, "the bundle brings no torch");
+    const Child child = python(kAllReduceScript, {scratch_.string()});
+    const ChildEnd end = run_child(child);
+    if (!end.late && end.exit_code == kNotPossible)
+      return add(name, false, end.errors.substr(0, end.errors.find('\n')));
+    if (!end.good()) fail("an all-reduce of two ranks over Gloo", "both ranks to get the sum", end.text(child));
+    add(name, true, "Gloo over the loopback, " + std::to_string(end.milliseconds) + " ms");
+  }
+
+  void train() {
+    if (!layout_.contains(kTrainer)) return add("training", false, std::string("the bundle places no ") + kTrainer);
+    const Child child{.arguments = {(generation_ / kTrainer).string(), "run", "--steps", "2", "--ranks", "1",
+                                    "--threads", "1", "--out", (scratch_ / "training").string()},
+                      .scratch = scratch_,
+                      .patience = options_.patience};
+    const ChildEnd end = run_child(child);
+    if (!end.good()) fail(std::string(kTrainer) + " run --steps 2", "two steps of training", end.text(child));
+    add("training", true, "two steps of " + std::string(kTrainer) + ", " + std::to_string(end.milliseconds) + " ms");
+  }
+
+  const bundle::Environment& environment_;
+  const Layout& layout_;
+  const fs::path& generation_;
+  const fs::path& scratch_;
+  const SelfTestOptions& options_;
+  const fs::path interpreter_;
+  SelfTest result_;
+};
 
 }  // namespace
 
-SelfTest self_test(const bundle::Environment& environment, const fs::path& generation, const fs::path& scratch,
-                   std::chrono::seconds patience) {
-  SelfTest result{.imports = environment.imports};
-  if (environment.imports.empty()) return result;
-  const fs::path interpreter = environment.interpreter.below(generation);
-  const std::string code = import_statement(environment.imports);
-  const std::string command = environment.interpreter.text() + " -I -B -c \"" + code + "\"";
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) bundle::throw_errno("a pipe cannot be made", generation);
-  Descriptor output(ends[0]), input(ends[1]);
-  const auto started = Clock::now();
-  Child child(start({interpreter.string(), "-I", "-B", "-c", code},
-                    {"PATH=" + interpreter.parent_path().string() + ":/usr/bin:/bin", "HOME=" + scratch.string(),
-                     "TMPDIR=" + scratch.string(), "LANG=C.UTF-8"},
-                    input.get()));
-  input = Descriptor();  // only the child writes
-  const std::optional<std::string> tail = read_tail(output.get(), started + patience);
-  if (!tail) fail(command, "no end after " + std::to_string(patience.count()) + " seconds");
-  const int status = child.wait();
-  if (WIFSIGNALED(status)) fail(command, "signal " + std::to_string(WTERMSIG(status)) + "\n" + *tail);
-  if (WEXITSTATUS(status) != 0) fail(command, "exit code " + std::to_string(WEXITSTATUS(status)) + "\n" + *tail);
-  result.milliseconds =
-      static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - started).count());
-  return result;
+SelfTest self_test(const bundle::Environment& environment, const Layout& layout, const fs::path& generation,
+                   const fs::path& scratch, const SelfTestOptions& options) {
+  return Tester(environment, layout, generation, scratch, options).run();
 }
 
 bundle::Json to_json(const SelfTest& test) {
-  return {{"imports", test.imports}, {"milliseconds", test.milliseconds}};
+  bundle::Json steps = bundle::Json::array();
+  for (const SelfTest::Step& step : test.steps)
+    steps.push_back({{"name", step.name}, {"passed", step.passed}, {"detail", step.detail}});
+  return {{"imports", test.imports}, {"milliseconds", test.milliseconds}, {"steps", std::move(steps)}};
 }
 
 SelfTest self_test_from(bundle::JsonObject object) {
@@ -147,6 +151,13 @@ SelfTest self_test_from(bundle::JsonObject object) {
   for (const bundle::Json& module : object.array("imports", 1000))
     test.imports.push_back(module.is_string() ? module.get<std::string>() : "");
   test.milliseconds = object.integer("milliseconds");
+  if (object.has("steps"))  // older records have none
+    for (const bundle::Json& json : object.array("steps", 100)) {
+      bundle::JsonObject step(json, object.where() + ".steps");
+      test.steps.push_back(
+          {.name = step.string("name"), .passed = step.boolean("passed"), .detail = step.string("detail", 1 << 20)});
+      step.done();
+    }
   object.done();
   return test;
 }

@@ -12,7 +12,10 @@ Status status_of(const Prefix& prefix) {
                                                      .where = prefix.root().string(),
                                                      .expected = "a folder that sealift-install made",
                                                      .next = "name the folder that was given to apply"});
-  Status status{.prefix = prefix.root(), .current = current_generation(prefix), .generations = {}};
+  Status status{.prefix = prefix.root(),
+                .current = current_generation(prefix),
+                .generations = {},
+                .failed = failed_generation(prefix)};
   for (const unsigned number : generation_numbers(prefix)) {
     Status::Generation generation{.number = number, .record = {}, .fault = {}};
     try {

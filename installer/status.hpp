@@ -3,7 +3,7 @@
 // A generation whose record cannot be read is listed with the reason instead of hiding the others.
 #pragma once
 
-#include "installer/generation.hpp"
+#include "installer/failed_generation.hpp"
 
 namespace sealift::installer {
 
@@ -17,6 +17,7 @@ struct Status {
   std::filesystem::path prefix;
   std::optional<unsigned> current;
   std::vector<Generation> generations;
+  std::optional<FailedGeneration> failed;  // the last one that did not pass its self-test
 };
 
 Status status_of(const Prefix& prefix);

@@ -3,6 +3,7 @@
 // Switching to the generation that is current is fine and changes nothing.
 #include "installer/switch.hpp"
 
+#include "installer/activation.hpp"
 #include "installer/lock.hpp"
 #include "installer/store.hpp"
 
@@ -25,6 +26,7 @@ GenerationRecord switch_to(const Prefix& prefix, unsigned number, Disk& disk) {
   GenerationRecord record = read_generation_record(prefix.generation(number), number);
   sweep(prefix, disk);
   disk.make_folder(prefix.staging());
+  write_activation(prefix, record.name, prefix.staging(), disk);  // the prefix may have been moved since
   point_current_at(prefix, number, prefix.staging(), disk);
   sweep(prefix, disk);
   return record;

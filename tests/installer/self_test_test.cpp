@@ -2,6 +2,7 @@
 // The self-test decides whether a generation is switched to; the interpreters here are shell scripts.
 #include "installer/self_test.hpp"
 
+#include "installer/report.hpp"
 #include "tests/installer/site.hpp"
 
 using namespace sealift;
@@ -48,6 +49,39 @@ TEST_CASE("a generation that fails its self-test is not named, and the old one s
   CHECK((!fs::exists(site.prefix().staging()) || fs::is_empty(site.prefix().staging())));
 }
 
+TEST_CASE("what failed lies aside with its reason, which status tells, until something newer is known") {
+  const Site site;
+  site.apply(site.make(with_interpreter("exit 0\n")));
+  CHECK(!status_of(site.prefix()).failed);
+  const auto fail = [&](const std::string& word, std::uint64_t version) {
+    const MadeBundle bad = site.make(with_interpreter("printf '" + word + " \\377\\n' >&2\nexit 1\n", version),
+                                     "bundle" + std::to_string(version));
+    CHECK_REFUSED(site.apply(bad), SelfTest, word);
+    const std::optional<FailedGeneration> failed = status_of(site.prefix()).failed;
+    REQUIRE(failed);
+    CHECK(failed->number == 2);
+    CHECK(failed->version == version);
+    CHECK(failed->identity == bundle::sha256(bundle::as_bytes(bundle::write_manifest(bad.manifest))));
+    CHECK(failed->got == "exit code 1\n" + word + " ?");  // what is no UTF-8 does not spoil the record
+    CHECK(read_file(site.prefix().failed() / "generation/bin/python3").find(word) != std::string::npos);
+  };
+  fail("first", 2);
+  fail("second", 3);
+  CHECK(text_of(status_of(site.prefix())).find("failed its self-test") != std::string::npos);
+  CHECK(json_of(status_of(site.prefix()))["failed"]["version"] == 3);
+  CHECK(site.apply(site.make(with_interpreter("exit 0\n", 4), "bundle4")).generation == 2);
+  CHECK(!status_of(site.prefix()).failed);
+  CHECK(!fs::exists(site.prefix().failed()));
+}
+
+TEST_CASE("a record of an older version, without steps, is still read") {
+  const bundle::Json old = {{"imports", {"demo"}}, {"milliseconds", 5u}};
+  CHECK(self_test_from(bundle::JsonObject(old, "old")).steps.empty());
+  const SelfTest test{.imports = {"demo"}, .milliseconds = 7, .steps = {{"native files", true, "3 of 3"}}};
+  const bundle::Json json = to_json(test);
+  CHECK(self_test_from(bundle::JsonObject(json, "new")).steps == test.steps);
+}
+
 TEST_CASE("an interpreter that is missing, crashes or never ends fails the self-test") {
   const TempDir dir;
   bundle::Environment environment;
@@ -57,7 +91,7 @@ TEST_CASE("an interpreter that is missing, crashes or never ends fails the self-
       write_file(dir / "bin/python3", "#!/bin/sh\n" + script);
       fs::permissions(dir / "bin/python3", fs::perms::owner_all);
     }
-    return self_test(environment, dir.path(), dir.path(), std::chrono::seconds(1));
+    return self_test(environment, {}, dir.path(), dir.path(), {.patience = std::chrono::seconds(1)});
   };
   CHECK_REFUSED(test(""), SelfTest, "No such file");
   CHECK_REFUSED(test("kill -SEGV $$\n"), SelfTest, "signal 11");

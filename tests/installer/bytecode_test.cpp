@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiled modules: made by the generation's own interpreter, loaded by it, and kept out of the store.
+#include "installer/bytecode.hpp"
+
+#include "tests/installer/site.hpp"
+
+using namespace sealift;
+using namespace sealift::installer;
+using namespace sealift::test;
+
+namespace {
+
+constexpr const char* kPython = "/usr/bin/python3";
+
+TinyBundle with_modules() {
+  TinyWheel wheel{.files = {{"demo/__init__.py", "ANSWER = 42\n"},
+                            {"demo/part.py", "def where():\n    return where.__code__.co_filename\n"},
+                            {"demo/template.py", "this is {{ no }} python at all\n"}}};
+  TinyBundle tiny;
+  tiny.items = {file_item("files/python", std::string("#!/bin/sh\nexec ") + kPython + " \"$@\"\n", "bin/python3", true),
+                wheel_item(wheel)};
+  return tiny;
+}
+
+Applied compiled(const Site& site, const MadeBundle& made, const Prefix& prefix) {
+  Disk disk;
+  Progress silent(Progress::Style::Silent);
+  return apply({.bundle = made.folder,
+                .prefix = prefix,
+                .fingerprint = made.trusted.state.pinned,
+                .now = kNow,
+                .machine = site.machine,
+                .threads = 3,
+                .compile_bytecode = true},
+               disk, silent);
+}
+
+std::map<std::string, std::string> compiled_files(const fs::path& root) {
+  std::map<std::string, std::string> found;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root))
+    if (entry.path().extension() == ".pyc")
+      found[entry.path().lexically_relative(root).string()] = read_file(entry.path());
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "on request every module is compiled into the generation, the same bytes wherever it is, and loads from there") {
+  if (::access(kPython, X_OK) != 0) {
+    MESSAGE("skipped: there is no /usr/bin/python3");
+    return;
+  }
+  const Site site;
+  const MadeBundle made = site.make(with_modules());
+  compiled(site, made, site.prefix());
+  const auto files = compiled_files(site.site_packages());
+  CHECK(files.size() == 2);  // not the template
+  for (const auto& [path, bytes] : files) {
+    INFO(path);
+    CHECK(path.starts_with("demo/__pycache__/"));
+    CHECK((status_of_path(site.site_packages() / path).st_mode & 07777) == 0444);
+    CHECK(bytes.substr(4, 4) == std::string("\1\0\0\0", 4));  // PEP 552: by hash, not checked
+    CHECK(bytes.find(site.dir.path().string()) == std::string::npos);
+  }
+  CHECK(compiled_files(site.prefix().store()).empty());
+  const Prefix other(site.dir / "other");
+  compiled(site, made, other);
+  CHECK(compiled_files(other.current() / "lib/python3.11/site-packages") == files);
+  // Without its source's text the module still answers, with its real path: so it was loaded from here.
+  const fs::path part = site.site_packages() / "demo/part.py";
+  fs::permissions(part, fs::perms(0644));
+  std::ofstream(part) << "raise SystemExit('compiled again')\n";
+  const std::string command = "cd " + site.site_packages().string() + " && " + kPython +
+                              " -B -c 'import demo.part; print(demo.part.where())' > " + (site.dir / "said").string();
+  CHECK(std::system(command.c_str()) == 0);
+  CHECK(read_file(site.dir / "said").find("demo/part.py") != std::string::npos);
+}
+
+TEST_CASE("an interpreter that cannot compile fails the installation before the switch") {
+  const Site site;
+  TinyBundle tiny = with_modules();
+  tiny.items[0].bytes = "#!/bin/sh\necho 'No module named py_compile' >&2\nexit 1\n";
+  CHECK_REFUSED(compiled(site, site.make(tiny), site.prefix()), SelfTest, "No module named py_compile");
+  CHECK(!fs::exists(site.current()));
+}
