@@ -50,6 +50,9 @@ TEST_CASE("a bundle that uses nothing new stays at level 1 and has no new keys, 
   CHECK(made.manifest.installer_level == 1);
   const std::string text = write_manifest(made.manifest);
   for (const char* key : {"absent", "\"base\"", "left_out"}) CHECK(text.find(key) == text.npos);
+  Manifest less = made.manifest;
+  less.installer_level = 0;  // as some older packer may have written it
+  CHECK(parse_manifest(write_manifest(less), "seal") == less);
 }
 
 TEST_CASE("a delta carries what it lists as carried, and its image names no layer that is not there") {
