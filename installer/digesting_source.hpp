@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A wheel is read by random access, yet its own digest names its place in the store: so the bytes are hashed as they
-// pass, in order. Its members are read in their order, and what is skipped between two of them (RECORD, a data
-// descriptor) is hashed on the way, while its chunk is in memory; only a leap, such as that to the directory at the
-// start, is not followed.
+// pass, in order. Once its directory is known its members are read in their order, and what is skipped between two of
+// them (RECORD, a data descriptor) is hashed on the way, while its chunk is in memory.
 #pragma once
 
 #include <memory>
@@ -20,7 +19,7 @@ class DigestingSource final : public bundle::ByteSource {
   std::uint64_t size() const override { return source_->size(); }
   std::string name() const override { return source_->name(); }
   bundle::ByteView view(std::uint64_t offset, std::size_t wanted) override {
-    while (hashed_ < offset && offset - hashed_ <= bundle::kDefaultChunkSize)
+    while (follows_ && hashed_ < offset && offset - hashed_ <= bundle::kDefaultChunkSize)
       hash_on(static_cast<std::size_t>(offset - hashed_));
     const bundle::ByteView piece = source_->view(offset, wanted);
     if (offset <= hashed_ && hashed_ < offset + piece.size()) {
@@ -29,6 +28,9 @@ class DigestingSource final : public bundle::ByteSource {
     }
     return piece;
   }
+
+  // From here on the bytes are asked for in order, but for some.
+  void follow() { follows_ = true; }
 
   // Of all bytes. The source is used up.
   bundle::Digest digest() {
@@ -46,6 +48,7 @@ class DigestingSource final : public bundle::ByteSource {
   std::unique_ptr<bundle::ByteSource> source_;
   bundle::Hasher hasher_;
   std::uint64_t hashed_ = 0;  // bytes from the start
+  bool follows_ = false;
 };
 
 }  // namespace sealift::installer

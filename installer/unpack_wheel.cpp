@@ -86,6 +86,7 @@ void unpack_wheel(const bundle::VerifiedBundle& bundle, const bundle::Entry& ent
                                          .next = "use the sealift-install that came with the bundle"});
   DigestingSource source(bundle.stored(entry));
   bundle::Wheel wheel(source, name);
+  source.follow();
   writer.set_dist_info(wheel.dist_info());
   writer.add_folder(std::string(kSitePackagesFolder));
   const std::string installer = wheel.dist_info() + "/INSTALLER";

@@ -114,6 +114,8 @@ TEST_CASE(
   int status = 0;
   ::waitpid(child, &status, 0);
   REQUIRE(WIFEXITED(status));
-  if (WEXITSTATUS(status) == 77) return MESSAGE("no mount namespace may be made here; nothing was tested");
-  CHECK(WEXITSTATUS(status) == 0);
+  if (WEXITSTATUS(status) == 77)
+    MESSAGE("no mount namespace may be made here; nothing was tested");
+  else
+    CHECK(WEXITSTATUS(status) == 0);
 }

@@ -3,7 +3,7 @@
 // Who gets the lock is the kernel's affair: what is asserted holds whatever the order. SEALIFT_ROUNDS=100 for a night.
 #include <deque>
 
-#include "tests/installer/crash_site.hpp"
+#include "tests/installer/crash_scenarios.hpp"
 #include "tests/installer/program.hpp"
 
 using namespace sealift;
