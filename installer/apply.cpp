@@ -94,10 +94,13 @@ GenerationRecord record_of(const bundle::VerifiedBundle& bundle, const Plan& pla
                           .created = bundle.manifest().created,
                           .identity = bundle.identity(),
                           .signers = bundle.signers(),
-                          .root = bundle.root_name()};
+                          .root = bundle.root_name(),
+                          .interpreter = bundle.manifest().environment.interpreter.text(),
+                          .site_packages = bundle.manifest().environment.site_packages.text()};
   for (const bundle::Environment::Placement& placement : bundle.manifest().environment.placements)
-    record.entries.push_back(
-        {.path = placement.entry.text(), .item = Store::item_name(*bundle.manifest().find(placement.entry))});
+    record.entries.push_back({.path = placement.entry.text(),
+                              .item = Store::item_name(*bundle.manifest().find(placement.entry)),
+                              .into = placement.into});
   return record;
 }
 

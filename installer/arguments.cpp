@@ -66,6 +66,10 @@ std::optional<int> parse_arguments(int argc, char** argv, Arguments& arguments) 
   CLI::App* switching = add(app, "switch", "make another generation current", Verb::Switch);
   switching->add_option("N", arguments.generation, "the generation's number")->required();
   prefix(switching);
+  CLI::App* doctor = add(app, "doctor", "compare every installed file with what was signed", Verb::Doctor);
+  doctor->add_option("--repair", arguments.repair, "a bundle: put right what is wrong from its verified bytes");
+  doctor->add_option("--threads", arguments.threads, "how many to work with")->check(CLI::Range(1u, 256u));
+  prefix(doctor);
 
   try {
     app.parse(argc, argv);

@@ -111,7 +111,7 @@ void point_current_at(const Prefix& prefix, unsigned number, const fs::path& sta
 std::string write_generation_record(const GenerationRecord& record) {
   Json entries = Json::array();
   for (const GenerationRecord::Part& part : record.entries)
-    entries.push_back({{"path", part.path}, {"item", part.item}});
+    entries.push_back({{"path", part.path}, {"item", part.item}, {"into", part.into}});
   Json signers = Json::array();
   for (const bundle::Digest& signer : record.signers) signers.push_back(signer.hex());
   return bundle::write_json({{"format", kRecordFormat},
@@ -124,6 +124,8 @@ std::string write_generation_record(const GenerationRecord& record) {
                              {"signers", std::move(signers)},
                              {"root", {{"version", record.root.version}, {"sha256", record.root.fingerprint.hex()}}},
                              {"installed", record.installed},
+                             {"interpreter", record.interpreter},
+                             {"site_packages", record.site_packages},
                              {"entries", std::move(entries)},
                              {"audit", to_json(record.audit)},
                              {"self_test", to_json(record.self_test)}}) +
@@ -155,9 +157,15 @@ GenerationRecord read_generation_record(const fs::path& generation, unsigned num
   record.root.fingerprint = signing_root.digest("sha256");
   signing_root.done();
   record.installed = object.string("installed");
+  const bool complete = object.has("site_packages");  // says how its entries were placed
+  if (complete) {
+    record.interpreter = bundle::SafePath::parse(object.string("interpreter"), object.where()).text();
+    record.site_packages = bundle::SafePath::parse(object.string("site_packages"), object.where()).text();
+  }
   for (const Json& json : object.array("entries", bundle::kMaxEntries)) {
     JsonObject part(json, object.where() + ".entries");
-    record.entries.push_back({.path = part.string("path"), .item = part.string("item")});
+    record.entries.push_back(
+        {.path = part.string("path"), .item = part.string("item"), .into = complete ? part.string("into") : ""});
     part.done();
   }
   record.audit = audit_from(object.object("audit"));

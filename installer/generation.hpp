@@ -19,6 +19,7 @@ struct GenerationRecord {
   struct Part {
     std::string path;  // of the entry in the bundle
     std::string item;  // its name in the store
+    std::string into;  // the placement's
   };
 
   unsigned number = 0;
@@ -28,8 +29,10 @@ struct GenerationRecord {
   std::string created;      // the bundle, by its packager's clock
   bundle::Digest identity;  // of the manifest
   std::vector<bundle::Digest> signers;
-  bundle::RootName root;  // by whose roles they count
-  std::string installed;  // by this machine's clock
+  bundle::RootName root;    // by whose roles they count
+  std::string installed;    // by this machine's clock
+  std::string interpreter;  // both below the generation; empty where an older version wrote the record
+  std::string site_packages;
   std::vector<Part> entries;
   Audit audit;
   SelfTest self_test;

@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "installer/arguments.hpp"
+#include "installer/doctor.hpp"
 #include "installer/report.hpp"
 #include "installer/switch.hpp"
 #include "installer/trust_store.hpp"
@@ -104,6 +105,16 @@ int run_switch(const Arguments& arguments) {
   return 0;
 }
 
+int run_doctor(const Arguments& arguments) {
+  Progress progress(Progress::style_of_stderr());
+  Disk disk;
+  const DoctorOptions options{
+      .prefix = Prefix(arguments.prefix), .repair = arguments.repair, .threads = arguments.threads};
+  const Checkup checkup = doctor(options, disk, progress);
+  print(arguments, json_of(checkup, options), text_of(checkup, options));
+  return verdict(checkup) ? static_cast<int>(*verdict(checkup)) : 0;
+}
+
 int run(const Arguments& arguments) {
   switch (arguments.verb) {
     case Verb::Probe:
@@ -122,6 +133,8 @@ int run(const Arguments& arguments) {
       return run_status(arguments);
     case Verb::Switch:
       return run_switch(arguments);
+    case Verb::Doctor:
+      return run_doctor(arguments);
   }
   return 2;
 }

@@ -17,18 +17,6 @@ using bundle::EntryKind;
 
 namespace {
 
-void unpack_one(const bundle::VerifiedBundle& bundle, const Entry& entry, ItemWriter& writer) {
-  if (entry.kind == EntryKind::Wheel) {
-    unpack_wheel(bundle, entry, writer);
-  } else if (entry.kind == EntryKind::Tree) {
-    unpack_tree(bundle, entry, writer);
-  } else {
-    writer.add_file(std::string(kFileName), entry.executable, entry.sha256,
-                    [&](const bundle::ByteSink& sink) { bundle.stream(entry, sink); });
-  }
-  writer.finish();
-}
-
 // The signed figures, with room for the folders of the item itself and the lines that scripts start with.
 ItemWriter::Limit limit_of(const Entry& entry) {
   constexpr std::uint64_t kOwnNames = 16, kOwnBytes = std::uint64_t{64} << 10;
@@ -49,6 +37,23 @@ void check_chunks_of_no_entry(const bundle::VerifiedBundle& bundle) {
 
 }  // namespace
 
+void unpack_entry(const bundle::VerifiedBundle& bundle, const Entry& entry, const std::filesystem::path& folder,
+                  Disk& disk, Progress& progress) {
+  const std::string& path = entry.path.text();
+  ItemWriter writer(disk, folder,
+                    {.kind = entry.kind, .name = path.substr(path.rfind('/') + 1), .sha256 = entry.sha256},
+                    limit_of(entry), progress);
+  if (entry.kind == EntryKind::Wheel) {
+    unpack_wheel(bundle, entry, writer);
+  } else if (entry.kind == EntryKind::Tree) {
+    unpack_tree(bundle, entry, writer);
+  } else {
+    writer.add_file(std::string(kFileName), entry.executable, entry.sha256,
+                    [&](const bundle::ByteSink& sink) { bundle.stream(entry, sink); });
+  }
+  writer.finish();
+}
+
 void unpack_all(const bundle::VerifiedBundle& bundle, std::vector<const Entry*> entries, const Prefix& prefix,
                 const std::filesystem::path& staging, Disk& disk, unsigned threads, Progress& progress) {
   check_chunks_of_no_entry(bundle);
@@ -67,12 +72,8 @@ void unpack_all(const bundle::VerifiedBundle& bundle, std::vector<const Entry*> 
           progress.add(entry.installed_size);
           continue;
         }
-        const std::string& path = entry.path.text();
         const std::filesystem::path staged = staging / Store::item_name(entry);
-        ItemWriter writer(disk, staged,
-                          {.kind = entry.kind, .name = path.substr(path.rfind('/') + 1), .sha256 = entry.sha256},
-                          limit_of(entry), progress);
-        unpack_one(bundle, entry, writer);
+        unpack_entry(bundle, entry, staged, disk, progress);
         finisher.add(staged, Store::item_name(entry), entry.installed_size);
       } catch (...) {
         const std::lock_guard lock(guard);
