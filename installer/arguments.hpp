@@ -9,7 +9,7 @@
 
 namespace sealift::installer {
 
-enum class Verb { Probe, TrustAdd, TrustUpdate, TrustShow, Verify, Apply, Status, Switch, Doctor };
+enum class Verb { Probe, TrustAdd, TrustUpdate, TrustShow, Verify, Apply, Status, Switch, Pin, Unpin, Gc, Doctor };
 
 struct Arguments {
   Verb verb = Verb::Status;
@@ -18,6 +18,7 @@ struct Arguments {
   std::string fingerprint;         // of the root to begin from; empty: the pinned one
   std::vector<std::string> roots;  // files of roots, or bundles
   unsigned generation = 0;
+  unsigned keep = 2;   // generations that gc leaves, of the newest
   std::string repair;  // the bundle to repair from; empty: only look
   unsigned threads = 1;
   bool dry_run = false;

@@ -69,16 +69,20 @@ void build_generation(const Layout& layout, const fs::path& root, Disk& disk) {
   }
 }
 
-std::vector<unsigned> generation_numbers(const Prefix& prefix) {
+std::vector<unsigned> numbers_in(const fs::path& folder) {
   std::vector<unsigned> numbers;
   std::error_code error;
-  if (!fs::exists(prefix.generations(), error)) return numbers;
-  fs::directory_iterator folders(prefix.generations(), error);
-  if (error) bundle::throw_errno("the generations cannot be listed", prefix.generations(), error.value());
-  for (const fs::directory_entry& folder : folders)
-    if (const std::optional<unsigned> number = number_of(folder.path().filename().string())) numbers.push_back(*number);
+  if (!fs::exists(folder, error)) return numbers;
+  fs::directory_iterator names(folder, error);
+  if (error) bundle::throw_errno("a folder of the prefix cannot be listed", folder, error.value());
+  for (const fs::directory_entry& name : names)
+    if (const std::optional<unsigned> number = number_of(name.path().filename().string())) numbers.push_back(*number);
   std::sort(numbers.begin(), numbers.end());
   return numbers;
+}
+
+std::vector<unsigned> generation_numbers(const Prefix& prefix) {
+  return numbers_in(prefix.generations());
 }
 
 std::optional<unsigned> current_generation(const Prefix& prefix) {

@@ -45,6 +45,8 @@ GenerationRecord read_generation_record(const std::filesystem::path& generation,
 // none.
 void build_generation(const Layout& layout, const std::filesystem::path& root, Disk& disk);
 
+// Numbers for which `folder` has a name like 0003, ascending; none when it is not there.
+std::vector<unsigned> numbers_in(const std::filesystem::path& folder);
 // Numbers of the generations that are there, ascending.
 std::vector<unsigned> generation_numbers(const Prefix& prefix);
 // What `current` points at; nothing when there is no such link.

@@ -5,6 +5,7 @@
 
 #include "installer/arguments.hpp"
 #include "installer/doctor.hpp"
+#include "installer/gc.hpp"
 #include "installer/report.hpp"
 #include "installer/switch.hpp"
 #include "installer/trust_store.hpp"
@@ -105,6 +106,26 @@ int run_switch(const Arguments& arguments) {
   return 0;
 }
 
+int run_pin(const Arguments& arguments, bool pin) {
+  Disk disk;
+  const Prefix prefix(arguments.prefix);
+  const bool changed =
+      pin ? pin_generation(prefix, arguments.generation, disk) : unpin_generation(prefix, arguments.generation, disk);
+  print(arguments, {{"generation", arguments.generation}, {"pinned", pin}, {"changed", changed}},
+        "generation " + std::to_string(arguments.generation) + " is " + (changed ? "" : "already ") +
+            (pin ? "pinned" : "not pinned") + "\n");
+  return 0;
+}
+
+int run_gc(const Arguments& arguments) {
+  Disk disk;
+  const GcOptions options{.prefix = Prefix(arguments.prefix), .keep = arguments.keep, .dry_run = arguments.dry_run};
+  const Cleanup cleanup = gc(options, disk);
+  warn(cleanup.warnings);
+  print(arguments, json_of(cleanup, options), text_of(cleanup, options));
+  return 0;
+}
+
 int run_doctor(const Arguments& arguments) {
   Progress progress(Progress::style_of_stderr());
   Disk disk;
@@ -133,6 +154,11 @@ int run(const Arguments& arguments) {
       return run_status(arguments);
     case Verb::Switch:
       return run_switch(arguments);
+    case Verb::Pin:
+    case Verb::Unpin:
+      return run_pin(arguments, arguments.verb == Verb::Pin);
+    case Verb::Gc:
+      return run_gc(arguments);
     case Verb::Doctor:
       return run_doctor(arguments);
   }

@@ -3,6 +3,8 @@
 // Whether files were changed since is another question, asked of the bundle and not of the record.
 #include "installer/status.hpp"
 
+#include "installer/pins.hpp"
+
 namespace sealift::installer {
 
 Status status_of(const Prefix& prefix) {
@@ -13,8 +15,9 @@ Status status_of(const Prefix& prefix) {
                                                      .expected = "a folder that sealift-install made",
                                                      .next = "name the folder that was given to apply"});
   Status status{.prefix = prefix.root(), .current = current_generation(prefix), .generations = {}};
+  const std::set<unsigned> pinned = pinned_generations(prefix);
   for (const unsigned number : generation_numbers(prefix)) {
-    Status::Generation generation{.number = number, .record = {}, .fault = {}};
+    Status::Generation generation{.number = number, .record = {}, .fault = {}, .pinned = pinned.contains(number)};
     try {
       generation.record = read_generation_record(prefix.generation(number), number);
     } catch (const bundle::Error& error) {
