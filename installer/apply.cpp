@@ -158,7 +158,9 @@ Applied apply(const ApplyOptions& options, Disk& disk, Progress& progress) {
   std::optional<PrefixLock> lock;
   if (!options.dry_run && fs::exists(prefix.root(), ignored)) lock.emplace(prefix, disk, "apply");
 
-  const bundle::OpenBundle opened = bundle::open(options.bundle);
+  bundle::OpenBundle opened = bundle::open(options.bundle);
+  opened.more_folders = options.volumes;
+  if (!options.dry_run) opened.ask = options.ask;
   bundle::Trust trust{.state = bundle::trust_for_run(prefix.trust(), options.fingerprint),
                       .allow_downgrade = options.allow_downgrade};
   if (lock && !trust.state.root.empty()) take_in_roots(opened, trust.state, prefix, disk);

@@ -19,6 +19,8 @@ struct ApplyOptions {
   Machine machine;
   unsigned threads = 1;
   bool dry_run = false;
+  std::vector<std::filesystem::path> volumes = {};  // further folders in which volumes lie
+  bundle::VolumeAsker ask = {};                     // for a disc that is not in
 };
 
 struct Applied {

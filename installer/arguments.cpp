@@ -32,6 +32,7 @@ std::optional<int> parse_arguments(int argc, char** argv, Arguments& arguments) 
   };
   const auto bundle_options = [&](CLI::App* command) {
     command->add_option("BUNDLE", arguments.bundle, "the bundle's folder, or its seal")->required();
+    command->add_option("--volumes", arguments.volumes, "further folders in which the bundle's volumes lie");
     command->add_option("--fingerprint", arguments.fingerprint,
                         "the root to begin from (sha256:...), where PREFIX/trust has none; apply pins it");
     command->add_flag("--allow-downgrade", arguments.allow_downgrade,

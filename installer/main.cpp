@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "installer/arguments.hpp"
+#include "installer/ask_volume.hpp"
 #include "installer/doctor.hpp"
 #include "installer/gc.hpp"
 #include "installer/report.hpp"
@@ -65,8 +66,9 @@ int run_verify(const Arguments& arguments) {
   const std::filesystem::path folder = arguments.prefix.empty() ? "" : Prefix(arguments.prefix).trust();
   const bundle::Trust trust{.state = bundle::trust_for_run(folder, fingerprint_of(arguments)),
                             .allow_downgrade = arguments.allow_downgrade};
-  const Verification result =
-      verify_every_byte(arguments.bundle, trust, bundle::system_time(), arguments.threads, progress);
+  bundle::OpenBundle opened = bundle::open(arguments.bundle);
+  opened.more_folders = {arguments.volumes.begin(), arguments.volumes.end()};
+  const Verification result = verify_every_byte(opened, trust, bundle::system_time(), arguments.threads, progress);
   warn(result.warnings);
   if (result.failures.empty() || arguments.json) print(arguments, json_of(result), text_of(result));
   for (const bundle::Error& failure : result.failures)
@@ -84,7 +86,9 @@ int run_apply(const Arguments& arguments) {
                              .now = bundle::system_time(),
                              .machine = probe(),
                              .threads = arguments.threads,
-                             .dry_run = arguments.dry_run};
+                             .dry_run = arguments.dry_run,
+                             .volumes = {arguments.volumes.begin(), arguments.volumes.end()},
+                             .ask = terminal_asker()};
   const Applied applied = apply(options, disk, progress);
   warn(applied.warnings);
   print(arguments, json_of(applied, options), text_of(applied, options));

@@ -56,9 +56,14 @@ void unpack_entry(const bundle::VerifiedBundle& bundle, const Entry& entry, cons
 
 void unpack_all(const bundle::VerifiedBundle& bundle, std::vector<const Entry*> entries, const Prefix& prefix,
                 const std::filesystem::path& staging, Disk& disk, unsigned threads, Progress& progress) {
-  check_chunks_of_no_entry(bundle);
-  std::stable_sort(entries.begin(), entries.end(),
-                   [](const Entry* a, const Entry* b) { return a->installed_size > b->installed_size; });
+  // With discs that are put in one after the other, in their order and by one thread: each is asked for as seldom as
+  // can be.
+  const bool disc_by_disc = !bundle.payload().all_there();
+  if (disc_by_disc) threads = 1;
+  if (!disc_by_disc) check_chunks_of_no_entry(bundle);
+  std::stable_sort(entries.begin(), entries.end(), [disc_by_disc](const Entry* a, const Entry* b) {
+    return disc_by_disc ? a->offset < b->offset : a->installed_size > b->installed_size;
+  });
   const Store store(prefix);
   Finisher finisher(disk, prefix);
   std::atomic<std::size_t> next{0};
@@ -93,6 +98,7 @@ void unpack_all(const bundle::VerifiedBundle& bundle, std::vector<const Entry*> 
     if (!failure) failure = std::current_exception();
   }
   if (failure) std::rethrow_exception(failure);
+  if (disc_by_disc) check_chunks_of_no_entry(bundle);
 }
 
 }  // namespace sealift::installer
