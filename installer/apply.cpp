@@ -101,10 +101,14 @@ GenerationRecord record_of(const bundle::VerifiedBundle& bundle, const Plan& pla
                           .created = bundle.manifest().created,
                           .identity = bundle.identity(),
                           .signers = bundle.signers(),
-                          .root = bundle.root_name()};
+                          .root = bundle.root_name(),
+                          .interpreter = bundle.manifest().environment.interpreter.text(),
+                          .site_packages = bundle.manifest().environment.site_packages.text()};
   for (const bundle::Environment::Placement& placement : bundle.manifest().environment.placements)
-    record.entries.push_back(
-        {.path = placement.entry.text(), .item = Store::item_name(*bundle.manifest().find(placement.entry))});
+    record.entries.push_back({.path = placement.entry.text(),
+                              .item = Store::item_name(*bundle.manifest().find(placement.entry)),
+                              .into = placement.into,
+                              .left_out = placement.left_out});
   return record;
 }
 
@@ -141,6 +145,7 @@ GenerationRecord install(const bundle::VerifiedBundle& bundle, const Plan& plan,
     throw;
   }
 
+  record.bytecode = options.compile_bytecode;
   record.installed = now_utc();
   record.host = host_name();
   record.preflight = warnings_of(findings);
@@ -174,7 +179,9 @@ Applied apply(const ApplyOptions& options, Disk& disk, Progress& progress) {
   if (!options.dry_run && ground.writable && !ground.mount.read_only && fs::exists(prefix.root(), ignored))
     lock.emplace(prefix, disk, "apply");
 
-  const bundle::OpenBundle opened = bundle::open(options.bundle);
+  bundle::OpenBundle opened = bundle::open(options.bundle);
+  opened.more_folders = options.volumes;
+  if (!options.dry_run) opened.ask = options.ask;
   bundle::Trust trust{.state = bundle::trust_for_run(prefix.trust(), options.fingerprint),
                       .allow_downgrade = options.allow_downgrade};
   if (lock && !trust.state.root.empty()) take_in_roots(opened, trust.state, prefix, disk);

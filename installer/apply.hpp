@@ -22,6 +22,8 @@ struct ApplyOptions {
   bool dry_run = false;
   SelfTestOptions::Depth self_test = SelfTestOptions::Depth::Full;
   bool compile_bytecode = false;
+  std::vector<std::filesystem::path> volumes = {};  // further folders in which volumes lie
+  bundle::VolumeAsker ask = {};                     // for a disc that is not in
 };
 
 struct Applied {

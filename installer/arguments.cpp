@@ -32,6 +32,7 @@ std::optional<int> parse_arguments(int argc, char** argv, Arguments& arguments) 
   };
   const auto bundle_options = [&](CLI::App* command) {
     command->add_option("BUNDLE", arguments.bundle, "the bundle's folder, or its seal")->required();
+    command->add_option("--volumes", arguments.volumes, "further folders in which the bundle's volumes lie");
     command->add_option("--fingerprint", arguments.fingerprint,
                         "the root to begin from (sha256:...), where PREFIX/trust has none; apply pins it");
     command->add_flag("--allow-downgrade", arguments.allow_downgrade,
@@ -71,14 +72,27 @@ std::optional<int> parse_arguments(int argc, char** argv, Arguments& arguments) 
                   "compile every Python module once, into the generation");
   apply->add_flag("--dry-run", arguments.dry_run, "the same as plan");
   prefix(add(app, "status", "list the generations of a prefix", Verb::Status));
-  CLI::App* switching = add(app, "switch", "make another generation current", Verb::Switch);
-  switching->add_option("N", arguments.generation, "the generation's number")->required();
-  prefix(switching);
-  prefix(add(app, "inventory", "print what a prefix's store holds, for a bundle that leaves it out", Verb::Inventory));
+  const auto with_number = [&](const char* name, const char* what, Verb verb) {
+    CLI::App* command = add(app, name, what, verb);
+    command->add_option("N", arguments.generation, "the generation's number")->required();
+    prefix(command);
+  };
+  with_number("switch", "make another generation current", Verb::Switch);
+  with_number("pin", "keep a generation, whatever gc is told", Verb::Pin);
+  with_number("unpin", "let gc remove a generation again", Verb::Unpin);
   CLI::App* receipt =
       add(app, "receipt", "print what was installed, by whose word, and what was checked", Verb::Receipt);
   receipt->add_option("N", arguments.generation, "the generation's number; without it the current one");
   prefix(receipt);
+  CLI::App* gc = add(app, "gc", "remove generations and store items that nobody keeps", Verb::Gc);
+  gc->add_option("--keep", arguments.keep, "how many of the newest generations stay")->check(CLI::Range(1u, 9999u));
+  gc->add_flag("--dry-run", arguments.dry_run, "print what would go; changes nothing");
+  prefix(gc);
+  CLI::App* doctor = add(app, "doctor", "compare every installed file with what was signed", Verb::Doctor);
+  doctor->add_option("--repair", arguments.repair, "a bundle: put right what is wrong from its verified bytes");
+  doctor->add_option("--threads", arguments.threads, "how many to work with")->check(CLI::Range(1u, 256u));
+  prefix(doctor);
+  prefix(add(app, "inventory", "print what a prefix's store holds, for a bundle that leaves it out", Verb::Inventory));
 
   try {
     app.parse(argc, argv);

@@ -19,6 +19,10 @@ enum class Verb {
   Apply,
   Status,
   Switch,
+  Pin,
+  Unpin,
+  Gc,
+  Doctor,
   Receipt,
   Inventory
 };
@@ -27,9 +31,12 @@ struct Arguments {
   Verb verb = Verb::Status;
   std::string bundle;
   std::string prefix;
-  std::string fingerprint;         // of the root to begin from; empty: the pinned one
-  std::vector<std::string> roots;  // files of roots, or bundles
+  std::string fingerprint;           // of the root to begin from; empty: the pinned one
+  std::vector<std::string> volumes;  // further folders in which the bundle's volumes lie
+  std::vector<std::string> roots;    // files of roots, or bundles
   unsigned generation = 0;
+  unsigned keep = 2;   // generations that gc leaves, of the newest
+  std::string repair;  // the bundle to repair from; empty: only look
   unsigned threads = 1;
   std::string self_test = "full";
   bool compile_bytecode = false;

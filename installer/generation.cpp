@@ -70,16 +70,20 @@ void build_generation(const Layout& layout, const fs::path& root, Disk& disk) {
   }
 }
 
-std::vector<unsigned> generation_numbers(const Prefix& prefix) {
+std::vector<unsigned> numbers_in(const fs::path& folder) {
   std::vector<unsigned> numbers;
   std::error_code error;
-  if (!fs::exists(prefix.generations(), error)) return numbers;
-  fs::directory_iterator folders(prefix.generations(), error);
-  if (error) bundle::throw_errno("the generations cannot be listed", prefix.generations(), error.value());
-  for (const fs::directory_entry& folder : folders)
-    if (const std::optional<unsigned> number = number_of(folder.path().filename().string())) numbers.push_back(*number);
+  if (!fs::exists(folder, error)) return numbers;
+  fs::directory_iterator names(folder, error);
+  if (error) bundle::throw_errno("a folder of the prefix cannot be listed", folder, error.value());
+  for (const fs::directory_entry& name : names)
+    if (const std::optional<unsigned> number = number_of(name.path().filename().string())) numbers.push_back(*number);
   std::sort(numbers.begin(), numbers.end());
   return numbers;
+}
+
+std::vector<unsigned> generation_numbers(const Prefix& prefix) {
+  return numbers_in(prefix.generations());
 }
 
 std::optional<unsigned> current_generation(const Prefix& prefix) {
@@ -113,8 +117,11 @@ void point_current_at(const Prefix& prefix, unsigned number, const fs::path& sta
 
 std::string write_generation_record(const GenerationRecord& record) {
   Json entries = Json::array();
-  for (const GenerationRecord::Part& part : record.entries)
-    entries.push_back({{"path", part.path}, {"item", part.item}});
+  for (const GenerationRecord::Part& part : record.entries) {
+    Json entry = {{"path", part.path}, {"item", part.item}, {"into", part.into}};
+    for (const bundle::SafePath& path : part.left_out) entry["left_out"].push_back(path.text());
+    entries.push_back(std::move(entry));
+  }
   Json signers = Json::array();
   for (const bundle::Digest& signer : record.signers) signers.push_back(signer.hex());
   return bundle::write_json({{"format", kRecordFormat},
@@ -129,6 +136,9 @@ std::string write_generation_record(const GenerationRecord& record) {
                              {"installed", record.installed},
                              {"host", record.host},
                              {"preflight", record.preflight},
+                             {"interpreter", record.interpreter},
+                             {"site_packages", record.site_packages},
+                             {"bytecode", record.bytecode},
                              {"entries", std::move(entries)},
                              {"audit", to_json(record.audit)},
                              {"self_test", to_json(record.self_test)}}) +
@@ -165,9 +175,20 @@ GenerationRecord read_generation_record(const fs::path& generation, unsigned num
     for (const Json& json : object.array("preflight", 1000))
       record.preflight.push_back(json.is_string() ? json.get<std::string>() : "");
   }
+  if (object.has("bytecode")) record.bytecode = object.boolean("bytecode");
+  const bool complete = object.has("site_packages");  // says how its entries were placed
+  if (complete) {
+    record.interpreter = bundle::SafePath::parse(object.string("interpreter"), object.where()).text();
+    record.site_packages = bundle::SafePath::parse(object.string("site_packages"), object.where()).text();
+  }
   for (const Json& json : object.array("entries", bundle::kMaxEntries)) {
     JsonObject part(json, object.where() + ".entries");
-    record.entries.push_back({.path = part.string("path"), .item = part.string("item")});
+    record.entries.push_back(
+        {.path = part.string("path"), .item = part.string("item"), .into = complete ? part.string("into") : ""});
+    if (part.has("left_out"))
+      for (const Json& path : part.array("left_out", bundle::kMaxEntries))
+        record.entries.back().left_out.push_back(
+            bundle::SafePath::parse(path.is_string() ? path.get<std::string>() : "", part.where()));
     part.done();
   }
   record.audit = audit_from(object.object("audit"));

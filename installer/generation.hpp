@@ -19,6 +19,8 @@ struct GenerationRecord {
   struct Part {
     std::string path;  // of the entry in the bundle
     std::string item;  // its name in the store
+    std::string into;  // the placement's
+    std::vector<bundle::SafePath> left_out = {};
   };
 
   unsigned number = 0;
@@ -28,9 +30,12 @@ struct GenerationRecord {
   std::string created;      // the bundle, by its packager's clock
   bundle::Digest identity;  // of the manifest
   std::vector<bundle::Digest> signers;
-  bundle::RootName root;  // by whose roles they count
-  std::string installed;  // by this machine's clock
+  bundle::RootName root;    // by whose roles they count
+  std::string installed;    // by this machine's clock
+  std::string interpreter;  // both below the generation; empty where an older version wrote the record
+  std::string site_packages;
   std::vector<Part> entries;
+  bool bytecode = false;               // __pycache__ was made by apply
   std::string host;                    // this machine's name; empty where an older version wrote the record
   std::vector<std::string> preflight;  // what it warned of
   Audit audit;
@@ -44,6 +49,8 @@ GenerationRecord read_generation_record(const std::filesystem::path& generation,
 // none.
 void build_generation(const Layout& layout, const std::filesystem::path& root, Disk& disk);
 
+// Numbers for which `folder` has a name like 0003, ascending; none when it is not there.
+std::vector<unsigned> numbers_in(const std::filesystem::path& folder);
 // Numbers of the generations that are there, ascending.
 std::vector<unsigned> generation_numbers(const Prefix& prefix);
 // What `current` points at; nothing when there is no such link.

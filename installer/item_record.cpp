@@ -48,11 +48,15 @@ void check_record_format(JsonObject& object) {
 }
 
 ItemRecord read_item_record(const std::filesystem::path& path) {
-  const Json root = bundle::parse_json(bundle::read_text(path, kMaxRecord), path.string(), 8 * kMaxFiles);
-  JsonObject object(root, path.string());
+  return parse_item_record(bundle::read_text(path, kMaxRecord), path.string());
+}
+
+ItemRecord parse_item_record(std::string_view text, const std::string& where) {
+  const Json root = bundle::parse_json(text, where, 8 * kMaxFiles);
+  JsonObject object(root, where);
   check_record_format(object);
   ItemRecord record;
-  record.kind = bundle::detail::enum_value(bundle::detail::kKindNames, object.string("kind", 20), path.string());
+  record.kind = bundle::detail::enum_value(bundle::detail::kKindNames, object.string("kind", 20), where);
   record.name = object.string("name");
   record.sha256 = object.digest("sha256");
   record.dist_info = object.string("dist_info");

@@ -54,6 +54,7 @@ void check_record_format(bundle::JsonObject& object);
 
 std::string write_item_record(const ItemRecord& record);
 // Throws Format; the record is our own, but a disk may have damaged it.
+ItemRecord parse_item_record(std::string_view text, const std::string& where);
 ItemRecord read_item_record(const std::filesystem::path& path);
 
 }  // namespace sealift::installer

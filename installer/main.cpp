@@ -6,6 +6,9 @@
 #include <iostream>
 
 #include "installer/arguments.hpp"
+#include "installer/ask_volume.hpp"
+#include "installer/doctor.hpp"
+#include "installer/gc.hpp"
 #include "installer/inventory.hpp"
 #include "installer/preflight_run.hpp"
 #include "installer/receipt.hpp"
@@ -73,8 +76,9 @@ int run_verify(const Arguments& arguments) {
   const std::filesystem::path folder = arguments.prefix.empty() ? "" : Prefix(arguments.prefix).trust();
   const bundle::Trust trust{.state = bundle::trust_for_run(folder, fingerprint_of(arguments)),
                             .allow_downgrade = arguments.allow_downgrade};
-  const Verification result =
-      verify_every_byte(arguments.bundle, trust, bundle::system_time(), arguments.threads, progress);
+  bundle::OpenBundle opened = bundle::open(arguments.bundle);
+  opened.more_folders = {arguments.volumes.begin(), arguments.volumes.end()};
+  const Verification result = verify_every_byte(opened, trust, bundle::system_time(), arguments.threads, progress);
   warn(result.warnings);
   if (result.failures.empty() || arguments.json) print(arguments, json_of(result), text_of(result));
   for (const bundle::Error& failure : result.failures)
@@ -94,7 +98,9 @@ int run_apply(const Arguments& arguments) {
                              .threads = arguments.threads,
                              .dry_run = arguments.dry_run,
                              .self_test = depth_of(arguments.self_test),
-                             .compile_bytecode = arguments.compile_bytecode};
+                             .compile_bytecode = arguments.compile_bytecode,
+                             .volumes = {arguments.volumes.begin(), arguments.volumes.end()},
+                             .ask = terminal_asker()};
   const Applied applied = apply(options, disk, progress);
   warn(applied.warnings);
   print(arguments, json_of(applied, options), text_of(applied, options));
@@ -141,6 +147,36 @@ int run_receipt(const Arguments& arguments) {
   return 0;
 }
 
+int run_pin(const Arguments& arguments, bool pin) {
+  Disk disk;
+  const Prefix prefix(arguments.prefix);
+  const bool changed =
+      pin ? pin_generation(prefix, arguments.generation, disk) : unpin_generation(prefix, arguments.generation, disk);
+  print(arguments, {{"generation", arguments.generation}, {"pinned", pin}, {"changed", changed}},
+        "generation " + std::to_string(arguments.generation) + " is " + (changed ? "" : "already ") +
+            (pin ? "pinned" : "not pinned") + "\n");
+  return 0;
+}
+
+int run_gc(const Arguments& arguments) {
+  Disk disk;
+  const GcOptions options{.prefix = Prefix(arguments.prefix), .keep = arguments.keep, .dry_run = arguments.dry_run};
+  const Cleanup cleanup = gc(options, disk);
+  warn(cleanup.warnings);
+  print(arguments, json_of(cleanup, options), text_of(cleanup, options));
+  return 0;
+}
+
+int run_doctor(const Arguments& arguments) {
+  Progress progress(Progress::style_of_stderr());
+  Disk disk;
+  const DoctorOptions options{
+      .prefix = Prefix(arguments.prefix), .repair = arguments.repair, .threads = arguments.threads};
+  const Checkup checkup = doctor(options, disk, progress);
+  print(arguments, json_of(checkup, options), text_of(checkup, options));
+  return verdict(checkup) ? static_cast<int>(*verdict(checkup)) : 0;
+}
+
 int run(const Arguments& arguments) {
   switch (arguments.verb) {
     case Verb::Probe:
@@ -165,6 +201,13 @@ int run(const Arguments& arguments) {
       return run_inventory(arguments);
     case Verb::Receipt:
       return run_receipt(arguments);
+    case Verb::Pin:
+    case Verb::Unpin:
+      return run_pin(arguments, arguments.verb == Verb::Pin);
+    case Verb::Gc:
+      return run_gc(arguments);
+    case Verb::Doctor:
+      return run_doctor(arguments);
   }
   return 2;
 }

@@ -18,6 +18,7 @@ class Prefix {
   std::filesystem::path trust() const { return root_ / "trust"; }
   std::filesystem::path store() const { return root_ / "store"; }
   std::filesystem::path generations() const { return root_ / "generations"; }
+  std::filesystem::path pins() const { return root_ / "pins"; }
   std::filesystem::path staging() const { return root_ / "staging"; }
   std::filesystem::path staged_items() const { return staging() / "items"; }
   std::filesystem::path failed() const { return root_ / "failed"; }

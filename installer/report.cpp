@@ -265,6 +265,10 @@ std::string text_of(const Applied& applied, const ApplyOptions& options) {
   if (applied.action == Plan::Action::Install) {
     line("entries   ", std::to_string(applied.unpacked.size()) + " unpacked, " + std::to_string(applied.reused.size()) +
                            " reused from the store");
+    if (options.dry_run) {
+      for (const std::string& path : applied.unpacked) line("new       ", path);
+      for (const std::string& path : applied.reused) line("reused    ", path);
+    }
     line("room      ", human_bytes(applied.needed_bytes) + " and " + std::to_string(applied.needed_inodes) +
                            " inodes at most, of " + human_bytes(applied.free.bytes) + " free");
   }
@@ -278,11 +282,13 @@ std::string text_of(const Applied& applied, const ApplyOptions& options) {
 
 Json json_of(const Status& status) {
   Json generations = Json::array();
-  for (const Status::Generation& generation : status.generations)
+  for (const Status::Generation& generation : status.generations) {
     generations.push_back(generation.record ? json_of(*generation.record, generation.number == status.current)
                                             : Json{{"generation", generation.number},
                                                    {"current", generation.number == status.current},
                                                    {"fault", generation.fault}});
+    generations.back()["pinned"] = generation.pinned;
+  }
   return {{"prefix", status.prefix.string()},
           {"current", status.current ? Json(*status.current) : Json()},
           {"generations", std::move(generations)},
@@ -295,15 +301,15 @@ std::string text_of(const Status& status) {
     const bool current = generation.number == status.current;
     text += (current ? "* " : "  ") + Prefix::generation_name(generation.number) + "  ";
     if (!generation.record) {
-      text += "damaged: " + generation.fault + "\n";
+      text += "damaged: " + generation.fault + (generation.pinned ? ", pinned" : "") + "\n";
       continue;
     }
     const GenerationRecord& record = *generation.record;
     text += record.name + " version " + std::to_string(record.version) + ", installed " + record.installed +
-            (current ? ", current" : "") + "\n        identity  " + fingerprint(record.identity) +
-            "\n        signed by " + text_of(record.signers) + "\n        root      " + text_of(record.root) +
-            "\n        audit     " + facts_of(record.audit) + "\n        self-test " + facts_of(record.self_test) +
-            "\n";
+            (current ? ", current" : "") + (generation.pinned ? ", pinned" : "") + "\n        identity  " +
+            fingerprint(record.identity) + "\n        signed by " + text_of(record.signers) + "\n        root      " +
+            text_of(record.root) + "\n        audit     " + facts_of(record.audit) + "\n        self-test " +
+            facts_of(record.self_test) + "\n";
   }
   if (status.failed) text += text_of(*status.failed, status.prefix);
   return text;

@@ -3,6 +3,8 @@
 // Whether files were changed since is another question, asked of the bundle and not of the record.
 #include "installer/status.hpp"
 
+#include "installer/pins.hpp"
+
 namespace sealift::installer {
 
 Status status_of(const Prefix& prefix) {
@@ -16,8 +18,9 @@ Status status_of(const Prefix& prefix) {
                 .current = current_generation(prefix),
                 .generations = {},
                 .failed = failed_generation(prefix)};
+  const std::set<unsigned> pinned = pinned_generations(prefix);
   for (const unsigned number : generation_numbers(prefix)) {
-    Status::Generation generation{.number = number, .record = {}, .fault = {}};
+    Status::Generation generation{.number = number, .record = {}, .fault = {}, .pinned = pinned.contains(number)};
     try {
       generation.record = read_generation_record(prefix.generation(number), number);
     } catch (const bundle::Error& error) {

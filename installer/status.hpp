@@ -12,6 +12,7 @@ struct Status {
     unsigned number = 0;
     std::optional<GenerationRecord> record;
     std::string fault;  // why there is no record
+    bool pinned = false;
   };
 
   std::filesystem::path prefix;

@@ -9,7 +9,7 @@
 
 namespace sealift::installer {
 
-GenerationRecord switch_to(const Prefix& prefix, unsigned number, Disk& disk) {
+void require_generation(const Prefix& prefix, unsigned number) {
   std::string there;
   bool found = false;
   for (const unsigned candidate : generation_numbers(prefix)) {
@@ -22,7 +22,12 @@ GenerationRecord switch_to(const Prefix& prefix, unsigned number, Disk& disk) {
                                                      .expected = there.empty() ? "a generation; there is none" : there,
                                                      .got = std::to_string(number),
                                                      .next = "see: sealift-install status"});
+}
+
+GenerationRecord switch_to(const Prefix& prefix, unsigned number, Disk& disk) {
+  require_generation(prefix, number);
   const PrefixLock lock(prefix, disk, "switch");
+  require_generation(prefix, number);  // a gc may have ended since we looked
   GenerationRecord record = read_generation_record(prefix.generation(number), number);
   sweep(prefix, disk);
   disk.make_folder(prefix.staging());

@@ -8,6 +8,9 @@
 namespace sealift::installer {
 
 // Throws Missing, naming what is there, when there is no such generation.
+void require_generation(const Prefix& prefix, unsigned number);
+
+// Throws as that does.
 GenerationRecord switch_to(const Prefix& prefix, unsigned number, Disk& disk);
 
 }  // namespace sealift::installer

@@ -17,18 +17,6 @@ using bundle::EntryKind;
 
 namespace {
 
-void unpack_one(const bundle::VerifiedBundle& bundle, const Entry& entry, ItemWriter& writer) {
-  if (entry.kind == EntryKind::Wheel) {
-    unpack_wheel(bundle, entry, writer);
-  } else if (entry.kind == EntryKind::Tree) {
-    unpack_tree(bundle, entry, writer);
-  } else {
-    writer.add_file(std::string(kFileName), entry.executable, entry.sha256,
-                    [&](const bundle::ByteSink& sink) { bundle.stream(entry, sink); });
-  }
-  writer.finish();
-}
-
 // The signed figures, with room for the folders of the item itself and the lines that scripts start with.
 ItemWriter::Limit limit_of(const Entry& entry) {
   constexpr std::uint64_t kOwnNames = 16, kOwnBytes = std::uint64_t{64} << 10;
@@ -61,16 +49,40 @@ void check_chunks_of_no_entry(const bundle::VerifiedBundle& bundle) {
 
 }  // namespace
 
+void unpack_entry(const bundle::VerifiedBundle& bundle, const Entry& entry, const std::filesystem::path& folder,
+                  Disk& disk, Progress& progress) {
+  const std::string& path = entry.path.text();
+  ItemWriter writer(disk, folder,
+                    {.kind = entry.kind, .name = path.substr(path.rfind('/') + 1), .sha256 = entry.sha256},
+                    limit_of(entry), progress);
+  if (entry.kind == EntryKind::Wheel) {
+    unpack_wheel(bundle, entry, writer);
+  } else if (entry.kind == EntryKind::Tree) {
+    unpack_tree(bundle, entry, writer);
+  } else {
+    writer.add_file(std::string(kFileName), entry.executable, entry.sha256,
+                    [&](const bundle::ByteSink& sink) { bundle.stream(entry, sink); });
+  }
+  writer.finish();
+}
+
 void unpack_all(const bundle::VerifiedBundle& bundle, std::vector<const Entry*> entries, const Prefix& prefix,
                 const std::filesystem::path& staging, Disk& disk, unsigned threads, Progress& progress) {
-  check_chunks_of_no_entry(bundle);
+  // With discs that are put in one after the other, in their order and by one thread: each is asked for as seldom as
+  // can be.
+  const bool disc_by_disc = !bundle.payload().all_there();
+  if (disc_by_disc) threads = 1;
+  if (!disc_by_disc) check_chunks_of_no_entry(bundle);
   const Store store(prefix);
   std::erase_if(entries, [&](const Entry* entry) {
     const bool staged = store.is_staged(*entry);
     if (staged) progress.add(entry->installed_size);
     return staged;
   });
-  put_in_order(entries, bundle.payload().payload().chunk_size);
+  if (disc_by_disc)
+    std::sort(entries.begin(), entries.end(), [](auto* a, auto* b) { return a->offset < b->offset; });
+  else
+    put_in_order(entries, bundle.payload().payload().chunk_size);
   for (const Entry* entry : entries) bundle.expect(*entry);
   Finisher finisher(disk, prefix);
   std::atomic<std::size_t> next{0};
@@ -80,12 +92,8 @@ void unpack_all(const bundle::VerifiedBundle& bundle, std::vector<const Entry*> 
   const auto work = [&] {
     for (std::size_t i; !stop && (i = next.fetch_add(1)) < entries.size();) try {
         const Entry& entry = *entries[i];
-        const std::string& path = entry.path.text();
         const std::filesystem::path staged = staging / Store::item_name(entry);
-        ItemWriter writer(disk, staged,
-                          {.kind = entry.kind, .name = path.substr(path.rfind('/') + 1), .sha256 = entry.sha256},
-                          limit_of(entry), progress);
-        unpack_one(bundle, entry, writer);
+        unpack_entry(bundle, entry, staged, disk, progress);
         finisher.add(staged, Store::item_name(entry), entry.installed_size);
       } catch (...) {
         const std::lock_guard lock(guard);
@@ -105,6 +113,7 @@ void unpack_all(const bundle::VerifiedBundle& bundle, std::vector<const Entry*> 
     if (!failure) failure = std::current_exception();
   }
   if (failure) std::rethrow_exception(failure);
+  if (disc_by_disc) check_chunks_of_no_entry(bundle);
 }
 
 }  // namespace sealift::installer

@@ -9,6 +9,10 @@
 
 namespace sealift::installer {
 
+// One entry into the new folder `folder`, with its record; throws Format when it takes more room than was signed.
+void unpack_entry(const bundle::VerifiedBundle& bundle, const bundle::Entry& entry, const std::filesystem::path& folder,
+                  Disk& disk, Progress& progress);
+
 // Unpacks below `staging` (which is there) what does not wait finished already. Throws the first failure, once every
 // thread has stopped; what was finished before it stays in staging, being verified.
 void unpack_all(const bundle::VerifiedBundle& bundle, std::vector<const bundle::Entry*> entries, const Prefix& prefix,

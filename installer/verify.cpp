@@ -5,9 +5,9 @@
 
 namespace sealift::installer {
 
-Verification verify_every_byte(const std::filesystem::path& path, const bundle::Trust& trust, bundle::Time now,
+Verification verify_every_byte(const bundle::OpenBundle& opened, const bundle::Trust& trust, bundle::Time now,
                                unsigned threads, Progress& progress) {
-  const bundle::VerifiedBundle bundle = bundle::verify(bundle::open(path), trust, now);
+  const bundle::VerifiedBundle bundle = bundle::verify(opened, trust, now);
   const bundle::Manifest& manifest = bundle.manifest();
   progress.begin("verifying", manifest.payload.size);
   std::vector<bundle::Error> failures =

@@ -28,7 +28,7 @@ struct Verification {
 };
 
 // Throws when seal, manifest, chunk list or volume sizes do not hold, since then no chunk can be judged.
-Verification verify_every_byte(const std::filesystem::path& bundle, const bundle::Trust& trust, bundle::Time now,
+Verification verify_every_byte(const bundle::OpenBundle& opened, const bundle::Trust& trust, bundle::Time now,
                                unsigned threads, Progress& progress);
 
 }  // namespace sealift::installer

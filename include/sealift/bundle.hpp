@@ -31,6 +31,7 @@
 #include "sealift/bundle/trust_folder.hpp"     // a trust state on disk, in two copies
 #include "sealift/bundle/byte_source.hpp"      // random access to bytes, wherever they come from
 #include "sealift/bundle/zstd.hpp"             // the door to zstd
+#include "sealift/bundle/volumes.hpp"          // the payload's files, wherever they lie
 #include "sealift/bundle/payload_reader.hpp"   // volumes -> checked chunks
 #include "sealift/bundle/verified_bundle.hpp"  // the only gate: open -> verify -> VerifiedBundle
 #include "sealift/bundle/chunk_workers.hpp"    // chunks digested and written by several threads

@@ -107,6 +107,16 @@ TEST_CASE("from pin to switch: the verbs of a site's first day, with data on std
   CHECK(plan["dry_run"] == true);
   CHECK(plan["unpack"].size() == 1);
   CHECK(!fs::exists(site.current()));
+  for (const char* form : {"", "--json"}) {
+    std::vector<std::string> arguments = {"plan", first.folder, "--prefix", prefix};
+    if (*form != '\0') arguments.push_back(form);
+    const Outcome planned = run(site.dir, arguments);
+    arguments.front() = "apply";
+    arguments.push_back("--dry-run");
+    CHECK(planned.out == run(site.dir, arguments).out);
+    CHECK(planned.out.find("wheels/demo-1.0-py3-none-any.whl") != std::string::npos);
+    CHECK(planned.out.find("inodes") != std::string::npos);
+  }
 
   const Outcome applied = run(site.dir, {"apply", first.folder, "--prefix", prefix});
   CHECK(applied.exit == 0);
@@ -122,6 +132,33 @@ TEST_CASE("from pin to switch: the verbs of a site's first day, with data on std
   CHECK(status["generations"].size() == 2);
   CHECK(status["generations"][0]["audit"]["wheels"] == 1);
   CHECK(run(site.dir, {"status", "--prefix", prefix}).out.find("* 0001  tiny version 1") != std::string::npos);
+
+  CHECK(run(site.dir, {"pin", "2", "--prefix", prefix}).out == "generation 2 is pinned\n");
+  CHECK(run(site.dir, {"status", "--prefix", prefix}).out.find(", pinned") != std::string::npos);
+  CHECK(run(site.dir, {"unpin", "2", "--prefix", prefix}).exit == 0);
+  CHECK(run(site.dir, {"switch", "2", "--prefix", prefix}).exit == 0);
+  CHECK(run(site.dir, {"gc", "--prefix", prefix, "--keep", "0"}).exit == 2);
+  const Outcome planned = run(site.dir, {"gc", "--prefix", prefix, "--keep", "1", "--dry-run"});
+  CHECK(planned.out.find("  0002  stays: current\n  0001  goes\nwould remove 1 generation(s)") != std::string::npos);
+  const Json removed = parsed(run(site.dir, {"gc", "--prefix", prefix, "--keep", "1", "--json"}));
+  CHECK(removed["removed"] == Json::array({1}));
+  CHECK(removed["kept"][0]["why"] == "current");
+  CHECK(run(site.dir, {"switch", "1", "--prefix", prefix}).exit == 7);
+
+  const Outcome healthy = run(site.dir, {"doctor", "--prefix", prefix});
+  CHECK(healthy.exit == 0);
+  CHECK(healthy.out.find("healthy: ") == 0);
+  const fs::path module = site.site_packages() / "demo/__init__.py";
+  fs::permissions(module, fs::perms(0644));
+  write_file(module, "ANSWER = 43\n");
+  const Outcome sick = run(site.dir, {"doctor", "--prefix", prefix, "--json"});
+  CHECK(sick.exit == 5);
+  CHECK(parsed(sick)["findings"].size() == 1);
+  CHECK(parsed(sick)["findings"][0]["paths"].size() == 2);
+  const Outcome cured = run(site.dir, {"doctor", "--prefix", prefix, "--repair", second.folder});
+  CHECK(cured.exit == 0);
+  CHECK(cured.out.find("put right:\nchanged  store/") == 0);
+  CHECK(read_file(module) == "ANSWER = 42\n");
 }
 
 TEST_CASE("a refusal is printed for people and, on request, for machines; its code is the exit code") {

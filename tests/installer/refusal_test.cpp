@@ -22,7 +22,7 @@ TinyBundle in_volumes() {
 
 Verification verify(const MadeBundle& made) {
   Progress silent(Progress::Style::Silent);
-  return verify_every_byte(made.folder, made.trusted, kNow, 2, silent);
+  return verify_every_byte(bundle::open(made.folder), made.trusted, kNow, 2, silent);
 }
 
 // What `sealift-install verify` ends with: the refusal, or that of the first bad chunk.

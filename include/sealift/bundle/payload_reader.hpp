@@ -11,40 +11,37 @@
 #include "sealift/bundle/byte_source.hpp"
 #include "sealift/bundle/digest.hpp"
 #include "sealift/bundle/manifest.hpp"
+#include "sealift/bundle/volumes.hpp"
 
 namespace sealift::bundle {
 
 // Safe from several threads.
 class PayloadReader {
  public:
-  // Opens every volume and compares its size with the signed one; throws Missing or Digest naming the volume.
+  // Opens every volume and compares its size with the signed one; throws Missing or Digest naming the volume, unless
+  // there is somebody to ask for it.
+  PayloadReader(VolumeSources sources, Payload payload, std::vector<Digest> chunks)
+      : payload_(std::move(payload)), chunks_(std::move(chunks)), volumes_(std::move(sources), payload_.volumes) {}
   PayloadReader(const std::filesystem::path& folder, Payload payload, std::vector<Digest> chunks)
-      : payload_(std::move(payload)), chunks_(std::move(chunks)) {
-    for (const Volume& volume : payload_.volumes) volumes_.push_back(open_volume(folder, volume));
-  }
+      : PayloadReader(VolumeSources{.folders = {folder}}, std::move(payload), std::move(chunks)) {}
 
   const Payload& payload() const { return payload_; }
+  // Whether every volume was there at the beginning; where not, who reads in order asks for each disc once.
+  bool all_there() const { return volumes_.all_there(); }
 
-  // The bytes of chunk `index`, equal to what was signed; throws Digest or Io naming volume and offset. `memory` is
-  // where they are put: who reads many chunks hands the last one back, and whoever catches has no unchecked bytes.
+  // The bytes of chunk `index`, equal to what was signed; throws Digest or Io naming volume and offset, once nobody
+  // has a better volume. `memory` is where they are put: who reads many chunks hands the last one back, and whoever
+  // catches has no unchecked bytes.
   Bytes chunk(std::uint64_t index, Bytes memory = {}) const {
-    const std::uint64_t begin = index * payload_.chunk_size;
-    memory.resize(static_cast<std::size_t>(std::min(payload_.chunk_size, payload_.size - begin)));
-    const Place place = locate(begin);
-    Hasher hasher(payload_.digest);
-    for (std::size_t done = 0; done < memory.size(); done += kPiece) {
-      const std::span<std::byte> piece = std::span(memory).subspan(done, std::min(kPiece, memory.size() - done));
-      volumes_[place.volume].read_exactly(place.offset + done, piece);
-      hasher.update(piece);
+    const Place place = locate(index * payload_.chunk_size);
+    for (;;) {
+      Volumes::File file = volumes_.get(place.volume);
+      try {
+        return read(*file, place, index, std::move(memory));
+      } catch (const Error& fault) {
+        volumes_.replace(place.volume, std::move(file), fault);
+      }
     }
-    if (const Digest digest = hasher.finish(); digest != chunks_.at(index))
-      throw Error(ErrorCode::Digest,
-                  {.what = "chunk " + std::to_string(index) + " differs from what was signed",
-                   .where = describe(begin),
-                   .expected = name_of(payload_.digest) + " " + chunks_[index].hex(),
-                   .got = name_of(payload_.digest) + " " + digest.hex(),
-                   .next = "copy " + payload_.volumes[place.volume].name + " again from its source"});
-    return memory;
   }
 
   // Says that a range will be read once, and that it has been. The chunks at its ends, which its neighbours have bytes
@@ -91,13 +88,15 @@ class PayloadReader {
   void will_need(std::uint64_t index) const {
     if (index >= payload_.chunk_count()) return;
     const Place place = locate(index * payload_.chunk_size);
-    volumes_[place.volume].will_need(place.offset, payload_.chunk_size);
+    if (const Volumes::File file = volumes_.if_open(place.volume)) file->will_need(place.offset, payload_.chunk_size);
   }
 
   // "NAME.vol002 at offset 4194304", for messages.
   std::string describe(std::uint64_t payload_offset) const {
     const Place place = locate(payload_offset);
-    return volumes_[place.volume].path().string() + " at offset " + std::to_string(place.offset);
+    const Volumes::File file = volumes_.if_open(place.volume);
+    return (file ? file->path().string() : payload_.volumes[place.volume].name) + " at offset " +
+           std::to_string(place.offset);
   }
 
  private:
@@ -129,28 +128,28 @@ class PayloadReader {
     return {volume, payload_offset};
   }
 
-  static InputFile open_volume(const std::filesystem::path& folder, const Volume& volume) {
-    const std::filesystem::path path = folder / volume.name;
-    std::error_code ignored;
-    if (!std::filesystem::exists(std::filesystem::symlink_status(path, ignored)))
-      throw Error(ErrorCode::Missing, {.what = "a volume is missing",
-                                       .where = path.string(),
-                                       .expected = std::to_string(volume.size) + " bytes",
-                                       .next = "copy " + volume.name + " into the bundle's folder"});
-    InputFile file(path);
-    if (file.size() != volume.size)
+  Bytes read(const InputFile& file, const Place& place, std::uint64_t index, Bytes memory) const {
+    const std::uint64_t begin = index * payload_.chunk_size;
+    memory.resize(static_cast<std::size_t>(std::min(payload_.chunk_size, payload_.size - begin)));
+    Hasher hasher(payload_.digest);
+    for (std::size_t done = 0; done < memory.size(); done += kPiece) {
+      const std::span<std::byte> piece = std::span(memory).subspan(done, std::min(kPiece, memory.size() - done));
+      file.read_exactly(place.offset + done, piece);
+      hasher.update(piece);
+    }
+    if (const Digest digest = hasher.finish(); digest != chunks_.at(index))
       throw Error(ErrorCode::Digest,
-                  {.what = file.size() < volume.size ? "a volume is cut short" : "a volume is too long",
-                   .where = path.string(),
-                   .expected = std::to_string(volume.size) + " bytes",
-                   .got = std::to_string(file.size()) + " bytes",
-                   .next = "copy " + volume.name + " again from its source"});
-    return file;
+                  {.what = "chunk " + std::to_string(index) + " differs from what was signed",
+                   .where = file.path().string() + " at offset " + std::to_string(place.offset),
+                   .expected = name_of(payload_.digest) + " " + chunks_[index].hex(),
+                   .got = name_of(payload_.digest) + " " + digest.hex(),
+                   .next = "copy " + payload_.volumes[place.volume].name + " again from its source"});
+    return memory;
   }
 
   Payload payload_;
   std::vector<Digest> chunks_;
-  std::vector<InputFile> volumes_;
+  mutable Volumes volumes_;
   mutable std::mutex guard_;
   mutable std::map<std::uint64_t, std::shared_ptr<Kept>> kept_;
   mutable std::uint64_t kept_bytes_ = 0;

@@ -25,7 +25,9 @@ inline constexpr std::string_view kChunksSuffix = ".chunks";
 struct OpenBundle {
   std::filesystem::path folder;
   std::filesystem::path seal_path;
-  Seal seal;  // the medium is not asked for it again
+  Seal seal;                                             // the medium is not asked for it again
+  std::vector<std::filesystem::path> more_folders = {};  // where volumes may lie as well
+  VolumeAsker ask = {};                                  // for a volume that is in none of them
 };
 
 namespace detail {
@@ -263,7 +265,9 @@ inline VerifiedBundle verify(const OpenBundle& opened, const Trust& trust, Time 
   detail::refuse_extra_files(opened.folder, manifest);
   std::vector<Digest> chunks =
       detail::read_chunk_list(opened.folder / (manifest.stem() + std::string(kChunksSuffix)), manifest.payload);
-  bundle.payload_ = std::make_shared<PayloadReader>(opened.folder, manifest.payload, std::move(chunks));
+  VolumeSources sources{.folders = {opened.folder}, .ask = opened.ask};
+  sources.folders.insert(sources.folders.end(), opened.more_folders.begin(), opened.more_folders.end());
+  bundle.payload_ = std::make_shared<PayloadReader>(std::move(sources), manifest.payload, std::move(chunks));
   detail::check_companions(opened.folder, manifest);
   return bundle;
 }
