@@ -12,6 +12,8 @@
 namespace sealift::installer {
 
 using bundle::Entry;
+using bundle::Error;
+using bundle::ErrorCode;
 
 namespace {
 
