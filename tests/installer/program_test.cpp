@@ -107,16 +107,17 @@ TEST_CASE("from pin to switch: the verbs of a site's first day, with data on std
   CHECK(plan["dry_run"] == true);
   CHECK(plan["unpack"].size() == 1);
   CHECK(!fs::exists(site.current()));
-  for (const char* form : {"", "--json"}) {
-    std::vector<std::string> arguments = {"plan", first.folder, "--prefix", prefix};
-    if (*form != '\0') arguments.push_back(form);
-    const Outcome planned = run(site.dir, arguments);
-    arguments.front() = "apply";
-    arguments.push_back("--dry-run");
-    CHECK(planned.out == run(site.dir, arguments).out);
-    CHECK(planned.out.find("wheels/demo-1.0-py3-none-any.whl") != std::string::npos);
-    CHECK(planned.out.find("inodes") != std::string::npos);
-  }
+  // The same plan under its other name; only the free room may have changed meanwhile.
+  const auto without_room = [](Json json) {
+    json.erase("free_bytes");
+    json.erase("free_inodes");
+    return json;
+  };
+  CHECK(without_room(plan) ==
+        without_room(parsed(run(site.dir, {"apply", first.folder, "--prefix", prefix, "--dry-run", "--json"}))));
+  const std::string text = run(site.dir, {"plan", first.folder, "--prefix", prefix}).out;
+  CHECK(text.find("  new       wheels/demo-1.0-py3-none-any.whl\n") != std::string::npos);
+  CHECK(text.find(" inodes at most") != std::string::npos);
 
   const Outcome applied = run(site.dir, {"apply", first.folder, "--prefix", prefix});
   CHECK(applied.exit == 0);
