@@ -4,11 +4,7 @@
 // writes it again after a move.
 #include "installer/activation.hpp"
 
-#include "sealift/bundle/file.hpp"
-
 namespace sealift::installer {
-
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -95,8 +91,6 @@ setenv("SEALIFT_PREFIX", prefix)
 prepend_path("PATH", pathJoin(prefix, "current", "bin"))
 )lua";
 
-constexpr std::uint64_t kMaxFile = std::uint64_t{1} << 20;
-
 std::string replaced(std::string_view text, std::string_view word, const std::string& by) {
   std::string out(text);
   for (std::size_t at = 0; (at = out.find(word, at)) != out.npos; at += by.size()) out.replace(at, word.size(), by);
@@ -117,26 +111,14 @@ std::string quoted(const std::string& text, bool csh) {
   return out + "'";
 }
 
-void write_if_other(const fs::path& path, const std::string& text, const fs::path& staging, Disk& disk) {
-  std::error_code error;
-  if (fs::is_regular_file(fs::symlink_status(path, error)) && fs::file_size(path, error) == text.size() &&
-      bundle::read_text(path, kMaxFile) == text)
-    return;
-  const fs::path beside = staging / path.filename();
-  disk.write_new(beside, text, 0444);
-  disk.rename(beside, path);
-}
-
 }  // namespace
 
-void write_activation(const Prefix& prefix, const std::string& name, const fs::path& staging, Disk& disk) {
+SmallFiles activation_files(const Prefix& prefix, const std::string& name) {
   const std::string root = prefix.root().string();
-  const auto write = [&](const fs::path& path, const std::string& text) { write_if_other(path, text, staging, disk); };
-  write(prefix.root() / "activate", replaced(kSh, "@PREFIX@", quoted(root, false)));
-  write(prefix.root() / "activate.fish", std::string(kFish));
-  write(prefix.root() / "activate.csh", replaced(kCsh, "@PREFIX@", quoted(root, true)));
-  disk.make_folder(prefix.root() / "modulefiles");
-  write(prefix.root() / "modulefiles" / (name + ".lua"), replaced(kLua, "@NAME@", name));
+  return {{prefix.root() / "activate", replaced(kSh, "@PREFIX@", quoted(root, false))},
+          {prefix.root() / "activate.fish", std::string(kFish)},
+          {prefix.root() / "activate.csh", replaced(kCsh, "@PREFIX@", quoted(root, true))},
+          {prefix.root() / "modulefiles" / (name + ".lua"), replaced(kLua, "@NAME@", name)}};
 }
 
 }  // namespace sealift::installer

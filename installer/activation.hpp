@@ -3,12 +3,11 @@
 // find the prefix by where they lie, as far as their shell can tell, so it may be moved or mounted elsewhere.
 #pragma once
 
-#include "installer/disk.hpp"
-#include "installer/prefix.hpp"
+#include "installer/small_files.hpp"
 
 namespace sealift::installer {
 
-// Writes those that are not there or say something else. `name` is the bundle's, `staging` a folder of this run.
-void write_activation(const Prefix& prefix, const std::string& name, const std::filesystem::path& staging, Disk& disk);
+// What they say; `name` is the bundle's.
+SmallFiles activation_files(const Prefix& prefix, const std::string& name);
 
 }  // namespace sealift::installer

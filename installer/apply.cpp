@@ -155,6 +155,16 @@ GenerationRecord install(const bundle::VerifiedBundle& bundle, const Plan& plan,
   return record;
 }
 
+// What lies beside a generation that is about to be current. Also for one that is there already: the run that made it
+// may have been killed before this.
+void prepare_switch(const Prefix& prefix, unsigned number, const Staging& staging, Disk& disk) {
+  const GenerationRecord record = read_generation_record(prefix.generation(number), number);
+  SmallFiles files = receipt_files(record, prefix);
+  for (auto& file : activation_files(prefix, record.name)) files.push_back(std::move(file));
+  replace_small_files(files, prefix, staging.folder(), disk);
+  forget_failed(prefix, disk);  // what is said there no longer holds
+}
+
 // Newer roots count from the moment they were seen, whatever is wrong with the bundle that brought them.
 void take_in_roots(const bundle::OpenBundle& opened, bundle::TrustState& state, const Prefix& prefix, Disk& disk) {
   const std::string where = opened.seal_path.string();
@@ -209,13 +219,10 @@ Applied apply(const ApplyOptions& options, Disk& disk, Progress& progress) {
     return applied;
   }
   Staging staging(prefix, disk);
-  if (plan.action == Plan::Action::Install) {
+  if (plan.action == Plan::Action::Install)
     applied.record = install(bundle, plan, options, applied.findings, staging, disk, progress);
-    write_receipt(*applied.record, prefix, staging.folder(), disk);
-    write_activation(prefix, applied.name, staging.folder(), disk);
-  }
+  prepare_switch(prefix, plan.generation, staging, disk);
   point_current_at(prefix, plan.generation, staging.folder(), disk);
-  if (applied.record) forget_failed(prefix, disk);  // what is said there no longer holds
   staging.done();
   return applied;
 }

@@ -32,8 +32,10 @@ void keep_failed(const Prefix& prefix, const GenerationRecord& record, const fs:
                                        {"got", reason.facts().got}}) +
                        "\n",
                    0444);
+    disk.sync_all(aside);
     forget_failed(prefix, disk);
     disk.rename(aside, prefix.failed());
+    disk.sync_folder(prefix.root());
   } catch (const bundle::Error&) {  // the reason is still on its way to the operator
   }
 }

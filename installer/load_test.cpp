@@ -30,7 +30,8 @@ class Loading {
   Loading(const std::vector<ElfPlace>& files, const fs::path& root, const fs::path& interpreter,
           const fs::path& scratch, std::chrono::seconds patience)
       : files_(files), root_(root), answers_(files.size()), list_(scratch / "files"), log_(scratch / "answers") {
-    child_ = {.arguments = {interpreter.string(), "-I", "-B", "-c", kLoadScript, list_.string(), log_.string(), "", ""},
+    child_ = {.arguments = {interpreter.string(), "-I", "-B", "-c", kLoadScript, list_.string(), log_.string(), "", "",
+                            root.string()},
               .scratch = scratch,
               .patience = patience};
     std::ofstream list(list_, std::ios::binary);

@@ -141,9 +141,8 @@ int run_inventory(const Arguments& arguments) {
 }
 
 int run_receipt(const Arguments& arguments) {
-  const Prefix prefix(arguments.prefix);
-  const GenerationRecord record = record_for_receipt(prefix, arguments.generation);
-  std::cout << (arguments.json ? receipt_of(record, prefix) : receipt_page(record, prefix)) << std::flush;
+  const GenerationRecord record = record_for_receipt(Prefix(arguments.prefix), arguments.generation);
+  std::cout << (arguments.json ? receipt_of(record) : receipt_page(record)) << std::flush;
   return 0;
 }
 

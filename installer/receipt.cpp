@@ -14,14 +14,13 @@ std::string fingerprint(const bundle::Digest& digest) {
 
 }  // namespace
 
-std::string receipt_of(const GenerationRecord& record, const Prefix& prefix) {
+std::string receipt_of(const GenerationRecord& record) {
   bundle::Json json = bundle::parse_json(write_generation_record(record), "the generation's record");
   json["receipt"] = "a bundle was verified, installed, audited and tested by sealift-install";
-  json["prefix"] = prefix.root().string();
   return bundle::write_json(json) + "\n";
 }
 
-std::string receipt_page(const GenerationRecord& record, const Prefix& prefix) {
+std::string receipt_page(const GenerationRecord& record) {
   std::string text = "RECEIPT OF AN INSTALLATION\n\n";
   const auto line = [&text](const char* label, const std::string& value) { text += "  " + (label + value) + "\n"; };
   line("bundle      ", record.name + " version " + std::to_string(record.version) + ", channel " + record.channel +
@@ -31,13 +30,12 @@ std::string receipt_page(const GenerationRecord& record, const Prefix& prefix) {
   line("under root  ", std::to_string(record.root.version) + ", " + fingerprint(record.root.fingerprint));
   line("installed   ", record.installed + " as generation " + std::to_string(record.number));
   line("on host     ", record.host.empty() ? "not recorded" : record.host);
-  line("into        ", prefix.root().string());
   line("audit       ", facts_of(record.audit));
   line("self-test   ", facts_of(record.self_test));
   for (const std::string& warning : record.preflight) line("preflight   ", warning);
   line("entries     ", std::to_string(record.entries.size()) + ", by the SHA-256 of each");
   for (const GenerationRecord::Part& part : record.entries) text += "    " + part.item + "\n      " + part.path + "\n";
-  line("receipt     ", fingerprint(bundle::sha256(bundle::as_bytes(receipt_of(record, prefix)))));
+  line("receipt     ", fingerprint(bundle::sha256(bundle::as_bytes(receipt_of(record)))));
   return text + "\n  installed by ______________________    checked by ______________________    date ____________\n";
 }
 
@@ -52,17 +50,11 @@ GenerationRecord record_for_receipt(const Prefix& prefix, unsigned number) {
   return read_generation_record(prefix.generation(number), number);
 }
 
-void write_receipt(const GenerationRecord& record, const Prefix& prefix, const std::filesystem::path& staging,
-                   Disk& disk) {
-  disk.make_folder(prefix.receipts());
-  const std::string name =
-      Prefix::generation_name(record.number) + "-" + record.name + "-" + std::to_string(record.version);
-  for (const auto& [ending, text] :
-       {std::pair(".json", receipt_of(record, prefix)), std::pair(".txt", receipt_page(record, prefix))}) {
-    disk.write_new(staging / (name + ending), text, 0444);
-    disk.rename(staging / (name + ending), prefix.receipts() / (name + ending));
-  }
-  disk.sync_folder(prefix.receipts());
+SmallFiles receipt_files(const GenerationRecord& record, const Prefix& prefix) {
+  const std::string stem = (prefix.receipts() / (Prefix::generation_name(record.number) + "-" + record.name + "-" +
+                                                 std::to_string(record.version)))
+                               .string();
+  return {{stem + ".json", receipt_of(record)}, {stem + ".txt", receipt_page(record)}};
 }
 
 }  // namespace sealift::installer

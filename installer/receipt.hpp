@@ -5,19 +5,19 @@
 #pragma once
 
 #include "installer/generation.hpp"
+#include "installer/small_files.hpp"
 
 namespace sealift::installer {
 
 // One line; what a signature is over.
-std::string receipt_of(const GenerationRecord& record, const Prefix& prefix);
+std::string receipt_of(const GenerationRecord& record);
 // For a file of paper: the same facts, the SHA-256 of the line, and room for signatures.
-std::string receipt_page(const GenerationRecord& record, const Prefix& prefix);
+std::string receipt_page(const GenerationRecord& record);
 
 // Of this generation, or of the current one for 0; throws Missing when there is none.
 GenerationRecord record_for_receipt(const Prefix& prefix, unsigned number);
 
-// PREFIX/receipts/NNNN-NAME-VERSION.json and .txt. `staging` is a folder of this run.
-void write_receipt(const GenerationRecord& record, const Prefix& prefix, const std::filesystem::path& staging,
-                   Disk& disk);
+// PREFIX/receipts/NNNN-NAME-VERSION.json and .txt.
+SmallFiles receipt_files(const GenerationRecord& record, const Prefix& prefix);
 
 }  // namespace sealift::installer

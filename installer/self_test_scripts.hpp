@@ -5,7 +5,8 @@
 
 namespace sealift::installer {
 
-// LIST ANSWERS FIRST COUNT: tries COUNT lines of LIST, which are "library PATH" or "program PATH".
+// LIST ANSWERS FIRST COUNT GENERATION: tries COUNT lines of LIST, which are "library PATH" or "program PATH". Programs
+// of libexec are traced as sealift-start starts them: by the dynamic linker of lib/runtime, where there is one.
 inline constexpr const char* kLoadScript = R"python(
 import os, subprocess, sys
 from importlib.machinery import ExtensionFileLoader, ModuleSpec
@@ -23,9 +24,15 @@ def load(path):
         if "does not define module export function" not in str(error):
             raise
 
+lib = os.path.join(sys.argv[5], "lib")
+loader = os.path.join(lib, "runtime", "ld-linux-x86-64.so.2")
+
 def trace(path):
     variables = dict(os.environ, LD_TRACE_LOADED_OBJECTS="1", LD_ORIGIN_PATH=os.path.dirname(path))
-    done = subprocess.run([path], env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+    command = [path]
+    if os.path.dirname(path) == os.path.join(sys.argv[5], "libexec") and os.path.exists(loader):
+        command = [loader, "--library-path", os.path.join(lib, "runtime") + ":" + lib, path]
+    done = subprocess.run(command, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, timeout=120)
     lines = done.stdout.decode("utf-8", "replace").splitlines()
     for line in lines:

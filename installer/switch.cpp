@@ -31,7 +31,8 @@ GenerationRecord switch_to(const Prefix& prefix, unsigned number, Disk& disk) {
   GenerationRecord record = read_generation_record(prefix.generation(number), number);
   sweep(prefix, disk);
   disk.make_folder(prefix.staging());
-  write_activation(prefix, record.name, prefix.staging(), disk);  // the prefix may have been moved since
+  replace_small_files(activation_files(prefix, record.name), prefix, prefix.staging(),
+                      disk);  // the prefix may have been moved since
   point_current_at(prefix, number, prefix.staging(), disk);
   sweep(prefix, disk);
   return record;
