@@ -89,13 +89,19 @@ struct CrashSite : Site {
   }
 };
 
-// The same image without what may differ from run to run: the time in a generation's record, who held the lock.
+// The same image without what may differ from run to run: times in a generation's record and in its receipt, the page
+// that tells the receipt's digest, who held the lock.
 inline DiskImage comparable(DiskImage image) {
+  const auto without = [](std::string& text, const std::string& key, char end) {
+    if (const std::size_t at = text.find("\"" + key + "\":"); at != std::string::npos)
+      text.erase(at, text.find(end, at) - at);
+  };
   for (auto& [path, there] : image) {
-    if (path == "lock") there.node.data.clear();
-    if (!path.ends_with("/generation.json") && path != "generation.json") continue;
-    if (const std::size_t at = there.node.data.find("\"installed\":\""); at != std::string::npos)
-      there.node.data.erase(at + 13, there.node.data.find('"', at + 13) - at - 13);
+    const bool receipt = path.starts_with("receipts/");
+    if (path == "lock" || (receipt && path.ends_with(".txt"))) there.node.data.clear();
+    if (!path.ends_with("/generation.json") && path != "generation.json" && !receipt) continue;
+    without(there.node.data, "installed", ',');
+    without(there.node.data, "milliseconds", ',');
   }
   return image;
 }

@@ -99,7 +99,7 @@ TEST_CASE("a delta verifies by itself, and says what it does not carry") {
   site.apply(site.make(first()));
   const MadeBundle made = site.make(second(take_inventory(site.prefix()).found), "delta");
   Progress silent(Progress::Style::Silent);
-  const Verification result = verify_every_byte(made.folder, made.trusted, kNow, 1, silent);
+  const Verification result = verify_every_byte(bundle::open(made.folder), made.trusted, kNow, 1, silent);
   CHECK(result.failures.empty());
   CHECK(result.entries == 5);
   CHECK(result.absent == 4);

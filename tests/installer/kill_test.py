@@ -24,7 +24,19 @@ import time
 SMALL = 64 << 20  # bytes of a prefix up to which contents are compared after each kill too, and not only at the end
 
 
-def describe(path, contents):
+def without_what_differs(path, data, root):
+    """Of files that name the time of the installation, or the prefix."""
+    if path.endswith(".txt"):  # a receipt's page; its JSON is compared
+        return b""
+    return re.sub(rb'"(installed|milliseconds)":("[^"]*"|\d+)', b"", data).replace(root.encode(), b"PREFIX")
+
+
+def differs(path, root):
+    place = os.path.relpath(path, root).split(os.sep)[0]
+    return os.path.basename(path) == "generation.json" or place == "receipts" or place.startswith("activate")
+
+
+def describe(path, contents, root):
     status = os.lstat(path)
     kind = stat.S_IFMT(status.st_mode)
     if kind == stat.S_IFLNK:
@@ -32,15 +44,14 @@ def describe(path, contents):
     if kind == stat.S_IFDIR:
         return ("folder", stat.S_IMODE(status.st_mode))
     digest = None
+    own = differs(path, root)
     if contents:
         with open(path, "rb") as file:
-            data = file.read() if os.path.basename(path) == "generation.json" else None
-            if data is not None:  # the time of the installation differs
-                data = re.sub(rb'"(installed|milliseconds)":("[^"]*"|\d+)', b"", data)
-                return ("file", stat.S_IMODE(status.st_mode), None, hashlib.sha256(data).hexdigest())
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-    size = None if os.path.basename(path) == "generation.json" else status.st_size
-    return ("file", stat.S_IMODE(status.st_mode), size, digest)
+            if own:
+                digest = hashlib.sha256(without_what_differs(path, file.read(), root)).hexdigest()
+            else:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return ("file", stat.S_IMODE(status.st_mode), None if own else status.st_size, digest)
 
 
 def tree(root, contents):
@@ -48,7 +59,7 @@ def tree(root, contents):
     for folder, folders, files in os.walk(root):
         for name in folders + files:
             path = os.path.join(folder, name)
-            found[os.path.relpath(path, root)] = describe(path, contents)
+            found[os.path.relpath(path, root)] = describe(path, contents, root)
     return found
 
 

@@ -3,10 +3,12 @@
 // has yet to put in. Sizes are compared here, bytes by who reads them.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <thread>
 #include <vector>
 
 #include "sealift/bundle/file.hpp"
@@ -55,10 +57,11 @@ class Volumes {
   // What `bad` gave was no good: lets go of it, and the next get() opens another file. Throws `fault` when nobody has
   // one.
   void replace(std::size_t index, File bad, const Error& fault) {
+    const std::weak_ptr<const InputFile> was = bad;
+    bad.reset();  // before waiting: who asks waits for all readers to let go
     const std::lock_guard lock(guard_);
-    const bool first = open_[index] == bad;  // and nobody has asked since
-    bad.reset();
-    if (first) ask(index, fault);
+    const bool first = open_[index] && !open_[index].owner_before(was) && !was.owner_before(open_[index]);
+    if (first) ask(index, fault);  // else somebody has, since
   }
 
   // For messages and hints: nullptr while it is not open.
@@ -68,10 +71,16 @@ class Volumes {
   }
 
  private:
-  // Lets go of all files first, or a disc could not be taken out.
+  // Lets go of all files first, or a disc could not be taken out: also of those that other threads still read from.
   void ask(std::size_t index, const Error& fault) {
     if (!sources_.ask) throw fault;
-    for (File& file : open_) file.reset();
+    std::vector<std::weak_ptr<const InputFile>> readers;
+    for (File& file : open_) {
+      readers.push_back(file);
+      file.reset();
+    }
+    for (const auto& reader : readers)
+      while (!reader.expired()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     const std::optional<std::filesystem::path> folder = sources_.ask(volumes_[index], fault);
     if (!folder) throw fault;
     if (!folder->empty()) sources_.folders.insert(sources_.folders.begin(), *folder);
