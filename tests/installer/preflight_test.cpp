@@ -153,7 +153,7 @@ TEST_CASE("an older driver than the bundle's floor is refused; none at all, as o
     check_only(facts, "GPUs", Verdict::Warn, "no GPU");
   }
   SUBCASE("a bundle without CUDA asks for neither") {
-    facts.manifest.target.driver = "";
+    facts.manifest.driver_floor = "";
     facts.machine.target.driver = "";
     facts.machine.target.gpus.clear();
     check_only(facts, "driver", Verdict::Ok, "none");
