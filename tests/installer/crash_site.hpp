@@ -89,7 +89,8 @@ struct CrashSite : Site {
   }
 };
 
-// The same image without what may differ from run to run: times in a generation's record and in its receipt, the page
+// The same image without what may differ from run to run: times and what the place was
+// warned of in a generation's record and in its receipt, the page
 // that tells the receipt's digest, who held the lock.
 inline DiskImage comparable(DiskImage image) {
   const auto without = [](std::string& text, const std::string& key, char end) {
@@ -102,6 +103,7 @@ inline DiskImage comparable(DiskImage image) {
     if (!path.ends_with("/generation.json") && path != "generation.json" && !receipt) continue;
     without(there.node.data, "installed", ',');
     without(there.node.data, "milliseconds", ',');
+    without(there.node.data, "preflight", ']');
   }
   return image;
 }
