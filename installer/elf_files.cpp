@@ -33,7 +33,9 @@ std::vector<Native> natives_of(const Layout& layout, const std::filesystem::path
     if (!elf || !elf->dynamic || elf->arch != arch) continue;
     const std::string name = path.substr(path.rfind('/') + 1);
     const bool program = !elf->interpreter.empty() && name.find(".so") == name.npos;
-    if (program ? !place.file.executable : elf->type != ET_DYN) continue;
+    const bool is_static = elf->interpreter.empty() && elf->needed.empty() && elf->soname.empty() &&
+                           place.file.executable && name.find(".so") == name.npos;  // such as sealift-start
+    if (is_static || (program ? !place.file.executable : elf->type != ET_DYN)) continue;
     natives.push_back({.place = {.path = path, .program = program, .soname = elf->soname.empty() ? name : elf->soname},
                        .needed = elf->needed});
   }

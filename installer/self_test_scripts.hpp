@@ -42,18 +42,31 @@ def trace(path):
     if done.returncode != 0:
         raise OSError("its dynamic linker ended with %d: %s" % (done.returncode, " ".join(lines)[-500:]))
 
+def attempt(kind, path):
+    try:
+        (load if kind == "library" else trace)(path)
+        return None
+    except Exception as error:
+        return str(error)
+
+def answer(fault):
+    say("good" if fault is None else "bad " + fault)
+
 first, count = int(sys.argv[3]), int(sys.argv[4])
+later = []
 with open(sys.argv[1], encoding="utf-8") as file:
     for number, line in enumerate(file):
         if not first <= number < first + count:
             continue
         kind, path = line.rstrip("\n").split(" ", 1)
         say("begin %d" % number)
-        try:
-            (load if kind == "library" else trace)(path)
-            say("good")
-        except Exception as error:
-            say("bad " + str(error))
+        fault = attempt(kind, path)
+        answer(fault)
+        if fault is not None and "undefined symbol" in fault:
+            later.append((number, kind, path))
+for number, kind, path in later:  # who needs it may have brought it in since, with what it takes from others
+    say("begin %d" % number)
+    answer(attempt(kind, path))
 os._exit(0)  # destructors of libraries that nobody used tell nothing
 )python";
 

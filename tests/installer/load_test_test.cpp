@@ -90,6 +90,24 @@ TEST_CASE("libraries load each after what it needs, from folders that no search 
   CHECK(read_generation_record(site.current(), 1).self_test.steps == test.steps);
 }
 
+TEST_CASE(
+    "a library that takes from others of whoever needs it is good with them, and a static program is no library") {
+  if (!host_has_tools()) return;
+  const Workshop shop;
+  // As libtorch_nvshmem, which libtorch_cuda needs, takes from libc10_cuda without saying so.
+  const std::string taking = shop.library("libtaking.so", "extern int given; int taken(void) { return given; }");
+  const std::string giving = shop.library("libgiving.so", "int given = 1;");
+  const std::string user = shop.library("libuser.so", "int taken(void); int user(void) { return taken(); }",
+                                        {"libtaking.so", "libgiving.so"});
+  const std::string program = shop.make("static", "int main(void) { return 0; }", "-static-pie");
+  const HostSite site;
+  const MadeBundle made = site.make(with(
+      {{"lib/libgiving.so", giving}, {"lib/libtaking.so", taking}, {"lib/libuser.so", user}, {"bin/static", program}}));
+  const Applied applied = site.apply(made);
+  REQUIRE(step(applied.record->self_test, "native files"));
+  CHECK(step(applied.record->self_test, "native files")->detail == "3 of 3 libraries and programs load");
+}
+
 TEST_CASE("what waits for the GPU's driver is said to, also through another library, and does not pass") {
   if (!host_has_tools()) return;
   if (fs::exists("/usr/lib/x86_64-linux-gnu/libcuda.so.1") || fs::exists("/usr/lib64/libcuda.so.1")) {
