@@ -97,8 +97,9 @@ TEST_CASE(
   // As libtorch_nvshmem, which libtorch_cuda needs, takes from libc10_cuda without saying so.
   const std::string taking = shop.library("libtaking.so", "extern int given; int taken(void) { return given; }");
   const std::string giving = shop.library("libgiving.so", "int given = 1;");
-  const std::string user = shop.library("libuser.so", "int taken(void); int user(void) { return taken(); }",
-                                        {"libtaking.so", "libgiving.so"});
+  const std::string user = shop.make("libuser.so", "int taken(void); int user(void) { return taken(); }",
+                                     "-shared -Wl,--no-as-needed -Wl,-soname,libuser.so '-Wl,-rpath,$ORIGIN'",
+                                     {"libtaking.so", "libgiving.so"});
   const std::string program = shop.make("static", "int main(void) { return 0; }", "-static-pie");
   const HostSite site;
   const MadeBundle made = site.make(with(
