@@ -41,7 +41,13 @@ sed -i "s/^glibc = .*/&\nruntime = \"carried\"/" job.toml
 "$bin/sealift-pack" create older.lock.toml --root keys/root.1.json --key keys/release.key -o out
 sh out/older-1/audit.sh "$(cat fingerprint)" out/older-1
 "$bin/sealift-pack" inspect out/older-1 | grep "glibc $new is carried"
-"$bin/sealift-pack" rehearse out/older-1 --fingerprint "$(cat fingerprint)" --system "$system"
+rehearsed=0
+"$bin/sealift-pack" rehearse out/older-1 --fingerprint "$(cat fingerprint)" --system "$system" || rehearsed=$?
+case $rehearsed in
+  0) ;;
+  11) echo "not rehearsed in the older system: no sandbox can be made here (a chroot?)" ;;  # what follows needs less
+  *) exit "$rehearsed" ;;
+esac
 
 cat > inside.py <<'END'
 import ctypes, multiprocessing, os, subprocess, sys
