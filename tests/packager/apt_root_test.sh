@@ -6,7 +6,7 @@
 #   apt_root_test.sh BIN UV [PACKAGE PROGRAM]    PROGRAM: what proves that PACKAGE works; default: make, make
 set -euo pipefail
 bin=$(realpath "$1") uv=$(realpath "$2") package=${3:-make} program=${4:-make}
-command -v mmdebstrap > /dev/null && command -v unshare > /dev/null || { echo "skipped: needs mmdebstrap and unshare"; exit 0; }
+command -v mmdebstrap > /dev/null && command -v unshare > /dev/null || { echo "skipped: needs mmdebstrap and unshare"; exit 77; }
 [ "$(id -u)" = 0 ] || { echo "skipped: needs root"; exit 0; }
 suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
 work=$(mktemp -d)
