@@ -230,15 +230,28 @@ TEST_CASE("a strict root refuses once it has expired, by the clock or by a later
   CHECK_REFUSED(site.judge(late, false, at("1970-01-01T00:00:00Z")), Revoked, "expired on 2026-12-31T00:00:00Z");
 }
 
+namespace {
+
+// A site whose root asks for FIPS, and a bundle for it.
+struct FipsSite : Site {
+  PrivateKey key = PrivateKey::generate(Algorithm::EcdsaP384);
+  MadeBundle made;
+
+  FipsSite() {
+    root = make_root({&key}, {&key});
+    root.profile = Profile::Fips;
+    chain = {signed_root(root, {&key})};
+    state = pinned(chain[0]).state;
+    made = make(1);
+    reseal(made, chain, {&key});
+  }
+};
+
+}  // namespace
+
 TEST_CASE("a fips root says when no FIPS provider did the checking") {
-  Site site;
-  const PrivateKey key = PrivateKey::generate(Algorithm::EcdsaP384);
-  site.root = make_root({&key}, {&key});
-  site.root.profile = Profile::Fips;
-  site.chain = {signed_root(site.root, {&key})};
-  site.state = pinned(site.chain[0]).state;
-  const MadeBundle made = site.make(1);
-  reseal(made, site.chain, {&key});
+  FipsSite site;
+  const MadeBundle& made = site.made;
   const std::vector<std::string> warnings = site.judge(made).warnings();
   REQUIRE(warnings.size() == 1);
   CHECK(warnings[0].find("no FIPS provider") != std::string::npos);
@@ -280,14 +293,8 @@ TEST_CASE("where there is a FIPS provider it does the checking, and what it cann
 // one).
 TEST_CASE("a real FIPS provider checks a fips root, and is not asked by another root" *
           doctest::skip(std::getenv("SEALIFT_FIPS_CONF") == nullptr)) {
-  Site site;
-  const PrivateKey key = PrivateKey::generate(Algorithm::EcdsaP384);
-  site.root = make_root({&key}, {&key});
-  site.root.profile = Profile::Fips;
-  site.chain = {signed_root(site.root, {&key})};
-  site.state = pinned(site.chain[0]).state;
-  const MadeBundle made = site.make(1);
-  reseal(made, site.chain, {&key});
+  FipsSite site;
+  const MadeBundle& made = site.made;
   REQUIRE(OSSL_LIB_CTX_load_config(nullptr, std::getenv("SEALIFT_FIPS_CONF")) == 1);
   REQUIRE(OSSL_PROVIDER_available(nullptr, "fips") == 1);
   CHECK(site.judge(made).warnings().empty());  // it did the checking

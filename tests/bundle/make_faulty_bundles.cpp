@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes small bundles, good ones and one for each fault that verification knows, each into a folder of its own, and
 // prints "NAME FINGERPRINT" a line: so that two verifiers can be held to the same verdict on all of them.
+// Longer than a source should be, since it is a list: one short entry a fault, in the order of verification.
 //   make_faulty_bundles FOLDER
 #include <sys/stat.h>
 
