@@ -30,6 +30,7 @@
 #include "sealift/bundle/file.hpp"             // reading plain files of a medium
 #include "sealift/bundle/trust_folder.hpp"     // a trust state on disk, in two copies
 #include "sealift/bundle/byte_source.hpp"      // random access to bytes, wherever they come from
+#include "sealift/bundle/zstd_frame.hpp"       // what a zstd frame must be before zstd sees it
 #include "sealift/bundle/zstd.hpp"             // the door to zstd
 #include "sealift/bundle/volumes.hpp"          // the payload's files, wherever they lie
 #include "sealift/bundle/payload_reader.hpp"   // volumes -> checked chunks

@@ -183,3 +183,9 @@ TEST_CASE("found by the fuzzer: a frame whose header says another size, with one
     CHECK_THROWS_AS(decode(), Error);
   }
 }
+
+TEST_CASE("found by the fuzzer: a compressed block of no bytes, which zstd takes in pieces only") {
+  const std::string frame("\x28\xb5\x2f\xfd\x24\0\x05\0\0\x99\xe9\xd8\x51", 13);
+  for (const std::size_t step : {1, 3, 13})
+    CHECK_REFUSED(decompressed(frame, 0, step), Format, "a compressed block has no bytes");
+}

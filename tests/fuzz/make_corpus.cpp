@@ -51,6 +51,7 @@ Good zstd_frames() {
           {"two-frames", sized(5000, frame + frame)},
           {"skippable", sized(5000, std::string("\x50\x2a\x4d\x18\x01\0\0\0x", 9) + frame)},
           {"empty-block-with-another-size", sized(0, {"\x28\xb5\x2f\xfd\x24\x80\x01\0\0\x99\xe9\xd8\x51", 13})},
+          {"compressed-block-of-no-bytes", sized(0, {"\x28\xb5\x2f\xfd\x24\0\x05\0\0\x99\xe9\xd8\x51", 13})},
           {"cut", sized(5000, frame.substr(0, frame.size() - 1))}};
 }
 

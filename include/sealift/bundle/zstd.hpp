@@ -8,10 +8,10 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 
 #include "sealift/bundle/bytes.hpp"
 #include "sealift/bundle/error.hpp"
+#include "sealift/bundle/zstd_frame.hpp"
 
 namespace sealift::bundle {
 
@@ -61,20 +61,20 @@ class ZstdDecoder {
         buffer_(ZSTD_DStreamOutSize()),
         size_(output_size),
         left_(output_size),
-        where_(std::move(where)) {
+        frame_(std::move(where)) {
     ZSTD_DCtx_setParameter(context_.get(), ZSTD_d_windowLogMax, kMaxWindowLog);
   }
 
   void feed(ByteView input, const ByteSink& sink) {
-    check_start(input);
+    frame_.see(input);
     ZSTD_inBuffer in{input.data(), input.size(), 0};
     for (;;) {
-      if (done_ && in.pos < in.size) refuse("bytes follow the zstd frame");
+      if (done_ && in.pos < in.size) frame_.refuse("bytes follow the zstd frame");
       if (done_) return;
       ZSTD_outBuffer out{buffer_.data(), buffer_.size(), 0};
       const std::size_t result = ZSTD_decompressStream(context_.get(), &out, &in);
-      if (ZSTD_isError(result) != 0) refuse(ZSTD_getErrorName(result));
-      if (out.pos > left_) refuse("more comes out than was signed");
+      if (ZSTD_isError(result) != 0) frame_.refuse(ZSTD_getErrorName(result));
+      if (out.pos > left_) frame_.refuse("more comes out than was signed");
       left_ -= out.pos;
       if (out.pos > 0) sink(ByteView(buffer_).first(out.pos));
       done_ = result == 0;
@@ -83,9 +83,9 @@ class ZstdDecoder {
   }
 
   void finish() const {
-    if (!done_) refuse("the zstd frame is not complete");
-    if (left_ != 0) refuse("less comes out than was signed");
-    if (said_ != size_) refuse("the zstd frame says another size than was signed");
+    if (!done_) frame_.refuse("the zstd frame is not complete");
+    if (left_ != 0) frame_.refuse("less comes out than was signed");
+    if (frame_.said() != size_) frame_.refuse("the zstd frame says another size than was signed");
   }
 
  private:
@@ -93,35 +93,11 @@ class ZstdDecoder {
     void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
   };
 
-  // The first four bytes must be a zstd frame's (a skippable frame has others), the fifth says what it has. The size
-  // follows; zstd itself does not compare it when the last block is empty and comes apart from the others.
-  void check_start(ByteView input) {
-    static constexpr unsigned char kMagic[4] = {0x28, 0xb5, 0x2f, 0xfd};
-    for (std::size_t i = 0; i < input.size() && !said_ && seen_ < sizeof header_; ++i) {
-      const unsigned char byte = header_[seen_] = std::to_integer<unsigned char>(input[i]);
-      if (seen_ < 4 && byte != kMagic[seen_]) refuse("it does not start with a zstd frame");
-      if (seen_ == 4) check_descriptor(byte);
-      if (const auto size = ZSTD_getFrameContentSize(header_, ++seen_); size < ZSTD_CONTENTSIZE_ERROR) said_ = size;
-    }
-  }
-  void check_descriptor(unsigned char descriptor) const {
-    if ((descriptor & 0b11) != 0) refuse("the zstd frame wants a dictionary");
-    if ((descriptor & 0b100) == 0) refuse("the zstd frame has no checksum");
-    if ((descriptor & 0b1110'0000) == 0) refuse("the zstd frame does not say its size");
-  }
-
-  [[noreturn]] void refuse(const char* why) const {
-    throw Error(ErrorCode::Format, {.what = "compressed bytes are not acceptable", .where = where_, .got = why});
-  }
-
   std::unique_ptr<ZSTD_DCtx, Freer> context_;
   Bytes buffer_;
   std::uint64_t size_;
   std::uint64_t left_;
-  std::string where_;
-  unsigned char header_[18] = {};  // as long as a frame's header can be
-  std::size_t seen_ = 0;
-  std::optional<std::uint64_t> said_;  // by the frame's header
+  ZstdFrame frame_;
   bool done_ = false;
 };
 

@@ -42,6 +42,8 @@ inline HostileCases hostile_jobs() {
   text("text-for-a-number", "version = 3\n", "version = \"3\"\n", "line 2, key 'version'");
   text("float", "version = 3\n", "version = 3.0\n", "a whole number");
   text("date", "version = 3\n", "version = 2026-01-01\n", "a whole number");
+  // toml++ 3.3 takes for granted that what follows the space is a time.
+  text("date-and-one-digit", "version = 3\n", "version = 2026-01-01 1\n", "toml++ cannot say");
   text("negative", "version = 3\n", "version = -1\n", "negative");
   text("two-to-the-63", "version = 3\n", "version = 9223372036854775808\n", "line 2");
   text("number-of-a-thousand-digits", "version = 3\n", "version = 1" + std::string(1000, '0') + "\n", "line 2");
