@@ -289,14 +289,20 @@ TEST_CASE("where there is a FIPS provider it does the checking, and what it cann
   CHECK_NOTHROW(fips.judge(made));
 }
 
-// By hand: SEALIFT_FIPS_CONF names an openssl.cnf that activates a real FIPS provider (`openssl fipsinstall` makes
-// one).
+// By hand and alone (-tc): SEALIFT_FIPS_CONF names an openssl.cnf that activates a real FIPS provider (`openssl
+// fipsinstall` makes one).
 TEST_CASE("a real FIPS provider checks a fips root, and is not asked by another root" *
           doctest::skip(std::getenv("SEALIFT_FIPS_CONF") == nullptr)) {
-  FipsSite site;
-  const MadeBundle& made = site.made;
   REQUIRE(OSSL_LIB_CTX_load_config(nullptr, std::getenv("SEALIFT_FIPS_CONF")) == 1);
   REQUIRE(OSSL_PROVIDER_available(nullptr, "fips") == 1);
+  const auto provider_of = [](DigestAlgorithm algorithm) {
+    return std::string(
+        OSSL_PROVIDER_get0_name(EVP_MD_get0_provider(sealift::bundle::detail::digest_method(algorithm))));
+  };
+  CHECK(provider_of(DigestAlgorithm::Sha256) == "fips");
+  CHECK(provider_of(DigestAlgorithm::Sm3) == "default");
+  FipsSite site;
+  const MadeBundle& made = site.made;
   CHECK(site.judge(made).warnings().empty());  // it did the checking
   Seal seal = parse_seal(read_text(made.seal(), kMaxSealSize), "seal");
   seal.manifest.payload.back() = ' ';

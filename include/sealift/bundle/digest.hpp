@@ -53,10 +53,11 @@ inline std::optional<DigestAlgorithm> digest_algorithm(std::string_view name) {
 }
 
 namespace detail {
-// Looked up once: a library built without SM3 has none. Null then.
+// Looked up once: a library built without SM3 has none. Null then. SHA-256 is the FIPS provider's in a process that
+// loaded one before; the root's profile is not known here, and the digest is the same.
 inline const EVP_MD* digest_method(DigestAlgorithm algorithm) {
   start_openssl();
-  static EVP_MD* const kSha256 = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  static EVP_MD* const kSha256 = EVP_MD_fetch(nullptr, "SHA256", "?fips=yes");
   static EVP_MD* const kSm3 = EVP_MD_fetch(nullptr, "SM3", nullptr);
   return algorithm == DigestAlgorithm::Sm3 ? kSm3 : kSha256;
 }
