@@ -3,7 +3,7 @@
 // other only (they share symbols of version GLIBC_PRIVATE).
 #include "packager/carried_runtime.hpp"
 
-#include "sealift/bundle/elf.hpp"
+#include "packager/elf_on_disk.hpp"
 
 namespace sealift::packager {
 
@@ -30,8 +30,7 @@ constexpr const char* kOptional[] = {"libnss_compat.so.2", "libnss_dns.so.2", "l
 std::optional<ElfFile> read_library(const fs::path& file, const std::string& arch) {
   std::error_code error;
   if (!fs::is_regular_file(file, error)) return std::nullopt;
-  bundle::FileSource source(fs::canonical(file));
-  std::optional<ElfFile> elf = source.size() == 0 ? std::nullopt : bundle::read_elf(source);
+  std::optional<ElfFile> elf = read_elf_file(file);
   return elf && elf->arch == arch ? elf : std::nullopt;
 }
 

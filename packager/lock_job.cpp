@@ -5,10 +5,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "packager/cache.hpp"
 #include "packager/carried_runtime.hpp"
 #include "packager/creation_time.hpp"
+#include "packager/elf_on_disk.hpp"
 #include "packager/fetch.hpp"
 #include "packager/interpreter.hpp"
 #include "packager/lock_apt.hpp"
@@ -16,9 +18,12 @@
 #include "packager/lock_python.hpp"
 #include "packager/native_report.hpp"
 #include "packager/own_program.hpp"
+#include "packager/owner_packages.hpp"
+#include "packager/pack_plan.hpp"
 #include "packager/scratch_folder.hpp"
 #include "packager/wheel_tags.hpp"
 #include "sealift/bundle/payload_writer.hpp"
+#include "sealift/bundle/wheel_name.hpp"
 
 namespace sealift::packager {
 
@@ -61,8 +66,7 @@ std::vector<LockedProgram> lock_programs(const Job& job, const fs::path& launche
 
 // A program that cannot see the generation's lib/ would only start where the target has its libraries by chance.
 void warn_of_search_path(const LockedProgram& program, const NativeClosure& closure, Console& console) {
-  bundle::FileSource source(fs::canonical(program.source));
-  const std::optional<bundle::ElfFile> elf = source.size() == 0 ? std::nullopt : bundle::read_elf(source);
+  const std::optional<bundle::ElfFile> elf = read_elf_file(program.source);
   if (!elf) return;
   const auto carried = [&](const std::string& library) { return closure.libraries.contains(library); };
   if (std::none_of(elf->needed.begin(), elf->needed.end(), carried)) return;
@@ -141,6 +145,9 @@ LockResult lock_job(const LockOptions& options, Console& console) {
   console.note(fmt::format("interpreter: {} ({})", interpreter.description(), interpreter.executable.string()));
   LockedPython python = lock_python(job, uv, interpreter, file.parent_path(), cache, console);
   lock.wheels = std::move(python.wheels);
+  std::set<std::string> packages;
+  for (const LockedWheel& wheel : lock.wheels) packages.insert(bundle::normalized_project_name(wheel.name));
+  require_packages(lock.owners, packages);
   std::vector<OfflineFinding> findings = offline_findings(lock.wheels);
   if (!findings.empty()) add_needs(findings, who_needs(job, uv, interpreter.executable));
   if (options.ask_sizes) fill_sizes(lock.wheels);
@@ -160,12 +167,12 @@ LockResult lock_job(const LockOptions& options, Console& console) {
   needs.insert(needs.end(), python.needs.begin(), python.needs.end());
   lock.glibc_floor = check_glibc_floor(needs, job.target.glibc);
   lock.interpreter = store_interpreter(tree, interpreter, resolver.closure(), cache, scratch.path());
+  lock.models = lock_models(job.models, cache, console);
+  lock.apt = lock_apt(job.apt, job.target.arch, cache, console);
   // What `create` would refuse is refused now, when the wheels are here already.
   if (std::all_of(lock.wheels.begin(), lock.wheels.end(),
                   [&](const LockedWheel& wheel) { return cache.contains(wheel.sha256); }))
-    check_native(lock, cache, console);
-  lock.models = lock_models(job.models, cache, console);
-  lock.apt = lock_apt(job.apt, job.target.arch, cache, console);
+    check_native(lock, cache, console, plan_pack(lock, cache, {}).left_out);
 
   fs::create_directories(file.parent_path());
   std::string evidence = job.name;  // the specification allows no dots here

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One file a wheel: a line with the SHA-256 of the rest, and JSON; see native_cache.hpp.
+// One file each: a line with the SHA-256 of the rest, and JSON; see native_cache.hpp.
 #include "packager/native_cache.hpp"
 
 #include "packager/scratch_folder.hpp"
@@ -47,7 +47,7 @@ Json to_json(const NativeFile& file) {
 // What stands behind a digest that holds was written by to_json.
 NativeFile from_json(const Json& json, const std::string& owner) {
   JsonObject object(json, owner);
-  NativeFile file{.path = object.string("path"), .owner = owner, .from_wheel = true};
+  NativeFile file{.path = object.string("path"), .owner = owner, .from_wheel = owner.ends_with(".whl")};
   file.fault = object.string("fault");
   file.names = texts(object.array("names", kMany));
   file.elf.arch = object.string("arch");
@@ -74,30 +74,30 @@ NativeCache::NativeCache(const Cache& cache, std::string python)
   fs::create_directories(folder_);
 }
 
-fs::path NativeCache::path(const LockedWheel& wheel) const {
-  return folder_ / (wheel.sha256.hex() + "-python" + python_ + "." + std::string(kFormat));
+fs::path NativeCache::path(const bundle::Digest& sha256) const {
+  return folder_ / (sha256.hex() + "-python" + python_ + "." + std::string(kFormat));
 }
 
-std::optional<std::vector<NativeFile>> NativeCache::read(const LockedWheel& wheel) const {
-  if (!fs::is_regular_file(path(wheel))) return std::nullopt;
-  const std::string text = bundle::read_text(path(wheel), kMaxFile);
+std::optional<std::vector<NativeFile>> NativeCache::read(const bundle::Digest& sha256, const std::string& owner) const {
+  if (!fs::is_regular_file(path(sha256))) return std::nullopt;
+  const std::string text = bundle::read_text(path(sha256), kMaxFile);
   const std::size_t line = text.find('\n');
   if (line == text.npos) return std::nullopt;
   const std::string_view body = std::string_view(text).substr(line + 1);
   if (text.substr(0, line) != bundle::sha256(bundle::as_bytes(body)).hex()) return std::nullopt;
   std::vector<NativeFile> files;
-  for (const Json& json : bundle::parse_json(body, path(wheel).string(), 10 * kMany))
-    files.push_back(from_json(json, wheel.file_name));
+  for (const Json& json : bundle::parse_json(body, path(sha256).string(), 10 * kMany))
+    files.push_back(from_json(json, owner));
   return files;
 }
 
-void NativeCache::write(const LockedWheel& wheel, const std::vector<NativeFile>& files) const {
+void NativeCache::write(const bundle::Digest& sha256, const std::vector<NativeFile>& files) const {
   Json json = Json::array();
   for (const NativeFile& file : files) json.push_back(to_json(file));
   const std::string body = bundle::write_json(json);
   const ScratchFolder scratch("new", folder_);
   bundle::write_text(scratch / "file", bundle::sha256(bundle::as_bytes(body)).hex() + "\n" + body);
-  fs::rename(scratch / "file", path(wheel));
+  fs::rename(scratch / "file", path(sha256));
 }
 
 }  // namespace sealift::packager

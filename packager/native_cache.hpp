@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was read of a wheel's ELF files, kept beside the wheel: inflating gigabytes to see the same tables again would
-// be most of the time that `create` takes. Only a wheel whose digest was just computed may be kept, so what is kept
-// under a digest belongs to it; a damaged file counts as none.
+// What was read of the ELF files of a wheel, or of the interpreter's tar, kept beside it: inflating gigabytes to see
+// the same tables again would be most of the time that `create` takes. Only a file whose digest was just computed may
+// be kept, so what is kept under a digest belongs to it; a damaged file counts as none.
 #pragma once
 
 #include <optional>
@@ -18,11 +18,12 @@ class NativeCache {
   // `python` is like "3.11": it decides where files come to lie.
   NativeCache(const Cache& cache, std::string python);
 
-  std::optional<std::vector<NativeFile>> read(const LockedWheel& wheel) const;
-  void write(const LockedWheel& wheel, const std::vector<NativeFile>& files) const;
+  // Of the file with this digest; all are said to be `owner`'s.
+  std::optional<std::vector<NativeFile>> read(const bundle::Digest& sha256, const std::string& owner) const;
+  void write(const bundle::Digest& sha256, const std::vector<NativeFile>& files) const;
 
  private:
-  std::filesystem::path path(const LockedWheel& wheel) const;
+  std::filesystem::path path(const bundle::Digest& sha256) const;
 
   std::filesystem::path folder_;
   std::string python_;

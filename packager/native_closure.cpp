@@ -9,6 +9,7 @@
 #include <fstream>
 #include <optional>
 
+#include "packager/elf_on_disk.hpp"
 #include "packager/loader_search.hpp"
 #include "packager/target_libraries.hpp"
 
@@ -41,11 +42,6 @@ void read_conf(const fs::path& file, std::vector<fs::path>& out, int depth) {
       out.emplace_back(line);
     }
   }
-}
-
-std::optional<ElfFile> read_elf_file(const fs::path& path) {
-  bundle::FileSource source(fs::canonical(path));
-  return source.size() == 0 ? std::nullopt : bundle::read_elf(source);
 }
 
 }  // namespace

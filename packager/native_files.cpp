@@ -155,13 +155,18 @@ std::vector<NativeFile> read_wheel(const LockedWheel& locked, const Lock& lock, 
     intake.end({.path = installed_path(wheel, file, lock.python), .owner = locked.file_name, .from_wheel = true},
                files);
   }
-  kept.write(locked, files);
+  kept.write(locked.sha256, files);
   return files;
 }
 
-std::vector<NativeFile> read_interpreter(const Lock& lock, const Cache& cache, Gathering& gathering, Intake& intake) {
+// Its links are read each time: they stand in the tar's headers.
+std::vector<NativeFile> read_interpreter(const Lock& lock, const Cache& cache, const NativeCache& kept,
+                                         Gathering& gathering, Intake& intake) {
+  static const std::string kOwner = "the interpreter";
   const fs::path tar = cache.path(lock.interpreter.sha256);
+  const std::optional<std::vector<NativeFile>> known = kept.read(lock.interpreter.sha256, kOwner);
   bundle::FileSource source(tar);
+  bundle::Hasher hasher;
   std::vector<NativeFile> files;
   NativeFile file;
   std::uint64_t left = 0;
@@ -172,9 +177,9 @@ std::vector<NativeFile> read_interpreter(const Lock& lock, const Cache& cache, G
              if (member.type == bundle::TarType::Link)
                gathering.add_link(member.path,
                                   (fs::path(member.path).parent_path() / member.target).lexically_normal().string());
-             file = {.path = member.path, .owner = "the interpreter"};
+             file = {.path = member.path, .owner = kOwner};
              left = member.size;
-             first = !is_runtime_file(member.path);
+             first = !known && !is_runtime_file(member.path);
              elf = false;
            },
        .data =
@@ -189,10 +194,13 @@ std::vector<NativeFile> read_interpreter(const Lock& lock, const Cache& cache, G
       tar.string());
   for (std::uint64_t offset = 0; offset < source.size();) {
     const ByteView piece = source.view(offset, std::size_t{1} << 20);
+    if (!known) hasher.update(piece);
     reader.feed(piece);
     offset += piece.size();
   }
   reader.finish();
+  if (known) return *known;
+  if (hasher.finish() == lock.interpreter.sha256) kept.write(lock.interpreter.sha256, files);
   return files;
 }
 
@@ -228,7 +236,7 @@ NativeFiles read_native_files(const Lock& lock, const Cache& cache, Console& con
   const auto work = [&](std::size_t number) {
     Intake intake(scratch / std::to_string(number));
     for (std::size_t i = next++; i < wheels.size(); i = next++) {
-      if (std::optional<std::vector<NativeFile>> files = kept.read(*wheels[i])) {
+      if (std::optional<std::vector<NativeFile>> files = kept.read(wheels[i]->sha256, wheels[i]->file_name)) {
         gathering.add(std::move(*files));
         progress.skip(size_of(wheels[i]));
         continue;
@@ -242,7 +250,7 @@ NativeFiles read_native_files(const Lock& lock, const Cache& cache, Console& con
   for (std::size_t i = 1; i <= count; ++i) workers.push_back(std::async(std::launch::async, work, i));
   for (std::future<void>& worker : workers) worker.get();
   Intake intake(scratch / "0");
-  gathering.add(read_interpreter(lock, cache, gathering, intake));
+  gathering.add(read_interpreter(lock, cache, kept, gathering, intake));
   for (const LockedProgram& program : lock.programs) gathering.add(read_program(program, intake));
   progress.finish();
   return gathering.take();

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "packager/owner_packages.hpp"
 #include "sealift/bundle/manifest.hpp"
 #include "sealift/bundle/wheel_name.hpp"
 
@@ -42,6 +43,19 @@ std::string package_of(const std::string& owner) {
   return wheel ? bundle::normalized_project_name(wheel->name) : "";
 }
 
+std::string complaint(const OwnerRule& rule, const std::string& why) {
+  return fmt::format("\n    path = {}, package = {}: {}", toml_quoted(rule.path), toml_quoted(rule.package), why);
+}
+
+[[noreturn]] void refuse(const std::string& faults) {
+  throw Error(ErrorCode::Usage,
+              {.what = "rules under [[owner]] do not fit the packages",
+               .where = "[[owner]] of the job file",
+               .expected = "a path that two packages bring, and one of these packages; one rule for a path",
+               .got = faults,
+               .next = "correct the job file and lock again"});
+}
+
 std::string joined(const std::vector<std::string>& owners) {
   std::string text;
   for (const std::string& owner : owners) text += (text.empty() ? "" : " and ") + owner;
@@ -65,18 +79,17 @@ class Settlement {
   }
 
   LeftOut take() {
-    if (!faults_.empty())
-      throw Error(ErrorCode::Usage,
-                  {.what = "rules under [[owner]] do not fit the packages",
-                   .where = "[[owner]] of the job file",
-                   .expected = "a path that two packages bring, and one of these packages; one rule for a path",
-                   .got = faults_,
-                   .next = "correct the job file and lock again"});
     LeftOut left_out;
     for (const auto& [path, winner] : winners_) {
       for (const std::string& loser : owners_.give(path, winner)) left_out[loser].insert(path);
     }
-    return left_out;
+    if (faults_.empty()) return left_out;
+    try {
+      owners_.check();
+    } catch (const Error& collisions) {
+      faults_ += "\n  and no rule that fits decides" + collisions.facts().got;
+    }
+    refuse(faults_);
   }
 
  private:
@@ -93,9 +106,7 @@ class Settlement {
       complain(rule, "another rule has decided " + contested.path + " already");
   }
 
-  void complain(const OwnerRule& rule, const std::string& why) {
-    faults_ += fmt::format("\n    path = {}, package = {}: {}", toml_quoted(rule.path), toml_quoted(rule.package), why);
-  }
+  void complain(const OwnerRule& rule, const std::string& why) { faults_ += complaint(rule, why); }
 
   PathOwners& owners_;
   std::string site_;
@@ -122,6 +133,13 @@ std::string write_owner_rules(const std::vector<OwnerRule>& rules) {
   for (const OwnerRule& rule : rules)
     out += fmt::format("\n[[owner]]\npath = {}\npackage = {}\n", toml_quoted(rule.path), toml_quoted(rule.package));
   return out;
+}
+
+void require_packages(const std::vector<OwnerRule>& rules, const std::set<std::string>& packages) {
+  std::string faults;
+  for (const OwnerRule& rule : rules)
+    if (!packages.contains(rule.package)) faults += complaint(rule, "no such package is locked");
+  if (!faults.empty()) refuse(faults);
 }
 
 LeftOut settle(PathOwners& owners, const std::vector<OwnerRule>& rules, const std::string& site_packages) {

@@ -108,6 +108,9 @@ std::string licence_table(const PaperFacts& facts) {
     out += cell(wheel.facts.project) + "\t" + cell(wheel.facts.version) + "\t" +
            cell(wheel.carried ? wheel.facts.licence() : "not carried") + "\t" +
            joined(wheel.licences.files, wheel.folder + "/") + "\t" + cell(joined(wheel.licences.left_out, "")) + "\n";
+  for (const auto& [path, deb] : facts.debs)
+    out += cell(deb.name) + "\t" + cell(deb.version) + "\t\t\tusr/share/doc/" + deb.name + "/copyright in " +
+           shown(path.substr(path.rfind('/') + 1)) + ": not opened\n";
   return out;
 }
 
@@ -143,7 +146,8 @@ std::vector<fs::path> write_papers(const PapersOptions& options, Console& consol
                    .seal = bundle::sha256(bundle::as_bytes(seal)),
                    .seal_size = seal.size(),
                    .volumes = {},
-                   .wheels = {}};
+                   .wheels = {},
+                   .debs = read_deb_facts(source)};
   if (!options.lock.empty()) facts.lock = read_own_lock(options.lock, source.manifest());
   facts.volumes = digest_volumes(source, console);
 

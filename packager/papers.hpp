@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "packager/console.hpp"
+#include "packager/deb_facts.hpp"
 #include "packager/licence_files.hpp"
 #include "packager/lock.hpp"
 #include "packager/wheel_facts.hpp"
@@ -40,6 +41,7 @@ struct PaperFacts {
   std::uint64_t seal_size = 0;
   std::vector<bundle::Digest> volumes;       // SHA-256 of each volume's file, of checked chunks
   std::map<std::string, PaperWheel> wheels;  // by the entry's path
+  std::map<std::string, DebFacts> debs;      // the same
   std::optional<Lock> lock = std::nullopt;   // that this bundle was made from
 
   const bundle::Manifest& manifest() const { return source.manifest(); }

@@ -135,6 +135,11 @@ class Review {
                               : wheel.facts.licence().empty() ? word("none stated", "未声明")
                                                               : wheel.facts.licence(),
                               std::to_string(wheel.licences.files.size())});
+    if (const auto& runtime = facts_.manifest().environment.runtime)
+      section.rows.push_back({"glibc", runtime->glibc.text(), kGlibcLicence, "0"});
+    for (const auto& [path, deb] : facts_.debs)
+      section.rows.push_back({deb.name, deb.version + ", " + deb.architecture,
+                              word("in the package, not opened", "在软件包内，未读取"), "0"});
     return section;
   }
 
@@ -150,8 +155,8 @@ class Review {
 
   std::string kind_word(std::string_view sort) const {
     static const std::map<std::string_view, std::string> kChinese = {
-        {"wheel", "Python 软件包"}, {"interpreter", "解释器"}, {"program", "程序"},
-        {"model", "模型"},          {"data", "数据"},          {"file", "文件"}};
+        {"wheel", "Python 软件包"}, {"interpreter", "解释器"}, {"program", "程序"}, {"model", "模型"},
+        {"data", "数据"},           {"deb", "Debian 软件包"},  {"file", "文件"}};
     return chinese_ ? kChinese.at(sort) : std::string(sort);
   }
 

@@ -35,7 +35,7 @@ Json licences_of(const WheelFacts& facts) {
 // CycloneDX's word for it.
 std::string type_of(const bundle::Entry& entry) {
   const std::string_view sort = sort_of(entry);
-  if (sort == "wheel") return "library";
+  if (sort == "wheel" || sort == "deb") return "library";
   if (sort == "interpreter") return "platform";
   if (sort == "model") return "machine-learning-model";
   return sort == "data" ? "data" : "file";
@@ -56,11 +56,23 @@ Json component_of(const bundle::Entry& entry, const PaperFacts& facts) {
     component["version"] = says.version;
     component["purl"] = purl_of("pypi", bundle::normalized_project_name(says.project), says.version);
     if (Json licences = licences_of(says); !licences.empty()) component["licenses"] = std::move(licences);
+  } else if (const auto deb = facts.debs.find(path); deb != facts.debs.end()) {
+    component["name"] = deb->second.name;
+    component["version"] = deb->second.version;
+    component["purl"] = deb->second.purl();
   } else if (sort_of(entry) == "interpreter" && path.ends_with(".tar")) {
     const std::string version = path.substr(kInterpreter.size(), path.size() - kInterpreter.size() - 4);
     component["name"] = "cpython";
     component["version"] = shown(version);
     component["purl"] = purl_of("generic", "cpython", version);
+    if (const auto& runtime = facts.manifest().environment.runtime) {  // lib/runtime of this tree
+      const std::string glibc = runtime->glibc.text();
+      component["components"] = Json::array({{{"type", "library"},
+                                              {"name", "glibc"},
+                                              {"version", glibc},
+                                              {"purl", purl_of("generic", "glibc", glibc)},
+                                              {"licenses", Json::array({{{"expression", kGlibcLicence}}})}}});
+    }
   }
   return component;
 }
@@ -102,6 +114,7 @@ std::string_view sort_of(const bundle::Entry& entry) {
   if (below(kInterpreter.data())) return "interpreter";
   if (below("files/models/") || below("files/hub/models--")) return "model";
   if (below("files/data/") || below("files/hub/datasets--")) return "data";
+  if (is_deb(path)) return "deb";
   return below("programs/") ? "program" : "file";
 }
 

@@ -284,6 +284,8 @@ TEST_CASE("a job with an sdist of an index and a folder beside it is locked and 
                      .uv = yard.tools.uv},
                     yard.console);
   };
+  CHECK_REFUSED(job(""), Conflict, "demo/__init__.py: demo-1.0-py3-none-any.whl and mine-1.0");  // both are here
+  write_file(yard.dir / "mine/source.py", "NAME, FILES = 'mine', {'mine.py': b''}\n");
   const LockResult result = job("");
   REQUIRE(result.lock.wheels.size() == 2);
   CHECK(result.lock.wheels[0].file_name == "demo-1.0-py3-none-any.whl");

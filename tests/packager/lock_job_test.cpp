@@ -124,6 +124,23 @@ TEST_CASE("a program is locked with what wheels must bring it, and warned about 
   CHECK(said.find("bin/seeing") == std::string::npos);
 }
 
+TEST_CASE("rules under [[owner]] are judged by lock: packages always, paths when the wheels are in the cache") {
+  if (no_python()) return;
+  const Desk desk;
+  const std::string job = read_file(desk.dir / "job.toml");
+  const auto with_rule = [&](const std::string& package) {
+    write_file(desk.dir / "job.toml", job + "[[owner]]\npath = \"demo\"\npackage = \"" + package + "\"\n");
+  };
+  with_rule("elsewhere");
+  CHECK_REFUSED(desk.lock(), Usage, "package = \"elsewhere\": no such package is locked");
+  with_rule("demo");
+  CHECK_NOTHROW(desk.lock());  // who knows what the wheel brings
+  const fs::path wheel = desk.dir / "wheels/demo-1.0-py3-none-any.whl", copy = desk.dir / "copy.whl";
+  fs::copy_file(wheel, copy);
+  Cache(desk.dir / "cache").adopt(copy, digest_of_file(copy));
+  CHECK_REFUSED(desk.lock(), Usage, "nothing to decide");
+}
+
 TEST_CASE("the program packs from job to bundle and shows it") {
   if (no_python()) return;
   const Desk desk;

@@ -141,7 +141,8 @@ TEST_CASE("what was read of a wheel is kept, and read again when that was damage
   const NativeFile first = shelf.read().files.at(0);
   const fs::path wheel = shelf.cache.path(shelf.lock.wheels[0].sha256);
   std::vector<fs::path> kept;
-  for (const auto& entry : fs::directory_iterator(shelf.cache.root() / "native")) kept.push_back(entry.path());
+  for (const auto& entry : fs::directory_iterator(shelf.cache.root() / "native"))
+    if (entry.path().filename().string().starts_with(shelf.lock.wheels[0].sha256.hex())) kept.push_back(entry.path());
   REQUIRE(kept.size() == 1);
 
   const auto same = [&](const NativeFile& other) {
@@ -179,6 +180,35 @@ TEST_CASE("what was read of a wheel is kept, and read again when that was damage
     CHECK_REFUSED(shelf.read(), Digest, "is damaged");
     CHECK_FALSE(fs::exists(kept[0]));
   }
+}
+
+TEST_CASE("what was read of the interpreter is kept too, but its links are read each time") {
+  Shelf shelf;
+  write_file(shelf.dir / "libz.so.1.3", shelf.library("libz.so.1"));
+  shelf.set_interpreter({{"lib/libz.so.1.3", {.source = shelf.dir / "libz.so.1.3"}},
+                         {"lib/libz.so.1", {.text = "libz.so.1.3", .link = true}}});
+  const fs::path kept = shelf.cache.root() / "native" / (shelf.lock.interpreter.sha256.hex() + "-python3.11.1");
+  const NativeFiles first = shelf.read();
+  REQUIRE(fs::is_regular_file(kept));
+  const NativeFiles second = shelf.read();
+  REQUIRE(second.files.size() == 1);
+  CHECK(second.files[0].path == "lib/libz.so.1.3");
+  CHECK(second.files[0].owner == "the interpreter");
+  CHECK_FALSE(second.files[0].from_wheel);
+  CHECK(second.files[0].elf.soname == "libz.so.1");
+  CHECK(second.links == first.links);
+
+  // It is what is kept that counts, and only bytes with the locked digest are kept.
+  write_file(kept, bundle::sha256(bundle::as_bytes("[]")).hex() + "\n[]");
+  CHECK(shelf.read().files.empty());
+  fs::remove(kept);
+  const fs::path tar = shelf.cache.path(shelf.lock.interpreter.sha256);
+  std::string bytes = read_file(tar);
+  bytes[bytes.find("libz.so.1", bytes.find("\x7f"
+                                           "ELF"))] = 'L';
+  write_file(tar, bytes);
+  CHECK(shelf.read().files.at(0).elf.soname == "Libz.so.1");
+  CHECK_FALSE(fs::exists(kept));
 }
 
 TEST_CASE("names that would disturb a terminal are a fault of their file") {

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include "packager/owner_packages.hpp"
 #include "tests/support/refusal.hpp"
 
 using namespace sealift::packager;
@@ -87,6 +88,30 @@ TEST_CASE("rules that do not fit the packages are refused, all in one message") 
   });
   CHECK(sealift::test::mentions(error, "path = \"a\", package = \"x\": no path"));
   CHECK(sealift::test::mentions(error, "path = \"nvidia\", package = \"y\": it does not bring"));
+}
+
+TEST_CASE("rules that do not fit are told together with the collisions that no rule decides") {
+  PathOwners all = owners();
+  const sealift::bundle::Error error = sealift::test::refusal([&] {
+    settle(all, {{.path = "nvidia/nothing", .package = "x"}, {.path = "nvidia/nccl", .package = "nvidia-nccl-cu13"}},
+           kSite);
+  });
+  CHECK(sealift::test::mentions(error, "path = \"nvidia/nothing\", package = \"x\""));
+  CHECK(sealift::test::mentions(error, "bin/run: one-1-py3-none-any.whl and two-1-py3-none-any.whl"));
+  CHECK_FALSE(sealift::test::mentions(error, "nccl.h"));
+}
+
+TEST_CASE("rules for packages that are not locked are refused before any wheel is there, all in one message") {
+  const std::set<std::string> locked = {"nvidia-nccl-cu13", "torch"};
+  CHECK_NOTHROW(require_packages({{.path = "a", .package = "torch"}}, locked));
+  const sealift::bundle::Error error = sealift::test::refusal([&] {
+    require_packages({{.path = "a", .package = "x"}, {.path = "b", .package = "torch"}, {.path = "c", .package = "y"}},
+                     locked);
+  });
+  CHECK(error.code() == ErrorCode::Usage);
+  CHECK(sealift::test::mentions(error, "path = \"a\", package = \"x\": no such package is locked"));
+  CHECK(sealift::test::mentions(error, "path = \"c\", package = \"y\""));
+  CHECK_FALSE(sealift::test::mentions(error, "torch"));
 }
 
 TEST_CASE("no rule takes a path from the interpreter or a program") {

