@@ -27,8 +27,8 @@ export ANSIBLE_NOCOWS=1 ANSIBLE_NOCOLOR=1 ANSIBLE_HOME="$work/ansible" ANSIBLE_L
   ANSIBLE_REMOTE_TEMP="$work/ansible/remote"
 cat >hosts.ini <<END
 [training]
-one sealift_prefix=$work/one/env sealift_landing=$work/one/landing
-two sealift_prefix=$work/two/env sealift_landing=$work/two/landing
+one sealift_prefix=$work/one/env
+two sealift_prefix=$work/two/env
 [training:vars]
 ansible_connection=local
 ansible_python_interpreter=/usr/bin/python3
@@ -45,7 +45,7 @@ for host in one two; do
   [ "$($host/env/current/bin/python3 -m where)" = "rank 0 of 1 on $(uname -n) in $work/$host/env/current" ] || fail $host
   cmp receipts/$host/0001-small-1.json $host/env/receipts/0001-small-1.json || fail "the receipt of $host"
   [ -f receipts/$host/0001-small-1.txt ] || fail "the page of $host"
-  [ "$(cd $host/landing/small-1 && echo *)" = "audit.sh sealift-install small-1.chunks small-1.seal" ] || fail "the landing of $host"
+  [ "$(cd $host/env.bundles/small-1 && echo *)" = "audit.sh sealift-install small-1.chunks small-1.seal" ] || fail "the landing of $host"
 done
 
 echo "the second run changes nothing, not even in check mode"

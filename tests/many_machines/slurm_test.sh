@@ -105,4 +105,7 @@ for kind in node_local shared_prefix; do
   says bad-$kind.txt "small-1.vol002"
   [ "$(count bad-$kind.txt "rank ")" = 0 ] || fail "$kind ran on a damaged bundle"
 done
-for host in host1 host2; do on $host sh -c '[ ! -e disk/other/current ]' || fail "$host has it"; done
+for host in host1 host2; do
+  on $host sh -c '[ ! -e disk/other/current ]' || fail "$host has it"
+  [ -z "$(on $host find disk -maxdepth 1 -name 'sealift-*')" ] || fail "something was left behind on $host"
+done
