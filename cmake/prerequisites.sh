@@ -73,6 +73,7 @@ case "${1:-build}" in
   air-gap)
     install_packages mmdebstrap uidmap iproute2 util-linux file
     install_packages openmpi-bin slurm-client slurmctld slurmd munge
+    install_packages ansible-core skopeo umoci  # what the tests of samples/many_machines start
     ;;
   *) say "unknown argument '$1'; known: build, air-gap"; exit 2 ;;
 esac

@@ -39,9 +39,10 @@ PrefixLock::PrefixLock(const Prefix& prefix, Disk& disk, const char* verb) {
   ::uname(&host);
   const std::string text = std::string("sealift-install ") + verb + ", process " + std::to_string(::getpid()) + " on " +
                            host.nodename + " since " + now_utc() + "\n";
-  // Failing to write this costs a name in somebody's message, nothing else.
-  if (::ftruncate(file_.get(), 0) == 0) [[maybe_unused]]
-    const ssize_t written = ::pwrite(file_.get(), text.data(), text.size(), 0);
+  // Failing to write this costs a name in somebody's message, nothing else. Other nodes see it only once it is on the
+  // server, and a client of NFS keeps what was written to itself for half a minute.
+  if (::ftruncate(file_.get(), 0) == 0 && ::pwrite(file_.get(), text.data(), text.size(), 0) > 0)
+    ::fdatasync(file_.get());
 }
 
 }  // namespace sealift::installer

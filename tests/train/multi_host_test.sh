@@ -3,7 +3,8 @@
 # sealift-train on two hosts (network namespaces), started by the real launchers; each must compute what one process does.
 # usage: multi_host_test.sh SEALIFT_TRAIN TORCHRUN LAUNCHER     LAUNCHER: variables, torchrun, mpirun or srun
 set -eu
-. "$(dirname "$(readlink -f "$0")")/../support/two_hosts.sh"
+support=$(dirname "$(readlink -f "$0")")/../support
+. "$support/two_hosts.sh"
 train=$1 torchrun=$2 launcher=$3
 work=$(mktemp -d)
 cd "$work"
@@ -109,51 +110,7 @@ mpirun)
   agrees mpi3
   ;;
 srun)
-  need slurmctld; need slurmd; need munged; need srun
-  mkdir state
-  head -c 128 /dev/urandom >munge.key
-  chmod 400 munge.key
-  chmod 755 .
-  munged --force --foreground --key-file="$work/munge.key" --socket="$work/munge.socket" --pid-file="$work/munged.pid" \
-    --seed-file="$work/munged.seed" --log-file="$work/munged.txt" >munged.out.txt 2>&1 &
-  cat >slurm.conf <<CONF
-ClusterName=two
-SlurmctldHost=host1(10.77.0.1)
-AuthType=auth/munge
-CredType=cred/munge
-AuthInfo=socket=$work/munge.socket
-SlurmUser=root
-SlurmdUser=root
-StateSaveLocation=$work/state
-SlurmdSpoolDir=$work/run-%n
-SlurmctldPidFile=$work/slurmctld.pid
-SlurmdPidFile=$work/slurmd-%n.pid
-SlurmctldLogFile=$work/slurmctld.txt
-SlurmdLogFile=$work/slurmd-%n.txt
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-MpiDefault=none
-ReturnToService=2
-SchedulerType=sched/backfill
-SelectType=select/cons_tres
-JobAcctGatherType=jobacct_gather/none
-AccountingStorageType=accounting_storage/none
-NodeName=host1 NodeAddr=10.77.0.1 CPUs=$(nproc) State=UNKNOWN
-NodeName=host2 NodeAddr=10.77.0.2 CPUs=$(nproc) State=UNKNOWN
-PartitionName=all Nodes=ALL Default=YES OverSubscribe=FORCE:4 State=UP
-CONF
-  export SLURM_CONF=$work/slurm.conf
-  on host1 slurmctld -D >slurmctld.out.txt 2>&1 &
-  for host in host1 host2; do
-    mkdir -p run-$host
-    on $host slurmd -D -N $host >slurmd-$host.out.txt 2>&1 &
-  done
-  tries=0
-  until [ "$(on host1 sinfo -h -o '%D %t' 2>sinfo.txt)" = "2 idle" ]; do
-    tries=$((tries + 1))
-    [ $tries -lt 150 ] || fail "Slurm did not come up"
-    sleep 0.2
-  done
+  . "$support/two_slurm_nodes.sh"
   echo "srun on two hosts: two tasks on one, one on the other"
   on host1 srun -N2 -n4 --ntasks-per-node=2 -O "$train" run --parallel-method fsdp --out "$work/slurm" >srun.txt 2>&1 ||
     fail "srun"
