@@ -6,6 +6,7 @@ import pathlib
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "6"))
@@ -48,12 +49,14 @@ class Cost:
         self.cpu = self.peak = 0
         began = time.perf_counter()
         for command in commands:
-            child = subprocess.Popen([str(part) for part in command], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                     stderr=subprocess.DEVNULL)
-            _, status, usage = os.wait4(child.pid, 0)
-            child.returncode = os.waitstatus_to_exitcode(status)
-            if child.returncode != 0:
-                raise subprocess.CalledProcessError(child.returncode, child.args)
+            with tempfile.TemporaryFile() as errors:
+                child = subprocess.Popen([str(part) for part in command], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors)
+                _, status, usage = os.wait4(child.pid, 0)
+                child.returncode = os.waitstatus_to_exitcode(status)
+                if child.returncode != 0:
+                    errors.seek(0)
+                    say(errors.read().decode(errors="replace"))
+                    raise subprocess.CalledProcessError(child.returncode, child.args)
             self.cpu += (usage.ru_utime + usage.ru_stime) * 1e3
             self.peak = max(self.peak, usage.ru_maxrss / 1e3)  # MB
         self.wall = (time.perf_counter() - began) * 1e3

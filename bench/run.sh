@@ -29,6 +29,11 @@ if chosen create; then
   build tools sealift-pack sealift-install sealift-start
   PATH=$PWD/build/prerequisites/uv/bin:$PATH $python bench/compare_create.py build/tools/bin "$pattern"
 fi
+if chosen install; then
+  ran=1
+  build tools sealift-pack sealift-install sealift-start
+  PATH=$PWD/build/prerequisites/uv/bin:$PATH $python bench/compare_install.py build/tools/bin "$pattern"
+fi
 if chosen training; then
   ran=1
   build release bench
@@ -36,6 +41,6 @@ if chosen training; then
 fi
 [ -n "$ran" ] || {
   echo "no comparison matches '$pattern'; there are:" >&2
-  for family in verify create training; do $python "bench/compare_$family.py" --names >&2; done
+  for family in verify create install training; do $python "bench/compare_$family.py" --names >&2; done
   exit 1
 }

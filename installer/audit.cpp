@@ -26,16 +26,17 @@ constexpr std::uint64_t kMaxRecord = std::uint64_t{256} << 20;
                .next = "look for a failing disk or another program at work here; then run apply again"});
 }
 
-struct stat status_of(const fs::path& path) {
+struct stat status_of(const std::string& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) refuse(path, "to be there", std::strerror(errno));
   return status;
 }
 
+// Paths are put together as text: taking tens of thousands of them apart costs more than the system's answers.
 class Auditor {
  public:
   Auditor(const Layout& layout, const bundle::Environment& environment, const fs::path& root)
-      : layout_(layout), site_packages_(environment.site_packages.text()), root_(root) {}
+      : layout_(layout), site_packages_(environment.site_packages.text()), root_(root.string()) {}
 
   Audit run() {
     for (const auto& [path, place] : layout_) check(path, place);
@@ -45,7 +46,7 @@ class Auditor {
 
  private:
   void check(const std::string& path, const Place& place) {
-    const fs::path there = root_ / path;
+    const std::string there = root_ + "/" + path;
     const struct stat status = status_of(there);
     switch (place.type) {
       case Place::Type::Folder:
@@ -64,7 +65,7 @@ class Auditor {
     }
   }
 
-  void check_file(const fs::path& there, const Place& place, const struct stat& status) {
+  void check_file(const std::string& there, const Place& place, const struct stat& status) {
     if (!S_ISREG(status.st_mode)) refuse(there, "a file", "something else");
     if (static_cast<std::uint64_t>(status.st_size) != place.file.size)
       refuse(there, std::to_string(place.file.size) + " bytes", std::to_string(status.st_size) + " bytes");
@@ -76,7 +77,7 @@ class Auditor {
   }
 
   // path,sha256=DIGEST,SIZE with the path relative to site-packages.
-  void check_record(const fs::path& record) {
+  void check_record(const std::string& record) {
     const std::string text = bundle::read_text(record, kMaxRecord);
     std::uint64_t rows = 0;
     for (std::size_t begin = 0; begin < text.size(); ++rows) {
@@ -89,15 +90,16 @@ class Auditor {
     audit_.record_rows += rows;
   }
 
-  void check_row(const fs::path& record, const std::string& row) {
+  void check_row(const std::string& record, const std::string& row) const {
     const std::size_t second = row.rfind(','), first = row.rfind(',', second - 1);
     if (second == row.npos || first == row.npos) refuse(record, "path,digest,size", row);
     std::string path = row.substr(0, first);
     if (path.starts_with('"')) path = unquoted(path);
-    const std::string place = (fs::path(site_packages_) / path).lexically_normal().generic_string();
+    std::string place = site_packages_ + "/" + path;
+    if (path.starts_with("../")) place = fs::path(place).lexically_normal().generic_string();
     const auto found = layout_.find(place);
     if (found == layout_.end()) refuse(record, "rows of files that are there", path);
-    if (root_ / place == record) return;  // its own row has neither digest nor size
+    if (root_ + "/" + place == record) return;  // its own row has neither digest nor size
     const StoredFile& file = found->second.file;
     const std::string expected =
         "sha256=" + bundle::to_base64(file.sha256.bytes, bundle::Base64::UrlNoPad) + "," + std::to_string(file.size);
@@ -115,14 +117,14 @@ class Auditor {
 
   void check_nothing_extra() const {
     for (const fs::directory_entry& there : fs::recursive_directory_iterator(root_)) {
-      const std::string path = there.path().lexically_relative(root_).generic_string();
+      const std::string path = there.path().native().substr(root_.size() + 1);
       if (!layout_.contains(path)) refuse(there.path(), "nothing", "something that no entry brings");
     }
   }
 
   const Layout& layout_;
-  std::string site_packages_;
-  const fs::path& root_;
+  const std::string site_packages_;
+  const std::string root_;
   Audit audit_;
 };
 

@@ -50,6 +50,21 @@ bundle::Descriptor open_folder(const fs::path& path) {
   return bundle::Descriptor(uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
 }
 
+// Large pieces that begin and end on a page, as the system asks for, go past its cache: copying gigabytes into it costs
+// more than hashing them, and what waits there has to be written before anything is durable. Memory is looked at here,
+// place in the file and file system by the system itself, which answers EINVAL.
+constexpr std::size_t kPage = 4096, kLarge = std::size_t{256} << 10;
+
+bool may_pass_the_cache(bundle::ByteView bytes) {
+  return bytes.size() >= kLarge && bytes.size() % kPage == 0 &&
+         reinterpret_cast<std::uintptr_t>(bytes.data()) % kPage == 0;
+}
+
+bool set_past_the_cache(const bundle::Descriptor& file, bool past) {
+  const int flags = ::fcntl(file.get(), F_GETFL);
+  return flags >= 0 && ::fcntl(file.get(), F_SETFL, past ? flags | O_DIRECT : flags & ~O_DIRECT) == 0;
+}
+
 fs::path nearest_that_exists(const fs::path& path) {
   fs::path there = fs::absolute(path).lexically_normal();
   std::error_code ignored;
@@ -111,11 +126,20 @@ bundle::Descriptor Disk::create(const fs::path& path, mode_t mode) {
 }
 
 void Disk::write(const bundle::Descriptor& file, const fs::path& path, bundle::ByteView bytes) {
+  bool past = may_pass_the_cache(bytes) && set_past_the_cache(file, true);
+  const auto back = [&] {
+    if (std::exchange(past, false)) set_past_the_cache(file, false);
+  };
   while (!bytes.empty()) {
     const ssize_t count = ::write(file.get(), bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && errno == EINVAL && past) {
+      back();
+      continue;
+    }
     if (count < 0) throw_disk_error("a file cannot be written", path, errno);
     bytes = bytes.subspan(static_cast<std::size_t>(count));
+    if (!may_pass_the_cache(bytes)) back();  // also what a full disk left of a piece
   }
 }
 

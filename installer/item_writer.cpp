@@ -14,7 +14,12 @@ constexpr mode_t kProgramMode = 0555;
 }  // namespace
 
 ItemWriter::ItemWriter(Disk& disk, std::filesystem::path folder, ItemRecord record, Limit limit, Progress& progress)
-    : disk_(disk), folder_(std::move(folder)), record_(std::move(record)), limit_(limit), progress_(progress) {
+    : disk_(disk),
+      folder_(std::move(folder)),
+      record_(std::move(record)),
+      limit_(limit),
+      progress_(progress),
+      output_(disk) {
   disk_.make_folder(folder_);
 }
 
@@ -73,14 +78,14 @@ void ItemWriter::add_link(const std::string& path, const std::string& target) {
 void ItemWriter::begin_file(const std::string& path, bool executable) {
   end_file();
   claim(path, Made::File);
-  file_ = disk_.create(folder_ / path, executable ? kProgramMode : kFileMode);
+  output_.begin(disk_.create(folder_ / path, executable ? kProgramMode : kFileMode), folder_ / path);
   open_ = StoredFile{.path = path, .executable = executable};
 }
 
 void ItemWriter::write(bundle::ByteView bytes) {
   if (bytes.size() > limit_.bytes - written_) refuse_excess(open_->path, limit_.bytes, "bytes");
   written_ += bytes.size();
-  disk_.write(file_, folder_ / open_->path, bytes);
+  output_.append(bytes);
   open_->size += bytes.size();
   progress_.add(bytes.size());
 }
@@ -91,7 +96,7 @@ void ItemWriter::append(bundle::ByteView bytes) {
 }
 
 void ItemWriter::close_file(const bundle::Digest& sha256) {
-  disk_.close(std::move(file_), folder_ / open_->path);
+  output_.finish();
   open_->sha256 = sha256;
   record_.files.push_back(*std::move(open_));
   open_.reset();

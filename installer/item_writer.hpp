@@ -6,7 +6,7 @@
 #include <map>
 #include <optional>
 
-#include "installer/disk.hpp"
+#include "installer/file_output.hpp"
 #include "installer/item_record.hpp"
 #include "installer/progress.hpp"
 #include "sealift/bundle/zstd.hpp"
@@ -58,7 +58,7 @@ class ItemWriter {
   Progress& progress_;
   std::map<std::string, Made> made_;
   std::optional<StoredFile> open_;
-  bundle::Descriptor file_;
+  FileOutput output_;
   bundle::Hasher hasher_;
 };
 

@@ -25,9 +25,9 @@ ItemWriter::Limit limit_of(const Entry& entry) {
 
 // In the payload's order, in which neighbours come for the chunk between them while it is in memory. What is so large
 // that reading two chunks again does not matter goes first, the largest before the others, lest one thread be busy with
-// it when the others have ended.
+// it when the others have ended: of 120 MB a wheel takes a second.
 void put_in_order(std::vector<const Entry*>& entries, std::uint64_t chunk_size) {
-  constexpr std::uint64_t kManyChunks = 100;
+  constexpr std::uint64_t kManyChunks = 30;
   const auto order = [&](const Entry* entry) {
     const bool large = entry->stored_size >= kManyChunks * chunk_size;
     return std::pair(large ? ~entry->installed_size : ~std::uint64_t{0}, entry->offset);
