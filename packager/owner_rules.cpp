@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "sealift/bundle/manifest.hpp"
+#include "sealift/bundle/fields.hpp"
 #include "sealift/bundle/wheel_name.hpp"
 
 namespace sealift::packager {
