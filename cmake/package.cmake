@@ -11,7 +11,8 @@ if(TARGET sealift_train_cuda)
   list(APPEND SEALIFT_TARGETS sealift_train_cuda)
 endif()
 install(TARGETS ${SEALIFT_TARGETS} EXPORT sealift COMPONENT headers)
-install(DIRECTORY include/sealift TYPE INCLUDE COMPONENT headers PATTERN CMakeLists.txt EXCLUDE)
+install(DIRECTORY include/sealift TYPE INCLUDE COMPONENT headers
+  PATTERN CMakeLists.txt EXCLUDE PATTERN toml.hpp EXCLUDE)  # toml.hpp is for our own programs
 install(EXPORT sealift NAMESPACE sealift:: DESTINATION ${SEALIFT_PACKAGE_DIR} COMPONENT headers)
 configure_package_config_file(cmake/sealift-config.cmake.in ${PROJECT_BINARY_DIR}/sealift-config.cmake
   INSTALL_DESTINATION ${SEALIFT_PACKAGE_DIR})

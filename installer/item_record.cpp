@@ -4,6 +4,7 @@
 #include "installer/item_record.hpp"
 
 #include "sealift/bundle/file.hpp"
+#include "sealift/bundle/manifest_json.hpp"
 
 namespace sealift::installer {
 

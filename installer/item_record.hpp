@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sealift/bundle/json.hpp"
 #include "sealift/bundle/manifest.hpp"
 
 namespace sealift::installer {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // sealift-start: stands in for a program of an environment (PREFIX/bin/NAME) and becomes the real one
-// (PREFIX/libexec/NAME), same arguments, same environment. Needed because the dynamic linker finds a program's $ORIGIN
-// through /proc, which bare hosts and chroots do not always have; there it is told by LD_ORIGIN_PATH. Also puts the
-// carried CUDA libraries in front of the host's LD_LIBRARY_PATH: they find each other by DT_RUNPATH and by dlopen,
-// which that variable and ld.so.cache would override, with a stray /usr/local/cuda or another cuDNN. What the host says
-// stays behind them, since its driver may be found by it. Where the environment carries glibc (PREFIX/lib/runtime), it
-// is what starts the program, and the host's is left alone. Static, so that it starts anywhere; no library of ours, so
-// that it starts at once.
+// (PREFIX/libexec/NAME), same arguments, same environment but for what the dynamic linker is told. That finds a
+// program's $ORIGIN through /proc, which bare hosts and chroots do not always have; there LD_ORIGIN_PATH is set. And
+// LD_LIBRARY_PATH gets the carried CUDA libraries in front of what the host says: they find each other by DT_RUNPATH
+// and by dlopen, which that variable and ld.so.cache would override, with a stray /usr/local/cuda or another cuDNN.
+// What the host says stays behind them, since its driver may be found by it. Where the environment carries glibc
+// (PREFIX/lib/runtime), its loader starts the program and gets those folders as an argument: the variables stay as they
+// are, and the host's glibc is left alone. Static, so that it starts anywhere; no library of ours, so that it starts at
+// once.
 #include <alloca.h>
 #include <dirent.h>
 #include <limits.h>

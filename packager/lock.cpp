@@ -11,7 +11,7 @@
 #include "packager/model_toml.hpp"
 #include "packager/target_profile.hpp"
 #include "packager/toml_file.hpp"
-#include "sealift/bundle/manifest.hpp"
+#include "sealift/bundle/fields.hpp"
 #include "sealift/bundle/target_profile.hpp"
 #include "sealift/bundle/wheel.hpp"
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "packager/owner_packages.hpp"
-#include "sealift/bundle/manifest.hpp"
+#include "sealift/bundle/fields.hpp"
 #include "sealift/bundle/wheel_name.hpp"
 
 namespace sealift::packager {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "sealift/bundle/manifest.hpp"
+#include "sealift/bundle/fields.hpp"
 
 namespace sealift::packager {
 

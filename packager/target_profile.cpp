@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "sealift/bundle/fields.hpp"
 #include "sealift/bundle/file.hpp"
-#include "sealift/bundle/manifest.hpp"
 #include "sealift/bundle/target_profile.hpp"
 
 namespace sealift::packager {

@@ -16,7 +16,10 @@
 #include "sealift/bundle/json.hpp"             // strict JSON; the door to nlohmann
 #include "sealift/bundle/target.hpp"           // the machine a bundle is made for
 #include "sealift/bundle/target_profile.hpp"   // the same as text that can be typed
+#include "sealift/bundle/fields.hpp"           // plain names, words and versions, as several documents have them
 #include "sealift/bundle/manifest.hpp"         // everything about a bundle, as a plain value
+#include "sealift/bundle/manifest_check.hpp"   // which values are a manifest
+#include "sealift/bundle/manifest_json.hpp"    // its strict reader, and its writer
 #include "sealift/bundle/inventory.hpp"        // what a prefix holds, for the packer of a delta
 #include "sealift/bundle/algorithm.hpp"        // the kinds of signature: Ed25519, ECDSA, SM2
 #include "sealift/bundle/public_key.hpp"       // what a key says about a signature
@@ -34,6 +37,8 @@
 #include "sealift/bundle/zstd.hpp"             // the door to zstd
 #include "sealift/bundle/volumes.hpp"          // the payload's files, wherever they lie
 #include "sealift/bundle/payload_reader.hpp"   // volumes -> checked chunks
+#include "sealift/bundle/open_bundle.hpp"      // a folder that claims to hold a bundle, and its seal
+#include "sealift/bundle/bundle_folder.hpp"    // what lies in the folder, held against the manifest
 #include "sealift/bundle/verified_bundle.hpp"  // the only gate: open -> verify -> VerifiedBundle
 #include "sealift/bundle/chunk_workers.hpp"    // chunks digested and written by several threads
 #include "sealift/bundle/payload_writer.hpp"   // bytes -> volumes and chunk list

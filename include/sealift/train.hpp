@@ -20,8 +20,10 @@
 #include <sealift/train/flat_gradient.hpp>     // one buffer of gradients -> the mean, where the optimizer looks for it
 #include <sealift/train/reducer.hpp>           // which of them are reduced when; DDP's buckets
 #include <sealift/train/call_order.hpp>        // what to gather ahead
-#include <sealift/train/tensor_walk.hpp>       // the tensors in what a forward takes or returns
 #include <sealift/train/unit.hpp>              // before and after forward, before and after backward
+#include <sealift/train/tensor_walk.hpp>       // the tensors in what a forward takes or returns
+#include <sealift/train/unit_graph.hpp>        // hooks and nodes by which autograd calls a unit
+#include <sealift/train/unit_passes.hpp>       // what a forward and a backward pass do to all units
 #include <sealift/train/shardable.hpp>         // the holder that lets a block become a unit
 #include <sealift/train/unit_plan.hpp>         // which modules become units
 #include <sealift/train/parallel.hpp>          // the model that was spread, as a training loop sees it

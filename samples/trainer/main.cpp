@@ -101,10 +101,11 @@ int main(int argc, char** argv) {
 
   // Outlives the try block: an error must be reported while this rank is still connected, or leaving could block on it.
   std::optional<train::Groups> world;
-  std::string who = "sealift-train: ";
+  std::string rank;  // "rank 3"; empty for a rank alone
   // The other ranks say it too, so that whoever reads any one of their logs knows whose fault it was.
   const auto fail = [&](const std::string& what) {
-    say(who + what);
+    const bool says_it = rank.empty() || what.starts_with(rank + " ");  // as what a collective throws does
+    say("sealift-train: " + (says_it ? "" : rank + ": ") + what);
     if (world) world->report_failure(what);
   };
   // c10d warns about every address that no name service knows, and an isolated host may have none.
@@ -134,7 +135,7 @@ int main(int argc, char** argv) {
                                   std::to_string(launch.local_world_size) + " ranks on this host; leave --ranks away");
     }
     if (launch.is_node) return trainer::run_local_ranks(launch, argv);
-    if (launched) who += "rank " + std::to_string(launch.rank) + ": ";
+    if (launched) rank = "rank " + std::to_string(launch.rank);
     if (launch.rank == 0) say("sealift-train: " + launch.source);
     const auto result = trainer::run(options, launch, world);
     if (launch.rank == 0) print(result, json);

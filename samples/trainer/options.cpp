@@ -11,9 +11,7 @@
 #include <stdexcept>
 #include <type_traits>
 
-// Compiled in: the program must not need a shared library that only the building machine has.
-#define TOML_HEADER_ONLY 1
-#include <toml++/toml.h>
+#include "sealift/toml.hpp"
 
 namespace sealift::trainer {
 namespace {
@@ -98,6 +96,8 @@ Texts read_toml(const std::string& path) {
     std::ostringstream where;
     where << path << ": " << error.description() << " (" << error.source().begin << ")";
     refuse(where.str());
+  } catch (const TomlAssumption& assumption) {
+    refuse(path + ": something of which toml++ cannot say that " + assumption.broken);
   }
   Texts texts;
   for (const auto& [key, node] : table) {

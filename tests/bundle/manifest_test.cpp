@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The manifest round-trips exactly, and each rule of FORMAT.md has a manifest that breaks only that rule.
-#include "sealift/bundle/manifest.hpp"
+#include "sealift/bundle/manifest_json.hpp"
 
 #include "tests/support/hostile/hostile_manifest.hpp"
 #include "tests/support/refusal.hpp"
@@ -62,6 +62,7 @@ TEST_CASE("a manifest that breaks one rule is refused for that rule") {
       {"more chunks than are read", "/payload/size", 1LL << 34, ErrorCode::Format, "larger chunk_size"},
       {"huge payload", "/payload/size", 1LL << 52, ErrorCode::Format, "payload.size"},
       {"payload longer than its volumes", "/payload/size", 10001, ErrorCode::Format, "whole chunks"},
+      {"volumes longer than the payload", "/payload/size", 9999, ErrorCode::Format, "hold more than the payload"},
       {"volume of half a chunk", "/payload/volumes/0/size", 8191, ErrorCode::Format, "whole chunks"},
       {"volume with another name", "/payload/volumes/1/name", "../evil.vol002", ErrorCode::Format, "in order"},
       {"no volumes", "/payload/volumes", Json::array(), ErrorCode::Format, "add up"},

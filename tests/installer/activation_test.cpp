@@ -3,7 +3,7 @@
 #include "installer/activation.hpp"
 
 #include "installer/switch.hpp"
-#include "tests/installer/site.hpp"
+#include "tests/installer/host_python.hpp"
 
 using namespace sealift;
 using namespace sealift::installer;
@@ -11,17 +11,8 @@ using namespace sealift::test;
 
 namespace {
 
-std::string output_of(const std::string& command) {
-  FILE* pipe = ::popen((command + " 2>&1").c_str(), "r");
-  std::string output;
-  char piece[4096];
-  for (std::size_t count; (count = std::fread(piece, 1, sizeof piece, pipe)) > 0;) output.append(piece, count);
-  ::pclose(pipe);
-  return output;
-}
-
 bool shell_is_there(const std::string& shell) {
-  if (output_of("command -v " + shell).find('/') != std::string::npos) return true;
+  if (run_in_shell("command -v " + shell).output.find('/') != std::string::npos) return true;
   MESSAGE("skipped: there is no " << shell);
   return false;
 }
@@ -36,29 +27,24 @@ TinyBundle with_program(std::uint64_t version = 1) {
 struct OddSite : Site {
   Prefix odd{dir / "it's a $HOME `x` prefix"};
   Applied install() const {
-    const MadeBundle made = make(with_program());
-    Disk disk;
-    Progress silent(Progress::Style::Silent);
-    return installer::apply({.bundle = made.folder,
-                             .prefix = odd,
-                             .fingerprint = made.trusted.state.pinned,
-                             .now = kNow,
-                             .machine = machine},
-                            disk, silent);
+    ApplyOptions here = options(make(with_program()));
+    here.prefix = odd;
+    return apply(here);
   }
 };
 
 // Runs `script` in `shell` with the prefix as $1 of a file, so that no quoting of ours is in the way.
 std::string in_shell(const OddSite& site, const std::string& shell, const std::string& script, const fs::path& prefix) {
   write_file(site.dir / "script", script);
-  return output_of("cd / && P='" +
-                   [&] {
-                     std::string quoted;
-                     for (const char c : prefix.string())
-                       quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-                     return quoted;
-                   }() +
-                   "' PYTHONPATH=/users/own " + shell + " " + (site.dir / "script").string());
+  return run_in_shell("cd / && P='" +
+                      [&] {
+                        std::string quoted;
+                        for (const char c : prefix.string())
+                          quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+                        return quoted;
+                      }() +
+                      "' PYTHONPATH=/users/own " + shell + " " + (site.dir / "script").string())
+      .output;
 }
 
 constexpr const char* kSh =
@@ -119,7 +105,7 @@ TEST_CASE("Lmod's modulefile names the prefix by where it lies itself") {
   fs::rename(site.odd.root(), plain);
   write_file(site.dir / "script",
              "MODULEPATH=" + (plain / "modulefiles").string() + " /usr/share/lmod/lmod/libexec/lmod bash load tiny\n");
-  const std::string said = output_of("bash " + (site.dir / "script").string());
+  const std::string said = run_in_shell("bash " + (site.dir / "script").string()).output;
   INFO(said);
   CHECK(said.find((plain / "current/bin").string()) != std::string::npos);
 }

@@ -11,29 +11,6 @@ using namespace sealift::installer;
 using namespace sealift::test;
 using bundle::GlibcVersion;
 
-namespace {
-
-TinyBundle three_kinds() {
-  TinyBundle tiny;
-  tiny.items = {wheel_item({.entry_points = "[console_scripts]\ndemo-run = demo:main\n"}),
-                tree_item("trees/python.tar", {{tar_folder("lib"), ""},
-                                               {tar_file("bin/tool", true), "#!/bin/sh\necho tool\n"},
-                                               {tar_file("lib/data.txt"), "data\n"},
-                                               {tar_link("bin/alias", "tool"), ""}}),
-                file_item("files/notes", "notes\n", "share/notes.txt"),
-                file_item("files/program", "#!/bin/sh\necho program\n", "bin/program", true)};
-  return tiny;
-}
-
-TinyBundle next_version() {
-  TinyBundle tiny = three_kinds();
-  tiny.version = 2;
-  tiny.items.push_back(wheel_item({.name = "more", .files = {{"more/__init__.py", "MORE = 1\n"}}}));
-  return tiny;
-}
-
-}  // namespace
-
 TEST_CASE("apply installs wheels, trees and files, and current points at the generation") {
   const Site site;
   const MadeBundle made = site.make(three_kinds());
@@ -84,7 +61,7 @@ TEST_CASE("a second apply of the same bundle writes nothing and says so") {
 TEST_CASE("a second bundle reuses what the store has, by hard links") {
   const Site site;
   site.apply(site.make(three_kinds()));
-  const Applied applied = site.apply(site.make(next_version(), "bundle2"));
+  const Applied applied = site.apply(site.make(three_kinds_and_more(), "bundle2"));
   CHECK(applied.generation == 2);
   CHECK(applied.reused.size() == 4);
   CHECK(applied.unpacked == std::vector<std::string>{"wheels/more-1.0-py3-none-any.whl"});
@@ -103,7 +80,7 @@ TEST_CASE("applying the bundle of an older generation switches back to it withou
   Disk disk;
   const MadeBundle first = site.make(three_kinds());
   site.apply(first);
-  site.apply(site.make(next_version(), "bundle2"));
+  site.apply(site.make(three_kinds_and_more(), "bundle2"));
   const Applied back = site.apply(first, disk, false, true);
   CHECK(back.action == Plan::Action::SwitchTo);
   CHECK(back.generation == 1);
@@ -202,7 +179,7 @@ TEST_CASE("switch goes back and forth, and names what is there when asked for an
   const Site site;
   Disk disk;
   site.apply(site.make(three_kinds()));
-  site.apply(site.make(next_version(), "bundle2"));
+  site.apply(site.make(three_kinds_and_more(), "bundle2"));
   CHECK(switch_to(site.prefix(), 1, disk).version == 1);
   CHECK(fs::read_symlink(site.current()) == "generations/0001");
   CHECK(switch_to(site.prefix(), 2, disk).version == 2);
@@ -223,7 +200,7 @@ TEST_CASE("status lists a generation whose record is damaged with the reason") {
   REQUIRE(status.generations.size() == 1);
   CHECK(!status.generations[0].record);
   CHECK(status.generations[0].fault.find("parse") != std::string::npos);
-  CHECK(site.apply(site.make(next_version(), "bundle2")).generation == 2);  // and does not stand in the way
+  CHECK(site.apply(site.make(three_kinds_and_more(), "bundle2")).generation == 2);  // and does not stand in the way
 }
 
 TEST_CASE("while somebody holds the lock, apply and switch are refused and name the holder") {

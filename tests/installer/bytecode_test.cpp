@@ -2,7 +2,7 @@
 // Compiled modules: made by the generation's own interpreter, loaded by it, and kept out of the store.
 #include "installer/bytecode.hpp"
 
-#include "tests/installer/site.hpp"
+#include "tests/installer/host_python.hpp"
 
 using namespace sealift;
 using namespace sealift::installer;
@@ -10,29 +10,21 @@ using namespace sealift::test;
 
 namespace {
 
-constexpr const char* kPython = "/usr/bin/python3";
-
 TinyBundle with_modules() {
   TinyWheel wheel{.files = {{"demo/__init__.py", "ANSWER = 42\n"},
                             {"demo/part.py", "def where():\n    return where.__code__.co_filename\n"},
                             {"demo/template.py", "this is {{ no }} python at all\n"}}};
   TinyBundle tiny;
-  tiny.items = {file_item("files/python", std::string("#!/bin/sh\nexec ") + kPython + " \"$@\"\n", "bin/python3", true),
-                wheel_item(wheel)};
+  tiny.items = {host_python(), wheel_item(wheel)};
   return tiny;
 }
 
 Applied compiled(const Site& site, const MadeBundle& made, const Prefix& prefix) {
-  Disk disk;
-  Progress silent(Progress::Style::Silent);
-  return apply({.bundle = made.folder,
-                .prefix = prefix,
-                .fingerprint = made.trusted.state.pinned,
-                .now = kNow,
-                .machine = site.machine,
-                .threads = 3,
-                .compile_bytecode = true},
-               disk, silent);
+  ApplyOptions options = site.options(made);
+  options.prefix = prefix;
+  options.threads = 3;
+  options.compile_bytecode = true;
+  return site.apply(options);
 }
 
 std::map<std::string, std::string> compiled_files(const fs::path& root) {
@@ -47,10 +39,7 @@ std::map<std::string, std::string> compiled_files(const fs::path& root) {
 
 TEST_CASE(
     "on request every module is compiled into the generation, the same bytes wherever it is, and loads from there") {
-  if (::access(kPython, X_OK) != 0) {
-    MESSAGE("skipped: there is no /usr/bin/python3");
-    return;
-  }
+  if (!host_python_is_there()) return;
   const Site site;
   const MadeBundle made = site.make(with_modules());
   compiled(site, made, site.prefix());
@@ -71,7 +60,7 @@ TEST_CASE(
   const fs::path part = site.site_packages() / "demo/part.py";
   fs::permissions(part, fs::perms(0644));
   std::ofstream(part) << "raise SystemExit('compiled again')\n";
-  const std::string command = "cd " + site.site_packages().string() + " && " + kPython +
+  const std::string command = "cd " + site.site_packages().string() + " && " + kHostPython +
                               " -B -c 'import demo.part; print(demo.part.where())' > " + (site.dir / "said").string();
   CHECK(std::system(command.c_str()) == 0);
   CHECK(read_file(site.dir / "said").find("demo/part.py") != std::string::npos);

@@ -11,22 +11,9 @@ using namespace sealift::test;
 
 namespace {
 
-TinyBundle first() {
-  TinyBundle tiny;
-  tiny.items = {wheel_item({.entry_points = "[console_scripts]\ndemo-run = demo:main\n"}),
-                tree_item("trees/python.tar", {{tar_folder("lib"), ""},
-                                               {tar_file("bin/tool", true), "#!/bin/sh\necho tool\n"},
-                                               {tar_link("bin/alias", "tool"), ""}}),
-                file_item("files/notes", "notes\n", "share/notes.txt"),
-                file_item("files/program", "#!/bin/sh\necho program\n", "bin/program", true)};
-  return tiny;
-}
-
-// Everything of the first one and a wheel more; what `inventory` has is not carried.
+// The next version; what `inventory` has is not carried.
 TinyBundle second(const bundle::Inventory& inventory) {
-  TinyBundle tiny = first();
-  tiny.version = 2;
-  tiny.items.push_back(wheel_item({.name = "more", .files = {{"more/__init__.py", "MORE = 1\n"}}}));
+  TinyBundle tiny = three_kinds_and_more();
   for (TinyItem& item : tiny.items) {
     bundle::Entry entry;
     entry.kind = item.kind;
@@ -59,7 +46,7 @@ std::string item_of(const MadeBundle& made, const std::string& path) {
 
 TEST_CASE("an inventory names what the store holds and which bundles are installed, and nothing else") {
   const Site site, other;
-  const MadeBundle made = site.make(first());
+  const MadeBundle made = site.make(three_kinds());
   const Applied applied = site.apply(made);
   other.apply(made);
   const TakenInventory taken = take_inventory(site.prefix());
@@ -78,7 +65,7 @@ TEST_CASE("an inventory names what the store holds and which bundles are install
 
 TEST_CASE("what a delta carries is unpacked, the rest is linked from the store, and the result is the whole one's") {
   const Site site, whole;
-  site.apply(site.make(first()));
+  site.apply(site.make(three_kinds()));
   const bundle::Inventory inventory = take_inventory(site.prefix()).found;
   const MadeBundle made = site.make(second(inventory), "delta");
   CHECK(made.manifest.base == bundle::inventory_digest(inventory));
@@ -96,7 +83,7 @@ TEST_CASE("what a delta carries is unpacked, the rest is linked from the store, 
 
 TEST_CASE("a delta verifies by itself, and says what it does not carry") {
   const Site site;
-  site.apply(site.make(first()));
+  site.apply(site.make(three_kinds()));
   const MadeBundle made = site.make(second(take_inventory(site.prefix()).found), "delta");
   Progress silent(Progress::Style::Silent);
   const Verification result = verify_every_byte(bundle::open(made.folder), made.trusted, kNow, 1, silent);
@@ -108,7 +95,7 @@ TEST_CASE("a delta verifies by itself, and says what it does not carry") {
 
 TEST_CASE("a delta onto a store that lacks something is refused with all of it before anything is written") {
   const Site site;
-  site.apply(site.make(first()));
+  site.apply(site.make(three_kinds()));
   const MadeBundle made = site.make(second(take_inventory(site.prefix()).found), "delta");
   SUBCASE("no prefix at all") {
     const Site fresh;

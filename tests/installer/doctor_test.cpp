@@ -5,7 +5,7 @@
 
 #include "installer/lock.hpp"
 #include "installer/trees.hpp"
-#include "tests/installer/site.hpp"
+#include "tests/installer/host_python.hpp"
 #include "tests/installer/stopping_disk.hpp"
 
 using namespace sealift;
@@ -374,17 +374,11 @@ TEST_CASE("a generation whose record is gone or says nothing of places is named,
 }
 
 TEST_CASE("what the interpreter loads from outside the generation is named, and that it cannot import") {
-  if (::access("/usr/bin/python3", X_OK) != 0) {
-    MESSAGE("skipped: there is no /usr/bin/python3");
-    return;
-  }
+  if (!host_python_is_there()) return;
   const Site site;
   TinyBundle tiny = environment();
   tiny.imports = {"demo"};
-  tiny.items.push_back(file_item("files/python",
-                                 "#!/bin/sh\nhere=$(dirname -- \"$(realpath -- \"$0\")\")\nshift\n"
-                                 "PYTHONPATH=\"$here/../lib/python3.11/site-packages\" exec /usr/bin/python3 \"$@\"\n",
-                                 "bin/python3", true));
+  tiny.items.push_back(borrowed_python("shift\n"));  // -I, with which it would not see this generation
   site.apply(site.make(tiny));
   Disk disk;
   Progress silent(Progress::Style::Silent);

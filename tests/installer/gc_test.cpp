@@ -29,14 +29,24 @@ TinyBundle version_of_it(std::uint64_t version) {
 }
 
 // A prefix with the generations 1 to `count`, the last one current.
-void install_versions(const Site& site, unsigned count) {
-  for (unsigned version = 1; version <= count; ++version)
-    site.apply(site.make(version_of_it(version), "bundle" + std::to_string(version)));
-}
+struct AgedSite : Site {
+  Disk disk;
 
-GcOptions options_of(const Site& site, unsigned keep, bool dry_run = false) {
-  return {.prefix = site.prefix(), .keep = keep, .dry_run = dry_run};
-}
+  explicit AgedSite(unsigned count) {
+    for (unsigned version = 1; version <= count; ++version)
+      apply(make(version_of_it(version), "bundle" + std::to_string(version)));
+  }
+  std::vector<unsigned> generations() const { return generation_numbers(prefix()); }
+  GcOptions keeping(unsigned keep, const fs::path& proc = "/proc") const {
+    return {.prefix = prefix(), .keep = keep, .proc = proc};
+  }
+  Cleanup clean(const GcOptions& options) { return gc(options, disk); }
+  Cleanup clean(unsigned keep) { return clean(keeping(keep)); }
+  Cleanup plan(GcOptions options) {
+    options.dry_run = true;
+    return clean(options);
+  }
+};
 
 std::uint64_t blocks_of(const fs::path& root) {
   std::map<ino_t, std::uint64_t> blocks;
@@ -83,14 +93,12 @@ struct MadeProc {
 }  // namespace
 
 TEST_CASE("gc leaves the newest generations, removes the others and the items that only they had") {
-  const Site site;
-  Disk disk;
-  install_versions(site, 4);
+  AgedSite site(4);
   const std::uint64_t before = blocks_of(site.prefix().root());
   const auto untouched = snapshot(site.prefix().root());
-  const Cleanup planned = gc(options_of(site, 2, true), disk);
+  const Cleanup planned = site.plan(site.keeping(2));
   CHECK(snapshot(site.prefix().root()) == untouched);
-  const Cleanup done = gc(options_of(site, 2), disk);
+  const Cleanup done = site.clean(2);
   CHECK(planned.generations == std::vector<unsigned>{1, 2});
   CHECK(done.generations == planned.generations);
   CHECK(done.items == planned.items);
@@ -98,66 +106,59 @@ TEST_CASE("gc leaves the newest generations, removes the others and the items th
   CHECK(done.files == planned.files);
   CHECK(done.bytes == planned.bytes);
   CHECK(before - blocks_of(site.prefix().root()) == done.bytes);
-  CHECK(generation_numbers(site.prefix()) == std::vector<unsigned>{3, 4});
+  CHECK(site.generations() == std::vector<unsigned>{3, 4});
   CHECK(!fs::exists(site.prefix().staging()));
   check_whole(site);
-  CHECK(gc(options_of(site, 2), disk).bytes == 0);
+  CHECK(site.clean(2).bytes == 0);
 }
 
 TEST_CASE("after gc, switch goes back and forth without the medium, and the next number is a new one") {
-  const Site site;
-  Disk disk;
-  install_versions(site, 3);
-  gc(options_of(site, 2), disk);
+  AgedSite site(3);
+  site.clean(2);
   for (const char* medium : {"bundle1", "bundle2", "bundle3"}) fs::remove_all(site.dir / medium);
-  CHECK(switch_to(site.prefix(), 2, disk).version == 2);
+  CHECK(switch_to(site.prefix(), 2, site.disk).version == 2);
   CHECK(read_file(site.current() / "share/own2") == numbers_text(2, 5000));
-  CHECK_REFUSED(switch_to(site.prefix(), 1, disk), Missing, "2, 3");
-  gc(options_of(site, 1), disk);  // 2 is current, 3 the newest
-  CHECK(switch_to(site.prefix(), 3, disk).version == 3);
-  gc(options_of(site, 1), disk);
-  CHECK(generation_numbers(site.prefix()) == std::vector<unsigned>{3});
+  CHECK_REFUSED(switch_to(site.prefix(), 1, site.disk), Missing, "2, 3");
+  site.clean(1);  // 2 is current, 3 the newest
+  CHECK(switch_to(site.prefix(), 3, site.disk).version == 3);
+  site.clean(1);
+  CHECK(site.generations() == std::vector<unsigned>{3});
   CHECK(site.apply(site.make(version_of_it(4), "bundle4")).generation == 4);
 }
 
 TEST_CASE("what is current or pinned stays, however old it is, and what is unpinned goes") {
-  const Site site;
-  Disk disk;
-  install_versions(site, 4);
-  switch_to(site.prefix(), 1, disk);
-  CHECK(pin_generation(site.prefix(), 2, disk));
-  CHECK_FALSE(pin_generation(site.prefix(), 2, disk));
-  CHECK_REFUSED(pin_generation(site.prefix(), 9, disk), Missing, "1, 2, 3, 4");
+  AgedSite site(4);
+  switch_to(site.prefix(), 1, site.disk);
+  CHECK(pin_generation(site.prefix(), 2, site.disk));
+  CHECK_FALSE(pin_generation(site.prefix(), 2, site.disk));
+  CHECK_REFUSED(pin_generation(site.prefix(), 9, site.disk), Missing, "1, 2, 3, 4");
   CHECK(status_of(site.prefix()).generations[1].pinned);
-  const Cleanup cleanup = gc(options_of(site, 1), disk);
+  const Cleanup cleanup = site.clean(1);
   CHECK(cleanup.generations == std::vector<unsigned>{3});
   REQUIRE(cleanup.kept.size() == 3);
   CHECK(cleanup.kept[0].why == "current");
   CHECK(cleanup.kept[1].why == "pinned");
   CHECK(cleanup.kept[2].why == "the newest");
   check_whole(site);
-  CHECK(unpin_generation(site.prefix(), 2, disk));
-  CHECK_FALSE(unpin_generation(site.prefix(), 2, disk));
-  CHECK(gc(options_of(site, 1), disk).generations == std::vector<unsigned>{2});
+  CHECK(unpin_generation(site.prefix(), 2, site.disk));
+  CHECK_FALSE(unpin_generation(site.prefix(), 2, site.disk));
+  CHECK(site.clean(1).generations == std::vector<unsigned>{2});
   check_whole(site);
 }
 
 TEST_CASE("gc needs at least one generation to keep, a prefix, and the lock") {
-  const Site site;
-  Disk disk;
-  CHECK_REFUSED(gc(options_of(site, 2), disk), Missing, "no prefix");
-  CHECK(!fs::exists(site.prefix().root()));
-  install_versions(site, 1);
-  CHECK_REFUSED(gc(options_of(site, 0), disk), Usage, "newest");
-  const PrefixLock lock(site.prefix(), disk, "apply");
-  CHECK_REFUSED(gc(options_of(site, 1), disk), Conflict, "sealift-install apply");
-  CHECK_REFUSED(pin_generation(site.prefix(), 1, disk), Conflict, "sealift-install apply");
+  AgedSite nobody(0);
+  CHECK_REFUSED(nobody.clean(2), Missing, "no prefix");
+  CHECK(!fs::exists(nobody.prefix().root()));
+  AgedSite site(1);
+  CHECK_REFUSED(site.clean(0), Usage, "newest");
+  const PrefixLock lock(site.prefix(), site.disk, "apply");
+  CHECK_REFUSED(site.clean(1), Conflict, "sealift-install apply");
+  CHECK_REFUSED(pin_generation(site.prefix(), 1, site.disk), Conflict, "sealift-install apply");
 }
 
 TEST_CASE("a generation in which a process maps a file stays until that process has ended") {
-  const Site site;
-  Disk disk;
-  install_versions(site, 3);
+  AgedSite site(3);
   int ready[2];
   REQUIRE(::pipe(ready) == 0);
   const std::string file = site.prefix().generation(1) / "share/own1";
@@ -172,7 +173,7 @@ TEST_CASE("a generation in which a process maps a file stays until that process 
   char mapped = 0;
   REQUIRE(::read(ready[0], &mapped, 1) == 1);
   REQUIRE(mapped == 'y');
-  const Cleanup cleanup = gc(options_of(site, 1), disk);
+  const Cleanup cleanup = site.clean(1);
   CHECK(cleanup.generations == std::vector<unsigned>{2});
   REQUIRE(cleanup.kept.size() == 2);
   CHECK(cleanup.kept[0].why.find("in use by process " + std::to_string(child)) == 0);
@@ -180,18 +181,15 @@ TEST_CASE("a generation in which a process maps a file stays until that process 
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
   ::close(ready[0]), ::close(ready[1]);
-  CHECK(gc(options_of(site, 1), disk).generations == std::vector<unsigned>{1});
+  CHECK(site.clean(1).generations == std::vector<unsigned>{1});
 }
 
 TEST_CASE("a program, a working folder, an open file and a mapped file each keep a generation, seen from any root") {
-  const Site site;
-  Disk disk;
-  install_versions(site, 3);
+  AgedSite site(3);
   MadeProc proc;
-  GcOptions options = options_of(site, 1, true);
-  options.proc = proc.dir.path();
+  const GcOptions options = site.keeping(1, proc.dir.path());
   const fs::path file = site.prefix().generation(1) / "share/own1";
-  CHECK(gc(options, disk).generations == std::vector<unsigned>{1, 2});
+  CHECK(site.plan(options).generations == std::vector<unsigned>{1, 2});
   SUBCASE("program") {
     proc.point("exe", file);
   }
@@ -214,48 +212,39 @@ TEST_CASE("a program, a working folder, an open file and a mapped file each keep
     fs::create_symlink(site.prefix().generation(1), container / "env");
     proc.point("root", container.path());
     write_file(proc.process / "maps", "7f0-7f1 r-xp 00000000 08:01 4711   /env/share/own1\n");
-    const Cleanup cleanup = gc(options, disk);
+    const Cleanup cleanup = site.plan(options);
     CHECK(cleanup.generations == std::vector<unsigned>{2});
     return;
   }
-  const Cleanup cleanup = gc(options, disk);
+  const Cleanup cleanup = site.plan(options);
   CHECK(cleanup.generations == std::vector<unsigned>{2});
   CHECK(cleanup.kept[0].why == "in use by process 4711 (python3)");
 }
 
 TEST_CASE("processes that may not be examined are counted and said, threads of the kernel are not") {
-  const Site site;
-  Disk disk;
-  install_versions(site, 2);
+  AgedSite site(2);
   MadeProc proc;
-  GcOptions options = options_of(site, 1, true);
-  options.proc = proc.dir.path();
-  CHECK(gc(options, disk).warnings.size() == 1);  // there is no process 1: others are invisible
+  const GcOptions options = site.keeping(1, proc.dir.path());
+  CHECK(site.plan(options).warnings.size() == 1);  // there is no process 1: others are invisible
   for (const auto& [pid, flags] : {std::pair("12", "4194560"), std::pair("13", "2129984")}) {  // 0x208040: the kernel's
     write_file(proc.dir / pid / "stat", std::string(pid) + " (x) S 1 1 1 0 -1 " + flags + " 0\n");
     write_file(proc.dir / pid / "exe", "no link, so that reading it fails");
   }
-  const std::vector<std::string> warnings = gc(options, disk).warnings;
+  const std::vector<std::string> warnings = site.plan(options).warnings;
   REQUIRE(warnings.size() == 2);
   CHECK(warnings[0].starts_with("1 processes"));
 }
 
 TEST_CASE("without a list of processes nothing is removed") {
-  const Site site;
-  Disk disk;
-  install_versions(site, 2);
+  AgedSite site(2);
   const TempDir empty;
-  GcOptions options = options_of(site, 1);
-  options.proc = empty.path();
-  CHECK_REFUSED(gc(options, disk), CannotCheck, "mount /proc");
-  options.proc = empty / "none";
-  CHECK_REFUSED(gc(options, disk), CannotCheck, "mount /proc");
-  CHECK(generation_numbers(site.prefix()) == std::vector<unsigned>{1, 2});
+  for (const fs::path& proc : {empty.path(), empty / "none"})
+    CHECK_REFUSED(site.clean(site.keeping(1, proc)), CannotCheck, "mount /proc");
+  CHECK(site.generations() == std::vector<unsigned>{1, 2});
 }
 
 TEST_CASE("a process that starts between the plan and the removal keeps its generation, with its items") {
-  const Site site;
-  install_versions(site, 3);
+  AgedSite site(3);
   MadeProc proc;
   // Begins to use generation 1 at the moment at which it is put aside.
   class LateUser final : public Disk {
@@ -269,34 +258,30 @@ TEST_CASE("a process that starts between the plan and the removal keeps its gene
    private:
     MadeProc& proc_;
   } disk(proc);
-  GcOptions options = options_of(site, 1);
-  options.proc = proc.dir.path();
-  const Cleanup cleanup = gc(options, disk);
+  const Cleanup cleanup = gc(site.keeping(1, proc.dir.path()), disk);
   CHECK(cleanup.generations == std::vector<unsigned>{2});
   CHECK(cleanup.items.size() == 1);
-  CHECK(generation_numbers(site.prefix()) == std::vector<unsigned>{1, 3});
+  CHECK(site.generations() == std::vector<unsigned>{1, 3});
   check_whole(site);
 }
 
 TEST_CASE("stopped at any change, gc leaves whole generations only, and the next one finishes its work") {
   int stops = 0;
   for (int k = 0; k < 200; ++k) {
-    const Site site;
-    install_versions(site, 3);
+    AgedSite site(3);
     fs::path current = fs::read_symlink(site.current());
     StoppingDisk disk(k);
     bool stopped = false;
     try {
-      gc(options_of(site, 1), disk);
+      gc(site.keeping(1), disk);
     } catch (const StoppingDisk::Stop&) {
       stopped = true;
       ++stops;
     }
     CHECK(fs::read_symlink(site.current()) == current);
     check_whole(site);
-    Disk real;
-    gc(options_of(site, 1), real);
-    CHECK(generation_numbers(site.prefix()) == std::vector<unsigned>{3});
+    site.clean(1);
+    CHECK(site.generations() == std::vector<unsigned>{3});
     CHECK(std::distance(fs::directory_iterator(site.prefix().store()), fs::directory_iterator()) == 2);
     CHECK(!fs::exists(site.prefix().staging()));
     check_whole(site);
@@ -307,12 +292,10 @@ TEST_CASE("stopped at any change, gc leaves whole generations only, and the next
 }
 
 TEST_CASE("a generation that stays with a damaged record keeps the whole store, and gc says why") {
-  const Site site;
-  Disk disk;
-  install_versions(site, 3);
+  AgedSite site(3);
   fs::permissions(site.prefix().generation(3) / "generation.json", fs::perms::owner_all);
   write_file(site.prefix().generation(3) / "generation.json", "{");
-  const Cleanup cleanup = gc(options_of(site, 1), disk);
+  const Cleanup cleanup = site.clean(1);
   CHECK(cleanup.generations == std::vector<unsigned>{1, 2});
   CHECK(cleanup.items.empty());
   REQUIRE(!cleanup.warnings.empty());
@@ -321,12 +304,10 @@ TEST_CASE("a generation that stays with a damaged record keeps the whole store, 
 }
 
 TEST_CASE("gc leaves alone what an unfinished apply has verified, and names that nobody gave") {
-  const Site site;
-  Disk disk;
-  install_versions(site, 1);
+  AgedSite site(1);
   write_file(site.prefix().staged_items() / "waiting" / "record.json", "{}");
   write_file(site.prefix().store() / "notes.txt", "an operator's");
-  const Cleanup cleanup = gc(options_of(site, 1), disk);
+  const Cleanup cleanup = site.clean(1);
   REQUIRE(cleanup.warnings.size() == 1);
   CHECK(cleanup.warnings[0].find("unfinished apply") != std::string::npos);
   CHECK(fs::exists(site.prefix().staged_items() / "waiting/record.json"));

@@ -4,40 +4,13 @@
 #include "installer/generation.hpp"
 
 #include "installer/store.hpp"
-
-#include "tests/installer/site.hpp"
+#include "tests/installer/host_python.hpp"
 
 using namespace sealift;
 using namespace sealift::installer;
 using namespace sealift::test;
 
 namespace {
-
-constexpr const char* kPython = "/usr/bin/python3";
-
-bool python_is_there() {
-  if (::access(kPython, X_OK) == 0) return true;
-  MESSAGE("skipped: there is no /usr/bin/python3");
-  return false;
-}
-
-// The output of a shell command, and its exit status.
-std::pair<std::string, int> run(const std::string& command) {
-  FILE* pipe = ::popen((command + " 2>&1").c_str(), "r");
-  std::string output;
-  char piece[4096];
-  for (std::size_t count; (count = std::fread(piece, 1, sizeof piece, pipe)) > 0;) output.append(piece, count);
-  return {output, ::pclose(pipe)};
-}
-
-// bin/python3 runs the host's interpreter with this generation's site-packages.
-TinyItem borrowed_python() {
-  const std::string text =
-      "#!/bin/sh\n"
-      "here=$(dirname -- \"$(realpath -- \"$0\")\")\n"
-      "PYTHONPATH=\"$here/../lib/python3.11/site-packages\" exec /usr/bin/python3 -B \"$@\"\n";
-  return file_item("files/python", text, "bin/python3", true);
-}
 
 TinyBundle with_programs() {
   TinyWheel wheel{.files = {{"demo/__init__.py",
@@ -55,25 +28,26 @@ TinyBundle with_programs() {
 }  // namespace
 
 TEST_CASE("programs run from any place, through links, and after the prefix was moved") {
-  if (!python_is_there()) return;
+  if (!host_python_is_there()) return;
   const Site site;
   site.apply(site.make(with_programs()));
   const std::string long_name = "moved here, with spaces and " + std::string(160, 'x');
   const fs::path moved = site.dir / long_name;
   fs::rename(site.prefix().root(), moved);
   for (const char* name : {"demo-run", "demo-gui"}) {
-    const auto [output, status] = run("cd / && '" + (moved / "current/bin" / name).string() + "' one 'two three'");
+    const auto [output, status] =
+        run_in_shell("cd / && '" + (moved / "current/bin" / name).string() + "' one 'two three'");
     CHECK(output == "ran one two three\n");
     CHECK(WEXITSTATUS(status) == 3);
   }
-  CHECK(run("'" + (moved / "current/bin/demo-script").string() + "'").first == "script\n");
+  CHECK(run_in_shell("'" + (moved / "current/bin/demo-script").string() + "'").output == "script\n");
   fs::create_symlink(moved / "current/bin/demo-run", site.dir / "shortcut");
-  CHECK(run((site.dir / "shortcut").string() + " a").first == "ran a\n");
-  CHECK(run("cd '" + (moved / "current/bin").string() + "' && PATH=.:$PATH demo-run b").first == "ran b\n");
+  CHECK(run_in_shell((site.dir / "shortcut").string() + " a").output == "ran a\n");
+  CHECK(run_in_shell("cd '" + (moved / "current/bin").string() + "' && PATH=.:$PATH demo-run b").output == "ran b\n");
 }
 
 TEST_CASE("RECORD is what importlib.metadata expects: every file there, every size and digest right") {
-  if (!python_is_there()) return;
+  if (!host_python_is_there()) return;
   const Site site;
   site.apply(site.make(with_programs()));
   write_file(site.dir / "check.py",
@@ -93,8 +67,8 @@ TEST_CASE("RECORD is what importlib.metadata expects: every file there, every si
              "names = sorted(f.name for f in d.files)\n"
              "assert 'demo-run' in names and 'demo-gui' in names and 'x,y.txt' in names, names\n"
              "print('rows', rows)\n");
-  const auto [output, status] =
-      run(std::string(kPython) + " " + (site.dir / "check.py").string() + " " + site.site_packages().string());
+  const auto [output, status] = run_in_shell(std::string(kHostPython) + " " + (site.dir / "check.py").string() + " " +
+                                             site.site_packages().string());
   CHECK(output == "rows 9\n");
   CHECK(status == 0);
 }

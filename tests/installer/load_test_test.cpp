@@ -3,7 +3,7 @@
 #include "installer/load_test.hpp"
 
 #include "installer/generation.hpp"
-#include "tests/installer/site.hpp"
+#include "tests/installer/host_python.hpp"
 
 using namespace sealift;
 using namespace sealift::installer;
@@ -11,11 +11,10 @@ using namespace sealift::test;
 
 namespace {
 
-constexpr const char* kPython = "/usr/bin/python3";
-
 bool host_has_tools() {
-  if (::access(kPython, X_OK) == 0 && ::access("/usr/bin/cc", X_OK) == 0) return true;
-  MESSAGE("skipped: there is no /usr/bin/python3 or no /usr/bin/cc");
+  if (!host_python_is_there()) return false;
+  if (::access("/usr/bin/cc", X_OK) == 0) return true;
+  MESSAGE("skipped: there is no /usr/bin/cc");
   return false;
 }
 
@@ -39,13 +38,9 @@ struct Workshop {
   }
 };
 
-TinyItem python() {
-  return file_item("files/python", std::string("#!/bin/sh\nexec ") + kPython + " \"$@\"\n", "bin/python3", true);
-}
-
 TinyBundle with(const std::vector<std::pair<std::string, std::string>>& files) {
   TinyBundle tiny{.arch = probe().target.arch};
-  tiny.items = {python()};
+  tiny.items = {host_python()};
   for (const auto& [path, bytes] : files)
     tiny.items.push_back(file_item("files/" + path, bytes, path, path.starts_with("bin/")));
   return tiny;
@@ -195,43 +190,31 @@ TEST_CASE("less is tried on request, and training only then") {
                                  "bin/sealift-train", true));
   tiny.items.push_back(file_item("files/no-train", "x", "share/x"));
   const MadeBundle made = site.make(tiny);
-  Disk disk;
-  Progress silent(Progress::Style::Silent);
-  ApplyOptions options{.bundle = made.folder,
-                       .prefix = site.prefix(),
-                       .fingerprint = made.trusted.state.pinned,
-                       .now = kNow,
-                       .machine = site.machine,
-                       .self_test = SelfTestOptions::Depth::Imports};
-  CHECK(apply(options, disk, silent).record->self_test.steps.empty());
+  ApplyOptions options = site.options(made);
+  options.self_test = SelfTestOptions::Depth::Imports;
+  CHECK(site.apply(options).record->self_test.steps.empty());
   options.prefix = Prefix(site.dir / "other");
   options.self_test = SelfTestOptions::Depth::Training;
-  const SelfTest test = apply(options, disk, silent).record->self_test;
+  const SelfTest test = site.apply(options).record->self_test;
   REQUIRE(step(test, "training") != nullptr);
   CHECK(step(test, "training")->passed);
 }
 
 TEST_CASE("two ranks are asked for a sum where there is a torch; a loopback that is down is no pass") {
   const HostSite site;
-  const auto with_torch = [&](const std::string& ending, const std::string& folder) {
+  const auto with_torch = [](const std::string& ending) {
     TinyBundle tiny{.arch = probe().target.arch};
     tiny.items = {
         file_item("files/python", "#!/bin/sh\ntest -d \"$5\" || exit 9\n" + ending, "bin/python3", true),
         wheel_item({.name = "torch", .files = {{"torch/__init__.py", ""}, {"torch/distributed/__init__.py", ""}}})};
-    return site.make(tiny, folder);
+    return tiny;
   };
-  CHECK_REFUSED(site.apply(with_torch("echo 'rank 1 got nothing' >&2; exit 1\n", "bad")), SelfTest,
+  CHECK_REFUSED(site.apply(site.make(with_torch("echo 'rank 1 got nothing' >&2; exit 1\n"), "bad")), SelfTest,
                 "rank 1 got nothing");
-  const Applied not_run = site.apply(with_torch("echo 'the loopback is not up' >&2; exit 77\n", "down"));
+  const Applied not_run = site.apply(site.make(with_torch("echo 'the loopback is not up' >&2; exit 77\n"), "down"));
   CHECK(!step(not_run.record->self_test, "all-reduce of two ranks")->passed);
   CHECK(step(not_run.record->self_test, "all-reduce of two ranks")->detail == "the loopback is not up");
   const HostSite second;
-  const Applied passed = [&] {
-    TinyBundle tiny{.arch = probe().target.arch};
-    tiny.items = {
-        file_item("files/python", "#!/bin/sh\nexit 0\n", "bin/python3", true),
-        wheel_item({.name = "torch", .files = {{"torch/__init__.py", ""}, {"torch/distributed/__init__.py", ""}}})};
-    return second.apply(second.make(tiny));
-  }();
+  const Applied passed = second.apply(second.make(with_torch("exit 0\n")));
   CHECK(step(passed.record->self_test, "all-reduce of two ranks")->passed);
 }

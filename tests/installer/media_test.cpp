@@ -32,17 +32,11 @@ struct Discs : Site {
   fs::path volume_name(std::size_t index) const { return made.volume(index).filename(); }
   void put_on_shelf(std::size_t index) { fs::rename(made.volume(index), shelf / volume_name(index)); }
   Applied apply_with(const std::vector<fs::path>& folders, const bundle::VolumeAsker& ask = {}) {
-    installer::Disk disk;
-    installer::Progress silent(installer::Progress::Style::Silent);
-    return installer::apply({.bundle = made.folder,
-                             .prefix = prefix(),
-                             .fingerprint = made.trusted.state.pinned,
-                             .now = kNow,
-                             .machine = machine,
-                             .threads = 3,
-                             .volumes = folders,
-                             .ask = ask},
-                            disk, silent);
+    ApplyOptions as_asked = options(made);
+    as_asked.threads = 3;
+    as_asked.volumes = folders;
+    as_asked.ask = ask;
+    return apply(as_asked);
   }
   bundle::VolumeAsker answering(const std::function<std::optional<fs::path>(const bundle::Volume&)>& answer) {
     return [this, answer](const bundle::Volume& volume, const bundle::Error&) {

@@ -2,6 +2,8 @@
 // Every row of the preflight, from made facts: when it is good, when it warns, when it refuses, and with which remedy.
 #include "installer/preflight_run.hpp"
 
+#include <functional>
+
 #include "tests/installer/site.hpp"
 
 using namespace sealift;
@@ -67,9 +69,22 @@ void check_only(const Facts& facts, const std::string& check, Verdict verdict, c
   CHECK((verdict == Verdict::Ok || (!row.facts.next.empty() && !row.facts.what.empty())));
 }
 
-bundle::Manifest with_driver_floor(bundle::Manifest manifest) {
-  manifest.driver_floor = "580";
-  return manifest;
+// One thing spoilt, and the row that tells of it.
+struct Spoilt {
+  const char* what;
+  std::function<void(Facts&)> spoil;
+  const char* row;
+  Verdict verdict;
+  const char* text;
+};
+
+void check_each(const std::vector<Spoilt>& cases) {
+  for (const Spoilt& one : cases) {
+    INFO(one.what);
+    Facts facts;
+    one.spoil(facts);
+    check_only(facts, one.row, one.verdict, one.text);
+  }
 }
 
 }  // namespace
@@ -82,115 +97,84 @@ TEST_CASE("where nothing is wrong every row is good and nothing is refused") {
 }
 
 TEST_CASE("architecture and C libraries below the bundle's floor are refused") {
-  Facts facts;
-  SUBCASE("architecture") {
-    facts.machine.target.arch = "aarch64";
-    check_only(facts, "architecture", Verdict::Fail, "aarch64");
-  }
-  SUBCASE("glibc") {
-    facts.machine.target.glibc = {2, 17};
-    check_only(facts, "glibc", Verdict::Fail, "glibc 2.28 or newer|glibc 2.17");
-  }
-  SUBCASE("libstdc++ of an older compiler") {
-    facts.manifest.target.glibcxx = "3.4.31";
-    check_only(facts, "libstdc++", Verdict::Fail, "GLIBCXX_3.4.31|GLIBCXX_3.4.30");
-  }
-  SUBCASE("versions are compared as numbers") {
-    facts.manifest.target.glibcxx = "3.4.9";
-    check_only(facts, "libstdc++", Verdict::Ok, "GLIBCXX_3.4.9");
-  }
-  SUBCASE("the runtime beside it") {
-    facts.manifest.target.cxxabi = "1.3.15";
-    check_only(facts, "libstdc++", Verdict::Fail, "CXXABI_1.3.15");
-  }
-  SUBCASE("no libstdc++ warns, and refuses where the bundle asks for one") {
-    facts.machine.target.glibcxx = facts.machine.target.cxxabi = "";
-    check_only(facts, "libstdc++", Verdict::Warn, "no libstdc++");
-    facts.manifest.target.glibcxx = "3.4.24";
-    check_only(facts, "libstdc++", Verdict::Fail, "no libstdc++");
-  }
+  const auto no_libstdcxx = [](Facts& facts) { facts.machine.target.glibcxx = facts.machine.target.cxxabi = ""; };
+  check_each({
+      {"architecture", [](Facts& facts) { facts.machine.target.arch = "aarch64"; }, "architecture", Verdict::Fail,
+       "aarch64"},
+      {"glibc",
+       [](Facts& facts) {
+         facts.machine.target.glibc = {2, 17};
+       },
+       "glibc", Verdict::Fail, "glibc 2.28 or newer|glibc 2.17"},
+      {"libstdc++ of an older compiler", [](Facts& facts) { facts.manifest.target.glibcxx = "3.4.31"; }, "libstdc++",
+       Verdict::Fail, "GLIBCXX_3.4.31|GLIBCXX_3.4.30"},
+      {"versions are compared as numbers", [](Facts& facts) { facts.manifest.target.glibcxx = "3.4.9"; }, "libstdc++",
+       Verdict::Ok, "GLIBCXX_3.4.9"},
+      {"the runtime beside it", [](Facts& facts) { facts.manifest.target.cxxabi = "1.3.15"; }, "libstdc++",
+       Verdict::Fail, "CXXABI_1.3.15"},
+      {"no libstdc++", no_libstdcxx, "libstdc++", Verdict::Warn, "no libstdc++"},
+      {"no libstdc++ for a bundle that asks for one",
+       [&](Facts& facts) { no_libstdcxx(facts), facts.manifest.target.glibcxx = "3.4.24"; }, "libstdc++", Verdict::Fail,
+       "no libstdc++"},
+  });
 }
 
 TEST_CASE("kernel and processor: what cannot start is refused, what is slow or hangs is warned of") {
-  Facts facts;
-  SUBCASE("a kernel of RHEL 8 or Kylin V10") {
-    facts.machine.target.kernel = "4.19.90-52.22.v2207.ky10.x86_64";
-    check_only(facts, "kernel", Verdict::Warn, "5.5 or newer|4.19.90");
-  }
-  SUBCASE("a kernel of RHEL 6") {
-    facts.machine.target.kernel = "2.6.32-754.el6.x86_64";
-    check_only(facts, "kernel", Verdict::Fail, "3.2 or newer");
-  }
-  SUBCASE("no AVX2") {
-    facts.machine.target.cpu = "x86-64-v2";
-    check_only(facts, "processor", Verdict::Warn, "x86-64-v2");
-    facts.manifest.target.cpu = "x86-64-v3";
-    check_only(facts, "processor", Verdict::Fail, "x86-64-v3|x86-64-v2");
-  }
-  SUBCASE("a processor that is not known") {
-    facts.machine.target.cpu = "";
-    facts.manifest.target.cpu = "x86-64-v4";
-    check_only(facts, "processor", Verdict::Warn, "not known");
-  }
+  const auto on = [](const char* kernel) { return [=](Facts& facts) { facts.machine.target.kernel = kernel; }; };
+  const auto with = [](const char* cpu, const char* asked) {
+    return [=](Facts& facts) { facts.machine.target.cpu = cpu, facts.manifest.target.cpu = asked; };
+  };
+  check_each({
+      {"a kernel of RHEL 8 or Kylin V10", on("4.19.90-52.22.v2207.ky10.x86_64"), "kernel", Verdict::Warn,
+       "5.5 or newer|4.19.90"},
+      {"a kernel of RHEL 6", on("2.6.32-754.el6.x86_64"), "kernel", Verdict::Fail, "3.2 or newer"},
+      {"no AVX2", with("x86-64-v2", ""), "processor", Verdict::Warn, "x86-64-v2"},
+      {"no AVX2 for a bundle that asks for it", with("x86-64-v2", "x86-64-v3"), "processor", Verdict::Fail,
+       "x86-64-v3|x86-64-v2"},
+      {"a processor that is not known", with("", "x86-64-v4"), "processor", Verdict::Warn, "not known"},
+  });
 }
 
 TEST_CASE("an older driver than the bundle's floor is refused; none at all, as on a login node, is warned of") {
-  Facts facts;
-  facts.manifest = with_driver_floor(facts.manifest);
-  SUBCASE("newer") {
-    check_only(facts, "driver", Verdict::Ok, "driver 580 or newer|driver 580.65.06");
-  }
-  SUBCASE("older") {
-    facts.machine.target.driver = "535.183.01";
-    check_only(facts, "driver", Verdict::Fail, "driver 580 or newer|driver 535.183.01");
-  }
-  SUBCASE("not loaded") {
-    facts.machine.target.driver = "";
-    check_only(facts, "driver", Verdict::Warn, "not loaded");
-  }
-  SUBCASE("no GPU") {
-    facts.machine.target.gpus.clear();
-    check_only(facts, "GPUs", Verdict::Warn, "no GPU");
-  }
-  SUBCASE("a bundle without CUDA asks for neither") {
-    facts.manifest.driver_floor = "";
-    facts.machine.target.driver = "";
-    facts.machine.target.gpus.clear();
-    check_only(facts, "driver", Verdict::Ok, "none");
-  }
+  const auto with = [](const char* floor, const char* driver, bool has_gpus) {
+    return [=](Facts& facts) {
+      facts.manifest.driver_floor = floor;
+      facts.machine.target.driver = driver;
+      if (!has_gpus) facts.machine.target.gpus.clear();
+    };
+  };
+  check_each({
+      {"newer", with("580", "580.65.06", true), "driver", Verdict::Ok, "driver 580 or newer|driver 580.65.06"},
+      {"older", with("580", "535.183.01", true), "driver", Verdict::Fail, "driver 580 or newer|driver 535.183.01"},
+      {"not loaded", with("580", "", true), "driver", Verdict::Warn, "not loaded"},
+      {"no GPU", with("580", "580.65.06", false), "GPUs", Verdict::Warn, "no GPU"},
+      {"a bundle without CUDA asks for neither", with("", "", false), "driver", Verdict::Ok, "none"},
+  });
 }
 
 TEST_CASE("shared memory, locale, clock and compiler only warn") {
-  Facts facts;
-  SUBCASE("a container's 64 MiB of /dev/shm") {
-    facts.machine.shared_memory = std::uint64_t{64} << 20;
-    check_only(facts, "/dev/shm", Verdict::Warn, "67.1 MB");
-  }
-  SUBCASE("no /dev/shm") {
-    facts.machine.shared_memory.reset();
-    check_only(facts, "/dev/shm", Verdict::Warn, "no /dev/shm");
-  }
-  SUBCASE("texts in GB 18030") {
-    facts.machine.locale = "zh_CN.GB18030";
-    check_only(facts, "locale", Verdict::Warn, "zh_CN.GB18030");
-  }
-  SUBCASE("spellings of UTF-8, and what Python takes for it") {
-    for (const char* locale : {"zh_CN.utf8", "C.UTF-8", "C", "POSIX", ""}) {
-      facts.machine.locale = locale;
-      check_only(facts, "locale", Verdict::Ok, "");
-    }
-  }
-  SUBCASE("a clock that was never set") {
-    facts.now = *bundle::parse_time("1970-01-01T00:00:00Z");
-    check_only(facts, "time", Verdict::Warn, "1970");
-  }
-  SUBCASE("no compiler, for a bundle with triton") {
-    facts.machine.compiler = "";
-    check_only(facts, "glibc", Verdict::Ok, "");  // without triton nobody asks
-    facts.manifest.entries.push_back({.path = bundle::SafePath::parse("wheels/triton-3.6.0-cp311-none-any.whl", ""),
-                                      .kind = bundle::EntryKind::Wheel});
-    check_only(facts, "compiler", Verdict::Warn, "triton");
-  }
+  const auto in = [](const char* locale) { return [=](Facts& facts) { facts.machine.locale = locale; }; };
+  const auto no_compiler = [](Facts& facts) { facts.machine.compiler = ""; };
+  check_each({
+      {"a container's 64 MiB of /dev/shm", [](Facts& facts) { facts.machine.shared_memory = std::uint64_t{64} << 20; },
+       "/dev/shm", Verdict::Warn, "67.1 MB"},
+      {"no /dev/shm", [](Facts& facts) { facts.machine.shared_memory.reset(); }, "/dev/shm", Verdict::Warn,
+       "no /dev/shm"},
+      {"texts in GB 18030", in("zh_CN.GB18030"), "locale", Verdict::Warn, "zh_CN.GB18030"},
+      {"a clock that was never set", [](Facts& facts) { facts.now = *bundle::parse_time("1970-01-01T00:00:00Z"); },
+       "time", Verdict::Warn, "1970"},
+      {"without triton nobody asks for a compiler", no_compiler, "glibc", Verdict::Ok, ""},
+      {"no compiler, for a bundle with triton",
+       [&](Facts& facts) {
+         no_compiler(facts);
+         facts.manifest.entries.push_back(
+             {.path = bundle::SafePath::parse("wheels/triton-3.6.0-cp311-none-any.whl", ""),
+              .kind = bundle::EntryKind::Wheel});
+       },
+       "compiler", Verdict::Warn, "triton"},
+  });
+  for (const char* locale : {"zh_CN.utf8", "C.UTF-8", "C", "POSIX", ""})  // UTF-8, and what Python takes for it
+    check_each({{locale, in(locale), "locale", Verdict::Ok, ""}});
 }
 
 TEST_CASE("the file system: refused where nothing can live, warned of where it has a catch") {
@@ -236,7 +220,7 @@ TEST_CASE("permission, case, space and inodes") {
 
 TEST_CASE("all that is wrong is told in one refusal, with each remedy; its code is that of the first") {
   Facts facts;
-  facts.manifest = with_driver_floor(facts.manifest);
+  facts.manifest.driver_floor = "580";
   facts.machine.target.driver = "535.183.01";
   facts.ground.mount.no_exec = true;
   facts.plan.free.bytes = 1;
@@ -258,12 +242,7 @@ TEST_CASE("apply refuses before anything is made, and the verb of its own prints
   CHECK(mentions(error, "10 bytes free"));
   CHECK(mentions(error, "1 inodes free"));
   CHECK(!fs::exists(site.prefix().root()));
-  const ApplyOptions options{.bundle = made.folder,
-                             .prefix = site.prefix(),
-                             .fingerprint = made.trusted.state.pinned,
-                             .now = kNow,
-                             .machine = site.machine};
-  const PreflightRun result = run_preflight(options, small);
+  const PreflightRun result = run_preflight(site.options(made), small);
   CHECK(exit_code_of(result) == 8);
   CHECK(json_of(result)["fails"] == 3);
   CHECK(json_of(result)["findings"].size() == result.findings.size());

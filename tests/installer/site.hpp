@@ -64,18 +64,29 @@ struct Site {
   MadeBundle make(const TinyBundle& tiny, const std::string& folder = "bundle") const {
     return make_bundle(dir / folder, tiny, key);
   }
+  // How this site would apply it; a test changes what it is about.
+  installer::ApplyOptions options(const MadeBundle& made) const {
+    return {.bundle = made.folder,
+            .prefix = prefix(),
+            .fingerprint = made.trusted.state.pinned,
+            .now = kNow,
+            .machine = machine,
+            .threads = threads};
+  }
+  installer::Applied apply(const installer::ApplyOptions& options, installer::Disk& disk) const {
+    installer::Progress silent(installer::Progress::Style::Silent);
+    return installer::apply(options, disk, silent);
+  }
+  installer::Applied apply(const installer::ApplyOptions& options) const {
+    installer::Disk disk;
+    return apply(options, disk);
+  }
   installer::Applied apply(const MadeBundle& made, installer::Disk& disk, bool dry_run = false,
                            bool allow_downgrade = false) const {
-    installer::Progress silent(installer::Progress::Style::Silent);
-    return installer::apply({.bundle = made.folder,
-                             .prefix = prefix(),
-                             .fingerprint = made.trusted.state.pinned,
-                             .allow_downgrade = allow_downgrade,
-                             .now = kNow,
-                             .machine = machine,
-                             .threads = threads,
-                             .dry_run = dry_run},
-                            disk, silent);
+    installer::ApplyOptions as_asked = options(made);
+    as_asked.dry_run = dry_run;
+    as_asked.allow_downgrade = allow_downgrade;
+    return apply(as_asked, disk);
   }
   installer::Applied apply(const MadeBundle& made, bool dry_run = false) const {
     installer::Disk disk;
@@ -148,6 +159,27 @@ inline TinyItem tree_item(const std::string& path,
           .bytes = make_tar(members),
           .into = into,
           .encoding = bundle::Encoding::Zstd};
+}
+
+// A bundle with an entry of each kind, and a program among the files.
+inline TinyBundle three_kinds() {
+  TinyBundle tiny;
+  tiny.items = {wheel_item({.entry_points = "[console_scripts]\ndemo-run = demo:main\n"}),
+                tree_item("trees/python.tar", {{tar_folder("lib"), ""},
+                                               {tar_file("bin/tool", true), "#!/bin/sh\necho tool\n"},
+                                               {tar_file("lib/data.txt"), "data\n"},
+                                               {tar_link("bin/alias", "tool"), ""}}),
+                file_item("files/notes", "notes\n", "share/notes.txt"),
+                file_item("files/program", "#!/bin/sh\necho program\n", "bin/program", true)};
+  return tiny;
+}
+
+// Its next version: the same and one wheel more.
+inline TinyBundle three_kinds_and_more() {
+  TinyBundle tiny = three_kinds();
+  tiny.version = 2;
+  tiny.items.push_back(wheel_item({.name = "more", .files = {{"more/__init__.py", "MORE = 1\n"}}}));
+  return tiny;
 }
 
 }  // namespace sealift::test

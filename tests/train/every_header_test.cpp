@@ -23,8 +23,10 @@
 #include <sealift/train/parallel.hpp>
 #include <sealift/train/unit_plan.hpp>
 #include <sealift/train/shardable.hpp>
-#include <sealift/train/unit.hpp>
+#include <sealift/train/unit_passes.hpp>
+#include <sealift/train/unit_graph.hpp>
 #include <sealift/train/tensor_walk.hpp>
+#include <sealift/train/unit.hpp>
 #include <sealift/train/call_order.hpp>
 #include <sealift/train/reducer.hpp>
 #include <sealift/train/flat_gradient.hpp>

@@ -75,7 +75,8 @@ fail_one() {
   took=$((($(date +%s%N) - start) / 1000000))
   [ $got = 1 ] || { cat err.txt >&2; fail "the launcher exited with $got after a rank got $1"; }
   [ $took -le $(($2 * 1000)) ] || { cat err.txt >&2; fail "the others ended $took ms after a rank got $1"; }
-  grep -q 'rank [02]: .*' err.txt && grep -q 'in step [0-9]* of 1000000' err.txt || { cat err.txt >&2; fail "no step"; }
+  grep -q 'rank [02] stops at' err.txt && grep -q 'in step [0-9]* of 1000000' err.txt || { cat err.txt >&2; fail "no step"; }
+  ! grep 'rank [0-9]*: rank [0-9]* stops' err.txt >&2 || fail "the rank is said twice"
   for rank in $ranks; do
     ! kill -0 "$rank" 2>/dev/null || fail "rank process $rank was left behind"
   done

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sealift/bundle/manifest.hpp"
 #include "sealift/bundle/root_chain.hpp"
 
 namespace sealift::bundle {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "sealift/bundle/byte_source.hpp"
+#include "sealift/bundle/manifest_json.hpp"
 #include "sealift/bundle/payload_writer.hpp"
 #include "sealift/bundle/seal.hpp"
 #include "sealift/bundle/tar.hpp"

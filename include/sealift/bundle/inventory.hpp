@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "sealift/bundle/fields.hpp"
 #include "sealift/bundle/manifest.hpp"
 
 namespace sealift::bundle {

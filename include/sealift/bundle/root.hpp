@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "sealift/bundle/envelope.hpp"
-#include "sealift/bundle/manifest.hpp"
+#include "sealift/bundle/fields.hpp"
 #include "sealift/bundle/time.hpp"
 
 namespace sealift::bundle {

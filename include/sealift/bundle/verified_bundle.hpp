@@ -12,62 +12,13 @@
 #include <thread>
 
 #include "sealift/bundle/acceptance.hpp"
+#include "sealift/bundle/bundle_folder.hpp"
+#include "sealift/bundle/manifest_json.hpp"
+#include "sealift/bundle/open_bundle.hpp"
 #include "sealift/bundle/payload_reader.hpp"
-#include "sealift/bundle/seal.hpp"
 #include "sealift/bundle/zstd.hpp"
 
 namespace sealift::bundle {
-
-inline constexpr std::string_view kSealSuffix = ".seal";
-inline constexpr std::string_view kChunksSuffix = ".chunks";
-
-// A folder that claims to hold one bundle, and its seal. Nothing in it has been checked.
-struct OpenBundle {
-  std::filesystem::path folder;
-  std::filesystem::path seal_path;
-  Seal seal;                                             // the medium is not asked for it again
-  std::vector<std::filesystem::path> more_folders = {};  // where volumes may lie as well
-  VolumeAsker ask = {};                                  // for a volume that is in none of them
-};
-
-namespace detail {
-
-inline OpenBundle find_seal(const std::filesystem::path& folder_or_seal) {
-  namespace fs = std::filesystem;
-  std::error_code error;
-  if (fs::is_regular_file(folder_or_seal, error) && folder_or_seal.extension() == kSealSuffix)
-    return {.folder = folder_or_seal.has_parent_path() ? folder_or_seal.parent_path() : ".",
-            .seal_path = folder_or_seal,
-            .seal = {}};
-  OpenBundle found{.folder = folder_or_seal, .seal_path = {}, .seal = {}};
-  fs::directory_iterator files(folder_or_seal, error);
-  if (error) throw_errno("a bundle's folder cannot be opened", folder_or_seal, error.value());
-  for (const fs::directory_entry& file : files) {
-    if (file.path().extension() != kSealSuffix) continue;
-    if (!found.seal_path.empty())
-      throw Error(ErrorCode::Conflict,
-                  {.what = "the folder holds more than one seal",
-                   .where = folder_or_seal.string(),
-                   .got = found.seal_path.filename().string() + " and " + file.path().filename().string(),
-                   .next = "name the seal file instead of the folder"});
-    found.seal_path = file.path();
-  }
-  if (found.seal_path.empty())
-    throw Error(ErrorCode::Missing, {.what = "there is no seal here",
-                                     .where = folder_or_seal.string(),
-                                     .expected = "a file named NAME-VERSION.seal",
-                                     .next = "name the bundle's folder"});
-  return found;
-}
-
-}  // namespace detail
-
-// Finds the one seal in `folder` (or takes the seal file itself) and reads it; throws Missing, Conflict or Format.
-inline OpenBundle open(const std::filesystem::path& folder_or_seal) {
-  OpenBundle opened = detail::find_seal(folder_or_seal);
-  opened.seal = parse_seal(read_text(opened.seal_path, kMaxSealSize), opened.seal_path.string());
-  return opened;
-}
 
 class VerifiedBundle;
 VerifiedBundle verify(const OpenBundle& opened, const Trust& trust, Time now);
@@ -147,74 +98,6 @@ class VerifiedBundle {
   std::filesystem::path folder_;
   std::shared_ptr<const PayloadReader> payload_;
 };
-
-namespace detail {
-
-inline std::vector<Digest> read_chunk_list(const std::filesystem::path& path, const Payload& payload) {
-  const std::uint64_t expected = payload.chunk_count() * Digest::kSize;
-  const InputFile file(path);
-  if (file.size() != expected)
-    throw Error(ErrorCode::Digest, {.what = "the chunk list has the wrong length",
-                                    .where = path.string(),
-                                    .expected = std::to_string(expected) + " bytes",
-                                    .got = std::to_string(file.size()) + " bytes",
-                                    .next = "copy it again from its source"});
-  std::vector<Digest> chunks(static_cast<std::size_t>(payload.chunk_count()));
-  const std::span<std::byte> bytes = std::as_writable_bytes(std::span(chunks));
-  file.read_exactly(0, bytes);
-  if (const Digest digest = digest_of(bytes, payload.digest); digest != payload.chunk_list_digest)
-    throw Error(ErrorCode::Digest, {.what = "the chunk list differs from what was signed",
-                                    .where = path.string(),
-                                    .expected = name_of(payload.digest) + " " + payload.chunk_list_digest.hex(),
-                                    .got = name_of(payload.digest) + " " + digest.hex(),
-                                    .next = "copy it again from its source"});
-  return chunks;
-}
-
-// A seal, chunk list or volume that the manifest does not name must not lie in the folder.
-inline void refuse_extra_files(const std::filesystem::path& folder, const Manifest& manifest) {
-  for (const std::filesystem::directory_entry& file : std::filesystem::directory_iterator(folder)) {
-    const std::string name = file.path().filename().string();
-    const std::size_t dot = name.rfind('.');
-    const std::string_view suffix = dot == std::string::npos ? std::string_view() : std::string_view(name).substr(dot);
-    if (suffix != kChunksSuffix && !suffix.starts_with(".vol")) continue;
-    const bool expected = name == manifest.stem() + std::string(kChunksSuffix) ||
-                          std::any_of(manifest.payload.volumes.begin(), manifest.payload.volumes.end(),
-                                      [&](const Volume& volume) { return volume.name == name; });
-    if (!expected)
-      throw Error(ErrorCode::Conflict,
-                  {.what = "the folder holds a file that the bundle does not have",
-                   .where = file.path().string(),
-                   .expected = std::to_string(manifest.payload.volumes.size()) + " volume(s) of " + manifest.stem(),
-                   .got = SafePath::printable(name),
-                   .next = "move it away; bundles are kept one to a folder"});
-  }
-}
-
-// The installer beside the bundle may be left out by a media desk, but not be another one.
-inline void check_companions(const std::filesystem::path& folder, const Manifest& manifest) {
-  for (const Companion& companion : manifest.companions) {
-    const std::filesystem::path path = folder / companion.name;
-    std::error_code error;
-    if (!std::filesystem::exists(std::filesystem::symlink_status(path, error))) continue;
-    FileSource source(path);
-    Hasher hasher;
-    for (std::uint64_t offset = 0; source.size() == companion.size && offset < source.size();) {
-      const ByteView piece = source.view(offset, std::size_t{1} << 20);
-      hasher.update(piece);
-      offset += piece.size();
-    }
-    if (const Digest digest = hasher.finish(); source.size() != companion.size || digest != companion.sha256)
-      throw Error(ErrorCode::Digest, {.what = "a program beside the bundle differs from what was signed",
-                                      .where = path.string(),
-                                      .expected = "sha256 " + companion.sha256.hex(),
-                                      .got = source.size() != companion.size ? std::to_string(source.size()) + " bytes"
-                                                                             : "sha256 " + digest.hex(),
-                                      .next = "do not run it; copy it again from its source"});
-  }
-}
-
-}  // namespace detail
 
 namespace detail {
 

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A unit: the parameters that are gathered before a block's forward and backward, and reduced together after it.
 // `Shardable` calls it around forward; autograd calls it around backward; it moves its flats and knows no model.
-// Autograd's order is the schedule: a hook on a call's outputs opens its backward, a node before its inputs closes it,
-// and a callback at the end of the pass closes what is left, so nothing waits for a gradient that never comes.
+// Here is what a unit and a session are; unit_graph.hpp has how autograd comes to call them, unit_passes.hpp what a
+// pass does to all units of a model.
 #pragma once
 
-#include <sealift/train/broadcast.hpp>
 #include <sealift/train/call_order.hpp>
 #include <sealift/train/reducer.hpp>
-#include <sealift/train/tensor_walk.hpp>
 
-#include <torch/csrc/autograd/engine.h>
-#include <torch/csrc/autograd/functions/utils.h>
 #include <torch/csrc/autograd/graph_task.h>
 
 #include <atomic>
@@ -193,179 +189,8 @@ class Unit {
   std::atomic<std::int64_t> live_calls_ = 0;  ///< recorded ones; a graph that is not used dies with its calls
 };
 
-namespace detail {
-
-inline Call::~Call() {
+inline detail::Call::~Call() {
   if (auto alive = unit.lock()) alive->end_life(*this);
-}
-
-/// Runs after autograd has accumulated a parameter's gradient of this pass.
-struct GradientHook final : torch::autograd::PostAccumulateGradHook {
-  std::weak_ptr<Unit> unit;
-  std::size_t route;
-
-  GradientHook(std::weak_ptr<Unit> unit, std::size_t route) : unit(std::move(unit)), route(route) {}
-
-  void operator()(const at::Tensor&) override {
-    if (auto alive = unit.lock()) alive->on_gradient(route);
-  }
-};
-
-/// The identity before a call's inputs; its backward runs when everything after it has run.
-struct InputsNode final : torch::autograd::Node {
-  std::shared_ptr<Call> call;
-
-  torch::autograd::variable_list apply(torch::autograd::variable_list&& gradients) override {
-    if (auto unit = call->unit.lock()) unit->after_inputs(*call);
-    return std::move(gradients);
-  }
-  std::string name() const override { return "SealiftUnitInputs"; }
-};
-
-}  // namespace detail
-
-inline void Unit::listen(const std::vector<GradientSlot>& slots, std::size_t route, FlatGradient* flat,
-                         const std::weak_ptr<Unit>& self) {
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    torch::autograd::impl::set_post_acc_grad_hooks(slots[i].parameter,
-                                                   std::make_unique<detail::GradientHook>(self, route + i));
-  }
-  if (flat) gradients_.push_back(flat);
-}
-
-template <class... Inputs>
-std::shared_ptr<detail::Call> Unit::take_inputs(const std::weak_ptr<Unit>& self, Inputs&... inputs) {
-  const auto each = [&](const auto& visit) {
-    const auto one = [&](auto& input) {
-      if constexpr (detail::HoldsTensors<std::remove_cvref_t<decltype(input)>>::value) {
-        detail::for_each_tensor(input, visit);
-      }
-    };
-    (one(inputs), ...);
-  };
-  if (options_.precision.param_dtype && options_.precision.cast_forward_inputs) {
-    each([&](at::Tensor& input) {
-      if (input.defined() && input.is_floating_point()) input = input.to(*options_.precision.param_dtype);
-    });
-  }
-  if (flats_.empty() || !at::GradMode::is_enabled()) return nullptr;
-  auto call = std::make_shared<detail::Call>();
-  call->unit = self;
-  ++live_calls_;
-  torch::autograd::variable_list joined;
-  each([&](at::Tensor& input) {
-    if (input.defined() && input.requires_grad()) joined.push_back(input);
-  });
-  if (joined.empty()) return call;
-  const std::shared_ptr<detail::InputsNode> node(new detail::InputsNode, torch::autograd::deleteNode);
-  node->set_next_edges(torch::autograd::collect_next_edges(joined));
-  node->call = call;
-  each([&](at::Tensor& input) {
-    if (!input.defined() || !input.requires_grad()) return;
-    input = input.detach();
-    torch::autograd::set_history(input, node);
-  });
-  call->hooked = true;
-  return call;
-}
-
-template <class Outputs>
-void Unit::after_forward(Outputs& outputs, const std::shared_ptr<detail::Call>& call, bool last) {
-  if (is_root() && options_.precision.output_dtype) {
-    detail::for_each_tensor(outputs, [&](at::Tensor& output) {
-      if (output.defined() && output.is_floating_point()) output = output.to(*options_.precision.output_dtype);
-    });
-  }
-  bool differentiable = false;
-  if (call) {
-    detail::for_each_tensor(outputs, [&](const at::Tensor& output) {
-      if (!output.defined() || !output.requires_grad()) return;
-      differentiable = true;
-      output.register_hook([call](const at::Tensor&) {
-        if (auto unit = call->unit.lock()) unit->before_backward(*call);
-      });
-    });
-  }
-  // A forward that backward asked for (recomputation) leaves the unit to that backward.
-  if (in_backward_ || (differentiable && detail::in_graph_task())) return;
-  if (differentiable) call->place = session_->order.after_forward(number_);
-  if (is_root()) {  // gathered for calls that did not come
-    for (auto& unit : session_->units) {
-      for (auto& flat : unit->flats()) {
-        if (flat->residence() == Residence::Gathering) flat->reshard();
-      }
-    }
-  }
-  // The root's backward comes first, so freeing it would only gather it again; without a backward nothing else would
-  // free it.
-  const bool keep = differentiable && (is_root() || !options_.reshard_after_forward);
-  if (!last || keep || session_->keep_after_forward) return;
-  for (auto& flat : flats_) {
-    const bool to_group = differentiable && options_.reshard_group > 1;
-    to_group ? flat->reshard_to_group() : flat->reshard();
-  }
-}
-
-inline void Session::enter_forward(const Unit& unit, bool training) {
-  if (detail::in_graph_task()) return;
-  if (in_backward) reset();
-  if (!unit.is_root()) return;
-  order.start_forward();
-  if (!continues) {
-    for (auto& each : units) each->reshard();
-  }
-  if (training && !buffers.empty() && !continues) broadcast_together(groups.world, buffers, "buffers");
-}
-
-inline void Session::enter_backward() {
-  // A backward inside this backward (recomputation) must not end it.
-  if (std::exchange(in_backward, true)) return;
-  ++pass;
-  reducer.begin_pass(sync, sync_copies);
-  torch::autograd::Engine::get_default_engine().queue_callback([this] { finish_backward(); });
-}
-
-inline void Session::finish_backward() {
-  for (auto unit = units.rbegin(); unit != units.rend(); ++unit) {
-    (*unit)->is_open() ? (*unit)->close() : (*unit)->reset_backward();
-    if (!keep_after_backward) (*unit)->reshard();
-  }
-  reducer.end_pass();
-  const bool pending = std::any_of(units.begin(), units.end(), [](const auto& unit) { return unit->live_calls() > 0; });
-  if (!pending) order.forget_calls();
-  in_backward = false;
-  if (!sync || keep_after_backward) return;
-  // A job that can keep the whole model gathered in a step may keep its memory for the next one; others get it back.
-  if (!keep_after_forward) detail::BufferPool::instance().release_kept();
-  keep_after_forward = continues = false;
-  groups.set_step(++step);
-}
-
-inline void Session::prefetch(const std::vector<std::size_t>& numbers) {
-  std::size_t ahead = 0;
-  for (const auto& unit : units) {
-    ahead += std::any_of(unit->flats().begin(), unit->flats().end(),
-                         [](const auto& flat) { return flat->residence() == Residence::Gathering; });
-  }
-  for (const auto number : numbers) {
-    if (ahead >= numbers.size()) return;
-    bool started = false;
-    for (const auto& flat : units[number]->flats()) {
-      started |= !flat->has_memory();
-      flat->start_unshard();
-    }
-    ahead += started;
-  }
-}
-
-inline void Session::reset() {
-  reducer.reset();
-  for (auto& unit : units) {
-    unit->reset_backward();
-    unit->reshard();
-  }
-  order.forget_calls();
-  in_backward = continues = false;
 }
 
 }  // namespace sealift::train
