@@ -198,7 +198,7 @@ Applied apply(const ApplyOptions& options, Disk& disk, Progress& progress) {
   const bundle::VerifiedBundle bundle = bundle::verify(opened, trust, options.now);
 
   if (lock) sweep(prefix, disk);  // nobody else is at work
-  Plan plan = make_plan(bundle, prefix, disk);
+  Plan plan = make_plan(bundle, prefix, disk, options.compile_bytecode);
   std::vector<Finding> findings = preflight(bundle.manifest(), options.machine, ground, plan, options.now);
   refuse_failures(findings, bundle.manifest());
   for (const std::string& warning : warnings_of(findings)) progress.say(warning);
@@ -206,7 +206,7 @@ Applied apply(const ApplyOptions& options, Disk& disk, Progress& progress) {
   if (!lock) {
     lock.emplace(prefix, disk, "apply");
     if (bundle::trust_for_run(prefix.trust(), options.fingerprint) != trust.state) throw_changed(prefix);
-    plan = make_plan(bundle, prefix, disk);  // somebody may have made the prefix since we looked
+    plan = make_plan(bundle, prefix, disk, options.compile_bytecode);  // somebody may have made it since we looked
   }
 
   Applied applied = summary_of(bundle, plan, std::move(findings));
