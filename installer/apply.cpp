@@ -172,12 +172,6 @@ void take_in_roots(const bundle::OpenBundle& opened, bundle::TrustState& state, 
   save_trust(prefix, disk, state);
 }
 
-[[noreturn]] void throw_changed(const Prefix& prefix) {
-  throw bundle::Error(bundle::ErrorCode::Conflict, {.what = "somebody else made this prefix while we looked",
-                                                    .where = prefix.root().string(),
-                                                    .next = "run this again"});
-}
-
 }  // namespace
 
 Applied apply(const ApplyOptions& options, Disk& disk, Progress& progress) {
@@ -198,16 +192,20 @@ Applied apply(const ApplyOptions& options, Disk& disk, Progress& progress) {
   const bundle::VerifiedBundle bundle = bundle::verify(opened, trust, options.now);
 
   if (lock) sweep(prefix, disk);  // nobody else is at work
-  Plan plan = make_plan(bundle, prefix, disk);
+  Plan plan = make_plan(bundle, prefix, disk, options.compile_bytecode);
   std::vector<Finding> findings = preflight(bundle.manifest(), options.machine, ground, plan, options.now);
   refuse_failures(findings, bundle.manifest());
+  if (!lock && !options.dry_run) {
+    lock.emplace(prefix, disk, "apply");
+    if (bundle::trust_for_run(prefix.trust(), options.fingerprint) != trust.state) {
+      // Somebody else made this prefix while we looked: look again, with the lock from the beginning.
+      lock.reset();
+      return apply(options, disk, progress);
+    }
+    plan = make_plan(bundle, prefix, disk, options.compile_bytecode);  // they may have come no further than the store
+  }
   for (const std::string& warning : warnings_of(findings)) progress.say(warning);
   if (options.dry_run) return summary_of(bundle, plan, std::move(findings));
-  if (!lock) {
-    lock.emplace(prefix, disk, "apply");
-    if (bundle::trust_for_run(prefix.trust(), options.fingerprint) != trust.state) throw_changed(prefix);
-    plan = make_plan(bundle, prefix, disk);  // somebody may have made the prefix since we looked
-  }
 
   Applied applied = summary_of(bundle, plan, std::move(findings));
   if (plan.action != Plan::Action::Install) save_trust(prefix, disk, bundle.trust());

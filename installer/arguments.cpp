@@ -39,6 +39,10 @@ std::optional<int> parse_arguments(int argc, char** argv, Arguments& arguments) 
                       "take in an older version than was accepted, down to the rollback floors");
     command->add_option("--threads", arguments.threads, "how many to work with")->check(CLI::Range(1u, 256u));
   };
+  const auto bytecode = [&](CLI::App* command) {
+    command->add_flag("--compile-bytecode", arguments.compile_bytecode,
+                      "compile every Python module once, into the generation");
+  };
 
   prefix(add(app, "probe", "print what this machine is, for a job file's target", Verb::Probe), false);
   CLI::App* trust = app.add_subcommand("trust", "the root that this site trusts");
@@ -59,17 +63,18 @@ std::optional<int> parse_arguments(int argc, char** argv, Arguments& arguments) 
   CLI::App* preflight =
       add(app, "preflight", "print whether this machine can take a bundle; changes nothing", Verb::Preflight);
   bundle_options(preflight);
+  bytecode(preflight);
   prefix(preflight);
   CLI::App* plan = add(app, "plan", "print what apply would do; changes nothing", Verb::Apply);
   bundle_options(plan);
+  bytecode(plan);
   prefix(plan);
   CLI::App* apply = add(app, "apply", "install a bundle and make it current", Verb::Apply);
   bundle_options(apply);
   prefix(apply);
   apply->add_option("--self-test", arguments.self_test, "how much to try before the switch: imports, full or training")
       ->check(CLI::IsMember({"imports", "full", "training"}));
-  apply->add_flag("--compile-bytecode", arguments.compile_bytecode,
-                  "compile every Python module once, into the generation");
+  bytecode(apply);
   apply->add_flag("--dry-run", arguments.dry_run, "the same as plan");
   prefix(add(app, "status", "list the generations of a prefix", Verb::Status));
   const auto with_number = [&](const char* name, const char* what, Verb verb) {

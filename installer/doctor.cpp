@@ -192,11 +192,27 @@ bool can_be_put_right(const Deviation& finding) {
   return finding.kind != Kind::Outside && finding.kind != Kind::Broken;
 }
 
+// Takes no lock, so that whoever may read can look. Somebody may then change the prefix meanwhile, and what is not
+// there may be no more than that: nobody is told that a file is missing which gc has just removed.
+Checkup look_without_lock(const DoctorOptions& options, Progress& progress) {
+  const auto names = [&] { return std::pair(generation_numbers(options.prefix), item_names(options.prefix)); };
+  const auto before = names();
+  Checkup checkup = Look(options, {}, progress).run();
+  const bool may_be_passing =
+      std::any_of(checkup.findings.begin(), checkup.findings.end(), [](const Deviation& finding) {
+        return finding.kind == Kind::Missing || finding.kind == Kind::Unknown || finding.kind == Kind::Broken;
+      });
+  // An inode that gc gave back may be another file by now: where names changed, no finding is sure.
+  if ((may_be_passing && PrefixLock::is_held(options.prefix)) || (!checkup.findings.empty() && names() != before))
+    PrefixLock::throw_held(options.prefix, "somebody else changed this prefix while it was looked at");
+  return checkup;
+}
+
 }  // namespace
 
 Checkup doctor(const DoctorOptions& options, Disk& disk, Progress& progress) {
   const Status status = status_of(options.prefix);
-  if (options.repair.empty()) return Look(options, {}, progress).run();
+  if (options.repair.empty()) return look_without_lock(options, progress);
   check_owner(options.prefix);
   const PrefixLock lock(options.prefix, disk, "doctor");
   sweep(options.prefix, disk);

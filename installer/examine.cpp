@@ -228,7 +228,10 @@ void Examiner::judge(const Look& look) {
   if (S_ISLNK(look.status.st_mode)) {
     std::error_code error;
     const std::string target = fs::read_symlink(look.path, error).string();
-    if (error || target != look.place->text)
+    if (error)  // it was there a moment ago
+      differ(error == std::errc::no_such_file_or_directory ? Kind::Missing : Kind::Unknown,
+             "a link to " + look.place->text, error.message());
+    else if (target != look.place->text)
       differ(Kind::Changed, "a link to " + look.place->text, "a link to " + target);
   } else {
     const StoredFile& file = look.place->file;

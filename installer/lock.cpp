@@ -12,6 +12,10 @@ namespace sealift::installer {
 
 namespace {
 
+bundle::Descriptor open_to_read(const Prefix& prefix) {
+  return bundle::Descriptor(::open(prefix.lock().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+}
+
 std::string holder_of(const bundle::Descriptor& file) {
   char text[256];
   const ssize_t count = ::pread(file.get(), text, sizeof text, 0);
@@ -30,10 +34,7 @@ PrefixLock::PrefixLock(const Prefix& prefix, Disk& disk, const char* verb) {
   range.l_whence = SEEK_SET;
   if (::fcntl(file_.get(), F_OFD_SETLK, &range) != 0) {
     if (errno != EAGAIN && errno != EACCES) bundle::throw_errno("the prefix cannot be locked", prefix.lock());
-    throw bundle::Error(bundle::ErrorCode::Conflict, {.what = "somebody else is changing this prefix",
-                                                      .where = prefix.lock().string(),
-                                                      .got = holder_of(file_),
-                                                      .next = "wait until that has ended and run this again"});
+    throw_held(prefix, "somebody else is changing this prefix");
   }
   utsname host{};
   ::uname(&host);
@@ -43,6 +44,21 @@ PrefixLock::PrefixLock(const Prefix& prefix, Disk& disk, const char* verb) {
   // server, and a client of NFS keeps what was written to itself for half a minute.
   if (::ftruncate(file_.get(), 0) == 0 && ::pwrite(file_.get(), text.data(), text.size(), 0) > 0)
     ::fdatasync(file_.get());
+}
+
+bool PrefixLock::is_held(const Prefix& prefix) {
+  const bundle::Descriptor file = open_to_read(prefix);
+  struct flock range {};
+  range.l_type = F_RDLCK;
+  range.l_whence = SEEK_SET;
+  return file && ::fcntl(file.get(), F_OFD_GETLK, &range) == 0 && range.l_type != F_UNLCK;
+}
+
+void PrefixLock::throw_held(const Prefix& prefix, std::string what) {
+  throw bundle::Error(bundle::ErrorCode::Conflict, {.what = std::move(what),
+                                                    .where = prefix.lock().string(),
+                                                    .got = holder_of(open_to_read(prefix)),
+                                                    .next = "wait until that has ended and run this again"});
 }
 
 }  // namespace sealift::installer

@@ -13,6 +13,11 @@ class PrefixLock {
   // Makes the prefix if need be; throws Conflict, naming the holder, when somebody else has the lock.
   PrefixLock(const Prefix& prefix, Disk& disk, const char* verb);
 
+  // Whether somebody has it now, for who only looks.
+  static bool is_held(const Prefix& prefix);
+  // What a refusal says.
+  [[noreturn]] static void throw_held(const Prefix& prefix, std::string what);
+
  private:
   bundle::Descriptor file_;
 };

@@ -112,7 +112,8 @@ int run_preflight(const Arguments& arguments) {
                                              .prefix = Prefix(arguments.prefix),
                                              .fingerprint = fingerprint_of(arguments),
                                              .allow_downgrade = arguments.allow_downgrade,
-                                             .machine = probe()},
+                                             .machine = probe(),
+                                             .compile_bytecode = arguments.compile_bytecode},
                                             Disk());
   print(arguments, json_of(result), text_of(result));
   return exit_code_of(result);

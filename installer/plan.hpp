@@ -27,7 +27,8 @@ struct Plan {
 
 std::string_view name_of(Plan::Action action);
 
-// Throws Missing, with all of them, when the bundle is a delta and the store lacks entries that it does not carry.
-Plan make_plan(const bundle::VerifiedBundle& bundle, const Prefix& prefix, const Disk& disk);
+// `bytecode`: with room for the compiled modules. Throws Missing, with all of them, when the bundle is a delta and the
+// store lacks entries that it does not carry.
+Plan make_plan(const bundle::VerifiedBundle& bundle, const Prefix& prefix, const Disk& disk, bool bytecode);
 
 }  // namespace sealift::installer

@@ -31,7 +31,7 @@ PreflightRun run_preflight(const ApplyOptions& options, const Disk& disk) {
   const bundle::Trust trust{.state = bundle::trust_for_run(options.prefix.trust(), options.fingerprint),
                             .allow_downgrade = options.allow_downgrade};
   const bundle::VerifiedBundle bundle = bundle::verify(bundle::open(options.bundle), trust, options.now);
-  const Plan plan = make_plan(bundle, options.prefix, disk);
+  const Plan plan = make_plan(bundle, options.prefix, disk, options.compile_bytecode);
   return {.name = bundle.manifest().name,
           .version = bundle.manifest().version,
           .prefix = options.prefix.root().string(),

@@ -213,3 +213,55 @@ TEST_CASE("while somebody holds the lock, apply and switch are refused and name 
   CHECK_REFUSED(switch_to(site.prefix(), 1, disk), Conflict, "sealift-install apply");
   CHECK(site.apply(made, true).action == Plan::Action::Nothing);  // looking needs no lock
 }
+
+namespace {
+
+// Somebody else does `rival` between our look at a prefix that is not there and our lock on it.
+class RivalDisk final : public Disk {
+ public:
+  explicit RivalDisk(std::function<void()> rival) : rival_(std::move(rival)) {}
+  bundle::Descriptor open_lock(const fs::path& path) override {
+    if (rival_) std::exchange(rival_, nullptr)();
+    return Disk::open_lock(path);
+  }
+
+ private:
+  std::function<void()> rival_;
+};
+
+}  // namespace
+
+TEST_CASE("an installer that comes late to a fresh prefix goes on from what the other one made of it") {
+  const Site site;
+  const MadeBundle made = site.make(three_kinds());
+  SUBCASE("the same bundle is found done") {
+    RivalDisk disk([&] { site.apply(made); });
+    const Applied applied = site.apply(made, disk);
+    CHECK(applied.action == Plan::Action::Nothing);
+    CHECK(applied.generation == 1);
+  }
+  SUBCASE("the next version becomes the second generation") {
+    const MadeBundle next = site.make(next_version(), "bundle2");
+    RivalDisk disk([&] { site.apply(made); });
+    const Applied applied = site.apply(next, disk);
+    CHECK(applied.generation == 2);
+    CHECK(!applied.reused.empty());
+    CHECK(fs::read_symlink(site.current()) == "generations/0002");
+  }
+  SUBCASE("an older version is refused, as it would have been a moment later") {
+    const MadeBundle next = site.make(next_version(), "bundle2");
+    RivalDisk disk([&] { site.apply(next); });
+    CHECK_REFUSED(site.apply(made, disk), Rollback, "older");
+    CHECK(fs::read_symlink(site.current()) == "generations/0001");
+  }
+  SUBCASE("who is still at work is named") {
+    std::optional<PrefixLock> held;
+    Disk other;
+    RivalDisk disk([&] {
+      site.apply(made);
+      held.emplace(site.prefix(), other, "switch");
+    });
+    CHECK_REFUSED(site.apply(made, disk), Conflict, "sealift-install switch");
+  }
+  CHECK(!fs::exists(site.prefix().staging()));
+}

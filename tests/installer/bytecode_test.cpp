@@ -2,6 +2,7 @@
 // Compiled modules: made by the generation's own interpreter, loaded by it, and kept out of the store.
 #include "installer/bytecode.hpp"
 
+#include "installer/preflight_run.hpp"
 #include "tests/installer/host_python.hpp"
 
 using namespace sealift;
@@ -64,6 +65,52 @@ TEST_CASE(
                               " -B -c 'import demo.part; print(demo.part.where())' > " + (site.dir / "said").string();
   CHECK(std::system(command.c_str()) == 0);
   CHECK(read_file(site.dir / "said").find("demo/part.py") != std::string::npos);
+}
+
+TEST_CASE("with bytecode the plan asks for its room and inodes too, and refuses where only the rest would fit") {
+  const Site site;
+  TinyBundle tiny = with_modules();
+  tiny.installed_files = 100;
+  tiny.installed_size = std::uint64_t{100} << 20;
+  const MadeBundle made = site.make(tiny);
+  Disk disk;
+  const Applied without = site.apply(made, disk, true);
+  const std::uint64_t bytes = without.needed_bytes + 100 * ((32 << 10) + 512);  // of the wheel, not of the program
+  ApplyOptions options{.bundle = made.folder,
+                       .prefix = site.prefix(),
+                       .fingerprint = made.trusted.state.pinned,
+                       .now = kNow,
+                       .machine = site.machine,
+                       .dry_run = true,
+                       .compile_bytecode = true};
+  Progress silent(Progress::Style::Silent);
+  const auto planned_on = [&](SmallDisk small) { return apply(options, small, silent); };
+  const Applied planned = planned_on(SmallDisk({.bytes = bytes, .inodes = without.needed_inodes + 100}));
+  CHECK(planned.needed_bytes == bytes);
+  CHECK(planned.needed_inodes == without.needed_inodes + 100);
+  CHECK_REFUSED(planned_on(SmallDisk({.bytes = bytes - 1, .inodes = 1'000'000})), Space, "not enough room");
+  CHECK_REFUSED(planned_on(SmallDisk({.bytes = bytes, .inodes = without.needed_inodes + 99})), Space, "inodes");
+  CHECK(exit_code_of(run_preflight(options, SmallDisk({.bytes = bytes - 1, .inodes = 1'000'000}))) == 9);
+}
+
+TEST_CASE("an entry of few bytes and many names is not said to have more bytecode than twice its bytes") {
+  const Site site;
+  TinyBundle tiny = with_modules();
+  tiny.installed_files = 1000;
+  tiny.installed_size = 64 << 10;
+  const MadeBundle made = site.make(tiny);
+  Disk disk;
+  Progress silent(Progress::Style::Silent);
+  const std::uint64_t without = site.apply(made, disk, true).needed_bytes;
+  const Applied planned = apply({.bundle = made.folder,
+                                 .prefix = site.prefix(),
+                                 .fingerprint = made.trusted.state.pinned,
+                                 .now = kNow,
+                                 .machine = site.machine,
+                                 .dry_run = true,
+                                 .compile_bytecode = true},
+                                disk, silent);
+  CHECK(planned.needed_bytes == without + 2 * (64 << 10) + 1000 * 512);
 }
 
 TEST_CASE("an interpreter that cannot compile fails the installation before the switch") {

@@ -407,3 +407,14 @@ TEST_CASE("the C library and the GPU's driver are the host's, whatever looks lik
                            "libc10.so", "libcublas.so.13", "libldap.so.2", "libnccl.so.2", "python3.11"})
     CHECK_MESSAGE(!belongs_to_host(name), name);
 }
+
+TEST_CASE("what is missing while somebody else changes the prefix is no verdict: the look is refused, not believed") {
+  const Installed site;
+  Disk disk;
+  fs::rename(site.in_generation(2, kModule), site.dir / "gone");  // as it may look amid a gc
+  CHECK(!site.check().findings.empty());
+  std::optional<PrefixLock> gc(std::in_place, site.prefix(), disk, "gc");
+  CHECK_REFUSED(site.check(), Conflict, "sealift-install gc");
+  fs::rename(site.dir / "gone", site.in_generation(2, kModule));
+  CHECK(site.check().findings.empty());  // nothing is wrong, whoever is at work
+}

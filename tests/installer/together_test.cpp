@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Many of the real program at once on one prefix, and the real program killed at random moments.
-// Who gets the lock is the kernel's affair: what is asserted holds whatever the order. SEALIFT_ROUNDS=100 for a night.
+// Who gets the lock is the kernel's affair: what is asserted holds whatever the order. SEALIFT_ROUNDS=100 for more.
 #include <deque>
 
 #include "tests/installer/crash_scenarios.hpp"
@@ -39,11 +39,28 @@ std::vector<Outcome> together(const std::vector<std::vector<std::string>>& comma
   return outcomes;
 }
 
+bool says(const Outcome& outcome, const std::string& text) {
+  return outcome.err.find(text) != std::string::npos;
+}
+
 // Good, or refused because somebody else is at work.
 bool is_clear(const Outcome& outcome) {
-  return outcome.exit == 0 ||
-         (outcome.exit == 10 && (outcome.err.find("somebody else is changing this prefix") != std::string::npos ||
-                                 outcome.err.find("run this again") != std::string::npos));
+  return outcome.exit == 0 || (outcome.exit == 10 && says(outcome, "somebody else is changing this prefix"));
+}
+
+// That, or there is nothing (yet, or any more) of what it was to work on, and it says what.
+bool is_clear(const std::string& verb, const Outcome& outcome) {
+  if (is_clear(outcome)) return true;
+  if (verb == "apply") return false;
+  if (outcome.exit == 7 && says(outcome, "there is no prefix here")) return true;
+  if (verb == "switch") return outcome.exit == 7 && says(outcome, "there is no such generation");
+  if (verb == "doctor") return outcome.exit == 10 && says(outcome, "while it was looked at");
+  return false;
+}
+
+std::vector<std::string> verb_of(const Site& site, std::vector<std::string> words) {
+  words.insert(words.end(), {"--prefix", site.prefix().root()});
+  return words;
 }
 
 }  // namespace
@@ -93,6 +110,49 @@ TEST_CASE("installing, switching and looking at once leaves two whole generation
     CHECK(run(site.dir, apply_of(site, second)).exit == 0);
     CHECK(difference(comparable(read_image(site.prefix().root())), comparable(after)) == "");
   }
+}
+
+TEST_CASE("32 installers of three bundles, gc, switch, status and doctor at once leave a prefix that is whole") {
+  const Site site;
+  const MadeBundle first = site.make(for_this_machine(forty_files()));
+  const MadeBundle bundles[] = {first, site.make(for_this_machine(forty_files_next()), "second"),
+                                site.make(for_this_machine(unrelated()), "other")};
+  std::map<std::string, int> good;
+  for (int round = 0; round < rounds(2); ++round) {
+    fs::remove_all(site.prefix().root());
+    if (round % 2 == 0) CHECK(run(site.dir, apply_of(site, first)).exit == 0);  // and every other time all are first
+    std::vector<std::vector<std::string>> commands;
+    for (int i = 0; i < 32; ++i) {
+      commands.push_back(apply_of(site, bundles[i % 3]));
+      commands.back().push_back("--allow-downgrade");
+      if (i % 4 == 0) commands.push_back(verb_of(site, {"gc", "--keep", "1"}));
+      if (i % 4 == 1) commands.push_back(verb_of(site, {"switch", std::to_string(1 + i % 3)}));
+      if (i % 8 == 2) commands.push_back(verb_of(site, {"status"}));
+      if (i % 8 == 3) commands.push_back(verb_of(site, {"doctor"}));
+    }
+    for (int wave = 0; wave < 3; ++wave) {  // who is refused runs again, as the message says
+      std::vector<std::vector<std::string>> refused;
+      const std::vector<Outcome> outcomes = together(commands);
+      for (std::size_t i = 0; i < commands.size(); ++i) {
+        INFO(commands[i][0] << " ends with " << outcomes[i].exit << ": " << outcomes[i].err << outcomes[i].out);
+        CHECK(is_clear(commands[i][0], outcomes[i]));
+        good[commands[i][0]] += outcomes[i].exit == 0;
+        if (outcomes[i].exit != 0) refused.push_back(commands[i]);
+      }
+      commands = std::move(refused);
+    }
+    const Status status = status_of(site.prefix());
+    REQUIRE(status.current);
+    CHECK(fs::is_directory(site.current()));
+    for (const Status::Generation& generation : status.generations) CHECK(generation.fault == "");
+    CHECK(!fs::exists(site.prefix().staging()));
+    const Outcome healthy = run(site.dir, verb_of(site, {"doctor"}));
+    INFO(healthy.out << healthy.err);
+    CHECK(healthy.exit == 0);
+    CHECK(run(site.dir, verb_of(site, {"gc", "--keep", "1"})).exit == 0);
+    CHECK(run(site.dir, verb_of(site, {"doctor"})).exit == 0);
+  }
+  for (const auto& [verb, count] : good) MESSAGE(verb << ": " << count << " ended well, the others said why not");
 }
 
 TEST_CASE("the real program, killed at 20 random moments, leaves nothing half done and goes on where it was") {
