@@ -83,6 +83,9 @@ except OSError as error:
 
 child = os.fork()
 rank = 0 if child else 1
+if rank == 1:
+    import ctypes
+    ctypes.CDLL(None).prctl(1, 9)  # PR_SET_PDEATHSIG, SIGKILL: nobody is left behind when the installer is killed
 os.environ["GLOO_SOCKET_IFNAME"] = "lo"
 import torch
 import torch.distributed as dist
