@@ -4,9 +4,12 @@
 #include "installer/disk.hpp"
 
 #include <sys/statvfs.h>
+#include <sys/utsname.h>
 #include <sys/vfs.h>
 
 #include <limits>
+
+#include "installer/file_sync.hpp"
 
 namespace sealift::installer {
 
@@ -194,6 +197,11 @@ void Disk::sync_all(const fs::path& path) {
   const bundle::Descriptor folder = open_folder(path);
   if (!folder || uninterrupted([&] { return ::syncfs(folder.get()); }) != 0)
     throw_disk_error("written files cannot be made durable", path, errno);
+  static const bool kTells = [] {
+    struct utsname host {};
+    return ::uname(&host) == 0 && syncfs_tells_of_failures(host.release);
+  }();
+  if (!kTells) sync_each_file(path);
 }
 
 void Disk::sync_folder(const fs::path& path) {
