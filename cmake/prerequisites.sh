@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installs what building and testing need, once: Debian's packages by apt, uv from PyPI, and a Python environment with
-# torch to build against. Everything but Debian's packages lands in build/prerequisites. Safe to run again.
+# Installs what building and testing need, once: Debian's packages by apt, uv from PyPI, ISA-L as a static library, and a
+# Python environment with torch to build against. Everything but Debian's packages lands in build/prerequisites. Safe to run again.
 #   cmake/prerequisites.sh build     to build and test
 #   cmake/prerequisites.sh air-gap   the same, and what samples/air_gap.sh needs to make a bare host, and the launchers
 #                                    of clusters that the multi_host tests start
@@ -12,6 +12,8 @@ kUv=uv==0.13.8
 kTorch=torch==2.11.0
 kReaders="safetensors==0.8.0 numpy==2.4.6"  # Python's reader of what is exported, for the tests
 kHeaders="nvidia-cuda-crt==13.0.88 nvidia-cuda-cccl==13.0.85"  # what the headers of torch's CUDA runtime include, and its wheels do not have
+kIsal=isal==1.8.0                           # Python's binding carries the sources of ISA-L 2.31.1; Debian has no libisal.a
+kIsalHash=sha256:124233e9a31a62030a07aafd48c26689561926f4e10417ed3ea46c211218f2b4
 where=build/prerequisites
 
 say() { printf '%s\n' "prerequisites: $*" >&2; }
@@ -43,6 +45,24 @@ install_uv() {
   stamp uv "$kUv"
 }
 
+# igzip and its checksums alone, with the licence beside them.
+install_isal() {
+  complete isal "$kIsal" && return 0
+  say "building ISA-L from $kIsal into $where/isal"
+  rm -rf "$where/isal" "$where/isal-build"
+  mkdir -p "$where/isal/include/isa-l" "$where/isal/lib" "$where/isal-build"
+  printf '%s --hash=%s\n' "$kIsal" "$kIsalHash" > "$where/isal-build/wanted"
+  "$where/uv/bin/pip" download -q --disable-pip-version-check --no-cache-dir --no-deps --no-binary isal --require-hashes \
+    -r "$where/isal-build/wanted" -d "$where/isal-build" >&2
+  tar -xzf "$where"/isal-build/isal-*.tar.gz -C "$where/isal-build" --strip-components=4 --wildcards '*/src/isal/isa-l'
+  make -s -C "$where/isal-build" -f Makefile.unx units='crc igzip' lib >/dev/null
+  cp "$where/isal-build/include/igzip_lib.h" "$where/isal-build/include/crc.h" "$where/isal/include/isa-l"
+  cp "$where/isal-build/bin/isa-l.a" "$where/isal/lib/libisal.a"
+  cp "$where/isal-build/LICENSE" "$where/isal"
+  rm -rf "$where/isal-build"
+  stamp isal "$kIsal"
+}
+
 install_torch() {
   complete torch "$kTorch" && return 0
   say "installing $kTorch and what it needs into $where/torch (2.7 GB to download)"
@@ -64,7 +84,7 @@ install_beside_torch() {
 }
 
 mkdir -p "$where"
-install_packages g++ cmake ninja-build git ca-certificates python3 python3-venv \
+install_packages g++ cmake ninja-build make nasm git ca-certificates python3 python3-venv \
   libcli11-dev nlohmann-json3-dev libtomlplusplus-dev libfmt-dev libzstd-dev zlib1g-dev libssl-dev libboost-dev \
   libutf8proc-dev libcurl4-openssl-dev doctest-dev libgloo-dev patchelf zstd openssl \
   clang libclang-rt-dev libarchive-tools unzip  # the fuzzers, and the archivers that our readers are held to
@@ -78,5 +98,6 @@ case "${1:-build}" in
   *) say "unknown argument '$1'; known: build, air-gap"; exit 2 ;;
 esac
 install_uv
+install_isal
 install_torch
 install_beside_torch

@@ -46,7 +46,7 @@
 #include "sealift/bundle/tar.hpp"              // the tar that we write and read
 #include "sealift/bundle/bundle_writer.hpp"    // entries -> a signed bundle folder
 #include "sealift/bundle/zip_directory.hpp"    // what a zip holds, where all programs read the same
-#include "sealift/bundle/zip.hpp"              // the bytes of its members; the door to zlib
+#include "sealift/bundle/zip.hpp"              // the bytes of its members; the door to ISA-L
 #include "sealift/bundle/wheel_name.hpp"       // file names, project names and versions of wheels
 #include "sealift/bundle/wheel_record.hpp"     // RECORD: every file with its digest
 #include "sealift/bundle/wheel_startup.hpp"    // what a wheel would have run when Python starts
