@@ -93,6 +93,27 @@ TEST_CASE("found in a licence: output that just overflows a piece after all inpu
     }
 }
 
+TEST_CASE("what stands behind a deflate stream is seen to the byte, and every cut of one is too short") {
+  // A member whose deflate stream is `stream`, and which claims to be `size` bytes long.
+  const auto extract = [](const std::string& stream, std::uint64_t size) {
+    MemorySource source = source_of(make_zip({{.name = "a", .bytes = stream, .claimed_size = size, .method = 8}}));
+    ZipReader zip(source);
+    return zip.extract_text(zip.members().at(0), size);
+  };
+  const std::string piece(std::size_t{1} << 18, 'x');
+  for (const std::string& text : {std::string("hello"), piece, piece + "y"}) {
+    const std::string stream = sealift::test::detail::deflate_raw(text);
+    CAPTURE(stream.size());
+    CHECK_REFUSED(extract(stream, text.size()), Format, "the CRC-32 is wrong");  // that of the stream
+    for (std::size_t more = 1; more <= 17; ++more)
+      CHECK_REFUSED(extract(stream + std::string(more, '\0'), text.size()), Format, "bytes follow the deflate stream");
+    for (std::size_t cut = 1; cut < stream.size(); ++cut)
+      CHECK_REFUSED(extract(stream.substr(0, cut), cut), Format, "");
+    CHECK_REFUSED(extract(stream.substr(0, stream.size() - 1), text.size()), Format, "the deflate stream is cut short");
+  }
+  CHECK_REFUSED(extract("\x07", 1), Format, "the deflate stream is damaged");
+}
+
 TEST_CASE("no prefix of an archive and no flipped bit in one makes the reader misbehave") {
   const std::string good =
       make_zip({{.name = "a", .bytes = std::string(300, 'q'), .deflated = true}, {.name = "b", .bytes = "stored"}});
