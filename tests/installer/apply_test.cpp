@@ -241,7 +241,7 @@ TEST_CASE("an installer that comes late to a fresh prefix goes on from what the 
     CHECK(applied.generation == 1);
   }
   SUBCASE("the next version becomes the second generation") {
-    const MadeBundle next = site.make(next_version(), "bundle2");
+    const MadeBundle next = site.make(three_kinds_and_more(), "bundle2");
     RivalDisk disk([&] { site.apply(made); });
     const Applied applied = site.apply(next, disk);
     CHECK(applied.generation == 2);
@@ -249,7 +249,7 @@ TEST_CASE("an installer that comes late to a fresh prefix goes on from what the 
     CHECK(fs::read_symlink(site.current()) == "generations/0002");
   }
   SUBCASE("an older version is refused, as it would have been a moment later") {
-    const MadeBundle next = site.make(next_version(), "bundle2");
+    const MadeBundle next = site.make(three_kinds_and_more(), "bundle2");
     RivalDisk disk([&] { site.apply(next); });
     CHECK_REFUSED(site.apply(made, disk), Rollback, "older");
     CHECK(fs::read_symlink(site.current()) == "generations/0001");
