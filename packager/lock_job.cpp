@@ -18,7 +18,7 @@
 #include "packager/lock_python.hpp"
 #include "packager/native_report.hpp"
 #include "packager/own_program.hpp"
-#include "packager/owner_packages.hpp"
+#include "packager/owner_rules.hpp"
 #include "packager/pack_plan.hpp"
 #include "packager/scratch_folder.hpp"
 #include "packager/wheel_tags.hpp"

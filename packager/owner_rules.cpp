@@ -6,7 +6,6 @@
 
 #include <algorithm>
 
-#include "packager/owner_packages.hpp"
 #include "sealift/bundle/fields.hpp"
 #include "sealift/bundle/wheel_name.hpp"
 

@@ -24,6 +24,10 @@ struct OwnerRule {
 std::vector<OwnerRule> read_owner_rules(TomlTable& document);
 std::string write_owner_rules(const std::vector<OwnerRule>& rules);
 
+// What `lock` can say before any wheel is there: throws Usage, with all of them, for rules that name a package which is
+// not among these normalized names.
+void require_packages(const std::vector<OwnerRule>& rules, const std::set<std::string>& packages);
+
 // Wheel -> its files, by their place below the root, that another wheel owns.
 using LeftOut = std::map<std::string, std::set<std::string>>;
 

@@ -13,13 +13,7 @@ done
 work=$(mktemp -d)
 cd "$work"
 
-fail() {
-  echo "FAILED: $1" >&2
-  for file in *.txt; do echo "--- $file" >&2; tail -n 20 "$file" >&2; done
-  exit 1
-}
 need() { command -v "$1" >/dev/null || fail "no $1"; }
-says() { grep -qF -- "$2" "$1" || fail "$1 does not say '$2'"; }
 count() { grep -cF -- "$2" "$1" || true; }
 
 small_bundle "$bin" "$uv" 1

@@ -4,7 +4,6 @@
 
 #include <doctest/doctest.h>
 
-#include "packager/owner_packages.hpp"
 #include "tests/support/refusal.hpp"
 
 using namespace sealift::packager;

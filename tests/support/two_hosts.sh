@@ -3,6 +3,8 @@
 # Runs the sourcing script again inside its own process, mount and network namespace: when it ends, however it ends,
 # every daemon, rank and interface is gone. Exits with 77, ctest's code for "skipped", where that is not permitted.
 #   on HOST COMMAND...     runs a command on host1 or host2; names of both resolve, nothing else does
+#   fail WHY               ends the test with the ends of all .txt files of the current folder
+#   says FILE TEXT         or fail
 
 if [ $$ != 1 ]; then
   unshare --pid --fork --mount --net --uts true 2>/dev/null ||
@@ -44,3 +46,10 @@ for _i in 1 2; do
   on host$_i ip address add 10.77.0.$_i/24 dev cable$_i
   on host$_i ip link set cable$_i up
 done
+
+fail() {
+  echo "FAILED: $1" >&2
+  for file in *.txt; do echo "--- $file" >&2; tail -n 20 "$file" >&2; done
+  exit 1
+}
+says() { grep -qF -- "$2" "$1" || fail "$1 does not say '$2'"; }

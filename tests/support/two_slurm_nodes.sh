@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # A real Slurm on the two hosts of two_hosts.sh, one controller and two nodes. Sourced after that one, in the test's own
-# folder; needs its `on`, and `work`, `fail` and `need` of the test. Afterwards both nodes are idle and SLURM_CONF is set.
+# folder; needs its `on` and `fail`, and `work` and `need` of the test. Afterwards both nodes are idle and SLURM_CONF is set.
 
 need slurmctld; need slurmd; need munged; need srun
 mkdir state

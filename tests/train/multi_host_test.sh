@@ -9,12 +9,6 @@ train=$1 torchrun=$2 launcher=$3
 work=$(mktemp -d)
 cd "$work"
 
-fail() {
-  echo "FAILED: $1" >&2
-  for file in *.txt; do echo "--- $file" >&2; tail -n 20 "$file" >&2; done
-  exit 1
-}
-says() { grep -qF -- "$2" "$1" || fail "$1 does not say '$2'"; }
 need() { command -v "$1" >/dev/null || fail "no $1; 'cmake/prerequisites.sh air-gap' installs it"; }
 # agrees OUT: the losses of OUT are those of one process
 agrees() { "$train" check --tolerance 1e-5 --floor-factor 100 none/result.json "$1/result.json" >check.txt 2>&1 || fail "$1 differs"; }
