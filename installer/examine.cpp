@@ -7,11 +7,10 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <atomic>
 #include <mutex>
-#include <thread>
 
 #include "sealift/bundle/file.hpp"
+#include "sealift/bundle/parallel_for.hpp"
 
 namespace sealift::installer {
 
@@ -183,36 +182,27 @@ void Examiner::hash(std::vector<Look>& looks) {
   std::stable_sort(work.begin(), work.end(),
                    [](const Look* a, const Look* b) { return a->status.st_size > b->status.st_size; });
   if (bytes > 0) progress_.begin("hashing", bytes);
-  std::atomic<std::size_t> next{0};
   std::mutex guard;
-  const auto worker = [&] {
-    for (std::size_t i; (i = next.fetch_add(1)) < work.size();) {
-      Look& look = *work[i];
-      try {
-        bundle::Bytes piece(std::min<std::uint64_t>(kPiece, look.place->file.size));
-        const bundle::InputFile file(look.path);
-        bundle::Hasher hasher;
-        for (std::uint64_t at = 0; at < file.size(); at += piece.size()) {
-          piece.resize(static_cast<std::size_t>(std::min<std::uint64_t>(piece.size(), file.size() - at)));
-          file.read_exactly(at, piece);
-          hasher.update(piece);
-          progress_.add(piece.size());
-        }
-        const bundle::Digest digest = hasher.finish();
-        const std::lock_guard lock(guard);
-        digests_.emplace(FileId{look.status.st_dev, look.status.st_ino}, digest);
-        bytes_ += file.size();
-      } catch (const bundle::Error& error) {
-        look.fault = error.facts().got.empty() ? error.facts().what : error.facts().got;
+  bundle::parallel_for(threads_, work.size(), [&](std::size_t index) {
+    Look& look = *work[index];
+    try {
+      bundle::Bytes piece(std::min<std::uint64_t>(kPiece, look.place->file.size));
+      const bundle::InputFile file(look.path);
+      bundle::Hasher hasher;
+      for (std::uint64_t at = 0; at < file.size(); at += piece.size()) {
+        piece.resize(static_cast<std::size_t>(std::min<std::uint64_t>(piece.size(), file.size() - at)));
+        file.read_exactly(at, piece);
+        hasher.update(piece);
+        progress_.add(piece.size());
       }
+      const bundle::Digest digest = hasher.finish();
+      const std::lock_guard lock(guard);
+      digests_.emplace(FileId{look.status.st_dev, look.status.st_ino}, digest);
+      bytes_ += file.size();
+    } catch (const bundle::Error& error) {
+      look.fault = error.facts().got.empty() ? error.facts().what : error.facts().got;
     }
-  };
-  {
-    std::vector<std::jthread> workers;
-    for (unsigned i = 1; i < std::min<std::size_t>(std::max(1u, threads_), work.size()); ++i)
-      workers.emplace_back(worker);
-    worker();
-  }
+  });
   if (bytes > 0) progress_.end();
 }
 

@@ -3,8 +3,9 @@
 #include "installer/signed_records.hpp"
 
 #include <algorithm>
-#include <atomic>
-#include <thread>
+#include <mutex>
+
+#include "sealift/bundle/parallel_for.hpp"
 
 namespace sealift::installer {
 
@@ -50,30 +51,16 @@ ItemRecords signed_records(const bundle::VerifiedBundle& bundle, unsigned thread
                    [](const auto& a, const auto& b) { return a.second->installed_size > b.second->installed_size; });
   progress.begin("reading the bundle", bytes);
   ItemRecords records;
-  std::atomic<std::size_t> next{0};
   std::mutex guard;
-  std::exception_ptr failure;
-  const auto worker = [&] {
-    for (std::size_t i; (i = next.fetch_add(1)) < work.size();) try {
-        const std::filesystem::path nowhere = "/";
-        RecordingDisk disk(nowhere / kRecordName);
-        unpack_entry(bundle, *work[i].second, nowhere, disk, progress);
-        ItemRecord record = parse_item_record(disk.text(), work[i].second->path.text());
-        const std::lock_guard lock(guard);
-        records.emplace(work[i].first, std::move(record));
-      } catch (...) {
-        const std::lock_guard lock(guard);
-        if (!failure) failure = std::current_exception();
-        next = work.size();
-      }
-  };
-  {
-    std::vector<std::jthread> workers;
-    for (unsigned i = 1; i < std::min<std::size_t>(std::max(1u, threads), work.size()); ++i)
-      workers.emplace_back(worker);
-    worker();
-  }
-  if (failure) std::rethrow_exception(failure);
+  bundle::parallel_for(threads, work.size(), [&](std::size_t index) {
+    const auto& [name, entry] = work[index];
+    const std::filesystem::path nowhere = "/";
+    RecordingDisk disk(nowhere / kRecordName);
+    unpack_entry(bundle, *entry, nowhere, disk, progress);
+    ItemRecord record = parse_item_record(disk.text(), entry->path.text());
+    const std::lock_guard lock(guard);
+    records.emplace(name, std::move(record));
+  });
   progress.end();
   return records;
 }

@@ -5,8 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
-#include <exception>
 #include <set>
 #include <thread>
 
@@ -14,6 +12,7 @@
 #include "packager/model_check.hpp"
 #include "packager/model_files.hpp"
 #include "packager/model_formats.hpp"
+#include "sealift/bundle/parallel_for.hpp"
 #include "sealift/bundle/payload_writer.hpp"
 #include "sealift/bundle/safe_path.hpp"
 
@@ -146,26 +145,11 @@ void hash_folders(std::vector<LockedModel>& models, Console& console) {
   if (todo.empty()) return;
   std::sort(todo.begin(), todo.end(), [](const auto& a, const auto& b) { return a.second->size > b.second->size; });
   Progress progress(console, "hashing models", total);
-  std::atomic<std::size_t> next{0};
-  std::vector<std::exception_ptr> failures(std::max(1u, std::thread::hardware_concurrency()));
-  const auto work = [&](std::exception_ptr& failure) {
-    try {
-      for (std::size_t i; (i = next.fetch_add(1)) < todo.size();) {
-        const auto& [model, file] = todo[i];
-        file->sha256 = digest_of_file(fs::canonical(model->spec.folder / file->path),
-                                      [&](std::uint64_t bytes) { progress.add(bytes); });
-      }
-    } catch (...) {
-      failure = std::current_exception();
-      next = todo.size();
-    }
-  };
-  {
-    std::vector<std::jthread> workers;
-    for (std::exception_ptr& failure : failures) workers.emplace_back([&] { work(failure); });
-  }
-  for (const std::exception_ptr& failure : failures)
-    if (failure) std::rethrow_exception(failure);
+  bundle::parallel_for(std::thread::hardware_concurrency(), todo.size(), [&](std::size_t index) {
+    const auto& [model, file] = todo[index];
+    file->sha256 = digest_of_file(fs::canonical(model->spec.folder / file->path),
+                                  [&](std::uint64_t bytes) { progress.add(bytes); });
+  });
   progress.finish();
 }
 
