@@ -185,6 +185,7 @@ Applied apply(const ApplyOptions& options, Disk& disk, Progress& progress) {
 
   bundle::OpenBundle opened = bundle::open(options.bundle);
   opened.more_folders = options.volumes;
+  opened.read_once = true;
   if (!options.dry_run) opened.ask = options.ask;
   bundle::Trust trust{.state = bundle::trust_for_run(prefix.trust(), options.fingerprint),
                       .allow_downgrade = options.allow_downgrade};

@@ -4,11 +4,10 @@
 #include "installer/unpack.hpp"
 
 #include <algorithm>
-#include <atomic>
-#include <thread>
 
 #include "installer/unpack_tree.hpp"
 #include "installer/unpack_wheel.hpp"
+#include "sealift/bundle/parallel_for.hpp"
 
 namespace sealift::installer {
 
@@ -42,7 +41,7 @@ void check_chunks_of_no_entry(const bundle::VerifiedBundle& bundle) {
     for (std::uint64_t at = entry.offset / payload.chunk_size * payload.chunk_size;
          at < entry.offset + entry.stored_size; at += payload.chunk_size)
       covered[static_cast<std::size_t>(at / payload.chunk_size)] = true;
-  bundle::Bytes memory;
+  bundle::ChunkBuffer memory;
   for (std::size_t index = 0; index < covered.size(); ++index)
     if (!covered[index]) memory = bundle.payload().chunk(index, std::move(memory));
 }
@@ -85,27 +84,16 @@ void unpack_all(const bundle::VerifiedBundle& bundle, std::vector<const Entry*> 
     put_in_order(entries, bundle.payload().payload().chunk_size);
   for (const Entry* entry : entries) bundle.expect(*entry);
   Finisher finisher(disk, prefix);
-  std::atomic<std::size_t> next{0};
-  std::atomic<bool> stop{false};
-  std::mutex guard;
   std::exception_ptr failure;
-  const auto work = [&] {
-    for (std::size_t i; !stop && (i = next.fetch_add(1)) < entries.size();) try {
-        const Entry& entry = *entries[i];
-        const std::filesystem::path staged = staging / Store::item_name(entry);
-        unpack_entry(bundle, entry, staged, disk, progress);
-        finisher.add(staged, Store::item_name(entry), entry.installed_size);
-      } catch (...) {
-        const std::lock_guard lock(guard);
-        if (!failure) failure = std::current_exception();
-        stop = true;
-      }
-  };
-  {
-    std::vector<std::jthread> workers;
-    for (unsigned i = 1; i < std::min<std::size_t>(std::max(1u, threads), entries.size()); ++i)
-      workers.emplace_back(work);
-    work();
+  try {
+    bundle::parallel_for(threads, entries.size(), [&](std::size_t index) {
+      const Entry& entry = *entries[index];
+      const std::filesystem::path staged = staging / Store::item_name(entry);
+      unpack_entry(bundle, entry, staged, disk, progress);
+      finisher.add(staged, Store::item_name(entry), entry.installed_size);
+    });
+  } catch (...) {
+    failure = std::current_exception();
   }
   try {
     finisher.flush();  // after a failure too: what is good need not be read from the medium again

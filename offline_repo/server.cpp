@@ -190,7 +190,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
       chunk_ = payload.chunk(position / chunk_size, std::move(chunk_));
       chunk_index_ = position / chunk_size;
     }
-    const bundle::ByteView rest = bundle::ByteView(chunk_).subspan(static_cast<std::size_t>(position % chunk_size));
+    const bundle::ByteView rest = chunk_.view().subspan(static_cast<std::size_t>(position % chunk_size));
     return net::buffer(rest.data(), static_cast<std::size_t>(std::min<std::uint64_t>(rest.size(), left)));
   }
 
@@ -242,7 +242,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool keep_alive_ = false;
   std::uint64_t to_send_ = 0;  // of the body
   std::uint64_t sent_ = 0;
-  bundle::Bytes chunk_;  // the last one, checked
+  bundle::ChunkBuffer chunk_;  // the last one, checked
   std::uint64_t chunk_index_ = 0;
 };
 

@@ -25,12 +25,12 @@ std::vector<bundle::Digest> digest_volumes(const bundle::VerifiedBundle& source,
   Progress progress(console, "reading " + source.manifest().stem(), payload.size);
   std::vector<bundle::Digest> digests;
   bundle::Hasher hasher;
-  bundle::Bytes memory;
+  bundle::ChunkBuffer memory;
   std::uint64_t done = 0;
   for (std::uint64_t index = 0; index < payload.chunk_count(); ++index) {
     reader.will_need(index + 1);
     memory = reader.chunk(index, std::move(memory));
-    hasher.update(memory);
+    hasher.update(memory.view());
     progress.add(memory.size());
     done += memory.size();
     if (done < payload.volumes[digests.size()].size) continue;

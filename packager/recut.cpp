@@ -23,11 +23,11 @@ bundle::Payload cut(const bundle::VerifiedBundle& source, const fs::path& folder
   Progress progress(console, "cutting " + manifest.stem(), manifest.payload.size);
   bundle::PayloadWriter writer(folder, manifest.stem(), manifest.payload.chunk_size, volume_size,
                                manifest.payload.digest);
-  bundle::Bytes memory;
+  bundle::ChunkBuffer memory;
   for (std::uint64_t index = 0; index < manifest.payload.chunk_count(); ++index) {
     reader.will_need(index + 1);
     memory = reader.chunk(index, std::move(memory));
-    writer.append(memory);
+    writer.append(memory.view());
     progress.add(memory.size());
   }
   bundle::Payload payload = writer.finish();

@@ -36,6 +36,9 @@
 #include "sealift/bundle/zstd_frame.hpp"       // what a zstd frame must be before zstd sees it
 #include "sealift/bundle/zstd.hpp"             // the door to zstd
 #include "sealift/bundle/parallel_for.hpp"     // one piece of work for each of many, by several threads
+#include "sealift/bundle/chunk_buffer.hpp"     // memory for one chunk, on whole pages
+#include "sealift/bundle/volume_input.hpp"     // one volume, read past the system's cache
+#include "sealift/bundle/read_ahead.hpp"       // chunks that are wanted next
 #include "sealift/bundle/volumes.hpp"          // the payload's files, wherever they lie
 #include "sealift/bundle/payload_reader.hpp"   // volumes -> checked chunks
 #include "sealift/bundle/open_bundle.hpp"      // a folder that claims to hold a bundle, and its seal

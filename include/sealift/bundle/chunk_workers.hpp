@@ -5,17 +5,16 @@
 #pragma once
 
 #include <condition_variable>
-#include <cstdlib>
 #include <deque>
 #include <exception>
 #include <filesystem>
 #include <memory>
 #include <mutex>
-#include <new>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "sealift/bundle/chunk_buffer.hpp"
 #include "sealift/bundle/digest.hpp"
 #include "sealift/bundle/file.hpp"
 
@@ -32,7 +31,7 @@ class VolumeFile {
   }
 
   void write(ByteView bytes, std::uint64_t offset) const {
-    bool direct = direct_ && bytes.size() % kAlignment == 0 && offset % kAlignment == 0;
+    bool direct = direct_ && bytes.size() % ChunkBuffer::kAlignment == 0 && offset % ChunkBuffer::kAlignment == 0;
     while (!bytes.empty()) {
       const int fd = direct ? direct_.get() : fd_.get();
       const ssize_t count = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
@@ -41,7 +40,7 @@ class VolumeFile {
       if (count < 0) throw_errno("a file cannot be written", path_);
       bytes = bytes.subspan(static_cast<std::size_t>(count));
       offset += static_cast<std::uint64_t>(count);
-      direct = direct && bytes.size() % kAlignment == 0;  // what is left of a short write may be odd
+      direct = direct && bytes.size() % ChunkBuffer::kAlignment == 0;  // what is left of a short write may be odd
     }
   }
   // Durable once this returns.
@@ -49,40 +48,10 @@ class VolumeFile {
     if (::fsync(fd_.get()) != 0) throw_errno("a file cannot be synced", path_);
   }
 
-  static constexpr std::size_t kAlignment = 4096;  // of memory, offsets and sizes that go past the cache
-
  private:
   std::filesystem::path path_;
   Descriptor fd_;
   Descriptor direct_;
-};
-
-// Room for one chunk. Can only be moved.
-class ChunkBuffer {
- public:
-  // `capacity` is a multiple of VolumeFile::kAlignment.
-  explicit ChunkBuffer(std::size_t capacity)
-      : memory_(static_cast<std::byte*>(std::aligned_alloc(VolumeFile::kAlignment, capacity))), capacity_(capacity) {
-    if (!memory_) throw std::bad_alloc();
-  }
-
-  std::size_t room() const { return capacity_ - size_; }
-  std::size_t size() const { return size_; }
-  ByteView view() const { return {memory_.get(), size_}; }
-  // At most room() bytes.
-  void append(ByteView bytes) {
-    std::memcpy(memory_.get() + size_, bytes.data(), bytes.size());
-    size_ += bytes.size();
-  }
-  void clear() { size_ = 0; }
-
- private:
-  struct Freer {
-    void operator()(std::byte* memory) const { std::free(memory); }
-  };
-  std::unique_ptr<std::byte, Freer> memory_;
-  std::size_t capacity_;
-  std::size_t size_ = 0;
 };
 
 // Digests and writes what it is given. Can be neither copied nor moved.

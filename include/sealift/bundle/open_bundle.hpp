@@ -23,6 +23,7 @@ struct OpenBundle {
   Seal seal;                                             // the medium is not asked for it again
   std::vector<std::filesystem::path> more_folders = {};  // where volumes may lie as well
   VolumeAsker ask = {};                                  // for a volume that is in none of them
+  bool read_once = false;                                // no byte of a volume will be wanted twice
 };
 
 namespace detail {

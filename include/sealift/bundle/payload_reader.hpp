@@ -11,6 +11,7 @@
 #include "sealift/bundle/byte_source.hpp"
 #include "sealift/bundle/digest.hpp"
 #include "sealift/bundle/manifest.hpp"
+#include "sealift/bundle/read_ahead.hpp"
 #include "sealift/bundle/volumes.hpp"
 
 namespace sealift::bundle {
@@ -32,7 +33,7 @@ class PayloadReader {
   // The bytes of chunk `index`, equal to what was signed; throws Digest or Io naming volume and offset, once nobody
   // has a better volume. `memory` is where they are put: who reads many chunks hands the last one back, and whoever
   // catches has no unchecked bytes.
-  Bytes chunk(std::uint64_t index, Bytes memory = {}) const {
+  ChunkBuffer chunk(std::uint64_t index, ChunkBuffer memory = {}) const {
     const Place place = locate(index * payload_.chunk_size);
     for (;;) {
       Volumes::File file = volumes_.get(place.volume);
@@ -65,7 +66,7 @@ class PayloadReader {
   }
   // The chunk if it stands at the end of an expected range; who comes second gets the bytes of the first. `memory` is
   // taken for it if it has to be read.
-  std::shared_ptr<const Bytes> kept(std::uint64_t index, Bytes& memory) const {
+  std::shared_ptr<const ChunkBuffer> kept(std::uint64_t index, ChunkBuffer& memory) const {
     std::unique_lock lock(guard_);
     const auto found = kept_.find(index);
     if (found == kept_.end()) return nullptr;
@@ -74,8 +75,9 @@ class PayloadReader {
     const std::lock_guard reading(kept->reading);  // one reads, the others wait for it
     lock.lock();
     if (kept->bytes) return kept->bytes;
+    kept->begun = true;
     lock.unlock();
-    auto bytes = std::make_shared<const Bytes>(chunk(index, std::exchange(memory, {})));
+    auto bytes = std::make_shared<const ChunkBuffer>(chunk(index, std::move(memory)));
     lock.lock();
     if (kept->readers > 1 && kept_bytes_ + bytes->size() <= kMaxKept) {
       kept->bytes = bytes;
@@ -86,9 +88,14 @@ class PayloadReader {
 
   // Says that chunk `index`, if there is one, is wanted soon.
   void will_need(std::uint64_t index) const {
-    if (index >= payload_.chunk_count()) return;
+    if (index >= payload_.chunk_count() || is_kept(index)) return;
     const Place place = locate(index * payload_.chunk_size);
-    if (const Volumes::File file = volumes_.if_open(place.volume)) file->will_need(place.offset, payload_.chunk_size);
+    Volumes::File file = volumes_.if_open(place.volume);
+    if (!file) return;
+    if (file->passes_the_cache(place.offset, size_of(index)))
+      ahead_.want(index, std::move(file), place.offset, size_of(index));
+    else
+      file->will_need(place.offset, size_of(index));
   }
 
   // "NAME.vol002 at offset 4194304", for messages.
@@ -101,11 +108,13 @@ class PayloadReader {
 
  private:
   static constexpr std::size_t kPiece = std::size_t{256} << 10;  // read and hashed while the processor's cache has it
+  static constexpr std::uint64_t kMaxAhead = std::uint64_t{32} << 20;
   static constexpr std::uint64_t kMaxKept = std::uint64_t{32} << 20;  // beyond it, a chunk is read again
 
   struct Kept {
     std::mutex reading;
-    std::shared_ptr<const Bytes> bytes;
+    bool begun = false;  // then nobody need read ahead
+    std::shared_ptr<const ChunkBuffer> bytes;
     std::uint64_t readers = 0;  // that have not left
   };
 
@@ -128,14 +137,34 @@ class PayloadReader {
     return {volume, payload_offset};
   }
 
-  Bytes read(const InputFile& file, const Place& place, std::uint64_t index, Bytes memory) const {
-    const std::uint64_t begin = index * payload_.chunk_size;
-    memory.resize(static_cast<std::size_t>(std::min(payload_.chunk_size, payload_.size - begin)));
+  std::size_t size_of(std::uint64_t index) const {
+    return static_cast<std::size_t>(std::min(payload_.chunk_size, payload_.size - index * payload_.chunk_size));
+  }
+
+  bool is_kept(std::uint64_t index) const {
+    const std::lock_guard lock(guard_);
+    const auto found = kept_.find(index);
+    return found != kept_.end() && found->second->begun;
+  }
+
+  // The chunk, or its beginning, where it was read ahead or can be read past the system's cache.
+  ReadAhead::Chunk first_read(const VolumeInput& file, const Place& place, std::uint64_t index,
+                              ChunkBuffer memory) const {
+    if (std::optional<ReadAhead::Chunk> ready = ahead_.take(index, memory)) return std::move(*ready);
+    memory.resize(size_of(index));
+    const bool past = file.passes_the_cache(place.offset, memory.size());
+    const std::size_t filled = past ? file.read_past_the_cache(place.offset, memory) : 0;
+    return {.bytes = std::move(memory), .filled = filled};
+  }
+
+  ChunkBuffer read(const VolumeInput& file, const Place& place, std::uint64_t index, ChunkBuffer memory) const {
+    auto [bytes, filled] = first_read(file, place, index, std::move(memory));
+    const std::span<std::byte> all = bytes.all();
     Hasher hasher(payload_.digest);
-    for (std::size_t done = 0; done < memory.size(); done += kPiece) {
-      const std::span<std::byte> piece = std::span(memory).subspan(done, std::min(kPiece, memory.size() - done));
-      file.read_exactly(place.offset + done, piece);
-      hasher.update(piece);
+    for (std::size_t done = 0; done < all.size(); done += kPiece) {
+      const std::size_t end = std::min(done + kPiece, all.size()), from = std::clamp(filled, done, end);
+      if (from < end) file.read_exactly(place.offset + from, all.subspan(from, end - from));
+      hasher.update(all.subspan(done, end - done));
     }
     if (const Digest digest = hasher.finish(); digest != chunks_.at(index))
       throw Error(ErrorCode::Digest,
@@ -144,12 +173,13 @@ class PayloadReader {
                    .expected = name_of(payload_.digest) + " " + chunks_[index].hex(),
                    .got = name_of(payload_.digest) + " " + digest.hex(),
                    .next = "copy " + payload_.volumes[place.volume].name + " again from its source"});
-    return memory;
+    return std::move(bytes);
   }
 
   Payload payload_;
   std::vector<Digest> chunks_;
   mutable Volumes volumes_;
+  mutable ReadAhead ahead_{static_cast<std::size_t>(std::max<std::uint64_t>(1, kMaxAhead / payload_.chunk_size))};
   mutable std::mutex guard_;
   mutable std::map<std::uint64_t, std::shared_ptr<Kept>> kept_;
   mutable std::uint64_t kept_bytes_ = 0;
@@ -178,11 +208,15 @@ class PayloadRange final : public ByteSource {
  private:
   struct Slot {
     std::uint64_t index = 0;
-    Bytes own{};
-    std::shared_ptr<const Bytes> shared{};
+    ChunkBuffer own{};
+    std::shared_ptr<const ChunkBuffer> shared{};
 
-    ByteView bytes() const { return shared ? ByteView(*shared) : ByteView(own); }
+    ByteView bytes() const { return shared ? shared->view() : own.view(); }
   };
+
+  bool has(std::uint64_t index) const {
+    return std::any_of(slots_.begin(), slots_.end(), [&](const Slot& slot) { return slot.index == index; });
+  }
 
   ByteView cached(std::uint64_t index) {
     for (Slot& slot : slots_)
@@ -191,12 +225,13 @@ class PayloadRange final : public ByteSource {
       slots_.push_back({});
     else
       std::rotate(slots_.begin(), slots_.begin() + 1, slots_.end());
-    if ((index + 1) * reader_->payload().chunk_size < offset_ + size_) reader_->will_need(index + 1);
+    if ((index + 1) * reader_->payload().chunk_size < offset_ + size_ && !has(index + 1)) reader_->will_need(index + 1);
     Slot& slot = slots_.back();
     slot.index = ~std::uint64_t{0};  // nothing to find here should the chunk be refused
     slot.shared.reset();
     slot.shared = reader_->kept(index, slot.own);
-    slot.own = slot.shared ? Bytes() : reader_->chunk(index, std::move(slot.own));  // a slot is one chunk of memory
+    slot.own =
+        slot.shared ? ChunkBuffer() : reader_->chunk(index, std::move(slot.own));  // a slot is one chunk of memory
     slot.index = index;
     return slot.bytes();
   }

@@ -148,7 +148,7 @@ inline VerifiedBundle verify(const OpenBundle& opened, const Trust& trust, Time 
   detail::refuse_extra_files(opened.folder, manifest);
   std::vector<Digest> chunks =
       detail::read_chunk_list(opened.folder / (manifest.stem() + std::string(kChunksSuffix)), manifest.payload);
-  VolumeSources sources{.folders = {opened.folder}, .ask = opened.ask};
+  VolumeSources sources{.folders = {opened.folder}, .ask = opened.ask, .read_once = opened.read_once};
   sources.folders.insert(sources.folders.end(), opened.more_folders.begin(), opened.more_folders.end());
   bundle.payload_ = std::make_shared<PayloadReader>(std::move(sources), manifest.payload, std::move(chunks));
   detail::check_companions(opened.folder, manifest);
@@ -165,7 +165,7 @@ inline std::vector<Error> check_every_chunk(const VerifiedBundle& bundle, unsign
   std::mutex guard;
   std::map<std::uint64_t, Error> failures;
   const auto work = [&] {
-    Bytes memory;
+    ChunkBuffer memory;
     for (std::uint64_t index; (index = next.fetch_add(1)) < count;) {
       try {
         payload.will_need(index + threads);  // the medium reads on while this one is hashed

@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
-#include "sealift/bundle/file.hpp"
 #include "sealift/bundle/manifest.hpp"
+#include "sealift/bundle/volume_input.hpp"
 
 namespace sealift::bundle {
 
@@ -23,12 +23,13 @@ using VolumeAsker = std::function<std::optional<std::filesystem::path>(const Vol
 struct VolumeSources {
   std::vector<std::filesystem::path> folders;  // looked at in this order
   VolumeAsker ask = {};                        // nobody to ask: everything must be there from the beginning
+  bool read_once = false;                      // past the system's cache
 };
 
 // Safe from several threads; one of them asks, the others wait.
 class Volumes {
  public:
-  using File = std::shared_ptr<const InputFile>;
+  using File = std::shared_ptr<const VolumeInput>;
 
   // Opens what is there. Throws Missing or Digest, naming the volume, when there is nobody to ask for another one.
   Volumes(VolumeSources sources, std::vector<Volume> volumes)
@@ -57,7 +58,7 @@ class Volumes {
   // What `bad` gave was no good: lets go of it, and the next get() opens another file. Throws `fault` when nobody has
   // one.
   void replace(std::size_t index, File bad, const Error& fault) {
-    const std::weak_ptr<const InputFile> was = bad;
+    const std::weak_ptr<const VolumeInput> was = bad;
     bad.reset();  // before waiting: who asks waits for all readers to let go
     const std::lock_guard lock(guard_);
     const bool first = open_[index] && !open_[index].owner_before(was) && !was.owner_before(open_[index]);
@@ -74,7 +75,7 @@ class Volumes {
   // Lets go of all files first, or a disc could not be taken out: also of those that other threads still read from.
   void ask(std::size_t index, const Error& fault) {
     if (!sources_.ask) throw fault;
-    std::vector<std::weak_ptr<const InputFile>> readers;
+    std::vector<std::weak_ptr<const VolumeInput>> readers;
     for (File& file : open_) {
       readers.push_back(file);
       file.reset();
@@ -110,8 +111,8 @@ class Volumes {
                                      .next = "copy " + volume.name + " into the bundle's folder"});
   }
 
-  static File open(const std::filesystem::path& path, const Volume& volume) {
-    auto file = std::make_shared<const InputFile>(path);
+  File open(const std::filesystem::path& path, const Volume& volume) const {
+    auto file = std::make_shared<const VolumeInput>(path, sources_.read_once);
     if (file->size() != volume.size)
       throw Error(ErrorCode::Digest,
                   {.what = file->size() < volume.size ? "a volume is cut short" : "a volume is too long",
