@@ -128,9 +128,9 @@ GenerationRecord install(const bundle::VerifiedBundle& bundle, const Plan& plan,
   progress.say("building generation " + Prefix::generation_name(plan.generation));
   const fs::path root = staging.folder() / "generation";
   const Layout layout = lay_out(environment, unpacked_entries(bundle, Store(prefix)));
-  build_generation(layout, root, disk);
+  build_generation(layout, root, disk, options.threads);
   GenerationRecord record = record_of(bundle, plan);
-  record.audit = audit_generation(layout, environment, root);
+  record.audit = audit_generation(layout, environment, root, options.threads);
 
   const fs::path scratch = staging.folder() / "scratch";
   disk.make_folder(scratch);

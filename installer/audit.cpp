@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks at the disk, not at what was meant: every path by lstat, the whole tree by listing, and RECORD read back from
-// its file with a parser that shares nothing with its writer.
+// Looks at the disk, not at what was meant: every path by lstat, every folder by listing, and RECORD read back from its
+// file with a parser that shares nothing with its writer.
 #include "installer/audit.hpp"
 
+#include <dirent.h>
 #include <sys/stat.h>
 
 #include "sealift/bundle/file.hpp"
+#include "sealift/bundle/parallel_for.hpp"
 
 namespace sealift::installer {
 
@@ -32,25 +34,39 @@ struct stat status_of(const std::string& path) {
   return status;
 }
 
-// Paths are put together as text: taking tens of thousands of them apart costs more than the system's answers.
+// The names in a folder, as they are listed.
+std::vector<std::string> names_in(const std::string& folder) {
+  struct Closer {
+    void operator()(DIR* open) const { ::closedir(open); }
+  };
+  const std::unique_ptr<DIR, Closer> open(::opendir(folder.c_str()));
+  if (!open) bundle::throw_errno("a folder cannot be listed", folder);
+  std::vector<std::string> names;
+  for (;;) {
+    errno = 0;
+    const dirent* const entry = ::readdir(open.get());
+    if (entry == nullptr && errno != 0) bundle::throw_errno("a folder cannot be listed", folder);
+    if (entry == nullptr) return names;
+    if (const std::string_view name = entry->d_name; name != "." && name != "..") names.emplace_back(name);
+  }
+}
+
+// One thread's part. Paths are put together as text: taking tens of thousands of them apart costs more than the
+// system's answers.
 class Auditor {
  public:
   Auditor(const Layout& layout, const bundle::Environment& environment, const fs::path& root)
       : layout_(layout), site_packages_(environment.site_packages.text()), root_(root.string()) {}
 
-  Audit run() {
-    for (const auto& [path, place] : layout_) check(path, place);
-    check_nothing_extra();
-    return audit_;
-  }
+  const Audit& found() const { return audit_; }
 
- private:
   void check(const std::string& path, const Place& place) {
     const std::string there = root_ + "/" + path;
     const struct stat status = status_of(there);
     switch (place.type) {
       case Place::Type::Folder:
         if (!S_ISDIR(status.st_mode)) refuse(there, "a folder", "something else");
+        check_nothing_extra(path + "/");
         ++audit_.folders;
         return;
       case Place::Type::Link:
@@ -65,6 +81,14 @@ class Auditor {
     }
   }
 
+  // In a folder, "" or "lib/". No folder that nobody brings is entered: it was found in the one above it.
+  void check_nothing_extra(const std::string& folder) const {
+    for (const std::string& name : names_in(root_ + "/" + folder))
+      if (!layout_.contains(folder + name))
+        refuse(root_ + "/" + folder + name, "nothing", "something that no entry brings");
+  }
+
+ private:
   void check_file(const std::string& there, const Place& place, const struct stat& status) {
     if (!S_ISREG(status.st_mode)) refuse(there, "a file", "something else");
     if (static_cast<std::uint64_t>(status.st_size) != place.file.size)
@@ -73,7 +97,7 @@ class Auditor {
       refuse(there, place.file.executable ? "a program" : "no program", "the other");
     ++audit_.files;
     audit_.bytes += place.file.size;
-    if (place.type == Place::Type::File && status_of(place.source).st_ino == status.st_ino) ++audit_.shared;
+    if (place.type == Place::Type::File && status.st_nlink > 1) ++audit_.shared;  // a copy would have this one name
   }
 
   // path,sha256=DIGEST,SIZE with the path relative to site-packages.
@@ -115,13 +139,6 @@ class Auditor {
     return out;
   }
 
-  void check_nothing_extra() const {
-    for (const fs::directory_entry& there : fs::recursive_directory_iterator(root_)) {
-      const std::string path = there.path().native().substr(root_.size() + 1);
-      if (!layout_.contains(path)) refuse(there.path(), "nothing", "something that no entry brings");
-    }
-  }
-
   const Layout& layout_;
   const std::string site_packages_;
   const std::string root_;
@@ -130,8 +147,33 @@ class Auditor {
 
 }  // namespace
 
-Audit audit_generation(const Layout& layout, const bundle::Environment& environment, const fs::path& root) {
-  return Auditor(layout, environment, root).run();
+Audit& Audit::operator+=(const Audit& other) {
+  wheels += other.wheels;
+  files += other.files;
+  links += other.links;
+  folders += other.folders;
+  bytes += other.bytes;
+  record_rows += other.record_rows;
+  shared += other.shared;
+  return *this;
+}
+
+Audit audit_generation(const Layout& layout, const bundle::Environment& environment, const fs::path& root,
+                       unsigned threads) {
+  constexpr std::size_t kNeighbours = 200;
+  std::vector<const Layout::value_type*> there;
+  for (const Layout::value_type& one : layout) there.push_back(&one);
+  Auditor(layout, environment, root).check_nothing_extra("");
+  std::mutex guard;
+  Audit audit;
+  bundle::parallel_for(threads, (there.size() + kNeighbours - 1) / kNeighbours, [&](std::size_t group) {
+    Auditor auditor(layout, environment, root);
+    for (std::size_t i = group * kNeighbours; i < std::min((group + 1) * kNeighbours, there.size()); ++i)
+      auditor.check(there[i]->first, there[i]->second);
+    const std::lock_guard lock(guard);
+    audit += auditor.found();
+  });
+  return audit;
 }
 
 bundle::Json to_json(const Audit& audit) {

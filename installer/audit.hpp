@@ -19,10 +19,12 @@ struct Audit {
   std::uint64_t shared = 0;       // files that are hard links into the store
 
   bool operator==(const Audit&) const = default;
+  Audit& operator+=(const Audit& other);
 };
 
 // Throws Digest or Conflict naming the first path that is not as it should be.
-Audit audit_generation(const Layout& layout, const bundle::Environment& environment, const std::filesystem::path& root);
+Audit audit_generation(const Layout& layout, const bundle::Environment& environment, const std::filesystem::path& root,
+                       unsigned threads);
 
 bundle::Json to_json(const Audit& audit);
 Audit audit_from(bundle::JsonObject object);

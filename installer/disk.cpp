@@ -102,6 +102,8 @@ Room Disk::room(const fs::path& path) const {
 
 void Disk::make_folder(const fs::path& path) {
   if (::mkdir(path.c_str(), 0755) == 0) {
+    struct stat status {};  // looking costs less than setting what is so already
+    if (::stat(path.c_str(), &status) == 0 && (status.st_mode & 07777) == 0755) return;
     if (::chmod(path.c_str(), 0755) != 0) throw_disk_error("a folder's mode cannot be set", path, errno);
     return;
   }

@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "sealift/bundle/byte_source.hpp"
+#include "sealift/bundle/parallel_for.hpp"
 
 namespace sealift::installer {
 
@@ -33,11 +34,22 @@ void copy_file(const Place& place, const fs::path& to, Disk& disk) {
   }
   if (const bundle::Digest digest = hasher.finish(); digest != place.file.sha256)
     throw Error(ErrorCode::Digest, {.what = "a file of the store was changed since it was unpacked",
-                                    .where = place.source.string(),
+                                    .where = place.source,
                                     .expected = "sha256 " + place.file.sha256.hex(),
                                     .got = "sha256 " + digest.hex(),
                                     .next = "move its store item away and run apply again"});
   disk.close(std::move(file), to);
+}
+
+void put(const Place& place, const fs::path& to, Disk& disk) {
+  if (place.type == Place::Type::Folder)
+    disk.make_folder(to);
+  else if (place.type == Place::Type::Link)
+    disk.make_symlink(place.text, to);
+  else if (place.type == Place::Type::Text)
+    disk.write_new(to, place.text, 0444);
+  else if (!disk.link(place.source, to))
+    copy_file(place, to, disk);
 }
 
 std::optional<unsigned> number_of(const std::string& name) {
@@ -50,23 +62,23 @@ std::optional<unsigned> number_of(const std::string& name) {
 
 }  // namespace
 
-void build_generation(const Layout& layout, const fs::path& root, Disk& disk) {
+void build_generation(const Layout& layout, const fs::path& root, Disk& disk, unsigned threads) {
+  std::vector<std::vector<const Layout::value_type*>> steps(1);  // the folders of each depth, then all else
+  for (const Layout::value_type& there : layout) {
+    const bool folder = there.second.type == Place::Type::Folder;
+    const auto depth = folder ? 1 + std::count(there.first.begin(), there.first.end(), '/') : 0;
+    if (steps.size() <= static_cast<std::size_t>(depth)) steps.resize(static_cast<std::size_t>(depth) + 1);
+    steps[static_cast<std::size_t>(depth)].push_back(&there);
+  }
+  std::rotate(steps.begin(), steps.begin() + 1, steps.end());
   disk.make_folder(root);
-  for (const auto& [path, place] : layout) {
-    const fs::path to = root / path;
-    switch (place.type) {
-      case Place::Type::Folder:
-        disk.make_folder(to);
-        break;
-      case Place::Type::Link:
-        disk.make_symlink(place.text, to);
-        break;
-      case Place::Type::Text:
-        disk.write_new(to, place.text, 0444);
-        break;
-      case Place::Type::File:
-        if (!disk.link(place.source, to)) copy_file(place, to, disk);
-    }
+  for (const auto& step : steps) {
+    // Neighbours share a folder, which one thread at a time can put a name into.
+    constexpr std::size_t kNeighbours = 50;
+    bundle::parallel_for(threads, (step.size() + kNeighbours - 1) / kNeighbours, [&](std::size_t group) {
+      for (std::size_t i = group * kNeighbours; i < std::min((group + 1) * kNeighbours, step.size()); ++i)
+        put(step[i]->second, root / step[i]->first, disk);
+    });
   }
 }
 

@@ -47,7 +47,7 @@ GenerationRecord read_generation_record(const std::filesystem::path& generation,
 
 // Makes the folder `root` and in it everything that `layout` says: hard links into the store, copies where there can be
 // none.
-void build_generation(const Layout& layout, const std::filesystem::path& root, Disk& disk);
+void build_generation(const Layout& layout, const std::filesystem::path& root, Disk& disk, unsigned threads);
 
 // Numbers for which `folder` has a name like 0003, ascending; none when it is not there.
 std::vector<unsigned> numbers_in(const std::filesystem::path& folder);

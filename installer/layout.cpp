@@ -3,6 +3,7 @@
 // knows. Source: packaging.python.org, "Recording installed projects".
 #include "installer/layout.hpp"
 
+#include <algorithm>
 #include <set>
 
 #include "sealift/bundle/archive_tree.hpp"
@@ -40,6 +41,20 @@ Place place_of_type(Place::Type type, const std::string& owner) {
   return place;
 }
 
+// RECORD's way to name a file: "torch/version.py", "../../../bin/torchrun". Both are normal; taking tens of thousands
+// of them apart as filesystem::path would cost more than making their names.
+std::string relative_to(std::string_view folder, std::string_view path) {
+  if (path.size() > folder.size() && path.starts_with(folder) && path[folder.size()] == '/')
+    return std::string(path.substr(folder.size() + 1));
+  std::size_t shared = 0;  // of both, up to and with a slash
+  for (std::size_t i = 0; i < std::min(folder.size(), path.size()) && folder[i] == path[i]; ++i)
+    if (path[i] == '/') shared = i + 1;
+  std::string out = "../";
+  for (const char c : folder.substr(shared))
+    if (c == '/') out += "../";
+  return out.append(path.substr(shared));
+}
+
 class LayoutMaker {
  public:
   explicit LayoutMaker(const bundle::Environment& environment) : environment_(environment) {}
@@ -51,35 +66,39 @@ class LayoutMaker {
     const auto place = [&](const std::string& stored) { return place_of(unpacked, stored); };
     for (const std::string& folder : unpacked.record.folders)
       if (unpacked.entry->kind == EntryKind::Tree) claim(place(folder), place_of_type(Place::Type::Folder, owner));
-    std::vector<std::string> own;
+    const bool wheel = unpacked.entry->kind == EntryKind::Wheel;
+    const std::string& site_packages = environment_.site_packages.text();
+    const std::string packages = site_packages + "/", item = unpacked.item.string() + "/";
+    std::vector<Row>& rows = rows_.emplace_back();
     for (const StoredFile& stored : unpacked.record.files) {
-      if (left_out.erase(place(stored.path)) != 0) continue;
-      own.push_back(place(stored.path));
+      const std::string path = place(stored.path);
+      if (wheel) rows.push_back({.path = relative_to(site_packages, path), .place = path});
+      if (left_out.erase(path) != 0) continue;
       Place file = place_of_type(Place::Type::File, owner);
-      file.source = unpacked.item / stored.path;
+      file.source = item + stored.path;
       file.file = stored;
-      claim(place(stored.path), std::move(file));
+      const Place* const claimed = claim(path, std::move(file));
+      if (!wheel) continue;
+      rows.back().file = &claimed->file;
+      if (path.starts_with(packages)) packages_.claim(path.substr(packages.size()), owner);
     }
     for (const StoredLink& stored : unpacked.record.links) {
       Place link = place_of_type(Place::Type::Link, owner);
       link.text = stored.target;
       claim(place(stored.path), std::move(link));
     }
-    if (unpacked.entry->kind != EntryKind::Wheel) return;
-    const std::string& site_packages = environment_.site_packages.text();
-    for (const std::string& path : own)
-      if (path.starts_with(site_packages + "/")) packages_.claim(path.substr(site_packages.size() + 1), owner);
-    if (!left_out.empty()) refuse_left_out(owner, *left_out.begin(), "which the wheel does not have");
+    if (wheel && !left_out.empty()) refuse_left_out(owner, *left_out.begin(), "which the wheel does not have");
   }
 
   // Once every entry was added, since a row of a file that was left out tells of the one that its owner brought.
   void add_records(const std::vector<UnpackedEntry>& entries) {
-    for (const UnpackedEntry& unpacked : entries) {
+    for (std::size_t index = 0; index < entries.size(); ++index) {
+      const UnpackedEntry& unpacked = entries[index];
       for (const bundle::SafePath& path : unpacked.left_out)
         if (const auto there = layout_.find(path.text());
             there == layout_.end() || there->second.type != Place::Type::File)
           refuse_left_out(unpacked.entry->path.text(), path.text(), "which nobody brings");
-      if (unpacked.entry->kind == EntryKind::Wheel) add_record(unpacked);
+      if (unpacked.entry->kind == EntryKind::Wheel) add_record(unpacked, std::move(rows_[index]));
     }
   }
 
@@ -98,21 +117,30 @@ class LayoutMaker {
                    .next = "do not use this bundle"});
   }
 
-  void claim(const std::string& path, Place place) {
-    if (path.empty()) return;  // a tree's own root placed at the generation's root
-    for (std::size_t slash = path.find('/'); slash != std::string::npos; slash = path.find('/', slash + 1)) {
+  // What stands there now, for as long as the layout lives.
+  const Place* claim(const std::string& path, Place place) {
+    if (path.empty()) return nullptr;  // a tree's own root placed at the generation's root
+    for (std::size_t end = path.rfind('/'); end != std::string::npos && end != 0; end = path.rfind('/', end - 1)) {
       const auto [parent, fresh] =
-          layout_.try_emplace(path.substr(0, slash), place_of_type(Place::Type::Folder, place.owner));
+          layout_.try_emplace(path.substr(0, end), place_of_type(Place::Type::Folder, place.owner));
       if (parent->second.type != Place::Type::Folder) refuse_second_owner(parent->first, parent->second, place);
+      if (!fresh) break;  // nor are those above it anything else
     }
-    const auto [there, fresh] = layout_.try_emplace(path, place);
+    const auto [there, fresh] = layout_.try_emplace(path, std::move(place));
     if (!fresh && (place.type != Place::Type::Folder || there->second.type != Place::Type::Folder))
       refuse_second_owner(path, there->second, place);
+    return &there->second;
   }
 
   Layout take() { return std::move(layout_); }
 
  private:
+  struct Row {  // of a RECORD
+    std::string path;
+    std::string place;
+    const StoredFile* file = nullptr;  // the layout's; none while the file is another entry's
+  };
+
   std::string place_of(const UnpackedEntry& unpacked, const std::string& stored) const {
     if (unpacked.entry->kind == EntryKind::Wheel)
       return place_of_wheel_file(environment_, unpacked.record.dist_info, stored);
@@ -128,18 +156,16 @@ class LayoutMaker {
     return out + "\"";
   }
 
-  void add_record(const UnpackedEntry& unpacked) {
+  void add_record(const UnpackedEntry& unpacked, std::vector<Row> rows) {
     const std::string& site_packages = environment_.site_packages.text();
     const std::string own = unpacked.record.dist_info + "/RECORD";
-    std::map<std::string, const StoredFile*> rows;
-    for (const StoredFile& file : unpacked.record.files) {
-      const std::string place = place_of(unpacked, file.path);
-      rows[std::filesystem::path(place).lexically_relative(site_packages).generic_string()] = &layout_.at(place).file;
-    }
+    std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.path < b.path; });
     std::string text;
-    for (const auto& [path, file] : rows)
-      text += csv(path) + ",sha256=" + bundle::to_base64(file->sha256.bytes, bundle::Base64::UrlNoPad) + "," +
-              std::to_string(file->size) + "\n";
+    for (const Row& row : rows) {
+      const StoredFile& file = row.file != nullptr ? *row.file : layout_.at(row.place).file;
+      text += csv(row.path) + ",sha256=" + bundle::to_base64(file.sha256.bytes, bundle::Base64::UrlNoPad) + "," +
+              std::to_string(file.size) + "\n";
+    }
     text += csv(own) + ",,\n";
     Place record = place_of_type(Place::Type::Text, unpacked.entry->path.text());
     record.file.path = own;
@@ -152,6 +178,7 @@ class LayoutMaker {
   const bundle::Environment& environment_;
   bundle::PackageOwners packages_;
   Layout layout_;
+  std::vector<std::vector<Row>> rows_;  // of each entry that was added
 };
 
 }  // namespace

@@ -16,7 +16,7 @@ struct Place {
 
   Type type = Type::Folder;
   std::string owner;             // the entry that brings it, for messages
-  std::filesystem::path source;  // of a File: its file in the store
+  std::string source;           // of a File: its file in the store
   StoredFile file;               // of a File; of a Text only size and digest
   std::string text;              // of a Text its bytes, of a Link its target
 };

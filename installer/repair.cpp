@@ -35,7 +35,7 @@ class Mender {
     Change change{.there = there, .fresh = {}, .type = place ? std::optional(place->type) : std::nullopt};
     if (place != nullptr && place->type != Place::Type::Folder) {
       const fs::path folder = next();
-      build_generation({{"new", *place}}, folder, disk_);
+      build_generation({{"new", *place}}, folder, disk_, 1);
       change.fresh = folder / "new";
     }
     changes_.push_back(std::move(change));

@@ -24,7 +24,7 @@ Tree item_tree(const std::filesystem::path& root, const ItemRecord& record) {
   for (const StoredFile& file : record.files) {
     Place& place = tree.layout[file.path];
     place.type = Place::Type::File;
-    place.source = root / file.path;
+    place.source = (root / file.path).string();
     place.file = file;
   }
   for (const StoredLink& link : record.links) {

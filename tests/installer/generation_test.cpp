@@ -87,22 +87,22 @@ TEST_CASE("an audit notices a file that is missing, changed in size, or extra") 
   const bundle::Environment& environment = made.manifest.environment;
   const Layout layout = lay_out(environment, entries);
   const fs::path root = site.dir / "built";
-  build_generation(layout, root, disk);
-  const Audit audit = audit_generation(layout, environment, root);
+  build_generation(layout, root, disk, 2);
+  const Audit audit = audit_generation(layout, environment, root, 2);
   CHECK(audit.shared == audit.files - 1);  // all but RECORD
   const fs::path file = root / "lib/python3.11/site-packages/demo/__init__.py";
   SUBCASE("missing") {
     fs::remove(file);
-    CHECK_REFUSED(audit_generation(layout, environment, root), Digest, "demo/__init__.py");
+    CHECK_REFUSED(audit_generation(layout, environment, root, 2), Digest, "demo/__init__.py");
   }
   SUBCASE("another size") {
     fs::remove(file);
     write_file(file, "short");
-    CHECK_REFUSED(audit_generation(layout, environment, root), Digest, "5 bytes");
+    CHECK_REFUSED(audit_generation(layout, environment, root, 2), Digest, "5 bytes");
   }
   SUBCASE("extra") {
     write_file(root / "bin/extra", "x");
-    CHECK_REFUSED(audit_generation(layout, environment, root), Digest, "bin/extra");
+    CHECK_REFUSED(audit_generation(layout, environment, root, 2), Digest, "bin/extra");
   }
   SUBCASE("a RECORD that was changed") {
     const fs::path record = root / "lib/python3.11/site-packages/demo-1.0.dist-info/RECORD";
@@ -110,6 +110,6 @@ TEST_CASE("an audit notices a file that is missing, changed in size, or extra") 
     text[text.find("sha256=") + 10] ^= 1;
     fs::remove(record);
     write_file(record, text);
-    CHECK_REFUSED(audit_generation(layout, environment, root), Digest, "RECORD");
+    CHECK_REFUSED(audit_generation(layout, environment, root, 2), Digest, "RECORD");
   }
 }

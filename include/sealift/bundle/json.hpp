@@ -4,11 +4,12 @@
 // differently is refused.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sealift/bundle/digest.hpp"
 #include "sealift/bundle/safe_path.hpp"
@@ -60,7 +61,7 @@ class JsonObject {
   const Json& at(const std::string& key) {
     const auto found = value_.find(key);
     if (found == value_.end()) detail::refuse_json(where_, "the key '" + key + "' is missing");
-    seen_.insert(key);
+    seen_.push_back(&found.key());
     return *found;
   }
   std::string string(const std::string& key, std::size_t max_size = 4096) {
@@ -101,8 +102,8 @@ class JsonObject {
   JsonObject object(const std::string& key) { return {at(key), path(key)}; }
 
   void done() const {
-    for (const auto& item : value_.items())
-      if (!seen_.contains(item.key()))
+    for (auto item = value_.begin(); item != value_.end(); ++item)
+      if (std::find(seen_.begin(), seen_.end(), &item.key()) == seen_.end())
         detail::refuse_json(where_, "the key '" + SafePath::printable(item.key()) + "' is not known to this version");
   }
 
@@ -111,7 +112,7 @@ class JsonObject {
 
   const Json& value_;
   std::string where_;
-  std::set<std::string> seen_;
+  std::vector<const std::string*> seen_;  // keys of value_
 };
 
 }  // namespace sealift::bundle
