@@ -24,6 +24,7 @@ WANTED = ["torch==2.11.0", "pip"]  # as closure.toml
 OUT = HOME / "install"             # all that is made between the rounds
 WHEELS = OUT / "wheels"            # the same files as in the bundle, under their names
 PREFIX, VENV, CACHE = OUT / "prefix", OUT / "venv", OUT / "uv-cache"
+ASIDE = OUT / "aside"              # second environments whose turn is over
 
 
 def forget():
@@ -36,6 +37,13 @@ def forget():
 def remove(*folders):
     for folder in folders:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def put_aside(folder):
+    """Until the end: ext4 looks for new inodes among those removed in the last half minute, one by one."""
+    if folder.exists():
+        ASIDE.mkdir(exist_ok=True)
+        folder.rename(ASIDE / str(len(os.listdir(ASIDE))))
 
 
 class Closure:
@@ -119,16 +127,16 @@ def compare_second(closure, first, peers):
 
     def before(side):
         if side == "peer":
-            remove(VENV)
+            put_aside(VENV)
         elif (PREFIX / "generations/0002").exists():
             run([closure.install, "switch", "1", "--prefix", PREFIX], stdout=subprocess.DEVNULL)
-            remove(PREFIX / "generations/0002")
+            put_aside(PREFIX / "generations/0002")
         os.sync()
 
     for name, peer in peers.items():
         race(name, "the store and the cache have all", {"ours": closure.ours(bundle, "--self-test", "imports"), "peer": peer}, before)
         same_torch()
-        remove(VENV, CACHE)
+        remove(VENV, CACHE, ASIDE)
     for depth in "imports", "full":
         beside(f"a second environment with --self-test {depth}", closure.ours(tested, "--self-test", depth), lambda: before("ours"))
 
