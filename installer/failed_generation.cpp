@@ -11,7 +11,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kReason = "reason.json";
-constexpr std::uint64_t kMaxReason = std::uint64_t{1} << 20;
+constexpr std::uint64_t kMaxFailure = std::uint64_t{1} << 20;
 
 }  // namespace
 
@@ -45,7 +45,7 @@ std::optional<FailedGeneration> failed_generation(const Prefix& prefix) {
   std::error_code ignored;
   if (!fs::exists(path, ignored)) return std::nullopt;
   try {
-    const bundle::Json json = bundle::parse_json(bundle::read_text(path, kMaxReason), path.string());
+    const bundle::Json json = bundle::parse_json(bundle::read_text(path, kMaxFailure), path.string());
     bundle::JsonObject object(json, path.string());
     check_record_format(object);
     FailedGeneration failed;
@@ -54,8 +54,8 @@ std::optional<FailedGeneration> failed_generation(const Prefix& prefix) {
     failed.version = object.integer("version");
     failed.identity = object.digest("identity");
     failed.failed = object.string("failed");
-    failed.where = object.string("where", kMaxReason);
-    failed.got = object.string("got", kMaxReason);
+    failed.where = object.string("where", kMaxFailure);
+    failed.got = object.string("got", kMaxFailure);
     object.done();
     return failed;
   } catch (const bundle::Error&) {

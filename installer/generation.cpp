@@ -19,7 +19,7 @@ using bundle::JsonObject;
 
 namespace {
 
-constexpr std::uint64_t kMaxRecord = std::uint64_t{1} << 30;
+constexpr std::uint64_t kMaxGenerationRecord = std::uint64_t{1} << 30;
 constexpr std::size_t kCopyPiece = std::size_t{1} << 20;
 
 void copy_file(const Place& place, const fs::path& to, Disk& disk) {
@@ -159,7 +159,7 @@ std::string write_generation_record(const GenerationRecord& record) {
 
 GenerationRecord read_generation_record(const fs::path& generation, unsigned number) {
   const fs::path path = generation / bundle::kGenerationRecord;
-  const Json root = bundle::parse_json(bundle::read_text(path, kMaxRecord), path.string());
+  const Json root = bundle::parse_json(bundle::read_text(path, kMaxGenerationRecord), path.string());
   JsonObject object(root, path.string());
   check_record_format(object);
   GenerationRecord record;

@@ -13,7 +13,6 @@ using bundle::JsonObject;
 using bundle::SafePath;
 
 namespace {
-constexpr std::uint64_t kMaxRecord = std::uint64_t{1} << 30;
 constexpr std::size_t kMaxFiles = 5'000'000;
 
 std::string safe_path(JsonObject& object) {
@@ -49,7 +48,7 @@ void check_record_format(JsonObject& object) {
 }
 
 ItemRecord read_item_record(const std::filesystem::path& path) {
-  return parse_item_record(bundle::read_text(path, kMaxRecord), path.string());
+  return parse_item_record(bundle::read_text(path, kMaxItemRecord), path.string());
 }
 
 ItemRecord parse_item_record(std::string_view text, const std::string& where) {

@@ -49,6 +49,7 @@ struct ItemRecord {
   bool operator==(const ItemRecord&) const = default;
 };
 
+inline constexpr std::uint64_t kMaxItemRecord = std::uint64_t{1} << 30;
 inline constexpr std::uint64_t kRecordFormat = 1;  // of this record and of a generation's
 // Takes the key "format"; throws CannotCheck when it is another version's.
 void check_record_format(bundle::JsonObject& object);

@@ -25,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr std::string_view kReady = "\nsealift: all imported\n";
-constexpr std::size_t kTail = 2000;
+constexpr std::size_t kLastWords = 2000;
 
 class Interpreter {
  public:
@@ -79,7 +79,7 @@ class Interpreter {
       if (count <= 0) return text.empty() ? "it ended without a word" : text;
       text.append(piece, static_cast<std::size_t>(count));
       if (text.find(kReady) != std::string::npos) return "";
-      if (text.size() > kTail) text.erase(0, text.size() - kTail);
+      if (text.size() > kLastWords) text.erase(0, text.size() - kLastWords);
     }
   }
 

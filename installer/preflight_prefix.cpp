@@ -36,7 +36,7 @@ const std::map<long, Known>& known() {
   return table;
 }
 
-Finding found(Verdict verdict, std::string check, bundle::Facts facts, ErrorCode code = ErrorCode::Platform) {
+Finding noted(Verdict verdict, std::string check, bundle::Facts facts, ErrorCode code = ErrorCode::Platform) {
   return {.check = std::move(check), .verdict = verdict, .facts = std::move(facts), .code = code};
 }
 
@@ -49,14 +49,14 @@ Finding file_system(const Ground& ground) {
                       : what.family == Family::Foreign ? "has no links and no modes"
                                                        : nullptr;
   if (fault != nullptr)
-    return found(Verdict::Fail, "file system",
+    return noted(Verdict::Fail, "file system",
                  {.what = "no environment can live on this file system",
                   .where = ground.path.string(),
                   .expected = needed,
                   .got = what.family == Family::Foreign ? std::string(what.name) + ", which " + fault : fault,
                   .next = "choose a --prefix on another file system"});
   const auto warn = [&](std::string sentence, std::string next) {
-    return found(Verdict::Warn, "file system",
+    return noted(Verdict::Warn, "file system",
                  {.what = std::move(sentence),
                   .where = ground.path.string(),
                   .expected = needed,
@@ -77,13 +77,13 @@ Finding file_system(const Ground& ground) {
     case Family::Fine:
       break;
   }
-  return found(Verdict::Ok, "file system", {.what = {}, .expected = needed, .got = what.name});
+  return noted(Verdict::Ok, "file system", {.what = {}, .expected = needed, .got = what.name});
 }
 
 Finding writable(const Ground& ground) {
   if (ground.writable)
-    return found(Verdict::Ok, "permission", {.what = {}, .expected = "a folder to write in", .got = "writable"});
-  return found(Verdict::Fail, "permission",
+    return noted(Verdict::Ok, "permission", {.what = {}, .expected = "a folder to write in", .got = "writable"});
+  return noted(Verdict::Fail, "permission",
                {.what = "this user may not write here",
                 .where = ground.path.string(),
                 .expected = "a folder to write in",
@@ -94,8 +94,8 @@ Finding writable(const Ground& ground) {
 
 Finding letters(const Ground& ground) {
   if (!ground.folds_case)
-    return found(Verdict::Ok, "case", {.what = {}, .expected = "a and A are two names", .got = "two names"});
-  return found(
+    return noted(Verdict::Ok, "case", {.what = {}, .expected = "a and A are two names", .got = "two names"});
+  return noted(
       Verdict::Warn, "case",
       {.what = "upper and lower case are one here",
        .where = ground.path.string(),
@@ -109,10 +109,10 @@ Finding space(const Ground& ground, const Plan& plan) {
   const std::string needed = std::to_string(plan.needed_bytes) + " bytes free",
                     got = std::to_string(plan.free.bytes) + " bytes free";
   if (plan.needed_bytes <= plan.free.bytes)
-    return found(
+    return noted(
         Verdict::Ok, "space",
         {.what = {}, .expected = human_bytes(plan.needed_bytes), .got = human_bytes(plan.free.bytes) + " free"});
-  return found(Verdict::Fail, "space",
+  return noted(Verdict::Fail, "space",
                {.what = "there is not enough room for the bundle; nothing was written",
                 .where = ground.path.string(),
                 .expected = needed,
@@ -126,8 +126,8 @@ Finding inodes(const Ground& ground, const Plan& plan) {
   const std::string got = counted ? std::to_string(plan.free.inodes) + " inodes free" : "not limited";
   const std::string needed = std::to_string(plan.needed_inodes) + " inodes free";
   if (plan.needed_inodes <= plan.free.inodes)
-    return found(Verdict::Ok, "inodes", {.what = {}, .expected = needed, .got = got});
-  return found(Verdict::Fail, "inodes",
+    return noted(Verdict::Ok, "inodes", {.what = {}, .expected = needed, .got = got});
+  return noted(Verdict::Fail, "inodes",
                {.what = "there are not enough inodes for the bundle; nothing was written",
                 .where = ground.path.string(),
                 .expected = needed,

@@ -6,14 +6,6 @@
 
 namespace sealift::installer {
 
-namespace {
-
-std::string fingerprint(const bundle::Digest& digest) {
-  return "sha256:" + digest.hex();
-}
-
-}  // namespace
-
 std::string receipt_of(const GenerationRecord& record) {
   bundle::Json json = bundle::parse_json(write_generation_record(record), "the generation's record");
   json["receipt"] = "a bundle was verified, installed, audited and tested by sealift-install";

@@ -13,9 +13,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::uint64_t kMaxRecord = std::uint64_t{1} << 30;  // our own, just written
-
-bool is_folder(const fs::path& path) {
+bool folder_is_there(const fs::path& path) {
   std::error_code ignored;
   return fs::is_directory(fs::symlink_status(path, ignored));
 }
@@ -64,10 +62,10 @@ class Mender {
     if (!change.type) {
       put_aside(change.there);
     } else if (*change.type == Place::Type::Folder) {
-      if (!is_folder(change.there)) put_aside(change.there);
+      if (!folder_is_there(change.there)) put_aside(change.there);
       disk_.make_folder(change.there);  // one that is there keeps its mode: the operator is told
     } else {
-      if (is_folder(change.there)) put_aside(change.there);
+      if (folder_is_there(change.there)) put_aside(change.there);
       disk_.rename(change.fresh, change.there);
     }
   }
@@ -111,7 +109,7 @@ class Repair {
       const fs::path fresh = staging_ / name, there = prefix_.store() / name;
       progress_.say("rebuilding " + entry->path.text());
       unpack_entry(bundle, *entry, fresh, disk_, progress_);
-      if (!is_folder(there)) {
+      if (!folder_is_there(there)) {
         mender_.mend(there, nullptr);
         mender_.commit();
         disk_.sync_all(staging_);
@@ -120,7 +118,7 @@ class Repair {
         Layout layout = item_tree(fresh, records.at(name)).layout;
         Place& record = layout[std::string(kRecordName)];
         record.type = Place::Type::Text;
-        record.text = bundle::read_text(fresh / kRecordName, kMaxRecord);
+        record.text = bundle::read_text(fresh / kRecordName, kMaxItemRecord);
         for (const std::string& path : paths) {
           static const Place kRoot;
           mender_.mend(path.empty() ? there : there / path, path.empty() ? &kRoot : place_in(layout, path));

@@ -11,10 +11,6 @@ using bundle::Json;
 
 namespace {
 
-std::string fingerprint(const bundle::Digest& digest) {
-  return "sha256:" + digest.hex();
-}
-
 Json fingerprints(const std::vector<bundle::Digest>& digests) {
   Json list = Json::array();
   for (const bundle::Digest& digest : digests) list.push_back(fingerprint(digest));
@@ -83,6 +79,10 @@ std::string text_of(const FailedGeneration& failed, const std::filesystem::path&
 }
 
 }  // namespace
+
+std::string fingerprint(const bundle::Digest& digest) {
+  return "sha256:" + digest.hex();
+}
 
 std::string facts_of(const Audit& audit) {
   return std::to_string(audit.files) + " files in " + std::to_string(audit.folders) + " folders, " +

@@ -14,6 +14,9 @@ namespace sealift::installer {
 std::string facts_of(const Audit& audit);
 std::string facts_of(const SelfTest& test);
 
+// As an operator compares it with a sheet of paper: sha256: and the digest, whole.
+std::string fingerprint(const bundle::Digest& digest);
+
 bundle::Json json_of(const bundle::Error& error);
 bundle::Json json_of(const Machine& machine);
 bundle::Json json_of(const bundle::TrustState& state);

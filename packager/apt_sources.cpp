@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::uint64_t kMaxFile = std::uint64_t{1} << 20;
+constexpr std::uint64_t kMaxSourcesFile = std::uint64_t{1} << 20;
 
 class Filter {
  public:
@@ -90,14 +90,14 @@ AptSources find_apt_sources(const fs::path& folder, const std::string& suite) {
   Filter filter(suite);
   std::error_code none;
   if (fs::is_regular_file(folder / "sources.list", none))
-    filter.one_line_file(bundle::read_text(fs::canonical(folder / "sources.list"), kMaxFile));
+    filter.one_line_file(bundle::read_text(fs::canonical(folder / "sources.list"), kMaxSourcesFile));
   std::vector<fs::path> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder / "sources.list.d", none))
     files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   for (const fs::path& file : files) {
-    if (file.extension() == ".list") filter.one_line_file(bundle::read_text(fs::canonical(file), kMaxFile));
-    if (file.extension() == ".sources") filter.stanza_file(bundle::read_text(fs::canonical(file), kMaxFile));
+    if (file.extension() == ".list") filter.one_line_file(bundle::read_text(fs::canonical(file), kMaxSourcesFile));
+    if (file.extension() == ".sources") filter.stanza_file(bundle::read_text(fs::canonical(file), kMaxSourcesFile));
   }
   return filter.take();
 }

@@ -15,7 +15,7 @@ using bundle::GlibcVersion;
 
 namespace {
 
-constexpr std::string_view kFolder = "lib/runtime/";
+constexpr std::string_view kRuntimeFolder = "lib/runtime/";
 constexpr const char* kLoader = "ld-linux-x86-64.so.2";  // sealift-start has it by the same name
 constexpr const char* kLibc = "libc.so.6";
 constexpr GlibcVersion kFirstWithArgv0{2, 33};  // NEWS of glibc 2.33: "ld.so --argv0"
@@ -24,8 +24,8 @@ constexpr GlibcVersion kFirstWithArgv0{2, 33};  // NEWS of glibc 2.33: "ld.so --
 // wheels still ask for them. The name services are opened as the target's nsswitch.conf says.
 constexpr const char* kNeeded[] = {kLoader,      kLibc,          "libm.so.6",      "libpthread.so.0", "libdl.so.2",
                                    "librt.so.1", "libutil.so.1", "libresolv.so.2", "libanl.so.1",     "libmvec.so.1"};
-constexpr const char* kOptional[] = {"libnss_compat.so.2", "libnss_dns.so.2", "libnss_files.so.2",
-                                     "libnss_hesiod.so.2"};
+constexpr const char* kOptionalLibraries[] = {"libnss_compat.so.2", "libnss_dns.so.2", "libnss_files.so.2",
+                                              "libnss_hesiod.so.2"};
 
 std::optional<ElfFile> read_library(const fs::path& file, const std::string& arch) {
   std::error_code error;
@@ -55,7 +55,7 @@ RuntimeFiles take(const fs::path& folder, const ElfFile& libc, const std::string
     if (!read_library(folder / name, arch)) refuse_incomplete(folder, name);
     found.files[name] = folder / name;
   }
-  for (const char* name : kOptional)
+  for (const char* name : kOptionalLibraries)
     if (read_library(folder / name, arch)) found.files[name] = folder / name;
   return found;
 }
@@ -76,11 +76,11 @@ RuntimeFiles find_runtime(const std::string& arch, const std::vector<fs::path>& 
 
 void carry_runtime(Tree& tree, const RuntimeFiles& runtime) {
   for (const auto& [name, file] : runtime.files)
-    tree[std::string(kFolder) + name] = {.source = file, .executable = name == kLoader};
+    tree[std::string(kRuntimeFolder) + name] = {.source = file, .executable = name == kLoader};
 }
 
 bool is_runtime_file(const std::string& path) {
-  return path.starts_with(kFolder);
+  return path.starts_with(kRuntimeFolder);
 }
 
 }  // namespace sealift::packager

@@ -16,15 +16,15 @@ using bundle::ErrorCode;
 
 namespace {
 
-constexpr std::string_view kFolder = "files/apt/";
+constexpr std::string_view kPackageFolder = "files/apt/";
 constexpr std::string_view kIndex = "files/apt/Packages";
-constexpr std::uint64_t kMaxIndex = std::uint64_t{64} << 20;
+constexpr std::uint64_t kMaxPackageIndex = std::uint64_t{64} << 20;
 
 std::string read_index(const bundle::VerifiedBundle& source, const bundle::Entry& entry) {
-  if (entry.size > kMaxIndex)
+  if (entry.size > kMaxPackageIndex)
     throw Error(ErrorCode::Format, {.what = "the index of the Debian packages is too large",
                                     .where = source.manifest().stem() + ":" + entry.path.text(),
-                                    .expected = "at most " + std::to_string(kMaxIndex) + " bytes",
+                                    .expected = "at most " + std::to_string(kMaxPackageIndex) + " bytes",
                                     .got = std::to_string(entry.size) + " bytes"});
   std::string text;
   source.stream(entry, [&text](bundle::ByteView piece) { text.append(bundle::as_text(piece)); });
@@ -53,7 +53,7 @@ std::string DebFacts::purl() const {
 }
 
 bool is_deb(std::string_view path) {
-  return path.starts_with(kFolder) && path.ends_with(".deb");
+  return path.starts_with(kPackageFolder) && path.ends_with(".deb");
 }
 
 std::map<std::string, DebFacts> read_deb_facts(const bundle::VerifiedBundle& source) {

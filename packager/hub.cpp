@@ -19,7 +19,7 @@ using bundle::Json;
 namespace {
 
 constexpr std::uint64_t kMaxAnswer = std::uint64_t{64} << 20;
-constexpr std::size_t kMaxFiles = 1'000'000;
+constexpr std::size_t kMaxListed = 1'000'000;
 constexpr std::size_t kMaxPages = 10'000;
 
 // As RFC 3986 wants it; `kept` stays as it is.
@@ -80,7 +80,7 @@ void add_file(HubListing& listing, HubFile file, const std::string& digest, cons
     file.sha256 = Digest::from_hex(digest);
     if (!file.sha256) refuse(where, "this is not a SHA-256", digest);
   }
-  if (listing.files.size() == kMaxFiles) refuse(where, "there are more than a million files");
+  if (listing.files.size() == kMaxListed) refuse(where, "there are more than a million files");
   listing.files.push_back(std::move(file));
 }
 

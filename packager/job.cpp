@@ -23,13 +23,6 @@ fs::path resolved(const fs::path& folder, const std::string& text) {
   return fs::absolute(folder / text).lexically_normal();
 }
 
-std::string plain_name(TomlTable& table, const std::string& key) {
-  std::string text = table.string(key);
-  if (!bundle::is_plain_name(text))
-    table.refuse(key, "a name is not plain", "a letter or digit, then letters, digits, '.', '_' or '-'", text);
-  return text;
-}
-
 void read_payload_digest(TomlTable& table, Job& job) {
   const std::string name = table.string_or("payload_digest", name_of(job.payload_digest));
   const std::optional<bundle::DigestAlgorithm> algorithm = bundle::digest_algorithm(name);
@@ -108,14 +101,14 @@ Job read_job(const fs::path& file) {
   TomlTable table(document, file, ErrorCode::Usage);
   const fs::path folder = fs::absolute(file).parent_path();
   Job job{.file = file};
-  job.name = plain_name(table, "name");
+  job.name = table.plain_name("name");
   job.version = table.integer("version");
   if (job.version == 0) table.refuse("version", "versions start at 1 and only grow", "1 or more", "0");
   job.rollback_floor = table.integer_or("rollback_floor", 0);
   if (job.rollback_floor > job.version)
     table.refuse("rollback_floor", "the rollback floor is above the bundle's own version",
                  "at most " + std::to_string(job.version), std::to_string(job.rollback_floor));
-  if (table.has("channel")) job.channel = plain_name(table, "channel");
+  if (table.has("channel")) job.channel = table.plain_name("channel");
   read_payload_digest(table, job);
   read_target(table.table("target"), folder, job);
   if (table.is_array("python")) refuse_several_pythons(table);

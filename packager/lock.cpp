@@ -47,12 +47,6 @@ bundle::DigestAlgorithm payload_digest(TomlTable& table) {
   return *algorithm;
 }
 
-std::string plain_name(TomlTable& table, const std::string& key) {
-  std::string text = table.string(key);
-  if (!bundle::is_plain_name(text)) table.refuse(key, "a name is not plain", {}, text);
-  return text;
-}
-
 GlibcVersion glibc(TomlTable& table, const std::string& key) {
   const std::string text = table.string(key);
   const std::optional<GlibcVersion> version = GlibcVersion::parse(text);
@@ -162,9 +156,9 @@ Lock read_lock(const fs::path& file) {
                                          .expected = std::to_string(kLockFormat),
                                          .got = std::to_string(format),
                                          .next = "run sealift-pack lock again"});
-  Lock lock{.name = plain_name(table, "name"),
+  Lock lock{.name = table.plain_name("name"),
             .version = table.integer("version"),
-            .channel = plain_name(table, "channel"),
+            .channel = table.plain_name("channel"),
             .rollback_floor = table.integer_or("rollback_floor", 0),
             .created = table.string("created"),
             .payload_digest = payload_digest(table),
@@ -172,7 +166,7 @@ Lock read_lock(const fs::path& file) {
             .imports = table.strings("imports")};
   TomlTable target = table.table("target");
   glibc(target, "glibc");
-  lock.target.arch = plain_name(target, "arch");
+  lock.target.arch = target.plain_name("arch");
   read_target_keys(target, lock.target);
   lock.glibc_floor = glibc(target, "glibc_floor");
   target.done();

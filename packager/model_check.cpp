@@ -23,11 +23,11 @@ using bundle::ErrorCode;
 
 namespace {
 
-constexpr std::uint64_t kMaxIndex = std::uint64_t{64} << 20;
-constexpr std::size_t kMaxFiles = 50'000;  // each is a line of the signed manifest, which has an end
+constexpr std::uint64_t kMaxShardIndex = std::uint64_t{64} << 20;
+constexpr std::size_t kMaxModelFiles = 50'000;  // each is a line of the signed manifest, which has an end
 constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
 
-std::string folder_of(const std::string& path) {
+std::string folder_of_file(const std::string& path) {
   return path.substr(0, path.rfind('/') + 1);
 }
 
@@ -132,7 +132,7 @@ class Examination {
     };
     std::map<std::string, Parts> sets;  // folder and stem
     for (const auto& [path, file] : files_) {
-      const std::string folder = folder_of(path);
+      const std::string folder = folder_of_file(path);
       const std::optional<ShardName> shard = shard_name(path.substr(folder.size()));
       if (!shard || shard->suffix != ".safetensors") continue;
       Parts& parts = sets[folder + shard->stem];
@@ -155,13 +155,13 @@ class Examination {
     std::map<std::string, std::vector<std::string>> absent;  // shard -> tensors that are not there
     std::set<std::string> missing, listed;
     try {
-      const safetensors::Json index = safetensors::parse_json(bundle::read_text(file, kMaxIndex), 8, path);
+      const safetensors::Json index = safetensors::parse_json(bundle::read_text(file, kMaxShardIndex), 8, path);
       const auto map = index.is_object() ? index.find("weight_map") : index.end();
       if (!index.is_object() || map == index.end() || !map->is_object())
         throw safetensors::FormatError(path + ": it has no weight_map");
       for (const auto& [tensor, shard] : map->items()) {
         if (!shard.is_string()) throw safetensors::FormatError(path + ": a weight_map's value is no file name");
-        const std::string name = folder_of(path) + shard.get<std::string>();
+        const std::string name = folder_of_file(path) + shard.get<std::string>();
         listed.insert(name);
         if (!has(name))
           missing.insert(bundle::SafePath::printable(name));
@@ -240,9 +240,9 @@ void require_sound(const std::vector<LockedModel>& models, const LocateFile& loc
     for (const std::string& warning : report.warnings) console.warn(model.spec.title() + ": " + warning);
     for (const std::string& fault : report.faults) got += "\n    " + model.spec.title() + ": " + fault;
   }
-  if (files > kMaxFiles)
+  if (files > kMaxModelFiles)
     got += fmt::format("\n    all together: {} files, and a bundle has room for {}; put small ones into archives",
-                       files, kMaxFiles);
+                       files, kMaxModelFiles);
   if (got.empty()) return;
   throw Error(ErrorCode::Format,
               {.what = "a model cannot be packed as it is",

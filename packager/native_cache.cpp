@@ -15,7 +15,7 @@ using bundle::JsonObject;
 namespace {
 
 constexpr std::string_view kFormat = "1";  // raised when more, or something else, is read of a file
-constexpr std::uint64_t kMaxFile = std::uint64_t{256} << 20;
+constexpr std::uint64_t kMaxCached = std::uint64_t{256} << 20;
 constexpr std::size_t kMany = 1'000'000;
 
 std::vector<std::string> texts(const Json& array) {
@@ -80,7 +80,7 @@ fs::path NativeCache::path(const bundle::Digest& sha256) const {
 
 std::optional<std::vector<NativeFile>> NativeCache::read(const bundle::Digest& sha256, const std::string& owner) const {
   if (!fs::is_regular_file(path(sha256))) return std::nullopt;
-  const std::string text = bundle::read_text(path(sha256), kMaxFile);
+  const std::string text = bundle::read_text(path(sha256), kMaxCached);
   const std::size_t line = text.find('\n');
   if (line == text.npos) return std::nullopt;
   const std::string_view body = std::string_view(text).substr(line + 1);

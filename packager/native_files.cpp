@@ -28,7 +28,7 @@ using bundle::ErrorCode;
 
 namespace {
 
-constexpr std::size_t kMaxText = std::size_t{128} << 20;  // of the names in all ELF files together
+constexpr std::size_t kMaxNameBytes = std::size_t{128} << 20;  // of the names in all ELF files together
 
 bool is_elf(std::string_view start) {
   return start.starts_with(std::string_view(ELFMAG, SELFMAG));
@@ -62,7 +62,7 @@ class Gathering {
   void add(std::vector<NativeFile> files) {
     const std::lock_guard lock(guard_);
     for (NativeFile& file : files) {
-      if ((text_ += text_size(file)) > kMaxText)
+      if ((text_ += text_size(file)) > kMaxNameBytes)
         throw Error(ErrorCode::Format, {.what = "the ELF files name more libraries and versions than any bundle has",
                                         .where = file.owner + ", " + file.path,
                                         .next = "leave this package out"});

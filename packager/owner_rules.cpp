@@ -55,12 +55,6 @@ std::string complaint(const OwnerRule& rule, const std::string& why) {
                .next = "correct the job file and lock again"});
 }
 
-std::string joined(const std::vector<std::string>& owners) {
-  std::string text;
-  for (const std::string& owner : owners) text += (text.empty() ? "" : " and ") + owner;
-  return text;
-}
-
 class Settlement {
  public:
   Settlement(PathOwners& owners, const std::string& site_packages) : owners_(owners), site_(site_packages + "/") {}
@@ -100,7 +94,8 @@ class Settlement {
     const auto owner = std::find_if(contested.owners.begin(), contested.owners.end(),
                                     [&](const std::string& one) { return package_of(one) == rule.package; });
     if (owner == contested.owners.end())
-      complain(rule, "it does not bring " + contested.path + ", which " + joined(contested.owners) + " do");
+      complain(rule,
+               fmt::format("it does not bring {}, which {} do", contested.path, fmt::join(contested.owners, " and ")));
     else if (!winners_.emplace(contested.path, *owner).second)
       complain(rule, "another rule has decided " + contested.path + " already");
   }

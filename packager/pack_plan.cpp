@@ -28,7 +28,7 @@ namespace {
 constexpr std::uint64_t kBlock = 4096;  // what a file takes at least on the usual file systems
 
 // A wheel's file below site-packages, to be claimed for its package once it is known who owns it.
-struct PackageFile {
+struct PackagedPath {
   std::string place;  // below the root
   std::string path;   // below site-packages
   const std::string& wheel;
@@ -63,7 +63,7 @@ class Installed {
 };
 
 PlannedEntry plan_wheel(const LockedWheel& locked, const Lock& lock, const Cache& cache, PathOwners& owners,
-                        std::vector<PackageFile>& packages, std::set<std::string>& libraries) {
+                        std::vector<PackagedPath>& packages, std::set<std::string>& libraries) {
   PlannedEntry planned{.draft = {}, .file = cache.path(locked.sha256)};
   bundle::FileSource source(planned.file);
   const bundle::Wheel wheel(source, locked.file_name);
@@ -170,9 +170,9 @@ PlannedEntry plan_placed_file(const PlacedFile& placed, const std::string& owner
 }
 
 // A file that is left out is nobody's guest.
-void check_packages(const std::vector<PackageFile>& files, const LeftOut& left_out) {
+void check_packages(const std::vector<PackagedPath>& files, const LeftOut& left_out) {
   bundle::PackageOwners packages;
-  for (const PackageFile& file : files)
+  for (const PackagedPath& file : files)
     if (const auto out = left_out.find(file.wheel); out == left_out.end() || !out->second.contains(file.place))
       packages.claim(file.path, file.wheel);
   packages.check();
@@ -221,7 +221,7 @@ PackPlan plan_pack(const Lock& lock, const Cache& cache, const Companions& compa
   require_inputs(lock, cache);
   PackPlan plan;
   PathOwners owners;
-  std::vector<PackageFile> packages;
+  std::vector<PackagedPath> packages;
   std::set<std::string> libraries;
   owners.claim(std::string(bundle::kGenerationRecord), "the installer's own record");
   plan.entries.push_back(plan_interpreter(lock, cache, owners));

@@ -70,7 +70,7 @@ PackageFile read_file(TomlTable& table, const fs::path& where) {
   return file;
 }
 
-TomlValue parse(std::string_view pylock) {
+TomlValue parse_pylock(std::string_view pylock) {
   const TomlValue document = parse_toml(pylock, "pylock.toml", ErrorCode::Format);
   TomlTable root(document, "pylock.toml", ErrorCode::Format);
   if (const std::string version = root.string("lock-version"); !version.starts_with("1."))
@@ -131,12 +131,6 @@ Package read_package(TomlTable& table, const fs::path& where) {
   return package;
 }
 
-std::string joined(const std::vector<std::string>& texts) {
-  std::string out;
-  for (const std::string& text : texts) out += (out.empty() ? "" : ", ") + text;
-  return out;
-}
-
 // The best of a package's wheels; whether one was there but not allowed goes to `forbidden`.
 std::optional<LockedWheel> best_wheel(const Package& package, std::string_view python, const bundle::Target& target,
                                       const std::set<Digest>* allowed, bool& forbidden) {
@@ -175,7 +169,7 @@ std::string too_new(const Package& package, std::string_view python, const bundl
 
 PythonChoice choose_packages(std::string_view pylock, const fs::path& where, std::string_view python,
                              const bundle::Target& target, const RequirementHashes& allowed) {
-  const TomlValue document = parse(pylock);
+  const TomlValue document = parse_pylock(pylock);
   TomlTable root(document, "pylock.toml", ErrorCode::Format);
   PythonChoice choice;
   std::vector<std::string> no_fit, not_allowed;
@@ -204,13 +198,13 @@ PythonChoice choose_packages(std::string_view pylock, const fs::path& where, std
     throw Error(ErrorCode::Digest,
                 {.what = "the index offers no file with the hashes that the requirements demand",
                  .expected = "a file for the target with one of the hashes in the requirements, for each package",
-                 .got = joined(not_allowed),
+                 .got = fmt::format("{}", fmt::join(not_allowed, ", ")),
                  .next = "find out who changed: the index, or the requirements; then correct these"});
   if (!no_fit.empty())
     throw Error(ErrorCode::Platform,
                 {.what = "some packages have no wheel for the target, and no source to build one from",
                  .expected = fmt::format("CPython {} on {}, glibc {}", python, target.arch, target.glibc.text()),
-                 .got = joined(no_fit),
+                 .got = fmt::format("{}", fmt::join(no_fit, ", ")),
                  .next = "require versions that have one; where a newer glibc is all that is asked for, this machine's "
                          "can be carried: [target] runtime = \"carried\""});
   std::sort(choice.wheels.begin(), choice.wheels.end(),
@@ -221,7 +215,7 @@ PythonChoice choose_packages(std::string_view pylock, const fs::path& where, std
 }
 
 std::vector<std::string> pylock_as_requirements(std::string_view pylock, const fs::path& where) {
-  const TomlValue document = parse(pylock);
+  const TomlValue document = parse_pylock(pylock);
   TomlTable root(document, "pylock.toml", ErrorCode::Format);
   std::vector<std::string> lines;
   for (TomlTable& table : root.tables("packages")) {

@@ -18,7 +18,7 @@ namespace {
 
 using safetensors::Json;
 
-constexpr std::uint64_t kMaxText = std::uint64_t{16} << 20;
+constexpr std::uint64_t kMaxModelText = std::uint64_t{16} << 20;
 constexpr const char* kConfigs[] = {"config.json", "tokenizer_config.json", "processor_config.json",
                                     "preprocessor_config.json"};
 
@@ -63,7 +63,7 @@ void check_remote_code(const std::map<std::string, std::filesystem::path>& files
     if (found == files.end() || found->second.empty()) continue;
     std::vector<std::string> references;
     try {
-      const Json json = safetensors::parse_json(bundle::read_text(found->second, kMaxText), 64, config);
+      const Json json = safetensors::parse_json(bundle::read_text(found->second, kMaxModelText), 64, config);
       if (json.is_object() && json.contains("auto_map") && json["auto_map"].is_object())
         for (const auto& [loader, value] : json["auto_map"].items()) add_references(value, references);
       else if (json.is_object() && json.contains("auto_map"))
@@ -95,7 +95,7 @@ void check_remote_code(const std::map<std::string, std::filesystem::path>& files
     code.insert(file->first);
     if (file->second.empty()) continue;
     const std::string folder = file->first.substr(0, file->first.rfind('/') + 1);
-    for (const std::string& name : relative_imports(bundle::read_text(file->second, kMaxText)))
+    for (const std::string& name : relative_imports(bundle::read_text(file->second, kMaxModelText)))
       wanted.emplace_back(folder + path_of_module(name), file->first);
   }
   if (code.empty()) return;

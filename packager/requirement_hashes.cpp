@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kMaxDepth = 20;  // of files that include each other
 
-std::string trimmed(std::string_view text) {
+std::string without_blanks(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(" \t\r");
   if (begin == text.npos) return {};
   return std::string(text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1));
@@ -28,7 +28,7 @@ std::string value_of(const std::string& line, std::string_view option) {
   std::string rest = line.substr(option.size());
   if (option.starts_with("--") && !rest.empty() && rest[0] != '=' && rest[0] != ' ' && rest[0] != '\t') return {};
   if (!rest.empty() && rest[0] == '=') rest.erase(0, 1);
-  return trimmed(rest);
+  return without_blanks(rest);
 }
 
 void read(const fs::path& file, int depth, RequirementHashes& out) {
@@ -67,13 +67,13 @@ std::vector<std::string> requirement_lines(std::string_view text) {
   std::string line;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
-    std::string piece = trimmed(text.substr(begin, end - begin));
+    std::string piece = without_blanks(text.substr(begin, end - begin));
     begin = end + 1;
     // A comment begins a line or follows a space, so that "#egg=" of an address is none.
     if (const std::size_t at = piece.starts_with('#') ? 0 : piece.find(" #"); at != piece.npos)
-      piece = trimmed(std::string_view(piece).substr(0, at));
+      piece = without_blanks(std::string_view(piece).substr(0, at));
     const bool goes_on = piece.ends_with('\\');
-    if (goes_on) piece = trimmed(std::string_view(piece).substr(0, piece.size() - 1));
+    if (goes_on) piece = without_blanks(std::string_view(piece).substr(0, piece.size() - 1));
     line += (line.empty() || piece.empty() ? "" : " ") + piece;
     if (goes_on && begin < text.size()) continue;
     if (!line.empty()) out.push_back(std::move(line));

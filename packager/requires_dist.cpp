@@ -12,7 +12,7 @@ namespace sealift::packager {
 
 namespace {
 
-constexpr std::string_view kWord = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
+constexpr std::string_view kNameCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
 
 std::string_view without_spaces(std::string_view text) {
   const std::size_t begin = std::min(text.find_first_not_of(" \t"), text.size());
@@ -21,7 +21,7 @@ std::string_view without_spaces(std::string_view text) {
 
 // The name at the start of `text`; what follows it stays in `text`.
 std::string take_name(std::string_view& text) {
-  const std::size_t end = std::min(text.find_first_not_of(std::string(kWord) + ".-"), text.size());
+  const std::size_t end = std::min(text.find_first_not_of(std::string(kNameCharacters) + ".-"), text.size());
   const std::string name = bundle::normalized_project_name(std::string(text.substr(0, end)));
   text = without_spaces(text.substr(end));
   return name;
@@ -47,8 +47,8 @@ std::string compared_with(std::string_view marker, std::size_t at) {
 std::set<std::string> extras_of_marker(std::string_view marker) {
   std::set<std::string> extras;
   for (std::size_t at = marker.find("extra"); at != marker.npos; at = marker.find("extra", at + 1)) {
-    const bool begins = at == 0 || kWord.find(marker[at - 1]) == kWord.npos;
-    const bool ends = at + 5 == marker.size() || kWord.find(marker[at + 5]) == kWord.npos;
+    const bool begins = at == 0 || kNameCharacters.find(marker[at - 1]) == kNameCharacters.npos;
+    const bool ends = at + 5 == marker.size() || kNameCharacters.find(marker[at + 5]) == kNameCharacters.npos;
     const bool in_text = at > 0 && (marker[at - 1] == '"' || marker[at - 1] == '\'');  // an extra that is called so
     if (begins && ends && !in_text) extras.insert(compared_with(marker, at));
   }

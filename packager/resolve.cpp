@@ -25,7 +25,7 @@ using bundle::GlibcVersion;
 
 namespace {
 
-constexpr std::uint64_t kMaxText = std::uint64_t{64} << 20;
+constexpr std::uint64_t kMaxPylock = std::uint64_t{64} << 20;
 
 // The manylinux levels that uv can resolve for are fewer than the versions of glibc: the nearest that is not newer.
 GlibcVersion uv_platform(GlibcVersion target) {
@@ -104,7 +104,7 @@ std::string needed_by(const std::string& message, const std::string& name) {
 void write_locked(const Job& job, const fs::path& uv, const fs::path& file) {
   const fs::path& lock = *job.inputs.lock_file;
   if (!job.inputs.is_uv_lock()) {
-    replace_file(file, pylock_as_requirements(bundle::read_text(lock, kMaxText), lock.parent_path()));
+    replace_file(file, pylock_as_requirements(bundle::read_text(lock, kMaxPylock), lock.parent_path()));
     return;
   }
   std::vector<std::string> command = {uv.string(),
@@ -230,7 +230,7 @@ Resolution resolve(const Job& job, const fs::path& uv, const fs::path& python, c
   }
   if (!without_wheels.empty()) refuse_without_wheels(without_wheels);
   if (!unbuildable.empty()) refuse_unbuildable(unbuildable);
-  resolution.pylock = bundle::read_text(answer.path(), kMaxText);
+  resolution.pylock = bundle::read_text(answer.path(), kMaxPylock);
   return resolution;
 }
 

@@ -20,7 +20,7 @@ using bundle::ErrorCode;
 
 namespace {
 
-Digest digest(TomlTable& table, const std::string& key) {
+Digest prefixed_digest(TomlTable& table, const std::string& key) {
   const std::string text = table.string(key);
   const std::optional<Digest> value = text.starts_with("sha256:") ? Digest::from_hex(text.substr(7)) : std::nullopt;
   if (!value) table.refuse(key, "this is not a SHA-256", "sha256: and 64 lower-case hexadecimal digits", text);
@@ -29,7 +29,7 @@ Digest digest(TomlTable& table, const std::string& key) {
 
 // A key by the file of its public half, or by its id.
 Digest key_id(TomlTable& table, const fs::path& folder) {
-  if (table.string("key").starts_with("sha256:")) return digest(table, "key");
+  if (table.string("key").starts_with("sha256:")) return prefixed_digest(table, "key");
   return read_public_key(folder / table.string("key")).id();
 }
 
@@ -97,7 +97,7 @@ bundle::Root read_root_job(const RootJobOptions& options) {
     item.done();
   }
   for (TomlTable& item : table.tables("revoked_bundle")) {
-    root.revoked_bundles[digest(item, "manifest")] = revocation(item, root);
+    root.revoked_bundles[prefixed_digest(item, "manifest")] = revocation(item, root);
     item.done();
   }
   for (TomlTable& item : table.tables("floor")) {

@@ -235,7 +235,7 @@ class Build {
   std::vector<std::string> installed_;
 };
 
-std::string first_line(const std::vector<std::string>& command) {
+std::string first_line_said_by(const std::vector<std::string>& command) {
   if (find_program(command.front()).empty() && !fs::exists(command.front())) return "no " + command.front();
   const std::string said = run_process(command).out;
   return said.substr(0, said.find('\n'));
@@ -244,7 +244,7 @@ std::string first_line(const std::vector<std::string>& command) {
 }  // namespace
 
 std::string describe_tools(const BuildTools& tools) {
-  return first_line({tools.uv.string(), "--version"}) + "; " + first_line({"cc", "--version"});
+  return first_line_said_by({tools.uv.string(), "--version"}) + "; " + first_line_said_by({"cc", "--version"});
 }
 
 BuiltWheel build_wheel(const BuildOrder& order, const BuildTools& tools, const fs::path& place) {

@@ -12,7 +12,7 @@ namespace sealift::packager {
 namespace {
 
 // Versions without numbers (GLIBC_PRIVATE, CXXABI_FLOAT128) say nothing about age.
-std::optional<std::array<unsigned, 3>> parse(std::string_view text) {
+std::optional<std::array<unsigned, 3>> version_numbers(std::string_view text) {
   std::array<unsigned, 3> version{};
   for (unsigned& number : version) {
     const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -47,7 +47,7 @@ std::map<std::string, SymbolFloors> symbol_floors(const NativeFiles& files, cons
       for (const std::string& version : versions)
         for (const std::string family : {"GLIBCXX", "CXXABI", "GCC"}) {
           if (!version.starts_with(family + "_")) continue;
-          if (const auto parsed = parse(std::string_view(version).substr(family.size() + 1)))
+          if (const auto parsed = version_numbers(std::string_view(version).substr(family.size() + 1)))
             raise(floors[file.owner], family, {.version = *parsed, .path = file.path});
         }
   }

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "packager/toml_guard.hpp"
+#include "sealift/bundle/fields.hpp"
 #include "sealift/bundle/file.hpp"
 #include "sealift/toml.hpp"
 
@@ -113,6 +114,12 @@ std::string TomlTable::string(const std::string& key) {
 }
 std::string TomlTable::string_or(const std::string& key, std::string otherwise) {
   return has(key) ? string(key) : std::move(otherwise);
+}
+std::string TomlTable::plain_name(const std::string& key) {
+  std::string text = string(key);
+  if (!bundle::is_plain_name(text))
+    refuse(key, "a name is not plain", "a letter or digit, then letters, digits, '.', '_' or '-'", text);
+  return text;
 }
 std::uint64_t TomlTable::integer(const std::string& key) {
   const std::int64_t number = at(key, TomlValue::Kind::Integer, "a whole number").integer;

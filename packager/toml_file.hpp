@@ -45,6 +45,7 @@ class TomlTable {
   }
   std::string string(const std::string& key);
   std::string string_or(const std::string& key, std::string otherwise);
+  std::string plain_name(const std::string& key);  // a string that can be part of a file's name
   std::uint64_t integer(const std::string& key);
   std::uint64_t integer_or(const std::string& key, std::uint64_t otherwise);
   bool boolean_or(const std::string& key, bool otherwise);

@@ -13,7 +13,7 @@ cmake/prerequisites.sh air-gap
 say "the readers of hostile bytes under AddressSanitizer and UBSan"
 cmake --preset asan > build/asan.log || { cat build/asan.log; exit 1; }
 cmake --build build/asan --target bundle_tests installer_tests hostile_tests
-ctest --test-dir build/asan --output-on-failure --no-tests=error -R '^(bundle_tests|installer_tests|hostile_tests)$'
+ctest --test-dir build/asan -j"$(nproc)" --output-on-failure --no-tests=error -R '^(bundle_tests|installer_tests|hostile_tests)$'
 
 say "every parser under its fuzzer, a minute each"
 tests/fuzz/run.sh 60 . 1  # the same minute every time: what it finds was done by the change
@@ -23,4 +23,4 @@ cmake --preset release > build/release.log || { cat build/release.log; exit 1; }
 cmake --build build/release
 
 say "run every test"
-exec ctest --test-dir build/release --output-on-failure --no-tests=error "$@"
+exec ctest --test-dir build/release -j"$(nproc)" --output-on-failure --no-tests=error "$@"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The safetensors container: what is written is read back, and every way in which a file can be wrong is refused.
 // Needs neither half. Bad files are made here, one fault each; that Python's reader agrees is train.export_python's.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <sealift/safetensors.hpp>
 
 #include <doctest/doctest.h>
@@ -103,7 +102,8 @@ TEST_CASE("a header that is no such JSON is refused") {
   CHECK_THROWS_WITH(read_entries(R"("__metadata__":{"a":1})", 0), doctest::Contains("no text under 'a'"));
   CHECK_THROWS_WITH(read_entries(R"("__metadata__":{"a":{}})", 0), doctest::Contains("no text under 'a'"));
   CHECK_THROWS_WITH(read_entries(R"("__metadata__":null)", 0), doctest::Contains("__metadata__ is no object"));
-  CHECK_THROWS_WITH(read_entries(R"("__metadata__":{"a":"1","a":"2"})", 0), doctest::Contains("a key stands twice: 'a'"));
+  CHECK_THROWS_WITH(read_entries(R"("__metadata__":{"a":"1","a":"2"})", 0),
+                    doctest::Contains("a key stands twice: 'a'"));
 }
 
 TEST_CASE("a tensor whose entry is incomplete or impossible is refused by name") {

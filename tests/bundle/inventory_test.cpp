@@ -10,7 +10,7 @@ using namespace sealift::bundle;
 
 namespace {
 
-Inventory sample() {
+Inventory sample_inventory() {
   return {.generations = {{.name = "env", .channel = "prod", .version = 2, .identity = sha256({})},
                           {.name = "env", .channel = "prod", .version = 1, .identity = sha256(as_bytes("x"))}},
           .items = {std::string(64, 'a'), std::string(64, 'b') + "-tree", std::string(64, 'b') + "-program"}};
@@ -26,15 +26,15 @@ Entry entry_of(EntryKind kind, bool executable = false) {
 }  // namespace
 
 TEST_CASE("an inventory reads back as it was written, one item a line, and its digest is of the values") {
-  const std::string text = write_inventory(sample());
-  CHECK(parse_inventory(text, "site.json") == sample());
+  const std::string text = write_inventory(sample_inventory());
+  CHECK(parse_inventory(text, "site.json") == sample_inventory());
   CHECK(text.find("\n  \"" + std::string(64, 'b') + "-tree\"") != text.npos);
-  CHECK(write_inventory(sample()) == text);
-  CHECK(parse_inventory(Json::parse(text).dump(), "respaced") == sample());
-  CHECK(parse_inventory(Json::parse(text).dump(4), "respaced") == sample());
-  Inventory other = sample();
+  CHECK(write_inventory(sample_inventory()) == text);
+  CHECK(parse_inventory(Json::parse(text).dump(), "respaced") == sample_inventory());
+  CHECK(parse_inventory(Json::parse(text).dump(4), "respaced") == sample_inventory());
+  Inventory other = sample_inventory();
   other.items.erase(other.items.begin());
-  CHECK(inventory_digest(other) != inventory_digest(sample()));
+  CHECK(inventory_digest(other) != inventory_digest(sample_inventory()));
   CHECK(parse_inventory(write_inventory({}), "an empty store") == Inventory{});
 }
 
@@ -83,7 +83,7 @@ TEST_CASE("an inventory with one fault is refused for it") {
   };
   for (const Case& wrong : cases) {
     CAPTURE(std::string(wrong.pointer));
-    Json json = Json::parse(write_inventory(sample()));
+    Json json = Json::parse(write_inventory(sample_inventory()));
     json[Json::json_pointer(wrong.pointer)] = wrong.value;
     const Error error = sealift::test::refusal([&] { parse_inventory(json.dump(), "site.json"); });
     INFO(error.what());
@@ -96,7 +96,7 @@ TEST_CASE("an inventory with one fault is refused for it") {
 }
 
 TEST_CASE("every key of an inventory is needed") {
-  const Json good = Json::parse(write_inventory(sample()));
+  const Json good = Json::parse(write_inventory(sample_inventory()));
   for (const auto& item : good.items()) {
     Json json = good;
     json.erase(item.key());

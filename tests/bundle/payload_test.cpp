@@ -2,6 +2,7 @@
 // Bytes in, volumes out, bytes back: cut at chunks, checked in the memory that is used, placed in the right volume.
 #include "sealift/bundle/payload_reader.hpp"
 #include "sealift/bundle/payload_writer.hpp"
+#include "tests/support/noise.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/temp_dir.hpp"
 
@@ -10,18 +11,12 @@
 #include <csignal>
 
 using namespace sealift::bundle;
+using sealift::test::noise;
 using sealift::test::read_file;
 using sealift::test::TempDir;
 using sealift::test::write_file;
 
 namespace {
-
-std::string noise(std::size_t size) {
-  std::string text(size, '\0');
-  std::uint32_t state = 1;
-  for (char& c : text) c = static_cast<char>((state = state * 1664525 + 1013904223) >> 24);
-  return text;
-}
 
 struct Written {
   Payload payload;

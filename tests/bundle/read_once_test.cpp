@@ -5,23 +5,18 @@
 
 #include "sealift/bundle/payload_reader.hpp"
 #include "sealift/bundle/payload_writer.hpp"
+#include "tests/support/noise.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/temp_dir.hpp"
 
 using namespace sealift::bundle;
+using sealift::test::noise;
 using sealift::test::TempDir;
 
 namespace {
 
 constexpr std::size_t kPage = ChunkBuffer::kAlignment;
 constexpr std::uint64_t kChunk = 16 * kPage;
-
-std::string noise(std::size_t size) {
-  std::string text(size, '\0');
-  std::uint32_t state = 1;
-  for (char& c : text) c = static_cast<char>((state = state * 1664525 + 1013904223) >> 24);
-  return text;
-}
 
 std::size_t pages_in_memory(const std::filesystem::path& path) {
   const InputFile file(path);

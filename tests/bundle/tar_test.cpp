@@ -22,7 +22,7 @@ Members read_tar(const std::string& bytes, std::size_t step = 100) {
   return members;
 }
 
-Members sample() {
+Members sample_members() {
   return {{{.path = "lib", .type = TarType::Folder}, ""},
           {{.path = "lib/run", .size = 5, .executable = true}, "hello"},
           {{.path = "lib/link", .type = TarType::Link, .target = "run"}, ""},
@@ -35,21 +35,21 @@ Members sample() {
 
 TEST_CASE("a tar reads back as it was written, whatever the pieces") {
   for (const std::size_t step : {1, 100, 512, 513, 100000}) {
-    const Members members = read_tar(make_tar(sample()), step);
-    REQUIRE(members.size() == sample().size());
+    const Members members = read_tar(make_tar(sample_members()), step);
+    REQUIRE(members.size() == sample_members().size());
     for (std::size_t i = 0; i < members.size(); ++i) {
-      CHECK(members[i].first.path == sample()[i].first.path);
-      CHECK(members[i].first.type == sample()[i].first.type);
-      CHECK(members[i].first.executable == sample()[i].first.executable);
-      CHECK(members[i].first.target == sample()[i].first.target);
-      CHECK(members[i].second == sample()[i].second);
+      CHECK(members[i].first.path == sample_members()[i].first.path);
+      CHECK(members[i].first.type == sample_members()[i].first.type);
+      CHECK(members[i].first.executable == sample_members()[i].first.executable);
+      CHECK(members[i].first.target == sample_members()[i].first.target);
+      CHECK(members[i].second == sample_members()[i].second);
     }
   }
 }
 
 TEST_CASE("stock tar unpacks what we write") {
   const TempDir dir;
-  write_file(dir / "a.tar", make_tar(sample()));
+  write_file(dir / "a.tar", make_tar(sample_members()));
   REQUIRE(std::system(("cd '" + dir.path().string() + "' && tar xf a.tar").c_str()) == 0);
   CHECK(read_file(dir / "lib/run") == "hello");
   CHECK(read_file(dir.path() / "lib" / std::string(150, 'n')) == std::string(600, 'b'));

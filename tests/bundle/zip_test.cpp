@@ -72,8 +72,9 @@ TEST_CASE("archives that Python writes are read, zip64 included") {
 TEST_CASE("a local header may say its sizes twice, as Python before 3.11.4 does, if it says the same") {
   const auto zip_with = [](std::uint64_t size, std::uint64_t compressed) {
     ZipItem item{.name = "a", .bytes = "hello"};
-    sealift::test::detail::put(item.local_extra, 1, 2), sealift::test::detail::put(item.local_extra, 16, 2);
-    sealift::test::detail::put(item.local_extra, size, 8), sealift::test::detail::put(item.local_extra, compressed, 8);
+    using sealift::test::zip_format::put;
+    put(item.local_extra, 1, 2), put(item.local_extra, 16, 2);
+    put(item.local_extra, size, 8), put(item.local_extra, compressed, 8);
     return make_zip({item});
   };
   CHECK(unzip(zip_with(5, 5)).at("a") == "hello");
@@ -102,7 +103,7 @@ TEST_CASE("what stands behind a deflate stream is seen to the byte, and every cu
   };
   const std::string piece(std::size_t{1} << 18, 'x');
   for (const std::string& text : {std::string("hello"), piece, piece + "y"}) {
-    const std::string stream = sealift::test::detail::deflate_raw(text);
+    const std::string stream = sealift::test::zip_format::deflate_raw(text);
     CAPTURE(stream.size());
     CHECK_REFUSED(extract(stream, text.size()), Format, "the CRC-32 is wrong");  // that of the stream
     for (std::size_t more = 1; more <= 17; ++more)

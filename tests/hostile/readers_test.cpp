@@ -129,7 +129,7 @@ TEST_CASE("W09: a directory of more lines than memory has room for is refused be
     std::string end = [] {
       const std::uint64_t size = std::uint64_t{3} << 30, count = size / 46;
       const std::uint64_t offset = (std::uint64_t{4} << 30) - 98 - size;
-      using namespace sealift::test::detail;
+      using namespace sealift::test::zip_format;
       return zip_end64((std::uint64_t{4} << 30) - 98, count, size, offset) + zip_end(0xffff, size, offset);
     }();
     std::uint64_t size() const override { return std::uint64_t{4} << 30; }

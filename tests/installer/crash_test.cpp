@@ -12,7 +12,7 @@ using namespace sealift::test;
 
 namespace {
 
-[[maybe_unused]] const bool kInMemory = (use_memory_for_temporary_folders(), true);
+[[maybe_unused]] const bool kCrashInMemory = (use_memory_for_temporary_folders(), true);
 
 }  // namespace
 

@@ -10,7 +10,7 @@ using Does = FaultyDisk::Does;
 
 namespace {
 
-[[maybe_unused]] const bool kInMemory = (use_memory_for_temporary_folders(), true);
+[[maybe_unused]] const bool kFaultsInMemory = (use_memory_for_temporary_folders(), true);
 
 struct Fault {
   const char* name;

@@ -10,7 +10,7 @@ using namespace sealift::test;
 
 namespace {
 
-[[maybe_unused]] const bool kInMemory = (use_memory_for_temporary_folders(), true);
+[[maybe_unused]] const bool kMediaInMemory = (use_memory_for_temporary_folders(), true);
 
 std::string random_bytes(std::uint32_t seed, std::size_t size) {
   std::mt19937 random(seed);

@@ -8,7 +8,7 @@ using namespace sealift::test;
 
 namespace {
 
-[[maybe_unused]] const bool kInMemory = (use_memory_for_temporary_folders(), true);
+[[maybe_unused]] const bool kRecoveryInMemory = (use_memory_for_temporary_folders(), true);
 
 // One run after the other on the same disk, each written down behind the one before.
 struct Night {

@@ -30,9 +30,9 @@ source = "bin/trainer"
 into = "bin/sealift-train"
 )";
 
-struct Folder {
+struct JobFolder {
   TempDir dir;
-  Folder() { write_file(dir / "bin/trainer", "#!/bin/sh\n"); }
+  JobFolder() { write_file(dir / "bin/trainer", "#!/bin/sh\n"); }
   Job read(const std::string& text) const {
     write_file(dir / "job.toml", text);
     return read_job(dir / "job.toml");
@@ -47,7 +47,7 @@ struct Folder {
 }  // namespace
 
 TEST_CASE("a job file says what to pack and for which machine, with paths relative to itself") {
-  const Folder folder;
+  const JobFolder folder;
   const Job job = folder.read(kGood);
   CHECK(job.name == "air-gap");
   CHECK(job.version == 3);
@@ -63,7 +63,7 @@ TEST_CASE("a job file says what to pack and for which machine, with paths relati
 }
 
 TEST_CASE("the C library is the target's unless the job file says that one is carried") {
-  const Folder folder;
+  const JobFolder folder;
   CHECK_FALSE(folder.read(kGood).carries_runtime);
   CHECK_FALSE(folder.read_with("glibc = \"2.28\"", "glibc = \"2.28\"\nruntime = \"target\"").carries_runtime);
   const Job job = folder.read_with("glibc = \"2.28\"", "glibc = \"2.28\"\nruntime = \"carried\"");
@@ -74,7 +74,7 @@ TEST_CASE("the C library is the target's unless the job file says that one is ca
 }
 
 TEST_CASE("the payload's chunks are digested with SHA-256 unless the job file asks for SM3, and never with less") {
-  const Folder folder;
+  const JobFolder folder;
   CHECK(folder.read(kGood).payload_digest == bundle::DigestAlgorithm::Sha256);
   CHECK(folder.read("payload_digest = \"sm3\"\n" + kGood).payload_digest == bundle::DigestAlgorithm::Sm3);
   for (const std::string name : {"md5", "sha1", "sha512", "SHA256", ""})
@@ -82,14 +82,14 @@ TEST_CASE("the payload's chunks are digested with SHA-256 unless the job file as
 }
 
 TEST_CASE("a job file with an unknown key is refused with its name and line") {
-  const Folder folder;
+  const JobFolder folder;
   CHECK_REFUSED(folder.read_with("imports =", "import ="), Usage, "line 10, key 'python.import'");
   CHECK_REFUSED(folder.read_with("[target]", "colour = 1\n[target]"), Usage, "key 'colour'");
   CHECK_REFUSED(folder.read_with("into =", "mode = 1\ninto ="), Usage, "key 'program.mode'");
 }
 
 TEST_CASE("a job file with a fault is refused with the place and what was expected") {
-  const Folder folder;
+  const JobFolder folder;
   CHECK_REFUSED(folder.read_with("version = 3\n", ""), Usage, "key 'version'");
   CHECK_REFUSED(folder.read_with("version = 3\n", "version = \"3\"\n"), Usage, "a whole number");
   CHECK_REFUSED(folder.read_with("version = 3\n", "version = 0\n"), Usage, "start at 1");
@@ -111,7 +111,7 @@ TEST_CASE("a job file with a fault is refused with the place and what was expect
 }
 
 TEST_CASE("several Pythons in one job are refused with the way to have them") {
-  const Folder folder;
+  const JobFolder folder;
   const std::string table = "[python]\nversion = \"3.11\"\n";
   const bundle::Error several = test::refusal(
       [&] { folder.read_with(table, "[[python]]\nversion = \"3.12\"\n[[python]]\nversion = \"3.11\"\n"); });

@@ -19,13 +19,13 @@ namespace fs = std::filesystem;
 
 namespace {
 
-struct Desk {
+struct HubDesk {
   TempDir dir;
   TinyHub hub;
   Cache cache{dir / "cache"};
   JobModel job;
 
-  Desk() { job.spec = {.folder = dir / "tiny", .into = "models/tiny"}; }
+  HubDesk() { job.spec = {.folder = dir / "tiny", .into = "models/tiny"}; }
   void from_hub() {
     job.spec = {.hub = Hub::HfHub, .endpoint = hub.endpoint(), .repo = "org/tiny", .revision = "main"};
     job.spec.into = "models/tiny";
@@ -46,7 +46,7 @@ std::vector<std::string> paths_of(const LockedModel& model) {
 }  // namespace
 
 TEST_CASE("a folder's files are pinned, without what clients left there, and through links to files") {
-  Desk desk;
+  HubDesk desk;
   test::write_model(desk.dir / "tiny", tiny_model());
   write_file(desk.dir / "tiny/.git/HEAD", "ref");
   write_file(desk.dir / "tiny/.cache/huggingface/x.lock", "");
@@ -62,7 +62,7 @@ TEST_CASE("a folder's files are pinned, without what clients left there, and thr
 }
 
 TEST_CASE("what cannot be carried is refused by its name") {
-  Desk desk;
+  HubDesk desk;
   test::write_model(desk.dir / "tiny", tiny_model());
   SUBCASE("a link to a folder") {
     fs::create_directory_symlink(desk.dir.path(), desk.dir / "tiny/up");
@@ -79,7 +79,7 @@ TEST_CASE("what cannot be carried is refused by its name") {
 }
 
 TEST_CASE("patterns choose files, and what they chose is not thinned out further") {
-  Desk desk;
+  HubDesk desk;
   test::ModelFiles files = tiny_model();
   files["pytorch_model.bin"] = "weights";
   files["notes.md"] = "notes";
@@ -98,7 +98,7 @@ TEST_CASE("patterns choose files, and what they chose is not thinned out further
 }
 
 TEST_CASE("a hub's model is pinned without fetching what the hub knows the digest of") {
-  Desk desk;
+  HubDesk desk;
   desk.from_hub();
   desk.hub.publish("org/tiny", tiny_model());
   const LockedModel model = desk.lock();
@@ -113,7 +113,7 @@ TEST_CASE("a hub's model is pinned without fetching what the hub knows the diges
 }
 
 TEST_CASE("a hub that sends another file than it listed is not believed") {
-  Desk desk;
+  HubDesk desk;
   desk.from_hub();
   desk.hub.publish("org/tiny", tiny_model());
   desk.hub.put_file("org/tiny", "config.json", "{}");
@@ -121,7 +121,7 @@ TEST_CASE("a hub that sends another file than it listed is not believed") {
 }
 
 TEST_CASE("what speaks against a model is said before its large files are fetched or hashed") {
-  Desk desk;
+  HubDesk desk;
   desk.from_hub();
   test::ModelFiles files = tiny_model();
   files["sub/model.pt"] = std::string(100, 'x');
@@ -134,7 +134,7 @@ TEST_CASE("what speaks against a model is said before its large files are fetche
 }
 
 TEST_CASE("a locked model reads back as it was written, and no token is in it") {
-  Desk desk;
+  HubDesk desk;
   desk.from_hub();
   desk.hub.publish("org/tiny", tiny_model());
   desk.job.spec.layout = ModelLayout::Both;

@@ -15,9 +15,9 @@ using test::TempDir;
 namespace {
 
 // A folder with a model beside a job file, and no hub in the environment but what a test puts there.
-struct Desk {
+struct JobDesk {
   TempDir dir;
-  Desk() {
+  JobDesk() {
     test::write_file(dir / "weights/tiny/config.json", "{}");
     ::unsetenv("HF_ENDPOINT");
     ::unsetenv("MODELSCOPE_DOMAIN");
@@ -34,7 +34,7 @@ struct Desk {
 }  // namespace
 
 TEST_CASE("a folder becomes a model below models/, and data goes below data/") {
-  const Desk desk;
+  const JobDesk desk;
   const std::vector<JobModel> models =
       desk.read("[[model]]\nsource = \"weights/tiny/\"\n[[data]]\nsource = \"weights\"\nexclude = [\"*.tmp\"]\n");
   REQUIRE(models.size() == 2);
@@ -48,7 +48,7 @@ TEST_CASE("a folder becomes a model below models/, and data goes below data/") {
 }
 
 TEST_CASE("a repository comes from the hub that the job names, or else the environment") {
-  const Desk desk;
+  const JobDesk desk;
   const std::string model = "[[model]]\nrepo = \"org/tiny\"\n";
   CHECK_REFUSED(desk.read(model), Usage, "HF_ENDPOINT in the environment");
   ::setenv("HF_ENDPOINT", "https://mirror.invalid/", 1);
@@ -71,7 +71,7 @@ TEST_CASE("a repository comes from the hub that the job names, or else the envir
 }
 
 TEST_CASE("a table that makes no sense is refused with its line and key") {
-  const Desk desk;
+  const JobDesk desk;
   const std::string folder = "[[model]]\nsource = \"weights/tiny\"\n";
   const std::string hub = "[[model]]\nrepo = \"org/tiny\"\nendpoint = \"https://hub.invalid\"\n";
   CHECK(desk.read(folder).size() + desk.read(hub).size() == 2);

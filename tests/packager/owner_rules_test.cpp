@@ -11,12 +11,12 @@ using sealift::bundle::ErrorCode;
 
 namespace {
 
-constexpr const char* kSite = "lib/python3.11/site-packages";
+constexpr const char* kSitePackages = "lib/python3.11/site-packages";
 constexpr const char* kOld = "nvidia_nccl_cu12-2.27-py3-none-any.whl";
 constexpr const char* kNew = "nvidia_nccl_cu13-2.28-py3-none-any.whl";
 
 std::string at_site(const std::string& path) {
-  return std::string(kSite) + "/" + path;
+  return std::string(kSitePackages) + "/" + path;
 }
 
 // Two NCCLs, and two packages with a program of one name.
@@ -45,7 +45,7 @@ TEST_CASE("a rule for a file, one for a folder, and one for a program decide who
                                   {{.path = "nvidia/nccl/lib/libnccl.so.2", .package = "nvidia-nccl-cu13"},
                                    {.path = "nvidia/nccl/include", .package = "nvidia-nccl-cu12"},
                                    {.path = "bin/run", .package = "two"}},
-                                  kSite);
+                                  kSitePackages);
   CHECK_NOTHROW(all.check());
   CHECK(left_out == LeftOut{{kOld, {at_site("nvidia/nccl/lib/libnccl.so.2")}},
                             {kNew, {at_site("nvidia/nccl/include/nccl.h")}},
@@ -54,7 +54,8 @@ TEST_CASE("a rule for a file, one for a folder, and one for a program decide who
 
 TEST_CASE("paths from the root mean the same as those from site-packages") {
   PathOwners all = owners();
-  const LeftOut left_out = settle(all, {{.path = at_site("nvidia/nccl"), .package = "nvidia-nccl-cu13"}}, kSite);
+  const LeftOut left_out =
+      settle(all, {{.path = at_site("nvidia/nccl"), .package = "nvidia-nccl-cu13"}}, kSitePackages);
   CHECK(left_out.at(kOld).size() == 2);
   CHECK_REFUSED(all.check(), Conflict, "bin/run: one");
 }
@@ -63,7 +64,7 @@ TEST_CASE("three owners leave it to one") {
   PathOwners all;
   for (const char* wheel : {"a-1-py3-none-any.whl", "b-1-py3-none-any.whl", "c-1-py3-none-any.whl"})
     all.claim("bin/run", wheel);
-  const LeftOut left_out = settle(all, {{.path = "bin/run", .package = "b"}}, kSite);
+  const LeftOut left_out = settle(all, {{.path = "bin/run", .package = "b"}}, kSitePackages);
   CHECK(left_out.size() == 2);
   CHECK_FALSE(left_out.contains("b-1-py3-none-any.whl"));
   CHECK_NOTHROW(all.check());
@@ -72,7 +73,7 @@ TEST_CASE("three owners leave it to one") {
 TEST_CASE("rules that do not fit the packages are refused, all in one message") {
   const auto refused = [](const std::vector<OwnerRule>& rules, const char* why) {
     PathOwners all = owners();
-    CHECK_REFUSED(settle(all, rules, kSite), Usage, why);
+    CHECK_REFUSED(settle(all, rules, kSitePackages), Usage, why);
   };
   refused({{.path = "nvidia/nothing", .package = "nvidia-nccl-cu13"}}, "nothing to decide");
   refused({{.path = "nvidia/nccl-tests/run", .package = "nvidia-nccl-cu12"}}, "nothing to decide");
@@ -83,7 +84,7 @@ TEST_CASE("rules that do not fit the packages are refused, all in one message") 
       "another rule has decided");
   PathOwners all = owners();
   const sealift::bundle::Error error = sealift::test::refusal([&] {
-    settle(all, {{.path = "a", .package = "x"}, {.path = "nvidia", .package = "y"}}, kSite);
+    settle(all, {{.path = "a", .package = "x"}, {.path = "nvidia", .package = "y"}}, kSitePackages);
   });
   CHECK(sealift::test::mentions(error, "path = \"a\", package = \"x\": no path"));
   CHECK(sealift::test::mentions(error, "path = \"nvidia\", package = \"y\": it does not bring"));
@@ -93,7 +94,7 @@ TEST_CASE("rules that do not fit are told together with the collisions that no r
   PathOwners all = owners();
   const sealift::bundle::Error error = sealift::test::refusal([&] {
     settle(all, {{.path = "nvidia/nothing", .package = "x"}, {.path = "nvidia/nccl", .package = "nvidia-nccl-cu13"}},
-           kSite);
+           kSitePackages);
   });
   CHECK(sealift::test::mentions(error, "path = \"nvidia/nothing\", package = \"x\""));
   CHECK(sealift::test::mentions(error, "bin/run: one-1-py3-none-any.whl and two-1-py3-none-any.whl"));
@@ -117,7 +118,7 @@ TEST_CASE("no rule takes a path from the interpreter or a program") {
   PathOwners all;
   all.claim("bin/python3", "the interpreter");
   all.claim("bin/python3", "evil-1-py3-none-any.whl");
-  settle(all, {{.path = "bin/python3", .package = "evil"}}, kSite);
+  settle(all, {{.path = "bin/python3", .package = "evil"}}, kSitePackages);
   CHECK_REFUSED(all.check(), Conflict, "bin/python3: the interpreter and evil");
 }
 

@@ -14,9 +14,9 @@ using sealift::test::write_file;
 
 namespace {
 
-struct Folder {
+struct ProjectFolder {
   TempDir dir;
-  Folder() {
+  ProjectFolder() {
     for (const char* name : {"reqs.txt", "pyproject.toml", "uv.lock", "pylock.toml", "pylock.gpu.toml", "other.lock"})
       write_file(dir / name, "");
   }
@@ -34,7 +34,7 @@ using Words = std::vector<std::string>;
 }  // namespace
 
 TEST_CASE("packages can be asked for as requirements, a file of them, or a project with extras and groups") {
-  const Folder folder;
+  const ProjectFolder folder;
   const PythonInputs inputs = folder.read(
       "requirements = [\"torch\", \"-e ./mine\"]\nrequirements_file = \"reqs.txt\"\npyproject = \"pyproject.toml\"\n"
       "extras = [\"train\"]\ngroups = [\"dev\"]\nconstraints = [\"torch<3\"]\nbuild_constraints = "
@@ -51,7 +51,7 @@ TEST_CASE("packages can be asked for as requirements, a file of them, or a proje
 }
 
 TEST_CASE("a lock is taken alone, and told by its name") {
-  const Folder folder;
+  const ProjectFolder folder;
   CHECK(folder.read("lock_file = \"uv.lock\"\nextras = [\"x\"]").is_uv_lock());
   CHECK_FALSE(folder.read("lock_file = \"pylock.gpu.toml\"\nrequirements = [\"./mine\"]").is_uv_lock());
   CHECK_REFUSED(folder.read("lock_file = \"other.lock\""), Usage, "uv.lock, pylock.toml or");
@@ -62,7 +62,7 @@ TEST_CASE("a lock is taken alone, and told by its name") {
 }
 
 TEST_CASE("indexes are told to uv in the order in which they are asked") {
-  const Folder folder;
+  const ProjectFolder folder;
   const PythonInputs inputs = folder.read(
       "requirements = [\"a\"]\ndefault_index = \"https://mirror.invalid/simple\"\nindex_strategy = \"first-index\"\n"
       "indexes = [{ name = \"ours\", url = \"https://ours.invalid/simple\" }, { url = \"file:///srv/simple\" }]\n");
@@ -73,7 +73,7 @@ TEST_CASE("indexes are told to uv in the order in which they are asked") {
 }
 
 TEST_CASE("an index with a password in its address is refused, since the address is written down") {
-  const Folder folder;
+  const ProjectFolder folder;
   CHECK_REFUSED(folder.read("requirements = [\"a\"]\ndefault_index = \"https://me:secret@ours.invalid/simple\""), Usage,
                 "holds a password");
   const bundle::Error refused = test::refusal(
@@ -82,7 +82,7 @@ TEST_CASE("an index with a password in its address is refused, since the address
 }
 
 TEST_CASE("inputs with a fault are refused with their key") {
-  const Folder folder;
+  const ProjectFolder folder;
   const std::string good = "requirements = [\"a\"]\n";
   CHECK_REFUSED(folder.read(""), Usage, "nothing to pack");
   CHECK_REFUSED(folder.read("requirements = [\"a\\n--index-url https://evil.invalid\"]"), Usage, "one line each");

@@ -20,14 +20,17 @@ using sealift::test::write_file;
 
 namespace {
 
-const bundle::Target kTarget{.arch = "x86_64", .glibc = {2, 36}};
 void write_script(const std::filesystem::path& path, const std::string& text) {
   write_file(path, "#!/bin/sh\n" + text);
   std::filesystem::permissions(path, std::filesystem::perms(0755));
 }
 
 Job small_job() {
-  Job job{.file = "job.toml", .name = "demo", .version = 1, .target = kTarget, .python = "3.11"};
+  Job job{.file = "job.toml",
+          .name = "demo",
+          .version = 1,
+          .target = {.arch = "x86_64", .glibc = {2, 36}},
+          .python = "3.11"};
   job.inputs.requirements = {"demo"};
   return job;
 }

@@ -18,7 +18,7 @@ using sealift::test::write_file;
 
 namespace {
 
-const bundle::Target kSite{.arch = "x86_64",
+const bundle::Target kHost{.arch = "x86_64",
                            .glibc = {2, 28},
                            .glibcxx = "3.4.24",
                            .cxxabi = "1.3.11",
@@ -34,7 +34,7 @@ const bundle::Target kSite{.arch = "x86_64",
 
 // What probe printed, with one change of it.
 std::string changed(const std::string& old_text, const std::string& new_text) {
-  std::string text = bundle::write_profile(kSite);
+  std::string text = bundle::write_profile(kHost);
   REQUIRE(text.find(old_text) != text.npos);
   return text.replace(text.find(old_text), old_text.size(), new_text);
 }
@@ -58,11 +58,11 @@ Job job_with(const TempDir& dir, const std::string& target) {
 }  // namespace
 
 TEST_CASE("a profile is read as it was printed, however it is spaced, ordered and commented when it was typed") {
-  CHECK(parse(bundle::write_profile(kSite)) == kSite);
-  CHECK(parse(unchecked("format = 1\n", "format = 1\n")) == kSite);
+  CHECK(parse(bundle::write_profile(kHost)) == kHost);
+  CHECK(parse(unchecked("format = 1\n", "format = 1\n")) == kHost);
   std::string typed = changed("kernel = ", "# the kernel\n   kernel=");
-  typed = "check = \"" + bundle::profile_check(kSite) + "\"\n" + typed.substr(0, typed.find("check ="));
-  CHECK(parse(typed) == kSite);
+  typed = "check = \"" + bundle::profile_check(kHost) + "\"\n" + typed.substr(0, typed.find("check ="));
+  CHECK(parse(typed) == kHost);
   const bundle::Target small{.arch = "x86_64", .glibc = {2, 28}};
   CHECK(bundle::write_profile(small) ==
         "format = 1\narch = \"x86_64\"\nglibc = \"2.28\"\ncheck = \"" + bundle::profile_check(small) + "\"\n");
@@ -126,9 +126,9 @@ TEST_CASE("a fault in a profile is refused with file, line and key") {
 
 TEST_CASE("a job takes its target from a profile beside it, and its own keys count more") {
   const TempDir dir;
-  write_file(dir / "site.toml", bundle::write_profile(kSite));
-  CHECK(job_with(dir, "profile = \"site.toml\"").target == kSite);
-  bundle::Target older = kSite;
+  write_file(dir / "site.toml", bundle::write_profile(kHost));
+  CHECK(job_with(dir, "profile = \"site.toml\"").target == kHost);
+  bundle::Target older = kHost;
   older.glibc = {2, 17};
   older.kernel = "3.10";
   CHECK(job_with(dir, "profile = \"site.toml\"\nglibc = \"2.17\"\nkernel = \"3.10\"").target == older);
@@ -147,7 +147,7 @@ TEST_CASE("a job takes its target from a profile beside it, and its own keys cou
 
 TEST_CASE("a lock keeps all of its target") {
   const TempDir dir;
-  Lock lock{.name = "demo", .version = 1, .channel = "test", .created = "2026-01-01T00:00:00Z", .target = kSite};
+  Lock lock{.name = "demo", .version = 1, .channel = "test", .created = "2026-01-01T00:00:00Z", .target = kHost};
   lock.glibc_floor = {2, 17};
   write_file(dir / "demo.lock.toml", write_lock(lock, dir.path()));
   CHECK(read_lock(dir / "demo.lock.toml") == lock);

@@ -11,10 +11,10 @@ using packager::fit_wheel;
 
 namespace {
 
-const bundle::Target kTarget{.arch = "x86_64", .glibc = {2, 28}};
+const bundle::Target kGlibc228{.arch = "x86_64", .glibc = {2, 28}};
 
 std::optional<packager::WheelFit> fit(const std::string& tags) {
-  return fit_wheel("demo-1.0-" + tags + ".whl", "3.11", kTarget);
+  return fit_wheel("demo-1.0-" + tags + ".whl", "3.11", kGlibc228);
 }
 
 }  // namespace
@@ -55,7 +55,7 @@ TEST_CASE("wheels for another Python, ABI, system, architecture or a newer glibc
     INFO(tags);
     CHECK_FALSE(fit(tags));
   }
-  CHECK_FALSE(fit_wheel("demo-1.0.tar.gz", "3.11", kTarget));
+  CHECK_FALSE(fit_wheel("demo-1.0.tar.gz", "3.11", kGlibc228));
 }
 
 TEST_CASE("a wheel with several tags is as good as its best one and needs the oldest glibc that it promises") {

@@ -40,7 +40,7 @@ struct ZipItem {
   bool only_central = false;  // nothing but a line in the directory
 };
 
-namespace detail {
+namespace zip_format {
 inline void put(std::string& out, std::uint64_t value, int size) {
   for (int i = 0; i < size; ++i, value >>= 8) out.push_back(static_cast<char>(value & 255));
 }
@@ -57,14 +57,14 @@ inline std::string deflate_raw(const std::string& bytes) {
   deflateEnd(&stream);
   return out;
 }
-}  // namespace detail
+}  // namespace zip_format
 
 inline std::string make_zip(const std::vector<ZipItem>& items) {
-  using detail::put;
+  using zip_format::put;
   std::string out, directory;
   std::size_t count = 0;
   for (const ZipItem& item : items) {
-    const std::string body = item.deflated ? detail::deflate_raw(item.bytes) : item.bytes;
+    const std::string body = item.deflated ? zip_format::deflate_raw(item.bytes) : item.bytes;
     const std::uint32_t crc = item.crc32.value_or(static_cast<std::uint32_t>(
         ::crc32(0, reinterpret_cast<const Bytef*>(item.bytes.data()), static_cast<uInt>(item.bytes.size()))));
     const std::uint64_t size = item.claimed_size.value_or(item.bytes.size());

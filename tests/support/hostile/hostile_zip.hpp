@@ -7,7 +7,7 @@
 
 namespace sealift::test {
 
-namespace detail {
+namespace zip_format {
 
 inline std::string zip_extra(std::uint16_t id, const std::string& body) {
   std::string out;
@@ -36,7 +36,7 @@ inline std::uint32_t crc_of(const std::string& bytes) {
       ::crc32(0, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(bytes.size())));
 }
 
-}  // namespace detail
+}  // namespace zip_format
 
 // Where the directory of a zip that make_zip made begins.
 inline std::size_t directory_of(const std::string& zip) {
@@ -50,7 +50,7 @@ inline std::string without_end(const std::string& zip) {
 }
 
 inline HostileCases hostile_zips() {
-  using namespace detail;
+  using namespace zip_format;
   const ZipItem good{.name = "a", .bytes = "hello hello hello hello", .deflated = true};
   const ZipItem stored{.name = "a", .bytes = "hello"};
   const std::string plain = make_zip({good});
