@@ -107,15 +107,6 @@ struct Trainee {
   torch::optim::AdamW optimizer;
 };
 
-inline Policy ddp() {
-  return {.method = ParallelMethod::Ddp};
-}
-inline Policy fsdp() {
-  return {.method = ParallelMethod::Fsdp};
-}
-inline Policy hsdp(std::int64_t shard_size) {
-  return {.method = ParallelMethod::Hsdp, .shard_size = shard_size};
-}
 inline Policy none() {
   return {.method = ParallelMethod::None};
 }

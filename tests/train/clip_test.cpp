@@ -11,7 +11,6 @@ using namespace sealift::test;
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 /// One backward of a Net on this rank's part of the first batch, its loss multiplied by `factor`; returns the loss.
@@ -62,10 +61,6 @@ Parallel made_by_hand(Groups groups, const std::vector<at::Tensor>& gradients) {
   return Parallel(std::make_shared<Session>(Policy{}, groups), std::move(parameters), {});
 }
 
-const Policy kFsdp{.method = ParallelMethod::Fsdp};
-const Policy kDdp{.method = ParallelMethod::Ddp};
-const Policy kHsdp{.method = ParallelMethod::Hsdp, .shard_size = 2};
-
 }  // namespace
 
 TEST_CASE("the norm over ranks is that of one process, for orders 1, 2, 3.5 and infinity") {
@@ -73,7 +68,7 @@ TEST_CASE("the norm over ranks is that of one process, for orders 1, 2, 3.5 and 
     CAPTURE(order);
     const double expected = at::linalg_vector_norm(expected_gradients(), order).item<double>();
     for (const auto& [ranks, policy] : std::vector<std::pair<std::int64_t, Policy>>{
-             {1, {}}, {1, kFsdp}, {2, kFsdp}, {3, kFsdp}, {4, kFsdp}, {3, kDdp}, {4, kHsdp}}) {
+             {1, {}}, {1, fsdp()}, {2, fsdp()}, {3, fsdp()}, {4, fsdp()}, {3, ddp()}, {4, hsdp(2)}}) {
       CAPTURE(ranks);
       after_backward(ranks, policy, [&](Parallel& parallel, auto&) {
         CHECK(gradient_norm(parallel, order) == doctest::Approx(expected).epsilon(1e-5));
@@ -84,7 +79,7 @@ TEST_CASE("the norm over ranks is that of one process, for orders 1, 2, 3.5 and 
 
 TEST_CASE("clipping returns the norm before and leaves the norm asked for") {
   for (const double order : {1.0, 2.0, kInfinity}) {
-    after_backward(2, kFsdp, [&](Parallel& parallel, auto&) {
+    after_backward(2, fsdp(), [&](Parallel& parallel, auto&) {
       const double before = gradient_norm(parallel, order);
       CHECK(clip_grad_norm_(parallel, before / 4, order) == before);
       CHECK(gradient_norm(parallel, order) == doctest::Approx(before / 4).epsilon(1e-4));
@@ -93,7 +88,7 @@ TEST_CASE("clipping returns the norm before and leaves the norm asked for") {
 }
 
 TEST_CASE("gradients below the norm asked for keep every bit") {
-  after_backward(2, kFsdp, [](Parallel& parallel, auto&) {
+  after_backward(2, fsdp(), [](Parallel& parallel, auto&) {
     const auto before = parallel.shards().front().grad().clone();
     clip_grad_norm_(parallel, 1e6);
     CHECK(parallel.shards().front().grad().equal(before));
@@ -147,14 +142,14 @@ TEST_CASE("a norm of order zero is refused") {
 }
 
 TEST_CASE("finite gradients and losses are reported as such") {
-  after_backward(2, kFsdp, [](Parallel& parallel, auto&) {
+  after_backward(2, fsdp(), [](Parallel& parallel, auto&) {
     CHECK_FALSE(find_nonfinite(parallel, 0));
     CHECK_FALSE(find_nonfinite(parallel, 0, torch::ones({})));
   });
 }
 
 TEST_CASE("NaN from one rank's input is traced to unit, rank and step on all ranks") {
-  for (const auto& policy : {kFsdp, kDdp}) {
+  for (const auto& policy : {fsdp(), ddp()}) {
     on_ranks(2, [&](const World& world) {
       Shardable<Net> net;
       auto parallel = parallelize(*net, make_groups(world, make_mesh(policy, 2)), policy);
@@ -179,7 +174,7 @@ TEST_CASE("one bad element is traced to its parameter, unit and the rank that ho
   std::int64_t holder = -1;
   on_ranks(3, [&](const World& world) {
     Shardable<Net> net;
-    auto parallel = parallelize(*net, make_groups(world, make_mesh(kFsdp, 3)), kFsdp);
+    auto parallel = parallelize(*net, make_groups(world, make_mesh(fsdp(), 3)), fsdp());
     backward(net, world);
     for (const auto& parameter : parallel.parameters()) {
       const auto numel = torch::ones(parameter.sizes).numel();

@@ -10,10 +10,6 @@ using namespace sealift::test;
 
 namespace {
 
-Groups groups_of(const World& world, const Policy& policy) {
-  return make_groups(world, make_mesh(policy, world.size));
-}
-
 /// Blocks that are called in the order that the rank says.
 class TowersImpl : public torch::nn::Module {
  public:
@@ -65,23 +61,20 @@ void check_all_name(const std::vector<std::string>& errors, const std::vector<st
   }
 }
 
-const Policy kFsdp{.method = ParallelMethod::Fsdp};
-const Policy kDdp{.method = ParallelMethod::Ddp};
-
 }  // namespace
 
 TEST_CASE("ranks that call units in another order are told which, before anything moves") {
-  check_all_name(errors_of(kFsdp, {{{0, 1}, {1, 0}}}), {"'text'", "'vision'"});
+  check_all_name(errors_of(fsdp(), {{{0, 1}, {1, 0}}}), {"'text'", "'vision'"});
 }
 
 TEST_CASE("a rank that skips a unit is told, in the first step and after both ways were taken together") {
   const Orders both{{0, 1}, {0, 1}}, one{{0}, {0}}, differ{{0, 1}, {0}};
-  check_all_name(errors_of(kFsdp, {differ}), {"'vision'"});
-  check_all_name(errors_of(kFsdp, {both, one, both, one, differ}), {"'vision'", "step 4"});
+  check_all_name(errors_of(fsdp(), {differ}), {"'vision'"});
+  check_all_name(errors_of(fsdp(), {both, one, both, one, differ}), {"'vision'", "step 4"});
 }
 
 TEST_CASE("a parameter that only one rank used is named under ddp and fsdp, with the setting that allows it") {
-  const auto errors = errors_of(kDdp, {{{0, 1}, {0}}});
+  const auto errors = errors_of(ddp(), {{{0, 1}, {0}}});
   const auto all = errors[0] + errors[1];
   CAPTURE(all);
   CHECK(all.find("vision.up.weight") != std::string::npos);
@@ -90,7 +83,7 @@ TEST_CASE("a parameter that only one rank used is named under ddp and fsdp, with
 }
 
 TEST_CASE("with find_unused_parameters ddp goes on where one rank skips a block, as often as it likes") {
-  auto policy = kDdp;
+  auto policy = ddp();
   policy.find_unused_parameters = true;
   policy.first_bucket_bytes = policy.bucket_bytes = 256;
   for (const auto& error : errors_of(policy, {{{0, 1}, {0}}, {{0}, {1}}, {{1, 0}, {0, 1}}, {{0}, {0}}})) {
@@ -102,8 +95,8 @@ TEST_CASE("a rank whose own code throws takes the others with it, with its reaso
   std::vector<std::string> errors(3);
   on_ranks(3, [&](const World& world) {
     Shardable<Towers> towers;
-    auto groups = groups_of(world, kFsdp);
-    auto parallel = parallelize(*towers, groups, kFsdp);
+    auto groups = groups_of(world, fsdp());
+    auto parallel = parallelize(*towers, groups, fsdp());
     try {
       for (int step = 0; step < 3; ++step) {
         if (step == 2 && world.rank == 1) throw std::runtime_error("the data loader lost its disk");
@@ -119,7 +112,7 @@ TEST_CASE("a rank whose own code throws takes the others with it, with its reaso
 
 TEST_CASE("steady training compares nothing between ranks") {
   on_ranks(2, [](const World& world) {
-    for (const auto& policy : {kFsdp, kDdp}) {
+    for (const auto& policy : {fsdp(), ddp()}) {
       Shardable<Towers> towers;
       auto groups = groups_of(world, policy);
       auto parallel = parallelize(*towers, groups, policy);

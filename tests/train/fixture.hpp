@@ -6,6 +6,8 @@
 
 #include <sealift/train.hpp>
 
+#include <limits>
+
 #include "tests/support/ranks.hpp"
 
 #include <doctest/doctest.h>
@@ -13,6 +15,22 @@
 namespace sealift::test {
 
 using namespace sealift::train;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+inline Policy ddp() {
+  return {.method = ParallelMethod::Ddp};
+}
+inline Policy fsdp() {
+  return {.method = ParallelMethod::Fsdp};
+}
+inline Policy hsdp(std::int64_t shard_size) {
+  return {.method = ParallelMethod::Hsdp, .shard_size = shard_size};
+}
+
+inline Groups groups_of(const World& world, const Policy& policy) {
+  return make_groups(world, make_mesh(policy, world.size));
+}
 
 /// Values that depend on the name's place in the model only, so all ranks and worlds start alike.
 inline void fill(torch::nn::Module& module, double phase = 0) {
@@ -87,6 +105,11 @@ inline std::pair<at::Tensor, at::Tensor> batch_of(std::int64_t step) {
   return {ids, (ids * 3 + 1) % NetImpl::kVocabulary};
 }
 
+inline at::Tensor loss_of(Shardable<Net>& net, std::int64_t step = 0) {
+  const auto [ids, targets] = batch_of(step);
+  return torch::nn::functional::cross_entropy(net(ids), targets);
+}
+
 struct Loop {
   std::int64_t steps = 10;
   std::int64_t micro_batches = 1;
@@ -156,6 +179,12 @@ inline Outcome train_on_ranks(std::int64_t size, const Policy& policy, const Loo
     }
   }
   return outcomes[0];
+}
+
+/// What all others are compared with.
+inline const Outcome& one_process() {
+  static const Outcome outcome = train({}, {.method = ParallelMethod::None});
+  return outcome;
 }
 
 /// Losses within 1e-5 relative, parameters within what ten AdamW steps make of that.

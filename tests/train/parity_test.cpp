@@ -8,21 +8,6 @@ using namespace sealift::test;
 
 namespace {
 
-const Outcome& one_process() {
-  static const Outcome outcome = train({}, {.method = ParallelMethod::None});
-  return outcome;
-}
-
-Policy ddp() {
-  return {.method = ParallelMethod::Ddp};
-}
-Policy fsdp() {
-  return {.method = ParallelMethod::Fsdp};
-}
-Policy hsdp(std::int64_t shard_size) {
-  return {.method = ParallelMethod::Hsdp, .shard_size = shard_size};
-}
-
 /// Elements of the flats that are reduced, and of all flats: of the units that are called.
 std::pair<std::int64_t, std::int64_t> flat_elements(const Policy& policy, std::int64_t ranks) {
   std::pair<std::int64_t, std::int64_t> result;

@@ -8,11 +8,6 @@ using namespace sealift::test;
 
 namespace {
 
-const Outcome& one_process() {
-  static const Outcome outcome = train({}, {.method = ParallelMethod::None});
-  return outcome;
-}
-
 /// Losses within `tolerance`, relative.
 void check_near(const Outcome& got, const Outcome& expected, double tolerance) {
   for (std::size_t i = 0; i < got.losses.size(); ++i) {

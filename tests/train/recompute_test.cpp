@@ -151,9 +151,6 @@ void check_losses(const Run& got, const Run& expected) {
   }
 }
 
-const Policy kFsdp{.method = ParallelMethod::Fsdp};
-const Policy kDdp{.method = ParallelMethod::Ddp};
-const Policy kHsdp{.method = ParallelMethod::Hsdp, .shard_size = 2};
 const auto kEverywhere = {Where::Inside, Where::Around, Where::Both};
 
 std::string name_of(Where where) {
@@ -332,7 +329,7 @@ TEST_CASE("a recomputed model trains as the plain one, on one process") {
 TEST_CASE("bodies inside units, around them and both train as the plain model does, tied weights too") {
   const auto expected = train_tied(1, {}, Where::Nowhere);
   for (const auto& [ranks, policy] :
-       std::vector<std::pair<std::int64_t, Policy>>{{1, kFsdp}, {2, kFsdp}, {4, kFsdp}, {4, kHsdp}}) {
+       std::vector<std::pair<std::int64_t, Policy>>{{1, fsdp()}, {2, fsdp()}, {4, fsdp()}, {4, hsdp(2)}}) {
     CAPTURE(ranks);
     check_losses(train_tied(ranks, policy, Where::Nowhere), expected);
     for (const auto where : kEverywhere) {
@@ -344,7 +341,7 @@ TEST_CASE("bodies inside units, around them and both train as the plain model do
 
 TEST_CASE("recomputation without resharding trains the same") {
   const auto expected = train_tied(1, {}, Where::Nowhere);
-  auto policy = kFsdp;
+  auto policy = fsdp();
   policy.reshard_after_forward = false;
   for (const auto where : kEverywhere) {
     CAPTURE(name_of(where));
@@ -356,16 +353,16 @@ TEST_CASE("blocks that are called twice and recomputed train the same") {
   const auto expected = train_tied(1, {}, Where::Nowhere, 2);
   for (const auto where : kEverywhere) {
     CAPTURE(name_of(where));
-    check_losses(train_tied(2, kFsdp, where, 2), expected);
+    check_losses(train_tied(2, fsdp(), where, 2), expected);
   }
 }
 
 TEST_CASE("a parameter that gets gradients from two backwards is reduced right: ddp and the root alone") {
   const auto once = train_tied(1, {}, Where::Nowhere);
   const auto twice = train_tied(1, {}, Where::Nowhere, 2);
-  auto root_only = kFsdp;
+  auto root_only = fsdp();
   root_only.wrap = Wrap::RootOnly;
-  for (const auto& policy : {kDdp, root_only}) {
+  for (const auto& policy : {ddp(), root_only}) {
     CAPTURE(std::string(to_string(policy.method)));
     for (const auto where : kEverywhere) {
       CAPTURE(name_of(where));
@@ -376,10 +373,10 @@ TEST_CASE("a parameter that gets gradients from two backwards is reduced right: 
 }
 
 TEST_CASE("inside units recomputation gathers nothing more, around them each unit once more") {
-  const auto plain = train_tied(2, kFsdp, Where::Nowhere);
-  CHECK(train_tied(2, kFsdp, Where::Inside).traffic.all_gather == plain.traffic.all_gather);
+  const auto plain = train_tied(2, fsdp(), Where::Nowhere);
+  CHECK(train_tied(2, fsdp(), Where::Inside).traffic.all_gather == plain.traffic.all_gather);
   // A rule that keeps a unit whole between its second forward and its backward would make this equal the above + 18.
-  const auto around = train_tied(2, kFsdp, Where::Around);
+  const auto around = train_tied(2, fsdp(), Where::Around);
   CHECK(around.traffic.all_gather.calls <= plain.traffic.all_gather.calls + 6 * 3);
 }
 
@@ -426,7 +423,7 @@ double pair_norm(std::int64_t ranks, const Policy& policy) {
 }  // namespace
 
 TEST_CASE("a weight that is used outside of a body and inside keeps its values until both are done") {
-  CHECK(pair_norm(2, kFsdp) == doctest::Approx(pair_norm(1, {})).epsilon(1e-5));
+  CHECK(pair_norm(2, fsdp()) == doctest::Approx(pair_norm(1, {})).epsilon(1e-5));
 }
 
 TEST_CASE("a Recomputed holder is a drop-in, may be a unit, and can be turned off per block") {
@@ -443,7 +440,7 @@ TEST_CASE("a Recomputed holder is a drop-in, may be a unit, and can be turned of
   on_ranks(2, [&](const World& world) {
     Shardable<Recomputed<Layer>> unit;
     fill(*unit);
-    auto parallel = parallelize(*unit, make_groups(world, make_mesh(kFsdp, 2)), kFsdp);
+    auto parallel = parallelize(*unit, make_groups(world, make_mesh(fsdp(), 2)), fsdp());
     Layer plain;
     fill(*plain);
     const auto input = wave({4, 12});

@@ -10,10 +10,6 @@ using namespace sealift::test;
 
 namespace {
 
-Groups groups_of(const World& world, const Policy& policy) {
-  return make_groups(world, make_mesh(policy, world.size));
-}
-
 /// Four matrices of 4 KiB that are used in an order which the constructor does not tell.
 class LadderImpl : public torch::nn::Module {
  public:

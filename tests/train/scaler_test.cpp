@@ -10,9 +10,6 @@ using namespace sealift::test;
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-const Policy kFsdp{.method = ParallelMethod::Fsdp};
-
 /// One parameter on one process.
 struct Alone {
   explicit Alone(GradScalerOptions options)
@@ -117,7 +114,7 @@ TEST_CASE("two optimizers decide apart, and either's overflow shrinks the scale"
 
 TEST_CASE("infinity on one rank makes all ranks skip, the scale halves, and the next step is done") {
   for (const auto& [ranks, policy] : std::vector<std::pair<std::int64_t, Policy>>{
-           {2, kFsdp}, {4, kFsdp}, {4, {.method = ParallelMethod::Hsdp, .shard_size = 2}}}) {
+           {2, fsdp()}, {4, fsdp()}, {4, {.method = ParallelMethod::Hsdp, .shard_size = 2}}}) {
     CAPTURE(ranks);
     on_ranks(ranks, [&, ranks = ranks, policy = policy](const World& world) {
       Shardable<Net> net;
@@ -152,7 +149,7 @@ TEST_CASE("infinity on one rank makes all ranks skip, the scale halves, and the 
 TEST_CASE("a rank whose shards are all empty agrees with the one that overflowed") {
   on_ranks(4, [](const World& world) {
     Shardable<torch::nn::Linear> model(2, 1);
-    auto parallel = parallelize(*model, make_groups(world, make_mesh(kFsdp, 4)), kFsdp);
+    auto parallel = parallelize(*model, make_groups(world, make_mesh(fsdp(), 4)), fsdp());
     std::int64_t held = 0;
     for (const auto& shard : parallel.shards()) held += shard.numel();
     auto total = torch::tensor({std::int64_t{held == 0}});
@@ -177,7 +174,7 @@ TEST_CASE("a half precision model finds its scale and trains, over 2 ranks") {
   on_ranks(2, [](const World& world) {
     Shardable<Net> net;
     net->to(torch::kHalf);
-    auto parallel = parallelize(*net, make_groups(world, make_mesh(kFsdp, 2)), kFsdp);
+    auto parallel = parallelize(*net, make_groups(world, make_mesh(fsdp(), 2)), fsdp());
     torch::optim::SGD optimizer(parallel.shards(), torch::optim::SGDOptions(0.3).momentum(0.9));
     GradScaler scaler(parallel, {.init_scale = 1 << 20});
     std::int64_t skipped = 0;

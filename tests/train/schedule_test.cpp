@@ -11,27 +11,6 @@ namespace {
 constexpr std::int64_t kUnits = NetImpl::kLayers;  // but the root; each has a trainable and a frozen flat, the root one
 constexpr std::int64_t kFlats = 2 * kUnits + 1;
 
-const Outcome& one_process() {
-  static const Outcome outcome = train({}, {.method = ParallelMethod::None});
-  return outcome;
-}
-
-Policy fsdp() {
-  return {.method = ParallelMethod::Fsdp};
-}
-Policy hsdp() {
-  return {.method = ParallelMethod::Hsdp, .shard_size = 2};
-}
-
-Groups groups_of(const World& world, const Policy& policy) {
-  return make_groups(world, make_mesh(policy, world.size));
-}
-
-at::Tensor loss_of(Shardable<Net>& net, std::int64_t step = 0) {
-  const auto [ids, targets] = batch_of(step);
-  return torch::nn::functional::cross_entropy(net(ids), targets);
-}
-
 /// Blocks of one matrix each, of which some may be frozen; says who has memory whenever a block runs or its gradient
 /// passes.
 class PlainImpl : public torch::nn::Module {
@@ -92,7 +71,7 @@ TEST_CASE("a step of micro-batches gathers and reduces each unit once and moves 
     CHECK(outcome.traffic.all_reduce.calls == 0);
   }
   check_same(train_on_ranks(2, fsdp(), {.micro_batches = 6, .set_micro_batch = true}), one_process());
-  check_same(train_on_ranks(4, hsdp(), {.micro_batches = 3, .set_micro_batch = true}), one_process());
+  check_same(train_on_ranks(4, hsdp(2), {.micro_batches = 3, .set_micro_batch = true}), one_process());
   check_same(train_on_ranks(2, {.method = ParallelMethod::Ddp}, {.micro_batches = 3, .set_micro_batch = true}),
              one_process());
 }
@@ -146,7 +125,7 @@ TEST_CASE("reducing every micro-batch keeps units gathered all the same, over 2 
 }
 
 TEST_CASE("hsdp may defer only the sum over copies, over 2x2 ranks") {
-  auto policy = hsdp();
+  auto policy = hsdp(2);
   policy.reduce_every_micro_batch = true;
   const std::int64_t M = 3;
   for (const bool defer : {true, false}) {
@@ -461,7 +440,7 @@ TEST_CASE("an ignored parameter stays whole and out of everything, over 2 ranks"
 }
 
 TEST_CASE("a replicated unit among sharded ones trains as one process does, its gradient all-reduced, over 4 ranks") {
-  for (auto policy : {fsdp(), hsdp()}) {
+  for (auto policy : {fsdp(), hsdp(2)}) {
     policy.overrides = {{.path = "layer1", .replicate = true}};
     const auto outcome = train_on_ranks(4, policy, {.clip = 0.05});
     const auto plain = train({}, {.method = ParallelMethod::None}, {.clip = 0.05});

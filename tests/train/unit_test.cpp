@@ -10,17 +10,6 @@ using namespace sealift::test;
 
 namespace {
 
-const Policy kFsdp{.method = ParallelMethod::Fsdp};
-
-Groups groups_of(const World& world, const Policy& policy) {
-  return make_groups(world, make_mesh(policy, world.size));
-}
-
-at::Tensor loss_of(Shardable<Net>& net, std::int64_t step = 0) {
-  const auto [ids, targets] = batch_of(step);
-  return torch::nn::functional::cross_entropy(net(ids), targets);
-}
-
 /// The gradient of the shard named `name`.
 at::Tensor gradient(const Parallel& parallel, const std::string& name) {
   for (const auto& shard : parallel.named_shards()) {
@@ -88,7 +77,7 @@ TEST_CASE("parameters keep their identity and user handles see trained values, o
     const auto handle = net->tokens->weight;  // a user's own
     const auto start = handle.detach().clone();
 
-    auto parallel = parallelize(*net, groups_of(world, kFsdp), kFsdp);
+    auto parallel = parallelize(*net, groups_of(world, fsdp()), fsdp());
     torch::optim::AdamW optimizer(parallel.shards(), torch::optim::AdamWOptions(1e-2));
     loss_of(net).backward();
     optimizer.step();
@@ -107,7 +96,7 @@ TEST_CASE("every row of a tied embedding is trained on every rank, with a vocabu
     on_ranks(ranks, [](const World& world) {
       Shardable<Net> net;
       const auto start = net->tokens->weight.detach().clone();
-      auto parallel = parallelize(*net, groups_of(world, kFsdp), kFsdp);
+      auto parallel = parallelize(*net, groups_of(world, fsdp()), fsdp());
       torch::optim::AdamW optimizer(parallel.shards(), torch::optim::AdamWOptions(1e-2).weight_decay(0));
       for (int step = 0; step < 10; ++step) {
         optimizer.zero_grad();
@@ -124,7 +113,7 @@ TEST_CASE("every row of a tied embedding is trained on every rank, with a vocabu
 TEST_CASE("a block has memory while it runs and none after, and no two blocks have it at once, over 2 ranks") {
   on_ranks(2, [](const World& world) {
     Shardable<Net> net;
-    auto parallel = parallelize(*net, groups_of(world, kFsdp), kFsdp);
+    auto parallel = parallelize(*net, groups_of(world, fsdp()), fsdp());
     const auto whole_bytes = [&] {  // of parameters that have memory, per block
       std::vector<std::size_t> bytes;
       for (auto& layer : net->layers) bytes.push_back(bytes_of(layer->parameters().front()));
@@ -159,8 +148,8 @@ TEST_CASE("a rank holds its share of the elements, and less than a cache line pe
     Shardable<Net> net;
     std::int64_t trainable = 0;
     for (const auto& parameter : net->parameters()) trainable += parameter.requires_grad() ? parameter.numel() : 0;
-    auto groups = groups_of(world, kFsdp);
-    auto parallel = parallelize(*net, groups, kFsdp);
+    auto groups = groups_of(world, fsdp());
+    auto parallel = parallelize(*net, groups, fsdp());
     auto held = torch::zeros({1}, torch::kInt64);
     for (const auto& shard : parallel.shards()) held += shard.numel();
     CHECK(held.item<std::int64_t>() < trainable / 2);
@@ -172,7 +161,7 @@ TEST_CASE("a rank holds its share of the elements, and less than a cache line pe
 TEST_CASE("evaluation without gradients leaves nothing gathered, over 2 ranks") {
   on_ranks(2, [](const World& world) {
     Shardable<Net> net;
-    auto parallel = parallelize(*net, groups_of(world, kFsdp), kFsdp);
+    auto parallel = parallelize(*net, groups_of(world, fsdp()), fsdp());
     {
       at::NoGradGuard no_grad;
       loss_of(net);
@@ -193,7 +182,7 @@ TEST_CASE("a forward after a step uses the stepped values even when the root was
     return loss_of(net).item<double>();
   };
   const double expected = loss_after({}, {.method = ParallelMethod::None});
-  on_ranks(2, [&](const World& world) { CHECK(loss_after(world, kFsdp) == doctest::Approx(expected).epsilon(1e-5)); });
+  on_ranks(2, [&](const World& world) { CHECK(loss_after(world, fsdp()) == doctest::Approx(expected).epsilon(1e-5)); });
 }
 
 TEST_CASE("parameters that no rank used get no gradient and keep their values, over 2 ranks") {
@@ -252,7 +241,7 @@ TEST_CASE("two forwards may be followed by their two backwards, over 2 ranks") {
   };
   const double expected = gradient_sum({}, {.method = ParallelMethod::None});
   on_ranks(2,
-           [&](const World& world) { CHECK(gradient_sum(world, kFsdp) == doctest::Approx(expected).epsilon(1e-5)); });
+           [&](const World& world) { CHECK(gradient_sum(world, fsdp()) == doctest::Approx(expected).epsilon(1e-5)); });
 }
 
 TEST_CASE("a forward that runs inside a block's backward leaves the block gathered for it, over 2 ranks") {
@@ -269,7 +258,7 @@ TEST_CASE("a forward that runs inside a block's backward leaves the block gather
     return gradient_norm(parallel);
   };
   const double expected = norm({}, {.method = ParallelMethod::None}, false);
-  on_ranks(2, [&](const World& world) { CHECK(norm(world, kFsdp, true) == doctest::Approx(expected).epsilon(1e-5)); });
+  on_ranks(2, [&](const World& world) { CHECK(norm(world, fsdp(), true) == doctest::Approx(expected).epsilon(1e-5)); });
 }
 
 TEST_CASE("a step after a forward and a backward that threw is right, over 2 ranks") {
@@ -292,7 +281,7 @@ TEST_CASE("a step after a forward and a backward that threw is right, over 2 ran
   };
   const double expected = norm({}, {.method = ParallelMethod::None}, false);
   on_ranks(2, [&](const World& world) {
-    const double got = norm(world, kFsdp, true);
+    const double got = norm(world, fsdp(), true);
     CHECK(std::isfinite(got));
     CHECK(got >= expected * (1 - 1e-5));
   });
@@ -302,7 +291,7 @@ TEST_CASE("all ranks start from rank 0's values, over 3 ranks") {
   on_ranks(3, [](const World& world) {
     Shardable<Net> reference(0.0);
     Shardable<Net> net(static_cast<double>(world.rank));
-    auto parallel = parallelize(*net, groups_of(world, kFsdp), kFsdp);
+    auto parallel = parallelize(*net, groups_of(world, fsdp()), fsdp());
     const auto whole = parallel.gather_parameters();
     const auto expected = reference->parameters(), got = net->parameters();
     for (std::size_t i = 0; i < got.size(); ++i) CHECK(got[i].detach().equal(expected[i].detach()));
@@ -324,7 +313,7 @@ TEST_CASE("an optimizer that was made before parallelize is refused, over 2 rank
   on_ranks(2, [](const World& world) {
     Shardable<Net> net;
     torch::optim::AdamW early(net->parameters(), torch::optim::AdamWOptions(1e-2));
-    auto parallel = parallelize(*net, groups_of(world, kFsdp), kFsdp);
+    auto parallel = parallelize(*net, groups_of(world, fsdp()), fsdp());
     CHECK_THROWS_WITH(parallel.check_optimizer(early), doctest::Contains("make the optimizer after parallelize()"));
     torch::optim::AdamW late(parallel.shards(), torch::optim::AdamWOptions(1e-2));
     parallel.check_optimizer(late);
@@ -334,7 +323,7 @@ TEST_CASE("an optimizer that was made before parallelize is refused, over 2 rank
 TEST_CASE("a weight that is tied across two units is refused by both names") {
   const auto weight = torch::ones({4, 4});
   Shardable<Pair> pair(weight, weight);
-  CHECK_THROWS_WITH(parallelize(*pair, make_groups({}, {}), kFsdp),
+  CHECK_THROWS_WITH(parallelize(*pair, make_groups({}, {}), fsdp()),
                     doctest::Contains("'left.weight' and 'right.weight' are tied but lie in units 'left' and 'right'"));
   // The remedy holds: in one unit they may be tied.
   const auto parallel =
@@ -344,20 +333,20 @@ TEST_CASE("a weight that is tied across two units is refused by both names") {
 
 TEST_CASE("a plain module, a second parallelize and groups of another mesh are refused") {
   Net plain;
-  CHECK_THROWS_WITH(parallelize(*plain, make_groups({}, {}), kFsdp), doctest::Contains("hold it in Shardable<"));
+  CHECK_THROWS_WITH(parallelize(*plain, make_groups({}, {}), fsdp()), doctest::Contains("hold it in Shardable<"));
   Shardable<Net> net;
-  const auto parallel = parallelize(*net, make_groups({}, {}), kFsdp);
-  CHECK_THROWS_WITH(parallelize(*net, make_groups({}, {}), kFsdp), doctest::Contains("was parallelized before"));
+  const auto parallel = parallelize(*net, make_groups({}, {}), fsdp());
+  CHECK_THROWS_WITH(parallelize(*net, make_groups({}, {}), fsdp()), doctest::Contains("was parallelized before"));
   on_ranks(2, [](const World& world) {
     Shardable<Net> other;
-    CHECK_THROWS_WITH(parallelize(*other, make_groups(world, {2, 1}), kFsdp), doctest::Contains("groups are 2x1"));
+    CHECK_THROWS_WITH(parallelize(*other, make_groups(world, {2, 1}), fsdp()), doctest::Contains("groups are 2x1"));
   });
 }
 
 TEST_CASE("ranks that built different models are told so on every rank, before anything hangs, over 2 ranks") {
   on_ranks(2, [](const World& world) {
     Shardable<Given> model(torch::ones({4, 4 + world.rank}));
-    CHECK_THROWS_WITH(parallelize(*model, groups_of(world, kFsdp), kFsdp),
+    CHECK_THROWS_WITH(parallelize(*model, groups_of(world, fsdp()), fsdp()),
                       doctest::Contains("same model on every rank"));
     CHECK(bytes_of(model->parameters()[0]) > 0);  // left as it was
   });
