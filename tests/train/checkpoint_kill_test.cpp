@@ -3,7 +3,6 @@
 // A program of its own: its main thread only forks, so a child starts without LibTorch's threads. Children save as two
 // ranks; others load what is left.
 // The calls are caught by defining them here, in front of the C library's; the code that saves knows nothing of it.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "tests/train/checkpoint_fixture.hpp"
 
 #include <sys/mman.h>

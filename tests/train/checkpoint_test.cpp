@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checkpoints: training goes on from one as if it had never stopped, in the same world and in any other; and whatever
 // is wrong with one is said, before anything of the model changes. What a kill leaves behind is checkpoint_kill_test's.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "tests/train/checkpoint_fixture.hpp"
 
 using namespace sealift::test;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradient norms over ranks against the same gradients on one process, and the detector of NaN.
 // Worlds whose shards are empty, replicated, half precision or without a gradient are made by hand.
-// The main of this program is here.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "fixture.hpp"
 
 #include <limits>

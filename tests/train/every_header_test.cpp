@@ -43,7 +43,6 @@
 #include <sealift/train/policy.hpp>
 // clang-format on
 
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 TEST_CASE("all headers of the training core are in this program twice") {

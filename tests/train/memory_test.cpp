@@ -3,7 +3,6 @@
 // Two ranks in this process, so counts are halved: a sum of peaks is no less than the peak of the sum.
 // Blocks are large beside what else is allocated. With P the shard, U the largest unit, R the root, all in bytes:
 //   built P + U, forward P + 3U + R, backward 2P + 3U + R, after the step 4P; 16 MiB are for the rest.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "fixture.hpp"
 
 #include <c10/core/CPUAllocator.h>

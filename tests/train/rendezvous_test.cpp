@@ -6,7 +6,6 @@
 
 #include <sealift/train/rendezvous.hpp>
 
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include <array>
