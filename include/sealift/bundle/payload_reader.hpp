@@ -108,7 +108,7 @@ class PayloadReader {
 
  private:
   static constexpr std::size_t kPiece = std::size_t{256} << 10;  // read and hashed while the processor's cache has it
-  static constexpr std::uint64_t kMaxAhead = std::uint64_t{32} << 20;
+  static constexpr std::uint64_t kMaxAhead = std::uint64_t{24} << 20;
   static constexpr std::uint64_t kMaxKept = std::uint64_t{32} << 20;  // beyond it, a chunk is read again
 
   struct Kept {

@@ -49,7 +49,7 @@ class ReadAhead {
     if (!wanted_.contains(index)) return std::nullopt;
     Wanted wanted = std::move(wanted_.extract(index).mapped());
     if (wanted.failure) std::rethrow_exception(wanted.failure);
-    if (memory.capacity() != 0 && idle_.size() < max_chunks_) idle_.push_back(std::move(memory));
+    if (memory.capacity() != 0 && idle_.size() + wanted_.size() < max_chunks_) idle_.push_back(std::move(memory));
     return std::move(wanted.chunk);
   }
 
