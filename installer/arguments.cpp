@@ -16,9 +16,9 @@
 namespace sealift::installer {
 
 std::optional<int> parse_arguments(int argc, char** argv, Arguments& arguments) {
-  // One more than there are processors, as one may wait for the disk. Each holds a few chunks; more than twelve by
+  // One more than there are processors, as one may wait for the disk. Each holds a few chunks; more than ten by
   // default would leave the promised 256 MiB.
-  arguments.threads = std::clamp(std::thread::hardware_concurrency() + 1, 2u, 12u);
+  arguments.threads = std::clamp(std::thread::hardware_concurrency() + 1, 2u, 10u);
   CLI::App app("Checks sealed bundles and installs them on a machine without a network.", "sealift-install");
   app.set_version_flag("--version", "sealift-install " SEALIFT_VERSION);
   app.require_subcommand(1);
