@@ -57,6 +57,12 @@ echo "an error in a rank names the rank and the step"
 expect 1 "in step" "$train" run --parallel-method ddp --ranks 2 --out diverged --learning-rate 1e30 --clip 0
 grep -q 'rank [01]: ' err.txt || fail "no rank in the message"
 
+# ranks_of LAUNCHER COUNT: its processes, in $ranks. The kernel may leave a child out of this list while others come and go.
+ranks_of() {
+  ranks=
+  until [ "$(echo "$ranks" | wc -w)" -ge "$2" ]; do ranks=$(cat "/proc/$1/task/$1/children"); done
+}
+
 # fail_one SIGNAL SECONDS: three ranks train, one gets SIGNAL; all must be gone within SECONDS, each having said where.
 # SECONDS leaves room for a machine that is busy with other things: it tells a moment or a time-out from a hang.
 fail_one() {
@@ -67,7 +73,7 @@ fail_one() {
     kill -0 $launcher || fail "the run ended by itself"
     sleep 0.1
   done
-  ranks=$(cat /proc/$launcher/task/$launcher/children)
+  ranks_of $launcher 3
   start=$(date +%s%N)
   kill -"$1" "$(echo $ranks | cut -d" " -f2)"
   got=0
@@ -94,9 +100,7 @@ until grep -q 'step 1/' err.txt; do
   kill -0 $launcher || fail "the run ended by itself"
   sleep 0.1
 done
-ranks=
-# The kernel may leave a child out of this list while others come and go.
-until [ "$(echo "$ranks" | wc -w)" -ge 2 ]; do ranks=$(cat /proc/$launcher/task/$launcher/children); done
+ranks_of $launcher 2
 kill -STOP $ranks
 kill -9 $launcher
 wait $launcher 2>/dev/null || true
