@@ -52,29 +52,42 @@ ItemRecord read_item_record(const std::filesystem::path& path) {
 }
 
 ItemRecord parse_item_record(std::string_view text, const std::string& where) {
-  const Json root = bundle::parse_json(text, where, 8 * kMaxFiles);
+  ItemRecord record;
+  std::exception_ptr fault;  // in an element; said only once the record is known to be of our format
+  const auto take = [&, of_files = where + ".files", of_links = where + ".links"](const std::string& key,
+                                                                                  const Json& element) {
+    if (record.files.size() + record.folders.size() + record.links.size() == kMaxFiles)
+      bundle::detail::refuse_json(where, "it has too many files", std::to_string(kMaxFiles));
+    if (key == "files") {
+      JsonObject file(element, of_files);
+      record.files.push_back({.path = safe_path(file),
+                              .size = file.integer("size"),
+                              .sha256 = file.digest("sha256"),
+                              .executable = file.boolean("executable")});
+      file.done();
+    } else if (key == "folders") {
+      record.folders.push_back(SafePath::parse(element.is_string() ? element.get<std::string>() : "", where).text());
+    } else if (key == "links") {
+      JsonObject link(element, of_links);
+      record.links.push_back({.path = safe_path(link), .target = link.string("target")});
+      link.done();
+    }
+  };
+  const Json root = bundle::parse_json(text, where, 8 * kMaxFiles, [&](const std::string& key, const Json& element) {
+    try {
+      if (!fault) take(key, element);
+    } catch (const bundle::Error&) {
+      fault = std::current_exception();
+    }
+  });
   JsonObject object(root, where);
   check_record_format(object);
-  ItemRecord record;
+  if (fault) std::rethrow_exception(fault);
   record.kind = bundle::detail::enum_value(bundle::detail::kKindNames, object.string("kind", 20), where);
   record.name = object.string("name");
   record.sha256 = object.digest("sha256");
   record.dist_info = object.string("dist_info");
-  for (const Json& item : object.array("files", kMaxFiles)) {
-    JsonObject file(item, object.where() + ".files");
-    record.files.push_back({.path = safe_path(file),
-                            .size = file.integer("size"),
-                            .sha256 = file.digest("sha256"),
-                            .executable = file.boolean("executable")});
-    file.done();
-  }
-  for (const Json& item : object.array("folders", kMaxFiles))
-    record.folders.push_back(SafePath::parse(item.is_string() ? item.get<std::string>() : "", object.where()).text());
-  for (const Json& item : object.array("links", kMaxFiles)) {
-    JsonObject link(item, object.where() + ".links");
-    record.links.push_back({.path = safe_path(link), .target = link.string("target")});
-    link.done();
-  }
+  for (const char* taken : {"files", "folders", "links"}) object.array(taken, 0);
   object.done();
   return record;
 }

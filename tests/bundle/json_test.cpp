@@ -61,3 +61,20 @@ TEST_CASE("a long array of objects takes time in proportion to its length") {
   CHECK(parse_json(text + "]", "x").size() == 1'000'001);  // quadratic time would end the test by its limit
   CHECK_REFUSED(parse_json(text + "]", "x", 1'000'001), Format, "more than 1000001 values");
 }
+
+TEST_CASE("whole elements of the root object's arrays can be taken as they are read") {
+  std::vector<std::string> taken;
+  const auto take = [&taken](const std::string& key, const Json& element) {
+    taken.push_back(key + " " + element.dump());
+  };
+  const std::string text = R"({"a":[1,{"x":[2,{"y":3}]},[4,[5]],null],"b":{"c":[6]},"d":[],"e":["f",true],"g":7})";
+  const Json left = parse_json(text, "x", kMaxJsonValues, take);
+  CHECK(taken ==
+        std::vector<std::string>{"a 1", R"(a {"x":[2,{"y":3}]})", "a [4,[5]]", "a null", R"(e "f")", "e true"});
+  CHECK(left == Json::parse(R"({"a":[],"b":{"c":[6]},"d":[],"e":[],"g":7})"));
+  taken.clear();
+  CHECK(parse_json("[1,[2],{\"a\":3}]", "x", kMaxJsonValues, take).size() == 3);  // its root is no object
+  CHECK(taken.empty());
+  CHECK_REFUSED(parse_json(text, "x", 20, take), Format, "more than 20 values");  // taken or not, each counts
+  CHECK_NOTHROW(parse_json(text, "x", 21, take));
+}

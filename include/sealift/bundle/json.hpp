@@ -35,9 +35,10 @@ namespace detail {
 }  // namespace detail
 
 // Parses UTF-8 text; throws Format naming `where`. What we wrote ourselves may be allowed more values.
-inline Json parse_json(std::string_view text, std::string_view where, std::size_t max_values = kMaxJsonValues) {
+inline Json parse_json(std::string_view text, std::string_view where, std::size_t max_values = kMaxJsonValues,
+                       const TakeJsonElement& take_element = {}) {
   try {
-    return parse_strict_json(text, {.max_depth = kMaxJsonDepth, .max_values = max_values});
+    return parse_strict_json(text, {.max_depth = kMaxJsonDepth, .max_values = max_values}, take_element);
   } catch (const StrictJsonError& error) {
     detail::refuse_json(where, error.what(), SafePath::printable(error.got()));
   }
