@@ -4,9 +4,13 @@
 // was passed, so a refusal leaves no trace.
 #include "installer/apply.hpp"
 
+#include <future>
+#include <thread>
+
 #include "installer/activation.hpp"
 #include "installer/bytecode.hpp"
 #include "installer/failed_generation.hpp"
+#include "installer/generation_builder.hpp"
 #include "installer/host_name.hpp"
 #include "installer/lock.hpp"
 #include "installer/receipt.hpp"
@@ -73,18 +77,35 @@ Applied summary_of(const bundle::VerifiedBundle& bundle, const Plan& plan, std::
           .record = {}};
 }
 
-// The placed entries with what the store knows of them, in the order of the placements.
-std::vector<UnpackedEntry> unpacked_entries(const bundle::VerifiedBundle& bundle, const Store& store) {
-  std::vector<UnpackedEntry> entries;
-  for (const bundle::Environment::Placement& placement : bundle.manifest().environment.placements) {
-    const bundle::Entry* entry = bundle.manifest().find(placement.entry);
-    entries.push_back({.entry = entry,
-                       .into = placement.into,
-                       .item = store.item(*entry),
-                       .record = store.record(*entry),
-                       .left_out = placement.left_out});
-  }
-  return entries;
+// The new generation below `root`. One thread reads the records ahead, this one lays out, the others make names: what
+// is refused then lies in staging and goes with it.
+Layout make_generation(const bundle::VerifiedBundle& bundle, const Store& store, const fs::path& root, Disk& disk,
+                       unsigned threads) {
+  const bundle::Environment& environment = bundle.manifest().environment;
+  std::vector<const bundle::Entry*> entries;
+  for (const bundle::Environment::Placement& placement : environment.placements)
+    entries.push_back(bundle.manifest().find(placement.entry));
+  std::vector<std::promise<ItemRecord>> records(entries.size());
+  const std::jthread reader([&] {
+    for (std::size_t i = 0; i < entries.size(); ++i) try {
+        records[i].set_value(store.record(*entries[i]));
+      } catch (...) {
+        records[i].set_exception(std::current_exception());
+      }
+  });
+  LayoutMaker maker(environment);
+  GenerationBuilder builder(root, disk, threads);
+  const NewName build = [&builder](const Layout::value_type& name) { builder.add(name); };
+  for (std::size_t i = 0; i < entries.size(); ++i)
+    maker.add({.entry = entries[i],
+               .into = environment.placements[i].into,
+               .item = store.item(*entries[i]),
+               .record = records[i].get_future().get(),
+               .left_out = environment.placements[i].left_out},
+              build);
+  Layout layout = maker.finish(build);
+  builder.finish();
+  return layout;
 }
 
 std::uint64_t bytes_of(const std::vector<const bundle::Entry*>& entries) {
@@ -127,10 +148,13 @@ GenerationRecord install(const bundle::VerifiedBundle& bundle, const Plan& plan,
 
   progress.say("building generation " + Prefix::generation_name(plan.generation));
   const fs::path root = staging.folder() / "generation";
-  const Layout layout = lay_out(environment, unpacked_entries(bundle, Store(prefix)));
-  build_generation(layout, root, disk, options.threads);
+  const Layout layout = make_generation(bundle, Store(prefix), root, disk, options.threads);
   GenerationRecord record = record_of(bundle, plan);
-  record.audit = audit_generation(layout, environment, root, options.threads);
+  {  // the disk writes while this reads; what is made from here on is synced before the generation gets its name
+    std::future<void> written = std::async(std::launch::async, [&] { disk.sync_all(root); });
+    record.audit = audit_generation(layout, environment, root, options.threads);
+    written.get();
+  }
 
   const fs::path scratch = staging.folder() / "scratch";
   disk.make_folder(scratch);

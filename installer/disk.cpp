@@ -160,8 +160,13 @@ bundle::Descriptor Disk::open_lock(const fs::path& path) {
   return file;
 }
 
-bool Disk::link(const fs::path& from, const fs::path& to) {
-  if (::link(from.c_str(), to.c_str()) == 0) return true;
+OpenFolder::OpenFolder(fs::path path) : path_(std::move(path)) {
+  open_ = bundle::Descriptor(::open(path_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!open_) throw_disk_error("a folder cannot be opened", path_, errno);
+}
+
+bool Disk::link(const FileName& from, const FileName& to) {
+  if (::linkat(from.folder.descriptor(), from.name, to.folder.descriptor(), to.name, 0) == 0) return true;
   switch (errno) {
     case EPERM:  // also: the file belongs to somebody else and fs.protected_hardlinks is set
     case EMLINK:
@@ -170,7 +175,7 @@ bool Disk::link(const fs::path& from, const fs::path& to) {
     case EXDEV:
       return false;
     default:
-      throw_disk_error("a file cannot be linked", to, errno);
+      throw_disk_error("a file cannot be linked", to.path(), errno);
   }
 }
 

@@ -24,6 +24,25 @@ struct Mount {
   bool no_exec = false;
 };
 
+// A folder that is opened once for many names in it: the way to each of them would cost more than the name.
+class OpenFolder {
+ public:
+  explicit OpenFolder(std::filesystem::path path);  // throws Missing, Io
+  const std::filesystem::path& path() const { return path_; }
+  int descriptor() const { return open_.get(); }
+
+ private:
+  std::filesystem::path path_;
+  bundle::Descriptor open_;
+};
+
+struct FileName {
+  std::filesystem::path path() const { return folder.path() / name; }
+
+  const OpenFolder& folder;
+  const char* name;
+};
+
 // Throws what the system answered, with what an operator can do about it: Space for a full disk or quota, Missing, Io.
 [[noreturn]] void throw_disk_error(std::string what, const std::filesystem::path& where, int error);
 
@@ -49,7 +68,7 @@ class Disk {
   // The file to lock, made if it is not there; it is never written through here and never removed.
   virtual bundle::Descriptor open_lock(const std::filesystem::path& path);
   // A second name for `from`; false when this file system, or this file, cannot have one.
-  virtual bool link(const std::filesystem::path& from, const std::filesystem::path& to);
+  virtual bool link(const FileName& from, const FileName& to);
   virtual void make_symlink(std::string_view target, const std::filesystem::path& path);
   // Replaces a file or symbolic link at `to`; a folder that is not empty is not replaced. Both names change at once.
   virtual void rename(const std::filesystem::path& from, const std::filesystem::path& to);

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file is a hard link where the file system has them: a second environment costs names, not bytes.
 // `current` is replaced by renaming another link over it, so there is no moment at which it is missing.
 #include "installer/generation.hpp"
 
 #include <algorithm>
 #include <charconv>
 
-#include "sealift/bundle/byte_source.hpp"
-#include "sealift/bundle/parallel_for.hpp"
+#include "sealift/bundle/file.hpp"
 
 namespace sealift::installer {
 
@@ -20,37 +18,6 @@ using bundle::JsonObject;
 namespace {
 
 constexpr std::uint64_t kMaxGenerationRecord = std::uint64_t{1} << 30;
-constexpr std::size_t kCopyPiece = std::size_t{1} << 20;
-
-void copy_file(const Place& place, const fs::path& to, Disk& disk) {
-  bundle::FileSource source(place.source);
-  bundle::Descriptor file = disk.create(to, place.file.executable ? 0555 : 0444);
-  bundle::Hasher hasher;
-  for (std::uint64_t at = 0; at < source.size();) {
-    const bundle::ByteView piece = source.view(at, kCopyPiece);
-    hasher.update(piece);
-    disk.write(file, to, piece);
-    at += piece.size();
-  }
-  if (const bundle::Digest digest = hasher.finish(); digest != place.file.sha256)
-    throw Error(ErrorCode::Digest, {.what = "a file of the store was changed since it was unpacked",
-                                    .where = place.source,
-                                    .expected = "sha256 " + place.file.sha256.hex(),
-                                    .got = "sha256 " + digest.hex(),
-                                    .next = "move its store item away and run apply again"});
-  disk.close(std::move(file), to);
-}
-
-void put(const Place& place, const fs::path& to, Disk& disk) {
-  if (place.type == Place::Type::Folder)
-    disk.make_folder(to);
-  else if (place.type == Place::Type::Link)
-    disk.make_symlink(place.text, to);
-  else if (place.type == Place::Type::Text)
-    disk.write_new(to, place.text, 0444);
-  else if (!disk.link(place.source, to))
-    copy_file(place, to, disk);
-}
 
 std::optional<unsigned> number_of(const std::string& name) {
   unsigned number = 0;
@@ -61,26 +28,6 @@ std::optional<unsigned> number_of(const std::string& name) {
 }
 
 }  // namespace
-
-void build_generation(const Layout& layout, const fs::path& root, Disk& disk, unsigned threads) {
-  std::vector<std::vector<const Layout::value_type*>> steps(1);  // the folders of each depth, then all else
-  for (const Layout::value_type& there : layout) {
-    const bool folder = there.second.type == Place::Type::Folder;
-    const auto depth = folder ? 1 + std::count(there.first.begin(), there.first.end(), '/') : 0;
-    if (steps.size() <= static_cast<std::size_t>(depth)) steps.resize(static_cast<std::size_t>(depth) + 1);
-    steps[static_cast<std::size_t>(depth)].push_back(&there);
-  }
-  std::rotate(steps.begin(), steps.begin() + 1, steps.end());
-  disk.make_folder(root);
-  for (const auto& step : steps) {
-    // Neighbours share a folder, which one thread at a time can put a name into.
-    constexpr std::size_t kNeighbours = 50;
-    bundle::parallel_for(threads, (step.size() + kNeighbours - 1) / kNeighbours, [&](std::size_t group) {
-      for (std::size_t i = group * kNeighbours; i < std::min((group + 1) * kNeighbours, step.size()); ++i)
-        put(step[i]->second, root / step[i]->first, disk);
-    });
-  }
-}
 
 std::vector<unsigned> numbers_in(const fs::path& folder) {
   std::vector<unsigned> numbers;

@@ -7,7 +7,6 @@
 
 #include "installer/audit.hpp"
 #include "installer/disk.hpp"
-#include "installer/layout.hpp"
 #include "installer/prefix.hpp"
 #include "installer/self_test.hpp"
 #include "sealift/bundle/root_chain.hpp"
@@ -44,10 +43,6 @@ struct GenerationRecord {
 
 std::string write_generation_record(const GenerationRecord& record);
 GenerationRecord read_generation_record(const std::filesystem::path& generation, unsigned number);
-
-// Makes the folder `root` and in it everything that `layout` says: hard links into the store, copies where there can be
-// none.
-void build_generation(const Layout& layout, const std::filesystem::path& root, Disk& disk, unsigned threads);
 
 // Numbers for which `folder` has a name like 0003, ascending; none when it is not there.
 std::vector<unsigned> numbers_in(const std::filesystem::path& folder);

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 
+#include "installer/generation_builder.hpp"
+
 namespace sealift::installer {
 
 namespace fs = std::filesystem;
@@ -144,11 +146,11 @@ class Repair {
     const std::vector<std::string> wrong = below(wrong_, "generations/" + Prefix::generation_name(record.number));
     std::set<std::string> paths(wrong.begin(), wrong.end());
     for (const auto& [path, place] : tree.layout)
-      if (place.type == Place::Type::File && was_mended(place.source)) paths.insert(path);
+      if (place.type == Place::Type::File && was_mended(place.source())) paths.insert(path);
     for (const std::string& path : paths) {
       if (path.empty() || tree.own.contains(path)) continue;
       const Place* place = place_in(tree.layout, path);
-      if (place != nullptr && place->type == Place::Type::File && wrong_.contains(below_prefix(place->source)))
+      if (place != nullptr && place->type == Place::Type::File && wrong_.contains(below_prefix(place->source())))
         continue;
       mender_.mend(tree.root / path, place);
     }

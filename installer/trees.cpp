@@ -20,11 +20,12 @@ std::vector<std::string> item_names(const Prefix& prefix) {
 
 Tree item_tree(const std::filesystem::path& root, const ItemRecord& record) {
   Tree tree{.root = root, .layout = {}, .own = {std::string(kRecordName)}};
+  const auto origin = std::make_shared<Place::Origin>(Place::Origin{.owner = record.name, .item = root.string()});
   for (const std::string& folder : record.folders) tree.layout[folder].type = Place::Type::Folder;
   for (const StoredFile& file : record.files) {
     Place& place = tree.layout[file.path];
     place.type = Place::Type::File;
-    place.source = (root / file.path).string();
+    place.origin = origin;
     place.file = file;
   }
   for (const StoredLink& link : record.links) {
@@ -68,7 +69,7 @@ Tree generation_tree(const Prefix& prefix, const GenerationRecord& record, const
                         .left_out = part.left_out});
   }
   Tree tree{.root = prefix.generation(record.number),
-            .layout = lay_out(environment, unpacked),
+            .layout = lay_out(environment, std::move(unpacked)),
             .own = {std::string(bundle::kGenerationRecord)}};
   if (record.bytecode) add_bytecode(tree);
   return tree;

@@ -76,7 +76,9 @@ struct Recording {
 class NextDisk final : public TestDisk {
  public:
   explicit NextDisk(bool hard_links) : hard_links_(hard_links) {}
-  bool link(const fs::path& from, const fs::path& to) override { return hard_links_ && TestDisk::link(from, to); }
+  bool link(const installer::FileName& from, const installer::FileName& to) override {
+    return hard_links_ && TestDisk::link(from, to);
+  }
 
  private:
   bool hard_links_;

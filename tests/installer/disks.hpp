@@ -57,8 +57,8 @@ class FaultyDisk final : public TestDisk {
     step(path, Does::Allocates);
     return Disk::open_lock(path);
   }
-  bool link(const fs::path& from, const fs::path& to) override {
-    step(to, Does::Allocates);
+  bool link(const installer::FileName& from, const installer::FileName& to) override {
+    step(to.path(), Does::Allocates);
     return Disk::link(from, to);
   }
   void make_symlink(std::string_view target, const fs::path& path) override {
@@ -117,9 +117,9 @@ class RecordingDisk : public TestDisk {
     model_.make(below(path), {.type = DiskNode::Type::File, .mode = 0644});
     return file;
   }
-  bool link(const fs::path& from, const fs::path& to) override {
+  bool link(const installer::FileName& from, const installer::FileName& to) override {
     if (!hard_links_ || !Disk::link(from, to)) return false;
-    model_.link(below(from), below(to));
+    model_.link(below(from.path()), below(to.path()));
     return true;
   }
   void make_symlink(std::string_view target, const fs::path& path) override {

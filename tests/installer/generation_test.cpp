@@ -3,6 +3,7 @@
 // Uses the host's python3 as the bundle's interpreter; says so and passes where there is none.
 #include "installer/generation.hpp"
 
+#include "installer/generation_builder.hpp"
 #include "installer/store.hpp"
 #include "tests/installer/host_python.hpp"
 
@@ -94,6 +95,19 @@ TEST_CASE("an audit notices a file that is missing, changed in size, or extra") 
   SUBCASE("missing") {
     fs::remove(file);
     CHECK_REFUSED(audit_generation(layout, environment, root, 2), Digest, "demo/__init__.py");
+  }
+  SUBCASE("a folder missing") {
+    fs::remove_all(file.parent_path());
+    CHECK_REFUSED(audit_generation(layout, environment, root, 2), Digest, "site-packages/demo");
+  }
+  SUBCASE("a link in a folder's place") {
+    fs::rename(file.parent_path(), site.dir / "aside");
+    fs::create_directory_symlink(site.dir / "aside", file.parent_path());
+    CHECK_REFUSED(audit_generation(layout, environment, root, 1), Digest, "a folder");
+  }
+  SUBCASE("one extra for one missing") {
+    fs::rename(file, file.parent_path() / "other.py");
+    CHECK_REFUSED(audit_generation(layout, environment, root, 2), Digest, "demo/");
   }
   SUBCASE("another size") {
     fs::remove(file);

@@ -34,7 +34,7 @@ class SmallDisk final : public installer::Disk {
 // A file system without hard links.
 class LinklessDisk final : public installer::Disk {
  public:
-  bool link(const fs::path&, const fs::path&) override { return false; }
+  bool link(const installer::FileName&, const installer::FileName&) override { return false; }
 };
 
 // A file system that is full after so many bytes, whatever it said before.

@@ -23,7 +23,9 @@ class StoppingDisk final : public installer::Disk {
     Disk::remove_tree(path);
   }
   bundle::Descriptor create(const fs::path& path, mode_t mode) override { return step(), Disk::create(path, mode); }
-  bool link(const fs::path& from, const fs::path& to) override { return step(), Disk::link(from, to); }
+  bool link(const installer::FileName& from, const installer::FileName& to) override {
+    return step(), Disk::link(from, to);
+  }
   void make_symlink(std::string_view target, const fs::path& path) override {
     step(), Disk::make_symlink(target, path);
   }

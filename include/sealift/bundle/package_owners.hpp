@@ -20,8 +20,11 @@ class PackageOwners {
     const std::size_t slash = path.find('/');
     if (slash == path.npos) return;
     const std::string package = path.substr(0, slash);
-    if (path.substr(slash + 1) == "__init__.py") owners_.emplace(package, wheel);
+    if (std::string_view(path).substr(slash + 1) == "__init__.py") owners_.emplace(package, wheel);
+    if (package == last_package_ && wheel == last_wheel_) return;  // as for most files of a wheel
     guests_[package].try_emplace(wheel, path);
+    last_package_ = package;
+    last_wheel_ = wheel;
   }
 
   // Throws Conflict, naming both wheels.
@@ -39,6 +42,7 @@ class PackageOwners {
  private:
   std::map<std::string, std::string> owners_;                         // package -> wheel with its __init__.py
   std::map<std::string, std::map<std::string, std::string>> guests_;  // package -> wheel -> one of its files
+  std::string last_package_, last_wheel_;                             // that a guest was put down for
 };
 
 }  // namespace sealift::bundle
