@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <system_error>
 
 #include "sealift/bundle/byte_source.hpp"
 
@@ -89,7 +90,10 @@ class NameMaker {
 GenerationBuilder::GenerationBuilder(fs::path root, Disk& disk, unsigned threads)
     : root_(std::move(root)), disk_(disk) {
   disk_.make_folder(root_);
-  for (unsigned i = 1; i < threads; ++i) others_.emplace_back([this] { take_turns(); });
+  try {
+    for (unsigned i = 1; i < threads; ++i) others_.emplace_back([this] { take_turns(); });
+  } catch (const std::system_error&) {  // no more of them to be had: fewer do as well
+  }
 }
 
 GenerationBuilder::~GenerationBuilder() {
