@@ -37,15 +37,15 @@ ALLOWED = {
 
 # pattern of an include -> the files that may have it (tests may include anything)
 DOORS = {
-    r"^zstd\.h$": {"include/sealift/bundle/zstd.hpp"},
-    r"^utf8proc\.h$": {"include/sealift/bundle/unicode.hpp"},
-    r"^isa-l": {"include/sealift/bundle/zip.hpp"},
+    r"^zstd\.h$": {"include/sealift/bundle/archive/zstd.hpp"},
+    r"^utf8proc\.h$": {"include/sealift/bundle/core/unicode.hpp"},
+    r"^isa-l": {"include/sealift/bundle/archive/zip.hpp"},
     r"^zlib\.h$": set(),  # what we ship inflates with ISA-L; only tests deflate
-    r"^openssl/": {"include/sealift/bundle/openssl.hpp", "include/sealift/train/digest.hpp"},
-    r"^nlohmann/": {"include/sealift/bundle/json.hpp", *LEAVES, "samples/trainer/"},
-    r"^curl/": {"packager/fetch.cpp"},
+    r"^openssl/": {"include/sealift/bundle/core/openssl.hpp", "include/sealift/train/checkpoint/digest.hpp"},
+    r"^nlohmann/": {"include/sealift/bundle/core/json.hpp", *LEAVES, "samples/trainer/"},
+    r"^curl/": {"packager/files/fetch.cpp"},
     r"^toml\+\+/": {TOML},
-    r"^boost/": {"offline_repo/server.cpp"},
+    r"^boost/": {"offline_repo/server/server.cpp"},
     r"^torch/csrc/distributed/": {
         f"include/sealift/train/{name}.hpp" for name in ("rank_watch", "channel", "groups")
     },

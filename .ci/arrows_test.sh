@@ -23,7 +23,7 @@ finds() {  # finds FILE INCLUDE MESSAGE
 }
 finds packager/p.cpp '"installer/i.hpp"' 'packager must not include installer/i.hpp'
 finds packager/p.cpp '"sealift/train/t.hpp"' 'packager must not include'
-finds packager/p.cpp '<isa-l/igzip_lib.h>' 'whose door is include/sealift/bundle/zip.hpp'
+finds packager/p.cpp '<isa-l/igzip_lib.h>' 'whose door is include/sealift/bundle/archive/zip.hpp'
 finds packager/p.cpp '<zlib.h>' 'whose door is'
 finds include/sealift/bundle/a.hpp '"sealift/bundle/b.hpp"' 'stands later'
 finds include/sealift/train/t.hpp '"sealift/bundle/a.hpp"' 'train must not include'

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "sealift/bundle/error.hpp"
+#include "sealift/bundle/core/error.hpp"
 
 #ifndef SEALIFT_VERSION
 #define SEALIFT_VERSION "unknown"

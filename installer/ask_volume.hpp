@@ -3,7 +3,7 @@
 // is half read. In a script nobody is asked: the fault stands, and the next run goes on from what was finished.
 #pragma once
 
-#include "sealift/bundle/volumes.hpp"
+#include "sealift/bundle/payload/volumes.hpp"
 
 namespace sealift::installer {
 

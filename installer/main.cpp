@@ -7,14 +7,14 @@
 
 #include "installer/arguments.hpp"
 #include "installer/ask_volume.hpp"
-#include "installer/doctor.hpp"
-#include "installer/gc.hpp"
-#include "installer/inventory.hpp"
-#include "installer/preflight_run.hpp"
-#include "installer/receipt.hpp"
-#include "installer/report.hpp"
-#include "installer/switch.hpp"
-#include "installer/trust_store.hpp"
+#include "installer/doctor/doctor.hpp"
+#include "installer/verbs/gc.hpp"
+#include "installer/generations/inventory.hpp"
+#include "installer/preflight/preflight_run.hpp"
+#include "installer/generations/receipt.hpp"
+#include "installer/print/report.hpp"
+#include "installer/generations/switch.hpp"
+#include "installer/prefix/trust_store.hpp"
 
 namespace {
 

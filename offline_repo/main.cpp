@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <thread>
 
-#include "offline_repo/server.hpp"
-#include "sealift/bundle/trust_folder.hpp"
+#include "offline_repo/server/server.hpp"
+#include "sealift/bundle/trust/trust_folder.hpp"
 
 namespace {
 

@@ -4,12 +4,12 @@
 
 #include <filesystem>
 
-#include "packager/console.hpp"
-#include "packager/fetch.hpp"
-#include "packager/native_report.hpp"
-#include "packager/offline_breakers.hpp"
-#include "packager/sign.hpp"
-#include "sealift/bundle/manifest.hpp"
+#include "packager/host/console.hpp"
+#include "packager/files/fetch.hpp"
+#include "packager/native/native_report.hpp"
+#include "packager/python/offline_breakers.hpp"
+#include "packager/keys/sign.hpp"
+#include "sealift/bundle/manifest/manifest.hpp"
 
 namespace sealift::packager {
 

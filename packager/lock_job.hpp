@@ -4,9 +4,9 @@
 
 #include <filesystem>
 
-#include "packager/console.hpp"
-#include "packager/lock.hpp"
-#include "packager/offline_breakers.hpp"
+#include "packager/host/console.hpp"
+#include "packager/job/lock.hpp"
+#include "packager/python/offline_breakers.hpp"
 
 namespace sealift::packager {
 

@@ -4,7 +4,7 @@
 // The launcher of rank 0's host serves the store, so it outlives every rank, and one rank that dies ends the others.
 #pragma once
 
-#include <sealift/train/launch_variables.hpp>
+#include <sealift/train/launch/launch_variables.hpp>
 
 namespace sealift::trainer {
 

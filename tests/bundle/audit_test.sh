@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# installer/audit.sh and the real sealift-install must end with one and the same code on good bundles and on each
+# installer/audit/audit.sh and the real sealift-install must end with one and the same code on good bundles and on each
 # fault. A difference that is meant stands in the table below; one that is new, or that is gone, fails the test.
 #   audit_test.sh AUDIT_SH MAKE_FAULTY_BUNDLES SEALIFT_INSTALL
 set -uo pipefail

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "sealift/bundle/error.hpp"
+#include "sealift/bundle/core/error.hpp"
 
 namespace sealift::test {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whatever the tables of an ELF file point at, reading them ends, and takes no more text than it may.
-#include "sealift/bundle/elf.hpp"
+#include "sealift/bundle/native/elf.hpp"
 #include "tests/fuzz/fuzz.hpp"
 #include "tests/support/hostile/read_hostile.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A request is five lines: target, Accept, Range, If-Range, If-None-Match. Whatever they say there is an answer, its
 // headers are one line each, and it never gives more of a wheel than there is.
-#include "offline_repo/routes.hpp"
+#include "offline_repo/server/routes.hpp"
 #include "tests/fuzz/fuzz.hpp"
 #include "tests/offline_repo/sample_catalog.hpp"
 

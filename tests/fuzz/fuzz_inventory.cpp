@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An inventory that is accepted is written and read back as the same value, in one spelling.
-#include "sealift/bundle/inventory.hpp"
+#include "sealift/bundle/manifest/inventory.hpp"
 
 #include "tests/fuzz/fuzz.hpp"
 

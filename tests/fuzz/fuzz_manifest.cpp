@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A manifest that is accepted is written and read back as the same value, in one spelling.
-#include "sealift/bundle/manifest_json.hpp"
+#include "sealift/bundle/manifest/manifest_json.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 using namespace sealift::bundle;

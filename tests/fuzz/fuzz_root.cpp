@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A root that is accepted is the one spelling of what it says, and every role of it can be met.
-#include "sealift/bundle/root.hpp"
+#include "sealift/bundle/trust/root.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 using namespace sealift::bundle;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A seal that is accepted is the one spelling of what it says. The bytes that are signed are told apart by type.
-#include "sealift/bundle/seal.hpp"
+#include "sealift/bundle/trust/seal.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 using namespace sealift::bundle;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Job files, locks and target profiles, told apart by the first byte. A lock that is accepted is written and read back
 // as the same value.
-#include "packager/job.hpp"
-#include "packager/lock.hpp"
-#include "packager/target_profile.hpp"
+#include "packager/job/job.hpp"
+#include "packager/job/lock.hpp"
+#include "packager/job/target_profile.hpp"
 #include "tests/fuzz/fuzz.hpp"
 #include "tests/support/temp_dir.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A copy of the trust state that is torn is no copy, or is refused; a state that is whole says the same when it is
 // written again.
-#include "sealift/bundle/trust_folder.hpp"
+#include "sealift/bundle/trust/trust_folder.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 using namespace sealift::bundle;

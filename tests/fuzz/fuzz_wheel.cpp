@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The texts of a wheel: the input is cut at NUL bytes into RECORD rows, METADATA, entry points and a .pth file, which
 // are put into a zip that is in order. What is accepted must not run anything or name anything outside.
-#include "sealift/bundle/wheel.hpp"
+#include "sealift/bundle/wheel/wheel.hpp"
 #include "tests/fuzz/fuzz.hpp"
 #include "tests/support/hostile/read_hostile.hpp"
 #include "tests/support/tiny_wheel.hpp"

@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <set>
 
-#include "sealift/bundle/inventory.hpp"
-#include "sealift/bundle/trust_folder.hpp"
+#include "sealift/bundle/manifest/inventory.hpp"
+#include "sealift/bundle/trust/trust_folder.hpp"
 #include "tests/support/hostile/hostile_elf.hpp"
 #include "tests/support/hostile/hostile_job.hpp"
 #include "tests/support/hostile/hostile_manifest.hpp"

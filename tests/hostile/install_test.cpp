@@ -3,8 +3,8 @@
 // the generation in use as it was. A signature says who made a bundle, not that its archives are harmless.
 #include <unistd.h>
 
-#include "installer/generation.hpp"
-#include "installer/preflight.hpp"
+#include "installer/generations/generation.hpp"
+#include "installer/preflight/preflight.hpp"
 #include "tests/installer/site.hpp"
 #include "tests/support/hostile/hostile_tar.hpp"
 #include "tests/support/hostile/hostile_wheel.hpp"

@@ -3,8 +3,8 @@
 // hold of a prefix at any moment, whatever happened.
 #pragma once
 
-#include "installer/switch.hpp"
-#include "installer/trust_store.hpp"
+#include "installer/generations/switch.hpp"
+#include "installer/prefix/trust_store.hpp"
 #include "tests/installer/disks.hpp"
 #include "tests/installer/site.hpp"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inventories and deltas: what a store promises, what a delta takes from it, and what happens when it is not there.
-#include "installer/inventory.hpp"
+#include "installer/generations/inventory.hpp"
 
-#include "installer/verify.hpp"
+#include "installer/verbs/verify.hpp"
 #include "tests/installer/site.hpp"
 
 using namespace sealift;

@@ -7,7 +7,7 @@
 #include <functional>
 #include <mutex>
 
-#include "installer/disk.hpp"
+#include "installer/disk/disk.hpp"
 #include "tests/support/crash_model.hpp"
 
 namespace sealift::test {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The small parts by themselves: records, progress figures, the real disk.
-#include "installer/report.hpp"
+#include "installer/print/report.hpp"
 #include "tests/installer/site.hpp"
 
 using namespace sealift;

@@ -3,8 +3,8 @@
 // What the library does is tested beside; here it is the program on a disk.
 #include "tests/installer/program.hpp"
 
-#include "installer/lock.hpp"
-#include "sealift/bundle/elf.hpp"
+#include "installer/prefix/lock.hpp"
+#include "sealift/bundle/native/elf.hpp"
 
 using namespace sealift;
 using namespace sealift::installer;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every reason not to install: the right code, a message that names the place, and a prefix that is as it was.
-#include "installer/apply.hpp"
-#include "installer/verify.hpp"
+#include "installer/verbs/apply.hpp"
+#include "installer/verbs/verify.hpp"
 #include "tests/installer/site.hpp"
 
 using namespace sealift;

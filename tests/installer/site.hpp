@@ -8,8 +8,8 @@
 #include <atomic>
 #include <fstream>
 
-#include "installer/apply.hpp"
-#include "installer/status.hpp"
+#include "installer/verbs/apply.hpp"
+#include "installer/generations/status.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/tiny_bundle.hpp"
 

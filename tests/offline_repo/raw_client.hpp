@@ -12,7 +12,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "sealift/bundle/file.hpp"
+#include "sealift/bundle/core/file.hpp"
 
 namespace sealift::test {
 

@@ -2,7 +2,7 @@
 // A catalog without bundles behind it, for the parts that are pure: one value in, one value out.
 #pragma once
 
-#include "offline_repo/catalog.hpp"
+#include "offline_repo/catalogue/catalogue.hpp"
 
 namespace sealift::test {
 

@@ -3,10 +3,10 @@
 #include <doctest/doctest.h>
 
 #include "packager/create.hpp"
-#include "packager/lock.hpp"
-#include "packager/lock_model.hpp"
-#include "packager/tree.hpp"
-#include "sealift/bundle/payload_writer.hpp"
+#include "packager/job/lock.hpp"
+#include "packager/models/lock_model.hpp"
+#include "packager/files/tree.hpp"
+#include "sealift/bundle/payload/payload_writer.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/tiny_hub.hpp"

@@ -9,11 +9,11 @@
 
 #include <functional>
 
-#include "packager/diff.hpp"
-#include "packager/inspect.hpp"
-#include "packager/process.hpp"
-#include "packager/recut.hpp"
-#include "sealift/bundle/inventory.hpp"
+#include "packager/compare/diff.hpp"
+#include "packager/compare/inspect.hpp"
+#include "packager/host/process.hpp"
+#include "packager/pack/recut.hpp"
+#include "sealift/bundle/manifest/inventory.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 #include "tests/packager/workshop.hpp"
 #include "tests/support/no_sockets.hpp"

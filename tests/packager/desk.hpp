@@ -7,7 +7,7 @@
 #include <string>
 
 #include "packager/lock_job.hpp"
-#include "packager/process.hpp"
+#include "packager/host/process.hpp"
 #include "tests/support/temp_dir.hpp"
 #include "tests/support/tiny_wheel.hpp"
 

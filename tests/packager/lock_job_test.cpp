@@ -6,8 +6,8 @@
 
 #include <cstdlib>
 
-#include "packager/cache.hpp"
-#include "packager/process.hpp"
+#include "packager/files/cache.hpp"
+#include "packager/host/process.hpp"
 #include "tests/packager/desk.hpp"
 #include "tests/support/refusal.hpp"
 

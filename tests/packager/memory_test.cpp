@@ -8,7 +8,7 @@
 
 #include <cstdlib>
 
-#include "packager/lock_model.hpp"
+#include "packager/models/lock_model.hpp"
 #include "sealift/safetensors.hpp"
 #include "tests/packager/workshop.hpp"
 

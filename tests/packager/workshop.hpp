@@ -6,9 +6,9 @@
 #include <string>
 
 #include "packager/create.hpp"
-#include "packager/lock.hpp"
-#include "packager/tree.hpp"
-#include "sealift/bundle/payload_writer.hpp"
+#include "packager/job/lock.hpp"
+#include "packager/files/tree.hpp"
+#include "sealift/bundle/payload/payload_writer.hpp"
 #include "tests/support/temp_dir.hpp"
 #include "tests/support/tiny_root.hpp"
 #include "tests/support/tiny_wheel.hpp"

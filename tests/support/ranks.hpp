@@ -5,7 +5,7 @@
 // an error.
 #pragma once
 
-#include <sealift/train/groups.hpp>
+#include <sealift/train/comm/groups.hpp>
 
 #include <cstdlib>
 #include <exception>

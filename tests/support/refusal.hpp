@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "sealift/bundle/error.hpp"
+#include "sealift/bundle/core/error.hpp"
 
 namespace sealift::test {
 

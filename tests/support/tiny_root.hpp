@@ -4,8 +4,8 @@
 
 #include <functional>
 
-#include "sealift/bundle/acceptance.hpp"
-#include "sealift/bundle/seal.hpp"
+#include "sealift/bundle/trust/acceptance.hpp"
+#include "sealift/bundle/trust/seal.hpp"
 
 namespace sealift::test {
 

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sealift/bundle/digest.hpp"
+#include "sealift/bundle/core/digest.hpp"
 
 namespace sealift::test {
 

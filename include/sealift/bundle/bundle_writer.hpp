@@ -7,12 +7,12 @@
 #include <map>
 #include <string>
 
-#include "sealift/bundle/byte_source.hpp"
-#include "sealift/bundle/manifest_json.hpp"
-#include "sealift/bundle/payload_writer.hpp"
-#include "sealift/bundle/seal.hpp"
-#include "sealift/bundle/tar.hpp"
-#include "sealift/bundle/zstd.hpp"
+#include "sealift/bundle/core/byte_source.hpp"
+#include "sealift/bundle/manifest/manifest_json.hpp"
+#include "sealift/bundle/payload/payload_writer.hpp"
+#include "sealift/bundle/trust/seal.hpp"
+#include "sealift/bundle/archive/tar.hpp"
+#include "sealift/bundle/archive/zstd.hpp"
 
 namespace sealift::bundle {
 

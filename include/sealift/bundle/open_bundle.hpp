@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "sealift/bundle/file.hpp"
-#include "sealift/bundle/seal.hpp"
-#include "sealift/bundle/volumes.hpp"
+#include "sealift/bundle/core/file.hpp"
+#include "sealift/bundle/trust/seal.hpp"
+#include "sealift/bundle/payload/volumes.hpp"
 
 namespace sealift::bundle {
 

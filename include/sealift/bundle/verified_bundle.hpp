@@ -11,12 +11,12 @@
 #include <mutex>
 #include <thread>
 
-#include "sealift/bundle/acceptance.hpp"
-#include "sealift/bundle/bundle_folder.hpp"
-#include "sealift/bundle/manifest_json.hpp"
+#include "sealift/bundle/trust/acceptance.hpp"
+#include "sealift/bundle/payload/bundle_folder.hpp"
+#include "sealift/bundle/manifest/manifest_json.hpp"
 #include "sealift/bundle/open_bundle.hpp"
-#include "sealift/bundle/payload_reader.hpp"
-#include "sealift/bundle/zstd.hpp"
+#include "sealift/bundle/payload/payload_reader.hpp"
+#include "sealift/bundle/archive/zstd.hpp"
 
 namespace sealift::bundle {
 

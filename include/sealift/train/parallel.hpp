@@ -3,7 +3,7 @@
 // whole parameters. `parallelize` makes it.
 #pragma once
 
-#include <sealift/train/unit_passes.hpp>
+#include <sealift/train/unit/unit_passes.hpp>
 
 #include <unordered_set>
 

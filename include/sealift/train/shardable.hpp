@@ -4,7 +4,7 @@
 // Until `parallelize` fills the slot, a call is a plain call: the model does not know that it may be sharded.
 #pragma once
 
-#include <sealift/train/unit_passes.hpp>
+#include <sealift/train/unit/unit_passes.hpp>
 
 namespace sealift::train {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sealift/bundle/error.hpp"
+#include "sealift/bundle/core/error.hpp"
 
 namespace sealift::test {
 

@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "sealift/bundle/manifest_json.hpp"
+#include "sealift/bundle/manifest/manifest_json.hpp"
 #include "tests/support/hostile/hostile_case.hpp"
 
 namespace sealift::test {

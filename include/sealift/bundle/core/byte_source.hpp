@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random access to bytes, wherever they come from: a file (packager) or verified payload (installer, repository).
+// The readers of zip and ELF are written against this, so that both sides of the gap run the same checks.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+
+#include "sealift/bundle/core/file.hpp"
+
+namespace sealift::bundle {
+
+// Not safe from several threads: a source keeps the piece that it showed last.
+class ByteSource {
+ public:
+  virtual ~ByteSource() = default;
+  virtual std::uint64_t size() const = 0;
+  // At least one byte and at most `wanted` bytes from `offset`, valid until the next call. Needs offset < size().
+  virtual ByteView view(std::uint64_t offset, std::size_t wanted) = 0;
+  // For messages.
+  virtual std::string name() const = 0;
+
+  // Fills `out`; throws Format when the source ends before.
+  void read_exactly(std::uint64_t offset, std::span<std::byte> out) {
+    check_range(offset, out.size());
+    while (!out.empty()) {
+      const ByteView piece = view(offset, out.size());
+      std::memcpy(out.data(), piece.data(), piece.size());
+      out = out.subspan(piece.size());
+      offset += piece.size();
+    }
+  }
+  // The same, allocated only once the range is known to be there.
+  Bytes read(std::uint64_t offset, std::uint64_t count) {
+    check_range(offset, count);
+    Bytes bytes(static_cast<std::size_t>(count));
+    read_exactly(offset, bytes);
+    return bytes;
+  }
+
+ private:
+  void check_range(std::uint64_t offset, std::uint64_t count) const {
+    if (offset <= size() && count <= size() - offset) return;
+    throw Error(ErrorCode::Format, {.what = "a structure points past the end of its file",
+                                    .where = name() + " at offset " + std::to_string(offset),
+                                    .expected = std::to_string(count) + " bytes there",
+                                    .got = std::to_string(offset > size() ? 0 : size() - offset) + " bytes"});
+  }
+};
+
+// A plain file, read a mebibyte at a time.
+class FileSource final : public ByteSource {
+ public:
+  explicit FileSource(const std::filesystem::path& path) : file_(path) {}
+
+  std::uint64_t size() const override { return file_.size(); }
+  std::string name() const override { return file_.path().string(); }
+  ByteView view(std::uint64_t offset, std::size_t wanted) override {
+    if (offset < begin_ || offset >= begin_ + buffer_.size()) {
+      buffer_.resize(static_cast<std::size_t>(std::min<std::uint64_t>(kPiece, size() - offset)));
+      file_.read_exactly(offset, buffer_);
+      begin_ = offset;
+    }
+    const ByteView rest = ByteView(buffer_).subspan(static_cast<std::size_t>(offset - begin_));
+    return rest.first(std::min(wanted, rest.size()));
+  }
+
+ private:
+  static constexpr std::uint64_t kPiece = std::uint64_t{1} << 20;
+
+  InputFile file_;
+  Bytes buffer_;
+  std::uint64_t begin_ = 0;
+};
+
+// Bytes that are already in memory.
+class MemorySource final : public ByteSource {
+ public:
+  MemorySource(Bytes bytes, std::string name) : bytes_(std::move(bytes)), name_(std::move(name)) {}
+
+  std::uint64_t size() const override { return bytes_.size(); }
+  std::string name() const override { return name_; }
+  ByteView view(std::uint64_t offset, std::size_t wanted) override {
+    const ByteView rest = ByteView(bytes_).subspan(static_cast<std::size_t>(offset));
+    return rest.first(std::min(wanted, rest.size()));
+  }
+
+ private:
+  Bytes bytes_;
+  std::string name_;
+};
+
+}  // namespace sealift::bundle

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// The only door to OpenSSL: handles that free themselves, and a start-up that reads no configuration file of the host.
+// `digest` and the keys are built on it; nothing else includes an OpenSSL header.
+#pragma once
+
+#include <openssl/bn.h>
+#include <openssl/crypto.h>
+#include <openssl/ec.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/pkcs12.h>
+#include <openssl/provider.h>
+#include <openssl/x509.h>
+
+#include <memory>
+#include <string>
+
+#include "sealift/bundle/core/error.hpp"
+
+namespace sealift::bundle::detail {
+
+// A host's openssl.cnf may load engines into the process that verifies; ours never looks at it.
+inline void start_openssl() {
+  static const int kStarted = OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
+  if (kStarted != 1) throw Error(ErrorCode::CannotCheck, {.what = "the crypto library did not start"});
+}
+
+template <auto Free>
+struct Freer {
+  template <class T>
+  void operator()(T* handle) const {
+    Free(handle);
+  }
+};
+
+using MdContext = std::unique_ptr<EVP_MD_CTX, Freer<EVP_MD_CTX_free>>;
+using KeyHandle = std::unique_ptr<EVP_PKEY, Freer<EVP_PKEY_free>>;
+using KeyContext = std::unique_ptr<EVP_PKEY_CTX, Freer<EVP_PKEY_CTX_free>>;
+using BioHandle = std::unique_ptr<BIO, Freer<BIO_free_all>>;
+using BigNumber = std::unique_ptr<BIGNUM, Freer<BN_free>>;
+using EcdsaSignature = std::unique_ptr<ECDSA_SIG, Freer<ECDSA_SIG_free>>;
+using X509PublicKeyHandle = std::unique_ptr<X509_PUBKEY, Freer<X509_PUBKEY_free>>;
+using X509SignatureHandle = std::unique_ptr<X509_SIG, Freer<X509_SIG_free>>;
+using Pkcs8Handle = std::unique_ptr<PKCS8_PRIV_KEY_INFO, Freer<PKCS8_PRIV_KEY_INFO_free>>;
+
+// What was written into a memory BIO.
+inline std::string text_of(BIO* bio) {
+  char* data = nullptr;
+  const long size = BIO_get_mem_data(bio, &data);
+  return {data, static_cast<std::size_t>(size)};
+}
+
+// True when OpenSSL's FIPS provider is loaded in this process. We never load one: a provider is a shared object, and
+// the static programs must not pull one in that was made for another C library.
+inline bool has_fips_provider() {
+  start_openssl();
+  return OSSL_PROVIDER_available(nullptr, "fips") == 1;
+}
+
+// The library's own reason for its last failure; clears its queue.
+inline std::string openssl_reason() {
+  const unsigned long code = ERR_get_error();
+  ERR_clear_error();
+  const char* reason = code != 0 ? ERR_reason_error_string(code) : nullptr;
+  return reason != nullptr ? reason : "no reason given";
+}
+
+}  // namespace sealift::bundle::detail

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// The manifest: a plain value that says everything about a bundle, and nothing more than structs.
+// manifest_json.hpp reads and writes it, manifest_check.hpp says which values are a manifest; a reader of the code
+// starts here to learn what a bundle is.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sealift/bundle/core/digest.hpp"
+#include "sealift/bundle/core/safe_path.hpp"
+#include "sealift/bundle/manifest/target.hpp"
+
+namespace sealift::bundle {
+
+inline constexpr std::uint64_t kFormatVersion = 1;
+inline constexpr std::uint64_t kInstallerLevel = 2;  // grows when bundles need something that older installers lack
+inline constexpr std::uint64_t kDefaultChunkSize = std::uint64_t{4} << 20;
+inline constexpr std::uint64_t kMinChunkSize = std::uint64_t{4} << 10;
+inline constexpr std::uint64_t kMaxChunkSize = std::uint64_t{16} << 20;  // readers hold a chunk a thread
+inline constexpr std::uint64_t kMaxPayloadSize = std::uint64_t{1} << 50;
+inline constexpr std::uint64_t kMaxChunks = std::uint64_t{2} << 20;  // their list is read whole: 64 MiB
+inline constexpr std::size_t kMaxEntries = 5'000'000;
+inline constexpr std::size_t kMaxVolumes = 10'000;
+// The installer's own file in the root of every generation; no entry may be placed there.
+inline constexpr std::string_view kGenerationRecord = "generation.json";
+
+// What an entry is, and so what the installer makes of it.
+enum class EntryKind {
+  Wheel,  // a Python wheel as it was published; unpacked into site-packages
+  Tree,   // a tar archive of files and links; unpacked into a folder of the environment
+  File,   // one file, such as a program
+};
+
+// How an entry's bytes are stored in the payload.
+enum class Encoding {
+  Identity,  // stored as it is
+  Zstd,      // stored as one zstd frame
+};
+
+// One named item of the payload. Its stored bytes are payload[offset, offset + stored_size).
+struct Entry {
+  SafePath path = SafePath::parse("unnamed", "");
+  EntryKind kind = EntryKind::File;
+  std::uint64_t size = 0;  // bytes after decoding
+  Digest sha256;           // of those
+  Encoding encoding = Encoding::Identity;
+  std::uint64_t offset = 0;
+  std::uint64_t stored_size = 0;
+  Digest stored_sha256;               // of the stored bytes: the blob's name in the payload
+  std::uint64_t installed_size = 0;   // bytes on disk once unpacked, each file rounded up to 4 KiB
+  std::uint64_t installed_files = 0;  // files, folders and links once unpacked
+  bool executable = false;            // for a File
+  bool absent = false;  // of a delta: the target's store has it; encoding, offset and stored_* say nothing
+
+  bool operator==(const Entry&) const = default;
+};
+
+// One file of the payload; the volumes in order are the payload.
+struct Volume {
+  std::string name;        // NAME-VERSION.vol001 and so on
+  std::uint64_t size = 0;  // bytes; a multiple of the chunk size, but for the last volume
+
+  bool operator==(const Volume&) const = default;
+};
+
+// The byte stream that the volumes hold, and how its chunks are checked.
+struct Payload {
+  std::uint64_t size = 0;                            // bytes, never 0
+  std::uint64_t chunk_size = kDefaultChunkSize;      // bytes, a power of two; the last chunk may be shorter
+  DigestAlgorithm digest = DigestAlgorithm::Sha256;  // of every chunk and of their list
+  Digest chunk_list_digest;
+  std::vector<Volume> volumes;
+
+  std::uint64_t chunk_count() const { return (size + chunk_size - 1) / chunk_size; }
+  bool operator==(const Payload&) const = default;
+};
+
+// A file that travels beside the bundle, outside the payload: the installer itself.
+struct Companion {
+  std::string name;
+  std::uint64_t size = 0;
+  Digest sha256;
+
+  bool operator==(const Companion&) const = default;
+};
+
+// glibc's loader and libraries, which a bundle may bring where the target's are too old: they lie in lib/runtime, and
+// sealift-start starts the interpreter and the programs through them. Of the target only its kernel counts then.
+struct CarriedRuntime {
+  GlibcVersion glibc = {};
+  std::string kernel = {};  // the oldest one that this glibc runs on: "3.2.0"
+
+  bool operator==(const CarriedRuntime&) const = default;
+};
+
+// How the entries make a Python prefix. Paths are relative to the root of the generation.
+struct Environment {
+  struct Placement {
+    SafePath entry;
+    std::string into;  // for a Tree the folder ("" = the root), for a File its path; empty for a Wheel
+    // Of a Wheel: files, by their place below the root, that another entry owns. Sorted.
+    std::vector<SafePath> left_out = {};
+
+    bool operator==(const Placement&) const = default;
+  };
+
+  SafePath interpreter = SafePath::parse("bin/python3", "");
+  SafePath site_packages = SafePath::parse("lib/python3/site-packages", "");
+  std::vector<Placement> placements;  // in the order they are made
+  std::vector<std::string> imports;   // modules that the self-test imports
+  std::optional<CarriedRuntime> runtime;
+
+  bool operator==(const Environment&) const = default;
+};
+
+// What the seal signs. Names are plain names (fields.hpp), versions only grow.
+struct Manifest {
+  std::string name;
+  std::string channel;  // name and channel together are one stream of versions
+  std::uint64_t version = 0;
+  std::string created;  // RFC 3339, UTC
+  Target target;
+  GlibcVersion glibc_floor;           // what the carried ELF files really need; never above what they run with
+  std::uint64_t installer_level = 1;  // at least needed_installer_level
+  std::uint64_t rollback_floor = 0;   // once installed, lower versions than this are refused; at most `version`
+  std::string driver_floor;    // the oldest driver of NVIDIA's that the carried CUDA runs with; empty: nobody said
+  std::optional<Digest> base;  // of a delta, which has absent entries: the inventory that it was made for
+  Payload payload;
+  std::vector<Entry> entries;  // sorted by path
+  Environment environment;
+  std::vector<Companion> companions;
+
+  // NAME-VERSION, the stem of every file name.
+  std::string stem() const { return name + "-" + std::to_string(version); }
+  // The entry of that path, or nullptr.
+  const Entry* find(const SafePath& path) const {
+    const auto found = std::lower_bound(entries.begin(), entries.end(), path,
+                                        [](const Entry& entry, const SafePath& wanted) { return entry.path < wanted; });
+    return found != entries.end() && found->path == path ? &*found : nullptr;
+  }
+  bool operator==(const Manifest&) const = default;
+};
+
+// What an installer must know beyond the first one: bundles that use nothing new (0) go on to be read by older ones.
+inline std::uint64_t needed_installer_level(const Manifest& manifest) {
+  const auto& placements = manifest.environment.placements;
+  const bool leaves_out = std::any_of(placements.begin(), placements.end(),
+                                      [](const auto& placement) { return !placement.left_out.empty(); });
+  return manifest.base || leaves_out || manifest.environment.runtime || !manifest.driver_floor.empty() ? 2 : 0;
+}
+
+}  // namespace sealift::bundle

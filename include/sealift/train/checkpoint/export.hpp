@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plain safetensors out and in: one file, or a set of files with model.safetensors.index.json as Hugging Face has it.
+// Beside checkpoints, which carry training on; this is what other programs read, and where a run may start from.
+// Streamed in slabs: rank 0 never holds more of the model than its own shards and one slab, however large the model.
+#pragma once
+
+#include <sealift/train/checkpoint/checkpoint_load.hpp>
+
+namespace sealift::train {
+
+struct ExportOptions {
+  std::uint64_t max_file_bytes = 0;      ///< 0: PATH is one file; else PATH is a folder of files about this large
+  std::optional<at::ScalarType> dtype;   ///< of floating tensors in the files; none: as they are
+  std::int64_t slab_bytes = 64ll << 20;  ///< what is gathered and written at a time
+};
+
+namespace detail {
+
+constexpr const char* kSetIndex = "model.safetensors.index.json";
+
+/// A tensor as it will be read, before conversion.
+struct ExportTensor {
+  at::ScalarType dtype = at::kFloat;
+  std::vector<std::int64_t> shape;
+  std::function<at::Tensor(std::int64_t first, std::int64_t numel)> slab;  ///< elements of it, flat, on the host
+};
+
+struct ExportFile {
+  std::filesystem::path path;
+  safetensors::Header header;
+};
+
+/// Which tensor goes into which file, in the order given; a tensor larger than the limit gets a file of its own.
+inline std::vector<ExportFile> plan_export(const std::filesystem::path& path,
+                                           const std::vector<std::pair<std::string, ExportTensor>>& tensors,
+                                           const ExportOptions& options) {
+  std::vector<ExportFile> files(1);
+  std::uint64_t bytes = 0;
+  for (const auto& [name, tensor] : tensors) {
+    const bool convert = options.dtype && at::isFloatingType(tensor.dtype);
+    auto entry = describe(name, convert ? *options.dtype : tensor.dtype, tensor.shape);
+    const auto size = safetensors::bytes_of(entry.dtype, entry.shape, name);
+    if (options.max_file_bytes > 0 && bytes > 0 && bytes + size > options.max_file_bytes) {
+      files.emplace_back();
+      bytes = 0;
+    }
+    bytes += size;
+    files.back().header.tensors.push_back(std::move(entry));
+  }
+  const auto number = [](std::size_t value) {
+    const auto digits = std::to_string(value);
+    return std::string(digits.size() < 5 ? 5 - digits.size() : 0, '0') + digits;
+  };
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    files[i].header.metadata["format"] = "pt";  // what Hugging Face's readers look for
+    files[i].path = options.max_file_bytes == 0
+                        ? path
+                        : path / ("model-" + number(i + 1) + "-of-" + number(files.size()) + ".safetensors");
+  }
+  return files;
+}
+
+inline void write_set_index(const std::filesystem::path& folder, const std::vector<ExportFile>& files) {
+  std::uint64_t total = 0;
+  safetensors::Json map = safetensors::Json::object();
+  for (const auto& file : files) {
+    total += file.header.data_bytes();
+    for (const auto& tensor : file.header.tensors) map[tensor.name] = file.path.filename().string();
+  }
+  const auto text = safetensors::Json{{"metadata", {{"total_size", total}}}, {"weight_map", map}}.dump(2) + "\n";
+  OutputFile file(folder / kSetIndex);
+  file.write(text.data(), text.size());
+  file.commit();
+}
+
+/// Reads every tensor slab by slab and, where `writes`, writes it. What goes wrong with writing is returned, not
+/// thrown: reading may need all ranks, so a rank whose disk is full goes on with them to the end.
+inline std::exception_ptr write_export(const std::filesystem::path& path,
+                                       const std::vector<std::pair<std::string, ExportTensor>>& tensors,
+                                       const ExportOptions& options, bool writes) {
+  std::exception_ptr error;
+  const auto try_to = [&](auto work) {
+    if (!writes || error) return;
+    try {
+      work();
+    } catch (...) {
+      error = std::current_exception();
+    }
+  };
+  const bool is_set = options.max_file_bytes > 0;
+  const std::map<std::string, ExportTensor> by_name(tensors.begin(), tensors.end());
+  auto files = plan_export(path, tensors, options);
+  try_to([&] {
+    if (is_set) std::filesystem::create_directories(path);
+    TORCH_CHECK(!is_set || !std::filesystem::exists(path / kSetIndex), path.string(),
+                " has an export already, whose files would be mixed with these; choose another folder");
+  });
+  for (auto& [file_path, header] : files) {
+    const auto text = safetensors::write_header(header);
+    std::optional<OutputFile> file;
+    try_to([&, &file_path = file_path] {
+      file.emplace(file_path);
+      file->write(text.data(), text.size());
+    });
+    for (const auto& entry : header.tensors) {
+      const auto& tensor = by_name.at(entry.name);
+      const auto type = scalar_type(entry.dtype, entry.name);
+      const auto numel = static_cast<std::int64_t>(entry.bytes() / at::elementSize(type));
+      const auto width = static_cast<std::int64_t>(at::elementSize(tensor.dtype));
+      const auto step = std::max<std::int64_t>(1, options.slab_bytes / width);
+      for (std::int64_t first = 0; first < numel; first += step) {
+        const auto slab = tensor.slab(first, std::min(step, numel - first));
+        try_to([&] {
+          const auto data = slab.to(type).contiguous();
+          file->write(data.const_data_ptr(), data.nbytes());
+        });
+      }
+    }
+    try_to([&] { file->commit(); });
+  }
+  try_to([&] {
+    if (is_set) write_set_index(path, files);
+  });
+  return error;
+}
+
+/// Elements of a parameter from all ranks that hold some, on the host of every one of them. The sum runs over bytes to
+/// which all ranks but one add zero, so it is exact for every dtype. Collective over the shard group.
+inline at::Tensor gather_slab(const ShardedParameter& parameter, Collectives& group, std::int64_t first,
+                              std::int64_t numel) {
+  at::NoGradGuard no_grad;
+  auto slab = torch::zeros({numel}, parameter.shard.options().requires_grad(false));
+  const auto begin = std::max(first, parameter.offset);
+  const auto end = std::min(first + numel, parameter.offset + parameter.shard.numel());
+  if (begin < end) {
+    slab.narrow(0, begin - first, end - begin)
+        .copy_(parameter.shard.detach().reshape({-1}).narrow(0, begin - parameter.offset, end - begin));
+  }
+  if (!parameter.replicated) group.all_reduce(slab.view(at::kByte)).wait();
+  return slab.to(at::kCPU);
+}
+
+}  // namespace detail
+
+/// Writes the whole model, parameters and buffers by name, as files that any safetensors reader opens; a tied parameter
+/// is written once, under its first name. Rank 0 writes. Collective.
+inline void export_safetensors(const std::filesystem::path& path, const torch::nn::Module& model, Parallel& parallel,
+                               const ExportOptions& options = {}) {
+  auto& groups = parallel.groups();
+  std::vector<std::pair<std::string, detail::ExportTensor>> tensors;
+  for (const auto& parameter : parallel.parameters()) {
+    tensors.push_back(
+        {parameter.name, {parameter.shard.scalar_type(), parameter.sizes, [&](std::int64_t first, std::int64_t numel) {
+                            return detail::gather_slab(parameter, groups.shard, first, numel);
+                          }}});
+  }
+  for (const auto& item : model.named_buffers()) {
+    const auto buffer = item.value();
+    tensors.push_back(
+        {item.key(), {buffer.scalar_type(), buffer.sizes().vec(), [buffer](std::int64_t first, std::int64_t numel) {
+                        return buffer.detach().reshape({-1}).narrow(0, first, numel).to(at::kCPU);
+                      }}});
+  }
+  const auto error = detail::write_export(path, tensors, options, groups.world.rank() == 0);
+  detail::all_or_none(groups.world, "exporting to " + path.string(), [&]() -> std::string {
+    if (error) std::rethrow_exception(error);
+    return "";
+  });
+}
+
+/// The same from a checkpoint's files, by one process without any rank running or any model built.
+inline void export_checkpoint(const std::filesystem::path& checkpoint, const std::filesystem::path& path,
+                              const ExportOptions& options = {}) {
+  auto files = detail::open_checkpoint(checkpoint);
+  auto& pieces = files.pieces;
+  pieces.check_digests();
+  std::vector<std::pair<std::string, detail::ExportTensor>> tensors;
+  const auto add = [&](const std::string& prefix, const std::map<std::string, StoredTensor>& stored) {
+    for (const auto& [name, tensor] : stored) {
+      tensors.push_back({name,
+                         {scalar_type(tensor.dtype, name), tensor.shape,
+                          [&pieces, key = prefix + name](std::int64_t first, std::int64_t numel) {
+                            auto slab = pieces.request(key, first, numel);
+                            pieces.read();
+                            return slab;
+                          }}});
+    }
+  };
+  add("model/", files.index.parameters);
+  add("buffer/", files.index.buffers);
+  if (const auto error = detail::write_export(path, tensors, options, true)) std::rethrow_exception(error);
+}
+
+namespace detail {
+
+/// The files of a plain model: `path` itself, or those that a folder's index names.
+inline std::vector<std::filesystem::path> plain_files(const std::filesystem::path& path) {
+  if (!std::filesystem::is_directory(path)) return {path};
+  const auto index = path / kSetIndex;
+  if (!std::filesystem::exists(index)) return {path / "model.safetensors"};
+  const auto json = safetensors::parse_json(read_text(index, std::uint64_t{256} << 20), 8, index.string());
+  const auto map = IndexReader(json, index.string()).object("weight_map");
+  std::set<std::string> names;
+  for (const auto& [tensor, value] : map.json().items()) names.insert(IndexReader::text(value, map.where()));
+  std::vector<std::filesystem::path> files;
+  for (const auto& name : names) {
+    TORCH_CHECK(!name.empty() && name.find('/') == std::string::npos && name.find('\0') == std::string::npos &&
+                    name != "." && name != "..",
+                index.string(), " names the file '", name.substr(0, 80), "', which is not in its folder");
+    files.push_back(path / name);
+  }
+  return files;
+}
+
+}  // namespace detail
+
+/// Sets `model` to the weights of a plain safetensors file, or of a folder with model.safetensors or a set of files;
+/// floating dtypes are converted. Each rank reads the ranges of its shards. Names must be the model's, all of them; a
+/// tie's second name may be there too. Throws on every rank, and changes nothing, when they are not. Collective.
+inline void load_safetensors(const std::filesystem::path& path, torch::nn::Module& model, Parallel& parallel) {
+  std::vector<detail::Assignment> assignments;
+  detail::all_or_none(parallel.groups().world, "loading " + path.string(), [&]() -> std::string {
+    StoredPieces pieces;
+    std::map<std::string, StoredTensor> stored;
+    for (const auto& file_path : detail::plain_files(path)) {
+      const auto file = pieces.open(file_path);
+      for (const auto& entry : pieces.header(file).tensors) {
+        StoredTensor tensor{.dtype = entry.dtype};
+        for (const auto size : entry.shape) tensor.shape.push_back(static_cast<std::int64_t>(size));
+        TORCH_CHECK(stored.emplace(entry.name, tensor).second, pieces.path(file), " has ", entry.name,
+                    ", which another file has too; take the files from one export");
+        pieces.add(entry.name, file, entry, 0);
+      }
+    }
+    auto wanted = detail::make_index(model, parallel, nullptr, {});
+    wanted.parameters.merge(wanted.buffers);
+    std::set<std::string> aliases;
+    for (const auto& item : model.named_parameters()) aliases.insert(item.key());
+    detail::check_same_tensors(stored, wanted.parameters, path.string(), aliases, true);
+    const auto same = [](const std::string& name) { return name; };
+    assignments = detail::request_parameters(pieces, parallel, same);
+    auto buffers = detail::request_buffers(pieces, model, same);
+    assignments.insert(assignments.end(), buffers.begin(), buffers.end());
+    pieces.read();
+    return "";
+  });
+  detail::assign(assignments);
+}
+
+}  // namespace sealift::train

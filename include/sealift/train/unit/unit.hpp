@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// A unit: the parameters that are gathered before a block's forward and backward, and reduced together after it.
+// `Shardable` calls it around forward; autograd calls it around backward; it moves its flats and knows no model.
+// Here is what a unit and a session are; unit_graph.hpp has how autograd comes to call them, unit_passes.hpp what a
+// pass does to all units of a model.
+#pragma once
+
+#include <sealift/train/unit/call_order.hpp>
+#include <sealift/train/flat/reducer.hpp>
+
+#include <torch/csrc/autograd/graph_task.h>
+
+#include <atomic>
+
+namespace sealift::train {
+
+class Unit;
+
+/// What the units of one model share. Belongs to one thread, as a rank does.
+struct Session {
+  Session(const Policy& policy, const Groups& groups) : policy(policy), groups(groups), reducer(groups, policy) {}
+
+  Policy policy;
+  Groups groups;
+  Reducer reducer;
+  CallOrder order;
+  std::vector<std::unique_ptr<Unit>> units;  ///< the root first, then in the order of the model
+  std::vector<at::Tensor> buffers;           ///< to broadcast before a forward in training mode
+
+  bool sync = true;         ///< reduce at the end of this backward; else collect, and reduce with a later one
+  bool sync_copies = true;  ///< ... over the copies of hsdp, too
+  bool keep_after_forward = false, keep_after_backward = false;  ///< stay gathered, whatever the units' own settings
+  bool continues = false;  ///< the next forward is of the step that the last one was of: nothing was stepped
+  bool in_backward = false;
+  std::int64_t pass = 0;  ///< backward passes begun
+  std::int64_t step = 0;  ///< backward passes that ended with everything reduced and freed
+
+  /// Called by everything that happens in a backward pass: the first one asks to be told of its end.
+  void enter_backward();
+  /// Called by every unit's forward: outside a backward pass, forgets one that an exception cut short, and starts the
+  /// root's forward with nothing gathered, since an optimizer may have stepped after a forward that had no backward.
+  void enter_forward(const Unit& unit, bool training);
+  void finish_backward();
+  /// Begins to gather these units, while no more than their number are gathered ahead.
+  void prefetch(const std::vector<std::size_t>& numbers);
+  /// Back to where a forward may start: nothing gathered, collected or in flight.
+  void reset();
+};
+
+namespace detail {
+
+/// One call of a unit's forward that will run backward, shared by the autograd nodes that belong to it.
+struct Call {
+  std::weak_ptr<Unit> unit;
+  std::size_t place = 0;   ///< in the order of calls
+  bool hooked = false;     ///< a node before its inputs tells when its backward is done
+  bool live = true;        ///< its backward is not done; without such a node: has not begun
+  std::int64_t pass = -1;  ///< the last backward pass that opened it
+
+  ~Call();
+};
+
+inline bool in_graph_task() {
+  return torch::autograd::get_current_graph_task_id() != -1;
+}
+
+}  // namespace detail
+
+class Unit {
+ public:
+  struct Options {
+    bool reshard_after_forward = true;
+    std::int64_t reshard_group = 0;  ///< above 1: keep the part of a group of so many ranks
+    MixedPrecision precision = {};
+  };
+
+  Unit(std::string path, std::size_t number, Session* session, Options options)
+      : path_(std::move(path)), number_(number), session_(session), options_(std::move(options)) {}
+
+  const std::string& path() const { return path_; }
+  std::size_t number() const { return number_; }
+  bool is_root() const { return number_ == 0; }
+  const Options& options() const { return options_; }
+  const std::vector<std::unique_ptr<FlatParam>>& flats() const { return flats_; }
+
+  void add_flat(std::unique_ptr<FlatParam> flat) { flats_.push_back(std::move(flat)); }
+
+  /// Listens to the gradients of `slots`, which the reducer knows from number `route` on. `flat` is what reduces them
+  /// when this unit closes; null for replicated ones, which the reducer starts by itself.
+  void listen(const std::vector<GradientSlot>& slots, std::size_t route, FlatGradient* flat,
+              const std::weak_ptr<Unit>& self);
+
+  /// `training` is the module's mode. Parameters are whole when this returns.
+  void before_forward(bool training) {
+    session_->enter_forward(*this, training);
+    for (auto& flat : flats_) flat->unshard();
+    if (detail::in_graph_task()) return;
+    // What stays gathered until the last micro-batch may as well all be on its way at once.
+    const auto depth = session_->keep_after_forward && session_->policy.forward_prefetch > 0
+                           ? session_->units.size()
+                           : static_cast<std::size_t>(session_->policy.forward_prefetch);
+    const auto next = session_->order.before_forward(number_, depth, at::GradMode::is_enabled());
+    session_->prefetch(forward_prefetch_ ? *forward_prefetch_ : next);
+  }
+
+  /// Makes a forward's arguments what the unit wants: floating tensors in its dtype, all tensors behind one node whose
+  /// backward tells that the call's is done. Null when no backward will need the unit.
+  template <class... Inputs>
+  std::shared_ptr<detail::Call> take_inputs(const std::weak_ptr<Unit>& self, Inputs&... inputs);
+
+  /// `outputs`: a tensor, or tuples, vectors and optionals of them; their gradients announce the unit's backward.
+  /// `last`: of the modules that share this unit.
+  template <class Outputs>
+  void after_forward(Outputs& outputs, const std::shared_ptr<detail::Call>& call, bool last);
+
+  void before_backward(detail::Call& call) {
+    session_->enter_backward();
+    in_backward_ = true;
+    const bool first = std::exchange(call.pass, session_->pass) != session_->pass;
+    if (first) ++opened_;
+    if (!call.hooked) end_life(call);
+    for (auto& flat : flats_) flat->unshard();
+    if (!first) return;
+    const auto depth = static_cast<std::size_t>(session_->policy.backward_prefetch);
+    const auto next = session_->order.before_backward(call.place, depth);
+    session_->prefetch(backward_prefetch_ ? *backward_prefetch_ : next);
+  }
+
+  void on_gradient(std::size_t route) {
+    session_->enter_backward();
+    session_->reducer.collect(route);
+  }
+
+  /// Everything that leads to the inputs of `call` has run backward.
+  void after_inputs(detail::Call& call) {
+    end_life(call);
+    if (call.pass != session_->pass) return;  // no output of it had a gradient
+    ++closed_;
+    close_when_done();
+  }
+
+  /// Starts the reduction of what was collected and frees the whole parameters.
+  void close() {
+    reset_backward();
+    if (!session_->keep_after_backward) reshard();
+    for (auto* gradients : gradients_) session_->reducer.close(*gradients);
+  }
+
+  void reset_backward() {
+    in_backward_ = false;
+    opened_ = closed_ = 0;
+  }
+
+  void reshard() {
+    for (auto& flat : flats_) flat->reshard();
+  }
+
+  bool is_open() const { return in_backward_; }
+  std::int64_t live_calls() const { return live_calls_; }
+
+  /// Units to gather while this one runs, instead of those that the order of calls suggests.
+  void set_forward_prefetch(std::vector<std::size_t> units) { forward_prefetch_ = std::move(units); }
+  void set_backward_prefetch(std::vector<std::size_t> units) { backward_prefetch_ = std::move(units); }
+
+ private:
+  friend struct detail::Call;
+
+  void end_life(detail::Call& call) {
+    if (std::exchange(call.live, false)) --live_calls_;
+  }
+
+  /// A call without a node before its inputs never closes: what it needs is freed at the end of the pass, for nothing
+  /// else tells that no recomputation will ask for it once more.
+  void close_when_done() {
+    if (in_backward_ && closed_ == opened_ && live_calls_ == 0) close();
+  }
+
+  std::string path_;
+  std::size_t number_;
+  Session* session_;
+  Options options_;
+  std::vector<std::unique_ptr<FlatParam>> flats_;
+  std::vector<FlatGradient*> gradients_;  ///< of the trainable flats
+  std::optional<std::vector<std::size_t>> forward_prefetch_, backward_prefetch_;
+
+  // Of the backward pass that runs:
+  bool in_backward_ = false;
+  std::int64_t opened_ = 0, closed_ = 0;      ///< calls
+  std::atomic<std::int64_t> live_calls_ = 0;  ///< recorded ones; a graph that is not used dies with its calls
+};
+
+inline detail::Call::~Call() {
+  if (auto alive = unit.lock()) alive->end_life(*this);
+}
+
+}  // namespace sealift::train

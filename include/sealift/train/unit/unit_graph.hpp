@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a unit puts into autograd's graph: hooks on gradients and outputs, a node before a call's inputs.
+// Autograd's order is the schedule: a hook on a call's outputs opens its backward, a node before its inputs closes it,
+// so nothing waits for a gradient that never comes.
+#pragma once
+
+#include <sealift/train/unit/tensor_walk.hpp>
+#include <sealift/train/unit/unit.hpp>
+
+#include <torch/csrc/autograd/functions/utils.h>
+
+namespace sealift::train {
+
+namespace detail {
+
+/// Runs after autograd has accumulated a parameter's gradient of this pass.
+struct GradientHook final : torch::autograd::PostAccumulateGradHook {
+  std::weak_ptr<Unit> unit;
+  std::size_t route;
+
+  GradientHook(std::weak_ptr<Unit> unit, std::size_t route) : unit(std::move(unit)), route(route) {}
+
+  void operator()(const at::Tensor&) override {
+    if (auto alive = unit.lock()) alive->on_gradient(route);
+  }
+};
+
+/// The identity before a call's inputs; its backward runs when everything after it has run.
+struct InputsNode final : torch::autograd::Node {
+  std::shared_ptr<Call> call;
+
+  torch::autograd::variable_list apply(torch::autograd::variable_list&& gradients) override {
+    if (auto unit = call->unit.lock()) unit->after_inputs(*call);
+    return std::move(gradients);
+  }
+  std::string name() const override { return "SealiftUnitInputs"; }
+};
+
+}  // namespace detail
+
+inline void Unit::listen(const std::vector<GradientSlot>& slots, std::size_t route, FlatGradient* flat,
+                         const std::weak_ptr<Unit>& self) {
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    torch::autograd::impl::set_post_acc_grad_hooks(slots[i].parameter,
+                                                   std::make_unique<detail::GradientHook>(self, route + i));
+  }
+  if (flat) gradients_.push_back(flat);
+}
+
+template <class... Inputs>
+std::shared_ptr<detail::Call> Unit::take_inputs(const std::weak_ptr<Unit>& self, Inputs&... inputs) {
+  const auto each = [&](const auto& visit) {
+    const auto one = [&](auto& input) {
+      if constexpr (detail::HoldsTensors<std::remove_cvref_t<decltype(input)>>::value) {
+        detail::for_each_tensor(input, visit);
+      }
+    };
+    (one(inputs), ...);
+  };
+  if (options_.precision.param_dtype && options_.precision.cast_forward_inputs) {
+    each([&](at::Tensor& input) {
+      if (input.defined() && input.is_floating_point()) input = input.to(*options_.precision.param_dtype);
+    });
+  }
+  if (flats_.empty() || !at::GradMode::is_enabled()) return nullptr;
+  auto call = std::make_shared<detail::Call>();
+  call->unit = self;
+  ++live_calls_;
+  torch::autograd::variable_list joined;
+  each([&](at::Tensor& input) {
+    if (input.defined() && input.requires_grad()) joined.push_back(input);
+  });
+  if (joined.empty()) return call;
+  const std::shared_ptr<detail::InputsNode> node(new detail::InputsNode, torch::autograd::deleteNode);
+  node->set_next_edges(torch::autograd::collect_next_edges(joined));
+  node->call = call;
+  each([&](at::Tensor& input) {
+    if (!input.defined() || !input.requires_grad()) return;
+    input = input.detach();
+    torch::autograd::set_history(input, node);
+  });
+  call->hooked = true;
+  return call;
+}
+
+template <class Outputs>
+void Unit::after_forward(Outputs& outputs, const std::shared_ptr<detail::Call>& call, bool last) {
+  if (is_root() && options_.precision.output_dtype) {
+    detail::for_each_tensor(outputs, [&](at::Tensor& output) {
+      if (output.defined() && output.is_floating_point()) output = output.to(*options_.precision.output_dtype);
+    });
+  }
+  bool differentiable = false;
+  if (call) {
+    detail::for_each_tensor(outputs, [&](const at::Tensor& output) {
+      if (!output.defined() || !output.requires_grad()) return;
+      differentiable = true;
+      output.register_hook([call](const at::Tensor&) {
+        if (auto unit = call->unit.lock()) unit->before_backward(*call);
+      });
+    });
+  }
+  // A forward that backward asked for (recomputation) leaves the unit to that backward.
+  if (in_backward_ || (differentiable && detail::in_graph_task())) return;
+  if (differentiable) call->place = session_->order.after_forward(number_);
+  if (is_root()) {  // gathered for calls that did not come
+    for (auto& unit : session_->units) {
+      for (auto& flat : unit->flats()) {
+        if (flat->residence() == Residence::Gathering) flat->reshard();
+      }
+    }
+  }
+  // The root's backward comes first, so freeing it would only gather it again; without a backward nothing else would
+  // free it.
+  const bool keep = differentiable && (is_root() || !options_.reshard_after_forward);
+  if (!last || keep || session_->keep_after_forward) return;
+  for (auto& flat : flats_) {
+    const bool to_group = differentiable && options_.reshard_group > 1;
+    to_group ? flat->reshard_to_group() : flat->reshard();
+  }
+}
+
+}  // namespace sealift::train

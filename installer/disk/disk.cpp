@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// The real back end: one system call an operation, each failure with its path.
+// Modes are set by chmod after creation, so that the operator's umask never decides who can use an environment.
+#include "installer/disk/disk.hpp"
+
+#include <sys/statvfs.h>
+#include <sys/utsname.h>
+#include <sys/vfs.h>
+
+#include <limits>
+
+#include "installer/disk/file_sync.hpp"
+
+namespace sealift::installer {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// On a slow network file system a signal may interrupt these; then nothing has happened yet.
+template <class Call>
+auto uninterrupted(const Call& call) {
+  for (;;)
+    if (const auto result = call(); result >= 0 || errno != EINTR) return result;
+}
+
+const char* remedy_of(int error) {
+  switch (error) {
+    case ENOSPC:
+      return "make room there (df -h, df -i) and run this again; what was finished is not done again";
+    case EDQUOT:
+      return "have your quota raised, or remove files of yours there, and run this again; what was finished is not "
+             "done again";
+    case EROFS:
+      return "the file system was mounted read-only, or became so after a fault (see dmesg); when it can be written to "
+             "again, run this again";
+    case EIO:
+      return "the disk below failed (see dmesg); replace it, or choose a --prefix on another one";
+    case EMFILE:
+    case ENFILE:
+      return "allow more open files (ulimit -n) and run this again";
+    case ESTALE:
+      return "the file server no longer knows this folder; mount it again and run this again";
+    case EACCES:
+    case EPERM:
+      return "run this as the user who owns the prefix, or choose another --prefix";
+    default:
+      return "";
+  }
+}
+
+bundle::Descriptor open_folder(const fs::path& path) {
+  return bundle::Descriptor(uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
+}
+
+// Large pieces that begin and end on a page, as the system asks for, go past its cache: copying gigabytes into it costs
+// more than hashing them, and what waits there has to be written before anything is durable. Memory is looked at here,
+// place in the file and file system by the system itself, which answers EINVAL.
+constexpr std::size_t kPage = 4096, kLarge = std::size_t{256} << 10;
+
+bool may_pass_the_cache(bundle::ByteView bytes) {
+  return bytes.size() >= kLarge && bytes.size() % kPage == 0 &&
+         reinterpret_cast<std::uintptr_t>(bytes.data()) % kPage == 0;
+}
+
+bool set_past_the_cache(const bundle::Descriptor& file, bool past) {
+  const int flags = ::fcntl(file.get(), F_GETFL);
+  return flags >= 0 && ::fcntl(file.get(), F_SETFL, past ? flags | O_DIRECT : flags & ~O_DIRECT) == 0;
+}
+
+fs::path nearest_that_exists(const fs::path& path) {
+  fs::path there = fs::absolute(path).lexically_normal();
+  std::error_code ignored;
+  while (!fs::exists(there, ignored) && there.has_relative_path()) there = there.parent_path();
+  return there;
+}
+}  // namespace
+
+void throw_disk_error(std::string what, const fs::path& where, int error) {
+  const bundle::ErrorCode code = error == ENOSPC || error == EDQUOT ? bundle::ErrorCode::Space
+                                 : error == ENOENT                  ? bundle::ErrorCode::Missing
+                                                                    : bundle::ErrorCode::Io;
+  throw bundle::Error(
+      code, {.what = std::move(what), .where = where.string(), .got = std::strerror(error), .next = remedy_of(error)});
+}
+
+Mount Disk::mount(const fs::path& path) const {
+  const fs::path there = nearest_that_exists(path);
+  struct statfs info {};
+  if (::statfs(there.c_str(), &info) != 0) throw_disk_error("a file system cannot be examined", there, errno);
+  return {
+      .type = info.f_type, .read_only = (info.f_flags & ST_RDONLY) != 0, .no_exec = (info.f_flags & ST_NOEXEC) != 0};
+}
+
+Room Disk::room(const fs::path& path) const {
+  const fs::path there = nearest_that_exists(path);
+  struct statvfs info {};
+  if (::statvfs(there.c_str(), &info) != 0) throw_disk_error("the free space cannot be examined", there, errno);
+  return {.bytes = std::uint64_t{info.f_bavail} * info.f_frsize,
+          .inodes = info.f_files == 0 ? std::numeric_limits<std::uint64_t>::max() : info.f_favail};
+}
+
+void Disk::make_folder(const fs::path& path) {
+  if (::mkdir(path.c_str(), 0755) == 0) {
+    struct stat status {};  // looking costs less than setting what is so already
+    if (::stat(path.c_str(), &status) == 0 && (status.st_mode & 07777) == 0755) return;
+    if (::chmod(path.c_str(), 0755) != 0) throw_disk_error("a folder's mode cannot be set", path, errno);
+    return;
+  }
+  if (errno != EEXIST) throw_disk_error("a folder cannot be made", path, errno);
+  std::error_code ignored;
+  if (!fs::is_directory(path, ignored))
+    throw bundle::Error(bundle::ErrorCode::Conflict, {.what = "something else stands where a folder must be",
+                                                      .where = path.string(),
+                                                      .expected = "a folder, or nothing",
+                                                      .next = "move it away, or choose another --prefix"});
+}
+
+void Disk::make_folders(const fs::path& path) {
+  std::error_code ignored;
+  if (path.has_relative_path() && !fs::is_directory(path.parent_path(), ignored)) make_folders(path.parent_path());
+  make_folder(path);
+}
+
+bundle::Descriptor Disk::create(const fs::path& path, mode_t mode) {
+  bundle::Descriptor file(
+      uninterrupted([&] { return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600); }));
+  if (!file) throw_disk_error("a file cannot be created", path, errno);
+  if (::fchmod(file.get(), mode) != 0) throw_disk_error("a file's mode cannot be set", path, errno);
+  return file;
+}
+
+void Disk::write(const bundle::Descriptor& file, const fs::path& path, bundle::ByteView bytes) {
+  bool past = may_pass_the_cache(bytes) && set_past_the_cache(file, true);
+  const auto back = [&] {
+    if (std::exchange(past, false)) set_past_the_cache(file, false);
+  };
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(file.get(), bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && errno == EINVAL && past) {
+      back();
+      continue;
+    }
+    if (count < 0) throw_disk_error("a file cannot be written", path, errno);
+    bytes = bytes.subspan(static_cast<std::size_t>(count));
+    if (!may_pass_the_cache(bytes)) back();  // also what a full disk left of a piece
+  }
+}
+
+void Disk::close(bundle::Descriptor file, const fs::path& path) {
+  // After EINTR the descriptor is gone on Linux, and what was to be written is on its way all the same.
+  if (::close(file.release()) != 0 && errno != EINTR) throw_disk_error("a file cannot be finished", path, errno);
+}
+
+bundle::Descriptor Disk::open_lock(const fs::path& path) {
+  bundle::Descriptor file(
+      uninterrupted([&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644); }));
+  if (!file) throw_disk_error("the prefix's lock cannot be opened", path, errno);
+  return file;
+}
+
+OpenFolder::OpenFolder(fs::path path) : path_(std::move(path)) {
+  open_ = bundle::Descriptor(::open(path_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!open_) throw_disk_error("a folder cannot be opened", path_, errno);
+}
+
+bool Disk::link(const FileName& from, const FileName& to) {
+  if (::linkat(from.folder.descriptor(), from.name, to.folder.descriptor(), to.name, 0) == 0) return true;
+  switch (errno) {
+    case EPERM:  // also: the file belongs to somebody else and fs.protected_hardlinks is set
+    case EMLINK:
+    case ENOSYS:
+    case EOPNOTSUPP:
+    case EXDEV:
+      return false;
+    default:
+      throw_disk_error("a file cannot be linked", to.path(), errno);
+  }
+}
+
+void Disk::make_symlink(std::string_view target, const fs::path& path) {
+  if (::symlink(std::string(target).c_str(), path.c_str()) != 0)
+    throw_disk_error("a symbolic link cannot be made", path, errno);
+}
+
+void Disk::rename(const fs::path& from, const fs::path& to) {
+  if (::rename(from.c_str(), to.c_str()) == 0) return;
+  if (errno != EEXIST && errno != ENOTEMPTY) throw_disk_error("a name cannot be given", to, errno);
+  throw bundle::Error(bundle::ErrorCode::Conflict,
+                      {.what = "something stands where a finished folder must go",
+                       .where = to.string(),
+                       .expected = "nothing",
+                       .next = "it was not made by this program or was changed since; move it away and run again"});
+}
+
+void Disk::remove_tree(const fs::path& path) {
+  std::error_code error;
+  fs::remove_all(path, error);
+  if (error) throw_disk_error("a folder cannot be removed", path, error.value());
+}
+
+void Disk::sync_all(const fs::path& path) {
+  const bundle::Descriptor folder = open_folder(path);
+  if (!folder || uninterrupted([&] { return ::syncfs(folder.get()); }) != 0)
+    throw_disk_error("written files cannot be made durable", path, errno);
+  static const bool kTells = [] {
+    struct utsname host {};
+    return ::uname(&host) == 0 && syncfs_tells_of_failures(host.release);
+  }();
+  if (!kTells) sync_each_file(path);
+}
+
+void Disk::sync_folder(const fs::path& path) {
+  const bundle::Descriptor folder = open_folder(path);
+  if (!folder || uninterrupted([&] { return ::fsync(folder.get()); }) != 0)
+    throw_disk_error("a folder's names cannot be made durable", path, errno);
+}
+
+void Disk::write_new(const fs::path& path, std::string_view text, mode_t mode) {
+  bundle::Descriptor file = create(path, mode);
+  write(file, path, bundle::as_bytes(text));
+  close(std::move(file), path);
+}
+
+}  // namespace sealift::installer

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every change that the installer makes to a file system, as one small class.
+// A virtual seam, so that tests can put a full, counting or faulty disk under the same installation, and can write down
+// every operation to see what a crash behind each of them leaves (tests/support/crash_model.hpp).
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+
+#include "sealift/bundle/core/file.hpp"
+
+namespace sealift::installer {
+
+// What a file system still takes from an ordinary user.
+struct Room {
+  std::uint64_t bytes = 0;
+  std::uint64_t inodes = 0;  // the largest number where the file system does not count them
+};
+
+// What a file system is and how it is mounted.
+struct Mount {
+  long type = 0;  // as statfs(2) lists them
+  bool read_only = false;
+  bool no_exec = false;
+};
+
+// A folder that is opened once for many names in it: the way to each of them would cost more than the name.
+class OpenFolder {
+ public:
+  explicit OpenFolder(std::filesystem::path path);  // throws Missing, Io
+  const std::filesystem::path& path() const { return path_; }
+  int descriptor() const { return open_.get(); }
+
+ private:
+  std::filesystem::path path_;
+  bundle::Descriptor open_;
+};
+
+struct FileName {
+  std::filesystem::path path() const { return folder.path() / name; }
+
+  const OpenFolder& folder;
+  const char* name;
+};
+
+// Throws what the system answered, with what an operator can do about it: Space for a full disk or quota, Missing, Io.
+[[noreturn]] void throw_disk_error(std::string what, const std::filesystem::path& where, int error);
+
+// Paths are the caller's; every failure throws Io, Space, Missing or Conflict with the path. Safe from several threads.
+class Disk {
+ public:
+  Disk() = default;
+  Disk(const Disk&) = delete;
+  Disk& operator=(const Disk&) = delete;
+  virtual ~Disk() = default;
+
+  // Of the file system that `path`, or its nearest parent that exists, lies on.
+  virtual Room room(const std::filesystem::path& path) const;
+  virtual Mount mount(const std::filesystem::path& path) const;
+
+  // 0755 whatever the umask is; a folder that is there already is fine, anything else in its place is a Conflict.
+  virtual void make_folder(const std::filesystem::path& path);
+  // A new file of exactly this mode, whatever the umask is; nothing that exists is opened.
+  virtual bundle::Descriptor create(const std::filesystem::path& path, mode_t mode);
+  virtual void write(const bundle::Descriptor& file, const std::filesystem::path& path, bundle::ByteView bytes);
+  // Says what closing says: on a network file system that may be the first word of a full quota.
+  virtual void close(bundle::Descriptor file, const std::filesystem::path& path);
+  // The file to lock, made if it is not there; it is never written through here and never removed.
+  virtual bundle::Descriptor open_lock(const std::filesystem::path& path);
+  // A second name for `from`; false when this file system, or this file, cannot have one.
+  virtual bool link(const FileName& from, const FileName& to);
+  virtual void make_symlink(std::string_view target, const std::filesystem::path& path);
+  // Replaces a file or symbolic link at `to`; a folder that is not empty is not replaced. Both names change at once.
+  virtual void rename(const std::filesystem::path& from, const std::filesystem::path& to);
+  // Removes what is there, links as links; what is not there is fine. A crash may leave any part of it.
+  virtual void remove_tree(const std::filesystem::path& path);
+  // Everything written so far to the file system of `path` is durable once this returns.
+  virtual void sync_all(const std::filesystem::path& path);
+  // The names in this folder are durable once this returns.
+  virtual void sync_folder(const std::filesystem::path& path);
+
+  // `path` and its missing parents.
+  void make_folders(const std::filesystem::path& path);
+  // A new small file, not synced.
+  void write_new(const std::filesystem::path& path, std::string_view text, mode_t mode);
+};
+
+}  // namespace sealift::installer

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// Only the paths that were found are touched: a whole new item would cost its bytes once more in every generation that
+// links the old one. Stopped at any moment, this leaves less to repair.
+#include "installer/doctor/repair.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "installer/layout/generation_builder.hpp"
+
+namespace sealift::installer {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+bool folder_is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_directory(fs::symlink_status(path, ignored));
+}
+
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(fs::symlink_status(path, ignored));
+}
+
+// Makes paths what they should be, in three steps: everything new below staging, durable, then a rename each.
+class Mender {
+ public:
+  Mender(fs::path staging, Disk& disk) : staging_(std::move(staging)), disk_(disk) {}
+
+  // `place`: what must stand at `there`; nullptr: nothing.
+  void mend(const fs::path& there, const Place* place) {
+    Change change{.there = there, .fresh = {}, .type = place ? std::optional(place->type) : std::nullopt};
+    if (place != nullptr && place->type != Place::Type::Folder) {
+      const fs::path folder = next();
+      build_generation({{"new", *place}}, folder, disk_, 1);
+      change.fresh = folder / "new";
+    }
+    changes_.push_back(std::move(change));
+  }
+
+  void commit() {
+    if (changes_.empty()) return;
+    disk_.sync_all(staging_);
+    for (const Change& change : changes_) apply(change);
+    changes_.clear();
+    disk_.sync_all(staging_);  // names too: this is one file system
+  }
+
+ private:
+  struct Change {
+    fs::path there;
+    fs::path fresh;
+    std::optional<Place::Type> type;
+  };
+
+  fs::path next() { return staging_ / ("mend-" + std::to_string(count_++)); }
+  void put_aside(const fs::path& there) {
+    if (is_there(there)) disk_.rename(there, next());
+  }
+  void apply(const Change& change) {
+    if (!change.type) {
+      put_aside(change.there);
+    } else if (*change.type == Place::Type::Folder) {
+      if (!folder_is_there(change.there)) put_aside(change.there);
+      disk_.make_folder(change.there);  // one that is there keeps its mode: the operator is told
+    } else {
+      if (folder_is_there(change.there)) put_aside(change.there);
+      disk_.rename(change.fresh, change.there);
+    }
+  }
+
+  fs::path staging_;
+  Disk& disk_;
+  std::vector<Change> changes_;
+  std::size_t count_ = 0;
+};
+
+// What stands below `folder` of these paths, relative to it; "" is the folder itself.
+std::vector<std::string> below(const std::set<std::string>& paths, const std::string& folder) {
+  std::vector<std::string> found;
+  for (auto path = paths.lower_bound(folder); path != paths.end() && path->starts_with(folder); ++path)
+    if (path->size() == folder.size() || (*path)[folder.size()] == '/')
+      found.push_back(path->substr(std::min(path->size(), folder.size() + 1)));
+  return found;
+}
+
+const Place* place_in(const Layout& layout, const std::string& path) {
+  const auto found = layout.find(path);
+  return found == layout.end() ? nullptr : &found->second;
+}
+
+class Repair {
+ public:
+  Repair(const std::vector<Deviation>& findings, const Prefix& prefix, const fs::path& staging, Disk& disk,
+         Progress& progress)
+      : prefix_(prefix), staging_(staging), disk_(disk), progress_(progress), mender_(staging, disk) {
+    for (const Deviation& finding : findings)
+      if (finding.kind != Deviation::Kind::Outside && finding.kind != Deviation::Kind::Broken)
+        wrong_.insert(finding.paths.begin(), finding.paths.end());
+  }
+
+  // From the bundle, one item at a time: that is the room it takes.
+  void items(const bundle::VerifiedBundle& bundle, const ItemRecords& records) {
+    for (const auto& [name, entry] : placed_items(bundle)) {
+      const std::string item = "store/" + name;
+      const std::vector<std::string> paths = below(wrong_, item);
+      if (paths.empty()) continue;
+      const fs::path fresh = staging_ / name, there = prefix_.store() / name;
+      progress_.say("rebuilding " + entry->path.text());
+      unpack_entry(bundle, *entry, fresh, disk_, progress_);
+      if (!folder_is_there(there)) {
+        mender_.mend(there, nullptr);
+        mender_.commit();
+        disk_.sync_all(staging_);
+        disk_.rename(fresh, there);
+      } else {
+        Layout layout = item_tree(fresh, records.at(name)).layout;
+        Place& record = layout[std::string(kRecordName)];
+        record.type = Place::Type::Text;
+        record.text = bundle::read_text(fresh / kRecordName, kMaxItemRecord);
+        for (const std::string& path : paths) {
+          static const Place kRoot;
+          mender_.mend(path.empty() ? there : there / path, path.empty() ? &kRoot : place_in(layout, path));
+        }
+        mender_.commit();
+        disk_.remove_tree(fresh);
+      }
+      for (const std::string& path : paths) {
+        const std::string name_below_prefix = path.empty() ? item : item + "/" + path;
+        wrong_.erase(name_below_prefix);
+        mended_.insert(name_below_prefix);
+      }
+    }
+  }
+
+  // What is wrong, and what shares a file of the store that was replaced: it is to share the new one.
+  void generation(const GenerationRecord& record, const ItemRecords& records) {
+    const bool known = !record.site_packages.empty() &&
+                       std::all_of(record.entries.begin(), record.entries.end(),
+                                   [&](const GenerationRecord::Part& part) { return records.contains(part.item); });
+    if (!known) return;
+    const Tree tree = generation_tree(prefix_, record, records);
+    const std::vector<std::string> wrong = below(wrong_, "generations/" + Prefix::generation_name(record.number));
+    std::set<std::string> paths(wrong.begin(), wrong.end());
+    for (const auto& [path, place] : tree.layout)
+      if (place.type == Place::Type::File && was_mended(place.source())) paths.insert(path);
+    for (const std::string& path : paths) {
+      if (path.empty() || tree.own.contains(path)) continue;
+      const Place* place = place_in(tree.layout, path);
+      if (place != nullptr && place->type == Place::Type::File && wrong_.contains(below_prefix(place->source())))
+        continue;
+      mender_.mend(tree.root / path, place);
+    }
+    mender_.commit();
+  }
+
+ private:
+  std::string below_prefix(const fs::path& path) const {
+    return path.lexically_relative(prefix_.root()).generic_string();
+  }
+  // This file of the store, or its whole item.
+  bool was_mended(const fs::path& source) const {
+    if (mended_.empty()) return false;
+    const std::string path = below_prefix(source);
+    return mended_.contains(path) || mended_.contains(path.substr(0, path.find('/', std::string("store/").size())));
+  }
+
+  const Prefix& prefix_;
+  fs::path staging_;
+  Disk& disk_;
+  Progress& progress_;
+  Mender mender_;
+  std::set<std::string> wrong_;   // below the prefix
+  std::set<std::string> mended_;  // of the store
+};
+
+}  // namespace
+
+void repair(const std::vector<Deviation>& findings, const bundle::VerifiedBundle& bundle, const ItemRecords& records,
+            const Status& status, const Prefix& prefix, Disk& disk, Progress& progress) {
+  const fs::path staging = prefix.staging() / std::to_string(::getpid());
+  disk.make_folder(prefix.staging());
+  disk.make_folder(staging);
+  disk.make_folder(prefix.store());
+  Repair repair(findings, prefix, staging, disk, progress);
+  repair.items(bundle, records);
+  for (const Status::Generation& generation : status.generations)
+    if (generation.record) repair.generation(*generation.record, records);
+  sweep(prefix, disk);
+}
+
+}  // namespace sealift::installer

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Put together in staging and named by one rename, like everything else; the reason is one small JSON file beside it.
+#include "installer/generations/failed_generation.hpp"
+
+#include "installer/host/time.hpp"
+
+namespace sealift::installer {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kReason = "reason.json";
+constexpr std::uint64_t kMaxFailure = std::uint64_t{1} << 20;
+
+}  // namespace
+
+void keep_failed(const Prefix& prefix, const GenerationRecord& record, const fs::path& root,
+                 const bundle::Error& reason, const fs::path& staging, Disk& disk) {
+  try {
+    const fs::path aside = staging / "failed";
+    disk.make_folder(aside);
+    disk.rename(root, aside / "generation");
+    disk.write_new(aside / kReason,
+                   bundle::write_json({{"format", kRecordFormat},
+                                       {"generation", record.number},
+                                       {"name", record.name},
+                                       {"version", record.version},
+                                       {"identity", record.identity.hex()},
+                                       {"failed", now_utc()},
+                                       {"where", reason.facts().where},
+                                       {"got", reason.facts().got}}) +
+                       "\n",
+                   0444);
+    disk.sync_all(aside);
+    forget_failed(prefix, disk);
+    disk.rename(aside, prefix.failed());
+    disk.sync_folder(prefix.root());
+  } catch (const bundle::Error&) {  // the reason is still on its way to the operator
+  }
+}
+
+std::optional<FailedGeneration> failed_generation(const Prefix& prefix) {
+  const fs::path path = prefix.failed() / kReason;
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) return std::nullopt;
+  try {
+    const bundle::Json json = bundle::parse_json(bundle::read_text(path, kMaxFailure), path.string());
+    bundle::JsonObject object(json, path.string());
+    check_record_format(object);
+    FailedGeneration failed;
+    failed.number = static_cast<unsigned>(object.integer("generation", 1'000'000'000));
+    failed.name = object.string("name");
+    failed.version = object.integer("version");
+    failed.identity = object.digest("identity");
+    failed.failed = object.string("failed");
+    failed.where = object.string("where", kMaxFailure);
+    failed.got = object.string("got", kMaxFailure);
+    object.done();
+    return failed;
+  } catch (const bundle::Error&) {
+    return std::nullopt;
+  }
+}
+
+void forget_failed(const Prefix& prefix, Disk& disk) {
+  std::error_code ignored;
+  if (fs::exists(prefix.failed(), ignored)) disk.remove_tree(prefix.failed());
+}
+
+}  // namespace sealift::installer

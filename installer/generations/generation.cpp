@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// `current` is replaced by renaming another link over it, so there is no moment at which it is missing.
+#include "installer/generations/generation.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "sealift/bundle/core/file.hpp"
+
+namespace sealift::installer {
+
+namespace fs = std::filesystem;
+using bundle::Error;
+using bundle::ErrorCode;
+using bundle::Json;
+using bundle::JsonObject;
+
+namespace {
+
+constexpr std::uint64_t kMaxGenerationRecord = std::uint64_t{1} << 30;
+
+std::optional<unsigned> number_of(const std::string& name) {
+  unsigned number = 0;
+  const auto [end, fault] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (fault != std::errc() || end != name.data() + name.size() || Prefix::generation_name(number) != name)
+    return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+std::vector<unsigned> numbers_in(const fs::path& folder) {
+  std::vector<unsigned> numbers;
+  std::error_code error;
+  if (!fs::exists(folder, error)) return numbers;
+  fs::directory_iterator names(folder, error);
+  if (error) bundle::throw_errno("a folder of the prefix cannot be listed", folder, error.value());
+  for (const fs::directory_entry& name : names)
+    if (const std::optional<unsigned> number = number_of(name.path().filename().string())) numbers.push_back(*number);
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
+}
+
+std::vector<unsigned> generation_numbers(const Prefix& prefix) {
+  return numbers_in(prefix.generations());
+}
+
+std::optional<unsigned> current_generation(const Prefix& prefix) {
+  std::error_code error;
+  const fs::path target = fs::read_symlink(prefix.current(), error);
+  if (error == std::errc::no_such_file_or_directory) return std::nullopt;
+  const std::optional<unsigned> number = error ? std::nullopt : number_of(target.filename().string());
+  if (!number || target.parent_path() != "generations")
+    throw Error(ErrorCode::Conflict, {.what = "`current` is not what this program makes it",
+                                      .where = prefix.current().string(),
+                                      .expected = "a symbolic link to generations/NNNN",
+                                      .got = error ? "no symbolic link" : target.string(),
+                                      .next = "remove it, then: sealift-install switch N"});
+  return number;
+}
+
+void publish_generation(const Prefix& prefix, unsigned number, const fs::path& root, Disk& disk) {
+  disk.sync_all(root);
+  disk.rename(root, prefix.generation(number));
+  disk.sync_folder(prefix.generations());
+}
+
+void point_current_at(const Prefix& prefix, unsigned number, const fs::path& staging, Disk& disk) {
+  // It may have its name from a run that was killed before it could say so to the disk.
+  disk.sync_folder(prefix.generations());
+  const fs::path beside = staging / "current";
+  disk.make_symlink("generations/" + Prefix::generation_name(number), beside);
+  disk.rename(beside, prefix.current());
+  disk.sync_folder(prefix.root());
+}
+
+std::string write_generation_record(const GenerationRecord& record) {
+  Json entries = Json::array();
+  for (const GenerationRecord::Part& part : record.entries) {
+    Json entry = {{"path", part.path}, {"item", part.item}, {"into", part.into}};
+    for (const bundle::SafePath& path : part.left_out) entry["left_out"].push_back(path.text());
+    entries.push_back(std::move(entry));
+  }
+  Json signers = Json::array();
+  for (const bundle::Digest& signer : record.signers) signers.push_back(signer.hex());
+  return bundle::write_json({{"format", kRecordFormat},
+                             {"generation", record.number},
+                             {"name", record.name},
+                             {"version", record.version},
+                             {"channel", record.channel},
+                             {"created", record.created},
+                             {"identity", record.identity.hex()},
+                             {"signers", std::move(signers)},
+                             {"root", {{"version", record.root.version}, {"sha256", record.root.fingerprint.hex()}}},
+                             {"installed", record.installed},
+                             {"host", record.host},
+                             {"preflight", record.preflight},
+                             {"interpreter", record.interpreter},
+                             {"site_packages", record.site_packages},
+                             {"bytecode", record.bytecode},
+                             {"entries", std::move(entries)},
+                             {"audit", to_json(record.audit)},
+                             {"self_test", to_json(record.self_test)}}) +
+         "\n";
+}
+
+GenerationRecord read_generation_record(const fs::path& generation, unsigned number) {
+  const fs::path path = generation / bundle::kGenerationRecord;
+  const Json root = bundle::parse_json(bundle::read_text(path, kMaxGenerationRecord), path.string());
+  JsonObject object(root, path.string());
+  check_record_format(object);
+  GenerationRecord record;
+  record.number = static_cast<unsigned>(object.integer("generation", 1'000'000'000));
+  if (record.number != number)
+    bundle::detail::refuse_json(path.string(), "it is the record of another generation", std::to_string(record.number));
+  record.name = object.string("name");
+  record.version = object.integer("version");
+  record.channel = object.string("channel");
+  record.created = object.string("created");
+  record.identity = object.digest("identity");
+  for (const Json& json : object.array("signers", bundle::kMaxSignatures)) {
+    const std::optional<bundle::Digest> signer =
+        json.is_string() ? bundle::Digest::from_hex(json.get<std::string>()) : std::nullopt;
+    if (!signer) bundle::detail::refuse_json(object.where() + ".signers", "a SHA-256 was expected");
+    record.signers.push_back(*signer);
+  }
+  JsonObject signing_root = object.object("root");
+  record.root.version = signing_root.integer("version");
+  record.root.fingerprint = signing_root.digest("sha256");
+  signing_root.done();
+  record.installed = object.string("installed");
+  if (object.has("host")) {  // older records have neither
+    record.host = object.string("host");
+    for (const Json& json : object.array("preflight", 1000))
+      record.preflight.push_back(json.is_string() ? json.get<std::string>() : "");
+  }
+  if (object.has("bytecode")) record.bytecode = object.boolean("bytecode");
+  const bool complete = object.has("site_packages");  // says how its entries were placed
+  if (complete) {
+    record.interpreter = bundle::SafePath::parse(object.string("interpreter"), object.where()).text();
+    record.site_packages = bundle::SafePath::parse(object.string("site_packages"), object.where()).text();
+  }
+  for (const Json& json : object.array("entries", bundle::kMaxEntries)) {
+    JsonObject part(json, object.where() + ".entries");
+    record.entries.push_back(
+        {.path = part.string("path"), .item = part.string("item"), .into = complete ? part.string("into") : ""});
+    if (part.has("left_out"))
+      for (const Json& path : part.array("left_out", bundle::kMaxEntries))
+        record.entries.back().left_out.push_back(
+            bundle::SafePath::parse(path.is_string() ? path.get<std::string>() : "", part.where()));
+    part.done();
+  }
+  record.audit = audit_from(object.object("audit"));
+  record.self_test = self_test_from(object.object("self_test"));
+  object.done();
+  return record;
+}
+
+}  // namespace sealift::installer

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// An item that is promised here and is then found damaged costs a disc and the way there, so each is looked at.
+#include "installer/generations/inventory.hpp"
+
+#include "installer/store/item_check.hpp"
+#include "installer/generations/status.hpp"
+
+namespace sealift::installer {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+void add_generations(const Prefix& prefix, TakenInventory& inventory) {
+  for (const Status::Generation& generation : status_of(prefix).generations) {
+    if (generation.record) {
+      const GenerationRecord& record = *generation.record;
+      inventory.found.generations.insert(
+          {.name = record.name, .channel = record.channel, .version = record.version, .identity = record.identity});
+    } else {
+      inventory.warnings.push_back("generation " + Prefix::generation_name(generation.number) +
+                                   " is left out: " + generation.fault);
+    }
+  }
+}
+
+}  // namespace
+
+TakenInventory take_inventory(const Prefix& prefix) {
+  TakenInventory inventory;
+  add_generations(prefix, inventory);
+  std::error_code error;
+  if (!fs::exists(prefix.store(), error)) return inventory;
+  fs::directory_iterator items(prefix.store(), error);
+  if (error) bundle::throw_errno("the store cannot be listed", prefix.store(), error.value());
+  for (const fs::directory_entry& item : items) {
+    const std::string name = item.path().filename().string();
+    if (!bundle::is_store_item_name(name)) continue;
+    if (const std::string fault = item_fault(item.path()); fault.empty())
+      inventory.found.items.insert(name);
+    else
+      inventory.warnings.push_back("the store item " + name + " is left out: " + fault);
+  }
+  return inventory;
+}
+
+}  // namespace sealift::installer

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plain text rather than HTML: every printer and every terminal takes it, and nothing in it has to be escaped.
+#include "installer/generations/receipt.hpp"
+
+#include "installer/print/report.hpp"
+
+namespace sealift::installer {
+
+std::string receipt_of(const GenerationRecord& record) {
+  bundle::Json json = bundle::parse_json(write_generation_record(record), "the generation's record");
+  json["receipt"] = "a bundle was verified, installed, audited and tested by sealift-install";
+  return bundle::write_json(json) + "\n";
+}
+
+std::string receipt_page(const GenerationRecord& record) {
+  std::string text = "RECEIPT OF AN INSTALLATION\n\n";
+  const auto line = [&text](const char* label, const std::string& value) { text += "  " + (label + value) + "\n"; };
+  line("bundle      ", record.name + " version " + std::to_string(record.version) + ", channel " + record.channel +
+                           ", packed " + record.created);
+  line("identity    ", fingerprint(record.identity));
+  for (const bundle::Digest& signer : record.signers) line("signed by   ", fingerprint(signer));
+  line("under root  ", std::to_string(record.root.version) + ", " + fingerprint(record.root.fingerprint));
+  line("installed   ", record.installed + " as generation " + std::to_string(record.number));
+  line("on host     ", record.host.empty() ? "not recorded" : record.host);
+  line("audit       ", facts_of(record.audit));
+  line("self-test   ", facts_of(record.self_test));
+  for (const std::string& warning : record.preflight) line("preflight   ", warning);
+  line("entries     ", std::to_string(record.entries.size()) + ", by the SHA-256 of each");
+  for (const GenerationRecord::Part& part : record.entries) text += "    " + part.item + "\n      " + part.path + "\n";
+  line("receipt     ", fingerprint(bundle::sha256(bundle::as_bytes(receipt_of(record)))));
+  return text + "\n  installed by ______________________    checked by ______________________    date ____________\n";
+}
+
+GenerationRecord record_for_receipt(const Prefix& prefix, unsigned number) {
+  if (number == 0) number = current_generation(prefix).value_or(0);
+  std::error_code ignored;
+  if (number == 0 || !std::filesystem::is_directory(prefix.generation(number), ignored))
+    throw bundle::Error(bundle::ErrorCode::Missing, {.what = "there is no such generation",
+                                                     .where = prefix.root().string(),
+                                                     .got = number == 0 ? "none is current" : std::to_string(number),
+                                                     .next = "see: sealift-install status"});
+  return read_generation_record(prefix.generation(number), number);
+}
+
+SmallFiles receipt_files(const GenerationRecord& record, const Prefix& prefix) {
+  const std::string stem = (prefix.receipts() / (Prefix::generation_name(record.number) + "-" + record.name + "-" +
+                                                 std::to_string(record.version)))
+                               .string();
+  return {{stem + ".json", receipt_of(record)}, {stem + ".txt", receipt_page(record)}};
+}
+
+}  // namespace sealift::installer

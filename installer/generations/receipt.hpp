@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The receipt of an installation: who signed, what was installed, what was checked, on which host, when. One line of
+// JSON that a site signs with its own tools, and a page to print. Made from the generation's record alone, so it can be
+// made again; kept beside the generations, so it outlives them.
+#pragma once
+
+#include "installer/generations/generation.hpp"
+#include "installer/prefix/small_files.hpp"
+
+namespace sealift::installer {
+
+// One line; what a signature is over.
+std::string receipt_of(const GenerationRecord& record);
+// For a file of paper: the same facts, the SHA-256 of the line, and room for signatures.
+std::string receipt_page(const GenerationRecord& record);
+
+// Of this generation, or of the current one for 0; throws Missing when there is none.
+GenerationRecord record_for_receipt(const Prefix& prefix, unsigned number);
+
+// PREFIX/receipts/NNNN-NAME-VERSION.json and .txt.
+SmallFiles receipt_files(const GenerationRecord& record, const Prefix& prefix);
+
+}  // namespace sealift::installer

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// One small file a generation is read; nothing is hashed, so this is quick on any prefix.
+// Whether files were changed since is another question, asked of the bundle and not of the record.
+#include "installer/generations/status.hpp"
+
+#include "installer/generations/pins.hpp"
+
+namespace sealift::installer {
+
+Status status_of(const Prefix& prefix) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(prefix.root(), ignored))
+    throw bundle::Error(bundle::ErrorCode::Missing, {.what = "there is no prefix here",
+                                                     .where = prefix.root().string(),
+                                                     .expected = "a folder that sealift-install made",
+                                                     .next = "name the folder that was given to apply"});
+  Status status{.prefix = prefix.root(),
+                .current = current_generation(prefix),
+                .generations = {},
+                .failed = failed_generation(prefix)};
+  const std::set<unsigned> pinned = pinned_generations(prefix);
+  for (const unsigned number : generation_numbers(prefix)) {
+    Status::Generation generation{.number = number, .record = {}, .fault = {}, .pinned = pinned.contains(number)};
+    try {
+      generation.record = read_generation_record(prefix.generation(number), number);
+    } catch (const bundle::Error& error) {
+      generation.fault = error.facts().what;
+    }
+    status.generations.push_back(std::move(generation));
+  }
+  return status;
+}
+
+}  // namespace sealift::installer

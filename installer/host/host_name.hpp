@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// This machine's name, as records and the lock show it. It never leaves in a profile of the machine.
+#pragma once
+
+#include <sys/utsname.h>
+
+#include <string>
+
+#include "sealift/bundle/core/safe_path.hpp"
+
+namespace sealift::installer {
+
+inline std::string host_name() {
+  utsname names{};
+  return ::uname(&names) == 0 ? bundle::SafePath::printable(names.nodename) : "";
+}
+
+}  // namespace sealift::installer

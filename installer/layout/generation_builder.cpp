@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whoever is free takes the next names in a row: neighbours share a folder, which one thread at a time can put a name
+// into.
+#include "installer/layout/generation_builder.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <system_error>
+
+#include "sealift/bundle/core/byte_source.hpp"
+
+namespace sealift::installer {
+
+namespace fs = std::filesystem;
+using bundle::Error;
+using bundle::ErrorCode;
+
+namespace {
+
+constexpr std::size_t kCopyPiece = std::size_t{1} << 20;
+constexpr std::size_t kNeighbours = 50;
+
+void copy_file(const Place& place, const fs::path& to, Disk& disk) {
+  const std::string from = place.source();
+  bundle::FileSource source(from);
+  bundle::Descriptor file = disk.create(to, place.file.executable ? 0555 : 0444);
+  bundle::Hasher hasher;
+  for (std::uint64_t at = 0; at < source.size();) {
+    const bundle::ByteView piece = source.view(at, kCopyPiece);
+    hasher.update(piece);
+    disk.write(file, to, piece);
+    at += piece.size();
+  }
+  if (const bundle::Digest digest = hasher.finish(); digest != place.file.sha256)
+    throw Error(ErrorCode::Digest, {.what = "a file of the store was changed since it was unpacked",
+                                    .where = from,
+                                    .expected = "sha256 " + place.file.sha256.hex(),
+                                    .got = "sha256 " + digest.hex(),
+                                    .next = "move its store item away and run apply again"});
+  disk.close(std::move(file), to);
+}
+
+// Its folder and itself.
+std::pair<std::string_view, const char*> parted(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == path.npos) return {"", path.c_str()};
+  return {std::string_view(path).substr(0, slash), path.c_str() + slash + 1};
+}
+
+// One thread's, with the folders that its last file is in open.
+class NameMaker {
+ public:
+  NameMaker(const fs::path& root, Disk& disk) : root_(root), disk_(disk) {}
+
+  void put(const GenerationBuilder::Name& name) {
+    const auto& [path, place] = name;
+    if (place.type == Place::Type::Link)
+      disk_.make_symlink(place.text, root_ / path);
+    else if (place.type == Place::Type::Text)
+      disk_.write_new(root_ / path, place.text, 0444);
+    else if (!link(path, place))
+      copy_file(place, root_ / path, disk_);
+  }
+
+ private:
+  bool link(const std::string& path, const Place& place) {
+    const auto [from_folder, from] = parted(place.file.path);
+    if (!from_ || origin_ != place.origin.get() || from_folder_ != from_folder) {
+      origin_ = place.origin.get();
+      from_folder_ = from_folder;
+      from_.emplace(fs::path(origin_->item) / from_folder);
+    }
+    const auto [to_folder, to] = parted(path);
+    if (!to_ || to_folder_ != to_folder) {
+      to_folder_ = to_folder;
+      to_.emplace(root_ / to_folder);
+    }
+    return disk_.link({.folder = *from_, .name = from}, {.folder = *to_, .name = to});
+  }
+
+  const fs::path& root_;
+  Disk& disk_;
+  const Place::Origin* origin_ = nullptr;
+  std::string from_folder_, to_folder_;  // below the origin's item, below the root
+  std::optional<OpenFolder> from_, to_;
+};
+
+}  // namespace
+
+GenerationBuilder::GenerationBuilder(fs::path root, Disk& disk, unsigned threads)
+    : root_(std::move(root)), disk_(disk) {
+  disk_.make_folder(root_);
+  try {
+    for (unsigned i = 1; i < threads; ++i) others_.emplace_back([this] { take_turns(); });
+  } catch (const std::system_error&) {  // no more of them to be had: fewer do as well
+  }
+}
+
+GenerationBuilder::~GenerationBuilder() {
+  const std::lock_guard lock(guard_);
+  closed_ = true;
+  next_ = waiting_.size();
+  changed_.notify_all();
+}
+
+void GenerationBuilder::add(const Name& name) {
+  if (name.second.type == Place::Type::Folder) {
+    disk_.make_folder(root_ / name.first);
+    return;
+  }
+  const std::lock_guard lock(guard_);
+  if (failure_) return;  // finish() says it
+  waiting_.push_back(&name);
+  if ((waiting_.size() - next_) % kNeighbours == 0) changed_.notify_one();
+}
+
+void GenerationBuilder::finish() {
+  {
+    const std::lock_guard lock(guard_);
+    closed_ = true;
+    changed_.notify_all();
+  }
+  take_turns();
+  others_.clear();  // joined
+  if (failure_) std::rethrow_exception(failure_);
+}
+
+void GenerationBuilder::take_turns() {
+  NameMaker maker(root_, disk_);
+  std::vector<const Name*> mine;
+  for (;;) {
+    {
+      std::unique_lock lock(guard_);
+      changed_.wait(lock, [this] { return closed_ || waiting_.size() - next_ >= kNeighbours; });
+      const std::size_t end = std::min(next_ + kNeighbours, waiting_.size());
+      mine.assign(waiting_.begin() + static_cast<std::ptrdiff_t>(next_),
+                  waiting_.begin() + static_cast<std::ptrdiff_t>(end));
+      next_ = end;
+    }
+    if (mine.empty()) return;
+    try {
+      for (const Name* name : mine) maker.put(*name);
+    } catch (...) {
+      const std::lock_guard lock(guard_);
+      if (!failure_) failure_ = std::current_exception();
+      closed_ = true;
+      next_ = waiting_.size();
+      changed_.notify_all();
+    }
+  }
+}
+
+void build_generation(const Layout& layout, const fs::path& root, Disk& disk, unsigned threads) {
+  GenerationBuilder builder(root, disk, threads);
+  for (const Layout::value_type& name : layout) builder.add(name);
+  builder.finish();
+}
+
+}  // namespace sealift::installer

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// Also writes each wheel's RECORD, because its rows are paths relative to site-packages, which only the environment
+// knows. Source: packaging.python.org, "Recording installed projects".
+#include "installer/layout/layout.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "sealift/bundle/archive/archive_tree.hpp"
+
+namespace sealift::installer {
+
+using bundle::EntryKind;
+using bundle::Error;
+using bundle::ErrorCode;
+
+namespace {
+
+[[noreturn]] void refuse_second_owner(const std::string& path, const Place& first, const Place& second) {
+  throw Error(ErrorCode::Conflict, {.what = "two entries of the bundle claim one path",
+                                    .where = bundle::SafePath::printable(path),
+                                    .expected = "one owner",
+                                    .got = first.origin->owner + " and " + second.origin->owner,
+                                    .next = "leave one of them out of the job file, or say [[owner]] there, and pack "
+                                            "again"});
+}
+
+[[noreturn]] void refuse_left_out(const std::string& wheel, const std::string& path, const std::string& why) {
+  throw Error(ErrorCode::Format, {.what = "the bundle leaves out a file of a wheel, " + why,
+                                  .where = wheel,
+                                  .expected = "a file of this wheel that another entry brings",
+                                  .got = bundle::SafePath::printable(path),
+                                  .next = "this bundle was not made by sealift-pack; do not use it"});
+}
+
+Place place_of_type(Place::Type type, std::shared_ptr<const Place::Origin> origin) {
+  Place place;
+  place.type = type;
+  place.origin = std::move(origin);
+  return place;
+}
+
+// RECORD's way to name a file: "torch/version.py", "../../../bin/torchrun". Both are normal; taking tens of thousands
+// of them apart as filesystem::path would cost more than making their names.
+std::string relative_to(std::string_view folder, std::string_view path) {
+  if (path.size() > folder.size() && path.starts_with(folder) && path[folder.size()] == '/')
+    return std::string(path.substr(folder.size() + 1));
+  std::size_t shared = 0;  // of both, up to and with a slash
+  for (std::size_t i = 0; i < std::min(folder.size(), path.size()) && folder[i] == path[i]; ++i)
+    if (path[i] == '/') shared = i + 1;
+  std::string out = "../";
+  for (const char c : folder.substr(shared))
+    if (c == '/') out += "../";
+  return out.append(path.substr(shared));
+}
+
+std::string place_of(const bundle::Environment& environment, const UnpackedEntry& unpacked, const std::string& stored) {
+  if (unpacked.entry->kind == EntryKind::Wheel)
+    return place_of_wheel_file(environment, unpacked.record.dist_info, stored);
+  if (unpacked.entry->kind == EntryKind::File) return unpacked.into;
+  const std::string below = stored.substr(std::min(stored.size(), kTreeFolder.size()));  // "" or "/path"
+  return unpacked.into.empty() ? below.substr(below.empty() ? 0 : 1) : unpacked.into + below;
+}
+
+std::string csv(const std::string& field) {
+  if (field.find_first_of(",\"") == std::string::npos) return field;
+  std::string out = "\"";
+  for (const char c : field) out += c == '"' ? "\"\"" : std::string(1, c);
+  return out + "\"";
+}
+
+}  // namespace
+
+std::string place_of_wheel_file(const bundle::Environment& environment, const std::string& dist_info,
+                                const std::string& stored_path) {
+  const std::size_t slash = stored_path.find('/');
+  const std::string_view scheme = std::string_view(stored_path).substr(0, slash);
+  const std::string_view path = std::string_view(stored_path).substr(slash + 1);
+  const std::string& site_packages = environment.site_packages.text();
+  if (scheme == kSitePackagesFolder) return (site_packages + "/").append(path);
+  if (scheme == kScriptsFolder) return std::string("bin/").append(path);
+  if (scheme == kDataFolder) return std::string(path);
+  // include/python3.11/<project>, where python3.11 is the folder that holds site-packages
+  const std::string python = std::filesystem::path(site_packages).parent_path().filename().string();
+  return ("include/" + python + "/" + dist_info.substr(0, dist_info.find('-')) + "/").append(path);
+}
+
+LayoutMaker::LayoutMaker(const bundle::Environment& environment) : environment_(environment) {
+  const auto own = std::make_shared<Place::Origin>(Place::Origin{.owner = "the installer's own record", .item = ""});
+  claim(std::string(bundle::kGenerationRecord), place_of_type(Place::Type::Text, own), {});
+}
+
+void LayoutMaker::add(UnpackedEntry unpacked, const NewName& new_name) {
+  const auto origin = std::make_shared<Place::Origin>(
+      Place::Origin{.owner = unpacked.entry->path.text(), .item = unpacked.item.string()});
+  std::set<std::string> left_out;
+  for (const bundle::SafePath& path : unpacked.left_out) {
+    left_out.insert(path.text());
+    left_out_.emplace_back(origin->owner, path.text());
+  }
+  const auto place = [&](const std::string& stored) { return place_of(environment_, unpacked, stored); };
+  for (const std::string& folder : unpacked.record.folders)
+    if (unpacked.entry->kind == EntryKind::Tree)
+      claim(place(folder), place_of_type(Place::Type::Folder, origin), new_name);
+  const bool is_wheel = unpacked.entry->kind == EntryKind::Wheel;
+  const std::string packages = environment_.site_packages.text() + "/";
+  Wheel wheel{.origin = origin, .dist_info = unpacked.record.dist_info, .rows = {}};
+  wheel.rows.reserve(unpacked.record.files.size());
+  for (StoredFile& stored : unpacked.record.files) {
+    std::string path = place(stored.path);
+    if (left_out.erase(path) != 0) {
+      if (is_wheel) wheel.rows.push_back({.there = nullptr, .place = std::move(path)});
+      continue;
+    }
+    Place file = place_of_type(Place::Type::File, origin);
+    file.file = std::move(stored);
+    const Layout::value_type* const there = claim(std::move(path), std::move(file), new_name);
+    if (!is_wheel) continue;
+    wheel.rows.push_back({.there = there, .place = {}});
+    if (there->first.starts_with(packages)) packages_.claim(there->first.substr(packages.size()), origin->owner);
+  }
+  for (StoredLink& stored : unpacked.record.links) {
+    Place link = place_of_type(Place::Type::Link, origin);
+    link.text = std::move(stored.target);
+    claim(place(stored.path), std::move(link), new_name);
+  }
+  if (!is_wheel) return;
+  if (!left_out.empty()) refuse_left_out(origin->owner, *left_out.begin(), "which the wheel does not have");
+  wheels_.push_back(std::move(wheel));
+}
+
+Layout LayoutMaker::finish(const NewName& new_name) {
+  for (const auto& [owner, path] : left_out_)
+    if (const auto there = layout_.find(path); there == layout_.end() || there->second.type != Place::Type::File)
+      refuse_left_out(owner, path, "which nobody brings");
+  for (const Wheel& wheel : wheels_) add_record(wheel, new_name);
+  packages_.check();
+  check_links();
+  layout_.erase(std::string(bundle::kGenerationRecord));
+  return std::move(layout_);
+}
+
+// What no entry shows by itself: links that leave through another entry's links.
+void LayoutMaker::check_links() const {
+  std::map<std::string, std::string> links;
+  for (const auto& [path, place] : layout_)
+    if (place.type == Place::Type::Link) links.emplace(path, place.text);
+  if (const auto* link = bundle::link_that_leads_out(links))
+    throw Error(ErrorCode::Format,
+                {.what = "a symbolic link leads out of the environment, or in a circle",
+                 .where = layout_.at(link->first).origin->owner + ", " + bundle::SafePath::printable(link->first),
+                 .expected = "a target inside the environment",
+                 .got = bundle::SafePath::printable(link->second),
+                 .next = "do not use this bundle"});
+}
+
+// What stands there now. Entries tell their files in order, so the place before is a good hint, and mostly of the same
+// folder.
+const Layout::value_type* LayoutMaker::claim(std::string path, Place place, const NewName& new_name) {
+  if (path.empty()) return nullptr;                      // a tree's own root placed at the generation's root
+  std::vector<const Layout::value_type*> fresh_parents;  // the deepest first
+  for (std::size_t end = path.rfind('/'); end != std::string::npos && end != 0; end = path.rfind('/', end - 1)) {
+    if (std::string_view(path).substr(0, end) == last_parent_) break;
+    const auto [parent, fresh] =
+        layout_.try_emplace(path.substr(0, end), place_of_type(Place::Type::Folder, place.origin));
+    if (parent->second.type != Place::Type::Folder) refuse_second_owner(parent->first, parent->second, place);
+    if (!fresh) break;  // nor are those above it anything else
+    fresh_parents.push_back(&*parent);
+  }
+  last_parent_.assign(path, 0, path.rfind('/') == path.npos ? 0 : path.rfind('/'));
+  const std::size_t before = layout_.size();
+  const auto there = layout_.try_emplace(last_, std::move(path), std::move(place));
+  const bool fresh = layout_.size() != before;
+  if (!fresh && (place.type != Place::Type::Folder || there->second.type != Place::Type::Folder))
+    refuse_second_owner(there->first, there->second, place);
+  last_ = std::next(there);
+  if (new_name) {
+    for (auto parent = fresh_parents.rbegin(); parent != fresh_parents.rend(); ++parent) new_name(**parent);
+    if (fresh) new_name(*there);
+  }
+  return &*there;
+}
+
+// Once every entry was added, since a row of a file that was left out tells of the one that its owner brought.
+void LayoutMaker::add_record(const Wheel& wheel, const NewName& new_name) {
+  const std::string& site_packages = environment_.site_packages.text();
+  std::vector<std::pair<std::string, const StoredFile*>> rows;
+  rows.reserve(wheel.rows.size());
+  for (const Row& row : wheel.rows) {
+    const Layout::value_type& there = row.there != nullptr ? *row.there : *layout_.find(row.place);
+    rows.emplace_back(relative_to(site_packages, there.first), &there.second.file);
+  }
+  if (!std::is_sorted(rows.begin(), rows.end())) std::sort(rows.begin(), rows.end());
+  std::string text;
+  for (const auto& [path, file] : rows)
+    text += csv(path) + ",sha256=" + bundle::to_base64(file->sha256.bytes, bundle::Base64::UrlNoPad) + "," +
+            std::to_string(file->size) + "\n";
+  const std::string own = wheel.dist_info + "/RECORD";
+  text += csv(own) + ",,\n";
+  Place record = place_of_type(Place::Type::Text, wheel.origin);
+  record.file.path = own;
+  record.file.size = text.size();
+  record.file.sha256 = bundle::sha256(bundle::as_bytes(text));
+  record.text = std::move(text);
+  claim(site_packages + "/" + own, std::move(record), new_name);
+}
+
+Layout lay_out(const bundle::Environment& environment, std::vector<UnpackedEntry> entries) {
+  LayoutMaker maker(environment);
+  for (UnpackedEntry& entry : entries) maker.add(std::move(entry));
+  return maker.finish();
+}
+
+}  // namespace sealift::installer

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a generation will consist of, as a value: every path with where it comes from, made from the manifest's
+// placements and the store's records. One owner for every path, or a Conflict that names both.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "installer/store/item_record.hpp"
+#include "sealift/bundle/wheel/package_owners.hpp"
+
+namespace sealift::installer {
+
+struct Place {
+  enum class Type { File, Folder, Link, Text };
+
+  struct Origin {
+    std::string owner;  // the entry that brings it, for messages
+    std::string item;   // the entry's folder in the store
+  };
+
+  std::string source() const { return origin->item + "/" + file.path; }  // of a File: its file in the store
+
+  Type type = Type::Folder;
+  std::shared_ptr<const Origin> origin;
+  StoredFile file;   // of a File; of a Text only size and digest
+  std::string text;  // of a Text its bytes, of a Link its target
+};
+
+// Path below the generation -> what stands there. Sorted, so a folder comes before what it holds.
+using Layout = std::map<std::string, Place>;
+
+struct UnpackedEntry {
+  const bundle::Entry* entry;
+  std::string into;            // the placement's
+  std::filesystem::path item;  // its folder in the store
+  ItemRecord record;
+  std::vector<bundle::SafePath> left_out = {};  // the placement's
+};
+
+// Every path as it gets its owner, a folder before what it holds. The reference is good as long as the layout is.
+using NewName = std::function<void(const Layout::value_type&)>;
+
+// Entry by entry, so that names can be made while later entries are still being read: what is refused then has some
+// already.
+class LayoutMaker {
+ public:
+  explicit LayoutMaker(const bundle::Environment& environment);
+  LayoutMaker(const LayoutMaker&) = delete;
+  LayoutMaker& operator=(const LayoutMaker&) = delete;
+
+  // Throws Conflict when a path has two owners, Format when one is left out that the wheel lacks.
+  void add(UnpackedEntry entry, const NewName& new_name = {});
+  // Each wheel's RECORD, and what only the whole shows: throws Conflict for packages with two owners, Format for a file
+  // left out that nobody brings and for links that lead out. The maker is spent.
+  Layout finish(const NewName& new_name = {});
+
+ private:
+  struct Row {                        // of a RECORD
+    const Layout::value_type* there;  // none while the file is another entry's
+    std::string place;                // of one that is
+  };
+  struct Wheel {
+    std::shared_ptr<const Place::Origin> origin;
+    std::string dist_info;
+    std::vector<Row> rows;
+  };
+
+  const Layout::value_type* claim(std::string path, Place place, const NewName& new_name);
+  void add_record(const Wheel& wheel, const NewName& new_name);
+  void check_links() const;
+
+  const bundle::Environment& environment_;
+  bundle::PackageOwners packages_;
+  Layout layout_;
+  Layout::iterator last_ = layout_.end();  // behind what was claimed last
+  std::string last_parent_;                // its folder
+  std::vector<Wheel> wheels_;
+  std::vector<std::pair<std::string, std::string>> left_out_;  // entry, path
+};
+
+// The layout of entries that are all read already; throws what a LayoutMaker does.
+Layout lay_out(const bundle::Environment& environment, std::vector<UnpackedEntry> entries);
+
+// Where a wheel's stored file belongs below the generation.
+std::string place_of_wheel_file(const bundle::Environment& environment, const std::string& dist_info,
+                                const std::string& stored_path);
+
+}  // namespace sealift::installer

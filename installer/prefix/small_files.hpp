@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The small files that lie beside the generations, such as receipts: replaced whole, and durable before they are named.
+// A file that says the same already is left alone, so a second run changes nothing.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "installer/disk/disk.hpp"
+#include "installer/prefix/prefix.hpp"
+
+namespace sealift::installer {
+
+using SmallFiles = std::vector<std::pair<std::filesystem::path, std::string>>;  // path and what it is to say
+
+// `staging` is a folder of this run. Folders are made below the prefix, one deep.
+void replace_small_files(const SmallFiles& files, const Prefix& prefix, const std::filesystem::path& staging,
+                         Disk& disk);
+
+}  // namespace sealift::installer

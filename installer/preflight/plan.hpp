@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `apply` would do, as a value that can be printed: which entries are new, which the store has, the room they
+// need. Made by looking only; the same value drives the installation.
+#pragma once
+
+#include "installer/disk/disk.hpp"
+#include "installer/prefix/prefix.hpp"
+#include "sealift/bundle/verified_bundle.hpp"
+
+namespace sealift::installer {
+
+struct Plan {
+  enum class Action {
+    Install,   // unpack what is new, build a generation, make it current
+    SwitchTo,  // this very bundle is installed as an older generation; make that one current
+    Nothing,   // this very bundle is current
+  };
+
+  Action action = Action::Install;
+  unsigned generation = 1;                   // that will be current
+  std::vector<const bundle::Entry*> unpack;  // point into the bundle's manifest
+  std::vector<const bundle::Entry*> reuse;   // in the store already
+  std::uint64_t needed_bytes = 0;            // with a margin for folders and records
+  std::uint64_t needed_inodes = 0;
+  Room free;
+};
+
+std::string_view name_of(Plan::Action action);
+
+// `bytecode`: with room for the compiled modules. Throws Missing, with all of them, when the bundle is a delta and the
+// store lacks entries that it does not carry.
+Plan make_plan(const bundle::VerifiedBundle& bundle, const Prefix& prefix, const Disk& disk, bool bytecode);
+
+}  // namespace sealift::installer

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether case counts is asked of names that are there already: a name that is found in the other case too, and is the
+// same file, tells. Type numbers would not: ext4 folds case in single folders, and a network share as its server likes.
+#include "installer/preflight/prefix_filesystem.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <optional>
+
+namespace sealift::installer {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int kMaxNames = 1000;  // looked at in one folder
+
+std::string other_case(std::string name) {
+  for (char& c : name)
+    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) c = static_cast<char>(c ^ 0x20);
+  return name;
+}
+
+// Nothing when the name has no letters, or is not there.
+std::optional<bool> found_in_other_case(const fs::path& path) {
+  const std::string name = path.filename().string(), other = other_case(name);
+  struct stat first {
+  }, second{};
+  if (name == other || ::lstat(path.c_str(), &first) != 0) return std::nullopt;
+  if (::lstat((path.parent_path() / other).c_str(), &second) != 0) return false;
+  return first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
+bool folds_case(const fs::path& folder) {
+  std::error_code error;
+  fs::directory_iterator names(folder, error);
+  for (int i = 0; !error && names != fs::directory_iterator() && i < kMaxNames; names.increment(error), ++i)
+    if (const std::optional<bool> folds = found_in_other_case(names->path())) return *folds;
+  return found_in_other_case(folder).value_or(false);
+}
+
+}  // namespace
+
+Ground look_at_ground(const Prefix& prefix, const Disk& disk) {
+  Ground ground{.path = prefix.root(), .mount = disk.mount(prefix.root())};
+  fs::path folder = prefix.root();
+  std::error_code ignored;
+  while (!fs::exists(folder, ignored) && folder.has_relative_path()) folder = folder.parent_path();
+  if (!fs::is_directory(folder, ignored)) return ground;  // what stands in the way is named when the folder is made
+  ground.writable = ::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0;
+  ground.folds_case = folds_case(folder);
+  return ground;
+}
+
+}  // namespace sealift::installer

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rows about the machine. glibc is compared with the target that the signer promised, not with what the files
+// happen to need: the promise is what was tested, and what needs less on one machine may need more on the next.
+#include <algorithm>
+#include <chrono>
+
+#include "installer/preflight/preflight.hpp"
+#include "installer/host/progress.hpp"
+
+namespace sealift::installer {
+
+using bundle::version_below;
+using Verdict = Finding::Verdict;
+
+namespace {
+
+constexpr std::string_view kOldestKernel = "3.2";                // what glibc itself needs since 2.26
+constexpr std::string_view kSmoothKernel = "5.5";                // accelerate warns below it: processes may hang
+constexpr std::uint64_t kSharedMemory = std::uint64_t{1} << 30;  // data loaders and NCCL; containers give 64 MiB
+
+Finding ok(std::string check, std::string expected, std::string got) {
+  return {.check = std::move(check), .facts = {.what = {}, .expected = std::move(expected), .got = std::move(got)}};
+}
+
+Finding found(Verdict verdict, std::string check, bundle::Facts facts) {
+  return {.check = std::move(check), .verdict = verdict, .facts = std::move(facts)};
+}
+
+std::string or_none(const std::string& text) {
+  return text.empty() ? "none" : text;
+}
+
+Finding architecture(const bundle::Manifest& manifest, const Machine& machine) {
+  const std::string &wanted = manifest.target.arch, &arch = machine.target.arch;
+  if (arch == wanted) return ok("architecture", wanted, arch);
+  return found(Verdict::Fail, "architecture",
+               {.what = "the bundle is for another architecture",
+                .where = manifest.stem(),
+                .expected = wanted,
+                .got = arch + " (this machine)",
+                .next = "ask for a bundle made for " + arch});
+}
+
+Finding glibc(const bundle::Manifest& manifest, const Machine& machine) {
+  const bundle::GlibcVersion wanted = manifest.target.glibc, there = machine.target.glibc;
+  if (const auto& runtime = manifest.environment.runtime)
+    return ok("glibc", "any: glibc " + runtime->glibc.text() + " is carried",
+              there == bundle::GlibcVersion{} ? "none" : "glibc " + there.text());
+  const std::string needed = "glibc " + wanted.text() + " or newer";
+  if (there == bundle::GlibcVersion{})
+    return found(Verdict::Fail, "glibc",
+                 {.what = "this machine has no GNU C library that can be found",
+                  .where = manifest.stem(),
+                  .expected = needed,
+                  .got = "no libc.so.6 in the usual folders",
+                  .next = "the bundle's programs cannot start here; use another machine"});
+  if (there < wanted)
+    return found(Verdict::Fail, "glibc",
+                 {.what = "this machine's C library is older than the bundle's target",
+                  .where = machine.libc.string(),
+                  .expected = needed,
+                  .got = "glibc " + there.text(),
+                  .next = "ask for a bundle made for this machine: send the output of `sealift-install probe`"});
+  return ok("glibc", needed, "glibc " + there.text());
+}
+
+Finding libstdcxx(const bundle::Manifest& manifest, const Machine& machine) {
+  const bundle::Target &wanted = manifest.target, &there = machine.target;
+  if (manifest.environment.runtime) return ok("libstdc++", "any: it is carried", or_none(there.glibcxx));
+  std::string needed;
+  if (!wanted.glibcxx.empty()) needed = "GLIBCXX_" + wanted.glibcxx;
+  if (!wanted.cxxabi.empty()) needed += (needed.empty() ? "CXXABI_" : ", CXXABI_") + wanted.cxxabi;
+  const std::string got = there.glibcxx.empty() ? "no libstdc++.so.6 in the usual folders"
+                                                : "GLIBCXX_" + there.glibcxx + ", CXXABI_" + there.cxxabi;
+  if (there.glibcxx.empty())
+    return found(needed.empty() ? Verdict::Warn : Verdict::Fail, "libstdc++",
+                 {.what = "this machine has no C++ library that can be found",
+                  .expected = needed.empty() ? "libstdc++.so.6, for wheels that take the host's" : needed,
+                  .got = got,
+                  .next = "install the distribution's libstdc++ (libstdc++6)"});
+  if (version_below(there.glibcxx, wanted.glibcxx) || version_below(there.cxxabi, wanted.cxxabi))
+    return found(Verdict::Fail, "libstdc++",
+                 {.what = "this machine's C++ library is older than what the bundle needs",
+                  .expected = needed,
+                  .got = got,
+                  .next = "ask for a bundle made for this machine: send the output of `sealift-install probe`"});
+  return ok("libstdc++", needed, got);
+}
+
+Finding kernel(const bundle::Manifest& manifest, const Machine& machine) {
+  const std::string& kernel = machine.target.kernel;
+  const auto& runtime = manifest.environment.runtime;
+  const std::string oldest = runtime ? runtime->kernel : std::string(kOldestKernel);
+  if (!kernel.empty() && version_below(kernel, oldest))
+    return found(Verdict::Fail, "kernel",
+                 {.what = runtime ? "this machine's kernel is older than the carried glibc asks for"
+                                  : "this machine's kernel is older than any glibc of today can use",
+                  .expected = oldest + " or newer",
+                  .got = kernel,
+                  .next = "use a machine with a newer system"});
+  if (kernel.empty() || version_below(kernel, kSmoothKernel))
+    return found(Verdict::Warn, "kernel",
+                 {.what = "training processes are known to hang now and then on kernels of this age",
+                  .expected = std::string(kSmoothKernel) + " or newer",
+                  .got = or_none(kernel),
+                  .next = "it can be installed; if a job hangs, update the kernel first"});
+  return ok("kernel", std::string(kSmoothKernel) + " or newer", kernel);
+}
+
+Finding processor(const bundle::Manifest& manifest, const Machine& machine) {
+  const std::string &wanted = manifest.target.cpu, &cpu = machine.target.cpu;
+  if (manifest.target.arch != "x86_64") return ok("processor", "", or_none(cpu));
+  if (!wanted.empty() && !cpu.empty() && cpu < wanted)  // one digit at the end decides
+    return found(Verdict::Fail, "processor",
+                 {.what = "this machine's processor lacks instructions that the bundle uses",
+                  .expected = wanted,
+                  .got = cpu,
+                  .next = "use another machine, or ask for a bundle made for this one: `sealift-install probe`"});
+  if (cpu.empty() || cpu < "x86-64-v3")
+    return found(Verdict::Warn, "processor",
+                 {.what = "this machine's processor has no AVX2, as far as can be seen",
+                  .expected = wanted.empty() ? "x86-64-v3" : wanted,
+                  .got = cpu.empty() ? "not known" : cpu,
+                  .next = "some wheels stop with 'illegal instruction' here; the self-test tells"});
+  return ok("processor", wanted.empty() ? "x86-64-v3" : wanted, cpu);
+}
+
+Finding driver(const bundle::Manifest& manifest, const Machine& machine) {
+  const std::string &floor = manifest.driver_floor, &there = machine.target.driver;
+  const std::string needed = floor.empty() ? "" : "driver " + floor + " or newer";
+  if (floor.empty()) return ok("driver", needed, or_none(there));
+  if (there.empty())
+    return found(Verdict::Warn, "driver",
+                 {.what = "NVIDIA's driver is not loaded on this machine",
+                  .expected = needed,
+                  .got = "none",
+                  .next = "a node without GPUs needs none; on others install it, or nothing runs on the GPUs"});
+  if (version_below(there, floor))
+    return found(Verdict::Fail, "driver",
+                 {.what = "NVIDIA's driver is older than what the bundle's CUDA needs",
+                  .expected = needed,
+                  .got = "driver " + there,
+                  .next = "update the driver, or ask for a bundle whose torch is built for an older CUDA"});
+  return ok("driver", needed, "driver " + there);
+}
+
+Finding gpus(const bundle::Manifest& manifest, const Machine& machine) {
+  std::string list;
+  for (const std::string& gpu : machine.target.gpus) list += (list.empty() ? "" : ", ") + gpu;
+  if (!list.empty() || manifest.driver_floor.empty()) return ok("GPUs", "", or_none(list));
+  return found(Verdict::Warn, "GPUs",
+               {.what = "no GPU of NVIDIA's is in this machine",
+                .expected = "one or more, for what the bundle brings of CUDA",
+                .got = "none",
+                .next = "a login or build node is fine; in a machine with GPUs look for them with lspci"});
+}
+
+Finding shared_memory(const Machine& machine) {
+  const std::string needed = human_bytes(kSharedMemory) + " or more";
+  if (machine.shared_memory && *machine.shared_memory >= kSharedMemory)
+    return ok("/dev/shm", needed, human_bytes(*machine.shared_memory));
+  return found(Verdict::Warn, "/dev/shm",
+               {.what = "there is too little shared memory for data loaders and NCCL",
+                .expected = needed,
+                .got = machine.shared_memory ? human_bytes(*machine.shared_memory) : "no /dev/shm",
+                .next = "in a container --shm-size=8g or a larger emptyDir of medium Memory; on a host: "
+                        "mount -o remount,size=50% /dev/shm"});
+}
+
+Finding locale(const Machine& machine) {
+  std::string folded;
+  for (const char c : machine.locale)
+    if (c != '-') folded += static_cast<char>(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
+  // Python takes C and POSIX for UTF-8 by itself (PEP 538, PEP 540).
+  if (folded.empty() || folded == "c" || folded == "posix" || folded.find(".utf8") != folded.npos)
+    return ok("locale", "UTF-8, C or POSIX", machine.locale.empty() ? "not set" : machine.locale);
+  return found(
+      Verdict::Warn, "locale",
+      {.what = "texts are read in another encoding than UTF-8 here",
+       .expected = "UTF-8, C or POSIX",
+       .got = machine.locale,
+       .next = "set LANG=C.UTF-8 (or PYTHONUTF8=1) in the jobs, or tokenizers and JSON files fail to be read"});
+}
+
+Finding clock_of(const bundle::Manifest& manifest, bundle::Time now) {
+  const std::optional<bundle::Time> created = bundle::parse_time(manifest.created);
+  const std::string needed = "after " + manifest.created + ", when the bundle was made";
+  if (!created || now + std::chrono::hours(24) >= *created) return ok("time", needed, bundle::write_time(now));
+  return found(Verdict::Warn, "time",
+               {.what = "this machine's clock is behind the bundle's",
+                .expected = needed,
+                .got = bundle::write_time(now),
+                .next = "set the clock: certificates, logs and receipts will be dated wrongly"});
+}
+
+// Triton writes C at run time and asks for a compiler, which no wheel brings.
+std::optional<Finding> compiler(const bundle::Manifest& manifest, const Machine& machine) {
+  const bool triton = std::any_of(manifest.entries.begin(), manifest.entries.end(), [](const bundle::Entry& entry) {
+    const std::string& path = entry.path.text();
+    return entry.kind == bundle::EntryKind::Wheel && path.substr(path.rfind('/') + 1).starts_with("triton-");
+  });
+  if (!triton) return std::nullopt;
+  const std::string needed = "cc, gcc or clang, for triton";
+  if (!machine.compiler.empty()) return ok("compiler", needed, machine.compiler);
+  return found(Verdict::Warn, "compiler",
+               {.what = "there is no C compiler, which triton asks for while a program runs",
+                .expected = needed,
+                .got = "none in /usr/bin or /usr/local/bin",
+                .next = "torch.compile fails without one; all else works. Install gcc, or set CC"});
+}
+
+}  // namespace
+
+std::vector<Finding> machine_findings(const bundle::Manifest& manifest, const Machine& machine, bundle::Time now) {
+  std::vector<Finding> findings = {
+      architecture(manifest, machine), glibc(manifest, machine),     libstdcxx(manifest, machine),
+      kernel(manifest, machine),       processor(manifest, machine), driver(manifest, machine),
+      gpus(manifest, machine),         shared_memory(machine),       locale(machine),
+      clock_of(manifest, now)};
+  if (std::optional<Finding> finding = compiler(manifest, machine)) findings.push_back(std::move(*finding));
+  return findings;
+}
+
+}  // namespace sealift::installer

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// sealift-start: stands in for a program of an environment (PREFIX/bin/NAME) and becomes the real one
+// (PREFIX/libexec/NAME), same arguments, same environment but for what the dynamic linker is told. That finds a
+// program's $ORIGIN through /proc, which bare hosts and chroots do not always have; there LD_ORIGIN_PATH is set. And
+// LD_LIBRARY_PATH gets the carried CUDA libraries in front of what the host says: they find each other by DT_RUNPATH
+// and by dlopen, which that variable and ld.so.cache would override, with a stray /usr/local/cuda or another cuDNN.
+// What the host says stays behind them, since its driver may be found by it. Where the environment carries glibc
+// (PREFIX/lib/runtime), its loader starts the program and gets those folders as an argument: the variables stay as they
+// are, and the host's glibc is left alone. Static, so that it starts anywhere; no library of ours, so that it starts at
+// once.
+#include <alloca.h>
+#include <dirent.h>
+#include <limits.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "installer/start/carried_loader.hpp"
+
+namespace {
+
+// Where libraries are looked for, behind what programs say themselves (DT_RPATH): glibc's, the environment's, CUDA's,
+// those of LD_LIBRARY_PATH, which the loader does not ask itself when it is given this. The host's own folders and its
+// ld.so.cache come last of all, so that what the bundle must not have is found: drivers, InfiniBand, name services.
+constexpr char kLibraryPath[] = "$ORIGIN/../lib/runtime:$ORIGIN/../lib";
+
+// Where this very file is, links resolved; false when `name` does not lead to a file with a program behind it.
+bool find_real(const char* name, char* folder, char* real) {
+  char self[PATH_MAX];
+  if (name == nullptr || std::strchr(name, '/') == nullptr || ::realpath(name, self) == nullptr) return false;
+  char* const slash = std::strrchr(self, '/');
+  *slash = '\0';
+  const int folder_size = std::snprintf(folder, PATH_MAX, "%s/../libexec", self);
+  const int real_size = std::snprintf(real, PATH_MAX, "%s/%s", folder, slash + 1);
+  return folder_size < PATH_MAX && real_size < PATH_MAX && ::access(real, X_OK) == 0;
+}
+
+int is_python(const dirent* entry) {
+  return std::strncmp(entry->d_name, "python3", 7) == 0 ? 1 : 0;
+}
+
+int is_visible(const dirent* entry) {
+  return entry->d_name[0] != '.' ? 1 : 0;
+}
+
+// Calls `use` with FOLDER/NAME for each name that `filter` takes, in the order of the names.
+template <class Use>
+void for_each_name(const char* folder, int (*filter)(const dirent*), const Use& use) {
+  dirent** names = nullptr;
+  const int count = ::scandir(folder, &names, filter, ::alphasort);
+  for (int i = 0; i < count; ++i) {
+    char path[PATH_MAX];
+    if (std::snprintf(path, sizeof path, "%s/%s", folder, names[i]->d_name) < PATH_MAX) use(path);
+    std::free(names[i]);
+  }
+  std::free(names);
+}
+
+// PREFIX/lib/python3.N/site-packages/nvidia/*/lib of the environment whose libexec is `libexec`; often none.
+const char* own_libraries(const char* libexec) {
+  static char list[1 << 16];
+  char lib[PATH_MAX], root[PATH_MAX];
+  if (std::snprintf(lib, sizeof lib, "%s/../lib", libexec) >= PATH_MAX || ::realpath(lib, root) == nullptr) return list;
+  if (std::strpbrk(root, ":;$") != nullptr) return list;  // a folder that a list of folders cannot name
+  std::size_t used = 0;
+  for_each_name(root, is_python, [&](const char* python) {
+    char nvidia[PATH_MAX];
+    if (std::snprintf(nvidia, sizeof nvidia, "%s/site-packages/nvidia", python) >= PATH_MAX) return;
+    for_each_name(nvidia, is_visible, [&](const char* package) {
+      char folder[PATH_MAX];
+      if (std::snprintf(folder, sizeof folder, "%s/lib", package) >= PATH_MAX || ::access(folder, R_OK) != 0) return;
+      const int size = std::snprintf(list + used, sizeof list - used, "%s%s", used == 0 ? "" : ":", folder);
+      if (static_cast<std::size_t>(size) < sizeof list - used)
+        used += static_cast<std::size_t>(size);
+      else
+        list[used] = '\0';  // 64 KiB of folders: not of this world
+    });
+  });
+  return list;
+}
+
+// Behind those of `path`, which has room for them.
+void add_folders(char* path, const char* folders) {
+  if (*folders == '\0') return;
+  std::strcat(path, ":");
+  std::strcat(path, folders);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  // /proc knows best. Without it: what the kernel was asked to run, or, when that is a script, its interpreter's name.
+  const bool has_proc = ::access("/proc/self/exe", F_OK) == 0;
+  const char* const called = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
+  char folder[PATH_MAX], real[PATH_MAX];
+  if (!(has_proc && find_real("/proc/self/exe", folder, real)) && !find_real(called, folder, real) &&
+      !find_real(argc > 0 ? argv[0] : nullptr, folder, real)) {
+    std::fprintf(stderr, "%s: the program behind this one is not where it belongs (../libexec)\n", called);
+    return 127;
+  }
+  const char* const own = own_libraries(folder);
+  const char* const asked = std::getenv("LD_LIBRARY_PATH");
+  const char* const host = asked == nullptr ? "" : asked;
+  auto* const path = static_cast<char*>(alloca(sizeof kLibraryPath + 3 + std::strlen(own) + std::strlen(host)));
+  char loader[PATH_MAX];
+  const int size = std::snprintf(loader, PATH_MAX, "%s/../lib/runtime/ld-linux-x86-64.so.2", folder);
+  if (size < PATH_MAX && ::access(loader, R_OK) == 0) {
+    std::strcpy(path, kLibraryPath);
+    add_folders(path, own);
+    add_folders(path, host);
+    sealift::installer::start_through(loader, path, real, argc, argv);
+  } else {
+    if (!has_proc) ::setenv("LD_ORIGIN_PATH", folder, 1);
+    if (*own != '\0' && std::strncmp(host, own, std::strlen(own)) != 0) {  // else a parent has done it
+      std::strcpy(path, own);
+      add_folders(path, host);
+      ::setenv("LD_LIBRARY_PATH", path, 1);
+    }
+    ::execv(real, argv);
+  }
+  std::fprintf(stderr, "%s: cannot be started: %s\n", real, std::strerror(errno));
+  return 127;
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// record.json of a store item: what unpacking an entry gave, with the size and digest of every file.
+// Written from verified bytes while they were written; generations and audits are made from it, not from listings.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "sealift/bundle/core/json.hpp"
+#include "sealift/bundle/manifest/manifest.hpp"
+
+namespace sealift::installer {
+
+struct StoredFile {
+  std::string path;  // below the item, such as site-packages/torch/version.py
+  std::uint64_t size = 0;
+  bundle::Digest sha256;
+  bool executable = false;
+
+  bool operator==(const StoredFile&) const = default;
+};
+
+struct StoredLink {
+  std::string path;
+  std::string target;
+
+  bool operator==(const StoredLink&) const = default;
+};
+
+// The folders of a wheel's item, one for each scheme; a Tree has kTreeFolder, a File the one file kFileName.
+inline constexpr std::string_view kSitePackagesFolder = "site-packages";
+inline constexpr std::string_view kScriptsFolder = "bin";
+inline constexpr std::string_view kHeadersFolder = "include";
+inline constexpr std::string_view kDataFolder = "data";
+inline constexpr std::string_view kTreeFolder = "tree";
+inline constexpr std::string_view kFileName = "file";
+inline constexpr std::string_view kRecordName = "record.json";
+
+struct ItemRecord {
+  bundle::EntryKind kind = bundle::EntryKind::File;
+  std::string name;  // the entry's file name when it was unpacked, for people
+  bundle::Digest sha256;
+  std::string dist_info;  // of a wheel: NAME-VERSION.dist-info
+  std::vector<StoredFile> files;
+  std::vector<std::string> folders;  // all of them, each after its parent
+  std::vector<StoredLink> links;
+
+  bool operator==(const ItemRecord&) const = default;
+};
+
+inline constexpr std::uint64_t kMaxItemRecord = std::uint64_t{1} << 30;
+inline constexpr std::uint64_t kRecordFormat = 1;  // of this record and of a generation's
+// Takes the key "format"; throws CannotCheck when it is another version's.
+void check_record_format(bundle::JsonObject& object);
+
+std::string write_item_record(const ItemRecord& record);
+// Throws Format; the record is our own, but a disk may have damaged it.
+ItemRecord parse_item_record(std::string_view text, const std::string& where);
+ItemRecord read_item_record(const std::filesystem::path& path);
+
+}  // namespace sealift::installer

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nobody else writes into the staging folder, so what was made is known from memory: no path is ever looked up on disk
+// and no symbolic link is ever followed, whatever order an archive puts its members in.
+#include "installer/store/item_writer.hpp"
+
+namespace sealift::installer {
+
+using bundle::Error;
+using bundle::ErrorCode;
+
+namespace {
+constexpr mode_t kFileMode = 0444;
+constexpr mode_t kProgramMode = 0555;
+}  // namespace
+
+ItemWriter::ItemWriter(Disk& disk, std::filesystem::path folder, ItemRecord record, Limit limit, Progress& progress)
+    : disk_(disk),
+      folder_(std::move(folder)),
+      record_(std::move(record)),
+      limit_(limit),
+      progress_(progress),
+      output_(disk) {
+  disk_.make_folder(folder_);
+}
+
+void ItemWriter::refuse_excess(const std::string& path, std::uint64_t limit, const char* unit) const {
+  throw Error(ErrorCode::Format, {.what = "an archive unpacks to more than was signed",
+                                  .where = record_.name + ", " + bundle::SafePath::printable(path),
+                                  .expected = "at most " + std::to_string(limit) + " " + unit,
+                                  .next = "this entry was not made by sealift-pack; do not use it"});
+}
+
+void ItemWriter::spend_name(const std::string& path) {
+  if (made_.size() > limit_.names) refuse_excess(path, limit_.names, "files, folders and links");
+}
+
+void ItemWriter::claim(const std::string& path, Made what) {
+  make_parents(path);
+  if (!made_.emplace(path, what).second)
+    throw Error(ErrorCode::Format, {.what = "an archive holds a path twice",
+                                    .where = record_.name + ", " + bundle::SafePath::printable(path),
+                                    .next = "this entry was not made by sealift-pack; do not use it"});
+  spend_name(path);
+}
+
+void ItemWriter::make_parents(const std::string& path) {
+  for (std::size_t slash = path.find('/'); slash != std::string::npos; slash = path.find('/', slash + 1)) {
+    const std::string parent = path.substr(0, slash);
+    const auto [there, fresh] = made_.emplace(parent, Made::Folder);
+    if (there->second != Made::Folder)
+      throw Error(ErrorCode::Format, {.what = "an archive puts a file below something that is no folder",
+                                      .where = record_.name + ", " + bundle::SafePath::printable(path),
+                                      .expected = bundle::SafePath::printable(parent) + " to be a folder",
+                                      .got = there->second == Made::Link ? "a symbolic link" : "a file",
+                                      .next = "this entry was not made by sealift-pack; do not use it"});
+    if (!fresh) continue;
+    spend_name(path);
+    disk_.make_folder(folder_ / parent);
+    record_.folders.push_back(parent);
+  }
+}
+
+void ItemWriter::add_folder(const std::string& path) {
+  const auto there = made_.find(path);
+  if (there == made_.end() || there->second != Made::Folder) {
+    claim(path, Made::Folder);
+    disk_.make_folder(folder_ / path);
+    record_.folders.push_back(path);
+  }
+}
+
+void ItemWriter::add_link(const std::string& path, const std::string& target) {
+  claim(path, Made::Link);
+  disk_.make_symlink(target, folder_ / path);
+  record_.links.push_back({.path = path, .target = target});
+}
+
+void ItemWriter::begin_file(const std::string& path, bool executable) {
+  end_file();
+  claim(path, Made::File);
+  output_.begin(disk_.create(folder_ / path, executable ? kProgramMode : kFileMode), folder_ / path);
+  open_ = StoredFile{.path = path, .executable = executable};
+}
+
+void ItemWriter::write(bundle::ByteView bytes) {
+  if (bytes.size() > limit_.bytes - written_) refuse_excess(open_->path, limit_.bytes, "bytes");
+  written_ += bytes.size();
+  output_.append(bytes);
+  open_->size += bytes.size();
+  progress_.add(bytes.size());
+}
+
+void ItemWriter::append(bundle::ByteView bytes) {
+  write(bytes);
+  hasher_.update(bytes);
+}
+
+void ItemWriter::close_file(const bundle::Digest& sha256) {
+  output_.finish();
+  open_->sha256 = sha256;
+  record_.files.push_back(*std::move(open_));
+  open_.reset();
+}
+
+void ItemWriter::end_file() {
+  if (open_) close_file(hasher_.finish());
+}
+
+void ItemWriter::add_file(const std::string& path, bool executable, const bundle::Digest& sha256,
+                          const std::function<void(const bundle::ByteSink&)>& produce) {
+  begin_file(path, executable);
+  produce([this](bundle::ByteView piece) { write(piece); });  // who produces has hashed them
+  close_file(sha256);
+}
+
+void ItemWriter::add_text(const std::string& path, bool executable, std::string_view text) {
+  begin_file(path, executable);
+  append(bundle::as_bytes(text));
+  end_file();
+}
+
+void ItemWriter::finish() {
+  end_file();
+  disk_.write_new(folder_ / kRecordName, write_item_record(record_), kFileMode);
+}
+
+}  // namespace sealift::installer

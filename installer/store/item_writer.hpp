@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes the files of one entry below one fresh staging folder, hashing each on its way, and keeps the record.
+// The only door through which payload bytes reach the disk: a path is made once, and only below folders made here.
+#pragma once
+
+#include <map>
+#include <optional>
+
+#include "installer/disk/file_output.hpp"
+#include "installer/store/item_record.hpp"
+#include "installer/host/progress.hpp"
+#include "sealift/bundle/archive/zstd.hpp"
+
+namespace sealift::installer {
+
+class ItemWriter {
+ public:
+  // What the entry's signature allows: no archive may take more of the disk than the plan found room for.
+  struct Limit {
+    std::uint64_t bytes = 0;
+    std::uint64_t names = 0;  // files, folders and links
+  };
+
+  // Makes `folder`, which must not be there. `record` says what the entry is; its lists are filled here.
+  ItemWriter(Disk& disk, std::filesystem::path folder, ItemRecord record, Limit limit, Progress& progress);
+
+  // Paths are relative and safe (SafePath's text). All throw Format when a path is there already, would lie below a
+  // file or a symbolic link, or would go beyond the limit.
+  void add_folder(const std::string& path);
+  void add_link(const std::string& path, const std::string& target);
+  void begin_file(const std::string& path, bool executable);
+  void append(bundle::ByteView bytes);
+  void end_file();
+  // `produce` gives the bytes to its sink and throws unless they are those of `sha256`; then nothing is recorded.
+  void add_file(const std::string& path, bool executable, const bundle::Digest& sha256,
+                const std::function<void(const bundle::ByteSink&)>& produce);
+  void add_text(const std::string& path, bool executable, std::string_view text);
+
+  void set_dist_info(const std::string& dist_info) { record_.dist_info = dist_info; }
+  // Writes record.json. The writer is used up.
+  void finish();
+
+ private:
+  enum class Made { File, Folder, Link };
+
+  void claim(const std::string& path, Made what);
+  void make_parents(const std::string& path);
+  void spend_name(const std::string& path);
+  void write(bundle::ByteView bytes);
+  void close_file(const bundle::Digest& sha256);
+  [[noreturn]] void refuse_excess(const std::string& path, std::uint64_t limit, const char* unit) const;
+
+  Disk& disk_;
+  std::filesystem::path folder_;
+  ItemRecord record_;
+  Limit limit_;
+  std::uint64_t written_ = 0;
+  Progress& progress_;
+  std::map<std::string, Made> made_;
+  std::optional<StoredFile> open_;
+  FileOutput output_;
+  bundle::Hasher hasher_;
+};
+
+}  // namespace sealift::installer

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// PREFIX/store: unpacked entries by digest, each there whole or not at all, never changed once named.
+// Generations are links into it; what one bundle unpacked, the next one finds. Items wait in staging until all of a
+// bundle's are there, so a bundle that is refused half-way has touched nothing else, and the next try finds them.
+#pragma once
+
+#include <mutex>
+
+#include "installer/disk/disk.hpp"
+#include "installer/store/item_record.hpp"
+#include "installer/prefix/prefix.hpp"
+#include "sealift/bundle/manifest/inventory.hpp"
+
+namespace sealift::installer {
+
+class Store {
+ public:
+  explicit Store(const Prefix& prefix) : folder_(prefix.store()), staged_(prefix.staged_items()) {}
+
+  static std::string item_name(const bundle::Entry& entry);
+
+  std::filesystem::path item(const bundle::Entry& entry) const { return folder_ / item_name(entry); }
+  bool has(const bundle::Entry& entry) const;
+  // Finished and durable, but waiting in staging for the rest of its bundle.
+  bool is_staged(const bundle::Entry& entry) const;
+  // Of an item that is there; throws Format when it is not this entry's.
+  ItemRecord record(const bundle::Entry& entry) const;
+
+ private:
+  std::filesystem::path folder_;
+  std::filesystem::path staged_;
+};
+
+// Gives finished items their names below staging: contents durable first, then the rename. Works in batches, since a
+// sync is dear; what has its name survives a crash and is not unpacked again. Safe from several threads.
+class Finisher {
+ public:
+  Finisher(Disk& disk, const Prefix& prefix) : disk_(disk), folder_(prefix.staged_items()) {}
+
+  void add(std::filesystem::path staged, std::string item_name, std::uint64_t bytes);
+  void flush();
+
+ private:
+  struct Finished {
+    std::filesystem::path staged;
+    std::string name;
+  };
+  static constexpr std::uint64_t kBatch = std::uint64_t{512} << 20;  // bytes that a crash may cost
+
+  Disk& disk_;
+  std::filesystem::path folder_;
+  std::mutex guard_;
+  std::vector<Finished> finished_;
+  std::uint64_t bytes_ = 0;
+};
+
+// Moves the finished items of `entries` into the store.
+void publish(const std::vector<const bundle::Entry*>& entries, const Prefix& prefix, Disk& disk);
+
+// Removes `folder`, whose name says that it is complete. The name goes first, and durably: a crash amid the removal
+// must not leave a part under it. `aside`, a path in staging that is free, has it meanwhile.
+void discard(const std::filesystem::path& folder, const std::filesystem::path& aside, Disk& disk);
+
+// Removes what a crash left in staging, finished items apart; and staging itself when none is there.
+void sweep(const Prefix& prefix, Disk& disk);
+
+}  // namespace sealift::installer

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// The interpreter writes "begin N" before each file and its answer behind it, into a file: what was under way when it
+// died is known from the last line. Extension modules are opened under a name that none of them has, so their code to
+// become a module does not run.
+#include "installer/trial/load_check.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "installer/host/child_process.hpp"
+#include "installer/trial/self_check_scripts.hpp"
+#include "sealift/bundle/core/file.hpp"
+
+namespace sealift::installer {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t kMaxCrashes = 8;
+constexpr std::uint64_t kMaxAnswers = std::uint64_t{256} << 20;
+constexpr std::size_t kMaxReason = 1000;
+constexpr std::string_view kCannotOpen = ": cannot open shared object file";
+constexpr std::string_view kUndefined = "undefined symbol: ";
+
+class Loading {
+ public:
+  Loading(const std::vector<ElfPlace>& files, const fs::path& root, const fs::path& interpreter,
+          const fs::path& scratch, std::chrono::seconds patience)
+      : files_(files), root_(root), answers_(files.size()), list_(scratch / "files"), log_(scratch / "answers") {
+    child_ = {.arguments = {interpreter.string(), "-I", "-B", "-c", kLoadScript, list_.string(), log_.string(), "", "",
+                            root.string()},
+              .scratch = scratch,
+              .patience = patience};
+    std::ofstream list(list_, std::ios::binary);
+    for (const ElfPlace& file : files)
+      list << (file.program ? "program " : "library ") << (root / file.path).string() << "\n";
+    if (!list.flush()) bundle::throw_errno("the self-test's list cannot be written", list_, EIO);
+  }
+
+  // Why each file did not load; empty where it did.
+  std::vector<std::string> run() {
+    std::size_t crashes = 0;
+    for (std::size_t from = 0; from < files_.size();) {
+      const std::optional<std::size_t> crashed = run_from(from, files_.size() - from);
+      if (!crashed) break;
+      if (++crashes > kMaxCrashes || run_from(*crashed, 1))  // alone it may do: two libraries can be at odds
+        answers_[*crashed] = "the interpreter ended with " + end_.text(child_);
+      if (crashes > kMaxCrashes) fail();
+      from = *crashed + 1;
+    }
+    return answers_;
+  }
+
+ private:
+  // The file at which the interpreter died, if it did.
+  std::optional<std::size_t> run_from(std::size_t from, std::size_t count) {
+    std::error_code ignored;
+    fs::remove(log_, ignored);
+    child_.arguments[7] = std::to_string(from);
+    child_.arguments[8] = std::to_string(count);
+    end_ = run_child(child_);
+    std::istringstream lines(fs::exists(log_, ignored) ? bundle::read_text(log_, kMaxAnswers) : "");
+    std::optional<std::size_t> open;
+    for (std::string line; std::getline(lines, line);) {
+      if (line.starts_with("begin ")) {
+        open = std::stoul(line.substr(6));
+        if (*open >= files_.size()) fail();
+      } else if (open) {
+        answers_[*open] = line == "good" ? "" : shown(line.substr(std::min<std::size_t>(line.size(), 4)));
+        open.reset();
+      }
+    }
+    if (!end_.good() && (!open || end_.late)) fail();
+    return open;
+  }
+
+  // Without the folder that will be renamed, and not too long.
+  std::string shown(std::string reason) const {
+    const std::string folder = root_.string() + "/";
+    for (std::size_t at; (at = reason.find(folder)) != reason.npos;) reason.erase(at, folder.size());
+    return reason.size() > kMaxReason ? reason.substr(0, kMaxReason) : reason;
+  }
+
+  [[noreturn]] void fail() const {
+    throw bundle::Error(bundle::ErrorCode::SelfTest,
+                        {.what = "the interpreter of what was built cannot try its native files; the generation in use "
+                                 "was not touched",
+                         .where = child_.arguments[0],
+                         .expected = std::to_string(files_.size()) + " files to be loaded",
+                         .got = end_.text(child_),
+                         .next = "send this message to who packed the bundle"});
+  }
+
+  const std::vector<ElfPlace>& files_;
+  const fs::path& root_;
+  std::vector<std::string> answers_;
+  fs::path list_, log_;
+  Child child_;
+  ChildEnd end_;
+};
+
+bool is_extension_module(const std::string& path) {
+  return path.find(".cpython-") != path.npos || path.ends_with(".abi3.so");
+}
+
+// The library that was looked for in vain, if that was the reason.
+std::string missing_library(const std::string& reason) {
+  const std::size_t end = reason.find(kCannotOpen);
+  return end == reason.npos ? "" : reason.substr(0, end);
+}
+
+}  // namespace
+
+bool is_driver_library(const std::string& soname) {
+  for (const char* start : {"libcuda.so", "libnvidia-", "libcudadebugger.so", "libnvcuvid.so", "libnvoptix.so"})
+    if (soname.starts_with(start)) return true;
+  return false;
+}
+
+LoadReport load_test(const std::vector<ElfPlace>& files, const fs::path& root, const fs::path& interpreter,
+                     const fs::path& scratch, std::chrono::seconds patience) {
+  const std::vector<std::string> answers = Loading(files, root, interpreter, scratch, patience).run();
+  std::set<std::string> carried, waiting;
+  for (const ElfPlace& file : files) carried.insert(file.soname);
+  LoadReport report{.files = files.size()};
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const ElfPlace& file = files[i];
+    const std::string& reason = answers[i];
+    const std::string missing = missing_library(reason);
+    const bool absent = (!missing.empty() && !carried.contains(missing)) || reason.find(kUndefined) != reason.npos;
+    if (reason.empty()) {
+      ++report.loaded;
+    } else if (is_driver_library(missing) || waiting.contains(missing)) {
+      waiting.insert(file.soname);
+      report.driver.push_back({file.path, reason});
+    } else {
+      const bool plugin = absent && !file.needed && !file.program && !is_extension_module(file.path);
+      (plugin ? report.plugins : report.broken).push_back({file.path, reason});
+    }
+  }
+  return report;
+}
+
+}  // namespace sealift::installer

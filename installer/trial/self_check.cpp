@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each step is a child of its own, so that what one of them breaks is gone with it. The cheapest and most telling
+// first.
+#include "installer/trial/self_check.hpp"
+
+#include "installer/host/child_process.hpp"
+#include "installer/trial/load_check.hpp"
+#include "installer/trial/self_check_scripts.hpp"
+
+namespace sealift::installer {
+
+namespace fs = std::filesystem;
+using bundle::Error;
+using bundle::ErrorCode;
+
+namespace {
+
+constexpr int kNotPossible = 77;  // how a script says so
+constexpr std::size_t kMaxNamed = 5;
+constexpr const char* kTrainer = "bin/sealift-train";
+
+[[noreturn]] void fail(const std::string& command, std::string expected, std::string got) {
+  throw Error(ErrorCode::SelfTest, {.what = "what was built does not work; the generation in use was not touched",
+                                    .where = command,
+                                    .expected = std::move(expected),
+                                    .got = std::move(got),
+                                    .next = "send this message to who packed the bundle"});
+}
+
+std::string import_statement(const std::vector<std::string>& modules) {
+  std::string text = "import ";
+  for (const std::string& module : modules) text += (&module == &modules.front() ? "" : ", ") + module;
+  return text;
+}
+
+std::string listed(const std::vector<LoadReport::Unloaded>& files) {
+  std::string text;
+  for (std::size_t i = 0; i < files.size() && i < kMaxNamed; ++i)
+    text += (i == 0 ? "" : "; ") + files[i].path + " (" + files[i].reason + ")";
+  return files.size() > kMaxNamed ? text + "; and " + std::to_string(files.size() - kMaxNamed) + " more" : text;
+}
+
+class Tester {
+ public:
+  Tester(const bundle::Environment& environment, const Layout& layout, const fs::path& generation,
+         const fs::path& scratch, const SelfTestOptions& options)
+      : environment_(environment),
+        layout_(layout),
+        generation_(generation),
+        scratch_(scratch),
+        options_(options),
+        interpreter_(environment.interpreter.below(generation)) {}
+
+  SelfTest run() {
+    result_.imports = environment_.imports;
+    if (!environment_.imports.empty()) import_modules();
+    if (options_.depth == SelfTestOptions::Depth::Imports) return result_;
+    load_native_files();
+    all_reduce();
+    if (options_.depth == SelfTestOptions::Depth::Training) train();
+    return result_;
+  }
+
+ private:
+  Child python(const std::string& code, const std::vector<std::string>& more = {}) const {
+    Child child{.arguments = {interpreter_.string(), "-I", "-B", "-c", code},
+                .scratch = scratch_,
+                .patience = options_.patience};
+    child.arguments.insert(child.arguments.end(), more.begin(), more.end());
+    return child;
+  }
+  void add(std::string name, bool passed, std::string detail) {
+    result_.steps.push_back({.name = std::move(name), .passed = passed, .detail = std::move(detail)});
+  }
+
+  void import_modules() {
+    const std::string code = import_statement(environment_.imports);
+    const Child child = python(code);
+    const ChildEnd end = run_child(child);
+    if (!end.good())
+      fail(environment_.interpreter.text() + " -I -B -c \"" + code + "\"", "the modules to be imported",
+           end.text(child));
+    result_.milliseconds = end.milliseconds;
+  }
+
+  void load_native_files() {
+    const std::vector<ElfPlace> files = elf_files(layout_, generation_, options_.arch);
+    if (files.empty()) return add("native files", false, "there is none");
+    if (!layout_.contains(environment_.interpreter.text()))
+      return add("native files", false, "the bundle brings no interpreter to load them with");
+    const LoadReport report = load_test(files, generation_, interpreter_, scratch_, options_.patience);
+    if (!report.broken.empty())
+      fail(report.broken.front().path, "every native file to load, or to wait for the GPU's driver",
+           std::to_string(report.broken.size()) + " of " + std::to_string(report.files) +
+               " do not load: " + listed(report.broken));
+    add("native files", true,
+        std::to_string(report.loaded) + " of " + std::to_string(report.files) + " libraries and programs load");
+    if (!report.driver.empty()) add("files that need a driver", false, listed(report.driver));
+    if (!report.plugins.empty()) add("plugins that nothing here needs", false, listed(report.plugins));
+  }
+
+  void all_reduce() {
+    const char* const name = "all-reduce of two ranks";
+    const std::string torch = environment_.site_packages.text() + "/torch/";
+    if (!layout_.contains(torch + "__init__.py") || !layout_.contains(torch + "distributed/__init__.py"))
+      return add(name, false, "the bundle brings no torch");
+    const Child child = python(kAllReduceScript, {scratch_.string()});
+    const ChildEnd end = run_child(child);
+    if (!end.late && end.exit_code == kNotPossible)
+      return add(name, false, end.errors.substr(0, end.errors.find('\n')));
+    if (!end.good()) fail("an all-reduce of two ranks over Gloo", "both ranks to get the sum", end.text(child));
+    add(name, true, "Gloo over the loopback, " + std::to_string(end.milliseconds) + " ms");
+  }
+
+  void train() {
+    if (!layout_.contains(kTrainer)) return add("training", false, std::string("the bundle places no ") + kTrainer);
+    const Child child{.arguments = {(generation_ / kTrainer).string(), "run", "--steps", "2", "--ranks", "1",
+                                    "--threads", "1", "--out", (scratch_ / "training").string()},
+                      .scratch = scratch_,
+                      .patience = options_.patience};
+    const ChildEnd end = run_child(child);
+    if (!end.good()) fail(std::string(kTrainer) + " run --steps 2", "two steps of training", end.text(child));
+    add("training", true, "two steps of " + std::string(kTrainer) + ", " + std::to_string(end.milliseconds) + " ms");
+  }
+
+  const bundle::Environment& environment_;
+  const Layout& layout_;
+  const fs::path& generation_;
+  const fs::path& scratch_;
+  const SelfTestOptions& options_;
+  const fs::path interpreter_;
+  SelfTest result_;
+};
+
+}  // namespace
+
+SelfTest self_test(const bundle::Environment& environment, const Layout& layout, const fs::path& generation,
+                   const fs::path& scratch, const SelfTestOptions& options) {
+  return Tester(environment, layout, generation, scratch, options).run();
+}
+
+bundle::Json to_json(const SelfTest& test) {
+  bundle::Json steps = bundle::Json::array();
+  for (const SelfTest::Step& step : test.steps)
+    steps.push_back({{"name", step.name}, {"passed", step.passed}, {"detail", step.detail}});
+  return {{"imports", test.imports}, {"milliseconds", test.milliseconds}, {"steps", std::move(steps)}};
+}
+
+SelfTest self_test_from(bundle::JsonObject object) {
+  SelfTest test;
+  for (const bundle::Json& module : object.array("imports", 1000))
+    test.imports.push_back(module.is_string() ? module.get<std::string>() : "");
+  test.milliseconds = object.integer("milliseconds");
+  if (object.has("steps"))  // older records have none
+    for (const bundle::Json& json : object.array("steps", 100)) {
+      bundle::JsonObject step(json, object.where() + ".steps");
+      test.steps.push_back(
+          {.name = step.string("name"), .passed = step.boolean("passed"), .detail = step.string("detail", 1 << 20)});
+      step.done();
+    }
+  object.done();
+  return test;
+}
+
+}  // namespace sealift::installer

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bundles -> catalog: each wheel's METADATA is read through the checked payload and kept, since it is small and every
+// resolver asks for it. The wheel itself is only pointed at.
+#include "offline_repo/catalogue/catalogue.hpp"
+
+#include "sealift/bundle/wheel/wheel.hpp"
+
+namespace sealift::offline_repo {
+
+namespace {
+
+using bundle::Error;
+using bundle::ErrorCode;
+
+IndexedWheel read_wheel(const std::shared_ptr<const bundle::VerifiedBundle>& in, const bundle::Entry& entry) {
+  const std::string& path = entry.path.text();
+  const std::string where = in->manifest().stem() + ":" + path;
+  if (entry.encoding != bundle::Encoding::Identity)
+    throw Error(ErrorCode::CannotCheck, {.what = "a wheel is stored compressed, so no range of it can be served",
+                                         .where = where,
+                                         .expected = "a wheel stored as it was published",
+                                         .next = "pack the bundle again with this version of sealift-pack"});
+  IndexedWheel indexed{.file_name = path.substr(path.rfind('/') + 1)};
+  const std::unique_ptr<bundle::ByteSource> source = in->stored(entry);
+  try {
+    const bundle::Wheel wheel(*source, indexed.file_name);
+    indexed.version = wheel.metadata_field("Version").value_or(wheel.name().version);
+    indexed.requires_python = wheel.metadata_field("Requires-Python");
+    indexed.metadata = wheel.metadata();
+  } catch (const Error& error) {
+    throw error.within("while indexing " + where);
+  }
+  indexed.size = entry.size;
+  indexed.sha256 = entry.sha256;
+  indexed.metadata_sha256 = bundle::sha256(bundle::as_bytes(indexed.metadata));
+  indexed.payload_offset = entry.offset;
+  indexed.in = in;
+  return indexed;
+}
+
+std::string described(const IndexedWheel& wheel) {
+  return wheel.in->manifest().stem() + " in " + wheel.in->folder().string() + ": sha256 " + wheel.sha256.hex();
+}
+
+// The same bytes twice are one wheel; other bytes under the same name leave no honest answer.
+void add(Project& project, IndexedWheel wheel) {
+  const auto [place, fresh] = project.wheels.try_emplace(wheel.file_name, wheel);
+  if (fresh || place->second.sha256 == wheel.sha256) return;
+  throw Error(ErrorCode::Conflict, {.what = "two wheels have the same file name and different bytes",
+                                    .where = wheel.file_name,
+                                    .expected = described(place->second),
+                                    .got = described(wheel),
+                                    .next = "serve these bundles by two programs on two ports"});
+}
+
+}  // namespace
+
+std::set<std::string> Project::versions() const {
+  std::set<std::string> all;
+  for (const auto& [file_name, wheel] : wheels) all.insert(wheel.version);
+  return all;
+}
+
+std::size_t Catalog::wheel_count() const {
+  std::size_t count = 0;
+  for (const auto& [name, project] : projects) count += project.wheels.size();
+  return count;
+}
+
+const Project* Catalog::find_project(std::string_view name) const {
+  const auto found = projects.find(bundle::normalized_project_name(name));
+  return found != projects.end() ? &found->second : nullptr;
+}
+
+const IndexedWheel* Catalog::find_wheel(std::string_view sha256, std::string_view file_name) const {
+  const std::optional<bundle::WheelName> parsed = bundle::parse_wheel_name(file_name);
+  const Project* project = parsed ? find_project(parsed->name) : nullptr;
+  if (project == nullptr) return nullptr;
+  const auto found = project->wheels.find(std::string(file_name));
+  return found != project->wheels.end() && found->second.sha256.hex() == sha256 ? &found->second : nullptr;
+}
+
+Catalog make_catalog(std::vector<bundle::VerifiedBundle> bundles) {
+  Catalog catalog;
+  for (bundle::VerifiedBundle& verified : bundles) {
+    const auto in = std::make_shared<const bundle::VerifiedBundle>(std::move(verified));
+    catalog.bundles.push_back(in->manifest().stem());
+    for (const bundle::Entry& entry : in->manifest().entries) {
+      if (entry.kind != bundle::EntryKind::Wheel || entry.absent) continue;
+      IndexedWheel wheel = read_wheel(in, entry);
+      const std::string name = bundle::normalized_project_name(bundle::parse_wheel_name(wheel.file_name)->name);
+      Project& project = catalog.projects.try_emplace(name, Project{.name = name}).first->second;
+      add(project, std::move(wheel));
+    }
+  }
+  return catalog;
+}
+
+}  // namespace sealift::offline_repo

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Facts -> page. Each word stands beside its translation, so that no language can lack one.
+#include "packager/documents/review.hpp"
+
+#include <map>
+
+#include "packager/documents/review_page.hpp"
+#include "packager/documents/sbom.hpp"
+
+namespace sealift::packager {
+
+namespace {
+
+// "1.2 GB (1234567890)": for people, and exactly.
+std::string size_text(std::uint64_t bytes) {
+  return bytes < 1000 ? human_size(bytes) : human_size(bytes) + " (" + std::to_string(bytes) + ")";
+}
+
+std::string sha256_text(const bundle::Digest& digest) {
+  return "sha256:" + digest.hex();
+}
+
+class Review {
+ public:
+  Review(const PaperFacts& facts, Language language) : facts_(facts), chinese_(language == Language::Chinese) {}
+
+  Page page() const {
+    const bundle::Manifest& manifest = facts_.manifest();
+    return {
+        .language = chinese_ ? "zh-Hans" : "en",
+        .title = word("Review of the bundle ", "包审查表：") + manifest.stem(),
+        .note = word("All signatures and every chunk of the payload were checked when this page was made, beginning "
+                     "at the root that is named here; digests of entries are those that were signed. Compare the "
+                     "root's fingerprint with the one that its owner told you.",
+                     "生成本页时，已从下列根（root）开始核验全部签名和载荷的每一块；各条目的摘要即签名所覆盖的摘要。"
+                     "请将根指纹与其所有者另行告知的指纹核对。"),
+        .sections = {what(), whose(), how_big(), files(), licences(), contents()}};
+  }
+
+ private:
+  std::string word(const char* english, const char* chinese) const { return chinese_ ? chinese : english; }
+
+  PageSection what() const {
+    const bundle::Manifest& manifest = facts_.manifest();
+    std::string imports;
+    for (const std::string& module : manifest.environment.imports) imports += (imports.empty() ? "" : ", ") + module;
+    return {
+        .title = word("What", "内容"),
+        .header = {},
+        .rows = {{word("Name", "名称"), manifest.name},
+                 {word("Version", "版本"), std::to_string(manifest.version)},
+                 {word("Channel", "通道"), manifest.channel},
+                 {word("Created", "创建时间"), manifest.created},
+                 {word("For", "目标系统"), manifest.target.arch + ", glibc " + manifest.target.glibc.text()},
+                 {word("Modules that must load", "必须可导入的模块"), imports},
+                 {word("Manifest", "清单摘要"), sha256_text(facts_.source.identity())},
+                 {word("Delta to the inventory", "增量所依据的目标机清单"),
+                  manifest.base ? sha256_text(*manifest.base) : word("none: everything is carried", "无：全部携带")}}};
+  }
+
+  PageSection whose() const {
+    const bundle::Root& root = facts_.source.root();
+    PageSection section{
+        .title = word("Whose", "签署方"),
+        .header = {},
+        .rows = {
+            {word("Root", "根（root）"), root.name + ", " + word("version ", "版本 ") + std::to_string(root.version)},
+            {word("Root's fingerprint", "根指纹"), sha256_text(facts_.source.root_name().fingerprint)}}};
+    for (const bundle::Digest& signer : facts_.source.signers()) {
+      const auto key = root.keys.find(signer);
+      section.rows.push_back(
+          {word("Signed by the key", "签名密钥"),
+           sha256_text(signer) + (key == root.keys.end() ? "" : ", " + shown(key->second.algorithm))});
+    }
+    return section;
+  }
+
+  PageSection how_big() const {
+    struct Sum {
+      std::uint64_t count = 0, size = 0;
+    };
+    std::map<std::string_view, Sum> sums;
+    Sum absent;
+    std::uint64_t installed = 0, installed_files = 0;
+    for (const bundle::Entry& entry : facts_.manifest().entries) {
+      Sum& sum = entry.absent ? absent : sums[sort_of(entry)];
+      ++sum.count;
+      sum.size += entry.size;
+      installed += entry.installed_size;
+      installed_files += entry.installed_files;
+    }
+    PageSection section{.title = word("How big", "大小"),
+                        .header = {word("Kind", "类别"), word("Number", "数量"), word("Bytes", "字节数")},
+                        .rows = {}};
+    for (const auto& [sort, sum] : sums)
+      section.rows.push_back({kind_word(sort), std::to_string(sum.count), size_text(sum.size)});
+    if (absent.count != 0)
+      section.rows.push_back({word("Not carried, the target has it", "未携带（目标机已有）"),
+                              std::to_string(absent.count), size_text(absent.size)});
+    section.rows.push_back({word("Payload, in volumes", "载荷（卷）"),
+                            std::to_string(facts_.manifest().payload.volumes.size()),
+                            size_text(facts_.manifest().payload.size)});
+    section.rows.push_back(
+        {word("Installed, at most", "安装后最多"), std::to_string(installed_files), size_text(installed)});
+    return section;
+  }
+
+  PageSection files() const {
+    const bundle::Manifest& manifest = facts_.manifest();
+    const bundle::Payload& payload = manifest.payload;
+    PageSection section{.title = word("Files on the medium", "介质上的文件"),
+                        .header = {word("File", "文件"), word("Bytes", "字节数"), word("Digest", "摘要")},
+                        .rows = {}};
+    section.rows.push_back(
+        {manifest.stem() + std::string(bundle::kSealSuffix), size_text(facts_.seal_size), sha256_text(facts_.seal)});
+    section.rows.push_back({manifest.stem() + std::string(bundle::kChunksSuffix),
+                            size_text(payload.chunk_count() * bundle::Digest::kSize),
+                            name_of(payload.digest) + ":" + payload.chunk_list_digest.hex()});
+    for (std::size_t i = 0; i < payload.volumes.size(); ++i)
+      section.rows.push_back(
+          {payload.volumes[i].name, size_text(payload.volumes[i].size), sha256_text(facts_.volumes.at(i))});
+    for (const bundle::Companion& companion : manifest.companions)
+      section.rows.push_back({companion.name, size_text(companion.size), sha256_text(companion.sha256)});
+    return section;
+  }
+
+  PageSection licences() const {
+    PageSection section{.title = word("Licences, as the packages state them", "许可证（以软件包自述为准）"),
+                        .header = {word("Package", "软件包"), word("Version", "版本"), word("Licence", "许可证"),
+                                   word("Texts collected", "已收集的许可证文本数")},
+                        .rows = {}};
+    for (const auto& [path, wheel] : facts_.wheels)
+      section.rows.push_back({wheel.facts.project, wheel.facts.version,
+                              !wheel.carried                  ? word("not carried", "未携带")
+                              : wheel.facts.licence().empty() ? word("none stated", "未声明")
+                                                              : wheel.facts.licence(),
+                              std::to_string(wheel.licences.files.size())});
+    if (const auto& runtime = facts_.manifest().environment.runtime)
+      section.rows.push_back({"glibc", runtime->glibc.text(), kGlibcLicence, "0"});
+    for (const auto& [path, deb] : facts_.debs)
+      section.rows.push_back({deb.name, deb.version + ", " + deb.architecture,
+                              word("in the package, not opened", "在软件包内，未读取"), "0"});
+    return section;
+  }
+
+  PageSection contents() const {
+    PageSection section{.title = word("Contents", "全部条目"),
+                        .header = {word("Kind", "类别"), word("Path", "路径"), word("Bytes", "字节数"), "SHA-256"},
+                        .rows = {}};
+    for (const bundle::Entry& entry : facts_.manifest().entries)
+      section.rows.push_back({kind_word(sort_of(entry)) + (entry.absent ? word(", not carried", "（未携带）") : ""),
+                              shown(entry.path.text()), size_text(entry.size), entry.sha256.hex()});
+    return section;
+  }
+
+  std::string kind_word(std::string_view sort) const {
+    static const std::map<std::string_view, std::string> kChinese = {
+        {"wheel", "Python 软件包"}, {"interpreter", "解释器"}, {"program", "程序"}, {"model", "模型"},
+        {"data", "数据"},           {"deb", "Debian 软件包"},  {"file", "文件"}};
+    return chinese_ ? kChinese.at(sort) : std::string(sort);
+  }
+
+  const PaperFacts& facts_;
+  bool chinese_;
+};
+
+}  // namespace
+
+std::string review_html(const PaperFacts& facts, Language language) {
+  return page_html(Review(facts, language).page());
+}
+
+std::string review_text(const PaperFacts& facts, Language language) {
+  return page_text(Review(facts, language).page());
+}
+
+}  // namespace sealift::packager

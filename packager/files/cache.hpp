@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files by their SHA-256, kept between runs: CACHE/sha256/<hex>, and CACHE/parts/<hex>.part for what is on its way.
+// Nobody trusts it: a file is used only after its digest was computed again.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+
+#include "sealift/bundle/core/digest.hpp"
+
+namespace sealift::packager {
+
+// The SHA-256 of a file; `progress` gets bytes as they are read.
+bundle::Digest digest_of_file(const std::filesystem::path& path,
+                              const std::function<void(std::uint64_t)>& progress = {});
+
+class Cache {
+ public:
+  // Creates the folder, marked as a cache for backup programs (CACHEDIR.TAG).
+  explicit Cache(std::filesystem::path root);
+
+  // $SEALIFT_CACHE, else $XDG_CACHE_HOME/sealift, else ~/.cache/sealift.
+  static std::filesystem::path default_root();
+
+  const std::filesystem::path& root() const { return root_; }
+  std::filesystem::path path(const bundle::Digest& digest) const { return root_ / "sha256" / digest.hex(); }
+  std::filesystem::path part(const bundle::Digest& digest) const { return root_ / "parts" / (digest.hex() + ".part"); }
+  bool contains(const bundle::Digest& digest) const;
+
+  // Makes a finished file of the same file system part of the cache; the caller has checked its digest.
+  void adopt(const std::filesystem::path& file, const bundle::Digest& digest) const;
+
+ private:
+  std::filesystem::path root_;
+};
+
+}  // namespace sealift::packager

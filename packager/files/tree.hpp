@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// A folder tree as a value: files by their path in the tree, wherever their bytes come from. Written as one tar whose
+// bytes depend on nothing but paths, contents and executable bits.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "sealift/bundle/core/digest.hpp"
+#include "sealift/bundle/archive/tar.hpp"
+
+namespace sealift::packager {
+
+struct TreeItem {
+  std::filesystem::path source;  // of a file; empty: `text` is its content
+  std::string text;              // content, or what a link says
+  bool link = false;
+  bool executable = false;
+};
+
+// Keys are SafePath texts; folders follow from them.
+using Tree = std::map<std::string, TreeItem>;
+
+struct TreeTar {
+  bundle::Digest sha256;
+  std::uint64_t size = 0;
+};
+
+// Writes the new file `path`; throws Format when a path is not safe or a link leaves the tree.
+TreeTar write_tree_tar(const Tree& tree, const std::filesystem::path& path);
+
+}  // namespace sealift::packager

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// [apt] as TOML: the job file's table, and the lock's, which is written and read here alone.
+#pragma once
+
+#include <string>
+
+#include "packager/job/apt.hpp"
+#include "packager/job/toml_file.hpp"
+
+namespace sealift::packager {
+
+// Both throw the document's fault with line and key; without the table nothing is wanted.
+JobApt read_job_apt(TomlTable& job);
+LockedApt read_locked_apt(TomlTable& lock);
+
+std::string write_locked_apt(const LockedApt& apt);
+
+// A file name that needs no quoting anywhere: NAME_VERSION_ARCH.deb, as the archives of Debian have it.
+bool is_deb_name(const std::string& name);
+
+}  // namespace sealift::packager

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads and checks a job file; see job.hpp.
+#include "packager/job/job.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "packager/job/apt_toml.hpp"
+#include "packager/job/model_toml.hpp"
+#include "packager/job/target_profile.hpp"
+#include "packager/job/toml_file.hpp"
+#include "sealift/bundle/core/fields.hpp"
+
+namespace sealift::packager {
+
+namespace fs = std::filesystem;
+using bundle::Error;
+using bundle::ErrorCode;
+
+namespace {
+
+fs::path resolved(const fs::path& folder, const std::string& text) {
+  return fs::absolute(folder / text).lexically_normal();
+}
+
+void read_payload_digest(TomlTable& table, Job& job) {
+  const std::string name = table.string_or("payload_digest", name_of(job.payload_digest));
+  const std::optional<bundle::DigestAlgorithm> algorithm = bundle::digest_algorithm(name);
+  if (!algorithm) table.refuse("payload_digest", "chunks cannot be digested with this", "sha256 or sm3", name);
+  job.payload_digest = *algorithm;
+}
+
+// What the profile says, and what stands here instead of it.
+void read_target(TomlTable table, const fs::path& folder, Job& job) {
+  if (table.has("profile"))
+    job.target = find_profile(table.string("profile"), folder);
+  else
+    table.string("arch");
+  read_target_keys(table, job.target);
+  if (job.target.arch != "x86_64")
+    table.refuse("arch", "the target's architecture is not supported", "x86_64", job.target.arch);
+  if (job.target.glibc == bundle::GlibcVersion{}) table.string("glibc");  // which says that it is missing
+  const std::string runtime = table.string_or("runtime", "target");
+  if (runtime != "target" && runtime != "carried")
+    table.refuse("runtime", "the C library is the target's or a carried one", "target or carried", runtime);
+  job.carries_runtime = runtime == "carried";
+  table.done();
+}
+
+void read_python(TomlTable table, const fs::path& folder, Job& job) {
+  job.python = table.string("version");
+  const bool good = job.python.size() >= 3 && job.python.starts_with("3.") &&
+                    std::all_of(job.python.begin() + 2, job.python.end(), [](char c) { return c >= '0' && c <= '9'; });
+  if (!good) table.refuse("version", "the Python version is not MAJOR.MINOR", "like \"3.11\"", job.python);
+  const std::string interpreter = table.string_or("interpreter", "auto");
+  job.interpreter = interpreter == "auto" ? interpreter : resolved(folder, interpreter).string();
+  if (table.has("interpreter_sha256")) {
+    const std::string text = table.string("interpreter_sha256");
+    job.interpreter_sha256 = bundle::Digest::from_hex(text);
+    if (!job.interpreter_sha256)
+      table.refuse("interpreter_sha256", "this is not a SHA-256", "64 lower-case hexadecimal digits", text);
+  }
+  job.inputs = read_python_inputs(table, folder);
+  job.imports = table.strings("imports");
+  for (const std::string& module : job.imports)
+    if (!bundle::is_plain_name(module))
+      table.refuse("imports", "this is not a module name", "like \"torch\" or \"torch.nn\"", module);
+  table.done();
+}
+
+// A generation is one prefix with one interpreter: bin/python and every script in bin/ are that one's.
+[[noreturn]] void refuse_several_pythons(TomlTable& table) {
+  std::string got;
+  for (TomlTable& python : table.tables("python"))
+    got += (got.empty() ? "[[python]] with version " : ", ") + python.string_or("version", "unknown");
+  table.refuse("python", "a job has one Python", "one table [python]", got.empty() ? "an array" : got,
+               "write a job file for each version, under a name of its own, and install each bundle into a prefix of "
+               "its own");
+}
+
+void read_program(TomlTable table, const fs::path& folder, Job& job) {
+  JobProgram program{.source = resolved(folder, table.string("source")),
+                     .into = table.string("into"),
+                     .executable = table.boolean_or("executable", true)};
+  if (!fs::is_regular_file(program.source))
+    table.refuse("source", "the program is not there", "a file", program.source.string(),
+                 "build it, or correct the path; it is relative to the job file");
+  try {
+    bundle::SafePath::parse(program.into, "into");
+  } catch (const Error& error) {
+    table.refuse("into", error.facts().what, error.facts().expected, error.facts().got);
+  }
+  table.done();
+  job.programs.push_back(std::move(program));
+}
+
+}  // namespace
+
+Job read_job(const fs::path& file) {
+  const TomlValue document = read_toml(file, ErrorCode::Usage);
+  TomlTable table(document, file, ErrorCode::Usage);
+  const fs::path folder = fs::absolute(file).parent_path();
+  Job job{.file = file};
+  job.name = table.plain_name("name");
+  job.version = table.integer("version");
+  if (job.version == 0) table.refuse("version", "versions start at 1 and only grow", "1 or more", "0");
+  job.rollback_floor = table.integer_or("rollback_floor", 0);
+  if (job.rollback_floor > job.version)
+    table.refuse("rollback_floor", "the rollback floor is above the bundle's own version",
+                 "at most " + std::to_string(job.version), std::to_string(job.rollback_floor));
+  if (table.has("channel")) job.channel = table.plain_name("channel");
+  read_payload_digest(table, job);
+  read_target(table.table("target"), folder, job);
+  if (table.is_array("python")) refuse_several_pythons(table);
+  read_python(table.table("python"), folder, job);
+  std::set<std::string> places;
+  for (TomlTable& program : table.tables("program")) {
+    read_program(program, folder, job);
+    if (!places.insert(job.programs.back().into).second)
+      program.refuse("into", "two programs have one place", "a path of its own", job.programs.back().into);
+  }
+  job.models = read_job_models(table, folder);
+  job.owners = read_owner_rules(table);
+  job.apt = read_job_apt(table);
+  table.done();
+  return job;
+}
+
+}  // namespace sealift::packager

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// The lock: a job resolved to digests, and the contract between `lock` and `create`. A plain value, one writer, one
+// reader. Everything that goes into the bundle is pinned here; sources of programs are relative to the lock file.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "packager/job/apt.hpp"
+#include "packager/job/model.hpp"
+#include "packager/job/owner_rules.hpp"
+#include "sealift/bundle/core/digest.hpp"
+#include "sealift/bundle/manifest/manifest.hpp"
+
+namespace sealift::packager {
+
+// Where a package comes from that has no wheel.
+enum class SourceKind { Archive, Git, Folder };
+
+std::string_view name_of(SourceKind kind);  // "archive", "git", "folder"
+
+// How a wheel was built here, so that it can be built again and compared.
+struct LockedBuild {
+  SourceKind kind = SourceKind::Archive;
+  std::string url;  // of the archive or the repository; empty for a folder
+  std::string commit;
+  std::string subdirectory;
+  bundle::Digest sha256;                  // of the archive; of a repository or folder, of the tar that the cache has
+  std::vector<std::string> requirements;  // what the build had at hand: "NAME==VERSION --hash=sha256:…", all of it
+  std::string python;                     // "3.11.2"
+  std::string tools;                      // uv and compiler, for people who compare
+
+  bool operator==(const LockedBuild&) const = default;
+};
+
+struct LockedWheel {
+  std::string name;
+  std::string version;
+  std::string file_name;
+  std::string url;
+  bundle::Digest sha256;
+  std::uint64_t size = 0;                                // bytes; 0 when nobody said
+  std::optional<LockedBuild> built_from = std::nullopt;  // then there is no url
+
+  bool operator==(const LockedWheel&) const = default;
+};
+
+// A tar in the cache: interpreter, standard library and the native libraries that interpreter and programs need.
+struct LockedInterpreter {
+  std::string description;
+  std::string version;  // "3.11.2"
+  bundle::Digest sha256;
+  std::uint64_t size = 0;
+  std::vector<std::string> libraries;  // native ones that are carried, by file name
+
+  bool operator==(const LockedInterpreter&) const = default;
+};
+
+struct LockedProgram {
+  std::filesystem::path source;  // absolute once read
+  bundle::Digest sha256;
+  std::uint64_t size = 0;
+  std::string into;
+  bool executable = true;
+  std::vector<std::string> from_wheels;  // libraries that a wheel must bring
+
+  bool operator==(const LockedProgram&) const = default;
+};
+
+struct Lock {
+  std::string name;
+  std::uint64_t version = 0;
+  std::string channel;
+  std::uint64_t rollback_floor = 0;
+  std::string created;                                                       // RFC 3339, UTC
+  bundle::DigestAlgorithm payload_digest = bundle::DigestAlgorithm::Sha256;  // of the payload's chunks
+  bundle::Target target;
+  bundle::GlibcVersion glibc_floor;
+  std::string python;  // "3.11"
+  std::vector<std::string> imports;
+  LockedInterpreter interpreter;
+  std::optional<bundle::CarriedRuntime> runtime;  // part of the interpreter's tar
+  std::vector<LockedProgram> programs;
+  std::vector<LockedWheel> wheels;  // sorted by file name
+  std::vector<LockedModel> models;  // and data
+  LockedApt apt;                    // Debian packages
+  std::vector<OwnerRule> owners;    // of paths that two wheels bring
+
+  std::string stem() const { return name + "-" + std::to_string(version); }
+  bool operator==(const Lock&) const = default;
+};
+
+// Deterministic text. `folder` is where the lock will stand.
+std::string write_lock(const Lock& lock, const std::filesystem::path& folder);
+
+// Throws Format naming file, line and key, CannotCheck for a lock of another format.
+Lock read_lock(const std::filesystem::path& file);
+
+}  // namespace sealift::packager

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Models and data as values: what a job file asks for, and what a lock pins. A model is files in a folder; [[data]] is
+// the same without the checks that only a model can pass.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "sealift/bundle/core/digest.hpp"
+
+namespace sealift::packager {
+
+enum class Hub {
+  Folder,      // no hub: a folder on the packing machine
+  HfHub,       // a server that speaks the routes of HF_ENDPOINT
+  ModelScope,  // a server that speaks ModelScope's
+};
+
+enum class ModelLayout {
+  Folder,   // plain files below `into`
+  HfCache,  // what HF_HUB_CACHE may point to, so that code which asks by name finds it
+  Both,
+};
+
+struct ModelSpec {
+  bool data = false;  // [[data]]
+  Hub hub = Hub::Folder;
+  std::filesystem::path folder;  // of Hub::Folder; absolute
+  std::string endpoint;          // of a hub, like "https://host"; no '/' at its end
+  std::string repo;              // "org/name"
+  std::string revision;          // what was asked for: a branch, a tag, a commit
+  std::string into;              // its folder in the generation; a SafePath's text
+  ModelLayout layout = ModelLayout::Folder;
+  bool allow_pickle = false;
+
+  // For messages: what people call it.
+  std::string title() const { return hub == Hub::Folder ? folder.string() : repo; }
+  bool operator==(const ModelSpec&) const = default;
+};
+
+struct JobModel {
+  ModelSpec spec;
+  std::vector<std::string> include;  // patterns; empty: everything
+  std::vector<std::string> exclude;
+};
+
+struct LockedFile {
+  std::string path;  // below the model; a SafePath's text
+  std::uint64_t size = 0;
+  bundle::Digest sha256;
+
+  bool operator==(const LockedFile&) const = default;
+};
+
+struct LockedModel {
+  ModelSpec spec;
+  std::string commit;             // of Hub::HfHub; 40 hexadecimal digits
+  std::vector<LockedFile> files;  // sorted by path
+
+  std::uint64_t size() const {
+    std::uint64_t sum = 0;
+    for (const LockedFile& file : files) sum += file.size;
+    return sum;
+  }
+  bool operator==(const LockedModel&) const = default;
+};
+
+}  // namespace sealift::packager

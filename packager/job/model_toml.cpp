@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// TOML <-> models; see model_toml.hpp. The project names no hub's host, so a job says its endpoint or the environment
+// does.
+#include "packager/job/model_toml.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+
+#include "sealift/bundle/core/safe_path.hpp"
+#include "sealift/bundle/core/unicode.hpp"
+
+namespace sealift::packager {
+
+namespace fs = std::filesystem;
+using bundle::Error;
+
+namespace {
+
+constexpr std::pair<Hub, std::string_view> kHubs[] = {
+    {Hub::Folder, "folder"}, {Hub::HfHub, "hf"}, {Hub::ModelScope, "modelscope"}};
+constexpr std::pair<ModelLayout, std::string_view> kLayouts[] = {
+    {ModelLayout::Folder, "folder"}, {ModelLayout::HfCache, "hf-cache"}, {ModelLayout::Both, "both"}};
+
+template <class Enum, std::size_t N>
+std::string word_of(const std::pair<Enum, std::string_view> (&words)[N], Enum value) {
+  for (const auto& [candidate, word] : words)
+    if (candidate == value) return std::string(word);
+  return {};
+}
+
+template <class Enum, std::size_t N>
+Enum read_word(TomlTable& table, const std::string& key, const std::pair<Enum, std::string_view> (&words)[N],
+               Enum otherwise) {
+  const std::string text = table.string_or(key, word_of(words, otherwise));
+  for (const auto& [value, word] : words)
+    if (word == text) return value;
+  table.refuse(key, "a value is none of those that are known",
+               key == "hub" ? "hf or modelscope" : "folder, hf-cache or both", text);
+}
+
+// The letters that the hubs allow, so that a name can stand in a URL and in a path as it is.
+bool is_name_of_hub(std::string_view text, std::size_t max_parts) {
+  std::size_t parts = 0;
+  for (std::size_t begin = 0; begin <= text.size(); ++parts) {
+    const std::size_t end = std::min(text.find('/', begin), text.size());
+    const std::string_view part = text.substr(begin, end - begin);
+    const bool plain = std::all_of(part.begin(), part.end(), [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
+             c == '.';
+    });
+    if (part.empty() || part.size() > 96 || part.front() == '.' || !plain) return false;
+    begin = end + 1;
+  }
+  return parts <= max_parts;
+}
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+std::string read_endpoint(TomlTable& table, Hub hub) {
+  std::string endpoint = table.string_or("endpoint", "");
+  if (endpoint.empty() && hub == Hub::HfHub) endpoint = environment("HF_ENDPOINT");
+  if (endpoint.empty() && hub == Hub::ModelScope && !environment("MODELSCOPE_DOMAIN").empty())
+    endpoint = "https://" + environment("MODELSCOPE_DOMAIN");
+  while (endpoint.ends_with('/')) endpoint.pop_back();
+  const char* variable = hub == Hub::HfHub ? "HF_ENDPOINT" : "MODELSCOPE_DOMAIN";
+  if (endpoint.empty())
+    table.refuse("endpoint", "nothing says which hub this model comes from",
+                 fmt::format("endpoint = \"https://HOST\" here, or {} in the environment", variable), {},
+                 "no host is built in, so that a bundle never comes from a place that nobody chose");
+  const bool plain = std::all_of(endpoint.begin(), endpoint.end(), [](char c) { return c > ' ' && c < 0x7f; });
+  if (!plain || !(endpoint.starts_with("https://") || endpoint.starts_with("http://")) ||
+      endpoint.find_first_of("?#@\"\\") != endpoint.npos)
+    table.refuse("endpoint", "this is not the address of a hub", "like https://HOST, without name or password",
+                 endpoint);
+  return endpoint;
+}
+
+void read_hub_source(TomlTable& table, ModelSpec& spec) {
+  spec.hub = read_word(table, "hub", kHubs, Hub::HfHub);
+  if (spec.hub == Hub::Folder)
+    table.refuse("hub", "a folder is no hub", "source = \"FOLDER\" instead of repo", "folder");
+  spec.repo = table.string("repo");
+  if (!is_name_of_hub(spec.repo, 2))
+    table.refuse("repo", "this is not the name of a repository", "like \"org/name\"", spec.repo);
+  if (spec.data && spec.hub == Hub::ModelScope)
+    table.refuse("hub", "data from ModelScope is not supported", "a folder, or an hf hub", "modelscope",
+                 "fetch it with its own client and give the folder as source");
+  spec.revision = table.string_or("revision", spec.hub == Hub::HfHub ? "main" : "master");
+  if (!is_name_of_hub(spec.revision, 8))
+    table.refuse("revision", "this is not a branch, tag or commit", "like \"main\"", spec.revision);
+  spec.endpoint = read_endpoint(table, spec.hub);
+}
+
+void read_source(TomlTable& table, const fs::path& folder, ModelSpec& spec) {
+  if (table.has("source") == table.has("repo"))
+    table.refuse(table.has("repo") ? "repo" : "source", "a model comes from one place",
+                 "either source = \"FOLDER\" or repo = \"org/name\"");
+  if (table.has("repo")) return read_hub_source(table, spec);
+  spec.folder = fs::absolute(folder / table.string("source")).lexically_normal();
+  if (spec.folder.filename().empty()) spec.folder = spec.folder.parent_path();
+  if (!fs::is_directory(spec.folder))
+    table.refuse("source", "the folder is not there", "a folder", spec.folder.string(),
+                 "correct the path; it is relative to the job file");
+  for (const char* key : {"hub", "endpoint", "revision"})
+    if (table.has(key)) table.refuse(key, "this is for a repository on a hub", "repo = \"org/name\"");
+}
+
+std::string safe_folder(TomlTable& table, const std::string& text) {
+  try {
+    return bundle::SafePath::parse(text, "into").text();
+  } catch (const Error& error) {
+    table.refuse("into", error.facts().what, error.facts().expected, error.facts().got);
+  }
+}
+
+JobModel read_job_model(TomlTable& table, const fs::path& folder, bool data) {
+  JobModel model;
+  ModelSpec& spec = model.spec;
+  spec.data = data;
+  read_source(table, folder, spec);
+  const std::string name = fs::path(spec.title()).filename().string();
+  spec.into = safe_folder(table, table.string_or("into", (data ? "data/" : "models/") + name));
+  spec.layout = read_word(table, "layout", kLayouts, ModelLayout::Folder);
+  if (spec.layout != ModelLayout::Folder && spec.hub != Hub::HfHub)
+    table.refuse("layout", "only a repository of an hf hub has a name and a commit for its cache", "folder",
+                 word_of(kLayouts, spec.layout));
+  spec.allow_pickle = table.boolean_or("allow_pickle", false);
+  model.include = table.strings("include");
+  model.exclude = table.strings("exclude");
+  table.done();
+  return model;
+}
+
+LockedFile read_file(TomlTable& table) {
+  LockedFile file{.path = table.string("path"), .size = table.integer("size"), .sha256 = {}};
+  const std::string text = table.string("sha256");
+  const std::optional<bundle::Digest> digest = bundle::Digest::from_hex(text);
+  if (!digest) table.refuse("sha256", "this is not a SHA-256", "64 lower-case hexadecimal digits", text);
+  file.sha256 = *digest;
+  bundle::SafePath::parse(file.path, "lock");
+  table.done();
+  return file;
+}
+
+LockedModel read_locked_model(TomlTable& table, const fs::path& folder) {
+  LockedModel model;
+  ModelSpec& spec = model.spec;
+  spec.data = table.boolean_or("data", false);
+  spec.hub = read_word(table, "hub", kHubs, Hub::Folder);
+  if (spec.hub == Hub::Folder) {
+    spec.folder = (folder / table.string("source")).lexically_normal();
+  } else {
+    spec.repo = table.string("repo");
+    spec.revision = table.string("revision");
+    if (!is_name_of_hub(spec.repo, 2)) table.refuse("repo", "this is not the name of a repository", {}, spec.repo);
+    if (!is_name_of_hub(spec.revision, 8)) table.refuse("revision", "this is not a revision", {}, spec.revision);
+    spec.endpoint = read_endpoint(table, spec.hub);
+    model.commit = table.string_or("commit", "");
+    if (model.commit.size() != 40 && spec.hub == Hub::HfHub)
+      table.refuse("commit", "this is not a commit", "40 hexadecimal digits", model.commit);
+    if (!model.commit.empty() && !is_name_of_hub(model.commit, 1)) table.refuse("commit", "this is not a commit");
+  }
+  spec.into = safe_folder(table, table.string("into"));
+  spec.layout = read_word(table, "layout", kLayouts, ModelLayout::Folder);
+  spec.allow_pickle = table.boolean_or("allow_pickle", false);
+  for (TomlTable& file : table.tables("files")) model.files.push_back(read_file(file));
+  table.done();
+  const auto by_path = [](const LockedFile& a, const LockedFile& b) { return a.path < b.path; };
+  std::sort(model.files.begin(), model.files.end(), by_path);
+  return model;
+}
+
+}  // namespace
+
+std::vector<JobModel> read_job_models(TomlTable& job, const fs::path& folder) {
+  std::vector<JobModel> models;
+  std::map<std::string, std::string> places;
+  for (const char* kind : {"model", "data"})
+    for (TomlTable& table : job.tables(kind)) {
+      models.push_back(read_job_model(table, folder, std::string_view(kind) == "data"));
+      const std::string& into = models.back().spec.into;
+      if (const auto [twin, fresh] = places.emplace(bundle::case_folded(into), into); !fresh)
+        table.refuse("into", "two models have one place", "a folder of its own", into,
+                     "say where it goes: into = \"models/NAME\"");
+    }
+  return models;
+}
+
+std::vector<LockedModel> read_locked_models(TomlTable& lock, const fs::path& folder) {
+  std::vector<LockedModel> models;
+  for (TomlTable& table : lock.tables("model")) models.push_back(read_locked_model(table, folder));
+  return models;
+}
+
+std::string write_locked_models(const std::vector<LockedModel>& models, const fs::path& folder) {
+  std::string out;
+  for (const LockedModel& model : models) {
+    const ModelSpec& spec = model.spec;
+    out += fmt::format("\n[[model]]\ndata = {}\nhub = {}\n", spec.data, toml_quoted(word_of(kHubs, spec.hub)));
+    if (spec.hub == Hub::Folder)
+      out += fmt::format("source = {}\n", toml_quoted(spec.folder.lexically_relative(folder).string()));
+    else
+      out += fmt::format("endpoint = {}\nrepo = {}\nrevision = {}\n", toml_quoted(spec.endpoint),
+                         toml_quoted(spec.repo), toml_quoted(spec.revision));
+    if (!model.commit.empty()) out += fmt::format("commit = {}\n", toml_quoted(model.commit));
+    out += fmt::format("into = {}\nlayout = {}\nallow_pickle = {}\nfiles = [\n", toml_quoted(spec.into),
+                       toml_quoted(word_of(kLayouts, spec.layout)), spec.allow_pickle);
+    for (const LockedFile& file : model.files)
+      out += fmt::format("  {{ path = {}, size = {}, sha256 = {} }},\n", toml_quoted(file.path), file.size,
+                         toml_quoted(file.sha256.hex()));
+    out += "]\n";
+  }
+  return out;
+}
+
+}  // namespace sealift::packager

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who owns which path; see path_owners.hpp. Two wheels of one library share dozens of paths: what a reader wants to
+// know is which two, so conflicts are told by pair of owners.
+#include "packager/job/path_owners.hpp"
+
+#include "sealift/bundle/core/error.hpp"
+
+namespace sealift::packager {
+
+using bundle::Error;
+using bundle::ErrorCode;
+
+void PathOwners::claim(const std::string& path, const std::string& owner) {
+  const auto [found, fresh] = owners_.emplace(path, owner);
+  if (fresh) return;
+  const auto [place, first] = index_.emplace(path, contested_.size());
+  if (first) contested_.push_back({.path = path, .owners = {found->second}});
+  contested_[place->second].owners.push_back(owner);
+}
+
+std::vector<std::string> PathOwners::give(const std::string& path, const std::string& winner) {
+  std::vector<std::string> losers, left;
+  std::vector<std::string>& owners = contested_.at(index_.at(path)).owners;
+  for (const std::string& owner : owners) (owner != winner && owner.ends_with(".whl") ? losers : left).push_back(owner);
+  owners = std::move(left);
+  owners_[path] = winner;
+  return losers;
+}
+
+void PathOwners::add(Conflicts& conflicts, const std::string& path, const std::string& first, const std::string& second,
+                     const std::string& note) {
+  Conflict& conflict = conflicts[{first, second}];
+  if (conflict.paths++ == 0) conflict.text = path + ": " + first + " and " + second + note;
+}
+
+void PathOwners::check() const {
+  Conflicts conflicts;
+  for (const Contested& contested : contested_)
+    for (std::size_t i = 1; i < contested.owners.size(); ++i)
+      add(conflicts, contested.path, contested.owners[0], contested.owners[i], "");
+  for (const auto& [path, owner] : owners_)
+    for (std::size_t slash = path.find('/'); slash != path.npos; slash = path.find('/', slash + 1))
+      if (const auto file = owners_.find(path.substr(0, slash)); file != owners_.end())
+        add(conflicts, file->first, file->second, owner, ", a file of the first and a folder of the second");
+  if (conflicts.empty()) return;
+  std::string got;
+  for (const auto& [owners, conflict] : conflicts) {
+    got += "\n    " + conflict.text;
+    if (conflict.paths > 1) got += ", and " + std::to_string(conflict.paths - 1) + " more path(s) of the same two";
+  }
+  throw Error(ErrorCode::Conflict,
+              {.what = "two packages would install the same path",
+               .expected = "one owner for every path; the installer takes nothing else, also where the bytes are equal",
+               .got = got,
+               .next = "require only one of each two; if another package asks for it, choose a version of that "
+                       "package that asks for the same one, or say in the job file which one owns the path: [[owner]] "
+                       "path = \"...\", package = \"...\""});
+}
+
+}  // namespace sealift::packager

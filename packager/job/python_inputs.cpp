@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads what [python] asks for; see python_inputs.hpp.
+#include "packager/job/python_inputs.hpp"
+
+#include <algorithm>
+
+#include "sealift/bundle/core/fields.hpp"
+
+namespace sealift::packager {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::optional<fs::path> existing_file(TomlTable& table, const std::string& key, const fs::path& folder) {
+  if (!table.has(key)) return std::nullopt;
+  const fs::path path = fs::absolute(folder / table.string(key)).lexically_normal();
+  if (!fs::is_regular_file(path)) table.refuse(key, "the file is not there", "a text file", path.string());
+  return path;
+}
+
+// One requirement a line is how uv reads them, so a line break would smuggle in an option.
+std::vector<std::string> lines(TomlTable& table, const std::string& key) {
+  std::vector<std::string> texts = table.strings(key);
+  for (const std::string& text : texts)
+    if (text.empty() || text.find_first_of("\n\r") != text.npos)
+      table.refuse(key, "this is not one requirement", "one line each", text);
+  return texts;
+}
+
+std::vector<std::string> plain_names(TomlTable& table, const std::string& key) {
+  std::vector<std::string> names = table.strings(key);
+  for (const std::string& name : names)
+    if (!bundle::is_plain_name(name)) table.refuse(key, "a name is not plain", "like \"train\"", name);
+  return names;
+}
+
+std::string index_url(TomlTable& table, const std::string& key) {
+  std::string url = table.string(key);
+  if (!url.starts_with("https://") && !url.starts_with("http://") && !url.starts_with("file:///"))
+    table.refuse(key, "this is not the address of an index", "https://…, http://… or file:///…", url);
+  // It would end up in the lock, in the evidence beside it and in every list of processes.
+  if (const std::size_t at = url.find('@'); at < url.find('/', url.find("://") + 3))
+    table.refuse(key, "the address of an index holds a password", "an address without one", {},
+                 "name the index and set UV_INDEX_NAME_USERNAME and UV_INDEX_NAME_PASSWORD, or use a netrc file");
+  return url;
+}
+
+void read_indexes(TomlTable& table, PythonInputs& inputs) {
+  if (table.has("default_index")) inputs.default_index = index_url(table, "default_index");
+  for (TomlTable& index : table.tables("indexes")) {
+    inputs.indexes.push_back({.name = index.string_or("name", ""), .url = index_url(index, "url")});
+    const std::string& name = inputs.indexes.back().name;
+    if (!name.empty() && !bundle::is_plain_name(name)) index.refuse("name", "a name is not plain", {}, name);
+    index.done();
+  }
+  inputs.index_strategy = table.string_or("index_strategy", "");
+  static const std::vector<std::string> kKnown = {"", "first-index", "unsafe-first-match", "unsafe-best-match"};
+  if (std::find(kKnown.begin(), kKnown.end(), inputs.index_strategy) == kKnown.end())
+    table.refuse("index_strategy", "uv knows no such strategy", "first-index, unsafe-first-match or unsafe-best-match",
+                 inputs.index_strategy);
+}
+
+void check_lock_file(const TomlTable& table, const PythonInputs& inputs) {
+  if (!inputs.lock_file) return;
+  const std::string name = inputs.lock_file->filename().string();
+  if (name != "uv.lock" && name != "pylock.toml" && !(name.starts_with("pylock.") && name.ends_with(".toml")))
+    table.refuse("lock_file", "this is not the name of a lock that is understood",
+                 "uv.lock, pylock.toml or "
+                 "pylock.NAME.toml",
+                 name);
+  if (!inputs.requirements_file && !inputs.pyproject && inputs.constraints.empty()) return;
+  table.refuse("lock_file", "a lock is taken as it is, so nothing else can be resolved beside it",
+               "no requirements_file, pyproject or constraints", {}, "lock again with those, or leave them out");
+}
+
+}  // namespace
+
+PythonInputs read_python_inputs(TomlTable& table, const fs::path& folder) {
+  PythonInputs inputs;
+  inputs.requirements = lines(table, "requirements");
+  inputs.requirements_file = existing_file(table, "requirements_file", folder);
+  inputs.pyproject = existing_file(table, "pyproject", folder);
+  inputs.lock_file = existing_file(table, "lock_file", folder);
+  if (inputs.requirements.empty() && !inputs.requirements_file && !inputs.pyproject && !inputs.lock_file)
+    table.refuse("requirements", "there is nothing to pack", "requirements, requirements_file, pyproject or lock_file");
+  inputs.extras = plain_names(table, "extras");
+  inputs.groups = plain_names(table, "groups");
+  if ((!inputs.extras.empty() || !inputs.groups.empty()) && !inputs.pyproject && !inputs.is_uv_lock())
+    table.refuse(inputs.extras.empty() ? "groups" : "extras", "there is no project that could have these",
+                 "pyproject, or lock_file with a uv.lock", {}, "write extras of packages as \"name[extra]\"");
+  inputs.constraints = lines(table, "constraints");
+  inputs.build_constraints = lines(table, "build_constraints");
+  inputs.build = table.boolean_or("build", true);
+  read_indexes(table, inputs);
+  check_lock_file(table, inputs);
+  return inputs;
+}
+
+std::vector<std::string> index_words(const PythonInputs& inputs) {
+  std::vector<std::string> words;
+  if (inputs.default_index) words.insert(words.end(), {"--default-index", *inputs.default_index});
+  for (const PythonIndex& index : inputs.indexes)
+    words.insert(words.end(), {"--index", index.name.empty() ? index.url : index.name + "=" + index.url});
+  if (!inputs.index_strategy.empty()) words.insert(words.end(), {"--index-strategy", inputs.index_strategy});
+  return words;
+}
+
+}  // namespace sealift::packager

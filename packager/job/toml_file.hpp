@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// TOML as a value with line numbers: job file, lock and pylock are read through it, and only toml_file.cpp sees toml++.
+// Reading field by field makes every complaint name file, line and key, and refuses keys that nobody asked for.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sealift/bundle/core/error.hpp"
+
+namespace sealift::packager {
+
+struct TomlValue {
+  enum class Kind { String, Integer, Boolean, Array, Table, Other };
+
+  Kind kind = Kind::Table;
+  unsigned line = 0;
+  std::string text;  // of a String
+  std::int64_t integer = 0;
+  bool boolean = false;
+  std::vector<TomlValue> items;              // of an Array
+  std::map<std::string, TomlValue> members;  // of a Table
+};
+
+// Throws `fault` (Usage for what people write, Format for what programs write) when it does not parse.
+TomlValue parse_toml(std::string_view text, const std::filesystem::path& where, bundle::ErrorCode fault);
+TomlValue read_toml(const std::filesystem::path& path, bundle::ErrorCode fault);
+
+// "text" as a TOML basic string, with its quotes.
+std::string toml_quoted(std::string_view text);
+
+// One table of a document. Keys that are read are remembered; done() refuses the others by name.
+class TomlTable {
+ public:
+  TomlTable(const TomlValue& value, std::filesystem::path file, bundle::ErrorCode fault, std::string name = {});
+
+  bool has(const std::string& key) const { return value_->members.contains(key); }
+  bool is_array(const std::string& key) const {
+    return has(key) && value_->members.at(key).kind == TomlValue::Kind::Array;
+  }
+  std::string string(const std::string& key);
+  std::string string_or(const std::string& key, std::string otherwise);
+  std::string plain_name(const std::string& key);  // a string that can be part of a file's name
+  std::uint64_t integer(const std::string& key);
+  std::uint64_t integer_or(const std::string& key, std::uint64_t otherwise);
+  bool boolean_or(const std::string& key, bool otherwise);
+  std::vector<std::string> strings(const std::string& key);  // empty when the key is not there
+  TomlTable table(const std::string& key);
+  std::vector<TomlTable> tables(const std::string& key);  // empty when the key is not there
+
+  void ignore(const std::string& key) { seen_.insert(key); }
+  void ignore_others() { ignore_others_ = true; }
+  void done() const;
+
+  // Throws the document's fault, naming file, line and key.
+  [[noreturn]] void refuse(const std::string& key, std::string what, std::string expected = {}, std::string got = {},
+                           std::string next = {}) const;
+
+ private:
+  const TomlValue& at(const std::string& key, TomlValue::Kind kind, const char* expected);
+
+  const TomlValue* value_;
+  std::filesystem::path file_;
+  bundle::ErrorCode fault_;
+  std::string name_;
+  std::set<std::string> seen_;
+  bool ignore_others_ = false;
+};
+
+}  // namespace sealift::packager

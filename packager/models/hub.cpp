@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hub routes; see hub.hpp. Format: the hub's OpenAPI description and the two clients' sources.
+#include "packager/models/hub.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "sealift/bundle/core/json.hpp"
+
+namespace sealift::packager {
+
+using bundle::Digest;
+using bundle::Error;
+using bundle::ErrorCode;
+using bundle::Json;
+
+namespace {
+
+constexpr std::uint64_t kMaxAnswer = std::uint64_t{64} << 20;
+constexpr std::size_t kMaxListed = 1'000'000;
+constexpr std::size_t kMaxPages = 10'000;
+
+// As RFC 3986 wants it; `kept` stays as it is.
+std::string quoted(std::string_view text, std::string_view kept) {
+  std::string out;
+  for (const char c : text) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       std::string_view("-._~").find(c) != std::string_view::npos || kept.find(c) != kept.npos;
+    if (plain)
+      out.push_back(c);
+    else
+      out += fmt::format("%{:02X}", static_cast<unsigned>(static_cast<unsigned char>(c)));
+  }
+  return out;
+}
+
+[[noreturn]] void refuse(const std::string& where, const std::string& what, const std::string& got = {}) {
+  throw Error(ErrorCode::Format, {.what = "the hub's answer makes no sense: " + what,
+                                  .where = where,
+                                  .got = bundle::SafePath::printable(got),
+                                  .next = "is the endpoint a hub of this kind, and no login page or proxy?"});
+}
+
+Json parsed(const std::string& text, const std::string& where) {
+  try {
+    return parse_strict_json(text, {.max_depth = 32, .max_values = bundle::kMaxJsonValues, .integers_only = false});
+  } catch (const StrictJsonError& error) {
+    refuse(where, error.what(), error.got());
+  }
+}
+
+const Json& member(const Json& object, const char* key, const std::string& where) {
+  const auto found = object.is_object() ? object.find(key) : object.end();
+  if (!object.is_object() || found == object.end()) refuse(where, std::string("it has no '") + key + "'");
+  return *found;
+}
+
+std::string text_of(const Json& object, const char* key, const std::string& where) {
+  const Json& value = member(object, key, where);
+  if (!value.is_string()) refuse(where, std::string("its '") + key + "' is no text");
+  return value.get<std::string>();
+}
+
+std::uint64_t size_of(const Json& object, const char* key, const std::string& where) {
+  const Json& value = member(object, key, where);
+  if (!value.is_number_unsigned()) refuse(where, std::string("its '") + key + "' is no size");
+  return value.get<std::uint64_t>();
+}
+
+Answer ask_one(const std::string& url, const ModelSpec& spec, const FetchOptions& options) {
+  return std::move(
+      ask({url}, token_for(spec), kMaxAnswer, options, "the hub does not tell about " + spec.repo, hub_hint(spec))[0]);
+}
+
+void add_file(HubListing& listing, HubFile file, const std::string& digest, const std::string& where) {
+  file.path = bundle::SafePath::parse(file.path, where).text();
+  if (!digest.empty()) {
+    file.sha256 = Digest::from_hex(digest);
+    if (!file.sha256) refuse(where, "this is not a SHA-256", digest);
+  }
+  if (listing.files.size() == kMaxListed) refuse(where, "there are more than a million files");
+  listing.files.push_back(std::move(file));
+}
+
+// The URL of the next page, from a header like `<URL>; rel="next"`. Only its path is taken, so that the token stays
+// with the endpoint, and a mirror need not rewrite the header.
+std::string next_page(const std::string& link, const ModelSpec& spec, const std::string& where) {
+  for (std::size_t begin = 0; (begin = link.find('<', begin)) != link.npos; ++begin) {
+    const std::size_t end = link.find('>', begin);
+    if (end == link.npos) break;
+    const std::size_t after = link.find(',', end);
+    if (link.substr(end, after == link.npos ? after : after - end).find("rel=\"next\"") == link.npos) continue;
+    const std::string url = link.substr(begin + 1, end - begin - 1);
+    const std::size_t path = url.find("/api/");
+    if (path == url.npos) refuse(where, "its next page is no page of a hub", url);
+    return spec.endpoint + url.substr(path);
+  }
+  return {};
+}
+
+HubListing list_hf(const ModelSpec& spec, const FetchOptions& options) {
+  const std::string api = fmt::format("{}/api/{}/{}", spec.endpoint, spec.data ? "datasets" : "models", spec.repo);
+  const std::string revision = api + "/revision/" + quoted(spec.revision, "");
+  HubListing listing{.commit = text_of(parsed(ask_one(revision, spec, options).body, revision), "sha", revision),
+                     .files = {}};
+  const auto hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
+  if (listing.commit.size() != 40 || !std::all_of(listing.commit.begin(), listing.commit.end(), hex))
+    refuse(revision, "its commit is none", listing.commit);
+  std::string page = api + "/tree/" + listing.commit + "?recursive=true";
+  for (std::size_t pages = 0; !page.empty(); ++pages) {
+    if (pages == kMaxPages) refuse(page, "its pages do not end");
+    const Answer answer = ask_one(page, spec, options);
+    const Json items = parsed(answer.body, page);
+    if (!items.is_array()) refuse(page, "it is no list of files");
+    for (const Json& item : items) {
+      if (text_of(item, "type", page) != "file") continue;
+      const bool lfs = item.contains("lfs") && item["lfs"].is_object();
+      add_file(
+          listing,
+          {.path = text_of(item, "path", page), .size = size_of(lfs ? item["lfs"] : item, "size", page), .sha256 = {}},
+          lfs ? text_of(item["lfs"], "oid", page) : "", page);
+    }
+    page = next_page(answer.link, spec, page);
+  }
+  return listing;
+}
+
+// ModelScope tells no commit; what its files are is pinned by their digests.
+HubListing list_modelscope(const ModelSpec& spec, const FetchOptions& options) {
+  const std::string url = fmt::format("{}/api/v1/models/{}/repo/files?Revision={}&Recursive=true", spec.endpoint,
+                                      spec.repo, quoted(spec.revision, ""));
+  const Json answer = parsed(ask_one(url, spec, options).body, url);
+  const Json& files = member(member(answer, "Data", url), "Files", url);
+  if (!files.is_array()) refuse(url, "it is no list of files");
+  HubListing listing;
+  for (const Json& item : files) {
+    if (text_of(item, "Type", url) == "tree") continue;
+    const bool digest = item.contains("Sha256") && item["Sha256"].is_string();
+    add_file(listing, {.path = text_of(item, "Path", url), .size = size_of(item, "Size", url), .sha256 = {}},
+             digest ? item["Sha256"].get<std::string>() : "", url);
+  }
+  return listing;
+}
+
+}  // namespace
+
+HubListing list_repository(const ModelSpec& spec, const FetchOptions& options) {
+  HubListing listing = spec.hub == Hub::HfHub ? list_hf(spec, options) : list_modelscope(spec, options);
+  std::sort(listing.files.begin(), listing.files.end(),
+            [](const HubFile& a, const HubFile& b) { return a.path < b.path; });
+  const auto twin = std::adjacent_find(listing.files.begin(), listing.files.end(),
+                                       [](const HubFile& a, const HubFile& b) { return a.path == b.path; });
+  if (twin != listing.files.end()) refuse(spec.endpoint, "a file stands twice in " + spec.repo, twin->path);
+  return listing;
+}
+
+std::string url_of(const ModelSpec& spec, const std::string& commit, const std::string& path) {
+  if (spec.hub == Hub::ModelScope)
+    return fmt::format("{}/api/v1/models/{}/repo?Revision={}&FilePath={}", spec.endpoint, spec.repo,
+                       quoted(spec.revision, ""), quoted(path, ""));
+  return fmt::format("{}/{}{}/resolve/{}/{}", spec.endpoint, spec.data ? "datasets/" : "", spec.repo, commit,
+                     quoted(path, "/"));
+}
+
+std::string token_for(const ModelSpec& spec) {
+  const char* token = std::getenv("HF_TOKEN");
+  if (spec.hub != Hub::HfHub || token == nullptr) return {};
+  const auto is_at = [&](std::string_view start) {
+    return spec.endpoint.starts_with(start) &&
+           (spec.endpoint.size() == start.size() || spec.endpoint[start.size()] == ':' ||
+            spec.endpoint[start.size()] == '/');
+  };
+  const bool safe = spec.endpoint.starts_with("https://") || is_at("http://127.0.0.1") || is_at("http://localhost");
+  return safe ? token : "";
+}
+
+std::string hub_hint(const ModelSpec& spec) {
+  if (spec.hub != Hub::HfHub) return "check repo, revision and endpoint, and whether the repository is public";
+  const char* token = std::getenv("HF_TOKEN");
+  if (token == nullptr || *token == '\0')
+    return "check repo, revision and endpoint; a repository that is private or gated needs HF_TOKEN in the environment";
+  if (token_for(spec).empty())
+    return "check repo, revision and endpoint; HF_TOKEN is not sent to this one, because it is not reached by https";
+  return "check repo, revision and endpoint, and that HF_TOKEN may read the repository and its terms were accepted";
+}
+
+}  // namespace sealift::packager

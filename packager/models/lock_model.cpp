@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// list -> choose -> check by name and by what is here -> hash; see lock_model.hpp.
+#include "packager/models/lock_model.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <thread>
+
+#include "packager/models/hub.hpp"
+#include "packager/models/model_check.hpp"
+#include "packager/models/model_files.hpp"
+#include "packager/models/model_formats.hpp"
+#include "sealift/bundle/core/parallel_for.hpp"
+#include "sealift/bundle/payload/payload_writer.hpp"
+#include "sealift/bundle/core/safe_path.hpp"
+
+namespace sealift::packager {
+
+namespace fs = std::filesystem;
+using bundle::Digest;
+using bundle::Error;
+using bundle::ErrorCode;
+
+namespace {
+
+constexpr std::uint64_t kMaxUnpinned = std::uint64_t{256} << 20;  // what is kept in memory while it is hashed
+constexpr std::uint64_t kBatchBytes = std::uint64_t{32} << 20;
+constexpr std::size_t kBatchFiles = 64;
+
+HubListing list_folder(const ModelSpec& spec) {
+  HubListing listing;
+  for (fs::recursive_directory_iterator it(spec.folder), end; it != end; ++it) {
+    const std::string path = it->path().lexically_relative(spec.folder).generic_string();
+    if (is_bookkeeping(path)) {
+      it.disable_recursion_pending();
+      continue;
+    }
+    if (it->is_directory() && !it->is_symlink()) continue;
+    if (!it->is_regular_file())
+      throw Error(ErrorCode::Usage, {.what = "a model's folder holds what cannot be carried",
+                                     .where = it->path().string(),
+                                     .expected = "files, links to files, folders",
+                                     .got = it->is_directory()         ? "a link to a folder"
+                                            : fs::exists(it->status()) ? "a device, pipe or socket"
+                                                                       : "a link to nothing",
+                                     .next = "remove it from the folder, or copy there what it points to"});
+    bundle::SafePath::parse(path, spec.folder.string());
+    listing.files.push_back({.path = path, .size = it->file_size(), .sha256 = {}});
+  }
+  std::sort(listing.files.begin(), listing.files.end(),
+            [](const HubFile& a, const HubFile& b) { return a.path < b.path; });
+  return listing;
+}
+
+// What the patterns leave. Without patterns, the same weights in other formats are left out as well.
+void choose_files(const JobModel& job, HubListing& listing, Console& console) {
+  std::erase_if(listing.files, [&](const HubFile& file) {
+    return is_bookkeeping(file.path) || (!job.include.empty() && !matches_any(file.path, job.include)) ||
+           matches_any(file.path, job.exclude);
+  });
+  if (job.spec.data || !job.include.empty()) return;
+  std::vector<std::string> paths;
+  for (const HubFile& file : listing.files) paths.push_back(file.path);
+  const std::vector<std::string> repeated = duplicate_formats(paths);
+  if (repeated.empty()) return;
+  const std::set<std::string> out(repeated.begin(), repeated.end());
+  std::uint64_t size = 0;
+  std::string names;
+  for (const HubFile& file : listing.files)
+    if (out.contains(file.path)) size += file.size;
+  for (const std::string& path : repeated) names += (names.empty() ? "" : ", ") + path;
+  console.note(fmt::format("{}: the safetensors files hold the same, so {} are left out: {} (include takes them)",
+                           job.spec.title(), human_size(size), names));
+  std::erase_if(listing.files, [&](const HubFile& file) { return out.contains(file.path); });
+}
+
+void keep(const std::string& bytes, const Digest& digest, const Cache& cache) {
+  if (cache.contains(digest)) return;  // `create` looks whether it is intact
+  const fs::path part = cache.part(digest);
+  fs::remove(part);
+  bundle::write_text(part, bytes);
+  cache.adopt(part, digest);
+}
+
+// Hubs pin small files by another digest than ours, so those are fetched now.
+void pin_small_files(const ModelSpec& spec, HubListing& listing, const Cache& cache, const FetchOptions& options) {
+  std::vector<HubFile*> open;
+  for (HubFile& file : listing.files)
+    if (!file.sha256) open.push_back(&file);
+  for (std::size_t begin = 0; begin < open.size();) {
+    std::vector<std::string> urls;
+    std::uint64_t bytes = 0, largest = 0;
+    std::size_t end = begin;
+    for (; end < open.size() && urls.size() < kBatchFiles && (urls.empty() || bytes + open[end]->size <= kBatchBytes);
+         ++end) {
+      if (open[end]->size > kMaxUnpinned)
+        throw Error(ErrorCode::CannotCheck, {.what = "the hub gives no SHA-256 for a large file",
+                                             .where = spec.repo + "/" + open[end]->path,
+                                             .got = human_size(open[end]->size),
+                                             .next = "fetch it with the hub's client and give the folder as source"});
+      urls.push_back(url_of(spec, listing.commit, open[end]->path));
+      bytes += open[end]->size;
+      largest = std::max(largest, open[end]->size);
+    }
+    const std::vector<Answer> answers =
+        ask(urls, token_for(spec), largest, options, "a file of " + spec.repo + " cannot be fetched", hub_hint(spec));
+    for (std::size_t i = begin; i < end; ++i) {
+      const std::string& body = answers[i - begin].body;
+      if (body.size() != open[i]->size)
+        throw Error(ErrorCode::Digest, {.what = "the hub sent another file than it listed",
+                                        .where = urls[i - begin],
+                                        .expected = std::to_string(open[i]->size) + " bytes",
+                                        .got = std::to_string(body.size()) + " bytes",
+                                        .next = "run the same command again"});
+      open[i]->sha256 = bundle::sha256(bundle::as_bytes(body));
+      keep(body, *open[i]->sha256, cache);
+    }
+    begin = end;
+  }
+}
+
+LockedModel list_model(const JobModel& job, const Cache& cache, Console& console, const FetchOptions& options) {
+  const bool folder = job.spec.hub == Hub::Folder;
+  HubListing listing = folder ? list_folder(job.spec) : list_repository(job.spec, options);
+  choose_files(job, listing, console);
+  if (!folder) pin_small_files(job.spec, listing, cache, options);
+  LockedModel model{.spec = job.spec, .commit = listing.commit, .files = {}};
+  for (const HubFile& file : listing.files)
+    model.files.push_back({.path = file.path, .size = file.size, .sha256 = file.sha256.value_or(Digest{})});
+  return model;
+}
+
+// With as many threads as there are processors: several files of one model, one thread each.
+void hash_folders(std::vector<LockedModel>& models, Console& console) {
+  std::vector<std::pair<const LockedModel*, LockedFile*>> todo;
+  std::uint64_t total = 0;
+  for (LockedModel& model : models)
+    if (model.spec.hub == Hub::Folder)
+      for (LockedFile& file : model.files) {
+        todo.emplace_back(&model, &file);
+        total += file.size;
+      }
+  if (todo.empty()) return;
+  std::sort(todo.begin(), todo.end(), [](const auto& a, const auto& b) { return a.second->size > b.second->size; });
+  Progress progress(console, "hashing models", total);
+  bundle::parallel_for(std::thread::hardware_concurrency(), todo.size(), [&](std::size_t index) {
+    const auto& [model, file] = todo[index];
+    file->sha256 = digest_of_file(fs::canonical(model->spec.folder / file->path),
+                                  [&](std::uint64_t bytes) { progress.add(bytes); });
+  });
+  progress.finish();
+}
+
+}  // namespace
+
+std::vector<LockedModel> lock_models(const std::vector<JobModel>& jobs, const Cache& cache, Console& console,
+                                     const FetchOptions& options) {
+  std::vector<LockedModel> models;
+  for (const JobModel& job : jobs) models.push_back(list_model(job, cache, console, options));
+  const LocateFile here = [&](const LockedModel& model, const LockedFile& file) {
+    return local_file(model, file, cache);
+  };
+  require_sound(models, here, console);
+  hash_folders(models, console);
+  return models;
+}
+
+}  // namespace sealift::packager

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model's files -> faults and warnings; see model_check.hpp. What [[data]] promises is less: no pickles, whole files.
+#include "packager/models/model_check.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "packager/models/model_formats.hpp"
+#include "packager/models/remote_code.hpp"
+#include "sealift/bundle/core/byte_source.hpp"
+#include "sealift/bundle/core/safe_path.hpp"
+#include "sealift/bundle/core/unicode.hpp"
+#include "sealift/safetensors.hpp"
+
+namespace sealift::packager {
+
+namespace fs = std::filesystem;
+using bundle::Error;
+using bundle::ErrorCode;
+
+namespace {
+
+constexpr std::uint64_t kMaxShardIndex = std::uint64_t{64} << 20;
+constexpr std::size_t kMaxModelFiles = 50'000;  // each is a line of the signed manifest, which has an end
+constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
+
+std::string folder_of_file(const std::string& path) {
+  return path.substr(0, path.rfind('/') + 1);
+}
+
+// "a, b, c and 7 more"
+std::string some_of(const std::vector<std::string>& texts) {
+  std::string out;
+  for (std::size_t i = 0; i < texts.size() && i < 5; ++i) out += (i > 0 ? ", " : "") + texts[i];
+  return texts.size() > 5 ? fmt::format("{} and {} more", out, texts.size() - 5) : out;
+}
+
+class Examination {
+ public:
+  Examination(const LockedModel& model, const LocateFile& locate) : model_(model) {
+    for (const LockedFile& file : model.files) {
+      files_.emplace(file.path, locate(model, file));
+      sizes_.emplace(file.path, file.size);
+    }
+  }
+
+  ModelReport run() {
+    check_names();
+    check_pickles();
+    check_pointers();
+    if (model_.spec.data) return std::move(report_);
+    for (const auto& [path, file] : files_)
+      if (path.ends_with(".safetensors")) read_tensors(path, file);
+    check_shards();
+    for (const auto& [path, file] : files_)
+      if (path.ends_with(kIndexSuffix)) check_index(path, file);
+    check_config();
+    check_tokenizer();
+    check_remote_code(files_, report_.faults, report_.warnings);
+    return std::move(report_);
+  }
+
+ private:
+  void fault(std::string text) { report_.faults.push_back(std::move(text)); }
+  void warn(std::string text) { report_.warnings.push_back(std::move(text)); }
+  bool has(const std::string& path) const { return files_.contains(path); }
+  bool any(const std::function<bool(const std::string&)>& is) const {
+    return std::any_of(files_.begin(), files_.end(), [&](const auto& item) { return is(item.first); });
+  }
+
+  // What the manifest would refuse, but only after everything was written.
+  void check_names() {
+    if (files_.empty()) fault("there is no file in it");
+    std::map<std::string, std::string> folded;
+    for (const auto& [path, file] : files_)
+      if (const auto [twin, fresh] = folded.emplace(bundle::case_folded(path), path); !fresh)
+        fault(fmt::format("{} and {} differ in upper and lower case only", twin->second, path));
+    for (const auto& [name, path] : folded)
+      for (std::size_t slash = name.find('/'); slash != name.npos; slash = name.find('/', slash + 1))
+        if (folded.contains(name.substr(0, slash))) fault(path + " lies below another file");
+  }
+
+  void check_pickles() {
+    std::vector<std::string> allowed;
+    for (const auto& [path, file] : files_) {
+      std::string reason = pickle_by_name(path);
+      if (reason.empty() && !file.empty()) reason = pickle_by_content(path, file);
+      if (reason.empty()) continue;
+      if (model_.spec.allow_pickle)
+        allowed.push_back(path);
+      else
+        fault(fmt::format("{}: {}; loading it can run any program", path, reason));
+    }
+    if (!allowed.empty()) warn("it has pickles, and loading them can run any program: " + some_of(allowed));
+  }
+
+  void check_pointers() {
+    for (const auto& [path, file] : files_) {
+      if (file.empty() || sizes_.at(path) > 1024) continue;
+      bundle::FileSource source(file);
+      const bundle::Bytes bytes = source.read(0, source.size());
+      if (bundle::as_text(bytes).starts_with("version https://git-lfs"))
+        fault(path + ": this is a pointer of Git LFS; the file itself was not fetched (git lfs pull)");
+    }
+  }
+
+  void read_tensors(const std::string& path, const fs::path& file) {
+    if (file.empty()) return;
+    bundle::FileSource source(file);
+    try {
+      const safetensors::Header header = safetensors::read_header(
+          source.size(),
+          [&](std::uint64_t offset, char* data, std::size_t size) {
+            source.read_exactly(offset, std::as_writable_bytes(std::span(data, size)));
+          },
+          path);
+      std::set<std::string>& names = tensors_[path];
+      for (const safetensors::Tensor& tensor : header.tensors) names.insert(tensor.name);
+    } catch (const safetensors::FormatError& error) {
+      fault(error.what());
+    }
+  }
+
+  // By name: every part of what says that it has parts, and the index that loaders read.
+  void check_shards() {
+    struct Parts {
+      unsigned count = 0;
+      std::set<unsigned> have;
+    };
+    std::map<std::string, Parts> sets;  // folder and stem
+    for (const auto& [path, file] : files_) {
+      const std::string folder = folder_of_file(path);
+      const std::optional<ShardName> shard = shard_name(path.substr(folder.size()));
+      if (!shard || shard->suffix != ".safetensors") continue;
+      Parts& parts = sets[folder + shard->stem];
+      parts.count = std::max(parts.count, shard->count);
+      parts.have.insert(shard->number);
+    }
+    for (const auto& [stem, parts] : sets) {
+      std::vector<std::string> missing;
+      for (unsigned i = 1; i <= parts.count; ++i)
+        if (!parts.have.contains(i)) missing.push_back(std::to_string(i));
+      if (!missing.empty())
+        fault(fmt::format("{}-*-of-{:05}.safetensors: parts are missing: {}", stem, parts.count, some_of(missing)));
+      const std::string index = stem + std::string(kIndexSuffix);
+      if (!has(index)) fault(index + " is missing; without it nobody finds the parts");
+    }
+  }
+
+  void check_index(const std::string& path, const fs::path& file) {
+    if (file.empty()) return;
+    std::map<std::string, std::vector<std::string>> absent;  // shard -> tensors that are not there
+    std::set<std::string> missing, listed;
+    try {
+      const safetensors::Json index = safetensors::parse_json(bundle::read_text(file, kMaxShardIndex), 8, path);
+      const auto map = index.is_object() ? index.find("weight_map") : index.end();
+      if (!index.is_object() || map == index.end() || !map->is_object())
+        throw safetensors::FormatError(path + ": it has no weight_map");
+      for (const auto& [tensor, shard] : map->items()) {
+        if (!shard.is_string()) throw safetensors::FormatError(path + ": a weight_map's value is no file name");
+        const std::string name = folder_of_file(path) + shard.get<std::string>();
+        listed.insert(name);
+        if (!has(name))
+          missing.insert(bundle::SafePath::printable(name));
+        else if (const auto found = tensors_.find(name); found != tensors_.end() && !found->second.contains(tensor))
+          absent[name].push_back(bundle::SafePath::printable(tensor));
+      }
+    } catch (const safetensors::FormatError& error) {
+      return fault(error.what());
+    }
+    if (!missing.empty())
+      fault(fmt::format("{} names files that are not there: {}", path, some_of({missing.begin(), missing.end()})));
+    for (const auto& [shard, names] : absent)
+      fault(fmt::format("{} says that {} holds tensors which it does not: {}", path, shard, some_of(names)));
+    std::map<std::string, std::string> seen;
+    for (const std::string& shard : listed)
+      if (const auto found = tensors_.find(shard); found != tensors_.end())
+        for (const std::string& tensor : found->second)
+          if (const auto [twin, fresh] = seen.emplace(tensor, shard); !fresh)
+            fault(fmt::format("{}: the tensor {} is in {} and in {}", path, bundle::SafePath::printable(tensor),
+                              twin->second, shard));
+  }
+
+  void check_config() {
+    static const std::vector<std::string> kConfigs = {"config.json", "adapter_config.json", "model_index.json",
+                                                      "modules.json"};
+    const bool one_file = any([](const std::string& path) { return path.ends_with(".gguf"); });
+    if (!one_file && std::none_of(kConfigs.begin(), kConfigs.end(), [&](const auto& name) { return has(name); }))
+      fault("config.json is missing, so nothing can tell what model this is; what is none belongs under [[data]]");
+    static const std::vector<std::string> kWeights = {"*.safetensors", "*.gguf", "*.bin",     "*.pt",   "*.pth",
+                                                      "*.onnx",        "*.h5",   "*.msgpack", "*.ckpt", "*.npz"};
+    if (!any([&](const std::string& path) { return matches_any(path, kWeights); })) warn("it has no weights");
+    const bool keras = any([](const std::string& path) { return path.ends_with(".h5") || path.ends_with(".keras"); });
+    if (keras) warn("it has Keras files; a Lambda layer in one is code, and Sealift does not look for it");
+  }
+
+  // A vocabulary in one of the forms that tokenizers know. A folder with none at all may be a model for pictures.
+  void check_tokenizer() {
+    static const std::vector<std::string> kWhole = {
+        "tokenizer.json", "tokenizer.model",   "spiece.model", "sentencepiece.bpe.model", "vocab.txt", "tekken.json",
+        "*.tiktoken",     "tokenization_*.py", "vocab.jsonl"};
+    const bool pair = has("vocab.json") && has("merges.txt");
+    const bool vocabulary = pair || any([](const std::string& path) { return matches_any(path, kWhole); });
+    const bool parts = has("tokenizer_config.json") || has("special_tokens_map.json") || has("added_tokens.json") ||
+                       has("vocab.json") || has("merges.txt");
+    const bool inside = has("model_index.json") || has("adapter_config.json") ||
+                        any([](const std::string& path) { return path.ends_with(".gguf"); });
+    if (parts && !vocabulary)
+      fault(
+          "the tokenizer is not complete: tokenizer.json, tokenizer.model, vocab.txt or vocab.json with merges.txt "
+          "is missing");
+    else if (!parts && !vocabulary && !inside && !has("preprocessor_config.json"))
+      warn("it has no tokenizer");
+    else if (vocabulary && !has("tokenizer_config.json"))
+      warn("tokenizer_config.json is missing; the tokenizer then depends on what transformers guesses");
+  }
+
+  const LockedModel& model_;
+  std::map<std::string, fs::path> files_;
+  std::map<std::string, std::uint64_t> sizes_;
+  std::map<std::string, std::set<std::string>> tensors_;  // of the safetensors files that could be read
+  ModelReport report_;
+};
+
+}  // namespace
+
+ModelReport examine(const LockedModel& model, const LocateFile& locate) {
+  return Examination(model, locate).run();
+}
+
+void require_sound(const std::vector<LockedModel>& models, const LocateFile& locate, Console& console) {
+  std::string got;
+  std::size_t files = 0;
+  for (const LockedModel& model : models) {
+    files += model.files.size() * (model.spec.layout == ModelLayout::Both ? 2 : 1);
+    const ModelReport report = examine(model, locate);
+    for (const std::string& warning : report.warnings) console.warn(model.spec.title() + ": " + warning);
+    for (const std::string& fault : report.faults) got += "\n    " + model.spec.title() + ": " + fault;
+  }
+  if (files > kMaxModelFiles)
+    got += fmt::format("\n    all together: {} files, and a bundle has room for {}; put small ones into archives",
+                       files, kMaxModelFiles);
+  if (got.empty()) return;
+  throw Error(ErrorCode::Format,
+              {.what = "a model cannot be packed as it is",
+               .expected = "models that load on the other side, with nothing but data in them",
+               .got = got,
+               .next = "complete or mend it; leave files out with exclude; allow_pickle = true takes "
+                       "pickles that you trust"});
+}
+
+}  // namespace sealift::packager

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// One file each: a line with the SHA-256 of the rest, and JSON; see native_cache.hpp.
+#include "packager/native/native_cache.hpp"
+
+#include "packager/host/scratch_folder.hpp"
+#include "sealift/bundle/core/json.hpp"
+#include "sealift/bundle/payload/payload_writer.hpp"
+
+namespace sealift::packager {
+
+namespace fs = std::filesystem;
+using bundle::Json;
+using bundle::JsonObject;
+
+namespace {
+
+constexpr std::string_view kFormat = "1";  // raised when more, or something else, is read of a file
+constexpr std::uint64_t kMaxCached = std::uint64_t{256} << 20;
+constexpr std::size_t kMany = 1'000'000;
+
+std::vector<std::string> texts(const Json& array) {
+  std::vector<std::string> out;
+  for (const Json& text : array) out.push_back(text.get<std::string>());
+  return out;
+}
+
+Json to_json(const NativeFile& file) {
+  Json wanted = Json::object();
+  for (const auto& [library, versions] : file.elf.wanted_versions) wanted[library] = versions;
+  return {{"path", file.path},
+          {"fault", file.fault},
+          {"names", file.names},
+          {"arch", file.elf.arch},
+          {"type", file.elf.type},
+          {"dynamic", file.elf.dynamic},
+          {"interpreter", file.elf.interpreter},
+          {"soname", file.elf.soname},
+          {"needed", file.elf.needed},
+          {"rpath", file.elf.rpath},
+          {"runpath", file.elf.runpath},
+          {"wanted", std::move(wanted)},
+          {"offered", file.elf.offered_versions},
+          {"executable_stack", file.elf.executable_stack},
+          {"text_relocations", file.elf.text_relocations}};
+}
+
+// What stands behind a digest that holds was written by to_json.
+NativeFile from_json(const Json& json, const std::string& owner) {
+  JsonObject object(json, owner);
+  NativeFile file{.path = object.string("path"), .owner = owner, .from_wheel = owner.ends_with(".whl")};
+  file.fault = object.string("fault");
+  file.names = texts(object.array("names", kMany));
+  file.elf.arch = object.string("arch");
+  file.elf.type = static_cast<std::uint16_t>(object.integer("type", 0xffff));
+  file.elf.dynamic = object.boolean("dynamic");
+  file.elf.interpreter = object.string("interpreter");
+  file.elf.soname = object.string("soname");
+  file.elf.needed = texts(object.array("needed", kMany));
+  file.elf.rpath = object.string("rpath");
+  file.elf.runpath = object.string("runpath");
+  for (const auto& [library, versions] : object.at("wanted").items())
+    for (const std::string& version : texts(versions)) file.elf.wanted_versions[library].insert(version);
+  for (const std::string& version : texts(object.array("offered", kMany))) file.elf.offered_versions.insert(version);
+  file.elf.executable_stack = object.boolean("executable_stack");
+  file.elf.text_relocations = object.boolean("text_relocations");
+  object.done();
+  return file;
+}
+
+}  // namespace
+
+NativeCache::NativeCache(const Cache& cache, std::string python)
+    : folder_(cache.root() / "native"), python_(std::move(python)) {
+  fs::create_directories(folder_);
+}
+
+fs::path NativeCache::path(const bundle::Digest& sha256) const {
+  return folder_ / (sha256.hex() + "-python" + python_ + "." + std::string(kFormat));
+}
+
+std::optional<std::vector<NativeFile>> NativeCache::read(const bundle::Digest& sha256, const std::string& owner) const {
+  if (!fs::is_regular_file(path(sha256))) return std::nullopt;
+  const std::string text = bundle::read_text(path(sha256), kMaxCached);
+  const std::size_t line = text.find('\n');
+  if (line == text.npos) return std::nullopt;
+  const std::string_view body = std::string_view(text).substr(line + 1);
+  if (text.substr(0, line) != bundle::sha256(bundle::as_bytes(body)).hex()) return std::nullopt;
+  std::vector<NativeFile> files;
+  for (const Json& json : bundle::parse_json(body, path(sha256).string(), 10 * kMany))
+    files.push_back(from_json(json, owner));
+  return files;
+}
+
+void NativeCache::write(const bundle::Digest& sha256, const std::vector<NativeFile>& files) const {
+  Json json = Json::array();
+  for (const NativeFile& file : files) json.push_back(to_json(file));
+  const std::string body = bundle::write_json(json);
+  const ScratchFolder scratch("new", folder_);
+  bundle::write_text(scratch / "file", bundle::sha256(bundle::as_bytes(body)).hex() + "\n" + body);
+  fs::rename(scratch / "file", path(sha256));
+}
+
+}  // namespace sealift::packager

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which shared libraries an interpreter and its programs need and a minimal target lacks, found by reading ELF files as
+// the dynamic linker of this machine would; and whether the target's glibc is new enough for all of them.
+// glibc's own libraries and the driver's are the target's and are never carried.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "sealift/bundle/native/elf.hpp"
+
+namespace sealift::packager {
+
+struct NativeNeed {
+  std::string who;  // a file, for messages
+  bundle::GlibcVersion glibc;
+};
+
+struct NativeClosure {
+  std::map<std::string, std::filesystem::path> libraries;  // name as it is asked for -> the file on this machine
+  std::vector<NativeNeed> needs;                           // of every file looked at
+  std::set<std::string> from_wheels;                       // found in a site-packages folder, or nowhere
+};
+
+class NativeResolver {
+ public:
+  // Looks in `folders` after what the files themselves say.
+  NativeResolver(std::string arch, std::vector<std::filesystem::path> folders)
+      : arch_(std::move(arch)), folders_(std::move(folders)) {}
+
+  // What /etc/ld.so.conf names, then the linker's defaults.
+  static std::vector<std::filesystem::path> system_folders(const std::string& arch,
+                                                           const std::filesystem::path& conf = "/etc/ld.so.conf");
+
+  // Adds everything that the ELF file `root` needs; `name` is for messages. Returns the libraries that are not there;
+  // then nothing was added. A file that is no ELF file, or a static program, needs nothing. Throws Platform when it is
+  // of another architecture.
+  std::vector<std::string> add(const std::filesystem::path& root, const std::string& name);
+  // The same for a program whose remaining libraries come out of wheels: what is not there goes to from_wheels.
+  std::vector<std::string> add_program(const std::filesystem::path& root, const std::string& name);
+  // Adds a library that nothing asked for, such as libstdc++.so.6, if it is here and needs no newer glibc than
+  // `newest`.
+  bool offer_library(const std::string& library, bundle::GlibcVersion newest);
+
+  const NativeClosure& closure() const { return closure_; }
+
+ private:
+  struct Walk;
+  void visit(const std::filesystem::path& file, const std::string& name, const std::string& inherited_rpath,
+             Walk& walk);
+  void visit_needed(const std::string& wanted, const std::filesystem::path& by, const bundle::ElfFile& elf,
+                    const std::string& inherited_rpath, Walk& walk);
+  std::filesystem::path find(const std::string& library, const std::vector<std::string>& first) const;
+  void merge(const Walk& walk);
+
+  std::string arch_;
+  std::vector<std::filesystem::path> folders_;
+  NativeClosure closure_;
+};
+
+// Throws Platform, listing who needs what, when something needs a newer glibc than the target promises; else returns
+// the newest that is needed.
+bundle::GlibcVersion check_glibc_floor(const std::vector<NativeNeed>& needs, bundle::GlibcVersion target);
+
+}  // namespace sealift::packager

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lock and cache -> NativeFiles; see native_files.hpp. The largest wheels first, a thread for each processor, since
+// inflating gigabytes is what takes the time.
+#include "packager/native/native_files.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <future>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "packager/native/carried_runtime.hpp"
+#include "packager/native/installed_path.hpp"
+#include "packager/host/interrupt.hpp"
+#include "packager/native/name_scan.hpp"
+#include "packager/native/native_cache.hpp"
+#include "packager/host/scratch_folder.hpp"
+#include "sealift/bundle/payload/payload_writer.hpp"
+#include "sealift/bundle/archive/tar.hpp"
+
+namespace sealift::packager {
+
+namespace fs = std::filesystem;
+using bundle::ByteView;
+using bundle::Error;
+using bundle::ErrorCode;
+
+namespace {
+
+constexpr std::size_t kMaxNameBytes = std::size_t{128} << 20;  // of the names in all ELF files together
+
+bool is_elf(std::string_view start) {
+  return start.starts_with(std::string_view(ELFMAG, SELFMAG));
+}
+
+// What ld.so may be asked to load: not objects for a linker, not code for a GPU (which has machines of its own).
+bool is_loadable(const bundle::ElfFile& elf) {
+  static constexpr std::string_view kDevices[] = {"machine 190", "machine 224", "machine 247"};  // CUDA, AMD GPU, BPF
+  static constexpr std::string_view kDeviceSystems[] = {"for system 51", "for system 64", "for system 65",
+                                                        "for system 66"};  // CUDA, AMD's HSA, PAL, MESA3D
+  const auto among = [&](const auto& list) {
+    return std::find(std::begin(list), std::end(list), elf.arch) != std::end(list);
+  };
+  if (among(kDevices) || among(kDeviceSystems)) return false;
+  return elf.type == ET_DYN || elf.type == ET_EXEC || elf.type == 0;
+}
+
+std::size_t text_size(const NativeFile& file) {
+  std::size_t size = file.path.size() + file.elf.rpath.size() + file.elf.runpath.size() + file.elf.soname.size();
+  for (const std::string& name : file.elf.needed) size += name.size() + sizeof name;
+  for (const auto& [library, versions] : file.elf.wanted_versions)
+    for (const std::string& version : versions) size += version.size() + sizeof version;
+  for (const std::string& version : file.elf.offered_versions) size += version.size() + sizeof version;
+  for (const std::string& name : file.names) size += name.size() + sizeof name;
+  return size;
+}
+
+// Gathers from several threads.
+class Gathering {
+ public:
+  void add(std::vector<NativeFile> files) {
+    const std::lock_guard lock(guard_);
+    for (NativeFile& file : files) {
+      if ((text_ += text_size(file)) > kMaxNameBytes)
+        throw Error(ErrorCode::Format, {.what = "the ELF files name more libraries and versions than any bundle has",
+                                        .where = file.owner + ", " + file.path,
+                                        .next = "leave this package out"});
+      found_.files.push_back(std::move(file));
+    }
+  }
+  void add_link(const std::string& path, std::string means) { found_.links[path] = std::move(means); }
+  NativeFiles take() {
+    std::sort(found_.files.begin(), found_.files.end(),
+              [](const NativeFile& a, const NativeFile& b) { return a.path < b.path; });
+    return std::move(found_);
+  }
+
+ private:
+  std::mutex guard_;
+  std::size_t text_ = 0;
+  NativeFiles found_;
+};
+
+// Names end up on screens and in JSON.
+bool is_plain(std::string_view text) {
+  return bundle::is_utf8(text) &&
+         std::none_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+}
+
+bool is_plain(const bundle::ElfFile& elf) {
+  const auto plain = [](const auto& names) {
+    return std::all_of(names.begin(), names.end(), [](const std::string& name) { return is_plain(name); });
+  };
+  return is_plain(elf.soname) && is_plain(elf.rpath) && is_plain(elf.runpath) && is_plain(elf.interpreter) &&
+         plain(elf.needed) && plain(elf.offered_versions) &&
+         std::all_of(elf.wanted_versions.begin(), elf.wanted_versions.end(),
+                     [&](const auto& wanted) { return is_plain(wanted.first) && plain(wanted.second); });
+}
+
+// Takes one ELF file after another, each in pieces.
+class Intake {
+ public:
+  explicit Intake(fs::path scratch) : scratch_(std::move(scratch)) {}
+
+  void begin() {
+    fs::remove(scratch_);
+    out_.emplace(scratch_);
+    scan_ = NameScan();
+  }
+  void feed(ByteView piece) {
+    stop_if_interrupted();
+    out_->write(piece);
+    scan_.feed(piece);
+  }
+  // Adds the file to `files` if ld.so may be asked for it.
+  void end(NativeFile file, std::vector<NativeFile>& files) {
+    out_.reset();
+    const std::set<std::string> names = scan_.finish();
+    file.names.assign(names.begin(), names.end());
+    bundle::FileSource source(scratch_);
+    try {
+      file.elf = bundle::read_elf(source).value();
+      if (!is_plain(file.elf)) file.fault = "its names are not plain text";
+    } catch (const Error& error) {
+      file.fault = error.facts().what;
+    }
+    if (!file.fault.empty()) file.elf = {};
+    fs::remove(scratch_);
+    if (is_loadable(file.elf)) files.push_back(std::move(file));
+  }
+
+ private:
+  fs::path scratch_;
+  std::optional<bundle::OutputFile> out_;
+  NameScan scan_;
+};
+
+std::vector<NativeFile> read_wheel(const LockedWheel& locked, const Lock& lock, const Cache& cache,
+                                   const NativeCache& kept, Intake& intake) {
+  const fs::path path = cache.path(locked.sha256);
+  if (const bundle::Digest digest = digest_of_file(path); digest != locked.sha256)
+    throw Error(ErrorCode::Digest, {.what = "a wheel in the cache is damaged",
+                                    .where = path.string() + ", " + locked.file_name,
+                                    .expected = "sha256 " + locked.sha256.hex(),
+                                    .got = "sha256 " + digest.hex(),
+                                    .next = "remove it and run the same command again"});
+  bundle::FileSource source(path);
+  bundle::Wheel wheel(source, locked.file_name);
+  std::vector<NativeFile> files;
+  for (const bundle::WheelFile& file : wheel.files()) {
+    if (!is_elf(wheel.start_of(file, SELFMAG))) continue;
+    intake.begin();
+    wheel.extract(file, [&](ByteView piece) { intake.feed(piece); });
+    intake.end({.path = installed_path(wheel, file, lock.python), .owner = locked.file_name, .from_wheel = true},
+               files);
+  }
+  kept.write(locked.sha256, files);
+  return files;
+}
+
+// Its links are read each time: they stand in the tar's headers.
+std::vector<NativeFile> read_interpreter(const Lock& lock, const Cache& cache, const NativeCache& kept,
+                                         Gathering& gathering, Intake& intake) {
+  static const std::string kOwner = "the interpreter";
+  const fs::path tar = cache.path(lock.interpreter.sha256);
+  const std::optional<std::vector<NativeFile>> known = kept.read(lock.interpreter.sha256, kOwner);
+  bundle::FileSource source(tar);
+  bundle::Hasher hasher;
+  std::vector<NativeFile> files;
+  NativeFile file;
+  std::uint64_t left = 0;
+  bool first = true, elf = false;
+  bundle::TarReader reader(
+      {.begin =
+           [&](const bundle::TarMember& member) {
+             if (member.type == bundle::TarType::Link)
+               gathering.add_link(member.path,
+                                  (fs::path(member.path).parent_path() / member.target).lexically_normal().string());
+             file = {.path = member.path, .owner = kOwner};
+             left = member.size;
+             first = !known && !is_runtime_file(member.path);
+             elf = false;
+           },
+       .data =
+           [&](ByteView piece) {
+             // Pieces are cut anywhere, but the tar's blocks begin at multiples of 512 in them: the magic is whole.
+             if (first && (elf = is_elf(bundle::as_text(piece)))) intake.begin();
+             first = false;
+             left -= piece.size();
+             if (elf) intake.feed(piece);
+             if (elf && left == 0) intake.end(std::move(file), files);
+           }},
+      tar.string());
+  for (std::uint64_t offset = 0; offset < source.size();) {
+    const ByteView piece = source.view(offset, std::size_t{1} << 20);
+    if (!known) hasher.update(piece);
+    reader.feed(piece);
+    offset += piece.size();
+  }
+  reader.finish();
+  if (known) return *known;
+  if (hasher.finish() == lock.interpreter.sha256) kept.write(lock.interpreter.sha256, files);
+  return files;
+}
+
+std::vector<NativeFile> read_program(const LockedProgram& locked, Intake& intake) {
+  bundle::FileSource source(fs::canonical(locked.source));
+  if (source.size() < SELFMAG || !is_elf(bundle::as_text(source.read(0, SELFMAG)))) return {};
+  std::vector<NativeFile> files;
+  intake.begin();
+  for (std::uint64_t offset = 0; offset < source.size();) {
+    const ByteView piece = source.view(offset, std::size_t{1} << 20);
+    intake.feed(piece);
+    offset += piece.size();
+  }
+  intake.end({.path = locked.into, .owner = "the program " + locked.into}, files);
+  return files;
+}
+
+}  // namespace
+
+NativeFiles read_native_files(const Lock& lock, const Cache& cache, Console& console) {
+  const ScratchFolder scratch("elf", cache.root());
+  const NativeCache kept(cache, lock.python);
+  Gathering gathering;
+  std::vector<const LockedWheel*> wheels;
+  std::uint64_t bytes = 0;
+  for (const LockedWheel& wheel : lock.wheels) wheels.push_back(&wheel);
+  const auto size_of = [&](const LockedWheel* wheel) { return fs::file_size(cache.path(wheel->sha256)); };
+  for (const LockedWheel* wheel : wheels) bytes += size_of(wheel);
+  std::sort(wheels.begin(), wheels.end(), [&](const auto* a, const auto* b) { return size_of(a) > size_of(b); });
+
+  Progress progress(console, "checking native libraries", bytes);
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&](std::size_t number) {
+    Intake intake(scratch / std::to_string(number));
+    for (std::size_t i = next++; i < wheels.size(); i = next++) {
+      if (std::optional<std::vector<NativeFile>> files = kept.read(wheels[i]->sha256, wheels[i]->file_name)) {
+        gathering.add(std::move(*files));
+        progress.skip(size_of(wheels[i]));
+        continue;
+      }
+      gathering.add(read_wheel(*wheels[i], lock, cache, kept, intake));
+      progress.add(size_of(wheels[i]));
+    }
+  };
+  std::vector<std::future<void>> workers;
+  const std::size_t count = std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, 16);
+  for (std::size_t i = 1; i <= count; ++i) workers.push_back(std::async(std::launch::async, work, i));
+  for (std::future<void>& worker : workers) worker.get();
+  Intake intake(scratch / "0");
+  gathering.add(read_interpreter(lock, cache, kept, gathering, intake));
+  for (const LockedProgram& program : lock.programs) gathering.add(read_program(program, intake));
+  progress.finish();
+  return gathering.take();
+}
+
+}  // namespace sealift::packager

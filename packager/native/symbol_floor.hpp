@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The oldest glibc, libstdc++ and libgcc that each component of a bundle can run with, as its symbol versions say.
+// Tags of wheels promise the same and are known to be wrong.
+#pragma once
+
+#include <array>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "packager/native/native_files.hpp"
+
+namespace sealift::packager {
+
+struct SymbolFloor {
+  std::array<unsigned, 3> version{};  // GLIBCXX_3.4.29 is {3, 4, 29}
+  std::string path;                   // a file that needs it
+
+  std::string text() const;  // "3.4.29"
+  auto operator<=>(const SymbolFloor&) const = default;
+};
+
+// "GLIBC", "GLIBCXX", "CXXABI", "GCC" -> the newest that is needed.
+using SymbolFloors = std::map<std::string, SymbolFloor>;
+
+// Owner of files -> its floors; owners that need none are left out. Files for other architectures do not count.
+std::map<std::string, SymbolFloors> symbol_floors(const NativeFiles& files, const std::string& arch);
+
+// The newest of all.
+SymbolFloors highest(const std::map<std::string, SymbolFloors>& floors);
+
+}  // namespace sealift::packager

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// `create --base INVENTORY`: what the target's store has already is listed in the bundle and not carried.
+// The inventory comes from the isolated side; nothing in it is believed but digests that the lock has as well.
+#pragma once
+
+#include "packager/host/console.hpp"
+#include "packager/pack/pack_plan.hpp"
+#include "sealift/bundle/manifest/inventory.hpp"
+
+namespace sealift::packager {
+
+// At most 64 MiB are read. Throws as bundle::parse_inventory does.
+bundle::Inventory read_inventory(const std::filesystem::path& file);
+
+// Marks the entries that the inventory has. Where it has none, the bundle stays a whole one, with a warning.
+void make_delta(PackPlan& plan, const bundle::Inventory& inventory, Console& console);
+
+}  // namespace sealift::packager

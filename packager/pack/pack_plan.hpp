@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `create` will write, as a value: the manifest's draft and its entries, sorted. Making it reads every wheel's
+// directory and changes nothing, so whatever cannot be installed is refused before a byte is written.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "packager/files/cache.hpp"
+#include "packager/job/lock.hpp"
+#include "sealift/bundle/manifest/manifest.hpp"
+
+namespace sealift::packager {
+
+struct PlannedEntry {
+  bundle::Entry draft;
+  std::filesystem::path file;  // where its bytes are now
+};
+
+// Name -> file: what is copied beside the payload.
+using Companions = std::map<std::string, std::filesystem::path>;
+
+struct PackPlan {
+  bundle::Manifest draft;             // without payload and entries
+  std::vector<PlannedEntry> entries;  // sorted by path
+  std::vector<std::filesystem::path>
+      companions;  // copied beside the payload, in the order and under the names of the draft's
+
+  LeftOut left_out;  // by [[owner]] rules; the draft's placements say it too
+
+  std::uint64_t size() const;  // bytes before compression that are carried; equal ones are carried once
+};
+
+// What cannot be fetched must be here before anything is: throws Missing when the interpreter or a program is gone.
+void require_inputs(const Lock& lock, const Cache& cache);
+
+// Everything that the lock names is in `cache` or where the lock says. Throws Missing, Digest, Format (a wheel that
+// cannot be installed), Conflict (two owners of one path), Platform (the installer is not static).
+PackPlan plan_pack(const Lock& lock, const Cache& cache, const Companions& companions);
+
+}  // namespace sealift::packager

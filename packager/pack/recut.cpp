@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Verified first, by a root that the caller names: who signs a manifest again must know that it was good, and the keys
+// and roots inside a bundle prove nothing by themselves.
+#include "packager/pack/recut.hpp"
+
+#include "packager/keys/key_file.hpp"
+#include "packager/files/new_bundle_folder.hpp"
+#include "sealift/bundle/payload/payload_writer.hpp"
+#include "sealift/bundle/verified_bundle.hpp"
+
+namespace sealift::packager {
+
+namespace fs = std::filesystem;
+using bundle::Error;
+using bundle::ErrorCode;
+
+namespace {
+
+bundle::Payload cut(const bundle::VerifiedBundle& source, const fs::path& folder, std::uint64_t volume_size,
+                    Console& console) {
+  const bundle::Manifest& manifest = source.manifest();
+  const bundle::PayloadReader& reader = source.payload();
+  Progress progress(console, "cutting " + manifest.stem(), manifest.payload.size);
+  bundle::PayloadWriter writer(folder, manifest.stem(), manifest.payload.chunk_size, volume_size,
+                               manifest.payload.digest);
+  bundle::ChunkBuffer memory;
+  for (std::uint64_t index = 0; index < manifest.payload.chunk_count(); ++index) {
+    reader.will_need(index + 1);
+    memory = reader.chunk(index, std::move(memory));
+    writer.append(memory.view());
+    progress.add(memory.size());
+  }
+  bundle::Payload payload = writer.finish();
+  progress.finish();
+  return payload;
+}
+
+// The installer and the audit script, where they are still beside the bundle; `verify` has checked them there, and what
+// was written is checked again.
+void copy_companions(const bundle::VerifiedBundle& source, const fs::path& folder) {
+  for (const bundle::Companion& companion : source.manifest().companions) {
+    const fs::path from = source.folder() / companion.name, to = folder / companion.name;
+    std::error_code ignored;
+    if (!fs::exists(fs::symlink_status(from, ignored))) continue;
+    fs::copy_file(from, to);
+    fs::permissions(to, fs::perms(0755));
+  }
+  bundle::detail::check_companions(folder, source.manifest());
+}
+
+}  // namespace
+
+RecutResult recut(const RecutOptions& options, Console& console) {
+  const bundle::OpenBundle opened = bundle::open(options.bundle);
+  const bundle::VerifiedBundle source =
+      bundle::verify(opened, {.state = {.pinned = options.fingerprint}}, bundle::system_time());
+  for (const std::string& warning : source.warnings()) console.warn(warning);
+  std::vector<bundle::PrivateKey> keys;
+  for (const fs::path& file : options.keys) {
+    keys.push_back(read_private_key(file, options.passphrase));
+    require_release_role(opened.seal.roots, keys.back().public_key());
+  }
+  RecutResult result{.folder = fs::absolute(options.out).lexically_normal() / source.manifest().stem(),
+                     .manifest = source.manifest(),
+                     .roles = {}};
+  refuse_existing(result.folder);
+  fs::create_directories(result.folder.parent_path());
+  std::uint64_t needed = result.manifest.payload.size;
+  for (const bundle::Companion& companion : result.manifest.companions) needed += companion.size;
+  check_space(result.folder.parent_path(), needed);
+
+  PartialFolder partial(result.folder);
+  bundle::Payload payload = cut(source, partial.path(), options.volume_size, console);
+  result.manifest.payload.volumes = payload.volumes;
+  if (payload != result.manifest.payload)  // every chunk was checked, so this is a fault of ours
+    throw Error(ErrorCode::Digest, {.what = "the payload changed while it was cut", .where = partial.path().string()});
+  copy_companions(source, partial.path());
+  bundle::Seal seal{.roots = opened.seal.roots};
+  seal.manifest.payload = write_manifest(result.manifest);
+  bundle::parse_manifest(seal.manifest.payload, result.manifest.stem());
+  for (const bundle::PrivateKey& key : keys) add_signature(seal.manifest, key);
+  bundle::write_text(partial.path() / (result.manifest.stem() + std::string(bundle::kSealSuffix)), write_seal(seal));
+  partial.become(result.folder);
+  result.roles = bundle_status(seal);
+  return result;
+}
+
+}  // namespace sealift::packager

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// `sealift-pack rehearse`: installs a finished bundle where there is no network, with the very installer that travels
+// with it, and throws the result away. What cannot be installed is found out before it leaves, not behind the gap.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "packager/host/console.hpp"
+#include "sealift/bundle/core/digest.hpp"
+
+namespace sealift::packager {
+
+struct RehearseOptions {
+  std::filesystem::path bundle;
+  bundle::Digest fingerprint;               // of the root by which the bundle is verified
+  std::filesystem::path system;             // a system of the target's kind to install in; empty: this machine's own
+  std::vector<std::filesystem::path> onto;  // what a delta builds on: installed first, in this order
+  std::filesystem::path work_area;  // has room for all that is installed; empty: the folder that the bundle is in
+};
+
+struct Rehearsal {
+  std::string system;     // what it was installed in, for people
+  std::string installed;  // the installer's own words
+};
+
+// Throws what bundle::verify throws; CannotCheck for a delta without a bundle to put it onto, and when this machine
+// does not let a process be without a network; and what the installer ended with, with its message, when a bundle
+// cannot be installed.
+Rehearsal rehearse(const RehearseOptions& options, Console& console);
+
+}  // namespace sealift::packager

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Of each kind of disc the smaller of its two standards, in sectors of 2048 bytes, less what does not belong to the
+// volume: the disc's file system (below 2 MiB) and the seal, chunk list, installer and audit script that go on each
+// disc. Volumes above 4 GiB (dvd-dl, bd) need UDF, or ISO 9660 with several extents a file.
+#include "packager/pack/volume_size.hpp"
+
+#include "packager/create.hpp"
+
+namespace sealift::packager {
+
+namespace {
+
+constexpr std::uint64_t kSector = 2048;
+constexpr std::uint64_t kBeside = std::uint64_t{64} << 20;
+
+struct Medium {
+  const char* name;
+  std::uint64_t bytes;
+};
+constexpr Medium kMedia[] = {
+    {"cd", 360'000 * kSector - kBeside},        // 80 minutes, 737,280,000 bytes
+    {"dvd", 2'295'104 * kSector - kBeside},     // DVD+R, 4,700,372,992 bytes; DVD-R has more
+    {"dvd-dl", 4'171'712 * kSector - kBeside},  // DVD-R DL, 8,543,666,176 bytes; DVD+R DL has more
+    {"bd", 12'219'392 * kSector - kBeside},     // BD-R, 25,025,314,816 bytes
+    {"fat32", (std::uint64_t{4} << 30) - 1},    // its largest file; how many fit is the stick's matter
+};
+
+}  // namespace
+
+std::uint64_t parse_volume_size(const std::string& text) {
+  for (const Medium& medium : kMedia)
+    if (text == medium.name) return medium.bytes;
+  try {
+    return parse_size(text);
+  } catch (const bundle::Error& error) {
+    bundle::Facts facts = error.facts();
+    facts.expected += "; or cd, dvd, dvd-dl, bd, fat32";
+    throw bundle::Error(error.code(), std::move(facts));
+  }
+}
+
+}  // namespace sealift::packager

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// Source archives into the cache, each built, checked and adopted; see built_wheels.hpp.
+#include "packager/python/built_wheels.hpp"
+
+#include <fmt/format.h>
+#include <sys/file.h>
+
+#include <algorithm>
+
+#include "packager/host/scratch_folder.hpp"
+#include "packager/python/source_tree.hpp"
+#include "packager/python/wheel_tags.hpp"
+#include "sealift/bundle/native/elf.hpp"
+#include "sealift/bundle/wheel/wheel.hpp"
+
+namespace sealift::packager {
+
+namespace fs = std::filesystem;
+using bundle::Digest;
+using bundle::Error;
+using bundle::ErrorCode;
+using bundle::GlibcVersion;
+
+namespace {
+
+constexpr std::uint64_t kMaxElf = std::uint64_t{1} << 30;  // of a file that was built here, read into memory
+
+// The place of a build is the same each time, because compilers write it down; so only one build may have it.
+class BuildPlace {
+ public:
+  BuildPlace(const Cache& cache, const Digest& source) : path_(cache.root() / "builds" / source.hex().substr(0, 16)) {
+    fs::create_directories(path_.parent_path());
+    lock_ =
+        bundle::Descriptor(::open((path_.string() + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
+    if (!lock_) bundle::throw_errno("a build cannot be locked", path_);
+    if (::flock(lock_.get(), LOCK_EX) != 0) bundle::throw_errno("a build cannot be locked", path_);
+  }
+  BuildPlace(const BuildPlace&) = delete;
+  BuildPlace& operator=(const BuildPlace&) = delete;
+  ~BuildPlace() {  // the lock's file stays: whoever waits for it has it open already
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+  bundle::Descriptor lock_;
+};
+
+Download download_of(const std::string& name, const LockedBuild& build) {
+  return {.name = name + " (source)", .url = build.url, .sha256 = build.sha256};
+}
+
+// The newest glibc that an ELF file of the wheel asks for.
+GlibcVersion glibc_of(bundle::Wheel& wheel, const std::string& arch) {
+  GlibcVersion floor{2, 17};
+  for (const bundle::WheelFile& file : wheel.files()) {
+    if (file.member.size > kMaxElf) continue;
+    bundle::Bytes bytes;
+    bool first = true, elf_file = true;
+    wheel.extract(file, [&](bundle::ByteView piece) {
+      if (std::exchange(first, false))
+        elf_file = bundle::as_text(piece).starts_with(
+            "\x7f"
+            "ELF");
+      if (elf_file) bytes.insert(bytes.end(), piece.begin(), piece.end());
+    });
+    if (bytes.empty()) continue;
+    bundle::MemorySource source(std::move(bytes), file.member.name);
+    const std::optional<bundle::ElfFile> elf = bundle::read_elf(source);
+    if (!elf) continue;
+    if (elf->arch != arch)
+      throw Error(ErrorCode::Platform, {.what = "a file that was built is for another architecture",
+                                        .where = file.member.name,
+                                        .expected = arch,
+                                        .got = elf->arch});
+    floor = std::max(floor, elf->glibc_floor().value_or(GlibcVersion{}));
+  }
+  return floor;
+}
+
+// What came out is opened as any other wheel; returns the glibc that it needs.
+GlibcVersion check_wheel(const fs::path& file, const SourcePackage& source, const std::string& python,
+                         const bundle::Target& target) {
+  bundle::FileSource bytes(file);
+  bundle::Wheel wheel(bytes, file.filename().string());
+  if (bundle::normalized_project_name(wheel.name().name) != source.name ||
+      (!source.version.empty() && wheel.name().version != source.version))
+    throw Error(ErrorCode::Conflict, {.what = "the build made a wheel of something else",
+                                      .expected = source.title(),
+                                      .got = file.filename().string()});
+  if (!fit_wheel(file.filename().string(), python, target))
+    throw Error(ErrorCode::Platform, {.what = "the build made a wheel that does not run on the target",
+                                      .expected = "CPython " + python + " on " + target.arch,
+                                      .got = file.filename().string()});
+  const GlibcVersion floor = glibc_of(wheel, target.arch);
+  if (target.glibc < floor)
+    throw Error(ErrorCode::Platform, {.what = "what was built here needs a newer glibc than the target has",
+                                      .expected = "glibc " + target.glibc.text() + " or older",
+                                      .got = "glibc " + floor.text(),
+                                      .next = "pack on an older distribution, or carry this machine's glibc: [target] "
+                                              "runtime = \"carried\""});
+  return floor;
+}
+
+// Every source becomes a file in the cache, with its digest in the order of `sources`.
+std::vector<Digest> store_sources(const std::vector<SourcePackage>& sources, const Cache& cache,
+                                  const fs::path& scratch, Console& console) {
+  std::vector<Download> downloads;
+  std::vector<Digest> digests;
+  for (const SourcePackage& source : sources) {
+    if (source.kind == SourceKind::Archive)
+      downloads.push_back({.name = source.title() + " (source)", .url = source.url, .sha256 = *source.sha256});
+    digests.push_back(source.kind == SourceKind::Archive ? *source.sha256 : store_source(source, cache, scratch));
+  }
+  if (!downloads.empty()) fetch(downloads, cache, console);
+  return digests;
+}
+
+std::string indented(const std::string& text) {
+  std::string out;
+  for (const char c : text) out += c == '\n' ? std::string("\n                ") : std::string(1, c);
+  return out;
+}
+
+// One wheel from a source in the cache, adopted by the cache.
+LockedWheel build_one(const SourcePackage& source, const Digest& archive, const BuildTools& tools,
+                      const std::string& tool_names, const bundle::Target& target, const Cache& cache,
+                      std::vector<NativeNeed>& needs) {
+  const BuildPlace place(cache, archive);
+  const BuiltWheel built = build_wheel({.name = source.name,
+                                        .version = source.version,
+                                        .scm_version = source.kind == SourceKind::Git ? source.version : "",
+                                        .archive = cache.path(archive),
+                                        .subdirectory = source.subdirectory,
+                                        .again = false,
+                                        .requirements = {}},
+                                       tools, place.path());
+  const std::string python = tools.python_version.substr(0, tools.python_version.rfind('.'));
+  needs.push_back({.who = built.file.filename().string(), .glibc = check_wheel(built.file, source, python, target)});
+  LockedWheel wheel{.name = source.name,
+                    .version = bundle::parse_wheel_name(built.file.filename().string())->version,
+                    .file_name = built.file.filename().string(),
+                    .url = {},
+                    .sha256 = digest_of_file(built.file),
+                    .size = fs::file_size(built.file)};
+  wheel.built_from = LockedBuild{.kind = source.kind,
+                                 .url = source.url,
+                                 .commit = source.commit,
+                                 .subdirectory = source.subdirectory,
+                                 .sha256 = archive,
+                                 .requirements = built.requirements,
+                                 .python = tools.python_version,
+                                 .tools = tool_names};
+  cache.adopt(built.file, wheel.sha256);
+  return wheel;
+}
+
+}  // namespace
+
+BuiltWheels build_sources(const std::vector<SourcePackage>& sources, const BuildTools& tools,
+                          const bundle::Target& target, const Cache& cache, Console& console,
+                          const WhoNeeds& who_needs) {
+  BuiltWheels result;
+  if (sources.empty()) return result;
+  const ScratchFolder scratch("sources", cache.root());
+  const std::vector<Digest> digests = store_sources(sources, cache, scratch.path(), console);
+  const std::string tool_names = describe_tools(tools);
+  std::vector<std::pair<const SourcePackage*, Error>> failures;
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    console.note(fmt::format("building {} ({} of {})", sources[i].title(), i + 1, sources.size()));
+    try {
+      result.wheels.push_back(build_one(sources[i], digests[i], tools, tool_names, target, cache, result.needs));
+    } catch (const Error& error) {
+      failures.emplace_back(&sources[i], error);
+    }
+  }
+  if (failures.empty()) return result;
+  const std::map<std::string, std::string> needs = who_needs();
+  std::string got;
+  for (const auto& [source, error] : failures) {
+    const auto via = needs.find(source->name);
+    got += (got.empty() ? "" : "\n            ") + source->title() +
+           (via == needs.end() ? "" : " (needed by " + via->second + ")") + ": " + error.facts().what;
+    if (!error.facts().got.empty()) got += "\n                " + indented(error.facts().got);
+  }
+  throw Error(
+      ErrorCode::Platform,
+      {.what = fmt::format("{} of {} package(s) without a wheel cannot be built", failures.size(), sources.size()),
+       .expected = "a wheel from each source, for CPython " + tools.python_version,
+       .got = got,
+       .next = "install what they miss (a compiler, headers), narrow their tools with [python] "
+               "build_constraints, or require versions that have wheels"});
+}
+
+void rebuild_missing(const Lock& lock, const std::function<BuildTools()>& find_tools, const Cache& cache,
+                     Console& console, const FetchOptions& options) {
+  std::vector<const LockedWheel*> missing;
+  for (const LockedWheel& wheel : lock.wheels)
+    if (wheel.built_from && (!cache.contains(wheel.sha256) || digest_of_file(cache.path(wheel.sha256)) != wheel.sha256))
+      missing.push_back(&wheel);
+  if (missing.empty()) return;
+  std::vector<Download> downloads;
+  std::string gone, differ;
+  for (const LockedWheel* wheel : missing) {
+    const LockedBuild& build = *wheel->built_from;
+    if (build.kind == SourceKind::Archive)
+      downloads.push_back(download_of(wheel->name, build));
+    else if (!cache.contains(build.sha256) || digest_of_file(cache.path(build.sha256)) != build.sha256)
+      gone += (gone.empty() ? "" : ", ") + wheel->name;
+  }
+  if (!gone.empty())
+    throw Error(ErrorCode::Missing, {.what = "neither these built wheels nor their sources are in the cache",
+                                     .where = cache.root().string(),
+                                     .got = gone,
+                                     .next = "run sealift-pack lock again with the same --cache"});
+  if (!downloads.empty()) fetch(downloads, cache, console, options);
+  const BuildTools tools = find_tools();
+  for (const LockedWheel* wheel : missing) {
+    const LockedBuild& build = *wheel->built_from;
+    console.note("building " + wheel->name + " " + wheel->version + " again: it is not in the cache");
+    if (tools.python_version != build.python)
+      throw Error(ErrorCode::Missing, {.what = "a wheel must be built again, with another Python than there is",
+                                       .where = wheel->file_name,
+                                       .expected = "CPython " + build.python,
+                                       .got = "CPython " + tools.python_version,
+                                       .next = "install that version, or run sealift-pack lock again"});
+    const BuildPlace place(cache, build.sha256);
+    const BuiltWheel built = build_wheel({.name = wheel->name,
+                                          .version = wheel->version,
+                                          .scm_version = build.kind == SourceKind::Git ? wheel->version : "",
+                                          .archive = cache.path(build.sha256),
+                                          .subdirectory = build.subdirectory,
+                                          .again = true,
+                                          .requirements = build.requirements},
+                                         tools, place.path());
+    if (const Digest digest = digest_of_file(built.file); digest == wheel->sha256)
+      cache.adopt(built.file, digest);
+    else
+      differ += (differ.empty() ? "" : "; ") + wheel->file_name + " (locked with " + build.tools + ")";
+  }
+  if (!differ.empty())
+    throw Error(ErrorCode::Digest,
+                {.what = "what was built again is not what was locked",
+                 .expected = "the same bytes from the same source",
+                 .got = differ + "; here is " + describe_tools(tools),
+                 .next = "use the cache that the lock was made with, or run sealift-pack lock again"});
+}
+
+}  // namespace sealift::packager

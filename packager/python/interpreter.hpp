@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// A Python that can be carried: found, asked about itself, and taken apart into a tree that works wherever it lies.
+// Works for a distribution's interpreter (prefix /usr, of which only Python's parts are taken) and for one with a
+// prefix of its own. The libraries it needs come from native_closure.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "packager/host/console.hpp"
+#include "packager/job/job.hpp"
+#include "packager/native/native_closure.hpp"
+#include "packager/files/tree.hpp"
+
+namespace sealift::packager {
+
+// What an interpreter says about itself.
+struct Interpreter {
+  std::filesystem::path executable;
+  std::string version;  // "3.11.2"
+  std::string minor;    // "3.11"
+  std::filesystem::path prefix;
+  std::filesystem::path stdlib;
+  std::filesystem::path headers;    // empty: there are none
+  std::filesystem::path pyconfig;   // of multiarch systems, where the one among the headers only refers to it
+  bool finds_site_packages = true;  // in PREFIX/lib/pythonX.Y/site-packages, without our help
+
+  std::string site_packages() const { return "lib/python" + minor + "/site-packages"; }
+  std::string description() const { return "CPython " + version; }
+};
+
+// The job's interpreter; `uv` finds it when it is "auto". Archives are unpacked into `scratch`. Throws Missing, or
+// Platform when it is of another version.
+Interpreter find_interpreter(const Job& job, const std::filesystem::path& uv, const std::filesystem::path& scratch);
+
+// Executable, standard library and headers, without tests, caches and what cannot work elsewhere.
+Tree gather_interpreter(const Interpreter& interpreter, const std::filesystem::path& launcher);
+
+// Adds what the tree's ELF files need to `resolver`, leaves extension modules out (with a warning) whose libraries are
+// not here, and puts the libraries of `resolver`, libstdc++ and libgcc_s into lib/. Copies that need another search
+// path are made with `patchelf` in `scratch`.
+void carry_libraries(Tree& tree, const Interpreter& interpreter, NativeResolver& resolver, bundle::GlibcVersion target,
+                     const std::filesystem::path& patchelf, const std::filesystem::path& scratch, Console& console);
+
+}  // namespace sealift::packager

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table, and how it is asked; see offline_breakers.hpp. A row needs a source: a thread in the package's own
+// tracker, or a file of a wheel that was read ("wheel NAME VERSION: FILE"). Newest reading: November 2026.
+#include "packager/python/offline_breakers.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <set>
+
+namespace sealift::packager {
+
+namespace {
+
+struct Row {
+  const char* package;
+  const char* first;  // of the versions that it is true of; empty: all before `last`
+  const char* last;   // empty: all after `first`
+  const char* problem;
+  const char* remedy;
+  std::vector<const char*> settings;
+  std::vector<const char*> unless;  // the packages that make it good
+  const char* with = "";            // only beside this package,
+  const char* with_first = "";      // from this version of it
+};
+
+const std::vector<Row>& table() {
+  static const std::vector<Row> rows = {
+      // ---- download or call home when used
+      // wheel huggingface-hub 1.33.0: constants.py; TRANSFORMERS_OFFLINE is an alias there.
+      {"huggingface-hub",
+       "",
+       "",
+       "asks the hub for every model or dataset that is named by id, and sends telemetry",
+       "name models and data by path; leave HF_HUB_OFFLINE out where HF_ENDPOINT points to sealift-repo",
+       {"HF_HUB_OFFLINE=1", "HF_HUB_DISABLE_TELEMETRY=1", "HF_HUB_DISABLE_UPDATE_CHECK=1"},
+       {}},
+      // huggingface/transformers#44843, fixed by #42880: model_info() while any tokenizer is loaded by id.
+      {"transformers",
+       "4.57.2",
+       "4.57.3",
+       "asks the hub whenever a tokenizer is loaded by id, offline mode or not",
+       "require another version (not 4.57.2 or 4.57.3), or load tokenizers by path",
+       {},
+       {}},
+      // wheel datasets 4.8.4: config.py (HF_DATASETS_OFFLINE falls back to HF_HUB_OFFLINE since 4; older ones do not).
+      {"datasets",
+       "",
+       "",
+       "asks the hub for data that is named by id, and counts downloads",
+       "name data by path",
+       {"HF_DATASETS_OFFLINE=1", "HF_UPDATE_DOWNLOAD_COUNTS=0"},
+       {}},
+      // modelscope/modelscope#840 (checks hashes online although a path is given), #924.
+      {"modelscope",
+       "",
+       "",
+       "asks its hub for models that are named by id, and to check files that are already there",
+       "name models by path",
+       {},
+       {}},
+      // wheel ms-swift 4.6.0: swift/trainers/arguments.py, check_model = True; its FAQ; modelscope/ms-swift#982, #1346.
+      {"ms-swift",
+       "",
+       "",
+       "asks the hub about local models before it trains, and tells it what is trained",
+       "swift … --model /path --check_model false; --local_repo_path for models with code of their own; "
+       "--dataset /path",
+       {},
+       {}},
+      // wheel tiktoken 0.14.0: load.py, tiktoken_ext/openai_public.py; openai/tiktoken#232.
+      {"tiktoken",
+       "",
+       "",
+       "downloads an encoding's vocabulary when it is first used",
+       "carry the files and set TIKTOKEN_CACHE_DIR to their folder; a file's name is the SHA-1 of its address",
+       {},
+       {}},
+      // openai/harmony#101; wheel openai-harmony 0.0.8: openai_harmony.abi3.so has the name of the variable.
+      {"openai-harmony",
+       "",
+       "",
+       "downloads its vocabulary when it is first used",
+       "carry the files and set TIKTOKEN_ENCODINGS_BASE to their folder",
+       {},
+       {}},
+      // wheel nltk 3.10.4: data.py.
+      {"nltk",
+       "",
+       "",
+       "comes without its data, which nltk.download() fetches",
+       "carry the data and set NLTK_DATA to its folder",
+       {},
+       {}},
+      // wheel litellm 1.109.1: litellm_core_utils/get_model_cost_map.py.
+      {"litellm",
+       "",
+       "",
+       "downloads a table of prices when it is imported",
+       "use the table that the wheel has",
+       {"LITELLM_LOCAL_MODEL_COST_MAP=True"},
+       {}},
+      // wheel gradio 6.31.0: analytics.py.
+      {"gradio",
+       "",
+       "",
+       "sends telemetry and asks for its newest version",
+       "switch it off",
+       {"GRADIO_ANALYTICS_ENABLED=False"},
+       {}},
+      // wheel wandb 0.31.0: env.py.
+      {"wandb",
+       "",
+       "",
+       "logs in and sends runs to its service",
+       "keep runs here; `wandb sync` sends them later",
+       {"WANDB_MODE=offline"},
+       {}},
+      // wheel mlflow-skinny 3.17.2: mlflow/telemetry/utils.py.
+      {"mlflow-skinny", "3", "", "sends telemetry", "switch it off", {"MLFLOW_DISABLE_TELEMETRY=true"}, {}},
+      // LLaMA-Factory's and SwanLab's own documents: mode="local".
+      {"swanlab", "", "", "sends runs to its service", "use mode=\"local\"", {}, {}},
+
+      // ---- compile when they run
+      // wheel triton 3.6.0: runtime/build.py (gcc or clang), backends/nvidia/driver.c (#include <Python.h>);
+      // pytorch/pytorch#170235, theroyallab/tabbyAPI#456. ptxas comes with the wheel.
+      {"triton",
+       "",
+       "",
+       "compiles C when it first runs a kernel (torch.compile does): it needs cc and Python.h",
+       "see that the targets have gcc or clang, or set CC; take an interpreter with headers; or run without "
+       "torch.compile (TORCHDYNAMO_DISABLE=1)",
+       {},
+       {}},
+      // deepspeedai/DeepSpeed#1534, #3772, #5653.
+      {"deepspeed",
+       "",
+       "",
+       "compiles its operators when they are first used: it needs nvcc, a C++ compiler and ninja",
+       "carry the toolkit and ninja, or build a wheel with DS_BUILD_OPS=1 and require that",
+       {},
+       {}},
+      // wheel flashinfer-python 0.7.2.post1: jit/env.py, artifacts.py, jit/cubin_loader.py.
+      {"flashinfer-python",
+       "",
+       "",
+       "downloads kernels, and compiles others with nvcc and ninja, when they are first used",
+       "require flashinfer-cubin and flashinfer-jit-cache of the same version",
+       {},
+       {"flashinfer-cubin", "flashinfer-jit-cache"}},
+      // Dao-AILab/flash-attention#559, #1379, #1531; JIA-Lab-research/LongLoRA#43.
+      {"flash-attn",
+       "",
+       "",
+       "has no wheel on the index: its setup.py downloads one that fits, or compiles for hours",
+       "require the address of the project's own wheel for this torch, CUDA and Python",
+       {},
+       {}},
+
+      // ---- need what a server lacks
+      // auditwheel's list for manylinux_2_28 lets libGL be missing from the wheel; the headless wheel has no such need.
+      {"opencv-python",
+       "",
+       "",
+       "needs libGL.so.1, which servers without a desktop do not have",
+       "require opencv-python-headless",
+       {},
+       {"opencv-python-headless"}},
+
+      // ---- do not run with what is chosen beside them
+      // wheel cpm-kernels 1.0.11: kernels/base.py; wheel setuptools 82.0.0 has no pkg_resources, 81.0.0 has.
+      {"cpm-kernels",
+       "",
+       "1.0.11",
+       "cannot be imported: it wants pkg_resources, which setuptools has no more from 82 on",
+       "constraints = [\"setuptools<82\"], where old ChatGLM or CPM models are used; nothing else does",
+       {},
+       {},
+       "setuptools",
+       "82"},
+      // sdist transformers-stream-generator 0.0.5: main.py; wheels transformers 4.57.6 (has it) and 5.0.0 (has not).
+      {"transformers-stream-generator",
+       "",
+       "0.0.5",
+       "cannot be imported: it wants DisjunctiveConstraint, which transformers has no more from 5 on",
+       "constraints = [\"transformers<5\"], where the first Qwen's own code is used; nothing else does",
+       {},
+       {},
+       "transformers",
+       "5"},
+  };
+  return rows;
+}
+
+std::vector<unsigned long> numbers(std::string_view version) {
+  std::vector<unsigned long> out;
+  for (;;) {
+    unsigned long value = 0;
+    const auto [end, fault] = std::from_chars(version.data(), version.data() + version.size(), value);
+    if (fault != std::errc()) break;
+    out.push_back(value);
+    version.remove_prefix(static_cast<std::size_t>(end - version.data()));
+    if (version.empty() || version.front() != '.') break;
+    version.remove_prefix(1);
+  }
+  while (!out.empty() && out.back() == 0) out.pop_back();  // 4.57 is 4.57.0
+  return out;
+}
+
+bool concerns(const Row& row, const std::string& version) {
+  const std::string_view first = row.first, last = row.last;
+  return (first.empty() || compare_releases(version, first) >= 0) &&
+         (last.empty() || compare_releases(version, last) <= 0);
+}
+
+}  // namespace
+
+int compare_releases(std::string_view a, std::string_view b) {
+  const std::vector<unsigned long> left = numbers(a), right = numbers(b);
+  return left < right ? -1 : left == right ? 0 : 1;
+}
+
+std::vector<OfflineFinding> offline_findings(const std::vector<LockedWheel>& wheels) {
+  std::map<std::string, std::string> versions;
+  for (const LockedWheel& wheel : wheels) versions[wheel.name] = wheel.version;
+  std::vector<OfflineFinding> findings;
+  for (const Row& row : table()) {
+    const auto found = versions.find(row.package);
+    if (found == versions.end() || !concerns(row, found->second)) continue;
+    if (*row.with != '\0') {
+      const auto beside = versions.find(row.with);
+      if (beside == versions.end() || compare_releases(beside->second, row.with_first) < 0) continue;
+    }
+    if (!row.unless.empty() &&
+        std::all_of(row.unless.begin(), row.unless.end(), [&](const char* other) { return versions.contains(other); }))
+      continue;
+    findings.push_back({.package = found->first + " " + found->second,
+                        .problem = row.problem,
+                        .remedy = row.remedy,
+                        .settings = {row.settings.begin(), row.settings.end()}});
+  }
+  std::stable_sort(findings.begin(), findings.end(),
+                   [](const OfflineFinding& a, const OfflineFinding& b) { return a.package < b.package; });
+  return findings;
+}
+
+void add_needs(std::vector<OfflineFinding>& findings, const std::map<std::string, std::string>& needs) {
+  for (OfflineFinding& finding : findings)
+    if (const auto found = needs.find(finding.package.substr(0, finding.package.find(' '))); found != needs.end())
+      finding.needed_by = found->second;
+}
+
+std::vector<std::string> offline_settings(const std::vector<OfflineFinding>& findings) {
+  std::set<std::string> settings;
+  for (const OfflineFinding& finding : findings) settings.insert(finding.settings.begin(), finding.settings.end());
+  return {settings.begin(), settings.end()};
+}
+
+void show_findings(const std::vector<OfflineFinding>& findings, Console& console) {
+  for (const OfflineFinding& finding : findings) {
+    const std::string who = finding.needed_by.empty() ? "" : " (needed by " + finding.needed_by + ")";
+    console.warn(finding.package + who + " " + finding.problem + ". Remedy: " + finding.remedy);
+  }
+  std::string line;
+  for (const std::string& setting : offline_settings(findings)) line += " " + setting;
+  if (!line.empty()) console.note("set inside, for all of these:" + line);
+}
+
+bundle::Json findings_json(const std::vector<OfflineFinding>& findings) {
+  bundle::Json out = bundle::Json::array();
+  for (const OfflineFinding& finding : findings) {
+    out.push_back({{"package", finding.package},
+                   {"problem", finding.problem},
+                   {"remedy", finding.remedy},
+                   {"settings", finding.settings}});
+    if (!finding.needed_by.empty()) out.back()["needed_by"] = finding.needed_by;
+  }
+  return out;
+}
+
+}  // namespace sealift::packager

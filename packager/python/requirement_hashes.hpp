@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The hashes that people's requirements demand. uv reads such files too, but `uv pip compile` passes over their hashes
+// and pins what the index offers; so they are read here, and `pylock` takes only files that they allow.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sealift/bundle/core/digest.hpp"
+
+namespace sealift::packager {
+
+// Normalized name -> the SHA-256 digests that its file may have. Packages that are not there may have any.
+using RequirementHashes = std::map<std::string, std::set<bundle::Digest>>;
+
+// The lines of a requirements file: continued ones joined, comments and empty ones left out.
+std::vector<std::string> requirement_lines(std::string_view text);
+
+// The hashes of a requirements file and of those that it includes with -r. Throws Format naming file and requirement
+// when one has hashes, but no SHA-256 among them.
+RequirementHashes read_requirement_hashes(const std::filesystem::path& file);
+
+}  // namespace sealift::packager

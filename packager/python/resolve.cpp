@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls `uv pip compile`; see resolve.hpp. A lock that the job brings goes through it too, as pinned requirements
+// without dependencies, because uv evaluates its markers for the target.
+#include "packager/python/resolve.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+
+#include "packager/python/need_chains.hpp"
+#include "packager/python/pylock.hpp"
+#include "packager/host/scratch_folder.hpp"
+#include "packager/host/uv.hpp"
+#include "sealift/bundle/payload/payload_writer.hpp"
+#include "sealift/bundle/wheel/wheel_name.hpp"
+
+namespace sealift::packager {
+
+namespace fs = std::filesystem;
+using bundle::Error;
+using bundle::ErrorCode;
+using bundle::GlibcVersion;
+
+namespace {
+
+constexpr std::uint64_t kMaxPylock = std::uint64_t{64} << 20;
+
+// The manylinux levels that uv can resolve for are fewer than the versions of glibc: the nearest that is not newer.
+GlibcVersion uv_platform(GlibcVersion target) {
+  if (target >= GlibcVersion{2, 40}) return {2, 40};
+  if (target >= GlibcVersion{2, 31}) return target;
+  return target >= GlibcVersion{2, 28} ? GlibcVersion{2, 28} : GlibcVersion{2, 17};
+}
+
+std::string joined(const std::vector<std::string>& texts, const char* separator) {
+  std::string out;
+  for (const std::string& text : texts) out += (out.empty() ? "" : separator) + text;
+  return out;
+}
+
+void replace_file(const fs::path& path, const std::vector<std::string>& lines) {
+  fs::remove(path);
+  bundle::write_text(path, joined(lines, "\n") + "\n");
+}
+
+[[noreturn]] void refuse_without_wheels(const std::vector<std::string>& packages) {
+  throw Error(ErrorCode::Platform,
+              {.what = fmt::format("{} package(s) have no wheel and would have to be built", packages.size()),
+               .expected = "a wheel for every package, because the job says build = false",
+               .got = joined(packages, ", "),
+               .next = "leave build = false out, or require versions that have wheels"});
+}
+
+[[noreturn]] void refuse_unbuildable(const std::string& said) {
+  throw Error(ErrorCode::Platform,
+              {.what = "some packages have no wheel, and cannot be built far enough to learn what they depend on",
+               .got = said,
+               .next = "install what they miss (a compiler, headers), narrow their tools with [python] "
+                       "build_constraints, or require versions that have wheels"});
+}
+
+// The packages that uv's message says have no wheel: "Wheels are required for `NAME`".
+std::set<std::string> named_without_wheel(const std::string& message) {
+  static constexpr std::string_view kStart = "Wheels are required for `";
+  std::set<std::string> names;
+  for (std::size_t at = message.find(kStart); at != message.npos; at = message.find(kStart, at)) {
+    at += kStart.size();
+    const std::string name = message.substr(at, message.find('`', at) - at);
+    names.insert(name.substr(0, name.find_first_of(" =<>")));
+  }
+  return names;
+}
+
+// The packages whose build uv needed, to learn what they depend on, and that failed: "Failed to build `NAME==1`",
+// "Failed to download and build `NAME==1`".
+std::set<std::string> named_unbuildable(const std::string& message) {
+  static constexpr std::string_view kStart = "build `";
+  std::set<std::string> names;
+  for (std::size_t at = message.find(kStart); at != message.npos; at = message.find(kStart, at)) {
+    at += kStart.size();
+    if (message.rfind("Failed to ", at) == message.npos) continue;
+    const std::string name = message.substr(at, message.find('`', at) - at);
+    names.insert(name.substr(0, name.find_first_of(" =<>@[")));
+  }
+  return names;
+}
+
+// Who needs `name`, from uv's explanation: "... ms-swift==4.6.0 depends on oss2 ..."; empty when it does not say.
+std::string needed_by(const std::string& message, const std::string& name) {
+  const std::string words = " depends on " + name;
+  for (std::size_t at = message.find(words); at != message.npos; at = message.find(words, at + 1)) {
+    const std::size_t end = at + words.size();
+    if (end < message.size() && (std::isalnum(static_cast<unsigned char>(message[end])) || message[end] == '-'))
+      continue;  // another package, whose name only begins so
+    const std::size_t begin = message.find_last_of(" \n", at - 1) + 1;
+    return " (needed by " + message.substr(begin, at - begin) + ")";
+  }
+  return {};
+}
+
+// Makes the lock that the job brings into a requirements file.
+void write_locked(const Job& job, const fs::path& uv, const fs::path& file) {
+  const fs::path& lock = *job.inputs.lock_file;
+  if (!job.inputs.is_uv_lock()) {
+    replace_file(file, pylock_as_requirements(bundle::read_text(lock, kMaxPylock), lock.parent_path()));
+    return;
+  }
+  std::vector<std::string> command = {uv.string(),
+                                      "export",
+                                      "--project",
+                                      lock.parent_path().string(),
+                                      "--format",
+                                      "requirements-txt",
+                                      "--frozen",
+                                      "--no-emit-project",
+                                      "--no-default-groups",
+                                      "--no-annotate",
+                                      "--no-header",
+                                      "--quiet",
+                                      "-o",
+                                      file.string()};
+  for (const std::string& extra : job.inputs.extras) command.insert(command.end(), {"--extra", extra});
+  for (const std::string& group : job.inputs.groups) command.insert(command.end(), {"--group", group});
+  const ProcessResult result = run_uv(command);
+  if (result.exit_code != 0)
+    throw Error(ErrorCode::Format, {.what = "uv cannot read the lock that the job names",
+                                    .where = lock.string(),
+                                    .expected = "a uv.lock beside its pyproject.toml",
+                                    .got = result.err,
+                                    .next = "run `uv lock` there, or correct extras and groups"});
+}
+
+// `uv pip compile` for the job, but for what its answer should look like; the files that it reads are in `scratch`.
+std::vector<std::string> compile_command(const Job& job, const fs::path& uv, const fs::path& python,
+                                         const fs::path& scratch, RequirementHashes* hashes) {
+  const PythonInputs& inputs = job.inputs;
+  replace_file(scratch / "requirements.in", inputs.requirements);
+  std::vector<std::string> command = {uv.string(), "pip", "compile", (scratch / "requirements.in").string()};
+  std::optional<fs::path> hashed = inputs.requirements_file;
+  if (inputs.lock_file) {
+    hashed = scratch / "locked.txt";
+    write_locked(job, uv, *hashed);
+    command.push_back("--no-deps");
+  }
+  if (hashed) {
+    command.push_back(hashed->string());
+    if (hashes != nullptr) *hashes = read_requirement_hashes(*hashed);
+  }
+  if (inputs.pyproject) {
+    command.push_back(inputs.pyproject->string());
+    for (const std::string& extra : inputs.extras) command.insert(command.end(), {"--extra", extra});
+    for (const std::string& group : inputs.groups)
+      command.insert(command.end(), {"--group", inputs.pyproject->string() + ":" + group});
+  }
+  if (!inputs.constraints.empty()) {
+    replace_file(scratch / "constraints.txt", inputs.constraints);
+    command.insert(command.end(), {"--constraints", (scratch / "constraints.txt").string()});
+  }
+  if (!inputs.build_constraints.empty()) {
+    replace_file(scratch / "build-constraints.txt", inputs.build_constraints);
+    command.insert(command.end(), {"--build-constraints", (scratch / "build-constraints.txt").string()});
+  }
+  for (const std::string& word : index_words(inputs)) command.push_back(word);
+  const GlibcVersion level = uv_platform(job.target.glibc);
+  command.insert(command.end(),
+                 {"--directory", fs::absolute(job.file).parent_path().string(), "--python-platform",
+                  fmt::format("{}-manylinux_{}_{}", job.target.arch, level.major, level.minor), "--python-version",
+                  job.python, "--python", python.string(), "--no-header", "--quiet"});
+  if (!inputs.build) command.push_back("--no-build");
+  return command;
+}
+
+}  // namespace
+
+fs::path find_uv(const fs::path& given) {
+  const char* variable = std::getenv("SEALIFT_UV");
+  const fs::path uv = !given.empty() ? given : variable != nullptr ? fs::path(variable) : find_program("uv");
+  if (uv.empty() || !fs::exists(uv))
+    throw Error(ErrorCode::Missing,
+                {.what = "uv, which resolves the requirements, is not there",
+                 .where = uv.empty() ? "PATH" : uv.string(),
+                 .next = "install uv (it is a package on PyPI), or name it with --uv or SEALIFT_UV"});
+  return uv;
+}
+
+Resolution resolve(const Job& job, const fs::path& uv, const fs::path& python, const fs::path& folder) {
+  const ScratchFolder scratch("sealift-resolve");
+  Resolution resolution;
+  std::vector<std::string> command = compile_command(job, uv, python, scratch.path(), &resolution.hashes);
+  // Written where it will lie, since uv makes the paths in it relative to that; under a name of its own, since uv
+  // would keep the versions of a file that is there.
+  fs::create_directories(folder);
+  const ScratchFile answer(fs::absolute(folder) / "pylock.being-made.toml");
+  command.insert(command.end(), {"--format", "pylock.toml", "-o", answer.path().string()});
+  // uv names one package without wheels at a time; leaving those out and asking again finds them all.
+  std::vector<std::string> excluded, without_wheels;
+  std::string unbuildable;  // and what uv said of each
+  for (;;) {
+    std::vector<std::string> attempt = command;
+    if (!excluded.empty()) {
+      replace_file(scratch / "excludes.txt", excluded);
+      attempt.insert(attempt.end(), {"--excludes", (scratch / "excludes.txt").string()});
+    }
+    const ProcessResult result = run_uv(attempt);
+    if (result.exit_code == 0) break;
+    const std::size_t before = excluded.size();
+    for (const std::string& name : named_without_wheel(result.err)) {
+      if (std::find(excluded.begin(), excluded.end(), name) != excluded.end()) continue;
+      excluded.push_back(name);
+      without_wheels.push_back(name + needed_by(result.err, name));
+    }
+    for (const std::string& name : named_unbuildable(result.err)) {
+      if (std::find(excluded.begin(), excluded.end(), name) != excluded.end()) continue;
+      excluded.push_back(name);
+      unbuildable += (unbuildable.empty() ? "" : "\n") + name + ": " +
+                     result.err.substr(result.err.size() > 2000 ? result.err.size() - 2000 : 0);
+    }
+    if (excluded.size() > before) continue;
+    if (!without_wheels.empty()) refuse_without_wheels(without_wheels);
+    if (!unbuildable.empty()) refuse_unbuildable(unbuildable);
+    throw Error(ErrorCode::Network,
+                {.what = "uv could not resolve the requirements",
+                 .where = job.file.string(),
+                 .expected = fmt::format("one set of packages for CPython {} on {}, glibc {}", job.python,
+                                         job.target.arch, job.target.glibc.text()),
+                 .got = result.err,
+                 .next = "correct the requirements, or check network, proxy and index (UV_DEFAULT_INDEX)"});
+  }
+  if (!without_wheels.empty()) refuse_without_wheels(without_wheels);
+  if (!unbuildable.empty()) refuse_unbuildable(unbuildable);
+  resolution.pylock = bundle::read_text(answer.path(), kMaxPylock);
+  return resolution;
+}
+
+std::map<std::string, std::string> who_needs(const Job& job, const fs::path& uv, const fs::path& python) {
+  const ScratchFolder scratch("sealift-resolve");
+  std::vector<std::string> command = compile_command(job, uv, python, scratch.path(), nullptr);
+  command.insert(command.end(), {"--annotation-style", "line"});
+  const ProcessResult result = run_uv(command);
+  DirectNeeds needs;
+  if (result.exit_code != 0) return {};
+  static constexpr std::string_view kVia = "# via ";
+  for (std::size_t begin = 0; begin < result.out.size();) {
+    const std::size_t end = std::min(result.out.find('\n', begin), result.out.size());
+    const std::string line = result.out.substr(begin, end - begin);
+    begin = end + 1;
+    const std::size_t at = line.find(kVia);
+    if (at == line.npos) continue;
+    std::vector<std::string>& who = needs[bundle::normalized_project_name(line.substr(0, line.find_first_of(" =@[")))];
+    for (std::size_t from = at + kVia.size(); from < line.size();) {
+      const std::size_t to = std::min(line.find(", ", from), line.size());
+      const std::string by = line.substr(from, to - from);
+      from = to + 2;
+      if (by.starts_with("-c ")) continue;  // narrows, and needs nothing
+      // The file of the job's own list has a name that means nothing to anybody.
+      who.push_back(by.starts_with("-r " + scratch.path().string()) ? "the job" : by);
+    }
+  }
+  return need_chains(needs);
+}
+
+}  // namespace sealift::packager

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which of several wheels fits a target best: PEP 425 order, manylinux levels as PEP 600 reads them.
+// uv lists every wheel that fits; the lock names one, so the choice is made here and nowhere else.
+#pragma once
+
+#include <compare>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "sealift/bundle/manifest/target.hpp"
+
+namespace sealift::packager {
+
+// Smaller is better.
+struct WheelRank {
+  int group = 0;     // position of interpreter and ABI: cp311-cp311, cp311-abi3, cp311-none, cp310-abi3, ..., py3-none
+  int platform = 0;  // how far below the target's glibc the wheel was built; `any` and `linux` come after
+  auto operator<=>(const WheelRank&) const = default;
+};
+
+struct WheelFit {
+  WheelRank rank;
+  bundle::GlibcVersion glibc;  // what its platform tag asks for; 0.0 for none
+};
+
+// std::nullopt when the wheel does not run on the target, or `file_name` is no wheel's. `python` is like "3.11".
+std::optional<WheelFit> fit_wheel(std::string_view file_name, std::string_view python, const bundle::Target& target);
+// The glibc that a wheel asks for, which may be newer than the target's; std::nullopt when it would not run there
+// either.
+std::optional<bundle::GlibcVersion> glibc_wanted(std::string_view file_name, std::string_view python,
+                                                 bundle::Target target);
+
+}  // namespace sealift::packager

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// The manifest round-trips exactly, and each rule of FORMAT.md has a manifest that breaks only that rule.
+#include "sealift/bundle/manifest/manifest_json.hpp"
+
+#include "tests/support/hostile/hostile_manifest.hpp"
+#include "tests/support/refusal.hpp"
+
+using namespace sealift::bundle;
+
+namespace {
+
+Manifest sample() {
+  Manifest manifest = sealift::test::good_manifest();
+  manifest.environment.imports.push_back("torch.distributed");
+  return manifest;
+}
+
+}  // namespace
+
+TEST_CASE("a manifest reads back as it was written, and writes the same bytes again") {
+  const std::string text = write_manifest(sample());
+  CHECK(parse_manifest(text, "seal") == sample());
+  CHECK(write_manifest(parse_manifest(text, "seal")) == text);
+}
+
+TEST_CASE("a manifest that breaks one rule is refused for that rule") {
+  struct Case {
+    const char* name;
+    const char* pointer;
+    Json value;
+    ErrorCode code;
+    const char* reason;
+  };
+  const Case cases[] = {
+      {"newer format", "/format", 2, ErrorCode::CannotCheck, "format"},
+      {"newer installer", "/installer_level", 99, ErrorCode::CannotCheck, "newer installer"},
+      {"unknown kind", "/entries/0/kind", "firmware", ErrorCode::CannotCheck, "firmware"},
+      {"unknown encoding", "/entries/0/encoding", "brotli", ErrorCode::CannotCheck, "brotli"},
+      {"weak chunk digest", "/payload/digest", "md5", ErrorCode::CannotCheck, "md5"},
+      {"another weak chunk digest", "/payload/digest", "sha1", ErrorCode::CannotCheck, "sha1"},
+      {"longer chunk digest", "/payload/digest", "sha512", ErrorCode::CannotCheck, "sha512"},
+      {"chunk digest spelled otherwise", "/payload/digest", "SHA256", ErrorCode::CannotCheck, "SHA256"},
+      {"chunk digest without a name", "/payload/digest", "", ErrorCode::CannotCheck, "sha256 or sm3"},
+      {"chunk digest by number", "/payload/digest", 1, ErrorCode::Format, "digest"},
+      {"unknown key", "/surprise", 1, ErrorCode::Format, "surprise"},
+      {"unknown key in an entry", "/entries/0/surprise", 1, ErrorCode::Format, "surprise"},
+      {"name with a slash", "/name", "../env", ErrorCode::Format, "plain name"},
+      {"empty name", "/name", "", ErrorCode::Format, "plain name"},
+      {"path that escapes", "/entries/0/path", "../../etc/cron.d/x", ErrorCode::Format, "not safe"},
+      {"entries out of order", "/entries/0/path", "zzz", ErrorCode::Format, "sorted"},
+      {"the same path twice", "/entries/0/path", "wheels/a-1-py3-none-any.whl", ErrorCode::Format, "sorted"},
+      {"entry outside the payload", "/entries/0/offset", 10001, ErrorCode::Format, "offset"},
+      {"entry over the payload's end", "/entries/0/stored_size", 9489, ErrorCode::Format, "stored_size"},
+      {"entries that overlap", "/entries/1/offset", 1500, ErrorCode::Format, "overlap"},
+      {"one blob with two digests", "/entries/1/offset", 512, ErrorCode::Format, "overlap"},
+      {"identity with two sizes", "/entries/1/size", 101, ErrorCode::Format, "equal sizes"},
+      {"short digest", "/entries/0/sha256", "abcd", ErrorCode::Format, "SHA-256"},
+      {"upper-case digest", "/entries/0/sha256", std::string(64, 'A'), ErrorCode::Format, "SHA-256"},
+      {"chunk size of 3", "/payload/chunk_size", 3, ErrorCode::Format, "power of two"},
+      {"chunk size of 0", "/payload/chunk_size", 0, ErrorCode::Format, "power of two"},
+      {"chunk size too large", "/payload/chunk_size", 1 << 25, ErrorCode::Format, "chunk_size"},
+      {"more chunks than are read", "/payload/size", 1LL << 34, ErrorCode::Format, "larger chunk_size"},
+      {"huge payload", "/payload/size", 1LL << 52, ErrorCode::Format, "payload.size"},
+      {"payload longer than its volumes", "/payload/size", 10001, ErrorCode::Format, "whole chunks"},
+      {"volumes longer than the payload", "/payload/size", 9999, ErrorCode::Format, "hold more than the payload"},
+      {"volume of half a chunk", "/payload/volumes/0/size", 8191, ErrorCode::Format, "whole chunks"},
+      {"volume with another name", "/payload/volumes/1/name", "../evil.vol002", ErrorCode::Format, "in order"},
+      {"no volumes", "/payload/volumes", Json::array(), ErrorCode::Format, "add up"},
+      {"placement of nothing", "/environment/placements/0/entry", "nothing", ErrorCode::Format, "not there"},
+      {"placement that escapes", "/environment/placements/0/into", "../x", ErrorCode::Format, "not safe"},
+      {"file without a place", "/environment/placements/0/into", "", ErrorCode::Format, "needs a place"},
+      {"wheel with a place", "/environment/placements/1/into", "x", ErrorCode::Format, "needs a place"},
+      {"import that is code", "/environment/imports/0", "os;import evil", ErrorCode::Format, "module name"},
+      {"interpreter that escapes", "/environment/interpreter", "/bin/sh", ErrorCode::Format, "not safe"},
+      {"companion that escapes", "/companions/0/name", "../x", ErrorCode::Format, "plain name"},
+      {"glibc that is no version", "/target/glibc", "latest", ErrorCode::Format, "2.36"},
+      {"negative version", "/version", -1, ErrorCode::Format, "version"},
+      {"text for a number", "/version", "3", ErrorCode::Format, "version"},
+  };
+  const Json good = Json::parse(write_manifest(sample()));
+  for (const Case& wrong : cases) {
+    CAPTURE(std::string(wrong.name));
+    Json json = good;
+    json[Json::json_pointer(wrong.pointer)] = wrong.value;
+    const Error error = sealift::test::refusal([&] { parse_manifest(write_json(json), "the-seal"); });
+    INFO(error.what());
+    CHECK(error.code() == wrong.code);
+    CHECK(sealift::test::mentions(error, wrong.reason));
+    CHECK(sealift::test::mentions(error, "the-seal"));
+  }
+}
+
+TEST_CASE("a carried runtime and a driver floor are said where they are, and raise the level of their bundles only") {
+  Manifest manifest = sample();
+  CHECK(manifest.installer_level == 1);
+  CHECK(needed_installer_level(manifest) == 0);
+  SUBCASE("a runtime") {
+    manifest.environment.runtime = {.glibc = {2, 36}, .kernel = "3.2.0"};
+  }
+  SUBCASE("a driver floor") {
+    manifest.driver_floor = "525.60.13";
+  }
+  CHECK(needed_installer_level(manifest) == 2);
+  CHECK_REFUSED(parse_manifest(write_manifest(manifest), "seal"), Format, "installers below level 2");
+  manifest.installer_level = 2;
+  const std::string text = write_manifest(manifest);
+  CHECK(parse_manifest(text, "seal") == manifest);
+  CHECK(write_manifest(parse_manifest(text, "seal")) == text);
+}
+
+TEST_CASE("a runtime or a driver floor that breaks one rule is refused for that rule") {
+  Json good = Json::parse(write_manifest(sample()));
+  good["installer_level"] = 2;
+  const auto refused = [&](const std::string& pointer, const Json& value, const std::string& reason) {
+    Json json = good;
+    json[Json::json_pointer(pointer)] = value;
+    CAPTURE(value.dump());
+    CHECK_REFUSED(parse_manifest(write_json(json), "seal"), Format, reason);
+  };
+  refused("/environment/runtime", "carried", "an object was expected");
+  refused("/environment/runtime", {{"glibc", "2.36"}}, "'kernel' is missing");
+  refused("/environment/runtime", {{"kernel", "3.2.0"}}, "'glibc' is missing");
+  refused("/environment/runtime", {{"glibc", "2"}, {"kernel", "3.2.0"}}, "2.36");
+  refused("/environment/runtime", {{"glibc", "2.36"}, {"kernel", "3.2.0"}, {"loader", "ld.so"}}, "loader");
+  for (const char* version : {"", ".", "580.", ".580", "5..80", "newest", "1.2.3.4.5", "1234567890", "-1", "580 "}) {
+    refused("/target/driver_floor", version, "525.60.13");
+    refused("/environment/runtime", {{"glibc", "2.36"}, {"kernel", version}}, "525.60.13");
+  }
+}
+
+TEST_CASE("a manifest has one spelling") {
+  const std::string text = write_manifest(sample());
+  const auto refused = [&](const std::string& from, const std::string& to) {
+    std::string other = text;
+    other.replace(other.find(from), from.size(), to);
+    CAPTURE(to);
+    CHECK(Json::parse(other) == Json::parse(text));
+    CHECK_REFUSED(parse_manifest(other, "seal"), Format, "not spelled as it was written");
+  };
+  refused("{\"", "{ \"");
+  refused("\"created\"", "\"cre\\u0061ted\"");
+  refused("}", "}\n");
+  CHECK_REFUSED(parse_manifest(text + "\n", "seal"), Format, "not spelled as it was written");
+}
+
+TEST_CASE("every key of a manifest is needed") {
+  const Json good = Json::parse(write_manifest(sample()));
+  const auto without = [&](const std::string& pointer) {
+    const Json::json_pointer full(pointer);
+    Json json = good;
+    json[full.parent_pointer()].erase(full.back());
+    CAPTURE(pointer);
+    CHECK_REFUSED(parse_manifest(write_json(json), "seal"), Format, "'" + full.back() + "' is missing");
+  };
+  for (const auto& item : good.items()) without("/" + item.key());
+  for (const auto& item : good["payload"].items()) without("/payload/" + item.key());
+  for (const auto& item : good["entries"][0].items()) without("/entries/0/" + item.key());
+  for (const auto& item : good["environment"].items()) without("/environment/" + item.key());
+  for (const auto& item : good["target"].items()) without("/target/" + item.key());
+}
+
+TEST_CASE("an entry may not lie below another") {
+  Manifest manifest = sample();
+  manifest.entries[0].path = SafePath::parse("wheels", "");
+  manifest.environment.placements.erase(manifest.environment.placements.begin());
+  CHECK_REFUSED(parse_manifest(write_manifest(manifest), "seal"), Format, "below another");
+}
+
+TEST_CASE("equal bytes may be stored once for two entries") {
+  Manifest manifest = sample();
+  Entry twin = manifest.entries[1];
+  twin.path = SafePath::parse("wheels/b-1-py3-none-any.whl", "");
+  manifest.entries.push_back(twin);
+  CHECK(parse_manifest(write_manifest(manifest), "seal").entries.size() == 3);
+}
+
+TEST_CASE("entries are found by path") {
+  const Manifest manifest = sample();
+  REQUIRE(manifest.find(SafePath::parse("programs/tool", "")) != nullptr);
+  CHECK(manifest.find(SafePath::parse("programs/tool", ""))->executable);
+  CHECK(manifest.find(SafePath::parse("programs/toolx", "")) == nullptr);
+}

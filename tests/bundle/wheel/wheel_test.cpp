@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Wheels: names, places, digests and entry points as the specification says; each broken promise is refused.
+#include "sealift/bundle/wheel/wheel.hpp"
+
+#include "tests/support/refusal.hpp"
+#include "tests/support/tiny_bundle.hpp"
+
+using namespace sealift::bundle;
+using namespace sealift::test;
+
+namespace {
+
+struct Opened {
+  MemorySource source;
+  Wheel wheel;
+  Opened(const std::string& bytes, const std::string& name)
+      : source(Bytes(as_bytes(bytes).begin(), as_bytes(bytes).end()), name), wheel(source, name) {}
+};
+
+Opened opened(const TinyWheel& tiny) {
+  return {make_wheel(tiny), tiny.file_name()};
+}
+
+const WheelFile& file(const Wheel& wheel, const std::string& path) {
+  for (const WheelFile& candidate : wheel.files())
+    if (candidate.path == path) return candidate;
+  FAIL("no file " << path);
+  return wheel.files()[0];
+}
+
+}  // namespace
+
+TEST_CASE("wheel file names are taken apart") {
+  const auto name = parse_wheel_name("torch-2.11.0-cp311-cp311-manylinux_2_28_x86_64.whl");
+  REQUIRE(name);
+  CHECK(name->name == "torch");
+  CHECK(name->platform_tag == "manylinux_2_28_x86_64");
+  CHECK(parse_wheel_name("a-1-1build-py3-none-any.whl")->python_tag == "py3");
+  for (const char* bad :
+       {"a-1-py3-none.whl", "a-1-py3-none-any.zip", "a--1-py3-none-any.whl", "a-1-2-3-py3-none-any.whl", ".whl"})
+    CHECK_FALSE(parse_wheel_name(bad));
+  CHECK(normalized_project_name("Foo.-_Bar") == "foo-bar");
+}
+
+TEST_CASE("versions are compared as Python compares them") {
+  const std::pair<const char*, const char*> same[] = {
+      {"2024.07.1", "2024.7.1"}, {"1.0", "1"},    {"1.0.0", "1.0"},       {"1.0-RC1", "1.0rc1"},
+      {"1.0.alpha2", "1.0a2"},   {"v1.0", "1.0"}, {"2.0+cu1", "2.0+CU1"}, {"2.0+cu1_x", "2.0+cu1.x"}};
+  for (const auto& [one, other] : same) CHECK(normalized_version(one) == normalized_version(other));
+  const std::pair<const char*, const char*> different[] = {{"1.0", "1.0.1"}, {"1.0", "10"},        {"1.0rc1", "1.0"},
+                                                           {"1!1.0", "1.0"}, {"1.0", "1.0+local"}, {"1.01", "1.10"}};
+  for (const auto& [one, other] : different) CHECK(normalized_version(one) != normalized_version(other));
+}
+
+TEST_CASE("a wheel's files come with place and digest") {
+  TinyWheel tiny;
+  tiny.files = {{"demo/__init__.py", "x"},
+                {"demo-1.0.data/scripts/tool", "#!python\nprint(1)\n"},
+                {"demo-1.0.data/purelib/pure.py", "p"},
+                {"demo-1.0.data/headers/demo.h", "h"},
+                {"demo-1.0.data/data/share/x", "d"},
+                {"name,with \"quotes\".txt", "q"}};
+  tiny.record_digests = {};
+  tiny.unrecorded = {"name,with \"quotes\".txt"};
+  tiny.extra_record =
+      "\"name,with \"\"quotes\"\".txt\",sha256=" + to_base64(sha256(as_bytes("q")).bytes, Base64::UrlNoPad) + ",1\r\n";
+  const Opened demo = opened(tiny);
+  CHECK(demo.wheel.dist_info() == "demo-1.0.dist-info");
+  CHECK(file(demo.wheel, "tool").scheme == Scheme::Scripts);
+  CHECK(file(demo.wheel, "tool").python_script);
+  CHECK(file(demo.wheel, "tool").executable);
+  CHECK(file(demo.wheel, "pure.py").scheme == Scheme::SitePackages);
+  CHECK(file(demo.wheel, "demo.h").scheme == Scheme::Headers);
+  CHECK(file(demo.wheel, "share/x").scheme == Scheme::Data);
+  CHECK(file(demo.wheel, "demo/__init__.py").sha256 == sha256(as_bytes("x")));
+  CHECK(file(demo.wheel, "name,with \"quotes\".txt").sha256 == sha256(as_bytes("q")));
+  CHECK(demo.wheel.files().size() == 8);  // six, WHEEL and METADATA; not RECORD
+}
+
+TEST_CASE("extracting checks every byte against RECORD") {
+  Opened demo = opened({});
+  std::string text;
+  demo.wheel.extract(file(demo.wheel, "demo/__init__.py"), [&](ByteView piece) { text.append(as_text(piece)); });
+  CHECK(text == "ANSWER = 42\n");
+  TinyWheel lying;
+  lying.record_digests["demo/__init__.py"] = "sha256=" + to_base64(sha256(as_bytes("other")).bytes, Base64::UrlNoPad);
+  Opened liar = opened(lying);
+  CHECK_REFUSED(liar.wheel.extract(file(liar.wheel, "demo/__init__.py"), [](ByteView) {}), Digest, "demo/__init__.py");
+}
+
+TEST_CASE("metadata fields and entry points are read") {
+  TinyWheel tiny{.entry_points =
+                     "# comment\n[console_scripts]\ndemo-run = demo.cli:main\n x=demo:App.start [extra]\n[other]\na = "
+                     "b:c\n[gui_scripts]\ng = demo:g\n",
+                 .extra_metadata = "Requires-Python: >=3.10\n"};
+  const Opened demo = opened(tiny);
+  CHECK(demo.wheel.metadata_field("Requires-Python") == ">=3.10");
+  CHECK_FALSE(demo.wheel.metadata_field("Requires-Dist"));
+  REQUIRE(demo.wheel.entry_points().size() == 3);
+  CHECK(demo.wheel.entry_points()[0].script == "demo-run");
+  CHECK(demo.wheel.entry_points()[0].module == "demo.cli");
+  CHECK(demo.wheel.entry_points()[0].function == "main");
+  CHECK(demo.wheel.entry_points()[1].function == "App.start");
+  CHECK(demo.wheel.entry_points()[2].script == "g");
+}
+
+TEST_CASE("a wheel that breaks a promise is refused for it") {
+  const auto refused = [](TinyWheel tiny, ErrorCode code, const std::string& reason, std::string name = {}) {
+    CAPTURE(reason);
+    const Error error = refusal([&] { Opened(make_wheel(tiny), name.empty() ? tiny.file_name() : name); });
+    INFO(error.what());
+    CHECK(error.code() == code);
+    CHECK(mentions(error, reason));
+  };
+  refused({}, ErrorCode::Format, "file name", "demo.whl");
+  refused({}, ErrorCode::Format, "of its own name", "other-1.0-py3-none-any.whl");
+  refused({.unrecorded = {"demo/__init__.py"}}, ErrorCode::Format, "not listed in RECORD");
+  refused({.extra_record = "gone.py,sha256=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU,0\n"}, ErrorCode::Format,
+          "gone.py");
+  refused({.extra_record = "demo/__init__.py,,\n"}, ErrorCode::Format, "stands twice");
+  refused({.extra_record = "\"open,sha256=x\n"}, ErrorCode::Format, "open quote");
+  refused({.extra_record = "a,b\n"}, ErrorCode::CannotCheck, "other than sha256");
+  refused({.record_digests = {{"demo/__init__.py", ""}}}, ErrorCode::Format, "not listed in RECORD");
+  refused({.record_digests = {{"demo/__init__.py", "md5=abc"}}}, ErrorCode::CannotCheck, "md5");
+  refused({.record_digests = {{"demo/__init__.py", "sha256=short"}}}, ErrorCode::Format, "does not parse");
+  refused({.files = {{"demo-1.0.data/bin/x", "x"}}}, ErrorCode::Format, "unknown part of .data");
+  refused({.files = {{"demo-1.0.data/purelib/x.py", "1"}, {"x.py", "2"}}}, ErrorCode::Format, "one place");
+  refused({.files = {{"x-1.dist-info/METADATA", "2"}}}, ErrorCode::Format, "more than one .dist-info");
+  for (const char* point : {"a = b", "../a = b:c", "a = b;import os:c", "a = b:c()", "a/b = c:d", " = b:c"})
+    refused({.entry_points = std::string("[console_scripts]\n") + point + "\n"}, ErrorCode::Format, "");
+}

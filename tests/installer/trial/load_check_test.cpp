@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// Native files are tried by the host's python3, with libraries that the host's compiler makes; skipped without them.
+#include "installer/trial/load_check.hpp"
+
+#include "installer/generations/generation.hpp"
+#include "tests/installer/host_python.hpp"
+
+using namespace sealift;
+using namespace sealift::installer;
+using namespace sealift::test;
+
+namespace {
+
+bool host_has_tools() {
+  if (!host_python_is_there()) return false;
+  if (::access("/usr/bin/cc", X_OK) == 0) return true;
+  MESSAGE("skipped: there is no /usr/bin/cc");
+  return false;
+}
+
+// Libraries and programs made in a folder, as the files of a bundle.
+struct Workshop {
+  TempDir dir;
+
+  // `links` are other files of the workshop. Gives the bytes.
+  std::string make(const std::string& name, const std::string& code, const std::string& flags = "-shared",
+                   const std::vector<std::string>& links = {}) const {
+    write_file(dir / "code.c", code);
+    std::string command =
+        "cc -x c " + (dir / "code.c").string() + " -x none -fPIC " + flags + " -o " + (dir / name).string();
+    for (const std::string& link : links) command += " " + (dir / link).string();
+    REQUIRE(std::system(command.c_str()) == 0);
+    return read_file(dir / name);
+  }
+  std::string library(const std::string& soname, const std::string& code,
+                      const std::vector<std::string>& links = {}) const {
+    return make(soname, code, "-shared -Wl,--no-as-needed -Wl,-soname," + soname, links);
+  }
+};
+
+TinyBundle with(const std::vector<std::pair<std::string, std::string>>& files) {
+  TinyBundle tiny{.arch = probe().target.arch};
+  tiny.items = {host_python()};
+  for (const auto& [path, bytes] : files)
+    tiny.items.push_back(file_item("files/" + path, bytes, path, path.starts_with("bin/")));
+  return tiny;
+}
+
+struct HostSite : Site {
+  HostSite() { machine.target.arch = probe().target.arch; }
+};
+
+const SelfTest::Step* step(const SelfTest& test, const std::string& name) {
+  for (const SelfTest::Step& step : test.steps)
+    if (step.name == name) return &step;
+  return nullptr;
+}
+
+}  // namespace
+
+TEST_CASE("libraries load each after what it needs, from folders that no search path names, and programs are traced") {
+  if (!host_has_tools()) return;
+  const Workshop shop;
+  // zbase comes last by name, and neither folder is on a search path.
+  const std::string base = shop.library("libzbase.so.1", "int base(void) { return 1; }");
+  const std::string user =
+      shop.library("libauser.so.1", "int base(void); int user(void) { return base(); }", {"libzbase.so.1"});
+  const std::string module = shop.make("_demo.so", "int PyInit__demo(void) { __builtin_trap(); }");
+  const std::string program = shop.make("tool", "int main(void) { return 7; }", "");
+  const HostSite site;
+  const Applied applied = site.apply(site.make(with({{"lib/z/libzbase.so.1", base},
+                                                     {"lib/a/libauser.so.1", user},
+                                                     {"lib/python3.11/site-packages/_demo.cpython-311.so", module},
+                                                     {"share/data.bin",
+                                                      "\177ELF and then no more than some words of text, "
+                                                      "long enough to be a header of one"},
+                                                     {"bin/tool", program}})));
+  const SelfTest& test = applied.record->self_test;
+  REQUIRE(step(test, "native files") != nullptr);
+  CHECK(step(test, "native files")->passed);
+  CHECK(step(test, "native files")->detail == "4 of 4 libraries and programs load");
+  CHECK(!step(test, "all-reduce of two ranks")->passed);
+  CHECK(step(test, "all-reduce of two ranks")->detail == "the bundle brings no torch");
+  CHECK(step(test, "training") == nullptr);
+  CHECK(read_generation_record(site.current(), 1).self_test.steps == test.steps);
+}
+
+TEST_CASE(
+    "a library that takes from others of whoever needs it is good with them, and a static program is no library") {
+  if (!host_has_tools()) return;
+  const Workshop shop;
+  // As libtorch_nvshmem, which libtorch_cuda needs, takes from libc10_cuda without saying so.
+  const std::string taking = shop.library("libtaking.so", "extern int given; int taken(void) { return given; }");
+  const std::string giving = shop.library("libgiving.so", "int given = 1;");
+  const std::string user = shop.make("libuser.so", "int taken(void); int user(void) { return taken(); }",
+                                     "-shared -Wl,--no-as-needed -Wl,-soname,libuser.so '-Wl,-rpath,$ORIGIN'",
+                                     {"libtaking.so", "libgiving.so"});
+  const std::string program = shop.make("static", "int main(void) { return 0; }", "-static-pie");
+  const HostSite site;
+  const MadeBundle made = site.make(with(
+      {{"lib/libgiving.so", giving}, {"lib/libtaking.so", taking}, {"lib/libuser.so", user}, {"bin/static", program}}));
+  const Applied applied = site.apply(made);
+  REQUIRE(step(applied.record->self_test, "native files"));
+  CHECK(step(applied.record->self_test, "native files")->detail == "3 of 3 libraries and programs load");
+}
+
+TEST_CASE("what waits for the GPU's driver is said to, also through another library, and does not pass") {
+  if (!host_has_tools()) return;
+  if (fs::exists("/usr/lib/x86_64-linux-gnu/libcuda.so.1") || fs::exists("/usr/lib64/libcuda.so.1")) {
+    MESSAGE("skipped: this machine has the driver");
+    return;
+  }
+  const Workshop shop;
+  shop.library("libcuda.so.1", "int cuInit(void) { return 0; }");
+  const std::string direct =
+      shop.library("libgpu.so.1", "int cuInit(void); int gpu(void) { return cuInit(); }", {"libcuda.so.1"});
+  const std::string through =
+      shop.library("libabove.so.1", "int gpu(void); int above(void) { return gpu(); }", {"libgpu.so.1"});
+  const HostSite site;
+  const Applied applied = site.apply(site.make(with({{"lib/libgpu.so.1", direct}, {"lib/libabove.so.1", through}})));
+  const SelfTest& test = applied.record->self_test;
+  CHECK(step(test, "native files")->detail == "0 of 2 libraries and programs load");
+  const SelfTest::Step* waiting = step(test, "files that need a driver");
+  REQUIRE(waiting != nullptr);
+  CHECK(!waiting->passed);
+  CHECK(waiting->detail.find("lib/libgpu.so.1 (libcuda.so.1") != std::string::npos);
+  CHECK(waiting->detail.find("lib/libabove.so.1") != std::string::npos);
+}
+
+TEST_CASE("a plugin that nothing needs may miss its host; a library that something needs may not") {
+  if (!host_has_tools()) return;
+  const Workshop shop;
+  const std::string plugin = shop.library("plugin.so", "int of_the_host(void); int (*p)(void) = of_the_host;");
+  const std::string other = shop.library("libsealift-host.so.40", "int host_init(void) { return 0; }");
+  const std::string bootstrap =
+      shop.library("boot.so", "int host_init(void); int boot(void) { return host_init(); }", {"libsealift-host.so.40"});
+  const HostSite site;
+  SUBCASE("plugins") {
+    const Applied applied = site.apply(site.make(with({{"lib/plugin.so", plugin}, {"lib/boot.so", bootstrap}})));
+    const SelfTest::Step* left = step(applied.record->self_test, "plugins that nothing here needs");
+    REQUIRE(left != nullptr);
+    CHECK(!left->passed);
+    CHECK(left->detail.find("undefined symbol: of_the_host") != std::string::npos);
+    CHECK(left->detail.find("libsealift-host.so.40") != std::string::npos);
+  }
+  SUBCASE("a library that another one needs") {
+    const std::string user =
+        shop.library("libuser.so", "int boot(void); int user(void) { return boot(); }", {"boot.so"});
+    CHECK_REFUSED(site.apply(site.make(with({{"lib/boot.so", bootstrap}, {"lib/libuser.so", user}}))), SelfTest,
+                  "lib/boot.so");
+    CHECK(!fs::exists(site.current()));
+    CHECK(status_of(site.prefix()).failed->got.find("libsealift-host.so.40") != std::string::npos);
+  }
+  SUBCASE("an extension module") {
+    CHECK_REFUSED(site.apply(site.make(with({{"lib/python3.11/site-packages/x.cpython-311.so", bootstrap}}))), SelfTest,
+                  "libsealift-host.so.40");
+  }
+  SUBCASE("a program") {
+    const std::string program = shop.make("tool", "int boot(void); int main(void) { return boot(); }",
+                                          "-Wl,--allow-shlib-undefined", {"boot.so"});
+    CHECK_REFUSED(site.apply(site.make(with({{"bin/tool", program}}))), SelfTest, "bin/tool");
+  }
+}
+
+TEST_CASE(
+    "a library that kills the interpreter fails the self-test by name; one that is only at odds with another passes") {
+  if (!host_has_tools()) return;
+  const Workshop shop;
+  const std::string deadly =
+      shop.library("libdeadly.so", "__attribute__((constructor)) void go(void) { __builtin_trap(); }");
+  const std::string good = shop.library("libzgood.so", "int good(void) { return 1; }");
+  // Each of the two is fine, but not in one process.
+  const std::string at_odds =
+      "#include <stdlib.h>\n__attribute__((constructor)) void go(void) { if (getenv(\"SEEN\")) abort(); "
+      "setenv(\"SEEN\", "
+      "\"1\", 1); }";
+  const std::string one = shop.library("libone.so", at_odds), two = shop.library("libtwo.so", at_odds);
+  const HostSite site;
+  CHECK_REFUSED(site.apply(site.make(with({{"lib/libdeadly.so", deadly}, {"lib/libzgood.so", good}}))), SelfTest,
+                "1 of 2 do not load: lib/libdeadly.so (the interpreter ended with signal");
+  const Applied applied = site.apply(
+      site.make(with({{"lib/libone.so", one}, {"lib/libtwo.so", two}, {"lib/libzgood.so", good}}), "bundle2"));
+  CHECK(step(applied.record->self_test, "native files")->detail == "3 of 3 libraries and programs load");
+}
+
+TEST_CASE("less is tried on request, and training only then") {
+  const HostSite site;
+  TinyBundle tiny = with({});
+  tiny.items.push_back(file_item("files/train", "#!/bin/sh\ntest \"$1 $2 $3\" = 'run --steps 2' || exit 9\n",
+                                 "bin/sealift-train", true));
+  tiny.items.push_back(file_item("files/no-train", "x", "share/x"));
+  const MadeBundle made = site.make(tiny);
+  ApplyOptions options = site.options(made);
+  options.self_test = SelfTestOptions::Depth::Imports;
+  CHECK(site.apply(options).record->self_test.steps.empty());
+  options.prefix = Prefix(site.dir / "other");
+  options.self_test = SelfTestOptions::Depth::Training;
+  const SelfTest test = site.apply(options).record->self_test;
+  REQUIRE(step(test, "training") != nullptr);
+  CHECK(step(test, "training")->passed);
+}
+
+TEST_CASE("two ranks are asked for a sum where there is a torch; a loopback that is down is no pass") {
+  const HostSite site;
+  const auto with_torch = [](const std::string& ending) {
+    TinyBundle tiny{.arch = probe().target.arch};
+    tiny.items = {
+        file_item("files/python", "#!/bin/sh\ntest -d \"$5\" || exit 9\n" + ending, "bin/python3", true),
+        wheel_item({.name = "torch", .files = {{"torch/__init__.py", ""}, {"torch/distributed/__init__.py", ""}}})};
+    return tiny;
+  };
+  CHECK_REFUSED(site.apply(site.make(with_torch("echo 'rank 1 got nothing' >&2; exit 1\n"), "bad")), SelfTest,
+                "rank 1 got nothing");
+  const Applied not_run = site.apply(site.make(with_torch("echo 'the loopback is not up' >&2; exit 77\n"), "down"));
+  CHECK(!step(not_run.record->self_test, "all-reduce of two ranks")->passed);
+  CHECK(step(not_run.record->self_test, "all-reduce of two ranks")->detail == "the loopback is not up");
+  const HostSite second;
+  const Applied passed = second.apply(second.make(with_torch("exit 0\n")));
+  CHECK(step(passed.record->self_test, "all-reduce of two ranks")->passed);
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// The self-test decides whether a generation is switched to; the interpreters here are shell scripts.
+#include "installer/trial/self_check.hpp"
+
+#include "installer/print/report.hpp"
+#include "tests/installer/site.hpp"
+
+using namespace sealift;
+using namespace sealift::installer;
+using namespace sealift::test;
+
+namespace {
+
+TinyBundle with_interpreter(const std::string& script, std::uint64_t version = 1) {
+  TinyBundle tiny{.version = version, .imports = {"demo", "demo.part"}};
+  tiny.items = {wheel_item({}), file_item("files/python", "#!/bin/sh\n" + script, "bin/python3", true)};
+  return tiny;
+}
+
+}  // namespace
+
+TEST_CASE("the interpreter of the new generation imports the named modules, isolated and with a clean environment") {
+  const Site site;
+  ::setenv("LD_LIBRARY_PATH", "/somewhere", 1);
+  ::setenv("PYTHONPATH", "/somewhere", 1);
+  const std::string script =
+      "test \"$1 $2 $3 $4\" = '-I -B -c import demo, demo.part' || { echo \"got $*\" >&2; exit 9; }\n"
+      "test -z \"$LD_LIBRARY_PATH$PYTHONPATH\" || exit 8\n"
+      "test -w \"$HOME\" || exit 7\n"
+      "echo noise\n"
+      "case \"$0\" in */staging/*/generation/bin/python3) ;; *) exit 6 ;; esac\n";
+  const Applied applied = site.apply(site.make(with_interpreter(script)));
+  ::unsetenv("LD_LIBRARY_PATH");
+  ::unsetenv("PYTHONPATH");
+  CHECK(applied.record->self_test.imports == std::vector<std::string>{"demo", "demo.part"});
+}
+
+TEST_CASE("a generation that fails its self-test is not named, and the old one stays current") {
+  const Site site;
+  site.apply(site.make(with_interpreter("exit 0\n")));
+  const MadeBundle bad =
+      site.make(with_interpreter("echo 'ImportError: libfoo.so.1: cannot open' >&2\nexit 1\n", 2), "bundle2");
+  const bundle::Error error = refusal([&] { site.apply(bad); });
+  CHECK(error.code() == bundle::ErrorCode::SelfTest);
+  CHECK(mentions(error, "ImportError: libfoo.so.1"));
+  CHECK(mentions(error, "exit code 1"));
+  CHECK(fs::read_symlink(site.current()) == "generations/0001");
+  CHECK(generation_numbers(site.prefix()) == std::vector<unsigned>{1});
+  CHECK((!fs::exists(site.prefix().staging()) || fs::is_empty(site.prefix().staging())));
+}
+
+TEST_CASE("what failed lies aside with its reason, which status tells, until something newer is known") {
+  const Site site;
+  site.apply(site.make(with_interpreter("exit 0\n")));
+  CHECK(!status_of(site.prefix()).failed);
+  const auto fail = [&](const std::string& word, std::uint64_t version) {
+    const MadeBundle bad = site.make(with_interpreter("printf '" + word + " \\377\\n' >&2\nexit 1\n", version),
+                                     "bundle" + std::to_string(version));
+    CHECK_REFUSED(site.apply(bad), SelfTest, word);
+    const std::optional<FailedGeneration> failed = status_of(site.prefix()).failed;
+    REQUIRE(failed);
+    CHECK(failed->number == 2);
+    CHECK(failed->version == version);
+    CHECK(failed->identity == bundle::sha256(bundle::as_bytes(bundle::write_manifest(bad.manifest))));
+    CHECK(failed->got == "exit code 1\n" + word + " ?");  // what is no UTF-8 does not spoil the record
+    CHECK(read_file(site.prefix().failed() / "generation/bin/python3").find(word) != std::string::npos);
+  };
+  fail("first", 2);
+  fail("second", 3);
+  CHECK(text_of(status_of(site.prefix())).find("failed its self-test") != std::string::npos);
+  CHECK(json_of(status_of(site.prefix()))["failed"]["version"] == 3);
+  CHECK(site.apply(site.make(with_interpreter("exit 0\n", 4), "bundle4")).generation == 2);
+  CHECK(!status_of(site.prefix()).failed);
+  CHECK(!fs::exists(site.prefix().failed()));
+}
+
+TEST_CASE("a record of an older version, without steps, is still read") {
+  const bundle::Json old = {{"imports", {"demo"}}, {"milliseconds", 5u}};
+  CHECK(self_test_from(bundle::JsonObject(old, "old")).steps.empty());
+  const SelfTest test{.imports = {"demo"}, .milliseconds = 7, .steps = {{"native files", true, "3 of 3"}}};
+  const bundle::Json json = to_json(test);
+  CHECK(self_test_from(bundle::JsonObject(json, "new")).steps == test.steps);
+}
+
+TEST_CASE("an interpreter that is missing, crashes or never ends fails the self-test") {
+  const TempDir dir;
+  bundle::Environment environment;
+  environment.imports = {"demo"};
+  const auto test = [&](const std::string& script) {
+    if (!script.empty()) {
+      write_file(dir / "bin/python3", "#!/bin/sh\n" + script);
+      fs::permissions(dir / "bin/python3", fs::perms::owner_all);
+    }
+    return self_test(environment, {}, dir.path(), dir.path(), {.patience = std::chrono::seconds(1)});
+  };
+  CHECK_REFUSED(test(""), SelfTest, "No such file");
+  CHECK_REFUSED(test("kill -SEGV $$\n"), SelfTest, "signal 11");
+  CHECK_REFUSED(test("while :; do :; done\n"), SelfTest, "no end after 1 seconds");
+  CHECK_REFUSED(test("i=0; while [ $i -lt 3000 ]; do echo \"line $i\" >&2; i=$((i+1)); done; exit 2\n"), SelfTest,
+                "line 2999");
+  CHECK(test("exit 0\n").imports.size() == 1);
+}
+
+TEST_CASE("without modules to import no interpreter is run or needed") {
+  const Site site;
+  TinyBundle tiny;
+  tiny.interpreter = "bin/not-there";
+  CHECK(site.apply(site.make(tiny)).record->self_test.imports.empty());
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// From real (tiny) bundles to the catalog: what is read, what is united, what is refused.
+#include "offline_repo/catalogue/catalogue.hpp"
+
+#include "tests/support/refusal.hpp"
+#include "tests/support/tiny_bundle.hpp"
+
+using namespace sealift::bundle;
+using namespace sealift::test;
+using namespace sealift::offline_repo;
+
+namespace {
+
+VerifiedBundle verified(const MadeBundle& made) {
+  return verify(open(made.folder), made.trusted, kNow);
+}
+
+}  // namespace
+
+TEST_CASE("the catalog holds each wheel under its normalized project with what its METADATA says") {
+  const TempDir dir;
+  const TinyWheel wheel{.name = "Demo_Kit", .version = "1.0", .extra_metadata = "Requires-Python: >=3.8\n"};
+  const MadeBundle made = make_bundle(
+      dir / "b", {.items = {wheel_item(wheel), {.path = "programs/tool", .bytes = "x", .into = "bin/tool"}}});
+  const Catalog catalog = make_catalog({verified(made)});
+  CHECK(catalog.bundles == std::vector<std::string>{"tiny-1"});
+  REQUIRE(catalog.wheel_count() == 1);
+  const Project* project = catalog.find_project("demo.kit");
+  REQUIRE(project != nullptr);
+  CHECK(project->name == "demo-kit");
+  const IndexedWheel& found = project->wheels.at("Demo_Kit-1.0-py3-none-any.whl");
+  const std::string bytes = make_wheel(wheel);
+  CHECK(found.size == bytes.size());
+  CHECK(found.sha256 == sha256(as_bytes(bytes)));
+  CHECK(found.version == "1.0");
+  CHECK(found.requires_python == ">=3.8");
+  CHECK(found.metadata.starts_with("Metadata-Version: 2.1\nName: Demo_Kit\n"));
+  CHECK(found.metadata_sha256 == sha256(as_bytes(found.metadata)));
+  CHECK(catalog.find_wheel(found.sha256.hex(), found.file_name) == &found);
+  CHECK(catalog.find_wheel(std::string(64, '0'), found.file_name) == nullptr);
+  CHECK(catalog.find_wheel(found.sha256.hex(), "demo_kit-1.0-py3-none-any.whl") == nullptr);
+  CHECK(catalog.find_project("other") == nullptr);
+}
+
+TEST_CASE("several bundles make one index, and the same wheel in two of them is one wheel") {
+  const TempDir dir;
+  const TinyItem common = wheel_item({}), other = wheel_item({.name = "other"});
+  const MadeBundle one = make_bundle(dir / "1", {.name = "one", .items = {common}});
+  const MadeBundle two = make_bundle(dir / "2", {.name = "two", .items = {common, other}});
+  const Catalog catalog = make_catalog({verified(one), verified(two)});
+  CHECK(catalog.projects.size() == 2);
+  CHECK(catalog.wheel_count() == 2);
+}
+
+TEST_CASE("one file name with two contents is a conflict that names both bundles") {
+  const TempDir dir;
+  const TinyItem changed = wheel_item({.files = {{"demo/__init__.py", "ANSWER = 43\n"}}});
+  const MadeBundle one = make_bundle(dir / "1", {.name = "one", .items = {wheel_item({})}});
+  const MadeBundle two = make_bundle(dir / "2", {.name = "two", .version = 7, .items = {changed}});
+  const Error error = refusal([&] { make_catalog({verified(one), verified(two)}); });
+  CHECK(error.code() == ErrorCode::Conflict);
+  for (const std::string part : {"one-1", "two-7", "demo-1.0-py3-none-any.whl"}) CHECK(mentions(error, part));
+}
+
+TEST_CASE("what a delta does not carry is not offered, unless another bundle has it") {
+  const TempDir dir;
+  TinyItem absent = wheel_item({});
+  absent.absent = true;
+  const MadeBundle delta = make_bundle(dir / "1", {.name = "delta", .items = {absent, wheel_item({.name = "other"})}});
+  const Catalog alone = make_catalog({verified(delta)});
+  CHECK(alone.wheel_count() == 1);
+  CHECK(alone.find_project("demo") == nullptr);
+  const MadeBundle whole = make_bundle(dir / "2", {.name = "whole"});
+  CHECK(make_catalog({verified(delta), verified(whole)}).wheel_count() == 2);
+}
+
+TEST_CASE("a wheel that is stored compressed cannot be served in ranges and is refused") {
+  const TempDir dir;
+  TinyItem item = wheel_item({});
+  item.encoding = Encoding::Zstd;
+  const MadeBundle made = make_bundle(dir / "b", {.items = {item}});
+  CHECK_REFUSED(make_catalog({verified(made)}), CannotCheck, "stored compressed");
+}
+
+TEST_CASE("a wheel that does not read as one names its bundle and path") {
+  const TempDir dir;
+  TinyItem item = wheel_item({});
+  item.bytes.resize(item.bytes.size() / 2);
+  const MadeBundle made = make_bundle(dir / "b", {.items = {item}});
+  CHECK_REFUSED(make_catalog({verified(made)}), Format, "while indexing tiny-1:wheels/demo-1.0-py3-none-any.whl");
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// The index pages: exact fields for pip and uv, and strangers' text that stays text.
+#include "offline_repo/protocols/index_pages.hpp"
+
+#include <doctest/doctest.h>
+
+#include "sealift/bundle/core/json.hpp"
+#include "tests/offline_repo/sample_catalog.hpp"
+
+using namespace sealift::offline_repo;
+using namespace sealift::test;
+using sealift::bundle::parse_json;
+
+namespace {
+
+bool holds(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("a project's JSON has exactly the fields of PEP 691, 700 and 714") {
+  const Catalog catalog = sample_catalog();
+  const IndexedWheel& wheel = catalog.projects.at("torch").wheels.begin()->second;
+  const std::string expected =
+      R"({"files":[{"core-metadata":{"sha256":")" + wheel.metadata_sha256.hex() +
+      R"("},"filename":"torch-2.0+cu1-py3-none-any.whl","hashes":{"sha256":")" + wheel.sha256.hex() +
+      R"("},"requires-python":">=3.9","size":1000,"url":"../../files/)" + wheel.sha256.hex() +
+      R"(/torch-2.0%2Bcu1-py3-none-any.whl"}],"meta":{"api-version":"1.1"},"name":"torch","versions":["2.0+cu1"]})";
+  CHECK(project_json(catalog.projects.at("torch")) == expected);
+}
+
+TEST_CASE("the list of projects names each once, in HTML with a link relative to itself") {
+  const Catalog catalog = sample_catalog();
+  CHECK(project_list_json(catalog) ==
+        R"({"meta":{"api-version":"1.1"},"projects":[{"name":"demo-kit"},{"name":"torch"}]})");
+  const std::string html = project_list_html(catalog);
+  CHECK(html.starts_with("<!DOCTYPE html>\n"));
+  CHECK(holds(html, "<a href=\"demo-kit/\">demo-kit</a>"));
+  CHECK(holds(html, "<a href=\"torch/\">torch</a>"));
+}
+
+TEST_CASE("a project's HTML links each wheel with digest, required Python and metadata digest") {
+  const Catalog catalog = sample_catalog();
+  const Project& project = catalog.projects.at("demo-kit");
+  const std::string html = project_html(project);
+  for (const auto& [file_name, wheel] : project.wheels)
+    CHECK(holds(html, "<a href=\"../../files/" + wheel.sha256.hex() + "/" + file_name + "#sha256=" +
+                          wheel.sha256.hex() + "\" data-requires-python=\"&gt;=3.9\" data-core-metadata=\"sha256=" +
+                          wheel.metadata_sha256.hex() + "\">" + file_name + "</a>"));
+  CHECK(holds(html, "<meta name=\"pypi:repository-version\" content=\"1.1\">"));
+}
+
+TEST_CASE("a wheel that requires no Python says nothing about it") {
+  Catalog catalog = sample_catalog();
+  catalog.projects.at("torch").wheels.begin()->second.requires_python.reset();
+  CHECK_FALSE(holds(project_html(catalog.projects.at("torch")), "requires-python"));
+  CHECK_FALSE(holds(project_json(catalog.projects.at("torch")), "requires-python"));
+}
+
+TEST_CASE("hostile text in names and METADATA stays text") {
+  const std::string hostile = "\"><script>alert('1')</script>&";
+  IndexedWheel wheel = sample_wheel("a" + hostile + "-1-py3-none-any.whl", "1" + hostile);
+  wheel.requires_python = hostile;
+  const Project project{.name = "a" + hostile, .wheels = {{wheel.file_name, wheel}}};
+  const Catalog catalog{.bundles = {hostile}, .projects = {{project.name, project}}};
+  for (const std::string& html : {project_html(project), project_list_html(catalog), welcome_page(catalog)}) {
+    CHECK_FALSE(holds(html, "<script"));
+    CHECK_FALSE(holds(html, "'1'"));
+  }
+  const auto json = parse_json(project_json(project), "page");
+  CHECK(json["files"][0]["requires-python"] == hostile);
+  CHECK(json["files"][0]["filename"] == wheel.file_name);
+  CHECK_FALSE(holds(json["files"][0]["url"].get<std::string>(), "\""));
+}
+
+TEST_CASE("METADATA that is not UTF-8 does not keep the page from being written") {
+  IndexedWheel wheel = sample_wheel("a-1-py3-none-any.whl", "1\xff\xfe");
+  const Project project{.name = "a", .wheels = {{wheel.file_name, wheel}}};
+  CHECK(parse_json(project_json(project), "page")["versions"][0] == "1\xef\xbf\xbd\xef\xbf\xbd");
+}
+
+TEST_CASE("URLs keep only unreserved characters") {
+  CHECK(url_escaped("torch-2.0+cu1.whl") == "torch-2.0%2Bcu1.whl");
+  CHECK(url_escaped("a/b?c#d%e \xc3\xa4~_") == "a%2Fb%3Fc%23d%25e%20%C3%A4~_");
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests as values: each route, each refusal, and paths that try to leave.
+#include "offline_repo/server/routes.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tests/offline_repo/sample_catalog.hpp"
+
+using namespace sealift;
+using namespace sealift::offline_repo;
+using sealift::test::sample_catalog;
+
+namespace {
+
+constexpr char kJsonType[] = "application/vnd.pypi.simple.v1+json";
+
+Response get(const Catalog& catalog, const std::string& target) {
+  return respond(catalog, {.method = "GET", .target = target});
+}
+const std::string& text_of(const Response& response) {
+  return std::get<std::string>(response.body);
+}
+const IndexedWheel& torch(const Catalog& catalog) {
+  return catalog.projects.at("torch").wheels.begin()->second;
+}
+std::string torch_target(const Catalog& catalog) {
+  return "/files/" + torch(catalog).sha256.hex() + "/torch-2.0%2Bcu1-py3-none-any.whl";
+}
+
+}  // namespace
+
+TEST_CASE("the index answers in the form that was asked for, and says that it varies") {
+  const Catalog catalog = sample_catalog();
+  for (const std::string target : {"/simple/", "/simple/torch/"}) {
+    const Response html = get(catalog, target);
+    CHECK(html.status == 200);
+    CHECK(html.header("Content-Type") == "text/html; charset=utf-8");
+    CHECK(html.header("Vary") == "Accept");
+    CHECK(html.header("Cache-Control") == "max-age=600");
+    const Response json = respond(catalog, {.method = "GET", .target = target, .accept = kJsonType});
+    CHECK(json.header("Content-Type") == kJsonType);
+    CHECK(text_of(json).starts_with("{"));
+    CHECK(json.header("ETag") != html.header("ETag"));
+    CHECK(get(catalog, target + "?x=1&format=application/vnd.pypi.simple.v1+json").header("Content-Type") == kJsonType);
+    CHECK(get(catalog, target + "?format=application%2Fvnd.pypi.simple.v1%2Bjson").header("Content-Type") == kJsonType);
+    const Response none = respond(catalog, {.method = "GET", .target = target, .accept = "image/png"});
+    CHECK(none.status == 406);
+    CHECK(none.header("Vary") == "Accept");
+  }
+}
+
+TEST_CASE("the page for people is at the root") {
+  const Response response = get(sample_catalog(), "/");
+  CHECK(response.status == 200);
+  CHECK(text_of(response).find("2 projects, 3 wheels") != std::string::npos);
+}
+
+TEST_CASE("missing slashes and other spellings are redirected to the one address, relatively") {
+  const Catalog catalog = sample_catalog();
+  const std::pair<std::string, std::string> rows[] = {
+      {"/simple", "simple/"},
+      {"/simple?format=text/html", "simple/?format=text/html"},
+      {"/simple/torch", "torch/"},
+      {"/simple/Demo_Kit", "demo-kit/"},
+      {"/simple/Demo_Kit/", "../demo-kit/"},
+      {"/simple/demo.-_kit/?a=b", "../demo-kit/?a=b"},
+      {"/simple/%44emo-kit/", "../demo-kit/"},
+  };
+  for (const auto& [target, location] : rows) {
+    CAPTURE(target);
+    const Response response = get(catalog, target);
+    CHECK(response.status == 301);
+    CHECK(response.header("Location") == location);
+  }
+}
+
+TEST_CASE("a wheel comes with its digest as ETag, for ever, and in ranges") {
+  const Catalog catalog = sample_catalog();
+  const std::string etag = "\"" + torch(catalog).sha256.hex() + "\"";
+  const Response whole = get(catalog, torch_target(catalog));
+  CHECK(whole.status == 200);
+  CHECK(whole.body_size() == 1000);
+  CHECK(whole.header("ETag") == etag);
+  CHECK(whole.header("Accept-Ranges") == "bytes");
+  CHECK(whole.header("Cache-Control") == "max-age=365000000, immutable");
+  CHECK(std::get<WheelPart>(whole.body).wheel == &torch(catalog));
+
+  Request request{.method = "GET", .target = torch_target(catalog), .range = "bytes=-100"};
+  const Response part = respond(catalog, request);
+  CHECK(part.status == 206);
+  CHECK(part.header("Content-Range") == "bytes 900-999/1000");
+  CHECK(std::get<WheelPart>(part.body).range == ByteRange{900, 100});
+  request.range = "bytes=1000-";
+  const Response outside = respond(catalog, request);
+  CHECK(outside.status == 416);
+  CHECK(outside.header("Content-Range") == "bytes */1000");
+  request.range = "bytes=0-1,3-4";
+  CHECK(respond(catalog, request).status == 200);
+}
+
+TEST_CASE("If-Range and If-None-Match compare with the digest") {
+  const Catalog catalog = sample_catalog();
+  const std::string etag = "\"" + torch(catalog).sha256.hex() + "\"";
+  Request request{.method = "GET", .target = torch_target(catalog), .range = "bytes=0-1", .if_range = etag};
+  CHECK(respond(catalog, request).status == 206);
+  for (const std::string other : {"\"x\"", "Wed, 21 Oct 2015 07:28:00 GMT", "W/\"x\""}) {
+    request.if_range = other;
+    CHECK(respond(catalog, request).status == 200);
+  }
+  request = {.method = "GET", .target = torch_target(catalog), .if_none_match = "\"x\", " + etag};
+  const Response same = respond(catalog, request);
+  CHECK(same.status == 304);
+  CHECK(same.body_size() == 0);
+  CHECK(same.header("ETag") == etag);
+  request = {.method = "GET", .target = "/simple/torch/"};
+  request.if_none_match = respond(catalog, request).header("ETag");
+  CHECK(respond(catalog, request).status == 304);
+  CHECK(respond(catalog, request).header("Vary") == "Accept");
+}
+
+TEST_CASE("a wheel's metadata has the digest that the index announces") {
+  const Catalog catalog = sample_catalog();
+  const Response response = get(catalog, torch_target(catalog) + ".metadata");
+  CHECK(response.status == 200);
+  CHECK(text_of(response) == torch(catalog).metadata);
+  CHECK(bundle::sha256(bundle::as_bytes(text_of(response))) == torch(catalog).metadata_sha256);
+}
+
+TEST_CASE("HEAD gets what GET gets, and a range is for GET only") {
+  const Catalog catalog = sample_catalog();
+  for (const std::string& target : {std::string("/"), std::string("/simple/"), std::string("/simple/torch"),
+                                    torch_target(catalog), torch_target(catalog) + ".metadata", std::string("/x")}) {
+    CAPTURE(target);
+    const Response head = respond(catalog, {.method = "HEAD", .target = target}), full = get(catalog, target);
+    CHECK(head.status == full.status);
+    CHECK(head.headers == full.headers);
+    CHECK(head.body_size() == full.body_size());
+  }
+  CHECK(respond(catalog, {.method = "HEAD", .target = torch_target(catalog), .range = "bytes=0-1"}).status == 200);
+}
+
+TEST_CASE("anything but GET and HEAD is refused with what is allowed") {
+  const Catalog catalog = sample_catalog();
+  for (const std::string method : {"POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "get", ""}) {
+    const Response response = respond(catalog, {.method = method, .target = "/simple/"});
+    CHECK(response.status == 405);
+    CHECK(response.header("Allow") == "GET, HEAD");
+  }
+}
+
+TEST_CASE("a path that is not in the catalog leads nowhere, however it is spelled") {
+  const Catalog catalog = sample_catalog();
+  const std::string good = torch(catalog).sha256.hex(), zeros(64, '0');
+  const std::string name = "torch-2.0%2Bcu1-py3-none-any.whl";
+  const std::string not_there[] = {
+      "/simple/absent/",
+      "/simple/absent",
+      "/simple//",
+      "/simple/torch/x",
+      "/simple/torch//",
+      "//simple/",
+      "/Simple/",
+      "/files/",
+      "/files/" + good,
+      "/files/" + good + "/",
+      "/files/" + zeros + "/" + name,
+      "/files/" + good.substr(0, 63) + "/" + name,
+      "/files/" + good + "/" + name + "/",
+      "/files/" + good + "/" + name + ".metadata.metadata",
+      "/files/" + good + "/" + name + ".asc",
+      "/files/" + good + "/Demo_Kit-1.0-py3-none-any.whl",
+      "/files/../simple/",
+      "/files/%2e%2e/%2e%2e/etc/passwd",
+      "/files/" + good + "/..%2f..%2fetc%2fpasswd",
+      "/simple/../../etc/passwd",
+      "/simple/torch/../torch/",
+      "/simple/%2e%2e/",
+      "/files/" + good + "\\" + name,
+      "/files/" + std::string(100'000, 'a') + "/" + name,
+      "/simple/" + std::string(100'000, '-') + "/",
+      "/robots.txt",
+  };
+  for (const std::string& target : not_there) {
+    CAPTURE(target.substr(0, 200));
+    CHECK(get(catalog, target).status == 404);
+  }
+}
+
+TEST_CASE("an address that is malformed is a bad request") {
+  const Catalog catalog = sample_catalog();
+  for (const std::string& target :
+       {std::string(), std::string("*"), std::string("simple/"), std::string("/%"), std::string("/%4"),
+        std::string("/%zz"), std::string("/%00"), std::string("/a\0b", 4), std::string("/simple/%0d%0aX:1/"),
+        std::string("/simple?a=%0d%0aX:1"), std::string("/simple/\x7f"), std::string("ftp://h/simple/")}) {
+    CAPTURE(target);
+    CHECK(get(catalog, target).status == 400);
+  }
+}
+
+TEST_CASE("a redirect never repeats a path that the client made up") {
+  const Catalog catalog = sample_catalog();
+  CHECK(get(catalog, "/simple//evil.example").status == 404);
+  CHECK(get(catalog, "/simple/http:%2f%2fevil.example").status == 404);
+  CHECK(get(catalog, "http://any.host/simple/torch").header("Location") == "torch/");
+  CHECK(get(catalog, "http://any.host").status == 200);
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// The real apt against a made archive in a folder: what it resolves, what is written down of it, and how it refuses.
+#include "packager/debian/lock_apt.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+
+#include "packager/debian/apt_files.hpp"
+#include "packager/host/process.hpp"
+#include "tests/support/refusal.hpp"
+#include "tests/support/temp_dir.hpp"
+
+using namespace sealift;
+using namespace sealift::packager;
+using sealift::test::read_file;
+using sealift::test::TempDir;
+using sealift::test::write_file;
+namespace fs = std::filesystem;
+
+namespace {
+
+bool no_apt() {
+  if (!find_program("apt-get").empty()) return false;
+  MESSAGE("skipped: needs apt");
+  return true;
+}
+
+// An archive as a mirror has it; apt resolves by its index and never opens the packages, so any bytes will do.
+struct Archive {
+  TempDir dir;
+  std::string index;
+  Cache cache{dir / "cache"};
+  Console console{nullptr};
+
+  Archive() {
+    add("alpha", "1.0", "amd64", "Depends: beta (>= 1:2)\n");
+    add("beta", "1:2.0+b~1", "all", "Description: two\n lines, of which\n Size: is not a field\n");
+    add("gamma", "3", "amd64", "Recommends: beta\n");
+    add("delta", "1", "amd64", "Depends: epsilon\n");
+  }
+  void add(const std::string& name, const std::string& version, const std::string& arch, const std::string& more) {
+    const std::string bytes = "package " + name;
+    const std::string file = name + "_" + version.substr(version.find(':') + 1) + "_" + arch + ".deb";
+    write_file(dir / ("pool/" + file), bytes);
+    index += "Package: " + name + "\nVersion: " + version + "\nArchitecture: " + arch + "\n" + more + "Filename: ./" +
+             file + "\nSize: " + std::to_string(bytes.size()) +
+             "\nMD5sum: 0123456789abcdef0123456789abcdef\nSHA256: " + bundle::sha256(bundle::as_bytes(bytes)).hex() +
+             "\n\n";
+    write_file(dir / "pool/Packages", index);
+  }
+  std::string source() const { return "deb [trusted=yes] file:" + (dir / "pool").string() + " ./"; }
+  LockedApt lock(const std::vector<std::string>& packages) {
+    return lock_apt({.packages = packages, .suite = {}, .sources = {source()}}, "x86_64", cache, console);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("apt's closure is locked by address and digest, with an index of exactly these packages") {
+  if (no_apt()) return;
+  Archive archive;
+  CHECK(archive.lock({}) == LockedApt{});
+  const LockedApt locked = archive.lock({"alpha"});
+  REQUIRE(locked.debs.size() == 2);
+  CHECK(locked.debs[0].file == "alpha_1.0_amd64.deb");
+  CHECK(locked.debs[1].file == "beta_2.0+b~1_all.deb");
+  CHECK(locked.debs[1].size == 12);
+  CHECK(locked.debs[1].sha256 == bundle::sha256(bundle::as_bytes("package beta")));
+  CHECK(read_file(archive.cache.path(locked.index_sha256)) ==
+        "Package: alpha\nVersion: 1.0\nArchitecture: amd64\nDepends: beta (>= 1:2)\nFilename: ./alpha_1.0_amd64.deb\n"
+        "Size: 13\nSHA256: " +
+            locked.debs[0].sha256.hex() +
+            "\n\nPackage: beta\nVersion: 1:2.0+b~1\nArchitecture: all\n"
+            "Description: two\n lines, of which\n Size: is not a field\nFilename: ./beta_2.0+b~1_all.deb\nSize: "
+            "12\nSHA256: " +
+            locked.debs[1].sha256.hex() + "\n\n");
+  CHECK(archive.lock({"alpha"}) == locked);
+
+  SUBCASE("and what is carried is an archive by itself, which resolves to the same") {
+    fetch(downloads_of(locked), archive.cache, archive.console);
+    for (const PlacedFile& placed : place_files(locked, archive.cache)) {
+      fs::create_directories((archive.dir / placed.into).parent_path());
+      fs::copy_file(placed.source, archive.dir / placed.into);
+    }
+    LockedApt again = lock_apt({.packages = {"alpha"},
+                                .suite = {},
+                                .sources = {"deb [trusted=yes] file:" + (archive.dir / "apt").string() + " ./"}},
+                               "x86_64", archive.cache, archive.console);
+    REQUIRE(again.debs.size() == 2);
+    for (std::size_t i = 0; i < 2; ++i) CHECK(again.debs[i].sha256 == locked.debs[i].sha256);
+    CHECK(again.index_sha256 == locked.index_sha256);
+  }
+  SUBCASE("and an index that the cache lost is named") {
+    require_index(locked, archive.cache);
+    fs::remove(archive.cache.path(locked.index_sha256));
+    CHECK_REFUSED(require_index(locked, archive.cache), Missing, "index of the Debian packages");
+    require_index({}, archive.cache);
+  }
+}
+
+TEST_CASE("packages that are only recommended stay behind") {
+  if (no_apt()) return;
+  Archive archive;
+  CHECK(archive.lock({"gamma"}).debs.size() == 1);
+}
+
+TEST_CASE("unknown packages are all named at once") {
+  if (no_apt()) return;
+  Archive archive;
+  CHECK_REFUSED(archive.lock({"nosuch", "alpha", "neither"}), Usage, "nosuch, neither");
+  CHECK_REFUSED(archive.lock({"alpha=7"}), Usage, "alpha");
+  CHECK_REFUSED(archive.lock({"delta"}), Conflict, "epsilon");
+}
+
+TEST_CASE("a suite that this machine has no source for is refused with those that it has") {
+  if (no_apt()) return;
+  Archive archive;
+  write_file(archive.dir / "etc/sources.list", "deb http://mirror.invalid/debian bookworm main\n");
+  const AptOptions options{.config = archive.dir / "etc"};
+  const JobApt job{.packages = {"alpha"}, .suite = "trixie", .sources = {}};
+  CHECK_REFUSED(lock_apt(job, "x86_64", archive.cache, archive.console, options), Usage, "bookworm");
+  write_file(archive.dir / "etc/sources.list", archive.source() + "\n");  // whose suite is "./"
+  CHECK_REFUSED(lock_apt(job, "x86_64", archive.cache, archive.console, options), Usage, "./");
+}
+
+TEST_CASE("an archive that does not answer is said with apt's own words") {
+  if (no_apt()) return;
+  Archive archive;
+  fs::remove(archive.dir / "pool/Packages");
+  CHECK_REFUSED(archive.lock({"alpha"}), Network, "Packages");
+}
+
+TEST_CASE("a machine without apt is told so") {
+  Archive archive;
+  const std::string path = std::getenv("PATH");
+  ::setenv("PATH", archive.dir.path().c_str(), 1);
+  CHECK_REFUSED(archive.lock({"alpha"}), Missing, "apt, which resolves Debian packages");
+  ::setenv("PATH", path.c_str(), 1);
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// Downloads against a server that misbehaves: what is kept, what is resumed, what is refused.
+#include "packager/files/fetch.hpp"
+
+#include <doctest/doctest.h>
+#include <sys/file.h>
+
+#include "sealift/bundle/core/file.hpp"
+#include "tests/support/refusal.hpp"
+#include "tests/support/temp_dir.hpp"
+#include "tests/support/unreliable_server.hpp"
+
+using namespace sealift;
+using namespace sealift::packager;
+using sealift::test::read_file;
+using sealift::test::TempDir;
+using sealift::test::UnreliableServer;
+using sealift::test::write_file;
+
+namespace {
+
+std::string some_bytes(std::size_t size, unsigned seed = 1) {
+  std::string bytes(size, '\0');
+  for (char& byte : bytes) byte = static_cast<char>((seed = seed * 1664525 + 1013904223) >> 24);
+  return bytes;
+}
+
+struct Site {
+  TempDir folder;
+  Cache cache{folder / "cache"};
+  UnreliableServer server;
+  Console console{nullptr};
+  FetchOptions options{.jobs = 3, .attempts = 4, .first_pause = std::chrono::milliseconds(1)};
+
+  Download add(const std::string& path, UnreliableServer::File file, bool say_size = true) {
+    Download download{.name = path, .url = server.url(path), .sha256 = bundle::sha256(bundle::as_bytes(file.body))};
+    if (say_size) download.size = file.body.size();
+    server.put(path, std::move(file));
+    return download;
+  }
+  void get(const std::vector<Download>& downloads) { fetch(downloads, cache, console, options); }
+  std::string cached(const Download& download) const { return read_file(cache.path(download.sha256)); }
+};
+
+}  // namespace
+
+TEST_CASE("fetch brings several files at once into the cache, by digest") {
+  Site site;
+  std::vector<Download> downloads;
+  for (int i = 0; i < 8; ++i)
+    downloads.push_back(site.add("/" + std::to_string(i), {.body = some_bytes(50'000, i)}, i % 2 == 0));
+  site.get(downloads);
+  for (int i = 0; i < 8; ++i) CHECK(site.cached(downloads[i]) == some_bytes(50'000, i));
+  CHECK(std::filesystem::is_empty(site.cache.root() / "parts"));
+}
+
+TEST_CASE("fetch asks for nothing when the cache has it") {
+  Site site;
+  const Download download = site.add("/wheel", {.body = some_bytes(1000)});
+  site.get({download, download});
+  CHECK(site.server.requests().size() == 1);
+  site.get({download});
+  CHECK(site.server.requests().size() == 1);
+}
+
+TEST_CASE("fetch replaces a file of the cache that is damaged") {
+  Site site;
+  const Download download = site.add("/wheel", {.body = some_bytes(1000)});
+  site.get({download});
+  write_file(site.cache.path(download.sha256), some_bytes(1000, 9));
+  site.get({download});
+  CHECK(site.cached(download) == some_bytes(1000));
+  CHECK(site.server.requests().size() == 2);
+}
+
+TEST_CASE("fetch continues a connection that was cut and does not fetch the beginning again") {
+  Site site;
+  const Download download = site.add("/wheel", {.body = some_bytes(300'000), .cut_after = 100'000, .cuts = 2});
+  site.get({download});
+  CHECK(site.cached(download) == some_bytes(300'000));
+  const auto requests = site.server.requests();
+  REQUIRE(requests.size() == 3);
+  CHECK(requests[0].range == "");
+  CHECK(requests[1].range == "bytes=100000-");
+  CHECK(requests[2].range == "bytes=200000-");
+  CHECK(site.server.sent() == 300'000);
+}
+
+TEST_CASE("fetch continues what an earlier run left behind") {
+  Site site;
+  const Download download = site.add("/wheel", {.body = some_bytes(300'000)});
+  write_file(site.cache.part(download.sha256), some_bytes(300'000).substr(0, 250'000));
+  site.get({download});
+  CHECK(site.cached(download) == some_bytes(300'000));
+  CHECK(site.server.sent() == 50'000);
+}
+
+TEST_CASE("fetch accepts a part that was already complete") {
+  Site site;
+  const Download download = site.add("/wheel", {.body = some_bytes(5000)});
+  write_file(site.cache.part(download.sha256), some_bytes(5000));
+  site.get({download});
+  CHECK(site.cached(download) == some_bytes(5000));
+  CHECK(site.server.sent() == 0);
+}
+
+TEST_CASE("fetch starts anew when the part is not the beginning of the locked file") {
+  Site site;
+  const Download download = site.add("/wheel", {.body = some_bytes(5000)});
+  write_file(site.cache.part(download.sha256), some_bytes(2000, 7));
+  site.get({download});
+  CHECK(site.cached(download) == some_bytes(5000));
+}
+
+TEST_CASE("fetch starts anew when the server cannot continue") {
+  Site site;
+  const Download download = site.add("/wheel", {.body = some_bytes(5000), .ranges = false});
+  write_file(site.cache.part(download.sha256), some_bytes(5000).substr(0, 2000));
+  site.get({download});
+  CHECK(site.cached(download) == some_bytes(5000));
+}
+
+TEST_CASE("fetch never keeps bytes with the wrong digest") {
+  Site site;
+  Download download = site.add("/wheel", {.body = some_bytes(5000)});
+  site.server.put("/wheel", {.body = some_bytes(5000, 3)});
+  CHECK_REFUSED(site.get({download}), Digest, "/wheel");
+  CHECK_FALSE(site.cache.contains(download.sha256));
+  CHECK_FALSE(std::filesystem::exists(site.cache.part(download.sha256)));
+}
+
+TEST_CASE("fetch stops a download that is longer than the lock says") {
+  Site site;
+  Download download = site.add("/wheel", {.body = some_bytes(5000)});
+  site.server.put("/wheel", {.body = some_bytes(500'000)});
+  CHECK_REFUSED(site.get({download}), Digest, "more than 5000 bytes");
+  CHECK(std::filesystem::is_empty(site.cache.root() / "parts"));
+}
+
+TEST_CASE("fetch tries again when a server fails, and gives up with the reason") {
+  Site site;
+  const Download download = site.add("/wheel", {.body = some_bytes(5000), .failures = 2});
+  site.get({download});
+  CHECK(site.server.requests().size() == 3);
+
+  const Download hopeless = site.add("/never", {.body = some_bytes(600), .failures = 100});
+  CHECK_REFUSED(site.get({hopeless}), Network, "503");
+  CHECK(site.server.requests().size() == 3 + 4);
+}
+
+TEST_CASE("fetch does not ask again for what is not there") {
+  Site site;
+  Download download = site.add("/wheel", {.body = "x"});
+  download.url = site.server.url("/gone");
+  CHECK_REFUSED(site.get({download}), Network, "404");
+  CHECK(site.server.requests().size() == 1);
+}
+
+TEST_CASE("an index that changed under the lock is one message that names every file, and what is good is kept") {
+  Site site;
+  const Download good = site.add("/good", {.body = some_bytes(5000)});
+  Download gone = site.add("/gone", {.body = "x"}), other = site.add("/other", {.body = "new bytes"});
+  gone.url = site.server.url("/taken-back");
+  other.sha256 = bundle::sha256(bundle::as_bytes("old bytes"));
+  const Download down = site.add("/down", {.body = "y", .failures = 100});
+  site.options.jobs = 1;
+  const bundle::Error refused = sealift::test::refusal([&] { site.get({gone, other, good, down}); });
+  INFO(refused.what());
+  CHECK(refused.code() == bundle::ErrorCode::Digest);
+  CHECK(sealift::test::mentions(refused, "3 downloads failed"));
+  CHECK(sealift::test::mentions(refused, "a download failed: /gone, " + gone.url));
+  CHECK(sealift::test::mentions(refused, "404"));
+  CHECK(sealift::test::mentions(refused, "is not the file that was locked: /other"));
+  CHECK(sealift::test::mentions(refused, "a download failed: /down"));
+  CHECK(sealift::test::mentions(refused, "sealift-pack lock again"));
+  CHECK(site.cached(good) == some_bytes(5000));
+  CHECK_FALSE(site.cache.contains(other.sha256));
+}
+
+TEST_CASE("fetch keeps what has arrived when it has to give up") {
+  Site site;
+  const Download download = site.add("/wheel", {.body = some_bytes(5000), .failures = 100});
+  write_file(site.cache.part(download.sha256), some_bytes(5000).substr(0, 4000));
+  CHECK_REFUSED(site.get({download}), Network, "/wheel");
+  CHECK(std::filesystem::file_size(site.cache.part(download.sha256)) == 4000);
+}
+
+TEST_CASE("fetch does not give up on a connection that is cut often but moves on") {
+  Site site;
+  const Download download = site.add("/wheel", {.body = some_bytes(100'000), .cut_after = 10'000, .cuts = 100});
+  site.get({download});
+  CHECK(site.cached(download) == some_bytes(100'000));
+  CHECK(site.server.requests().size() == 10);
+}
+
+TEST_CASE("fetch follows redirects") {
+  Site site;
+  Download download = site.add("/wheel", {.body = some_bytes(5000)});
+  site.server.put("/old", {.body = {}, .location = "/wheel"});
+  download.url = site.server.url("/old");
+  site.get({download});
+  CHECK(site.cached(download) == some_bytes(5000));
+}
+
+TEST_CASE("fetch knows before it starts that there is no room") {
+  Site site;
+  Download download = site.add("/wheel", {.body = "x"});
+  download.size = std::uint64_t{1} << 60;
+  CHECK_REFUSED(site.get({download}), Space, "not enough room");
+  CHECK(site.server.requests().empty());
+}
+
+TEST_CASE("fetch leaves a part alone that another process is writing") {
+  Site site;
+  const Download download = site.add("/wheel", {.body = some_bytes(5000)});
+  write_file(site.cache.part(download.sha256), "begun");
+  const bundle::Descriptor other(::open(site.cache.part(download.sha256).c_str(), O_RDWR | O_CLOEXEC));
+  REQUIRE(::flock(other.get(), LOCK_EX) == 0);
+  CHECK_REFUSED(site.get({download}), Conflict, "another process");
+  CHECK(read_file(site.cache.part(download.sha256)) == "begun");
+}
+
+TEST_CASE("sizes are asked for without fetching, and unknown ones are no failure") {
+  Site site;
+  site.add("/wheel", {.body = some_bytes(5000)});
+  CHECK(remote_sizes({site.server.url("/wheel"), site.server.url("/gone")}, 2) == std::vector<std::uint64_t>{5000, 0});
+  CHECK(site.server.sent() == 0);
+}
+
+TEST_CASE("the cache is marked as one for backup programs") {
+  Site site;
+  CHECK(read_file(site.cache.root() / "CACHEDIR.TAG").starts_with("Signature: 8a477f597d28d172789f06886806bc55"));
+}

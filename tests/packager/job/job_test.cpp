@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Job files: what is read from a good one, and what each fault is answered with.
+#include "packager/job/job.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tests/support/refusal.hpp"
+#include "tests/support/temp_dir.hpp"
+
+using namespace sealift;
+using packager::Job;
+using packager::read_job;
+using sealift::test::TempDir;
+using sealift::test::write_file;
+
+namespace {
+
+const std::string kGood = R"(name = "air-gap"
+version = 3
+channel = "samples"
+[target]
+arch = "x86_64"
+glibc = "2.28"
+[python]
+version = "3.11"
+requirements = ["torch==2.11.0", "pip"]
+imports = ["torch", "torch.nn"]
+[[program]]
+source = "bin/trainer"
+into = "bin/sealift-train"
+)";
+
+struct JobFolder {
+  TempDir dir;
+  JobFolder() { write_file(dir / "bin/trainer", "#!/bin/sh\n"); }
+  Job read(const std::string& text) const {
+    write_file(dir / "job.toml", text);
+    return read_job(dir / "job.toml");
+  }
+  Job read_with(const std::string& old_text, const std::string& new_text) const {
+    std::string text = kGood;
+    REQUIRE(text.find(old_text) != text.npos);
+    return read(text.replace(text.find(old_text), old_text.size(), new_text));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a job file says what to pack and for which machine, with paths relative to itself") {
+  const JobFolder folder;
+  const Job job = folder.read(kGood);
+  CHECK(job.name == "air-gap");
+  CHECK(job.version == 3);
+  CHECK(job.channel == "samples");
+  CHECK(job.target.glibc == bundle::GlibcVersion{2, 28});
+  CHECK(job.python == "3.11");
+  CHECK(job.interpreter == "auto");
+  CHECK(job.inputs.requirements == std::vector<std::string>{"torch==2.11.0", "pip"});
+  CHECK(job.imports == std::vector<std::string>{"torch", "torch.nn"});
+  REQUIRE(job.programs.size() == 1);
+  CHECK(job.programs[0].source == folder.dir / "bin/trainer");
+  CHECK(job.programs[0].executable);
+}
+
+TEST_CASE("the C library is the target's unless the job file says that one is carried") {
+  const JobFolder folder;
+  CHECK_FALSE(folder.read(kGood).carries_runtime);
+  CHECK_FALSE(folder.read_with("glibc = \"2.28\"", "glibc = \"2.28\"\nruntime = \"target\"").carries_runtime);
+  const Job job = folder.read_with("glibc = \"2.28\"", "glibc = \"2.28\"\nruntime = \"carried\"");
+  CHECK(job.carries_runtime);
+  CHECK(job.target.glibc == bundle::GlibcVersion{2, 28});  // still what the targets have
+  CHECK_REFUSED(folder.read_with("glibc = \"2.28\"", "glibc = \"2.28\"\nruntime = \"musl\""), Usage,
+                "target or carried");
+}
+
+TEST_CASE("the payload's chunks are digested with SHA-256 unless the job file asks for SM3, and never with less") {
+  const JobFolder folder;
+  CHECK(folder.read(kGood).payload_digest == bundle::DigestAlgorithm::Sha256);
+  CHECK(folder.read("payload_digest = \"sm3\"\n" + kGood).payload_digest == bundle::DigestAlgorithm::Sm3);
+  for (const std::string name : {"md5", "sha1", "sha512", "SHA256", ""})
+    CHECK_REFUSED(folder.read("payload_digest = \"" + name + "\"\n" + kGood), Usage, "sha256 or sm3");
+}
+
+TEST_CASE("a job file with an unknown key is refused with its name and line") {
+  const JobFolder folder;
+  CHECK_REFUSED(folder.read_with("imports =", "import ="), Usage, "line 10, key 'python.import'");
+  CHECK_REFUSED(folder.read_with("[target]", "colour = 1\n[target]"), Usage, "key 'colour'");
+  CHECK_REFUSED(folder.read_with("into =", "mode = 1\ninto ="), Usage, "key 'program.mode'");
+}
+
+TEST_CASE("a job file with a fault is refused with the place and what was expected") {
+  const JobFolder folder;
+  CHECK_REFUSED(folder.read_with("version = 3\n", ""), Usage, "key 'version'");
+  CHECK_REFUSED(folder.read_with("version = 3\n", "version = \"3\"\n"), Usage, "a whole number");
+  CHECK_REFUSED(folder.read_with("version = 3\n", "version = 0\n"), Usage, "start at 1");
+  CHECK_REFUSED(folder.read_with("version = 3\n", "version = -1\n"), Usage, "negative");
+  CHECK_REFUSED(folder.read_with("\"air-gap\"", "\"../etc\""), Usage, "not plain");
+  CHECK_REFUSED(folder.read_with("\"x86_64\"", "\"sparc\""), Usage, "sparc");
+  CHECK_REFUSED(folder.read_with("\"2.28\"", "\"new\""), Usage, "glibc");
+  CHECK_REFUSED(folder.read_with("\"2.28\"", "\"2.5\""), Usage, "2.17 or newer");
+  CHECK_REFUSED(folder.read_with("\"3.11\"", "\"3.11.2\""), Usage, "MAJOR.MINOR");
+  CHECK_REFUSED(folder.read_with("\"pip\"]", "7]"), Usage, "an array of strings");
+  CHECK_REFUSED(folder.read_with("requirements = [\"torch==2.11.0\", \"pip\"]\n", ""), Usage, "nothing to pack");
+  CHECK_REFUSED(folder.read_with("\"torch.nn\"", "\"os; evil\""), Usage, "module name");
+  CHECK_REFUSED(folder.read_with("bin/trainer", "bin/gone"), Usage, "bin/gone");
+  CHECK_REFUSED(folder.read_with("bin/sealift-train", "../outside"), Usage, "program.into");
+  CHECK_REFUSED(folder.read(kGood + "[[program]]\nsource = \"bin/trainer\"\ninto = \"bin/sealift-train\"\n"), Usage,
+                "two programs");
+  CHECK_REFUSED(folder.read_with("[target]", "[target"), Usage, "line 4");
+  CHECK_REFUSED(read_job(folder.dir / "none.toml"), Missing, "none.toml");
+}
+
+TEST_CASE("several Pythons in one job are refused with the way to have them") {
+  const JobFolder folder;
+  const std::string table = "[python]\nversion = \"3.11\"\n";
+  const bundle::Error several = test::refusal(
+      [&] { folder.read_with(table, "[[python]]\nversion = \"3.12\"\n[[python]]\nversion = \"3.11\"\n"); });
+  CHECK(several.code() == bundle::ErrorCode::Usage);
+  CHECK(test::mentions(several, "job.toml"));
+  CHECK(test::mentions(several, "a job has one Python"));
+  CHECK(test::mentions(several, "[[python]] with version 3.12, 3.11"));
+  CHECK(test::mentions(several, "a job file for each version"));
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// What [python] may ask for, what is refused, and the words that uv gets for it.
+#include "packager/job/python_inputs.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tests/support/refusal.hpp"
+#include "tests/support/temp_dir.hpp"
+
+using namespace sealift;
+using namespace sealift::packager;
+using sealift::test::TempDir;
+using sealift::test::write_file;
+
+namespace {
+
+struct ProjectFolder {
+  TempDir dir;
+  ProjectFolder() {
+    for (const char* name : {"reqs.txt", "pyproject.toml", "uv.lock", "pylock.toml", "pylock.gpu.toml", "other.lock"})
+      write_file(dir / name, "");
+  }
+  PythonInputs read(const std::string& text) const {
+    const TomlValue document = parse_toml(text, "job.toml", bundle::ErrorCode::Usage);
+    TomlTable table(document, "job.toml", bundle::ErrorCode::Usage);
+    PythonInputs inputs = read_python_inputs(table, dir.path());
+    table.done();
+    return inputs;
+  }
+};
+
+using Words = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("packages can be asked for as requirements, a file of them, or a project with extras and groups") {
+  const ProjectFolder folder;
+  const PythonInputs inputs = folder.read(
+      "requirements = [\"torch\", \"-e ./mine\"]\nrequirements_file = \"reqs.txt\"\npyproject = \"pyproject.toml\"\n"
+      "extras = [\"train\"]\ngroups = [\"dev\"]\nconstraints = [\"torch<3\"]\nbuild_constraints = "
+      "[\"setuptools<80\"]\nbuild = false\n");
+  CHECK(inputs.requirements == Words{"torch", "-e ./mine"});
+  CHECK(*inputs.requirements_file == folder.dir / "reqs.txt");
+  CHECK(*inputs.pyproject == folder.dir / "pyproject.toml");
+  CHECK(inputs.extras == Words{"train"});
+  CHECK(inputs.groups == Words{"dev"});
+  CHECK(inputs.constraints == Words{"torch<3"});
+  CHECK(inputs.build_constraints == Words{"setuptools<80"});
+  CHECK_FALSE(inputs.build);
+  CHECK(folder.read("requirements = [\"torch\"]").build);
+}
+
+TEST_CASE("a lock is taken alone, and told by its name") {
+  const ProjectFolder folder;
+  CHECK(folder.read("lock_file = \"uv.lock\"\nextras = [\"x\"]").is_uv_lock());
+  CHECK_FALSE(folder.read("lock_file = \"pylock.gpu.toml\"\nrequirements = [\"./mine\"]").is_uv_lock());
+  CHECK_REFUSED(folder.read("lock_file = \"other.lock\""), Usage, "uv.lock, pylock.toml or");
+  CHECK_REFUSED(folder.read("lock_file = \"gone.lock\""), Usage, "gone.lock");
+  CHECK_REFUSED(folder.read("lock_file = \"uv.lock\"\nrequirements_file = \"reqs.txt\""), Usage, "taken as it is");
+  CHECK_REFUSED(folder.read("lock_file = \"uv.lock\"\nconstraints = [\"a<1\"]"), Usage, "taken as it is");
+  CHECK_REFUSED(folder.read("lock_file = \"pylock.toml\"\nextras = [\"x\"]"), Usage, "no project");
+}
+
+TEST_CASE("indexes are told to uv in the order in which they are asked") {
+  const ProjectFolder folder;
+  const PythonInputs inputs = folder.read(
+      "requirements = [\"a\"]\ndefault_index = \"https://mirror.invalid/simple\"\nindex_strategy = \"first-index\"\n"
+      "indexes = [{ name = \"ours\", url = \"https://ours.invalid/simple\" }, { url = \"file:///srv/simple\" }]\n");
+  CHECK(index_words(inputs) == Words{"--default-index", "https://mirror.invalid/simple", "--index",
+                                     "ours=https://ours.invalid/simple", "--index", "file:///srv/simple",
+                                     "--index-strategy", "first-index"});
+  CHECK(index_words(folder.read("requirements = [\"a\"]")).empty());
+}
+
+TEST_CASE("an index with a password in its address is refused, since the address is written down") {
+  const ProjectFolder folder;
+  CHECK_REFUSED(folder.read("requirements = [\"a\"]\ndefault_index = \"https://me:secret@ours.invalid/simple\""), Usage,
+                "holds a password");
+  const bundle::Error refused = test::refusal(
+      [&] { folder.read("requirements = [\"a\"]\nindexes = [{ url = \"https://me:secret@ours.invalid/simple\" }]"); });
+  CHECK_FALSE(test::mentions(refused, "secret"));
+}
+
+TEST_CASE("inputs with a fault are refused with their key") {
+  const ProjectFolder folder;
+  const std::string good = "requirements = [\"a\"]\n";
+  CHECK_REFUSED(folder.read(""), Usage, "nothing to pack");
+  CHECK_REFUSED(folder.read("requirements = [\"a\\n--index-url https://evil.invalid\"]"), Usage, "one line each");
+  CHECK_REFUSED(folder.read(good + "constraints = [\"a\\nb\"]"), Usage, "'constraints'");
+  CHECK_REFUSED(folder.read(good + "extras = [\"x\"]"), Usage, "no project");
+  CHECK_REFUSED(folder.read(good + "groups = [\"x\"]"), Usage, "'groups'");
+  CHECK_REFUSED(folder.read("pyproject = \"pyproject.toml\"\nextras = [\"--all\"]"), Usage, "not plain");
+  CHECK_REFUSED(folder.read(good + "pyproject = \"gone.toml\""), Usage, "gone.toml");
+  CHECK_REFUSED(folder.read(good + "default_index = \"ftp://x.invalid\""), Usage, "address of an index");
+  CHECK_REFUSED(folder.read(good + "indexes = [{ name = \"a b\", url = \"https://x.invalid\" }]"), Usage, "not plain");
+  CHECK_REFUSED(folder.read(good + "indexes = [{ url = \"https://x.invalid\", key = 1 }]"), Usage, "'indexes.key'");
+  CHECK_REFUSED(folder.read(good + "index_strategy = \"best\""), Usage, "first-index");
+}

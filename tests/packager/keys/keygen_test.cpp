@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// What keygen writes, that its root trusts its key, that nothing is written over, and who may read a key.
+#include "packager/keys/keygen.hpp"
+
+#include <doctest/doctest.h>
+
+#include "packager/keys/key_file.hpp"
+#include "sealift/bundle/trust/seal.hpp"
+#include "tests/support/refusal.hpp"
+#include "tests/support/temp_dir.hpp"
+
+using namespace sealift;
+using namespace sealift::packager;
+using sealift::test::read_file;
+using sealift::test::TempDir;
+using sealift::test::write_file;
+namespace fs = std::filesystem;
+
+TEST_CASE("keygen writes a key for its owner only, its public half, and a root that trusts it") {
+  for (const bundle::AlgorithmFacts& facts : bundle::kAlgorithms) {
+    const TempDir dir;
+    const bundle::Digest fingerprint = keygen({.folder = dir / "keys", .algorithm = facts.algorithm});
+    CHECK(read_file(dir / "keys/root.fingerprint") == "sha256:" + fingerprint.hex() + "\n");
+    CHECK(fs::status(dir / "keys/release.key").permissions() == fs::perms(0600));
+    const bundle::PrivateKey key = read_private_key(dir / "keys/release.key", "");
+    CHECK(read_public_key(dir / "keys/release.pub").id() == key.public_key().id());
+    const auto chain =
+        bundle::read_root_chain(bundle::parse_roots(read_file(dir / "keys/root.1.json"), "root"), "root");
+    CHECK(chain.at(0).fingerprint() == fingerprint);
+    CHECK(chain[0].root.roles.at("release").keys == std::vector{key.public_key().id()});
+  }
+}
+
+TEST_CASE("with a name keygen writes only that key, and tells its id") {
+  const TempDir dir;
+  const bundle::Digest id = keygen({.folder = dir.path(), .name = "alice"});
+  CHECK(read_public_key(dir / "alice.pub").id() == id);
+  CHECK_FALSE(fs::exists(dir / "root.1.json"));
+  CHECK_REFUSED(keygen({.folder = dir.path(), .name = "../bob"}), Usage, "../bob");
+}
+
+TEST_CASE("keygen never overwrites a key, even when only its public half is there") {
+  const TempDir dir;
+  keygen({.folder = dir / "a"});
+  const std::string before = read_file(dir / "a/release.key");
+  CHECK_REFUSED(keygen({.folder = dir / "a"}), Conflict, "never overwritten");
+  CHECK(read_file(dir / "a/release.key") == before);
+  write_file(dir / "b/release.pub", "old");
+  CHECK_REFUSED(keygen({.folder = dir / "b"}), Conflict, "release.pub");
+  CHECK_FALSE(fs::exists(dir / "b/release.key"));
+}
+
+TEST_CASE("a passphrase comes from a file or the environment") {
+  const TempDir dir;
+  write_file(dir / "words", "correct horse\nnot this\n");
+  CHECK(read_passphrase(dir / "words") == "correct horse");
+  write_file(dir / "empty", "\n");
+  CHECK_REFUSED(read_passphrase(dir / "empty"), Usage, "empty");
+  ::setenv("SEALIFT_PASSPHRASE", "battery", 1);
+  CHECK(read_passphrase("") == "battery");
+  ::unsetenv("SEALIFT_PASSPHRASE");
+  CHECK(read_passphrase("").empty());
+  keygen({.folder = dir.path(), .name = "k", .passphrase = "correct horse"});
+  CHECK_NOTHROW(read_private_key(dir / "k.key", "correct horse"));
+  CHECK_REFUSED(read_private_key(dir / "k.key", "battery"), Usage, "passphrase");
+  CHECK_REFUSED(read_private_key(dir / "k.key", ""), Usage, "--passphrase-file");
+}
+
+TEST_CASE("a private key that others can read does not sign") {
+  const TempDir dir;
+  keygen({.folder = dir.path()});
+  for (const fs::perms bad : {fs::perms::group_read, fs::perms::others_read, fs::perms::others_write}) {
+    fs::permissions(dir / "release.key", fs::perms(0600) | bad);
+    CHECK_REFUSED(read_private_key(dir / "release.key", ""), Usage, "chmod 600");
+  }
+  fs::permissions(dir / "release.key", fs::perms(0400));
+  CHECK_NOTHROW(read_private_key(dir / "release.key", ""));
+  CHECK_REFUSED(read_private_key(dir / "nowhere.key", ""), Missing, "nowhere.key");
+}

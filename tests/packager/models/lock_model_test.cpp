@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// From what a job asks for to files that are pinned: folders, hubs, patterns, copies in other formats.
+#include "packager/models/lock_model.hpp"
+
+#include <doctest/doctest.h>
+
+#include "packager/job/model_toml.hpp"
+#include "tests/support/refusal.hpp"
+#include "tests/support/tiny_hub.hpp"
+
+using namespace sealift;
+using namespace sealift::packager;
+using test::read_file;
+using test::TempDir;
+using test::tiny_model;
+using test::TinyHub;
+using test::write_file;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct HubDesk {
+  TempDir dir;
+  TinyHub hub;
+  Cache cache{dir / "cache"};
+  JobModel job;
+
+  HubDesk() { job.spec = {.folder = dir / "tiny", .into = "models/tiny"}; }
+  void from_hub() {
+    job.spec = {.hub = Hub::HfHub, .endpoint = hub.endpoint(), .repo = "org/tiny", .revision = "main"};
+    job.spec.into = "models/tiny";
+  }
+  LockedModel lock(std::FILE* stream = nullptr) const {
+    Console console(stream);
+    return lock_models({job}, cache, console,
+                       {.jobs = 2, .attempts = 2, .first_pause = std::chrono::milliseconds(1)})[0];
+  }
+};
+
+std::vector<std::string> paths_of(const LockedModel& model) {
+  std::vector<std::string> paths;
+  for (const LockedFile& file : model.files) paths.push_back(file.path);
+  return paths;
+}
+
+}  // namespace
+
+TEST_CASE("a folder's files are pinned, without what clients left there, and through links to files") {
+  HubDesk desk;
+  test::write_model(desk.dir / "tiny", tiny_model());
+  write_file(desk.dir / "tiny/.git/HEAD", "ref");
+  write_file(desk.dir / "tiny/.cache/huggingface/x.lock", "");
+  write_file(desk.dir / "blobs/abc", "hello");
+  write_file(desk.dir / "tiny/sub/deep.txt", "deep");
+  fs::create_symlink("../blobs/abc", desk.dir / "tiny/linked.txt");
+  const LockedModel model = desk.lock();
+  CHECK(paths_of(model) == std::vector<std::string>{"config.json", "linked.txt", "model.safetensors", "sub/deep.txt",
+                                                    "tokenizer.json", "tokenizer_config.json"});
+  CHECK(model.files[1].size == 5);
+  CHECK(model.files[1].sha256 == bundle::sha256(bundle::as_bytes("hello")));
+  CHECK(model.files[2].sha256 == bundle::sha256(bundle::as_bytes(tiny_model().at("model.safetensors"))));
+}
+
+TEST_CASE("what cannot be carried is refused by its name") {
+  HubDesk desk;
+  test::write_model(desk.dir / "tiny", tiny_model());
+  SUBCASE("a link to a folder") {
+    fs::create_directory_symlink(desk.dir.path(), desk.dir / "tiny/up");
+    CHECK_REFUSED(desk.lock(), Usage, "a link to a folder");
+  }
+  SUBCASE("a link to nothing") {
+    fs::create_symlink("nowhere", desk.dir / "tiny/gone");
+    CHECK_REFUSED(desk.lock(), Usage, "a link to nothing");
+  }
+  SUBCASE("no file at all") {
+    desk.job.include = {"*.gguf"};
+    CHECK_REFUSED(desk.lock(), Format, "there is no file in it");
+  }
+}
+
+TEST_CASE("patterns choose files, and what they chose is not thinned out further") {
+  HubDesk desk;
+  test::ModelFiles files = tiny_model();
+  files["pytorch_model.bin"] = "weights";
+  files["notes.md"] = "notes";
+  test::write_model(desk.dir / "tiny", files);
+  desk.job.exclude = {"*.md"};
+  std::FILE* stream = std::fopen((desk.dir / "said").c_str(), "w");
+  CHECK(paths_of(desk.lock(stream)) ==
+        std::vector<std::string>{"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"});
+  std::fclose(stream);
+  const std::string said = read_file(desk.dir / "said");
+  CHECK(said.find("the safetensors files hold the same, so 7 B are left out: pytorch_model.bin") != std::string::npos);
+  desk.job.include = {"*.json", "*.bin"};
+  desk.job.spec.allow_pickle = true;
+  CHECK(paths_of(desk.lock()) ==
+        std::vector<std::string>{"config.json", "pytorch_model.bin", "tokenizer.json", "tokenizer_config.json"});
+}
+
+TEST_CASE("a hub's model is pinned without fetching what the hub knows the digest of") {
+  HubDesk desk;
+  desk.from_hub();
+  desk.hub.publish("org/tiny", tiny_model());
+  const LockedModel model = desk.lock();
+  CHECK(model.commit == desk.hub.commit);
+  for (const LockedFile& file : model.files) {
+    const std::string bytes = tiny_model().at(file.path);
+    CHECK(file.size == bytes.size());
+    CHECK(file.sha256 == bundle::sha256(bundle::as_bytes(bytes)));
+    CHECK(desk.cache.contains(file.sha256) == (file.path != "model.safetensors"));
+  }
+  CHECK(desk.hub.storage.requests().empty());
+}
+
+TEST_CASE("a hub that sends another file than it listed is not believed") {
+  HubDesk desk;
+  desk.from_hub();
+  desk.hub.publish("org/tiny", tiny_model());
+  desk.hub.put_file("org/tiny", "config.json", "{}");
+  CHECK_REFUSED(desk.lock(), Digest, "another file than it listed");
+}
+
+TEST_CASE("what speaks against a model is said before its large files are fetched or hashed") {
+  HubDesk desk;
+  desk.from_hub();
+  test::ModelFiles files = tiny_model();
+  files["sub/model.pt"] = std::string(100, 'x');
+  files.erase("tokenizer.json");
+  desk.hub.large.insert("sub/model.pt");
+  desk.hub.publish("org/tiny", files);
+  CHECK_REFUSED(desk.lock(), Format, "sub/model.pt: files that end in .pt are pickles");
+  CHECK_REFUSED(desk.lock(), Format, "the tokenizer is not complete");
+  CHECK(desk.hub.storage.requests().empty());
+}
+
+TEST_CASE("a locked model reads back as it was written, and no token is in it") {
+  HubDesk desk;
+  desk.from_hub();
+  desk.hub.publish("org/tiny", tiny_model());
+  desk.job.spec.layout = ModelLayout::Both;
+  ::setenv("HF_TOKEN", "hf_secret", 1);
+  LockedModel hub_model = desk.lock();
+  test::write_model(desk.dir / "tiny", tiny_model());
+  desk.job.spec = {.folder = desk.dir / "tiny", .into = "models/it's \"quoted\"", .allow_pickle = true};
+  const std::vector<LockedModel> models = {hub_model, desk.lock()};
+  ::unsetenv("HF_TOKEN");
+  const std::string text = write_locked_models(models, desk.dir.path());
+  CHECK(text.find("hf_secret") == std::string::npos);
+  CHECK(text.find(desk.dir.path().string()) == std::string::npos);  // relative, so that a checkout can be moved
+  const TomlValue document = parse_toml(text, "lock", bundle::ErrorCode::Format);
+  TomlTable table(document, "lock", bundle::ErrorCode::Format);
+  CHECK(read_locked_models(table, desk.dir.path()) == models);
+  const auto read = [&](const std::string& from, const std::string& to) {
+    std::string changed = text;
+    REQUIRE(changed.find(from) != changed.npos);
+    const TomlValue value =
+        parse_toml(changed.replace(changed.find(from), from.size(), to), "lock", bundle::ErrorCode::Format);
+    TomlTable edited(value, "lock", bundle::ErrorCode::Format);
+    return read_locked_models(edited, desk.dir.path());
+  };
+  CHECK_REFUSED(read("path = \"config.json\"", "path = \"../config.json\""), Format, "not safe");
+  CHECK_REFUSED(read("into = \"models/tiny\"", "into = \"/models\""), Format, "absolute");
+  CHECK_REFUSED(read("sha256 = \"", "sha256 = \"x"), Format, "64 lower-case");
+  CHECK_REFUSED(read(desk.hub.commit, "abc"), Format, "not a commit");
+  CHECK_REFUSED(read("repo = \"org/tiny\"", "repo = \"../tiny\""), Format, "name of a repository");
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rehearsals with the real sealift-install: what it sees, what it says when it fails, and that nothing stays behind.
+// Where a process cannot be without a network only the refusal is tested, and that is said.
+#include "packager/pack/rehearse.hpp"
+
+#include <arpa/inet.h>
+#include <doctest/doctest.h>
+#include <sys/socket.h>
+#include <sys/utsname.h>
+
+#include "packager/host/process.hpp"
+#include "tests/support/refusal.hpp"
+#include "tests/support/tiny_bundle.hpp"
+#include "tests/support/tiny_wheel.hpp"
+
+using namespace sealift;
+using namespace sealift::packager;
+using namespace sealift::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+// A bundle with the real installer beside it; `interpreter` is the script that the self-test starts.
+struct Finished {
+  TempDir dir;
+  bundle::PrivateKey key = bundle::PrivateKey::generate();
+  Console console{nullptr};
+  MadeBundle made;
+
+  explicit Finished(const std::string& interpreter) {
+    utsname machine{};
+    ::uname(&machine);
+    TinyBundle tiny{.arch = machine.machine, .imports = {"demo"}};
+    const std::string wheel = make_wheel({});
+    tiny.items = {{.path = "wheels/demo-1.0-py3-none-any.whl", .kind = bundle::EntryKind::Wheel, .bytes = wheel},
+                  {.path = "files/python", .bytes = interpreter, .into = "bin/python3", .executable = true}};
+    fs::create_directory(dir / "desk");
+    made = make_bundle(dir / "desk/tiny-1", tiny, key);
+    fs::copy_file(SEALIFT_INSTALL, made.folder / "sealift-install");
+    const std::string bytes = read_file(SEALIFT_INSTALL);
+    made.manifest.companions = {
+        {.name = "sealift-install", .size = bytes.size(), .sha256 = bundle::sha256(bundle::as_bytes(bytes))}};
+    reseal(made, {one_key_root(key)}, {&key});
+  }
+  RehearseOptions options(const fs::path& system = {}) const {
+    return {
+        .bundle = made.folder, .fingerprint = *made.trusted.state.pinned, .system = system, .work_area = dir / "desk"};
+  }
+  // std::nullopt where this machine has no sandbox to offer.
+  std::optional<Rehearsal> rehearsed(const fs::path& system = {}) {
+    try {
+      return rehearse(options(system), console);
+    } catch (const bundle::Error& error) {
+      if (error.code() != bundle::ErrorCode::CannotCheck) throw;
+      MESSAGE("not tested here: " << error.what());
+      return std::nullopt;
+    }
+  }
+  std::size_t beside() const {
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(dir / "desk"), fs::directory_iterator()));
+  }
+};
+
+// Somebody who listens on the loopback of this machine.
+struct Listener {
+  bundle::Descriptor socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  sockaddr_in address{.sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(INADDR_LOOPBACK)}, .sin_zero = {}};
+
+  Listener() {
+    socklen_t size = sizeof address;
+    REQUIRE(::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), size) == 0);
+    REQUIRE(::listen(socket.get(), 4) == 0);
+    REQUIRE(::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) == 0);
+  }
+  // Fails exactly if the listener can be reached.
+  std::string script() const {
+    return "#!/bin/bash\nif (: < /dev/tcp/127.0.0.1/" + std::to_string(ntohs(address.sin_port)) +
+           ") 2>/dev/null; then exit 9; fi\nexit 0\n";
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a rehearsal installs the bundle, reaches no network, and leaves nothing behind") {
+  const Listener listener;
+  Finished finished(listener.script());
+  write_file(finished.dir / "script", listener.script());
+  CHECK(run_process({"bash", finished.dir / "script"}).exit_code == 9);  // from here it is reached
+  const std::optional<Rehearsal> done = finished.rehearsed();
+  CHECK(finished.beside() == 1);
+  if (!done) return;
+  CHECK(done->installed.starts_with("installed tiny"));
+  CHECK(done->system.starts_with("this machine's own system"));
+}
+
+TEST_CASE("a bundle that does not pass its self-test fails the rehearsal with the installer's code and words") {
+  Finished finished("#!/bin/sh\necho no such module >&2\nexit 3\n");
+  if (!Finished("#!/bin/sh\nexit 0\n").rehearsed()) return;
+  const bundle::Error error = refusal([&] { rehearse(finished.options(), finished.console); });
+  CHECK(error.code() == bundle::ErrorCode::SelfTest);
+  CHECK(mentions(error, "no such module"));
+  CHECK(mentions(error, "do not hand it out"));
+  CHECK(finished.beside() == 1);
+}
+
+TEST_CASE("only the installer that was signed is started") {
+  Finished finished("#!/bin/sh\nexit 0\n");
+  const fs::path installer = finished.made.folder / "sealift-install";
+  write_file(installer, "#!/bin/sh\ntouch \"$0.was-started\"\n");
+  CHECK_REFUSED(rehearse(finished.options(), finished.console), Digest, "sealift-install");
+  CHECK(!fs::exists(installer.string() + ".was-started"));
+  fs::remove(installer);
+  CHECK_REFUSED(rehearse(finished.options(), finished.console), Missing, "not beside the bundle");
+  RehearseOptions other = finished.options();
+  other.fingerprint = bundle::sha256({});
+  CHECK_REFUSED(rehearse(other, finished.console), Signature, "root");
+}
+
+TEST_CASE("a delta is rehearsed onto the bundle that it builds on, and not without") {
+  Finished finished("#!/bin/sh\nexit 0\n");
+  const bundle::Manifest whole = finished.made.manifest;
+  TinyBundle tiny{.version = 2, .arch = whole.target.arch, .imports = {"demo"}};
+  tiny.items = {
+      {.path = "wheels/demo-1.0-py3-none-any.whl",
+       .kind = bundle::EntryKind::Wheel,
+       .bytes = make_wheel({}),
+       .absent = true},
+      {.path = "files/python", .bytes = "#!/bin/sh\nexit 0\n# new\n", .into = "bin/python3", .executable = true}};
+  const fs::path before = finished.made.folder;
+  finished.made = make_bundle(finished.dir / "desk/tiny-2", tiny, finished.key);
+  finished.made.manifest.companions = whole.companions;
+  fs::copy_file(SEALIFT_INSTALL, finished.made.folder / "sealift-install");
+  reseal(finished.made, {one_key_root(finished.key)}, {&finished.key});
+  CHECK_REFUSED(rehearse(finished.options(), finished.console), CannotCheck, "--onto BUNDLE");
+  RehearseOptions options = finished.options();
+  options.onto = {before};
+  try {
+    CHECK(rehearse(options, finished.console).installed.starts_with("installed tiny version 2 as generation 2"));
+  } catch (const bundle::Error& error) {
+    if (error.code() != bundle::ErrorCode::CannotCheck) throw;
+    MESSAGE("not tested here: " << error.what());
+  }
+  CHECK(finished.beside() == 2);
+}
+
+TEST_CASE("another system is entered, and only what it has is there") {
+  Finished finished("#!/bin/sh\n[ -e /only-here ] && [ ! -e /etc/passwd ]\n");
+  const fs::path system = finished.dir / "system";
+  for (const char* folder : {"mnt", "dev", "bin", "lib64", "lib/x86_64-linux-gnu"})
+    fs::create_directories(system / folder);
+  write_file(system / "only-here", "");
+  for (const char* file : {"/bin/sh", "/lib64/ld-linux-x86-64.so.2", "/lib/x86_64-linux-gnu/libc.so.6"}) {
+    if (!fs::exists(file)) return;  // another machine than the one whose paths these are
+    fs::copy_file(file, system.string() + file);
+  }
+  const std::optional<Rehearsal> done = finished.rehearsed(system);
+  CHECK(fs::is_empty(system / "mnt"));
+  if (done) CHECK(done->system == system.string());
+}

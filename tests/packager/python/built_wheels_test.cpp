@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sources built by the real uv and this machine's Python, without any index: the build backend lies in the source.
+#include "packager/python/built_wheels.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+
+#include "packager/lock_job.hpp"
+#include "packager/host/process.hpp"
+#include "packager/python/resolve.hpp"
+#include "packager/python/source_tree.hpp"
+#include "tests/support/refusal.hpp"
+#include "tests/support/temp_dir.hpp"
+
+using namespace sealift;
+using namespace sealift::packager;
+using sealift::test::read_file;
+using sealift::test::TempDir;
+using sealift::test::write_file;
+namespace fs = std::filesystem;
+
+namespace {
+
+const fs::path kPython = "/usr/bin/python3.11";
+
+fs::path uv_program() {
+  const char* named = std::getenv("SEALIFT_UV");
+  return named != nullptr ? named : SEALIFT_UV_BESIDE;
+}
+
+bool no_tools() {
+  if (fs::exists(kPython) && fs::exists(uv_program())) return false;
+  MESSAGE("left out: needs ", kPython.string(), " and uv (cmake/prerequisites.sh, or SEALIFT_UV)");
+  return true;
+}
+
+// A build backend of thirty lines. What the wheel holds, tests write into source.py as a dictionary FILES.
+constexpr const char* kBackend = R"(
+import base64, hashlib, os, zipfile
+NAME, VERSION, TAG, FILES = "demo", "1.0", "py3-none-any", {"demo/__init__.py": b"ANSWER = 42\n"}
+if os.path.exists("source.py"):
+    exec(open("source.py").read())
+def prepare_metadata_for_build_wheel(folder, settings=None):
+    info = "%s-%s.dist-info" % (NAME, VERSION)
+    os.makedirs(os.path.join(folder, info))
+    with open(os.path.join(folder, info, "METADATA"), "w") as file:
+        file.write("Metadata-Version: 2.1\nName: %s\nVersion: %s\n" % (NAME, VERSION))
+    return info
+def build_wheel(folder, settings=None, metadata=None):
+    info = "%s-%s.dist-info/" % (NAME, VERSION)
+    files = dict(FILES)
+    files[info + "METADATA"] = b"Metadata-Version: 2.1\nName: %s\nVersion: %s\n" % (NAME.encode(), VERSION.encode())
+    files[info + "WHEEL"] = b"Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\nTag: %s\n" % TAG.encode()
+    record = ""
+    name = "%s-%s-%s.whl" % (NAME, VERSION, TAG)
+    with zipfile.ZipFile(os.path.join(folder, name), "w") as zip:
+        for path, data in sorted(files.items()):
+            digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+            record += "%s,sha256=%s,%d\n" % (path, digest, len(data))
+            zip.writestr(zipfile.ZipInfo(path), data)
+        zip.writestr(zipfile.ZipInfo(info + "RECORD"), record + info + "RECORD,,\n")
+    return name
+)";
+constexpr const char* kProject =
+    "[project]\nname = \"demo\"\nversion = \"1.0\"\n[build-system]\nrequires = []\nbuild-backend = \"backend\"\n"
+    "backend-path = [\".\"]\n";
+
+struct Yard {
+  TempDir dir;
+  Cache cache{dir / "cache"};
+  Console console{nullptr};
+  bundle::Target target{.arch = "x86_64", .glibc = {2, 36}};
+  BuildTools tools{
+      .uv = uv_program(), .python = kPython, .python_version = version(), .build_constraints = {}, .index_words = {}};
+
+  static std::string version() {
+    const std::string said = run_checked({kPython.string(), "-c", "import platform; print(platform.python_version())"});
+    return said.substr(0, said.size() - 1);
+  }
+  // A project in a folder; `source` is Python that changes what its backend does.
+  SourcePackage folder(const std::string& name, const std::string& source = {}) const {
+    write_file(dir / (name + "/pyproject.toml"), kProject);
+    write_file(dir / (name + "/backend.py"), kBackend);
+    if (!source.empty()) write_file(dir / (name + "/source.py"), source);
+    SourcePackage package{.name = "demo"};
+    package.kind = SourceKind::Folder;
+    package.folder = dir / name;
+    return package;
+  }
+  // The same as an sdist that a server would have.
+  SourcePackage sdist(const std::string& source = {}) const {
+    folder("demo-1.0", source);
+    const std::string file = (dir / "demo-1.0.tar.gz").string();
+    run_checked({"tar", "-C", dir.path().string(), "-czf", file, "demo-1.0"});
+    SourcePackage package{.name = "demo", .version = "1.0"};
+    package.url = "file://" + file;
+    package.sha256 = digest_of_file(file);
+    return package;
+  }
+  BuiltWheels build(const std::vector<SourcePackage>& sources) {
+    return build_sources(sources, tools, target, cache, console, [] {
+      return std::map<std::string, std::string>{{"demo", "app, tool"}};
+    });
+  }
+  void rebuild(const LockedWheel& wheel) {
+    Lock lock;
+    lock.wheels = {wheel};
+    rebuild_missing(lock, [&] { return tools; }, cache, console, {});
+  }
+};
+
+}  // namespace
+
+TEST_CASE("an sdist becomes a wheel in the cache, with a record of how it was built") {
+  if (no_tools()) return;
+  Yard yard;
+  const BuiltWheels built = yard.build({yard.sdist()});
+  REQUIRE(built.wheels.size() == 1);
+  const LockedWheel& wheel = built.wheels[0];
+  CHECK(wheel.file_name == "demo-1.0-py3-none-any.whl");
+  CHECK(wheel.version == "1.0");
+  CHECK(wheel.url.empty());
+  CHECK(digest_of_file(yard.cache.path(wheel.sha256)) == wheel.sha256);
+  REQUIRE(wheel.built_from);
+  CHECK(wheel.built_from->sha256 == digest_of_file(yard.dir / "demo-1.0.tar.gz"));
+  CHECK(wheel.built_from->python == Yard::version());
+  CHECK(wheel.built_from->tools.find("uv ") == 0);
+  CHECK(yard.cache.contains(wheel.built_from->sha256));
+  for (const fs::directory_entry& left : fs::directory_iterator(yard.cache.root() / "builds"))
+    CHECK(left.path().extension() == ".lock");
+}
+
+TEST_CASE("a build gets nothing of the packer's environment, no network, and a time of its own") {
+  if (no_tools()) return;
+  Yard yard;
+  ::setenv("SEALIFT_TEST_LEAK", "secret", 1);
+  const BuiltWheels built = yard.build({yard.sdist(R"(
+import os, socket
+assert "SEALIFT_TEST_LEAK" not in os.environ
+assert os.environ["SOURCE_DATE_EPOCH"] == "315532800"
+assert os.environ["HOME"].endswith("/home") and "/builds/" in os.environ["HOME"]
+probe = os.open("/proc/net/dev", os.O_RDONLY)
+FILES["demo/net.txt"] = b"".join(sorted(line.split(b":")[0].strip() for line in os.read(probe, 65536).splitlines()[2:]))
+)")});
+  ::unsetenv("SEALIFT_TEST_LEAK");
+  REQUIRE(built.wheels.size() == 1);
+  if (run_process({"unshare", "--map-root-user", "--net", "true"}).exit_code == 0)
+    CHECK(read_file(yard.cache.path(built.wheels[0].sha256)).find("demo/net.txtlo") != std::string::npos);
+}
+
+TEST_CASE("a built wheel that the cache lost is built again from the same source, to the same bytes") {
+  if (no_tools()) return;
+  Yard yard;
+  const LockedWheel wheel = yard.build({yard.sdist()}).wheels.at(0);
+  fs::remove(yard.cache.path(wheel.sha256));
+  yard.rebuild(wheel);
+  CHECK(digest_of_file(yard.cache.path(wheel.sha256)) == wheel.sha256);
+  write_file(yard.cache.path(wheel.sha256), "damaged");
+  yard.rebuild(wheel);
+  CHECK(digest_of_file(yard.cache.path(wheel.sha256)) == wheel.sha256);
+
+  SUBCASE("with the source gone from its server too") {
+    fs::remove(yard.cache.path(wheel.sha256));
+    fs::remove(yard.dir / "demo-1.0.tar.gz");
+    yard.rebuild(wheel);
+    CHECK(yard.cache.contains(wheel.sha256));
+  }
+  SUBCASE("but not with another Python than it was locked with") {
+    fs::remove(yard.cache.path(wheel.sha256));
+    LockedWheel other = wheel;
+    other.built_from->python = "3.11.99";
+    CHECK_REFUSED(yard.rebuild(other), Missing, "CPython 3.11.99");
+  }
+}
+
+TEST_CASE("a wheel that comes out differently when it is built again is one clear refusal") {
+  if (no_tools()) return;
+  Yard yard;
+  const LockedWheel wheel =
+      yard.build({yard.sdist("import os\nFILES['demo/when.txt'] = os.urandom(8)\n")}).wheels.at(0);
+  fs::remove(yard.cache.path(wheel.sha256));
+  CHECK_REFUSED(yard.rebuild(wheel), Digest, "demo-1.0-py3-none-any.whl (locked with uv ");
+  CHECK_FALSE(yard.cache.contains(wheel.sha256));
+}
+
+TEST_CASE("folders and git commits are built from a tar that stays in the cache") {
+  if (no_tools()) return;
+  Yard yard;
+  SourcePackage source = yard.folder("mine");
+  write_file(source.folder / "venv/pyvenv.cfg", "");
+  write_file(source.folder / "venv/large", "x");
+  SUBCASE("a folder") {}
+  SUBCASE("a commit") {
+    const auto git = [&](std::vector<std::string> words) {
+      words.insert(words.begin(),
+                   {"git", "-C", source.folder.string(), "-c", "user.name=t", "-c", "user.email=t@t.invalid"});
+      return run_checked(words);
+    };
+    git({"init", "--quiet"});
+    git({"add", "pyproject.toml", "backend.py"});
+    git({"commit", "--quiet", "-m", "one"});
+    source.kind = SourceKind::Git;
+    source.url = "file://" + source.folder.string();
+    source.commit = git({"rev-parse", "HEAD"}).substr(0, 40);
+    source.version = "1.0";
+  }
+  const LockedWheel wheel = yard.build({source}).wheels.at(0);
+  CHECK(wheel.version == "1.0");
+  CHECK(wheel.built_from->kind == source.kind);
+  CHECK(run_checked({"tar", "-tf", yard.cache.path(wheel.built_from->sha256).string()}) ==
+        "backend.py\npyproject.toml\n");
+  CHECK(store_source(source, yard.cache, yard.dir.path()) == wheel.built_from->sha256);
+  fs::remove_all(source.folder);
+  fs::remove(yard.cache.path(wheel.sha256));
+  yard.rebuild(wheel);
+  CHECK(yard.cache.contains(wheel.sha256));
+  fs::remove(yard.cache.path(wheel.sha256));
+  fs::remove(yard.cache.path(wheel.built_from->sha256));
+  CHECK_REFUSED(yard.rebuild(wheel), Missing, "got:      demo");
+}
+
+TEST_CASE("everything that cannot be built is one list, with the end of each log and who needs it") {
+  if (no_tools()) return;
+  Yard yard;
+  SourcePackage broken = yard.folder("broken", "raise SystemExit('no compiler here')\n"), good = yard.sdist();
+  SourcePackage empty = broken;
+  empty.name = "empty";
+  empty.folder = yard.dir / "nothing";
+  write_file(empty.folder / "README", "");
+  const bundle::Error refused = test::refusal([&] { yard.build({broken, good, empty}); });
+  INFO(refused.what());
+  CHECK(refused.code() == bundle::ErrorCode::Platform);
+  CHECK(test::mentions(refused, "2 of 3 package(s)"));
+  CHECK(test::mentions(refused, "demo (needed by app, tool): the build failed"));
+  CHECK(test::mentions(refused, "no compiler here"));
+  CHECK(test::mentions(refused, "empty: there is no Python project in the source"));
+}
+
+TEST_CASE("a build that makes something else than was asked for is refused") {
+  if (no_tools()) return;
+  Yard yard;
+  CHECK_REFUSED(yard.build({yard.sdist("VERSION = '2.0'\n")}), Platform, "a wheel of something else");
+  CHECK_REFUSED(yard.build({yard.folder("name", "NAME = 'other'\n")}), Platform, "other-1.0-py3-none-any.whl");
+  CHECK_REFUSED(yard.build({yard.folder("tag", "TAG = 'cp39-cp39-win32'\n")}), Platform, "does not run on the target");
+  CHECK_REFUSED(yard.build({yard.folder("zip", "FILES['demo/../../evil.py'] = b''\n")}), Platform, "evil.py");
+}
+
+TEST_CASE("the glibc that compiled files need is read from them, since their tag does not tell") {
+  if (no_tools() || find_program("cc").empty()) return;
+  Yard yard;
+  write_file(yard.dir / "new.c", "#include <unistd.h>\nint answer(void) { return (int)_Fork(); }\n");  // of glibc 2.34
+  run_checked({"cc", "-shared", "-fPIC", "-o", (yard.dir / "new.so").string(), (yard.dir / "new.c").string()});
+  const SourcePackage source =
+      yard.folder("native", "TAG = 'cp311-cp311-linux_x86_64'\nFILES['demo/new.so'] = open('new.so', 'rb').read()\n");
+  fs::copy_file(yard.dir / "new.so", source.folder / "new.so");
+  const BuiltWheels built = yard.build({source});
+  CHECK(built.wheels.at(0).file_name == "demo-1.0-cp311-cp311-linux_x86_64.whl");
+  CHECK(built.needs.at(0).glibc == bundle::GlibcVersion{2, 34});
+  yard.target.glibc = {2, 28};
+  CHECK_REFUSED(yard.build({source}), Platform, "needs a newer glibc");
+}
+
+TEST_CASE("a job with an sdist of an index and a folder beside it is locked and says so") {
+  if (no_tools() || find_program("patchelf").empty()) return;
+  Yard yard;
+  const SourcePackage sdist = yard.sdist();
+  write_file(yard.dir / "simple/demo/index.html",
+             "<a href=\"" + sdist.url + "#sha256=" + sdist.sha256->hex() + "\">demo-1.0.tar.gz</a>\n");
+  yard.folder("mine", "NAME = 'mine'\n");
+  write_file(yard.dir / "mine/pyproject.toml",
+             "[project]\nname = \"mine\"\nversion = \"1.0\"\ndependencies = [\"demo; sys_platform == 'linux'\", "
+             "\"nowhere; sys_platform == 'win32'\"]\n" +
+                 std::string(kProject).substr(std::string(kProject).find("[build")));
+  const auto job = [&](const std::string& more) {
+    write_file(yard.dir / "job.toml",
+               "name = \"demo\"\nversion = 1\n[target]\narch = \"x86_64\"\nglibc = \"2.36\"\n"
+               "[python]\nversion = \"3.11\"\ninterpreter = \"" +
+                   kPython.string() + "\"\nrequirements = [\"-e ./mine\"]\ndefault_index = \"file://" +
+                   (yard.dir / "simple").string() + "\"\n" + more);
+    return lock_job({.job = yard.dir / "job.toml",
+                     .out = yard.dir / "out/demo.lock.toml",
+                     .cache = yard.cache.root(),
+                     .uv = yard.tools.uv},
+                    yard.console);
+  };
+  CHECK_REFUSED(job(""), Conflict, "demo/__init__.py: demo-1.0-py3-none-any.whl and mine-1.0");  // both are here
+  write_file(yard.dir / "mine/source.py", "NAME, FILES = 'mine', {'mine.py': b''}\n");
+  const LockResult result = job("");
+  REQUIRE(result.lock.wheels.size() == 2);
+  CHECK(result.lock.wheels[0].file_name == "demo-1.0-py3-none-any.whl");
+  CHECK(result.lock.wheels[0].built_from->kind == SourceKind::Archive);
+  CHECK(result.lock.wheels[1].file_name == "mine-1.0-py3-none-any.whl");
+  CHECK(result.lock.wheels[1].built_from->kind == SourceKind::Folder);
+  CHECK(read_lock(result.file) == result.lock);
+  CHECK(read_file(yard.dir / "out/pylock.demo.toml").find("path = \"../mine\"") != std::string::npos);
+  CHECK_REFUSED(job("build = false\n"), Platform, "build = false");
+}

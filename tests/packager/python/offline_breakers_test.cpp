@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is said about packages that do not like being offline.
+#include "packager/python/offline_breakers.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tests/support/temp_dir.hpp"
+
+using namespace sealift;
+using namespace sealift::packager;
+
+namespace {
+
+std::vector<OfflineFinding> findings(const std::vector<std::pair<std::string, std::string>>& packages) {
+  std::vector<LockedWheel> wheels;
+  for (const auto& [name, version] : packages)
+    wheels.push_back({.name = name, .version = version, .file_name = {}, .url = {}, .sha256 = {}});
+  return offline_findings(wheels);
+}
+
+}  // namespace
+
+TEST_CASE("releases are compared by their numbers") {
+  CHECK(compare_releases("4.9", "4.57.2") < 0);
+  CHECK(compare_releases("4.57", "4.57.0") == 0);
+  CHECK(compare_releases("4.57.2+local", "4.57.2") == 0);
+  CHECK(compare_releases("10", "9.9") > 0);
+  CHECK(compare_releases("", "0.1") < 0);
+}
+
+TEST_CASE("a known bad version is found, and its neighbours are not") {
+  for (const char* bad : {"4.57.2", "4.57.3"}) REQUIRE(findings({{"transformers", bad}}).size() == 1);
+  for (const char* good : {"4.57.1", "4.57.4", "4.56", "5.0.0"}) CHECK(findings({{"transformers", good}}).empty());
+  const OfflineFinding found = findings({{"transformers", "4.57.3"}})[0];
+  CHECK(found.package == "transformers 4.57.3");
+  CHECK(found.remedy.find("another version") != std::string::npos);
+}
+
+TEST_CASE("what makes a package work offline silences its finding, once all of it is there") {
+  CHECK(findings({{"flashinfer-python", "1"}}).size() == 1);
+  CHECK(findings({{"flashinfer-python", "1"}, {"flashinfer-cubin", "1"}}).size() == 1);
+  CHECK(findings({{"flashinfer-python", "1"}, {"flashinfer-cubin", "1"}, {"flashinfer-jit-cache", "1"}}).empty());
+  CHECK(findings({{"opencv-python-headless", "4"}}).empty());
+}
+
+TEST_CASE("findings come in the order of names, are warned of, and their settings are said once in one line") {
+  const auto found = findings({{"wandb", "0.31"}, {"huggingface-hub", "1.0"}, {"numpy", "2"}, {"triton", "3.6.0"}});
+  REQUIRE(found.size() == 3);
+  CHECK(found[0].package == "huggingface-hub 1.0");
+  CHECK(found[2].package == "wandb 0.31");
+  const std::vector<std::string> settings = offline_settings(found);
+  CHECK(std::find(settings.begin(), settings.end(), "HF_HUB_OFFLINE=1") != settings.end());
+  const test::TempDir dir;
+  std::FILE* stream = std::fopen((dir / "said").c_str(), "w");
+  Console console(stream);
+  show_findings(found, console);
+  std::fclose(stream);
+  const std::string said = test::read_file(dir / "said");
+  CHECK(said.find("warning: triton 3.6.0 compiles C") != said.npos);
+  CHECK(said.find("set inside, for all of these: HF_HUB_DISABLE_TELEMETRY=1 ") != said.npos);
+  CHECK(said.find("numpy") == said.npos);
+  const bundle::Json json = findings_json(found);
+  REQUIRE(json.size() == 3);
+  CHECK(json[1]["package"] == "triton 3.6.0");
+}
+
+TEST_CASE("a finding says who needs the package, where that is known") {
+  auto found = findings({{"nltk", "3.10"}, {"wandb", "0.31"}});
+  add_needs(found, {{"nltk", "rouge, for ms-swift, for the job"}, {"other", "the job"}});
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].needed_by == "rouge, for ms-swift, for the job");
+  CHECK(found[1].needed_by.empty());
+  const bundle::Json json = findings_json(found);
+  CHECK(json[0]["needed_by"] == "rouge, for ms-swift, for the job");
+  CHECK_FALSE(json[1].contains("needed_by"));
+  const test::TempDir dir;
+  std::FILE* stream = std::fopen((dir / "said").c_str(), "w");
+  Console console(stream);
+  show_findings(found, console);
+  std::fclose(stream);
+  const std::string said = test::read_file(dir / "said");
+  CHECK(said.find("warning: nltk 3.10 (needed by rouge, for ms-swift, for the job) comes without") != said.npos);
+  CHECK(said.find("warning: wandb 0.31 logs in") != said.npos);
+}
+
+TEST_CASE("what does not run with another package is found beside it, from its first bad version on") {
+  CHECK(findings({{"cpm-kernels", "1.0.11"}}).empty());
+  CHECK(findings({{"cpm-kernels", "1.0.11"}, {"setuptools", "81.0.0"}}).empty());
+  REQUIRE(findings({{"cpm-kernels", "1.0.11"}, {"setuptools", "82.0.0"}}).size() == 1);
+  CHECK(findings({{"cpm-kernels", "1.0.12"}, {"setuptools", "84.2.1"}}).empty());
+  const auto found = findings({{"transformers-stream-generator", "0.0.5"}, {"transformers", "5.19.0"}});
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].remedy.find("transformers<5") != std::string::npos);
+}

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is asked of uv and what is made of its answer; uv itself is played by a script, but for one test.
+#include "packager/python/resolve.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+
+#include "packager/python/need_chains.hpp"
+#include "packager/host/process.hpp"
+#include "packager/python/pylock.hpp"
+#include "tests/support/refusal.hpp"
+#include "tests/support/temp_dir.hpp"
+
+using namespace sealift;
+using namespace sealift::packager;
+using sealift::test::read_file;
+using sealift::test::TempDir;
+using sealift::test::write_file;
+
+namespace {
+
+void write_script(const std::filesystem::path& path, const std::string& text) {
+  write_file(path, "#!/bin/sh\n" + text);
+  std::filesystem::permissions(path, std::filesystem::perms(0755));
+}
+
+Job small_job() {
+  Job job{.file = "job.toml",
+          .name = "demo",
+          .version = 1,
+          .target = {.arch = "x86_64", .glibc = {2, 36}},
+          .python = "3.11"};
+  job.inputs.requirements = {"demo"};
+  return job;
+}
+
+}  // namespace
+
+TEST_CASE("uv is asked for the target, relative to the job file, and may build unless the job forbids it") {
+  const TempDir dir;
+  write_script(dir / "uv", "echo \"$@\" > " + (dir / "asked").string() +
+                               "\nwhile [ \"$1\" != -o ]; do shift; done\necho answer > \"$2\"\n");
+  Job job = small_job();
+  CHECK(resolve(job, dir / "uv", "/python", dir / "out").pylock == "answer\n");
+  const std::string asked = read_file(dir / "asked");
+  CHECK(asked.find("--python-platform x86_64-manylinux_2_36 --python-version 3.11") != asked.npos);
+  CHECK(asked.find("--directory " + std::filesystem::current_path().string()) != asked.npos);
+  CHECK(asked.find("--no-build") == asked.npos);
+  CHECK(std::filesystem::is_empty(dir / "out"));
+  job.inputs.build = false;
+  resolve(job, dir / "uv", "/python", dir / "out");
+  CHECK(read_file(dir / "asked").find("--no-build") != asked.npos);
+
+  SUBCASE("a level that uv does not know becomes the nearest older one") {
+    job.target.glibc = {2, 30};
+    resolve(job, dir / "uv", "/python", dir.path());
+    CHECK(read_file(dir / "asked").find("x86_64-manylinux_2_28 ") != std::string::npos);
+    job.target.glibc = {2, 41};
+    resolve(job, dir / "uv", "/python", dir.path());
+    CHECK(read_file(dir / "asked").find("x86_64-manylinux_2_40 ") != std::string::npos);
+  }
+}
+
+TEST_CASE("every package without a wheel is listed, though uv names one at a time") {
+  const TempDir dir;
+  // Complains about the first of two names that is not among the excluded ones.
+  write_script(dir / "uv", R"(
+excludes=/dev/null
+while [ $# -gt 0 ]; do
+  case "$1" in --excludes) excludes=$2; shift;; -o) out=$2; shift;; esac
+  shift
+done
+for name in oss2 crcmod; do
+  if ! grep -qx $name $excludes; then
+    echo "Because app==1 depends on $name-extra and app==2.0 depends on $name, no" >&2
+    echo "hint: Wheels are required for \`$name\` because building from source is disabled" >&2
+    exit 1
+  fi
+done
+echo 'lock-version = "1.0"' > $out
+)");
+  CHECK_REFUSED(resolve(small_job(), dir / "uv", "/python", dir.path()), Platform,
+                "oss2 (needed by app==2.0), crcmod (needed by app==2.0)");
+}
+
+TEST_CASE("every package that uv could not build to learn about it is listed, with what uv said of each") {
+  const TempDir dir;
+  write_script(dir / "uv", R"(
+excludes=/dev/null
+while [ $# -gt 0 ]; do
+  case "$1" in --excludes) excludes=$2; shift;; -o) out=$2; shift;; esac
+  shift
+done
+for name in oss2 crcmod; do
+  if ! grep -qx $name $excludes; then
+    printf 'error: Failed to download and build `%s==1.0`\n  cause: no headers for %s\n' $name $name >&2
+    exit 1
+  fi
+done
+echo 'lock-version = "1.0"' > $out
+)");
+  CHECK_REFUSED(resolve(small_job(), dir / "uv", "/python", dir.path()), Platform, "no headers for oss2");
+  CHECK_REFUSED(resolve(small_job(), dir / "uv", "/python", dir.path()), Platform, "no headers for crcmod");
+}
+
+TEST_CASE("projects, constraints and indexes are passed on to uv") {
+  const TempDir dir;
+  write_script(dir / "uv", "echo \"$@\" > " + (dir / "asked").string() +
+                               "\nfor word; do case \"$word\" in *constraints.txt) cat \"$word\";; esac; done > " +
+                               (dir / "constraints").string() +
+                               "\nwhile [ \"$1\" != -o ]; do shift; done\necho answer > \"$2\"\n");
+  write_file(dir / "pyproject.toml", "");
+  Job job = small_job();
+  job.inputs.pyproject = dir / "pyproject.toml";
+  job.inputs.extras = {"gpu"};
+  job.inputs.groups = {"dev"};
+  job.inputs.constraints = {"torch<3"};
+  job.inputs.build_constraints = {"setuptools<80"};
+  job.inputs.default_index = "https://mirror.invalid/simple";
+  resolve(job, dir / "uv", "/python", dir.path());
+  const std::string asked = read_file(dir / "asked"), project = (dir / "pyproject.toml").string();
+  CHECK(asked.find(project + " --extra gpu --group " + project + ":dev --constraints ") != asked.npos);
+  CHECK(asked.find(" --build-constraints ") != asked.npos);
+  CHECK(asked.find(" --default-index https://mirror.invalid/simple ") != asked.npos);
+  CHECK(read_file(dir / "constraints") == "torch<3\nsetuptools<80\n");
+}
+
+TEST_CASE("a lock that the job brings is resolved again for the target, without dependencies and with its hashes") {
+  const TempDir dir;
+  const std::string digest(64, 'a');
+  // Answers both as `uv export` and as `uv pip compile`.
+  write_script(dir / "uv",
+               "if [ \"$1\" = export ]; then text='demo==1 --hash=sha256:" + digest +
+                   "'; else text=\"$*\"; fi\nwhile [ \"$1\" != -o ]; do shift; done\necho \"$text\" > \"$2\"\n");
+  Job job = small_job();
+  job.inputs.requirements.clear();
+  SUBCASE("of uv") {
+    write_file(dir / "uv.lock", "");
+    job.inputs.lock_file = dir / "uv.lock";
+  }
+  SUBCASE("of PEP 751") {
+    write_file(dir / "pylock.toml",
+               "lock-version = \"1.0\"\n[[packages]]\nname = \"demo\"\nversion = \"1\"\nwheels = [{ url = "
+               "\"https://x.invalid/demo-1-py3-none-any.whl\", hashes = { sha256 = \"" +
+                   digest + "\" } }]\n");
+    job.inputs.lock_file = dir / "pylock.toml";
+  }
+  const Resolution resolution = resolve(job, dir / "uv", "/python", dir / "out");
+  CHECK(resolution.pylock.find(" --no-deps ") != std::string::npos);
+  CHECK(resolution.pylock.find("locked.txt") != std::string::npos);
+  REQUIRE(resolution.hashes.contains("demo"));
+  CHECK(resolution.hashes.at("demo").begin()->hex() == digest);
+}
+
+TEST_CASE("who needs what is read from uv's annotations, and followed up to the job") {
+  const TempDir dir;
+  write_script(dir / "uv",
+               "echo \"crcmod==1.7   # via oss2\"\necho \"app==1 # via -c /x/constraints.txt, -r $3\"\n"
+               "echo \"oss2==2 # via -c /x/constraints.txt, app\"\necho \"Mine_Own @ file:///x # via -r $3, app\"\n");
+  const auto needs = who_needs(small_job(), dir / "uv", "/python");
+  CHECK(needs.at("crcmod") == "oss2, for app, for the job");
+  CHECK(needs.at("app") == "the job");
+  CHECK(needs.at("oss2") == "app, for the job");
+  CHECK(needs.at("mine-own") == "the job; also by app");
+  write_script(dir / "uv", "exit 1\n");
+  CHECK(who_needs(small_job(), dir / "uv", "/python").empty());
+}
+
+TEST_CASE("the way to a package is the shortest, and ends in a circle too") {
+  const auto chains = need_chains({{"deep", {"far", "near"}},
+                                   {"far", {"near"}},
+                                   {"near", {"the job"}},
+                                   {"lonely", {"round"}},
+                                   {"round", {"lonely", "round"}},
+                                   {"unsaid", {}}});
+  CHECK(chains.at("deep") == "near, for the job; also by far");
+  CHECK(chains.at("far") == "near, for the job");
+  CHECK(chains.at("lonely") == "round");
+  CHECK(chains.at("round") == "lonely; also by round");
+  CHECK_FALSE(chains.contains("unsaid"));
+}
+
+TEST_CASE("uv's own words are shown when it finds no solution") {
+  const TempDir dir;
+  write_script(dir / "uv", "echo 'no version of demo' >&2; exit 1\n");
+  CHECK_REFUSED(resolve(small_job(), dir / "uv", "/python", dir.path()), Network, "no version of demo");
+}
+
+TEST_CASE("uv is named, or found, or missed with advice") {
+  CHECK_REFUSED(find_uv("/no/such/uv"), Missing, "--uv");
+}
+
+TEST_CASE("network: the real uv resolves a small package for an older target") {
+  if (std::getenv("SEALIFT_TEST_NETWORK") == nullptr) return;  // set by the test that is labelled `network`
+  const std::filesystem::path uv =
+      std::getenv("SEALIFT_UV") != nullptr ? std::getenv("SEALIFT_UV") : find_program("uv");
+  const std::filesystem::path python = find_program("python3");
+  REQUIRE_MESSAGE(std::filesystem::exists(uv), "needs uv: cmake/prerequisites.sh, or SEALIFT_UV");
+  REQUIRE(!python.empty());
+  Job job = small_job();
+  job.target.glibc = {2, 28};
+  job.inputs.requirements = {"markupsafe==3.0.2"};
+  const TempDir dir;
+  const auto wheels =
+      choose_packages(resolve(job, uv, python, dir.path()).pylock, dir.path(), "3.11", job.target).wheels;
+  REQUIRE(wheels.size() == 1);
+  CHECK(wheels[0].name == "markupsafe");
+  CHECK(wheels[0].file_name.find("cp311-cp311-manylinux") != std::string::npos);
+}
+
+TEST_CASE("a folder of PATH that cannot be looked into does not end the search") {
+  const std::string before = std::getenv("PATH");
+  // Longer than any name may be: looking there fails for every user, root too.
+  ::setenv("PATH", ("/" + std::string(300, 'x') + ":" + before).c_str(), 1);
+  const std::filesystem::path shell = find_program("sh");
+  ::setenv("PATH", before.c_str(), 1);
+  CHECK(shell.filename() == "sh");
+}

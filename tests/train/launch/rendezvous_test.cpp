@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// rendezvous.hpp: ranks that meet, and everything that keeps them from it: late, twice, another world, no store, no
+// name. Ranks are threads that meet over TCP on loopback, as processes do, with time-outs of at most seconds. Every
+// failure is looked at on all ranks, since the one that is not at fault must not wait for its time-out.
+#include "tests/support/ranks.hpp"
+
+#include <sealift/train/launch/rendezvous.hpp>
+
+#include <doctest/doctest.h>
+
+#include <array>
+
+using namespace sealift::train;
+
+namespace {
+
+using std::chrono::milliseconds;
+
+Launch launch_of(std::int64_t rank, std::int64_t world_size, std::int64_t port, bool agent_store = true) {
+  return {.rank = rank,
+          .world_size = world_size,
+          .master_addr = "127.0.0.1",
+          .master_port = port,
+          .agent_store = agent_store};
+}
+
+/// A port that was free a moment ago, for ranks that serve their own store.
+std::int64_t free_port() {
+  return serve_store(0)->getPort();
+}
+
+/// What connecting as each of `launches`, at the same time, came to: the error's text, empty when all was well.
+/// A world that came about lives until all have returned: with rank 0's goes the store that it serves.
+std::vector<std::string> connect_all(const std::vector<Launch>& launches, milliseconds timeout) {
+  std::vector<std::string> errors(launches.size());
+  std::vector<World> worlds(launches.size());
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < launches.size(); ++i) {
+    threads.emplace_back([&, i] {
+      try {
+        worlds[i] = connect(launches[i], timeout);
+      } catch (const c10::Error& error) {
+        errors[i] = error.what_without_backtrace();
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  return errors;
+}
+
+bool says(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace
+
+TEST_CASE("the address to listen on is the one from which the master is reached, or that of the interface named") {
+  CHECK(local_address_towards("127.0.0.1", 29500) == "127.0.0.1");
+  CHECK_THROWS_WITH(local_address_towards("no.such.host.invalid", 29500), doctest::Contains("'no.such.host.invalid'"));
+  CHECK(address_of_interface("lo") == "127.0.0.1");
+  CHECK_THROWS_WITH(address_of_interface("nic7"), doctest::Contains("GLOO_SOCKET_IFNAME is 'nic7'"));
+}
+
+TEST_CASE("ranks meet at a store that the launcher serves, and attempts do not mix") {
+  const auto agent = serve_store(0);
+  for (const std::string attempt : {"0", "1"}) {
+    std::vector<std::thread> ranks;
+    std::array<std::int64_t, 2> sums{};
+    for (std::int64_t rank = 0; rank < 2; ++rank) {
+      ranks.emplace_back([&, rank] {
+        auto launch = launch_of(rank, 2, agent->getPort());
+        launch.attempt = attempt;
+        launch.interface = "lo";
+        auto groups = make_groups(connect(launch, std::chrono::seconds(20)), {2, 1});
+        auto value = torch::tensor({rank + 1}, torch::kInt64);
+        groups.world.all_reduce(value).wait();
+        sums[static_cast<std::size_t>(rank)] = value.item<std::int64_t>();
+      });
+    }
+    for (auto& rank : ranks) rank.join();
+    CHECK(sums == std::array<std::int64_t, 2>{3, 3});
+  }
+}
+
+TEST_CASE("ranks meet at a store that rank 0 serves, in whichever order they come") {
+  const auto port = free_port();
+  const auto errors = connect_all(
+      {launch_of(2, 3, port, false), launch_of(1, 3, port, false), launch_of(0, 3, port, false)}, milliseconds(20000));
+  CHECK(errors == std::vector<std::string>(3));
+}
+
+TEST_CASE("a rank that is late is waited for") {
+  const auto agent = serve_store(0);
+  std::string error = "not connected";
+  std::thread early([&] { error = connect_all({launch_of(0, 2, agent->getPort())}, milliseconds(20000))[0]; });
+  c10d::PrefixStore store("sealift/attempt_0", agent);
+  store.wait({"meeting/arrived"}, std::chrono::seconds(20));
+  CHECK(connect_all({launch_of(1, 2, agent->getPort())}, milliseconds(20000))[0].empty());
+  early.join();
+  CHECK(error.empty());
+}
+
+TEST_CASE("ranks that do not come are named to every rank that did, after the time-out") {
+  for (const bool agent_store : {true, false}) {
+    CAPTURE(agent_store);
+    const auto agent = agent_store ? serve_store(0) : nullptr;
+    const auto port = agent ? agent->getPort() : free_port();
+    const auto start = std::chrono::steady_clock::now();
+    const auto errors =
+        connect_all({launch_of(0, 4, port, agent_store), launch_of(2, 4, port, agent_store)}, milliseconds(2500));
+    CHECK(seconds_since(start) > 2.4);
+    CHECK(seconds_since(start) < 4.5);
+    for (const auto& error : errors) CHECK_MESSAGE(says(error, "ranks 1, 3 of 4 did not come within"), error);
+  }
+}
+
+TEST_CASE("two processes with one rank are told at once who they are, and so are those that wait") {
+  const auto agent = serve_store(0);
+  const auto port = agent->getPort();
+  const auto start = std::chrono::steady_clock::now();
+  const auto errors =
+      connect_all({launch_of(0, 3, port), launch_of(1, 3, port), launch_of(1, 3, port)}, milliseconds(20000));
+  CHECK(seconds_since(start) < 10);
+  for (const auto& error : errors) {
+    CHECK_MESSAGE(says(error, "rank 1 came twice: "), error);
+    CHECK_MESSAGE(says(error, c10::str("process ", getpid(), "; give every process its own RANK")), error);
+  }
+}
+
+TEST_CASE("a process that comes twice after all have met is refused, and does not disturb them") {
+  const auto agent = serve_store(0);
+  const auto port = agent->getPort();
+  CHECK(connect_all({launch_of(0, 2, port), launch_of(1, 2, port)}, milliseconds(20000)) ==
+        std::vector<std::string>(2));
+  CHECK(says(connect_all({launch_of(1, 2, port)}, milliseconds(20000))[0], "rank 1 came twice"));
+}
+
+TEST_CASE("ranks that disagree on the world size are told both sizes and who says so") {
+  const auto agent = serve_store(0);
+  const auto port = agent->getPort();
+  const auto start = std::chrono::steady_clock::now();
+  const auto errors = connect_all({launch_of(0, 2, port), launch_of(1, 3, port)}, milliseconds(20000));
+  CHECK(seconds_since(start) < 10);
+  for (const auto& error : errors) {
+    CHECK_MESSAGE(says(error, "WORLD_SIZE is "), error);
+    CHECK_MESSAGE(says(error, "2 on rank 0"), error);
+    CHECK_MESSAGE(says(error, "3 on rank 1"), error);
+    CHECK_MESSAGE(says(error, "give every rank the same"), error);
+  }
+}
+
+TEST_CASE("ranks that wait are told when the store goes away, as when rank 0's host is lost") {
+  auto agent = serve_store(0);
+  const auto port = agent->getPort();
+  const auto start = std::chrono::steady_clock::now();
+  std::string error;
+  std::thread waiting([&] { error = connect_all({launch_of(1, 2, port)}, milliseconds(20000))[0]; });
+  agent->wait({"sealift/attempt_0/meeting/arrived"}, std::chrono::seconds(20));
+  agent.reset();
+  waiting.join();
+  CHECK(seconds_since(start) < 10);
+  CHECK_MESSAGE(says(error, c10::str("the store at 127.0.0.1:", port, " went away while rank 1 waited")), error);
+}
+
+TEST_CASE("a port that is taken is refused at once by rank 0, with the port and a remedy") {
+  const auto other = serve_store(0);
+  const auto start = std::chrono::steady_clock::now();
+  const auto text = connect_all({launch_of(0, 2, other->getPort(), false)}, milliseconds(20000))[0];
+  CHECK(seconds_since(start) < 10);
+  CHECK_MESSAGE(says(text, c10::str("port ", other->getPort(), " is taken on this host")), text);
+  CHECK_MESSAGE(says(text, "another MASTER_PORT"), text);
+  CHECK_THROWS_WITH(serve_store(other->getPort()), doctest::Contains("is taken on this host"));
+}
+
+TEST_CASE("a store that nobody serves is given up on after the time-out, with its address") {
+  const auto port = free_port();
+  const auto start = std::chrono::steady_clock::now();
+  const auto text = connect_all({launch_of(1, 2, port, false)}, milliseconds(1500))[0];
+  CHECK(seconds_since(start) > 1.4);
+  CHECK(seconds_since(start) < 3);
+  CHECK_MESSAGE(says(text, c10::str("no store answers at 127.0.0.1:", port, " within 1.5 s")), text);
+}
+
+TEST_CASE("a name that does not resolve is asked for until the time-out, then refused by name") {
+  auto launch = launch_of(1, 2, 29500, false);
+  launch.master_addr = "no.such.host.invalid";
+  const auto start = std::chrono::steady_clock::now();
+  const auto text = connect_all({launch}, milliseconds(1000))[0];
+  CHECK(seconds_since(start) > 0.9);
+  CHECK_MESSAGE(says(text, "MASTER_ADDR is 'no.such.host.invalid', which does not resolve within 1 s"), text);
+  CHECK_MESSAGE(says(text, "use a numeric address"), text);
+}
+
+TEST_CASE("a launch that stands for a host is no rank") {
+  CHECK_THROWS_WITH(connect({.world_size = 2, .local_world_size = 2, .is_node = true}),
+                    doctest::Contains("this process is to start 2 ranks"));
+}
