@@ -8,12 +8,9 @@
 #include "sealift/bundle/core/error.hpp"            // every way to fail; codes double as exit codes
 #include "sealift/bundle/core/bytes.hpp"            // spans, hex, base64
 #include "sealift/bundle/core/html.hpp"             // text that cannot become a tag
-#include "sealift/bundle/core/openssl.hpp"          // the door to OpenSSL
 #include "sealift/bundle/core/digest.hpp"           // SHA-256 and SM3 as values and as streams
 #include "sealift/bundle/core/time.hpp"             // points in time, in one spelling
-#include "sealift/bundle/core/unicode.hpp"          // the door to utf8proc: normal form, case
 #include "sealift/bundle/core/safe_path.hpp"        // a path that cannot leave its root
-#include "sealift/bundle/core/json.hpp"             // strict JSON; the door to nlohmann
 #include "sealift/bundle/manifest/target.hpp"           // the machine a bundle is made for
 #include "sealift/bundle/manifest/target_profile.hpp"   // the same as text that can be typed
 #include "sealift/bundle/core/fields.hpp"           // plain names, words and versions, as several documents have them

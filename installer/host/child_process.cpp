@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "sealift/bundle/core/file.hpp"
-#include "sealift/bundle/core/unicode.hpp"
+#include "bundle/core/unicode.hpp"
 
 namespace sealift::installer {
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "installer/verbs/apply.hpp"
-#include "sealift/bundle/core/json.hpp"
+#include "bundle/core/json.hpp"
 
 namespace sealift::installer {
 

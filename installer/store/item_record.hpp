@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "sealift/bundle/core/json.hpp"
+#include "bundle/core/json.hpp"
 #include "sealift/bundle/manifest/manifest.hpp"
 
 namespace sealift::installer {

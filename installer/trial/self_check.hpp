@@ -8,7 +8,7 @@
 #include <chrono>
 
 #include "installer/layout/layout.hpp"
-#include "sealift/bundle/core/json.hpp"
+#include "bundle/core/json.hpp"
 
 namespace sealift::installer {
 

@@ -3,7 +3,7 @@
 #include "offline_repo/protocols/index_pages.hpp"
 
 #include "sealift/bundle/core/html.hpp"
-#include "sealift/bundle/core/json.hpp"
+#include "bundle/core/json.hpp"
 
 namespace sealift::offline_repo {
 

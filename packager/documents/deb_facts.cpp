@@ -7,7 +7,7 @@
 
 #include "packager/documents/metadata_headers.hpp"
 #include "packager/documents/wheel_facts.hpp"
-#include "sealift/bundle/core/unicode.hpp"
+#include "bundle/core/unicode.hpp"
 
 namespace sealift::packager {
 

@@ -2,7 +2,7 @@
 // One pass over the lines; see metadata_headers.hpp.
 #include "packager/documents/metadata_headers.hpp"
 
-#include "sealift/bundle/core/unicode.hpp"
+#include "bundle/core/unicode.hpp"
 
 namespace sealift::packager {
 

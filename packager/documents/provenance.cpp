@@ -3,7 +3,7 @@
 #include "packager/documents/provenance.hpp"
 
 #include "packager/models/hub.hpp"
-#include "sealift/bundle/core/json.hpp"
+#include "bundle/core/json.hpp"
 #include "sealift/bundle/wheel/wheel_name.hpp"
 
 namespace sealift::packager {

@@ -10,7 +10,7 @@
 #include <map>
 
 #include "sealift/bundle/core/safe_path.hpp"
-#include "sealift/bundle/core/unicode.hpp"
+#include "bundle/core/unicode.hpp"
 
 namespace sealift::packager {
 

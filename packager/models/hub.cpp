@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "sealift/bundle/core/json.hpp"
+#include "bundle/core/json.hpp"
 
 namespace sealift::packager {
 

@@ -12,7 +12,7 @@
 #include "packager/models/remote_code.hpp"
 #include "sealift/bundle/core/byte_source.hpp"
 #include "sealift/bundle/core/safe_path.hpp"
-#include "sealift/bundle/core/unicode.hpp"
+#include "bundle/core/unicode.hpp"
 #include "sealift/safetensors.hpp"
 
 namespace sealift::packager {

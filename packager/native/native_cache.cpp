@@ -3,7 +3,7 @@
 #include "packager/native/native_cache.hpp"
 
 #include "packager/host/scratch_folder.hpp"
-#include "sealift/bundle/core/json.hpp"
+#include "bundle/core/json.hpp"
 #include "sealift/bundle/payload/payload_writer.hpp"
 
 namespace sealift::packager {

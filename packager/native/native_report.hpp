@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "packager/native/native_check.hpp"
-#include "sealift/bundle/core/json.hpp"
+#include "bundle/core/json.hpp"
 
 namespace sealift::packager {
 

@@ -9,7 +9,7 @@
 
 #include "packager/files/cache.hpp"
 #include "packager/host/process.hpp"
-#include "sealift/bundle/core/json.hpp"
+#include "bundle/core/json.hpp"
 #include "sealift/bundle/payload/payload_writer.hpp"
 
 namespace sealift::packager {

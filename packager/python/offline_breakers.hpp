@@ -10,7 +10,7 @@
 
 #include "packager/host/console.hpp"
 #include "packager/job/lock.hpp"
-#include "sealift/bundle/core/json.hpp"
+#include "bundle/core/json.hpp"
 
 namespace sealift::packager {
 

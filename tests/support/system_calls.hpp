@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <string>
 
-#include "sealift/bundle/core/openssl.hpp"
+#include "bundle/core/openssl.hpp"
 
 extern "C" {
 ssize_t __real_pread(int fd, void* buffer, size_t size, off_t offset);

@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "sealift/bundle/core/json.hpp"
+#include "bundle/core/json.hpp"
 #include "tests/support/tiny_model.hpp"
 #include "tests/support/unreliable_server.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a signature covers must mean the same to every reader: everything ambiguous in JSON is refused.
-#include "sealift/bundle/core/json.hpp"
+#include "bundle/core/json.hpp"
 
 #include "tests/support/refusal.hpp"
 

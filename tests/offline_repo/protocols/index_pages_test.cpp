@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-#include "sealift/bundle/core/json.hpp"
+#include "bundle/core/json.hpp"
 #include "tests/offline_repo/sample_catalog.hpp"
 
 using namespace sealift::offline_repo;

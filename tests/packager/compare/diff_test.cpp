@@ -7,7 +7,7 @@
 #include "packager/compare/inspect.hpp"
 #include "packager/job/lock.hpp"
 #include "packager/host/process.hpp"
-#include "sealift/bundle/core/json.hpp"
+#include "bundle/core/json.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/tiny_bundle.hpp"
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "sealift/bundle/core/json.hpp"
+#include "bundle/core/json.hpp"
 #include "sealift/bundle/manifest/target.hpp"
 
 namespace sealift::bundle {

@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "sealift/bundle/core/error.hpp"
-#include "sealift/bundle/core/unicode.hpp"
+#include "bundle/core/unicode.hpp"
 
 namespace sealift::bundle {
 

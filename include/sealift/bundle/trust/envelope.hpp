@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sealift/bundle/core/json.hpp"
+#include "bundle/core/json.hpp"
 #include "sealift/bundle/trust/private_key.hpp"
 
 namespace sealift::bundle {

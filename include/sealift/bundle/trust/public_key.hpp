@@ -11,7 +11,7 @@
 #include "sealift/bundle/trust/algorithm.hpp"
 #include "sealift/bundle/core/bytes.hpp"
 #include "sealift/bundle/core/digest.hpp"
-#include "sealift/bundle/core/openssl.hpp"
+#include "bundle/core/openssl.hpp"
 
 namespace sealift::bundle {
 
