@@ -15,7 +15,7 @@
 #include "sealift/bundle/core/safe_path.hpp"        // a path that cannot leave its root
 #include "sealift/bundle/manifest/target.hpp"           // the machine a bundle is made for
 #include "sealift/bundle/manifest/target_profile.hpp"   // the same as text that can be typed
-#include "sealift/bundle/core/fields.hpp"           // plain names, words and versions, as several documents have them
+#include "sealift/bundle/core/fields.hpp"           // what a plain name is
 #include "sealift/bundle/manifest/manifest.hpp"         // everything about a bundle, as a plain value
 #include "sealift/bundle/manifest/manifest_check.hpp"   // which values are a manifest
 #include "sealift/bundle/manifest/manifest_json.hpp"    // its strict reader, and its writer
@@ -25,6 +25,7 @@
 #include "sealift/bundle/trust/private_key.hpp"      // signing
 #include "sealift/bundle/trust/envelope.hpp"         // a signed document: DSSE on one line
 #include "sealift/bundle/trust/root.hpp"             // who may sign what, with thresholds and revocations
+#include "sealift/bundle/trust/role_signatures.hpp"  // whether signatures meet a role
 #include "sealift/bundle/trust/trust_state.hpp"      // what a site remembers of trust
 #include "sealift/bundle/trust/root_chain.hpp"       // from the pinned root to the newest
 #include "sealift/bundle/trust/acceptance.hpp"       // withdrawn, rollback, time
