@@ -6,10 +6,14 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 
 #include "sealift/bundle/core/file.hpp"
 
 namespace sealift::bundle {
+
+// Takes bytes that arrive in order, piece by piece; a piece is valid during the call only.
+using ByteSink = std::function<void(ByteView)>;
 
 // Not safe from several threads: a source keeps the piece that it showed last.
 class ByteSource {
