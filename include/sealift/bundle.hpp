@@ -9,6 +9,8 @@
 #include "sealift/bundle/core/bytes.hpp"            // spans, hex, base64
 #include "sealift/bundle/core/html.hpp"             // text that cannot become a tag
 #include "sealift/bundle/core/digest.hpp"           // SHA-256 and SM3 as values and as streams
+#include "sealift/bundle/core/human_text.hpp"       // sizes and fingerprints as people read them
+#include "sealift/bundle/core/version.hpp"          // version numbers that compare
 #include "sealift/bundle/core/time.hpp"             // points in time, in one spelling
 #include "sealift/bundle/core/safe_path.hpp"        // a path that cannot leave its root
 #include "sealift/bundle/manifest/target.hpp"           // the machine a bundle is made for
@@ -28,30 +30,23 @@
 #include "sealift/bundle/trust/acceptance.hpp"       // withdrawn, rollback, time
 #include "sealift/bundle/trust/seal.hpp"             // the signed file: roots, then the manifest
 #include "sealift/bundle/core/file.hpp"             // reading plain files of a medium
+#include "sealift/bundle/core/output_file.hpp"      // new files, never over existing ones
 #include "sealift/bundle/trust/trust_folder.hpp"     // a trust state on disk, in two copies
 #include "sealift/bundle/core/byte_source.hpp"      // random access to bytes, wherever they come from
-#include "sealift/bundle/archive/zstd_frame.hpp"       // what a zstd frame must be before zstd sees it
-#include "sealift/bundle/archive/zstd.hpp"             // the door to zstd
 #include "sealift/bundle/core/parallel_for.hpp"     // one piece of work for each of many, by several threads
-#include "sealift/bundle/payload/chunk_buffer.hpp"     // memory for one chunk, on whole pages
-#include "sealift/bundle/payload/volume_input.hpp"     // one volume, read past the system's cache
-#include "sealift/bundle/payload/read_ahead.hpp"       // chunks that are wanted next
-#include "sealift/bundle/payload/volumes.hpp"          // the payload's files, wherever they lie
-#include "sealift/bundle/payload/payload_reader.hpp"   // volumes -> checked chunks
-#include "sealift/bundle/open_bundle.hpp"      // a folder that claims to hold a bundle, and its seal
-#include "sealift/bundle/payload/bundle_folder.hpp"    // what lies in the folder, held against the manifest
-#include "sealift/bundle/verified_bundle.hpp"  // the only gate: open -> verify -> VerifiedBundle
-#include "sealift/bundle/payload/chunk_workers.hpp"    // chunks digested and written by several threads
-#include "sealift/bundle/payload/payload_writer.hpp"   // bytes -> volumes and chunk list
-#include "sealift/bundle/archive/archive_tree.hpp"     // what an archive has named so far, and where its links lead
-#include "sealift/bundle/archive/tar.hpp"              // the tar that we write and read
-#include "sealift/bundle/bundle_writer.hpp"    // entries -> a signed bundle folder
-#include "sealift/bundle/archive/zip_directory.hpp"    // what a zip holds, where all programs read the same
-#include "sealift/bundle/archive/zip.hpp"              // the bytes of its members; the door to ISA-L
-#include "sealift/bundle/wheel/wheel_name.hpp"       // file names, project names and versions of wheels
-#include "sealift/bundle/wheel/wheel_record.hpp"     // RECORD: every file with its digest
-#include "sealift/bundle/wheel/wheel_startup.hpp"    // what a wheel would have run when Python starts
-#include "sealift/bundle/wheel/wheel.hpp"            // what a wheel holds and where it goes
-#include "sealift/bundle/native/elf.hpp"              // what the dynamic linker would read
-#include "sealift/bundle/wheel/package_owners.hpp"   // one wheel for each package folder
+#include "sealift/bundle/payload/chunk_buffer.hpp"      // memory for one chunk, on whole pages
+#include "sealift/bundle/payload/volumes.hpp"           // where volumes are looked for, and whom to ask
+#include "sealift/bundle/payload/payload_reader.hpp"    // volumes -> checked chunks
+#include "sealift/bundle/payload/bundle_folder.hpp"     // what lies in the folder, compared with the manifest
+#include "sealift/bundle/payload/payload_writer.hpp"    // bytes -> volumes and chunk list
+#include "sealift/bundle/archive/archive_tree.hpp"      // what an archive has named so far, and where its links lead
+#include "sealift/bundle/archive/tar.hpp"               // the tar that we write and read
+#include "sealift/bundle/archive/zip.hpp"               // what a zip holds, and the bytes of its members
+#include "sealift/bundle/wheel/wheel_name.hpp"          // file names, project names and versions of wheels
+#include "sealift/bundle/wheel/wheel.hpp"               // what a wheel holds and where it goes
+#include "sealift/bundle/wheel/package_owners.hpp"      // one wheel for each package folder
+#include "sealift/bundle/native/elf.hpp"                // what the dynamic linker would read
+#include "sealift/bundle/open_bundle.hpp"               // a folder that claims to hold a bundle, and its seal
+#include "sealift/bundle/verified_bundle.hpp"           // the only gate: open -> verify -> VerifiedBundle
+#include "sealift/bundle/bundle_writer.hpp"             // entries -> a signed bundle folder
 // clang-format on
