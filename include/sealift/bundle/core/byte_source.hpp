@@ -6,12 +6,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <utility>
 
 #include "sealift/bundle/core/file.hpp"
 
 namespace sealift::bundle {
+
+// Takes bytes that arrive in order, piece by piece; a piece is valid during the call only.
+using ByteSink = std::function<void(ByteView)>;
 
 // Not safe from several threads: a source keeps the piece that it showed last.
 class ByteSource {
