@@ -120,8 +120,8 @@ void BundleWriter::add_compressed(Entry entry, ByteSource& source) {
   std::filesystem::remove(partial);
 }
 
-// Layers stand in entry order, each named by its path, as OCI artifacts do. What is absent is no layer; an image
-// without any has the empty blob for one, as the specification asks.
+// Layers are in entry order, each named by its path, as in OCI artifacts. An absent entry is no layer. An image without
+// layers lists the empty blob as one, as the specification asks.
 void BundleWriter::append_index() {
   const std::string config = "{}";
   append_member(blob_path(sha256(as_bytes(config))), config);

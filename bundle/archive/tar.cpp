@@ -120,7 +120,7 @@ class TarReader::State {
 
   void read_pax() {
     in_pax_ = false;
-    spelled_.append(pax_).append(padding_left_, '\0');  // checked to be zeros before the next header is read
+    spelled_.append(pax_).append(padding_left_, '\0');  // feed() checks that it is zeros before the next header is read
     for (std::string_view rest = pax_; !rest.empty();) {
       const std::size_t space = rest.find(' '), equals = rest.find('=');
       std::size_t length = 0;
@@ -187,7 +187,7 @@ class TarReader::State {
     return value;
   }
 
-  // Of the header that is being read, or was read last.
+  // Names the header that is being read or was read last.
   std::string place() const { return where_ + " at offset " + std::to_string(header_offset_); }
   [[noreturn]] void refuse(const char* why, std::string_view member = {}) const {
     throw Error(ErrorCode::Format,
@@ -198,12 +198,12 @@ class TarReader::State {
   Handler handler_;
   std::string where_;
   detail::TarHeader header_;
-  std::size_t filled_ = 0;  // bytes of header_ that are there
+  std::size_t filled_ = 0;  // bytes of header_ so far
   std::uint64_t data_left_ = 0;
   std::size_t padding_left_ = 0;
   bool in_pax_ = false;
   std::string pax_;
-  std::string spelled_;                       // the pax header as it was read, with its padding
+  std::string spelled_;                       // the pax header as read, with its padding
   std::map<std::string, std::string> extra_;  // pax records for the next member
   ArchiveTree tree_;
   int zero_blocks_ = 0;

@@ -32,7 +32,7 @@ bool inflate_into(ByteSource& source, const ZipMember& member, std::uint64_t beg
   isal_inflate_init(&stream);  // for a raw deflate stream, with nothing to read
   std::uint64_t at = 0;
   while (stream.block_state != ISAL_BLOCK_FINISH) {
-    // With nothing left to give, igzip may still hold output for which the last piece had no room.
+    // With no input left, igzip may still hold output for which the last piece had no room.
     if (stream.avail_in == 0 && at < member.compressed_size) {
       const ByteView piece = source.view(
           begin + at, static_cast<std::size_t>(std::min<std::uint64_t>(member.compressed_size - at, kPiece)));
@@ -46,12 +46,12 @@ bool inflate_into(ByteSource& source, const ZipMember& member, std::uint64_t beg
     if (isal_inflate(&stream) != ISAL_DECOMP_OK)
       detail::refuse_zip(source, "the deflate stream is damaged", member.name);
     const ByteView piece = ByteView(work->output).first(work->output.size() - stream.avail_out);
-    // It has no code of its own for an end that comes too soon: it takes nothing and gives nothing.
+    // igzip has no error code for a stream that ends too soon: it consumes nothing and produces nothing.
     if (stream.block_state != ISAL_BLOCK_FINISH && piece.empty() && stream.avail_in == given)
       detail::refuse_zip(source, "the deflate stream is cut short", member.name);
     if (!piece.empty() && !take(piece)) return false;
   }
-  // Whole bytes that it has read ahead, as bits, it did not use either.
+  // read_in_length counts bits that igzip has read ahead; eight or more are whole bytes that it did not use.
   if (stream.avail_in != 0 || stream.read_in_length >= 8 || at != member.compressed_size)
     detail::refuse_zip(source, "bytes follow the deflate stream", member.name);
   return true;

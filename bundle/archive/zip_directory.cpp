@@ -11,12 +11,13 @@
 namespace sealift::bundle::detail {
 namespace {
 
-constexpr std::uint64_t kMaxZipVersion = 63;    // of APPNOTE, that a member may need; nothing we read needs more
+constexpr std::uint64_t kMaxZipVersion =
+    63;  // the newest "version needed" of APPNOTE that we accept; nothing we read needs more
 constexpr std::uint64_t kZipMany = 0xffffffff;  // "see the zip64 field"
 
-// Extra fields: sizes and offset that do not fit 32 bits stand in field 1, in this order, only those that are needed;
-// or all of them, where those that fit say the same twice (Python before 3.11.4 writes such local headers). Returns
-// whether there was such a field. Fields that give a member a second name are refused.
+// Reads the extra fields. Field 1 holds the sizes and the offset that do not fit 32 bits, in the order of `fields`:
+// only those that are needed, or all of them, if those that fit are equal to the header's (Python before 3.11.4 writes
+// such local headers). Returns whether there was a field 1. Refuses fields that give a member a second name.
 bool read_zip_extra(const ByteSource& source, ByteView extra, std::string_view member,
                     std::initializer_list<std::uint64_t*> fields) {
   bool found = false;
@@ -147,8 +148,8 @@ class ZipDirectoryReader {
     if (folder && (member.size != 0 || member.compressed_size != 0)) refuse("a folder has bytes", member.name);
   }
 
-  // Members must follow each other from the first byte on: shared bytes are how a small zip unpacks to terabytes, and
-  // bytes in between are what only some programs see.
+  // Members must follow each other from the first byte on: with shared bytes a small zip unpacks to terabytes, and
+  // bytes between members are seen by some programs only.
   void set_ends(std::uint64_t directory_offset) {
     std::vector<ZipMember*> order;
     for (ZipMember& member : members_) order.push_back(&member);

@@ -7,8 +7,8 @@
 
 namespace sealift::bundle {
 
-// Magic (a skippable frame has another), descriptor, window where the content is not one segment, content size. zstd
-// itself does not compare that size when the last block is empty and comes apart from the others.
+// The header: magic number (a skippable frame has another one), descriptor, window if the content is not one segment,
+// content size. zstd itself does not compare that size when the last block is empty and is fed separately.
 void ZstdFrame::see_header(unsigned char byte) {
   static constexpr unsigned char kMagic[4] = {0x28, 0xb5, 0x2f, 0xfd};
   if (seen_ < 4 && byte != kMagic[seen_]) refuse("it does not start with a zstd frame");
@@ -16,17 +16,19 @@ void ZstdFrame::see_header(unsigned char byte) {
   if (seen_ >= size_begin_) size_ |= std::uint64_t{byte} << (8 * (seen_ - size_begin_));
   if (++seen_ == size_end_) said_ = size_end_ - size_begin_ == 2 ? size_ + 256 : size_;
 }
+
 void ZstdFrame::see_descriptor(unsigned char descriptor) {
   if ((descriptor & 0b11) != 0) refuse("the zstd frame wants a dictionary");
   if ((descriptor & 0b100) == 0) refuse("the zstd frame has no checksum");
   if ((descriptor & 0b1110'0000) == 0) refuse("the zstd frame does not say its size");
   const bool one_segment = (descriptor & 0b10'0000) != 0;
   size_begin_ = one_segment ? 5 : 6;
-  size_end_ = size_begin_ + (1U << (descriptor >> 6));  // 1 (of one segment only), 2, 4 or 8 bytes
+  size_end_ = size_begin_ + (1U << (descriptor >> 6));  // 1 (only if one segment), 2, 4 or 8 bytes
 }
 
-// Three bytes, the low ones first: is it the last, its type (raw, one byte repeated, compressed, none), its size.
-// zstd 1.5.4 takes a compressed block of no bytes when the frame comes in pieces and refuses it when it comes whole.
+// A block header: three bytes, little-endian, with the last-block flag, the type (raw, one byte repeated, compressed,
+// reserved) and the size. zstd 1.5.4 accepts a compressed block of no bytes when the frame is fed in pieces and refuses
+// it when it is fed whole.
 void ZstdFrame::see_block_header(unsigned char byte) {
   static constexpr std::uint32_t kRepeated = 1, kCompressed = 2;
   block_ |= std::uint32_t{byte} << (8 * block_bytes_);

@@ -32,13 +32,13 @@ class ZstdFrame {
   void see_block_header(unsigned char byte);
 
   std::string where_;
-  std::uint32_t seen_ = 0;         // bytes of the header
-  std::uint32_t size_begin_ = 18;  // where in it the content size stands; 18 is as long as it can be
+  std::uint32_t seen_ = 0;         // bytes of the header so far
+  std::uint32_t size_begin_ = 18;  // offset of the content size in it; 18 is the longest header
   std::uint32_t size_end_ = 18;
   std::uint64_t size_ = 0;
   std::optional<std::uint64_t> said_;
-  std::uint32_t block_ = 0;        // the header that is being read
-  std::uint32_t block_bytes_ = 0;  // of it so far
+  std::uint32_t block_ = 0;        // the block header that is being read
+  std::uint32_t block_bytes_ = 0;  // bytes of it so far
   std::uint32_t skip_ = 0;         // bytes of a block's body before the next header
   bool last_ = false;
 };

@@ -17,7 +17,7 @@ namespace {
 void raise(std::optional<GlibcVersion>& newest, const std::set<std::string>& versions) {
   for (const std::string& version : versions) {
     if (!version.starts_with("GLIBC_")) continue;
-    // No number, but only glibc 2.36 and newer have it: relative relocations are packed (ld -z pack-relative-relocs).
+    // A version without a number that glibc 2.36 introduced: packed relative relocations (ld -z pack-relative-relocs).
     const std::optional<GlibcVersion> parsed =
         version == "GLIBC_ABI_DT_RELR" ? GlibcVersion{2, 36} : parse_glibc(std::string_view(version).substr(6));
     if (parsed && (!newest || *newest < *parsed)) newest = parsed;
@@ -44,7 +44,7 @@ class ElfParser {
                  : header.e_machine == EM_AARCH64 ? "aarch64"
                                                   : "machine " + std::to_string(header.e_machine);
     file_.type = header.e_type;
-    file_.executable_stack = true;  // what the kernel and ld.so take it for when there is no PT_GNU_STACK
+    file_.executable_stack = true;  // the kernel and ld.so assume so when there is no PT_GNU_STACK
     if (header.e_phnum > 0 && header.e_phentsize != sizeof(Elf64_Phdr))
       refuse("its program headers have an unknown size");
     for (std::uint16_t i = 0; i < header.e_phnum; ++i)
@@ -62,7 +62,7 @@ class ElfParser {
   static constexpr std::uint64_t kMaxDynamic = 65536;
   static constexpr std::uint64_t kMaxNotes = 65536;
   static constexpr int kMaxVersions = 65536;
-  static constexpr std::size_t kMaxText = std::size_t{8} << 20;  // of all names together
+  static constexpr std::size_t kMaxText = std::size_t{8} << 20;  // bytes of all names together
 
   template <class T>
   T structure(std::uint64_t offset) {
@@ -90,7 +90,7 @@ class ElfParser {
     return text_at(strings_ + index);
   }
 
-  // Where the byte that is loaded at `address` stands in the file.
+  // The file offset of the byte that is loaded at `address`.
   std::uint64_t file_offset(std::uint64_t address) const {
     for (const Elf64_Phdr& segment : segments_)
       if (segment.p_type == PT_LOAD && address >= segment.p_vaddr && address - segment.p_vaddr < segment.p_filesz)
@@ -98,7 +98,7 @@ class ElfParser {
     refuse("an address is in no segment");
   }
 
-  // Only NT_GNU_ABI_TAG is looked for (LSB, "Note Sections"); what does not look like notes says nothing.
+  // Looks for NT_GNU_ABI_TAG only (LSB, "Note Sections"); a segment that does not look like notes is ignored.
   void read_notes(const Elf64_Phdr& segment) {
     struct AbiTag {
       char name[4];

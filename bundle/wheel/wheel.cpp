@@ -35,7 +35,7 @@ bool is_dotted_name(std::string_view text) {
   });
 }
 
-// The value of "Field: value" before the first empty line. Fields are compared as mail programs do, without case.
+// The value of "Field: value" before the first empty line. Field names are compared without case, as in mail.
 std::optional<std::string> header_field(std::string_view text, std::string_view field, const std::string& where) {
   std::optional<std::string> value;
   for (std::size_t begin = 0; begin < text.size();) {
@@ -126,7 +126,7 @@ class Wheel::Parser {
              SafePath::printable(name.value_or("none") + " " + version.value_or("none")));
   }
 
-  // Every file must have a digest in RECORD, every row a file, and every file a place.
+  // Requires a digest in RECORD for every file, a file for every row, and a place of its own for every file.
   void assign_files() {
     const std::string record = dist_info_ + "/RECORD";
     const ZipMember* const listed = find(record);
@@ -160,7 +160,7 @@ class Wheel::Parser {
     if (!rows.empty()) refuse("RECORD lists a file that is not there: " + SafePath::printable(rows.begin()->first));
   }
 
-  // Nothing may run by itself when Python starts; see wheel_startup.hpp.
+  // Refuses files that would run by themselves when Python starts; see wheel_startup.hpp.
   void check_startup(const WheelFile& file) {
     const std::string folded = case_folded(file.path);
     if (file.scheme == Scheme::Data && ("/" + folded).find("/site-packages/") != std::string::npos)
@@ -185,7 +185,7 @@ class Wheel::Parser {
                                       .next = "leave this wheel out of the bundle"});
   }
 
-  // NAME-VERSION.data/KEY/rest goes to the scheme KEY, everything else to site-packages.
+  // A file NAME-VERSION.data/KEY/REST goes to the scheme KEY, every other file to site-packages.
   WheelFile place(const ZipMember& member) const {
     WheelFile file{.member = member, .path = member.name, .executable = member.executable};
     const std::string data = dist_info_.substr(0, dist_info_.rfind('.')) + ".data/";
@@ -205,7 +205,7 @@ class Wheel::Parser {
     return file;
   }
 
-  // The console_scripts and gui_scripts sections: "script = module:function [extras]".
+  // Reads the sections console_scripts and gui_scripts: "script = module:function [extras]".
   void read_entry_points(const std::string& text) {
     bool scripts = false;
     for (std::size_t begin = 0; begin < text.size();) {

@@ -40,7 +40,7 @@ std::string normalized_version(std::string_view version) {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
   const auto letter = [lower](char c) { return lower(c) >= 'a' && lower(c) <= 'z'; };
   std::vector<std::string> parts;
-  std::size_t release = 0;  // parts that are the release: the numbers before anything else
+  std::size_t release = 0;  // how many parts are the release: the numbers before anything else
   if (!version.empty() && lower(version.front()) == 'v') version.remove_prefix(1);
   for (std::size_t at = 0; at < version.size();) {
     std::size_t end = at;
