@@ -88,6 +88,7 @@ install_packages g++ cmake ninja-build make nasm git ca-certificates python3 pyt
   libcli11-dev nlohmann-json3-dev libtomlplusplus-dev libfmt-dev libzstd-dev zlib1g-dev libssl-dev libboost-dev \
   libutf8proc-dev libcurl4-openssl-dev doctest-dev libgloo-dev patchelf zstd openssl \
   clang libclang-rt-dev libarchive-tools unzip  # the fuzzers, and the archivers that our readers are held to
+install_packages clang-format
 case "${1:-build}" in
   build) ;;
   air-gap)
