@@ -6,7 +6,11 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
+#include "bundle/core/fields_json.hpp"
+#include "bundle/core/json.hpp"
+#include "bundle/manifest/manifest_words.hpp"
 #include "packager/host/console.hpp"
 #include "packager/native/driver_floor.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
