@@ -95,7 +95,7 @@ class Parallel {
 
   /// Makes gradients that wait in host memory (`Offload::gradients`) those of the shards. Call before clipping and
   /// step.
-  void prepare_step() { session_->reducer.hand_over(); }
+  void prepare_step() { session_->reducer.flush(); }
 
   /// Forgets a step that an exception cut short: nothing gathered, collected or in flight. Call on all ranks alike.
   void reset() { session_->reset(); }

@@ -96,8 +96,7 @@ inline void shard_unit(Session& session, const std::shared_ptr<Unit>& unit, cons
                                                                .reduce_dtype = precision.reduce_dtype,
                                                                .on_host = policy.offload.gradients,
                                                                .always_used = policy.find_unused_parameters});
-      auto* reduced = gradients.get();
-      unit->listen(slots, session.reducer.add(std::move(gradients)), reduced, unit);
+      unit->listen(slots, session.reducer.add(std::move(gradients)), unit);
     }
     unit->add_flat(std::move(flat));
   }
@@ -158,8 +157,7 @@ inline Parallel parallelize(torch::nn::Module& model, Groups groups, const Polic
   if (policy.sync_module_states) broadcast_together(groups.world, replicated, "parameters");
   if (groups.world.size() > 1 && !replicated_slots.empty()) {
     const std::shared_ptr<Unit> root(session, session->units.front().get());
-    const auto route = session->reducer.add_replicated(replicated_slots, std::move(reduce_dtypes));
-    root->listen(replicated_slots, route, nullptr, root);
+    root->listen(replicated_slots, session->reducer.add_replicated(replicated_slots, std::move(reduce_dtypes)), root);
   }
   return Parallel(std::move(session), std::move(held),
                   mesh.shard > 1 ? unit_warnings(plans) : std::vector<std::string>{});

@@ -227,15 +227,15 @@ TEST_CASE("in steady state nothing is exchanged; Always compares every time; Off
 
 TEST_CASE("what the watch costs a known collective is microseconds") {
   auto watch = RankWatch::start(c10::make_intrusive<c10d::HashStore>(), 0, 2, std::chrono::seconds(60));
-  const auto group = watch->add_group("world", {0, 1});
+  const auto group = watch->issued().add_group("world", {0, 1});
   std::unordered_set<std::uint64_t> agreed;
   constexpr int kTimes = 100'000;
   const auto start = Clock::now();
   for (int i = 0; i < kTimes; ++i) {
     const Label label{"reduce_scatter", "transformer.layers.17.attention", 12345, 1'000'000, at::kFloat};
     agreed.insert(label.hash());
-    const auto number = watch->issue(group, label);
-    const RankWatch::Waiting waiting(*watch, label, group, number, nullptr);
+    const auto number = watch->issued().issue(group, label);
+    const IssuedCollectives::Waiting waiting(watch->issued(), label, group, number, nullptr);
   }
   const auto each = std::chrono::duration<double, std::micro>(Clock::now() - start).count() / kTimes;
   MESSAGE("a label, its hash, its look-up, its issue and its wait: " << each << " us");

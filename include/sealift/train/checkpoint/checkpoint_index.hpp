@@ -4,9 +4,9 @@
 // CHECKPOINT.md is the format. Everything in an index is hostile until it was checked here.
 #pragma once
 
-#include <sealift/train/mesh.hpp>
 #include <sealift/train/checkpoint/optimizer_state.hpp>
 #include <sealift/train/checkpoint/tensor_file.hpp>
+#include <sealift/train/mesh.hpp>
 
 #include <charconv>
 

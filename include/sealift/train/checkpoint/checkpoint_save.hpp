@@ -6,7 +6,7 @@
 #pragma once
 
 #include <sealift/train/checkpoint/checkpoint_index.hpp>
-#include <sealift/train/parallelize.hpp>
+#include <sealift/train/parallel.hpp>
 
 #include <future>
 

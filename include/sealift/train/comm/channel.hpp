@@ -98,7 +98,7 @@ struct InFlight {
   std::uint64_t number = 0;  ///< in its group
   int tag = 0;
   std::size_t group = 0;  ///< in the watch
-  RankWatch::Works works;
+  IssuedCollectives::Works works;
   enum class Engine { PointToPoint, Worker, Nccl } engine = Engine::PointToPoint;
   std::function<void()> finish;  ///< what is left to do when all has come
   at::Tensor buffer;
@@ -159,7 +159,7 @@ struct InFlight {
   }
 
  private:
-  void wait_watched(const RankWatch::Works& waited) {
+  void wait_watched(const IssuedCollectives::Works& waited) {
     auto& watch = *channel->watch;
     const auto since = RankWatch::Clock::now();
     // The watch decides when to give up; past that only a watch whose store hangs has not decided.
@@ -170,7 +170,8 @@ struct InFlight {
     };
     bool came = true;
     try {
-      const RankWatch::Waiting waiting(watch, label, group, number, engine == Engine::PointToPoint ? &waited : nullptr);
+      const IssuedCollectives::Waiting waiting(watch.issued(), label, group, number,
+                                               engine == Engine::PointToPoint ? &waited : nullptr);
       for (const auto& work : waited) {
         if (engine == Engine::PointToPoint) {
           came = came && work->wait(left());
@@ -181,7 +182,7 @@ struct InFlight {
             work->wait(std::min<std::chrono::milliseconds>(left(), std::chrono::milliseconds(100)));
           } catch (const std::exception&) {
             // A slice ran out, and this kind of work can be waited for again; or it broke, and says so below.
-            came = !watch.has_failed() && left().count() > 1;
+            came = !watch.issued().has_failed() && left().count() > 1;
           }
         }
         if (came) work->wait();

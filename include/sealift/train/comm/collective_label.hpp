@@ -3,8 +3,6 @@
 // `rank_watch` compares labels between ranks; `collectives` makes them.
 #pragma once
 
-#include <sealift/train/mesh.hpp>
-
 #include <torch/torch.h>
 
 #include <array>

@@ -16,8 +16,8 @@
 #pragma once
 
 #include <sealift/train/comm/channel.hpp>
-#include <sealift/train/flat/flat_layout.hpp>
 
+#include <algorithm>
 #include <cstring>
 
 namespace sealift::train {
@@ -210,7 +210,7 @@ class Collectives {
     }
     channel_->previous = hash;
     flight->group = channel_->group;
-    flight->number = channel_->watch->issue(channel_->group, flight->label);
+    flight->number = channel_->watch->issued().issue(channel_->group, flight->label);
     flight->tag = static_cast<int>((hash & 0x7ffff) << 11 | (flight->number & 0x7ff));
     return flight;
   }
@@ -225,9 +225,9 @@ class Collectives {
     std::memcpy(mine, &hash, sizeof hash);
     std::memcpy(mine + sizeof hash, text.c_str(), text.size());
 
-    auto& watch = *channel_->watch;
+    auto& issued = channel_->watch->issued();
     detail::InFlight flight{.channel = channel_, .label = label, .group = channel_->check_group};
-    flight.number = watch.issue(flight.group, label);
+    flight.number = issued.issue(flight.group, label);
     flight.tag = static_cast<int>(1u << 30 | (flight.number & 0x3fffffff));
     flight.exchange([&](auto) { return cards[rank()]; }, [&](auto peer) { return cards[peer]; });
     flight.wait();
@@ -241,14 +241,15 @@ class Collectives {
       const std::string what = reinterpret_cast<const char*>(card) + sizeof hash;
       auto same = std::find_if(came.begin(), came.end(), [&](const auto& other) { return other.first == what; });
       if (same == came.end()) same = came.insert(same, {what, {}});
-      same->second.push_back(watch.members(channel_->group)[static_cast<std::size_t>(peer)]);
+      same->second.push_back(issued.members(channel_->group)[static_cast<std::size_t>(peer)]);
     }
     if (agree) return;
-    std::string differ = "ranks disagree in step " + std::to_string(watch.step()) + ": ";
+    std::string differ = "ranks disagree in step " + std::to_string(issued.step()) + ": ";
     for (const auto& [what, ranks] : came) differ += name_ranks(ranks) + " came to " + what + ", ";
-    watch.disagree(label, differ + "in group " + watch.group_name(channel_->group) +
-                              "; every rank must run the same units in the same order, with the same sizes and "
-                              "gradients");
+    channel_->watch->disagree(label,
+                              differ + "in group " + issued.group_name(channel_->group) +
+                                  "; every rank must run the same units in the same order, with the same sizes and "
+                                  "gradients");
   }
 
   /// Hands a collective to an engine that does all of it.

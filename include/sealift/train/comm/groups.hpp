@@ -4,6 +4,7 @@
 #pragma once
 
 #include <sealift/train/comm/collectives.hpp>
+#include <sealift/train/mesh.hpp>
 
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
@@ -71,8 +72,8 @@ struct Connections {
                   " but this program was built without NCCL; link sealift::train_cuda");
 #endif
     }
-    channel->check_group = watch->add_group(name + " check", members);
-    channel->group = watch->add_group(name, std::move(members));
+    channel->check_group = watch->issued().add_group(name + " check", members);
+    channel->group = watch->issued().add_group(name, std::move(members));
     return Collectives(std::move(channel));
   }
 };
@@ -115,7 +116,7 @@ struct Groups {
 
   /// The optimizer step that messages of collectives name from now on.
   void set_step(std::int64_t step) const {
-    if (watch) watch->set_step(step);
+    if (watch) watch->issued().set_step(step);
   }
 
   /// Tells all other ranks why this one ends; call it where the program catches.

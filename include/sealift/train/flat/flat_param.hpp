@@ -5,8 +5,9 @@
 // handles held by modules, ties and users stay valid.
 #pragma once
 
-#include <sealift/train/flat/buffer_pool.hpp>
 #include <sealift/train/comm/groups.hpp>
+#include <sealift/train/flat/buffer_pool.hpp>
+#include <sealift/train/flat/flat_layout.hpp>
 
 namespace sealift::train {
 

@@ -5,7 +5,7 @@
 // shard group's norms are combined, and what is replicated is added to the result once.
 #pragma once
 
-#include <sealift/train/parallelize.hpp>
+#include <sealift/train/parallel.hpp>
 
 #include <optional>
 

@@ -5,8 +5,8 @@
 // pass does to all units of a model.
 #pragma once
 
-#include <sealift/train/unit/call_order.hpp>
 #include <sealift/train/flat/reducer.hpp>
+#include <sealift/train/unit/call_order.hpp>
 
 #include <torch/csrc/autograd/graph_task.h>
 
@@ -85,10 +85,9 @@ class Unit {
 
   void add_flat(std::unique_ptr<FlatParam> flat) { flats_.push_back(std::move(flat)); }
 
-  /// Listens to the gradients of `slots`, which the reducer knows from number `route` on. `flat` is what reduces them
-  /// when this unit closes; null for replicated ones, which the reducer starts by itself.
-  void listen(const std::vector<GradientSlot>& slots, std::size_t route, FlatGradient* flat,
-              const std::weak_ptr<Unit>& self);
+  /// Brings the gradients of `slots`, which the reducer knows as flat `flat`, to it, and tells it when this unit
+  /// closes.
+  void listen(const std::vector<GradientSlot>& slots, std::size_t flat, const std::weak_ptr<Unit>& self);
 
   /// `training` is the module's mode. Parameters are whole when this returns.
   void before_forward(bool training) {
@@ -126,9 +125,9 @@ class Unit {
     session_->prefetch(backward_prefetch_ ? *backward_prefetch_ : next);
   }
 
-  void on_gradient(std::size_t route) {
+  void on_gradient(ParameterId id) {
     session_->enter_backward();
-    session_->reducer.collect(route);
+    session_->reducer.collect(id);
   }
 
   /// Everything that leads to the inputs of `call` has run backward.
@@ -143,7 +142,7 @@ class Unit {
   void close() {
     reset_backward();
     if (!session_->keep_after_backward) reshard();
-    for (auto* gradients : gradients_) session_->reducer.close(*gradients);
+    for (const auto flat : gradients_) session_->reducer.close(flat);
   }
 
   void reset_backward() {
@@ -180,7 +179,7 @@ class Unit {
   Session* session_;
   Options options_;
   std::vector<std::unique_ptr<FlatParam>> flats_;
-  std::vector<FlatGradient*> gradients_;  ///< of the trainable flats
+  std::vector<std::size_t> gradients_;  ///< flats of the reducer
   std::optional<std::vector<std::size_t>> forward_prefetch_, backward_prefetch_;
 
   // Of the backward pass that runs:

@@ -16,12 +16,12 @@ namespace detail {
 /// Runs after autograd has accumulated a parameter's gradient of this pass.
 struct GradientHook final : torch::autograd::PostAccumulateGradHook {
   std::weak_ptr<Unit> unit;
-  std::size_t route;
+  ParameterId id;
 
-  GradientHook(std::weak_ptr<Unit> unit, std::size_t route) : unit(std::move(unit)), route(route) {}
+  GradientHook(std::weak_ptr<Unit> unit, ParameterId id) : unit(std::move(unit)), id(id) {}
 
   void operator()(const at::Tensor&) override {
-    if (auto alive = unit.lock()) alive->on_gradient(route);
+    if (auto alive = unit.lock()) alive->on_gradient(id);
   }
 };
 
@@ -38,13 +38,12 @@ struct InputsNode final : torch::autograd::Node {
 
 }  // namespace detail
 
-inline void Unit::listen(const std::vector<GradientSlot>& slots, std::size_t route, FlatGradient* flat,
-                         const std::weak_ptr<Unit>& self) {
+inline void Unit::listen(const std::vector<GradientSlot>& slots, std::size_t flat, const std::weak_ptr<Unit>& self) {
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    torch::autograd::impl::set_post_acc_grad_hooks(slots[i].parameter,
-                                                   std::make_unique<detail::GradientHook>(self, route + i));
+    torch::autograd::impl::set_post_acc_grad_hooks(
+        slots[i].parameter, std::make_unique<detail::GradientHook>(self, ParameterId{.flat = flat, .index = i}));
   }
-  if (flat) gradients_.push_back(flat);
+  gradients_.push_back(flat);
 }
 
 template <class... Inputs>
