@@ -4,6 +4,8 @@
 // Everything that a child needs is made before the fork: this process has threads, so a child may only call exec.
 #include "local_ranks.hpp"
 
+#include "failure.hpp"
+
 #include <sealift/train.hpp>
 
 #include <signal.h>
@@ -13,7 +15,6 @@
 #include <unistd.h>
 
 #include <cstring>
-#include <iostream>
 #include <thread>
 
 namespace sealift::trainer {
@@ -114,9 +115,8 @@ int wait_for(std::vector<pid_t> children, std::int64_t first_rank) {
     if (status == 0 || failed) continue;
     failed = true;
     deadline = Clock::now() + (WIFSIGNALED(status) ? kSearch : kLastWords);
-    // One write: ranks share this standard error.
-    std::cerr << "sealift-train: rank " + std::to_string(first_rank + (child - children.begin())) + " " +
-                     describe(status) + "; ending the other ranks\n";
+    say("rank " + std::to_string(first_rank + (child - children.begin())) + " " + describe(status) +
+        "; ending the other ranks");
   }
   return failed ? 1 : 0;
 }
@@ -134,7 +134,7 @@ train::Launch on_this_host(std::int64_t ranks) {
 int run_local_ranks(const train::Launch& launch, char** argv) {
   auto host = launch;
   const auto store = serve_store(host);
-  std::cerr << "sealift-train: starting " + std::to_string(host.local_world_size) + " ranks: " + host.source + "\n";
+  say("starting " + std::to_string(host.local_world_size) + " ranks: " + host.source);
   std::vector<pid_t> children;
   for (std::int64_t local = 0; local < host.local_world_size; ++local) {
     children.push_back(start(argv, environment_of_rank(host, local)));
