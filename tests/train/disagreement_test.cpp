@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks of one training run that do different things: every rank must end in one clear error, and none may hang.
-// What the watch itself says is in rank_watch_test.cpp; here the engine is what disagrees.
-// Two or three ranks each; the time-out is far above what a case may take.
+// Ranks of one training run that do different things: every rank must end with one clear error, and none may hang.
+// The watch itself is tested in rank_watch_test.cpp; here the engine disagrees.
+// Two or three ranks each; the time-out is far longer than a case may take.
 #include "fixture.hpp"
 
 #include <mutex>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The model and the training loop that the core's tests share.
-// Small, with every shape that divides badly: a tied embedding of a prime number of rows, a scalar, a frozen matrix,
-// a layer that is never called. The loop is a user's: nothing in it knows how the model is spread.
+// Small, with shapes that do not divide: a tied embedding of a prime number of rows, a scalar, a frozen matrix, a layer
+// that is never called. The loop is a user's: nothing in it depends on how the model is spread.
 #pragma once
 
 #include <sealift/train.hpp>
@@ -181,7 +181,7 @@ inline Outcome train_on_ranks(std::int64_t size, const Policy& policy, const Loo
   return outcomes[0];
 }
 
-/// What all others are compared with.
+/// The reference of all comparisons.
 inline const Outcome& one_process() {
   static const Outcome outcome = train({}, {.method = ParallelMethod::None});
   return outcome;

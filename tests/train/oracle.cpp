@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank of ours in the comparison with PyTorch's own DDP and fully_shard: trains every case, writes what came out.
-// Started by oracle_test.py, which holds the same model, values and data in Python and compares.
-// Unlike the other tests ranks are processes here, as the peer's are.
+// One rank of ours in the comparison with PyTorch's own DDP and fully_shard: trains every case, writes the results.
+// Started by oracle_test.py, which has the same model, values and data in Python and compares.
+// Unlike in the other tests ranks are processes, as the peer's are.
 //   sealift-oracle CASES OUT    environment: torchrun's variables
 #include <sealift/train.hpp>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // kill -9 at every write, sync, rename, and removal of a save: the last whole checkpoint always loads.
-// A program of its own: its main thread only forks, so a child starts without LibTorch's threads. Children save as two
-// ranks; others load what is left.
-// The calls are caught by defining them here, in front of the C library's; the code that saves knows nothing of it.
-#include "tests/train/checkpoint_fixture.hpp"
+// A program of its own: its main thread only forks, so a child starts without LibTorch's threads. Some children save as
+// two ranks; others load what is left.
+// The calls are intercepted by defining them here, before the C library's; the code that saves is not changed.
+#include "tests/train/checkpoint/checkpoint_fixture.hpp"
 
 #include <sys/mman.h>
 #include <sys/stat.h>

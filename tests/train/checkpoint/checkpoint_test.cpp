@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints: training goes on from one as if it had never stopped, in the same world and in any other; and whatever
-// is wrong with one is said, before anything of the model changes. What a kill leaves behind is checkpoint_kill_test's.
-#include "tests/train/checkpoint_fixture.hpp"
+// Checkpoints: training goes on from one as if it had never stopped, in the same world and in any other; and every
+// fault of a checkpoint is an error before the model changes. checkpoint_kill_test is about what a kill leaves behind.
+#include "tests/train/checkpoint/checkpoint_fixture.hpp"
 
 using namespace sealift::test;
 namespace train = sealift::train;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plain safetensors out and in: every world exports the same bytes, a slab at a time, and starts from what others
-// wrote. That Python opens the files is export_python_test's. The peak is counted by LibTorch's own allocator, per
-// thread and so per rank.
-#include "tests/train/checkpoint_fixture.hpp"
+// Plain safetensors out and in: every world exports the same bytes, a slab at a time, and starts from files that others
+// wrote. export_python_test opens the files in Python. The peak is counted by LibTorch's own allocator, per thread and
+// so per rank.
+#include "tests/train/checkpoint/checkpoint_fixture.hpp"
 
 using namespace sealift::test;
 namespace fs = std::filesystem;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks that disagree, fail, die or stop: every other rank must say so, in time, and none may hang or abort.
-// Disagreements run in ranks as threads; where a process dies, this program starts itself as the ranks of a scenario.
+// In disagreements ranks are threads; where a process dies, this program starts itself as the ranks of a scenario.
 #include <sealift/train.hpp>
 
 #include "tests/support/ranks.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that is used again: what the pool keeps and when it lets go, and that nobody reads what another one left,
+// buffer_pool.hpp: what the pool keeps and when it frees it, and that no unit reads what another one left in memory,
 // even when ranks are slow at the worst places.
 #include "tests/train/fixture.hpp"
 

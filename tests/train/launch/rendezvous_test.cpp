@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// rendezvous.hpp: ranks that meet, and everything that keeps them from it: late, twice, another world, no store, no
-// name. Ranks are threads that meet over TCP on loopback, as processes do, with time-outs of at most seconds. Every
-// failure is looked at on all ranks, since the one that is not at fault must not wait for its time-out.
+// rendezvous.hpp: ranks that meet, and what can prevent it: late, twice, another world, no store, no name.
+// Ranks are threads that meet over TCP on loopback, as processes do, with time-outs of at most seconds.
+// Every failure is checked on all ranks, since a rank that is not at fault must not wait for its time-out.
 #include "tests/support/ranks.hpp"
 
 #include <sealift/train/launch/rendezvous.hpp>

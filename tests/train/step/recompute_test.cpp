@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recomputation against the plain call: the same numbers, from less memory, alone and with units in or around it.
-// Memory is counted by a reporter that LibTorch's allocator calls, not by looking at the process.
-// The model here has a tied head, so that a weight is used inside a body and outside of it in one backward.
+// Memory is counted by a reporter that LibTorch's allocator calls, not by the system.
+// The model has a tied head, so that a weight is used inside a body and outside of it in one backward.
 #include "tests/train/fixture.hpp"
 
 #include <c10/util/ThreadLocalDebugInfo.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // flat_param.hpp, unit.hpp, shardable.hpp and parallelize.hpp: when parameters have memory, what keeps its identity,
-// what is refused. Parity is in parity_test.cpp; here is what parity alone would not show.
+// what is refused. parity_test.cpp compares numbers; here is what they would not show.
 // Each case says over how many ranks it runs.
 #include "tests/train/fixture.hpp"
 
