@@ -147,7 +147,7 @@ class RankWatch {
     return stands;
   }
 
-  /// Without a store: whoever waits long gives up, since nothing can say why.
+  /// Without a store: long waits fail, since their cause cannot be found.
   void check_alone() {
     outbox_.clear();
     changed_.notify_all();

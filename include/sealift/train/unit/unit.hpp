@@ -85,8 +85,7 @@ class Unit {
 
   void add_flat(std::unique_ptr<FlatParam> flat) { flats_.push_back(std::move(flat)); }
 
-  /// Brings the gradients of `slots`, which the reducer knows as flat `flat`, to it, and tells it when this unit
-  /// closes.
+  /// Collects the gradients of `slots` as flat `flat` of the reducer, which reduces them when this unit closes.
   void listen(const std::vector<GradientSlot>& slots, std::size_t flat, const std::weak_ptr<Unit>& self);
 
   /// `training` is the module's mode. Parameters are whole when this returns.
