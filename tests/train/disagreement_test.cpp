@@ -10,7 +10,7 @@ using namespace sealift::test;
 
 namespace {
 
-/// Blocks that are called in the order that the rank says.
+/// Blocks that each rank calls in its own order.
 class TowersImpl : public torch::nn::Module {
  public:
   TowersImpl() : head_(register_module("head", torch::nn::Linear(12, 3))) {
@@ -28,7 +28,7 @@ class TowersImpl : public torch::nn::Module {
 };
 TORCH_MODULE(Towers);
 
-using Orders = std::vector<std::vector<std::size_t>>;  ///< of one step: a rank's each
+using Orders = std::vector<std::vector<std::size_t>>;  ///< of one step, by rank
 
 /// Trains through `steps` and returns what each rank threw.
 std::vector<std::string> errors_of(const Policy& policy, const std::vector<Orders>& steps) {

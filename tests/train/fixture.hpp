@@ -32,7 +32,7 @@ inline Groups groups_of(const World& world, const Policy& policy) {
   return make_groups(world, make_mesh(policy, world.size));
 }
 
-/// Values that depend on the name's place in the model only, so all ranks and worlds start alike.
+/// Values that depend on the parameter's place in the model only, so that all ranks and worlds start alike.
 inline void fill(torch::nn::Module& module, double phase = 0) {
   at::NoGradGuard no_grad;
   for (auto& parameter : module.parameters()) {
@@ -187,7 +187,7 @@ inline const Outcome& one_process() {
   return outcome;
 }
 
-/// Losses within 1e-5 relative, parameters within what ten AdamW steps make of that.
+/// Losses agree within 1e-5 relative, parameters within what ten AdamW steps make of that.
 inline void check_same(const Outcome& got, const Outcome& expected) {
   REQUIRE(got.losses.size() == expected.losses.size());
   for (std::size_t i = 0; i < got.losses.size(); ++i) {

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kSlack = std::int64_t{16} << 20;
 
-/// Counts what the CPU allocator has handed out and not got back.
+/// Counts the bytes that the CPU allocator has handed out and not freed.
 class Counting final : public c10::Allocator {
  public:
   explicit Counting(c10::Allocator* real) : real_(real) {}
@@ -79,7 +79,7 @@ class DeepImpl : public torch::nn::Module {
 };
 TORCH_MODULE(Deep);
 
-/// Bytes per rank, above what was there before.
+/// Bytes per rank, above those at the start.
 struct Peaks {
   std::int64_t built = 0, forward = 0, backward = 0, step = 0, after = 0;
 };

@@ -26,7 +26,7 @@ nlohmann::json result(std::vector<double> losses, const std::string& method = "n
           {"configuration", {{"seed", "1"}}}};
 }
 
-/// A file that is gone with the test.
+/// A file that is removed after the test.
 struct TemporaryFile {
   std::string path;
   explicit TemporaryFile(const std::string& text)

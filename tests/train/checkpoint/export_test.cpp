@@ -9,7 +9,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// LibTorch's host allocator, counting what all ranks hold of it at once while this lives.
+/// While it lives, counts what all ranks together hold of LibTorch's host memory.
 class PeakBytes : public at::Allocator {
  public:
   PeakBytes() : inner_(c10::GetAllocator(at::kCPU)) { c10::SetAllocator(at::kCPU, this, 255); }

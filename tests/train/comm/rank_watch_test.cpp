@@ -28,7 +28,7 @@ std::string first_line(const std::exception& error) {
   return text.substr(0, text.find('\n'));
 }
 
-/// Runs `body(groups, rank)` as every rank, as a program does that reports what it catches; what each rank caught.
+/// Runs `body(groups, rank)` as every rank, like a program that reports what it catches; returns what each rank caught.
 template <class Body>
 std::vector<std::string> what_ranks_say(Mesh mesh, Body body, GroupOptions options = {},
                                         milliseconds timeout = std::chrono::seconds(8)) {
@@ -118,7 +118,7 @@ TEST_CASE("without the check a difference shows after a second, whatever the eng
   }
 }
 
-/// Leaves all steps between units a and b known, and a rank after b.
+/// Makes every order of units a and b known; ends after b.
 void learn_both_branches(const Groups& groups) {
   for (const char branch : {'a', 'b', 'a', 'a', 'b'}) branch == 'a' ? gather(groups, "a") : reduce(groups, "b");
 }

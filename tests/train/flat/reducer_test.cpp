@@ -8,7 +8,7 @@ using namespace sealift::test;
 
 namespace {
 
-/// Four matrices of 4 KiB that are used in an order which the constructor does not tell.
+/// Four matrices of 4 KiB, used in another order than they were registered.
 class LadderImpl : public torch::nn::Module {
  public:
   explicit LadderImpl(std::vector<int> order = {2, 0, 3, 1}) : order_(std::move(order)) {

@@ -49,7 +49,7 @@ const Variables kOpenMpi = {{"OMPI_COMM_WORLD_RANK", "3"},
                             {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
                             {"PMIX_NAMESPACE", "prterun-1"}};
 
-/// `one` and, where it says nothing, `other`.
+/// The variables of `one`, and of `other` where it has none.
 Variables operator+(Variables one, const Variables& other) {
   one.insert(other.begin(), other.end());
   return one;

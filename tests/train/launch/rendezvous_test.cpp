@@ -24,13 +24,13 @@ Launch launch_of(std::int64_t rank, std::int64_t world_size, std::int64_t port, 
           .agent_store = agent_store};
 }
 
-/// A port that was free a moment ago, for ranks that serve their own store.
+/// A free port, for ranks that serve their own store.
 std::int64_t free_port() {
   return serve_store(0)->getPort();
 }
 
-/// What connecting as each of `launches`, at the same time, came to: the error's text, empty when all was well.
-/// A world that came about lives until all have returned: with rank 0's goes the store that it serves.
+/// Connects as each of `launches` at the same time; returns the text of each error, empty without one.
+/// A world lives until all have returned, since rank 0's store ends with it.
 std::vector<std::string> connect_all(const std::vector<Launch>& launches, milliseconds timeout) {
   std::vector<std::string> errors(launches.size());
   std::vector<World> worlds(launches.size());
