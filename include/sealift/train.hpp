@@ -6,7 +6,8 @@
 // program chooses (policy, mesh) is at the bottom of everything, what it gets (parallelize) below what a loop uses.
 #pragma once
 
-// clang-format off: the order is the message
+// The order is the message.
+// clang-format off
 
 // the face: what a program chooses
 #include <sealift/train/policy.hpp>                       // what a job file may say: method, units, resharding
