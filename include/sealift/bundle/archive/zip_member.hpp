@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// One file of a zip archive, as its directory describes it: what the directory's reader makes and the archive's takes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sealift::bundle {
+
+struct ZipMember {
+  std::string name;  // a SafePath's text
+  std::uint64_t size = 0;
+  std::uint64_t compressed_size = 0;
+  std::uint64_t header_offset = 0;
+  std::uint64_t end_offset = 0;  // where the next member, or the directory, begins
+  std::uint32_t crc32 = 0;
+  std::uint16_t flags = 0;
+  bool deflated = false;
+  bool executable = false;           // by its Unix mode
+  std::vector<ZipMember> folders{};  // right before it: their headers are checked with its own
+};
+
+}  // namespace sealift::bundle
