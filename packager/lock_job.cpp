@@ -7,20 +7,20 @@
 #include <algorithm>
 #include <set>
 
-#include "packager/files/cache.hpp"
-#include "packager/native/carried_runtime.hpp"
-#include "packager/host/creation_time.hpp"
-#include "packager/native/elf_on_disk.hpp"
-#include "packager/files/fetch.hpp"
-#include "packager/python/interpreter.hpp"
 #include "packager/debian/lock_apt.hpp"
-#include "packager/models/lock_model.hpp"
-#include "packager/python/lock_python.hpp"
-#include "packager/native/native_report.hpp"
+#include "packager/files/cache.hpp"
+#include "packager/files/fetch.hpp"
+#include "packager/host/creation_time.hpp"
 #include "packager/host/own_program.hpp"
-#include "packager/job/owner_rules.hpp"
-#include "packager/pack/pack_plan.hpp"
 #include "packager/host/scratch_folder.hpp"
+#include "packager/job/owner_rules.hpp"
+#include "packager/models/lock_model.hpp"
+#include "packager/native/carried_runtime.hpp"
+#include "packager/native/elf_on_disk.hpp"
+#include "packager/pack/contents.hpp"
+#include "packager/pack/plan_check.hpp"
+#include "packager/python/interpreter.hpp"
+#include "packager/python/lock_python.hpp"
 #include "packager/python/wheel_tags.hpp"
 #include "sealift/bundle/payload/payload_writer.hpp"
 #include "sealift/bundle/wheel/wheel_name.hpp"
@@ -32,6 +32,13 @@ using bundle::Error;
 using bundle::ErrorCode;
 
 namespace {
+
+InterpreterChoice interpreter_of(const Job& job) {
+  return {.version = job.python,
+          .interpreter = job.interpreter,
+          .sha256 = job.interpreter_sha256,
+          .asked_in = job.file.string()};
+}
 
 void fill_sizes(std::vector<LockedWheel>& wheels) {
   std::vector<std::string> urls;
@@ -141,7 +148,7 @@ LockResult lock_job(const LockOptions& options, Console& console) {
             .imports = job.imports,
             .owners = job.owners};
 
-  const Interpreter interpreter = find_interpreter(job, uv, scratch.path());
+  const Interpreter interpreter = find_interpreter(interpreter_of(job), uv, scratch.path());
   console.note(fmt::format("interpreter: {} ({})", interpreter.description(), interpreter.executable.string()));
   LockedPython python = lock_python(job, uv, interpreter, file.parent_path(), cache, console);
   lock.wheels = std::move(python.wheels);
@@ -172,7 +179,7 @@ LockResult lock_job(const LockOptions& options, Console& console) {
   // What `create` would refuse is refused now, when the wheels are here already.
   if (std::all_of(lock.wheels.begin(), lock.wheels.end(),
                   [&](const LockedWheel& wheel) { return cache.contains(wheel.sha256); }))
-    check_native(lock, cache, console, plan_pack(lock, cache, {}).left_out);
+    check_native(plan_pack(lock, contents_of(lock), {}, cache), cache, {}, console);
 
   fs::create_directories(file.parent_path());
   std::string evidence = job.name;  // the specification allows no dots here

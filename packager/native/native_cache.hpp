@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "packager/files/cache.hpp"
-#include "packager/native/native_files.hpp"
+#include "packager/native/native_file.hpp"
 
 namespace sealift::packager {
 

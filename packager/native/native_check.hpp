@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "packager/native/native_files.hpp"
+#include "packager/native/native_file.hpp"
 #include "packager/native/symbol_floor.hpp"
 #include "sealift/bundle/manifest/manifest.hpp"
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "packager/native/native_check.hpp"
 #include "bundle/core/json.hpp"
+#include "packager/native/native_check.hpp"
 
 namespace sealift::packager {
 
@@ -16,10 +16,6 @@ namespace sealift::packager {
 // looks.
 void require_native(const NativeReport& report, const bundle::Target& target,
                     const std::vector<std::filesystem::path>& host);
-
-// Looks at everything in the bundle, says what is to be said, and throws as require_native does.
-// What is left out of a wheel is not looked at.
-NativeReport check_native(const Lock& lock, const Cache& cache, Console& console, const LeftOut& left_out = {});
 
 // The newest glibc that anything needs.
 bundle::GlibcVersion glibc_floor(const NativeReport& report);

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "packager/native/native_files.hpp"
+#include "packager/native/native_file.hpp"
 
 namespace sealift::packager {
 

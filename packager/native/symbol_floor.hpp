@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "packager/native/native_files.hpp"
+#include "packager/native/native_file.hpp"
 
 namespace sealift::packager {
 

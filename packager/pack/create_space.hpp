@@ -5,13 +5,11 @@
 #include <filesystem>
 #include <vector>
 
-#include "packager/files/fetch.hpp"
-#include "packager/job/lock.hpp"
+#include "packager/files/content.hpp"
 
 namespace sealift::packager {
 
-// `out` need not be there yet. Throws Space with both sums; sizes that nobody has said count for nothing.
-void require_space(const Lock& lock, const std::vector<Download>& downloads, const Cache& cache,
-                   const std::filesystem::path& out);
+// `out` need not be there yet. Throws Space with both sums, in bytes; sizes that nobody has said count for nothing.
+void require_space(const std::vector<Content>& contents, const Cache& cache, const std::filesystem::path& out);
 
 }  // namespace sealift::packager

@@ -3,8 +3,8 @@
 // and roots inside a bundle prove nothing by themselves.
 #include "packager/pack/recut.hpp"
 
-#include "packager/keys/key_file.hpp"
 #include "packager/files/new_bundle_folder.hpp"
+#include "packager/keys/signing.hpp"
 #include "sealift/bundle/payload/payload_writer.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 
@@ -55,11 +55,7 @@ RecutResult recut(const RecutOptions& options, Console& console) {
   const bundle::VerifiedBundle source =
       bundle::verify(opened, {.state = {.pinned = options.fingerprint}}, bundle::system_time());
   for (const std::string& warning : source.warnings()) console.warn(warning);
-  std::vector<bundle::PrivateKey> keys;
-  for (const fs::path& file : options.keys) {
-    keys.push_back(read_private_key(file, options.passphrase));
-    require_release_role(opened.seal.roots, keys.back().public_key());
-  }
+  const Signing signing = read_signing(opened.seal.roots, options.keys, options.passphrase);
   RecutResult result{.folder = fs::absolute(options.out).lexically_normal() / source.manifest().stem(),
                      .manifest = source.manifest(),
                      .roles = {}};
@@ -75,10 +71,10 @@ RecutResult recut(const RecutOptions& options, Console& console) {
   if (payload != result.manifest.payload)  // every chunk was checked, so this is a fault of ours
     throw Error(ErrorCode::Digest, {.what = "the payload changed while it was cut", .where = partial.path().string()});
   copy_companions(source, partial.path());
-  bundle::Seal seal{.roots = opened.seal.roots};
+  bundle::Seal seal{.roots = signing.roots};
   seal.manifest.payload = write_manifest(result.manifest);
   bundle::parse_manifest(seal.manifest.payload, result.manifest.stem());
-  for (const bundle::PrivateKey& key : keys) add_signature(seal.manifest, key);
+  for (const bundle::PrivateKey& key : signing.keys) add_signature(seal.manifest, key);
   bundle::write_text(partial.path() / (result.manifest.stem() + std::string(bundle::kSealSuffix)), write_seal(seal));
   partial.become(result.folder);
   result.roles = bundle_status(seal);

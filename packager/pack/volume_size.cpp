@@ -4,7 +4,10 @@
 // disc. Volumes above 4 GiB (dvd-dl, bd) need UDF, or ISO 9660 with several extents a file.
 #include "packager/pack/volume_size.hpp"
 
-#include "packager/create.hpp"
+#include <charconv>
+#include <string_view>
+
+#include "sealift/bundle/manifest/manifest.hpp"
 
 namespace sealift::packager {
 
@@ -26,6 +29,26 @@ constexpr Medium kMedia[] = {
 };
 
 }  // namespace
+
+std::uint64_t parse_size(const std::string& text) {
+  std::uint64_t value = 0;
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::string unit(end, text.data() + text.size());
+  static constexpr std::string_view kUnits = "KMGT";
+  const std::size_t power = unit.empty() || unit == "B" ? 0 : kUnits.find(unit[0]) + 1;
+  const bool decimal = unit.size() == 2 && unit[1] == 'B';
+  if (fault != std::errc() || (power == 0 && !unit.empty() && unit != "B") || unit.size() > 2 ||
+      (unit.size() == 2 && !decimal))
+    throw bundle::Error(bundle::ErrorCode::Usage,
+                        {.what = "this is not a size", .expected = "like 4700M, 1G or 25GB", .got = text});
+  for (std::size_t i = 0; i < power; ++i) {
+    if (value > bundle::kMaxPayloadSize)
+      throw bundle::Error(bundle::ErrorCode::Usage,
+                          {.what = "a size is too large", .expected = "at most 1024T", .got = text});
+    value *= decimal ? 1000 : 1024;
+  }
+  return value;
+}
 
 std::uint64_t parse_volume_size(const std::string& text) {
   for (const Medium& medium : kMedia)

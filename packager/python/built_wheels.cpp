@@ -194,10 +194,10 @@ BuiltWheels build_sources(const std::vector<SourcePackage>& sources, const Build
                "build_constraints, or require versions that have wheels"});
 }
 
-void rebuild_missing(const Lock& lock, const std::function<BuildTools()>& find_tools, const Cache& cache,
-                     Console& console, const FetchOptions& options) {
+void rebuild_missing(const std::vector<LockedWheel>& wheels, const std::function<BuildTools()>& find_tools,
+                     const Cache& cache, Console& console, const FetchOptions& options) {
   std::vector<const LockedWheel*> missing;
-  for (const LockedWheel& wheel : lock.wheels)
+  for (const LockedWheel& wheel : wheels)
     if (wheel.built_from && (!cache.contains(wheel.sha256) || digest_of_file(cache.path(wheel.sha256)) != wheel.sha256))
       missing.push_back(&wheel);
   if (missing.empty()) return;

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "packager/files/cache.hpp"
-#include "packager/host/console.hpp"
 #include "packager/files/fetch.hpp"
+#include "packager/host/console.hpp"
 #include "packager/native/native_closure.hpp"
 #include "packager/python/pylock.hpp"
 #include "packager/python/source_build.hpp"
@@ -29,9 +29,9 @@ BuiltWheels build_sources(const std::vector<SourcePackage>& sources, const Build
                           const bundle::Target& target, const Cache& cache, Console& console,
                           const WhoNeeds& who_needs);
 
-// Builds those wheels of a lock again that were built and are not, or not intact, in the cache. `tools` is asked only
-// when there is one. Throws Digest listing every wheel that came out with other bytes.
-void rebuild_missing(const Lock& lock, const std::function<BuildTools()>& tools, const Cache& cache, Console& console,
-                     const FetchOptions& options);
+// Builds those of these wheels again that were built here and are not, or not intact, in the cache. `tools` is asked
+// only when there is one. Throws Digest listing every wheel that came out with other bytes.
+void rebuild_missing(const std::vector<LockedWheel>& wheels, const std::function<BuildTools()>& tools,
+                     const Cache& cache, Console& console, const FetchOptions& options);
 
 }  // namespace sealift::packager

@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <array>
 
+#include "bundle/core/json.hpp"
 #include "packager/files/cache.hpp"
 #include "packager/host/process.hpp"
-#include "bundle/core/json.hpp"
 #include "sealift/bundle/payload/payload_writer.hpp"
 
 namespace sealift::packager {
@@ -50,17 +50,21 @@ bool is_archive(const std::string& name) {
   return std::any_of(std::begin(kSuffixes), std::end(kSuffixes), [&](auto suffix) { return name.ends_with(suffix); });
 }
 
-void unpack(const Job& job, const fs::path& into) {
-  const fs::path archive = job.interpreter;
-  if (!job.interpreter_sha256)
+std::string where(const InterpreterChoice& choice) {
+  return choice.asked_in.empty() ? "" : choice.asked_in + ", [python]";
+}
+
+void unpack(const InterpreterChoice& choice, const fs::path& into) {
+  const fs::path archive = choice.interpreter;
+  if (!choice.sha256)
     throw Error(ErrorCode::Usage, {.what = "an interpreter's archive must be pinned",
-                                   .where = job.file.string() + ", [python]",
+                                   .where = where(choice),
                                    .expected = "interpreter_sha256 beside interpreter",
                                    .next = "take the digest from where the archive was published"});
-  if (const bundle::Digest digest = digest_of_file(archive); digest != *job.interpreter_sha256)
+  if (const bundle::Digest digest = digest_of_file(archive); digest != *choice.sha256)
     throw Error(ErrorCode::Digest, {.what = "the interpreter's archive is not the one that the job pins",
                                     .where = archive.string(),
-                                    .expected = "sha256 " + job.interpreter_sha256->hex(),
+                                    .expected = "sha256 " + choice.sha256->hex(),
                                     .got = "sha256 " + digest.hex()});
   run_checked({"tar", "--no-same-owner", "-xf", archive.string(), "-C", into.string()});
 }
@@ -75,20 +79,20 @@ fs::path executable_in(const fs::path& folder, const std::string& minor) {
                                    .next = "name the folder that holds bin and lib"});
 }
 
-fs::path locate(const Job& job, const fs::path& uv, const fs::path& scratch) {
-  if (job.interpreter == "auto") {
+fs::path locate(const InterpreterChoice& choice, const fs::path& uv, const fs::path& scratch) {
+  if (choice.interpreter == "auto") {
     const ProcessResult found =
-        run_process({uv.string(), "python", "find", "--system", job.python}, {{"UV_PYTHON_DOWNLOADS", "never"}});
+        run_process({uv.string(), "python", "find", "--system", choice.version}, {{"UV_PYTHON_DOWNLOADS", "never"}});
     if (found.exit_code == 0) return found.out.substr(0, found.out.find('\n'));
-    throw Error(ErrorCode::Missing, {.what = "uv finds no Python " + job.python + " on this machine",
-                                     .where = job.file.string() + ", [python]",
+    throw Error(ErrorCode::Missing, {.what = "uv finds no Python " + choice.version + " on this machine",
+                                     .where = where(choice),
                                      .got = found.err,
                                      .next = "install it, or name one with [python].interpreter: an executable, the "
                                              "folder that holds bin and lib (pyenv's is ~/.pyenv/versions/VERSION), or "
                                              "a .tar/.tar.gz/.tar.zst with interpreter_sha256"});
   }
-  const fs::path given = job.interpreter;
-  if (fs::is_directory(given)) return executable_in(given, job.python);
+  const fs::path given = choice.interpreter;
+  if (fs::is_directory(given)) return executable_in(given, choice.version);
   if (!fs::is_regular_file(given))
     throw Error(ErrorCode::Missing, {.what = "the interpreter is not there",
                                      .where = given.string(),
@@ -97,8 +101,8 @@ fs::path locate(const Job& job, const fs::path& uv, const fs::path& scratch) {
   if (!is_archive(given.string())) return given;
   const fs::path folder = scratch / "interpreter";
   fs::create_directory(folder);
-  unpack(job, folder);
-  return executable_in(folder, job.python);
+  unpack(choice, folder);
+  return executable_in(folder, choice.version);
 }
 
 Interpreter ask(const fs::path& executable, bool again = false) {
@@ -184,12 +188,12 @@ void settle_links(const Links& links, Tree& tree) {
 
 }  // namespace
 
-Interpreter find_interpreter(const Job& job, const fs::path& uv, const fs::path& scratch) {
-  Interpreter interpreter = ask(locate(job, uv, scratch));
-  if (interpreter.minor != job.python)
+Interpreter find_interpreter(const InterpreterChoice& choice, const fs::path& uv, const fs::path& scratch) {
+  Interpreter interpreter = ask(locate(choice, uv, scratch));
+  if (interpreter.minor != choice.version)
     throw Error(ErrorCode::Platform, {.what = "the interpreter is of another version",
                                       .where = interpreter.executable.string(),
-                                      .expected = job.python,
+                                      .expected = choice.version,
                                       .got = interpreter.version,
                                       .next = "correct [python].version or [python].interpreter"});
   return interpreter;

@@ -5,13 +5,13 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "packager/host/console.hpp"
-#include "packager/job/job.hpp"
-#include "packager/native/native_closure.hpp"
 #include "packager/files/tree.hpp"
+#include "packager/host/console.hpp"
+#include "packager/native/native_closure.hpp"
 
 namespace sealift::packager {
 
@@ -30,9 +30,18 @@ struct Interpreter {
   std::string description() const { return "CPython " + version; }
 };
 
-// The job's interpreter; `uv` finds it when it is "auto". Archives are unpacked into `scratch`. Throws Missing, or
-// Platform when it is of another version.
-Interpreter find_interpreter(const Job& job, const std::filesystem::path& uv, const std::filesystem::path& scratch);
+// Which interpreter is wanted.
+struct InterpreterChoice {
+  std::string version;                                  // "3.11"
+  std::string interpreter = "auto";                     // "auto", or an executable, a folder or an archive
+  std::optional<bundle::Digest> sha256 = std::nullopt;  // of an archive
+  std::string asked_in = {};                            // the job file, for messages
+};
+
+// `uv` finds it when it is "auto". Archives are unpacked into `scratch`. Throws Missing; Usage for an archive without a
+// digest and Digest for one with another; Platform when it is of another version, or cannot be carried.
+Interpreter find_interpreter(const InterpreterChoice& choice, const std::filesystem::path& uv,
+                             const std::filesystem::path& scratch);
 
 // Executable, standard library and headers, without tests, caches and what cannot work elsewhere.
 Tree gather_interpreter(const Interpreter& interpreter, const std::filesystem::path& launcher);

@@ -13,6 +13,7 @@
 #include "packager/compare/inspect.hpp"
 #include "packager/host/process.hpp"
 #include "packager/pack/recut.hpp"
+#include "packager/pack/volume_size.hpp"
 #include "sealift/bundle/manifest/inventory.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 #include "tests/packager/workshop.hpp"

@@ -6,8 +6,8 @@
 
 #include <cstdlib>
 
-#include "packager/lock_job.hpp"
 #include "packager/host/process.hpp"
+#include "packager/lock_job.hpp"
 #include "packager/python/resolve.hpp"
 #include "packager/python/source_tree.hpp"
 #include "tests/support/refusal.hpp"
@@ -104,9 +104,7 @@ struct Yard {
     });
   }
   void rebuild(const LockedWheel& wheel) {
-    Lock lock;
-    lock.wheels = {wheel};
-    rebuild_missing(lock, [&] { return tools; }, cache, console, {});
+    rebuild_missing({wheel}, [&] { return tools; }, cache, console, {});
   }
 };
 
