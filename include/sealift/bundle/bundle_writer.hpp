@@ -7,12 +7,12 @@
 #include <map>
 #include <string>
 
+#include "sealift/bundle/archive/tar.hpp"
+#include "sealift/bundle/archive/zstd.hpp"
 #include "sealift/bundle/core/byte_source.hpp"
 #include "sealift/bundle/manifest/manifest_json.hpp"
 #include "sealift/bundle/payload/payload_writer.hpp"
 #include "sealift/bundle/trust/seal.hpp"
-#include "sealift/bundle/archive/tar.hpp"
-#include "sealift/bundle/archive/zstd.hpp"
 
 namespace sealift::bundle {
 
@@ -27,8 +27,9 @@ class BundleWriter {
     append_member("oci-layout", R"({"imageLayoutVersion":"1.0.0"})");
   }
 
-  // Stores the bytes of `source`; throws Digest unless they have the size and SHA-256 that `draft` says. Entries are
-  // added sorted by path. Equal bytes are stored once.
+  // Stores the bytes of `source`; throws Digest unless they have the size and SHA-256 that `draft` says, and then
+  // nothing was added, so that the entry can be added again from a good source. Entries are added sorted by path. Equal
+  // bytes are stored once.
   void add(Entry draft, ByteSource& source) {
     if (draft.encoding == Encoding::Zstd) {
       add_compressed(std::move(draft), source);
@@ -66,14 +67,29 @@ class BundleWriter {
 
   void store(Entry entry, ByteSource& source) {
     const auto [known, fresh] = blobs_.emplace(entry.stored_sha256, 0);
-    if (fresh) {
-      append_text(write_tar_header({.path = blob_path(entry.stored_sha256), .size = entry.stored_size}));
-      known->second = payload_.size();
-      copy_checked(entry, source);
-      append_text(std::string(tar_padding(entry.stored_size), '\0'));
-    }
+    if (fresh) try {
+        known->second = append_blob(entry, source);
+      } catch (const Error&) {
+        blobs_.erase(known);
+        throw;
+      }
     entry.offset = known->second;
     manifest_.entries.push_back(std::move(entry));
+  }
+
+  // The offset of its bytes.
+  std::uint64_t append_blob(const Entry& entry, ByteSource& source) {
+    const std::uint64_t before = payload_.size();
+    append_text(write_tar_header({.path = blob_path(entry.stored_sha256), .size = entry.stored_size}));
+    const std::uint64_t offset = payload_.size();
+    try {
+      copy_checked(entry, source);
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::Digest) payload_.cut_back(before);
+      throw;
+    }
+    append_text(std::string(tar_padding(entry.stored_size), '\0'));
+    return offset;
   }
 
   void copy_checked(const Entry& entry, ByteSource& source) {
@@ -89,6 +105,7 @@ class BundleWriter {
 
   void add_compressed(Entry entry, ByteSource& source) {
     const std::filesystem::path partial = folder_ / ".blob.partial";
+    std::filesystem::remove(partial);  // of an attempt that was refused
     Hasher plain, stored;
     {
       OutputFile file(partial);

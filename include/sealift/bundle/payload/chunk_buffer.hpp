@@ -39,6 +39,8 @@ class ChunkBuffer {
     size_ += bytes.size();
   }
   void clear() { size_ = 0; }
+  // Keeps the first `size` bytes, of at least as many.
+  void shorten(std::size_t size) { size_ = size; }
   // Exactly `size` bytes, for somebody to fill: what stood in them is lost.
   std::span<std::byte> resize(std::size_t size) {
     reserve(size);

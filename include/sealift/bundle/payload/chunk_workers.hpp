@@ -14,17 +14,20 @@
 #include <utility>
 #include <vector>
 
-#include "sealift/bundle/payload/chunk_buffer.hpp"
 #include "sealift/bundle/core/digest.hpp"
 #include "sealift/bundle/core/file.hpp"
+#include "sealift/bundle/payload/chunk_buffer.hpp"
 
 namespace sealift::bundle {
 
 // A new file written at offsets, by several threads at once; nothing that exists is overwritten.
 class VolumeFile {
  public:
-  explicit VolumeFile(std::filesystem::path path) : path_(std::move(path)) {
-    fd_ = Descriptor(::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644));
+  enum class Opening { New, Again };  // Again: to go on with what this program has written
+
+  explicit VolumeFile(std::filesystem::path path, Opening opening = Opening::New) : path_(std::move(path)) {
+    const int flags = opening == Opening::New ? O_CREAT | O_EXCL : 0;
+    fd_ = Descriptor(::open(path_.c_str(), O_WRONLY | flags | O_CLOEXEC | O_NOFOLLOW, 0644));
     if (!fd_) throw_errno("a file cannot be created", path_);
     // Not every file system can; then the other descriptor does all.
     direct_ = Descriptor(::open(path_.c_str(), O_WRONLY | O_DIRECT | O_CLOEXEC | O_NOFOLLOW));
@@ -88,6 +91,11 @@ class ChunkWorkers {
     changed_.wait(lock, [&] { return (waiting_.empty() && busy_ == 0) || fault_; });
     rethrow();
     return digests_;
+  }
+  // Drops the digests behind the first `count`; called after finish().
+  void forget_after(std::size_t count) {
+    const std::lock_guard lock(guard_);
+    digests_.resize(count);
   }
 
  private:

@@ -7,10 +7,10 @@
 #include <optional>
 #include <string>
 
-#include "sealift/bundle/payload/chunk_workers.hpp"
 #include "sealift/bundle/core/digest.hpp"
 #include "sealift/bundle/core/file.hpp"
 #include "sealift/bundle/manifest/manifest.hpp"
+#include "sealift/bundle/payload/chunk_workers.hpp"
 
 namespace sealift::bundle {
 
@@ -81,9 +81,19 @@ class PayloadWriter {
     }
   }
 
+  // Takes back what was appended behind the first `size` bytes, as if it had never been.
+  void cut_back(std::uint64_t size) {
+    const std::uint64_t in_volumes = workers_.finish().size() * payload_.chunk_size;
+    if (size < in_volumes)
+      cut_volumes(size, in_volumes);
+    else if (chunk_)
+      chunk_->shorten(static_cast<std::size_t>(size - in_volumes));
+    payload_.size = size;
+  }
+
   // Writes the chunk list and makes everything durable. The writer is used up.
   Payload finish() {
-    if (chunk_) flush();
+    if (chunk_ && !chunk_->empty()) flush();
     close_volume();
     const ByteView chunk_list = std::as_bytes(std::span(workers_.finish()));
     payload_.chunk_list_digest = digest_of(chunk_list, payload_.digest);
@@ -110,6 +120,24 @@ class PayloadWriter {
     workers_.finish();
     volume_->sync();
     volume_.reset();
+  }
+
+  // Volumes keep whole chunks; what is left of a chunk is read back, to be filled up again.
+  void cut_volumes(std::uint64_t size, std::uint64_t end) {
+    const std::uint64_t whole = size / payload_.chunk_size * payload_.chunk_size;
+    close_volume();
+    for (; end - payload_.volumes.back().size > whole; payload_.volumes.pop_back()) {
+      end -= payload_.volumes.back().size;
+      std::filesystem::remove(folder_ / payload_.volumes.back().name);
+    }
+    Volume& last = payload_.volumes.back();
+    const std::filesystem::path path = folder_ / last.name;
+    last.size = whole - (end - last.size);
+    if (!chunk_) chunk_ = workers_.take();
+    InputFile(path).read_exactly(last.size, chunk_->resize(static_cast<std::size_t>(size - whole)));
+    std::filesystem::resize_file(path, last.size);
+    volume_ = std::make_shared<VolumeFile>(path, VolumeFile::Opening::Again);
+    workers_.forget_after(static_cast<std::size_t>(whole / payload_.chunk_size));
   }
 
   std::filesystem::path folder_;
