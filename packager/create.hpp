@@ -17,11 +17,11 @@ struct CreateOptions {
   std::filesystem::path lock;
   std::vector<std::filesystem::path> roots;  // the chain that travels along, oldest first
   std::vector<std::filesystem::path> keys;   // private keys that sign
-  std::string passphrase;                    // of those that have one
+  std::string passphrase;                    // of the keys that have one
   std::filesystem::path out;                 // the folder that gets NAME-VERSION/
   std::filesystem::path cache;               // empty: the default
   std::filesystem::path installer;           // the static sealift-install
-  std::filesystem::path base;                // an inventory: leave out what that target has; empty: a whole bundle
+  std::filesystem::path base;                // an inventory, for a delta; empty: a whole bundle
   std::uint64_t volume_size = 0;             // bytes; 0: one volume
   FetchOptions fetch;
 };
@@ -31,11 +31,11 @@ struct CreateResult {
   bundle::Manifest manifest;
   std::vector<bundle::Digest> signers;
   std::vector<OfflineFinding> findings;  // packages that expect a network
-  std::vector<RoleStatus> roles;         // how many signatures each role has, of how many
+  std::vector<RoleStatus> roles;         // the signatures that each role has, and needs
   NativeReport native;
 };
 
-// Throws Conflict when the result exists already; leaves nothing half-done behind under its name.
+// Throws Conflict when the folder exists. It gets its name last, so nothing incomplete is left under it.
 CreateResult create(const CreateOptions& options, Console& console);
 
 }  // namespace sealift::packager

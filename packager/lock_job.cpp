@@ -50,7 +50,7 @@ void fill_sizes(std::vector<LockedWheel>& wheels) {
     if (wheel.size == 0) wheel.size = *size++;
 }
 
-// Programs are part of the same closure as the interpreter: they find their libraries in the same lib/.
+// Programs share the interpreter's closure: they find their libraries in the same lib/.
 LockedProgram lock_program(const JobProgram& program, const std::string& into) {
   return {.source = program.source,
           .sha256 = digest_of_file(program.source),
@@ -59,7 +59,7 @@ LockedProgram lock_program(const JobProgram& program, const std::string& into) {
           .executable = program.executable};
 }
 
-// A program in bin/ that cannot be started as it is goes to libexec/, with the launcher in front of it.
+// A program in bin/ that needs the launcher goes to libexec/, and the launcher takes its place.
 std::vector<LockedProgram> lock_programs(const Job& job, const fs::path& launcher, NativeResolver& resolver) {
   std::vector<LockedProgram> programs;
   for (const JobProgram& program : job.programs) {
@@ -71,7 +71,7 @@ std::vector<LockedProgram> lock_programs(const Job& job, const fs::path& launche
   return programs;
 }
 
-// A program that cannot see the generation's lib/ would only start where the target has its libraries by chance.
+// A program that does not search the generation's lib/ only starts where the target happens to have its libraries.
 void warn_of_search_path(const LockedProgram& program, const NativeClosure& closure, Console& console) {
   const std::optional<bundle::ElfFile> elf = read_elf_file(program.source);
   if (!elf) return;
@@ -88,11 +88,11 @@ void warn_of_runtime(const bundle::CarriedRuntime& runtime, const bundle::Target
   if (machine.glibc >= runtime.glibc)
     console.warn(
         fmt::format("the target's glibc {} is as new as this machine's {}, which is carried: without "
-                    "runtime = \"carried\" the environment is smaller and easier to look after",
+                    "runtime = \"carried\" the environment is smaller and easier to maintain",
                     machine.glibc.text(), runtime.glibc.text()));
 }
 
-// Tags promise a glibc too; the ELF files inside wheels are not opened here.
+// Wheel tags state a glibc too; the ELF files inside wheels are not opened here.
 std::vector<NativeNeed> with_wheels(std::vector<NativeNeed> needs, const Lock& lock, const bundle::Target& target) {
   for (const LockedWheel& wheel : lock.wheels)
     if (const std::optional<WheelFit> fit = fit_wheel(wheel.file_name, lock.python, target))
@@ -111,7 +111,7 @@ LockedInterpreter store_interpreter(const Tree& tree, const Interpreter& interpr
   return locked;
 }
 
-// Replaced in one step: a reader sees the old text or the new one.
+// In one step: a reader sees the old text or the new one.
 void replace_text(const fs::path& path, const std::string& text) {
   const fs::path partial = path.string() + ".partial";
   fs::remove(partial);
@@ -126,7 +126,7 @@ LockResult lock_job(const LockOptions& options, Console& console) {
   const bundle::Target machine = job.target;
   const std::vector<fs::path> folders = NativeResolver::system_folders(machine.arch);
   std::optional<RuntimeFiles> runtime;
-  if (job.carries_runtime) {  // from here on, things have to fit what they will be loaded with
+  if (job.carries_runtime) {  // from here on, files have to fit the glibc that they will be loaded with
     runtime = find_runtime(machine.arch, folders);
     warn_of_runtime(runtime->runtime, machine, console);
     job.target = loaded_with(machine, runtime->runtime);
@@ -176,7 +176,7 @@ LockResult lock_job(const LockOptions& options, Console& console) {
   lock.interpreter = store_interpreter(tree, interpreter, resolver.closure(), cache, scratch.path());
   lock.models = lock_models(job.models, cache, console);
   lock.apt = lock_apt(job.apt, job.target.arch, cache, console);
-  // What `create` would refuse is refused now, when the wheels are here already.
+  // When the wheels are here already, what `create` would refuse is refused now.
   if (std::all_of(lock.wheels.begin(), lock.wheels.end(),
                   [&](const LockedWheel& wheel) { return cache.contains(wheel.sha256); }))
     check_native(plan_pack(lock, contents_of(lock), {}, cache), cache, {}, console);
@@ -185,7 +185,7 @@ LockResult lock_job(const LockOptions& options, Console& console) {
   std::string evidence = job.name;  // the specification allows no dots here
   std::replace(evidence.begin(), evidence.end(), '.', '-');
   const fs::path pylock = file.parent_path() / ("pylock." + evidence + ".toml");
-  if (job.inputs.lock_file != pylock) replace_text(pylock, python.pylock);  // never over what the job brought
+  if (job.inputs.lock_file != pylock) replace_text(pylock, python.pylock);  // never over a file of the job
   replace_text(file, write_lock(lock, file.parent_path()));
   return {.file = file, .lock = std::move(lock), .findings = std::move(findings)};
 }

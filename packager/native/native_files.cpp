@@ -33,7 +33,8 @@ bool is_elf(std::string_view start) {
   return start.starts_with(std::string_view(ELFMAG, SELFMAG));
 }
 
-// What ld.so may be asked to load: not objects for a linker, not code for a GPU (which has machines of its own).
+// Whether ld.so may be asked to load it: no objects for a linker, no code for a GPU (which has e_machine values of its
+// own).
 bool is_loadable(const bundle::ElfFile& elf) {
   static constexpr std::string_view kDevices[] = {"machine 190", "machine 224", "machine 247"};  // CUDA, AMD GPU, BPF
   static constexpr std::string_view kDeviceSystems[] = {"for system 51", "for system 64", "for system 65",
@@ -55,14 +56,14 @@ std::size_t text_size(const NativeFile& file) {
   return size;
 }
 
-// Gathers from several threads.
+// Collects files from several threads.
 class Gathering {
  public:
   void add(std::vector<NativeFile> files) {
     const std::lock_guard lock(guard_);
     for (NativeFile& file : files) {
       if ((text_ += text_size(file)) > kMaxNameBytes)
-        throw Error(ErrorCode::Format, {.what = "the ELF files name more libraries and versions than any bundle has",
+        throw Error(ErrorCode::Format, {.what = "the ELF files name more libraries and versions than any real bundle",
                                         .where = file.owner + ", " + file.path,
                                         .next = "leave this package out"});
       found_.files.push_back(std::move(file));
@@ -97,7 +98,7 @@ bool is_plain(const bundle::ElfFile& elf) {
                      [&](const auto& wanted) { return is_plain(wanted.first) && plain(wanted.second); });
 }
 
-// Takes one ELF file after another, each in pieces.
+// Reads one ELF file after another, each in pieces, through a scratch file.
 class Intake {
  public:
   explicit Intake(fs::path scratch) : scratch_(std::move(scratch)) {}
@@ -112,7 +113,7 @@ class Intake {
     out_->write(piece);
     scan_.feed(piece);
   }
-  // Adds the file to `files` if ld.so may be asked for it.
+  // Adds the file to `files` if ld.so may be asked to load it.
   void end(NativeFile file, std::vector<NativeFile>& files) {
     out_.reset();
     const std::set<std::string> names = scan_.finish();
@@ -135,7 +136,7 @@ class Intake {
   NameScan scan_;
 };
 
-// Where to read, and what is known of it already.
+// Where files are read from, and what earlier runs have kept.
 struct Shelf {
   const Cache& cache;
   NativeCache kept;
@@ -166,7 +167,7 @@ std::vector<NativeFile> read_wheel(const Content& content, const Shelf& shelf, I
   return files;
 }
 
-// Its links are read each time: they stand in the tar's headers.
+// Links are read each time: they are in the tar's headers, and nothing has to be inflated for them.
 std::vector<NativeFile> read_interpreter(const Content& content, const Shelf& shelf, Gathering& gathering,
                                          Intake& intake) {
   const fs::path tar = shelf.cache.path(content.sha256);
@@ -190,7 +191,7 @@ std::vector<NativeFile> read_interpreter(const Content& content, const Shelf& sh
            },
        .data =
            [&](ByteView piece) {
-             // Pieces are cut anywhere, but the tar's blocks begin at multiples of 512 in them: the magic is whole.
+             // Pieces end anywhere, but a member begins at a multiple of 512 in them, so its magic is whole.
              if (first && (elf = is_elf(bundle::as_text(piece)))) intake.begin();
              first = false;
              left -= piece.size();

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t kMaxShown = 100;
 
-// What to do about a library that nothing brings: this machine may have it.
+// The remedy for a library that nothing brings: this machine may have it.
 std::string remedy_from_host(const std::string& library, const bundle::Target& target,
                              const std::vector<fs::path>& host) {
   for (const fs::path& folder : host) {

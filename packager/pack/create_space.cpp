@@ -60,7 +60,7 @@ void require_space(const std::vector<Content>& contents, const Cache& cache, con
   std::error_code none;
   while (!fs::exists(folder, none) && folder.has_relative_path()) folder = folder.parent_path();
   const std::uint64_t payload = payload_of(contents);
-  // On file systems of their own, fetch looks after the cache.
+  // When the cache has a file system of its own, fetch checks that one.
   const std::uint64_t missing = device_of(folder) == device_of(cache.root()) ? missing_of(contents, cache) : 0;
   if (const std::uint64_t free = fs::space(folder).available; free < payload + missing)
     throw Error(ErrorCode::Space, {.what = "there is not enough room for the bundle",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is there room for what `create` is about to fetch and write? Asked before the first byte of either.
+// Checks that there is room for what `create` will fetch and write, before the first byte of either.
 #pragma once
 
 #include <filesystem>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verified first, by a root that the caller names: who signs a manifest again must know that it was good, and the keys
-// and roots inside a bundle prove nothing by themselves.
+// Verifies first, by a root that the caller names: whoever signs a manifest again must know that it was good, and the
+// keys and roots inside a bundle prove nothing by themselves.
 #include "packager/pack/recut.hpp"
 
 #include "packager/files/new_bundle_folder.hpp"
@@ -35,8 +35,8 @@ bundle::Payload cut(const bundle::VerifiedBundle& source, const fs::path& folder
   return payload;
 }
 
-// The installer and the audit script, where they are still beside the bundle; `verify` has checked them there, and what
-// was written is checked again.
+// Copies the installer and the audit script if they are still beside the bundle; `verify` has checked the originals,
+// and the copies are checked here.
 void copy_companions(const bundle::VerifiedBundle& source, const fs::path& folder) {
   for (const bundle::Companion& companion : source.manifest().companions) {
     const fs::path from = source.folder() / companion.name, to = folder / companion.name;
@@ -68,7 +68,7 @@ RecutResult recut(const RecutOptions& options, Console& console) {
   PartialFolder partial(result.folder);
   bundle::Payload payload = cut(source, partial.path(), options.volume_size, console);
   result.manifest.payload.volumes = payload.volumes;
-  if (payload != result.manifest.payload)  // every chunk was checked, so this is a fault of ours
+  if (payload != result.manifest.payload)  // every chunk was checked, so this would be a bug
     throw Error(ErrorCode::Digest, {.what = "the payload changed while it was cut", .where = partial.path().string()});
   copy_companions(source, partial.path());
   bundle::Seal seal{.roots = signing.roots};

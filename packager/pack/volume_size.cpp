@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Of each kind of disc the smaller of its two standards, in sectors of 2048 bytes, less what does not belong to the
-// volume: the disc's file system (below 2 MiB) and the seal, chunk list, installer and audit script that go on each
-// disc. Volumes above 4 GiB (dvd-dl, bd) need UDF, or ISO 9660 with several extents a file.
+// Each kind of disc has two standards; the smaller one counts, in sectors of 2048 bytes, less the room for the disc's
+// file system (below 2 MiB) and for the seal, chunk list, installer and audit script that go on each disc. Volumes
+// above 4 GiB (dvd-dl, bd) need UDF, or ISO 9660 with several extents a file.
 #include "packager/pack/volume_size.hpp"
 
 #include <charconv>
@@ -25,7 +25,7 @@ constexpr Medium kMedia[] = {
     {"dvd", 2'295'104 * kSector - kBeside},     // DVD+R, 4,700,372,992 bytes; DVD-R has more
     {"dvd-dl", 4'171'712 * kSector - kBeside},  // DVD-R DL, 8,543,666,176 bytes; DVD+R DL has more
     {"bd", 12'219'392 * kSector - kBeside},     // BD-R, 25,025,314,816 bytes
-    {"fat32", (std::uint64_t{4} << 30) - 1},    // its largest file; how many fit is the stick's matter
+    {"fat32", (std::uint64_t{4} << 30) - 1},    // its largest file; a stick may hold several
 };
 
 }  // namespace

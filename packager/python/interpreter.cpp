@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds an interpreter and takes it apart; see interpreter.hpp.
+// Finds an interpreter and gathers its files; see interpreter.hpp.
 #include "packager/python/interpreter.hpp"
 
 #include <fmt/format.h>
@@ -33,7 +33,7 @@ print(json.dumps({
     'sites': site.getsitepackages()}))
 )";
 
-// A distribution's interpreter looks in dist-packages only; this adds the folder that the installer fills.
+// A distribution's interpreter only searches dist-packages; this adds the folder that the installer fills.
 constexpr const char* kSiteCustomize = R"(# Makes the packages of this prefix visible; written by sealift-pack.
 import os
 import site
@@ -109,7 +109,7 @@ Interpreter ask(const fs::path& executable, bool again = false) {
   const std::string answer = run_checked({executable.string(), "-I", "-c", kQuestion});
   const bundle::Json json = bundle::parse_json(answer, executable.string());
   bundle::JsonObject object(json, executable.string());
-  // A virtual environment is not a Python of its own: the one behind it is meant.
+  // A virtual environment is not a Python of its own, so the one behind it is taken.
   if (object.boolean("virtual") && !again) return ask(object.string("executable"), true);
   Interpreter found{.executable = object.string("executable"),
                     .version = object.string("version"),
@@ -138,8 +138,8 @@ bool left_out_folder(const std::string& name) {
   return name.starts_with("config-") || std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 
-// Tests, static libraries, site settings of this machine, and modules whose other half lies outside (Tcl's scripts,
-// NIS, which would drag Kerberos in).
+// Tests, static libraries, site settings of this machine, and modules that need more than their libraries (Tk needs
+// Tcl's scripts; NIS would pull in Kerberos).
 bool left_out_file(const std::string& name) {
   static constexpr std::string_view kNames[] = {"sitecustomize.py", "usercustomize.py", "EXTERNALLY-MANAGED"};
   static constexpr std::string_view kModules[] = {
@@ -173,7 +173,7 @@ void gather_folder(const fs::path& folder, const std::string& place, Tree& tree,
   }
 }
 
-// Links between files of the tree stay; others become the file they mean, or nothing when that is not there.
+// Links between files of the tree stay links; others are replaced by the file behind them, or dropped without one.
 void settle_links(const Links& links, Tree& tree) {
   for (const auto& [place, link] : links) {
     const std::string target = fs::read_symlink(link).string();
@@ -219,7 +219,7 @@ Tree gather_interpreter(const Interpreter& interpreter, const fs::path& launcher
 
 namespace {
 
-// A copy whose search path is `rpath`, as DT_RPATH so that it also serves what is loaded later; empty removes it.
+// A copy with the search path `rpath`: as DT_RPATH, so that it also applies to what is loaded later; empty removes it.
 fs::path with_rpath(const fs::path& patchelf, const fs::path& file, const fs::path& copy, const std::string& rpath) {
   fs::create_directories(copy.parent_path());
   fs::copy_file(fs::canonical(file), copy);
@@ -256,7 +256,7 @@ void carry_libraries(Tree& tree, const Interpreter& interpreter, NativeResolver&
                                      .where = interpreter.executable.string(),
                                      .got = missing.front(),
                                      .next = "install it, or use another interpreter"});
-  // PyTorch's wheels rely on these being there, and a minimal target has none of them.
+  // PyTorch's wheels rely on these, and a minimal target has none of them.
   for (const char* library : {"libstdc++.so.6", "libgcc_s.so.1", "libz.so.1"})
     if (!resolver.offer_library(library, target))
       console.warn(
@@ -277,8 +277,8 @@ void carry_libraries(Tree& tree, const Interpreter& interpreter, NativeResolver&
   const fs::path patchelf = find_patchelf(given);
   TreeItem& program = tree["libexec/python" + interpreter.minor];
   program.source = with_rpath(patchelf, program.source, scratch / "patched/python", "$ORIGIN/../lib");
-  // An interpreter with a prefix of its own may have been built with search paths that only this machine has; they
-  // would also switch off the executable's. A distribution's files are left as they are.
+  // An interpreter with a prefix of its own may have been built with search paths that only exist on this machine, and
+  // a DT_RUNPATH among them would disable the executable's. A distribution's files are left as they are.
   if (interpreter.prefix == "/usr") return;
   for (auto& [place, item] : tree) {
     const bool own = !item.link && !item.source.lexically_relative(interpreter.prefix).string().starts_with("..");

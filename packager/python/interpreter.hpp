@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Python that can be carried: found, asked about itself, and taken apart into a tree that works wherever it lies.
-// Works for a distribution's interpreter (prefix /usr, of which only Python's parts are taken) and for one with a
-// prefix of its own. The libraries it needs come from native_closure.
+// Finds a Python, asks it about itself, and gathers it into a tree that works wherever it is unpacked. That may be a
+// distribution's interpreter (prefix /usr, of which only Python's parts are taken) or one with a prefix of its own.
+// native_closure finds the libraries that it needs.
 #pragma once
 
 #include <filesystem>
@@ -23,8 +23,8 @@ struct Interpreter {
   std::filesystem::path prefix;
   std::filesystem::path stdlib;
   std::filesystem::path headers;    // empty: there are none
-  std::filesystem::path pyconfig;   // of multiarch systems, where the one among the headers only refers to it
-  bool finds_site_packages = true;  // in PREFIX/lib/pythonX.Y/site-packages, without our help
+  std::filesystem::path pyconfig;   // on multiarch systems, where the one among the headers only includes it
+  bool finds_site_packages = true;  // in PREFIX/lib/pythonX.Y/site-packages, without a sitecustomize of ours
 
   std::string site_packages() const { return "lib/python" + minor + "/site-packages"; }
   std::string description() const { return "CPython " + version; }
@@ -43,12 +43,12 @@ struct InterpreterChoice {
 Interpreter find_interpreter(const InterpreterChoice& choice, const std::filesystem::path& uv,
                              const std::filesystem::path& scratch);
 
-// Executable, standard library and headers, without tests, caches and what cannot work elsewhere.
+// Executable, standard library and headers, without tests, caches and modules that cannot work elsewhere.
 Tree gather_interpreter(const Interpreter& interpreter, const std::filesystem::path& launcher);
 
-// Adds what the tree's ELF files need to `resolver`, leaves extension modules out (with a warning) whose libraries are
-// not here, and puts the libraries of `resolver`, libstdc++ and libgcc_s into lib/. Copies that need another search
-// path are made with `patchelf` in `scratch`.
+// Adds to `resolver` what the tree's ELF files need, drops extension modules whose libraries are not on this machine
+// (with a warning), and puts all libraries of `resolver`, with libstdc++ and libgcc_s, into lib/. Files that need
+// another search path are copied to `scratch` and changed there with `patchelf`.
 void carry_libraries(Tree& tree, const Interpreter& interpreter, NativeResolver& resolver, bundle::GlibcVersion target,
                      const std::filesystem::path& patchelf, const std::filesystem::path& scratch, Console& console);
 
