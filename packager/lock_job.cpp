@@ -119,74 +119,97 @@ void replace_text(const fs::path& path, const std::string& text) {
   fs::rename(partial, path);
 }
 
+fs::path lock_file_of(const LockOptions& options, const Job& job) {
+  const fs::path beside_job = options.job.parent_path() / (job.name + ".lock.toml");
+  return fs::absolute(options.out.empty() ? beside_job : options.out).lexically_normal();
+}
+
+Lock unresolved(const Job& job) {
+  return {.name = job.name,
+          .version = job.version,
+          .channel = job.channel,
+          .rollback_floor = job.rollback_floor,
+          .created = bundle::write_time(creation_time()),
+          .payload_digest = job.payload_digest,
+          .target = job.target,
+          .python = job.python,
+          .imports = job.imports,
+          .owners = job.owners};
+}
+
+std::set<std::string> projects_of(const std::vector<LockedWheel>& wheels) {
+  std::set<std::string> projects;
+  for (const LockedWheel& wheel : wheels) projects.insert(bundle::normalized_project_name(wheel.name));
+  return projects;
+}
+
+// What `create` would refuse is refused now, if all wheels happen to be here already.
+void check_if_possible(const Lock& lock, const Cache& cache, Console& console) {
+  const bool here = std::all_of(lock.wheels.begin(), lock.wheels.end(),
+                                [&](const LockedWheel& wheel) { return cache.contains(wheel.sha256); });
+  if (here) check_native(plan_pack(lock, contents_of(lock), {}, cache), cache, {}, console);
+}
+
+// uv's own lock file, beside ours.
+void write_evidence(const fs::path& folder, const Job& job, const std::string& pylock) {
+  std::string name = job.name;  // the specification allows no dots here
+  std::replace(name.begin(), name.end(), '.', '-');
+  const fs::path file = folder / ("pylock." + name + ".toml");
+  if (job.inputs.lock_file != file) replace_text(file, pylock);  // never over a file of the job
+}
+
 }  // namespace
 
 LockResult lock_job(const LockOptions& options, Console& console) {
+  // What is asked for, and the tools to resolve it.
   Job job = read_job(options.job);
-  const bundle::Target machine = job.target;
-  const std::vector<fs::path> folders = NativeResolver::system_folders(machine.arch);
-  std::optional<RuntimeFiles> runtime;
-  if (job.carries_runtime) {  // from here on, files have to fit the glibc that they will be loaded with
-    runtime = find_runtime(machine.arch, folders);
-    warn_of_runtime(runtime->runtime, machine, console);
-    job.target = loaded_with(machine, runtime->runtime);
-  }
+  Lock lock = unresolved(job);
+  const fs::path file = lock_file_of(options, job), folder = file.parent_path();
   const fs::path uv = find_uv(options.uv);
-  const fs::path file =
-      fs::absolute(options.out.empty() ? options.job.parent_path() / (job.name + ".lock.toml") : options.out)
-          .lexically_normal();
   const Cache cache(options.cache.empty() ? Cache::default_root() : options.cache);
   const ScratchFolder scratch("lock", cache.root());
-  Lock lock{.name = job.name,
-            .version = job.version,
-            .channel = job.channel,
-            .rollback_floor = job.rollback_floor,
-            .created = bundle::write_time(creation_time()),
-            .payload_digest = job.payload_digest,
-            .target = machine,
-            .python = job.python,
-            .imports = job.imports,
-            .owners = job.owners};
+  const std::vector<fs::path> system_folders = NativeResolver::system_folders(job.target.arch);
+  std::optional<RuntimeFiles> runtime;
+  if (job.carries_runtime) {  // from here on, files have to fit the glibc that they will be loaded with
+    runtime = find_runtime(job.target.arch, system_folders);
+    warn_of_runtime(runtime->runtime, job.target, console);
+    job.target = loaded_with(job.target, runtime->runtime);
+    lock.runtime = runtime->runtime;
+  }
 
+  // Python and its packages.
   const Interpreter interpreter = find_interpreter(interpreter_of(job), uv, scratch.path());
   console.note(fmt::format("interpreter: {} ({})", interpreter.description(), interpreter.executable.string()));
-  LockedPython python = lock_python(job, uv, interpreter, file.parent_path(), cache, console);
+  LockedPython python = lock_python(job, uv, interpreter, folder, cache, console);
   lock.wheels = std::move(python.wheels);
-  std::set<std::string> packages;
-  for (const LockedWheel& wheel : lock.wheels) packages.insert(bundle::normalized_project_name(wheel.name));
-  require_packages(lock.owners, packages);
+  require_packages(lock.owners, projects_of(lock.wheels));
   std::vector<OfflineFinding> findings = offline_findings(lock.wheels);
   if (!findings.empty()) add_needs(findings, who_needs(job, uv, interpreter.executable));
   if (options.ask_sizes) fill_sizes(lock.wheels);
 
-  NativeResolver resolver(job.target.arch, folders);
+  // The interpreter's tree, programs, and the libraries that they share.
   const fs::path launcher = find_own_program(options.launcher, "sealift-start", "--launcher", job.target.arch);
+  NativeResolver resolver(job.target.arch, system_folders);
   lock.programs = lock_programs(job, launcher, resolver);
   Tree tree = gather_interpreter(interpreter, launcher);
   carry_libraries(tree, interpreter, resolver, job.target.glibc, options.patchelf, scratch.path(), console);
-  if (runtime) {
+  if (runtime)
     carry_runtime(tree, *runtime);
-    lock.runtime = runtime->runtime;
-  } else {
+  else
     for (const LockedProgram& program : lock.programs) warn_of_search_path(program, resolver.closure(), console);
-  }
   std::vector<NativeNeed> needs = with_wheels(resolver.closure().needs, lock, job.target);
   needs.insert(needs.end(), python.needs.begin(), python.needs.end());
   lock.glibc_floor = check_glibc_floor(needs, job.target.glibc);
   lock.interpreter = store_interpreter(tree, interpreter, resolver.closure(), cache, scratch.path());
+
+  // Everything else, and whether it fits together.
   lock.models = lock_models(job.models, cache, console);
   lock.apt = lock_apt(job.apt, job.target.arch, cache, console);
-  // When the wheels are here already, what `create` would refuse is refused now.
-  if (std::all_of(lock.wheels.begin(), lock.wheels.end(),
-                  [&](const LockedWheel& wheel) { return cache.contains(wheel.sha256); }))
-    check_native(plan_pack(lock, contents_of(lock), {}, cache), cache, {}, console);
+  check_if_possible(lock, cache, console);
 
-  fs::create_directories(file.parent_path());
-  std::string evidence = job.name;  // the specification allows no dots here
-  std::replace(evidence.begin(), evidence.end(), '.', '-');
-  const fs::path pylock = file.parent_path() / ("pylock." + evidence + ".toml");
-  if (job.inputs.lock_file != pylock) replace_text(pylock, python.pylock);  // never over a file of the job
-  replace_text(file, write_lock(lock, file.parent_path()));
+  fs::create_directories(folder);
+  write_evidence(folder, job, python.pylock);
+  replace_text(file, write_lock(lock, folder));
   return {.file = file, .lock = std::move(lock), .findings = std::move(findings)};
 }
 
