@@ -22,7 +22,7 @@
 #include "packager/python/interpreter.hpp"
 #include "packager/python/lock_python.hpp"
 #include "packager/python/wheel_tags.hpp"
-#include "sealift/bundle/payload/payload_writer.hpp"
+#include "sealift/bundle/core/output_file.hpp"
 #include "sealift/bundle/wheel/wheel_name.hpp"
 
 namespace sealift::packager {

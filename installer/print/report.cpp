@@ -3,6 +3,7 @@
 // Digests are printed whole: an operator compares them with a sheet of paper.
 #include "installer/print/report.hpp"
 
+#include "bundle/manifest/manifest_words.hpp"
 #include "sealift/bundle/manifest/target_profile.hpp"
 
 namespace sealift::installer {

@@ -4,7 +4,7 @@
 
 #include "bundle/core/json.hpp"
 #include "packager/host/scratch_folder.hpp"
-#include "sealift/bundle/payload/payload_writer.hpp"
+#include "sealift/bundle/core/output_file.hpp"
 
 namespace sealift::packager {
 

@@ -3,19 +3,22 @@
 // inflating gigabytes is what takes the time.
 #include "packager/native/native_files.hpp"
 
+#include <elf.h>
+
 #include <algorithm>
 #include <mutex>
 #include <optional>
 #include <thread>
 
+#include "bundle/core/unicode.hpp"
 #include "packager/host/interrupt.hpp"
 #include "packager/host/scratch_folder.hpp"
 #include "packager/native/carried_runtime.hpp"
 #include "packager/native/name_scan.hpp"
 #include "packager/native/native_cache.hpp"
 #include "sealift/bundle/archive/tar.hpp"
+#include "sealift/bundle/core/output_file.hpp"
 #include "sealift/bundle/core/parallel_for.hpp"
-#include "sealift/bundle/payload/payload_writer.hpp"
 #include "sealift/bundle/wheel/installed_path.hpp"
 
 namespace sealift::packager {

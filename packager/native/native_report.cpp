@@ -82,8 +82,7 @@ void require_native(const NativeReport& report, const bundle::Target& target, co
 bundle::GlibcVersion glibc_floor(const NativeReport& report) {
   const SymbolFloors all = highest(report.floors);
   const auto glibc = all.find("GLIBC");
-  return glibc == all.end() ? bundle::GlibcVersion{}
-                            : bundle::GlibcVersion{glibc->second.version[0], glibc->second.version[1]};
+  return glibc == all.end() ? bundle::GlibcVersion{} : glibc->second.version;
 }
 
 std::string native_summary(const NativeReport& report) {

@@ -4,6 +4,8 @@
 // outcome.
 #pragma once
 
+#include <elf.h>
+
 #include <map>
 #include <optional>
 #include <set>

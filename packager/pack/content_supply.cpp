@@ -9,7 +9,7 @@
 #include "packager/python/built_wheels.hpp"
 #include "packager/python/interpreter.hpp"
 #include "packager/python/resolve.hpp"
-#include "sealift/bundle/payload/payload_writer.hpp"
+#include "sealift/bundle/core/output_file.hpp"
 
 namespace sealift::packager {
 

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iostream>
 
+#include "bundle/core/json.hpp"
 #include "tests/support/tiny_bundle.hpp"
 
 using namespace sealift;
