@@ -44,7 +44,7 @@ DOORS = {
     r"^openssl/": {"include/sealift/bundle/core/openssl.hpp", "include/sealift/train/checkpoint/digest.hpp"},
     r"^nlohmann/": {"include/sealift/bundle/core/json.hpp", *LEAVES, "samples/trainer/"},
     r"^curl/": {"packager/files/fetch.cpp"},
-    r"^toml\+\+/": {TOML},
+    r"^tomlplusplus/": {TOML},
     r"^boost/": {"offline_repo/server/server.cpp"},
     r"^torch/csrc/distributed/": {
         f"include/sealift/train/{name}.hpp" for name in ("rank_watch", "channel", "groups")

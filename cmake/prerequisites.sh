@@ -85,8 +85,8 @@ install_beside_torch() {
 
 mkdir -p "$where"
 install_packages g++ cmake ninja-build make nasm git ca-certificates python3 python3-venv \
-  libcli11-dev nlohmann-json3-dev libtomlplusplus-dev libfmt-dev libzstd-dev zlib1g-dev libssl-dev libboost-dev \
-  libutf8proc-dev libcurl4-openssl-dev doctest-dev libgloo-dev patchelf zstd openssl \
+  libcli11-dev nlohmann-json3-dev libfmt-dev libzstd-dev zlib1g-dev libssl-dev libboost1.81-dev \
+  libboost-url1.81-dev libutf8proc-dev libcurl4-openssl-dev doctest-dev libgloo-dev patchelf zstd openssl \
   clang libclang-rt-dev libarchive-tools unzip  # the fuzzers, and the archivers that our readers are held to
 case "${1:-build}" in
   build) ;;
