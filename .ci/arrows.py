@@ -43,9 +43,9 @@ DOORS = {
     r"^zlib\.h$": set(),  # what we ship inflates with ISA-L; only tests deflate
     r"^openssl/": {"include/sealift/bundle/core/openssl.hpp", "include/sealift/train/checkpoint/digest.hpp"},
     r"^nlohmann/": {"include/sealift/bundle/core/json.hpp", *LEAVES, "samples/trainer/"},
-    r"^curl/": {"packager/files/fetch.cpp"},
+    r"^curl/": {"packager/files/http_request.cpp"},
     r"^tomlplusplus/": {TOML},
-    r"^boost/": {"offline_repo/server/server.cpp"},
+    r"^boost/": {"offline_repo/server/server.cpp", "packager/host/url.cpp"},
     r"^torch/csrc/distributed/": {
         f"include/sealift/train/{name}.hpp" for name in ("rank_watch", "channel", "groups")
     },

@@ -10,10 +10,11 @@
 #include <sstream>
 
 #include "packager/debian/apt_sources.hpp"
-#include "packager/job/apt_toml.hpp"
 #include "packager/host/process.hpp"
 #include "packager/host/scratch_folder.hpp"
 #include "packager/host/trusted_certificates.hpp"
+#include "packager/host/url.hpp"
+#include "packager/job/apt_toml.hpp"
 #include "sealift/bundle/payload/payload_writer.hpp"
 
 namespace sealift::packager {
@@ -137,17 +138,6 @@ void update(const Apt& apt, const JobApt& job) {
                                        .got = line});
 }
 
-// "g%2b%2b" -> "g++".
-std::string unquoted(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto byte = text[i] == '%' && i + 2 < text.size() ? bundle::from_hex(text.substr(i + 1, 2)) : std::nullopt;
-    out.push_back(byte ? static_cast<char>((*byte)[0]) : text[i]);
-    if (byte) i += 2;
-  }
-  return out;
-}
-
 LockedDeb parse_deb(const std::string& line) {
   std::istringstream words(line);
   std::string address, name, hash;
@@ -156,9 +146,11 @@ LockedDeb parse_deb(const std::string& line) {
       address.back() != '\'' || !hash.starts_with("SHA256:"))
     refuse_answer(line);
   deb.url = address.substr(1, address.size() - 2);
-  if (deb.url.starts_with("file:/") && !deb.url.starts_with("file://")) deb.url.insert(5, "//");
+  const std::optional<Url> url = parse_url(deb.url);
+  if (!url) refuse_answer(line);
+  if (url->scheme == "file") deb.url = "file://" + url->path;  // apt writes "file:/…"
   // As the archive calls it: without the epoch, whose colon no path may have.
-  deb.file = unquoted(deb.url.substr(deb.url.rfind('/') + 1));
+  deb.file = url->file_name();
   const std::optional<Digest> digest = Digest::from_hex(hash.substr(7));
   if (!digest || !is_deb_name(deb.file)) refuse_answer(line);
   deb.sha256 = *digest;
@@ -179,7 +171,7 @@ std::vector<LockedDeb> closure(const Apt& apt, const JobApt& job, std::vector<st
     const std::string file = line.substr(line.find("' ") + 2);
     const std::size_t first = file.find('_'), second = file.find('_', first + 1);
     if (second == file.npos) refuse_answer(line);
-    names.push_back(file.substr(0, first) + "=" + unquoted(file.substr(first + 1, second - first - 1)));
+    names.push_back(file.substr(0, first) + "=" + percent_decoded(file.substr(first + 1, second - first - 1)));
   }
   std::sort(debs.begin(), debs.end(), [](const LockedDeb& a, const LockedDeb& b) { return a.file < b.file; });
   const auto twin = std::adjacent_find(debs.begin(), debs.end(),

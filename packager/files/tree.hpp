@@ -7,8 +7,8 @@
 #include <map>
 #include <string>
 
-#include "sealift/bundle/core/digest.hpp"
 #include "sealift/bundle/archive/tar.hpp"
+#include "sealift/bundle/core/digest.hpp"
 
 namespace sealift::packager {
 

@@ -9,8 +9,9 @@
 #include <cstdlib>
 #include <map>
 
-#include "sealift/bundle/core/safe_path.hpp"
 #include "bundle/core/unicode.hpp"
+#include "packager/host/url.hpp"
+#include "sealift/bundle/core/safe_path.hpp"
 
 namespace sealift::packager {
 
@@ -73,11 +74,11 @@ std::string read_endpoint(TomlTable& table, Hub hub) {
     table.refuse("endpoint", "nothing says which hub this model comes from",
                  fmt::format("endpoint = \"https://HOST\" here, or {} in the environment", variable), {},
                  "no host is built in, so that a bundle never comes from a place that nobody chose");
-  const bool plain = std::all_of(endpoint.begin(), endpoint.end(), [](char c) { return c > ' ' && c < 0x7f; });
-  if (!plain || !(endpoint.starts_with("https://") || endpoint.starts_with("http://")) ||
-      endpoint.find_first_of("?#@\"\\") != endpoint.npos)
+  const std::optional<Url> url = parse_url(endpoint);
+  if (!url || (url->scheme != "https" && url->scheme != "http") || url->host.empty() || url->has_credentials ||
+      url->has_query || url->has_fragment)
     table.refuse("endpoint", "this is not the address of a hub", "like https://HOST, without name or password",
-                 endpoint);
+                 without_credentials(endpoint));
   return endpoint;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "packager/host/url.hpp"
 #include "sealift/bundle/core/fields.hpp"
 
 namespace sealift::packager {
@@ -37,10 +38,13 @@ std::vector<std::string> plain_names(TomlTable& table, const std::string& key) {
 
 std::string index_url(TomlTable& table, const std::string& key) {
   std::string url = table.string(key);
-  if (!url.starts_with("https://") && !url.starts_with("http://") && !url.starts_with("file:///"))
-    table.refuse(key, "this is not the address of an index", "https://…, http://… or file:///…", url);
+  const std::optional<Url> parsed = parse_url(url);
+  const bool remote = parsed && (parsed->scheme == "https" || parsed->scheme == "http") && !parsed->host.empty();
+  if (!remote && !(parsed && parsed->scheme == "file" && url.starts_with("file:///")))
+    table.refuse(key, "this is not the address of an index", "https://…, http://… or file:///…",
+                 without_credentials(url));
   // It would end up in the lock, in the evidence beside it and in every list of processes.
-  if (const std::size_t at = url.find('@'); at < url.find('/', url.find("://") + 3))
+  if (parsed->has_credentials)
     table.refuse(key, "the address of an index holds a password", "an address without one", {},
                  "name the index and set UV_INDEX_NAME_USERNAME and UV_INDEX_NAME_PASSWORD, or use a netrc file");
   return url;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a model hub says about a repository: its commit and its files. The routes of HF_ENDPOINT and of ModelScope are
-// known here and nowhere else. Everything a hub answers is bounded and checked; its bytes are fetched by fetch.hpp.
+// known here and nowhere else. Everything a hub answers is bounded and checked; its files are fetched by fetch.hpp.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "packager/files/fetch.hpp"
+#include "packager/files/remote_documents.hpp"
 #include "packager/job/model.hpp"
 
 namespace sealift::packager {

@@ -13,8 +13,8 @@
 #include "packager/models/model_files.hpp"
 #include "packager/models/model_formats.hpp"
 #include "sealift/bundle/core/parallel_for.hpp"
-#include "sealift/bundle/payload/payload_writer.hpp"
 #include "sealift/bundle/core/safe_path.hpp"
+#include "sealift/bundle/payload/payload_writer.hpp"
 
 namespace sealift::packager {
 
@@ -104,8 +104,8 @@ void pin_small_files(const ModelSpec& spec, HubListing& listing, const Cache& ca
       bytes += open[end]->size;
       largest = std::max(largest, open[end]->size);
     }
-    const std::vector<Answer> answers =
-        ask(urls, token_for(spec), largest, options, "a file of " + spec.repo + " cannot be fetched", hub_hint(spec));
+    const std::vector<RemoteDocument> answers = get_documents(
+        urls, token_for(spec), largest, options, "a file of " + spec.repo + " cannot be fetched", hub_hint(spec));
     for (std::size_t i = begin; i < end; ++i) {
       const std::string& body = answers[i - begin].body;
       if (body.size() != open[i]->size)

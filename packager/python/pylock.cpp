@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "packager/host/url.hpp"
 #include "packager/job/toml_file.hpp"
 #include "packager/python/wheel_tags.hpp"
 #include "sealift/bundle/core/safe_path.hpp"
@@ -19,30 +20,6 @@ using bundle::Error;
 using bundle::ErrorCode;
 
 namespace {
-
-std::string url_decoded(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const std::optional<bundle::Bytes> byte =
-        text[i] == '%' && i + 2 < text.size()
-            ? bundle::from_hex(std::string{static_cast<char>(std::tolower(text[i + 1])),
-                                           static_cast<char>(std::tolower(text[i + 2]))})
-            : std::nullopt;
-    if (byte) i += 2;
-    out.push_back(byte ? static_cast<char>(byte->front()) : text[i]);
-  }
-  return out;
-}
-
-std::string file_url(const fs::path& path) {
-  std::string out = "file://";
-  for (const char c : path.string()) {
-    const bool plain =
-        std::isalnum(static_cast<unsigned char>(c)) || std::string_view("/-._~+").find(c) != std::string_view::npos;
-    out += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  }
-  return out;
-}
 
 fs::path absolute_path(const fs::path& where, const std::string& text) {
   return fs::absolute(where / text).lexically_normal();
@@ -60,8 +37,13 @@ PackageFile read_file(TomlTable& table, const fs::path& where) {
   table.ignore_others();
   PackageFile file;
   file.url = table.has("path") ? file_url(absolute_path(where, table.string("path"))) : table.string("url");
-  const std::string_view bare = std::string_view(file.url).substr(0, file.url.find_first_of("?#"));
-  file.name = table.string_or("name", url_decoded(bare.substr(bare.rfind('/') + 1)));
+  if (table.has("name")) {
+    file.name = table.string("name");
+  } else {
+    const std::optional<Url> url = parse_url(file.url);
+    if (!url) table.refuse("url", "this is not a URL", {}, without_credentials(file.url));
+    file.name = url->file_name();
+  }
   TomlTable hashes = table.table("hashes");
   const std::optional<Digest> digest = Digest::from_hex(hashes.string("sha256"));
   if (!digest) hashes.refuse("sha256", "this is not a SHA-256", "64 lower-case hexadecimal digits");

@@ -2,8 +2,9 @@
 // Clones or copies source into one tar; see source_tree.hpp.
 #include "packager/python/source_tree.hpp"
 
-#include "packager/host/process.hpp"
 #include "packager/files/tree.hpp"
+#include "packager/host/process.hpp"
+#include "packager/host/url.hpp"
 
 namespace sealift::packager {
 
@@ -18,7 +19,7 @@ void git(std::vector<std::string> words, const SourcePackage& source) {
   const ProcessResult result = run_process(words, {{"GIT_TERMINAL_PROMPT", "0"}, {"GIT_LFS_SKIP_SMUDGE", "1"}});
   if (result.exit_code != 0)
     throw Error(ErrorCode::Network, {.what = "git cannot fetch " + source.title(),
-                                     .where = source.url + " at " + source.commit,
+                                     .where = without_credentials(source.url) + " at " + source.commit,
                                      .got = result.err});
 }
 

@@ -2,6 +2,8 @@
 // What a hub is asked, what is believed of its answers, and who gets to see a token.
 #include "packager/models/hub.hpp"
 
+#include "packager/files/fetch.hpp"
+
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -155,8 +157,9 @@ TEST_CASE("answers that make no sense are refused, whatever is wrong with them")
 TEST_CASE("an answer is not read further than was agreed") {
   TinyHub hub;
   hub.put("/long", {.body = std::string(5000, 'x')});
-  CHECK(ask({hub.server.url("/long")}, "", 5000, kQuick, "no", "next")[0].body.size() == 5000);
-  CHECK_REFUSED(ask({hub.server.url("/long")}, "", 4999, kQuick, "no", "next"), Network, "more than 4999 bytes");
+  CHECK(get_documents({hub.server.url("/long")}, "", 5000, kQuick, "no", "next")[0].body.size() == 5000);
+  CHECK_REFUSED(get_documents({hub.server.url("/long")}, "", 4999, kQuick, "no", "next"), Network,
+                "more than 4999 bytes");
 }
 
 TEST_CASE("ModelScope tells digests but no commit, and is asked for the revision each time") {
