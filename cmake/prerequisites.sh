@@ -16,6 +16,14 @@ kIsal=isal==1.8.0                           # Python's binding carries the sourc
 kIsalHash=sha256:124233e9a31a62030a07aafd48c26689561926f4e10417ed3ea46c211218f2b4
 where=build/prerequisites
 
+# The system's certificates, since a network that intercepts TLS makes only those known. Variables that are set come first.
+export UV_SYSTEM_CERTS=1 UV_NATIVE_TLS=1  # newer and older uv
+system_certificates=/etc/ssl/certs/ca-certificates.crt
+trust_system() {  # pip
+  PIP_CERT=${PIP_CERT:-${REQUESTS_CA_BUNDLE:-${SSL_CERT_FILE:-$system_certificates}}}
+  if [ -f "$PIP_CERT" ]; then export PIP_CERT; else unset PIP_CERT; fi
+}
+
 say() { printf '%s\n' "prerequisites: $*" >&2; }
 
 install_packages() {
@@ -97,6 +105,7 @@ case "${1:-build}" in
     ;;
   *) say "unknown argument '$1'; known: build, air-gap"; exit 2 ;;
 esac
+trust_system  # only now is the package ca-certificates there
 install_uv
 install_isal
 install_torch
