@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Locked Debian packages: how they get here, and where they go. In a generation they are a flat repository, `apt/`,
-// that apt on the isolated machine can be pointed at.
+// The files of locked Debian packages: what is downloaded, and where it goes. In a generation they form a flat
+// repository, `apt/`, that apt on the isolated machine can use as a source.
 #pragma once
 
 #include "packager/job/apt.hpp"
@@ -10,7 +10,7 @@ namespace sealift::packager {
 
 std::vector<Download> downloads_of(const LockedApt& apt);
 
-// Throws Missing when the index, which no server has, is not in the cache.
+// Throws Missing when the index is not in the cache; `lock` made it, so no server has it.
 void require_index(const LockedApt& apt, const Cache& cache);
 
 std::vector<PlacedFile> place_files(const LockedApt& apt, const Cache& cache);

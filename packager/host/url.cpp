@@ -31,13 +31,19 @@ std::optional<Url> parse_url(std::string_view text) {
   const auto parsed = urls::parse_uri(text);
   if (!parsed) return std::nullopt;
   const urls::url_view& view = *parsed;
-  return Url{.scheme = lower_case(view.scheme()),
-             .host = lower_case(view.host()),
-             .path = std::string(view.encoded_path()),
-             .query = std::string(view.encoded_query()),
-             .has_credentials = view.has_userinfo(),
-             .has_query = view.has_query(),
-             .has_fragment = view.has_fragment()};
+  Url url{.scheme = lower_case(view.scheme()),
+          .host = lower_case(view.host()),
+          .path = std::string(view.encoded_path()),
+          .query = std::string(view.encoded_query()),
+          .has_credentials = view.has_userinfo(),
+          .has_query = view.has_query(),
+          .has_fragment = view.has_fragment()};
+  // Boost 1.81 ends the host of "http://127.0.0.1.example/x" after the address, and begins the path with the rest.
+  if (view.has_authority() && !url.path.empty() && url.path.front() != '/') {
+    url.host += lower_case(url.path.substr(0, url.path.find_first_of(":/")));
+    url.path.erase(0, std::min(url.path.find('/'), url.path.size()));
+  }
+  return url;
 }
 
 std::string file_url(const std::filesystem::path& path) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads TOML: the tree of toml++ is copied into TomlValue, so that one source pays for its headers.
+// Reads TOML; see toml_file.hpp. The values of toml++ are copied into TomlValue, so that one source pays for its
+// headers.
 #include "packager/job/toml_file.hpp"
 
 #include <fmt/format.h>

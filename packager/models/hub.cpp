@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hub routes; see hub.hpp. Format: the hub's OpenAPI description and the two clients' sources.
+// The hubs' routes; see hub.hpp. Source of the formats: the hub's OpenAPI description and the two clients' sources.
 #include "packager/models/hub.hpp"
 
 #include <fmt/format.h>
@@ -24,10 +24,10 @@ constexpr std::size_t kMaxListed = 1'000'000;
 constexpr std::size_t kMaxPages = 10'000;
 
 [[noreturn]] void refuse(const std::string& where, const std::string& what, const std::string& got = {}) {
-  throw Error(ErrorCode::Format, {.what = "the hub's answer makes no sense: " + what,
+  throw Error(ErrorCode::Format, {.what = "the hub's answer is not valid: " + what,
                                   .where = where,
                                   .got = bundle::SafePath::printable(got),
-                                  .next = "is the endpoint a hub of this kind, and no login page or proxy?"});
+                                  .next = "is the endpoint a hub of this kind, and not a login page or a proxy?"});
 }
 
 Json parsed(const std::string& text, const std::string& where) {
@@ -46,19 +46,19 @@ const Json& member(const Json& object, const char* key, const std::string& where
 
 std::string text_of(const Json& object, const char* key, const std::string& where) {
   const Json& value = member(object, key, where);
-  if (!value.is_string()) refuse(where, std::string("its '") + key + "' is no text");
+  if (!value.is_string()) refuse(where, std::string("its '") + key + "' is not a string");
   return value.get<std::string>();
 }
 
 std::uint64_t size_of(const Json& object, const char* key, const std::string& where) {
   const Json& value = member(object, key, where);
-  if (!value.is_number_unsigned()) refuse(where, std::string("its '") + key + "' is no size");
+  if (!value.is_number_unsigned()) refuse(where, std::string("its '") + key + "' is not a size");
   return value.get<std::uint64_t>();
 }
 
 RemoteDocument get_one(const std::string& url, const ModelSpec& spec, const FetchOptions& options) {
-  return std::move(get_documents({url}, token_for(spec), kMaxAnswer, options,
-                                 "the hub does not tell about " + spec.repo, hub_hint(spec))[0]);
+  return std::move(get_documents({url}, token_for(spec), kMaxAnswer, options, "the hub does not describe " + spec.repo,
+                                 hub_hint(spec))[0]);
 }
 
 void add_file(HubListing& listing, HubFile file, const std::string& digest, const std::string& where) {
@@ -82,7 +82,7 @@ std::string next_page(const std::string& link, const ModelSpec& spec, const std:
     const std::string url = link.substr(begin + 1, end - begin - 1);
     const std::optional<Url> next = parse_url(url);
     const std::size_t api = next ? next->path.find("/api/") : url.npos;
-    if (api == url.npos) refuse(where, "its next page is no page of a hub", without_credentials(url));
+    if (api == url.npos) refuse(where, "its next page is not a page of a hub", without_credentials(url));
     return spec.endpoint + next->path.substr(api) + (next->has_query ? "?" + next->query : "");
   }
   return {};
@@ -95,13 +95,13 @@ HubListing list_hf(const ModelSpec& spec, const FetchOptions& options) {
                      .files = {}};
   const auto hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
   if (listing.commit.size() != 40 || !std::all_of(listing.commit.begin(), listing.commit.end(), hex))
-    refuse(revision, "its commit is none", listing.commit);
+    refuse(revision, "its commit is not one", listing.commit);
   std::string page = api + "/tree/" + listing.commit + "?recursive=true";
   for (std::size_t pages = 0; !page.empty(); ++pages) {
     if (pages == kMaxPages) refuse(page, "its pages do not end");
     const RemoteDocument answer = get_one(page, spec, options);
     const Json items = parsed(answer.body, page);
-    if (!items.is_array()) refuse(page, "it is no list of files");
+    if (!items.is_array()) refuse(page, "it is not a list of files");
     for (const Json& item : items) {
       if (text_of(item, "type", page) != "file") continue;
       const bool lfs = item.contains("lfs") && item["lfs"].is_object();
@@ -115,13 +115,13 @@ HubListing list_hf(const ModelSpec& spec, const FetchOptions& options) {
   return listing;
 }
 
-// ModelScope tells no commit; what its files are is pinned by their digests.
+// ModelScope gives no commit; digests pin its files.
 HubListing list_modelscope(const ModelSpec& spec, const FetchOptions& options) {
   const std::string url = fmt::format("{}/api/v1/models/{}/repo/files?Revision={}&Recursive=true", spec.endpoint,
                                       spec.repo, percent_encoded(spec.revision));
   const Json answer = parsed(get_one(url, spec, options).body, url);
   const Json& files = member(member(answer, "Data", url), "Files", url);
-  if (!files.is_array()) refuse(url, "it is no list of files");
+  if (!files.is_array()) refuse(url, "it is not a list of files");
   HubListing listing;
   for (const Json& item : files) {
     if (text_of(item, "Type", url) == "tree") continue;
@@ -140,7 +140,7 @@ HubListing list_repository(const ModelSpec& spec, const FetchOptions& options) {
             [](const HubFile& a, const HubFile& b) { return a.path < b.path; });
   const auto twin = std::adjacent_find(listing.files.begin(), listing.files.end(),
                                        [](const HubFile& a, const HubFile& b) { return a.path == b.path; });
-  if (twin != listing.files.end()) refuse(spec.endpoint, "a file stands twice in " + spec.repo, twin->path);
+  if (twin != listing.files.end()) refuse(spec.endpoint, "a file is listed twice in " + spec.repo, twin->path);
   return listing;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes and places of model files; see model_files.hpp.
+// Sources and destinations of model files; see model_files.hpp.
 #include "packager/models/model_files.hpp"
 
 #include <fmt/format.h>
@@ -91,7 +91,7 @@ std::vector<PlacedFile> place_files(const LockedModel& model, const Cache& cache
   if (spec.layout == ModelLayout::Folder) return placed;
   const std::string folder = cache_folder(spec);
   add(folder + "/snapshots/" + model.commit);
-  // Who asks for no revision, or for `main`, gets the one that was carried.
+  // Code that asks for no revision, or for `main`, gets the one that was carried.
   placed.push_back(made_file(folder + "/refs/main", model.commit, cache));
   if (spec.revision != "main" && spec.revision != model.commit)
     placed.push_back(made_file(folder + "/refs/" + spec.revision, model.commit, cache));

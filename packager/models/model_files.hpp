@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A locked model's files: where their bytes are on this machine, how they get here, and where they go.
+// A locked model's files: where they are on this machine, what is downloaded, and where they go in a generation.
 #pragma once
 
 #include <string>
@@ -14,10 +14,10 @@ namespace sealift::packager {
 // In the source folder or in the cache; empty when it is in neither. Links to files are followed.
 std::filesystem::path local_file(const LockedModel& model, const LockedFile& file, const Cache& cache);
 
-// What has to be fetched for the models of hubs.
+// The downloads for the models of hubs.
 std::vector<Download> downloads_of(const std::vector<LockedModel>& models);
 
-// Throws Missing naming every file of a source folder that is gone, or has another size than was locked.
+// Throws Missing naming every file of a source folder that is gone or whose size is not the locked one.
 void require_folders(const std::vector<LockedModel>& models);
 
 struct PlacedFile {
@@ -26,8 +26,8 @@ struct PlacedFile {
   LockedFile file;
 };
 
-// A file twice when both layouts are wanted; its bytes are carried once. The cache layout has plain files where a
-// client has links, which clients accept, and refs that name the commit; those little files are made in `cache`.
+// With both layouts each file has two places; its bytes are carried once. The cache layout has plain files where a
+// client has links, which clients accept, and refs that name the commit; those small files are made in `cache`.
 std::vector<PlacedFile> place_files(const LockedModel& model, const Cache& cache);
 
 }  // namespace sealift::packager

@@ -64,9 +64,9 @@ TomlValue parse_pylock(std::string_view pylock) {
   return document;
 }
 
-// One package of the file, as far as it was read.
+// One package of the file.
 struct Package {
-  SourcePackage source;  // name and version count always, the rest when `has_source`
+  SourcePackage source;  // only name and version are set unless `has_source`
   std::vector<PackageFile> wheels;
   bool has_source = false;
 };
@@ -113,7 +113,7 @@ Package read_package(TomlTable& table, const fs::path& where) {
   return package;
 }
 
-// The best of a package's wheels; whether one was there but not allowed goes to `forbidden`.
+// The best of a package's wheels; sets `forbidden` when a wheel fits but is not allowed.
 std::optional<LockedWheel> best_wheel(const Package& package, std::string_view python, const bundle::Target& target,
                                       const std::set<Digest>* allowed, bool& forbidden) {
   std::optional<std::pair<WheelRank, LockedWheel>> best;
@@ -125,7 +125,7 @@ std::optional<LockedWheel> best_wheel(const Package& package, std::string_view p
       continue;
     }
     if (best && std::tie(best->first, best->second.file_name) <= std::tie(fit->rank, file.name)) continue;
-    // A wheel that was named by its address alone has its version in its name only.
+    // A wheel that was given by its URL alone has its version only in its name.
     const std::string version =
         package.source.version.empty() ? bundle::parse_wheel_name(file.name)->version : package.source.version;
     best.emplace(fit->rank, LockedWheel{.name = package.source.name,
@@ -138,7 +138,7 @@ std::optional<LockedWheel> best_wheel(const Package& package, std::string_view p
   return best ? std::optional(std::move(best->second)) : std::nullopt;
 }
 
-// Of a wheel that would fit but for its glibc: what that is, for the message.
+// For the message: a wheel that only its glibc keeps from fitting.
 std::string too_new(const Package& package, std::string_view python, const bundle::Target& target) {
   for (const PackageFile& file : package.wheels)
     if (const std::optional<bundle::GlibcVersion> wanted = glibc_wanted(file.name, python, target);
@@ -161,7 +161,7 @@ PythonChoice choose_packages(std::string_view pylock, const fs::path& where, std
     const Package package = read_package(table, where);
     const SourcePackage& source = package.source;
     if (!names.insert(source.name).second)
-      throw Error(ErrorCode::Conflict, {.what = "a package stands twice in the resolution",
+      throw Error(ErrorCode::Conflict, {.what = "a package is listed twice in the resolution",
                                         .where = "pylock.toml",
                                         .got = source.name,
                                         .next = "require one version of it"});

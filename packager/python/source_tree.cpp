@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clones or copies source into one tar; see source_tree.hpp.
+// Clones or reads a source and writes it as one tar; see source_tree.hpp.
 #include "packager/python/source_tree.hpp"
 
 #include "packager/files/tree.hpp"
@@ -54,7 +54,7 @@ void gather(const fs::path& folder, const std::string& place, Tree& tree) {
                        .executable = (entry.status().permissions() & fs::perms::owner_exec) != fs::perms::none};
         break;
       default:
-        break;  // sockets and pipes are nobody's source
+        break;  // sockets and pipes are not source
     }
   }
 }

@@ -19,6 +19,16 @@ TEST_CASE("a URL is taken apart, and its scheme and host are compared in lower c
   CHECK(url->has_fragment);
 }
 
+TEST_CASE("a host that begins like an address is not that address") {
+  CHECK(parse_url("http://127.0.0.1/x")->host == "127.0.0.1");
+  const auto other = parse_url("http://127.0.0.1.Example:80/x/y");  // what Boost 1.81 alone takes for 127.0.0.1
+  REQUIRE(other);
+  CHECK(other->host == "127.0.0.1.example");
+  CHECK(other->path == "/x/y");
+  CHECK(parse_url("http://1.2.3.4x")->host == "1.2.3.4x");
+  CHECK(parse_url("http://1.2.3.4x")->path == "");
+}
+
 TEST_CASE("what is no absolute URL is none") {
   for (const char* text : {"", "mirror.invalid", "/srv/simple", "https://a b", "https://h/%2", "://h", "https://[::1"})
     CHECK_FALSE(parse_url(text));
