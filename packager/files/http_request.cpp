@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The curl door: one easy handle a request; see http_request.hpp. Exceptions of the callbacks are carried past
-// libcurl, which is C and must not see them.
+// The curl door: one easy handle a thread, which keeps its connection for the next request to the same server; see
+// http_request.hpp. Exceptions of the callbacks are carried past libcurl, which is C and must not see them.
 #include "packager/files/http_request.hpp"
 
 #include <curl/curl.h>
@@ -25,6 +25,12 @@ struct EasyCloser {
 };
 using Easy = std::unique_ptr<CURL, EasyCloser>;
 
+// Takes the options away again, some of which point into the caller; connections stay.
+struct Resetter {
+  void operator()(CURL* handle) const { curl_easy_reset(handle); }
+};
+using Borrowed = std::unique_ptr<CURL, Resetter>;
+
 // libcurl honours proxy variables by itself, but these only through its command line tool.
 void use_certificates(CURL* easy) {
   if (const std::string file = trusted_certificates(); !file.empty())
@@ -33,25 +39,28 @@ void use_certificates(CURL* easy) {
     curl_easy_setopt(easy, CURLOPT_CAPATH, folder);
 }
 
-Easy new_handle(const std::string& url) {
+// This thread's handle, with the options that every request has.
+Borrowed handle_for(const std::string& url) {
   static const CURLcode started = curl_global_init(CURL_GLOBAL_DEFAULT);
-  Easy easy(started == CURLE_OK ? curl_easy_init() : nullptr);
-  if (!easy) throw Error(ErrorCode::Network, {.what = "libcurl did not start"});
-  curl_easy_setopt(easy.get(), CURLOPT_URL, url.c_str());
-  curl_easy_setopt(easy.get(), CURLOPT_PROTOCOLS_STR, "http,https,file");
-  curl_easy_setopt(easy.get(), CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(easy.get(), CURLOPT_FOLLOWLOCATION, 1L);
-  curl_easy_setopt(easy.get(), CURLOPT_MAXREDIRS, 10L);
-  curl_easy_setopt(easy.get(), CURLOPT_FAILONERROR, 1L);
-  curl_easy_setopt(easy.get(), CURLOPT_NOSIGNAL, 1L);  // signals and threads do not go together
-  curl_easy_setopt(easy.get(), CURLOPT_CONNECTTIMEOUT, 30L);
-  curl_easy_setopt(easy.get(), CURLOPT_LOW_SPEED_LIMIT, 1L);
-  curl_easy_setopt(easy.get(), CURLOPT_LOW_SPEED_TIME, 60L);
-  // A connection each: large files gain more from several connections than from one that is shared.
-  curl_easy_setopt(easy.get(), CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
-  curl_easy_setopt(easy.get(), CURLOPT_USERAGENT, "sealift-pack");
-  use_certificates(easy.get());
-  return easy;
+  thread_local const Easy handle(started == CURLE_OK ? curl_easy_init() : nullptr);
+  if (!handle) throw Error(ErrorCode::Network, {.what = "libcurl did not start"});
+  Borrowed borrowed(handle.get());
+  CURL* easy = borrowed.get();
+  curl_easy_setopt(easy, CURLOPT_URL, url.c_str());
+  curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https,file");
+  curl_easy_setopt(easy, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 1L);
+  curl_easy_setopt(easy, CURLOPT_MAXREDIRS, 10L);
+  curl_easy_setopt(easy, CURLOPT_FAILONERROR, 1L);
+  curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);  // signals and threads do not go together
+  curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, 30L);
+  curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
+  curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, 60L);
+  // A connection a thread: large files gain more from several connections than from one that is shared.
+  curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+  curl_easy_setopt(easy, CURLOPT_USERAGENT, "sealift-pack");
+  use_certificates(easy);
+  return borrowed;
 }
 
 // As an option of libcurl and not as a header of ours, so that a redirect to another host does not get it.
@@ -100,36 +109,37 @@ struct Callbacks {
 }  // namespace
 
 HttpResponse run_request(const HttpRequest& request) {
-  const Easy easy = new_handle(request.url);
   Callbacks callbacks{.request = request, .thrown = {}};
   char error[CURL_ERROR_SIZE] = {};
-  curl_easy_setopt(easy.get(), CURLOPT_ERRORBUFFER, error);
-  curl_easy_setopt(easy.get(), CURLOPT_WRITEFUNCTION, &Callbacks::on_data);
-  curl_easy_setopt(easy.get(), CURLOPT_WRITEDATA, &callbacks);
+  const Borrowed borrowed = handle_for(request.url);
+  CURL* easy = borrowed.get();
+  curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, error);
+  curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, &Callbacks::on_data);
+  curl_easy_setopt(easy, CURLOPT_WRITEDATA, &callbacks);
   if (request.check) {
-    curl_easy_setopt(easy.get(), CURLOPT_NOPROGRESS, 0L);
-    curl_easy_setopt(easy.get(), CURLOPT_XFERINFOFUNCTION, &Callbacks::on_progress);
-    curl_easy_setopt(easy.get(), CURLOPT_XFERINFODATA, &callbacks);
+    curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
+    curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, &Callbacks::on_progress);
+    curl_easy_setopt(easy, CURLOPT_XFERINFODATA, &callbacks);
   }
-  use_bearer(easy.get(), request.bearer);
-  if (request.only_headers) curl_easy_setopt(easy.get(), CURLOPT_NOBODY, 1L);
+  use_bearer(easy, request.bearer);
+  if (request.only_headers) curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
   if (request.resume_at > 0)
-    curl_easy_setopt(easy.get(), CURLOPT_RESUME_FROM_LARGE, static_cast<curl_off_t>(request.resume_at));
+    curl_easy_setopt(easy, CURLOPT_RESUME_FROM_LARGE, static_cast<curl_off_t>(request.resume_at));
 
-  const CURLcode result = curl_easy_perform(easy.get());
+  const CURLcode result = curl_easy_perform(easy);
   if (callbacks.thrown) std::rethrow_exception(callbacks.thrown);
   HttpResponse response;
   long status = 0;
-  curl_easy_getinfo(easy.get(), CURLINFO_RESPONSE_CODE, &status);
+  curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
   if (result != CURLE_OK) response.failure = error[0] != '\0' ? error : curl_easy_strerror(result);
   response.may_retry = may_retry(result, status);
   response.beyond_end = result == CURLE_HTTP_RETURNED_ERROR && status == 416;
   response.cannot_resume = result == CURLE_RANGE_ERROR || status == 416 || result == CURLE_BAD_DOWNLOAD_RESUME;
   curl_off_t size = -1;
-  curl_easy_getinfo(easy.get(), CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &size);
+  curl_easy_getinfo(easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &size);
   if (size > 0) response.size = static_cast<std::uint64_t>(size);
   curl_header* link = nullptr;
-  if (curl_easy_header(easy.get(), "Link", 0, CURLH_HEADER, -1, &link) == CURLHE_OK) response.link = link->value;
+  if (curl_easy_header(easy, "Link", 0, CURLH_HEADER, -1, &link) == CURLHE_OK) response.link = link->value;
   return response;
 }
 
