@@ -19,7 +19,7 @@ using bundle::ErrorCode;
 
 namespace {
 
-// Unreadable is as good as damaged: either way it is fetched again.
+// An unreadable file counts as damaged: either way it is fetched again.
 bool is_intact(const fs::path& path, const Digest& digest, Progress& progress) {
   try {
     return digest_of_file(path, [&](std::uint64_t bytes) { progress.add(bytes); }) == digest;
@@ -28,7 +28,7 @@ bool is_intact(const fs::path& path, const Digest& digest, Progress& progress) {
   }
 }
 
-// Hashes what is cached, unless it is trusted, and returns what has to be fetched.
+// Hashes the cached files, unless they are trusted, and returns the downloads that are missing or damaged.
 std::vector<const Download*> missing(const std::vector<Download>& downloads, const Cache& cache, Console& console,
                                      const FetchOptions& options) {
   std::uint64_t total = 0;
@@ -60,7 +60,7 @@ std::vector<const Download*> missing(const std::vector<Download>& downloads, con
   return out;
 }
 
-// One failure is told as it is, several as one list: an index that changed under a lock changed for many files.
+// Throws one failure as it is and several as one list: an index that changed under a lock changed for many files.
 [[noreturn]] void refuse_all(const std::vector<Error>& failures) {
   if (failures.size() == 1) throw failures.front();
   std::vector<std::string> lines;
@@ -71,7 +71,7 @@ std::vector<const Download*> missing(const std::vector<Download>& downloads, con
     lines.push_back(facts.what + ", " + facts.where + ": " +
                     (facts.expected.empty() ? "" : "expected " + facts.expected + ", got ") + facts.got);
   }
-  std::sort(lines.begin(), lines.end());  // arrival is by chance
+  std::sort(lines.begin(), lines.end());  // they come in random order
   std::string got;
   for (const std::string& line : lines) got += (got.empty() ? "" : "\n            ") + line;
   throw Error(other_bytes ? ErrorCode::Digest : ErrorCode::Network,
@@ -129,7 +129,7 @@ std::size_t fetch(const std::vector<Download>& downloads, const Cache& cache, Co
     try {
       bring(*todo[index], cache, console, progress, options, check);
     } catch (const Error& error) {
-      // What is wrong with one file is said together with what is wrong with the others.
+      // Failures of single files are reported together, after everything else has arrived.
       if (error.code() != ErrorCode::Network && error.code() != ErrorCode::Digest) throw;
       const std::lock_guard lock(guard);
       failures.push_back(error);
