@@ -10,6 +10,7 @@
 #include "packager/debian/lock_apt.hpp"
 #include "packager/files/cache.hpp"
 #include "packager/files/fetch.hpp"
+#include "packager/files/remote_documents.hpp"
 #include "packager/host/creation_time.hpp"
 #include "packager/host/own_program.hpp"
 #include "packager/host/scratch_folder.hpp"

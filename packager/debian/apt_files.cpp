@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes and places of Debian packages; see apt_files.hpp.
+// Sources and destinations of Debian packages; see apt_files.hpp.
 #include "packager/debian/apt_files.hpp"
 
 namespace sealift::packager {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Locked Debian packages as contents of a bundle. In a generation they are a flat repository, `apt/`, that apt on the
-// isolated machine can be pointed at.
+// Locked Debian packages as contents of a bundle. In a generation they form a flat repository, `apt/`, that apt on the
+// isolated machine can use as a source.
 #pragma once
 
 #include <vector>

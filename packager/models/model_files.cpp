@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes and places of model files; see model_files.hpp.
+// Sources and destinations of model files; see model_files.hpp.
 #include "packager/models/model_files.hpp"
 
 #include "packager/models/hub.hpp"
@@ -60,7 +60,7 @@ std::vector<Content> contents_of(const LockedModel& model) {
   if (spec.layout == ModelLayout::Folder) return contents;
   const std::string folder = cache_folder(spec);
   add(folder + "/snapshots/" + model.commit);
-  // Who asks for no revision, or for `main`, gets the one that was carried.
+  // Code that asks for no revision, or for `main`, gets the one that was carried.
   contents.push_back(written(spec, folder + "/refs/main", model.commit));
   if (spec.revision != "main" && spec.revision != model.commit)
     contents.push_back(written(spec, folder + "/refs/" + spec.revision, model.commit));

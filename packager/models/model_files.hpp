@@ -11,12 +11,11 @@ namespace sealift::packager {
 // In the source folder or in the cache; empty when it is in neither. Links to files are followed.
 std::filesystem::path local_file(const LockedModel& model, const LockedFile& file, const Cache& cache);
 
-// A file twice when both layouts are wanted; its bytes are carried once. The cache layout has plain files where a
-// client has links, which clients accept, and refs that name the commit.
+// With both layouts each file is listed at two places; its bytes are carried once. The cache layout has plain files
+// where a client has links, which clients accept, and refs that name the commit.
 std::vector<Content> contents_of(const LockedModel& model);
 
-// Throws Format as require_sound does, which looks into the files; those that are damaged in the cache are repaired
-// first.
+// Throws Format as require_sound does, which reads the files; those that are damaged in the cache are repaired first.
 void require_sound_files(const std::vector<LockedModel>& models, const Cache& cache, const Repair& repair,
                          Console& console);
 

@@ -340,7 +340,7 @@ TEST_CASE("a rule in the job gives a path of two wheels to one of them, and the 
   CHECK(inspect_text(inspect(result.folder, std::nullopt)).find(place + ", which another package owns") !=
         std::string::npos);
   workshop.lock.owners = {{.path = place, .package = "nvidia-nccl-cu14"}};
-  CHECK_REFUSED(workshop.pack("two"), Usage, "it does not bring " + place);
+  CHECK_REFUSED(workshop.pack("two"), Usage, "it does not have " + place);
 }
 
 TEST_CASE("with an inventory a bundle lists what the target has and carries the rest") {
