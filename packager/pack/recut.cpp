@@ -5,7 +5,11 @@
 
 #include "packager/files/new_bundle_folder.hpp"
 #include "packager/keys/signing.hpp"
+#include "sealift/bundle/core/output_file.hpp"
+#include "sealift/bundle/manifest/manifest_json.hpp"
+#include "sealift/bundle/payload/bundle_folder.hpp"
 #include "sealift/bundle/payload/payload_writer.hpp"
+#include "sealift/bundle/trust/seal.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 
 namespace sealift::packager {
