@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <vector>
 
 #include "bundle/core/unicode.hpp"
 #include "packager/host/interrupt.hpp"

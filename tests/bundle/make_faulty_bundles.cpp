@@ -9,6 +9,7 @@
 #include <iostream>
 
 #include "bundle/core/json.hpp"
+#include "bundle/trust/openssl_keys.hpp"
 #include "tests/support/tiny_bundle.hpp"
 
 using namespace sealift;
