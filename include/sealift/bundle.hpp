@@ -57,10 +57,12 @@
 // Wheel: Python packages as they were published
 #include "sealift/bundle/wheel/wheel_name.hpp"         // file names, project names and versions of wheels
 #include "sealift/bundle/wheel/wheel.hpp"              // what a wheel holds and where it goes
+#include "sealift/bundle/wheel/installed_path.hpp"     // the path of each of its files in a generation
 #include "sealift/bundle/wheel/package_owners.hpp"     // one wheel for each package folder
 
-// Native: ELF files
+// Native: ELF files and shared libraries
 #include "sealift/bundle/native/elf.hpp"               // what the dynamic linker would read
+#include "sealift/bundle/native/system_libraries.hpp"  // which libraries belong to the target
 
 // The face: open, verify, write
 #include "sealift/bundle/open_bundle.hpp"              // a folder that claims to hold a bundle, and its seal

@@ -12,7 +12,7 @@
 #include "packager/native/dlopen_table.hpp"
 #include "packager/native/native_walk.hpp"
 #include "packager/native/renamed_libraries.hpp"
-#include "packager/native/target_libraries.hpp"
+#include "sealift/bundle/native/system_libraries.hpp"
 
 namespace sealift::packager {
 
@@ -21,7 +21,7 @@ using Kind = NativeFinding::Kind;
 
 namespace {
 
-// From here on dlopen does not make stacks executable any more, and refuses what asks for it (NEWS of glibc 2.41).
+// Since this version dlopen refuses libraries that ask for an executable stack (NEWS of glibc 2.41).
 constexpr GlibcVersion kStrictStacks{2, 41};
 
 // "a, b and 3 more".
@@ -72,7 +72,7 @@ class Check {
     opened_libraries();
     architectures();
     each_file();
-    circles();
+    cycles();
     std::stable_sort(report_.findings.begin(), report_.findings.end(),
                      [](const NativeFinding& a, const NativeFinding& b) { return a.severity > b.severity; });
     return std::move(report_);
@@ -88,7 +88,7 @@ class Check {
   }
   const NativeFile& at(std::size_t file) const { return index_.at(file); }
 
-  // A name with a version is none that Python imports: ld.so takes it for someone's NEEDED, or code opens it.
+  // Python does not import files with a versioned name: ld.so loads them for somebody's NEEDED, or code opens them.
   bool is_stray(std::size_t file) const {
     const std::string name = at(file).file_name();
     return at(file).from_wheel && name.find(".so.") != name.npos && !used_.contains(file);
@@ -120,7 +120,7 @@ class Check {
       if (!index_.fits(file) || is_program(at(file))) continue;
       for (const std::string& wanted : at(file).elf.needed) {
         const std::string library = wanted.substr(wanted.rfind('/') + 1);
-        if (belongs_to_target(library) || walk_.found.contains({file, wanted})) continue;
+        if (bundle::belongs_to_target(library) || walk_.found.contains({file, wanted})) continue;
         const bool plugin = is_optional_plugin(at(file).file_name());
         (in_bundle(wanted) ? before
          : plugin          ? optional
@@ -199,7 +199,7 @@ class Check {
     }
   }
 
-  // What the kernel starts by itself gets the target's own loader and glibc, whatever is carried.
+  // A program that the kernel starts directly gets the target's own loader and glibc, whatever is carried.
   void programs_on_their_own() {
     for (std::size_t i = 0; carried_ && i < index_.size(); ++i) {
       const NativeFile& file = at(i);
@@ -241,16 +241,16 @@ class Check {
            "require the package that brings it, of the same version");
     for (const auto& [name, who] : unknown)
       find(Kind::UnknownName, Severity::Warning, name,
-           fmt::format("{} may be opened by {}, which hold(s) its name; nothing brings it, and the table of opened "
-                       "libraries does not know it",
+           fmt::format("{} may be opened by {}, which contain(s) its name; nothing brings it, and the table of opened "
+                       "libraries does not list it",
                        name, several(who)),
            "find out whether the job needs it; if so, require what brings it");
   }
 
-  // Needed, itself, in the bundle under any version or in the same wheel under a new name, the target's, or in the
-  // table.
+  // The name is needed or its own, is in the bundle in any version or in the same wheel under a new name, belongs to
+  // the target, or is in the table.
   bool is_explained(const std::string& name, const NativeFile& file) const {
-    if (belongs_to_target(name) || is_known_to_be_opened(name) || name == file.elf.soname) return true;
+    if (bundle::belongs_to_target(name) || is_known_to_be_opened(name) || name == file.elf.soname) return true;
     const std::string stem = name.substr(0, name.find(".so") + 3);
     if (renamed_.contains({file.owner, stem})) return true;
     const auto starts = [&](const std::string& other) { return other.starts_with(stem); };
@@ -259,7 +259,8 @@ class Check {
     return first != index_.names().end() && starts(first->first);
   }
 
-  // A wheel may bring the same helper for several machines; one that has nothing for this one is the wrong wheel.
+  // A wheel may bring the same helper program for several machines; one without any for this machine is the wrong
+  // wheel.
   void architectures() {
     std::set<std::string> owners;  // that have something for the target
     std::map<std::pair<std::string, std::string>, std::set<std::string>> foreign;
@@ -274,7 +275,7 @@ class Check {
       if (is_extension(at(i)) || !at(i).from_wheel) imported.insert(at(i).owner);
     }
     for (const auto& [owner, files] : foreign) {
-      // A wheel for any machine promises nothing native: what it has is data.
+      // A wheel for any machine promises nothing native: its ELF files are data.
       const Severity severity = imported.contains(owner.first)           ? Severity::Refusal
                                 : owners.contains(owner.first)           ? Severity::Note
                                 : owner.first.ends_with("-none-any.whl") ? Severity::Warning
@@ -290,7 +291,7 @@ class Check {
     for (const auto& [edge, provider] : walk_.found) providers.insert(provider);
     for (std::size_t i = 0; i < index_.size(); ++i) {
       const NativeFile& file = at(i);
-      if (is_driver_library(file.file_name()) && ("/" + file.path).find("/stubs/") == std::string::npos)
+      if (bundle::is_driver_library(file.file_name()) && ("/" + file.path).find("/stubs/") == std::string::npos)
         find(Kind::DriverLibrary, Severity::Refusal, file.file_name(),
              described(file) + " is a part of the GPU driver, which must be the target's own",
              "leave this package out, and install the driver on the target");
@@ -321,20 +322,20 @@ class Check {
     if (fault == std::errc()) report_.cuda = std::max(report_.cuda.value_or(0), major);
   }
 
-  void circles() {
+  void cycles() {
     std::set<std::string> names;
-    for (const std::size_t file : in_circles(walk_)) names.insert(described(at(file)));
+    for (const std::size_t file : on_cycles(walk_)) names.insert(described(at(file)));
     if (!names.empty())
-      find(Kind::Circle, Severity::Note, {}, "these need each other in a circle: " + several(names), "nothing");
+      find(Kind::Circle, Severity::Note, {}, "these need each other in a cycle: " + several(names), "nothing");
   }
 
   const bundle::Target& machine_;
   const bool carried_;
-  bundle::Target target_;  // with the glibc that things are loaded with
+  bundle::Target target_;  // with the glibc that programs are loaded with
   NativeIndex index_;
   NativeWalk walk_;
-  std::set<std::size_t> used_;                             // by whatever ld.so or the table loads
-  std::set<std::pair<std::string, std::string>> renamed_;  // owner, the name that a library of it had before
+  std::set<std::size_t> used_;                             // loaded by ld.so or through the table
+  std::set<std::pair<std::string, std::string>> renamed_;  // owner, former name of one of its libraries
   NativeReport report_;
 };
 
