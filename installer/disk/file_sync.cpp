@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "installer/disk/file_sync.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <charconv>
 
 #include "installer/disk/disk.hpp"

@@ -3,7 +3,9 @@
 // What the lock file says is only for that message; the kernel's lock is what counts.
 #include "installer/prefix/lock.hpp"
 
+#include <fcntl.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include "installer/host/time.hpp"
 #include "sealift/bundle/core/safe_path.hpp"

@@ -4,8 +4,9 @@
 #include <algorithm>
 #include <map>
 
-#include "installer/preflight/preflight.hpp"
+#include "bundle/core/json_object.hpp"
 #include "installer/host/progress.hpp"
+#include "installer/preflight/preflight.hpp"
 
 namespace sealift::installer {
 

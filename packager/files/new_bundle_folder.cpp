@@ -2,7 +2,9 @@
 // See new_bundle_folder.hpp. The flock is on the unfinished folder itself, so it ends with the process that holds it.
 #include "packager/files/new_bundle_folder.hpp"
 
+#include <fcntl.h>
 #include <sys/file.h>
+#include <unistd.h>
 
 #include "packager/host/console.hpp"
 

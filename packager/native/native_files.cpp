@@ -3,21 +3,25 @@
 // inflating gigabytes is what takes the time.
 #include "packager/native/native_files.hpp"
 
+#include <elf.h>
+
 #include <algorithm>
 #include <atomic>
 #include <future>
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <vector>
 
+#include "bundle/core/unicode.hpp"
+#include "packager/host/interrupt.hpp"
+#include "packager/host/scratch_folder.hpp"
 #include "packager/native/carried_runtime.hpp"
 #include "packager/native/installed_path.hpp"
-#include "packager/host/interrupt.hpp"
 #include "packager/native/name_scan.hpp"
 #include "packager/native/native_cache.hpp"
-#include "packager/host/scratch_folder.hpp"
-#include "sealift/bundle/payload/payload_writer.hpp"
 #include "sealift/bundle/archive/tar.hpp"
+#include "sealift/bundle/payload/payload_writer.hpp"
 
 namespace sealift::packager {
 

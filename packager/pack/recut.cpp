@@ -3,8 +3,10 @@
 // and roots inside a bundle prove nothing by themselves.
 #include "packager/pack/recut.hpp"
 
-#include "packager/keys/key_file.hpp"
 #include "packager/files/new_bundle_folder.hpp"
+#include "packager/keys/key_file.hpp"
+#include "sealift/bundle/manifest/manifest_json.hpp"
+#include "sealift/bundle/payload/bundle_folder.hpp"
 #include "sealift/bundle/payload/payload_writer.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 
@@ -45,7 +47,7 @@ void copy_companions(const bundle::VerifiedBundle& source, const fs::path& folde
     fs::copy_file(from, to);
     fs::permissions(to, fs::perms(0755));
   }
-  bundle::detail::check_companions(folder, source.manifest());
+  bundle::check_companions(folder, source.manifest());
 }
 
 }  // namespace

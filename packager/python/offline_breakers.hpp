@@ -36,7 +36,4 @@ void show_findings(const std::vector<OfflineFinding>& findings, Console& console
 
 bundle::Json findings_json(const std::vector<OfflineFinding>& findings);
 
-// Compares the numbers of two releases: "4.9" is before "4.57.2"; a suffix ("rc1", "+cu130") does not count.
-int compare_releases(std::string_view a, std::string_view b);
-
 }  // namespace sealift::packager

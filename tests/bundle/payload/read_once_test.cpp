@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reading what is wanted once: past the system's cache and ahead of time, but for what is in memory already; the same
 // bytes and the same refusals either way.
+#include <fcntl.h>
 #include <sys/mman.h>
 
+#include "bundle/payload/payload_range.hpp"
+#include "bundle/payload/read_ahead.hpp"
+#include "bundle/payload/volume_input.hpp"
 #include "sealift/bundle/payload/payload_reader.hpp"
 #include "sealift/bundle/payload/payload_writer.hpp"
 #include "tests/support/noise.hpp"

@@ -2,14 +2,16 @@
 // Taking back room: what goes, what stays and why, who is asked, and what a stop at any moment leaves.
 #include "installer/verbs/gc.hpp"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 
 #include "installer/generations/generation.hpp"
+#include "installer/generations/switch.hpp"
 #include "installer/prefix/lock.hpp"
 #include "installer/store/store.hpp"
-#include "installer/generations/switch.hpp"
+#include "sealift/bundle/open_bundle.hpp"
 #include "tests/installer/site.hpp"
 #include "tests/installer/stopping_disk.hpp"
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The manifest: a plain value that says everything about a bundle, and nothing more than structs.
-// manifest_json.hpp reads and writes it, manifest_check.hpp says which values are a manifest; a reader of the code
-// starts here to learn what a bundle is.
+// The manifest: everything that a bundle says of itself, as plain structs. manifest_json.hpp reads and writes it,
+// manifest_check.hpp says which values are a manifest; start here to learn what a bundle is.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,7 +19,7 @@ inline constexpr std::uint64_t kFormatVersion = 1;
 inline constexpr std::uint64_t kInstallerLevel = 2;  // grows when bundles need something that older installers lack
 inline constexpr std::uint64_t kDefaultChunkSize = std::uint64_t{4} << 20;
 inline constexpr std::uint64_t kMinChunkSize = std::uint64_t{4} << 10;
-inline constexpr std::uint64_t kMaxChunkSize = std::uint64_t{16} << 20;  // readers hold a chunk a thread
+inline constexpr std::uint64_t kMaxChunkSize = std::uint64_t{16} << 20;  // a reader holds one chunk for each thread
 inline constexpr std::uint64_t kMaxPayloadSize = std::uint64_t{1} << 50;
 inline constexpr std::uint64_t kMaxChunks = std::uint64_t{2} << 20;  // their list is read whole: 64 MiB
 inline constexpr std::size_t kMaxEntries = 5'000'000;
@@ -36,11 +34,17 @@ enum class EntryKind {
   File,   // one file, such as a program
 };
 
+// "wheel", "tree" or "file", as manifests write it.
+std::string name_of(EntryKind kind);
+
 // How an entry's bytes are stored in the payload.
 enum class Encoding {
   Identity,  // stored as it is
   Zstd,      // stored as one zstd frame
 };
+
+// "identity" or "zstd", as manifests write it.
+std::string name_of(Encoding encoding);
 
 // One named item of the payload. Its stored bytes are payload[offset, offset + stored_size).
 struct Entry {
@@ -138,20 +142,12 @@ struct Manifest {
   // NAME-VERSION, the stem of every file name.
   std::string stem() const { return name + "-" + std::to_string(version); }
   // The entry of that path, or nullptr.
-  const Entry* find(const SafePath& path) const {
-    const auto found = std::lower_bound(entries.begin(), entries.end(), path,
-                                        [](const Entry& entry, const SafePath& wanted) { return entry.path < wanted; });
-    return found != entries.end() && found->path == path ? &*found : nullptr;
-  }
+  const Entry* find(const SafePath& path) const;
   bool operator==(const Manifest&) const = default;
 };
 
-// What an installer must know beyond the first one: bundles that use nothing new (0) go on to be read by older ones.
-inline std::uint64_t needed_installer_level(const Manifest& manifest) {
-  const auto& placements = manifest.environment.placements;
-  const bool leaves_out = std::any_of(placements.begin(), placements.end(),
-                                      [](const auto& placement) { return !placement.left_out.empty(); });
-  return manifest.base || leaves_out || manifest.environment.runtime || !manifest.driver_floor.empty() ? 2 : 0;
-}
+// The level of installer that a manifest needs: 2 when it uses what installers of level 1 lack, else 0, so that older
+// ones go on to read it.
+std::uint64_t needed_installer_level(const Manifest& manifest);
 
 }  // namespace sealift::bundle
