@@ -73,7 +73,7 @@ std::optional<int> parse_arguments(int argc, char** argv, Arguments& arguments) 
   CLI::App* apply = add(app, "apply", "install a bundle and make it current", Verb::Apply);
   bundle_options(apply);
   prefix(apply);
-  apply->add_option("--self-test", arguments.self_test, "how much to try before the switch: imports, full or training")
+  apply->add_option("--self-test", arguments.self_check, "how much to try before the switch: imports, full or training")
       ->check(CLI::IsMember({"imports", "full", "training"}));
   bytecode(apply);
   apply->add_flag("--dry-run", arguments.dry_run, "the same as plan");

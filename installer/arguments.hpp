@@ -38,7 +38,7 @@ struct Arguments {
   unsigned keep = 2;   // generations that gc leaves, of the newest
   std::string repair;  // the bundle to repair from; empty: only look
   unsigned threads = 1;
-  std::string self_test = "full";
+  std::string self_check = "full";
   bool compile_bytecode = false;
   bool dry_run = false;
   bool allow_downgrade = false;

@@ -8,7 +8,7 @@
 #include "installer/arguments.hpp"
 #include "installer/ask_volume.hpp"
 #include "installer/doctor/doctor.hpp"
-#include "installer/verbs/gc.hpp"
+#include "installer/generations/gc.hpp"
 #include "installer/generations/inventory.hpp"
 #include "installer/preflight/preflight_run.hpp"
 #include "installer/generations/receipt.hpp"
@@ -38,14 +38,14 @@ std::vector<std::filesystem::path> roots_of(const Arguments& arguments) {
   return {arguments.roots.begin(), arguments.roots.end()};
 }
 
-SelfTestOptions::Depth depth_of(const std::string& word) {
-  using Depth = SelfTestOptions::Depth;
+SelfCheckOptions::Depth depth_of(const std::string& word) {
+  using Depth = SelfCheckOptions::Depth;
   return word == "imports" ? Depth::Imports : word == "training" ? Depth::Training : Depth::Full;
 }
 
 int run_probe(const Arguments& arguments) {
   Machine machine = probe();
-  if (!arguments.prefix.empty()) machine.target.free_gib = Disk().room(Prefix(arguments.prefix).root()).bytes >> 30;
+  if (!arguments.prefix.empty()) machine.target.free_gib = Disk().free_space(Prefix(arguments.prefix).folder()).bytes >> 30;
   print(arguments, json_of(machine), text_of(machine));
   return 0;
 }
@@ -97,7 +97,7 @@ int run_apply(const Arguments& arguments) {
                              .machine = probe(),
                              .threads = arguments.threads,
                              .dry_run = arguments.dry_run,
-                             .self_test = depth_of(arguments.self_test),
+                             .self_check = depth_of(arguments.self_check),
                              .compile_bytecode = arguments.compile_bytecode,
                              .volumes = {arguments.volumes.begin(), arguments.volumes.end()},
                              .ask = terminal_asker()};

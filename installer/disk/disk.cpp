@@ -9,6 +9,7 @@
 
 #include <limits>
 
+#include "installer/disk/disk_error.hpp"
 #include "installer/disk/file_sync.hpp"
 
 namespace sealift::installer {
@@ -22,31 +23,6 @@ template <class Call>
 auto uninterrupted(const Call& call) {
   for (;;)
     if (const auto result = call(); result >= 0 || errno != EINTR) return result;
-}
-
-const char* remedy_of(int error) {
-  switch (error) {
-    case ENOSPC:
-      return "make room there (df -h, df -i) and run this again; what was finished is not done again";
-    case EDQUOT:
-      return "have your quota raised, or remove files of yours there, and run this again; what was finished is not "
-             "done again";
-    case EROFS:
-      return "the file system was mounted read-only, or became so after a fault (see dmesg); when it can be written to "
-             "again, run this again";
-    case EIO:
-      return "the disk below failed (see dmesg); replace it, or choose a --prefix on another one";
-    case EMFILE:
-    case ENFILE:
-      return "allow more open files (ulimit -n) and run this again";
-    case ESTALE:
-      return "the file server no longer knows this folder; mount it again and run this again";
-    case EACCES:
-    case EPERM:
-      return "run this as the user who owns the prefix, or choose another --prefix";
-    default:
-      return "";
-  }
 }
 
 bundle::Descriptor open_folder(const fs::path& path) {
@@ -76,14 +52,6 @@ fs::path nearest_that_exists(const fs::path& path) {
 }
 }  // namespace
 
-void throw_disk_error(std::string what, const fs::path& where, int error) {
-  const bundle::ErrorCode code = error == ENOSPC || error == EDQUOT ? bundle::ErrorCode::Space
-                                 : error == ENOENT                  ? bundle::ErrorCode::Missing
-                                                                    : bundle::ErrorCode::Io;
-  throw bundle::Error(
-      code, {.what = std::move(what), .where = where.string(), .got = std::strerror(error), .next = remedy_of(error)});
-}
-
 Mount Disk::mount(const fs::path& path) const {
   const fs::path there = nearest_that_exists(path);
   struct statfs info {};
@@ -92,7 +60,7 @@ Mount Disk::mount(const fs::path& path) const {
       .type = info.f_type, .read_only = (info.f_flags & ST_RDONLY) != 0, .no_exec = (info.f_flags & ST_NOEXEC) != 0};
 }
 
-Room Disk::room(const fs::path& path) const {
+FreeSpace Disk::free_space(const fs::path& path) const {
   const fs::path there = nearest_that_exists(path);
   struct statvfs info {};
   if (::statvfs(there.c_str(), &info) != 0) throw_disk_error("the free space cannot be examined", there, errno);
@@ -204,11 +172,11 @@ void Disk::sync_all(const fs::path& path) {
   const bundle::Descriptor folder = open_folder(path);
   if (!folder || uninterrupted([&] { return ::syncfs(folder.get()); }) != 0)
     throw_disk_error("written files cannot be made durable", path, errno);
-  static const bool kTells = [] {
+  static const bool kReports = [] {
     struct utsname host {};
-    return ::uname(&host) == 0 && syncfs_tells_of_failures(host.release);
+    return ::uname(&host) == 0 && syncfs_reports_failures(host.release);
   }();
-  if (!kTells) sync_each_file(path);
+  if (!kReports) sync_each_file(path);
 }
 
 void Disk::sync_folder(const fs::path& path) {

@@ -12,7 +12,7 @@
 namespace sealift::installer {
 
 // What a file system still takes from an ordinary user.
-struct Room {
+struct FreeSpace {
   std::uint64_t bytes = 0;
   std::uint64_t inodes = 0;  // the largest number where the file system does not count them
 };
@@ -43,9 +43,6 @@ struct FileName {
   const char* name;
 };
 
-// Throws what the system answered, with what an operator can do about it: Space for a full disk or quota, Missing, Io.
-[[noreturn]] void throw_disk_error(std::string what, const std::filesystem::path& where, int error);
-
 // Paths are the caller's; every failure throws Io, Space, Missing or Conflict with the path. Safe from several threads.
 class Disk {
  public:
@@ -55,7 +52,7 @@ class Disk {
   virtual ~Disk() = default;
 
   // Of the file system that `path`, or its nearest parent that exists, lies on.
-  virtual Room room(const std::filesystem::path& path) const;
+  virtual FreeSpace free_space(const std::filesystem::path& path) const;
   virtual Mount mount(const std::filesystem::path& path) const;
 
   // 0755 whatever the umask is; a folder that is there already is fine, anything else in its place is a Conflict.

@@ -38,7 +38,7 @@ struct GenerationRecord {
   std::string host;                    // this machine's name; empty where an older version wrote the record
   std::vector<std::string> preflight;  // what it warned of
   Audit audit;
-  SelfTest self_test;
+  SelfCheck self_check;
 };
 
 std::string write_generation_record(const GenerationRecord& record);

@@ -29,7 +29,7 @@ void replace_small_files(const SmallFiles& files, const Prefix& prefix, const fs
   }
   if (renames.empty()) return;
   disk.sync_all(staging);
-  std::set<fs::path> folders = {prefix.root()};
+  std::set<fs::path> folders = {prefix.folder()};
   for (const auto& [from, to] : renames) {
     if (folders.insert(to.parent_path()).second) disk.make_folder(to.parent_path());
     disk.rename(from, to);

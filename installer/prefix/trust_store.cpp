@@ -4,7 +4,7 @@
 // durable, since the one before it may have been killed half-way.
 #include "installer/prefix/trust_store.hpp"
 
-#include "installer/prefix/lock.hpp"
+#include "installer/prefix/prefix_lock.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 
 namespace sealift::installer {

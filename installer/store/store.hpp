@@ -31,6 +31,9 @@ class Store {
   std::filesystem::path staged_;
 };
 
+// The names of the items in the store, sorted; names that no installer gives are left out.
+std::vector<std::string> item_names(const Prefix& prefix);
+
 // Gives finished items their names below staging: contents durable first, then the rename. Works in batches, since a
 // sync is dear; what has its name survives a crash and is not unpacked again. Safe from several threads.
 class Finisher {

@@ -120,7 +120,7 @@ bool is_driver_library(const std::string& soname) {
   return false;
 }
 
-LoadReport load_test(const std::vector<ElfPlace>& files, const fs::path& root, const fs::path& interpreter,
+LoadReport load_check(const std::vector<ElfPlace>& files, const fs::path& root, const fs::path& interpreter,
                      const fs::path& scratch, std::chrono::seconds patience) {
   const std::vector<std::string> answers = Loading(files, root, interpreter, scratch, patience).run();
   std::set<std::string> carried, waiting;

@@ -23,7 +23,7 @@ struct LoadReport {
 };
 
 // `scratch` takes the list and the answers. Throws SelfTest when the interpreter itself fails.
-LoadReport load_test(const std::vector<ElfPlace>& files, const std::filesystem::path& root,
+LoadReport load_check(const std::vector<ElfPlace>& files, const std::filesystem::path& root,
                      const std::filesystem::path& interpreter, const std::filesystem::path& scratch,
                      std::chrono::seconds patience);
 

@@ -58,13 +58,13 @@ TEST_CASE("the disk never follows a link or overwrites a file, and names what st
   fs::create_directory_symlink(dir / "a", dir / "a/loop");
   disk.remove_tree(dir / "a/loop");
   CHECK(fs::exists(dir / "a/b/c/x"));
-  CHECK(disk.room(dir / "not/there/yet").bytes == disk.room(dir.path()).bytes);
+  CHECK(disk.free_space(dir / "not/there/yet").bytes == disk.free_space(dir.path()).bytes);
 }
 
 TEST_CASE("a prefix is absolute and has no slash at its end") {
-  CHECK(Prefix("/opt/x/").root() == "/opt/x");
-  CHECK(Prefix("/opt/x/../y").root() == "/opt/y");
-  CHECK(Prefix("rel").root().is_absolute());
+  CHECK(Prefix("/opt/x/").folder() == "/opt/x");
+  CHECK(Prefix("/opt/x/../y").folder() == "/opt/y");
+  CHECK(Prefix("rel").folder().is_absolute());
   CHECK(Prefix("/opt/x").generation(12).filename() == "0012");
 }
 

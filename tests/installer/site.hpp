@@ -8,7 +8,7 @@
 #include <atomic>
 #include <fstream>
 
-#include "installer/verbs/apply.hpp"
+#include "installer/apply/apply.hpp"
 #include "installer/generations/status.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/tiny_bundle.hpp"
@@ -24,11 +24,11 @@ inline installer::Machine common_machine() {
 // A disk with as little room as a test wants.
 class SmallDisk final : public installer::Disk {
  public:
-  explicit SmallDisk(installer::Room room) : room_(room) {}
-  installer::Room room(const fs::path&) const override { return room_; }
+  explicit SmallDisk(installer::FreeSpace room) : room_(room) {}
+  installer::FreeSpace free_space(const fs::path&) const override { return room_; }
 
  private:
-  installer::Room room_;
+  installer::FreeSpace room_;
 };
 
 // A file system without hard links.

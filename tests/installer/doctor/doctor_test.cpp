@@ -3,7 +3,7 @@
 // bundle, so that the prefix ends as it was.
 #include "installer/doctor/doctor.hpp"
 
-#include "installer/prefix/lock.hpp"
+#include "installer/prefix/prefix_lock.hpp"
 #include "installer/doctor/expected_tree.hpp"
 #include "tests/installer/host_python.hpp"
 #include "tests/installer/stopping_disk.hpp"
@@ -39,7 +39,7 @@ struct Installed : Site {
     apply(first);
     apply(second);
   }
-  fs::path root() const { return prefix().root(); }
+  fs::path root() const { return prefix().folder(); }
   fs::path in_generation(unsigned number, const std::string& path) const { return prefix().generation(number) / path; }
   // The one item that holds `path`.
   fs::path in_store(const std::string& path) const {
@@ -326,13 +326,13 @@ TEST_CASE("without hard links, copies are hashed one by one and put right one by
   const MadeBundle made = site.make(environment());
   site.apply(made, disk);
   Progress silent(Progress::Style::Silent);
-  const auto before = contents(site.prefix().root());
+  const auto before = contents(site.prefix().folder());
   overwrite(site.prefix().generation(1) / kModule, "ANSWER = 43\n");
   const Checkup found = doctor({.prefix = site.prefix(), .repair = {}, .now = kNow}, disk, silent);
   REQUIRE(found.findings.size() == 1);
   CHECK(found.findings[0].paths == std::vector<std::string>{"generations/0001/" + kModule});
   CHECK(doctor({.prefix = site.prefix(), .repair = made.folder, .now = kNow}, disk, silent).findings.empty());
-  CHECK(contents(site.prefix().root()) == before);
+  CHECK(contents(site.prefix().folder()) == before);
 }
 
 TEST_CASE("folders that others may write into are found") {

@@ -35,7 +35,4 @@ struct Cleanup {
 // process may have started meanwhile, and only then removed: a crash leaves a generation whole or gone.
 Cleanup gc(const GcOptions& options, Disk& disk);
 
-bundle::Json json_of(const Cleanup& cleanup, const GcOptions& options);
-std::string text_of(const Cleanup& cleanup, const GcOptions& options);
-
 }  // namespace sealift::installer

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gate itself is bundle::verify; this adds reading everything and a progress line.
 // All bad chunks are collected, since a scratched disc rarely has only one and re-burning is done once.
-#include "installer/verbs/verify.hpp"
+#include "installer/preflight/verification.hpp"
 
 namespace sealift::installer {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Taking the lock never waits: an operator at night wants to know who is at work, not to look at a still cursor.
 // What the lock file says is only for that message; the kernel's lock is what counts.
-#include "installer/prefix/lock.hpp"
+#include "installer/prefix/prefix_lock.hpp"
 
 #include <sys/utsname.h>
 
@@ -27,7 +27,7 @@ std::string holder_of(const bundle::Descriptor& file) {
 }  // namespace
 
 PrefixLock::PrefixLock(const Prefix& prefix, Disk& disk, const char* verb) {
-  disk.make_folders(prefix.root());
+  disk.make_folders(prefix.folder());
   file_ = disk.open_lock(prefix.lock());
   struct flock range {};
   range.l_type = F_WRLCK;

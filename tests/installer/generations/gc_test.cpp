@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Taking back room: what goes, what stays and why, who is asked, and what a stop at any moment leaves.
-#include "installer/verbs/gc.hpp"
+#include "installer/generations/gc.hpp"
 
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 
 #include "installer/generations/generation.hpp"
-#include "installer/prefix/lock.hpp"
+#include "installer/prefix/prefix_lock.hpp"
 #include "installer/store/store.hpp"
 #include "installer/generations/switch.hpp"
 #include "tests/installer/site.hpp"
@@ -94,10 +94,10 @@ struct MadeProc {
 
 TEST_CASE("gc leaves the newest generations, removes the others and the items that only they had") {
   AgedSite site(4);
-  const std::uint64_t before = blocks_of(site.prefix().root());
-  const auto untouched = snapshot(site.prefix().root());
+  const std::uint64_t before = blocks_of(site.prefix().folder());
+  const auto untouched = snapshot(site.prefix().folder());
   const Cleanup planned = site.plan(site.keeping(2));
-  CHECK(snapshot(site.prefix().root()) == untouched);
+  CHECK(snapshot(site.prefix().folder()) == untouched);
   const Cleanup done = site.clean(2);
   CHECK(planned.generations == std::vector<unsigned>{1, 2});
   CHECK(done.generations == planned.generations);
@@ -105,7 +105,7 @@ TEST_CASE("gc leaves the newest generations, removes the others and the items th
   CHECK(done.items.size() == 2);
   CHECK(done.files == planned.files);
   CHECK(done.bytes == planned.bytes);
-  CHECK(before - blocks_of(site.prefix().root()) == done.bytes);
+  CHECK(before - blocks_of(site.prefix().folder()) == done.bytes);
   CHECK(site.generations() == std::vector<unsigned>{3, 4});
   CHECK(!fs::exists(site.prefix().staging()));
   check_whole(site);
@@ -149,7 +149,7 @@ TEST_CASE("what is current or pinned stays, however old it is, and what is unpin
 TEST_CASE("gc needs at least one generation to keep, a prefix, and the lock") {
   AgedSite nobody(0);
   CHECK_REFUSED(nobody.clean(2), Missing, "no prefix");
-  CHECK(!fs::exists(nobody.prefix().root()));
+  CHECK(!fs::exists(nobody.prefix().folder()));
   AgedSite site(1);
   CHECK_REFUSED(site.clean(0), Usage, "newest");
   const PrefixLock lock(site.prefix(), site.disk, "apply");

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Generations go before the items that they refer to, each step durable before the next: whatever a crash leaves, every
 // generation that has its name has its items. What lies in staging is removed by the next run of any verb.
-#include "installer/verbs/gc.hpp"
+#include "installer/generations/gc.hpp"
 
 #include <sys/stat.h>
 
 #include <algorithm>
 
 #include "installer/generations/generation.hpp"
-#include "installer/prefix/lock.hpp"
-#include "installer/doctor/expected_tree.hpp"
+#include "installer/prefix/prefix_lock.hpp"
+#include "installer/store/store.hpp"
 
 namespace sealift::installer {
 
@@ -78,7 +78,7 @@ void warn_of_the_unseen(const ProcessView& view, const Prefix& prefix, const Dis
     cleanup.warnings.push_back("/proc does not show other users' processes; pin what they use, or run this as root");
   // NFS, Lustre, GPFS, BeeGFS, CIFS and SMB2, by their numbers in statfs(2).
   constexpr long kShared[] = {0x6969, 0x0BD00BD0, 0x47504653, 0x19830326, 0xFF534D42, 0xFE534D42};
-  const long type = disk.mount(prefix.root()).type;
+  const long type = disk.mount(prefix.folder()).type;
   if (std::count(std::begin(kShared), std::end(kShared), type) != 0)
     cleanup.warnings.push_back("this file system is shared: what other machines run is not seen; pin what they use");
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole installations that succeed: what lies where, what is shared, what is left alone.
-#include "installer/verbs/apply.hpp"
+#include "installer/apply/apply.hpp"
 
-#include "installer/prefix/lock.hpp"
+#include "installer/prefix/prefix_lock.hpp"
 #include "installer/generations/switch.hpp"
 #include "tests/installer/site.hpp"
 
@@ -15,7 +15,7 @@ TEST_CASE("apply installs wheels, trees and files, and current points at the gen
   const Site site;
   const MadeBundle made = site.make(three_kinds());
   const Applied applied = site.apply(made);
-  CHECK(applied.action == Plan::Action::Install);
+  CHECK(applied.action == InstallPlan::Action::Install);
   CHECK(applied.generation == 1);
   CHECK(applied.unpacked.size() == 4);
   CHECK(fs::read_symlink(site.current()) == "generations/0001");
@@ -51,11 +51,11 @@ TEST_CASE("a second apply of the same bundle writes nothing and says so") {
   const Site site;
   const MadeBundle made = site.make(three_kinds());
   site.apply(made);
-  const auto before = installed(site.prefix().root());
+  const auto before = installed(site.prefix().folder());
   const Applied again = site.apply(made);
-  CHECK(again.action == Plan::Action::Nothing);
+  CHECK(again.action == InstallPlan::Action::Nothing);
   CHECK(again.generation == 1);
-  CHECK(installed(site.prefix().root()) == before);
+  CHECK(installed(site.prefix().folder()) == before);
 }
 
 TEST_CASE("a second bundle reuses what the store has, by hard links") {
@@ -82,7 +82,7 @@ TEST_CASE("applying the bundle of an older generation switches back to it withou
   site.apply(first);
   site.apply(site.make(three_kinds_and_more(), "bundle2"));
   const Applied back = site.apply(first, disk, false, true);
-  CHECK(back.action == Plan::Action::SwitchTo);
+  CHECK(back.action == InstallPlan::Action::SwitchTo);
   CHECK(back.generation == 1);
   CHECK(fs::read_symlink(site.current()) == "generations/0001");
   CHECK(generation_numbers(site.prefix()) == std::vector<unsigned>{1, 2});
@@ -102,7 +102,7 @@ TEST_CASE("a dry run plans the same and writes nothing, not even the prefix") {
   const Site site;
   const MadeBundle made = site.make(three_kinds());
   const Applied planned = site.apply(made, true);
-  CHECK(!fs::exists(site.prefix().root()));
+  CHECK(!fs::exists(site.prefix().folder()));
   const Applied done = site.apply(made);
   CHECK(planned.unpacked == done.unpacked);
   CHECK(planned.needed_bytes == done.needed_bytes);
@@ -211,7 +211,7 @@ TEST_CASE("while somebody holds the lock, apply and switch are refused and name 
   const PrefixLock lock(site.prefix(), disk, "apply");
   CHECK_REFUSED(site.apply(made), Conflict, "process " + std::to_string(::getpid()));
   CHECK_REFUSED(switch_to(site.prefix(), 1, disk), Conflict, "sealift-install apply");
-  CHECK(site.apply(made, true).action == Plan::Action::Nothing);  // looking needs no lock
+  CHECK(site.apply(made, true).action == InstallPlan::Action::Nothing);  // looking needs no lock
 }
 
 namespace {
@@ -237,7 +237,7 @@ TEST_CASE("an installer that comes late to a fresh prefix goes on from what the 
   SUBCASE("the same bundle is found done") {
     RivalDisk disk([&] { site.apply(made); });
     const Applied applied = site.apply(made, disk);
-    CHECK(applied.action == Plan::Action::Nothing);
+    CHECK(applied.action == InstallPlan::Action::Nothing);
     CHECK(applied.generation == 1);
   }
   SUBCASE("the next version becomes the second generation") {
