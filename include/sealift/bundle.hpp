@@ -9,6 +9,8 @@
 #include "sealift/bundle/core/bytes.hpp"            // spans, hex, base64
 #include "sealift/bundle/core/html.hpp"             // text that cannot become a tag
 #include "sealift/bundle/core/digest.hpp"           // SHA-256 and SM3 as values and as streams
+#include "sealift/bundle/core/human_text.hpp"       // sizes and fingerprints as people read them
+#include "sealift/bundle/core/version.hpp"          // version numbers that compare
 #include "sealift/bundle/core/time.hpp"             // points in time, in one spelling
 #include "sealift/bundle/core/safe_path.hpp"        // a path that cannot leave its root
 #include "sealift/bundle/manifest/target.hpp"           // the machine a bundle is made for

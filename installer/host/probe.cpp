@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <set>
 #include <sstream>
 
@@ -67,7 +68,7 @@ std::string newest(const bundle::ElfFile& elf, const std::string& prefix) {
     const std::string number = version.substr(prefix.size());
     const bool dotted =
         std::all_of(number.begin(), number.end(), [](char c) { return (c >= '0' && c <= '9') || c == '.'; });
-    if (dotted && bundle::version_below(best, number)) best = profile_text(number);
+    if (dotted && bundle::Version::leading(best) < bundle::Version::leading(number)) best = profile_text(number);
   }
   return best;
 }

@@ -183,7 +183,7 @@ class Check {
     for (const auto& [owner, floors] : report_.floors) {
       const auto glibc = floors.find("GLIBC");
       if (glibc == floors.end()) continue;
-      const GlibcVersion needed{glibc->second.version[0], glibc->second.version[1]};
+      const GlibcVersion needed = glibc->second.version;
       if (target_.glibc < needed)
         find(Kind::GlibcFloor, Severity::Refusal, {},
              fmt::format("{} needs glibc {}, newer than the {} {} ({})", owner, needed.text(),
