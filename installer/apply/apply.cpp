@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Order: prefix lock -> trust -> verify -> sweep -> plan -> preflight, and only then the first write. Newer trust roots are
-// the exception: a site takes them in even when it then refuses their bundle. A missing prefix is made after a passed
-// preflight, so a refusal leaves no trace.
+// Order: prefix lock -> trust -> verify -> sweep -> plan -> preflight, and only then the first write. Newer trust roots
+// are the exception: a site takes them in even when it then refuses their bundle. A missing prefix is made after a
+// passed preflight, so a refusal leaves no trace.
 #include "installer/apply/apply.hpp"
 
 #include "installer/apply/install.hpp"

@@ -25,7 +25,7 @@ struct Applied {
   std::vector<std::string> reused;
   std::uint64_t needed_bytes = 0;
   std::uint64_t needed_inodes = 0;
-  FreeSpace free;                               // before anything was written
+  FreeSpace free;                          // before anything was written
   std::optional<GenerationRecord> record;  // of an installation that was not a dry run
 };
 

@@ -5,8 +5,8 @@
 #include "installer/host/probe.hpp"
 #include "installer/prefix/prefix.hpp"
 #include "installer/trial/self_check.hpp"
-#include "sealift/bundle/payload/volumes.hpp"
 #include "sealift/bundle/core/time.hpp"
+#include "sealift/bundle/payload/volumes.hpp"
 
 namespace sealift::installer {
 

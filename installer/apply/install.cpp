@@ -108,7 +108,7 @@ GenerationRecord install(const bundle::VerifiedBundle& bundle, const InstallPlan
     if (options.compile_bytecode) compile_bytecode(environment, layout, folder, scratch, options.threads);
     progress.say("self-test");
     record.self_check = self_check(environment, layout, folder, scratch,
-                                 {.depth = options.self_check, .arch = bundle.manifest().target.arch});
+                                   {.depth = options.self_check, .arch = bundle.manifest().target.arch});
   } catch (const bundle::Error& error) {
     keep_failed(prefix, record, folder, error, staging.folder(), disk);
     throw;
@@ -119,7 +119,8 @@ GenerationRecord install(const bundle::VerifiedBundle& bundle, const InstallPlan
   record.host = host_name();
   record.preflight = warnings_of(findings);
   disk.write_new(folder / bundle::kGenerationRecord, write_generation_record(record), 0444);
-  save_trust(prefix, disk, bundle.trust());  // before the generation has a name: an installed version is never forgotten
+  save_trust(prefix, disk,
+             bundle.trust());  // before the generation has a name: an installed version is never forgotten
   publish_generation(prefix, plan.generation, folder, disk);
   return record;
 }

@@ -8,8 +8,8 @@
 
 namespace sealift::installer {
 
-// Whether syncfs of this kernel reports failed writes. `release` as uname(2) gives it: "4.18.0-553.el8.x86_64"; one that
-// cannot be parsed counts as old.
+// Whether syncfs of this kernel reports failed writes. `release` as uname(2) gives it: "4.18.0-553.el8.x86_64"; one
+// that cannot be parsed counts as old.
 bool syncfs_reports_failures(std::string_view release);
 
 // Calls fsync for every plain file below `folder`, none through a symbolic link; returns how many. Throws Io or Space

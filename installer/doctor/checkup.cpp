@@ -104,8 +104,7 @@ void PrefixCheckup::check_generation(const Status::Generation& generation) {
   for (const GenerationRecord::Part& part : record.entries) {
     if (records_.contains(part.item)) continue;
     complete = false;
-    if (std::error_code ignored;
-        !fs::exists(prefix_.store() / part.item, ignored) && missing_.insert(part.item).second)
+    if (std::error_code ignored; !fs::exists(prefix_.store() / part.item, ignored) && missing_.insert(part.item).second)
       find(Kind::Missing, "store/" + part.item, part.path + " of generation " + std::to_string(record.number),
            "nothing");
   }

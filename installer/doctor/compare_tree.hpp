@@ -62,7 +62,7 @@ class TreeComparer {
   unsigned threads_;
   Progress& progress_;
   std::vector<Deviation> findings_;
-  std::map<FileId, bundle::Digest> digests_;  // of files that were hashed
+  std::map<FileId, bundle::Digest> digests_;        // of files that were hashed
   std::map<FileId, std::size_t> findings_by_file_;  // index into findings_
   std::uint64_t files_ = 0;
   std::uint64_t bytes_ = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is a prefix still what was signed? Every file of store and generations is hashed and compared with the record that was
-// made from verified bytes. With a bundle, the records too are compared with the signed ones, and what is wrong is
+// Is a prefix still what was signed? Every file of store and generations is hashed and compared with the record that
+// was made from verified bytes. With a bundle, the records too are compared with the signed ones, and what is wrong is
 // repaired from the bundle's verified bytes.
 #pragma once
 
@@ -16,8 +16,8 @@ struct DoctorOptions {
   unsigned threads = 1;
 };
 
-// Throws Missing when there is no prefix, and the refusal when the bundle cannot be verified. Without `repair` nothing is
-// written and no prefix lock is taken.
+// Throws Missing when there is no prefix, and the refusal when the bundle cannot be verified. Without `repair` nothing
+// is written and no prefix lock is taken.
 Checkup doctor(const DoctorOptions& options, Disk& disk, Progress& progress);
 
 // The exit code: that of the worst finding; none when there is no finding.

@@ -57,8 +57,8 @@ ExpectedTree generation_tree(const Prefix& prefix, const GenerationRecord& recor
                         .left_out = part.left_out});
   }
   ExpectedTree tree{.folder = prefix.generation(record.number),
-            .layout = lay_out(environment, std::move(unpacked)),
-            .own = {std::string(bundle::kGenerationRecord)}};
+                    .layout = lay_out(environment, std::move(unpacked)),
+                    .own = {std::string(bundle::kGenerationRecord)}};
   if (record.bytecode) add_bytecode(tree);
   return tree;
 }

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "installer/generations/pins.hpp"
-#include "installer/host/processes.hpp"
 #include "installer/generations/status.hpp"
+#include "installer/host/processes.hpp"
 
 namespace sealift::installer {
 

@@ -5,8 +5,8 @@
 
 #include <optional>
 
-#include "installer/layout/audit.hpp"
 #include "installer/disk/disk.hpp"
+#include "installer/layout/audit.hpp"
 #include "installer/prefix/prefix.hpp"
 #include "installer/trial/self_check.hpp"
 #include "sealift/bundle/trust/root_chain.hpp"

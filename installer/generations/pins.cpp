@@ -3,8 +3,8 @@
 #include "installer/generations/pins.hpp"
 
 #include "installer/generations/generation.hpp"
-#include "installer/prefix/prefix_lock.hpp"
 #include "installer/generations/switch.hpp"
+#include "installer/prefix/prefix_lock.hpp"
 
 namespace sealift::installer {
 

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <set>
 
-#include "installer/store/item_check.hpp"
 #include "installer/generations/status.hpp"
+#include "installer/store/item_check.hpp"
 #include "installer/store/store.hpp"
 
 namespace sealift::installer {
@@ -100,7 +100,9 @@ void sort_entries(const bundle::VerifiedBundle& bundle, const Store& store, bool
 }  // namespace
 
 std::string_view name_of(InstallPlan::Action action) {
-  return action == InstallPlan::Action::Install ? "install" : action == InstallPlan::Action::SwitchTo ? "switch" : "nothing";
+  return action == InstallPlan::Action::Install    ? "install"
+         : action == InstallPlan::Action::SwitchTo ? "switch"
+                                                   : "nothing";
 }
 
 InstallPlan make_plan(const bundle::VerifiedBundle& bundle, const Prefix& prefix, const Disk& disk, bool bytecode) {

@@ -16,8 +16,8 @@ std::string_view name_of(Verdict verdict) {
   return verdict == Verdict::Ok ? "ok" : verdict == Verdict::Warn ? "warn" : "fail";
 }
 
-std::vector<Finding> preflight(const bundle::Manifest& manifest, const Machine& machine, const PrefixFilesystem& filesystem,
-                               const InstallPlan& plan, bundle::Time now) {
+std::vector<Finding> preflight(const bundle::Manifest& manifest, const Machine& machine,
+                               const PrefixFilesystem& filesystem, const InstallPlan& plan, bundle::Time now) {
   std::vector<Finding> findings = machine_findings(manifest, machine, now);
   for (Finding& finding : prefix_findings(filesystem, plan)) findings.push_back(std::move(finding));
   return findings;

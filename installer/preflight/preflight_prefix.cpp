@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <map>
 
-#include "installer/preflight/preflight.hpp"
 #include "installer/host/progress.hpp"
+#include "installer/preflight/preflight.hpp"
 
 namespace sealift::installer {
 
@@ -44,8 +44,8 @@ Finding file_system(const PrefixFilesystem& filesystem) {
   const auto type = known().find(filesystem.mount.type);
   const Known what = type == known().end() ? Known{"not known by its number", Family::Fine} : type->second;
   const std::string needed = "a Linux file system that is mounted rw,exec";
-  const char* fault = filesystem.mount.read_only           ? "it is mounted read-only"
-                      : filesystem.mount.no_exec           ? "it is mounted noexec, so no interpreter starts from it"
+  const char* fault = filesystem.mount.read_only       ? "it is mounted read-only"
+                      : filesystem.mount.no_exec       ? "it is mounted noexec, so no interpreter starts from it"
                       : what.family == Family::Foreign ? "has no links and no modes"
                                                        : nullptr;
   if (fault != nullptr)
@@ -139,7 +139,8 @@ Finding inodes(const PrefixFilesystem& filesystem, const InstallPlan& plan) {
 }  // namespace
 
 std::vector<Finding> prefix_findings(const PrefixFilesystem& filesystem, const InstallPlan& plan) {
-  return {file_system(filesystem), writable(filesystem), letters(filesystem), space(filesystem, plan), inodes(filesystem, plan)};
+  return {file_system(filesystem), writable(filesystem), letters(filesystem), space(filesystem, plan),
+          inodes(filesystem, plan)};
 }
 
 }  // namespace sealift::installer

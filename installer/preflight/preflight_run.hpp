@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The story of `sealift-install preflight`: every check that apply makes before its first write, passed or not. Takes no
-// prefix lock and changes nothing, so it can run while the prefix is in use.
+// The story of `sealift-install preflight`: every check that apply makes before its first write, passed or not. Takes
+// no prefix lock and changes nothing, so it can run while the prefix is in use.
 #pragma once
 
 #include "installer/preflight/preflight.hpp"

@@ -31,22 +31,22 @@ std::string headline(const Applied& applied, bool dry_run) {
 
 bundle::Json json_of(const Applied& applied, const ApplyOptions& options) {
   bundle::Json json = {{"action", std::string(name_of(applied.action))},
-               {"dry_run", options.dry_run},
-               {"name", applied.name},
-               {"version", applied.version},
-               {"identity", applied.identity.hex()},
-               {"signers", fingerprints(applied.signers)},
-               {"root", json_of(applied.root)},
-               {"warnings", applied.warnings},
-               {"preflight", warnings_of(applied.findings)},
-               {"prefix", options.prefix.folder().string()},
-               {"generation", applied.generation},
-               {"unpack", applied.unpacked},
-               {"reuse", applied.reused},
-               {"needed_bytes", applied.needed_bytes},
-               {"free_bytes", applied.free.bytes},
-               {"needed_inodes", applied.needed_inodes},
-               {"free_inodes", std::min(applied.free.inodes, bundle::kMaxJsonInteger)}};
+                       {"dry_run", options.dry_run},
+                       {"name", applied.name},
+                       {"version", applied.version},
+                       {"identity", applied.identity.hex()},
+                       {"signers", fingerprints(applied.signers)},
+                       {"root", json_of(applied.root)},
+                       {"warnings", applied.warnings},
+                       {"preflight", warnings_of(applied.findings)},
+                       {"prefix", options.prefix.folder().string()},
+                       {"generation", applied.generation},
+                       {"unpack", applied.unpacked},
+                       {"reuse", applied.reused},
+                       {"needed_bytes", applied.needed_bytes},
+                       {"free_bytes", applied.free.bytes},
+                       {"needed_inodes", applied.needed_inodes},
+                       {"free_inodes", std::min(applied.free.inodes, bundle::kMaxJsonInteger)}};
   if (applied.record) {
     json["audit"] = to_json(applied.record->audit);
     json["self_test"] = to_json(applied.record->self_check);

@@ -47,16 +47,16 @@ std::string text_of(const std::vector<Deviation>& findings) {
 
 bundle::Json json_of(const Checkup& checkup, const DoctorOptions& options) {
   bundle::Json json = {{"prefix", options.prefix.folder().string()},
-               {"healthy", checkup.findings.empty()},
-               {"generations", checkup.generations},
-               {"items", checkup.items},
-               {"signed_items", checkup.signed_items},
-               {"files", checkup.files},
-               {"hashed_bytes", checkup.bytes},
-               {"findings", json_of(checkup.findings)},
-               {"repaired", json_of(checkup.repaired)},
-               {"notes", checkup.notes},
-               {"libraries", bundle::Json()}};
+                       {"healthy", checkup.findings.empty()},
+                       {"generations", checkup.generations},
+                       {"items", checkup.items},
+                       {"signed_items", checkup.signed_items},
+                       {"files", checkup.files},
+                       {"hashed_bytes", checkup.bytes},
+                       {"findings", json_of(checkup.findings)},
+                       {"repaired", json_of(checkup.repaired)},
+                       {"notes", checkup.notes},
+                       {"libraries", bundle::Json()}};
   if (checkup.libraries)
     json["libraries"] = {{"inside", checkup.libraries->inside},
                          {"host", checkup.libraries->allowed},

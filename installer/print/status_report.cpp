@@ -49,8 +49,8 @@ bundle::Json json_of(const Status& status) {
   for (const Status::Generation& generation : status.generations) {
     generations.push_back(generation.record ? generation_json(*generation.record, generation.number == status.current)
                                             : bundle::Json{{"generation", generation.number},
-                                                   {"current", generation.number == status.current},
-                                                   {"fault", generation.fault}});
+                                                           {"current", generation.number == status.current},
+                                                           {"fault", generation.fault}});
     generations.back()["pinned"] = generation.pinned;
   }
   return {{"prefix", status.prefix.string()},
@@ -71,9 +71,9 @@ std::string text_of(const Status& status) {
     const GenerationRecord& record = *generation.record;
     text += record.name + " version " + std::to_string(record.version) + ", installed " + record.installed +
             (current ? ", current" : "") + (generation.pinned ? ", pinned" : "") + "\n        identity  " +
-            bundle::fingerprint_text(record.identity) + "\n        signed by " + text_of(record.signers) + "\n        root      " +
-            text_of(record.root) + "\n        audit     " + facts_of(record.audit) + "\n        self-test " +
-            facts_of(record.self_check) + "\n";
+            bundle::fingerprint_text(record.identity) + "\n        signed by " + text_of(record.signers) +
+            "\n        root      " + text_of(record.root) + "\n        audit     " + facts_of(record.audit) +
+            "\n        self-test " + facts_of(record.self_check) + "\n";
   }
   if (status.failed) text += failed_text(*status.failed, status.prefix);
   return text;

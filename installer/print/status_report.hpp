@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What status prints: every generation of a prefix with what its record says, and the last one that failed its self-check.
-// The keys are an interface; README.md lists them.
+// What status prints: every generation of a prefix with what its record says, and the last one that failed its
+// self-check. The keys are an interface; README.md lists them.
 #pragma once
 
 #include "bundle/core/json.hpp"

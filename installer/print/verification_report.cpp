@@ -31,11 +31,11 @@ bundle::Json json_of(const Verification& verification) {
 
 std::string text_of(const Verification& verification) {
   return "verified " + verification.name + " version " + std::to_string(verification.version) + "\n  identity  " +
-         bundle::fingerprint_text(verification.identity) + "\n  signed by " + text_of(verification.signers) + "\n  root      " +
-         text_of(verification.root) + "\n  created   " + verification.created + ", channel " + verification.channel +
-         ", for " + verification.target.arch + " with glibc " + verification.target.glibc.text() +
-         " or newer\n  contents  " + std::to_string(verification.entries) + " entries, " +
-         (verification.base ? std::to_string(verification.absent) + " of them not carried, " : "") +
+         bundle::fingerprint_text(verification.identity) + "\n  signed by " + text_of(verification.signers) +
+         "\n  root      " + text_of(verification.root) + "\n  created   " + verification.created + ", channel " +
+         verification.channel + ", for " + verification.target.arch + " with glibc " +
+         verification.target.glibc.text() + " or newer\n  contents  " + std::to_string(verification.entries) +
+         " entries, " + (verification.base ? std::to_string(verification.absent) + " of them not carried, " : "") +
          std::to_string(verification.bytes) + " bytes in " + std::to_string(verification.chunks) + " chunks and " +
          std::to_string(verification.volumes) + " volume(s), every byte read\n" +
          (verification.base ? "  delta to  the inventory " + bundle::fingerprint_text(*verification.base) + "\n" : "");

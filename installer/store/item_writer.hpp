@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "installer/disk/file_output.hpp"
-#include "installer/store/item_record.hpp"
 #include "installer/host/progress.hpp"
+#include "installer/store/item_record.hpp"
 #include "sealift/bundle/archive/zstd.hpp"
 
 namespace sealift::installer {

@@ -7,8 +7,8 @@
 #include <mutex>
 
 #include "installer/disk/disk.hpp"
-#include "installer/store/item_record.hpp"
 #include "installer/prefix/prefix.hpp"
+#include "installer/store/item_record.hpp"
 #include "sealift/bundle/manifest/inventory.hpp"
 
 namespace sealift::installer {

@@ -121,7 +121,7 @@ bool is_driver_library(const std::string& soname) {
 }
 
 LoadReport load_check(const std::vector<ElfPlace>& files, const fs::path& root, const fs::path& interpreter,
-                     const fs::path& scratch, std::chrono::seconds patience) {
+                      const fs::path& scratch, std::chrono::seconds patience) {
   const std::vector<std::string> answers = Loading(files, root, interpreter, scratch, patience).run();
   std::set<std::string> carried, waiting;
   for (const ElfPlace& file : files) carried.insert(file.soname);

@@ -135,7 +135,7 @@ class Tester {
 }  // namespace
 
 SelfCheck self_check(const bundle::Environment& environment, const Layout& layout, const fs::path& generation,
-                   const fs::path& scratch, const SelfCheckOptions& options) {
+                     const fs::path& scratch, const SelfCheckOptions& options) {
   return Tester(environment, layout, generation, scratch, options).run();
 }
 

@@ -7,8 +7,8 @@
 
 #include <chrono>
 
-#include "installer/layout/layout.hpp"
 #include "bundle/core/json.hpp"
+#include "installer/layout/layout.hpp"
 
 namespace sealift::installer {
 
@@ -41,8 +41,8 @@ struct SelfCheckOptions {
 // `scratch` is a folder that serves as HOME and TMPDIR. Throws SelfTest with the end of what the program wrote to
 // stderr. An environment that needs no interpreter (no imports, no libraries) is tested without one.
 SelfCheck self_check(const bundle::Environment& environment, const Layout& layout,
-                   const std::filesystem::path& generation, const std::filesystem::path& scratch,
-                   const SelfCheckOptions& options = {});
+                     const std::filesystem::path& generation, const std::filesystem::path& scratch,
+                     const SelfCheckOptions& options = {});
 
 bundle::Json to_json(const SelfCheck& test);
 SelfCheck self_check_from(bundle::JsonObject object);

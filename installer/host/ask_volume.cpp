@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The question goes to stderr, like everything that is no data.
-#include "installer/ask_volume.hpp"
+// The question goes to stderr, like everything that is not a result.
+#include "installer/host/ask_volume.hpp"
+
+#include <unistd.h>
 
 #include <iostream>
 

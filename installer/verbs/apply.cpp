@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// apply: installs a bundle and makes it current. Asks for missing discs where a person sits at the terminal.
+#include <memory>
+
+#include "installer/host/ask_volume.hpp"
+#include "installer/print/apply_report.hpp"
+#include "installer/verbs/shared_options.hpp"
+#include "installer/verbs/verbs.hpp"
+
+namespace sealift::installer {
+
+namespace {
+
+struct ApplyArguments {
+  BundleOptions bundle;
+  std::filesystem::path prefix;
+  std::string self_test = "full";
+  bool compile_bytecode = false;
+  bool dry_run = false;
+  bool json = false;
+};
+
+SelfCheckOptions::Depth depth_of(const std::string& word) {
+  using Depth = SelfCheckOptions::Depth;
+  return word == "imports" ? Depth::Imports : word == "training" ? Depth::Training : Depth::Full;
+}
+
+int run(const ApplyArguments& arguments) {
+  Progress progress(Progress::style_of_stderr());
+  Disk disk;
+  const ApplyOptions options{.bundle = arguments.bundle.bundle,
+                             .prefix = Prefix(arguments.prefix),
+                             .fingerprint = fingerprint_of(arguments.bundle.fingerprint),
+                             .allow_downgrade = arguments.bundle.allow_downgrade,
+                             .machine = probe(),
+                             .threads = arguments.bundle.threads,
+                             .dry_run = arguments.dry_run,
+                             .self_check = depth_of(arguments.self_test),
+                             .compile_bytecode = arguments.compile_bytecode,
+                             .volumes = arguments.bundle.volumes,
+                             .ask = terminal_asker()};
+  const Applied applied = apply(options, disk, progress);
+  bundle::print_warnings(applied.warnings);
+  bundle::print(arguments.json, json_of(applied, options), text_of(applied, options));
+  return 0;
+}
+
+}  // namespace
+
+void add_apply(bundle::Program& program) {
+  const bundle::Verb verb = program.verb("apply", "install a bundle and make it current");
+  const auto arguments = std::make_shared<ApplyArguments>();
+  verb.json(arguments->json);
+  add_bundle_options(verb, arguments->bundle);
+  add_prefix(verb, arguments->prefix);
+  verb.option("--self-test", arguments->self_test, "how much to try before the switch: imports, full or training")
+      .one_of({"imports", "full", "training"});
+  add_compile_bytecode(verb, arguments->compile_bytecode);
+  verb.flag("--dry-run", arguments->dry_run, "the same as plan");
+  verb.action([arguments] { return run(*arguments); });
+}
+
+}  // namespace sealift::installer
