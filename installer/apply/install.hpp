@@ -6,6 +6,7 @@
 #include "installer/apply/apply_options.hpp"
 #include "installer/apply/staging.hpp"
 #include "installer/generations/generation.hpp"
+#include "installer/host/progress.hpp"
 #include "installer/preflight/preflight.hpp"
 
 namespace sealift::installer {

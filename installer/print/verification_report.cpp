@@ -2,6 +2,7 @@
 // A delta names the inventory that it was made for, since it can be installed nowhere else.
 #include "installer/print/verification_report.hpp"
 
+#include "bundle/host/command_line.hpp"
 #include "installer/print/signers.hpp"
 #include "sealift/bundle/core/human_text.hpp"
 
@@ -9,7 +10,7 @@ namespace sealift::installer {
 
 bundle::Json json_of(const Verification& verification) {
   bundle::Json failures = bundle::Json::array();
-  for (const bundle::Error& failure : verification.failures) failures.push_back(json_of(failure));
+  for (const bundle::Error& failure : verification.failures) failures.push_back(bundle::json_of(failure));
   return {{"verified", verification.failures.empty()},
           {"name", verification.name},
           {"version", verification.version},
