@@ -203,7 +203,7 @@ TEST_CASE("kill -9 at any moment leaves current as it was, and the next run fini
   next.version = 2;
   const MadeBundle made = site.make(next);
   const auto arguments = [&](const MadeBundle& bundle) {
-    return std::vector<std::string>{"apply",    bundle.folder,        "--fingerprint", bundle.fingerprint(),
+    return std::vector<std::string>{"apply",    bundle.folder,          "--fingerprint", bundle.fingerprint(),
                                     "--prefix", site.prefix().folder(), "--threads",     "2"};
   };
   REQUIRE(run(site.dir, arguments(old)).exit == 0);

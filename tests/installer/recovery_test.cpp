@@ -71,7 +71,8 @@ TEST_CASE("a run that finds its bundle installed by a killed one makes that dura
   night.run([&](Disk& disk) { apply_second(night.site, disk); });
   night.kill_once([](const DiskImage& image) { return image.at("current").node.data == "generations/0002"; });
   CHECK(night.after_power_cut().at("current").node.data == "generations/0001");
-  night.run([&](Disk& disk) { CHECK(night.site.apply(night.site.second, disk).action == InstallPlan::Action::Nothing); });
+  night.run(
+      [&](Disk& disk) { CHECK(night.site.apply(night.site.second, disk).action == InstallPlan::Action::Nothing); });
   CHECK(night.after_power_cut().at("current").node.data == "generations/0002");
 }
 

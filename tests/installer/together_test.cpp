@@ -25,8 +25,8 @@ TinyBundle for_this_machine(TinyBundle tiny) {
 }
 
 std::vector<std::string> apply_of(const Site& site, const MadeBundle& made) {
-  return {"apply",    made.folder,          "--fingerprint", made.fingerprint(),
-          "--prefix", site.prefix().folder(), "--threads",     "2"};
+  return {"apply",     made.folder, "--fingerprint", made.fingerprint(), "--prefix", site.prefix().folder(),
+          "--threads", "2"};
 }
 
 // All of them at once; how each ended.

@@ -2,8 +2,8 @@
 // Whole installations that succeed: what lies where, what is shared, what is left alone.
 #include "installer/apply/apply.hpp"
 
-#include "installer/prefix/prefix_lock.hpp"
 #include "installer/generations/switch.hpp"
+#include "installer/prefix/prefix_lock.hpp"
 #include "tests/installer/site.hpp"
 
 using namespace sealift;

@@ -3,8 +3,8 @@
 // bundle, so that the prefix ends as it was.
 #include "installer/doctor/doctor.hpp"
 
-#include "installer/prefix/prefix_lock.hpp"
 #include "installer/doctor/expected_tree.hpp"
+#include "installer/prefix/prefix_lock.hpp"
 #include "tests/installer/host_python.hpp"
 #include "tests/installer/stopping_disk.hpp"
 

@@ -7,9 +7,9 @@
 #include <sys/wait.h>
 
 #include "installer/generations/generation.hpp"
+#include "installer/generations/switch.hpp"
 #include "installer/prefix/prefix_lock.hpp"
 #include "installer/store/store.hpp"
-#include "installer/generations/switch.hpp"
 #include "tests/installer/site.hpp"
 #include "tests/installer/stopping_disk.hpp"
 

@@ -8,7 +8,7 @@ include "installer/layout/generation_builder.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/temp_dir.hpp"
 
-using namespace sealift;
+    using namespace sealift;
 using namespace sealift::installer;
 using namespace sealift::test;
 

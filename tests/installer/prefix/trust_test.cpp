@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trust over a prefix's life: pinned once, rotated, revoked; what was installed stays usable; a lost copy costs
 // nothing.
-#include "installer/prefix/prefix_lock.hpp"
 #include "installer/generations/switch.hpp"
+#include "installer/prefix/prefix_lock.hpp"
 #include "installer/prefix/trust_store.hpp"
 #include "tests/installer/site.hpp"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every row of the preflight, from made facts: when it is good, when it warns, when it refuses, and with which remedy.
 #include "installer/preflight/preflight_run.hpp"
+#include "installer/print/preflight_report.hpp"
 
 #include <functional>
 
@@ -242,7 +243,7 @@ TEST_CASE("apply refuses before anything is made, and the verb of its own prints
   CHECK(mentions(error, "10 bytes free"));
   CHECK(mentions(error, "1 inodes free"));
   CHECK(!fs::exists(site.prefix().folder()));
-  const PreflightRun result = run_preflight(site.options(made), small);
+  const PreflightRun result = site.preflight(site.options(made), small);
   CHECK(exit_code_of(result) == 8);
   CHECK(json_of(result)["fails"] == 3);
   CHECK(json_of(result)["findings"].size() == result.findings.size());
@@ -256,7 +257,7 @@ TEST_CASE("apply refuses before anything is made, and the verb of its own prints
   CHECK(site.apply(made, disk).findings.size() == result.findings.size());
 }
 
-TEST_CASE("the filesystem is looked at through the nearest folder that exists, without leaving a trace") {
+TEST_CASE("the prefix's file system is examined through the nearest folder that exists, without leaving a trace") {
   const TempDir dir;
   fs::create_directory(dir / "Some");
   const Disk disk;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The small parts by themselves: records, progress figures, the real disk.
-#include "installer/print/report.hpp"
+// The record of a store item: written, read back, and refused where a disk has damaged it.
+#include "installer/store/item_record.hpp"
+
 #include "tests/installer/site.hpp"
 
 using namespace sealift;
@@ -33,42 +34,4 @@ TEST_CASE("an item's record is read back as it was written") {
   newer.replace(newer.find(R"("format":1)"), 10, R"("format":2)");
   newer.replace(newer.find(R"("size":3)"), 8, R"("bytes":3)");
   CHECK_REFUSED(parse_item_record(newer, "a record"), CannotCheck, "does not know");
-}
-
-TEST_CASE("sizes are printed as people say them") {
-  CHECK(human_bytes(0) == "0 B");
-  CHECK(human_bytes(999) == "999 B");
-  CHECK(human_bytes(1000) == "1.0 kB");
-  CHECK(human_bytes(4'700'000'000) == "4.7 GB");
-}
-
-TEST_CASE("the disk never follows a link or overwrites a file, and names what stands in a folder's place") {
-  const TempDir dir;
-  Disk disk;
-  write_file(dir / "file", "old");
-  fs::create_symlink("file", dir / "link");
-  CHECK_REFUSED(disk.create(dir / "file", 0444), Io, "file");
-  CHECK_REFUSED(disk.create(dir / "link", 0444), Io, "link");
-  CHECK_REFUSED(disk.make_folder(dir / "file"), Conflict, "file");
-  CHECK(read_file(dir / "file") == "old");
-  disk.make_folders(dir / "a/b/c");
-  write_file(dir / "a/b/c/x", "x");
-  disk.make_folder(dir / "empty");
-  CHECK_REFUSED(disk.rename(dir / "empty", dir / "a"), Conflict, "/a");
-  fs::create_directory_symlink(dir / "a", dir / "a/loop");
-  disk.remove_tree(dir / "a/loop");
-  CHECK(fs::exists(dir / "a/b/c/x"));
-  CHECK(disk.free_space(dir / "not/there/yet").bytes == disk.free_space(dir.path()).bytes);
-}
-
-TEST_CASE("a prefix is absolute and has no slash at its end") {
-  CHECK(Prefix("/opt/x/").folder() == "/opt/x");
-  CHECK(Prefix("/opt/x/../y").folder() == "/opt/y");
-  CHECK(Prefix("rel").folder().is_absolute());
-  CHECK(Prefix("/opt/x").generation(12).filename() == "0012");
-}
-
-TEST_CASE("errors as JSON carry code, exit code and the facts that are there") {
-  const bundle::Json json = json_of(bundle::Error(bundle::ErrorCode::Space, {.what = "full", .where = "/p"}));
-  CHECK(bundle::write_json(json) == R"({"code":"space","exit":9,"what":"full","where":"/p"})");
 }
