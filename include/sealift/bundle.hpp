@@ -54,6 +54,8 @@
 #include "sealift/bundle/wheel/wheel_record.hpp"     // RECORD: every file with its digest
 #include "sealift/bundle/wheel/wheel_startup.hpp"    // what a wheel would have run when Python starts
 #include "sealift/bundle/wheel/wheel.hpp"            // what a wheel holds and where it goes
+#include "sealift/bundle/wheel/installed_path.hpp"   // the path of each of its files in a generation
 #include "sealift/bundle/native/elf.hpp"              // what the dynamic linker would read
+#include "sealift/bundle/native/system_libraries.hpp"   // which libraries are the target's
 #include "sealift/bundle/wheel/package_owners.hpp"   // one wheel for each package folder
 // clang-format on

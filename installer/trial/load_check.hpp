@@ -27,7 +27,4 @@ LoadReport load_check(const std::vector<ElfPlace>& files, const std::filesystem:
                       const std::filesystem::path& interpreter, const std::filesystem::path& scratch,
                       std::chrono::seconds patience);
 
-// Part of the GPU's driver, by its SONAME: libcuda.so.1, libnvidia-ml.so.1.
-bool is_driver_library(const std::string& soname);
-
 }  // namespace sealift::installer
