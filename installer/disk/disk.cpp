@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The real back end: one system call an operation, each failure with its path.
+// One system call an operation, and every failure names its path.
 // Modes are set by chmod after creation, so that the operator's umask never decides who can use an environment.
 #include "installer/disk/disk.hpp"
 
@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// On a slow network file system a signal may interrupt these; then nothing has happened yet.
+// On a network file system a signal may interrupt these calls; then nothing has happened yet.
 template <class Call>
 auto uninterrupted(const Call& call) {
   for (;;)
@@ -29,17 +29,17 @@ bundle::Descriptor open_folder(const fs::path& path) {
   return bundle::Descriptor(uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
 }
 
-// Large pieces that begin and end on a page, as the system asks for, go past its cache: copying gigabytes into it costs
-// more than hashing them, and what waits there has to be written before anything is durable. Memory is looked at here,
-// place in the file and file system by the system itself, which answers EINVAL.
+// Large page-aligned pieces bypass the system's page cache: copying gigabytes into it costs more than hashing them, and
+// they would have to be written before anything is durable. The alignment of the memory is checked here; that of the
+// file offset, and whether the file system can do it, by the system, which answers EINVAL.
 constexpr std::size_t kPage = 4096, kLarge = std::size_t{256} << 10;
 
-bool may_pass_the_cache(bundle::ByteView bytes) {
+bool may_bypass_cache(bundle::ByteView bytes) {
   return bytes.size() >= kLarge && bytes.size() % kPage == 0 &&
          reinterpret_cast<std::uintptr_t>(bytes.data()) % kPage == 0;
 }
 
-bool set_past_the_cache(const bundle::Descriptor& file, bool past) {
+bool set_cache_bypass(const bundle::Descriptor& file, bool past) {
   const int flags = ::fcntl(file.get(), F_GETFL);
   return flags >= 0 && ::fcntl(file.get(), F_SETFL, past ? flags | O_DIRECT : flags & ~O_DIRECT) == 0;
 }
@@ -70,7 +70,7 @@ FreeSpace Disk::free_space(const fs::path& path) const {
 
 void Disk::make_folder(const fs::path& path) {
   if (::mkdir(path.c_str(), 0755) == 0) {
-    struct stat status {};  // looking costs less than setting what is so already
+    struct stat status {};  // reading the mode is cheaper than setting it again
     if (::stat(path.c_str(), &status) == 0 && (status.st_mode & 07777) == 0755) return;
     if (::chmod(path.c_str(), 0755) != 0) throw_disk_error("a folder's mode cannot be set", path, errno);
     return;
@@ -99,9 +99,9 @@ bundle::Descriptor Disk::create(const fs::path& path, mode_t mode) {
 }
 
 void Disk::write(const bundle::Descriptor& file, const fs::path& path, bundle::ByteView bytes) {
-  bool past = may_pass_the_cache(bytes) && set_past_the_cache(file, true);
+  bool past = may_bypass_cache(bytes) && set_cache_bypass(file, true);
   const auto back = [&] {
-    if (std::exchange(past, false)) set_past_the_cache(file, false);
+    if (std::exchange(past, false)) set_cache_bypass(file, false);
   };
   while (!bytes.empty()) {
     const ssize_t count = ::write(file.get(), bytes.data(), bytes.size());
@@ -112,12 +112,12 @@ void Disk::write(const bundle::Descriptor& file, const fs::path& path, bundle::B
     }
     if (count < 0) throw_disk_error("a file cannot be written", path, errno);
     bytes = bytes.subspan(static_cast<std::size_t>(count));
-    if (!may_pass_the_cache(bytes)) back();  // also what a full disk left of a piece
+    if (!may_bypass_cache(bytes)) back();  // also for the rest of a piece that a full disk cut
   }
 }
 
 void Disk::close(bundle::Descriptor file, const fs::path& path) {
-  // After EINTR the descriptor is gone on Linux, and what was to be written is on its way all the same.
+  // On Linux the descriptor is closed even after EINTR, and the bytes are still written.
   if (::close(file.release()) != 0 && errno != EINTR) throw_disk_error("a file cannot be finished", path, errno);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names inside a prefix, and nothing else: where trust pins, store, generations, staging and lock are.
-// Written once here, so that no other file of the installer builds such a path by hand.
+// The paths inside a prefix: trust, store, generations, staging, lock and the rest.
+// Written only here, so that no other file of the installer builds such a path by hand.
 #pragma once
 
 #include <cstdio>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Taking the lock never waits: an operator at night wants to know who is at work, not to look at a still cursor.
-// What the lock file says is only for that message; the kernel's lock is what counts.
+// Taking the prefix lock never waits: an operator wants to know who is at work, not to watch a still cursor. The text
+// in the lock file is only for that message; what counts is the kernel's lock.
 #include "installer/prefix/prefix_lock.hpp"
 
 #include <sys/utsname.h>
@@ -40,8 +40,8 @@ PrefixLock::PrefixLock(const Prefix& prefix, Disk& disk, const char* verb) {
   ::uname(&host);
   const std::string text = std::string("sealift-install ") + verb + ", process " + std::to_string(::getpid()) + " on " +
                            host.nodename + " since " + now_utc() + "\n";
-  // Failing to write this costs a name in somebody's message, nothing else. Other nodes see it only once it is on the
-  // server, and a client of NFS keeps what was written to itself for half a minute.
+  // A failure here costs only the name in another run's message. Other nodes see the text once it is on the server, and
+  // an NFS client may keep it back for half a minute, hence the sync.
   if (::ftruncate(file_.get(), 0) == 0 && ::pwrite(file_.get(), text.data(), text.size(), 0) > 0)
     ::fdatasync(file_.get());
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An item is complete when it has its name, in staging/items or in the store: it was written, synced, and renamed.
-// There is no other state, so nothing here repairs or resumes half an item.
+// An item that has its name, in staging/items or in the store, is complete: it was written, synced and renamed. There
+// is no other state, so nothing here repairs or resumes half an item.
 #include "installer/store/store.hpp"
 
 #include <algorithm>

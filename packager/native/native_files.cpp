@@ -17,8 +17,6 @@
 #include "sealift/bundle/archive/tar.hpp"
 #include "sealift/bundle/host/interrupt.hpp"
 #include "sealift/bundle/payload/payload_writer.hpp"
-#include "sealift/bundle/archive/tar.hpp"
-#include "sealift/bundle/payload/payload_writer.hpp"
 #include "sealift/bundle/wheel/installed_path.hpp"
 
 namespace sealift::packager {
