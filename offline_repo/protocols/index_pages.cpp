@@ -84,7 +84,7 @@ std::string project_html(const Project& project) {
   return page("Links for " + project.name, body);
 }
 
-// Only "core-metadata", not its older name: pip 22.3 to 23.1 stumbles over the latter in JSON (PEP 714).
+// Only "core-metadata", not its older name, which pip 22.3 to 23.1 misreads in JSON (PEP 714).
 std::string project_json(const Project& project) {
   Json files = Json::array();
   for (const auto& [file_name, wheel] : project.wheels) {
