@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Catalogue -> HTML and JSON. Names and versions were written by strangers, so all of them are escaped on their way
-// out.
+// Names and versions were written by strangers, so all of them are escaped.
 #include "offline_repo/protocols/index_pages.hpp"
 
 #include "bundle/core/json.hpp"
