@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstring>
+
 #include "bundle/core/unicode.hpp"
 #include "sealift/bundle/core/file.hpp"
 

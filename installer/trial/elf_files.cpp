@@ -3,6 +3,8 @@
 // up finds them here by their SONAME, since they were loaded before.
 #include "installer/trial/elf_files.hpp"
 
+#include <elf.h>
+
 #include <deque>
 
 #include "sealift/bundle/native/elf.hpp"
