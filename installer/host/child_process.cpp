@@ -10,7 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
+#include <optional>
 
 #include "bundle/core/unicode.hpp"
 #include "sealift/bundle/core/file.hpp"

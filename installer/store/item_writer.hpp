@@ -3,6 +3,7 @@
 // the disk only through here: a path is made once, and only below folders made here.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 
