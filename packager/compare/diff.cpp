@@ -4,8 +4,11 @@
 
 #include <fmt/format.h>
 
-#include "packager/host/console.hpp"
+#include <utility>
+
+#include "bundle/core/json.hpp"
 #include "packager/compare/inspect.hpp"
+#include "packager/host/console.hpp"
 #include "packager/job/lock.hpp"
 #include "sealift/bundle/wheel/wheel_name.hpp"
 

@@ -2,8 +2,9 @@
 // Builder and build type are URNs: they name a program, and no host that somebody would have to keep.
 #include "packager/documents/provenance.hpp"
 
-#include "packager/models/hub.hpp"
 #include "bundle/core/json.hpp"
+#include "packager/models/hub.hpp"
+#include "sealift/bundle/payload/bundle_folder.hpp"
 #include "sealift/bundle/wheel/wheel_name.hpp"
 
 namespace sealift::packager {

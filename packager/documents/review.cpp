@@ -6,6 +6,7 @@
 
 #include "packager/documents/review_page.hpp"
 #include "packager/documents/sbom.hpp"
+#include "sealift/bundle/payload/bundle_folder.hpp"
 
 namespace sealift::packager {
 

@@ -10,6 +10,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 
 #include "packager/host/interrupt.hpp"
 #include "sealift/bundle/core/file.hpp"

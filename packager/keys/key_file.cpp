@@ -2,6 +2,8 @@
 // Reads keys; see key_file.hpp. The mode is asked of the open file, so it is the file that is read.
 #include "packager/keys/key_file.hpp"
 
+#include <sys/stat.h>
+
 #include "sealift/bundle/core/file.hpp"
 
 namespace sealift::packager {
