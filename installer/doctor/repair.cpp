@@ -97,7 +97,7 @@ const Place* place_in(const Layout& layout, const std::string& path) {
 class Repair {
  public:
   Repair(const std::vector<Deviation>& findings, const Prefix& prefix, const fs::path& staging, Disk& disk,
-         Progress& progress)
+         bundle::Progress& progress)
       : prefix_(prefix), staging_(staging), disk_(disk), progress_(progress), paths_(staging, disk) {
     for (const Deviation& finding : findings)
       if (finding.kind != Deviation::Kind::Outside && finding.kind != Deviation::Kind::Broken)
@@ -111,7 +111,7 @@ class Repair {
       const std::vector<std::string> paths = below(wrong_, item);
       if (paths.empty()) continue;
       const fs::path fresh = staging_ / name, there = prefix_.store() / name;
-      progress_.say("rebuilding " + entry->path.text());
+      progress_.note("rebuilding " + entry->path.text());
       unpack_entry(bundle, *entry, fresh, disk_, progress_);
       if (!folder_is_there(there)) {
         paths_.replace(there, nullptr);
@@ -173,7 +173,7 @@ class Repair {
   const Prefix& prefix_;
   fs::path staging_;
   Disk& disk_;
-  Progress& progress_;
+  bundle::Progress& progress_;
   PathRepair paths_;
   std::set<std::string> wrong_;     // below the prefix
   std::set<std::string> repaired_;  // of the store
@@ -182,7 +182,7 @@ class Repair {
 }  // namespace
 
 void repair(const std::vector<Deviation>& findings, const bundle::VerifiedBundle& bundle, const ItemRecords& records,
-            const Status& status, const Prefix& prefix, Disk& disk, Progress& progress) {
+            const Status& status, const Prefix& prefix, Disk& disk, bundle::Progress& progress) {
   const fs::path staging = prefix.staging() / std::to_string(::getpid());
   disk.make_folder(prefix.staging());
   disk.make_folder(staging);

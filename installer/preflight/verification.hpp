@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "installer/host/progress.hpp"
+#include "sealift/bundle/host/progress.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 
 namespace sealift::installer {
@@ -31,6 +31,6 @@ struct Verification {
 
 // Throws when seal, manifest, chunk list or volume sizes are wrong, since then no chunk can be checked.
 Verification verify_every_byte(const bundle::OpenBundle& opened, const bundle::Trust& trust, bundle::Time now,
-                               unsigned threads, Progress& progress);
+                               unsigned threads, bundle::Progress& progress);
 
 }  // namespace sealift::installer

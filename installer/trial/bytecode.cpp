@@ -7,10 +7,11 @@
 #include <fstream>
 #include <mutex>
 
-#include "installer/host/child_process.hpp"
+#include "installer/trial/bare_environment.hpp"
 #include "installer/trial/self_check_scripts.hpp"
 #include "sealift/bundle/core/file.hpp"
 #include "sealift/bundle/core/parallel_for.hpp"
+#include "sealift/bundle/host/child_process.hpp"
 
 namespace sealift::installer {
 
@@ -38,12 +39,12 @@ BytecodeCount compile_bytecode(const bundle::Environment& environment, const Lay
   std::mutex guard;
   bundle::parallel_for(threads, threads, [&](std::size_t index) {
     const auto part = static_cast<unsigned>(index);
-    const Child child{.arguments = {environment.interpreter.below(generation).string(), "-I", "-B", "-c",
+    const bundle::Child child{.arguments = {environment.interpreter.below(generation).string(), "-I", "-B", "-c",
                                     kCompileScript, generation.string(), list.string(), answer_of(part).string(),
                                     std::to_string(part), std::to_string(threads)},
-                      .scratch = scratch,
+                      .environment = bare_environment(environment.interpreter.below(generation), scratch),
                       .patience = patience};
-    const ChildEnd end = run_child(child);
+    const bundle::ChildEnd end = bundle::run_child(child);
     if (!end.good())
       throw bundle::Error(
           bundle::ErrorCode::SelfTest,

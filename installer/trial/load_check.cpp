@@ -10,9 +10,10 @@
 #include <set>
 #include <sstream>
 
-#include "installer/host/child_process.hpp"
+#include "installer/trial/bare_environment.hpp"
 #include "installer/trial/self_check_scripts.hpp"
 #include "sealift/bundle/core/file.hpp"
+#include "sealift/bundle/host/child_process.hpp"
 #include "sealift/bundle/native/system_libraries.hpp"
 
 namespace sealift::installer {
@@ -38,7 +39,7 @@ class Loading {
         log_(scratch / "answers") {
     child_ = {.arguments = {interpreter.string(), "-I", "-B", "-c", kLoadScript, list_.string(), log_.string(), "", "",
                             generation.string()},
-              .scratch = scratch,
+              .environment = bare_environment(interpreter, scratch),
               .patience = patience};
     std::ofstream list(list_, std::ios::binary);
     for (const ElfPlace& file : files)
@@ -67,7 +68,7 @@ class Loading {
     fs::remove(log_, ignored);
     child_.arguments[7] = std::to_string(from);
     child_.arguments[8] = std::to_string(count);
-    end_ = run_child(child_);
+    end_ = bundle::run_child(child_);
     std::istringstream lines(fs::exists(log_, ignored) ? bundle::read_text(log_, kMaxAnswers) : "");
     std::optional<std::size_t> open;
     for (std::string line; std::getline(lines, line);) {
@@ -104,8 +105,8 @@ class Loading {
   const fs::path& generation_;
   std::vector<std::string> answers_;
   fs::path list_, log_;
-  Child child_;
-  ChildEnd end_;
+  bundle::Child child_;
+  bundle::ChildEnd end_;
 };
 
 bool is_extension_module(const std::string& path) {
