@@ -20,6 +20,11 @@
 #include "sealift/bundle/core/byte_source.hpp"         // random access to bytes, wherever they come from
 #include "sealift/bundle/core/parallel_for.hpp"        // one piece of work for each of many, by several threads
 
+// Host: what the tools do on the machine that they run on
+#include "sealift/bundle/host/interrupt.hpp"           // Ctrl-C and SIGTERM as an exception
+#include "sealift/bundle/host/child_process.hpp"       // other programs, started and bounded
+#include "sealift/bundle/host/progress.hpp"            // how far the work is, on stderr
+
 // Manifest: what a bundle says of itself
 #include "sealift/bundle/manifest/target.hpp"          // the machine a bundle is made for
 #include "sealift/bundle/manifest/target_profile.hpp"  // the same as text that can be typed
