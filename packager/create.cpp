@@ -13,7 +13,6 @@
 #include "packager/pack/delta.hpp"
 #include "packager/native/driver_floor.hpp"
 #include "packager/python/interpreter.hpp"
-#include "packager/host/interrupt.hpp"
 #include "packager/keys/key_file.hpp"
 #include "packager/models/model_check.hpp"
 #include "packager/models/model_files.hpp"
@@ -23,6 +22,7 @@
 #include "packager/host/process.hpp"
 #include "packager/python/resolve.hpp"
 #include "sealift/bundle/bundle_writer.hpp"
+#include "sealift/bundle/host/interrupt.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 
 namespace sealift::packager {
@@ -66,7 +66,7 @@ class WatchedSource final : public bundle::ByteSource {
   std::uint64_t size() const override { return source_.size(); }
   std::string name() const override { return source_.name(); }
   bundle::ByteView view(std::uint64_t offset, std::size_t wanted) override {
-    stop_if_interrupted();
+    bundle::stop_if_interrupted();
     const bundle::ByteView piece = source_.view(offset, wanted);
     progress_.add(piece.size());
     return piece;
@@ -141,7 +141,7 @@ CreateResult pack(const Lock& lock, const Cache& cache, const Companions& compan
   check_space(folder.parent_path(), plan.size() + beside);
   PartialFolder partial(folder);
   bundle::Manifest manifest = write_bundle(plan, partial.path(), options.volume_size, signing, console);
-  stop_if_interrupted();
+  bundle::stop_if_interrupted();
   partial.become(folder);
   CreateResult result{.folder = folder,
                       .manifest = std::move(manifest),

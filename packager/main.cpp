@@ -10,7 +10,6 @@
 #include "packager/create.hpp"
 #include "packager/compare/diff.hpp"
 #include "packager/compare/inspect.hpp"
-#include "packager/host/interrupt.hpp"
 #include "packager/keys/key_file.hpp"
 #include "packager/keys/keygen.hpp"
 #include "packager/lock_job.hpp"
@@ -21,6 +20,7 @@
 #include "packager/keys/root_job.hpp"
 #include "packager/keys/sign.hpp"
 #include "packager/pack/volume_size.hpp"
+#include "sealift/bundle/host/interrupt.hpp"
 #include "sealift/bundle/trust/trust_state.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 
@@ -397,11 +397,11 @@ int main(int argc, char** argv) {
   add_inspect(app);
   add_diff(app);
   add_papers(app);
-  catch_interrupts();
+  bundle::catch_interrupts();
   try {
     app.parse(argc, argv);
     return 0;
-  } catch (const Interrupted& stopped) {
+  } catch (const bundle::Interrupted& stopped) {
     std::cerr << "stopped; the same command goes on from here\n";
     std::raise(stopped.signal);  // whose handler is the system's own again, so that the caller sees what ended us
     return 128 + stopped.signal;

@@ -16,9 +16,9 @@
 #include <memory>
 #include <thread>
 
-#include "packager/host/interrupt.hpp"
 #include "packager/host/trusted_certificates.hpp"
 #include "sealift/bundle/core/byte_source.hpp"
+#include "sealift/bundle/host/interrupt.hpp"
 
 namespace sealift::packager {
 
@@ -93,7 +93,7 @@ void run_all(const Next& next, const Done& done, unsigned jobs) {
   const Multi multi(curl_multi_init());
   unsigned running = 0;
   for (;;) {
-    stop_if_interrupted();
+    bundle::stop_if_interrupted();
     while (running < std::max(1u, jobs)) {
       CURL* easy = next(running);
       if (easy == nullptr) break;

@@ -12,10 +12,10 @@
 
 #include "packager/native/carried_runtime.hpp"
 #include "packager/native/installed_path.hpp"
-#include "packager/host/interrupt.hpp"
 #include "packager/native/name_scan.hpp"
 #include "packager/native/native_cache.hpp"
 #include "packager/host/scratch_folder.hpp"
+#include "sealift/bundle/host/interrupt.hpp"
 #include "sealift/bundle/payload/payload_writer.hpp"
 #include "sealift/bundle/archive/tar.hpp"
 
@@ -109,7 +109,7 @@ class Intake {
     scan_ = NameScan();
   }
   void feed(ByteView piece) {
-    stop_if_interrupted();
+    bundle::stop_if_interrupted();
     out_->write(piece);
     scan_.feed(piece);
   }

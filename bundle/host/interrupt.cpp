@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // One number that a signal handler writes; see interrupt.hpp.
-#include "packager/host/interrupt.hpp"
+#include "sealift/bundle/host/interrupt.hpp"
 
 #include <atomic>
 #include <csignal>
 
-namespace sealift::packager {
+namespace sealift::bundle {
 
 namespace {
 
@@ -32,4 +32,4 @@ void stop_if_interrupted() {
   if (const int signal = caught; signal != 0) throw Interrupted{signal};
 }
 
-}  // namespace sealift::packager
+}  // namespace sealift::bundle

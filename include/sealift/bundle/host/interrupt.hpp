@@ -3,7 +3,7 @@
 // main then dies of the signal after all. What is worth keeping (downloads, built wheels) is in the cache by then.
 #pragma once
 
-namespace sealift::packager {
+namespace sealift::bundle {
 
 // Not an Error: nothing is wrong, and nobody but main may catch it for good.
 struct Interrupted {
@@ -16,4 +16,4 @@ void catch_interrupts();
 // Throws Interrupted when a signal has come. To be asked wherever work takes long, on any thread that may throw.
 void stop_if_interrupted();
 
-}  // namespace sealift::packager
+}  // namespace sealift::bundle
