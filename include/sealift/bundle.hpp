@@ -11,6 +11,10 @@
 #include "sealift/bundle/core/digest.hpp"           // SHA-256 and SM3 as values and as streams
 #include "sealift/bundle/core/time.hpp"             // points in time, in one spelling
 #include "sealift/bundle/core/safe_path.hpp"        // a path that cannot leave its root
+#include "sealift/bundle/core/human_text.hpp"       // sizes and fingerprints as people read them
+#include "sealift/bundle/host/interrupt.hpp"        // Ctrl-C as an exception
+#include "sealift/bundle/host/child_process.hpp"    // another program, started and waited for
+#include "sealift/bundle/host/progress.hpp"         // notes and one progress line on stderr
 #include "sealift/bundle/manifest/target.hpp"           // the machine a bundle is made for
 #include "sealift/bundle/manifest/target_profile.hpp"   // the same as text that can be typed
 #include "sealift/bundle/core/fields.hpp"           // plain names, words and versions, as several documents have them
