@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "bundle/core/json.hpp"
 #include "sealift/bundle/core/digest.hpp"
 
 namespace sealift::packager {
@@ -48,6 +49,6 @@ DiffSide read_diff_side(const std::filesystem::path& file);
 Diff diff(const DiffSide& before, const DiffSide& after);
 
 std::string diff_text(const Diff& diff);
-std::string diff_json(const Diff& diff);
+bundle::Json diff_json(const Diff& diff);
 
 }  // namespace sealift::packager

@@ -2,8 +2,8 @@
 // Builder and build type are URNs: they name a program, and no host that somebody would have to keep.
 #include "packager/documents/provenance.hpp"
 
-#include "packager/models/hub.hpp"
 #include "bundle/core/json.hpp"
+#include "packager/models/hub.hpp"
 #include "sealift/bundle/wheel/wheel_name.hpp"
 
 namespace sealift::packager {
@@ -46,7 +46,7 @@ std::map<bundle::Digest, Origin> origins_of(const std::optional<Lock>& lock) {
   return origins;
 }
 
-Json resolved_dependencies(const PaperFacts& facts) {
+Json resolved_dependencies(const BundleFacts& facts) {
   const std::map<bundle::Digest, Origin> origins = origins_of(facts.lock);
   Json resolved = Json::array();
   for (const bundle::Entry& entry : facts.manifest().entries) {
@@ -64,7 +64,7 @@ Json resolved_dependencies(const PaperFacts& facts) {
 }
 
 // What the statement is about: every file of the bundle's folder, and the signed manifest inside the seal.
-Json subjects_of(const PaperFacts& facts) {
+Json subjects_of(const BundleFacts& facts) {
   const bundle::Manifest& manifest = facts.manifest();
   const bundle::Payload& payload = manifest.payload;
   Json subjects = Json::array();
@@ -81,7 +81,7 @@ Json subjects_of(const PaperFacts& facts) {
 
 }  // namespace
 
-std::string provenance_json(const PaperFacts& facts) {
+std::string provenance_json(const BundleFacts& facts) {
   const bundle::Manifest& manifest = facts.manifest();
   return bundle::write_json(
       {{"_type", "https://in-toto.io/Statement/v1"},

@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "packager/host/creation_time.hpp"
-#include "packager/keys/key_file.hpp"
 #include "packager/job/toml_file.hpp"
+#include "packager/keys/key_file.hpp"
 #include "sealift/bundle/payload/payload_writer.hpp"
 #include "sealift/bundle/trust/seal.hpp"
 

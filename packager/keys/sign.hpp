@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "packager/keys/role_status.hpp"
 #include "sealift/bundle/trust/seal.hpp"
 
 namespace sealift::packager {
@@ -19,13 +20,6 @@ struct SignOptions {
   std::filesystem::path import_from;         // the signature's bytes, made elsewhere
   std::filesystem::path public_key;          // whose it is
   std::string passphrase;
-};
-
-// How far a role is: `signatures` of `threshold`.
-struct RoleStatus {
-  std::string role;
-  std::uint64_t signatures = 0;
-  std::uint64_t threshold = 0;
 };
 
 struct SignResult {
@@ -42,9 +36,5 @@ SignResult sign(const SignOptions& options);
 std::vector<bundle::Envelope> read_roots(const std::vector<std::filesystem::path>& files);
 // Throws Usage unless the newest root of `chain` lets `key` sign bundles.
 void require_release_role(const std::vector<bundle::Envelope>& chain, const bundle::PublicKey& key);
-// The roles that sign bundles, by the newest root of the seal.
-std::vector<RoleStatus> bundle_status(const bundle::Seal& seal);
-// "release 1 of 2, site 0 of 1"
-std::string text_of(const std::vector<RoleStatus>& roles);
 
 }  // namespace sealift::packager
