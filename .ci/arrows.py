@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Compares every #include with the arrows that the design allows. Prints each that points the wrong way; exit status 1.
-#   tools -> bundle; never tool <-> tool, never bundle <-> train, nothing -> tests or samples;
-#   inside a half, a header only includes headers that stand before it in the umbrella's list;
-#   strict_json.hpp and safetensors.hpp are leaves: both halves may include them, they include neither half; toml.hpp is
-#   one for packager and samples only;
-#   each third-party library is included by its one door.
+#   between parts   tools -> bundle; never tool <-> tool, never bundle <-> train, nothing -> tests or samples
+#   inside a part   a room uses its own floor and those below it (FLOORS); no files include each other in a circle
+#   umbrellas       each public header is listed in its half's umbrella, after the headers that it includes
+#   third parties   each library is included by its one door, and none by a public header of the bundle half
 #   arrows.py [ROOT]
 import pathlib
 import re
@@ -13,42 +12,52 @@ import sys
 
 ROOT = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent.parent)
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
-PARTS = ("packager", "installer", "offline_repo", "samples", "tests", "bench")
+FOLDERS = ("include", "bundle", "packager", "installer", "offline_repo", "samples", "tests", "bench")
 
 # What both halves may include, and which include neither; each only those that stand before it.
 LEAVES = ("include/sealift/strict_json.hpp", "include/sealift/safetensors.hpp")
 # For the programs of either half, not for its headers.
 TOML = "include/sealift/toml.hpp"
 
-# part -> prefixes of the includes (as written, or resolved to the repository) that it may use
+# part -> prefixes of the repository's files that it may include
+BUNDLE = ("include/sealift/bundle", "bundle/")
 ALLOWED = {
-    "bundle": ("include/sealift/bundle", *LEAVES),
+    "bundle": (*BUNDLE, *LEAVES),
     "train": ("include/sealift/train", *LEAVES),
     LEAVES[0]: (),
     LEAVES[1]: LEAVES[:1],
-    TOML: (),
-    "packager": ("include/sealift/bundle", LEAVES[1], TOML, "packager/"),
-    "installer": ("include/sealift/bundle", "installer/"),
-    "offline_repo": ("include/sealift/bundle", "offline_repo/"),
-    "samples": ("include/sealift/train", TOML, "samples/"),
-    "bench": ("include/sealift/", "bench/", "samples/"),
+    TOML: ("third_party/",),
+    "packager": (*BUNDLE, LEAVES[1], TOML, "packager/"),
+    "installer": (*BUNDLE, "installer/"),
+    "offline_repo": (*BUNDLE, "offline_repo/"),
+    "samples": ("include/sealift/train", LEAVES[1], TOML, "samples/"),
+    "bench": ("include/sealift/", "bundle/", "bench/", "samples/"),
     "tests": ("",),
+}
+
+# part -> its rooms, bottom to top. A file that stands in the part's own folder is on the floor that names it, else on "".
+FLOORS = {
+    "bundle": "core host manifest trust payload archive wheel native".split() + [""],
+    "packager": "host job files keys native models debian python pack documents compare".split()
+    + ["lock_job create", "verbs", "main"],
+    "installer": "host disk prefix store layout trial generations preflight doctor apply print verbs".split() + ["", "main"],
+    "offline_repo": "catalogue protocols server verbs main".split(),
 }
 
 # pattern of an include -> the files that may have it (tests may include anything)
 DOORS = {
-    r"^zstd\.h$": {"include/sealift/bundle/archive/zstd.hpp"},
-    r"^utf8proc\.h$": {"include/sealift/bundle/core/unicode.hpp"},
-    r"^isa-l": {"include/sealift/bundle/archive/zip.hpp"},
+    r"^zstd\.h$": {"bundle/archive/"},
+    r"^isa-l": {"bundle/archive/"},
     r"^zlib\.h$": set(),  # what we ship inflates with ISA-L; only tests deflate
-    r"^openssl/": {"include/sealift/bundle/core/openssl.hpp", "include/sealift/train/checkpoint/digest.hpp"},
-    r"^nlohmann/": {"include/sealift/bundle/core/json.hpp", *LEAVES, "samples/trainer/"},
-    r"^curl/": {"packager/files/fetch.cpp"},
+    r"^utf8proc\.h$": {"bundle/core/unicode."},
+    r"^openssl/": {"bundle/core/openssl.hpp", "include/sealift/train/checkpoint/digest.hpp"},
+    r"^nlohmann/": {"bundle/core/json.hpp", *LEAVES, "samples/trainer/"},
+    r"^curl/": {"packager/files/"},
     r"^toml\+\+/": {TOML},
-    r"^boost/": {"offline_repo/server/server.cpp"},
-    r"^torch/csrc/distributed/": {
-        f"include/sealift/train/{name}.hpp" for name in ("rank_watch", "channel", "groups")
-    },
+    r"^boost/url": {"packager/host/url."},
+    r"^boost/(?!url)": {"offline_repo/server/"},
+    r"^CLI/": {"bundle/host/command_line.", "samples/trainer/"},
+    r"^torch/csrc/distributed/": {"include/sealift/train/comm/", "samples/trainer/"},
 }
 
 
@@ -59,7 +68,34 @@ def part_of(path):
         return "train"
     if path in (*LEAVES, TOML):
         return path
-    return path.split("/")[0] if path.split("/")[0] in PARTS else None
+    top = path.split("/")[0]
+    return top if top in FOLDERS and top != "include" else None
+
+
+def inside(path):
+    """The path below its part's folder: include/sealift/bundle/core/x.hpp and bundle/core/x.cpp are both core/x.*"""
+    return re.sub(r"^(include/sealift/\w+|\w+)/", "", path)
+
+
+def room_of(path):
+    """The folder that a file stands in; of a file in the part's own folder the name."""
+    below = inside(path).split("/")
+    return below[0] if len(below) > 1 else pathlib.Path(below[0]).stem
+
+
+def floor_of(path):
+    floors = FLOORS[part_of(path)]
+    room = room_of(path)
+    for position, names in enumerate(floors):
+        if room in names.split():
+            return position
+    below = inside(path).split("/")
+    return floors.index("") if len(below) == 1 and "" in floors else None
+
+
+def concept_of(path):
+    """A header, its body and its declarations elsewhere are one concept."""
+    return f"{part_of(path)}/{inside(path).rsplit('.', 1)[0]}"
 
 
 def resolve(path, name):
@@ -76,14 +112,35 @@ def umbrella_order(half):
     return {f"include/{name}": position for position, name in enumerate(names)}
 
 
+def circles(graph):
+    """Circles of a graph {node: nodes}, each once, as a path that ends where it began."""
+    found, done = [], set()
+
+    def walk(node, trail):
+        if node in trail:
+            found.append(trail[trail.index(node):] + [node])
+        elif node not in done:
+            for other in sorted(graph.get(node, ())):
+                walk(other, trail + [node])
+            done.add(node)
+
+    for node in sorted(graph):
+        walk(node, [])
+    return found
+
+
 def main():
-    faults = []
+    faults, concepts, train_rooms = [], {}, {}
     order = {half: umbrella_order(half) for half in ("bundle", "train")}
-    files = [p for part in ("include", *PARTS) for p in (ROOT / part).rglob("*") if p.suffix in (".hpp", ".cpp", ".h", ".cu")]
+    files = [p for top in FOLDERS for p in (ROOT / top).rglob("*") if p.suffix in (".hpp", ".cpp", ".h", ".cu")]
     for file in sorted(files):
         path = str(file.relative_to(ROOT))
         part = part_of(path)
-        if part in order and path not in order[part] and path != f"include/sealift/{part}.hpp":
+        public = path.startswith("include/sealift/")
+        umbrella = path == f"include/sealift/{part}.hpp"
+        if part in FLOORS and not umbrella and floor_of(path) is None:
+            faults.append(f"{path}: stands in a room that FLOORS does not name")
+        if part in order and public and path not in order[part] and not umbrella:
             faults.append(f"{path}: is not listed in include/sealift/{part}.hpp")
         for _, name in INCLUDE.findall(file.read_text()):
             for pattern, doors in DOORS.items():
@@ -94,8 +151,22 @@ def main():
                 continue
             if not target.startswith(ALLOWED[part]):
                 faults.append(f"{path}: {'a leaf' if part == path else part} must not include {target}")
-            if part in order and target in order[part] and path in order[part] and order[part][target] >= order[part][path]:
+            if umbrella or part_of(target) != part:
+                continue
+            if part == "bundle" and public and target.startswith("bundle/"):
+                faults.append(f"{path}: a public header must not include {target}, which is not installed")
+            if part in FLOORS and None not in (floor_of(path), floor_of(target)) and floor_of(target) > floor_of(path):
+                faults.append(f"{path}: includes {target}, which stands on a higher floor")
+            if target in order.get(part, {}) and path in order[part] and order[part][target] >= order[part][path]:
                 faults.append(f"{path}: includes {target}, which stands later in the umbrella")
+            if part != "tests" and concept_of(target) != concept_of(path):
+                concepts.setdefault(concept_of(path), set()).add(concept_of(target))
+            if part == "train" and room_of(target) != room_of(path):
+                train_rooms.setdefault(room_of(path), set()).add(room_of(target))
+    for circle in circles(concepts):
+        faults.append("a circle of files: " + " -> ".join(circle))
+    for circle in circles(train_rooms):
+        faults.append("a circle of rooms in train: " + " -> ".join(circle))
     print("\n".join(faults) if faults else f"arrows: {len(files)} files, all includes point the right way")
     return 1 if faults else 0
 

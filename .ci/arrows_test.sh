@@ -5,32 +5,46 @@ set -euo pipefail
 check=$(realpath "$(dirname "$0")/arrows.py")
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
-mkdir -p "$tree"/include/sealift/{bundle,train} "$tree"/{packager,installer,samples}
-printf '#include "sealift/bundle/a.hpp"\n#include "sealift/bundle/b.hpp"\n' > "$tree/include/sealift/bundle.hpp"
-printf '#include "sealift/train/t.hpp"\n' > "$tree/include/sealift/train.hpp"
-touch "$tree"/include/sealift/{bundle/a,train/t,safetensors}.hpp "$tree/installer/i.hpp"
-echo '#include "sealift/bundle/a.hpp"' > "$tree/include/sealift/bundle/b.hpp"
-echo '#include "sealift/bundle/b.hpp"' > "$tree/packager/p.cpp"
-echo '#include "sealift/safetensors.hpp"' | tee -a "$tree/include/sealift/train/t.hpp" >> "$tree/include/sealift/bundle/a.hpp"
+mkdir -p "$tree"/include/sealift/{bundle/core,bundle/trust,train/comm,train/flat} "$tree"/bundle/{core,trust} \
+  "$tree"/{packager/host,packager/job,installer/disk,samples}
+printf '#include "sealift/bundle/core/a.hpp"\n#include "sealift/bundle/trust/b.hpp"\n' > "$tree/include/sealift/bundle.hpp"
+printf '#include "sealift/train/comm/t.hpp"\n#include "sealift/train/flat/u.hpp"\n#include "sealift/train/comm/v.hpp"\n' \
+  > "$tree/include/sealift/train.hpp"
+touch "$tree"/include/sealift/{bundle/core/a,train/comm/t,train/comm/v,train/flat/u,safetensors}.hpp \
+  "$tree"/bundle/core/json.hpp "$tree"/packager/{host/h,job/j,job/k}.hpp "$tree/packager/job/k.cpp" "$tree/installer/disk/i.hpp"
+echo '#include "sealift/bundle/core/a.hpp"' > "$tree/include/sealift/bundle/trust/b.hpp"
+printf '#include "sealift/bundle/core/a.hpp"\n#include "bundle/core/json.hpp"\n' > "$tree/bundle/core/a.cpp"
+echo '#include "sealift/bundle/trust/b.hpp"' > "$tree/packager/main.cpp"
+printf '#include "packager/host/h.hpp"\n#include "packager/job/k.hpp"\n' > "$tree/packager/job/j.cpp"
+echo '#include "sealift/safetensors.hpp"' | tee -a "$tree/include/sealift/train/comm/t.hpp" >> "$tree/include/sealift/bundle/core/a.hpp"
+echo '#include "sealift/train/comm/t.hpp"' > "$tree/include/sealift/train/flat/u.hpp"
 python3 "$check" "$tree"
 
 finds() {  # finds FILE INCLUDE MESSAGE
   cp "$tree/$1" "$tree/saved"
   echo "#include $2" >> "$tree/$1"
   if output=$(python3 "$check" "$tree"); then echo "not found: $1 including $2"; exit 1; fi
-  grep -qF "$3" <<< "$output" || { echo "wrong message: $output"; exit 1; }
+  grep -qF -- "$3" <<< "$output" || { echo "wrong message: $output"; exit 1; }
   mv "$tree/saved" "$tree/$1"
 }
-finds packager/p.cpp '"installer/i.hpp"' 'packager must not include installer/i.hpp'
-finds packager/p.cpp '"sealift/train/t.hpp"' 'packager must not include'
-finds packager/p.cpp '<isa-l/igzip_lib.h>' 'whose door is include/sealift/bundle/archive/zip.hpp'
-finds packager/p.cpp '<zlib.h>' 'whose door is'
-finds include/sealift/bundle/a.hpp '"sealift/bundle/b.hpp"' 'stands later'
-finds include/sealift/train/t.hpp '"sealift/bundle/a.hpp"' 'train must not include'
-finds include/sealift/safetensors.hpp '"sealift/bundle/a.hpp"' 'a leaf must not include'
+finds packager/main.cpp '"installer/disk/i.hpp"' 'packager must not include installer/disk/i.hpp'
+finds packager/main.cpp '"sealift/train/comm/t.hpp"' 'packager must not include'
+finds packager/main.cpp '<isa-l/igzip_lib.h>' 'whose door is bundle/archive/'
+finds packager/main.cpp '<zlib.h>' 'whose door is'
+finds packager/host/h.hpp '"packager/job/j.hpp"' 'stands on a higher floor'
+finds packager/job/k.cpp '"packager/job/j.hpp"' 'a circle of files: packager/job/j -> packager/job/k -> packager/job/j'
+finds bundle/core/a.cpp '"sealift/bundle/trust/b.hpp"' 'stands on a higher floor'
+finds include/sealift/bundle/trust/b.hpp '"bundle/core/json.hpp"' 'a public header must not include bundle/core/json.hpp'
+finds include/sealift/bundle/core/a.hpp '<openssl/evp.h>' 'whose door is'
+finds include/sealift/bundle/core/a.hpp '"sealift/bundle/trust/b.hpp"' 'stands later'
+finds include/sealift/train/comm/v.hpp '"sealift/train/flat/u.hpp"' 'a circle of rooms in train: comm -> flat -> comm'
+finds include/sealift/train/comm/t.hpp '"sealift/bundle/core/a.hpp"' 'train must not include'
+finds include/sealift/safetensors.hpp '"sealift/bundle/core/a.hpp"' 'a leaf must not include'
 finds include/sealift/safetensors.hpp '<zlib.h>' 'whose door is'
-finds include/sealift/bundle/a.hpp '"../../../installer/i.hpp"' 'bundle must not include installer'
-touch "$tree/include/sealift/bundle/forgotten.hpp"
+finds include/sealift/bundle/core/a.hpp '"../../../../installer/disk/i.hpp"' 'bundle must not include installer'
+mkdir "$tree/packager/attic"
+touch "$tree/packager/attic/x.cpp" "$tree/include/sealift/bundle/core/forgotten.hpp"
 if output=$(python3 "$check" "$tree"); then echo "not found: a header that no umbrella lists"; exit 1; fi
 grep -q 'forgotten.hpp: is not listed' <<< "$output"
+grep -q 'packager/attic/x.cpp: stands in a room that FLOORS does not name' <<< "$output"
 echo "every kind of wrong arrow is found"

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs what building and testing need, once: Debian's packages by apt, uv from PyPI, ISA-L as a static library, and a
 # Python environment with torch to build against. Everything but Debian's packages lands in build/prerequisites. Safe to run again.
-#   cmake/prerequisites.sh build     to build and test
-#   cmake/prerequisites.sh air-gap   the same, and what samples/air_gap.sh needs to make a bare host, and the launchers
+#   cmake/prerequisites.sh tools     to build the packager, installer and repository: no torch, no tests
+#   cmake/prerequisites.sh build     to build and test everything
+#   cmake/prerequisites.sh air-gap   the same as build, and what samples/air_gap.sh needs to make a bare host, and the launchers
 #                                    of clusters that the multi_host tests start
 set -eu
 cd "$(dirname "$0")/.."
@@ -84,20 +85,25 @@ install_beside_torch() {
 }
 
 mkdir -p "$where"
-install_packages g++ cmake ninja-build make nasm git ca-certificates python3 python3-venv \
-  libcli11-dev nlohmann-json3-dev libtomlplusplus-dev libfmt-dev libzstd-dev zlib1g-dev libssl-dev libboost-dev \
-  libutf8proc-dev libcurl4-openssl-dev doctest-dev libgloo-dev patchelf zstd openssl \
-  clang libclang-rt-dev libarchive-tools unzip  # the fuzzers, and the archivers that our readers are held to
+install_packages g++ cmake ninja-build make nasm ca-certificates python3 python3-venv \
+  libcli11-dev nlohmann-json3-dev libtomlplusplus-dev libfmt-dev libzstd-dev libssl-dev \
+  libboost1.81-dev libboost-url1.81-dev libutf8proc-dev libcurl4-openssl-dev patchelf
+if [ "${1:-build}" != tools ]; then
+  install_packages git zlib1g-dev doctest-dev libgloo-dev zstd openssl \
+    clang clang-format libclang-rt-dev libarchive-tools unzip  # the fuzzers, and the archivers that our readers are held to
+fi
 case "${1:-build}" in
-  build) ;;
+  tools | build) ;;
   air-gap)
     install_packages mmdebstrap uidmap iproute2 util-linux file
     install_packages openmpi-bin slurm-client slurmctld slurmd munge
     install_packages ansible-core skopeo umoci  # what the tests of samples/many_machines start
     ;;
-  *) say "unknown argument '$1'; known: build, air-gap"; exit 2 ;;
+  *) say "unknown argument '$1'; known: tools, build, air-gap"; exit 2 ;;
 esac
 install_uv
 install_isal
-install_torch
-install_beside_torch
+if [ "${1:-build}" != tools ]; then
+  install_torch
+  install_beside_torch
+fi

@@ -1,0 +1,101 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# A first success, small and without root: a tiny Python environment and a made model are packed and signed, carried to
+# another folder, installed there without a network, opened, and refused once one bit is wrong.
+#   samples/first_bundle.sh [OUT]     OUT (default build/first_bundle) gets everything; can be run again
+# Needs what `cmake/prerequisites.sh tools` installs: only that step may ask for sudo, and only where packages are missing.
+# samples/air_gap.sh tells the same story with torch, a bare host and training.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+project=$PWD
+out=$(realpath -m "${1:-build/first_bundle}")
+tools=${SEALIFT_TOOLS_BUILD:-$project/build/tools}  # a build folder whose bin/ holds the tools
+pack=$tools/bin/sealift-pack
+started=$SECONDS
+
+say() { printf '\n==> %3d s  %s\n' "$((SECONDS - started))" "$*"; }
+# Runs a command that must end with this exit code.
+expect() {
+  local wanted=$1 status=0
+  shift
+  "$@" || status=$?
+  [ "$status" = "$wanted" ] || { echo "first_bundle: '$1' ended with $status, and $wanted was expected" >&2; exit 1; }
+}
+
+say "prepare: a compiler, libraries, uv"
+cmake/prerequisites.sh tools
+if [ "$tools" = "$project/build/tools" ]; then
+  say "build: packager, installer, starter"
+  mkdir -p build
+  [ -f "$tools/build.ninja" ] || cmake --preset tools -DSEALIFT_TESTS=OFF > build/tools.log || { cat build/tools.log; exit 1; }
+  cmake --build "$tools" --target sealift-pack sealift-install sealift-start
+fi
+
+say "make: a model of one small layer, as safetensors"
+rm -rf "$out"
+mkdir -p "$out/tiny-model" "$out/isolated"
+python3 - "$out/tiny-model" <<'END'
+import json, pathlib, struct, sys
+folder = pathlib.Path(sys.argv[1])
+(folder / "config.json").write_text(json.dumps({"model_type": "tiny", "hidden_size": 64}))
+weights = struct.pack("<4096f", *(i / 4096 for i in range(4096)))
+header = json.dumps({"layer.weight": {"dtype": "F32", "shape": [64, 64], "data_offsets": [0, len(weights)]}}).encode()
+(folder / "model.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + weights)
+END
+cat > "$out/job.toml" <<'END'
+name = "first"
+version = 1
+channel = "samples"
+[target]
+arch = "x86_64"
+glibc = "2.36"
+[python]
+version = "3.11"
+requirements = ["numpy==2.4.6", "safetensors==0.8.0"]
+imports = ["numpy", "safetensors"]
+[[model]]
+source = "tiny-model"
+END
+
+say "connected side: make a key, lock, pack, sign, write the documents"
+export PATH="$project/build/prerequisites/uv/bin:$PATH" SEALIFT_CACHE="$project/build/prerequisites/downloads"
+fingerprint=$("$pack" keygen "$out/keys")
+"$pack" lock "$out/job.toml" -o "$out/first.lock.toml"
+"$pack" create "$out/first.lock.toml" --root "$out/keys/root.1.json" --key "$out/keys/release.key" -o "$out"
+"$pack" documents "$out/first-1" --fingerprint "$fingerprint" --lock "$out/first.lock.toml" -o "$out/documents" > "$out/documents.txt"
+
+say "carry: one folder, as a disc would"
+cp -r "$out/first-1" "$out/isolated/disc"
+
+# Without a network where namespaces may be made without root; the installer opens no socket in any case.
+isolated=(unshare --user --map-root-user --net)
+"${isolated[@]}" true 2>/dev/null || isolated=(env)
+say "isolated side: verify, install, self-test${isolated[1]:+ without a network}"
+cd "$out/isolated"
+"${isolated[@]}" disc/sealift-install apply disc --prefix "$PWD/env" --fingerprint "$fingerprint"
+"${isolated[@]}" env/current/bin/python - env/current/models/tiny-model/model.safetensors <<'END'
+import sys
+from safetensors.numpy import load_file
+weight = load_file(sys.argv[1])["layer.weight"]
+print("the carried Python opened the carried model:", weight.shape, "mean", round(float(weight.mean()), 4))
+END
+
+say "a disc goes bad: one bit of one volume"
+cp -r disc bad_disc
+python3 - bad_disc/first-1.vol001 <<'END'
+import sys
+with open(sys.argv[1], "r+b") as volume:
+    volume.seek(1_000_000)
+    byte = volume.read(1)[0]
+    volume.seek(1_000_000)
+    volume.write(bytes([byte ^ 1]))
+END
+expect 5 disc/sealift-install verify bad_disc --fingerprint "$fingerprint"
+expect 5 disc/sealift-install apply bad_disc --prefix "$PWD/other" --fingerprint "$fingerprint"
+[ ! -e other/current ]
+
+say "done: the review page for whoever decides, from $(wc -l < "$out/documents.txt") documents (SBOM, provenance, licences)"
+sed -n 1,16p "$out/documents/review.txt"
+echo "..."
+echo "the page:        $out/documents/review.html"
+echo "the environment: $out/isolated/env/current/bin/python"
