@@ -9,6 +9,8 @@
 #include "sealift/bundle/core/bytes.hpp"            // spans, hex, base64
 #include "sealift/bundle/core/html.hpp"             // text that cannot become a tag
 #include "sealift/bundle/core/digest.hpp"           // SHA-256 and SM3 as values and as streams
+#include "sealift/bundle/core/human_text.hpp"       // sizes and fingerprints as people read them
+#include "sealift/bundle/core/version.hpp"          // version numbers that compare
 #include "sealift/bundle/core/time.hpp"             // points in time, in one spelling
 #include "sealift/bundle/core/safe_path.hpp"        // a path that cannot leave its root
 #include "sealift/bundle/core/human_text.hpp"       // sizes and fingerprints as people read them
@@ -56,6 +58,8 @@
 #include "sealift/bundle/wheel/wheel_record.hpp"     // RECORD: every file with its digest
 #include "sealift/bundle/wheel/wheel_startup.hpp"    // what a wheel would have run when Python starts
 #include "sealift/bundle/wheel/wheel.hpp"            // what a wheel holds and where it goes
+#include "sealift/bundle/wheel/installed_path.hpp"   // the path of each of its files in a generation
 #include "sealift/bundle/native/elf.hpp"              // what the dynamic linker would read
+#include "sealift/bundle/native/system_libraries.hpp"   // which libraries are the target's
 #include "sealift/bundle/wheel/package_owners.hpp"   // one wheel for each package folder
 // clang-format on

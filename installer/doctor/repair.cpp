@@ -142,7 +142,7 @@ class Repair {
                        std::all_of(record.entries.begin(), record.entries.end(),
                                    [&](const GenerationRecord::Part& part) { return records.contains(part.item); });
     if (!known) return;
-    const Tree tree = generation_tree(prefix_, record, records);
+    const ExpectedTree tree = generation_tree(prefix_, record, records);
     const std::vector<std::string> wrong = below(wrong_, "generations/" + Prefix::generation_name(record.number));
     std::set<std::string> paths(wrong.begin(), wrong.end());
     for (const auto& [path, place] : tree.layout)
@@ -152,14 +152,14 @@ class Repair {
       const Place* place = place_in(tree.layout, path);
       if (place != nullptr && place->type == Place::Type::File && wrong_.contains(below_prefix(place->source())))
         continue;
-      mender_.mend(tree.root / path, place);
+      mender_.mend(tree.folder / path, place);
     }
     mender_.commit();
   }
 
  private:
   std::string below_prefix(const fs::path& path) const {
-    return path.lexically_relative(prefix_.root()).generic_string();
+    return path.lexically_relative(prefix_.folder()).generic_string();
   }
   // This file of the store, or its whole item.
   bool was_mended(const fs::path& source) const {

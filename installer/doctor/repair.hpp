@@ -4,8 +4,8 @@
 #pragma once
 
 #include "installer/doctor/compare_tree.hpp"
-#include "installer/generations/status.hpp"
 #include "installer/doctor/expected_tree.hpp"
+#include "installer/generations/status.hpp"
 
 namespace sealift::installer {
 

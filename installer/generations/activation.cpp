@@ -114,11 +114,11 @@ std::string quoted(const std::string& text, bool csh) {
 }  // namespace
 
 SmallFiles activation_files(const Prefix& prefix, const std::string& name) {
-  const std::string root = prefix.root().string();
-  return {{prefix.root() / "activate", replaced(kSh, "@PREFIX@", quoted(root, false))},
-          {prefix.root() / "activate.fish", std::string(kFish)},
-          {prefix.root() / "activate.csh", replaced(kCsh, "@PREFIX@", quoted(root, true))},
-          {prefix.root() / "modulefiles" / (name + ".lua"), replaced(kLua, "@NAME@", name)}};
+  const std::string root = prefix.folder().string();
+  return {{prefix.folder() / "activate", replaced(kSh, "@PREFIX@", quoted(root, false))},
+          {prefix.folder() / "activate.fish", std::string(kFish)},
+          {prefix.folder() / "activate.csh", replaced(kCsh, "@PREFIX@", quoted(root, true))},
+          {prefix.folder() / "modulefiles" / (name + ".lua"), replaced(kLua, "@NAME@", name)}};
 }
 
 }  // namespace sealift::installer

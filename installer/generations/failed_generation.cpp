@@ -35,7 +35,7 @@ void keep_failed(const Prefix& prefix, const GenerationRecord& record, const fs:
     disk.sync_all(aside);
     forget_failed(prefix, disk);
     disk.rename(aside, prefix.failed());
-    disk.sync_folder(prefix.root());
+    disk.sync_folder(prefix.folder());
   } catch (const bundle::Error&) {  // the reason is still on its way to the operator
   }
 }

@@ -71,7 +71,7 @@ void point_current_at(const Prefix& prefix, unsigned number, const fs::path& sta
   const fs::path beside = staging / "current";
   disk.make_symlink("generations/" + Prefix::generation_name(number), beside);
   disk.rename(beside, prefix.current());
-  disk.sync_folder(prefix.root());
+  disk.sync_folder(prefix.folder());
 }
 
 std::string write_generation_record(const GenerationRecord& record) {
@@ -100,7 +100,7 @@ std::string write_generation_record(const GenerationRecord& record) {
                              {"bytecode", record.bytecode},
                              {"entries", std::move(entries)},
                              {"audit", to_json(record.audit)},
-                             {"self_test", to_json(record.self_test)}}) +
+                             {"self_test", to_json(record.self_check)}}) +
          "\n";
 }
 
@@ -151,7 +151,7 @@ GenerationRecord read_generation_record(const fs::path& generation, unsigned num
     part.done();
   }
   record.audit = audit_from(object.object("audit"));
-  record.self_test = self_test_from(object.object("self_test"));
+  record.self_check = self_check_from(object.object("self_test"));
   object.done();
   return record;
 }

@@ -5,8 +5,8 @@
 
 #include <optional>
 
-#include "installer/layout/audit.hpp"
 #include "installer/disk/disk.hpp"
+#include "installer/layout/audit.hpp"
 #include "installer/prefix/prefix.hpp"
 #include "installer/trial/self_check.hpp"
 #include "sealift/bundle/trust/root_chain.hpp"
@@ -38,7 +38,7 @@ struct GenerationRecord {
   std::string host;                    // this machine's name; empty where an older version wrote the record
   std::vector<std::string> preflight;  // what it warned of
   Audit audit;
-  SelfTest self_test;
+  SelfCheck self_check;
 };
 
 std::string write_generation_record(const GenerationRecord& record);

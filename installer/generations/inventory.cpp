@@ -2,8 +2,8 @@
 // An item that is promised here and is then found damaged costs a disc and the way there, so each is looked at.
 #include "installer/generations/inventory.hpp"
 
-#include "installer/store/item_check.hpp"
 #include "installer/generations/status.hpp"
+#include "installer/store/item_check.hpp"
 
 namespace sealift::installer {
 

@@ -3,8 +3,8 @@
 #include "installer/generations/pins.hpp"
 
 #include "installer/generations/generation.hpp"
-#include "installer/prefix/lock.hpp"
 #include "installer/generations/switch.hpp"
+#include "installer/prefix/prefix_lock.hpp"
 
 namespace sealift::installer {
 
@@ -27,7 +27,7 @@ bool pin_generation(const Prefix& prefix, unsigned number, Disk& disk) {
   disk.make_folder(prefix.pins());
   disk.write_new(pin_of(prefix, number), "", 0444);
   disk.sync_folder(prefix.pins());
-  disk.sync_folder(prefix.root());
+  disk.sync_folder(prefix.folder());
   return true;
 }
 

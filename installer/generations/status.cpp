@@ -9,12 +9,12 @@ namespace sealift::installer {
 
 Status status_of(const Prefix& prefix) {
   std::error_code ignored;
-  if (!std::filesystem::is_directory(prefix.root(), ignored))
+  if (!std::filesystem::is_directory(prefix.folder(), ignored))
     throw bundle::Error(bundle::ErrorCode::Missing, {.what = "there is no prefix here",
-                                                     .where = prefix.root().string(),
+                                                     .where = prefix.folder().string(),
                                                      .expected = "a folder that sealift-install made",
                                                      .next = "name the folder that was given to apply"});
-  Status status{.prefix = prefix.root(),
+  Status status{.prefix = prefix.folder(),
                 .current = current_generation(prefix),
                 .generations = {},
                 .failed = failed_generation(prefix)};

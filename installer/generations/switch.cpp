@@ -4,7 +4,7 @@
 #include "installer/generations/switch.hpp"
 
 #include "installer/generations/activation.hpp"
-#include "installer/prefix/lock.hpp"
+#include "installer/prefix/prefix_lock.hpp"
 #include "installer/store/store.hpp"
 
 namespace sealift::installer {

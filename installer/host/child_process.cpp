@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sealift/bundle/core/file.hpp"
 #include "bundle/core/unicode.hpp"
+#include "sealift/bundle/core/file.hpp"
 
 namespace sealift::installer {
 

@@ -3,8 +3,8 @@
 // every size right, every RECORD row true. Digests were checked while the bytes were written.
 #pragma once
 
-#include "installer/layout/layout.hpp"
 #include "bundle/core/json.hpp"
+#include "installer/layout/layout.hpp"
 
 namespace sealift::installer {
 

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "sealift/bundle/archive/archive_tree.hpp"
+#include "sealift/bundle/wheel/installed_path.hpp"
 
 namespace sealift::installer {
 
@@ -62,6 +63,12 @@ std::string place_of(const bundle::Environment& environment, const UnpackedEntry
   return unpacked.into.empty() ? below.substr(below.empty() ? 0 : 1) : unpacked.into + below;
 }
 
+bundle::Scheme scheme_of(std::string_view folder) {
+  if (folder == kSitePackagesFolder) return bundle::Scheme::SitePackages;
+  if (folder == kScriptsFolder) return bundle::Scheme::Scripts;
+  return folder == kDataFolder ? bundle::Scheme::Data : bundle::Scheme::Headers;
+}
+
 std::string csv(const std::string& field) {
   if (field.find_first_of(",\"") == std::string::npos) return field;
   std::string out = "\"";
@@ -74,15 +81,9 @@ std::string csv(const std::string& field) {
 std::string place_of_wheel_file(const bundle::Environment& environment, const std::string& dist_info,
                                 const std::string& stored_path) {
   const std::size_t slash = stored_path.find('/');
-  const std::string_view scheme = std::string_view(stored_path).substr(0, slash);
+  const std::string_view folder = std::string_view(stored_path).substr(0, slash);
   const std::string_view path = std::string_view(stored_path).substr(slash + 1);
-  const std::string& site_packages = environment.site_packages.text();
-  if (scheme == kSitePackagesFolder) return (site_packages + "/").append(path);
-  if (scheme == kScriptsFolder) return std::string("bin/").append(path);
-  if (scheme == kDataFolder) return std::string(path);
-  // include/python3.11/<project>, where python3.11 is the folder that holds site-packages
-  const std::string python = std::filesystem::path(site_packages).parent_path().filename().string();
-  return ("include/" + python + "/" + dist_info.substr(0, dist_info.find('-')) + "/").append(path);
+  return bundle::installed_path(scheme_of(folder), path, dist_info, environment.site_packages.text());
 }
 
 LayoutMaker::LayoutMaker(const bundle::Environment& environment) : environment_(environment) {

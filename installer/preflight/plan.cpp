@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <set>
 
-#include "installer/store/item_check.hpp"
 #include "installer/generations/status.hpp"
+#include "installer/store/item_check.hpp"
 #include "installer/store/store.hpp"
 
 namespace sealift::installer {
@@ -68,14 +68,14 @@ class Absent {
 };
 
 // A generation's own: nothing of it is shared. For each file one more, for each folder a __pycache__.
-void add_bytecode(const Entry& entry, Plan& plan) {
+void add_bytecode(const Entry& entry, InstallPlan& plan) {
   if (entry.kind != bundle::EntryKind::Wheel && entry.kind != bundle::EntryKind::Tree) return;
   plan.needed_bytes += std::min(2 * entry.installed_size, kBytecodeForEachName * entry.installed_files) +
                        kBytesForEachName * entry.installed_files;
   plan.needed_inodes += entry.installed_files;
 }
 
-void sort_entries(const bundle::VerifiedBundle& bundle, const Store& store, bool bytecode, Plan& plan) {
+void sort_entries(const bundle::VerifiedBundle& bundle, const Store& store, bool bytecode, InstallPlan& plan) {
   std::set<std::string> seen;
   Absent absent(bundle, store);
   for (const bundle::Environment::Placement& placement : bundle.manifest().environment.placements) {
@@ -99,17 +99,19 @@ void sort_entries(const bundle::VerifiedBundle& bundle, const Store& store, bool
 
 }  // namespace
 
-std::string_view name_of(Plan::Action action) {
-  return action == Plan::Action::Install ? "install" : action == Plan::Action::SwitchTo ? "switch" : "nothing";
+std::string_view name_of(InstallPlan::Action action) {
+  return action == InstallPlan::Action::Install    ? "install"
+         : action == InstallPlan::Action::SwitchTo ? "switch"
+                                                   : "nothing";
 }
 
-Plan make_plan(const bundle::VerifiedBundle& bundle, const Prefix& prefix, const Disk& disk, bool bytecode) {
-  Plan plan{.free = disk.room(prefix.root())};
+InstallPlan make_plan(const bundle::VerifiedBundle& bundle, const Prefix& prefix, const Disk& disk, bool bytecode) {
+  InstallPlan plan{.free = disk.free_space(prefix.folder())};
   std::error_code ignored;
-  if (std::filesystem::exists(prefix.root(), ignored)) {
+  if (std::filesystem::exists(prefix.folder(), ignored)) {
     const Status status = status_of(prefix);
     if (const std::optional<unsigned> same = generation_of(bundle.identity(), status)) {
-      plan.action = same == status.current ? Plan::Action::Nothing : Plan::Action::SwitchTo;
+      plan.action = same == status.current ? InstallPlan::Action::Nothing : InstallPlan::Action::SwitchTo;
       plan.generation = *same;
       return plan;
     }

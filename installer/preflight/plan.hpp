@@ -9,7 +9,7 @@
 
 namespace sealift::installer {
 
-struct Plan {
+struct InstallPlan {
   enum class Action {
     Install,   // unpack what is new, build a generation, make it current
     SwitchTo,  // this very bundle is installed as an older generation; make that one current
@@ -22,13 +22,13 @@ struct Plan {
   std::vector<const bundle::Entry*> reuse;   // in the store already
   std::uint64_t needed_bytes = 0;            // with a margin for folders and records
   std::uint64_t needed_inodes = 0;
-  Room free;
+  FreeSpace free;
 };
 
-std::string_view name_of(Plan::Action action);
+std::string_view name_of(InstallPlan::Action action);
 
 // `bytecode`: with room for the compiled modules. Throws Missing, with all of them, when the bundle is a delta and the
 // store lacks entries that it does not carry.
-Plan make_plan(const bundle::VerifiedBundle& bundle, const Prefix& prefix, const Disk& disk, bool bytecode);
+InstallPlan make_plan(const bundle::VerifiedBundle& bundle, const Prefix& prefix, const Disk& disk, bool bytecode);
 
 }  // namespace sealift::installer

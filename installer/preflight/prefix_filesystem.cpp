@@ -43,15 +43,15 @@ bool folds_case(const fs::path& folder) {
 
 }  // namespace
 
-Ground look_at_ground(const Prefix& prefix, const Disk& disk) {
-  Ground ground{.path = prefix.root(), .mount = disk.mount(prefix.root())};
-  fs::path folder = prefix.root();
+PrefixFilesystem probe_prefix_filesystem(const Prefix& prefix, const Disk& disk) {
+  PrefixFilesystem filesystem{.path = prefix.folder(), .mount = disk.mount(prefix.folder())};
+  fs::path folder = prefix.folder();
   std::error_code ignored;
   while (!fs::exists(folder, ignored) && folder.has_relative_path()) folder = folder.parent_path();
-  if (!fs::is_directory(folder, ignored)) return ground;  // what stands in the way is named when the folder is made
-  ground.writable = ::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0;
-  ground.folds_case = folds_case(folder);
-  return ground;
+  if (!fs::is_directory(folder, ignored)) return filesystem;  // what stands in the way is named when the folder is made
+  filesystem.writable = ::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0;
+  filesystem.folds_case = folds_case(folder);
+  return filesystem;
 }
 
 }  // namespace sealift::installer

@@ -8,13 +8,13 @@
 
 namespace sealift::installer {
 
-struct Ground {
+struct PrefixFilesystem {
   std::filesystem::path path;  // the prefix
   Mount mount;
   bool writable = true;     // by this user, in the nearest folder that exists
   bool folds_case = false;  // "a" and "A" are one name there
 };
 
-Ground look_at_ground(const Prefix& prefix, const Disk& disk);
+PrefixFilesystem probe_prefix_filesystem(const Prefix& prefix, const Disk& disk);
 
 }  // namespace sealift::installer

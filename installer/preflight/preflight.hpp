@@ -5,9 +5,9 @@
 
 #include <vector>
 
-#include "installer/preflight/prefix_filesystem.hpp"
-#include "installer/preflight/plan.hpp"
 #include "installer/host/probe.hpp"
+#include "installer/preflight/plan.hpp"
+#include "installer/preflight/prefix_filesystem.hpp"
 #include "sealift/bundle/manifest/manifest.hpp"
 
 namespace sealift::installer {
@@ -28,12 +28,12 @@ struct Finding {
 std::string_view name_of(Finding::Verdict verdict);
 
 // In the order in which an operator would look: machine, GPU, file system, room, surroundings.
-std::vector<Finding> preflight(const bundle::Manifest& manifest, const Machine& machine, const Ground& ground,
-                               const Plan& plan, bundle::Time now);
+std::vector<Finding> preflight(const bundle::Manifest& manifest, const Machine& machine,
+                               const PrefixFilesystem& filesystem, const InstallPlan& plan, bundle::Time now);
 
 // The two halves of it.
 std::vector<Finding> machine_findings(const bundle::Manifest& manifest, const Machine& machine, bundle::Time now);
-std::vector<Finding> prefix_findings(const Ground& ground, const Plan& plan);
+std::vector<Finding> prefix_findings(const PrefixFilesystem& filesystem, const InstallPlan& plan);
 
 // A line for each Warn.
 std::vector<std::string> warnings_of(const std::vector<Finding>& findings);

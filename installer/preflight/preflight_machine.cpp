@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <chrono>
 
-#include "installer/preflight/preflight.hpp"
 #include "installer/host/progress.hpp"
+#include "installer/preflight/preflight.hpp"
 
 namespace sealift::installer {
 
-using bundle::version_below;
+using bundle::Version;
 using Verdict = Finding::Verdict;
 
 namespace {
@@ -78,7 +78,8 @@ Finding libstdcxx(const bundle::Manifest& manifest, const Machine& machine) {
                   .expected = needed.empty() ? "libstdc++.so.6, for wheels that take the host's" : needed,
                   .got = got,
                   .next = "install the distribution's libstdc++ (libstdc++6)"});
-  if (version_below(there.glibcxx, wanted.glibcxx) || version_below(there.cxxabi, wanted.cxxabi))
+  if (Version::leading(there.glibcxx) < Version::leading(wanted.glibcxx) ||
+      Version::leading(there.cxxabi) < Version::leading(wanted.cxxabi))
     return found(Verdict::Fail, "libstdc++",
                  {.what = "this machine's C++ library is older than what the bundle needs",
                   .expected = needed,
@@ -91,14 +92,14 @@ Finding kernel(const bundle::Manifest& manifest, const Machine& machine) {
   const std::string& kernel = machine.target.kernel;
   const auto& runtime = manifest.environment.runtime;
   const std::string oldest = runtime ? runtime->kernel : std::string(kOldestKernel);
-  if (!kernel.empty() && version_below(kernel, oldest))
+  if (!kernel.empty() && Version::leading(kernel) < Version::leading(oldest))
     return found(Verdict::Fail, "kernel",
                  {.what = runtime ? "this machine's kernel is older than the carried glibc asks for"
                                   : "this machine's kernel is older than any glibc of today can use",
                   .expected = oldest + " or newer",
                   .got = kernel,
                   .next = "use a machine with a newer system"});
-  if (kernel.empty() || version_below(kernel, kSmoothKernel))
+  if (kernel.empty() || Version::leading(kernel) < Version::leading(kSmoothKernel))
     return found(Verdict::Warn, "kernel",
                  {.what = "training processes are known to hang now and then on kernels of this age",
                   .expected = std::string(kSmoothKernel) + " or newer",
@@ -135,7 +136,7 @@ Finding driver(const bundle::Manifest& manifest, const Machine& machine) {
                   .expected = needed,
                   .got = "none",
                   .next = "a node without GPUs needs none; on others install it, or nothing runs on the GPUs"});
-  if (version_below(there, floor))
+  if (Version::leading(there) < Version::leading(floor))
     return found(Verdict::Fail, "driver",
                  {.what = "NVIDIA's driver is older than what the bundle's CUDA needs",
                   .expected = needed,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nobody else writes into the staging folder, so what was made is known from memory: no path is ever looked up on disk
-// and no symbolic link is ever followed, whatever order an archive puts its members in.
+// Nothing else writes into the staging folder, so what was made is known from memory: no path is resolved on disk and
+// no symbolic link is followed, whatever the order of an archive's members.
 #include "installer/store/item_writer.hpp"
 
 namespace sealift::installer {
@@ -109,7 +109,7 @@ void ItemWriter::end_file() {
 void ItemWriter::add_file(const std::string& path, bool executable, const bundle::Digest& sha256,
                           const std::function<void(const bundle::ByteSink&)>& produce) {
   begin_file(path, executable);
-  produce([this](bundle::ByteView piece) { write(piece); });  // who produces has hashed them
+  produce([this](bundle::ByteView piece) { write(piece); });  // `produce` has checked their digest
   close_file(sha256);
 }
 

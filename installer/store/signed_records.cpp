@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The item writer does its work on a disk that keeps nothing but the record.
+// The item writer runs on a disk that keeps only the item record.
 #include "installer/store/signed_records.hpp"
 
 #include <algorithm>

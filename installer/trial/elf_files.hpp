@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The native files of a generation that a dynamic linker would load, as the self-test goes through them.
-// Read from their headers; which of them load is `load_test`'s business.
+// Read from their headers; which of them load is `load_check`'s business.
 #pragma once
 
 #include <string>

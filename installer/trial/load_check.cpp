@@ -12,6 +12,7 @@
 #include "installer/host/child_process.hpp"
 #include "installer/trial/self_check_scripts.hpp"
 #include "sealift/bundle/core/file.hpp"
+#include "sealift/bundle/native/system_libraries.hpp"
 
 namespace sealift::installer {
 
@@ -114,14 +115,8 @@ std::string missing_library(const std::string& reason) {
 
 }  // namespace
 
-bool is_driver_library(const std::string& soname) {
-  for (const char* start : {"libcuda.so", "libnvidia-", "libcudadebugger.so", "libnvcuvid.so", "libnvoptix.so"})
-    if (soname.starts_with(start)) return true;
-  return false;
-}
-
-LoadReport load_test(const std::vector<ElfPlace>& files, const fs::path& root, const fs::path& interpreter,
-                     const fs::path& scratch, std::chrono::seconds patience) {
+LoadReport load_check(const std::vector<ElfPlace>& files, const fs::path& root, const fs::path& interpreter,
+                      const fs::path& scratch, std::chrono::seconds patience) {
   const std::vector<std::string> answers = Loading(files, root, interpreter, scratch, patience).run();
   std::set<std::string> carried, waiting;
   for (const ElfPlace& file : files) carried.insert(file.soname);
@@ -133,7 +128,7 @@ LoadReport load_test(const std::vector<ElfPlace>& files, const fs::path& root, c
     const bool absent = (!missing.empty() && !carried.contains(missing)) || reason.find(kUndefined) != reason.npos;
     if (reason.empty()) {
       ++report.loaded;
-    } else if (is_driver_library(missing) || waiting.contains(missing)) {
+    } else if (bundle::is_driver_library(missing) || waiting.contains(missing)) {
       waiting.insert(file.soname);
       report.driver.push_back({file.path, reason});
     } else {

@@ -23,11 +23,8 @@ struct LoadReport {
 };
 
 // `scratch` takes the list and the answers. Throws SelfTest when the interpreter itself fails.
-LoadReport load_test(const std::vector<ElfPlace>& files, const std::filesystem::path& root,
-                     const std::filesystem::path& interpreter, const std::filesystem::path& scratch,
-                     std::chrono::seconds patience);
-
-// Part of the GPU's driver, by its SONAME: libcuda.so.1, libnvidia-ml.so.1.
-bool is_driver_library(const std::string& soname);
+LoadReport load_check(const std::vector<ElfPlace>& files, const std::filesystem::path& root,
+                      const std::filesystem::path& interpreter, const std::filesystem::path& scratch,
+                      std::chrono::seconds patience);
 
 }  // namespace sealift::installer

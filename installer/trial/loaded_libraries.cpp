@@ -16,6 +16,7 @@
 #include <set>
 
 #include "sealift/bundle/core/file.hpp"
+#include "sealift/bundle/native/system_libraries.hpp"
 
 namespace sealift::installer {
 
@@ -113,24 +114,6 @@ std::set<std::string> executable_maps(pid_t pid) {
 
 }  // namespace
 
-bool belongs_to_host(const std::string& name) {
-  // glibc's own files, with the two ways in which they are named: libc.so.6 and libc-2.31.so.
-  static constexpr std::string_view kGlibc[] = {"ld",     "ld-linux",   "libc",           "libm",    "libmvec",
-                                                "libdl",  "libpthread", "librt",          "libutil", "libresolv",
-                                                "libanl", "libnsl",     "libBrokenLocale"};
-  // Of the driver: what must be as old or new as the kernel's module.
-  static constexpr std::string_view kDriver[] = {"libcuda.so", "libnvidia-", "libcudadebugger.so", "libnvcuvid.so",
-                                                 "libnvoptix.so"};
-  for (const std::string_view part : kGlibc)
-    if (name.starts_with(part) &&
-        (name.compare(part.size(), 4, ".so.") == 0 || name.compare(part.size(), 2, "-2") == 0 ||
-         (part == "ld-linux" && name.compare(part.size(), 1, "-") == 0)))
-      return true;
-  if (name.starts_with("libnss_")) return true;
-  return std::any_of(std::begin(kDriver), std::end(kDriver),
-                     [&](std::string_view part) { return name.starts_with(part); });
-}
-
 LoadedLibraries loaded_libraries(const fs::path& generation, const std::string& interpreter,
                                  const std::vector<std::string>& imports, std::chrono::seconds patience) {
   LoadedLibraries result;
@@ -146,7 +129,7 @@ LoadedLibraries loaded_libraries(const fs::path& generation, const std::string& 
     const std::string name = path.substr(path.rfind('/') + 1);
     if (path.starts_with(root + "/"))
       result.inside.push_back(path);
-    else if (belongs_to_host(name))
+    else if (bundle::may_come_from_target(name))
       result.allowed.push_back(path);
     else
       result.outside.push_back(path);

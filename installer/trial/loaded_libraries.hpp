@@ -21,7 +21,4 @@ LoadedLibraries loaded_libraries(const std::filesystem::path& generation, const 
                                  const std::vector<std::string>& imports,
                                  std::chrono::seconds patience = std::chrono::minutes(10));
 
-// A part of the C library, or of NVIDIA's driver, by the name of its file.
-bool belongs_to_host(const std::string& file_name);
-
 }  // namespace sealift::installer

@@ -43,7 +43,7 @@ std::string listed(const std::vector<LoadReport::Unloaded>& files) {
 class Tester {
  public:
   Tester(const bundle::Environment& environment, const Layout& layout, const fs::path& generation,
-         const fs::path& scratch, const SelfTestOptions& options)
+         const fs::path& scratch, const SelfCheckOptions& options)
       : environment_(environment),
         layout_(layout),
         generation_(generation),
@@ -51,13 +51,13 @@ class Tester {
         options_(options),
         interpreter_(environment.interpreter.below(generation)) {}
 
-  SelfTest run() {
+  SelfCheck run() {
     result_.imports = environment_.imports;
     if (!environment_.imports.empty()) import_modules();
-    if (options_.depth == SelfTestOptions::Depth::Imports) return result_;
+    if (options_.depth == SelfCheckOptions::Depth::Imports) return result_;
     load_native_files();
     all_reduce();
-    if (options_.depth == SelfTestOptions::Depth::Training) train();
+    if (options_.depth == SelfCheckOptions::Depth::Training) train();
     return result_;
   }
 
@@ -88,7 +88,7 @@ class Tester {
     if (files.empty()) return add("native files", false, "there is none");
     if (!layout_.contains(environment_.interpreter.text()))
       return add("native files", false, "the bundle brings no interpreter to load them with");
-    const LoadReport report = load_test(files, generation_, interpreter_, scratch_, options_.patience);
+    const LoadReport report = load_check(files, generation_, interpreter_, scratch_, options_.patience);
     if (!report.broken.empty())
       fail(report.broken.front().path, "every native file to load, or to wait for the GPU's driver",
            std::to_string(report.broken.size()) + " of " + std::to_string(report.files) +
@@ -127,27 +127,27 @@ class Tester {
   const Layout& layout_;
   const fs::path& generation_;
   const fs::path& scratch_;
-  const SelfTestOptions& options_;
+  const SelfCheckOptions& options_;
   const fs::path interpreter_;
-  SelfTest result_;
+  SelfCheck result_;
 };
 
 }  // namespace
 
-SelfTest self_test(const bundle::Environment& environment, const Layout& layout, const fs::path& generation,
-                   const fs::path& scratch, const SelfTestOptions& options) {
+SelfCheck self_check(const bundle::Environment& environment, const Layout& layout, const fs::path& generation,
+                     const fs::path& scratch, const SelfCheckOptions& options) {
   return Tester(environment, layout, generation, scratch, options).run();
 }
 
-bundle::Json to_json(const SelfTest& test) {
+bundle::Json to_json(const SelfCheck& test) {
   bundle::Json steps = bundle::Json::array();
-  for (const SelfTest::Step& step : test.steps)
+  for (const SelfCheck::Step& step : test.steps)
     steps.push_back({{"name", step.name}, {"passed", step.passed}, {"detail", step.detail}});
   return {{"imports", test.imports}, {"milliseconds", test.milliseconds}, {"steps", std::move(steps)}};
 }
 
-SelfTest self_test_from(bundle::JsonObject object) {
-  SelfTest test;
+SelfCheck self_check_from(bundle::JsonObject object) {
+  SelfCheck test;
   for (const bundle::Json& module : object.array("imports", 1000))
     test.imports.push_back(module.is_string() ? module.get<std::string>() : "");
   test.milliseconds = object.integer("milliseconds");

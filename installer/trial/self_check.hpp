@@ -7,12 +7,12 @@
 
 #include <chrono>
 
-#include "installer/layout/layout.hpp"
 #include "bundle/core/json.hpp"
+#include "installer/layout/layout.hpp"
 
 namespace sealift::installer {
 
-struct SelfTest {
+struct SelfCheck {
   struct Step {
     std::string name;     // "native files"
     bool passed = false;  // else: not run
@@ -26,7 +26,7 @@ struct SelfTest {
   std::vector<Step> steps;         // what was tried besides
 };
 
-struct SelfTestOptions {
+struct SelfCheckOptions {
   enum class Depth {
     Imports,   // what the bundle names, no more
     Full,      // and native files, and a two-rank all-reduce
@@ -40,11 +40,11 @@ struct SelfTestOptions {
 
 // `scratch` is a folder that serves as HOME and TMPDIR. Throws SelfTest with the end of what the program wrote to
 // stderr. An environment that needs no interpreter (no imports, no libraries) is tested without one.
-SelfTest self_test(const bundle::Environment& environment, const Layout& layout,
-                   const std::filesystem::path& generation, const std::filesystem::path& scratch,
-                   const SelfTestOptions& options = {});
+SelfCheck self_check(const bundle::Environment& environment, const Layout& layout,
+                     const std::filesystem::path& generation, const std::filesystem::path& scratch,
+                     const SelfCheckOptions& options = {});
 
-bundle::Json to_json(const SelfTest& test);
-SelfTest self_test_from(bundle::JsonObject object);
+bundle::Json to_json(const SelfCheck& test);
+SelfCheck self_check_from(bundle::JsonObject object);
 
 }  // namespace sealift::installer

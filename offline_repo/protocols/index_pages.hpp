@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pages of a simple repository index, from the catalog to text: PEP 503 in HTML, PEP 691 and 700 in JSON, with
+// The pages of a simple repository index, from the catalogue to text: PEP 503 in HTML, PEP 691 and 700 in JSON, with
 // PEP 658 and 714 metadata. Links are relative, so the whole index works below any prefix and behind any proxy.
 #pragma once
 
@@ -14,10 +14,10 @@ namespace sealift::offline_repo {
 std::string url_escaped(std::string_view text);
 
 // For people: what is served here, and how to use it.
-std::string welcome_page(const Catalog& catalog);
+std::string welcome_page(const Catalogue& catalogue);
 
-std::string project_list_html(const Catalog& catalog);
-std::string project_list_json(const Catalog& catalog);
+std::string project_list_html(const Catalogue& catalogue);
+std::string project_list_json(const Catalogue& catalogue);
 
 std::string project_html(const Project& project);
 std::string project_json(const Project& project);

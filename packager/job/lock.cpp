@@ -49,7 +49,7 @@ bundle::DigestAlgorithm payload_digest(TomlTable& table) {
 
 GlibcVersion glibc(TomlTable& table, const std::string& key) {
   const std::string text = table.string(key);
-  const std::optional<GlibcVersion> version = GlibcVersion::parse(text);
+  const std::optional<GlibcVersion> version = bundle::parse_glibc(text);
   if (!version) table.refuse(key, "this is not a version of glibc", "like 2.36", text);
   return *version;
 }

@@ -50,9 +50,10 @@ struct Range {
 void check_range(TomlTable& table, const std::string& key, const std::string& text, const Range& range) {
   const std::string expected = std::string(range.low) + " or newer, and below " + range.high;
   if (!starts_dotted(text)) table.refuse(key, std::string("this is not ") + range.what, expected, text);
-  if (bundle::version_below(text, range.low))
+  const bundle::Version version = bundle::Version::leading(text);
+  if (version < bundle::Version::leading(range.low))
     table.refuse(key, std::string(range.what) + " is too old", expected, text);
-  if (!bundle::version_below(text, range.high))
+  if (version >= bundle::Version::leading(range.high))
     table.refuse(key, std::string(range.what) + " is newer than any", expected, text);
 }
 
@@ -74,7 +75,7 @@ void read_texts(TomlTable& table, const std::string& key, std::vector<std::strin
 void read_glibc(TomlTable& table, bundle::Target& target) {
   if (!table.has("glibc")) return;
   const std::string text = table.string("glibc");
-  const std::optional<bundle::GlibcVersion> version = bundle::GlibcVersion::parse(text);
+  const std::optional<bundle::GlibcVersion> version = bundle::parse_glibc(text);
   if (!version || *version < bundle::GlibcVersion{2, 17} || *version >= bundle::GlibcVersion{2, 100})
     table.refuse("glibc", "the target's glibc is not a version that wheels are made for",
                  "2.17 or newer, and below 2.100, like 2.28", SafePath::printable(text),

@@ -35,8 +35,6 @@ constexpr DlopenRule kTable[] = {
     // NVRTC looks for its built-ins under its own full version, 13.0 for libnvrtc.so.13.
     {"libnvrtc.so.*", "libnvrtc-builtins.so{V}*", kRequired, "nothing compiles without it"},
     {"libnvrtc.alt.so.*", "libnvrtc-builtins.alt.so{V}*", kRequired, "the same, in its other build"},
-    // Code in TileIR, which neither torch nor Triton makes: both say so when they are asked for it.
-    {"libnvJitLink.so.*", "libnvidia-tileiras.so*", kOptional, "only for code in TileIR"},
     {"libnvrtc.so.*", "libtgenfe_nvrtc_shared.so", kOptional, "a front end of its own, in no wheel"},
     // Maths libraries compile or link callbacks and fused kernels at run time.
     {"libcublasLt.so.*", "libnvrtc.so{V}", kOptional, "only for fused epilogues that are not precompiled"},
@@ -73,7 +71,6 @@ constexpr DlopenRule kTable[] = {
     {"libcupti.so.*", "libGL*.so*", kOptional, "only for profiles of graphics"},
     {"libcupti.so.*", "libX11.so*", kOptional, "only for profiles of graphics"},
     {"libcupti.so.*", "libVulkan_EGL.so*", kOptional, "only for profiles of graphics"},
-    {"libcupti.so.*", "libnvidia-vksc-core.so*", kOptional, "only for profiles of graphics; the driver's"},
     {"libcupti.so.*", "libOpenCL.so*", kOptional, "only for profiles of OpenCL"},
     {"*", "libcask_profile_interface.so*", kOptional, "inside NVIDIA only; cuDNN and cuSPARSELt ask for it"},
     {"*", "libittnotify*.so*", kOptional, "marks for VTune"},

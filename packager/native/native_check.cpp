@@ -12,7 +12,7 @@
 #include "packager/native/dlopen_table.hpp"
 #include "packager/native/native_walk.hpp"
 #include "packager/native/renamed_libraries.hpp"
-#include "packager/native/target_libraries.hpp"
+#include "sealift/bundle/native/system_libraries.hpp"
 
 namespace sealift::packager {
 
@@ -120,7 +120,7 @@ class Check {
       if (!index_.fits(file) || is_program(at(file))) continue;
       for (const std::string& wanted : at(file).elf.needed) {
         const std::string library = wanted.substr(wanted.rfind('/') + 1);
-        if (belongs_to_target(library) || walk_.found.contains({file, wanted})) continue;
+        if (bundle::belongs_to_target(library) || walk_.found.contains({file, wanted})) continue;
         const bool plugin = is_optional_plugin(at(file).file_name());
         (in_bundle(wanted) ? before
          : plugin          ? optional
@@ -183,7 +183,7 @@ class Check {
     for (const auto& [owner, floors] : report_.floors) {
       const auto glibc = floors.find("GLIBC");
       if (glibc == floors.end()) continue;
-      const GlibcVersion needed{glibc->second.version[0], glibc->second.version[1]};
+      const GlibcVersion needed = glibc->second.version;
       if (target_.glibc < needed)
         find(Kind::GlibcFloor, Severity::Refusal, {},
              fmt::format("{} needs glibc {}, newer than the {} {} ({})", owner, needed.text(),
@@ -250,7 +250,7 @@ class Check {
   // Needed, itself, in the bundle under any version or in the same wheel under a new name, the target's, or in the
   // table.
   bool is_explained(const std::string& name, const NativeFile& file) const {
-    if (belongs_to_target(name) || is_known_to_be_opened(name) || name == file.elf.soname) return true;
+    if (bundle::belongs_to_target(name) || is_known_to_be_opened(name) || name == file.elf.soname) return true;
     const std::string stem = name.substr(0, name.find(".so") + 3);
     if (renamed_.contains({file.owner, stem})) return true;
     const auto starts = [&](const std::string& other) { return other.starts_with(stem); };
@@ -290,7 +290,7 @@ class Check {
     for (const auto& [edge, provider] : walk_.found) providers.insert(provider);
     for (std::size_t i = 0; i < index_.size(); ++i) {
       const NativeFile& file = at(i);
-      if (is_driver_library(file.file_name()) && ("/" + file.path).find("/stubs/") == std::string::npos)
+      if (bundle::is_driver_library(file.file_name()) && ("/" + file.path).find("/stubs/") == std::string::npos)
         find(Kind::DriverLibrary, Severity::Refusal, file.file_name(),
              described(file) + " is a part of the GPU driver, which must be the target's own",
              "leave this package out, and install the driver on the target");

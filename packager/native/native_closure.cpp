@@ -11,7 +11,7 @@
 
 #include "packager/native/elf_on_disk.hpp"
 #include "packager/native/loader_search.hpp"
-#include "packager/native/target_libraries.hpp"
+#include "sealift/bundle/native/system_libraries.hpp"
 
 namespace sealift::packager {
 
@@ -118,7 +118,7 @@ void NativeResolver::visit_needed(const std::string& wanted, const fs::path& by,
   const std::string origin = by.empty() ? std::string() : fs::canonical(by).parent_path().string();
   // A name with '/' is a path, which may start with $ORIGIN; it is carried under its last part.
   const std::string library = fs::path(wanted).filename().string();
-  if (belongs_to_target(library) || walk.found.libraries.contains(library)) return;
+  if (bundle::belongs_to_target(library) || walk.found.libraries.contains(library)) return;
   std::string rpath;  // with $ORIGIN replaced, since it means the object that says it
   for (const std::string& folder : expand_search_path(elf.rpath, origin, arch_)) rpath += folder + ":";
   rpath += inherited_rpath;

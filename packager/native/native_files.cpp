@@ -10,14 +10,14 @@
 #include <optional>
 #include <thread>
 
+#include "packager/host/scratch_folder.hpp"
 #include "packager/native/carried_runtime.hpp"
-#include "packager/native/installed_path.hpp"
 #include "packager/native/name_scan.hpp"
 #include "packager/native/native_cache.hpp"
-#include "packager/host/scratch_folder.hpp"
+#include "sealift/bundle/archive/tar.hpp"
 #include "sealift/bundle/host/interrupt.hpp"
 #include "sealift/bundle/payload/payload_writer.hpp"
-#include "sealift/bundle/archive/tar.hpp"
+#include "sealift/bundle/wheel/installed_path.hpp"
 
 namespace sealift::packager {
 
@@ -152,7 +152,10 @@ std::vector<NativeFile> read_wheel(const LockedWheel& locked, const Lock& lock, 
     if (!is_elf(wheel.start_of(file, SELFMAG))) continue;
     intake.begin();
     wheel.extract(file, [&](ByteView piece) { intake.feed(piece); });
-    intake.end({.path = installed_path(wheel, file, lock.python), .owner = locked.file_name, .from_wheel = true},
+    intake.end({.path = bundle::installed_path(file.scheme, file.path, wheel.dist_info(),
+                                               bundle::site_packages_of(lock.python)),
+                .owner = locked.file_name,
+                .from_wheel = true},
                files);
   }
   kept.write(locked.sha256, files);

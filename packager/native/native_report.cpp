@@ -6,10 +6,10 @@
 
 #include <algorithm>
 
+#include "packager/job/toml_file.hpp"
 #include "packager/native/carried_runtime.hpp"
 #include "packager/native/driver_floor.hpp"
 #include "packager/native/native_closure.hpp"
-#include "packager/job/toml_file.hpp"
 
 namespace sealift::packager {
 
@@ -97,8 +97,7 @@ NativeReport check_native(const Lock& lock, const Cache& cache, Console& console
 bundle::GlibcVersion glibc_floor(const NativeReport& report) {
   const SymbolFloors all = highest(report.floors);
   const auto glibc = all.find("GLIBC");
-  return glibc == all.end() ? bundle::GlibcVersion{}
-                            : bundle::GlibcVersion{glibc->second.version[0], glibc->second.version[1]};
+  return glibc == all.end() ? bundle::GlibcVersion{} : glibc->second.version;
 }
 
 std::string native_summary(const NativeReport& report) {

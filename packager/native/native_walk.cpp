@@ -6,7 +6,7 @@
 
 #include "packager/native/dlopen_table.hpp"
 #include "packager/native/loader_search.hpp"
-#include "packager/native/target_libraries.hpp"
+#include "sealift/bundle/native/system_libraries.hpp"
 
 namespace sealift::packager {
 
@@ -61,7 +61,7 @@ class Process {
     for (; next_ < objects_.size(); ++next_) {
       const std::size_t who = objects_[next_].file;
       for (const std::string& wanted : index_->at(who).elf.needed) {
-        if (belongs_to_target(fs::path(wanted).filename().string())) continue;
+        if (bundle::belongs_to_target(fs::path(wanted).filename().string())) continue;
         if (const std::optional<std::size_t> file = find(wanted, next_)) {
           names_.emplace(wanted, *file);
           found(who, wanted, *file);

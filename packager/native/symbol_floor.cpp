@@ -3,27 +3,11 @@
 // libgcc.
 #include "packager/native/symbol_floor.hpp"
 
-#include <charconv>
-#include <optional>
 #include <string_view>
 
 namespace sealift::packager {
 
 namespace {
-
-// Versions without numbers (GLIBC_PRIVATE, CXXABI_FLOAT128) say nothing about age.
-std::optional<std::array<unsigned, 3>> version_numbers(std::string_view text) {
-  std::array<unsigned, 3> version{};
-  for (unsigned& number : version) {
-    const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (fault != std::errc()) return std::nullopt;
-    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-    if (text.empty()) return version;
-    if (text.front() != '.') return std::nullopt;
-    text.remove_prefix(1);
-  }
-  return std::nullopt;
-}
 
 void raise(SymbolFloors& floors, const std::string& family, const SymbolFloor& floor) {
   SymbolFloor& there = floors.try_emplace(family, floor).first->second;
@@ -32,22 +16,18 @@ void raise(SymbolFloors& floors, const std::string& family, const SymbolFloor& f
 
 }  // namespace
 
-std::string SymbolFloor::text() const {
-  std::string text = std::to_string(version[0]) + "." + std::to_string(version[1]);
-  return version[2] == 0 ? text : text + "." + std::to_string(version[2]);
-}
-
 std::map<std::string, SymbolFloors> symbol_floors(const NativeFiles& files, const std::string& arch) {
   std::map<std::string, SymbolFloors> floors;
   for (const NativeFile& file : files.files) {
     if (file.elf.arch != arch) continue;
     if (const auto glibc = file.elf.glibc_floor())
-      raise(floors[file.owner], "GLIBC", {.version = {glibc->major, glibc->minor, 0}, .path = file.path});
+      raise(floors[file.owner], "GLIBC", {.version = *glibc, .path = file.path});
     for (const auto& [library, versions] : file.elf.wanted_versions)
       for (const std::string& version : versions)
         for (const std::string family : {"GLIBCXX", "CXXABI", "GCC"}) {
           if (!version.starts_with(family + "_")) continue;
-          if (const auto parsed = version_numbers(std::string_view(version).substr(family.size() + 1)))
+          // Versions without numbers (GLIBC_PRIVATE, CXXABI_FLOAT128) say nothing about age.
+          if (const auto parsed = bundle::Version::parse(std::string_view(version).substr(family.size() + 1)))
             raise(floors[file.owner], family, {.version = *parsed, .path = file.path});
         }
   }

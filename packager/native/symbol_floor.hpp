@@ -3,20 +3,20 @@
 // Tags of wheels promise the same and are known to be wrong.
 #pragma once
 
-#include <array>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "packager/native/native_files.hpp"
+#include "sealift/bundle/core/version.hpp"
 
 namespace sealift::packager {
 
 struct SymbolFloor {
-  std::array<unsigned, 3> version{};  // GLIBCXX_3.4.29 is {3, 4, 29}
-  std::string path;                   // a file that needs it
+  bundle::Version version;  // GLIBCXX_3.4.29 is 3.4.29
+  std::string path;         // a file that needs it
 
-  std::string text() const;  // "3.4.29"
+  std::string text() const { return version.text(); }
   auto operator<=>(const SymbolFloor&) const = default;
 };
 

@@ -6,12 +6,12 @@
 #include <set>
 
 #include "packager/debian/apt_files.hpp"
-#include "packager/native/carried_runtime.hpp"
-#include "packager/native/installed_path.hpp"
-#include "packager/models/model_files.hpp"
 #include "packager/job/path_owners.hpp"
-#include "sealift/bundle/wheel/package_owners.hpp"
+#include "packager/models/model_files.hpp"
+#include "packager/native/carried_runtime.hpp"
 #include "sealift/bundle/archive/tar.hpp"
+#include "sealift/bundle/wheel/installed_path.hpp"
+#include "sealift/bundle/wheel/package_owners.hpp"
 #include "sealift/bundle/wheel/wheel.hpp"
 
 namespace sealift::packager {
@@ -74,7 +74,8 @@ PlannedEntry plan_wheel(const LockedWheel& locked, const Lock& lock, const Cache
   entry.sha256 = locked.sha256;
   Installed installed(owners, locked.file_name);
   for (const bundle::WheelFile& file : wheel.files()) {
-    const std::string place = installed_path(wheel, file, lock.python);
+    const std::string place =
+        bundle::installed_path(file.scheme, file.path, wheel.dist_info(), bundle::site_packages_of(lock.python));
     installed.file(place, file.member.size);
     if (file.scheme == bundle::Scheme::SitePackages)
       packages.push_back({.place = place, .path = file.path, .wheel = locked.file_name});

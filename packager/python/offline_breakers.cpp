@@ -4,11 +4,14 @@
 #include "packager/python/offline_breakers.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <set>
 
+#include "sealift/bundle/core/version.hpp"
+
 namespace sealift::packager {
+
+using bundle::Version;
 
 namespace {
 
@@ -192,33 +195,13 @@ const std::vector<Row>& table() {
   return rows;
 }
 
-std::vector<unsigned long> numbers(std::string_view version) {
-  std::vector<unsigned long> out;
-  for (;;) {
-    unsigned long value = 0;
-    const auto [end, fault] = std::from_chars(version.data(), version.data() + version.size(), value);
-    if (fault != std::errc()) break;
-    out.push_back(value);
-    version.remove_prefix(static_cast<std::size_t>(end - version.data()));
-    if (version.empty() || version.front() != '.') break;
-    version.remove_prefix(1);
-  }
-  while (!out.empty() && out.back() == 0) out.pop_back();  // 4.57 is 4.57.0
-  return out;
-}
-
 bool concerns(const Row& row, const std::string& version) {
   const std::string_view first = row.first, last = row.last;
-  return (first.empty() || compare_releases(version, first) >= 0) &&
-         (last.empty() || compare_releases(version, last) <= 0);
+  const Version release = Version::leading(version);  // what follows the numbers ("rc1", "+cu130") does not count
+  return (first.empty() || release >= Version::leading(first)) && (last.empty() || release <= Version::leading(last));
 }
 
 }  // namespace
-
-int compare_releases(std::string_view a, std::string_view b) {
-  const std::vector<unsigned long> left = numbers(a), right = numbers(b);
-  return left < right ? -1 : left == right ? 0 : 1;
-}
 
 std::vector<OfflineFinding> offline_findings(const std::vector<LockedWheel>& wheels) {
   std::map<std::string, std::string> versions;
@@ -229,7 +212,7 @@ std::vector<OfflineFinding> offline_findings(const std::vector<LockedWheel>& whe
     if (found == versions.end() || !concerns(row, found->second)) continue;
     if (*row.with != '\0') {
       const auto beside = versions.find(row.with);
-      if (beside == versions.end() || compare_releases(beside->second, row.with_first) < 0) continue;
+      if (beside == versions.end() || Version::leading(beside->second) < Version::leading(row.with_first)) continue;
     }
     if (!row.unless.empty() &&
         std::all_of(row.unless.begin(), row.unless.end(), [&](const char* other) { return versions.contains(other); }))

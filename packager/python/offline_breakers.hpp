@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "bundle/core/json.hpp"
 #include "packager/host/console.hpp"
 #include "packager/job/lock.hpp"
-#include "bundle/core/json.hpp"
 
 namespace sealift::packager {
 
@@ -35,9 +35,5 @@ std::vector<std::string> offline_settings(const std::vector<OfflineFinding>& fin
 void show_findings(const std::vector<OfflineFinding>& findings, Console& console);
 
 bundle::Json findings_json(const std::vector<OfflineFinding>& findings);
-
-// Compares the numbers of two releases: "4.9" is before "4.57.2"; what follows the numbers ("rc1", "+cu130") is left
-// out.
-int compare_releases(std::string_view a, std::string_view b);
 
 }  // namespace sealift::packager

@@ -42,15 +42,9 @@ class VerifiedBundle {
   // Says that `entry` will be read once, before the first of those is: see PayloadReader::expect.
   void expect(const Entry& entry) const { payload_->expect(entry.offset, entry.stored_size); }
   // The entry's stored bytes, each chunk checked as it is read. Throws Missing for what a delta does not carry.
-  std::unique_ptr<ByteSource> stored(const Entry& entry) const {
-    if (entry.absent)
-      throw Error(ErrorCode::Missing, {.what = "the bundle is a delta and does not carry this entry",
-                                       .where = manifest_.stem() + ":" + entry.path.text(),
-                                       .expected = "sha256 " + entry.sha256.hex() + " in the target's store",
-                                       .next = "use a bundle that carries it"});
-    return std::make_unique<PayloadRange>(payload_, entry.offset, entry.stored_size,
-                                          manifest_.stem() + ":" + entry.path.text());
-  }
+  std::unique_ptr<ByteSource> stored(const Entry& entry) const { return range_of(entry, 3 * kDefaultChunkSize); }
+  // The same for who reads forward and has many open, such as a server: one chunk of memory each.
+  std::unique_ptr<ByteSource> stored_in_order(const Entry& entry) const { return range_of(entry, 0); }
 
   // The entry's own bytes in order, decoded; throws before returning when they are not the signed ones, so what the
   // sink wrote must not be used before this returns.
@@ -80,6 +74,16 @@ class VerifiedBundle {
  private:
   friend VerifiedBundle verify(const OpenBundle& opened, const Trust& trust, Time now);
   VerifiedBundle() = default;
+
+  std::unique_ptr<ByteSource> range_of(const Entry& entry, std::uint64_t memory) const {
+    if (entry.absent)
+      throw Error(ErrorCode::Missing, {.what = "the bundle is a delta and does not carry this entry",
+                                       .where = manifest_.stem() + ":" + entry.path.text(),
+                                       .expected = "sha256 " + entry.sha256.hex() + " in the target's store",
+                                       .next = "use a bundle that carries it"});
+    return std::make_unique<PayloadRange>(payload_, entry.offset, entry.stored_size,
+                                          manifest_.stem() + ":" + entry.path.text(), memory);
+  }
 
   static void for_each_piece(ByteSource& source, const ByteSink& sink) {
     for (std::uint64_t offset = 0; offset < source.size();) {

@@ -29,7 +29,7 @@ TEST_CASE("a program's libraries, interpreter and glibc floor are read") {
   CHECK(self->interpreter.find("ld-linux") != std::string::npos);
   CHECK(std::find(self->needed.begin(), self->needed.end(), "libc.so.6") != self->needed.end());
   REQUIRE(self->glibc_floor());
-  CHECK(*self->glibc_floor() <= *GlibcVersion::parse(gnu_get_libc_version()));
+  CHECK(*self->glibc_floor() <= *parse_glibc(gnu_get_libc_version()));
   CHECK(*self->glibc_floor() >= GlibcVersion{2, 2});
 }
 
@@ -38,7 +38,7 @@ TEST_CASE("the C library's own version is what it offers") {
   const std::optional<ElfFile> libc = read_elf(source);
   REQUIRE(libc);
   CHECK(libc->soname == "libc.so.6");
-  CHECK(libc->glibc_offered() == GlibcVersion::parse(gnu_get_libc_version()));
+  CHECK(libc->glibc_offered() == parse_glibc(gnu_get_libc_version()));
 }
 
 TEST_CASE("the oldest kernel is read from the note that says it, and from no other") {
@@ -49,8 +49,8 @@ TEST_CASE("the oldest kernel is read from the note that says it, and from no oth
     return read_elf(copy).value().kernel_floor;
   };
   const std::string kernel = floor();
-  CHECK_FALSE(version_below(kernel, "2.6"));
-  CHECK(version_below(kernel, "9"));
+  CHECK_FALSE(Version::leading(kernel) < Version::leading("2.6"));
+  CHECK(Version::leading(kernel) < Version::leading("9"));
   const std::string tag("\4\0\0\0\x10\0\0\0\1\0\0\0GNU\0\0\0\0\0", 20);
   const std::size_t at = as_text(bytes).find(tag);
   REQUIRE(at != std::string::npos);

@@ -3,8 +3,9 @@
 // bundle, so that the prefix ends as it was.
 #include "installer/doctor/doctor.hpp"
 
-#include "installer/prefix/lock.hpp"
 #include "installer/doctor/expected_tree.hpp"
+#include "installer/prefix/prefix_lock.hpp"
+#include "sealift/bundle/native/system_libraries.hpp"
 #include "tests/installer/host_python.hpp"
 #include "tests/installer/stopping_disk.hpp"
 
@@ -39,7 +40,7 @@ struct Installed : Site {
     apply(first);
     apply(second);
   }
-  fs::path root() const { return prefix().root(); }
+  fs::path root() const { return prefix().folder(); }
   fs::path in_generation(unsigned number, const std::string& path) const { return prefix().generation(number) / path; }
   // The one item that holds `path`.
   fs::path in_store(const std::string& path) const {
@@ -326,13 +327,13 @@ TEST_CASE("without hard links, copies are hashed one by one and put right one by
   const MadeBundle made = site.make(environment());
   site.apply(made, disk);
   Progress silent(Progress::Style::Silent);
-  const auto before = contents(site.prefix().root());
+  const auto before = contents(site.prefix().folder());
   overwrite(site.prefix().generation(1) / kModule, "ANSWER = 43\n");
   const Checkup found = doctor({.prefix = site.prefix(), .repair = {}, .now = kNow}, disk, silent);
   REQUIRE(found.findings.size() == 1);
   CHECK(found.findings[0].paths == std::vector<std::string>{"generations/0001/" + kModule});
   CHECK(doctor({.prefix = site.prefix(), .repair = made.folder, .now = kNow}, disk, silent).findings.empty());
-  CHECK(contents(site.prefix().root()) == before);
+  CHECK(contents(site.prefix().folder()) == before);
 }
 
 TEST_CASE("folders that others may write into are found") {
@@ -402,10 +403,10 @@ TEST_CASE("the C library and the GPU's driver are the host's, whatever looks lik
   for (const char* name :
        {"libc.so.6", "libc-2.31.so", "ld-linux-x86-64.so.2", "ld-2.28.so", "libm.so.6", "libdl.so.2",
         "libpthread-2.28.so", "libnss_files.so.2", "libcuda.so.1", "libcuda.so.580.65.06", "libnvidia-ml.so.1"})
-    CHECK_MESSAGE(belongs_to_host(name), name);
+    CHECK_MESSAGE(bundle::may_come_from_target(name), name);
   for (const char* name : {"libcudart.so.13", "libcrypto.so.3", "libcx.so", "libstdc++.so.6", "libmpi.so.40",
                            "libc10.so", "libcublas.so.13", "libldap.so.2", "libnccl.so.2", "python3.11"})
-    CHECK_MESSAGE(!belongs_to_host(name), name);
+    CHECK_MESSAGE(!bundle::may_come_from_target(name), name);
 }
 
 TEST_CASE("what is missing while somebody else changes the prefix is no verdict: the look is refused, not believed") {

@@ -4,7 +4,7 @@
 
 #include <sstream>
 
-#include "installer/print/report.hpp"
+#include "installer/print/machine_report.hpp"
 #include "sealift/bundle/manifest/target_profile.hpp"
 #include "tests/installer/site.hpp"
 #include "tests/support/offering_elf.hpp"
@@ -173,14 +173,4 @@ TEST_CASE(
   CHECK(machine.target.distribution == std::string(bundle::kMaxProfileText, 'i'));
   CHECK(std::all_of(machine.target.gpus.begin(), machine.target.gpus.end(), bundle::is_profile_text));
   CHECK(bundle::is_profile_text(machine.target.kernel));
-}
-
-TEST_CASE("versions are compared number by number") {
-  CHECK(bundle::version_below("3.4.9", "3.4.24"));
-  CHECK_FALSE(bundle::version_below("3.4.24", "3.4.9"));
-  CHECK(bundle::version_below("4.19.90-52.22.ky10", "4.19.91"));
-  CHECK_FALSE(bundle::version_below("4.19.90-52.22.ky10", "4.19.90"));
-  CHECK(bundle::version_below("535.183.01", "580"));
-  CHECK_FALSE(bundle::version_below("580", "580.0"));
-  CHECK(bundle::version_below("", "1"));
 }

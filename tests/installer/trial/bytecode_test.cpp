@@ -90,7 +90,7 @@ TEST_CASE("with bytecode the plan asks for its room and inodes too, and refuses 
   CHECK(planned.needed_inodes == without.needed_inodes + 100);
   CHECK_REFUSED(planned_on(SmallDisk({.bytes = bytes - 1, .inodes = 1'000'000})), Space, "not enough room");
   CHECK_REFUSED(planned_on(SmallDisk({.bytes = bytes, .inodes = without.needed_inodes + 99})), Space, "inodes");
-  CHECK(exit_code_of(run_preflight(options, SmallDisk({.bytes = bytes - 1, .inodes = 1'000'000}))) == 9);
+  CHECK(exit_code_of(site.preflight(options, SmallDisk({.bytes = bytes - 1, .inodes = 1'000'000}))) == 9);
 }
 
 TEST_CASE("an entry of few bytes and many names is not said to have more bytecode than twice its bytes") {

@@ -5,8 +5,8 @@
 #include <doctest/doctest.h>
 #include <gnu/libc-version.h>
 
-#include "packager/native/native_closure.hpp"
 #include "packager/host/own_program.hpp"
+#include "packager/native/native_closure.hpp"
 #include "tests/support/offering_elf.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/temp_dir.hpp"
@@ -27,7 +27,7 @@ RuntimeFiles of_this_machine() {
 
 TEST_CASE("this machine's glibc is found whole, with its version and the kernel that it asks for") {
   const RuntimeFiles found = of_this_machine();
-  CHECK(found.runtime.glibc == bundle::GlibcVersion::parse(gnu_get_libc_version()));
+  CHECK(found.runtime.glibc == bundle::parse_glibc(gnu_get_libc_version()));
   CHECK_FALSE(found.runtime.kernel.empty());
   for (const char* name : {"ld-linux-x86-64.so.2", "libc.so.6", "libm.so.6", "libpthread.so.0", "libresolv.so.2"}) {
     CAPTURE(name);

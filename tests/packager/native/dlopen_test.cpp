@@ -8,7 +8,7 @@
 #include "packager/native/driver_floor.hpp"
 #include "packager/native/name_scan.hpp"
 #include "packager/native/renamed_libraries.hpp"
-#include "packager/native/target_libraries.hpp"
+#include "sealift/bundle/native/system_libraries.hpp"
 
 using namespace sealift;
 using namespace sealift::packager;
@@ -31,7 +31,7 @@ TEST_CASE("every line of the table says who opens what, and why") {
     CHECK((rule.opener == "*" || rule.opener.find(".so") != rule.opener.npos));
     CHECK(rule.opened.find(".so") != rule.opened.npos);
     CHECK_FALSE(rule.why.empty());
-    CHECK_FALSE(belongs_to_target(rule.opened));
+    CHECK_FALSE(bundle::belongs_to_target(rule.opened));
     CHECK((rule.opener != "*" || rule.kind == DlopenRule::Kind::Optional));
     CHECK(seen.emplace(rule.opener, rule.opened).second);
   }
@@ -67,9 +67,9 @@ TEST_CASE("a library's names before auditwheel are those without its digests") {
 
 TEST_CASE("the driver's and glibc's libraries are the target's") {
   for (const char* name : {"libcuda.so.1", "libnvidia-ml.so.1", "libc.so.6", "ld-linux-x86-64.so.2"})
-    CHECK(belongs_to_target(name));
+    CHECK(bundle::belongs_to_target(name));
   for (const char* name : {"libcudart.so.13", "libnvrtc.so.13", "libstdc++.so.6", "libcufile.so.0"})
-    CHECK_FALSE(belongs_to_target(name));
+    CHECK_FALSE(bundle::belongs_to_target(name));
 }
 
 TEST_CASE("names of libraries are whole strings, or the end of a path") {

@@ -3,43 +3,15 @@
 // `sealift-install probe` finds all of it out, a lock keeps all of it; a manifest carries arch and glibc only.
 #pragma once
 
-#include <charconv>
 #include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "sealift/bundle/core/version.hpp"
+
 namespace sealift::bundle {
-
-// A glibc version such as 2.36; symbol versions (GLIBC_2.36) and manylinux tags speak of the same thing.
-struct GlibcVersion {
-  unsigned major = 0;
-  unsigned minor = 0;
-
-  std::string text() const { return std::to_string(major) + "." + std::to_string(minor); }
-  auto operator<=>(const GlibcVersion&) const = default;
-
-  // "2.36", or "2.2.5" whose third number is dropped; nothing else.
-  static std::optional<GlibcVersion> parse(std::string_view text) {
-    unsigned numbers[3] = {0, 0, 0};
-    const char* cursor = text.data();
-    const char* const end = text.data() + text.size();
-    int count = 0;
-    for (;;) {
-      if (count == 3) return std::nullopt;
-      const auto [next, fault] = std::from_chars(cursor, end, numbers[count]);
-      if (fault != std::errc() || next == cursor) return std::nullopt;
-      ++count;
-      if (next == end) break;
-      if (*next != '.') return std::nullopt;
-      cursor = next + 1;
-    }
-    if (count < 2) return std::nullopt;
-    return GlibcVersion{numbers[0], numbers[1]};
-  }
-};
 
 // An empty text, an empty list and glibc 0.0 stand for what is not known.
 struct Target {
@@ -59,25 +31,5 @@ struct Target {
 
   auto operator<=>(const Target&) const = default;
 };
-
-// Is dotted version `a` below `b`? Number by number, what is missing counts as 0; "4.19.90-52.ky10" is 4.19.90.
-inline bool version_below(std::string_view a, std::string_view b) {
-  const auto next = [](std::string_view& text) {
-    std::uint64_t number = 0;
-    const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (fault != std::errc()) return text = {}, std::uint64_t{0};
-    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-    if (text.starts_with('.'))
-      text.remove_prefix(1);
-    else
-      text = {};
-    return number;
-  };
-  while (!a.empty() || !b.empty()) {
-    const std::uint64_t left = next(a), right = next(b);
-    if (left != right) return left < right;
-  }
-  return false;
-}
 
 }  // namespace sealift::bundle

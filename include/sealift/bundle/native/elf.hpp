@@ -51,9 +51,8 @@ struct ElfFile {
     for (const std::string& version : versions) {
       if (!version.starts_with("GLIBC_")) continue;
       // No number, but only glibc 2.36 and newer have it: relative relocations are packed (ld -z pack-relative-relocs).
-      const std::optional<GlibcVersion> parsed = version == "GLIBC_ABI_DT_RELR"
-                                                     ? GlibcVersion{2, 36}
-                                                     : GlibcVersion::parse(std::string_view(version).substr(6));
+      const std::optional<GlibcVersion> parsed =
+          version == "GLIBC_ABI_DT_RELR" ? GlibcVersion{2, 36} : parse_glibc(std::string_view(version).substr(6));
       if (parsed && (!newest || *newest < *parsed)) newest = parsed;
     }
   }

@@ -189,8 +189,10 @@ class PayloadReader {
 // and its members do not fight over one.
 class PayloadRange final : public ByteSource {
  public:
-  PayloadRange(std::shared_ptr<const PayloadReader> reader, std::uint64_t offset, std::uint64_t size, std::string name)
-      : reader_(std::move(reader)), offset_(offset), size_(size), name_(std::move(name)) {}
+  // `memory`: bytes of all chunks that it keeps; one chunk in any case.
+  PayloadRange(std::shared_ptr<const PayloadReader> reader, std::uint64_t offset, std::uint64_t size, std::string name,
+               std::uint64_t memory = 3 * kDefaultChunkSize)
+      : reader_(std::move(reader)), offset_(offset), size_(size), name_(std::move(name)), memory_(memory) {}
   PayloadRange(const PayloadRange&) = delete;
   PayloadRange& operator=(const PayloadRange&) = delete;
   ~PayloadRange() override { reader_->leave(offset_, size_); }
@@ -221,7 +223,7 @@ class PayloadRange final : public ByteSource {
   ByteView cached(std::uint64_t index) {
     for (Slot& slot : slots_)
       if (slot.index == index) return slot.bytes();
-    if (slots_.empty() || (slots_.size() + 1) * reader_->payload().chunk_size <= kMemory)
+    if (slots_.empty() || (slots_.size() + 1) * reader_->payload().chunk_size <= memory_)
       slots_.push_back({});
     else
       std::rotate(slots_.begin(), slots_.begin() + 1, slots_.end());
@@ -236,12 +238,11 @@ class PayloadRange final : public ByteSource {
     return slot.bytes();
   }
 
-  static constexpr std::uint64_t kMemory = 3 * kDefaultChunkSize;
-
   std::shared_ptr<const PayloadReader> reader_;
   std::uint64_t offset_;
   std::uint64_t size_;
   std::string name_;
+  std::uint64_t memory_;
   std::vector<Slot> slots_;
 };
 

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The lists of glibc's and the driver's libraries; see system_libraries.hpp. The driver's are told by how their names
+// begin, because every release adds some (libnvidia-tileiras came with 590) and no package brings any of them.
+#include "sealift/bundle/native/system_libraries.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace sealift::bundle {
+
+namespace {
+
+constexpr std::string_view kGlibc[] = {"ld",
+                                       "libc",
+                                       "libm",
+                                       "libmvec",
+                                       "libpthread",
+                                       "libdl",
+                                       "librt",
+                                       "libutil",
+                                       "libresolv",
+                                       "libanl",
+                                       "ld-lsb",
+                                       "libnsl",
+                                       "libBrokenLocale",
+                                       "libthread_db",
+                                       "libc_malloc_debug"};
+constexpr std::string_view kNotEverywhere = "libnsl";
+constexpr std::string_view kGlibcBeginnings[] = {"ld-linux", "libnss_"};
+constexpr std::string_view kDriver[] = {"libcuda.so", "libcudadebugger.so", "libnvcuvid.so", "libnvidia-",
+                                        "libnvoptix.so"};
+
+template <std::size_t N>
+bool starts_with_any(std::string_view name, const std::string_view (&beginnings)[N]) {
+  return std::any_of(std::begin(beginnings), std::end(beginnings),
+                     [&](std::string_view beginning) { return name.starts_with(beginning); });
+}
+
+// "libc.so.6" or "libc-2.31.so", for the library "libc".
+bool is_called(std::string_view name, std::string_view library) {
+  if (!name.starts_with(library)) return false;
+  const std::string_view rest = name.substr(library.size());
+  return rest.starts_with(".so.") || rest.starts_with("-2.");
+}
+
+bool is_of_some_glibc(std::string_view name) {
+  return starts_with_any(name, kGlibcBeginnings) ||
+         std::any_of(std::begin(kGlibc), std::end(kGlibc),
+                     [&](std::string_view library) { return is_called(name, library); });
+}
+
+}  // namespace
+
+bool is_glibc_library(std::string_view name) {
+  return is_of_some_glibc(name) && !is_called(name, kNotEverywhere);
+}
+
+bool is_driver_library(std::string_view name) {
+  return starts_with_any(name, kDriver);
+}
+
+bool belongs_to_target(std::string_view name) {
+  return is_glibc_library(name) || is_driver_library(name);
+}
+
+bool may_come_from_target(std::string_view name) {
+  return is_of_some_glibc(name) || is_driver_library(name);
+}
+
+}  // namespace sealift::bundle

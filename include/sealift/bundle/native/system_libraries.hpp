@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which shared libraries belong to the target and are never carried: glibc's own, which are one with its loader, and
+// the GPU driver's, which are one with its kernel module. The packager leaves them out, the installer expects them
+// outside; both ask here, so that they cannot disagree. Names are file names or SONAMEs, without a folder.
+#pragma once
+
+#include <string_view>
+
+namespace sealift::bundle {
+
+// Part of every glibc: "libm.so.6", or "libm-2.31.so", as older distributions call the file behind it.
+// Source: the file list of Debian's libc6.
+bool is_glibc_library(std::string_view name);
+
+// Part of NVIDIA's driver: "libcuda.so.1", "libnvidia-ml.so.1". Source: the file list of NVIDIA's driver installer.
+bool is_driver_library(std::string_view name);
+
+// What a bundle may rely on without carrying it: either of the two.
+bool belongs_to_target(std::string_view name);
+
+// What a process may map from the target: also libnsl, which older glibcs bring and load for their name services. Newer
+// distributions have it in a package of its own or not at all, so a bundle cannot rely on it.
+bool may_come_from_target(std::string_view name);
+
+}  // namespace sealift::bundle
