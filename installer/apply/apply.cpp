@@ -62,7 +62,7 @@ void take_in_roots(const bundle::OpenBundle& opened, bundle::TrustState& state, 
 
 }  // namespace
 
-Applied apply(const ApplyOptions& options, Disk& disk, Progress& progress) {
+Applied apply(const ApplyOptions& options, Disk& disk, bundle::Progress& progress) {
   const Prefix& prefix = options.prefix;
   check_prefix(prefix);
   const PrefixFilesystem filesystem = probe_prefix_filesystem(prefix, disk);
@@ -93,7 +93,7 @@ Applied apply(const ApplyOptions& options, Disk& disk, Progress& progress) {
     }
     plan = make_plan(bundle, prefix, disk, options.compile_bytecode);  // another run may have filled the store
   }
-  for (const std::string& warning : warnings_of(findings)) progress.say(warning);
+  for (const std::string& warning : warnings_of(findings)) progress.note(warning);
   if (options.dry_run) return summary_of(bundle, plan, std::move(findings));
 
   Applied applied = summary_of(bundle, plan, std::move(findings));

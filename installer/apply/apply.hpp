@@ -5,9 +5,9 @@
 
 #include "installer/apply/apply_options.hpp"
 #include "installer/generations/generation.hpp"
-#include "installer/host/progress.hpp"
 #include "installer/preflight/plan.hpp"
 #include "installer/preflight/preflight.hpp"
+#include "sealift/bundle/host/progress.hpp"
 
 namespace sealift::installer {
 
@@ -30,6 +30,6 @@ struct Applied {
 };
 
 // Throws the refusal; then `current` is as it was and staging is empty.
-Applied apply(const ApplyOptions& options, Disk& disk, Progress& progress);
+Applied apply(const ApplyOptions& options, Disk& disk, bundle::Progress& progress);
 
 }  // namespace sealift::installer

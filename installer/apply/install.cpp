@@ -79,7 +79,8 @@ GenerationRecord record_of(const bundle::VerifiedBundle& bundle, const InstallPl
 }  // namespace
 
 GenerationRecord install(const bundle::VerifiedBundle& bundle, const InstallPlan& plan, const ApplyOptions& options,
-                         const std::vector<Finding>& findings, const Staging& staging, Disk& disk, Progress& progress) {
+                         const std::vector<Finding>& findings, const Staging& staging, Disk& disk,
+                         bundle::Progress& progress) {
   const Prefix& prefix = options.prefix;
   const bundle::Environment& environment = bundle.manifest().environment;
   if (!plan.unpack.empty()) progress.begin("unpacking", bytes_of(plan.unpack));
@@ -91,7 +92,7 @@ GenerationRecord install(const bundle::VerifiedBundle& bundle, const InstallPlan
   disk.make_folder(prefix.generations());
   publish(plan.unpack, prefix, disk);
 
-  progress.say("building generation " + Prefix::generation_name(plan.generation));
+  progress.note("building generation " + Prefix::generation_name(plan.generation));
   const fs::path folder = staging.folder() / "generation";
   const Layout layout = make_generation(bundle, Store(prefix), folder, disk, options.threads);
   GenerationRecord record = record_of(bundle, plan);
@@ -103,10 +104,10 @@ GenerationRecord install(const bundle::VerifiedBundle& bundle, const InstallPlan
 
   const fs::path scratch = staging.folder() / "scratch";
   disk.make_folder(scratch);
-  if (options.compile_bytecode) progress.say("compiling bytecode");
+  if (options.compile_bytecode) progress.note("compiling bytecode");
   try {
     if (options.compile_bytecode) compile_bytecode(environment, layout, folder, scratch, options.threads);
-    progress.say("self-test");
+    progress.note("self-test");
     record.self_check = self_check(environment, layout, folder, scratch,
                                    {.depth = options.self_check, .arch = bundle.manifest().target.arch});
   } catch (const bundle::Error& error) {

@@ -26,7 +26,7 @@ uid_t owner_of(const Prefix& prefix) {
 }  // namespace
 
 PrefixCheckup::PrefixCheckup(const Prefix& prefix, unsigned threads, const ItemRecords& signed_records,
-                             Progress& progress)
+                             bundle::Progress& progress)
     : prefix_(prefix),
       signed_(signed_records),
       status_(status_of(prefix_)),

@@ -6,6 +6,7 @@
 #include "installer/doctor/compare_tree.hpp"
 #include "installer/generations/status.hpp"
 #include "installer/trial/loaded_libraries.hpp"
+#include "sealift/bundle/host/progress.hpp"
 
 namespace sealift::installer {
 
@@ -24,7 +25,7 @@ struct Checkup {
 class PrefixCheckup {
  public:
   // `signed_records` are those of the bundle to repair from, or empty. Throws Missing when there is no prefix.
-  PrefixCheckup(const Prefix& prefix, unsigned threads, const ItemRecords& signed_records, Progress& progress);
+  PrefixCheckup(const Prefix& prefix, unsigned threads, const ItemRecords& signed_records, bundle::Progress& progress);
 
   Checkup run();  // once
   // Of the store's items whose records can be used; the signed one where there is one.

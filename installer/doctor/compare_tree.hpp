@@ -9,7 +9,7 @@
 #include <set>
 
 #include "installer/doctor/expected_tree.hpp"
-#include "installer/host/progress.hpp"
+#include "sealift/bundle/host/progress.hpp"
 
 namespace sealift::installer {
 
@@ -36,7 +36,7 @@ std::string_view name_of(Deviation::Kind kind);
 class TreeComparer {
  public:
   // Every path must belong to `owner`. Findings name paths below the prefix.
-  TreeComparer(const Prefix& prefix, uid_t owner, unsigned threads, Progress& progress)
+  TreeComparer(const Prefix& prefix, uid_t owner, unsigned threads, bundle::Progress& progress)
       : prefix_(prefix), owner_(owner), threads_(threads), progress_(progress) {}
 
   // Hashes with all threads, the largest file first. Memory: one buffer a thread, beside the trees.
@@ -60,7 +60,7 @@ class TreeComparer {
   const Prefix& prefix_;
   uid_t owner_;
   unsigned threads_;
-  Progress& progress_;
+  bundle::Progress& progress_;
   std::vector<Deviation> findings_;
   std::map<FileId, bundle::Digest> digests_;        // of files that were hashed
   std::map<FileId, std::size_t> findings_by_file_;  // index into findings_

@@ -51,7 +51,7 @@ bool can_be_put_right(const Deviation& finding) {
 
 // Takes no prefix lock, so that every user who may read the prefix can check it. Another run may change the prefix
 // meanwhile; then this refuses, instead of reporting a file as missing that gc has just removed.
-Checkup check_without_lock(const DoctorOptions& options, Progress& progress) {
+Checkup check_without_lock(const DoctorOptions& options, bundle::Progress& progress) {
   const auto names = [&] { return std::pair(generation_numbers(options.prefix), item_names(options.prefix)); };
   const auto before = names();
   Checkup checkup = PrefixCheckup(options.prefix, options.threads, {}, progress).run();
@@ -67,7 +67,7 @@ Checkup check_without_lock(const DoctorOptions& options, Progress& progress) {
 
 }  // namespace
 
-Checkup doctor(const DoctorOptions& options, Disk& disk, Progress& progress) {
+Checkup doctor(const DoctorOptions& options, Disk& disk, bundle::Progress& progress) {
   const Status status = status_of(options.prefix);
   if (options.repair.empty()) return check_without_lock(options, progress);
   check_owner(options.prefix);

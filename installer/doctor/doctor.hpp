@@ -5,6 +5,7 @@
 #pragma once
 
 #include "installer/doctor/checkup.hpp"
+#include "sealift/bundle/host/progress.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 
 namespace sealift::installer {
@@ -18,7 +19,7 @@ struct DoctorOptions {
 
 // Throws Missing when there is no prefix, and the refusal when the bundle cannot be verified. Without `repair` nothing
 // is written and no prefix lock is taken.
-Checkup doctor(const DoctorOptions& options, Disk& disk, Progress& progress);
+Checkup doctor(const DoctorOptions& options, Disk& disk, bundle::Progress& progress);
 
 // The exit code: that of the worst finding; none when there is no finding.
 std::optional<bundle::ErrorCode> verdict(const Checkup& checkup);

@@ -95,7 +95,7 @@ const Place* place_in(const Layout& layout, const std::string& path) {
 class Repair {
  public:
   Repair(const std::vector<Deviation>& findings, const Prefix& prefix, const fs::path& staging, Disk& disk,
-         Progress& progress)
+         bundle::Progress& progress)
       : prefix_(prefix), staging_(staging), disk_(disk), progress_(progress), mender_(staging, disk) {
     for (const Deviation& finding : findings)
       if (finding.kind != Deviation::Kind::Outside && finding.kind != Deviation::Kind::Broken)
@@ -109,7 +109,7 @@ class Repair {
       const std::vector<std::string> paths = below(wrong_, item);
       if (paths.empty()) continue;
       const fs::path fresh = staging_ / name, there = prefix_.store() / name;
-      progress_.say("rebuilding " + entry->path.text());
+      progress_.note("rebuilding " + entry->path.text());
       unpack_entry(bundle, *entry, fresh, disk_, progress_);
       if (!folder_is_there(there)) {
         mender_.mend(there, nullptr);
@@ -171,7 +171,7 @@ class Repair {
   const Prefix& prefix_;
   fs::path staging_;
   Disk& disk_;
-  Progress& progress_;
+  bundle::Progress& progress_;
   Mender mender_;
   std::set<std::string> wrong_;   // below the prefix
   std::set<std::string> mended_;  // of the store
@@ -180,7 +180,7 @@ class Repair {
 }  // namespace
 
 void repair(const std::vector<Deviation>& findings, const bundle::VerifiedBundle& bundle, const ItemRecords& records,
-            const Status& status, const Prefix& prefix, Disk& disk, Progress& progress) {
+            const Status& status, const Prefix& prefix, Disk& disk, bundle::Progress& progress) {
   const fs::path staging = prefix.staging() / std::to_string(::getpid());
   disk.make_folder(prefix.staging());
   disk.make_folder(staging);

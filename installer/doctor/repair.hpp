@@ -6,11 +6,12 @@
 #include "installer/doctor/compare_tree.hpp"
 #include "installer/doctor/expected_tree.hpp"
 #include "installer/generations/status.hpp"
+#include "sealift/bundle/host/progress.hpp"
 
 namespace sealift::installer {
 
 // Whatever the bundle does not bring stays as it is. The caller holds the prefix's lock.
 void repair(const std::vector<Deviation>& findings, const bundle::VerifiedBundle& bundle, const ItemRecords& records,
-            const Status& status, const Prefix& prefix, Disk& disk, Progress& progress);
+            const Status& status, const Prefix& prefix, Disk& disk, bundle::Progress& progress);
 
 }  // namespace sealift::installer

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <chrono>
 
-#include "installer/host/progress.hpp"
 #include "installer/preflight/preflight.hpp"
+#include "sealift/bundle/core/human_text.hpp"
 
 namespace sealift::installer {
 
@@ -157,13 +157,13 @@ Finding gpus(const bundle::Manifest& manifest, const Machine& machine) {
 }
 
 Finding shared_memory(const Machine& machine) {
-  const std::string needed = human_bytes(kSharedMemory) + " or more";
+  const std::string needed = bundle::human_size(kSharedMemory) + " or more";
   if (machine.shared_memory && *machine.shared_memory >= kSharedMemory)
-    return ok("/dev/shm", needed, human_bytes(*machine.shared_memory));
+    return ok("/dev/shm", needed, bundle::human_size(*machine.shared_memory));
   return found(Verdict::Warn, "/dev/shm",
                {.what = "there is too little shared memory for data loaders and NCCL",
                 .expected = needed,
-                .got = machine.shared_memory ? human_bytes(*machine.shared_memory) : "no /dev/shm",
+                .got = machine.shared_memory ? bundle::human_size(*machine.shared_memory) : "no /dev/shm",
                 .next = "in a container --shm-size=8g or a larger emptyDir of medium Memory; on a host: "
                         "mount -o remount,size=50% /dev/shm"});
 }

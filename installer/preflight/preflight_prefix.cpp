@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <map>
 
-#include "installer/host/progress.hpp"
 #include "installer/preflight/preflight.hpp"
+#include "sealift/bundle/core/human_text.hpp"
 
 namespace sealift::installer {
 
@@ -109,9 +109,10 @@ Finding space(const PrefixFilesystem& filesystem, const InstallPlan& plan) {
   const std::string needed = std::to_string(plan.needed_bytes) + " bytes free",
                     got = std::to_string(plan.free.bytes) + " bytes free";
   if (plan.needed_bytes <= plan.free.bytes)
-    return noted(
-        Verdict::Ok, "space",
-        {.what = {}, .expected = human_bytes(plan.needed_bytes), .got = human_bytes(plan.free.bytes) + " free"});
+    return noted(Verdict::Ok, "space",
+                 {.what = {},
+                  .expected = bundle::human_size(plan.needed_bytes),
+                  .got = bundle::human_size(plan.free.bytes) + " free"});
   return noted(Verdict::Fail, "space",
                {.what = "there is not enough room for the bundle; nothing was written",
                 .where = filesystem.path.string(),

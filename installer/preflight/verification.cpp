@@ -6,7 +6,7 @@
 namespace sealift::installer {
 
 Verification verify_every_byte(const bundle::OpenBundle& opened, const bundle::Trust& trust, bundle::Time now,
-                               unsigned threads, Progress& progress) {
+                               unsigned threads, bundle::Progress& progress) {
   const bundle::VerifiedBundle bundle = bundle::verify(opened, trust, now);
   const bundle::Manifest& manifest = bundle.manifest();
   progress.begin("verifying", manifest.payload.size);

@@ -3,7 +3,7 @@
 // Installs nothing and writes nothing, so a media desk can run it.
 #pragma once
 
-#include "installer/host/progress.hpp"
+#include "sealift/bundle/host/progress.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 
 namespace sealift::installer {
@@ -29,6 +29,6 @@ struct Verification {
 
 // Throws when seal, manifest, chunk list or volume sizes do not hold, since then no chunk can be judged.
 Verification verify_every_byte(const bundle::OpenBundle& opened, const bundle::Trust& trust, bundle::Time now,
-                               unsigned threads, Progress& progress);
+                               unsigned threads, bundle::Progress& progress);
 
 }  // namespace sealift::installer

@@ -13,7 +13,8 @@ constexpr mode_t kFileMode = 0444;
 constexpr mode_t kProgramMode = 0555;
 }  // namespace
 
-ItemWriter::ItemWriter(Disk& disk, std::filesystem::path folder, ItemRecord record, Limit limit, Progress& progress)
+ItemWriter::ItemWriter(Disk& disk, std::filesystem::path folder, ItemRecord record, Limit limit,
+                       bundle::Progress& progress)
     : disk_(disk),
       folder_(std::move(folder)),
       record_(std::move(record)),

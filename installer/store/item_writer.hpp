@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "installer/disk/file_output.hpp"
-#include "installer/host/progress.hpp"
 #include "installer/store/item_record.hpp"
 #include "sealift/bundle/archive/zstd.hpp"
+#include "sealift/bundle/host/progress.hpp"
 
 namespace sealift::installer {
 
@@ -22,7 +22,7 @@ class ItemWriter {
   };
 
   // Makes `folder`, which must not exist. `record` describes the entry; its lists are filled here.
-  ItemWriter(Disk& disk, std::filesystem::path folder, ItemRecord record, Limit limit, Progress& progress);
+  ItemWriter(Disk& disk, std::filesystem::path folder, ItemRecord record, Limit limit, bundle::Progress& progress);
 
   // Paths are relative and safe (SafePath's text). All throw Format when a path was made already, would lie below a
   // file or a symbolic link, or would exceed the limit.
@@ -55,7 +55,7 @@ class ItemWriter {
   ItemRecord record_;
   Limit limit_;
   std::uint64_t written_ = 0;
-  Progress& progress_;
+  bundle::Progress& progress_;
   std::map<std::string, Made> made_;
   std::optional<StoredFile> open_;
   FileOutput output_;

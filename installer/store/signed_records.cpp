@@ -40,7 +40,7 @@ std::map<std::string, const bundle::Entry*> placed_items(const bundle::VerifiedB
   return items;
 }
 
-ItemRecords signed_records(const bundle::VerifiedBundle& bundle, unsigned threads, Progress& progress) {
+ItemRecords signed_records(const bundle::VerifiedBundle& bundle, unsigned threads, bundle::Progress& progress) {
   std::vector<std::pair<std::string, const bundle::Entry*>> work;
   std::uint64_t bytes = 0;
   for (const auto& item : placed_items(bundle)) {

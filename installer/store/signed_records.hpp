@@ -4,6 +4,7 @@
 #pragma once
 
 #include "installer/store/unpack.hpp"
+#include "sealift/bundle/host/progress.hpp"
 
 namespace sealift::installer {
 
@@ -11,7 +12,7 @@ namespace sealift::installer {
 using ItemRecords = std::map<std::string, ItemRecord>;
 
 // Of all placed entries; reads each of their bytes once.
-ItemRecords signed_records(const bundle::VerifiedBundle& bundle, unsigned threads, Progress& progress);
+ItemRecords signed_records(const bundle::VerifiedBundle& bundle, unsigned threads, bundle::Progress& progress);
 
 // The placed entries by their items' names.
 std::map<std::string, const bundle::Entry*> placed_items(const bundle::VerifiedBundle& bundle);

@@ -49,7 +49,7 @@ void check_chunks_of_no_entry(const bundle::VerifiedBundle& bundle) {
 }  // namespace
 
 void unpack_entry(const bundle::VerifiedBundle& bundle, const Entry& entry, const std::filesystem::path& folder,
-                  Disk& disk, Progress& progress) {
+                  Disk& disk, bundle::Progress& progress) {
   const std::string& path = entry.path.text();
   ItemWriter writer(disk, folder,
                     {.kind = entry.kind, .name = path.substr(path.rfind('/') + 1), .sha256 = entry.sha256},
@@ -66,7 +66,7 @@ void unpack_entry(const bundle::VerifiedBundle& bundle, const Entry& entry, cons
 }
 
 void unpack_all(const bundle::VerifiedBundle& bundle, std::vector<const Entry*> entries, const Prefix& prefix,
-                const std::filesystem::path& staging, Disk& disk, unsigned threads, Progress& progress) {
+                const std::filesystem::path& staging, Disk& disk, unsigned threads, bundle::Progress& progress) {
   // Discs that are put in one after the other are read in order and by one thread, so that each is asked for once.
   const bool disc_by_disc = !bundle.payload().all_there();
   if (disc_by_disc) threads = 1;

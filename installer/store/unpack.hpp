@@ -3,8 +3,8 @@
 // payload; memory is a few chunks a thread.
 #pragma once
 
-#include "installer/host/progress.hpp"
 #include "installer/store/store.hpp"
+#include "sealift/bundle/host/progress.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 
 namespace sealift::installer {
@@ -12,11 +12,11 @@ namespace sealift::installer {
 // Unpacks one entry, with its record, into the new folder `folder`. Throws Format when it takes more space than was
 // signed.
 void unpack_entry(const bundle::VerifiedBundle& bundle, const bundle::Entry& entry, const std::filesystem::path& folder,
-                  Disk& disk, Progress& progress);
+                  Disk& disk, bundle::Progress& progress);
 
 // Unpacks, below the existing folder `staging`, the entries that are not finished yet. Throws the first failure once
 // every thread has stopped; items finished before it stay in staging, since they are verified.
 void unpack_all(const bundle::VerifiedBundle& bundle, std::vector<const bundle::Entry*> entries, const Prefix& prefix,
-                const std::filesystem::path& staging, Disk& disk, unsigned threads, Progress& progress);
+                const std::filesystem::path& staging, Disk& disk, unsigned threads, bundle::Progress& progress);
 
 }  // namespace sealift::installer

@@ -7,9 +7,10 @@
 #include <fstream>
 #include <future>
 
-#include "installer/host/child_process.hpp"
+#include "installer/trial/bare_environment.hpp"
 #include "installer/trial/self_check_scripts.hpp"
 #include "sealift/bundle/core/file.hpp"
+#include "sealift/bundle/host/child_process.hpp"
 
 namespace sealift::installer {
 
@@ -33,20 +34,20 @@ BytecodeCount compile_bytecode(const bundle::Environment& environment, const Lay
   const fs::path list = scratch / "modules";
   write_list(environment, layout, list);
   const auto answer_of = [&](unsigned part) { return scratch / ("compiled-" + std::to_string(part)); };
-  std::vector<std::pair<Child, std::future<ChildEnd>>> children;
+  std::vector<std::pair<bundle::Child, std::future<bundle::ChildEnd>>> children;
   for (unsigned part = 0; part < threads; ++part) {
-    Child child{.arguments = {environment.interpreter.below(generation).string(), "-I", "-B", "-c", kCompileScript,
-                              generation.string(), list.string(), answer_of(part).string(), std::to_string(part),
-                              std::to_string(threads)},
-                .scratch = scratch,
-                .patience = patience};
-    std::future<ChildEnd> end = std::async(std::launch::async, [child] { return run_child(child); });
+    bundle::Child child{.arguments = {environment.interpreter.below(generation).string(), "-I", "-B", "-c",
+                                      kCompileScript, generation.string(), list.string(), answer_of(part).string(),
+                                      std::to_string(part), std::to_string(threads)},
+                        .environment = bare_environment(environment.interpreter.below(generation), scratch),
+                        .patience = patience};
+    std::future<bundle::ChildEnd> end = std::async(std::launch::async, [child] { return bundle::run_child(child); });
     children.emplace_back(std::move(child), std::move(end));
   }
   BytecodeCount count;
   for (unsigned part = 0; part < threads; ++part) {
     auto& [child, running] = children[part];
-    const ChildEnd end = running.get();
+    const bundle::ChildEnd end = running.get();
     std::uint64_t compiled = 0, passed_over = 0;
     if (end.good()) std::ifstream(answer_of(part)) >> compiled >> passed_over;
     if (!end.good())

@@ -9,9 +9,10 @@
 #include <set>
 #include <sstream>
 
-#include "installer/host/child_process.hpp"
+#include "installer/trial/bare_environment.hpp"
 #include "installer/trial/self_check_scripts.hpp"
 #include "sealift/bundle/core/file.hpp"
+#include "sealift/bundle/host/child_process.hpp"
 #include "sealift/bundle/native/system_libraries.hpp"
 
 namespace sealift::installer {
@@ -33,7 +34,7 @@ class Loading {
       : files_(files), root_(root), answers_(files.size()), list_(scratch / "files"), log_(scratch / "answers") {
     child_ = {.arguments = {interpreter.string(), "-I", "-B", "-c", kLoadScript, list_.string(), log_.string(), "", "",
                             root.string()},
-              .scratch = scratch,
+              .environment = bare_environment(interpreter, scratch),
               .patience = patience};
     std::ofstream list(list_, std::ios::binary);
     for (const ElfPlace& file : files)
@@ -62,7 +63,7 @@ class Loading {
     fs::remove(log_, ignored);
     child_.arguments[7] = std::to_string(from);
     child_.arguments[8] = std::to_string(count);
-    end_ = run_child(child_);
+    end_ = bundle::run_child(child_);
     std::istringstream lines(fs::exists(log_, ignored) ? bundle::read_text(log_, kMaxAnswers) : "");
     std::optional<std::size_t> open;
     for (std::string line; std::getline(lines, line);) {
@@ -99,8 +100,8 @@ class Loading {
   const fs::path& root_;
   std::vector<std::string> answers_;
   fs::path list_, log_;
-  Child child_;
-  ChildEnd end_;
+  bundle::Child child_;
+  bundle::ChildEnd end_;
 };
 
 bool is_extension_module(const std::string& path) {

@@ -3,9 +3,10 @@
 // first.
 #include "installer/trial/self_check.hpp"
 
-#include "installer/host/child_process.hpp"
+#include "installer/trial/bare_environment.hpp"
 #include "installer/trial/load_check.hpp"
 #include "installer/trial/self_check_scripts.hpp"
+#include "sealift/bundle/host/child_process.hpp"
 
 namespace sealift::installer {
 
@@ -62,10 +63,10 @@ class Tester {
   }
 
  private:
-  Child python(const std::string& code, const std::vector<std::string>& more = {}) const {
-    Child child{.arguments = {interpreter_.string(), "-I", "-B", "-c", code},
-                .scratch = scratch_,
-                .patience = options_.patience};
+  bundle::Child python(const std::string& code, const std::vector<std::string>& more = {}) const {
+    bundle::Child child{.arguments = {interpreter_.string(), "-I", "-B", "-c", code},
+                        .environment = bare_environment(interpreter_, scratch_),
+                        .patience = options_.patience};
     child.arguments.insert(child.arguments.end(), more.begin(), more.end());
     return child;
   }
@@ -75,8 +76,8 @@ class Tester {
 
   void import_modules() {
     const std::string code = import_statement(environment_.imports);
-    const Child child = python(code);
-    const ChildEnd end = run_child(child);
+    const bundle::Child child = python(code);
+    const bundle::ChildEnd end = bundle::run_child(child);
     if (!end.good())
       fail(environment_.interpreter.text() + " -I -B -c \"" + code + "\"", "the modules to be imported",
            end.text(child));
@@ -104,8 +105,8 @@ class Tester {
     const std::string torch = environment_.site_packages.text() + "/torch/";
     if (!layout_.contains(torch + "__init__.py") || !layout_.contains(torch + "distributed/__init__.py"))
       return add(name, false, "the bundle brings no torch");
-    const Child child = python(kAllReduceScript, {scratch_.string()});
-    const ChildEnd end = run_child(child);
+    const bundle::Child child = python(kAllReduceScript, {scratch_.string()});
+    const bundle::ChildEnd end = bundle::run_child(child);
     if (!end.late && end.exit_code == kNotPossible)
       return add(name, false, end.errors.substr(0, end.errors.find('\n')));
     if (!end.good()) fail("an all-reduce of two ranks over Gloo", "both ranks to get the sum", end.text(child));
@@ -114,11 +115,11 @@ class Tester {
 
   void train() {
     if (!layout_.contains(kTrainer)) return add("training", false, std::string("the bundle places no ") + kTrainer);
-    const Child child{.arguments = {(generation_ / kTrainer).string(), "run", "--steps", "2", "--ranks", "1",
-                                    "--threads", "1", "--out", (scratch_ / "training").string()},
-                      .scratch = scratch_,
-                      .patience = options_.patience};
-    const ChildEnd end = run_child(child);
+    const bundle::Child child{.arguments = {(generation_ / kTrainer).string(), "run", "--steps", "2", "--ranks", "1",
+                                            "--threads", "1", "--out", (scratch_ / "training").string()},
+                              .environment = bare_environment(generation_ / kTrainer, scratch_),
+                              .patience = options_.patience};
+    const bundle::ChildEnd end = bundle::run_child(child);
     if (!end.good()) fail(std::string(kTrainer) + " run --steps 2", "two steps of training", end.text(child));
     add("training", true, "two steps of " + std::string(kTrainer) + ", " + std::to_string(end.milliseconds) + " ms");
   }

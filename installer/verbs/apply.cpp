@@ -26,7 +26,7 @@ SelfCheckOptions::Depth depth_of(const std::string& word) {
 }
 
 int run(const ApplyArguments& arguments) {
-  Progress progress(Progress::style_of_stderr());
+  bundle::Progress progress;
   Disk disk;
   const ApplyOptions options{.bundle = arguments.bundle.bundle,
                              .prefix = Prefix(arguments.prefix),

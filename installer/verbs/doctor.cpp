@@ -19,7 +19,7 @@ struct DoctorArguments {
 };
 
 int run(const DoctorArguments& arguments) {
-  Progress progress(Progress::style_of_stderr());
+  bundle::Progress progress;
   Disk disk;
   const DoctorOptions options{
       .prefix = Prefix(arguments.prefix), .repair = arguments.repair, .threads = arguments.threads};

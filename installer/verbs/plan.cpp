@@ -18,7 +18,7 @@ struct PlanArguments {
 };
 
 int run(const PlanArguments& arguments) {
-  Progress progress(Progress::style_of_stderr());
+  bundle::Progress progress;
   Disk disk;
   const ApplyOptions options{.bundle = arguments.bundle.bundle,
                              .prefix = Prefix(arguments.prefix),

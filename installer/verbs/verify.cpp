@@ -19,7 +19,7 @@ struct VerifyOptions {
 };
 
 int run(const VerifyOptions& options) {
-  Progress progress(Progress::style_of_stderr());
+  bundle::Progress progress;
   const std::filesystem::path folder = options.prefix.empty() ? "" : Prefix(options.prefix).trust();
   const bundle::Trust trust{.state = bundle::trust_for_run(folder, fingerprint_of(options.bundle.fingerprint)),
                             .allow_downgrade = options.bundle.allow_downgrade};

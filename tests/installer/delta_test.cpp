@@ -85,7 +85,7 @@ TEST_CASE("a delta verifies by itself, and says what it does not carry") {
   const Site site;
   site.apply(site.make(three_kinds()));
   const MadeBundle made = site.make(second(take_inventory(site.prefix()).found), "delta");
-  Progress silent(Progress::Style::Silent);
+  bundle::Progress silent(nullptr);
   const Verification result = verify_every_byte(bundle::open(made.folder), made.trusted, kNow, 1, silent);
   CHECK(result.failures.empty());
   CHECK(result.entries == 5);

@@ -197,7 +197,7 @@ TEST_CASE("while another process holds the lock, apply ends with 10 and names it
 TEST_CASE("kill -9 at any moment leaves current as it was, and the next run finishes the work") {
   const Site site;
   Disk disk;
-  Progress silent(Progress::Style::Silent);
+  bundle::Progress silent(nullptr);
   const MadeBundle old = site.make(small(), "old");
   TinyBundle next = many_files();
   next.version = 2;

@@ -21,7 +21,7 @@ TinyBundle in_volumes() {
 }
 
 Verification verify(const MadeBundle& made) {
-  Progress silent(Progress::Style::Silent);
+  bundle::Progress silent(nullptr);
   return verify_every_byte(bundle::open(made.folder), made.trusted, kNow, 2, silent);
 }
 

@@ -11,6 +11,7 @@
 #include "installer/apply/apply.hpp"
 #include "installer/generations/status.hpp"
 #include "installer/preflight/preflight_run.hpp"
+#include "sealift/bundle/host/progress.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/tiny_bundle.hpp"
 
@@ -85,7 +86,7 @@ struct Site {
                          disk);
   }
   installer::Applied apply(const installer::ApplyOptions& options, installer::Disk& disk) const {
-    installer::Progress silent(installer::Progress::Style::Silent);
+    bundle::Progress silent(nullptr);
     return installer::apply(options, disk, silent);
   }
   installer::Applied apply(const installer::ApplyOptions& options) const {

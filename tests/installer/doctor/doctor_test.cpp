@@ -55,7 +55,7 @@ struct Installed : Site {
     return call(bundle, disk);
   }
   Checkup call(const fs::path& bundle, Disk& disk) const {
-    Progress silent(Progress::Style::Silent);
+    bundle::Progress silent(nullptr);
     return doctor({.prefix = prefix(), .repair = bundle, .now = kNow, .threads = threads}, disk, silent);
   }
 };
@@ -289,9 +289,8 @@ TEST_CASE("a repair needs a bundle that this site trusts, whole, and the lock") 
     CHECK(site.check().findings.size() == 1);  // looking needs no lock
   }
   CHECK(contents(site.root()) == before);
-  CHECK_REFUSED(
-      doctor({.prefix = Prefix(site.dir / "none")}, disk, *std::make_unique<Progress>(Progress::Style::Silent)),
-      Missing, "no prefix");
+  CHECK_REFUSED(doctor({.prefix = Prefix(site.dir / "none")}, disk, *std::make_unique<bundle::Progress>(nullptr)),
+                Missing, "no prefix");
 }
 
 TEST_CASE("stopped at any change, a repair leaves less to repair, and the next one ends it") {
@@ -326,7 +325,7 @@ TEST_CASE("without hard links, copies are hashed one by one and put right one by
   LinklessDisk disk;
   const MadeBundle made = site.make(environment());
   site.apply(made, disk);
-  Progress silent(Progress::Style::Silent);
+  bundle::Progress silent(nullptr);
   const auto before = contents(site.prefix().folder());
   overwrite(site.prefix().generation(1) / kModule, "ANSWER = 43\n");
   const Checkup found = doctor({.prefix = site.prefix(), .repair = {}, .now = kNow}, disk, silent);
@@ -382,7 +381,7 @@ TEST_CASE("what the interpreter loads from outside the generation is named, and 
   tiny.items.push_back(borrowed_python("shift\n"));  // -I, with which it would not see this generation
   site.apply(site.make(tiny));
   Disk disk;
-  Progress silent(Progress::Style::Silent);
+  bundle::Progress silent(nullptr);
   const DoctorOptions options{.prefix = site.prefix(), .repair = {}, .now = kNow};
   const Checkup outside = doctor(options, disk, silent);
   REQUIRE(outside.libraries);
