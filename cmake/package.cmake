@@ -1,4 +1,5 @@
-# `cmake --install` and `find_package(sealift)`: headers, both INTERFACE targets and the module that finds LibTorch.
+# `cmake --install` and `find_package(sealift)`: headers, the library sealift::bundle, the
+# header-only sealift::train and the module that finds LibTorch.
 include(CMakePackageConfigHelpers)
 set(SEALIFT_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/sealift)
 set(SEALIFT_TARGETS sealift_bundle)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The only door to OpenSSL: handles that free themselves, and a start-up that reads no configuration file of the host.
-// `digest` and the keys are built on it; nothing else includes an OpenSSL header.
+// Digests and keys are built on it; nothing else includes an OpenSSL header.
 #pragma once
 
 #include <openssl/bn.h>
@@ -16,15 +16,14 @@
 #include <memory>
 #include <string>
 
+#include "sealift/bundle/core/digest.hpp"
 #include "sealift/bundle/core/error.hpp"
 
 namespace sealift::bundle::detail {
 
-// A host's openssl.cnf may load engines into the process that verifies; ours never looks at it.
-inline void start_openssl() {
-  static const int kStarted = OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
-  if (kStarted != 1) throw Error(ErrorCode::CannotCheck, {.what = "the crypto library did not start"});
-}
+// Once in a process, before anything else of OpenSSL; throws CannotCheck when it does not start. A host's openssl.cnf
+// may load engines into the process that verifies, so it is never read.
+void start_openssl();
 
 template <auto Free>
 struct Freer {
@@ -44,26 +43,18 @@ using X509PublicKeyHandle = std::unique_ptr<X509_PUBKEY, Freer<X509_PUBKEY_free>
 using X509SignatureHandle = std::unique_ptr<X509_SIG, Freer<X509_SIG_free>>;
 using Pkcs8Handle = std::unique_ptr<PKCS8_PRIV_KEY_INFO, Freer<PKCS8_PRIV_KEY_INFO_free>>;
 
+// Looked up once; null where the library was built without the algorithm. SHA-256 is the FIPS provider's in a process
+// that loaded one before; the root's profile is not known here, and the digest is the same.
+const EVP_MD* digest_method(DigestAlgorithm algorithm);
+
 // What was written into a memory BIO.
-inline std::string text_of(BIO* bio) {
-  char* data = nullptr;
-  const long size = BIO_get_mem_data(bio, &data);
-  return {data, static_cast<std::size_t>(size)};
-}
+std::string text_of(BIO* bio);
 
 // True when OpenSSL's FIPS provider is loaded in this process. We never load one: a provider is a shared object, and
 // the static programs must not pull one in that was made for another C library.
-inline bool has_fips_provider() {
-  start_openssl();
-  return OSSL_PROVIDER_available(nullptr, "fips") == 1;
-}
+bool has_fips_provider();
 
 // The library's own reason for its last failure; clears its queue.
-inline std::string openssl_reason() {
-  const unsigned long code = ERR_get_error();
-  ERR_clear_error();
-  const char* reason = code != 0 ? ERR_reason_error_string(code) : nullptr;
-  return reason != nullptr ? reason : "no reason given";
-}
+std::string openssl_reason();
 
 }  // namespace sealift::bundle::detail

@@ -3,69 +3,25 @@
 // Both sides of the gap ask here, so what one packs the other takes; the tables are the library's, not ours.
 #pragma once
 
-#include <utf8proc.h>
-
-#include <algorithm>
-#include <cstdlib>
-#include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 
 namespace sealift::bundle {
 
-inline bool is_ascii(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
-}
+bool is_ascii(std::string_view text);
+bool is_utf8(std::string_view text);
+
+// What keeps `text` from being a name that looks and compares alike everywhere; null when nothing does.
+const char* fault_of_name(std::string_view text);
+
+// Equal for texts that a file system without upper and lower case takes for one.
+std::string case_folded(std::string_view text);
 
 namespace detail {
 
-// `text` mapped as the options of utf8proc say; nothing when it is no UTF-8.
-inline std::optional<std::string> mapped(std::string_view text, int options) {
-  utf8proc_uint8_t* raw = nullptr;
-  const auto* input = reinterpret_cast<const utf8proc_uint8_t*>(text.data());
-  const utf8proc_ssize_t size = utf8proc_map(input, static_cast<utf8proc_ssize_t>(text.size()), &raw,
-                                             static_cast<utf8proc_option_t>(UTF8PROC_STABLE | options));
-  const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owner(raw, &std::free);
-  if (size < 0) return std::nullopt;
-  return std::string(reinterpret_cast<const char*>(raw), static_cast<std::size_t>(size));
-}
-
-inline bool has_control_character(std::string_view text) {
-  const auto* at = reinterpret_cast<const utf8proc_uint8_t*>(text.data());
-  for (auto left = static_cast<utf8proc_ssize_t>(text.size()); left > 0;) {
-    utf8proc_int32_t point = 0;
-    const utf8proc_ssize_t used = utf8proc_iterate(at, left, &point);
-    if (used <= 0) return false;  // no UTF-8, which is somebody else's complaint
-    if (utf8proc_category(point) == UTF8PROC_CATEGORY_CC) return true;
-    at += used;
-    left -= used;
-  }
-  return false;
-}
+// Unicode's category Cc; false for what is no UTF-8, which is_utf8 says.
+bool has_control_character(std::string_view text);
 
 }  // namespace detail
-
-inline bool is_utf8(std::string_view text) {
-  return is_ascii(text) || detail::mapped(text, 0).has_value();
-}
-
-// What keeps `text` from being a name that looks and compares alike everywhere; null when nothing does.
-inline const char* fault_of_name(std::string_view text) {
-  if (is_ascii(text)) return nullptr;
-  const std::optional<std::string> composed = detail::mapped(text, UTF8PROC_COMPOSE);
-  if (!composed) return "it is not UTF-8";
-  if (*composed != text) return "it is not in Unicode's normal form C";
-  return detail::has_control_character(text) ? "it holds a control character" : nullptr;
-}
-
-// Equal for texts that a file system without upper and lower case takes for one.
-inline std::string case_folded(std::string_view text) {
-  if (!is_ascii(text)) return detail::mapped(text, UTF8PROC_COMPOSE | UTF8PROC_CASEFOLD).value_or(std::string(text));
-  std::string folded(text);
-  for (char& c : folded)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return folded;
-}
 
 }  // namespace sealift::bundle

@@ -1,65 +1,75 @@
 // SPDX-License-Identifier: Apache-2.0
-// Umbrella of the bundle half: what both sides of the gap must agree on, in dependency order. Start here; the bytes
-// themselves are described in bundle/FORMAT.md.
+// Umbrella of the bundle half: what both sides of the gap must agree on, room by room, in dependency order. Start here;
+// the bytes themselves are described in bundle/FORMAT.md, the bodies are in the source tree's folder bundle/.
 #pragma once
 
 // clang-format off: the order is the message
 
-#include "sealift/bundle/core/error.hpp"            // every way to fail; codes double as exit codes
-#include "sealift/bundle/core/bytes.hpp"            // spans, hex, base64
-#include "sealift/bundle/core/html.hpp"             // text that cannot become a tag
-#include "sealift/bundle/core/digest.hpp"           // SHA-256 and SM3 as values and as streams
-#include "sealift/bundle/core/human_text.hpp"       // sizes and fingerprints as people read them
-#include "sealift/bundle/core/version.hpp"          // version numbers that compare
-#include "sealift/bundle/core/time.hpp"             // points in time, in one spelling
-#include "sealift/bundle/core/safe_path.hpp"        // a path that cannot leave its root
-#include "sealift/bundle/core/human_text.hpp"       // sizes and fingerprints as people read them
-#include "sealift/bundle/host/interrupt.hpp"        // Ctrl-C as an exception
-#include "sealift/bundle/host/child_process.hpp"    // another program, started and waited for
-#include "sealift/bundle/host/progress.hpp"         // notes and one progress line on stderr
-#include "sealift/bundle/manifest/target.hpp"           // the machine a bundle is made for
-#include "sealift/bundle/manifest/target_profile.hpp"   // the same as text that can be typed
-#include "sealift/bundle/core/fields.hpp"           // plain names, words and versions, as several documents have them
-#include "sealift/bundle/manifest/manifest.hpp"         // everything about a bundle, as a plain value
-#include "sealift/bundle/manifest/manifest_check.hpp"   // which values are a manifest
-#include "sealift/bundle/manifest/manifest_json.hpp"    // its strict reader, and its writer
-#include "sealift/bundle/manifest/inventory.hpp"        // what a prefix holds, for the packer of a delta
-#include "sealift/bundle/trust/algorithm.hpp"        // the kinds of signature: Ed25519, ECDSA, SM2
-#include "sealift/bundle/trust/public_key.hpp"       // what a key says about a signature
-#include "sealift/bundle/trust/private_key.hpp"      // signing
-#include "sealift/bundle/trust/envelope.hpp"         // a signed document: DSSE on one line
-#include "sealift/bundle/trust/root.hpp"             // who may sign what, with thresholds and revocations
-#include "sealift/bundle/trust/trust_state.hpp"      // what a site remembers of trust
-#include "sealift/bundle/trust/root_chain.hpp"       // from the pinned root to the newest
-#include "sealift/bundle/trust/acceptance.hpp"       // withdrawn, rollback, time
-#include "sealift/bundle/trust/seal.hpp"             // the signed file: roots, then the manifest
-#include "sealift/bundle/core/file.hpp"             // reading plain files of a medium
-#include "sealift/bundle/trust/trust_folder.hpp"     // a trust state on disk, in two copies
-#include "sealift/bundle/core/byte_source.hpp"      // random access to bytes, wherever they come from
-#include "sealift/bundle/archive/zstd_frame.hpp"       // what a zstd frame must be before zstd sees it
-#include "sealift/bundle/archive/zstd.hpp"             // the door to zstd
-#include "sealift/bundle/core/parallel_for.hpp"     // one piece of work for each of many, by several threads
+// Core: bytes, digests, paths, files
+#include "sealift/bundle/core/error.hpp"               // every way to fail; codes double as exit codes
+#include "sealift/bundle/core/bytes.hpp"               // spans, hex, base64
+#include "sealift/bundle/core/html.hpp"                // text that cannot become a tag
+#include "sealift/bundle/core/digest.hpp"              // SHA-256 and SM3 as values and as streams
+#include "sealift/bundle/core/human_text.hpp"          // sizes and fingerprints as people read them
+#include "sealift/bundle/core/version.hpp"             // version numbers that compare
+#include "sealift/bundle/core/time.hpp"                // points in time, in one spelling
+#include "sealift/bundle/core/safe_path.hpp"           // a path that cannot leave its root
+#include "sealift/bundle/core/fields.hpp"              // what a plain name is
+#include "sealift/bundle/core/file.hpp"                // reading plain files of a medium
+#include "sealift/bundle/core/output_file.hpp"         // new files, never over existing ones
+#include "sealift/bundle/core/byte_source.hpp"         // random access to bytes, wherever they come from
+#include "sealift/bundle/core/parallel_for.hpp"        // one piece of work for each of many, by several threads
+
+// Host: what the tools share of the machine that they run on
+#include "sealift/bundle/host/interrupt.hpp"           // Ctrl-C as an exception
+#include "sealift/bundle/host/child_process.hpp"       // another program, started and waited for
+#include "sealift/bundle/host/progress.hpp"            // notes and one progress line on stderr
+
+// Manifest: what a bundle says of itself
+#include "sealift/bundle/manifest/target.hpp"          // the machine a bundle is made for
+#include "sealift/bundle/manifest/target_profile.hpp"  // the same as text that can be typed
+#include "sealift/bundle/manifest/manifest.hpp"        // everything about a bundle, as a plain value
+#include "sealift/bundle/manifest/manifest_check.hpp"  // which values are a manifest
+#include "sealift/bundle/manifest/manifest_json.hpp"   // its strict reader, and its writer
+#include "sealift/bundle/manifest/inventory.hpp"       // what a prefix holds, for the packer of a delta
+
+// Trust: who may sign what, and what a site accepts
+#include "sealift/bundle/trust/algorithm.hpp"          // the kinds of signature: Ed25519, ECDSA, SM2
+#include "sealift/bundle/trust/public_key.hpp"         // what a key says about a signature
+#include "sealift/bundle/trust/private_key.hpp"        // signing
+#include "sealift/bundle/trust/envelope.hpp"           // a signed document: DSSE on one line
+#include "sealift/bundle/trust/root.hpp"               // who may sign what, with thresholds and revocations
+#include "sealift/bundle/trust/role_signatures.hpp"    // whether signatures meet a role
+#include "sealift/bundle/trust/trust_state.hpp"        // what a site remembers of trust
+#include "sealift/bundle/trust/root_chain.hpp"         // from the pinned root to the newest
+#include "sealift/bundle/trust/acceptance.hpp"         // withdrawn, rollback, time
+#include "sealift/bundle/trust/seal.hpp"               // the signed file: roots, then the manifest
+#include "sealift/bundle/trust/trust_folder.hpp"       // a trust state on disk, in two copies
+
+// Payload: chunks, volumes and their checks
 #include "sealift/bundle/payload/chunk_buffer.hpp"     // memory for one chunk, on whole pages
-#include "sealift/bundle/payload/volume_input.hpp"     // one volume, read past the system's cache
-#include "sealift/bundle/payload/read_ahead.hpp"       // chunks that are wanted next
-#include "sealift/bundle/payload/volumes.hpp"          // the payload's files, wherever they lie
+#include "sealift/bundle/payload/volumes.hpp"          // where volumes are looked for, and whom to ask
 #include "sealift/bundle/payload/payload_reader.hpp"   // volumes -> checked chunks
-#include "sealift/bundle/open_bundle.hpp"      // a folder that claims to hold a bundle, and its seal
-#include "sealift/bundle/payload/bundle_folder.hpp"    // what lies in the folder, held against the manifest
-#include "sealift/bundle/verified_bundle.hpp"  // the only gate: open -> verify -> VerifiedBundle
-#include "sealift/bundle/payload/chunk_workers.hpp"    // chunks digested and written by several threads
+#include "sealift/bundle/payload/bundle_folder.hpp"    // what lies in the folder, compared with the manifest
 #include "sealift/bundle/payload/payload_writer.hpp"   // bytes -> volumes and chunk list
+
+// Archive: tar and zip
 #include "sealift/bundle/archive/archive_tree.hpp"     // what an archive has named so far, and where its links lead
 #include "sealift/bundle/archive/tar.hpp"              // the tar that we write and read
-#include "sealift/bundle/bundle_writer.hpp"    // entries -> a signed bundle folder
-#include "sealift/bundle/archive/zip_directory.hpp"    // what a zip holds, where all programs read the same
-#include "sealift/bundle/archive/zip.hpp"              // the bytes of its members; the door to ISA-L
-#include "sealift/bundle/wheel/wheel_name.hpp"       // file names, project names and versions of wheels
-#include "sealift/bundle/wheel/wheel_record.hpp"     // RECORD: every file with its digest
-#include "sealift/bundle/wheel/wheel_startup.hpp"    // what a wheel would have run when Python starts
-#include "sealift/bundle/wheel/wheel.hpp"            // what a wheel holds and where it goes
-#include "sealift/bundle/wheel/installed_path.hpp"   // the path of each of its files in a generation
-#include "sealift/bundle/native/elf.hpp"              // what the dynamic linker would read
-#include "sealift/bundle/native/system_libraries.hpp"   // which libraries are the target's
-#include "sealift/bundle/wheel/package_owners.hpp"   // one wheel for each package folder
+#include "sealift/bundle/archive/zip.hpp"              // what a zip holds, and the bytes of its members
+
+// Wheel: Python packages as they were published
+#include "sealift/bundle/wheel/wheel_name.hpp"         // file names, project names and versions of wheels
+#include "sealift/bundle/wheel/wheel.hpp"              // what a wheel holds and where it goes
+#include "sealift/bundle/wheel/installed_path.hpp"     // the path of each of its files in a generation
+#include "sealift/bundle/wheel/package_owners.hpp"     // one wheel for each package folder
+
+// Native: ELF files
+#include "sealift/bundle/native/elf.hpp"               // what the dynamic linker would read
+#include "sealift/bundle/native/system_libraries.hpp"  // which libraries are the target's
+
+// The face: open, verify, write
+#include "sealift/bundle/open_bundle.hpp"              // a folder that claims to hold a bundle, and its seal
+#include "sealift/bundle/verified_bundle.hpp"          // the only gate: open -> verify -> VerifiedBundle
+#include "sealift/bundle/bundle_writer.hpp"            // entries -> a signed bundle folder
 // clang-format on

@@ -13,7 +13,7 @@ namespace sealift::installer {
 struct ApplyOptions {
   std::filesystem::path bundle;
   Prefix prefix;
-  std::optional<bundle::Digest> fingerprint;  // of the root to pin, where none is
+  std::optional<bundle::Digest> fingerprint;  // of the trust root to pin, where none is
   bool allow_downgrade = false;
   bundle::Time now = bundle::system_time();
   Machine machine;
@@ -22,7 +22,7 @@ struct ApplyOptions {
   SelfCheckOptions::Depth self_check = SelfCheckOptions::Depth::Full;
   bool compile_bytecode = false;
   std::vector<std::filesystem::path> volumes = {};  // further folders in which volumes lie
-  bundle::VolumeAsker ask = {};                     // for a disc that is not in
+  bundle::VolumeAsker ask = {};                     // for a missing disc
 };
 
 }  // namespace sealift::installer

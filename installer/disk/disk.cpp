@@ -3,10 +3,14 @@
 // Modes are set by chmod after creation, so that the operator's umask never decides who can use an environment.
 #include "installer/disk/disk.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
+#include <cstring>
 #include <limits>
 
 #include "installer/disk/disk_error.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Generations go before the items that they refer to, each step durable before the next: whatever a crash leaves, every
-// generation that has its name has its items. What lies in staging is removed by the next run of any verb.
+// Generations are removed before the items that they refer to, each step durable before the next: after any crash,
+// every named generation still has its items. The next run of any writing verb removes what lies in staging.
 #include "installer/generations/gc.hpp"
 
 #include <sys/stat.h>
@@ -17,8 +17,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Counts what removing trees gives back: a file's room is free once all of its names are gone.
-class Weigher {
+// Counts what removing folders frees: a file's blocks are free once all of its names are gone.
+class FreedSpace {
  public:
   void add(const fs::path& path) {
     count(path);
@@ -51,14 +51,14 @@ std::vector<fs::path> folders_of(const Cleanup& cleanup, const Prefix& prefix) {
   return folders;
 }
 
-void weigh(const std::vector<fs::path>& folders, Cleanup& cleanup) {
-  Weigher weigher;
-  for (const fs::path& folder : folders) weigher.add(folder);
-  cleanup.files = weigher.names();
-  cleanup.bytes = weigher.bytes();
+void count_freed_space(const std::vector<fs::path>& folders, Cleanup& cleanup) {
+  FreedSpace freed;
+  for (const fs::path& folder : folders) freed.add(folder);
+  cleanup.files = freed.names();
+  cleanup.bytes = freed.bytes();
 }
 
-// Why a generation stays, apart from being in use; empty when nothing speaks for it.
+// Why a generation stays, apart from being in use; empty for no reason.
 std::string reason_to_keep(const Status& status, std::size_t index, unsigned keep) {
   const Status::Generation& generation = status.generations[index];
   if (generation.number == status.current) return "current";
@@ -68,8 +68,8 @@ std::string reason_to_keep(const Status& status, std::size_t index, unsigned kee
   return "";
 }
 
-// Says what this machine could not see: whoever it was may still use what goes.
-void warn_of_the_unseen(const ProcessView& view, const Prefix& prefix, const Disk& disk, Cleanup& cleanup) {
+// Warns of processes that cannot be seen from here and may still use what is removed.
+void warn_of_invisible_processes(const ProcessView& view, const Prefix& prefix, const Disk& disk, Cleanup& cleanup) {
   if (view.hidden > 0)
     cleanup.warnings.push_back(std::to_string(view.hidden) +
                                " processes, mostly of other users, may not be examined; pin what they use, or run this "
@@ -104,7 +104,7 @@ std::vector<std::string> unreferenced_items(const Status& status, const Cleanup&
 Cleanup make_cleanup(const GcOptions& options, const Disk& disk) {
   const Prefix& prefix = options.prefix;
   const Status status = status_of(prefix);
-  std::vector<fs::path> folders;  // whose users matter
+  std::vector<fs::path> folders;  // that may be removed
   for (std::size_t i = 0; i < status.generations.size(); ++i)
     if (reason_to_keep(status, i, options.keep).empty())
       folders.push_back(prefix.generation(status.generations[i].number));
@@ -124,8 +124,8 @@ Cleanup make_cleanup(const GcOptions& options, const Disk& disk) {
   }
   cleanup.items = unreferenced_items(status, cleanup, prefix, cleanup.warnings);
   std::erase_if(cleanup.items, [&](const std::string& item) { return view.used.contains(prefix.store() / item); });
-  weigh(folders_of(cleanup, prefix), cleanup);
-  if (!cleanup.generations.empty() || !cleanup.items.empty()) warn_of_the_unseen(view, prefix, disk, cleanup);
+  count_freed_space(folders_of(cleanup, prefix), cleanup);
+  if (!cleanup.generations.empty() || !cleanup.items.empty()) warn_of_invisible_processes(view, prefix, disk, cleanup);
   std::error_code ignored;
   if (fs::exists(prefix.staged_items(), ignored))
     cleanup.warnings.push_back("an unfinished apply left verified entries in " + prefix.staged_items().string() +
@@ -133,8 +133,8 @@ Cleanup make_cleanup(const GcOptions& options, const Disk& disk) {
   return cleanup;
 }
 
-// Renames `from` aside and looks again: who started meanwhile is found by the folder's inode, whatever its name is.
-// False when it had to go back.
+// Renames `from` to `aside` and checks again for users: a process that started meanwhile is found by the folder's
+// inode, whatever its name. Returns false when the folder is in use and was renamed back.
 bool put_aside(const fs::path& from, const fs::path& aside, const GcOptions& options, Disk& disk) {
   disk.rename(from, aside);
   if (!who_uses({aside}, options.proc).used.contains(aside)) return true;
@@ -142,8 +142,8 @@ bool put_aside(const fs::path& from, const fs::path& aside, const GcOptions& opt
   return false;
 }
 
-// Takes out of the plan what had to go back, and the items that it refers to.
-void remember_who_stayed(const std::vector<unsigned>& stayed, const Prefix& prefix, Cleanup& cleanup) {
+// Takes the generations that were renamed back out of the plan, and their items.
+void keep_generations_in_use(const std::vector<unsigned>& stayed, const Prefix& prefix, Cleanup& cleanup) {
   for (const unsigned number : stayed) {
     std::erase(cleanup.generations, number);
     cleanup.kept.push_back({.number = number, .why = "in use by a process that has just started"});
@@ -162,12 +162,12 @@ void remove(Cleanup& cleanup, const GcOptions& options, Disk& disk) {
   for (const unsigned number : cleanup.generations)
     if (!put_aside(prefix.generation(number), trash / Prefix::generation_name(number), options, disk))
       stayed.push_back(number);
-  if (!stayed.empty()) remember_who_stayed(stayed, prefix, cleanup);
+  if (!stayed.empty()) keep_generations_in_use(stayed, prefix, cleanup);
   if (!cleanup.generations.empty()) disk.sync_folder(prefix.generations());
-  // Nobody starts anything from the store, and no generation that has its name refers to these.
+  // No program is started from the store, and no named generation refers to these items.
   for (const std::string& item : cleanup.items) disk.rename(prefix.store() / item, trash / item);
   if (!cleanup.items.empty()) disk.sync_folder(prefix.store());
-  if (!stayed.empty()) weigh({trash}, cleanup);
+  if (!stayed.empty()) count_freed_space({trash}, cleanup);
   disk.remove_tree(trash);
 }
 
@@ -179,7 +179,7 @@ Cleanup gc(const GcOptions& options, Disk& disk) {
         bundle::ErrorCode::Usage,
         {.what = "at least the newest generation stays", .where = "--keep", .expected = "1 or more", .got = "0"});
   if (options.dry_run) return make_cleanup(options, disk);
-  status_of(options.prefix);  // Missing, before a lock makes a prefix
+  status_of(options.prefix);  // throws Missing before the prefix lock makes a prefix
   const PrefixLock lock(options.prefix, disk, "gc");
   sweep(options.prefix, disk);
   Cleanup cleanup = make_cleanup(options, disk);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plain text rather than HTML: every printer and every terminal takes it, and nothing in it has to be escaped.
+// Plain text and not HTML: every printer and every terminal can show it, and nothing has to be escaped.
 #include "installer/generations/receipt.hpp"
 
 #include "installer/generations/record_facts.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One small file a generation is read; nothing is hashed, so this is quick on any prefix.
-// Whether files were changed since is another question, asked of the bundle and not of the record.
+// Reads one small file a generation and hashes nothing, so it is quick on any prefix. Whether files were changed since
+// is the doctor's question.
 #include "installer/generations/status.hpp"
 
 #include "installer/generations/pins.hpp"

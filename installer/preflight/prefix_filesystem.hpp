@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the prefix stands on: its file system, how it is mounted, whether this user may write there.
-// Found out by looking only, since a refusal must leave no trace; preflight judges it.
+// The file system that a prefix lies on: its type, how it is mounted, whether this user may write there. Read without
+// writing, since a refusal must leave no trace; preflight judges it.
 #pragma once
 
 #include "installer/disk/disk.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All failures are told at once: an operator who mends one a night would need a week.
+// All failures are reported at once: an operator who fixes one a night would need a week.
 #include "installer/preflight/preflight.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows about the machine. glibc is compared with the target that the signer promised, not with what the files
-// happen to need: the promise is what was tested, and what needs less on one machine may need more on the next.
+// The findings about the machine. glibc is compared with the target that the signer promised, not with what the files
+// need: the promise is what was tested, and files that need less on one machine may need more on the next.
 #include <algorithm>
 #include <chrono>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows about the prefix. File systems are known by their numbers in statfs(2); the ones that are not listed are
-// taken as fine, since a new one is more often good than bad and the audit looks at what came out.
+// The findings about the prefix. File systems are known by their numbers in statfs(2); those that are not listed pass,
+// since a new one is more often good than bad and the audit checks the result.
 #include <algorithm>
 #include <map>
 
@@ -16,13 +16,13 @@ namespace {
 
 enum class Family { Foreign, Network, Volatile, MayLackLinks, Fine };
 
-struct Known {
+struct KnownFileSystem {
   const char* name;
   Family family;
 };
 
-const std::map<long, Known>& known() {
-  static const std::map<long, Known> table = {
+const std::map<long, KnownFileSystem>& file_systems() {
+  static const std::map<long, KnownFileSystem> table = {
       {0x4d44, {"FAT", Family::Foreign}},           {0x2011BAB0, {"exFAT", Family::Foreign}},
       {0x5346544e, {"NTFS", Family::Foreign}},      {0x7366746e, {"NTFS", Family::Foreign}},
       {0x6969, {"NFS", Family::Network}},           {0x01021994, {"tmpfs", Family::Volatile}},
@@ -41,8 +41,9 @@ Finding noted(Verdict verdict, std::string check, bundle::Facts facts, ErrorCode
 }
 
 Finding file_system(const PrefixFilesystem& filesystem) {
-  const auto type = known().find(filesystem.mount.type);
-  const Known what = type == known().end() ? Known{"not known by its number", Family::Fine} : type->second;
+  const auto type = file_systems().find(filesystem.mount.type);
+  const KnownFileSystem what =
+      type == file_systems().end() ? KnownFileSystem{"not known by its number", Family::Fine} : type->second;
   const std::string needed = "a Linux file system that is mounted rw,exec";
   const char* fault = filesystem.mount.read_only       ? "it is mounted read-only"
                       : filesystem.mount.no_exec       ? "it is mounted noexec, so no interpreter starts from it"
@@ -92,7 +93,7 @@ Finding writable(const PrefixFilesystem& filesystem) {
                ErrorCode::Io);
 }
 
-Finding letters(const PrefixFilesystem& filesystem) {
+Finding letter_case(const PrefixFilesystem& filesystem) {
   if (!filesystem.folds_case)
     return noted(Verdict::Ok, "case", {.what = {}, .expected = "a and A are two names", .got = "two names"});
   return noted(
@@ -140,7 +141,7 @@ Finding inodes(const PrefixFilesystem& filesystem, const InstallPlan& plan) {
 }  // namespace
 
 std::vector<Finding> prefix_findings(const PrefixFilesystem& filesystem, const InstallPlan& plan) {
-  return {file_system(filesystem), writable(filesystem), letters(filesystem), space(filesystem, plan),
+  return {file_system(filesystem), writable(filesystem), letter_case(filesystem), space(filesystem, plan),
           inodes(filesystem, plan)};
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gate itself is bundle::verify; this adds reading everything and a progress line.
-// All bad chunks are collected, since a scratched disc rarely has only one and re-burning is done once.
+// bundle::verify decides about seal and manifest; this reads every chunk, with a progress line. All bad chunks are
+// collected, since a scratched disc rarely has only one and is burnt again once.
 #include "installer/preflight/verification.hpp"
 
 namespace sealift::installer {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `sealift-install verify`: reads every byte of a bundle and says what it is, or lists everything that is wrong.
-// Installs nothing and writes nothing, so a media desk can run it.
+// The story of `sealift-install verify`: reads every byte of a bundle, and describes it or lists everything that is
+// wrong. Installs and writes nothing, so a media desk can run it.
 #pragma once
 
 #include "sealift/bundle/host/progress.hpp"
@@ -19,7 +19,7 @@ struct Verification {
   bundle::RootName root;
   std::vector<std::string> warnings;
   std::uint64_t entries = 0;
-  std::uint64_t absent = 0;            // of those, what a delta does not carry
+  std::uint64_t absent = 0;            // of those, not carried by a delta
   std::optional<bundle::Digest> base;  // of a delta: the inventory that it was made for
   std::uint64_t volumes = 0;
   std::uint64_t chunks = 0;
@@ -27,7 +27,7 @@ struct Verification {
   std::vector<bundle::Error> failures;  // of chunks, in payload order; empty: the bundle is whole
 };
 
-// Throws when seal, manifest, chunk list or volume sizes do not hold, since then no chunk can be judged.
+// Throws when seal, manifest, chunk list or volume sizes are wrong, since then no chunk can be checked.
 Verification verify_every_byte(const bundle::OpenBundle& opened, const bundle::Trust& trust, bundle::Time now,
                                unsigned threads, bundle::Progress& progress);
 

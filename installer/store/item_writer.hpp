@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "installer/disk/file_output.hpp"
-#include "installer/store/item_record.hpp"
-#include "sealift/bundle/archive/zstd.hpp"
 #include "sealift/bundle/host/progress.hpp"
+#include "installer/store/item_record.hpp"
+#include "sealift/bundle/core/byte_source.hpp"
 
 namespace sealift::installer {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interpreter writes "begin N" before each file and its answer behind it, into a file: what was under way when it
-// died is known from the last line. Extension modules are opened under a name that none of them has, so their code to
-// become a module does not run.
+// The interpreter writes "begin N" before each file and its answer after it, into a file, so the last line names the
+// file at which it crashed. Extension modules are opened under a name that none of them has, so their init code does
+// not run.
 #include "installer/trial/load_check.hpp"
 
 #include <algorithm>
@@ -29,16 +29,20 @@ constexpr std::string_view kUndefined = "undefined symbol: ";
 
 class Loading {
  public:
-  Loading(const std::vector<ElfPlace>& files, const fs::path& root, const fs::path& interpreter,
+  Loading(const std::vector<ElfPlace>& files, const fs::path& generation, const fs::path& interpreter,
           const fs::path& scratch, std::chrono::seconds patience)
-      : files_(files), root_(root), answers_(files.size()), list_(scratch / "files"), log_(scratch / "answers") {
+      : files_(files),
+        generation_(generation),
+        answers_(files.size()),
+        list_(scratch / "files"),
+        log_(scratch / "answers") {
     child_ = {.arguments = {interpreter.string(), "-I", "-B", "-c", kLoadScript, list_.string(), log_.string(), "", "",
-                            root.string()},
+                            generation.string()},
               .environment = bare_environment(interpreter, scratch),
               .patience = patience};
     std::ofstream list(list_, std::ios::binary);
     for (const ElfPlace& file : files)
-      list << (file.program ? "program " : "library ") << (root / file.path).string() << "\n";
+      list << (file.program ? "program " : "library ") << (generation / file.path).string() << "\n";
     if (!list.flush()) bundle::throw_errno("the self-test's list cannot be written", list_, EIO);
   }
 
@@ -48,7 +52,7 @@ class Loading {
     for (std::size_t from = 0; from < files_.size();) {
       const std::optional<std::size_t> crashed = run_from(from, files_.size() - from);
       if (!crashed) break;
-      if (++crashes > kMaxCrashes || run_from(*crashed, 1))  // alone it may do: two libraries can be at odds
+      if (++crashes > kMaxCrashes || run_from(*crashed, 1))  // it may load alone: two libraries can conflict
         answers_[*crashed] = "the interpreter ended with " + end_.text(child_);
       if (crashes > kMaxCrashes) fail();
       from = *crashed + 1;
@@ -57,7 +61,7 @@ class Loading {
   }
 
  private:
-  // The file at which the interpreter died, if it did.
+  // The file at which the interpreter crashed, if it did.
   std::optional<std::size_t> run_from(std::size_t from, std::size_t count) {
     std::error_code ignored;
     fs::remove(log_, ignored);
@@ -79,9 +83,9 @@ class Loading {
     return open;
   }
 
-  // Without the folder that will be renamed, and not too long.
+  // Without the generation's folder, which will be renamed, and not too long.
   std::string shown(std::string reason) const {
-    const std::string folder = root_.string() + "/";
+    const std::string folder = generation_.string() + "/";
     for (std::size_t at; (at = reason.find(folder)) != reason.npos;) reason.erase(at, folder.size());
     return reason.size() > kMaxReason ? reason.substr(0, kMaxReason) : reason;
   }
@@ -97,7 +101,7 @@ class Loading {
   }
 
   const std::vector<ElfPlace>& files_;
-  const fs::path& root_;
+  const fs::path& generation_;
   std::vector<std::string> answers_;
   fs::path list_, log_;
   bundle::Child child_;
@@ -108,7 +112,7 @@ bool is_extension_module(const std::string& path) {
   return path.find(".cpython-") != path.npos || path.ends_with(".abi3.so");
 }
 
-// The library that was looked for in vain, if that was the reason.
+// The library that was not found, if that was the reason.
 std::string missing_library(const std::string& reason) {
   const std::size_t end = reason.find(kCannotOpen);
   return end == reason.npos ? "" : reason.substr(0, end);
@@ -116,9 +120,9 @@ std::string missing_library(const std::string& reason) {
 
 }  // namespace
 
-LoadReport load_check(const std::vector<ElfPlace>& files, const fs::path& root, const fs::path& interpreter,
+LoadReport load_check(const std::vector<ElfPlace>& files, const fs::path& generation, const fs::path& interpreter,
                       const fs::path& scratch, std::chrono::seconds patience) {
-  const std::vector<std::string> answers = Loading(files, root, interpreter, scratch, patience).run();
+  const std::vector<std::string> answers = Loading(files, generation, interpreter, scratch, patience).run();
   std::set<std::string> carried, waiting;
   for (const ElfPlace& file : files) carried.insert(file.soname);
   LoadReport report{.files = files.size()};

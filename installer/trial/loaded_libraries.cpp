@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The child says on stderr that it has imported everything and then waits for the end of its stdin: it stands still
-// while its maps are read, and ends by itself should we end first.
+// The child reports on stderr that it has imported everything and then waits for the end of its stdin: it does not
+// change while its maps are read, and it ends by itself when this process ends.
 #include "installer/trial/loaded_libraries.hpp"
 
 #include <fcntl.h>

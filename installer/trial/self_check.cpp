@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each step is a child of its own, so that what one of them breaks is gone with it. The cheapest and most telling
-// first.
+// Each step is a process of its own, so that one cannot break the next. The cheapest and most telling step comes first.
 #include "installer/trial/self_check.hpp"
 
 #include "installer/trial/bare_environment.hpp"
@@ -16,7 +15,7 @@ using bundle::ErrorCode;
 
 namespace {
 
-constexpr int kNotPossible = 77;  // how a script says so
+constexpr int kNotPossible = 77;  // a script's exit code for it
 constexpr std::size_t kMaxNamed = 5;
 constexpr const char* kTrainer = "bin/sealift-train";
 
@@ -41,10 +40,10 @@ std::string listed(const std::vector<LoadReport::Unloaded>& files) {
   return files.size() > kMaxNamed ? text + "; and " + std::to_string(files.size() - kMaxNamed) + " more" : text;
 }
 
-class Tester {
+class Checker {
  public:
-  Tester(const bundle::Environment& environment, const Layout& layout, const fs::path& generation,
-         const fs::path& scratch, const SelfCheckOptions& options)
+  Checker(const bundle::Environment& environment, const Layout& layout, const fs::path& generation,
+          const fs::path& scratch, const SelfCheckOptions& options)
       : environment_(environment),
         layout_(layout),
         generation_(generation),
@@ -137,7 +136,7 @@ class Tester {
 
 SelfCheck self_check(const bundle::Environment& environment, const Layout& layout, const fs::path& generation,
                      const fs::path& scratch, const SelfCheckOptions& options) {
-  return Tester(environment, layout, generation, scratch, options).run();
+  return Checker(environment, layout, generation, scratch, options).run();
 }
 
 bundle::Json to_json(const SelfCheck& test) {

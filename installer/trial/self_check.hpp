@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does what was built work? Asked before anything is switched: its interpreter imports what the bundle names, its
-// native files load, two processes of its torch can talk. The only place where the installer runs a program, and that
-// program was verified. What could not be tried here is said to be "not run", with the reason; it never counts as
+// The self-check (`--self-test`) of a built generation, before the switch: its interpreter imports what the bundle
+// names, its native files load, two processes of its torch communicate. Only programs of the generation are run, and
+// those were verified. A step that cannot run here is reported as "not run", with the reason; it never counts as
 // passed.
 #pragma once
 
@@ -28,7 +28,7 @@ struct SelfCheck {
 
 struct SelfCheckOptions {
   enum class Depth {
-    Imports,   // what the bundle names, no more
+    Imports,   // only what the bundle names
     Full,      // and native files, and a two-rank all-reduce
     Training,  // and two steps of the carried sealift-train
   };
@@ -38,8 +38,8 @@ struct SelfCheckOptions {
   std::chrono::seconds patience = std::chrono::minutes(10);  // with each program
 };
 
-// `scratch` is a folder that serves as HOME and TMPDIR. Throws SelfTest with the end of what the program wrote to
-// stderr. An environment that needs no interpreter (no imports, no libraries) is tested without one.
+// `scratch` serves as HOME and TMPDIR. Throws SelfTest with the end of the program's stderr. An environment without
+// imports and libraries is checked without an interpreter.
 SelfCheck self_check(const bundle::Environment& environment, const Layout& layout,
                      const std::filesystem::path& generation, const std::filesystem::path& scratch,
                      const SelfCheckOptions& options = {});

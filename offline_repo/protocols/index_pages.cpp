@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Catalogue -> HTML and JSON. Names and versions were written by strangers, so all of them are escaped on their way
-// out.
+// Names and versions were written by strangers, so all of them are escaped.
 #include "offline_repo/protocols/index_pages.hpp"
 
 #include "bundle/core/json.hpp"
@@ -84,7 +83,7 @@ std::string project_html(const Project& project) {
   return page("Links for " + project.name, body);
 }
 
-// Only "core-metadata", not its older name: pip 22.3 to 23.1 stumbles over the latter in JSON (PEP 714).
+// Only "core-metadata", not its older name, which pip 22.3 to 23.1 misreads in JSON (PEP 714).
 std::string project_json(const Project& project) {
   Json files = Json::array();
   for (const auto& [file_name, wheel] : project.wheels) {

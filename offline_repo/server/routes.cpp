@@ -25,7 +25,7 @@ Response not_found() {
   return refusal(404, "there is no such page or file here; the index is at simple/");
 }
 
-// `location` is relative and made of catalogue names, never of what the client sent, but for the query.
+// `location` is relative and made of the catalogue's names. Of what the client sent only the query is repeated.
 Response moved(std::string location, const Target& target) {
   if (!target.query.empty()) location += "?" + target.query;
   Response response = refusal(301, "the page is at " + location);
@@ -79,7 +79,7 @@ Response wheel_answer(const Request& request, const IndexedWheel& wheel) {
                                 {"X-Content-Type-Options", "nosniff"}},
                     .body = WheelPart{.wheel = &wheel, .range = {.first = 0, .count = wheel.size}}};
   if (lists_etag(request.if_none_match, etag)) return not_modified(response);
-  // A range is defined for GET only, and If-Range wants the very bytes that it names.
+  // A range is defined for GET only, and If-Range holds only for the bytes that it names.
   if (request.method != "GET" || (!request.if_range.empty() && request.if_range != etag)) return response;
   const RangeAnswer answer = answer_range(request.range, wheel.size);
   if (answer.kind == RangeKind::Unsatisfiable) {

@@ -45,7 +45,7 @@ void copy_companions(const bundle::VerifiedBundle& source, const fs::path& folde
     fs::copy_file(from, to);
     fs::permissions(to, fs::perms(0755));
   }
-  bundle::detail::check_companions(folder, source.manifest());
+  bundle::check_companions(folder, source.manifest());
 }
 
 }  // namespace

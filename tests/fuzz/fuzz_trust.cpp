@@ -9,7 +9,7 @@ using namespace sealift::test;
 
 FUZZ(text) {
   accepted([&] {
-    if (const auto stored = detail::parse_trust_copy(text, 0, "state.a"))
+    if (const auto stored = parse_trust_copy(text, 0, "state.a"))
       must(stored->copy == 0, "a copy is the one that was read");
   });
   // Behind the checksum, which nothing random passes.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The first two bytes are the signed size, the rest the frame. What is accepted is what zstd itself makes of the whole,
 // and the pieces it comes in do not matter.
-#include "sealift/bundle/archive/zstd.hpp"
+#include "bundle/archive/zstd.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 using namespace sealift::bundle;

@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <set>
 
+#include "bundle/archive/zstd.hpp"
+#include "bundle/wheel/wheel_startup.hpp"
 #include "sealift/bundle/manifest/inventory.hpp"
 #include "sealift/bundle/trust/trust_folder.hpp"
 #include "tests/support/hostile/hostile_elf.hpp"

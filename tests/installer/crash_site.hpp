@@ -155,7 +155,7 @@ class GoodParts {
     std::optional<bundle::StoredTrust> newest;
     for (std::size_t copy = 0; copy < bundle::kTrustCopies.size(); ++copy) {
       const std::string path = std::string("trust/") + bundle::kTrustCopies[copy];
-      auto stored = bundle::detail::parse_trust_copy(image_at(image, path).node.data, copy, path);
+      auto stored = bundle::parse_trust_copy(image_at(image, path).node.data, copy, path);
       if (stored && (!newest || stored->counter > newest->counter)) newest = std::move(stored);
     }
     return newest;

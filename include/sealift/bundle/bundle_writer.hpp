@@ -4,166 +4,48 @@
 // Format: OCI image-spec 1.1, "Image Layout" and "Guidelines for Artifact Usage".
 #pragma once
 
+#include <cstdint>
+#include <filesystem>
 #include <map>
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "sealift/bundle/core/byte_source.hpp"
-#include "sealift/bundle/manifest/manifest_json.hpp"
+#include "sealift/bundle/core/digest.hpp"
+#include "sealift/bundle/manifest/manifest.hpp"
 #include "sealift/bundle/payload/payload_writer.hpp"
-#include "sealift/bundle/trust/seal.hpp"
-#include "sealift/bundle/archive/tar.hpp"
-#include "sealift/bundle/archive/zstd.hpp"
+#include "sealift/bundle/trust/envelope.hpp"
+#include "sealift/bundle/trust/private_key.hpp"
 
 namespace sealift::bundle {
 
+// Members throw Io, or Space when the disk is full.
 class BundleWriter {
  public:
-  // `draft` says everything but payload and entries; of its payload, chunk_size and digest are used. `folder` exists
-  // and is empty.
-  BundleWriter(std::filesystem::path folder, Manifest draft, std::uint64_t volume_size)
-      : folder_(std::move(folder)),
-        manifest_(std::move(draft)),
-        payload_(folder_, manifest_.stem(), manifest_.payload.chunk_size, volume_size, manifest_.payload.digest) {
-    append_member("oci-layout", R"({"imageLayoutVersion":"1.0.0"})");
-  }
+  // `draft` is the manifest but for payload and entries; of its payload, chunk_size and digest are used. `folder`
+  // exists and is empty. Volumes have at most `volume_size` bytes; 0: one volume.
+  BundleWriter(std::filesystem::path folder, Manifest draft, std::uint64_t volume_size);
 
   // Stores the bytes of `source`; throws Digest unless they have the size and SHA-256 that `draft` says. Entries are
   // added sorted by path. Equal bytes are stored once.
-  void add(Entry draft, ByteSource& source) {
-    if (draft.encoding == Encoding::Zstd) {
-      add_compressed(std::move(draft), source);
-      return;
-    }
-    draft.stored_size = draft.size;
-    draft.stored_sha256 = draft.sha256;
-    store(std::move(draft), source);
-  }
+  void add(Entry draft, ByteSource& source);
 
   // Lists an entry of a delta without its bytes, in the same order as the others.
-  void add_absent(Entry draft) {
-    draft.absent = true;
-    draft.encoding = Encoding::Identity;
-    manifest_.entries.push_back(std::move(draft));
-  }
+  void add_absent(Entry draft);
 
   // Closes the payload and signs with each key; `roots` is the chain that travels along, oldest first. Returns the
-  // manifest that was sealed. The writer is used up.
-  Manifest finish(std::vector<Envelope> roots, std::span<const PrivateKey> keys) {
-    append_index();
-    append_text(tar_end());
-    manifest_.payload = payload_.finish();
-    manifest_.installer_level = std::max(manifest_.installer_level, needed_installer_level(manifest_));
-    Seal seal{.roots = std::move(roots)};
-    seal.manifest.payload = write_manifest(manifest_);
-    parse_manifest(seal.manifest.payload, manifest_.stem());  // what we sign must be what every reader accepts
-    for (const PrivateKey& key : keys) add_signature(seal.manifest, key);
-    write_text(folder_ / (manifest_.stem() + ".seal"), write_seal(seal));
-    return std::move(manifest_);
-  }
+  // manifest that was sealed. Called once, last.
+  Manifest finish(std::vector<Envelope> roots, std::span<const PrivateKey> keys);
 
  private:
-  static constexpr std::size_t kPiece = std::size_t{1} << 20;
-
-  void store(Entry entry, ByteSource& source) {
-    const auto [known, fresh] = blobs_.emplace(entry.stored_sha256, 0);
-    if (fresh) {
-      append_text(write_tar_header({.path = blob_path(entry.stored_sha256), .size = entry.stored_size}));
-      known->second = payload_.size();
-      copy_checked(entry, source);
-      append_text(std::string(tar_padding(entry.stored_size), '\0'));
-    }
-    entry.offset = known->second;
-    manifest_.entries.push_back(std::move(entry));
-  }
-
-  void copy_checked(const Entry& entry, ByteSource& source) {
-    Hasher hasher;
-    for (std::uint64_t offset = 0; source.size() == entry.stored_size && offset < source.size();) {
-      const ByteView piece = source.view(offset, kPiece);
-      hasher.update(piece);
-      payload_.append(piece);
-      offset += piece.size();
-    }
-    check(entry, source, entry.stored_size, hasher.finish(), entry.stored_sha256);
-  }
-
-  void add_compressed(Entry entry, ByteSource& source) {
-    const std::filesystem::path partial = folder_ / ".blob.partial";
-    Hasher plain, stored;
-    {
-      OutputFile file(partial);
-      ZstdEncoder encoder(source.size());
-      const ByteSink sink = [&](ByteView piece) {
-        stored.update(piece);
-        file.write(piece);
-      };
-      for (std::uint64_t offset = 0; offset < source.size();) {
-        const ByteView piece = source.view(offset, kPiece);
-        plain.update(piece);
-        encoder.feed(piece, sink);
-        offset += piece.size();
-      }
-      encoder.finish(sink);
-      entry.stored_size = file.size();
-    }
-    entry.stored_sha256 = stored.finish();
-    check(entry, source, entry.size, plain.finish(), entry.sha256);
-    FileSource compressed(partial);
-    store(std::move(entry), compressed);
-    std::filesystem::remove(partial);
-  }
-
-  static void check(const Entry& entry, const ByteSource& source, std::uint64_t size, const Digest& got,
-                    const Digest& expected) {
-    if (source.size() == size && got == expected) return;
-    throw Error(ErrorCode::Digest, {.what = "an input is not the one that was locked: " + entry.path.text(),
-                                    .where = source.name(),
-                                    .expected = std::to_string(size) + " bytes, sha256 " + expected.hex(),
-                                    .got = std::to_string(source.size()) + " bytes, sha256 " + got.hex(),
-                                    .next = "remove it and run the same command again"});
-  }
-
-  // Layers stand in entry order, each named by its path, as OCI artifacts do. What is absent is no layer; an image
-  // without any has the empty blob for one, as the specification asks.
-  void append_index() {
-    const std::string config = "{}";
-    append_member(blob_path(sha256(as_bytes(config))), config);
-    Json layers = Json::array();
-    for (const Entry& entry : manifest_.entries) {
-      if (entry.absent) continue;
-      layers.push_back({{"mediaType", "application/vnd.sealift." + detail::enum_name(detail::kKindNames, entry.kind) +
-                                          ".v1" + (entry.encoding == Encoding::Zstd ? "+zstd" : "")},
-                        {"digest", "sha256:" + entry.stored_sha256.hex()},
-                        {"size", entry.stored_size},
-                        {"annotations", {{"org.opencontainers.image.title", entry.path.text()}}}});
-    }
-    const Json empty = {{"mediaType", "application/vnd.oci.empty.v1+json"},
-                        {"digest", "sha256:" + sha256(as_bytes(config)).hex()},
-                        {"size", config.size()}};
-    if (layers.empty()) layers.push_back(empty);
-    const std::string image = write_json({{"schemaVersion", 2},
-                                          {"mediaType", "application/vnd.oci.image.manifest.v1+json"},
-                                          {"artifactType", "application/vnd.sealift.bundle.v1"},
-                                          {"config", empty},
-                                          {"layers", std::move(layers)}});
-    append_member(blob_path(sha256(as_bytes(image))), image);
-    append_member("index.json",
-                  write_json({{"schemaVersion", 2},
-                              {"mediaType", "application/vnd.oci.image.index.v1+json"},
-                              {"manifests",
-                               {{{"mediaType", "application/vnd.oci.image.manifest.v1+json"},
-                                 {"digest", "sha256:" + sha256(as_bytes(image)).hex()},
-                                 {"size", image.size()},
-                                 {"annotations", {{"org.opencontainers.image.ref.name", manifest_.stem()}}}}}}}));
-  }
-
-  static std::string blob_path(const Digest& digest) { return "blobs/sha256/" + digest.hex(); }
-  void append_text(std::string_view text) { payload_.append(as_bytes(text)); }
-  void append_member(const std::string& path, const std::string& text) {
-    append_text(write_tar_header({.path = path, .size = text.size()}));
-    append_text(text);
-    append_text(std::string(tar_padding(text.size()), '\0'));
-  }
+  void store(Entry entry, ByteSource& source);
+  void copy_checked(const Entry& entry, ByteSource& source);
+  void add_compressed(Entry entry, ByteSource& source);
+  void append_index();
+  void append_text(std::string_view text);
+  void append_member(const std::string& path, const std::string& text);
 
   std::filesystem::path folder_;
   Manifest manifest_;

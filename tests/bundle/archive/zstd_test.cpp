@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One frame in, one frame out; what stock zstd silently accepts beyond that is refused.
-#include "sealift/bundle/archive/zstd.hpp"
+#include "bundle/archive/zstd.hpp"
 
 #include "tests/support/refusal.hpp"
 

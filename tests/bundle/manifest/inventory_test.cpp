@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include "bundle/core/json.hpp"
 #include "tests/support/refusal.hpp"
 
 using namespace sealift::bundle;

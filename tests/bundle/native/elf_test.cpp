@@ -2,6 +2,7 @@
 // The ELF reader agrees with this very test program and the host's C library, and survives damage to both.
 #include "sealift/bundle/native/elf.hpp"
 
+#include <elf.h>
 #include <gnu/libc-version.h>
 
 #include "tests/support/refusal.hpp"

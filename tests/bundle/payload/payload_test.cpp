@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bytes in, volumes out, bytes back: cut at chunks, checked in the memory that is used, placed in the right volume.
+#include "bundle/payload/payload_range.hpp"
 #include "sealift/bundle/payload/payload_reader.hpp"
 #include "sealift/bundle/payload/payload_writer.hpp"
 #include "tests/support/noise.hpp"

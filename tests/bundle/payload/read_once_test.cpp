@@ -3,6 +3,9 @@
 // bytes and the same refusals either way.
 #include <sys/mman.h>
 
+#include "bundle/payload/payload_range.hpp"
+#include "bundle/payload/read_ahead.hpp"
+#include "bundle/payload/volume_input.hpp"
 #include "sealift/bundle/payload/payload_reader.hpp"
 #include "sealift/bundle/payload/payload_writer.hpp"
 #include "tests/support/noise.hpp"

@@ -4,6 +4,8 @@
 
 #include <cstdlib>
 
+#include "bundle/core/json.hpp"
+#include "bundle/core/openssl.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/tiny_bundle.hpp"
 

@@ -2,6 +2,9 @@
 // Signed documents: one spelling, no bit that can change, no signature that can be taken along to another document.
 #include "sealift/bundle/trust/envelope.hpp"
 
+#include "bundle/core/json.hpp"
+#include "bundle/core/openssl.hpp"
+#include "bundle/trust/openssl_keys.hpp"
 #include "tests/support/refusal.hpp"
 
 using namespace sealift::bundle;

@@ -5,6 +5,8 @@
 
 #include <cstring>
 
+#include "bundle/core/openssl.hpp"
+#include "bundle/trust/openssl_keys.hpp"
 #include "tests/support/refusal.hpp"
 
 using namespace sealift::bundle;

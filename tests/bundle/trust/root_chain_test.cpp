@@ -3,6 +3,8 @@
 // revocation.
 #include "sealift/bundle/trust/root_chain.hpp"
 
+#include "bundle/core/openssl.hpp"
+#include "bundle/trust/openssl_keys.hpp"
 #include "sealift/bundle/trust/seal.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/tiny_root.hpp"

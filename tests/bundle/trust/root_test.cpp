@@ -2,6 +2,11 @@
 // Roots by themselves: what is written is read back, and everything that would make one unsafe is refused by name.
 #include "sealift/bundle/trust/root.hpp"
 
+#include <functional>
+
+#include "bundle/core/json.hpp"
+#include "bundle/core/openssl.hpp"
+#include "bundle/trust/openssl_keys.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/tiny_root.hpp"
 

@@ -67,7 +67,7 @@ TEST_CASE("no flipped bit makes another state of a copy") {
   for (std::size_t bit = 0; bit < good.size() * 8; ++bit) {
     std::string bad = good;
     bad[bit / 8] = static_cast<char>(bad[bit / 8] ^ (1 << bit % 8));
-    CHECK_FALSE(detail::parse_trust_copy(bad, 0, "s"));
+    CHECK_FALSE(parse_trust_copy(bad, 0, "s"));
   }
 }
 

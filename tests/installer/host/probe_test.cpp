@@ -2,6 +2,8 @@
 // What probe finds on made machines: RHEL 8 and Kylin V10 with GPUs, Debian 12 without, and one with nothing at all.
 #include "installer/host/probe.hpp"
 
+#include <elf.h>
+
 #include <sstream>
 
 #include "installer/print/machine_report.hpp"

@@ -3,6 +3,7 @@
 #include "packager/native/carried_runtime.hpp"
 
 #include <doctest/doctest.h>
+#include <elf.h>
 #include <gnu/libc-version.h>
 
 #include "packager/host/own_program.hpp"

@@ -3,6 +3,7 @@
 #include "packager/native/native_check.hpp"
 
 #include <doctest/doctest.h>
+#include <elf.h>
 
 #include <algorithm>
 

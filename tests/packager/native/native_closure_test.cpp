@@ -4,6 +4,7 @@
 #include "packager/native/native_closure.hpp"
 
 #include <doctest/doctest.h>
+#include <elf.h>
 
 #include "packager/host/process.hpp"
 #include "tests/support/refusal.hpp"

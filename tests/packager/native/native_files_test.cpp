@@ -3,6 +3,7 @@
 #include "packager/native/native_files.hpp"
 
 #include <doctest/doctest.h>
+#include <elf.h>
 
 #include <algorithm>
 

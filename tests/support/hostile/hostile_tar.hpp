@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "bundle/archive/tar_header.hpp"
 #include "tests/support/hostile/hostile_case.hpp"
 #include "tests/support/tiny_bundle.hpp"
 

@@ -2,6 +2,7 @@
 // Rows W10 to W14: wheels that break a promise, or would run or replace what is not theirs.
 #pragma once
 
+#include "bundle/wheel/wheel_startup.hpp"
 #include "tests/support/hostile/hostile_case.hpp"
 #include "tests/support/tiny_wheel.hpp"
 

@@ -2,6 +2,7 @@
 // Rows W01 to W09: zip archives that two programs would read differently, or that are more than they seem.
 #pragma once
 
+#include "bundle/archive/zip_directory.hpp"
 #include "tests/support/hostile/hostile_case.hpp"
 #include "tests/support/tiny_wheel.hpp"
 

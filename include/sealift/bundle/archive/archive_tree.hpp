@@ -1,97 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an archive has named so far: each path once, nothing below a file or a link, links that stay inside however they
-// are chained (up -> .., out -> up/..). Kept by the readers of tar and zip, so every user of theirs is safe alike.
+// What an archive has named so far: each path once, nothing below a file or a link, and links that stay inside however
+// they are chained (up -> .., out -> up/..). The readers of tar and zip keep one, so all their users are safe alike.
 #pragma once
 
-#include <deque>
+#include <cstddef>
 #include <map>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "sealift/bundle/core/safe_path.hpp"
 
 namespace sealift::bundle {
 
-// The first of `links` (path -> target, relative to one root) that leads out of the root or in a circle; null when none
-// does. Follows them as the kernel would. The work is bounded: what asks for more is named as well.
-inline const std::pair<const std::string, std::string>* link_that_leads_out(
-    const std::map<std::string, std::string>& links) {
-  constexpr int kMaxHops = 40;     // as many as Linux follows
-  std::size_t steps = 20'000'000;  // for all links together
-  const auto push_front = [](std::deque<std::string_view>& parts, std::string_view path) {
-    std::size_t at = 0;
-    for (std::size_t begin = 0; begin <= path.size();) {
-      const std::size_t end = std::min(path.find('/', begin), path.size());
-      const std::string_view part = path.substr(begin, end - begin);
-      if (!part.empty() && part != ".") parts.insert(parts.begin() + static_cast<std::ptrdiff_t>(at++), part);
-      begin = end + 1;
-    }
-    return at;
-  };
-  const auto leads_out = [&](const std::string& link) {
-    std::string here;  // the folder that was reached; empty: the root
-    std::deque<std::string_view> left;
-    push_front(left, link);
-    for (int hops = 0; !left.empty();) {
-      if (steps-- == 0) return true;
-      const std::string_view part = left.front();
-      left.pop_front();
-      const std::size_t size = here.size();
-      if (part == "..") {
-        if (here.empty()) return true;
-        here.resize(here.rfind('/') == here.npos ? 0 : here.rfind('/'));
-        continue;
-      }
-      here.append(here.empty() ? "" : "/").append(part);
-      const auto found = links.find(here);
-      if (found == links.end()) continue;
-      if (++hops > kMaxHops) return true;
-      here.resize(size);
-      steps -= std::min(steps, push_front(left, found->second));
-    }
-    return false;
-  };
-  for (const auto& link : links)
-    if (leads_out(link.first)) return &link;
-  return nullptr;
-}
+// The first of `links` (path -> target, relative to one root) that leads out of the root or in a circle; nullptr when
+// none does. Follows them as the kernel would. The work is bounded: a link that needs more is returned as well.
+const std::pair<const std::string, std::string>* link_that_leads_out(const std::map<std::string, std::string>& links);
 
 class ArchiveTree {
  public:
   static constexpr std::size_t kMaxMembers = 1'000'000;
   static constexpr std::size_t kMaxNames = std::size_t{64} << 20;  // bytes of all paths and targets together
 
-  // What keeps the member from being added; null when it was.
-  const char* add_file(const SafePath& path) { return add(path.text(), What::Leaf); }
-  const char* add_link(const SafePath& path, std::string_view target) {
-    if (!link_stays_inside(path, target)) return "a symbolic link leaves the tree";
-    if (const char* fault = add(path.text(), What::Leaf)) return fault;
-    links_.emplace(path.text(), target);
-    return (names_ += target.size()) > kMaxNames ? kTooLong : nullptr;
-  }
-  const char* add_folder(const SafePath& path) { return add(path.text(), What::Folder); }
+  // Each adds a member and returns nullptr, or returns why the member is not acceptable.
+  const char* add_file(const SafePath& path);
+  const char* add_link(const SafePath& path, std::string_view target);
+  const char* add_folder(const SafePath& path);
 
-  // Path -> target.
+  // The links so far: path -> target.
   const std::map<std::string, std::string>& links() const { return links_; }
 
  private:
   enum class What { Leaf, Folder, ImpliedFolder };
 
-  const char* add(const std::string& path, What what) {
-    for (std::size_t slash = path.find('/'); slash != path.npos; slash = path.find('/', slash + 1)) {
-      const auto [parent, fresh] = members_.emplace(path.substr(0, slash), What::ImpliedFolder);
-      if (parent->second == What::Leaf) return "a member lies below one that is no folder";
-      if (fresh && (names_ += slash) > kMaxNames) return kTooLong;
-    }
-    const auto [there, fresh] = members_.emplace(path, what);
-    if (!fresh && (what != What::Folder || there->second != What::ImpliedFolder)) return "a name stands twice";
-    there->second = what;
-    if (members_.size() > kMaxMembers) return "it has more than 1000000 members";
-    return (names_ += path.size()) > kMaxNames ? kTooLong : nullptr;
-  }
-
-  static constexpr const char* kTooLong = "its names are too long together";
+  const char* add(const std::string& path, What what);
 
   std::unordered_map<std::string, What> members_;
   std::map<std::string, std::string> links_;

@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tar that Sealift writes and reads: POSIX ustar with pax headers for long names and large sizes; files, folders
 // and symbolic links only, no owners, no times. Stock tar reads it; what stock tar writes beyond that is refused.
-// The reader takes one spelling: it writes each header again and compares, so no field can mean two things to two tars.
+// The reader takes one spelling: it writes each header again and compares, so no two tars can read a field differently.
 // Format: POSIX.1-2017, pax "ustar Interchange Format".
 #pragma once
 
-#include <array>
-#include <cstring>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
-#include <map>
+#include <memory>
 #include <string>
-#include <string_view>
 
-#include "sealift/bundle/archive/archive_tree.hpp"
 #include "sealift/bundle/core/bytes.hpp"
 
 namespace sealift::bundle {
 
-inline constexpr std::size_t kTarBlock = 512;
+inline constexpr std::size_t kTarBlock = 512;  // bytes
 
 enum class TarType { File, Folder, Link };
 
@@ -29,272 +27,42 @@ struct TarMember {
   std::string target;  // of a Link
 };
 
-namespace detail {
+// What precedes a member's bytes. The bytes follow it, then tar_padding() zeros.
+std::string write_tar_header(const TarMember& member);
 
-struct TarHeader {
-  std::array<char, kTarBlock> raw{};
-
-  std::string_view text(std::size_t offset, std::size_t size) const {
-    const std::string_view field(raw.data() + offset, size);
-    return field.substr(0, field.find('\0'));
-  }
-  void put(std::size_t offset, std::size_t size, std::string_view value) {
-    std::memcpy(raw.data() + offset, value.data(), std::min(size, value.size()));
-  }
-  // Octal, zero-padded, with a closing NUL.
-  void put_octal(std::size_t offset, std::size_t size, std::uint64_t value) {
-    for (std::size_t i = size - 1; i-- > 0; value >>= 3) raw[offset + i] = static_cast<char>('0' + (value & 7));
-  }
-  // The sum of all bytes with the checksum field read as spaces.
-  std::uint64_t checksum() const {
-    std::uint64_t sum = 0;
-    for (std::size_t i = 0; i < kTarBlock; ++i) sum += i >= 148 && i < 156 ? ' ' : static_cast<unsigned char>(raw[i]);
-    return sum;
-  }
-};
-
-inline constexpr std::uint64_t kMaxUstarSize = (std::uint64_t{1} << 33) - 1;
-
-inline TarHeader tar_header(std::string_view path, char type, std::uint64_t size, bool executable,
-                            std::string_view target) {
-  TarHeader header;
-  header.put(0, 100, path);
-  header.put_octal(100, 8, executable || type == '5' ? 0755 : type == '2' ? 0777 : 0644);
-  header.put_octal(108, 8, 0);
-  header.put_octal(116, 8, 0);
-  header.put_octal(124, 12, size > kMaxUstarSize ? 0 : size);
-  header.put_octal(136, 12, 0);
-  header.raw[156] = type;
-  header.put(157, 100, target);
-  header.put(257, 8, std::string_view("ustar\00000", 8));
-  header.put_octal(148, 7, header.checksum());
-  header.raw[155] = ' ';
-  return header;
-}
-
-// "LENGTH key=value\n", where LENGTH counts itself.
-inline std::string pax_record(std::string_view key, std::string_view value) {
-  const std::size_t body = key.size() + value.size() + 3;
-  std::size_t length = body + 1;
-  while (std::to_string(length).size() + body != length) length = std::to_string(length).size() + body;
-  return std::to_string(length) + " " + std::string(key) + "=" + std::string(value) + "\n";
-}
-
-}  // namespace detail
-
-// What stands before a member's bytes. The bytes follow, padded with zeros to whole blocks.
-inline std::string write_tar_header(const TarMember& member) {
-  const char type = member.type == TarType::File ? '0' : member.type == TarType::Folder ? '5' : '2';
-  const std::string path = member.type == TarType::Folder ? member.path + "/" : member.path;
-  const std::uint64_t size = member.type == TarType::File ? member.size : 0;
-  std::string pax;
-  if (path.size() > 100) pax += detail::pax_record("path", path);
-  if (member.target.size() > 100) pax += detail::pax_record("linkpath", member.target);
-  if (size > detail::kMaxUstarSize) pax += detail::pax_record("size", std::to_string(size));
-  std::string out;
-  if (!pax.empty()) {
-    const detail::TarHeader extra = detail::tar_header("pax", 'x', pax.size(), false, "");
-    out.append(extra.raw.data(), kTarBlock)
-        .append(pax)
-        .resize(kTarBlock + (pax.size() + kTarBlock - 1) / kTarBlock * kTarBlock);
-  }
-  const detail::TarHeader header = detail::tar_header(path, type, size, member.executable, member.target);
-  return out.append(header.raw.data(), kTarBlock);
-}
-
+// How many zero bytes fill the last block of a file of `size` bytes.
 inline std::size_t tar_padding(std::uint64_t size) {
   return static_cast<std::size_t>((kTarBlock - size % kTarBlock) % kTarBlock);
 }
 
-// Two zero blocks close an archive.
+// The two zero blocks that close an archive.
 inline std::string tar_end() {
   return std::string(2 * kTarBlock, '\0');
 }
 
-// Reads an archive that arrives in pieces; throws Format on anything that the writer above would not write.
+// Reads an archive that arrives in pieces of any size. Throws Format on anything that write_tar_header would not write.
+// Can be neither copied nor moved.
 class TarReader {
  public:
   struct Handler {
     std::function<void(const TarMember&)> begin;  // a safe path, and for a Link a target that stays inside
-    std::function<void(ByteView)> data;           // the bytes of the File begun last
+    std::function<void(ByteView)> data;           // bytes of the File that began last
   };
 
-  TarReader(Handler handler, std::string where) : handler_(std::move(handler)), where_(std::move(where)) {}
+  // `where` names the archive in messages.
+  TarReader(Handler handler, std::string where);
+  TarReader(const TarReader&) = delete;
+  TarReader& operator=(const TarReader&) = delete;
+  ~TarReader();
 
-  void feed(ByteView bytes) {
-    while (!bytes.empty()) {
-      std::size_t used = 0;
-      if (data_left_ > 0)
-        used = take_data(bytes);
-      else if (padding_left_ > 0)
-        padding_left_ -= used = check_zeros(bytes.first(std::min(padding_left_, bytes.size())));
-      else
-        used = take_block(bytes);
-      bytes = bytes.subspan(used);
-      offset_ += used;
-    }
-  }
-
-  void finish() const {
-    if (zero_blocks_ != 2 || filled_ != 0) refuse("the archive is not closed by two zero blocks");
-    if (const auto* link = link_that_leads_out(tree_.links()))
-      throw Error(ErrorCode::Format,
-                  {.what = "a tar archive is not acceptable: a symbolic link leads out of it through "
-                           "others, or in a circle",
-                   .where = where_ + ", " + SafePath::printable(link->first),
-                   .expected = "a target inside the archive",
-                   .got = SafePath::printable(link->second)});
-  }
+  // Reads on; calls the handler for what is complete.
+  void feed(ByteView bytes);
+  // Called at the end of the bytes: throws Format unless the archive is closed and no chain of links leaves it.
+  void finish() const;
 
  private:
-  std::size_t take_data(ByteView bytes) {
-    const ByteView piece = bytes.first(static_cast<std::size_t>(std::min<std::uint64_t>(data_left_, bytes.size())));
-    if (in_pax_)
-      pax_.append(as_text(piece));
-    else
-      handler_.data(piece);
-    data_left_ -= piece.size();
-    if (data_left_ == 0 && in_pax_) read_pax();
-    return piece.size();
-  }
-
-  std::size_t take_block(ByteView bytes) {
-    if (filled_ == 0) header_offset_ = offset_;
-    const std::size_t used = std::min(kTarBlock - filled_, bytes.size());
-    std::memcpy(header_.raw.data() + filled_, bytes.data(), used);
-    filled_ += used;
-    if (filled_ == kTarBlock) {
-      filled_ = 0;
-      read_header();
-    }
-    return used;
-  }
-
-  std::size_t check_zeros(ByteView bytes) const {
-    for (const std::byte byte : bytes)
-      if (byte != std::byte{0}) refuse("padding is not zero");
-    return bytes.size();
-  }
-
-  void read_header() {
-    if (std::all_of(header_.raw.begin(), header_.raw.end(), [](char c) { return c == '\0'; })) {
-      if (!extra_.empty()) refuse("a pax header stands before no member");
-      if (++zero_blocks_ > 2) refuse("something follows the end of the archive");
-      return;
-    }
-    if (zero_blocks_ > 0) refuse("something follows the end of the archive");
-    if (octal(148, 8) != header_.checksum()) refuse("a header's checksum is wrong");
-    if (header_.text(257, 6) != "ustar") refuse("a header is not ustar");
-    if (header_.raw[345] != '\0') refuse("a name is split by ustar's prefix field");
-    const char type = header_.raw[156];
-    if (type == 'x' && extra_.empty())
-      begin_pax();
-    else if (type == '0' || type == '5' || type == '2')
-      begin_member(type);
-    else
-      refuse("a member is neither file, folder nor symbolic link");
-  }
-
-  void begin_pax() {
-    data_left_ = octal(124, 12);
-    if (data_left_ == 0 || data_left_ > 16384) refuse("a pax header has an unlikely size");
-    padding_left_ = tar_padding(data_left_);
-    in_pax_ = true;
-    pax_.clear();
-    spelled_.assign(header_.raw.data(), kTarBlock);
-  }
-
-  void read_pax() {
-    in_pax_ = false;
-    spelled_.append(pax_).append(padding_left_, '\0');  // checked to be zeros before the next header is read
-    for (std::string_view rest = pax_; !rest.empty();) {
-      const std::size_t space = rest.find(' '), equals = rest.find('=');
-      std::size_t length = 0;
-      for (const char c : rest.substr(0, std::min<std::size_t>(space, 6))) {
-        if (c < '0' || c > '9') refuse("a pax record has no length");
-        length = length * 10 + static_cast<std::size_t>(c - '0');
-      }
-      if (space == rest.npos || equals == rest.npos || equals < space || length <= equals + 1 || length > rest.size() ||
-          rest[length - 1] != '\n')
-        refuse("a pax record does not parse");
-      const std::string key(rest.substr(space + 1, equals - space - 1));
-      if (key != "path" && key != "linkpath" && key != "size") refuse("a pax record is of an unknown kind");
-      if (!extra_.emplace(key, rest.substr(equals + 1, length - equals - 2)).second)
-        refuse("a pax record stands twice");
-      rest.remove_prefix(length);
-    }
-  }
-
-  void begin_member(char type) {
-    const auto extra = [this](const char* key) { return extra_.contains(key) ? &extra_[key] : nullptr; };
-    TarMember member;
-    member.path = extra("path") != nullptr ? *extra("path") : std::string(header_.text(0, 100));
-    member.type = type == '0' ? TarType::File : type == '5' ? TarType::Folder : TarType::Link;
-    if (member.type == TarType::Folder && member.path.ends_with('/')) member.path.pop_back();
-    const SafePath safe = SafePath::parse(member.path, place());
-    const std::uint64_t written = octal(124, 12);
-    const std::uint64_t size = extra("size") != nullptr ? decimal(*extra("size")) : written;
-    if (extra("size") != nullptr && written != 0) refuse("a member has two sizes");
-    if (size != 0 && member.type != TarType::File) refuse("a folder or link has bytes");
-    member.size = size;
-    member.executable = (octal(100, 8) & 0100) != 0 && member.type == TarType::File;
-    member.target = extra("linkpath") != nullptr ? *extra("linkpath") : std::string(header_.text(157, 100));
-    if (member.type != TarType::Link && !member.target.empty()) refuse("a member that is no link has a target");
-    const char* fault = member.type == TarType::File     ? tree_.add_file(safe)
-                        : member.type == TarType::Folder ? tree_.add_folder(safe)
-                                                         : tree_.add_link(safe, member.target);
-    if (fault != nullptr) refuse(fault, member.path);
-    if (write_tar_header(member) != spelled_.append(header_.raw.data(), kTarBlock))
-      refuse("a header has a mode, an owner, a time or a spelling that Sealift does not write", member.path);
-    spelled_.clear();
-    extra_.clear();
-    data_left_ = size;
-    padding_left_ = tar_padding(size);
-    handler_.begin(member);
-  }
-
-  std::uint64_t octal(std::size_t offset, std::size_t size) const {
-    std::uint64_t value = 0;
-    const std::string_view field(header_.raw.data() + offset, size);
-    const std::string_view digits = field.substr(0, field.find_first_of(std::string_view("\0 ", 2)));
-    for (const char c : digits) {
-      if (c < '0' || c > '7') refuse("a number is not octal");
-      value = value * 8 + static_cast<std::uint64_t>(c - '0');
-    }
-    return value;
-  }
-  std::uint64_t decimal(std::string_view digits) const {
-    std::uint64_t value = 0;
-    if (digits.empty() || digits.size() > 15) refuse("a pax size is not a number");
-    for (const char c : digits) {
-      if (c < '0' || c > '9') refuse("a pax size is not a number");
-      value = value * 10 + static_cast<std::uint64_t>(c - '0');
-    }
-    return value;
-  }
-
-  // Of the header that is being read, or was read last.
-  std::string place() const { return where_ + " at offset " + std::to_string(header_offset_); }
-  [[noreturn]] void refuse(const char* why, std::string_view member = {}) const {
-    throw Error(ErrorCode::Format,
-                {.what = std::string("a tar archive is not acceptable: ") + why,
-                 .where = place() + (member.empty() ? "" : ", member " + SafePath::printable(member))});
-  }
-
-  Handler handler_;
-  std::string where_;
-  detail::TarHeader header_;
-  std::size_t filled_ = 0;  // bytes of header_ that are there
-  std::uint64_t data_left_ = 0;
-  std::size_t padding_left_ = 0;
-  bool in_pax_ = false;
-  std::string pax_;
-  std::string spelled_;                       // the pax header as it was read, with its padding
-  std::map<std::string, std::string> extra_;  // pax records for the next member
-  ArchiveTree tree_;
-  int zero_blocks_ = 0;
-  std::uint64_t offset_ = 0;
-  std::uint64_t header_offset_ = 0;
+  class State;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace sealift::bundle

@@ -1,120 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of a zip archive's members, stored or deflated, and the only door to ISA-L, whose igzip inflates twice as
-// fast as zlib; inflating wheels is most of what installing costs. It lets an incomplete Huffman code pass that no byte
-// uses, where zlib refuses; size and CRC-32 are held to all the same.
-// Which archives are acceptable at all is zip_directory.hpp's business; a member's own header is checked when its bytes
-// are asked for, so that opening an archive costs its directory and not a seek for every member.
+// The members of a zip archive and their bytes, stored or deflated. An archive is acceptable only where every zip
+// program reads the same. A member's own header is checked when its bytes are asked for, so opening an archive costs
+// reading its directory and not a seek for every member.
 #pragma once
 
-#include <isa-l/crc.h>
-#include <isa-l/igzip_lib.h>
-
-#include <array>
-#include <functional>
-#include <memory>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
-#include "sealift/bundle/archive/zip_directory.hpp"
+#include "sealift/bundle/core/byte_source.hpp"
 
 namespace sealift::bundle {
 
+// One file of the archive, as its directory describes it.
+struct ZipMember {
+  std::string name;  // a SafePath's text
+  std::uint64_t size = 0;
+  std::uint64_t compressed_size = 0;
+  std::uint64_t header_offset = 0;
+  std::uint64_t end_offset = 0;  // where the next member, or the directory, begins
+  std::uint32_t crc32 = 0;
+  std::uint16_t flags = 0;
+  bool deflated = false;
+  bool executable = false;           // by its Unix mode
+  std::vector<ZipMember> folders{};  // right before it: their headers are checked with its own
+};
+
 class ZipReader {
  public:
-  // `source` must outlive the reader.
-  explicit ZipReader(ByteSource& source) : source_(source), members_(read_zip_directory(source)) {}
+  // Reads the directory; throws Format. `source` must outlive the reader.
+  explicit ZipReader(ByteSource& source);
 
+  // The files in the directory's order; folders are not listed.
   const std::vector<ZipMember>& members() const { return members_; }
 
   // Gives the member's bytes to `sink` in order; throws Format unless size and CRC-32 are those of the directory.
   // What the sink got must not be used before this returns.
-  void extract(const ZipMember& member, const std::function<void(ByteView)>& sink) {
-    std::uint64_t left = member.size;
-    std::uint32_t crc = 0;
-    const bool whole = for_each_piece(member, [&](ByteView piece) {
-      if (piece.size() > left) refuse("more comes out than the directory says", member.name);
-      left -= piece.size();
-      crc = crc32_gzip_refl(crc, reinterpret_cast<const unsigned char*>(piece.data()), piece.size());
-      sink(piece);
-      return true;
-    });
-    if (!whole || left != 0) refuse("less comes out than the directory says", member.name);
-    if (crc != member.crc32) refuse("the CRC-32 is wrong", member.name);
-  }
-
-  std::string extract_text(const ZipMember& member, std::uint64_t max_size) {
-    if (member.size > max_size) refuse("a text file is too large", member.name);
-    std::string text;
-    extract(member, [&text](ByteView piece) { text.append(as_text(piece)); });
-    return text;
-  }
-
+  void extract(const ZipMember& member, const ByteSink& sink);
+  // The same as text; throws Format when the member is larger than `max_size` bytes.
+  std::string extract_text(const ZipMember& member, std::uint64_t max_size);
   // The first `count` bytes, or all when there are fewer; not checked against the CRC-32.
-  std::string start_of(const ZipMember& member, std::size_t count) {
-    std::string text;
-    for_each_piece(member, [&](ByteView piece) {
-      text.append(as_text(piece.first(std::min(piece.size(), count - text.size()))));
-      return text.size() < count;
-    });
-    return text;
-  }
+  std::string start_of(const ZipMember& member, std::size_t count);
 
  private:
-  static constexpr std::size_t kPiece = std::size_t{1} << 18;
-
-  // 340 kB, so on the heap; not cleared, since most members are smaller.
-  struct Inflating {
-    inflate_state stream;
-    std::array<std::byte, kPiece> output;
-  };
-
-  // Calls `take` until it returns false or everything was read; says whether everything was.
-  template <class Take>
-  bool for_each_piece(const ZipMember& member, const Take& take) {
-    const std::uint64_t begin = detail::check_zip_header(source_, member);
-    if (member.deflated) return inflate_into(member, begin, take);
-    for (std::uint64_t at = 0; at < member.size;) {
-      const ByteView piece =
-          source_.view(begin + at, static_cast<std::size_t>(std::min<std::uint64_t>(member.size - at, kPiece)));
-      at += piece.size();
-      if (!take(piece)) return false;
-    }
-    return true;
-  }
-
-  template <class Take>
-  bool inflate_into(const ZipMember& member, std::uint64_t begin, const Take& take) {
-    const auto work = std::make_unique_for_overwrite<Inflating>();
-    inflate_state& stream = work->stream;
-    isal_inflate_init(&stream);  // for a raw deflate stream, with nothing to read
-    std::uint64_t at = 0;
-    while (stream.block_state != ISAL_BLOCK_FINISH) {
-      // With nothing left to give, igzip may still hold output for which the last piece had no room.
-      if (stream.avail_in == 0 && at < member.compressed_size) {
-        const ByteView piece = source_.view(
-            begin + at, static_cast<std::size_t>(std::min<std::uint64_t>(member.compressed_size - at, kPiece)));
-        stream.next_in = const_cast<std::uint8_t*>(reinterpret_cast<const std::uint8_t*>(piece.data()));
-        stream.avail_in = static_cast<std::uint32_t>(piece.size());
-        at += piece.size();
-      }
-      const std::uint32_t given = stream.avail_in;
-      stream.next_out = reinterpret_cast<std::uint8_t*>(work->output.data());
-      stream.avail_out = static_cast<std::uint32_t>(work->output.size());
-      if (isal_inflate(&stream) != ISAL_DECOMP_OK) refuse("the deflate stream is damaged", member.name);
-      const ByteView piece = ByteView(work->output).first(work->output.size() - stream.avail_out);
-      // It has no code of its own for an end that comes too soon: it takes nothing and gives nothing.
-      if (stream.block_state != ISAL_BLOCK_FINISH && piece.empty() && stream.avail_in == given)
-        refuse("the deflate stream is cut short", member.name);
-      if (!piece.empty() && !take(piece)) return false;
-    }
-    // Whole bytes that it has read ahead, as bits, it did not use either.
-    if (stream.avail_in != 0 || stream.read_in_length >= 8 || at != member.compressed_size)
-      refuse("bytes follow the deflate stream", member.name);
-    return true;
-  }
-
-  [[noreturn]] void refuse(const char* why, std::string_view member) const { detail::refuse_zip(source_, why, member); }
-
   ByteSource& source_;
   std::vector<ZipMember> members_;
 };

@@ -3,13 +3,19 @@
 // The readers of zip and ELF are written against this, so that both sides of the gap run the same checks.
 #pragma once
 
-#include <algorithm>
-#include <cstring>
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <string>
+#include <utility>
 
 #include "sealift/bundle/core/file.hpp"
 
 namespace sealift::bundle {
+
+// Takes bytes that arrive in order, piece by piece; a piece is valid during the call only.
+using ByteSink = std::function<void(ByteView)>;
 
 // Not safe from several threads: a source keeps the piece that it showed last.
 class ByteSource {
@@ -22,31 +28,12 @@ class ByteSource {
   virtual std::string name() const = 0;
 
   // Fills `out`; throws Format when the source ends before.
-  void read_exactly(std::uint64_t offset, std::span<std::byte> out) {
-    check_range(offset, out.size());
-    while (!out.empty()) {
-      const ByteView piece = view(offset, out.size());
-      std::memcpy(out.data(), piece.data(), piece.size());
-      out = out.subspan(piece.size());
-      offset += piece.size();
-    }
-  }
+  void read_exactly(std::uint64_t offset, std::span<std::byte> out);
   // The same, allocated only once the range is known to be there.
-  Bytes read(std::uint64_t offset, std::uint64_t count) {
-    check_range(offset, count);
-    Bytes bytes(static_cast<std::size_t>(count));
-    read_exactly(offset, bytes);
-    return bytes;
-  }
+  Bytes read(std::uint64_t offset, std::uint64_t count);
 
  private:
-  void check_range(std::uint64_t offset, std::uint64_t count) const {
-    if (offset <= size() && count <= size() - offset) return;
-    throw Error(ErrorCode::Format, {.what = "a structure points past the end of its file",
-                                    .where = name() + " at offset " + std::to_string(offset),
-                                    .expected = std::to_string(count) + " bytes there",
-                                    .got = std::to_string(offset > size() ? 0 : size() - offset) + " bytes"});
-  }
+  void check_range(std::uint64_t offset, std::uint64_t count) const;
 };
 
 // A plain file, read a mebibyte at a time.
@@ -56,22 +43,12 @@ class FileSource final : public ByteSource {
 
   std::uint64_t size() const override { return file_.size(); }
   std::string name() const override { return file_.path().string(); }
-  ByteView view(std::uint64_t offset, std::size_t wanted) override {
-    if (offset < begin_ || offset >= begin_ + buffer_.size()) {
-      buffer_.resize(static_cast<std::size_t>(std::min<std::uint64_t>(kPiece, size() - offset)));
-      file_.read_exactly(offset, buffer_);
-      begin_ = offset;
-    }
-    const ByteView rest = ByteView(buffer_).subspan(static_cast<std::size_t>(offset - begin_));
-    return rest.first(std::min(wanted, rest.size()));
-  }
+  ByteView view(std::uint64_t offset, std::size_t wanted) override;
 
  private:
-  static constexpr std::uint64_t kPiece = std::uint64_t{1} << 20;
-
   InputFile file_;
   Bytes buffer_;
-  std::uint64_t begin_ = 0;
+  std::uint64_t begin_ = 0;  // of the buffer in the file
 };
 
 // Bytes that are already in memory.
@@ -81,10 +58,7 @@ class MemorySource final : public ByteSource {
 
   std::uint64_t size() const override { return bytes_.size(); }
   std::string name() const override { return name_; }
-  ByteView view(std::uint64_t offset, std::size_t wanted) override {
-    const ByteView rest = ByteView(bytes_).subspan(static_cast<std::size_t>(offset));
-    return rest.first(std::min(wanted, rest.size()));
-  }
+  ByteView view(std::uint64_t offset, std::size_t wanted) override;
 
  private:
   Bytes bytes_;

@@ -9,28 +9,6 @@
 namespace sealift::bundle {
 
 // For text between tags and for attributes in quotes.
-inline std::string html_escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out.push_back(c);
-    }
-  return out;
-}
+std::string html_escaped(std::string_view text);
 
 }  // namespace sealift::bundle

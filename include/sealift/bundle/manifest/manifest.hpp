@@ -4,7 +4,6 @@
 // starts here to learn what a bundle is.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -36,11 +35,17 @@ enum class EntryKind {
   File,   // one file, such as a program
 };
 
+// "wheel", "tree" or "file", as manifests write it.
+std::string name_of(EntryKind kind);
+
 // How an entry's bytes are stored in the payload.
 enum class Encoding {
   Identity,  // stored as it is
   Zstd,      // stored as one zstd frame
 };
+
+// "identity" or "zstd", as manifests write it.
+std::string name_of(Encoding encoding);
 
 // One named item of the payload. Its stored bytes are payload[offset, offset + stored_size).
 struct Entry {
@@ -138,20 +143,11 @@ struct Manifest {
   // NAME-VERSION, the stem of every file name.
   std::string stem() const { return name + "-" + std::to_string(version); }
   // The entry of that path, or nullptr.
-  const Entry* find(const SafePath& path) const {
-    const auto found = std::lower_bound(entries.begin(), entries.end(), path,
-                                        [](const Entry& entry, const SafePath& wanted) { return entry.path < wanted; });
-    return found != entries.end() && found->path == path ? &*found : nullptr;
-  }
+  const Entry* find(const SafePath& path) const;
   bool operator==(const Manifest&) const = default;
 };
 
 // What an installer must know beyond the first one: bundles that use nothing new (0) go on to be read by older ones.
-inline std::uint64_t needed_installer_level(const Manifest& manifest) {
-  const auto& placements = manifest.environment.placements;
-  const bool leaves_out = std::any_of(placements.begin(), placements.end(),
-                                      [](const auto& placement) { return !placement.left_out.empty(); });
-  return manifest.base || leaves_out || manifest.environment.runtime || !manifest.driver_floor.empty() ? 2 : 0;
-}
+std::uint64_t needed_installer_level(const Manifest& manifest);
 
 }  // namespace sealift::bundle

@@ -1,136 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which values are a manifest: the rules of FORMAT.md that one field has for another. manifest_json.hpp asks here once
-// it has read every field, so nobody meets a manifest that breaks one. A rule of one field alone is the reader's.
+// Which values are a manifest: the rules of FORMAT.md that one field has for another. The reader asks here once it has
+// read every field, so nobody meets a manifest that breaks one. A rule of one field alone is the reader's
+// (manifest_json.hpp).
 #pragma once
 
-#include <algorithm>
-#include <bit>
-#include <cstdio>
-#include <map>
-#include <set>
 #include <string>
-#include <vector>
 
-#include "bundle/core/json.hpp"
 #include "sealift/bundle/manifest/manifest.hpp"
 
 namespace sealift::bundle {
 
-namespace detail {
-
-// Few enough chunks of a fair size, in volumes that are named in order, hold whole chunks and add up.
-inline void check_payload(const Payload& payload, const std::string& stem, const std::string& where) {
-  if (payload.chunk_size < kMinChunkSize || !std::has_single_bit(payload.chunk_size))
-    refuse_json(where, "the chunk size must be a power of two from 4 KiB to 16 MiB",
-                std::to_string(payload.chunk_size));
-  if (payload.chunk_count() > kMaxChunks)
-    refuse_json(where, "at most 2097152 chunks are read; a larger chunk_size makes fewer",
-                std::to_string(payload.chunk_count()) + " chunks");
-  std::uint64_t left = payload.size;
-  std::size_t count = 0;
-  for (const Volume& volume : payload.volumes) {
-    char number[16];
-    std::snprintf(number, sizeof number, ".vol%03zu", ++count);
-    if (volume.name != stem + number)
-      refuse_json(where + ".volumes", "volumes must be named in order", SafePath::printable(volume.name));
-    if (volume.size > left) refuse_json(where + ".volumes", "the volumes hold more than the payload", volume.name);
-    left -= volume.size;
-    if (volume.size == 0 || (left != 0 && volume.size % payload.chunk_size != 0))
-      refuse_json(where + ".volumes", "a volume must hold whole chunks", volume.name);
-  }
-  if (left != 0 || payload.size == 0) refuse_json(where, "the volumes do not add up to the payload's size");
-}
-
-// Sorted, unique even where upper and lower case are one, no path below a file, sums that no counter overflows, and
-// blobs that are either the same or apart.
-inline void check_entries(const std::vector<Entry>& entries, const std::string& where) {
-  std::map<std::uint64_t, const Entry*> by_offset;
-  std::map<std::string, const Entry*> by_name;
-  std::uint64_t bytes = 0, files = 0;
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    const Entry& entry = entries[i];
-    if (i > 0 && !(entries[i - 1].path < entry.path))
-      refuse_json(where, "entries must be sorted by path and unique", entry.path.text());
-    if (const auto [twin, fresh] = by_name.emplace(case_folded(entry.path.text()), &entry); !fresh)
-      refuse_json(where, "two paths differ in upper and lower case only",
-                  twin->second->path.text() + " and " + entry.path.text());
-    bytes += entry.installed_size;
-    files += entry.installed_files;
-    if (bytes > kMaxPayloadSize || files > kMaxEntries)
-      refuse_json(where, "the entries are too large together once they are installed", entry.path.text());
-    if (entry.absent) continue;
-    if (entry.encoding == Encoding::Identity &&
-        (entry.size != entry.stored_size || entry.sha256 != entry.stored_sha256))
-      refuse_json(where + "[" + std::to_string(i) + "]", "an entry stored as it is must have equal sizes and digests",
-                  entry.path.text());
-    const auto [twin, fresh] = by_offset.emplace(entry.offset, &entry);
-    if (!fresh &&
-        (twin->second->stored_size != entry.stored_size || twin->second->stored_sha256 != entry.stored_sha256))
-      refuse_json(where, "two entries overlap in the payload", entry.path.text());
-  }
-  for (const auto& [name, entry] : by_name)
-    for (std::size_t slash = name.find('/'); slash != name.npos; slash = name.find('/', slash + 1))
-      if (by_name.contains(name.substr(0, slash)))
-        refuse_json(where, "an entry lies below another entry", entry->path.text());
-  std::uint64_t end = 0;
-  for (const auto& [offset, entry] : by_offset) {
-    if (offset < end) refuse_json(where, "two entries overlap in the payload", entry->path.text());
-    end = offset + entry->stored_size;
-  }
-}
-
-// Absent entries and the base that has them come together, and the level says what the manifest uses.
-inline void check_level(const Manifest& manifest, const std::string& where) {
-  const auto absent =
-      std::find_if(manifest.entries.begin(), manifest.entries.end(), [](const Entry& entry) { return entry.absent; });
-  if (manifest.base.has_value() != (absent != manifest.entries.end()))
-    refuse_json(where, "an entry is absent exactly in a delta, which names its base",
-                manifest.base ? "a base and no absent entry" : absent->path.text());
-  if (const std::uint64_t needed = needed_installer_level(manifest); manifest.installer_level < needed)
-    refuse_json(where + ".installer_level", "it uses what installers below level " + std::to_string(needed) + " lack",
-                std::to_string(manifest.installer_level));
-}
-
-// Each placement is of an entry that is there, has a place where its kind needs one, and no other file has that place.
-inline void check_placements(const Manifest& manifest, const std::string& where) {
-  std::map<std::string, std::string> places;  // without upper and lower case -> as written
-  for (const Environment::Placement& placement : manifest.environment.placements) {
-    const Entry* entry = manifest.find(placement.entry);
-    if (entry == nullptr) refuse_json(where, "a placement names an entry that is not there", placement.entry.text());
-    if (!placement.left_out.empty() && entry->kind != EntryKind::Wheel)
-      refuse_json(where, "only files of a wheel are left out", placement.entry.text());
-    if (case_folded(placement.into.substr(0, placement.into.find('/'))) == kGenerationRecord)
-      refuse_json(where, "a place is reserved for the installer", placement.into);
-    if (placement.into.empty() != (entry->kind == EntryKind::Wheel) && entry->kind != EntryKind::Tree)
-      refuse_json(where, "a file needs a place, a wheel must have none", placement.entry.text());
-    if (entry->kind != EntryKind::File) continue;
-    const auto [twin, fresh] = places.emplace(case_folded(placement.into), placement.into);
-    if (!fresh) refuse_json(where, "two files have one place", twin->second + " and " + placement.into);
-  }
-}
-
-// A companion must not be taken for another file of the folder.
-inline void check_companion_names(const Manifest& manifest, const std::string& where) {
-  std::set<std::string> names;
-  for (const Companion& companion : manifest.companions) {
-    const std::string name = case_folded(companion.name);
-    if (!names.insert(name).second || name.starts_with(case_folded(manifest.stem()) + "."))
-      refuse_json(where, "a companion has the name of another file of the bundle", companion.name);
-  }
-}
-
-}  // namespace detail
-
 // Throws Format naming the part of `where`, the seal's file name, that breaks a rule.
-inline void check_manifest(const Manifest& manifest, const std::string& where) {
-  if (manifest.rollback_floor > manifest.version)
-    detail::refuse_json(where + ".rollback_floor", "a bundle's rollback floor is above its own version",
-                        std::to_string(manifest.rollback_floor));
-  detail::check_payload(manifest.payload, manifest.stem(), where + ".payload");
-  detail::check_entries(manifest.entries, where + ".entries");
-  detail::check_placements(manifest, where + ".environment.placements");
-  detail::check_level(manifest, where);
-  detail::check_companion_names(manifest, where + ".companions");
-}
+void check_manifest(const Manifest& manifest, const std::string& where);
 
 }  // namespace sealift::bundle

@@ -3,8 +3,7 @@
 // the point; whatever else DER can say (explicit parameters, compressed points) matches no row.
 #pragma once
 
-#include <cstdint>
-#include <iterator>
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -40,21 +39,11 @@ inline constexpr std::string_view kSm2Identity = "1234567812345678";
 inline constexpr const AlgorithmFacts& facts_of(Algorithm algorithm) {
   return kAlgorithms[static_cast<std::size_t>(algorithm)];
 }
-inline std::string name_of(Algorithm algorithm) {
-  return std::string(facts_of(algorithm).name);
-}
+// As root files write it.
+std::string name_of(Algorithm algorithm);
 // Null for a name that this version does not know.
-inline const AlgorithmFacts* find_algorithm(std::string_view name) {
-  for (const AlgorithmFacts& facts : kAlgorithms)
-    if (facts.name == name) return &facts;
-  return nullptr;
-}
+const AlgorithmFacts* find_algorithm(std::string_view name);
 // "ed25519, ecdsa-p256, ecdsa-p384 or sm2"
-inline std::string known_algorithms() {
-  std::string text;
-  for (const AlgorithmFacts& facts : kAlgorithms)
-    text += (text.empty() ? "" : &facts == std::end(kAlgorithms) - 1 ? " or " : ", ") + std::string(facts.name);
-  return text;
-}
+std::string known_algorithms();
 
 }  // namespace sealift::bundle

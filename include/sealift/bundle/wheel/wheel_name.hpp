@@ -3,12 +3,9 @@
 // Source: packaging.python.org, "Binary distribution format", "Names and normalization", "Version specifiers".
 #pragma once
 
-#include <algorithm>
-#include <cctype>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace sealift::bundle {
 
@@ -21,72 +18,14 @@ struct WheelName {
   std::string platform_tag;
 };
 
-inline std::optional<WheelName> parse_wheel_name(std::string_view file_name) {
-  if (!file_name.ends_with(".whl")) return std::nullopt;
-  file_name.remove_suffix(4);
-  std::vector<std::string> parts;
-  for (std::size_t begin = 0; begin <= file_name.size();) {
-    const std::size_t end = std::min(file_name.find('-', begin), file_name.size());
-    parts.emplace_back(file_name.substr(begin, end - begin));
-    if (parts.back().empty()) return std::nullopt;
-    begin = end + 1;
-  }
-  if (parts.size() != 5 && parts.size() != 6) return std::nullopt;
-  const std::size_t tags = parts.size() - 3;
-  return WheelName{parts[0], parts[1], parts[tags], parts[tags + 1], parts[tags + 2]};
-}
+// std::nullopt when this is not the file name of a wheel.
+std::optional<WheelName> parse_wheel_name(std::string_view file_name);
 
-// PEP 503: lower case, runs of '-', '_' and '.' become one '-'.
-inline std::string normalized_project_name(std::string_view name) {
-  std::string out;
-  bool run = false;
-  for (const char c : name) {
-    const bool separator = c == '-' || c == '_' || c == '.';
-    if (!separator)
-      out.push_back(c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c);
-    else if (!run)
-      out.push_back('-');
-    run = separator;
-  }
-  return out;
-}
+// PEP 503: lower case, and runs of '-', '_' and '.' become one '-'.
+std::string normalized_project_name(std::string_view name);
 
-// Equal for versions that Python takes for one: 2024.07.1 and 2024.7.1, 1.0 and 1.0.0, 1.0-RC1 and 1.0c1. What is no
-// version is compared by its letters and numbers alone.
-inline std::string normalized_version(std::string_view version) {
-  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-  const auto letter = [lower](char c) { return lower(c) >= 'a' && lower(c) <= 'z'; };
-  std::vector<std::string> parts;
-  std::size_t release = 0;  // parts that are the release: the numbers before anything else
-  if (!version.empty() && lower(version.front()) == 'v') version.remove_prefix(1);
-  for (std::size_t at = 0; at < version.size();) {
-    std::size_t end = at;
-    if (digit(version[at])) {
-      while (end < version.size() && digit(version[end])) ++end;
-      std::string_view number = version.substr(at, end - at);
-      while (number.size() > 1 && number.front() == '0') number.remove_prefix(1);
-      if (release == parts.size()) ++release;
-      parts.emplace_back(number);
-    } else if (letter(version[at])) {
-      std::string word;
-      for (; end < version.size() && letter(version[end]); ++end) word.push_back(lower(version[end]));
-      parts.push_back(word == "alpha"                                     ? "a"
-                      : word == "beta"                                    ? "b"
-                      : word == "c" || word == "pre" || word == "preview" ? "rc"
-                      : word == "rev" || word == "r"                      ? "post"
-                                                                          : word);
-    } else {
-      end = at + 1;
-      if (version[at] == '+' || version[at] == '!') parts.emplace_back(1, version[at]);
-    }
-    at = end;
-  }
-  for (; release > 1 && parts[release - 1] == "0"; --release)
-    parts.erase(parts.begin() + static_cast<std::ptrdiff_t>(release) - 1);
-  std::string out;
-  for (const std::string& part : parts) out += (out.empty() ? "" : ".") + part;
-  return out;
-}
+// Equal for versions that Python takes for one: 2024.07.1 and 2024.7.1, 1.0 and 1.0.0, 1.0-RC1 and 1.0c1. A text that
+// is no version is reduced to its letters and numbers.
+std::string normalized_version(std::string_view version);
 
 }  // namespace sealift::bundle

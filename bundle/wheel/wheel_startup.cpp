@@ -1,27 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a wheel would have run whenever Python starts: lines of .pth files, sitecustomize. No program asked for it, no
-// import names it, so it is refused; but for the two lines that setuptools is known to write, letter by letter.
-// Source: the documentation of Python's `site` module; setuptools/namespaces.py.
-#pragma once
+#include "bundle/wheel/wheel_startup.hpp"
 
-#include <string>
-#include <string_view>
+#include <algorithm>
 
+#include "sealift/bundle/core/error.hpp"
 #include "sealift/bundle/core/safe_path.hpp"
 
 namespace sealift::bundle {
 
 namespace detail {
 
-// Makes `distutils` mean setuptools' own copy, if asked to or unless asked not to; setuptools carries one of the two as
-// distutils-precedence.pth.
-inline std::string distutils_line(std::string_view unless_asked) {
+std::string distutils_line(std::string_view unless_asked) {
   return "import os; var = 'SETUPTOOLS_USE_DISTUTILS'; enabled = os.environ.get(var, '" + std::string(unless_asked) +
          "') == 'local'; enabled and __import__('_distutils_hack').add_shim();";
 }
 
-// The line that makes `package` a namespace, as setuptools wrote it for Python 3 alone or for 2 and 3.
-inline std::string namespace_line(const std::string& package, bool both) {
+std::string namespace_line(const std::string& package, bool both) {
   std::string folders, parent, child = package;
   for (std::size_t begin = 0; begin <= package.size();) {
     const std::size_t end = std::min(package.find('.', begin), package.size());
@@ -41,8 +35,12 @@ inline std::string namespace_line(const std::string& package, bool both) {
          (parent.empty() ? "" : ";m and setattr(sys.modules['" + parent + "'], '" + child + "', m)");
 }
 
-inline bool is_known_startup_line(std::string_view line) {
-  if (line == distutils_line("local") || line == distutils_line("stdlib")) return true;
+}  // namespace detail
+
+namespace {
+
+bool is_known_startup_line(std::string_view line) {
+  if (line == detail::distutils_line("local") || line == detail::distutils_line("stdlib")) return true;
   constexpr std::string_view kBefore = "sys.modules.setdefault('";
   const std::size_t at = line.find(kBefore);
   if (at == line.npos) return false;
@@ -51,14 +49,12 @@ inline bool is_known_startup_line(std::string_view line) {
   const bool plain = !package.empty() && std::all_of(package.begin(), package.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
   });
-  return plain && (line == namespace_line(package, true) || line == namespace_line(package, false));
+  return plain && (line == detail::namespace_line(package, true) || line == detail::namespace_line(package, false));
 }
 
-}  // namespace detail
+}  // namespace
 
-// What keeps the .pth file with this text from being installed; empty when nothing does. Its lines may be comments,
-// folders inside site-packages, or code that is known.
-inline std::string fault_of_pth(std::string_view text) {
+std::string fault_of_pth(std::string_view text) {
   if (text.starts_with("\xef\xbb\xbf")) return "it starts with a byte order mark";
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find_first_of("\r\n", begin), text.size());
@@ -67,7 +63,7 @@ inline std::string fault_of_pth(std::string_view text) {
     while (!line.empty() && (line.back() == ' ' || line.back() == '\t')) line.remove_suffix(1);
     if (line.empty() || line.front() == '#') continue;
     if (line.starts_with("import ") || line.starts_with("import\t")) {
-      if (!detail::is_known_startup_line(line))
+      if (!is_known_startup_line(line))
         return "it runs code when Python starts: " + SafePath::printable(line.substr(0, 80));
       continue;
     }
@@ -80,8 +76,7 @@ inline std::string fault_of_pth(std::string_view text) {
   return {};
 }
 
-// True for a top-level name of site-packages that Python imports by itself when it starts.
-inline bool is_startup_module(std::string_view path) {
+bool is_startup_module(std::string_view path) {
   const std::string_view top = path.substr(0, path.find_first_of("/."));
   return top == "sitecustomize" || top == "usercustomize";
 }

@@ -1,24 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// RECORD, the list of a wheel's files: CSV rows of path, sha256=<urlsafe base64>, size.
-// Source: packaging.python.org, "Recording installed projects".
-#pragma once
+#include "bundle/wheel/wheel_record.hpp"
 
-#include <map>
-#include <optional>
-#include <string>
-#include <string_view>
-
-#include "sealift/bundle/core/digest.hpp"
+#include "sealift/bundle/core/bytes.hpp"
+#include "sealift/bundle/core/error.hpp"
 #include "sealift/bundle/core/safe_path.hpp"
 
 namespace sealift::bundle {
-
-struct WheelRecordRow {
-  std::optional<Digest> sha256;  // nothing for RECORD itself
-  std::optional<std::uint64_t> size;
-};
-
-namespace detail {
+namespace {
 
 class WheelRecordParser {
  public:
@@ -97,12 +85,11 @@ class WheelRecordParser {
   std::size_t row_begin_ = 0;
 };
 
-}  // namespace detail
+}  // namespace
 
-// Path -> row; throws Format or CannotCheck. More than `max_rows` rows are refused before they take memory.
-inline std::map<std::string, WheelRecordRow> parse_wheel_record(std::string_view text, std::size_t max_rows,
-                                                                std::string_view where) {
-  return detail::WheelRecordParser(text, where).parse(max_rows);
+std::map<std::string, WheelRecordRow> parse_wheel_record(std::string_view text, std::size_t max_rows,
+                                                         std::string_view where) {
+  return WheelRecordParser(text, where).parse(max_rows);
 }
 
 }  // namespace sealift::bundle

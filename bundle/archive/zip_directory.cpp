@@ -1,54 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// The directory of a zip archive and the headers of its members, accepted only where every zip program reads the same:
-// one directory end, no gaps, no comments, no second name or size that differs from the first.
-// Format: PKWARE APPNOTE 6.3.9. Where installers were known to differ: CVE-2025-54368.
-#pragma once
+#include "bundle/archive/zip_directory.hpp"
 
-#include <array>
-#include <string>
+#include <algorithm>
+#include <initializer_list>
 #include <utility>
-#include <vector>
 
+#include "bundle/core/unicode.hpp"
 #include "sealift/bundle/archive/archive_tree.hpp"
-#include "sealift/bundle/core/byte_source.hpp"
 
-namespace sealift::bundle {
+namespace sealift::bundle::detail {
+namespace {
 
-struct ZipMember {
-  std::string name;  // a SafePath's text
-  std::uint64_t size = 0;
-  std::uint64_t compressed_size = 0;
-  std::uint64_t header_offset = 0;
-  std::uint64_t end_offset = 0;  // where the next member, or the directory, begins
-  std::uint32_t crc32 = 0;
-  std::uint16_t flags = 0;
-  bool deflated = false;
-  bool executable = false;           // the Unix mode says so
-  std::vector<ZipMember> folders{};  // that stand right before it: their headers are checked with its own
-};
+constexpr std::uint64_t kMaxZipVersion =
+    63;  // the newest "version needed" of APPNOTE that we accept; nothing we read needs more
+constexpr std::uint64_t kZipMany = 0xffffffff;  // "see the zip64 field"
 
-namespace detail {
-
-[[noreturn]] inline void refuse_zip(const ByteSource& source, const char* why, std::string_view member = {}) {
-  throw Error(ErrorCode::Format,
-              {.what = std::string("a zip archive is not acceptable: ") + why,
-               .where = source.name() + (member.empty() ? "" : ", member " + SafePath::printable(member))});
-}
-
-inline std::uint64_t zip_number(ByteView bytes, std::size_t offset, std::size_t size) {
-  std::uint64_t value = 0;
-  for (std::size_t i = size; i-- > 0;) value = value << 8 | std::to_integer<std::uint64_t>(bytes[offset + i]);
-  return value;
-}
-
-inline constexpr std::uint64_t kMaxZipVersion = 63;    // of APPNOTE, that a member may need; nothing we read needs more
-inline constexpr std::uint64_t kZipMany = 0xffffffff;  // "see the zip64 field"
-
-// Extra fields: sizes and offset that do not fit 32 bits stand in field 1, in this order, only those that are needed;
-// or all of them, where those that fit say the same twice (Python before 3.11.4 writes such local headers). Returns
-// whether there was such a field. Fields that give a member a second name are refused.
-inline bool read_zip_extra(const ByteSource& source, ByteView extra, std::string_view member,
-                           std::initializer_list<std::uint64_t*> fields) {
+// Reads the extra fields. Field 1 holds the sizes and the offset that do not fit 32 bits, in the order of `fields`:
+// only those that are needed, or all of them, if those that fit are equal to the header's (Python before 3.11.4 writes
+// such local headers). Returns whether there was a field 1. Refuses fields that give a member a second name.
+bool read_zip_extra(const ByteSource& source, ByteView extra, std::string_view member,
+                    std::initializer_list<std::uint64_t*> fields) {
   bool found = false;
   while (!extra.empty()) {
     if (extra.size() < 4 || zip_number(extra, 2, 2) > extra.size() - 4)
@@ -177,8 +148,8 @@ class ZipDirectoryReader {
     if (folder && (member.size != 0 || member.compressed_size != 0)) refuse("a folder has bytes", member.name);
   }
 
-  // Members must follow each other from the first byte on: shared bytes are how a small zip unpacks to terabytes, and
-  // bytes in between are what only some programs see.
+  // Members must follow each other from the first byte on: with shared bytes a small zip unpacks to terabytes, and
+  // bytes between members are seen by some programs only.
   void set_ends(std::uint64_t directory_offset) {
     std::vector<ZipMember*> order;
     for (ZipMember& member : members_) order.push_back(&member);
@@ -203,9 +174,15 @@ class ZipDirectoryReader {
   ArchiveTree tree_;
 };
 
-// Where the member's bytes begin. Throws Format unless its own header, those of the folders right before it, and what
-// follows its bytes, say what the directory says, and the next member begins right there.
-inline std::uint64_t check_zip_header(ByteSource& source, const ZipMember& member) {
+}  // namespace
+
+[[noreturn]] void refuse_zip(const ByteSource& source, const char* why, std::string_view member) {
+  throw Error(ErrorCode::Format,
+              {.what = std::string("a zip archive is not acceptable: ") + why,
+               .where = source.name() + (member.empty() ? "" : ", member " + SafePath::printable(member))});
+}
+
+std::uint64_t check_zip_header(ByteSource& source, const ZipMember& member) {
   for (const ZipMember& folder : member.folders) check_zip_header(source, folder);
   const auto refuse = [&](const char* why) { refuse_zip(source, why, member.name); };
   const Bytes local = source.read(member.header_offset, 30 + member.name.size());
@@ -239,12 +216,8 @@ inline std::uint64_t check_zip_header(ByteSource& source, const ZipMember& membe
   return begin;
 }
 
-}  // namespace detail
-
-// The archive's files in the directory's order, each with the folders that stand before it: a header is read when its
-// neighbour's bytes are, so that opening an archive does not seek through it. Throws Format.
-inline std::vector<ZipMember> read_zip_directory(ByteSource& source) {
-  std::vector<ZipMember> members = detail::ZipDirectoryReader(source).read();
+std::vector<ZipMember> read_zip_directory(ByteSource& source) {
+  std::vector<ZipMember> members = ZipDirectoryReader(source).read();
   std::vector<ZipMember*> order;
   for (ZipMember& member : members) order.push_back(&member);
   std::sort(order.begin(), order.end(), [](auto* a, auto* b) { return a->header_offset < b->header_offset; });
@@ -255,9 +228,9 @@ inline std::vector<ZipMember> read_zip_directory(ByteSource& source) {
     else
       member->folders = std::exchange(folders, {});
   }
-  for (const ZipMember& last : folders) detail::check_zip_header(source, last);
+  for (const ZipMember& last : folders) check_zip_header(source, last);
   std::erase_if(members, [](const ZipMember& member) { return member.name.ends_with('/'); });
   return members;
 }
 
-}  // namespace sealift::bundle
+}  // namespace sealift::bundle::detail

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bundle/archive/zstd.hpp"
+
+#include <utility>
+
+#include "sealift/bundle/core/error.hpp"
+
+namespace sealift::bundle {
+
+ZstdEncoder::ZstdEncoder(std::uint64_t input_size) : context_(ZSTD_createCCtx()), buffer_(ZSTD_CStreamOutSize()) {
+  ZSTD_CCtx_setParameter(context_.get(), ZSTD_c_compressionLevel, 3);
+  ZSTD_CCtx_setParameter(context_.get(), ZSTD_c_checksumFlag, 1);
+  ZSTD_CCtx_setPledgedSrcSize(context_.get(), input_size);
+}
+
+void ZstdEncoder::feed(ByteView input, const ByteSink& sink) {
+  run(input, ZSTD_e_continue, sink);
+}
+
+void ZstdEncoder::finish(const ByteSink& sink) {
+  run({}, ZSTD_e_end, sink);
+}
+
+void ZstdEncoder::run(ByteView input, ZSTD_EndDirective directive, const ByteSink& sink) {
+  ZSTD_inBuffer in{input.data(), input.size(), 0};
+  for (;;) {
+    ZSTD_outBuffer out{buffer_.data(), buffer_.size(), 0};
+    const std::size_t left = ZSTD_compressStream2(context_.get(), &out, &in, directive);
+    if (ZSTD_isError(left) != 0)
+      throw Error(ErrorCode::Format, {.what = "zstd cannot compress this", .got = ZSTD_getErrorName(left)});
+    if (out.pos > 0) sink(ByteView(buffer_).first(out.pos));
+    if (directive == ZSTD_e_end ? left == 0 : in.pos == in.size) return;
+  }
+}
+
+ZstdDecoder::ZstdDecoder(std::uint64_t output_size, std::string where)
+    : context_(ZSTD_createDCtx()),
+      buffer_(ZSTD_DStreamOutSize()),
+      size_(output_size),
+      left_(output_size),
+      frame_(std::move(where)) {
+  ZSTD_DCtx_setParameter(context_.get(), ZSTD_d_windowLogMax, kMaxWindowLog);
+}
+
+void ZstdDecoder::feed(ByteView input, const ByteSink& sink) {
+  frame_.see(input);
+  ZSTD_inBuffer in{input.data(), input.size(), 0};
+  for (;;) {
+    if (done_ && in.pos < in.size) frame_.refuse("bytes follow the zstd frame");
+    if (done_) return;
+    ZSTD_outBuffer out{buffer_.data(), buffer_.size(), 0};
+    const std::size_t result = ZSTD_decompressStream(context_.get(), &out, &in);
+    if (ZSTD_isError(result) != 0) frame_.refuse(ZSTD_getErrorName(result));
+    if (out.pos > left_) frame_.refuse("more comes out than was signed");
+    left_ -= out.pos;
+    if (out.pos > 0) sink(ByteView(buffer_).first(out.pos));
+    done_ = result == 0;
+    if (!done_ && in.pos == in.size && out.pos < out.size) return;
+  }
+}
+
+void ZstdDecoder::finish() const {
+  if (!done_) frame_.refuse("the zstd frame is not complete");
+  if (left_ != 0) frame_.refuse("less comes out than was signed");
+  if (frame_.said() != size_) frame_.refuse("the zstd frame says another size than was signed");
+}
+
+}  // namespace sealift::bundle

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sealift/bundle/bundle_writer.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "bundle/archive/zstd.hpp"
+#include "bundle/core/json.hpp"
+#include "sealift/bundle/archive/tar.hpp"
+#include "sealift/bundle/core/digest.hpp"
+#include "sealift/bundle/core/error.hpp"
+#include "sealift/bundle/core/output_file.hpp"
+#include "sealift/bundle/manifest/manifest_json.hpp"
+#include "sealift/bundle/open_bundle.hpp"
+#include "sealift/bundle/trust/seal.hpp"
+
+namespace sealift::bundle {
+namespace {
+
+constexpr std::size_t kPiece = std::size_t{1} << 20;
+
+std::string blob_path(const Digest& digest) {
+  return "blobs/sha256/" + digest.hex();
+}
+
+void check(const Entry& entry, const ByteSource& source, std::uint64_t size, const Digest& got,
+           const Digest& expected) {
+  if (source.size() == size && got == expected) return;
+  throw Error(ErrorCode::Digest, {.what = "an input is not the one that was locked: " + entry.path.text(),
+                                  .where = source.name(),
+                                  .expected = std::to_string(size) + " bytes, sha256 " + expected.hex(),
+                                  .got = std::to_string(source.size()) + " bytes, sha256 " + got.hex(),
+                                  .next = "remove it and run the same command again"});
+}
+
+}  // namespace
+
+BundleWriter::BundleWriter(std::filesystem::path folder, Manifest draft, std::uint64_t volume_size)
+    : folder_(std::move(folder)),
+      manifest_(std::move(draft)),
+      payload_(folder_, manifest_.stem(), manifest_.payload.chunk_size, volume_size, manifest_.payload.digest) {
+  append_member("oci-layout", R"({"imageLayoutVersion":"1.0.0"})");
+}
+
+void BundleWriter::add(Entry draft, ByteSource& source) {
+  if (draft.encoding == Encoding::Zstd) {
+    add_compressed(std::move(draft), source);
+    return;
+  }
+  draft.stored_size = draft.size;
+  draft.stored_sha256 = draft.sha256;
+  store(std::move(draft), source);
+}
+
+void BundleWriter::add_absent(Entry draft) {
+  draft.absent = true;
+  draft.encoding = Encoding::Identity;
+  manifest_.entries.push_back(std::move(draft));
+}
+
+Manifest BundleWriter::finish(std::vector<Envelope> roots, std::span<const PrivateKey> keys) {
+  append_index();
+  append_text(tar_end());
+  manifest_.payload = payload_.finish();
+  manifest_.installer_level = std::max(manifest_.installer_level, needed_installer_level(manifest_));
+  Seal seal{.roots = std::move(roots)};
+  seal.manifest.payload = write_manifest(manifest_);
+  parse_manifest(seal.manifest.payload, manifest_.stem());  // what we sign must be what every reader accepts
+  for (const PrivateKey& key : keys) add_signature(seal.manifest, key);
+  write_text(folder_ / (manifest_.stem() + std::string(kSealSuffix)), write_seal(seal));
+  return std::move(manifest_);
+}
+
+void BundleWriter::store(Entry entry, ByteSource& source) {
+  const auto [known, fresh] = blobs_.emplace(entry.stored_sha256, 0);
+  if (fresh) {
+    append_text(write_tar_header({.path = blob_path(entry.stored_sha256), .size = entry.stored_size}));
+    known->second = payload_.size();
+    copy_checked(entry, source);
+    append_text(std::string(tar_padding(entry.stored_size), '\0'));
+  }
+  entry.offset = known->second;
+  manifest_.entries.push_back(std::move(entry));
+}
+
+void BundleWriter::copy_checked(const Entry& entry, ByteSource& source) {
+  Hasher hasher;
+  for (std::uint64_t offset = 0; source.size() == entry.stored_size && offset < source.size();) {
+    const ByteView piece = source.view(offset, kPiece);
+    hasher.update(piece);
+    payload_.append(piece);
+    offset += piece.size();
+  }
+  check(entry, source, entry.stored_size, hasher.finish(), entry.stored_sha256);
+}
+
+void BundleWriter::add_compressed(Entry entry, ByteSource& source) {
+  const std::filesystem::path partial = folder_ / ".blob.partial";
+  Hasher plain, stored;
+  {
+    OutputFile file(partial);
+    ZstdEncoder encoder(source.size());
+    const ByteSink sink = [&](ByteView piece) {
+      stored.update(piece);
+      file.write(piece);
+    };
+    for (std::uint64_t offset = 0; offset < source.size();) {
+      const ByteView piece = source.view(offset, kPiece);
+      plain.update(piece);
+      encoder.feed(piece, sink);
+      offset += piece.size();
+    }
+    encoder.finish(sink);
+    entry.stored_size = file.size();
+  }
+  entry.stored_sha256 = stored.finish();
+  check(entry, source, entry.size, plain.finish(), entry.sha256);
+  FileSource compressed(partial);
+  store(std::move(entry), compressed);
+  std::filesystem::remove(partial);
+}
+
+// Layers are in entry order, each named by its path, as in OCI artifacts. An absent entry is no layer. An image without
+// layers lists the empty blob as one, as the specification asks.
+void BundleWriter::append_index() {
+  const std::string config = "{}";
+  append_member(blob_path(sha256(as_bytes(config))), config);
+  Json layers = Json::array();
+  for (const Entry& entry : manifest_.entries) {
+    if (entry.absent) continue;
+    layers.push_back({{"mediaType", "application/vnd.sealift." + name_of(entry.kind) + ".v1" +
+                                        (entry.encoding == Encoding::Zstd ? "+zstd" : "")},
+                      {"digest", "sha256:" + entry.stored_sha256.hex()},
+                      {"size", entry.stored_size},
+                      {"annotations", {{"org.opencontainers.image.title", entry.path.text()}}}});
+  }
+  const Json empty = {{"mediaType", "application/vnd.oci.empty.v1+json"},
+                      {"digest", "sha256:" + sha256(as_bytes(config)).hex()},
+                      {"size", config.size()}};
+  if (layers.empty()) layers.push_back(empty);
+  const std::string image = write_json({{"schemaVersion", 2},
+                                        {"mediaType", "application/vnd.oci.image.manifest.v1+json"},
+                                        {"artifactType", "application/vnd.sealift.bundle.v1"},
+                                        {"config", empty},
+                                        {"layers", std::move(layers)}});
+  append_member(blob_path(sha256(as_bytes(image))), image);
+  append_member("index.json",
+                write_json({{"schemaVersion", 2},
+                            {"mediaType", "application/vnd.oci.image.index.v1+json"},
+                            {"manifests",
+                             {{{"mediaType", "application/vnd.oci.image.manifest.v1+json"},
+                               {"digest", "sha256:" + sha256(as_bytes(image)).hex()},
+                               {"size", image.size()},
+                               {"annotations", {{"org.opencontainers.image.ref.name", manifest_.stem()}}}}}}}));
+}
+
+void BundleWriter::append_text(std::string_view text) {
+  payload_.append(as_bytes(text));
+}
+
+void BundleWriter::append_member(const std::string& path, const std::string& text) {
+  append_text(write_tar_header({.path = path, .size = text.size()}));
+  append_text(text);
+  append_text(std::string(tar_padding(text.size()), '\0'));
+}
+
+}  // namespace sealift::bundle

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Escapes what HTML gives a meaning; see html.hpp.
+#include "sealift/bundle/core/html.hpp"
+
+namespace sealift::bundle {
+
+std::string html_escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        out.push_back(c);
+    }
+  return out;
+}
+
+}  // namespace sealift::bundle

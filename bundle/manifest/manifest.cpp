@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Looks into a manifest, and names its words; see manifest.hpp.
+#include "sealift/bundle/manifest/manifest.hpp"
+
+#include <algorithm>
+
+#include "bundle/manifest/manifest_words.hpp"
+
+namespace sealift::bundle {
+
+std::string name_of(EntryKind kind) {
+  return detail::enum_name(detail::kKindNames, kind);
+}
+std::string name_of(Encoding encoding) {
+  return detail::enum_name(detail::kEncodingNames, encoding);
+}
+
+const Entry* Manifest::find(const SafePath& path) const {
+  const auto found = std::lower_bound(entries.begin(), entries.end(), path,
+                                      [](const Entry& entry, const SafePath& wanted) { return entry.path < wanted; });
+  return found != entries.end() && found->path == path ? &*found : nullptr;
+}
+
+std::uint64_t needed_installer_level(const Manifest& manifest) {
+  const auto& placements = manifest.environment.placements;
+  const bool leaves_out = std::any_of(placements.begin(), placements.end(),
+                                      [](const auto& placement) { return !placement.left_out.empty(); });
+  return manifest.base || leaves_out || manifest.environment.runtime || !manifest.driver_floor.empty() ? 2 : 0;
+}
+
+}  // namespace sealift::bundle

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads and writes the manifest field by field; see manifest_json.hpp.
+#include "sealift/bundle/manifest/manifest_json.hpp"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "bundle/core/json.hpp"
+#include "bundle/manifest/manifest_words.hpp"
+#include "sealift/bundle/manifest/manifest_check.hpp"
+
+namespace sealift::bundle {
+namespace {
+
+using namespace detail;  // its words and fields
+
+CarriedRuntime parse_runtime(JsonObject object) {
+  CarriedRuntime runtime{.glibc = glibc_version(object, "glibc"), .kernel = dotted_version(object, "kernel")};
+  object.done();
+  return runtime;
+}
+
+Entry parse_entry(const Json& json, const std::string& where, const Payload& payload) {
+  JsonObject object(json, where);
+  Entry entry;
+  entry.path = SafePath::parse(object.string("path"), where + ".path");
+  entry.kind = enum_value(kKindNames, object.string("kind", 20), where + ".kind");
+  entry.size = object.integer("size", kMaxPayloadSize);
+  entry.sha256 = object.digest("sha256");
+  entry.absent = object.has("absent");
+  if (entry.absent && !object.boolean("absent"))
+    refuse_json(where + ".absent", "true was expected, or no such key", entry.path.text());
+  if (!entry.absent) {
+    entry.encoding = enum_value(kEncodingNames, object.string("encoding", 20), where + ".encoding");
+    entry.offset = object.integer("offset", payload.size);
+    entry.stored_size = object.integer("stored_size", payload.size - entry.offset);
+    entry.stored_sha256 = object.digest("stored_sha256");
+  }
+  entry.installed_size = object.integer("installed_size", kMaxPayloadSize);
+  entry.installed_files = object.integer("installed_files", kMaxEntries);
+  entry.executable = object.boolean("executable");
+  object.done();
+  return entry;
+}
+
+Payload parse_payload(JsonObject object) {
+  Payload payload;
+  payload.size = object.integer("size", kMaxPayloadSize);
+  payload.chunk_size = object.integer("chunk_size", kMaxChunkSize);
+  const std::string name = object.string("digest", 20);
+  const std::optional<DigestAlgorithm> algorithm = digest_algorithm(name);
+  if (!algorithm)
+    throw Error(ErrorCode::CannotCheck,
+                {.what = "the chunks are digested with an algorithm that this version does not know",
+                 .where = object.where(),
+                 .expected = "sha256 or sm3",
+                 .got = SafePath::printable(name)});
+  payload.digest = *algorithm;
+  payload.chunk_list_digest = object.digest("chunk_list_digest");
+  for (const Json& json : object.array("volumes", kMaxVolumes)) {
+    JsonObject item(json, object.where() + ".volumes");
+    payload.volumes.push_back({.name = item.string("name", 255), .size = item.integer("size", payload.size)});
+    item.done();
+  }
+  object.done();
+  return payload;
+}
+
+std::vector<SafePath> parse_left_out(JsonObject& placement) {
+  const std::string where = placement.where() + ".left_out";
+  std::vector<SafePath> paths;
+  for (const Json& json : placement.array("left_out", kMaxEntries)) {
+    if (!json.is_string()) refuse_json(where, "a path was expected", json.type_name());
+    paths.push_back(SafePath::parse(json.get<std::string>(), where));
+    if (paths.size() > 1 && !(paths[paths.size() - 2] < paths.back()))
+      refuse_json(where, "paths must be sorted and unique", paths.back().text());
+  }
+  if (paths.empty()) refuse_json(where, "a path was expected, or no such key");
+  return paths;
+}
+
+Environment parse_environment(JsonObject object) {
+  Environment environment;
+  environment.interpreter = SafePath::parse(object.string("interpreter"), object.where() + ".interpreter");
+  environment.site_packages = SafePath::parse(object.string("site_packages"), object.where() + ".site_packages");
+  for (const Json& json : object.array("placements", kMaxEntries)) {
+    JsonObject item(json, object.where() + ".placements");
+    Environment::Placement placement{.entry = SafePath::parse(item.string("entry"), item.where() + ".entry"),
+                                     .into = item.string("into")};
+    if (item.has("left_out")) placement.left_out = parse_left_out(item);
+    item.done();
+    if (!placement.into.empty()) SafePath::parse(placement.into, item.where() + ".into");
+    environment.placements.push_back(std::move(placement));
+  }
+  for (const Json& json : object.array("imports", 1000)) {
+    const bool plain = json.is_string() && is_plain_name(json.get_ref<const std::string&>());
+    if (!plain) refuse_json(object.where() + ".imports", "a module name was expected", json.dump().substr(0, 80));
+    environment.imports.push_back(json.get<std::string>());
+  }
+  if (object.has("runtime")) environment.runtime = parse_runtime(object.object("runtime"));
+  object.done();
+  return environment;
+}
+
+}  // namespace
+
+Manifest parse_manifest(std::string_view text, const std::string& where) {
+  const Json root = parse_json(text, where);
+  JsonObject object(root, where);
+  if (const std::uint64_t format = object.integer("format"); format != kFormatVersion)
+    throw Error(ErrorCode::CannotCheck, {.what = "the bundle is of a format that this version does not know",
+                                         .where = where,
+                                         .expected = std::to_string(kFormatVersion),
+                                         .got = std::to_string(format),
+                                         .next = "use the sealift-install that came with the bundle"});
+  Manifest manifest;
+  manifest.installer_level = object.integer("installer_level");
+  if (manifest.installer_level > kInstallerLevel)
+    throw Error(ErrorCode::CannotCheck, {.what = "the bundle needs a newer installer",
+                                         .where = where,
+                                         .expected = "level " + std::to_string(manifest.installer_level),
+                                         .got = "level " + std::to_string(kInstallerLevel),
+                                         .next = "use the sealift-install that came with the bundle"});
+  manifest.name = plain_name(object, "name");
+  manifest.channel = plain_name(object, "channel");
+  manifest.version = object.integer("version");
+  manifest.created = object.string("created", 40);
+  if (!parse_time(manifest.created))
+    refuse_json(where + ".created", "a time such as 2026-01-31T12:00:00Z was expected",
+                SafePath::printable(manifest.created));
+  manifest.rollback_floor = object.integer("rollback_floor");
+  JsonObject target = object.object("target");
+  manifest.target.arch = plain_name(target, "arch");
+  manifest.target.glibc = glibc_version(target, "glibc");
+  manifest.glibc_floor = glibc_version(target, "glibc_floor");
+  if (target.has("driver_floor")) manifest.driver_floor = dotted_version(target, "driver_floor");
+  target.done();
+  manifest.payload = parse_payload(object.object("payload"));
+  for (const Json& json : object.array("entries", kMaxEntries))
+    manifest.entries.push_back(
+        parse_entry(json, where + ".entries[" + std::to_string(manifest.entries.size()) + "]", manifest.payload));
+  manifest.environment = parse_environment(object.object("environment"));
+  if (object.has("base")) manifest.base = object.digest("base");
+  for (const Json& json : object.array("companions", 16)) {
+    JsonObject item(json, where + ".companions");
+    manifest.companions.push_back({.name = plain_name(item, "name"),
+                                   .size = item.integer("size", std::uint64_t{1} << 32),
+                                   .sha256 = item.digest("sha256")});
+    item.done();
+  }
+  object.done();
+  check_manifest(manifest, where);
+  if (write_json(root) != text) refuse_json(where, "it is not spelled as it was written");
+  return manifest;
+}
+
+std::string write_manifest(const Manifest& manifest) {
+  Json entries = Json::array();
+  for (const Entry& entry : manifest.entries) {
+    Json item = {{"path", entry.path.text()},
+                 {"kind", enum_name(kKindNames, entry.kind)},
+                 {"size", entry.size},
+                 {"sha256", entry.sha256.hex()},
+                 {"installed_size", entry.installed_size},
+                 {"installed_files", entry.installed_files},
+                 {"executable", entry.executable}};
+    if (entry.absent) {
+      item["absent"] = true;
+    } else {
+      item["encoding"] = enum_name(kEncodingNames, entry.encoding);
+      item["offset"] = entry.offset;
+      item["stored_size"] = entry.stored_size;
+      item["stored_sha256"] = entry.stored_sha256.hex();
+    }
+    entries.push_back(std::move(item));
+  }
+  Json volumes = Json::array();
+  for (const Volume& volume : manifest.payload.volumes)
+    volumes.push_back({{"name", volume.name}, {"size", volume.size}});
+  Json placements = Json::array();
+  for (const Environment::Placement& placement : manifest.environment.placements) {
+    placements.push_back({{"entry", placement.entry.text()}, {"into", placement.into}});
+    for (const SafePath& path : placement.left_out) placements.back()["left_out"].push_back(path.text());
+  }
+  Json companions = Json::array();
+  for (const Companion& companion : manifest.companions)
+    companions.push_back({{"name", companion.name}, {"size", companion.size}, {"sha256", companion.sha256.hex()}});
+  Json json = {{"format", kFormatVersion},
+               {"installer_level", manifest.installer_level},
+               {"name", manifest.name},
+               {"channel", manifest.channel},
+               {"version", manifest.version},
+               {"created", manifest.created},
+               {"rollback_floor", manifest.rollback_floor},
+               {"target",
+                {{"arch", manifest.target.arch},
+                 {"glibc", manifest.target.glibc.text()},
+                 {"glibc_floor", manifest.glibc_floor.text()}}},
+               {"payload",
+                {{"size", manifest.payload.size},
+                 {"chunk_size", manifest.payload.chunk_size},
+                 {"digest", name_of(manifest.payload.digest)},
+                 {"chunk_list_digest", manifest.payload.chunk_list_digest.hex()},
+                 {"volumes", std::move(volumes)}}},
+               {"entries", std::move(entries)},
+               {"environment",
+                {{"interpreter", manifest.environment.interpreter.text()},
+                 {"site_packages", manifest.environment.site_packages.text()},
+                 {"placements", std::move(placements)},
+                 {"imports", manifest.environment.imports}}},
+               {"companions", std::move(companions)}};
+  if (manifest.base) json["base"] = manifest.base->hex();
+  if (!manifest.driver_floor.empty()) json["target"]["driver_floor"] = manifest.driver_floor;
+  if (const std::optional<CarriedRuntime>& runtime = manifest.environment.runtime)
+    json["environment"]["runtime"] = {{"glibc", runtime->glibc.text()}, {"kernel", runtime->kernel}};
+  return write_json(json);
+}
+
+}  // namespace sealift::bundle

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The words that stand for the values of a manifest's enums, in the manifest and in the records that repeat them.
+#pragma once
+
+#include <string_view>
+#include <utility>
+
+#include "bundle/core/fields_json.hpp"
+#include "sealift/bundle/manifest/manifest.hpp"
+
+namespace sealift::bundle::detail {
+
+inline constexpr std::pair<EntryKind, std::string_view> kKindNames[] = {
+    {EntryKind::Wheel, "wheel"}, {EntryKind::Tree, "tree"}, {EntryKind::File, "file"}};
+inline constexpr std::pair<Encoding, std::string_view> kEncodingNames[] = {{Encoding::Identity, "identity"},
+                                                                           {Encoding::Zstd, "zstd"}};
+
+}  // namespace sealift::bundle::detail

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sealift/bundle/open_bundle.hpp"
+
+#include <string>
+#include <system_error>
+
+#include "sealift/bundle/core/error.hpp"
+#include "sealift/bundle/core/file.hpp"
+
+namespace sealift::bundle {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The seal's path, its contents not read yet.
+OpenBundle find_seal(const std::filesystem::path& folder_or_seal) {
+  std::error_code error;
+  if (fs::is_regular_file(folder_or_seal, error) && folder_or_seal.extension() == kSealSuffix)
+    return {.folder = folder_or_seal.has_parent_path() ? folder_or_seal.parent_path() : ".",
+            .seal_path = folder_or_seal,
+            .seal = {}};
+  OpenBundle found{.folder = folder_or_seal, .seal_path = {}, .seal = {}};
+  fs::directory_iterator files(folder_or_seal, error);
+  if (error) throw_errno("a bundle's folder cannot be opened", folder_or_seal, error.value());
+  for (const fs::directory_entry& file : files) {
+    if (file.path().extension() != kSealSuffix) continue;
+    if (!found.seal_path.empty())
+      throw Error(ErrorCode::Conflict,
+                  {.what = "the folder holds more than one seal",
+                   .where = folder_or_seal.string(),
+                   .got = found.seal_path.filename().string() + " and " + file.path().filename().string(),
+                   .next = "name the seal file instead of the folder"});
+    found.seal_path = file.path();
+  }
+  if (found.seal_path.empty())
+    throw Error(ErrorCode::Missing, {.what = "there is no seal here",
+                                     .where = folder_or_seal.string(),
+                                     .expected = "a file named NAME-VERSION.seal",
+                                     .next = "name the bundle's folder"});
+  return found;
+}
+
+}  // namespace
+
+OpenBundle open(const std::filesystem::path& folder_or_seal) {
+  OpenBundle opened = find_seal(folder_or_seal);
+  opened.seal = parse_seal(read_text(opened.seal_path, kMaxSealSize), opened.seal_path.string());
+  return opened;
+}
+
+}  // namespace sealift::bundle

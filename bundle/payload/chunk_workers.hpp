@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Digests and writes chunks on several threads while payload_writer fills the next one. A fixed number of buffers goes
+// round, so memory does not grow with the payload.
+// A queue and not a parallel_for: the chunks arrive one by one from a single producer, and nobody knows how many.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+#include <vector>
+
+#include "bundle/payload/volume_output.hpp"
+#include "sealift/bundle/core/digest.hpp"
+#include "sealift/bundle/payload/chunk_buffer.hpp"
+
+namespace sealift::bundle {
+
+// Every member throws what a thread has thrown. Can be neither copied nor moved.
+class ChunkWorkers {
+ public:
+  // Starts the threads; `chunk_size` in bytes.
+  ChunkWorkers(std::size_t chunk_size, DigestAlgorithm algorithm);
+
+  // An empty buffer; waits until there is one.
+  ChunkBuffer take();
+  // Hands over the next chunk, which goes to `offset` of `volume`.
+  void put(ChunkBuffer buffer, std::shared_ptr<const VolumeOutput> volume, std::uint64_t offset);
+  // Waits until every chunk is written, and returns their digests in the order of put().
+  const std::vector<Digest>& finish();
+
+ private:
+  struct Chunk {
+    ChunkBuffer buffer;
+    std::shared_ptr<const VolumeOutput> volume;
+    std::uint64_t offset;
+    std::size_t index;
+  };
+
+  void rethrow() const;
+  void work(const std::stop_token& stop);
+
+  DigestAlgorithm algorithm_;
+  std::mutex guard_;
+  std::condition_variable_any changed_;
+  std::vector<ChunkBuffer> idle_;
+  std::deque<Chunk> waiting_;
+  std::size_t busy_ = 0;
+  std::vector<Digest> digests_;
+  std::exception_ptr fault_;
+  std::vector<std::jthread> threads_;  // last, so that they have ended before the rest is destroyed
+};
+
+}  // namespace sealift::bundle

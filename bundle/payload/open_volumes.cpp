@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bundle/payload/open_volumes.hpp"
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace sealift::bundle {
+
+OpenVolumes::OpenVolumes(VolumeSources sources, std::vector<Volume> volumes)
+    : sources_(std::move(sources)), volumes_(std::move(volumes)), open_(volumes_.size()) {
+  for (std::size_t index = 0; index < volumes_.size(); ++index) try {
+      open_[index] = find(volumes_[index]);
+    } catch (const Error&) {
+      if (!sources_.ask) throw;
+      all_there_ = false;
+    }
+}
+
+OpenVolumes::File OpenVolumes::get(std::size_t index) {
+  const std::lock_guard lock(guard_);
+  while (!open_[index]) try {
+      open_[index] = find(volumes_[index]);
+    } catch (const Error& fault) {
+      ask(index, fault);
+    }
+  return open_[index];
+}
+
+void OpenVolumes::replace(std::size_t index, File bad, const Error& fault) {
+  const std::weak_ptr<const VolumeInput> was = bad;
+  bad.reset();  // before waiting for the lock: whoever holds it to ask waits for all readers to let go
+  const std::lock_guard lock(guard_);
+  const bool still_open = open_[index] && !open_[index].owner_before(was) && !was.owner_before(open_[index]);
+  if (still_open) ask(index, fault);  // otherwise another thread has replaced it since
+}
+
+OpenVolumes::File OpenVolumes::if_open(std::size_t index) const {
+  const std::lock_guard lock(guard_);
+  return open_[index];
+}
+
+// Closes all files first, also those that other threads still read from: a disc with an open file cannot be taken out.
+void OpenVolumes::ask(std::size_t index, const Error& fault) {
+  if (!sources_.ask) throw fault;
+  std::vector<std::weak_ptr<const VolumeInput>> readers;
+  for (File& file : open_) {
+    readers.push_back(file);
+    file.reset();
+  }
+  for (const auto& reader : readers)
+    while (!reader.expired()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  const std::optional<std::filesystem::path> folder = sources_.ask(volumes_[index], fault);
+  if (!folder) throw fault;
+  if (!folder->empty()) sources_.folders.insert(sources_.folders.begin(), *folder);
+}
+
+OpenVolumes::File OpenVolumes::find(const Volume& volume) const {
+  std::optional<Error> fault;
+  std::string looked;
+  for (const std::filesystem::path& folder : sources_.folders) {
+    const std::filesystem::path path = folder / volume.name;
+    std::error_code ignored;
+    if (!std::filesystem::exists(std::filesystem::symlink_status(path, ignored))) {
+      looked += (looked.empty() ? "not in " : ", ") + folder.string();
+      continue;
+    }
+    try {
+      return open(path, volume);
+    } catch (const Error& error) {  // another folder may have an intact one
+      if (!fault) fault = error;
+    }
+  }
+  if (fault) throw *fault;
+  throw Error(ErrorCode::Missing, {.what = "a volume is missing",
+                                   .where = (sources_.folders.front() / volume.name).string(),
+                                   .expected = std::to_string(volume.size) + " bytes",
+                                   .got = sources_.folders.size() > 1 ? looked : "",
+                                   .next = "copy " + volume.name + " into the bundle's folder"});
+}
+
+OpenVolumes::File OpenVolumes::open(const std::filesystem::path& path, const Volume& volume) const {
+  auto file = std::make_shared<const VolumeInput>(path, sources_.read_once);
+  if (file->size() != volume.size)
+    throw Error(ErrorCode::Digest,
+                {.what = file->size() < volume.size ? "a volume is cut short" : "a volume is too long",
+                 .where = path.string(),
+                 .expected = std::to_string(volume.size) + " bytes",
+                 .got = std::to_string(file->size()) + " bytes",
+                 .next = "copy " + volume.name + " again from its source"});
+  return file;
+}
+
+}  // namespace sealift::bundle

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bundle/payload/payload_range.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace sealift::bundle {
+
+PayloadRange::PayloadRange(std::shared_ptr<const PayloadReader> reader, std::uint64_t offset, std::uint64_t size,
+                           std::string name, std::uint64_t memory)
+    : reader_(std::move(reader)), offset_(offset), size_(size), name_(std::move(name)), memory_(memory) {}
+
+PayloadRange::~PayloadRange() {
+  reader_->leave(offset_, size_);
+}
+
+ByteView PayloadRange::view(std::uint64_t offset, std::size_t wanted) {
+  const std::uint64_t position = offset_ + offset;
+  const std::uint64_t chunk_size = reader_->payload().chunk_size;
+  const ByteView chunk = cached(position / chunk_size);
+  const ByteView rest = chunk.subspan(static_cast<std::size_t>(position % chunk_size));
+  return rest.first(static_cast<std::size_t>(std::min<std::uint64_t>({wanted, rest.size(), size_ - offset})));
+}
+
+bool PayloadRange::has(std::uint64_t index) const {
+  return std::any_of(slots_.begin(), slots_.end(), [&](const Slot& slot) { return slot.index == index; });
+}
+
+ByteView PayloadRange::cached(std::uint64_t index) {
+  for (Slot& slot : slots_)
+    if (slot.index == index) return slot.bytes();
+  if (slots_.empty() || (slots_.size() + 1) * reader_->payload().chunk_size <= memory_)
+    slots_.push_back({});
+  else
+    std::rotate(slots_.begin(), slots_.begin() + 1, slots_.end());
+  if ((index + 1) * reader_->payload().chunk_size < offset_ + size_ && !has(index + 1)) reader_->will_need(index + 1);
+  Slot& slot = slots_.back();
+  slot.index = ~std::uint64_t{0};  // nothing can be found here if the chunk is refused
+  slot.shared.reset();
+  slot.shared = reader_->kept(index, slot.own);
+  slot.own = slot.shared ? ChunkBuffer() : reader_->chunk(index, std::move(slot.own));  // one chunk of memory a slot
+  slot.index = index;
+  return slot.bytes();
+}
+
+}  // namespace sealift::bundle

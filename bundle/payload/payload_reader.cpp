@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sealift/bundle/payload/payload_reader.hpp"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "bundle/payload/open_volumes.hpp"
+#include "bundle/payload/read_ahead.hpp"
+
+namespace sealift::bundle {
+namespace {
+
+constexpr std::size_t kPiece = std::size_t{256} << 10;  // read and hashed while it is in the processor's cache
+constexpr std::uint64_t kMaxAhead = std::uint64_t{24} << 20;
+constexpr std::uint64_t kMaxKept = std::uint64_t{32} << 20;  // beyond it, a chunk is read again
+
+// Where a byte of the payload is: the number of its volume, and the offset in it.
+struct Place {
+  std::size_t volume;
+  std::uint64_t offset;
+};
+
+Place locate(const Payload& payload, std::uint64_t payload_offset) {
+  std::size_t volume = 0;
+  while (payload_offset >= payload.volumes[volume].size) payload_offset -= payload.volumes[volume++].size;
+  return {volume, payload_offset};
+}
+
+std::size_t size_of_chunk(const Payload& payload, std::uint64_t index) {
+  return static_cast<std::size_t>(std::min(payload.chunk_size, payload.size - index * payload.chunk_size));
+}
+
+// The chunks at the ends of a range. The last one counts twice where it is not also the first: a zip is read from its
+// end, then from its start.
+std::vector<std::uint64_t> ends_of(const Payload& payload, std::uint64_t offset, std::uint64_t size) {
+  if (size == 0) return {};
+  const std::uint64_t first = offset / payload.chunk_size, last = (offset + size - 1) / payload.chunk_size;
+  if (first == last) return {first};
+  return {first, last, last};
+}
+
+// A chunk at the end of an expected range.
+struct Kept {
+  std::mutex reading;
+  bool begun = false;  // it need not be read ahead any more
+  std::shared_ptr<const ChunkBuffer> bytes;
+  std::uint64_t readers = 0;  // that have not left
+};
+
+}  // namespace
+
+struct PayloadReader::State {
+  State(VolumeSources sources, const Payload& signed_payload, std::vector<Digest> digests)
+      : payload(signed_payload), chunks(std::move(digests)), volumes(std::move(sources), payload.volumes) {}
+
+  bool is_kept(std::uint64_t index) {
+    const std::lock_guard lock(guard);
+    const auto found = kept.find(index);
+    return found != kept.end() && found->second->begun;
+  }
+
+  // The chunk, or its beginning, where it was read ahead or can be read past the system's page cache.
+  ReadAhead::Chunk first_read(const VolumeInput& file, const Place& place, std::uint64_t index, ChunkBuffer memory) {
+    if (std::optional<ReadAhead::Chunk> ready = ahead.take(index, memory)) return std::move(*ready);
+    memory.resize(size_of_chunk(payload, index));
+    const bool past = file.passes_the_cache(place.offset, memory.size());
+    const std::size_t filled = past ? file.read_past_the_cache(place.offset, memory) : 0;
+    return {.bytes = std::move(memory), .filled = filled};
+  }
+
+  ChunkBuffer read(const VolumeInput& file, const Place& place, std::uint64_t index, ChunkBuffer memory) {
+    auto [bytes, filled] = first_read(file, place, index, std::move(memory));
+    const std::span<std::byte> all = bytes.all();
+    Hasher hasher(payload.digest);
+    for (std::size_t done = 0; done < all.size(); done += kPiece) {
+      const std::size_t end = std::min(done + kPiece, all.size()), from = std::clamp(filled, done, end);
+      if (from < end) file.read_exactly(place.offset + from, all.subspan(from, end - from));
+      hasher.update(all.subspan(done, end - done));
+    }
+    if (const Digest digest = hasher.finish(); digest != chunks.at(index))
+      throw Error(ErrorCode::Digest, {.what = "chunk " + std::to_string(index) + " differs from what was signed",
+                                      .where = file.path().string() + " at offset " + std::to_string(place.offset),
+                                      .expected = name_of(payload.digest) + " " + chunks[index].hex(),
+                                      .got = name_of(payload.digest) + " " + digest.hex(),
+                                      .next = "copy " + payload.volumes[place.volume].name + " again from its source"});
+    return std::move(bytes);
+  }
+
+  const Payload& payload;
+  std::vector<Digest> chunks;
+  OpenVolumes volumes;
+  ReadAhead ahead{static_cast<std::size_t>(std::max<std::uint64_t>(1, kMaxAhead / payload.chunk_size))};
+  std::mutex guard;
+  std::map<std::uint64_t, std::shared_ptr<Kept>> kept;
+  std::uint64_t kept_bytes = 0;
+};
+
+PayloadReader::PayloadReader(VolumeSources sources, Payload payload, std::vector<Digest> chunks)
+    : payload_(std::move(payload)), state_(std::make_unique<State>(std::move(sources), payload_, std::move(chunks))) {}
+
+PayloadReader::PayloadReader(const std::filesystem::path& folder, Payload payload, std::vector<Digest> chunks)
+    : PayloadReader(VolumeSources{.folders = {folder}}, std::move(payload), std::move(chunks)) {}
+
+PayloadReader::~PayloadReader() = default;
+
+bool PayloadReader::all_there() const {
+  return state_->volumes.all_there();
+}
+
+ChunkBuffer PayloadReader::chunk(std::uint64_t index, ChunkBuffer memory) const {
+  const Place place = locate(payload_, index * payload_.chunk_size);
+  for (;;) {
+    OpenVolumes::File file = state_->volumes.get(place.volume);
+    try {
+      return state_->read(*file, place, index, std::move(memory));
+    } catch (const Error& fault) {
+      state_->volumes.replace(place.volume, std::move(file), fault);
+    }
+  }
+}
+
+void PayloadReader::expect(std::uint64_t offset, std::uint64_t size) const {
+  const std::lock_guard lock(state_->guard);
+  for (const std::uint64_t index : ends_of(payload_, offset, size)) {
+    std::shared_ptr<Kept>& kept = state_->kept[index];
+    if (!kept) kept = std::make_shared<Kept>();
+    ++kept->readers;
+  }
+}
+
+void PayloadReader::leave(std::uint64_t offset, std::uint64_t size) const {
+  const std::lock_guard lock(state_->guard);
+  for (const std::uint64_t index : ends_of(payload_, offset, size)) {
+    const auto kept = state_->kept.find(index);
+    if (kept == state_->kept.end() || --kept->second->readers != 0) continue;
+    if (kept->second->bytes) state_->kept_bytes -= kept->second->bytes->size();
+    state_->kept.erase(kept);
+  }
+}
+
+std::shared_ptr<const ChunkBuffer> PayloadReader::kept(std::uint64_t index, ChunkBuffer& memory) const {
+  std::unique_lock lock(state_->guard);
+  const auto found = state_->kept.find(index);
+  if (found == state_->kept.end()) return nullptr;
+  const std::shared_ptr<Kept> kept = found->second;
+  lock.unlock();
+  const std::lock_guard reading(kept->reading);  // one thread reads, the others wait for it
+  lock.lock();
+  if (kept->bytes) return kept->bytes;
+  kept->begun = true;
+  lock.unlock();
+  auto bytes = std::make_shared<const ChunkBuffer>(chunk(index, std::move(memory)));
+  lock.lock();
+  if (kept->readers > 1 && state_->kept_bytes + bytes->size() <= kMaxKept) {
+    kept->bytes = bytes;
+    state_->kept_bytes += bytes->size();
+  }
+  return bytes;
+}
+
+void PayloadReader::will_need(std::uint64_t index) const {
+  if (index >= payload_.chunk_count() || state_->is_kept(index)) return;
+  const Place place = locate(payload_, index * payload_.chunk_size);
+  const std::size_t size = size_of_chunk(payload_, index);
+  OpenVolumes::File file = state_->volumes.if_open(place.volume);
+  if (!file) return;
+  if (file->passes_the_cache(place.offset, size))
+    state_->ahead.want(index, std::move(file), place.offset, size);
+  else
+    file->will_need(place.offset, size);
+}
+
+std::string PayloadReader::describe(std::uint64_t payload_offset) const {
+  const Place place = locate(payload_, payload_offset);
+  const OpenVolumes::File file = state_->volumes.if_open(place.volume);
+  return (file ? file->path().string() : payload_.volumes[place.volume].name) + " at offset " +
+         std::to_string(place.offset);
+}
+
+}  // namespace sealift::bundle

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sealift/bundle/verified_bundle.hpp"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "bundle/archive/zstd.hpp"
+#include "bundle/payload/payload_range.hpp"
+#include "sealift/bundle/core/error.hpp"
+#include "sealift/bundle/core/parallel_for.hpp"
+#include "sealift/bundle/core/safe_path.hpp"
+#include "sealift/bundle/manifest/manifest_json.hpp"
+#include "sealift/bundle/payload/bundle_folder.hpp"
+#include "sealift/bundle/trust/acceptance.hpp"
+
+namespace sealift::bundle {
+namespace {
+
+void for_each_piece(ByteSource& source, const ByteSink& sink) {
+  for (std::uint64_t offset = 0; offset < source.size();) {
+    const ByteView piece = source.view(offset, static_cast<std::size_t>(kMaxChunkSize));
+    sink(piece);
+    offset += piece.size();
+  }
+}
+
+// The keys of the release role, and of the site role if the root has one, whose signatures of the manifest count.
+std::vector<Digest> check_manifest_signatures(const Root& root, const Envelope& manifest, const std::string& where) {
+  const auto verdicts = check_signatures(manifest, where, crypto_properties(root));
+  std::vector<Digest> signers = require_role(root, std::string(kReleaseRole), verdicts, where);
+  if (root.roles.contains(std::string(kSiteRole)))
+    for (const Digest& id : require_role(root, std::string(kSiteRole), verdicts, where))
+      if (std::find(signers.begin(), signers.end(), id) == signers.end()) signers.push_back(id);
+  if (manifest.payload_type != kBundlePayloadType)
+    throw Error(ErrorCode::CannotCheck, {.what = "the seal is for something else",
+                                         .where = where,
+                                         .expected = std::string(kBundlePayloadType),
+                                         .got = SafePath::printable(manifest.payload_type)});
+  return signers;
+}
+
+}  // namespace
+
+RootName VerifiedBundle::root_name() const {
+  return {.version = root_.version, .fingerprint = sha256(as_bytes(trust_.root))};
+}
+
+void VerifiedBundle::expect(const Entry& entry) const {
+  payload_->expect(entry.offset, entry.stored_size);
+}
+
+std::unique_ptr<ByteSource> VerifiedBundle::stored(const Entry& entry) const {
+  return range_of(entry, 3 * kDefaultChunkSize);
+}
+
+std::unique_ptr<ByteSource> VerifiedBundle::stored_in_order(const Entry& entry) const {
+  return range_of(entry, 0);
+}
+
+std::unique_ptr<ByteSource> VerifiedBundle::range_of(const Entry& entry, std::uint64_t memory) const {
+  if (entry.absent)
+    throw Error(ErrorCode::Missing, {.what = "the bundle is a delta and does not carry this entry",
+                                     .where = manifest_.stem() + ":" + entry.path.text(),
+                                     .expected = "sha256 " + entry.sha256.hex() + " in the target's store",
+                                     .next = "use a bundle that carries it"});
+  return std::make_unique<PayloadRange>(payload_, entry.offset, entry.stored_size,
+                                        manifest_.stem() + ":" + entry.path.text(), memory);
+}
+
+void VerifiedBundle::stream(const Entry& entry, const ByteSink& sink) const {
+  const std::unique_ptr<ByteSource> source = stored(entry);
+  Hasher hasher;
+  const auto hashed = [&](ByteView piece) {
+    hasher.update(piece);
+    sink(piece);
+  };
+  if (entry.encoding == Encoding::Identity) {
+    for_each_piece(*source, hashed);
+  } else {
+    ZstdDecoder decoder(entry.size, source->name());
+    for_each_piece(*source, [&](ByteView piece) { decoder.feed(piece, hashed); });
+    decoder.finish();
+  }
+  if (const Digest digest = hasher.finish(); digest != entry.sha256)
+    throw Error(ErrorCode::Digest, {.what = "an entry differs from what was signed",
+                                    .where = source->name(),
+                                    .expected = "sha256 " + entry.sha256.hex(),
+                                    .got = "sha256 " + digest.hex()});
+}
+
+VerifiedBundle verify(const OpenBundle& opened, const Trust& trust, Time now) {
+  const std::string where = opened.seal_path.string();
+  VerifiedBundle bundle;
+  bundle.trust_ = accept_roots(trust.state, read_root_chain(opened.seal.roots, where), where);
+  bundle.root_ = parse_root(bundle.trust_.root, where);
+  bundle.identity_ = opened.seal.manifest.digest();
+  refuse_revoked(bundle.root_, bundle.identity_, where);
+  bundle.signers_ = check_manifest_signatures(bundle.root_, opened.seal.manifest, where);
+  // Beyond this point the manifest's bytes are the signers'.
+  bundle.manifest_ = parse_manifest(opened.seal.manifest.payload, opened.seal_path.filename().string());
+  refuse_rollback({.state = bundle.trust_, .allow_downgrade = trust.allow_downgrade}, bundle.root_, bundle.manifest_,
+                  bundle.identity_, where);
+  bundle.trust_ = remember(std::move(bundle.trust_), bundle.manifest_, bundle.identity_);
+  bundle.warnings_ = judge_time(bundle.trust_, bundle.root_, now, where);
+  if (bundle.root_.profile == Profile::Fips && crypto_properties(bundle.root_) == nullptr)
+    bundle.warnings_.push_back(
+        "the root asks for FIPS, and this program has no FIPS provider: signatures were checked by its own crypto "
+        "library; to check with the host's validated one, follow FORMAT.md, \"By hand\"");
+  bundle.folder_ = opened.folder;
+  const Manifest& manifest = bundle.manifest_;
+  if (opened.seal_path.filename() != manifest.stem() + std::string(kSealSuffix))
+    throw Error(ErrorCode::Conflict, {.what = "the seal is not named as the bundle it seals",
+                                      .where = where,
+                                      .expected = manifest.stem() + std::string(kSealSuffix)});
+  refuse_extra_files(opened.folder, manifest);
+  std::vector<Digest> chunks =
+      read_chunk_list(opened.folder / (manifest.stem() + std::string(kChunksSuffix)), manifest.payload);
+  VolumeSources sources{.folders = {opened.folder}, .ask = opened.ask, .read_once = opened.read_once};
+  sources.folders.insert(sources.folders.end(), opened.more_folders.begin(), opened.more_folders.end());
+  bundle.payload_ = std::make_shared<PayloadReader>(std::move(sources), manifest.payload, std::move(chunks));
+  check_companions(opened.folder, manifest);
+  return bundle;
+}
+
+std::vector<Error> check_every_chunk(const VerifiedBundle& bundle, unsigned threads,
+                                     const std::function<void(std::uint64_t)>& progress) {
+  const PayloadReader& payload = bundle.payload();
+  std::mutex guard;
+  std::vector<ChunkBuffer> idle;  // at most one a thread
+  std::map<std::uint64_t, Error> failures;
+  const auto take_memory = [&] {
+    const std::lock_guard lock(guard);
+    if (idle.empty()) return ChunkBuffer();
+    ChunkBuffer memory = std::move(idle.back());
+    idle.pop_back();
+    return memory;
+  };
+  parallel_for(threads, static_cast<std::size_t>(payload.payload().chunk_count()), [&](std::size_t index) {
+    try {
+      payload.will_need(index + threads);  // the medium reads on while this one is hashed
+      ChunkBuffer memory = payload.chunk(index, take_memory());
+      if (progress) progress(memory.size());
+      const std::lock_guard lock(guard);
+      idle.push_back(std::move(memory));
+    } catch (const Error& error) {
+      const std::lock_guard lock(guard);
+      failures.emplace(index, error);
+    }
+  });
+  std::vector<Error> in_order;
+  for (const auto& [index, error] : failures) in_order.push_back(error);
+  return in_order;
+}
+
+}  // namespace sealift::bundle

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sealift/bundle/wheel/wheel.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "bundle/core/unicode.hpp"
+#include "bundle/wheel/wheel_record.hpp"
+#include "bundle/wheel/wheel_startup.hpp"
+#include "sealift/bundle/core/error.hpp"
+#include "sealift/bundle/core/safe_path.hpp"
+
+namespace sealift::bundle {
+namespace {
+
+constexpr std::uint64_t kMaxText = std::uint64_t{16} << 20;
+constexpr std::uint64_t kMaxRecord = std::uint64_t{64} << 20;
+
+[[noreturn]] void refuse(const std::string& where, const std::string& why) {
+  throw Error(ErrorCode::Format, {.what = "a wheel is not acceptable: " + why, .where = where});
+}
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(" \t\r");
+  if (begin == text.npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
+}
+
+bool is_dotted_name(std::string_view text) {
+  if (text.empty() || text.front() == '.' || text.back() == '.') return false;
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
+  });
+}
+
+// The value of "Field: value" before the first empty line. Field names are compared without case, as in mail.
+std::optional<std::string> header_field(std::string_view text, std::string_view field, const std::string& where) {
+  std::optional<std::string> value;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string_view line = text.substr(begin, end - begin);
+    begin = end + 1;
+    if (line.empty() || line == "\r") break;
+    const std::size_t colon = line.find(':');
+    if (colon == line.npos || case_folded(line.substr(0, colon)) != case_folded(field)) continue;
+    if (value) refuse(where, "it says " + std::string(field) + " twice");
+    value = trimmed(line.substr(colon + 1));
+  }
+  return value;
+}
+
+}  // namespace
+
+class Wheel::Parser {
+ public:
+  explicit Parser(Wheel& wheel)
+      : wheel_(wheel),
+        zip_(wheel.zip_),
+        where_(wheel.where_),
+        name_(wheel.name_),
+        dist_info_(wheel.dist_info_),
+        metadata_(wheel.metadata_),
+        files_(wheel.files_),
+        entry_points_(wheel.entry_points_) {}
+
+  void parse(std::string_view file_name) {
+    const std::optional<WheelName> parsed = parse_wheel_name(file_name);
+    if (!parsed) refuse("its file name is not NAME-VERSION-PYTHON-ABI-PLATFORM.whl");
+    name_ = *parsed;
+    find_dist_info();
+    read_wheel_file();
+    metadata_ = text_of(dist_info_ + "/METADATA");
+    check_metadata();
+    assign_files();
+    if (const ZipMember* points = find(dist_info_ + "/entry_points.txt"))
+      read_entry_points(zip_.extract_text(*points, kMaxText));
+  }
+
+ private:
+  const ZipMember* find(std::string_view name) const {
+    for (const ZipMember& member : zip_.members())
+      if (member.name == name) return &member;
+    return nullptr;
+  }
+  std::string text_of(const std::string& name) {
+    const ZipMember* member = find(name);
+    if (member == nullptr) refuse("it has no " + name);
+    return zip_.extract_text(*member, kMaxText);
+  }
+
+  void find_dist_info() {
+    for (const ZipMember& member : zip_.members()) {
+      const std::string top = member.name.substr(0, member.name.find('/'));
+      if (!top.ends_with(".dist-info") || top == dist_info_) continue;
+      if (!dist_info_.empty()) refuse("it has more than one .dist-info folder");
+      dist_info_ = top;
+    }
+    const std::string stem = dist_info_.substr(0, dist_info_.rfind('.'));
+    const std::size_t dash = std::min(stem.find('-'), stem.size());
+    if (dist_info_.empty() || !is_own(stem.substr(0, dash), stem.substr(std::min(dash + 1, stem.size()))))
+      refuse("it has no .dist-info folder of its own name and version");
+  }
+
+  bool is_own(std::string_view project, std::string_view version) const {
+    return normalized_project_name(project) == normalized_project_name(name_.name) &&
+           normalized_version(version) == normalized_version(name_.version);
+  }
+
+  void read_wheel_file() {
+    const std::optional<std::string> version = header_field(text_of(dist_info_ + "/WHEEL"), "Wheel-Version", where_);
+    if (!version) refuse("its WHEEL file names no version");
+    if (!version->starts_with("1."))
+      throw Error(ErrorCode::CannotCheck, {.what = "a wheel is of a version that this program does not know",
+                                           .where = where_,
+                                           .expected = "Wheel-Version: 1.x",
+                                           .got = SafePath::printable(*version)});
+  }
+
+  void check_metadata() const {
+    if (!is_utf8(metadata_)) refuse("its METADATA is not UTF-8");
+    const std::optional<std::string> name = wheel_.metadata_field("Name"), version = wheel_.metadata_field("Version");
+    if (!name || !version || !is_own(*name, *version))
+      refuse("its METADATA names another project or version: " +
+             SafePath::printable(name.value_or("none") + " " + version.value_or("none")));
+  }
+
+  // Requires a digest in RECORD for every file, a file for every row, and a place of its own for every file.
+  void assign_files() {
+    const std::string record = dist_info_ + "/RECORD";
+    const ZipMember* const listed = find(record);
+    if (listed == nullptr) refuse("it has no RECORD");
+    std::map<std::string, WheelRecordRow> rows =
+        parse_wheel_record(zip_.extract_text(*listed, kMaxRecord), zip_.members().size() + 1000, where_);
+    std::set<std::pair<Scheme, std::string>> places;
+    for (const ZipMember& member : zip_.members()) {
+      const auto row = rows.find(member.name);
+      if (member.name == record || member.name == record + ".jws" || member.name == record + ".p7s") {
+        if (row != rows.end()) rows.erase(row);
+        continue;
+      }
+      if (row == rows.end() || !row->second.sha256)
+        refuse("a file is not listed in RECORD with a digest: " + SafePath::printable(member.name));
+      if (row->second.size.value_or(member.size) != member.size)
+        refuse("RECORD says another size: " + SafePath::printable(member.name));
+      WheelFile file = place(member);
+      file.sha256 = *row->second.sha256;
+      rows.erase(row);
+      if (!places.emplace(file.scheme, file.path).second)
+        refuse("two files have one place: " + SafePath::printable(file.path));
+      check_startup(file);
+      if (file.scheme == Scheme::Scripts) {
+        refuse_interpreter_name(file.path);
+        file.executable = true;
+        file.python_script = zip_.start_of(member, 8) == "#!python";
+      }
+      files_.push_back(std::move(file));
+    }
+    if (!rows.empty()) refuse("RECORD lists a file that is not there: " + SafePath::printable(rows.begin()->first));
+  }
+
+  // Refuses files that would run by themselves when Python starts; see wheel_startup.hpp.
+  void check_startup(const WheelFile& file) {
+    const std::string folded = case_folded(file.path);
+    if (file.scheme == Scheme::Data && ("/" + folded).find("/site-packages/") != std::string::npos)
+      refuse("its .data puts a file into site-packages by another way: " + SafePath::printable(file.path));
+    if (file.scheme != Scheme::SitePackages) return;
+    if (is_startup_module(file.path)) refuse("it runs code when Python starts: " + SafePath::printable(file.path));
+    if (!folded.ends_with(".pth") || folded.find('/') != std::string::npos) return;
+    if (const std::string fault = fault_of_pth(zip_.extract_text(file.member, kMaxText)); !fault.empty())
+      throw Error(ErrorCode::Format, {.what = "a wheel is not acceptable: " + fault,
+                                      .where = where_ + ", " + SafePath::printable(file.path),
+                                      .next = "leave this wheel out, or use a version of it without that file"});
+  }
+
+  // A wheel must not decide what `python3` is.
+  void refuse_interpreter_name(std::string_view script) const {
+    std::string name = case_folded(script);
+    if (name.ends_with(".exe")) name.resize(name.size() - 4);
+    if (!name.starts_with("python") || name.find_first_not_of("0123456789.w", 6) != name.npos) return;
+    throw Error(ErrorCode::Conflict, {.what = "a wheel brings a program that is named as the interpreter",
+                                      .where = where_,
+                                      .got = SafePath::printable(script),
+                                      .next = "leave this wheel out of the bundle"});
+  }
+
+  // A file NAME-VERSION.data/KEY/REST goes to the scheme KEY, every other file to site-packages.
+  WheelFile place(const ZipMember& member) const {
+    WheelFile file{.member = member, .path = member.name, .executable = member.executable};
+    const std::string data = dist_info_.substr(0, dist_info_.rfind('.')) + ".data/";
+    if (!member.name.starts_with(data)) return file;
+    static const std::map<std::string, Scheme, std::less<>> kSchemes = {{"purelib", Scheme::SitePackages},
+                                                                        {"platlib", Scheme::SitePackages},
+                                                                        {"scripts", Scheme::Scripts},
+                                                                        {"headers", Scheme::Headers},
+                                                                        {"data", Scheme::Data}};
+    const std::string_view rest = std::string_view(member.name).substr(data.size());
+    const std::size_t slash = rest.find('/');
+    const auto scheme = kSchemes.find(rest.substr(0, slash));
+    if (slash == std::string_view::npos || scheme == kSchemes.end())
+      refuse("a file lies in an unknown part of .data: " + SafePath::printable(member.name));
+    file.scheme = scheme->second;
+    file.path = SafePath::parse(rest.substr(slash + 1), where_).text();
+    return file;
+  }
+
+  // Reads the sections console_scripts and gui_scripts: "script = module:function [extras]".
+  void read_entry_points(const std::string& text) {
+    bool scripts = false;
+    for (std::size_t begin = 0; begin < text.size();) {
+      const std::size_t end = std::min(text.find('\n', begin), text.size());
+      const std::string_view line = trimmed(std::string_view(text).substr(begin, end - begin));
+      begin = end + 1;
+      if (line.empty() || line.front() == '#' || line.front() == ';') continue;
+      if (line.front() == '[') {
+        scripts = line == "[console_scripts]" || line == "[gui_scripts]";
+        continue;
+      }
+      if (!scripts) continue;
+      const std::size_t equals = line.find('='), colon = line.find(':', equals);
+      if (equals == line.npos || colon == line.npos)
+        refuse("an entry point is not NAME = MODULE:FUNCTION: " + SafePath::printable(line));
+      EntryPoint point{.script = std::string(trimmed(line.substr(0, equals))),
+                       .module = std::string(trimmed(line.substr(equals + 1, colon - equals - 1))),
+                       .function = std::string(trimmed(line.substr(colon + 1, line.find('[', colon) - colon - 1)))};
+      if (SafePath::parse(point.script, where_).text().find('/') != std::string::npos ||
+          !is_dotted_name(point.module) || !is_dotted_name(point.function))
+        refuse("an entry point is not NAME = MODULE:FUNCTION: " + SafePath::printable(line));
+      refuse_interpreter_name(point.script);
+      entry_points_.push_back(std::move(point));
+    }
+  }
+
+  [[noreturn]] void refuse(const std::string& why) const { bundle::refuse(where_, why); }
+
+  const Wheel& wheel_;
+  ZipReader& zip_;
+  const std::string& where_;
+  WheelName& name_;
+  std::string& dist_info_;
+  std::string& metadata_;
+  std::vector<WheelFile>& files_;
+  std::vector<EntryPoint>& entry_points_;
+};
+
+Wheel::Wheel(ByteSource& source, std::string_view file_name) : zip_(source), where_(file_name) {
+  Parser(*this).parse(file_name);
+}
+
+std::optional<std::string> Wheel::metadata_field(std::string_view field) const {
+  return header_field(metadata_, field, where_);
+}
+
+void Wheel::extract(const WheelFile& file, const ByteSink& sink) {
+  Hasher hasher;
+  zip_.extract(file.member, [&](ByteView piece) {
+    hasher.update(piece);
+    sink(piece);
+  });
+  if (const Digest digest = hasher.finish(); digest != file.sha256)
+    throw Error(ErrorCode::Digest, {.what = "a file of a wheel is not the one that its RECORD lists",
+                                    .where = where_ + ", " + SafePath::printable(file.member.name),
+                                    .expected = "sha256 " + file.sha256.hex(),
+                                    .got = "sha256 " + digest.hex(),
+                                    .next = "this wheel is damaged at its source; use another build of it"});
+}
+
+}  // namespace sealift::bundle

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// RECORD, the list of a wheel's files: CSV rows of path, sha256=<urlsafe base64>, size.
+// Source: packaging.python.org, "Recording installed projects".
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "sealift/bundle/core/digest.hpp"
+
+namespace sealift::bundle {
+
+struct WheelRecordRow {
+  std::optional<Digest> sha256;  // nothing for RECORD itself
+  std::optional<std::uint64_t> size;
+};
+
+// Path -> row. Throws Format, or CannotCheck for another digest than sha256. More than `max_rows` rows are refused
+// before they take memory; `where` is for messages.
+std::map<std::string, WheelRecordRow> parse_wheel_record(std::string_view text, std::size_t max_rows,
+                                                         std::string_view where);
+
+}  // namespace sealift::bundle
