@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks at a bundle's seal; see inspect.hpp.
+// Reads a bundle's seal; see inspect.hpp.
 #include "packager/compare/inspect.hpp"
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ InspectReport inspect(const std::filesystem::path& bundle, const std::optional<b
     report.warnings = verified.warnings();
     return report;
   }
-  // Signatures that hold prove that nothing was changed since, and nothing else: the keys are the seal's own.
+  // Valid signatures prove that nothing was changed since, and nothing else: the keys are the seal's own.
   for (const auto& [id, verdict] : bundle::check_signatures(opened.seal.manifest, where)) report.signers.push_back(id);
   report.identity = opened.seal.manifest.digest();
   report.manifest = bundle::parse_manifest(opened.seal.manifest.payload, opened.seal_path.filename().string());
@@ -37,7 +37,7 @@ InspectReport inspect(const std::filesystem::path& bundle, const std::optional<b
 
 namespace {
 
-// "wheels     29, 2.7 GB", with what is stored where that is less; of a delta what it carries.
+// "wheels     29, 2.7 GB", with the stored size where that is less; of a delta what it carries.
 std::string sizes_by_kind(const bundle::Manifest& manifest) {
   struct Sum {
     std::uint64_t count = 0, size = 0, stored = 0;
@@ -61,7 +61,7 @@ std::string sizes_by_kind(const bundle::Manifest& manifest) {
   return out;
 }
 
-// The five entries that a disc is most filled by.
+// The five entries that take most room on a disc.
 std::string largest(const bundle::Manifest& manifest) {
   std::vector<const bundle::Entry*> entries;
   for (const bundle::Entry& entry : manifest.entries)

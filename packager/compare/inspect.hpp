@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `sealift-pack inspect`: what a bundle says it is, and who says so. Without a root's fingerprint to begin from,
+// `sealift-pack inspect`: what a bundle says it is, and who signed that. Without a root's fingerprint to begin from,
 // everything shown is the bundle's own claim, and the report says so; only `bundle::verify` makes it more than that.
 #pragma once
 

@@ -56,7 +56,8 @@ BundledWheel read_wheel(const bundle::VerifiedBundle& source, const bundle::Entr
   try {
     bundle::Wheel reader(*bytes, path.substr(path.rfind('/') + 1));
     BundledWheel found{.carried = true, .facts = read_wheel_facts(reader.metadata()), .folder = {}, .licences = {}};
-    if (found.facts.project.empty()) found.facts.project = shown(reader.name().name);  // behind too many other headers
+    if (found.facts.project.empty())
+      found.facts.project = shown(reader.name().name);  // its header came after too many others
     if (found.facts.version.empty()) found.facts.version = shown(reader.name().version);
     const std::string folder = folders.take(reader.name().name + "-" + reader.name().version);
     found.licences = collect_licences(reader, found.facts, licences / folder);
@@ -67,8 +68,8 @@ BundledWheel read_wheel(const bundle::VerifiedBundle& source, const bundle::Entr
   }
 }
 
-// A lock is not signed. Its addresses are taken only when it is the one that this bundle was made from: same name and
-// version, and every wheel of one is in the other, by digest.
+// A lock is not signed. Its addresses are used only when this bundle was made from it: same name and version, and
+// the same wheels by digest.
 Lock read_own_lock(const fs::path& file, const bundle::Manifest& manifest) {
   Lock lock = read_lock(file);
   std::set<bundle::Digest> locked, carried;
@@ -101,7 +102,7 @@ BundleFacts read_bundle_facts(const bundle::VerifiedBundle& source, const bundle
   if (!lock.empty()) facts.lock = read_own_lock(lock, source.manifest());
   facts.volumes = digest_volumes(source, console);
   PlainNames folders;
-  folders.take("licences.tsv");  // stays the table's
+  folders.take("licences.tsv");  // the table's own name
   for (const bundle::Entry& entry : source.manifest().entries)
     if (entry.kind == bundle::EntryKind::Wheel)
       facts.wheels.emplace(entry.path.text(), read_wheel(source, entry, licences, folders));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builder and build type are URNs: they name a program, and no host that somebody would have to keep.
+// Builder and build type are URNs: they name a program, and no host that somebody would have to maintain.
 #include "packager/documents/provenance.hpp"
 
 #include "bundle/core/json.hpp"
@@ -12,7 +12,7 @@ using bundle::Json;
 
 namespace {
 
-// What a lock knows of some bytes beside their digest.
+// What a lock knows about some bytes besides their digest.
 struct Origin {
   std::string uri;
   Json annotations = Json::object();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One component per entry, named by its path, which is unique in a bundle; purls are not. The tool stands there without
+// One component per entry, named by its path, which is unique in a bundle; purls are not. The tool is listed without
 // its version: the documents of one bundle must not differ between two releases of this program.
 #include "packager/documents/sbom.hpp"
 
@@ -75,7 +75,7 @@ Json component_of(const bundle::Entry& entry, const BundleFacts& facts) {
   return component;
 }
 
-// Everything the bundle holds hangs on the bundle, and each wheel on those wheels here that its METADATA asks for.
+// The bundle depends on every entry, and each wheel on the bundle's wheels that its METADATA requires.
 Json dependencies_of(const BundleFacts& facts, const std::string& self) {
   std::map<std::string, std::vector<std::string>> by_project;
   Requirements requirements;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signs; see sign.hpp. A changed file is written beside and renamed over the old one.
+// Signs; see sign.hpp. A changed file is written beside the old one and renamed over it.
 #include "packager/keys/sign.hpp"
 
 #include "packager/keys/key_file.hpp"
@@ -30,7 +30,7 @@ void replace_file(const fs::path& file, std::string_view text) {
   fs::rename(beside, file);
 }
 
-// One document to sign and the way it is written back.
+// The document to sign, and how it is written back.
 struct Document {
   fs::path file;
   bundle::Seal seal;       // of a bundle
@@ -69,7 +69,7 @@ void check_arguments(const SignOptions& options) {
   if (ways != 1 || options.import_from.empty() != options.public_key.empty())
     throw Error(
         ErrorCode::Usage,
-        {.what = "say one thing to do",
+        {.what = "exactly one thing must be asked for",
          .expected = "--key KEY or --root ROOT (or both), --export OUT, or --import SIGNATURE --public-key PUB"});
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `sealift-pack sign`: adds signatures to a root or to a bundle's seal without touching a volume; hands the exact bytes
-// to a key that lives elsewhere (HSM, UKey) and takes its signature in; puts a newer chain of roots into a seal.
+// `sealift-pack sign`: adds signatures to a root or to a bundle's seal without touching a volume; exports the exact
+// bytes for a key that is kept elsewhere (HSM, UKey) and imports its signature; puts a newer chain of roots into a
+// seal.
 #pragma once
 
 #include <filesystem>
@@ -29,7 +30,7 @@ struct SignResult {
   std::vector<RoleStatus> roles;
 };
 
-// Throws Usage for a key without a role, Signature for a signature that does not hold; the file is then as it was.
+// Throws Usage for a key without a role, Signature for one that is not valid; the file is then unchanged.
 SignResult sign(const SignOptions& options);
 
 // The envelopes of root files, in order, held to every rule of a chain.
