@@ -51,7 +51,7 @@ DOORS = {
     r"^zlib\.h$": set(),  # what we ship inflates with ISA-L; only tests deflate
     r"^utf8proc\.h$": {"bundle/core/unicode."},
     r"^openssl/": {"bundle/core/openssl.hpp", "include/sealift/train/checkpoint/digest.hpp"},
-    r"^nlohmann/": {"bundle/core/json.hpp", *LEAVES, "samples/trainer/"},
+    r"^nlohmann/": {"bundle/core/json.hpp", "bundle/core/json_object.hpp", *LEAVES, "samples/trainer/"},
     r"^curl/": {"packager/files/"},
     r"^toml\+\+/": {TOML},
     r"^boost/url": {"packager/host/url."},

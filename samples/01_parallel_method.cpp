@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One model, trained on one process, with ddp and with fsdp: only `parallel_method` changes, and the loss does not.
-// The smallest program over sealift/train.hpp; ranks are threads here, processes behave the same (see trainer/).
-// Read `train` first: it is a plain LibTorch loop but for `Shardable` and `parallelize`.
+// The smallest program over sealift/train.hpp. Ranks are threads here; processes behave the same (see trainer/).
+// Read `train` first: it is a plain LibTorch loop except for `Shardable` and `parallelize`.
 #include <sealift/train.hpp>
 
 #include <cmath>

@@ -5,12 +5,15 @@
 #include <cstring>
 #include <map>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "bundle/archive/tar_header.hpp"
 #include "sealift/bundle/archive/archive_tree.hpp"
 
 namespace sealift::bundle {
+
+static_assert(std::tuple_size_v<decltype(detail::TarHeader::raw)> == kTarBlock);
 
 std::string write_tar_header(const TarMember& member) {
   const char type = member.type == TarType::File ? '0' : member.type == TarType::Folder ? '5' : '2';

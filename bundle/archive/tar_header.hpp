@@ -9,14 +9,12 @@
 #include <string>
 #include <string_view>
 
-#include "sealift/bundle/archive/tar.hpp"
-
 namespace sealift::bundle::detail {
 
 inline constexpr std::uint64_t kMaxUstarSize = (std::uint64_t{1} << 33) - 1;  // larger ones need a pax record
 
 struct TarHeader {
-  std::array<char, kTarBlock> raw{};
+  std::array<char, 512> raw{};  // one block
 
   // A text field, up to its first NUL.
   std::string_view text(std::size_t offset, std::size_t size) const;

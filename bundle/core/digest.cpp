@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "bundle/core/openssl.hpp"
+#include "sealift/bundle/core/error.hpp"
 
 namespace sealift::bundle {
 
@@ -46,7 +47,7 @@ class Hasher::Stream {
 
  private:
   void reset() {
-    const EVP_MD* method = detail::digest_method(algorithm_);
+    const EVP_MD* method = algorithm_ == DigestAlgorithm::Sm3 ? detail::sm3_method() : detail::sha256_method();
     if (!context_ || method == nullptr || EVP_DigestInit_ex(context_.get(), method, nullptr) != 1) fail();
   }
   [[noreturn]] void fail() const {

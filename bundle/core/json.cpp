@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "sealift/strict_json.hpp"
-
 template class nlohmann::basic_json<>;
 
 namespace sealift::bundle {
@@ -20,7 +18,8 @@ void detail::refuse_json(std::string_view where, const std::string& why, const s
                                   .next = "the file is damaged or was made by another program; ask for it again"});
 }
 
-Json parse_json(std::string_view text, std::string_view where, std::size_t max_values, const TakeJson& take_element) {
+Json parse_json(std::string_view text, std::string_view where, std::size_t max_values,
+                const TakeJsonElement& take_element) {
   try {
     return parse_strict_json(text, {.max_depth = kMaxJsonDepth, .max_values = max_values}, take_element);
   } catch (const StrictJsonError& error) {

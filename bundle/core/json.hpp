@@ -4,24 +4,21 @@
 // differently is refused.
 #pragma once
 
-#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
 #include "bundle/core/json_object.hpp"
+#include "sealift/strict_json.hpp"
 
 // Compiled once, in json.cpp, instead of in every source that touches a value.
 extern template class nlohmann::basic_json<>;
 
 namespace sealift::bundle {
 
-// Takes elements of the arrays in the top object out as they are parsed, by the array's key.
-using TakeJson = std::function<void(const std::string& key, Json element)>;
-
 // Parses UTF-8 text; throws Format naming `where`. What we wrote ourselves may be allowed more values.
 Json parse_json(std::string_view text, std::string_view where, std::size_t max_values = kMaxJsonValues,
-                const TakeJson& take_element = {});
+                const TakeJsonElement& take_element = {});
 
 // The one spelling that we write: sorted keys, no spaces.
 std::string write_json(const Json& value);

@@ -9,11 +9,16 @@ void start_openssl() {
   if (kStarted != 1) throw Error(ErrorCode::CannotCheck, {.what = "the crypto library did not start"});
 }
 
-const EVP_MD* digest_method(DigestAlgorithm algorithm) {
+const EVP_MD* sha256_method() {
   start_openssl();
-  static EVP_MD* const kSha256 = EVP_MD_fetch(nullptr, "SHA256", "?fips=yes");
-  static EVP_MD* const kSm3 = EVP_MD_fetch(nullptr, "SM3", nullptr);
-  return algorithm == DigestAlgorithm::Sm3 ? kSm3 : kSha256;
+  static EVP_MD* const kMethod = EVP_MD_fetch(nullptr, "SHA256", "?fips=yes");
+  return kMethod;
+}
+
+const EVP_MD* sm3_method() {
+  start_openssl();
+  static EVP_MD* const kMethod = EVP_MD_fetch(nullptr, "SM3", nullptr);
+  return kMethod;
 }
 
 std::string text_of(BIO* bio) {

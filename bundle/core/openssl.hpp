@@ -16,7 +16,6 @@
 #include <memory>
 #include <string>
 
-#include "sealift/bundle/core/digest.hpp"
 #include "sealift/bundle/core/error.hpp"
 
 namespace sealift::bundle::detail {
@@ -45,7 +44,8 @@ using Pkcs8Handle = std::unique_ptr<PKCS8_PRIV_KEY_INFO, Freer<PKCS8_PRIV_KEY_IN
 
 // Looked up once; null where the library was built without the algorithm. SHA-256 is the FIPS provider's in a process
 // that loaded one before; the root's profile is not known here, and the digest is the same.
-const EVP_MD* digest_method(DigestAlgorithm algorithm);
+const EVP_MD* sha256_method();
+const EVP_MD* sm3_method();
 
 // What was written into a memory BIO.
 std::string text_of(BIO* bio);

@@ -1,19 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks into a manifest, and names its words; see manifest.hpp.
+// Looks into a manifest; see manifest.hpp.
 #include "sealift/bundle/manifest/manifest.hpp"
 
 #include <algorithm>
 
-#include "bundle/manifest/manifest_words.hpp"
-
 namespace sealift::bundle {
-
-std::string name_of(EntryKind kind) {
-  return detail::enum_name(detail::kKindNames, kind);
-}
-std::string name_of(Encoding encoding) {
-  return detail::enum_name(detail::kEncodingNames, encoding);
-}
 
 const Entry* Manifest::find(const SafePath& path) const {
   const auto found = std::lower_bound(entries.begin(), entries.end(), path,

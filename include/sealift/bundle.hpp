@@ -56,6 +56,7 @@
 // Archive: tar and zip
 #include "sealift/bundle/archive/archive_tree.hpp"     // what an archive has named so far, and where its links lead
 #include "sealift/bundle/archive/tar.hpp"              // the tar that we write and read
+#include "sealift/bundle/archive/zip_member.hpp"        // one file of a zip, as its directory describes it
 #include "sealift/bundle/archive/zip.hpp"              // what a zip holds, and the bytes of its members
 
 // Wheel: Python packages as they were published

@@ -3,7 +3,9 @@
 // in the lock file is only for that message; what counts is the kernel's lock.
 #include "installer/prefix/prefix_lock.hpp"
 
+#include <fcntl.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include "installer/host/time.hpp"
 #include "sealift/bundle/core/safe_path.hpp"

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "bundle/core/json_object.hpp"
 #include "installer/preflight/preflight.hpp"
 #include "sealift/bundle/core/human_text.hpp"
 

@@ -3,6 +3,7 @@
 // are linked into environments.
 #include "installer/store/item_record.hpp"
 
+#include "bundle/manifest/manifest_words.hpp"
 #include "sealift/bundle/core/file.hpp"
 #include "sealift/bundle/manifest/manifest_json.hpp"
 

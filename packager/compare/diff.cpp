@@ -4,6 +4,9 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
+#include "bundle/core/json.hpp"
 #include "packager/compare/inspect.hpp"
 #include "packager/job/lock.hpp"
 #include "sealift/bundle/core/human_text.hpp"

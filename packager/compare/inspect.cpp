@@ -6,9 +6,12 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
+#include "bundle/core/json.hpp"
 #include "packager/native/driver_floor.hpp"
 #include "sealift/bundle/core/human_text.hpp"
+#include "sealift/bundle/manifest/manifest_json.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 
 namespace sealift::packager {
@@ -52,8 +55,7 @@ std::string sizes_by_kind(const bundle::Manifest& manifest) {
   }
   std::string out;
   for (const auto& [kind, sum] : sums)
-    out += fmt::format("{:<10} {}, {}{}\n", bundle::detail::enum_name(bundle::detail::kKindNames, kind) + "s",
-                       sum.count, bundle::human_size(sum.size),
+    out += fmt::format("{:<10} {}, {}{}\n", name_of(kind) + "s", sum.count, bundle::human_size(sum.size),
                        sum.stored < sum.size ? ", stored as " + bundle::human_size(sum.stored) : "");
   if (manifest.base)
     out += fmt::format("absent     {}, {}; the target has them by its inventory\n           sha256:{}\n", absent.count,
@@ -119,7 +121,7 @@ std::string inspect_text(const InspectReport& report) {
   out += fmt::format("\nentries    {}\n", manifest.entries.size());
   for (const bundle::Entry& entry : manifest.entries)
     out += fmt::format("  {:>10}  {:5}  {}\n", entry.absent ? "absent" : bundle::human_size(entry.stored_size),
-                       bundle::detail::enum_name(bundle::detail::kKindNames, entry.kind), entry.path.text());
+                       name_of(entry.kind), entry.path.text());
   for (const bundle::Environment::Placement& placement : manifest.environment.placements)
     for (const bundle::SafePath& path : placement.left_out)
       out += fmt::format("left out of {}\n              {}, which another package owns\n", placement.entry.text(),

@@ -2,6 +2,8 @@
 // Bytes and places of Debian packages; see apt_files.hpp.
 #include "packager/debian/apt_files.hpp"
 
+#include "sealift/bundle/core/error.hpp"
+
 namespace sealift::packager {
 
 using bundle::Error;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "bundle/core/unicode.hpp"
 #include "sealift/bundle/payload/payload_writer.hpp"
 
 namespace sealift::packager {

@@ -4,6 +4,7 @@
 
 #include "bundle/core/json.hpp"
 #include "packager/models/hub.hpp"
+#include "sealift/bundle/payload/bundle_folder.hpp"
 #include "sealift/bundle/wheel/wheel_name.hpp"
 
 namespace sealift::packager {

@@ -6,6 +6,7 @@
 
 #include "packager/documents/review_page.hpp"
 #include "sealift/bundle/core/human_text.hpp"
+#include "sealift/bundle/payload/bundle_folder.hpp"
 
 namespace sealift::packager {
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "bundle/core/unicode.hpp"
 #include "packager/documents/metadata_headers.hpp"
 #include "sealift/bundle/core/safe_path.hpp"
 #include "sealift/bundle/wheel/wheel_name.hpp"

@@ -2,7 +2,9 @@
 // The lock is on the growing folder itself, so it ends with the process that holds it.
 #include "packager/files/new_bundle_folder.hpp"
 
+#include <fcntl.h>
 #include <sys/file.h>
+#include <unistd.h>
 
 #include "packager/host/console.hpp"
 

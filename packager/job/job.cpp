@@ -10,6 +10,7 @@
 #include "packager/job/target_profile.hpp"
 #include "packager/job/toml_file.hpp"
 #include "sealift/bundle/core/fields.hpp"
+#include "sealift/bundle/core/safe_path.hpp"
 
 namespace sealift::packager {
 

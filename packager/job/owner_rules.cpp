@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "sealift/bundle/core/fields.hpp"
+#include "sealift/bundle/core/safe_path.hpp"
 #include "sealift/bundle/wheel/wheel_name.hpp"
 
 namespace sealift::packager {

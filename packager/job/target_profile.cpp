@@ -6,6 +6,7 @@
 
 #include "sealift/bundle/core/fields.hpp"
 #include "sealift/bundle/core/file.hpp"
+#include "sealift/bundle/core/safe_path.hpp"
 #include "sealift/bundle/manifest/target_profile.hpp"
 
 namespace sealift::packager {

@@ -2,6 +2,8 @@
 // Reads keys; see key_file.hpp. The mode is that of the open file, so it is the mode of what is read.
 #include "packager/keys/key_file.hpp"
 
+#include <sys/stat.h>
+
 #include "sealift/bundle/core/file.hpp"
 
 namespace sealift::packager {

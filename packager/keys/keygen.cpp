@@ -3,6 +3,7 @@
 #include "packager/keys/keygen.hpp"
 
 #include "packager/host/creation_time.hpp"
+#include "sealift/bundle/core/fields.hpp"
 #include "sealift/bundle/core/human_text.hpp"
 #include "sealift/bundle/payload/payload_writer.hpp"
 #include "sealift/bundle/trust/root.hpp"

@@ -54,8 +54,7 @@ bundle::Revocation revocation(TomlTable& table, const bundle::Root& root) {
 
 bundle::Profile profile(TomlTable& table) {
   const std::string text = table.string_or("profile", "standard");
-  for (const auto& [value, name] : bundle::detail::kProfileNames)
-    if (name == text) return value;
+  if (const std::optional<bundle::Profile> known = bundle::find_profile(text)) return *known;
   const bool both = text.find("gm") != text.npos && text.find("fips") != text.npos;
   table.refuse("profile",
                both ? "GM and FIPS ask for different algorithms, so no root can meet both" : "this is not a profile",

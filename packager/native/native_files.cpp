@@ -3,13 +3,17 @@
 // inflating gigabytes is what takes the time.
 #include "packager/native/native_files.hpp"
 
+#include <elf.h>
+
 #include <algorithm>
 #include <atomic>
 #include <future>
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <vector>
 
+#include "bundle/core/unicode.hpp"
 #include "packager/host/scratch_folder.hpp"
 #include "packager/native/carried_runtime.hpp"
 #include "packager/native/name_scan.hpp"

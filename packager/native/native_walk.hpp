@@ -3,6 +3,8 @@
 // that of the interpreter, where what was loaded before is found by its SONAME. Pure; native_check judges the outcome.
 #pragma once
 
+#include <elf.h>
+
 #include <map>
 #include <optional>
 #include <set>

@@ -3,8 +3,10 @@
 // and roots inside a bundle prove nothing by themselves.
 #include "packager/pack/recut.hpp"
 
-#include "packager/keys/key_file.hpp"
 #include "packager/files/new_bundle_folder.hpp"
+#include "packager/keys/key_file.hpp"
+#include "sealift/bundle/manifest/manifest_json.hpp"
+#include "sealift/bundle/payload/bundle_folder.hpp"
 #include "sealift/bundle/payload/payload_writer.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 

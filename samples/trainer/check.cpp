@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The comparison of loss curves.
-// See check.hpp. A number that is missing or not finite is a bad result, not one that agrees.
-// Relative to the first file, so put the reference (one process) first.
+// See check.hpp. A number that is missing or not finite is a bad result, never one that agrees.
+// Differences are relative to the first file, which so is the reference (one process).
 #include "check.hpp"
 
 #include <algorithm>
@@ -46,7 +46,7 @@ CheckReport check(const std::vector<nlohmann::json>& results, double tolerance, 
     for (std::size_t step = 0; step < losses.size(); ++step) {
       const double difference = std::abs(losses[step] - reference[step]) / std::abs(reference[step]);
       report.max_relative_difference = std::max(report.max_relative_difference, difference);
-      // Written so that a NaN is a problem.
+      // Negated so that a NaN is a problem.
       if (!(difference <= tolerance)) {
         std::ostringstream text;
         text.precision(10);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `sealift-train check`: do several runs agree, and did they learn what there was to learn?
-// Last in the flow: result.json files come in, a verdict leaves. Needs neither LibTorch nor the machine that trained.
+// `sealift-train check`: do several runs agree, and did they reach the entropy of the data?
+// Last in the flow: result.json files in, a verdict out. Needs neither LibTorch nor the machine that trained.
 // Three outcomes, never two: good, bad, cannot check (an exception).
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace sealift::trainer {
 
-/// How far above the entropy of the data a loss may end and count as learnt.
+/// The largest final loss that counts as learnt, as a multiple of the entropy of the data.
 inline constexpr double kFloorFactor = 1.25;
 
 struct CheckReport {

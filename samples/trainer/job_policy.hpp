@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The job's settings as the core's `Policy`: the field's names in, one value out.
-// Between options and the loop; the core checks each name, what is checked here is that settings do not contradict each
-// other. The same file runs with any `parallel_method`, so what a method has no use for is no error.
+// Between options and the loop. The core checks each name; here is checked that settings do not contradict each other.
+// The same file runs with any `parallel_method`, so a setting that a method does not use is no error.
 #pragma once
 
 #include "options.hpp"

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts ranks, watches them, ends them together.
-// See local_ranks.hpp. Children die with this process (PR_SET_PDEATHSIG), so none is left behind by a kill.
+// Starts ranks, waits for them, ends them together.
+// See local_ranks.hpp. Children die with this process (PR_SET_PDEATHSIG), so a kill leaves none behind.
 // Everything that a child needs is made before the fork: this process has threads, so a child may only call exec.
 #include "local_ranks.hpp"
+
+#include "failure.hpp"
 
 #include <sealift/train.hpp>
 
@@ -13,7 +15,6 @@
 #include <unistd.h>
 
 #include <cstring>
-#include <iostream>
 #include <thread>
 
 namespace sealift::trainer {
@@ -21,10 +22,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// How long ranks may take to say what they saw, once one of them has failed and said why ...
-constexpr auto kLastWords = std::chrono::milliseconds(500);
-/// ... or was ended without a word: the core looks for the cause for a second.
-constexpr auto kSearch = std::chrono::seconds(2);
+/// How long the other ranks have to report, after one failed and said why ...
+constexpr auto kAfterFailure = std::chrono::milliseconds(500);
+/// ... or was killed without a message: the core looks for the cause for a second.
+constexpr auto kAfterKill = std::chrono::seconds(2);
 
 std::vector<std::string> environment_of_rank(const train::Launch& host, std::int64_t local_rank) {
   std::vector<std::string> result = {"RANK=" + std::to_string(host.rank + local_rank),
@@ -45,14 +46,14 @@ pid_t start(char** argv, const std::vector<std::string>& environment) {
   std::vector<char*> pointers;
   for (const auto& variable : environment) pointers.push_back(const_cast<char*>(variable.c_str()));
   pointers.push_back(nullptr);
-  // A bare host may not have /proc mounted; then what the kernel was asked to run must do.
+  // A bare host may not have /proc mounted; then the path that the kernel was given is used.
   const char* const program =
       access("/proc/self/exe", X_OK) == 0 ? "/proc/self/exe" : reinterpret_cast<const char*>(getauxval(AT_EXECFN));
   const pid_t parent = getpid();
   const pid_t child = fork();
   TORCH_CHECK(child >= 0, "cannot start a rank: ", std::strerror(errno), "; use fewer --ranks");
   if (child == 0) {
-    // SIGKILL, since a rank that is stopped would not take note of another.
+    // SIGKILL, since a rank that is stopped would not react to another signal.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() == parent) execve(program, argv, pointers.data());
     _exit(127);
@@ -65,7 +66,7 @@ std::string describe(int status) {
   return "exited with " + std::to_string(WEXITSTATUS(status));
 }
 
-/// Without loopback the store would be waited for until its time-out.
+/// Throws without loopback; ranks would wait for the store until the time-out.
 void check_loopback() {
   try {
     train::local_address_towards("127.0.0.1", 1);
@@ -74,7 +75,7 @@ void check_loopback() {
   }
 }
 
-/// The store that all ranks meet at, when this host has rank 0. Where the launch names no port, sets one that was free.
+/// The store at which all ranks meet, if this host has rank 0. Sets a free port where the launch has none.
 train::Store serve_store(train::Launch& host) {
   if (host.rank > 0) return {};
   if (host.master_port == 0) check_loopback();
@@ -93,7 +94,7 @@ std::optional<pid_t> next_to_end(int& status, std::optional<Clock::time_point> d
   }
 }
 
-/// Waits for all; after the first failure the others have `kLastWords` or `kSearch` left.
+/// Waits for all; after the first failure the others have `kAfterFailure` or `kAfterKill` left.
 int wait_for(std::vector<pid_t> children, std::int64_t first_rank) {
   std::optional<Clock::time_point> deadline;
   bool failed = false;
@@ -113,10 +114,9 @@ int wait_for(std::vector<pid_t> children, std::int64_t first_rank) {
     --left;
     if (status == 0 || failed) continue;
     failed = true;
-    deadline = Clock::now() + (WIFSIGNALED(status) ? kSearch : kLastWords);
-    // One write: ranks share this standard error.
-    std::cerr << "sealift-train: rank " + std::to_string(first_rank + (child - children.begin())) + " " +
-                     describe(status) + "; ending the other ranks\n";
+    deadline = Clock::now() + (WIFSIGNALED(status) ? kAfterKill : kAfterFailure);
+    say("rank " + std::to_string(first_rank + (child - children.begin())) + " " + describe(status) +
+        "; ending the other ranks");
   }
   return failed ? 1 : 0;
 }
@@ -134,7 +134,7 @@ train::Launch on_this_host(std::int64_t ranks) {
 int run_local_ranks(const train::Launch& launch, char** argv) {
   auto host = launch;
   const auto store = serve_store(host);
-  std::cerr << "sealift-train: starting " + std::to_string(host.local_world_size) + " ranks: " + host.source + "\n";
+  say("starting " + std::to_string(host.local_world_size) + " ranks: " + host.source);
   std::vector<pid_t> children;
   for (std::int64_t local = 0; local < host.local_world_size; ++local) {
     children.push_back(start(argv, environment_of_rank(host, local)));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ranks of one host: for `sealift-train run --ranks N`, and where a cluster starts one process per host.
-// Before the flow: starts this same program once per rank with torchrun's variables and waits for all of them.
-// The launcher of rank 0's host serves the store, so it outlives every rank, and one rank that dies ends the others.
+// Before the flow: starts this program once per rank with torchrun's variables and waits for all of them.
+// The launcher of rank 0's host serves the store, so the store outlives every rank; one rank that dies ends the others.
 #pragma once
 
 #include <sealift/train/launch/launch_variables.hpp>
@@ -11,7 +11,7 @@ namespace sealift::trainer {
 /// A launch of `ranks` ranks, all on this host.
 train::Launch on_this_host(std::int64_t ranks);
 
-/// Runs `argv` again as the ranks of host `launch`; returns 0 when all of them did, else 1 after ending those left.
+/// Runs `argv` as the ranks of host `launch`; returns 0 when all of them did, else 1 after ending the others.
 int run_local_ranks(const train::Launch& launch, char** argv);
 
 }  // namespace sealift::trainer

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A synthetic language whose entropy is known: a Markov chain over a small vocabulary.
-// The trainer's data. A model that has learnt it reaches a loss of `entropy()` and none can go below: the job knows its
-// answer. Every token is a pure function of (seed, step, sample, position), so any split over ranks sees the same data.
+// The trainer's data. A model that has learnt it reaches a loss of `entropy()` and none can go below, so the right
+// result of the job is known. Every token is a pure function of (seed, step, sample, position), so every split over
+// ranks sees the same data.
 #pragma once
 
 #include <cmath>

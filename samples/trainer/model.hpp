@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A small GPT: pre-norm blocks, learned positions, the output tied to the token embedding.
-// What sealift-train trains. Plain LibTorch but for how blocks are held: `Shardable`, so that they may become units,
-// of `Recomputed`, so that they may be run again in backward.
+// The model of sealift-train. Plain LibTorch except for how blocks are held: in `Shardable`, so that they may become
+// units, of `Recomputed`, so that they may be run again in backward.
 // The tied embedding belongs to the root, so both of its uses lie in one unit.
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of settings and the three places that they come from.
-// See options.hpp. Files are read by toml++ here and nowhere else in the trainer.
-// A value is text until the table says what it is, so all sources get the same checks and the same messages.
+// See options.hpp. Only this file of the trainer reads TOML.
+// A value is text until the table gives its type, so all sources get the same checks and the same messages.
 #include "options.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one training job is: every setting has one name, and may come from a flag, the environment or a TOML file.
+// The settings of one training job: each has one name, and may come from a flag, the environment or a TOML file.
 // First step of `sealift-train run`: text in, an `Options` value out; nothing below reads a flag or a variable.
-// One table names the settings, so the three sources cannot drift apart.
+// One table names the settings, so that the three sources cannot differ.
 #pragma once
 
 #include <cstdint>
@@ -61,7 +61,7 @@ struct Options {
   std::string resume = "auto";
 };
 
-/// Whether a setting changes the numbers, or only how they come about.
+/// Whether a setting changes the numbers, or only the way to compute them.
 enum class Changes { Numbers, Way };
 
 /// One setting: `name` in TOML, `--name` with dashes as a flag, `SEALIFT_TRAIN_NAME` in the environment.

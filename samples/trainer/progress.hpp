@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a run stands, and its checkpoints: what `run.cpp` saves besides the model, and goes on from.
+// The progress of a run and its checkpoints: what `run.cpp` saves besides the model, and resumes from.
 // Around the loop of `run.cpp`: resume before the first step, save after every checkpoint_every-th and the last.
-// The loss curve is part of it, so a run that was interrupted ends with the result of one that was not.
+// The loss curve is part of it, so that an interrupted run ends with the result of an uninterrupted one.
 #pragma once
 
 #include "options.hpp"
@@ -18,8 +18,8 @@ struct Progress {
   std::vector<double> losses;
 };
 
-/// What a checkpoint says about the run beside the model. Only jobs with equal numbers may go on from each other's; how
-/// many steps there are to be may change.
+/// What a checkpoint holds about the run besides the model. A job may resume only from one with equal settings that
+/// change the numbers, except for the number of steps.
 inline train::TrainingState training_state(const Options& options, const Progress& progress) {
   auto job = comparable(options);
   job.erase("steps");
@@ -29,7 +29,7 @@ inline train::TrainingState training_state(const Options& options, const Progres
           .notes = {{"job", nlohmann::json(job).dump()}, {"losses", nlohmann::json(progress.losses).dump()}}};
 }
 
-/// Loads the last whole checkpoint of `options.checkpoint_folder` when it is to be resumed from and there is one.
+/// Loads the last whole checkpoint of `options.checkpoint_folder`, if there is one and the run is to resume.
 inline Progress resume(const Options& options, torch::nn::Module& model, train::Parallel& parallel,
                        torch::optim::Optimizer& optimizer) {
   Progress progress;
@@ -50,7 +50,7 @@ inline Progress resume(const Options& options, torch::nn::Module& model, train::
   return progress;
 }
 
-/// Saves when this step is one to save at. Collective.
+/// Saves if a checkpoint is due at this step. Collective.
 inline void save_if_due(const Options& options, const Progress& progress, const torch::nn::Module& model,
                         train::Parallel& parallel, torch::optim::Optimizer& optimizer) {
   if (options.checkpoint_folder.empty()) return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The training loop, read top to bottom: connect, build, parallelize, step, report.
+// The training, read from the bottom: `run` is the story, each step of it a function above.
 // See run.hpp. Only the policy tells one process, ddp, fsdp and hsdp apart; the loop does not.
-// The loss that is reported is the mean over the global batch, so all of them have the same curve to show.
+// The loss that is reported is the mean over the global batch, so all methods have the same curve to show.
 #include "run.hpp"
 
 #include "check.hpp"
@@ -9,11 +9,10 @@
 #include "markov.hpp"
 #include "model.hpp"
 #include "progress.hpp"
+#include "step_log.hpp"
 #include "traffic.hpp"
 
-#include <filesystem>
-#include <fstream>
-#include <iostream>
+#include <cmath>
 #include <thread>
 
 namespace sealift::trainer {
@@ -23,6 +22,61 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// What this rank does of the job.
+struct Place {
+  train::Policy policy;
+  train::Mesh mesh;
+  std::int64_t rank = 0, world_size = 1;
+  std::int64_t micro_batch = 0;  ///< sequences
+  std::int64_t threads = 1;
+
+  bool is_first() const { return rank == 0; }
+};
+
+Place place_in_world(const Options& options, const train::Launch& launch) {
+  Place place{.policy = make_policy(options), .rank = launch.rank, .world_size = launch.world_size};
+  place.mesh = train::make_mesh(place.policy, launch.world_size);
+  const auto parts = launch.world_size * options.micro_batches;
+  TORCH_CHECK(options.global_batch % parts == 0, "global_batch is ", options.global_batch, "; ", launch.world_size,
+              " ranks with ", options.micro_batches, " micro-batches each need a multiple of ", parts);
+  place.micro_batch = options.global_batch / parts;
+  const auto cores = static_cast<std::int64_t>(std::thread::hardware_concurrency());
+  place.threads = options.threads > 0 ? options.threads : std::max<std::int64_t>(1, cores / launch.local_world_size);
+  return place;
+}
+
+train::Shardable<Gpt> build_model(const Options& options) {
+  torch::manual_seed(static_cast<std::uint64_t>(options.seed));
+  return train::Shardable<Gpt>(GptShape{.vocabulary = options.vocabulary,
+                                        .context = options.context,
+                                        .layers = options.layers,
+                                        .width = options.width,
+                                        .heads = options.heads,
+                                        .recompute = options.recompute});
+}
+
+/// Elements of the whole model, and of the root's unit.
+struct ModelSize {
+  std::int64_t parameters = 0, root = 0;
+};
+
+ModelSize size_of(torch::nn::Module& model, const train::Policy& policy) {
+  ModelSize size{.root = train::plan_units(model, policy).front().numel()};
+  for (const auto& parameter : model.parameters()) size.parameters += parameter.numel();
+  return size;
+}
+
+/// Prints the core's advice: of several warnings with one remedy, the first.
+void print_warnings(const train::Parallel& parallel) {
+  std::map<std::string, std::vector<std::string>> by_remedy;
+  for (const auto& warning : parallel.warnings()) by_remedy[warning.substr(warning.rfind(';') + 1)].push_back(warning);
+  for (const auto& [remedy, warnings] : by_remedy) {
+    std::cerr << "note: " << warnings.front();
+    if (warnings.size() > 1) std::cerr << "; and " << warnings.size() - 1 << " more such";
+    std::cerr << '\n';
+  }
 }
 
 /// Matrices and embeddings decay, biases and norms do not; by name, since a shard of a matrix may be flat.
@@ -43,17 +97,6 @@ train::FusedAdamW make_optimizer(const train::Parallel& parallel, const Options&
   return train::FusedAdamW(groups, {}, moments);
 }
 
-/// What the core advises: of several warnings with one remedy, the first.
-void print_warnings(const train::Parallel& parallel) {
-  std::map<std::string, std::vector<std::string>> by_remedy;
-  for (const auto& warning : parallel.warnings()) by_remedy[warning.substr(warning.rfind(';') + 1)].push_back(warning);
-  for (const auto& [remedy, warnings] : by_remedy) {
-    std::cerr << "note: " << warnings.front();
-    if (warnings.size() > 1) std::cerr << "; and " << warnings.size() - 1 << " more such";
-    std::cerr << '\n';
-  }
-}
-
 /// Sequences [first, first + count) of the step's global batch, one token longer than the context: [count, context + 1]
 at::Tensor batch_of(const MarkovSource& source, const Options& options, std::int64_t step, std::int64_t first,
                     std::int64_t count) {
@@ -65,137 +108,128 @@ at::Tensor batch_of(const MarkovSource& source, const Options& options, std::int
   return batch;
 }
 
-std::ofstream open_for_writing(const std::filesystem::path& path, std::ios::openmode mode = std::ios::trunc) {
-  std::ofstream file(path, std::ios::out | mode);
-  TORCH_CHECK(file, "cannot write ", path.string(), "; choose another folder with --out");
-  return file;
+/// Everything that a step changes.
+struct Training {
+  train::Shardable<Gpt> model;
+  train::Parallel parallel;
+  train::FusedAdamW optimizer;
+  Progress progress;
+  StepTraffic traffic;
+};
+
+/// Step `step`, counted from 0: micro-batches, the norm, the optimizer, and the loss of the global batch.
+StepResult train_step(Training& training, const Options& options, const Place& place, const MarkovSource& source,
+                      train::Groups& world, std::int64_t step) {
+  auto& [model, parallel, optimizer, progress, traffic] = training;
+  const auto start = Clock::now();
+  world.set_step(step + 1);
+  optimizer.zero_grad();
+  traffic.begin_step();
+  auto loss_sum = torch::zeros({1}, torch::kFloat64);
+  for (std::int64_t micro = 0; micro < options.micro_batches; ++micro) {
+    parallel.set_micro_batch(micro, options.micro_batches);
+    const auto first = (place.rank * options.micro_batches + micro) * place.micro_batch;
+    const auto batch = batch_of(source, options, step, first, place.micro_batch);
+    const auto logits = model(batch.narrow(1, 0, options.context));
+    auto loss =
+        torch::nn::functional::cross_entropy(logits.flatten(0, 1), batch.narrow(1, 1, options.context).flatten());
+    loss_sum += loss.detach();
+    (loss / static_cast<double>(options.micro_batches)).backward();
+    traffic.end_micro_batch();
+  }
+  parallel.prepare_step();
+  world.set_step(step + 1);  // the core counts the steps of this process, which may have resumed
+  StepResult result;
+  result.gradient_norm =
+      options.clip > 0 ? train::clip_grad_norm_(parallel, options.clip) : train::gradient_norm(parallel);
+  optimizer.step();
+  world.world.all_reduce(loss_sum).wait();
+  result.loss = loss_sum.item<double>() / static_cast<double>(place.world_size * options.micro_batches);
+  TORCH_CHECK(std::isfinite(result.loss), "the loss is ", result.loss, "; try a lower learning_rate");
+  result.tokens_per_second = static_cast<double>(options.global_batch * options.context) / seconds_since(start);
+  return result;
+}
+
+/// Trains from where `training` stands to the last step, saving and logging; an error names its step.
+void train_to_the_end(Training& training, const Options& options, const Place& place, const MarkovSource& source,
+                      train::Groups& world) {
+  auto& progress = training.progress;
+  std::optional<StepLog> log;
+  if (place.is_first()) log.emplace(options, progress.step, source.entropy());
+  while (progress.step < options.steps) {
+    const auto number = progress.step + 1;
+    try {
+      const auto result = train_step(training, options, place, source, world, progress.step);
+      progress.losses.push_back(result.loss);
+      progress.step = number;
+      save_if_due(options, progress, *training.model, training.parallel, training.optimizer);
+      if (log) log->add(number, result);
+    } catch (c10::Error& error) {
+      error.add_context(c10::str("in step ", number, " of ", options.steps));
+      throw;
+    } catch (const std::exception& error) {
+      TORCH_CHECK(false, "in step ", number, " of ", options.steps, ": ", error.what());
+    }
+  }
+}
+
+/// The content of result.json.
+nlohmann::ordered_json report(const Training& training, const Options& options, const Place& place,
+                              const ModelSize& size, double floor, const train::Groups& world, double seconds) {
+  const auto& losses = training.progress.losses;
+  const auto formula = traffic_by_formula(place.policy, place.mesh, size.parameters, size.root, options.micro_batches);
+  auto per_step = traffic_json(training.traffic.step(), &formula);
+  per_step["gradient_syncs"] = training.traffic.gradient_syncs();
+  // The slack below the floor is for the noise of one batch; a loss further down means that the data leaks.
+  const bool pass = losses.back() <= kFloorFactor * floor && losses.back() >= 0.9 * floor;
+  return {
+      {"parallel_method", train::to_string(place.policy.method)},
+      {"world_size", place.world_size},
+      {"mesh", {{"replicate", place.mesh.replicate}, {"shard", place.mesh.shard}}},
+      {"parameters", size.parameters},
+      {"steps", training.progress.step},
+      {"losses", losses},
+      {"entropy_floor", floor},
+      {"uniform_loss", std::log(static_cast<double>(options.vocabulary))},
+      {"final_loss", losses.back()},
+      {"collectives", traffic_json(*world.traffic)},
+      {"sent_per_step", per_step},
+      {"torch_version", TORCH_VERSION},
+      {"threads", place.threads},
+      {"seconds", seconds},
+      {"configuration", comparable(options)},
+      {"verdict", pass ? "pass" : "fail"},
+  };
 }
 
 }  // namespace
 
 nlohmann::ordered_json run(const Options& options, const train::Launch& launch, std::optional<train::Groups>& world) {
-  const auto policy = make_policy(options);
-  const auto mesh = train::make_mesh(policy, launch.world_size);
-  const auto parts = launch.world_size * options.micro_batches;
-  TORCH_CHECK(options.global_batch % parts == 0, "global_batch is ", options.global_batch, "; ", launch.world_size,
-              " ranks with ", options.micro_batches, " micro-batches each need a multiple of ", parts);
-  const auto cores = static_cast<std::int64_t>(std::thread::hardware_concurrency());
-  const auto threads =
-      options.threads > 0 ? options.threads : std::max<std::int64_t>(1, cores / launch.local_world_size);
-  at::set_num_threads(static_cast<int>(threads));
-  const bool speaks = launch.rank == 0;
+  const auto place = place_in_world(options, launch);
+  at::set_num_threads(static_cast<int>(place.threads));
+  const auto timeout = std::chrono::seconds(options.timeout_seconds);
+  world = train::make_groups(train::connect(launch, timeout), place.mesh);
 
-  world = train::make_groups(train::connect(launch, std::chrono::seconds(options.timeout_seconds)), mesh);
-  torch::manual_seed(static_cast<std::uint64_t>(options.seed));
-  train::Shardable<Gpt> model(GptShape{.vocabulary = options.vocabulary,
-                                       .context = options.context,
-                                       .layers = options.layers,
-                                       .width = options.width,
-                                       .heads = options.heads,
-                                       .recompute = options.recompute});
-  std::int64_t parameters = 0;
-  for (const auto& parameter : model->parameters()) parameters += parameter.numel();
-  const auto root_parameters = train::plan_units(*model, policy).front().numel();
-  auto parallel = train::parallelize(*model, *world, policy);
-  if (speaks && mesh.shard > 1) print_warnings(parallel);
+  const MarkovSource source(options.vocabulary, static_cast<std::uint64_t>(options.seed));
+  auto model = build_model(options);
+  const auto size = size_of(*model, place.policy);
+  auto parallel = train::parallelize(*model, *world, place.policy);
+  if (place.is_first() && place.mesh.shard > 1) print_warnings(parallel);
   auto optimizer = make_optimizer(parallel, options);
   parallel.check_optimizer(optimizer);
   auto progress = resume(options, *model, parallel, optimizer);
-  const auto first_step = progress.step;
-  if (speaks && first_step > 0) std::cerr << "resuming after step " << first_step << '\n';
+  if (place.is_first() && progress.step > 0) std::cerr << "resuming after step " << progress.step << '\n';
+
   *world->traffic = {};
-
-  const MarkovSource source(options.vocabulary, static_cast<std::uint64_t>(options.seed));
-  const double floor = source.entropy();
-  std::ofstream log;
-  if (speaks) {
-    std::filesystem::create_directories(options.out);
-    log = open_for_writing(std::filesystem::path(options.out) / "log.jsonl",
-                           first_step > 0 ? std::ios::app : std::ios::trunc);
-  }
-
-  auto& losses = progress.losses;
-  StepTraffic traffic(world->traffic);
-  const auto micro_batch = options.global_batch / parts;
-  const auto tokens_per_step = static_cast<double>(options.global_batch * options.context);
+  Training training{std::move(model), std::move(parallel), std::move(optimizer), std::move(progress),
+                    StepTraffic(world->traffic)};
   const auto start = Clock::now();
-  auto last_line = start;
-  for (auto step = first_step; step < options.steps; ++step) {
-    const auto step_start = Clock::now();
-    world->set_step(step + 1);
-    try {
-      optimizer.zero_grad();
-      traffic.begin_step();
-      auto loss_sum = torch::zeros({1}, torch::kFloat64);
-      for (std::int64_t micro = 0; micro < options.micro_batches; ++micro) {
-        parallel.set_micro_batch(micro, options.micro_batches);
-        const auto first = (launch.rank * options.micro_batches + micro) * micro_batch;
-        const auto batch = batch_of(source, options, step, first, micro_batch);
-        const auto logits = model(batch.narrow(1, 0, options.context));
-        auto loss =
-            torch::nn::functional::cross_entropy(logits.flatten(0, 1), batch.narrow(1, 1, options.context).flatten());
-        loss_sum += loss.detach();
-        (loss / static_cast<double>(options.micro_batches)).backward();
-        traffic.end_micro_batch();
-      }
-      parallel.prepare_step();
-      world->set_step(step + 1);  // the core counts from where this process began
-      const double norm =
-          options.clip > 0 ? train::clip_grad_norm_(parallel, options.clip) : train::gradient_norm(parallel);
-      optimizer.step();
-      world->world.all_reduce(loss_sum).wait();
-      losses.push_back(loss_sum.item<double>() / static_cast<double>(parts));
-      TORCH_CHECK(std::isfinite(losses.back()), "the loss is ", losses.back(), "; try a lower learning_rate");
-      const double rate = tokens_per_step / seconds_since(step_start);
-      progress.step = step + 1;
-      save_if_due(options, progress, *model, parallel, optimizer);
-      if (!speaks) continue;
-      log << nlohmann::ordered_json{{"step", step + 1},
-                                    {"loss", losses.back()},
-                                    {"grad_norm", norm},
-                                    {"tokens_per_second", rate}}
-          << '\n'
-          << std::flush;
-      if (step == first_step || step + 1 == options.steps || seconds_since(last_line) > 2) {
-        last_line = Clock::now();
-        const double left = seconds_since(start) / static_cast<double>(step + 1 - first_step) *
-                            static_cast<double>(options.steps - step - 1);
-        std::cerr << "step " << step + 1 << "/" << options.steps << "  loss " << losses.back() << "  floor " << floor
-                  << "  " << static_cast<std::int64_t>(rate) << " tokens/s  " << static_cast<std::int64_t>(left)
-                  << " s left\n";
-      }
-    } catch (c10::Error& error) {
-      error.add_context(c10::str("in step ", step + 1, " of ", options.steps));
-      throw;
-    } catch (const std::exception& error) {
-      TORCH_CHECK(false, "in step ", step + 1, " of ", options.steps, ": ", error.what());
-    }
-  }
+  train_to_the_end(training, options, place, source, *world);
 
-  const auto formula = traffic_by_formula(policy, mesh, parameters, root_parameters, options.micro_batches);
-  auto per_step = traffic_json(traffic.step(), &formula);
-  per_step["gradient_syncs"] = traffic.gradient_syncs();
-  nlohmann::ordered_json result = {
-      {"parallel_method", train::to_string(policy.method)},
-      {"world_size", launch.world_size},
-      {"mesh", {{"replicate", mesh.replicate}, {"shard", mesh.shard}}},
-      {"parameters", parameters},
-      {"steps", progress.step},
-      {"losses", losses},
-      {"entropy_floor", floor},
-      {"uniform_loss", std::log(static_cast<double>(options.vocabulary))},
-      {"final_loss", losses.back()},
-      {"collectives", traffic_json(*world->traffic)},
-      {"sent_per_step", per_step},
-      {"torch_version", TORCH_VERSION},
-      {"threads", threads},
-      {"seconds", seconds_since(start)},
-      {"configuration", comparable(options)},
-  };
-  // The slack below the floor is for the noise of one batch; a loss further down means that the data leaks.
-  const bool pass = losses.back() <= kFloorFactor * floor && losses.back() >= 0.9 * floor;
-  result["verdict"] = pass ? "pass" : "fail";
-  if (speaks) open_for_writing(std::filesystem::path(options.out) / "result.json") << result.dump(1) << '\n';
+  auto result = report(training, options, place, size, source.entropy(), *world, seconds_since(start));
+  if (place.is_first()) {
+    open_for_writing(std::filesystem::path(options.out) / "result.json") << result.dump(1) << '\n';
+  }
   world->world.barrier();
   return result;
 }

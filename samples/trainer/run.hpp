@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// `sealift-train run`: train the sample model as one rank of a world, and say what it computed.
-// Middle of the flow: options and a launch come in, result.json's content leaves.
-// The world is the caller's, so that it is still connected when an error is reported and peers see this rank go, not
-// hang.
+// `sealift-train run`: trains the sample model as one rank of a world, and returns what it computed.
+// Middle of the flow: options and a launch in, the content of result.json out.
+// The world is the caller's, so that it is still connected when an error is reported, and peers see this rank end
+// instead of hang.
 #pragma once
 
 #include "options.hpp"

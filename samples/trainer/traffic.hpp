@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one step sends over the network for the model, as counted, beside what the formulas say it must.
-// Around the backward of `run.cpp`'s loop, and into result.json. A plain engineer's check of a cluster's bill: more
-// than the formula's is padding, or a setting that does not do what was thought.
+// What one step sends over the network for the model: as counted, and by formula.
+// Called around the backward of `run.cpp`'s loop; goes into result.json.
+// To check a cluster's network use: a count above the formula is padding, or a setting with an unexpected effect.
 #pragma once
 
 #include <sealift/train.hpp>
@@ -12,7 +12,7 @@
 
 namespace sealift::trainer {
 
-/// Counts the traffic of one step's forwards and backwards; the loss's and the gradient norm's few bytes are not in it.
+/// Counts the traffic of one step's forwards and backwards, without the few bytes of the loss and the gradient norm.
 class StepTraffic {
  public:
   explicit StepTraffic(std::shared_ptr<train::TrafficReport> counters) : counters_(std::move(counters)) {}
@@ -65,7 +65,7 @@ inline train::TrafficReport traffic_by_formula(const train::Policy& policy, cons
   const auto passes = double(micro_batches);
   train::TrafficReport report;
 
-  // For forward everything, for backward again what was let go of: never the root.
+  // Everything for forward; for backward again what was freed, which the root never is.
   const bool keeps = policy.keep_gathered && micro_batches > 1;
   const auto whole = bytes_of(parameters, policy.precision.param_dtype);
   const auto again = bytes_of(parameters - root, policy.precision.param_dtype);
@@ -82,7 +82,7 @@ inline train::TrafficReport traffic_by_formula(const train::Policy& policy, cons
   return report;
 }
 
-/// `counted` as JSON; with `formula`, its bytes beside.
+/// `counted` as JSON; with `formula`, its bytes as well.
 inline nlohmann::ordered_json traffic_json(const train::TrafficReport& counted,
                                            const train::TrafficReport* formula = nullptr) {
   nlohmann::ordered_json json;

@@ -8,6 +8,8 @@
 #include <fstream>
 #include <iostream>
 
+#include "bundle/core/json.hpp"
+#include "bundle/trust/openssl_keys.hpp"
 #include "tests/support/tiny_bundle.hpp"
 
 using namespace sealift;

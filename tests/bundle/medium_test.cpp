@@ -4,8 +4,10 @@
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
+#include <cstring>
 #include <functional>
 
+#include "bundle/core/openssl.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/tiny_bundle.hpp"

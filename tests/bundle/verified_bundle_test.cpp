@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include "bundle/core/json.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/tiny_bundle.hpp"
 

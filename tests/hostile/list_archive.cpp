@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lists archives as our readers see them, for the comparison with other archivers: one line of JSON a file,
 // null when it is refused, else [[path, "file SIZE" | "folder" | "link TARGET"], ...]. KIND is tar, zip or wheel.
+#include <unistd.h>
+
 #include <cstdio>
 
+#include "bundle/core/json.hpp"
 #include "tests/support/hostile/read_hostile.hpp"
 #include "tests/support/temp_dir.hpp"
 

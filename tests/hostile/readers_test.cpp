@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "bundle/core/unicode.hpp"
 #include "bundle/wheel/wheel_startup.hpp"
 #include "tests/support/hostile/hostile_elf.hpp"
 #include "tests/support/hostile/hostile_manifest.hpp"

@@ -2,6 +2,7 @@
 // The real sealift-install as a child process: what it prints, how it ends, and what it took of the machine.
 #pragma once
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks of one training run that do different things: every rank must end in one clear error, and none may hang.
-// What the watch itself says is in rank_watch_test.cpp; here the engine is what disagrees.
-// Two or three ranks each; the time-out is far above what a case may take.
+// Ranks of one training run that do different things: every rank must end with one clear error, and none may hang.
+// The watch itself is tested in rank_watch_test.cpp; here the engine disagrees.
+// Two or three ranks each; the time-out is far longer than a case may take.
 #include "fixture.hpp"
 
 #include <mutex>
@@ -10,7 +10,7 @@ using namespace sealift::test;
 
 namespace {
 
-/// Blocks that are called in the order that the rank says.
+/// Blocks that each rank calls in its own order.
 class TowersImpl : public torch::nn::Module {
  public:
   TowersImpl() : head_(register_module("head", torch::nn::Linear(12, 3))) {
@@ -28,7 +28,7 @@ class TowersImpl : public torch::nn::Module {
 };
 TORCH_MODULE(Towers);
 
-using Orders = std::vector<std::vector<std::size_t>>;  ///< of one step: a rank's each
+using Orders = std::vector<std::vector<std::size_t>>;  ///< of one step, by rank
 
 /// Trains through `steps` and returns what each rank threw.
 std::vector<std::string> errors_of(const Policy& policy, const std::vector<Orders>& steps) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The model and the training loop that the core's tests share.
-// Small, with every shape that divides badly: a tied embedding of a prime number of rows, a scalar, a frozen matrix,
-// a layer that is never called. The loop is a user's: nothing in it knows how the model is spread.
+// Small, with shapes that do not divide: a tied embedding of a prime number of rows, a scalar, a frozen matrix, a layer
+// that is never called. The loop is a user's: nothing in it depends on how the model is spread.
 #pragma once
 
 #include <sealift/train.hpp>
@@ -32,7 +32,7 @@ inline Groups groups_of(const World& world, const Policy& policy) {
   return make_groups(world, make_mesh(policy, world.size));
 }
 
-/// Values that depend on the name's place in the model only, so all ranks and worlds start alike.
+/// Values that depend on the parameter's place in the model only, so that all ranks and worlds start alike.
 inline void fill(torch::nn::Module& module, double phase = 0) {
   at::NoGradGuard no_grad;
   for (auto& parameter : module.parameters()) {
@@ -181,13 +181,13 @@ inline Outcome train_on_ranks(std::int64_t size, const Policy& policy, const Loo
   return outcomes[0];
 }
 
-/// What all others are compared with.
+/// The reference of all comparisons.
 inline const Outcome& one_process() {
   static const Outcome outcome = train({}, {.method = ParallelMethod::None});
   return outcome;
 }
 
-/// Losses within 1e-5 relative, parameters within what ten AdamW steps make of that.
+/// Losses agree within 1e-5 relative, parameters within what ten AdamW steps make of that.
 inline void check_same(const Outcome& got, const Outcome& expected) {
   REQUIRE(got.losses.size() == expected.losses.size());
   for (std::size_t i = 0; i < got.losses.size(); ++i) {

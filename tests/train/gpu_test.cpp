@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The training core on GPUs: NCCL's collectives against whole numbers, and the engine against itself on the CPU.
-// Ranks are threads with a GPU each, as many as there are; one GPU runs all but what needs two ranks.
-// Where there is no GPU it says so and ends with 77, which ctest reports as skipped.
+// Ranks are threads with a GPU each, as many as there are; with one GPU, cases that need two ranks are left out.
+// Without a GPU it says so and ends with 77, which ctest reports as skipped.
 #include <sealift/train.hpp>
 
 #include "tests/support/ranks.hpp"

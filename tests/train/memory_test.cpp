@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Peak memory against the bounds of FSDP2's own tests, counted by the allocator and not by the system.
+// Peak memory against the bounds of FSDP2's own tests, counted by the allocator, not by the system.
 // Two ranks in this process, so counts are halved: a sum of peaks is no less than the peak of the sum.
-// Blocks are large beside what else is allocated. With P the shard, U the largest unit, R the root, all in bytes:
+// Blocks are large compared with other allocations. With P the shard, U the largest unit, R the root, all in bytes:
 //   built P + U, forward P + 3U + R, backward 2P + 3U + R, after the step 4P; 16 MiB are for the rest.
 #include "fixture.hpp"
 
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kSlack = std::int64_t{16} << 20;
 
-/// Counts what the CPU allocator has handed out and not got back.
+/// Counts the bytes that the CPU allocator has handed out and not freed.
 class Counting final : public c10::Allocator {
  public:
   explicit Counting(c10::Allocator* real) : real_(real) {}
@@ -79,7 +79,7 @@ class DeepImpl : public torch::nn::Module {
 };
 TORCH_MODULE(Deep);
 
-/// Bytes per rank, above what was there before.
+/// Bytes per rank, above those at the start.
 struct Peaks {
   std::int64_t built = 0, forward = 0, backward = 0, step = 0, after = 0;
 };

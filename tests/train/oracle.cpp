@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank of ours in the comparison with PyTorch's own DDP and fully_shard: trains every case, writes what came out.
-// Started by oracle_test.py, which holds the same model, values and data in Python and compares.
-// Unlike the other tests ranks are processes here, as the peer's are.
+// One rank of ours in the comparison with PyTorch's own DDP and fully_shard: trains every case, writes the results.
+// Started by oracle_test.py, which has the same model, values and data in Python and compares.
+// Unlike in the other tests ranks are processes, as the peer's are.
 //   sealift-oracle CASES OUT    environment: torchrun's variables
 #include <sealift/train.hpp>
 
@@ -75,7 +75,7 @@ class NetImpl : public torch::nn::Module {
 };
 TORCH_MODULE(Net);
 
-/// A line of CASES.
+/// One case, a line of CASES.
 struct Case {
   std::string name, method;
   std::int64_t shard_size = 0;
@@ -85,7 +85,7 @@ struct Case {
   double learning_rate = 0;
 };
 
-/// The one place that says how ours is told of accumulation.
+/// The one place that tells ours of accumulation.
 void before_micro_batch(Parallel& parallel, std::int64_t micro, std::int64_t micro_batches) {
   parallel.set_micro_batch(micro, micro_batches);
 }
@@ -132,7 +132,7 @@ void train(const Case& test, World world, const std::string& out) {
   parallel.groups().world.all_reduce(losses).wait();
 
   const auto whole = parallel.gather_parameters();
-  // The last rank speaks: the peer's first one does, so a rank that went its own way shows.
+  // The last rank reports, the peer's first does, so that ranks that differ show.
   if (world.rank != world.size - 1) return;
   std::ofstream names(out + "/" + test.name + ".names");
   std::vector<at::Tensor> values;

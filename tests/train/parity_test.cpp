@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The engine against the same model on one process: losses, parameters, and what went over the wire.
-// The core's claim to be correct. Ranks are threads over Gloo; each case says how many.
-// Counts and bytes are held to formulas, so a collective too many is a failure and not a slow run.
+// The evidence that the core is correct. Ranks are threads over Gloo; each case says how many.
+// Counts and bytes are held to formulas, so one collective too many is a failure, not a slow run.
 #include "fixture.hpp"
 
 using namespace sealift::test;

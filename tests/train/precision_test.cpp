@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mixed precision and offload: in which dtype and where things are while they are used, and that the numbers hold.
-// bf16 follows fp32 within 2e-2 of the loss; what is only moved, not rounded, must be exact to fp32's 1e-5.
-// On a machine without a GPU host and device are the same memory, but every copy is made all the same.
+// Mixed precision and offload: the dtype and device of tensors while they are used, and the numbers that result.
+// bf16 follows fp32 within 2e-2 of the loss; values that are moved but not rounded must agree to fp32's 1e-5.
+// On a machine without a GPU host and device are the same memory, but every copy is made nevertheless.
 #include "fixture.hpp"
 
 using namespace sealift::test;

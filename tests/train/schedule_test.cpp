@@ -11,8 +11,8 @@ namespace {
 constexpr std::int64_t kUnits = NetImpl::kLayers;  // but the root; each has a trainable and a frozen flat, the root one
 constexpr std::int64_t kFlats = 2 * kUnits + 1;
 
-/// Blocks of one matrix each, of which some may be frozen; says who has memory whenever a block runs or its gradient
-/// passes.
+/// Blocks of one matrix each, of which some may be frozen; notes which have memory whenever a block runs forward or
+/// backward.
 class PlainImpl : public torch::nn::Module {
  public:
   PlainImpl() : linear_(register_module("linear", torch::nn::Linear(16, 16))) {}
@@ -431,7 +431,7 @@ TEST_CASE("an ignored parameter stays whole and out of everything, over 2 ranks"
     const auto [ids, targets] = batch_of(0);
     const auto rows = ids.narrow(0, world.rank * 3, 3);
     torch::nn::functional::cross_entropy(net(rows), targets.narrow(0, world.rank * 3, 3)).backward();
-    // Its gradient is this rank's own: ranks saw other rows.
+    // Its gradient is this rank's own: ranks had different rows.
     auto all = torch::zeros({2, ignored.numel()});
     all[world.rank] = ignored.grad().flatten();
     parallel.groups().world.all_reduce(all).wait();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The trainer's parts: the language and its entropy, the settings, the comparison of results.
-// What the verification job's verdict rests on, so each is shown to be able to say no.
+// The verdict of the verification job rests on them, so each is shown to be able to fail.
 // The program itself is run by trainer_test.sh.
 #include "check.hpp"
 #include "job_policy.hpp"
@@ -26,7 +26,7 @@ nlohmann::json result(std::vector<double> losses, const std::string& method = "n
           {"configuration", {{"seed", "1"}}}};
 }
 
-/// A file that is gone with the test.
+/// A file that is removed after the test.
 struct TemporaryFile {
   std::string path;
   explicit TemporaryFile(const std::string& text)

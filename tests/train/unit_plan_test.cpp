@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// unit_plan.hpp: which units each wrapping strategy makes of one model, and what overrides and ignored names change.
-// A plan is made of a model and a policy alone, so no rank is needed here.
+// unit_plan.hpp: the units that each wrapping strategy makes of one model, and what overrides and ignored names change.
+// A plan needs only a model and a policy, so there are no ranks here.
 // The model: an embedding, five blocks with a norm each, a head; all held in Shardable.
 #include "fixture.hpp"
 
@@ -129,7 +129,7 @@ TEST_CASE("an override makes its own unit of what it matches and changes only th
 TEST_CASE("an override that matches nothing is refused with the places there are") {
   auto policy = named("by_block");
   policy.overrides = {{.path = "blocks.*"}};
-  CHECK_THROWS_WITH(paths_of(policy), doctest::Contains("units may be cut at: tokens, block0, "));
+  CHECK_THROWS_WITH(paths_of(policy), doctest::Contains("possible units are: tokens, block0, "));
 }
 
 TEST_CASE("ignored parameters are in no unit") {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks as a grid, replicate x shard: a row shares one copy of the model, a column holds the same part of it.
-// The one thing that tells ddp (N,1), fsdp (1,N) and hsdp (R,S) apart; all code below reads the grid, never the method.
+// Ranks as a grid, replicate x shard: the ranks of a row share one copy of the model, those of a column hold the same
+// part of it.
+// It alone tells ddp (N,1), fsdp (1,N) and hsdp (R,S) apart; the rest of the core reads the grid, never the method.
 // Pure arithmetic, so that a plan can be made for a world that does not exist yet.
 #pragma once
 
@@ -8,7 +9,7 @@
 
 namespace sealift::train {
 
-/// A world of `replicate * shard` ranks; neighbours shard together, since they are the likeliest to share a host.
+/// A world of `replicate * shard` ranks. Neighbours shard together, since they are the likeliest to share a host.
 struct Mesh {
   std::int64_t replicate = 1;
   std::int64_t shard = 1;

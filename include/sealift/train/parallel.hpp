@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model that was spread over ranks, as the training loop sees it: what to step, when to reduce, and the way back to
-// whole parameters. `parallelize` makes it.
+// A parallel model as a training loop sees it: what to step, when to reduce, and how to read whole parameters.
+// `parallelize` makes it; the loop and the rooms `step` and `checkpoint` use it.
+// The model itself is called as before, so that a loop needs nothing else.
 #pragma once
 
 #include <sealift/train/unit/unit_passes.hpp>
@@ -15,10 +16,10 @@ struct ShardedParameter {
   std::vector<std::int64_t> sizes;  ///< of the whole parameter
   std::int64_t offset = 0;          ///< of this rank's first element in the flattened parameter
   at::Tensor shard;                 ///< this rank's elements; empty when it holds none
-  bool replicated = false;          ///< every rank holds all of it, so one of them speaks for all
+  bool replicated = false;          ///< every rank holds all of it
 };
 
-/// A model that was spread over ranks. Move-only; the model stays parallel when this goes.
+/// A parallel model. Move-only; the model stays parallel when this is destroyed.
 class Parallel {
  public:
   Parallel(std::shared_ptr<Session> session, std::vector<ShardedParameter> parameters,
@@ -34,17 +35,17 @@ class Parallel {
   /// Every parameter of the model, in the order of its units; the same order and names on all ranks.
   const std::vector<ShardedParameter>& parameters() const { return parameters_; }
 
-  /// The trainable parameters as this rank holds them, by name: make weight-decay groups from these.
+  /// The trainable parameters as this rank holds them, by name, as for weight-decay groups.
   const std::vector<NamedTensor>& named_shards() const { return shards_; }
 
-  /// The same without names: what an optimizer steps.
+  /// The same without names, for an optimizer.
   std::vector<at::Tensor> shards() const {
     std::vector<at::Tensor> tensors;
     for (const auto& shard : shards_) tensors.push_back(shard.tensor);
     return tensors;
   }
 
-  /// Throws unless `optimizer` steps the shards: one made before `parallelize` would silently train nothing.
+  /// Throws unless `optimizer` steps the shards; one made before `parallelize` would silently train nothing.
   void check_optimizer(torch::optim::Optimizer& optimizer) const {
     std::unordered_set<at::TensorImpl*> known;
     for (const auto& shard : shards_) known.insert(shard.tensor.unsafeGetTensorImpl());
@@ -57,8 +58,8 @@ class Parallel {
     }
   }
 
-  /// Call before the forward of micro-batch `micro` of `micro_batches`: reduces with the last one only and keeps
-  /// parameters gathered in between, as far as the policy allows. One gather and one reduction of each unit per step.
+  /// Call before the forward of micro-batch `micro` of `micro_batches`. As far as the policy allows, gradients are
+  /// reduced with the last one only and parameters stay gathered in between: each unit is gathered and reduced once.
   void set_micro_batch(std::int64_t micro, std::int64_t micro_batches) {
     TORCH_CHECK(micro >= 0 && micro < micro_batches, "micro-batch ", micro, " of ", micro_batches,
                 "; expected a number from 0 to ", micro_batches - 1);
@@ -71,9 +72,9 @@ class Parallel {
     session_->continues = micro > 0;
   }
 
-  // FSDP2's setters, for loops that set_micro_batch does not fit.
+  // FSDP2's setters, for loops to which set_micro_batch does not apply.
 
-  /// With false, backward collects gradients on this rank only; the next synced backward reduces their sum once.
+  /// With false, backward only collects gradients on this rank; the next one with true reduces their sum.
   void set_requires_gradient_sync(bool sync) { session_->sync = sync; }
 
   /// hsdp: with false, gradients are summed over the shard group only; the next reduction with true sums over the
@@ -83,7 +84,7 @@ class Parallel {
   /// With false, units stay gathered after their backward, for another forward before the optimizer's step.
   void set_reshard_after_backward(bool reshard) { session_->keep_after_backward = session_->continues = !reshard; }
 
-  /// Gathers the units at `next` while the one at `path` runs forward, instead of the next in the order of calls.
+  /// Gathers the units at `next` while the one at `path` runs forward, instead of those next in the order of calls.
   void set_forward_prefetch(const std::string& path, const std::vector<std::string>& next) {
     unit(path).set_forward_prefetch(numbers(next));
   }
@@ -93,14 +94,14 @@ class Parallel {
     unit(path).set_backward_prefetch(numbers(next));
   }
 
-  /// Makes gradients that wait in host memory (`Offload::gradients`) those of the shards. Call before clipping and
-  /// step.
-  void prepare_step() { session_->reducer.hand_over(); }
+  /// Adds the gradients that wait in host memory (`Offload::gradients`) to those of the shards. Call before clipping
+  /// and step.
+  void prepare_step() { session_->reducer.flush(); }
 
-  /// Forgets a step that an exception cut short: nothing gathered, collected or in flight. Call on all ranks alike.
+  /// Drops a step that an exception cut short: nothing is gathered, collected or in flight after it. Call on all ranks.
   void reset() { session_->reset(); }
 
-  /// While it lives, every parameter holds its full values, for reading: evaluation, export. Collective.
+  /// While it lives, every parameter holds its whole values, for reading as in evaluation or export. Collective.
   class [[nodiscard]] Whole {
    public:
     explicit Whole(std::shared_ptr<Session> session) : session_(std::move(session)) {
@@ -124,7 +125,7 @@ class Parallel {
   const Reducer& reducer() const { return session_->reducer; }
   const std::vector<std::unique_ptr<Unit>>& units() const { return session_->units; }
 
-  /// What a user may want to change about how the model was cut.
+  /// Advice on the choice of units.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:

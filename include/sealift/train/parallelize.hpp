@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verb: spreads a model over the ranks of a mesh and hands back what its optimizer must step.
+// The verb: spreads a model over the ranks of a mesh and returns what its optimizer must step.
 // Order: plan the units -> check that all ranks agree -> turn each unit's parameters into flats -> fill the slots.
-// Everything is checked before the first parameter is touched, so an error leaves the model as it was.
+// Everything is checked before the first parameter is changed, so an error leaves the model as it was.
 #pragma once
 
 #include <sealift/train/parallel.hpp>
@@ -11,7 +11,7 @@ namespace sealift::train {
 
 namespace detail {
 
-/// Throws on every rank unless all ranks are about to make the same flats; a mismatch later would hang or abort.
+/// Throws on every rank unless all ranks will make the same flats; a later mismatch would hang or abort.
 inline void check_agreement(const std::vector<UnitPlan>& plans, Groups& groups) {
   std::int64_t numel = 0;
   std::size_t hash = 0;
@@ -39,7 +39,7 @@ inline void check_agreement(const std::vector<UnitPlan>& plans, Groups& groups) 
   }
 }
 
-/// Throws unless `policy` can be carried out with `groups` on a model that was not parallelized before.
+/// Throws unless `policy` is possible with `groups`, on a model that was not parallelized before.
 inline void check_policy(const torch::nn::Module& model, const std::vector<UnitPlan>& plans, const Groups& groups,
                          const Policy& policy) {
   TORCH_CHECK(plans.front().slots.front(), "the model is a plain ", model.name(), "; hold it in Shardable<",
@@ -55,7 +55,7 @@ inline void check_policy(const torch::nn::Module& model, const std::vector<UnitP
               " ranks that shard, and divide them");
 }
 
-/// A flat holds one dtype, and frozen and trainable parameters apart, so that frozen ones cost no gradients.
+/// A flat holds parameters of one dtype, either trainable or frozen, so that frozen ones cost no gradients.
 inline std::vector<std::vector<NamedTensor>> split_into_flats(const std::vector<NamedTensor>& parameters) {
   std::map<std::pair<at::ScalarType, bool>, std::vector<NamedTensor>> flats;
   for (const auto& parameter : parameters) {
@@ -66,7 +66,7 @@ inline std::vector<std::vector<NamedTensor>> split_into_flats(const std::vector<
   return result;
 }
 
-/// Turns the parameters of one unit into flats and their gradients, and says what this rank holds of them.
+/// Turns the parameters of one unit into flats and their gradients, and adds what this rank holds of them to `held`.
 inline void shard_unit(Session& session, const std::shared_ptr<Unit>& unit, const UnitPlan& plan, const Groups& groups,
                        std::vector<ShardedParameter>& held) {
   const auto& policy = session.policy;
@@ -96,8 +96,7 @@ inline void shard_unit(Session& session, const std::shared_ptr<Unit>& unit, cons
                                                                .reduce_dtype = precision.reduce_dtype,
                                                                .on_host = policy.offload.gradients,
                                                                .always_used = policy.find_unused_parameters});
-      auto* reduced = gradients.get();
-      unit->listen(slots, session.reducer.add(std::move(gradients)), reduced, unit);
+      unit->listen(slots, session.reducer.add(std::move(gradients)), unit);
     }
     unit->add_flat(std::move(flat));
   }
@@ -105,8 +104,8 @@ inline void shard_unit(Session& session, const std::shared_ptr<Unit>& unit, cons
 
 }  // namespace detail
 
-/// Spreads `model`, which must be held in `Shardable`, over `groups`. With `ParallelMethod::None` nothing is done to
-/// it. Parameters keep their identity but are whole only while they are used. Collective.
+/// Spreads `model`, which must be held in `Shardable`, over `groups`. With `ParallelMethod::None` it is not changed.
+/// Parameters keep their identity but are whole only while they are used. Collective.
 inline Parallel parallelize(torch::nn::Module& model, Groups groups, const Policy& policy) {
   const auto mesh = make_mesh(policy, groups.mesh.world_size());
   TORCH_CHECK(mesh == groups.mesh, "policy ", to_string(policy.method), " makes a mesh of ", mesh.replicate, "x",
@@ -140,7 +139,7 @@ inline Parallel parallelize(torch::nn::Module& model, Groups groups, const Polic
     if (unit_groups.mesh.shard > 1 || plan.options.precision.param_dtype || policy.offload.parameters) {
       detail::shard_unit(*session, unit, plan, unit_groups, held);
     } else {
-      for (const auto& parameter : plan.parameters) {  // these stay as they are; only their gradients travel
+      for (const auto& parameter : plan.parameters) {  // these stay whole; only their gradients are reduced
         hold_whole(parameter);
         replicated.push_back(parameter.tensor);
         if (!parameter.tensor.requires_grad()) continue;
@@ -148,7 +147,7 @@ inline Parallel parallelize(torch::nn::Module& model, Groups groups, const Polic
         reduce_dtypes.push_back(plan.options.precision.reduce_dtype);
       }
     }
-    // A unit that moves nothing need not see its calls; the root's begin and end a step.
+    // A unit without flats need not see its calls, except for the root's, which begin and end a step.
     if (unit->flats().empty() && number > 0) continue;
     for (auto* slot : plan.slots) {
       slot->unit = unit;
@@ -158,8 +157,7 @@ inline Parallel parallelize(torch::nn::Module& model, Groups groups, const Polic
   if (policy.sync_module_states) broadcast_together(groups.world, replicated, "parameters");
   if (groups.world.size() > 1 && !replicated_slots.empty()) {
     const std::shared_ptr<Unit> root(session, session->units.front().get());
-    const auto route = session->reducer.add_replicated(replicated_slots, std::move(reduce_dtypes));
-    root->listen(replicated_slots, route, nullptr, root);
+    root->listen(replicated_slots, session->reducer.add_replicated(replicated_slots, std::move(reduce_dtypes)), root);
   }
   return Parallel(std::move(session), std::move(held),
                   mesh.shard > 1 ? unit_warnings(plans) : std::vector<std::string>{});

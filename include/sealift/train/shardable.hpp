@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// `Shardable<BlockHolder>`: holds a block that may be a unit, and is used exactly as `BlockHolder` is.
+// `Shardable<BlockHolder>`: holds a block that may become a unit, and is used exactly as `BlockHolder` is.
+// A model is written with it; `unit_plan` finds the slots and `parallelize` fills them. Until then a call is a plain
+// call: the model does not know that it may be sharded.
 // C++ modules have no forward hooks, so the holder's own module puts its `forward` in front of the block's.
-// Until `parallelize` fills the slot, a call is a plain call: the model does not know that it may be sharded.
 #pragma once
 
 #include <sealift/train/unit/unit_passes.hpp>
 
 namespace sealift::train {
 
-/// What `parallelize` looks for in a model: a place for a unit.
+/// A place for a unit in a model, which `parallelize` fills.
 struct UnitSlot {
   virtual ~UnitSlot() = default;
   std::shared_ptr<Unit> unit;
-  bool last_of_unit = true;  ///< of the modules that share it
+  bool last_of_unit = true;  ///< of the modules that share the unit
 };
 
 namespace detail {
 
-/// A forward argument between caller and block: a copy where it holds tensors that the unit may replace, else itself.
+/// A forward argument between caller and block: a copy if it holds tensors, which the unit may replace, else itself.
 template <class Argument>
 using Held =
     std::conditional_t<HoldsTensors<std::remove_cvref_t<Argument>>::value, std::remove_cvref_t<Argument>, Argument&&>;
 
 }  // namespace detail
 
-/// The block `Block` with a slot; its forward runs the unit's steps around the block's.
+/// `Block` with a slot; its forward runs the unit's steps around the block's.
 template <class Block>
 class ShardableImpl : public Block, public UnitSlot {
  public:

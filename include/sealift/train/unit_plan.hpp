@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which modules become units, and which parameters each unit holds: a plan, made before anything is touched.
+// Which modules become units, and which parameters each unit holds: a plan, made before anything is changed.
 // `parallelize` carries it out. Reads the model and the policy, writes neither.
-// A unit is cut at modules that are held in `Shardable`, since only their calls can be seen; parameters belong to the
-// innermost unit above them.
+// Units are modules that are held in `Shardable`, since only their calls can be intercepted. Parameters belong to the
+// innermost unit that contains them.
 #pragma once
 
 #include <sealift/train/shardable.hpp>
@@ -17,7 +17,7 @@ namespace sealift::train {
 
 /// A unit before its parameters become flats.
 struct UnitPlan {
-  std::string path = {};  ///< empty for the root; of the first module when several share the unit
+  std::string path = {};  ///< empty for the root; the first module's when several share the unit
   std::vector<UnitSlot*> slots = {};
   std::vector<NamedTensor> parameters = {};
   bool replicate = false;
@@ -38,7 +38,7 @@ struct Candidate {
   torch::nn::Module* module;
   UnitSlot* slot;
   bool is_block = false;   ///< of a type that the model holds more than once
-  bool outermost = true;   ///< of the blocks: none holds it
+  bool outermost = true;   ///< no other block contains it
   std::int64_t numel = 0;  ///< of all its parameters
 };
 
@@ -50,7 +50,7 @@ inline bool matches(const std::string& pattern, const std::string& path) {
   return fnmatch(pattern.c_str(), path.c_str(), 0) == 0;
 }
 
-/// All candidates in the order of the model, those that hold others first.
+/// Finds all candidates, in the order of the model; a module comes before those within it.
 inline void find_candidates(torch::nn::Module& module, const std::string& path, std::vector<Candidate>& found) {
   for (const auto& item : module.named_children()) {
     auto* child = item.value().get();
@@ -80,7 +80,7 @@ inline void mark_blocks(std::vector<Candidate>& candidates) {
 /// PyTorch's default of size_based_auto_wrap_policy.
 inline constexpr std::int64_t kSizeBasedMinNumel = 100'000'000;
 
-/// For each candidate the number of the unit that it starts or shares; none where it belongs to the unit above.
+/// For each candidate the number of the unit that it starts or joins; none if it stays in the unit that contains it.
 inline std::vector<std::optional<std::size_t>> choose_units(const std::vector<Candidate>& candidates,
                                                             const Policy& policy) {
   const bool counts_blocks =
@@ -93,7 +93,7 @@ inline std::vector<std::optional<std::size_t>> choose_units(const std::vector<Ca
     return std::any_of(policy.overrides.begin(), policy.overrides.end(),
                        [&](const auto& each) { return matches(each.path, candidate.path); });
   };
-  if (policy.wrap == Wrap::SizeBased) {  // from the inside out, each with what the units within it leave
+  if (policy.wrap == Wrap::SizeBased) {  // from the inside out, each without the elements of units within it
     const auto least = policy.min_numel > 0 ? policy.min_numel : kSizeBasedMinNumel;
     std::vector<std::int64_t> rest;
     for (const auto& candidate : candidates) rest.push_back(candidate.numel);
@@ -128,10 +128,10 @@ inline std::vector<std::optional<std::size_t>> choose_units(const std::vector<Ca
   return chosen;
 }
 
-/// Where a parameter was met first: the name, and the number of the unit.
+/// The first name of each parameter, and the number of its unit.
 using Seen = std::map<at::TensorImpl*, std::pair<std::string, std::size_t>>;
 
-/// Adds the parameters of `module` and below to the innermost unit that holds them; a tie counts once.
+/// Adds the parameters of `module` and below to the innermost unit that contains them; a tied one counts once.
 inline void assign_parameters(torch::nn::Module& module, const std::string& path, std::size_t unit,
                               const std::map<torch::nn::Module*, std::size_t>& unit_of, const Policy& policy,
                               Seen& seen, std::vector<UnitPlan>& plans) {
@@ -155,7 +155,7 @@ inline void assign_parameters(torch::nn::Module& module, const std::string& path
 
 }  // namespace detail
 
-/// The units of `model`, the root's first; throws when parameters are tied across units or an override fits nothing.
+/// The units of `model`, the root's first; throws when parameters are tied across units or an override matches nothing.
 inline std::vector<UnitPlan> plan_units(torch::nn::Module& model, const Policy& policy) {
   std::vector<detail::Candidate> candidates;
   detail::find_candidates(model, "", candidates);
@@ -189,7 +189,7 @@ inline std::vector<UnitPlan> plan_units(torch::nn::Module& model, const Policy& 
   for (const auto& each : policy.overrides) {
     TORCH_CHECK(used.contains(&each), "override '", each.path,
                 "' matches no module that is held in Shardable, or only ",
-                "such that an earlier override has; units may be cut at: ", [&] {
+                "modules that an earlier override matches; possible units are: ", [&] {
                   std::string paths;
                   for (const auto& candidate : candidates) paths += (paths.empty() ? "" : ", ") + candidate.path;
                   return paths.empty() ? std::string("none") : paths;
@@ -200,8 +200,8 @@ inline std::vector<UnitPlan> plan_units(torch::nn::Module& model, const Policy& 
   return plans;
 }
 
-/// What a user may want to change about `plans`: units that are too small to be worth a collective, or that hold most
-/// of the model, so that nothing overlaps.
+/// Advice about `plans`: units that are too small to be worth a collective, or that hold most of the model, so that
+/// nothing overlaps.
 inline std::vector<std::string> unit_warnings(const std::vector<UnitPlan>& plans) {
   constexpr std::int64_t kSmall = std::int64_t{1}
                                   << 18;  // elements: 1 MiB of fp32, where latency and bandwidth break even

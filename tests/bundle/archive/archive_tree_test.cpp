@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include "bundle/core/unicode.hpp"
+
 using namespace sealift::bundle;
 
 namespace {

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bytes in, volumes out, bytes back: cut at chunks, checked in the memory that is used, placed in the right volume.
-#include "bundle/payload/payload_range.hpp"
 #include "sealift/bundle/payload/payload_reader.hpp"
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <csignal>
+
+#include "bundle/payload/payload_range.hpp"
 #include "sealift/bundle/payload/payload_writer.hpp"
 #include "tests/support/noise.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/temp_dir.hpp"
-
-#include <sys/resource.h>
-
-#include <csignal>
 
 using namespace sealift::bundle;
 using sealift::test::noise;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reading what is wanted once: past the system's cache and ahead of time, but for what is in memory already; the same
 // bytes and the same refusals either way.
+#include <fcntl.h>
 #include <sys/mman.h>
 
 #include "bundle/payload/payload_range.hpp"

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include "bundle/core/json.hpp"
 #include "packager/documents/sbom.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/tiny_bundle.hpp"

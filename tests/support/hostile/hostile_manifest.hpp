@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "bundle/core/json.hpp"
 #include "sealift/bundle/manifest/manifest_json.hpp"
 #include "tests/support/hostile/hostile_case.hpp"
 

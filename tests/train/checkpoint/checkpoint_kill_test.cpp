@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // kill -9 at every write, sync, rename, and removal of a save: the last whole checkpoint always loads.
-// A program of its own: its main thread only forks, so a child starts without LibTorch's threads. Children save as two
-// ranks; others load what is left.
-// The calls are caught by defining them here, in front of the C library's; the code that saves knows nothing of it.
-#include "tests/train/checkpoint_fixture.hpp"
+// A program of its own: its main thread only forks, so a child starts without LibTorch's threads. Some children save as
+// two ranks; others load what is left.
+// The calls are intercepted by defining them here, before the C library's; the code that saves is not changed.
+#include "tests/train/checkpoint/checkpoint_fixture.hpp"
 
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -22,15 +22,15 @@ namespace {
 
 std::atomic<bool> armed = false;
 std::atomic<std::int64_t> left = 0;  ///< calls until the kill
-std::atomic<std::int64_t>* calls;    ///< made while armed; shared with the parent
-int trace = -1;                      ///< where the names of calls go, if anywhere
+std::atomic<std::int64_t>* calls;    ///< counted while armed; shared with the parent
+int trace = -1;                      ///< file descriptor for the names of calls, if any
 
 bool is_on_disk(int file) {
   struct stat status {};
   return fstat(file, &status) == 0 && (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode));
 }
 
-/// Counts a call; the one that is due does not happen.
+/// Counts a call; the process dies in place of the one that is due.
 void count(const char* name, const std::string& path) {
   if (!armed) return;
   ++*calls;
@@ -191,7 +191,7 @@ TEST_CASE("wherever a save is killed, the last whole checkpoint loads, and the n
       (last == 3 ? old_kept : new_kept) += 1;
       const bool is_known = last == 3 || last == 4;
       CHECK(is_known);
-      // Every third, to save time: what was left behind does not hinder the run that goes on.
+      // Every third, to save time: leftovers must not hinder the run that resumes.
       if (kill_at % 3 == 0) {
         CHECK(save(folder / "saved", last + 1, 0, in_background) == 0);
         CHECK(last_that_loads(folder / "saved") == last + 1);

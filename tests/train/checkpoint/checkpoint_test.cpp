@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints: training goes on from one as if it had never stopped, in the same world and in any other; and whatever
-// is wrong with one is said, before anything of the model changes. What a kill leaves behind is checkpoint_kill_test's.
-#include "tests/train/checkpoint_fixture.hpp"
+// Checkpoints: training goes on from one as if it had never stopped, in the same world and in any other; and every
+// fault of a checkpoint is an error before the model changes. checkpoint_kill_test is about what a kill leaves behind.
+#include "tests/train/checkpoint/checkpoint_fixture.hpp"
 
 using namespace sealift::test;
 namespace train = sealift::train;
@@ -27,7 +27,7 @@ Trained train_in(const Place& place, std::int64_t first, std::int64_t last, cons
                  const std::optional<fs::path>& to = std::nullopt) {
   Trained trained;
   on_ranks(place.size, [&](const World& world) {
-    // Another start, so that nothing is right by chance.
+    // Different first values, so that nothing is right by chance.
     Trainee trainee(world, place.policy, from ? 2.5 : 0.0);
     if (from) {
       const auto state = trainee.load(*from);
@@ -48,7 +48,7 @@ fs::path make_checkpoint(const fs::path& folder, std::int64_t size = 2) {
   return folder / "step-000003";
 }
 
-/// What loading `path` into a fresh pair of ranks says; checks that both ranks say it and that nothing changed.
+/// The error of loading `path` into two new ranks; checks that both ranks have it and that nothing changed.
 std::string refusal(const fs::path& path, std::function<void(Trainee&)> load = {}) {
   std::string message;
   on_ranks(2, [&](const World& world) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plain safetensors out and in: every world exports the same bytes, a slab at a time, and starts from what others
-// wrote. That Python opens the files is export_python_test's. The peak is counted by LibTorch's own allocator, per
-// thread and so per rank.
-#include "tests/train/checkpoint_fixture.hpp"
+// Plain safetensors out and in: every world exports the same bytes, a slab at a time, and starts from files that others
+// wrote. export_python_test opens the files in Python. The peak is counted by LibTorch's own allocator, per thread and
+// so per rank.
+#include "tests/train/checkpoint/checkpoint_fixture.hpp"
 
 using namespace sealift::test;
 namespace fs = std::filesystem;
 
 namespace {
 
-/// LibTorch's host allocator, counting what all ranks hold of it at once while this lives.
+/// While it lives, counts what all ranks together hold of LibTorch's host memory.
 class PeakBytes : public at::Allocator {
  public:
   PeakBytes() : inner_(c10::GetAllocator(at::kCPU)) { c10::SetAllocator(at::kCPU, this, 255); }

@@ -12,7 +12,7 @@ namespace {
 using namespace sealift::train;
 using sealift::test::on_ranks;
 
-/// What `rank` brings: depends on rank and place; small enough that sums of 4 are exact in every dtype but bf16.
+/// The input of `rank`: depends on rank and place; small enough that sums of 4 are exact in every dtype but bf16.
 at::Tensor values(std::int64_t rank, std::int64_t numel, at::ScalarType dtype) {
   return (torch::arange(numel, at::kLong).mul(7).add(rank * 3).remainder(61).sub(30)).to(dtype);
 }

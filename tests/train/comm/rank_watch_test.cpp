@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks that disagree, fail, die or stop: every other rank must say so, in time, and none may hang or abort.
-// Disagreements run in ranks as threads; where a process dies, this program starts itself as the ranks of a scenario.
+// In disagreements ranks are threads; where a process dies, this program starts itself as the ranks of a scenario.
 #include <sealift/train.hpp>
 
 #include "tests/support/ranks.hpp"
@@ -28,7 +28,7 @@ std::string first_line(const std::exception& error) {
   return text.substr(0, text.find('\n'));
 }
 
-/// Runs `body(groups, rank)` as every rank, as a program does that reports what it catches; what each rank caught.
+/// Runs `body(groups, rank)` as every rank, like a program that reports what it catches; returns what each rank caught.
 template <class Body>
 std::vector<std::string> what_ranks_say(Mesh mesh, Body body, GroupOptions options = {},
                                         milliseconds timeout = std::chrono::seconds(8)) {
@@ -118,7 +118,7 @@ TEST_CASE("without the check a difference shows after a second, whatever the eng
   }
 }
 
-/// Leaves all steps between units a and b known, and a rank after b.
+/// Makes every order of units a and b known; ends after b.
 void learn_both_branches(const Groups& groups) {
   for (const char branch : {'a', 'b', 'a', 'a', 'b'}) branch == 'a' ? gather(groups, "a") : reduce(groups, "b");
 }
@@ -227,15 +227,15 @@ TEST_CASE("in steady state nothing is exchanged; Always compares every time; Off
 
 TEST_CASE("what the watch costs a known collective is microseconds") {
   auto watch = RankWatch::start(c10::make_intrusive<c10d::HashStore>(), 0, 2, std::chrono::seconds(60));
-  const auto group = watch->add_group("world", {0, 1});
+  const auto group = watch->issued().add_group("world", {0, 1});
   std::unordered_set<std::uint64_t> agreed;
   constexpr int kTimes = 100'000;
   const auto start = Clock::now();
   for (int i = 0; i < kTimes; ++i) {
     const Label label{"reduce_scatter", "transformer.layers.17.attention", 12345, 1'000'000, at::kFloat};
     agreed.insert(label.hash());
-    const auto number = watch->issue(group, label);
-    const RankWatch::Waiting waiting(*watch, label, group, number, nullptr);
+    const auto number = watch->issued().issue(group, label);
+    const IssuedCollectives::Waiting waiting(watch->issued(), label, group, number, nullptr);
   }
   const auto each = std::chrono::duration<double, std::micro>(Clock::now() - start).count() / kTimes;
   MESSAGE("a label, its hash, its look-up, its issue and its wait: " << each << " us");

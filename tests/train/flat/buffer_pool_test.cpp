@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that is used again: what the pool keeps and when it lets go, and that nobody reads what another one left,
+// buffer_pool.hpp: what the pool keeps and when it frees it, and that no unit reads what another one left in memory,
 // even when ranks are slow at the worst places.
 #include "tests/train/fixture.hpp"
 
@@ -14,7 +14,7 @@ namespace {
 
 using Pool = sealift::train::detail::BufferPool;
 
-/// What units let go of is NaN while this lives.
+/// While it lives, memory that units free is filled with NaN.
 struct Poisoned {
   Poisoned() { Pool::instance().poison_returned(true); }
   ~Poisoned() { Pool::instance().poison_returned(false); }
@@ -24,7 +24,7 @@ at::Tensor buffer(std::int64_t numel) {
   return sealift::train::detail::flat_buffer(numel, torch::kFloat32);
 }
 
-/// Trains with pauses of up to a millisecond in every block's forward and backward, other ones on every rank.
+/// Trains with pauses of up to a millisecond in every block's forward and backward, different on every rank.
 Outcome train_with_pauses(std::int64_t size, const Policy& policy, const Loop& loop) {
   std::vector<Outcome> outcomes(static_cast<std::size_t>(size));
   on_ranks(size, [&](const World& world) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // policy.hpp, mesh.hpp and flat_layout.hpp: arithmetic, so every number is written out.
-// The ground that the engine stands on; a wrong offset here is a silent wrong gradient there.
-// Nothing in this file makes a tensor or a group.
+// The engine relies on them: a wrong offset would be a wrong gradient without any error.
+// No tensor and no group is made here.
 #include <sealift/train/flat/flat_layout.hpp>
 
 #include <doctest/doctest.h>

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// reducer.hpp: DDP's buckets, in what order they are reduced, and what happens to gradients that never or late come.
+// reducer.hpp: the order in which buckets are reduced, and what happens to gradients that come late or never.
 // Numbers against one process are in parity_test.cpp; here is how they come about.
 // Each case says over how many ranks it runs.
 #include "tests/train/fixture.hpp"
-
-#include <torch/csrc/distributed/c10d/reducer.hpp>
 
 using namespace sealift::test;
 
 namespace {
 
-/// Four matrices of 4 KiB that are used in an order which the constructor does not tell.
+/// Four matrices of 4 KiB, used in another order than they were registered.
 class LadderImpl : public torch::nn::Module {
  public:
   explicit LadderImpl(std::vector<int> order = {2, 0, 3, 1}) : order_(std::move(order)) {
@@ -42,23 +40,6 @@ std::vector<std::vector<std::string>> bucket_names(const Parallel& parallel) {
 const Policy kSmallBuckets{.method = ParallelMethod::Ddp, .first_bucket_bytes = 1, .bucket_bytes = 8192};
 
 }  // namespace
-
-TEST_CASE("buckets are those that c10d assigns") {
-  std::vector<at::Tensor> tensors;
-  std::vector<std::int64_t> bytes;
-  for (const std::int64_t numel : {1, 300, 5000, 7, 2000, 2000, 2000, 1, 1, 90000, 3}) {
-    tensors.push_back(torch::zeros({numel}));
-    bytes.push_back(numel * 4);
-  }
-  for (const std::int64_t first : {1, 1200, 1 << 20}) {
-    for (const std::int64_t other : {4, 16000, 1 << 20}) {
-      const auto [expected, limits] = c10d::compute_bucket_assignment_by_size(
-          tensors, {static_cast<std::size_t>(first), static_cast<std::size_t>(other)});
-      auto got = assign_buckets(bytes, first, other);
-      CHECK(got == expected);
-    }
-  }
-}
 
 TEST_CASE("buckets follow the model in reverse first, then the order in which gradients came, over 2 ranks") {
   on_ranks(2, [](const World& world) {

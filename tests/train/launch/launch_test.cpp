@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // launch.hpp and collectives.hpp: from variables to a place in the world, and what its collectives count.
-// Environments are maps, so no test depends on the one that it runs in.
-// What ranks do at the store is in rendezvous_test.cpp.
+// Environments are maps, so no case depends on the environment of the test.
+// rendezvous_test.cpp is about what ranks do at the store.
 #include "tests/support/ranks.hpp"
 
 #include <sealift/train/launch/rendezvous.hpp>
@@ -49,7 +49,7 @@ const Variables kOpenMpi = {{"OMPI_COMM_WORLD_RANK", "3"},
                             {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
                             {"PMIX_NAMESPACE", "prterun-1"}};
 
-/// `one` and, where it says nothing, `other`.
+/// The variables of `one`, and of `other` where it has none.
 Variables operator+(Variables one, const Variables& other) {
   one.insert(other.begin(), other.end());
   return one;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// rendezvous.hpp: ranks that meet, and everything that keeps them from it: late, twice, another world, no store, no
-// name. Ranks are threads that meet over TCP on loopback, as processes do, with time-outs of at most seconds. Every
-// failure is looked at on all ranks, since the one that is not at fault must not wait for its time-out.
+// rendezvous.hpp: ranks that meet, and what can prevent it: late, twice, another world, no store, no name.
+// Ranks are threads that meet over TCP on loopback, as processes do, with time-outs of at most seconds.
+// Every failure is checked on all ranks, since a rank that is not at fault must not wait for its time-out.
 #include "tests/support/ranks.hpp"
 
 #include <sealift/train/launch/rendezvous.hpp>
@@ -24,13 +24,13 @@ Launch launch_of(std::int64_t rank, std::int64_t world_size, std::int64_t port, 
           .agent_store = agent_store};
 }
 
-/// A port that was free a moment ago, for ranks that serve their own store.
+/// A free port, for ranks that serve their own store.
 std::int64_t free_port() {
   return serve_store(0)->getPort();
 }
 
-/// What connecting as each of `launches`, at the same time, came to: the error's text, empty when all was well.
-/// A world that came about lives until all have returned: with rank 0's goes the store that it serves.
+/// Connects as each of `launches` at the same time; returns the text of each error, empty without one.
+/// A world lives until all have returned, since rank 0's store ends with it.
 std::vector<std::string> connect_all(const std::vector<Launch>& launches, milliseconds timeout) {
   std::vector<std::string> errors(launches.size());
   std::vector<World> worlds(launches.size());

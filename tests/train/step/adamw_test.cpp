@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fused optimizer against torch::optim::AdamW on the same gradients.
-// Groups, schedules and saved states are made for the one and used by the other: it has to be a drop-in.
-// Moments on the host take the copying path here too, which a derived class turns on without a device.
+// Groups, schedules and saved states are made for one and used by the other, as a drop-in must allow.
+// Moments on the host are copied here too: a derived class turns that on without a device.
 #include "tests/train/fixture.hpp"
 
 #include <sstream>

@@ -21,7 +21,7 @@ at::Tensor backward(Shardable<Net>& net, const World& world, double factor = 1) 
   return loss.detach();
 }
 
-/// Calls `body(parallel, net)` after that backward on each rank.
+/// Calls `body(parallel, net)` on each rank after such a backward.
 template <class Body>
 void after_backward(std::int64_t ranks, const Policy& policy, Body body) {
   on_ranks(ranks, [&](const World& world) {
@@ -95,7 +95,7 @@ TEST_CASE("gradients below the norm asked for keep every bit") {
 
 TEST_CASE("a replicated gradient counts once, a sharded one on every rank that holds a part") {
   on_ranks(3, [](const World& world) {
-    // 3, 4 and nothing on the ranks; 12 on all of them.
+    // Ranks hold 3, 4 and nothing; all of them hold 12.
     const auto mine = world.rank == 2 ? torch::zeros({0}) : torch::full({1}, world.rank == 0 ? 3.0 : 4.0);
     auto parallel = made_by_hand(make_groups(world, {1, 3}), {mine, torch::full({1}, 12.0)});
     CHECK(gradient_norm(parallel) == doctest::Approx(13));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recomputation against the plain call: the same numbers, from less memory, alone and with units in or around it.
-// Memory is counted by a reporter that LibTorch's allocator calls, not by looking at the process.
-// The model here has a tied head, so that a weight is used inside a body and outside of it in one backward.
+// Memory is counted by a reporter that LibTorch's allocator calls, not by the system.
+// The model has a tied head, so that a weight is used inside a body and outside of it in one backward.
 #include "tests/train/fixture.hpp"
 
 #include <c10/util/ThreadLocalDebugInfo.h>
@@ -21,7 +21,7 @@ class LiveBytes : public c10::MemoryReportingInfoBase {
   std::int64_t bytes = 0;
 };
 
-/// What `make` leaves alive while its result is.
+/// Bytes that `make` keeps alive as long as its result lives.
 template <class Make>
 std::int64_t kept_bytes(Make make) {
   const auto live = std::make_shared<LiveBytes>();
@@ -34,7 +34,7 @@ at::Tensor wave(std::vector<std::int64_t> shape) {
   return torch::sin(torch::arange(torch::ones(shape).numel()) * 0.7).view(shape);
 }
 
-/// Gradients of `inputs` after backward of the sum of squares of what `forward` returns for copies of them.
+/// Gradients of copies of `inputs` by the sum of squares of what `forward` returns for them.
 template <class Forward>
 std::vector<at::Tensor> gradients(const std::vector<at::Tensor>& inputs, Forward forward) {
   std::vector<at::Tensor> leaves;

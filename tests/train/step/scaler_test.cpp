@@ -18,7 +18,7 @@ struct Alone {
         optimizer(parallel.shards(), torch::optim::SGDOptions(1)),
         scaler(parallel, options) {}
 
-  /// A step with these gradients, as backward of a scaled loss leaves them; whether it was done.
+  /// A step with these gradients, as backward of a scaled loss leaves them; whether the optimizer stepped.
   bool step(double gradient) {
     for (auto& shard : parallel.shards()) shard.mutable_grad() = torch::full_like(shard, gradient * scaler.get_scale());
     const bool done = scaler.step(optimizer);

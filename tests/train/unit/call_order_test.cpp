@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// call_order.hpp: what is expected next, as numbers alone.
-// No tensor, no rank. What the guesses are worth in memory and gathers is in schedule_test.cpp.
+// call_order.hpp: the units expected next, as numbers alone.
+// No tensor, no rank. schedule_test.cpp is about the memory and gathers that the guesses cost.
 // Unit 0 is the root.
 #include "tests/train/fixture.hpp"
 

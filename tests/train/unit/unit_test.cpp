@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // flat_param.hpp, unit.hpp, shardable.hpp and parallelize.hpp: when parameters have memory, what keeps its identity,
-// what is refused. Parity is in parity_test.cpp; here is what parity alone would not show.
+// what is refused. parity_test.cpp compares numbers; here is what they would not show.
 // Each case says over how many ranks it runs.
 #include "tests/train/fixture.hpp"
 
@@ -19,7 +19,7 @@ at::Tensor gradient(const Parallel& parallel, const std::string& name) {
   return {};
 }
 
-/// A block over a weight that it is given.
+/// A block over a given weight.
 class GivenImpl : public torch::nn::Module {
  public:
   explicit GivenImpl(const at::Tensor& weight) : weight_(register_parameter("weight", weight)) {}
@@ -40,7 +40,7 @@ class PairImpl : public torch::nn::Module {
 };
 TORCH_MODULE(Pair);
 
-/// One matrix, an input-dependent choice to use it, and outputs of several kinds.
+/// One matrix, used depending on the input, and outputs of several kinds.
 class ChoosyImpl : public torch::nn::Module {
  public:
   ChoosyImpl() : a_(register_module("a", torch::nn::Linear(4, 4))), b_(register_module("b", torch::nn::Linear(4, 4))) {
@@ -325,7 +325,7 @@ TEST_CASE("a weight that is tied across two units is refused by both names") {
   Shardable<Pair> pair(weight, weight);
   CHECK_THROWS_WITH(parallelize(*pair, make_groups({}, {}), fsdp()),
                     doctest::Contains("'left.weight' and 'right.weight' are tied but lie in units 'left' and 'right'"));
-  // The remedy holds: in one unit they may be tied.
+  // The remedy works: in one unit they may be tied.
   const auto parallel =
       parallelize(*pair, make_groups({}, {}), {.method = ParallelMethod::Fsdp, .wrap = Wrap::RootOnly});
   CHECK(parallel.shards().size() == 1);

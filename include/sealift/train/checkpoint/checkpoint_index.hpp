@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// A checkpoint's index: what was trained, how far, by which world, and the digest of every file. Text in, value out.
+// A checkpoint's index: the model, the step, the world that saved, and the digest of every file. Text in, value out.
 // Written last by `checkpoint_save`, read first by `checkpoint_load`; a folder with an index is a whole checkpoint.
-// CHECKPOINT.md is the format. Everything in an index is hostile until it was checked here.
+// CHECKPOINT.md is the format. An index is hostile input until it was checked here.
 #pragma once
 
-#include <sealift/train/mesh.hpp>
 #include <sealift/train/checkpoint/optimizer_state.hpp>
 #include <sealift/train/checkpoint/tensor_file.hpp>
+#include <sealift/train/mesh.hpp>
 
 #include <charconv>
 
 namespace sealift::train {
 
-/// Where training stands, besides parameters and optimizer: what the program itself must know to go on.
+/// What a program needs to continue training, besides parameters and optimizer.
 struct TrainingState {
   std::int64_t step = 0;                     ///< optimizer steps done; names the checkpoint's folder
-  std::int64_t sampler_position = 0;         ///< samples of the data that were used, over all ranks
-  std::uint64_t seed = 0;                    ///< a world of another size derives its ranks' random numbers from it
-  std::map<std::string, std::string> notes;  ///< the program's own
+  std::int64_t sampler_position = 0;         ///< samples used so far, over all ranks
+  std::uint64_t seed = 0;                    ///< from which a world of another size seeds its ranks
+  std::map<std::string, std::string> notes;  ///< for the program itself
 
   bool operator==(const TrainingState&) const = default;
 };
@@ -44,7 +44,7 @@ struct CheckpointIndex {
   std::map<std::string, StoredTensor> parameters, buffers;
   std::string optimizer;  ///< Adam, AdamW or SGD; empty: none was saved
   std::vector<StoredGroup> groups;
-  std::vector<FileDigest> files;  ///< of rank 0, 1, ...; after them that of the buffers, if there are any
+  std::vector<FileDigest> files;  ///< of ranks 0, 1, ...; then that of the buffers, if there are any
 };
 
 inline constexpr const char* kIndexFile = "index.json";
@@ -56,7 +56,7 @@ inline std::string rank_file(std::int64_t rank) {
   return "rank-" + std::string(digits.size() < 5 ? 5 - digits.size() : 0, '0') + digits + ".safetensors";
 }
 
-/// The name of file `number` of `index`: names follow from the mesh, so no file says where to read.
+/// The name of file `number` of `index`. It follows from the mesh: no path is ever read from a file.
 inline std::string file_name(const CheckpointIndex& index, std::size_t number) {
   const auto rank = static_cast<std::int64_t>(number);
   return rank < index.mesh.world_size() ? rank_file(rank) : kBuffersFile;
@@ -100,7 +100,7 @@ inline std::string write_index(const CheckpointIndex& index) {
 
 namespace detail {
 
-/// Reads one JSON object field by field; every message says where it is.
+/// Reads one JSON object field by field; every message names the place.
 class IndexReader {
  public:
   IndexReader(const safetensors::Json& json, std::string where) : json_(json), where_(std::move(where)) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads a checkpoint into a model and optimizer of any world: each rank reads the ranges that its shards need.
-// Before the first step: index -> what fits what -> pieces of files -> host tensors -> (all ranks good) -> the model.
-// Nothing of the model changes before every rank has read and checked everything, so an error leaves it as it was.
+// Before the first step: index -> comparison -> pieces of files -> host tensors -> (all ranks succeeded) -> the model.
+// The model does not change before every rank has read and checked everything, so an error leaves it as it was.
 #pragma once
 
 #include <sealift/train/checkpoint/checkpoint_save.hpp>
@@ -21,7 +21,7 @@ inline std::string listed(const std::vector<std::string>& names) {
 }
 
 /// Throws, with lists, unless both sides have the same names with equal dtypes and shapes. `also_known`: names that may
-/// be stored without being wanted. With `convert`, dtypes may differ when both are floating.
+/// be stored although they are not wanted. With `convert`, dtypes may differ if both are floating.
 inline void check_same_tensors(const std::map<std::string, StoredTensor>& stored,
                                const std::map<std::string, StoredTensor>& wanted, const std::string& where,
                                const std::set<std::string>& also_known = {}, bool convert = false) {
@@ -92,13 +92,13 @@ inline std::int64_t metadata_number(const StoredPieces& pieces, std::size_t file
   return value;
 }
 
-/// What one rank's file says about a parameter's optimizer state.
+/// A parameter's optimizer state as one rank's file has it.
 struct StoredState {
   std::int64_t step = 0;
   std::vector<std::string> tensors;  ///< exp_avg, ...
 };
 
-/// The files of a checkpoint, opened, their headers checked against the index.
+/// The open files of a checkpoint, their headers checked against the index.
 struct CheckpointFiles {
   CheckpointIndex index;
   StoredPieces pieces;
@@ -155,8 +155,8 @@ inline CheckpointFiles open_checkpoint(const std::filesystem::path& folder) {
   return result;
 }
 
-/// The state of elements [first, first + numel) of a parameter. Pieces of different steps, which arise when only some
-/// ranks had a gradient, get the highest; where a piece had no state yet it is zero.
+/// Requests the state of elements [first, first + numel) of a parameter. If pieces have different steps, since only
+/// some ranks had a gradient, the highest counts; where a piece had no state yet it is zero.
 inline std::optional<ParameterState> request_state(CheckpointFiles& files, const std::string& name, std::int64_t first,
                                                    std::int64_t numel) {
   std::set<std::string> tensors;
@@ -177,7 +177,7 @@ inline std::optional<ParameterState> request_state(CheckpointFiles& files, const
   return tensors.empty() ? std::nullopt : std::optional(std::move(state));
 }
 
-/// A seed for a rank of a world that is not the one that saved: well mixed, so that ranks and steps differ.
+/// A seed for a rank of a world other than the one that saved: well mixed, so that ranks and steps differ.
 inline std::uint64_t derived_seed(const TrainingState& state, std::int64_t rank) {
   auto value = state.seed;
   for (const auto part : {state.step, rank}) {
@@ -189,7 +189,7 @@ inline std::uint64_t derived_seed(const TrainingState& state, std::int64_t rank)
   return value;
 }
 
-/// A tensor of the model and the host tensor that it is to be set to.
+/// A tensor of the model and its new value, on the host.
 struct Assignment {
   at::Tensor target, value;
 };
@@ -199,7 +199,7 @@ inline void assign(const std::vector<Assignment>& assignments) {
   for (auto [target, value] : assignments) target.copy_(value.view(target.sizes()));
 }
 
-/// Asks for what this rank holds of every parameter; `key` makes the stored name of a parameter's.
+/// Requests what this rank holds of every parameter; `key` makes the stored name from the parameter's.
 template <class Key>
 std::vector<Assignment> request_parameters(StoredPieces& pieces, const Parallel& parallel, Key key) {
   std::vector<Assignment> result;
@@ -222,10 +222,10 @@ std::vector<Assignment> request_buffers(StoredPieces& pieces, const torch::nn::M
 
 }  // namespace detail
 
-/// Sets `model`, `optimizer` (null: leave it) and the random generators to what the checkpoint in `path` (a step-N
-/// folder) holds, and returns its state. The world and its mesh may be any: with the ones that saved, training goes on
-/// bit for bit; else random numbers are seeded anew from seed, step and rank. Throws on every rank, and changes
-/// nothing, when a file is missing, cut or changed or is of another model. Collective.
+/// Sets `model`, `optimizer` (null: not) and the random generators from the checkpoint in `path` (a step-N folder), and
+/// returns its training state. Any world and mesh may load: with those that saved, training goes on bit for bit;
+/// otherwise random numbers are seeded from seed, step and rank. Throws on every rank, and changes nothing, when a file
+/// is missing, cut, changed or of another model. Collective.
 inline TrainingState load_checkpoint(const std::filesystem::path& path, torch::nn::Module& model, Parallel& parallel,
                                      torch::optim::Optimizer* optimizer) {
   auto& world = parallel.groups().world;
@@ -262,7 +262,7 @@ inline TrainingState load_checkpoint(const std::filesystem::path& path, torch::n
       }
     }
     files.pieces.read();
-    for (auto& [name, generator] : detail::generators(parallel)) {  // on a copy: a state that is none throws here
+    for (auto& [name, generator] : detail::generators(parallel)) {  // on a copy: an invalid state throws here
       if (generators.contains(name)) generator.clone().set_state(generators.at(name));
     }
     return "";

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Saves a checkpoint: every rank writes its part and makes it durable, then rank 0 names the whole by writing an index.
+// Saves a checkpoint: every rank writes its part and makes it durable, then rank 0 completes it with an index.
 // After a training step: shards and optimizer -> host tensors -> rank files -> (all ranks done) -> index.json, by
-// rename. Writing may go on in the background; agreeing may not, since a second thread's collectives would mix with
-// training's. So the index is written by `wait`, on the thread that trains.
+// rename.
+// Files may be written in the background, but ranks may not agree there: a second thread's collectives would mix with
+// those of training. So `wait` writes the index, on the thread that trains.
 #pragma once
 
 #include <sealift/train/checkpoint/checkpoint_index.hpp>
-#include <sealift/train/parallelize.hpp>
+#include <sealift/train/parallel.hpp>
 
 #include <future>
 
 namespace sealift::train {
 
 struct SaveOptions {
-  std::int64_t keep_last = 0;  ///< whole checkpoints to keep in the folder, with the new one; 0: all
+  std::int64_t keep_last = 0;  ///< whole checkpoints to keep in the folder, including the new one; 0: all
 };
 
 namespace detail {
@@ -32,7 +33,7 @@ inline std::vector<std::string> gather_texts(Collectives& world, const std::stri
   return texts;
 }
 
-/// Does `work`, which returns a text, and waits for all ranks to have done theirs. When one fails all of them throw, so
+/// Does `work`, which returns a text, and waits until all ranks have done theirs. When one fails all of them throw, so
 /// that none waits for a rank that gave up. Returns every rank's text. Collective.
 template <class Work>
 std::vector<std::string> all_or_none(Collectives& world, const std::string& doing, Work work) {
@@ -56,8 +57,8 @@ std::vector<std::string> all_or_none(Collectives& world, const std::string& doin
   return texts;
 }
 
-/// Which elements of `parameter`, counted from its start, this rank writes: the ranks that hold the same elements
-/// share them evenly, so each is written once and all ranks write.
+/// The first element of `parameter` that this rank writes, and how many: ranks that hold the same elements share them
+/// evenly, so each is written once and all ranks write.
 inline std::pair<std::int64_t, std::int64_t> written_range(const ShardedParameter& parameter, Groups& groups) {
   const auto copies = parameter.replicated ? groups.world.size() : groups.mesh.replicate;
   const auto copy = parameter.replicated ? groups.world.rank() : groups.mesh.replicate_rank(groups.world.rank());
@@ -67,7 +68,7 @@ inline std::pair<std::int64_t, std::int64_t> written_range(const ShardedParamete
   return {parameter.offset + cut(copy), cut(copy + 1) - cut(copy)};
 }
 
-/// The default random generators of the host and, when the model is on an accelerator, of that.
+/// The default random generators of the host and of the accelerator, if the model is on one.
 inline std::vector<std::pair<std::string, at::Generator>> generators(const Parallel& parallel) {
   std::vector<std::pair<std::string, at::Generator>> result = {{"rng/cpu", at::detail::getDefaultCPUGenerator()}};
   for (const auto& parameter : parallel.parameters()) {
@@ -80,13 +81,13 @@ inline std::vector<std::pair<std::string, at::Generator>> generators(const Paral
   return result;
 }
 
-/// What one rank writes: tensors for its file, and the text that goes with them.
+/// What one rank writes: tensors and metadata of its file.
 struct RankPart {
   TensorList tensors;
   std::map<std::string, std::string> metadata;
 };
 
-/// This rank's part. Tensors share the shards' memory where that is the host's, or are copies with `copy`.
+/// This rank's part. Tensors share the shards' memory where that is on the host; with `copy` they are copies.
 inline RankPart rank_part(Parallel& parallel, torch::optim::Optimizer* optimizer, bool copy) {
   RankPart part;
   const auto on_host = [&](const at::Tensor& tensor) {
@@ -116,7 +117,7 @@ inline RankPart rank_part(Parallel& parallel, torch::optim::Optimizer* optimizer
   return part;
 }
 
-/// What rank 0 can say before anything was written; the digests come last.
+/// The index without the digests, which are known only after everything was written.
 inline CheckpointIndex make_index(const torch::nn::Module& model, Parallel& parallel,
                                   torch::optim::Optimizer* optimizer, const TrainingState& state) {
   CheckpointIndex index{.mesh = parallel.groups().mesh, .state = state};
@@ -139,7 +140,7 @@ inline CheckpointIndex make_index(const torch::nn::Module& model, Parallel& para
   return index;
 }
 
-/// Makes an empty folder for the checkpoint; what an interrupted save left there goes.
+/// Makes an empty folder for the checkpoint; removes what an interrupted save left there.
 inline void prepare_folder(const std::filesystem::path& path) {
   TORCH_CHECK(!is_whole(path), path.string(), " is a whole checkpoint already; load it and go on from there, or save ",
               "into another folder");
@@ -148,14 +149,14 @@ inline void prepare_folder(const std::filesystem::path& path) {
   sync_folder(path.parent_path());
 }
 
-/// Removes what newer checkpoints replaced: those beyond the last `keep`, and unfinished ones before `step`.
+/// Removes whole checkpoints beyond the last `keep`, and unfinished ones before `step`.
 inline void remove_old(const std::filesystem::path& folder, std::int64_t step, std::int64_t keep) {
   const auto steps = list_steps(folder);
   std::int64_t whole = 0;
   for (auto entry = steps.rbegin(); entry != steps.rend(); ++entry) {
     const auto& path = entry->second;
     if (is_whole(path) ? keep <= 0 || ++whole <= keep || entry->first >= step : entry->first >= step) continue;
-    // Without its index it is no checkpoint, so one that is half removed is never loaded.
+    // The index goes first: a checkpoint that is half removed is never loaded.
     if (std::filesystem::remove(path / kIndexFile)) sync_folder(path);
     std::filesystem::remove_all(path);
   }
@@ -163,8 +164,8 @@ inline void remove_old(const std::filesystem::path& folder, std::int64_t step, s
 
 }  // namespace detail
 
-/// A save whose files are being written. `wait` makes it a checkpoint; one that goes without is left unfinished, which
-/// the next save cleans up. Training may go on meanwhile, since everything was copied.
+/// A save whose files are being written. `wait` completes the checkpoint; without it an unfinished one is left, which
+/// the next save removes. Training may go on meanwhile, since everything was copied.
 class [[nodiscard]] AsyncSave {
  public:
   AsyncSave(std::filesystem::path path, CheckpointIndex index, Collectives world, SaveOptions options,
@@ -252,8 +253,8 @@ inline std::filesystem::path save_checkpoint(const std::filesystem::path& folder
   return detail::start_save(folder, model, parallel, optimizer, state, options, false).wait();
 }
 
-/// The same, but returns when everything was copied; files are written by another thread. Every rank must `wait` for
-/// it, at the same place of its program, before it starts the next save into this folder. Collective.
+/// The same, but returns when everything is copied; another thread writes the files. Every rank must `wait` for it, at
+/// the same place of its program, before it starts the next save into this folder. Collective.
 inline AsyncSave save_checkpoint_async(const std::filesystem::path& folder, const torch::nn::Module& model,
                                        Parallel& parallel, torch::optim::Optimizer* optimizer,
                                        const TrainingState& state, SaveOptions options = {}) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SHA-256 as a stream: the only door to OpenSSL's libcrypto in this half.
-// Every file of a checkpoint passes through it once when it is written and once when it is read.
-// The digest that a bundle uses and that `sha256sum` prints, so a checkpoint can be checked and carried without this
-// code. Only a program that saves or loads takes anything from libcrypto.
+// Every file of a checkpoint is hashed once when it is written and once when it is read.
+// The digest that a bundle uses and that `sha256sum` prints, so that a checkpoint can be checked and carried without
+// this code. Only a program that saves or loads needs libcrypto.
 #pragma once
 
 #include <torch/torch.h>
@@ -22,14 +22,14 @@ class Sha256 {
   static constexpr std::size_t kHexDigits = 64;
 
   Sha256() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
-    // A host's openssl.cnf may load code into the process; it is never looked at.
+    // A host's openssl.cnf may load code into the process, so it is not read.
     static const int kStarted = OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
     check(kStarted == 1 && context_ && EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1);
   }
 
   void update(const void* data, std::size_t bytes) { check(EVP_DigestUpdate(context_.get(), data, bytes) == 1); }
 
-  /// The digest of everything so far, in 64 lower-case hexadecimal digits; the end of this object's use.
+  /// The digest of everything so far, as 64 lower-case hexadecimal digits. The last call on this object.
   std::string hex() {
     std::array<unsigned char, 32> digest{};
     check(EVP_DigestFinal_ex(context_.get(), digest.data(), nullptr) == 1);

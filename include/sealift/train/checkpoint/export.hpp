@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plain safetensors out and in: one file, or a set of files with model.safetensors.index.json as Hugging Face has it.
-// Beside checkpoints, which carry training on; this is what other programs read, and where a run may start from.
-// Streamed in slabs: rank 0 never holds more of the model than its own shards and one slab, however large the model.
+// Beside checkpoints, which continue training: for other programs to read, and for a run to start from.
+// Streamed in slabs: rank 0 never holds more of the model than its own shards and one slab, however large the model is.
 #pragma once
 
 #include <sealift/train/checkpoint/checkpoint_load.hpp>
@@ -10,15 +10,15 @@ namespace sealift::train {
 
 struct ExportOptions {
   std::uint64_t max_file_bytes = 0;      ///< 0: PATH is one file; else PATH is a folder of files about this large
-  std::optional<at::ScalarType> dtype;   ///< of floating tensors in the files; none: as they are
-  std::int64_t slab_bytes = 64ll << 20;  ///< what is gathered and written at a time
+  std::optional<at::ScalarType> dtype;   ///< of floating tensors in the files; unset: not converted
+  std::int64_t slab_bytes = 64ll << 20;  ///< gathered and written at a time
 };
 
 namespace detail {
 
 constexpr const char* kSetIndex = "model.safetensors.index.json";
 
-/// A tensor as it will be read, before conversion.
+/// A tensor to export, before conversion.
 struct ExportTensor {
   at::ScalarType dtype = at::kFloat;
   std::vector<std::int64_t> shape;
@@ -30,7 +30,7 @@ struct ExportFile {
   safetensors::Header header;
 };
 
-/// Which tensor goes into which file, in the order given; a tensor larger than the limit gets a file of its own.
+/// Assigns tensors to files, in the order given; a tensor larger than the limit gets a file of its own.
 inline std::vector<ExportFile> plan_export(const std::filesystem::path& path,
                                            const std::vector<std::pair<std::string, ExportTensor>>& tensors,
                                            const ExportOptions& options) {
@@ -73,8 +73,8 @@ inline void write_set_index(const std::filesystem::path& folder, const std::vect
   file.commit();
 }
 
-/// Reads every tensor slab by slab and, where `writes`, writes it. What goes wrong with writing is returned, not
-/// thrown: reading may need all ranks, so a rank whose disk is full goes on with them to the end.
+/// Reads every tensor slab by slab and, if `writes`, writes it. An error of writing is returned, not thrown: reading
+/// may need all ranks, so a rank whose disk is full goes on with them to the end.
 inline std::exception_ptr write_export(const std::filesystem::path& path,
                                        const std::vector<std::pair<std::string, ExportTensor>>& tensors,
                                        const ExportOptions& options, bool writes) {
@@ -124,8 +124,8 @@ inline std::exception_ptr write_export(const std::filesystem::path& path,
   return error;
 }
 
-/// Elements of a parameter from all ranks that hold some, on the host of every one of them. The sum runs over bytes to
-/// which all ranks but one add zero, so it is exact for every dtype. Collective over the shard group.
+/// Elements of a parameter, gathered from the ranks that hold them, in host memory of every rank. An all-reduce of
+/// bytes, to which all ranks but one add zero, so it is exact for every dtype. Collective over the shard group.
 inline at::Tensor gather_slab(const ShardedParameter& parameter, Collectives& group, std::int64_t first,
                               std::int64_t numel) {
   at::NoGradGuard no_grad;
@@ -168,7 +168,7 @@ inline void export_safetensors(const std::filesystem::path& path, const torch::n
   });
 }
 
-/// The same from a checkpoint's files, by one process without any rank running or any model built.
+/// The same from a checkpoint's files, by one process, without ranks and without the model.
 inline void export_checkpoint(const std::filesystem::path& checkpoint, const std::filesystem::path& path,
                               const ExportOptions& options = {}) {
   auto files = detail::open_checkpoint(checkpoint);
@@ -214,9 +214,9 @@ inline std::vector<std::filesystem::path> plain_files(const std::filesystem::pat
 
 }  // namespace detail
 
-/// Sets `model` to the weights of a plain safetensors file, or of a folder with model.safetensors or a set of files;
-/// floating dtypes are converted. Each rank reads the ranges of its shards. Names must be the model's, all of them; a
-/// tie's second name may be there too. Throws on every rank, and changes nothing, when they are not. Collective.
+/// Sets `model` from a plain safetensors file, or a folder with model.safetensors or a set of files; floating dtypes
+/// are converted. Each rank reads the ranges of its shards. The names must be exactly the model's; second names of tied
+/// parameters are allowed. Otherwise throws on every rank and changes nothing. Collective.
 inline void load_safetensors(const std::filesystem::path& path, torch::nn::Module& model, Parallel& parallel) {
   std::vector<detail::Assignment> assignments;
   detail::all_or_none(parallel.groups().world, "loading " + path.string(), [&]() -> std::string {

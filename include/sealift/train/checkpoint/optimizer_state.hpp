@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What LibTorch's optimizers remember, as named tensors and numbers: out of an optimizer and back into one.
-// Between `parallelize`, whose shards an optimizer steps, and `checkpoint_*`, which stores what is found here by name.
-// LibTorch's own archive keeps states by position, which means nothing in another world; names do.
+// The state of LibTorch's optimizers as named tensors and numbers: read from an optimizer and set in one.
+// Between `parallelize`, whose shards an optimizer steps, and `checkpoint_*`, which stores the state by name.
+// LibTorch's own archive stores it by position, which means nothing in another world; names do.
 #pragma once
 
 #include <torch/torch.h>
@@ -17,7 +17,7 @@ namespace sealift::train {
 
 using Hyperparameters = std::map<std::string, double>;
 
-/// What an optimizer remembers about one parameter; every tensor has as many elements as this rank's shard of it.
+/// An optimizer's state of one parameter; every tensor has as many elements as this rank's shard of it.
 struct ParameterState {
   std::int64_t step = 0;
   std::vector<std::pair<std::string, at::Tensor>> tensors;
@@ -25,7 +25,7 @@ struct ParameterState {
 
 namespace detail {
 
-// One line per optimizer and per thing that it has. A class derived from one of these (a fused step) is that one.
+// One line per optimizer and per field. A class derived from one of these (a fused step) counts as that one.
 
 template <class Options, class Field>
 void each_adam_option(Options& options, Field field) {
@@ -67,7 +67,7 @@ void each_adam_state(State& state, Field field) {
   field("max_exp_avg_sq", state.max_exp_avg_sq());
 }
 
-/// Calls `field(name, tensor&)` for every tensor of `state`; returns where its step is counted, null when it is not.
+/// Calls `field(name, tensor&)` for every tensor of `state`; returns its step count, null if it has none.
 template <class Field>
 std::int64_t* each_state(torch::optim::OptimizerParamState& state, Field field) {
   if (auto* adamw = dynamic_cast<torch::optim::AdamWParamState*>(&state)) {
@@ -92,13 +92,13 @@ inline std::string optimizer_kind(torch::optim::Optimizer& optimizer) {
   return detail::each_option(optimizer.defaults(), [](const char*, auto&) {});
 }
 
-/// The tensors without which a state of an optimizer of this kind is none.
+/// The tensors that every state of an optimizer of this kind has.
 inline std::vector<std::string> required_state(const std::string& kind) {
   if (kind == "SGD") return {"momentum_buffer"};
   return {"exp_avg", "exp_avg_sq"};
 }
 
-/// Learning rate and the like of one parameter group, by name; yes and no are 1 and 0.
+/// Learning rate and the like of one parameter group, by name; true and false are 1 and 0.
 inline Hyperparameters hyperparameters(torch::optim::OptimizerOptions& options) {
   Hyperparameters values;
   detail::each_option(options, [&](const char* name, auto& value) { values[name] = static_cast<double>(value); });
@@ -112,7 +112,7 @@ inline void set_hyperparameters(torch::optim::OptimizerOptions& options, const H
   });
 }
 
-/// What `optimizer` remembers about `shard`; nothing before its first step.
+/// The state of `shard` in `optimizer`; nothing before its first step.
 inline std::optional<ParameterState> parameter_state(torch::optim::Optimizer& optimizer, const at::Tensor& shard) {
   const auto found = optimizer.state().find(shard.unsafeGetTensorImpl());
   if (found == optimizer.state().end()) return std::nullopt;
@@ -124,8 +124,8 @@ inline std::optional<ParameterState> parameter_state(torch::optim::Optimizer& op
   return result.tensors.empty() ? std::nullopt : std::optional(std::move(result));
 }
 
-/// Makes `optimizer` remember exactly `state` about `shard`. Tensors that it has are written in place where they fit,
-/// since a fused step may hold them as parts of one buffer, or on the host.
+/// Sets the state of `shard` in `optimizer`; without `state` removes it. Tensors that fit are written in place, since a
+/// fused step may hold them as parts of one buffer, or on the host.
 inline void set_parameter_state(torch::optim::Optimizer& optimizer, const at::Tensor& shard,
                                 const std::optional<ParameterState>& state) {
   auto& slot = optimizer.state()[shard.unsafeGetTensorImpl()];

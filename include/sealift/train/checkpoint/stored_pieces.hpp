@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Named tensors that lie in pieces in many files: say what is wanted by element range, then read it all at once.
-// Under `checkpoint_load` and `export`, which know what the names mean; this knows where their bytes are.
-// Requests come first so that each file is read once, front to back, and its digest is that of the bytes that are used.
+// Named tensors that lie in pieces in many files: request ranges of elements, then read all of them at once.
+// Below `checkpoint_load` and `export`, which know what the names mean; this knows where their bytes are.
+// Requests come first, so that each file is read once, front to back, and the digest is over the very bytes that are
+// used.
 #pragma once
 
 #include <sealift/train/checkpoint/tensor_file.hpp>
@@ -18,7 +19,7 @@ struct Piece {
   std::int64_t end() const { return first + numel; }
 };
 
-/// Everything that a set of files holds of one tensor, by first element.
+/// The pieces of one tensor in a set of files, by first element.
 struct PiecedTensor {
   at::ScalarType dtype = at::kFloat;
   std::vector<Piece> pieces;
@@ -26,8 +27,8 @@ struct PiecedTensor {
 
 class StoredPieces {
  public:
-  /// Opens a file; with `digest`, reading from it later reads all of it and throws unless it matches. Returns its
-  /// number.
+  /// Opens a file and returns its number. With `digest`, a later read reads the whole file and throws unless it
+  /// matches.
   std::size_t open(const std::filesystem::path& path, std::optional<FileDigest> digest = std::nullopt) {
     InputFile file(path);
     TORCH_CHECK(!digest || file.bytes() == digest->bytes, path.string(), " has ", file.bytes(), " bytes; expected ",
@@ -40,7 +41,7 @@ class StoredPieces {
   const safetensors::Header& header(std::size_t file) const { return files_.at(file).header; }
   std::string path(std::size_t file) const { return files_.at(file).file.path().string(); }
 
-  /// Says that `entry` of file `file` is the elements of tensor `name` from `first` on.
+  /// Declares that `entry` of file `file` holds the elements of tensor `name` from `first` on.
   void add(const std::string& name, std::size_t file, const safetensors::Tensor& entry, std::int64_t first) {
     const auto dtype = scalar_type(entry.dtype, path(file) + ", " + entry.name);
     auto& tensor = tensors_.try_emplace(name, PiecedTensor{dtype, {}}).first->second;
@@ -50,7 +51,7 @@ class StoredPieces {
                              static_cast<std::int64_t>(entry.bytes() / at::elementSize(dtype))});
   }
 
-  /// To be called once, after the last `add`: throws when two pieces hold the same element.
+  /// Call once, after the last `add`. Throws when two pieces hold the same element.
   void sort() {
     for (auto& [name, tensor] : tensors_) {
       auto& pieces = tensor.pieces;
@@ -64,7 +65,7 @@ class StoredPieces {
 
   const std::map<std::string, PiecedTensor>& tensors() const { return tensors_; }
 
-  /// The pieces of `name` with elements of [first, first + numel), in order; none for a name that is in no file.
+  /// The pieces of `name` with elements of [first, first + numel), in order; none for an unknown name.
   std::vector<Piece> overlapping(const std::string& name, std::int64_t first, std::int64_t numel) const {
     std::vector<Piece> result;
     const auto found = tensors_.find(name);
@@ -78,8 +79,8 @@ class StoredPieces {
     return result;
   }
 
-  /// A host tensor [numel] that `read` will fill with elements [first, first + numel) of `name`. Elements that no file
-  /// has are an error, or zero with `sparse`.
+  /// A host tensor [numel] that `read` will fill with elements [first, first + numel) of `name`. An element that is in
+  /// no file is an error, or zero with `sparse`.
   at::Tensor request(const std::string& name, std::int64_t first, std::int64_t numel, bool sparse = false) {
     const auto found = tensors_.find(name);
     TORCH_CHECK(found != tensors_.end(), name, " is in no file; the checkpoint is damaged");
@@ -101,7 +102,7 @@ class StoredPieces {
     return target;
   }
 
-  /// Fills all tensors that were requested since the last `read`.
+  /// Fills all tensors requested since the last `read`.
   void read() {
     for (auto& source : files_) {
       if (source.copies.empty()) continue;
@@ -110,7 +111,7 @@ class StoredPieces {
     }
   }
 
-  /// Reads every file once against its digest; `read` then trusts the files, and reads only what was requested.
+  /// Checks the digest of every file; later reads trust the files, and read only what is requested.
   void check_digests() {
     for (auto& source : files_) {
       if (source.digest) read_checked(source);
@@ -136,7 +137,7 @@ class StoredPieces {
     for (const auto& copy : source.copies) source.file.read(copy.begin, copy.data, copy.bytes);
   }
 
-  /// Reads the whole file in order: what is copied out is what the digest was computed over.
+  /// Reads the whole file in order: the digest is over the very bytes that are copied.
   static void read_checked(Source& source) {
     std::sort(source.copies.begin(), source.copies.end(),
               [](const Copy& l, const Copy& r) { return l.begin < r.begin; });

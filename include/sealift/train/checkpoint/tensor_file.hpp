@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor files on disk: one writer, whose file has its name only when it is whole and durable, and one reader.
-// Above `safetensors` (the bytes) and `digest`; `checkpoint_*` and `export` know no other way to a disk.
+// Tensor files on disk: one writer, whose file gets its name only when it is whole and durable, and one reader.
+// Above `safetensors` (the bytes) and `digest`; `checkpoint_*` and `export` read and write all their files here.
 // Written to NAME.tmp, synced, renamed, and the folder synced: a crash at any point leaves the old file or the new one.
 #pragma once
 
@@ -20,7 +20,7 @@ namespace sealift::train {
 
 using TensorList = std::vector<std::pair<std::string, at::Tensor>>;
 
-/// How the format spells `type`; throws for the few that it cannot hold.
+/// The format's name of `type`; throws for the few that it does not have.
 inline std::string dtype_name(at::ScalarType type) {
   switch (type) {
     case at::kFloat:
@@ -96,13 +96,13 @@ inline void sync_folder(const std::filesystem::path& folder) {
   if (descriptor.get() < 0 || ::fsync(descriptor.get()) != 0) detail::fail_errno(folder, "the folder cannot be synced");
 }
 
-/// What was written, for an index.
+/// Size and digest of a file, for an index.
 struct FileDigest {
   std::uint64_t bytes = 0;
   std::string sha256;
 };
 
-/// A new file; nothing has its name before `commit`, and nothing is left of it when that is not reached.
+/// A new file, which gets its name with `commit`; without that nothing of it is left.
 class OutputFile {
  public:
   explicit OutputFile(std::filesystem::path path) : path_(std::move(path)), temporary_(path_.string() + ".tmp") {
@@ -151,7 +151,7 @@ class OutputFile {
   bool committed_ = false;
 };
 
-/// A regular file, opened for reading; its size is the one at opening.
+/// A regular file, open for reading; its size is that at opening.
 class InputFile {
  public:
   explicit InputFile(std::filesystem::path path) : path_(std::move(path)) {
@@ -165,7 +165,7 @@ class InputFile {
   const std::filesystem::path& path() const { return path_; }
   std::uint64_t bytes() const { return bytes_; }
 
-  /// Fills `data` from byte `offset` on; throws when the file ends before.
+  /// Fills `data` from byte `offset` on; throws when the file is too short.
   void read(std::uint64_t offset, void* data, std::size_t bytes) const {
     for (auto* next = static_cast<char*>(data); bytes > 0;) {
       const auto count = ::pread(file_.get(), next, bytes, static_cast<off_t>(offset));
@@ -199,7 +199,7 @@ inline safetensors::Header read_header(const InputFile& file) {
       file.path().string());
 }
 
-/// A tensor's entry in a header that is about to be written.
+/// A tensor's entry in a header to write.
 inline safetensors::Tensor describe(const std::string& name, at::ScalarType type, at::IntArrayRef sizes) {
   safetensors::Tensor tensor{.name = name, .dtype = dtype_name(type)};
   for (const auto size : sizes) tensor.shape.push_back(static_cast<std::uint64_t>(size));

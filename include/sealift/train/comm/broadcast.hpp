@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many tensors from rank 0 to all in few broadcasts: a model's start, and buffers before a forward.
-// Stands between `collectives`, which sends one tensor, and those who have many small ones.
-// A copy in and out costs less than the latency of a collective each.
+// Many tensors from rank 0 to all ranks in few broadcasts: a model's first values, and buffers before a forward.
+// Above `collectives`, which sends one tensor at a time.
+// Copying the tensors into one buffer and back costs less than the latency of a collective for each.
 #pragma once
 
 #include <sealift/train/comm/groups.hpp>

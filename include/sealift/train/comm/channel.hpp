@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One group's engines, and a collective in flight on them: what it sends, how it is waited for, how it fails.
-// Between `rank_watch`, which says why a wait is in vain, and `collectives`, which says who sends what to whom.
-// A wait ends in one of three ways: it is done, the watch ended it, or the engine broke and the watch finds out why.
+// Between `rank_watch`, which says why a wait cannot succeed, and `collectives`, which says who sends what to whom.
+// A wait ends in one of three ways: the collective is done, the watch aborts it, or the engine breaks and the watch
+// finds the cause.
 #pragma once
 
 #include <sealift/train/comm/rank_watch.hpp>
@@ -17,32 +18,32 @@ namespace sealift::train {
 /// Calls and bytes of one kind of collective on this rank.
 struct Traffic {
   std::int64_t calls = 0;
-  /// What this rank sends: f * size for gather and reduce-scatter, 2f * size for all-reduce, with f = (W - 1) / W, as
-  /// a ring would; (W - 1) * size for an all-reduce of at most `kFewBytes`. Of a broadcast, which is a tree, the mean
-  /// over ranks: f * size.
+  /// Sent by this rank, as by a ring of W ranks with f = (W - 1) / W: f * size for gather and reduce-scatter, 2f * size
+  /// for all-reduce, but (W - 1) * size for an all-reduce of at most `kFewBytes`. For a broadcast, which is a tree, the
+  /// mean over ranks: f * size.
   std::int64_t bytes = 0;
 
   bool operator==(const Traffic&) const = default;
 };
 
-/// What a rank has sent since it started counting.
+/// A rank's traffic since counting started.
 struct TrafficReport {
   Traffic all_gather, reduce_scatter, all_reduce, broadcast;
 
   bool operator==(const TrafficReport&) const = default;
 };
 
-/// When ranks compare what they are about to do, before they do it.
+/// When ranks compare labels before a collective.
 enum class OrderCheck {
-  Off,      ///< never: a difference shows when ranks have waited for a second
-  NewOnly,  ///< when a collective follows another for the first time: nothing in steady state
+  Off,      ///< never: a difference shows after ranks have waited for a second
+  NewOnly,  ///< when a collective follows another for the first time, so never in steady state
   Always,   ///< before every collective
 };
 
 namespace detail {
 
-/// Gloo that is told the tag of its next collective. The tag holds what the ranks must agree on, so ranks that differ
-/// wait for each other, which the watch sees, where Gloo alone would end the process over sizes that do not match.
+/// Gloo with a tag of our choice for its next collective. The tag is made from the label, so that ranks that disagree
+/// wait for each other, which the watch sees; Gloo alone would abort the process over sizes that do not match.
 class TaggedGloo final : public c10d::ProcessGroupGloo {
  public:
   using c10d::ProcessGroupGloo::ProcessGroupGloo;
@@ -56,23 +57,24 @@ struct Channel {
   c10::intrusive_ptr<TaggedGloo> gloo;
   c10::intrusive_ptr<c10d::Backend> gathers, reductions;  ///< NCCL's, for CUDA tensors: a stream each, so they overlap
   std::size_t group = 0;                                  ///< in the watch
-  std::size_t check_group = 0;                            ///< of the exchanges that compare
+  std::size_t check_group = 0;                            ///< in the watch, of the exchanges that compare labels
   OrderCheck order_check = OrderCheck::NewOnly;
   std::uint64_t previous = 0;                ///< hash of the last label
-  std::unordered_set<std::uint64_t> agreed;  ///< that this label follows that one
+  std::unordered_set<std::uint64_t> agreed;  ///< hashes of pairs of labels that were compared, one after the other
   std::int64_t order_checks = 0;
-  std::vector<at::Tensor> spare;  ///< byte buffers that no collective uses
-  int in_worker = 0;              ///< collectives that a thread of Gloo's may be busy with
+  std::vector<at::Tensor> spare;  ///< byte buffers that no collective uses now
+  int in_worker = 0;              ///< collectives that a thread of Gloo's may still run
 
   ~Channel() {
-    // After a failure Gloo's threads wait until the time-out, and its end waits for them: leave both to the process's.
+    // After a failure Gloo's threads wait until the time-out, and its destructor waits for them: leave both to the end
+    // of the process.
     if (in_worker > 0) gloo.release();
   }
 
   std::int64_t rank() const { return gloo->getRank(); }
   std::int64_t size() const { return gloo->getSize(); }
 
-  /// Memory that is fresh is slow, so buffers are kept, two of them at most.
+  /// Fresh memory is slow, so at most two buffers are kept.
   at::Tensor take_buffer(std::int64_t bytes) {
     auto best = spare.end();
     for (auto it = spare.begin(); it != spare.end(); ++it) {
@@ -98,18 +100,18 @@ struct InFlight {
   std::uint64_t number = 0;  ///< in its group
   int tag = 0;
   std::size_t group = 0;  ///< in the watch
-  RankWatch::Works works;
+  IssuedCollectives::Works works;
   enum class Engine { PointToPoint, Worker, Nccl } engine = Engine::PointToPoint;
-  std::function<void()> finish;  ///< what is left to do when all has come
+  std::function<void()> finish;  ///< runs once all data is there
   at::Tensor buffer;
 
-  /// A ticket that is dropped still serves the other ranks.
+  /// The other ranks need this collective even if its ticket is dropped.
   ~InFlight() {
     if (works.empty() || std::uncaught_exceptions() > 0) return;
     try {
       wait();
     } catch (const std::exception&) {
-      // The watch keeps it for the next collective.
+      // The watch keeps the failure for the next collective.
     }
   }
 
@@ -132,7 +134,7 @@ struct InFlight {
     });
   }
 
-  /// Runs what talks to an engine; an engine that broke throws on issue too.
+  /// Calls an engine; one that is broken throws on issue too.
   template <class Call>
   void issue(const Call& call) {
     try {
@@ -159,38 +161,40 @@ struct InFlight {
   }
 
  private:
-  void wait_watched(const RankWatch::Works& waited) {
+  void wait_watched(const IssuedCollectives::Works& waited) {
     auto& watch = *channel->watch;
     const auto since = RankWatch::Clock::now();
-    // The watch decides when to give up; past that only a watch whose store hangs has not decided.
+    // The watch decides when to give up; later than this only a watch whose store hangs has not decided.
     const auto limit = watch.timeout() + std::chrono::milliseconds(200);
     const auto left = [&] {
       const auto rest = std::chrono::ceil<std::chrono::milliseconds>(since + limit - RankWatch::Clock::now());
       return std::max(rest, std::chrono::milliseconds(1));
     };
-    bool came = true;
+    bool done = true;
     try {
-      const RankWatch::Waiting waiting(watch, label, group, number, engine == Engine::PointToPoint ? &waited : nullptr);
+      const IssuedCollectives::Waiting waiting(watch.issued(), label, group, number,
+                                               engine == Engine::PointToPoint ? &waited : nullptr);
       for (const auto& work : waited) {
         if (engine == Engine::PointToPoint) {
-          came = came && work->wait(left());
+          done = done && work->wait(left());
           continue;
         }
-        while (came && !work->isCompleted()) {
+        while (done && !work->isCompleted()) {
           try {
             work->wait(std::min<std::chrono::milliseconds>(left(), std::chrono::milliseconds(100)));
           } catch (const std::exception&) {
-            // A slice ran out, and this kind of work can be waited for again; or it broke, and says so below.
-            came = !watch.has_failed() && left().count() > 1;
+            // Either a slice timed out, and this kind of work can be waited for again; or it broke, and throws again
+            // below.
+            done = !watch.issued().has_failed() && left().count() > 1;
           }
         }
-        if (came) work->wait();
+        if (done) work->wait();
       }
     } catch (const std::exception& error) {
-      came = false;
+      done = false;
       if (left() > std::chrono::milliseconds(1)) broken(error);
     }
-    if (!came) watch.give_up(label);
+    if (!done) watch.give_up(label);
     if (engine == Engine::Worker) --channel->in_worker;
   }
 
@@ -198,7 +202,7 @@ struct InFlight {
     const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
     std::string text = torch_error ? torch_error->what_without_backtrace() : error.what();
     text = text.substr(0, text.find('\n'));
-    if (text.starts_with("[")) text.erase(0, text.find("] ") + 2);  // where in Gloo's source
+    if (text.starts_with("[")) text.erase(0, text.find("] ") + 2);  // the place in Gloo's source
     channel->watch->broken(label, text);
   }
 };

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one collective is, as all ranks of its group must agree, and how messages name it and the ranks.
-// `rank_watch` compares labels between ranks; `collectives` makes them.
+// What all ranks of a group must agree on about one collective, and how messages name it and the ranks.
+// `collectives` makes labels; it and `rank_watch` compare them between ranks.
+// Hashed, so that the comparison of two ranks costs eight bytes.
 #pragma once
-
-#include <sealift/train/mesh.hpp>
 
 #include <torch/torch.h>
 
@@ -15,11 +14,11 @@
 
 namespace sealift::train {
 
-/// What all ranks of a group must bring to one collective.
+/// What all ranks of a group must agree on about one collective.
 struct Label {
   std::string op;
   std::string unit;
-  std::uint64_t detail = 0;  ///< anything else that must agree, for a reduction: which parameters have gradients
+  std::uint64_t detail = 0;  ///< anything else; for a reduction: which parameters have gradients
   std::int64_t numel = 0;
   at::ScalarType dtype = at::kByte;
 

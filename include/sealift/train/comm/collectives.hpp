@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The door to c10d: collectives over flat buffers, counted and watched, each returning a ticket to wait on.
-// Sees tensors and groups, never parameters; `flat_param` above decides what is sent and when.
+// Knows tensors and groups, not parameters; the rooms above decide what is sent and when.
 // The engines are c10d's own, Gloo for CPU tensors and NCCL for CUDA ones: no transport is written in this project.
 //
 // On Gloo, gather and reduce-scatter are made of c10d's point-to-point calls: every rank sends each peer its part
-// straight from and into the flats, and sums what it got. Gloo's own gather copies all of it twice more, and its
+// straight from and into the flats, and sums what it receives. Gloo's own gather copies everything twice more, and its
 // reduce-scatter is an all-reduce. Measured on 2 cores over loopback, fp32, torch 2.11, Gloo's time : ours:
 //   whole      64 KiB   1 MiB   4 MiB   16 MiB   64 MiB
 //   gather     1.9      2.2     1.3     1.0      3.1     2 ranks
@@ -12,20 +12,20 @@
 //   reduce-    3.7      2.6     5.0     2.6      3.4     2 ranks
 //   scatter    1.8      2.6     4.2     3.5      3.0     4 ranks
 // Also tried, and between the two: gather by W broadcasts, reduce-scatter by all-to-all (0.7 of ours) or by W reduces
-// (0.3 to 0.7 of ours). Gloo's all-reduce is as fast as anything composed, so it stays, but for a few numbers.
+// (0.3 to 0.7 of ours). Gloo's all-reduce is as fast as any composition, so it is used, except for a few numbers.
 #pragma once
 
 #include <sealift/train/comm/channel.hpp>
-#include <sealift/train/flat/flat_layout.hpp>
 
+#include <algorithm>
 #include <cstring>
 
 namespace sealift::train {
 
-/// Up to here an all-reduce sends everything to everyone: one round instead of Gloo's 2 (W - 1).
+/// An all-reduce of at most this size sends everything to everyone: one round instead of Gloo's 2 (W - 1).
 inline constexpr std::int64_t kFewBytes = 512;
 
-/// A collective that was issued; its buffers belong to it until `wait` returns.
+/// A collective in flight; its buffers belong to it until `wait` returns.
 class Ticket {
  public:
   Ticket() = default;
@@ -41,8 +41,8 @@ class Ticket {
   std::shared_ptr<detail::InFlight> in_flight_;
 };
 
-/// One group of ranks. A group of one does nothing and counts nothing. `unit` and `detail` go into messages and must be
-/// the same on all ranks of the group, as must the order of calls; calls come from one thread at a time.
+/// One group of ranks; a group of one does nothing and counts nothing. `unit` and `detail` go into messages. They, and
+/// the order of calls, must be the same on all ranks of the group. Calls come from one thread at a time.
 class Collectives {
  public:
   explicit Collectives(std::shared_ptr<detail::Channel> channel) : channel_(std::move(channel)) {}
@@ -53,7 +53,7 @@ class Collectives {
   std::int64_t rank() const { return channel_ ? channel_->rank() : 0; }
   std::int64_t size() const { return channel_ ? channel_->size() : 1; }
 
-  /// How often ranks compared what they were about to do.
+  /// How often ranks have compared labels before a collective.
   std::int64_t order_checks() const { return channel_ ? channel_->order_checks : 0; }
 
   /// full [W * n] = every rank's shard [n], in rank order; `shard` may be this rank's part of `full`.
@@ -162,7 +162,7 @@ class Collectives {
                 "full and shard must be contiguous; pass flat buffers, or contiguous() copies");
   }
 
-  /// What the other ranks send, one row each without this rank's, in memory that is used again.
+  /// A row for the data of each other rank, in a buffer that the channel keeps.
   static at::Tensor buffer(detail::InFlight& flight, const at::Tensor& like) {
     const auto rows = flight.channel->size() - 1;
     const auto bytes = rows * nbytes(like);
@@ -171,7 +171,7 @@ class Collectives {
   }
   at::Tensor row(const at::Tensor& theirs, std::int64_t peer) const { return theirs[peer < rank() ? peer : peer - 1]; }
 
-  /// sum = own and theirs, added in rank order: the same bits wherever it is done. In pieces that stay in the cache.
+  /// sum = own and theirs, added in rank order: the same bits on every rank. In pieces that stay in the cache.
   static void add_up(const at::Tensor& sum, const at::Tensor& own, const at::Tensor& theirs, std::int64_t rank) {
     at::NoGradGuard no_grad;
     const bool widen = sum.scalar_type() == at::kHalf || sum.scalar_type() == at::kBFloat16;
@@ -192,7 +192,7 @@ class Collectives {
     }
   }
 
-  /// Checks that all ranks come to this collective, if it is time to, and gives it its number.
+  /// Makes and issues the label of a collective, after comparing it with the other ranks' if that is due.
   Flight begin(const char* op, const at::Tensor& tensor, const std::string& unit, std::uint64_t detail) {
     TORCH_CHECK(tensor.is_contiguous(), op, " of a tensor of shape ", tensor.sizes(), " and strides ", tensor.strides(),
                 "; pass a contiguous one");
@@ -210,12 +210,12 @@ class Collectives {
     }
     channel_->previous = hash;
     flight->group = channel_->group;
-    flight->number = channel_->watch->issue(channel_->group, flight->label);
+    flight->number = channel_->watch->issued().issue(channel_->group, flight->label);
     flight->tag = static_cast<int>((hash & 0x7ffff) << 11 | (flight->number & 0x7ff));
     return flight;
   }
 
-  /// Tells all ranks what this one is about to do; throws on all of them when they differ.
+  /// Exchanges labels with all ranks; throws on all of them when they differ.
   void compare(const Label& label) {
     constexpr std::int64_t kSize = 256;
     auto cards = at::zeros({size(), kSize}, at::kByte);
@@ -225,33 +225,34 @@ class Collectives {
     std::memcpy(mine, &hash, sizeof hash);
     std::memcpy(mine + sizeof hash, text.c_str(), text.size());
 
-    auto& watch = *channel_->watch;
+    auto& issued = channel_->watch->issued();
     detail::InFlight flight{.channel = channel_, .label = label, .group = channel_->check_group};
-    flight.number = watch.issue(flight.group, label);
+    flight.number = issued.issue(flight.group, label);
     flight.tag = static_cast<int>(1u << 30 | (flight.number & 0x3fffffff));
     flight.exchange([&](auto) { return cards[rank()]; }, [&](auto peer) { return cards[peer]; });
     flight.wait();
     ++channel_->order_checks;
 
-    std::vector<std::pair<std::string, std::vector<std::int64_t>>> came;  // in the order of the first rank
+    std::vector<std::pair<std::string, std::vector<std::int64_t>>> groups;  // ranks by label, by first rank
     bool agree = true;
     for (std::int64_t peer = 0; peer < size(); ++peer) {
       const auto* card = cards[peer].data_ptr<std::uint8_t>();
       agree = agree && std::memcmp(card, &hash, sizeof hash) == 0;
       const std::string what = reinterpret_cast<const char*>(card) + sizeof hash;
-      auto same = std::find_if(came.begin(), came.end(), [&](const auto& other) { return other.first == what; });
-      if (same == came.end()) same = came.insert(same, {what, {}});
-      same->second.push_back(watch.members(channel_->group)[static_cast<std::size_t>(peer)]);
+      auto same = std::find_if(groups.begin(), groups.end(), [&](const auto& other) { return other.first == what; });
+      if (same == groups.end()) same = groups.insert(same, {what, {}});
+      same->second.push_back(issued.members(channel_->group)[static_cast<std::size_t>(peer)]);
     }
     if (agree) return;
-    std::string differ = "ranks disagree in step " + std::to_string(watch.step()) + ": ";
-    for (const auto& [what, ranks] : came) differ += name_ranks(ranks) + " came to " + what + ", ";
-    watch.disagree(label, differ + "in group " + watch.group_name(channel_->group) +
-                              "; every rank must run the same units in the same order, with the same sizes and "
-                              "gradients");
+    std::string differ = "ranks disagree in step " + std::to_string(issued.step()) + ": ";
+    for (const auto& [what, ranks] : groups) differ += name_ranks(ranks) + " came to " + what + ", ";
+    channel_->watch->disagree(label,
+                              differ + "in group " + issued.group_name(channel_->group) +
+                                  "; every rank must run the same units in the same order, with the same sizes and "
+                                  "gradients");
   }
 
-  /// Hands a collective to an engine that does all of it.
+  /// Issues a collective that the engine does as a whole.
   template <class Call>
   Ticket issue(const Flight& flight, Engine engine, const Call& call) {
     flight->engine = engine;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The groups that a mesh makes of a world: this rank's place, and one set of connections per axis that needs its own.
-// `rendezvous` says where ranks meet; everything above asks these groups for collectives.
+// The groups of ranks that a mesh makes of a world, with one set of connections per axis that needs its own.
+// After `rendezvous`, which makes a `World`; every room above asks these groups for collectives.
+// Ranks that do not arrive are named before any connection is tried, since Gloo would only time out.
 #pragma once
 
 #include <sealift/train/comm/collectives.hpp>
+#include <sealift/train/mesh.hpp>
 
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
@@ -21,13 +23,13 @@ struct World {
   std::int64_t size = 1;
   std::string address = "127.0.0.1";  ///< what Gloo listens on here: a numeric address or a host name
   std::chrono::milliseconds timeout =
-      std::chrono::minutes(5);   ///< of one collective: how long a hung rank is waited for
+      std::chrono::minutes(5);   ///< of one collective: the longest wait for a rank that hangs
   at::Device device = at::kCPU;  ///< with a CUDA device, collectives of its tensors go over NCCL
 };
 
 namespace detail {
 
-/// What groups of one world share: how to make one more.
+/// What the groups of one world share; makes further groups.
 struct Connections {
   World world;
   std::string generation;  ///< `make_groups` may be called again on the same store
@@ -45,14 +47,13 @@ struct Connections {
     channel->traffic = traffic;
     channel->order_check = order_check;
     auto options = c10d::ProcessGroupGloo::Options::create(world.timeout);
-    // Binding to a named address keeps Gloo from resolving the host's own name, which an isolated host may not be able
-    // to.
+    // Binding to a given address keeps Gloo from resolving the host's own name, which may fail on an isolated host.
     options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(world.address, false));
     const auto store = [&](const std::string& engine) {
       return c10::make_intrusive<c10d::PrefixStore>(generation + "/" + name + "/" + engine, world.store);
     };
     channel->gloo = c10::make_intrusive<TaggedGloo>(store("gloo"), static_cast<int>(rank), size, std::move(options));
-    // The watch gives up after the time-out with the better message; Gloo's own comes only if that fails.
+    // The watch gives up after the time-out, with a better message; Gloo's own time-out is for when the watch fails.
     channel->gloo->setTimeout(world.timeout * 2 + std::chrono::seconds(1));
     if (world.device.is_cuda()) {
 #ifdef USE_C10D_NCCL
@@ -71,15 +72,15 @@ struct Connections {
                   " but this program was built without NCCL; link sealift::train_cuda");
 #endif
     }
-    channel->check_group = watch->add_group(name + " check", members);
-    channel->group = watch->add_group(name, std::move(members));
+    channel->check_group = watch->issued().add_group(name + " check", members);
+    channel->group = watch->issued().add_group(name, std::move(members));
     return Collectives(std::move(channel));
   }
 };
 
 }  // namespace detail
 
-/// The groups that a mesh makes of a world, as one rank sees them; they count into one report. Copies are the same
+/// The groups that a mesh makes of a world, as one rank sees them. They count into one report; a copy is the same
 /// groups.
 struct Groups {
   Mesh mesh;
@@ -88,7 +89,7 @@ struct Groups {
   std::shared_ptr<RankWatch> watch;  ///< null when the rank is alone
   std::shared_ptr<detail::Connections> connections;
 
-  /// The same ranks with every one a replica, for a unit that is not sharded while others are.
+  /// The same ranks as replicas only, for a unit that is not sharded while others are.
   Groups replicated() const {
     auto groups = *this;
     groups.mesh = {mesh.world_size(), 1};
@@ -97,8 +98,8 @@ struct Groups {
     return groups;
   }
 
-  /// The group of `size` neighbours in the shard group that this rank belongs to; made once. Collective over the shard
-  /// group when it is made.
+  /// The group of `size` neighbours within the shard group to which this rank belongs; made once. Collective over the
+  /// shard group the first time.
   Collectives subgroup(std::int64_t size) const {
     TORCH_CHECK(size >= 1 && mesh.shard % size == 0, "a subgroup of ", size, " in a shard group of ", mesh.shard,
                 " ranks; the size must divide the group's");
@@ -113,12 +114,12 @@ struct Groups {
                                              shard.rank() % size, std::move(members));
   }
 
-  /// The optimizer step that messages of collectives name from now on.
+  /// Sets the optimizer step that messages of collectives name.
   void set_step(std::int64_t step) const {
-    if (watch) watch->set_step(step);
+    if (watch) watch->issued().set_step(step);
   }
 
-  /// Tells all other ranks why this one ends; call it where the program catches.
+  /// Tells all other ranks why this one ends; for the program's catch block.
   void report_failure(const std::string& text) const {
     if (watch) watch->report_failure(text);
   }

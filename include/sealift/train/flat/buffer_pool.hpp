@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for flats on the CPU that is used again: what one unit lets go of, the next one takes.
-// LibTorch's CUDA allocator keeps freed memory, its CPU allocator returns it to the system, which then clears every
-// page anew: a tenth of a step where a model is gathered and freed each time. On other devices nothing is added.
+// Memory for flats on the CPU that is kept: what one unit frees, the next one takes.
+// Below `flat_param` and `flat_gradient`, which get all their buffers here.
+// LibTorch's CUDA allocator keeps freed memory, but its CPU allocator returns it to the system, which then clears every
+// page again: a tenth of a step where a model is gathered and freed each time. On other devices nothing is added.
 #pragma once
 
 #include <torch/torch.h>
@@ -14,11 +15,11 @@
 
 namespace sealift::train::detail {
 
-/// Hands out CPU memory and keeps what comes back, within this bound: what is out and what is kept are together never
-/// more than what was once out at the same time since `release_kept`. Safe from several threads.
+/// Allocates CPU memory and keeps what is freed, within a bound: memory in use and memory kept are together never more
+/// than the most that was in use at one time since `release_kept`. Thread-safe.
 class BufferPool final : public c10::Allocator {
  public:
-  /// Every flat's; never destroyed, since a gradient may outlive everything else.
+  /// The pool of all flats; never destroyed, since a gradient may outlive everything else.
   static BufferPool& instance() {
     static auto* pool = new BufferPool;
     return *pool;
@@ -45,7 +46,7 @@ class BufferPool final : public c10::Allocator {
     } catch (...) {
       const std::lock_guard lock(guard_);
       out_ -= bytes;
-      peak_ = out_;  // memory is short: what was kept goes back
+      peak_ = out_;  // memory is short: what was kept is freed
       trim();
       throw;
     }
@@ -55,7 +56,7 @@ class BufferPool final : public c10::Allocator {
 
   void copy_data(void* to, const void* from, std::size_t bytes) const override { default_copy_data(to, from, bytes); }
 
-  /// Bytes that are kept for the next one who asks.
+  /// Bytes that are kept for later allocations.
   std::size_t kept_bytes() const {
     const std::lock_guard lock(guard_);
     return kept_bytes_;
@@ -68,7 +69,7 @@ class BufferPool final : public c10::Allocator {
     trim();
   }
 
-  /// Whoever holds one of these wants memory again; when the last one goes, what is kept goes too.
+  /// Memory is kept while one of these exists; the last one frees it.
   struct User {
     User() {
       auto& pool = instance();
@@ -88,7 +89,7 @@ class BufferPool final : public c10::Allocator {
     User& operator=(const User&) = delete;
   };
 
-  /// For tests: fills what comes back with NaN, so that whoever reads before writing is found out.
+  /// For tests: fills freed memory with NaN, so that reading before writing shows.
   void poison_returned(bool on) {
     const std::lock_guard lock(guard_);
     poison_ = on;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One buffer of gradients that are reduced together: those of a flat, or a bucket of replicated parameters.
-// Takes what autograd leaves on each parameter, sums micro-batches, reduces over the mesh, and hands the mean to what
-// the optimizer steps. Knows nothing of units: `reducer` says when.
-// Gradients are divided by the world size as they are copied in, which costs no pass of its own; fp16, which that could
-// underflow, is divided by about the root of it before the sum and by the rest after (as FSDP1 and FSDP2 do).
+// Takes the gradient that autograd leaves on each parameter, sums micro-batches, reduces over the mesh, and adds the
+// mean to the gradients of the leaves that the optimizer steps. Knows nothing of units: `reducer` says when.
+// Gradients are divided by the world size as they are copied in, which costs no pass of its own. Fp16 could underflow
+// by that, so it is divided by about the square root before the sum and by the rest after (as FSDP1 and FSDP2 do).
 #pragma once
 
 #include <sealift/train/flat/flat_param.hpp>
@@ -13,6 +13,13 @@
 
 namespace sealift::train {
 
+/// Names a gradient from the hook that sees it to the buffer that reduces it: parameter `index` of flat `flat`. Flats
+/// are numbered as the reducer gets them; replicated parameters are one flat, in the order of the model, whatever
+/// bucket they are in.
+struct ParameterId {
+  std::size_t flat = 0, index = 0;
+};
+
 /// A parameter, and the leaf that holds this rank's part of it; the same tensor when replicated.
 struct GradientSlot {
   std::string name;
@@ -20,21 +27,21 @@ struct GradientSlot {
 };
 
 enum class Reduction {
-  Idle,        ///< from construction and from `finish` on
-  Scattering,  ///< from `start` on: the sum over the shard group is on its way, or this rank is its own
-  Summing,     ///< from `advance` on: the sum over the copies is on its way
+  Idle,        ///< after construction and `finish`
+  Scattering,  ///< after `start`: the sum over the shard group is in flight, or there is nothing to sum
+  Summing,     ///< after `advance`: the sum over the copies is in flight
 };
 
 class FlatGradient {
  public:
   struct Options {
     std::string label = {};                           ///< for messages
-    std::optional<at::ScalarType> reduce_dtype = {};  ///< unset: the leaves' own
-    bool on_host = false;                             ///< means wait in host memory until `hand_over`
+    std::optional<at::ScalarType> reduce_dtype = {};  ///< unset: that of the leaves
+    bool on_host = false;                             ///< means wait in host memory until `flush`
     bool always_used = false;                         ///< ranks need not agree on which parameters had a gradient
   };
 
-  /// `layout` places slot i of the buffer at placement i; its shards are those of the groups' mesh.
+  /// Slot i of the buffer lies at placement i of `layout`, whose shards are those of the groups' mesh.
   FlatGradient(std::vector<GradientSlot> slots, FlatLayout layout, Groups groups, Options options)
       : slots_(std::move(slots)),
         layout_(std::move(layout)),
@@ -58,7 +65,7 @@ class FlatGradient {
   const FlatLayout& layout() const { return layout_; }
   Reduction reduction() const { return reduction_; }
 
-  /// Takes the gradient that autograd left on parameter `index` and adds it to those of earlier micro-batches.
+  /// Moves the gradient of parameter `index` into the buffer, added to those of earlier micro-batches.
   void collect(std::size_t index) {
     at::NoGradGuard no_grad;
     const auto& slot = slots_[index];
@@ -78,15 +85,15 @@ class FlatGradient {
     gradient.reset();
   }
 
-  /// Gradients were collected that no reduction has taken yet.
+  /// Whether gradients were collected since the last reduction.
   bool has_any_gradient() const { return used_ > 0; }
   bool has_gradient(std::size_t index) const { return has_gradient_[index]; }
 
-  /// A reduction has something to do: new gradients, or a partial sum that the copies have not seen.
-  bool pending() const { return has_any_gradient() || partial_.defined() || options_.always_used; }
+  /// Whether there is something to reduce: new gradients, or a partial sum that was not summed over the copies.
+  bool needs_reduction() const { return has_any_gradient() || partial_.defined() || options_.always_used; }
 
-  /// Starts summing the collected gradients over the ranks; over the copies only when `over_copies`, else the partial
-  /// sum waits for a reduction that does. Collective over the shard group.
+  /// Starts to sum the collected gradients over the shard group, and over the copies if `over_copies`; otherwise the
+  /// partial sum waits for a reduction that does. Collective over the shard group.
   void start(bool over_copies) {
     at::NoGradGuard no_grad;
     if (!whole_.defined() || !has_any_gradient()) make_room(whole_, layout_.padded_numel(), slots_.front().parameter);
@@ -97,12 +104,12 @@ class FlatGradient {
       reduced_ = whole_;
       return advance();
     }
-    // Fresh each time, so that it goes when the optimizer's zero_grad lets go of it.
+    // New each time, so that its memory is freed by the optimizer's zero_grad.
     reduced_ = torch::empty({layout_.shard_numel}, whole_.options());
     in_context([&] { ticket_ = groups_.shard.reduce_scatter(reduced_, whole_, options_.label, used_hash()); });
   }
 
-  /// Goes on to the sum over the copies, where there are any. Collective over the replicate group.
+  /// Starts the sum over the copies, if there are any. Collective over the replicate group.
   void advance() {
     if (reduction_ != Reduction::Scattering) return;
     at::NoGradGuard no_grad;
@@ -126,53 +133,54 @@ class FlatGradient {
     if (groups_.mesh.replicate > 1 && !over_copies_) {
       partial_ = partial_.defined() ? partial_.add_(reduced) : reduced.clone();
       for (std::size_t i = 0; i < slots_.size(); ++i) {
-        if (has_gradient_[i]) owed_.insert(i);
+        if (has_gradient_[i]) pending_.insert(i);
       }
     } else {
       if (after_ != 1) reduced.div_(after_);
       for (std::size_t i = 0; i < slots_.size(); ++i) {
-        if (has_gradient_[i] || owed_.contains(i)) give(i, reduced);
+        if (has_gradient_[i] || pending_.contains(i)) accumulate(i, reduced);
       }
-      owed_.clear();
+      pending_.clear();
     }
     forget();
   }
 
-  /// Sets the gradients of the leaves from the means that waited in host memory.
-  void hand_over() {
+  /// Adds the means that wait in host memory to the gradients of the leaves.
+  void flush() {
     at::NoGradGuard no_grad;
-    for (auto& [index, mean] : waiting_)
+    for (auto& [index, mean] : on_host_) {
       add_to(slots_[index].leaf.mutable_grad(), mean.to(slots_[index].leaf.device()));
-    waiting_.clear();
+    }
+    on_host_.clear();
   }
 
-  /// Forgets what was collected and not reduced, after a backward pass that failed.
+  /// Drops what was collected and not reduced, after a backward pass that failed.
   void drop() {
     reduced_.reset();
     partial_.reset();
-    owed_.clear();
+    pending_.clear();
     ticket_ = {};
     reduction_ = Reduction::Idle;
     forget();
   }
 
-  /// Slot `index` had a gradient on some rank, so it gets a mean here too.
+  /// Some rank had a gradient for slot `index`, so it gets a mean on this rank too.
   void set_used(std::size_t index) { has_gradient_[index] = true; }
 
  private:
-  /// Adds this rank's part of the mean of slot `index` to where it belongs.
-  void give(std::size_t index, const at::Tensor& reduced) {
+  /// Adds this rank's part of the mean of slot `index` to the leaf's gradient, or to the sum that waits on the host.
+  void accumulate(std::size_t index, const at::Tensor& reduced) {
     auto& leaf = slots_[index].leaf;
     auto mean = layout_.fragment_of(reduced, index, groups_.shard.rank(), slots_[index].parameter.sizes());
     if (mean.scalar_type() != leaf.scalar_type()) mean = mean.to(leaf.scalar_type());
-    if (options_.on_host && !leaf.device().is_cpu()) return add_to(waiting_[index], mean.to(at::kCPU));
-    if (options_.on_host) return add_to(waiting_[index], mean.clone());
+    if (options_.on_host && !leaf.device().is_cpu()) return add_to(on_host_[index], mean.to(at::kCPU));
+    if (options_.on_host) return add_to(on_host_[index], mean.clone());
     if (mean.device() != leaf.device()) mean = mean.to(leaf.device());
     add_to(leaf.mutable_grad(), mean);
   }
 
   static void add_to(at::Tensor& sum, const at::Tensor& term) {
-    // Not a view to autograd, which zero_grad() would refuse to detach.
+    // Autograd must not see a view here: zero_grad() would refuse to detach it.
     sum.defined() ? sum.add_(term) : sum = term.variable_data();
   }
 
@@ -181,7 +189,7 @@ class FlatGradient {
     used_ = 0;
   }
 
-  /// Says which parameters had no gradient here when the ranks disagree about that.
+  /// Adds to an error which parameters had no gradient on this rank, in case the ranks disagree about that.
   template <class Body>
   void in_context(const Body& body) const {
     try {
@@ -201,7 +209,7 @@ class FlatGradient {
 
   std::uint64_t used_hash() const { return options_.always_used ? 0 : std::hash<std::vector<bool>>{}(has_gradient_); }
 
-  /// Parameters without a gradient and the padding count as zero in the sum.
+  /// Parameters without a gradient, and the padding, count as zero in the sum.
   void zero_unwritten() {
     std::int64_t end = 0;
     for (std::size_t i = 0; i < slots_.size(); ++i) {
@@ -213,7 +221,7 @@ class FlatGradient {
     whole_.narrow(0, end, layout_.padded_numel() - end).zero_();
   }
 
-  /// Reuses the buffer of the last step once the optimizer's `zero_grad` has let go of it.
+  /// Reuses the buffer of the last step if the optimizer's `zero_grad` has released it.
   void make_room(at::Tensor& buffer, std::int64_t numel, const at::Tensor& like) const {
     if (buffer.defined() && buffer.storage().use_count() == 1) return;
     buffer = detail::flat_buffer(numel, like.options().dtype(dtype_).requires_grad(false));
@@ -229,11 +237,11 @@ class FlatGradient {
   bool over_copies_ = true;
   at::Tensor scale_;                           ///< 1 / before_
   std::vector<bool> has_gradient_;             ///< per slot: collected since the last reduction
-  std::size_t used_ = 0;                       ///< how many of them
-  std::set<std::size_t> owed_;                 ///< slots whose gradient lies in `partial_` only
-  std::map<std::size_t, at::Tensor> waiting_;  ///< means in host memory, by slot
+  std::size_t used_ = 0;                       ///< number of slots with a gradient
+  std::set<std::size_t> pending_;              ///< slots whose gradient lies in `partial_` only
+  std::map<std::size_t, at::Tensor> on_host_;  ///< means that wait for `flush`, by slot
   at::Tensor whole_;    ///< [padded], summed over micro-batches; freed by the reduction when sharded
-  at::Tensor reduced_;  ///< what the reduction in flight ends in: `whole_`, or [padded / shards]
+  at::Tensor reduced_;  ///< result of the reduction in flight: `whole_`, or [padded / shards]
   at::Tensor partial_;  ///< [padded / shards], summed over the shard group but not yet over the copies
   Ticket ticket_;
 };

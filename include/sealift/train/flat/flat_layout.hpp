@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where each parameter of a unit lies in the unit's flat, and which part of the flat each rank holds.
-// Pure arithmetic in elements, and the views that follow from it; `plan` will turn it into bytes.
-// Parameters start on cache lines, as if each had its own allocation, so a kernel reads them as it would unsharded;
-// shard boundaries fall between rows where that is cheap, so that per-row work (quantization, matrix optimizers) stays
+// Bottom of `flat`: arithmetic in elements, and the views that follow from it.
+// Parameters start on cache lines, as if each had its own allocation, so a kernel reads them as it would unsharded.
+// Shard boundaries fall between rows where that is cheap, so that per-row work (quantization, matrix optimizers) stays
 // local.
 #pragma once
 
@@ -21,18 +21,18 @@ struct Placement {
   std::int64_t row = 1;  ///< elements per row: the product of all sizes but the first
 };
 
-/// The part of one parameter that one rank holds; empty when the rank holds none of it.
+/// The part of one parameter that one rank holds; may be empty.
 struct Fragment {
   std::int64_t in_parameter = 0;  ///< first element, counted from the parameter's start
   std::int64_t in_shard = 0;      ///< first element, counted from the shard's start
   std::int64_t numel = 0;
 };
 
-/// The plan of one flat: `shards * shard_numel` elements, of which shard r is [r * shard_numel, (r + 1) * shard_numel).
+/// The layout of one flat: `shards * shard_numel` elements; shard r is [r * shard_numel, (r + 1) * shard_numel).
 struct FlatLayout {
   static constexpr std::int64_t kAlign = 16;  ///< elements; 64 bytes of fp32
 
-  std::vector<Placement> placements = {};  ///< in the order given, not overlapping
+  std::vector<Placement> placements = {};  ///< in the order of the parameters, not overlapping
   std::int64_t shards = 1;
   std::int64_t shard_numel = 0;
   bool row_aligned = true;  ///< every shard boundary falls between two rows of the parameter that it cuts
@@ -54,8 +54,8 @@ struct FlatLayout {
     return whole.narrow(0, place.offset, place.numel).view(sizes);
   }
 
-  /// The part of parameter `index` in `buffer` [shard_numel] of shard `shard`: [rows, ...] when it is whole rows of a
-  /// parameter of shape `sizes`, else [numel].
+  /// The part of parameter `index`, of shape `sizes`, in `buffer` [shard_numel] of shard `shard`: [rows, ...] when it
+  /// is whole rows, else [numel].
   at::Tensor fragment_of(const at::Tensor& buffer, std::size_t index, std::int64_t shard, at::IntArrayRef sizes) const {
     const auto part = fragment(index, shard);
     const auto row = placements.at(index).row;
@@ -67,20 +67,20 @@ struct FlatLayout {
   }
 };
 
-/// Lays parameters of these shapes one after the other and cuts the result into `shards` equal parts.
+/// Places parameters of these shapes one after the other and cuts the flat into `shards` equal parts.
 inline FlatLayout make_flat_layout(const std::vector<std::vector<std::int64_t>>& shapes, std::int64_t shards) {
   TORCH_CHECK(shards >= 1, "a flat is cut into ", shards, " shards; expected at least 1");
   const auto round_up = [](std::int64_t value, std::int64_t step) { return (value + step - 1) / step * step; };
   FlatLayout layout{.shards = shards};
 
-  std::int64_t total = 0;                  // what the parameters take on cache lines alone
+  std::int64_t total = 0;                  // of the parameters, with cache-line padding only
   std::int64_t rows = FlatLayout::kAlign;  // a multiple of every row length
   for (const auto& shape : shapes) {
     Placement place{.numel = 1};
     for (auto size : shape) place.numel *= size;
     place.row = shape.empty() || place.numel == 0 ? 1 : place.numel / shape[0];
     total += round_up(place.numel, FlatLayout::kAlign);
-    // Odd row lengths have a huge common multiple: beyond 1/8 of padding (a guess to stop at) rows may be cut.
+    // Odd row lengths have a huge common multiple: where padding would exceed 1/8 (a guess), rows may be cut.
     layout.row_aligned = layout.row_aligned && (rows = std::lcm(rows, place.row)) <= (std::int64_t{1} << 40);
     layout.placements.push_back(place);
   }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// One flat: the parameters of a unit as one buffer, of which this rank keeps a shard and, while they are used, the
-// whole. Moves between the states of `Residence`; `flat_gradient` does the same for what flows back.
+// One flat: the parameters of a unit as one buffer. This rank keeps a shard, and the whole while parameters are used.
+// A `unit` moves it between the states of `Residence`; `flat_gradient` does the same for gradients.
 // Parameters keep their TensorImpl: they become views of the whole once, and only its storage is freed and refilled, so
-// handles held by modules, ties and users stay valid.
+// that handles held by modules, ties and users stay valid.
 #pragma once
 
-#include <sealift/train/flat/buffer_pool.hpp>
 #include <sealift/train/comm/groups.hpp>
+#include <sealift/train/flat/buffer_pool.hpp>
+#include <sealift/train/flat/flat_layout.hpp>
 
 namespace sealift::train {
 
@@ -17,10 +18,10 @@ struct NamedTensor {
 };
 
 enum class Residence {
-  Sharded,    ///< from construction and after `reshard`: the whole has no memory, reading a parameter throws or faults
-  Gathering,  ///< from `start_unshard` on: the whole has memory, its values are on their way
-  Unsharded,  ///< from `finish_unshard` on: parameters hold the values of all ranks' shards
-  GroupSharded,  ///< after `reshard_to_group`: as Sharded, but a part lies ready that fewer ranks need to gather
+  Sharded,       ///< after construction and `reshard`: the whole has no memory, reading a parameter throws or faults
+  Gathering,     ///< after `start_unshard`: the whole has memory, its values are in flight
+  Unsharded,     ///< after `finish_unshard`: parameters hold the values of all ranks' shards
+  GroupSharded,  ///< after `reshard_to_group`: as Sharded, with a larger part kept, so that fewer ranks gather it again
 };
 
 /// Parameters of one dtype that are either all trainable or all frozen.
@@ -76,7 +77,7 @@ class FlatParam {
   /// This rank's part of each parameter, as leaves for an optimizer; [rows, ...] where whole rows, else [numel].
   const std::vector<NamedTensor>& fragments() const { return fragments_; }
 
-  /// Begins to gather the whole from all shards, unless it is there. Collective over the shard group.
+  /// Starts to gather the whole from all shards, unless it has memory. Collective over the shard group.
   void start_unshard() {
     if (has_memory()) return;
     at::NoGradGuard no_grad;
@@ -105,7 +106,7 @@ class FlatParam {
     finish_unshard();
   }
 
-  /// Frees the whole, and the part that `reshard_to_group` kept.
+  /// Frees the whole, and the part that `reshard_to_group` keeps.
   void reshard() {
     if (residence_ == Residence::Gathering) finish_unshard();
     if (residence_ == Residence::Unsharded) release(whole_);
@@ -113,7 +114,7 @@ class FlatParam {
     residence_ = Residence::Sharded;
   }
 
-  /// Frees all of the whole but this rank's part in a smaller group, from which backward gathers it again.
+  /// Frees the whole except this rank's part in a smaller group, from which backward gathers it again.
   void reshard_to_group() {
     if (residence_ != Residence::Unsharded) return;
     const auto numel = layout_.padded_numel() / group_.size();
@@ -156,7 +157,7 @@ class FlatParam {
   detail::BufferPool::User memory_;
   at::Tensor whole_;   ///< [padded] in the compute dtype; has no memory while sharded
   at::Tensor shard_;   ///< [padded / shards], this rank's, in the parameters' dtype
-  at::Tensor source_;  ///< what a gather sends: the shard on the device in the compute dtype, or the group's part
+  at::Tensor source_;  ///< sent by a gather: the shard on the device in the compute dtype, or the group's part
   Ticket ticket_;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Addresses of hosts: what a name stands for, from which address another host is reached, what an interface has.
+// Addresses of hosts: of a name, of the interface that leads to another host, of a named interface.
 // Below `rendezvous`: a master's address comes in, the address that Gloo listens on here leaves.
-// The system's resolver and routes are asked, so nothing has to be configured and a numeric address needs no names.
+// Uses the system's resolver and routes, so nothing has to be configured and a numeric address needs no name service.
 #pragma once
 
 #include <c10/util/Exception.h>
@@ -27,7 +27,7 @@ namespace rendezvous {
 using Clock = std::chrono::steady_clock;
 using Milliseconds = std::chrono::milliseconds;
 
-/// What is left until `deadline`, but never nothing: c10d takes zero for "forever".
+/// The time left until `deadline`, at least a millisecond, since c10d takes zero for "forever".
 inline Milliseconds left_until(Clock::time_point deadline) {
   return std::max(Milliseconds(1), std::chrono::duration_cast<Milliseconds>(deadline - Clock::now()));
 }
@@ -43,8 +43,8 @@ inline std::string to_text(const sockaddr* address, socklen_t size) {
 
 using Addresses = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
 
-/// The addresses of `host`. A cluster's name service may learn of a host after its ranks started, so an unknown name is
-/// asked for again until `patience` is over; then throws.
+/// The addresses of `host`. A cluster's name service may learn of a host only after its ranks start, so an unknown name
+/// is tried again until `patience` is over; then throws.
 inline Addresses resolve(const std::string& host, std::int64_t port, Milliseconds patience) {
   const auto deadline = Clock::now() + patience;
   addrinfo hints{};
@@ -60,7 +60,7 @@ inline Addresses resolve(const std::string& host, std::int64_t port, Millisecond
   }
 }
 
-/// Whether something listens at `address`; waits at most `patience` for its answer.
+/// Whether something listens at `address`; waits for at most `patience`.
 inline bool answers(const addrinfo& address, Milliseconds patience) {
   const int socket = ::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (socket < 0) return false;
@@ -78,7 +78,7 @@ inline bool answers(const addrinfo& address, Milliseconds patience) {
 }  // namespace rendezvous
 
 /// The numeric address of the interface from which `host` is reached; loopback for a loopback host. Sends nothing but
-/// what resolving takes; an unknown name is asked for again until `patience` is over.
+/// the resolver's queries; an unknown name is tried again until `patience` is over.
 inline std::string local_address_towards(const std::string& host, std::int64_t port,
                                          std::chrono::milliseconds patience = {}) {
   const auto addresses = rendezvous::resolve(host, port, patience);

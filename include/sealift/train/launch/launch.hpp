@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a process's environment to its place in the world: one small recogniser per launcher, asked in a fixed order.
+// From a process's environment to its place in the world: one small recogniser per launcher, tried in a fixed order.
 // First in the run of a program: launch -> connect -> make_groups -> parallelize. Reads variables; touches no network.
-// The launcher nearest to the process wins (torchrun inside srun is torchrun), and what is incomplete is refused by
-// name, since a rank that takes itself for a world of one would train, and waste the others' time-out.
+// The launcher nearest to the process wins (torchrun inside srun is torchrun). An incomplete set of variables is
+// refused by name: a rank that takes itself for a world of one would train alone while the others wait in vain.
 #pragma once
 
 #include <sealift/train/launch/launch_variables.hpp>
@@ -13,14 +13,14 @@ namespace sealift::train {
 
 namespace launchers {
 
-/// RANK and its like, as torchrun, `--ranks` and people set them; LOCAL_RANK says that they count processes.
+/// RANK and WORLD_SIZE as torchrun, `--ranks` and people set them, counting processes.
 inline Launch of_process(Reader read) {
   Launch launch;
   launch.world_size = read.number("WORLD_SIZE", 1, kMaxRanks);
   launch.rank = read.number("RANK", 0, launch.world_size - 1);
   launch.master_addr = read.text("MASTER_ADDR");
   launch.master_port = read.number("MASTER_PORT", 1, 65535);
-  // Without LOCAL_RANK a host has one rank, as a pod of a PyTorchJob does, unless all are visibly on this one.
+  // Without LOCAL_RANK a host has one rank, as a pod of a PyTorchJob does, unless all ranks are visibly on this host.
   const bool one_host = is_loopback(launch.master_addr), local = read.has("LOCAL_RANK");
   launch.local_world_size =
       read.number_or("LOCAL_WORLD_SIZE", 1, launch.world_size, one_host || local ? launch.world_size : 1);
@@ -30,7 +30,7 @@ inline Launch of_process(Reader read) {
   return read.found(launch);
 }
 
-/// A host that has to start its ranks itself; `prefix` is empty, or PET_ as in torchrun's own variables.
+/// A host that must start its ranks itself; `prefix` is empty, or PET_ as in torchrun's own variables.
 inline Launch of_node(Reader read, const std::string& prefix, std::int64_t nodes, std::int64_t node,
                       std::int64_t per_node) {
   Launch launch{.rank = node * per_node,
@@ -45,7 +45,7 @@ inline Launch of_node(Reader read, const std::string& prefix, std::int64_t nodes
   return read.found(launch);
 }
 
-/// torchrun, `sealift-train --ranks`, and whoever else says LOCAL_RANK.
+/// torchrun, `sealift-train --ranks`, and any other launcher that sets LOCAL_RANK.
 inline std::optional<Launch> local_rank(const Environment& environment) {
   Reader read(environment, environment("TORCHELASTIC_RUN_ID") ? "torchrun" : "RANK and LOCAL_RANK as from torchrun",
               "set all of RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, or none");
@@ -63,8 +63,8 @@ inline std::optional<Launch> nnodes(const Environment& environment) {
   return of_node(read, "", nodes, node, read.number_or("NPROC_PER_NODE", 1, kMaxRanksPerHost, 1));
 }
 
-/// Kubeflow's PyTorchJob and TrainJob: torchrun's options as PET_ variables, one set per pod. Beside them a PyTorchJob
-/// says RANK, the pod's index, and WORLD_SIZE, the number of processes, which settles PET_NPROC_PER_NODE=auto.
+/// Kubeflow's PyTorchJob and TrainJob: torchrun's options as PET_ variables, one set per pod. A PyTorchJob also sets
+/// RANK, the pod's index, and WORLD_SIZE, the number of processes, which resolves PET_NPROC_PER_NODE=auto.
 inline std::optional<Launch> pet_nnodes(const Environment& environment) {
   Reader read(environment, "a Kubeflow job",
               "set NPROC_PER_NODE where the job says auto; an elastic job has to go through torchrun --no-python");
@@ -78,8 +78,8 @@ inline std::optional<Launch> pet_nnodes(const Environment& environment) {
   return of_node(read, "PET_", nodes, node, std::max<std::int64_t>(per_node, 1));
 }
 
-/// Alibaba's PAI-DLC: RANK and WORLD_SIZE count hosts. What tells: whoever says how many processes a host is to start,
-/// and gives this one no LOCAL_RANK, has not started them.
+/// Alibaba's PAI-DLC: RANK and WORLD_SIZE count hosts. It is recognised by NPROC_PER_NODE without LOCAL_RANK: the
+/// processes of a host have not been started yet.
 inline std::optional<Launch> rank_of_host(const Environment& environment) {
   Reader read(environment, "RANK with NPROC_PER_NODE as on PAI-DLC, where they count hosts",
               "set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, or unset NPROC_PER_NODE if RANK counts processes");
@@ -96,7 +96,7 @@ inline std::optional<Launch> rank_only(const Environment& environment) {
   return of_process(std::move(read));
 }
 
-/// What an MPI launcher calls its four numbers.
+/// The variables of an MPI launcher.
 struct MpiNames {
   const char *launcher, *rank, *size, *local_rank, *local_size, *job;
 };
@@ -108,8 +108,8 @@ constexpr MpiNames kMpi[] = {
     {"mpirun of MPICH or Intel MPI", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", "PMI_JOBID"},
 };
 
-/// mpirun. It tells no rank where rank 0 is, so over hosts MASTER_ADDR has to be said. srun may set PMI_RANK, but then
-/// no MPI_LOCALRANKID.
+/// mpirun. It does not say where rank 0 is, so a job over several hosts must set MASTER_ADDR. srun may set PMI_RANK,
+/// but not MPI_LOCALRANKID.
 inline std::optional<Launch> mpirun(const Environment& environment) {
   for (const auto& names : kMpi) {
     Reader read(environment, names.launcher,
@@ -129,7 +129,7 @@ inline std::optional<Launch> mpirun(const Environment& environment) {
   return std::nullopt;
 }
 
-/// srun. Only a step's tasks count: the shell of salloc or sbatch has Slurm's variables too, but started no ranks.
+/// srun. Only the tasks of a step are ranks: the shell of salloc or sbatch has Slurm's variables too.
 inline std::optional<Launch> srun(const Environment& environment) {
   constexpr std::int64_t kFirstReservedStep = 0xfffffff0;  // batch scripts and interactive shells
   Reader read(environment, "srun", "start the ranks with srun, or set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT");
@@ -168,7 +168,7 @@ inline std::optional<Launch> nproc_per_node(const Environment& environment) {
 
 }  // namespace launchers
 
-/// Finds out who started this process; the first recogniser that finds its variables decides. Throws when they are
+/// Finds out how this process was started; the first recogniser that finds its variables decides. Throws when they are
 /// incomplete or out of range, naming the variable and the remedy.
 inline Launch parse_launch(const Environment& environment = [](const char* name) { return std::getenv(name); }) {
   using namespace launchers;

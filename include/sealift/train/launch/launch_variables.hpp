@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of a launch: the value that says where a process stands, and the reader of one launcher's variables.
-// Below `launch`, whose recognisers are written with them: variables in, a checked `Launch` out.
-// Every number is read with its range and every name that was read is kept, so a user sees what was believed.
+// The parts of a launch: the place of a process among the ranks, and the reader of one launcher's variables.
+// Below `launch`, whose recognisers use them: variables in, a checked `Launch` out.
+// Every number is checked against its range, and the names that were read are kept, so that users see what was used.
 #pragma once
 
 #include <c10/util/Exception.h>
@@ -23,13 +23,14 @@ struct Launch {
   std::int64_t world_size = 1;
   std::int64_t local_rank = 0;
   std::int64_t local_world_size = 1;  ///< ranks on this host, which share its cores
-  bool is_node = false;     ///< this process stands for a host: it must start `local_world_size` ranks, from `rank` on
+  bool is_node = false;     ///< this process must start the host's `local_world_size` ranks, the first of them `rank`
   std::string master_addr;  ///< where the store is: a numeric address or a name
-  std::int64_t master_port = 0;  ///< 0: all ranks are on this host and any free port will do
+  std::int64_t master_port = 0;  ///< 0: any free port, since all ranks are on this host
   bool agent_store = false;      ///< the launcher serves the store itself; otherwise rank 0 does
   std::string attempt = "0";
   std::string interface;  ///< c10d's GLOO_SOCKET_IFNAME: the interface to listen on; empty: the one towards the master
-  std::string source = "single process (no launcher's variables are set)";  ///< for people: what was found, and where
+  std::string source =
+      "single process (no launcher's variables are set)";  ///< for people: what was found, and in which variables
 };
 
 /// Looks up an environment variable; null when it is not set.
@@ -41,7 +42,7 @@ constexpr std::int64_t kMaxRanks = 1'000'000;
 constexpr std::int64_t kMaxRanksPerHost = 1024;
 constexpr std::int64_t kTorchrunPort = 29500;  ///< torchrun's and ms-swift's default
 
-/// One launcher's variables: checks each against its range and remembers which were read. Empty is not set.
+/// One launcher's variables: checks each against its range and notes which were read. An empty one counts as not set.
 class Reader {
  public:
   Reader(const Environment& environment, std::string launcher, std::string remedy)
@@ -78,7 +79,7 @@ class Reader {
   /// The first of two names that is set; the second, which is then missing, when none is.
   std::string either(const std::string& first, const std::string& second) const { return has(first) ? first : second; }
 
-  /// Completes `launch` with what was found, for people.
+  /// `launch` with a `source` for people.
   Launch found(Launch launch) const {
     const auto first = std::to_string(launch.rank), last = std::to_string(launch.rank + launch.local_world_size - 1);
     launch.source = (launch.is_node ? "the host of ranks " + first + " to " + last : "rank " + first) + " of " +
@@ -100,7 +101,7 @@ inline bool is_loopback(std::string_view address) {
   return address == "localhost" || address == "::1" || address.starts_with("127.");
 }
 
-/// A port from 15000 to 24999, below what systems hand out by themselves, that is the same on every rank of a job.
+/// A port from 15000 to 24999, the same on every rank of a job and below the range of ephemeral ports.
 inline std::int64_t port_of_job(std::string_view job) {
   std::uint64_t hash = 14695981039346656037U;  // FNV-1a
   for (const char c : job) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a place in the world to a store at which all ranks have met: one store, every rank once, one world size.
-// After `launch`, before `make_groups`. What goes wrong here is told to all ranks, so none waits for its time-out.
-// Everything is bounded by one time-out, so a job that cannot start says so and frees its hosts.
+// After `launch`, before `make_groups`. A failure is told to all ranks, so that none waits for its time-out.
+// One time-out bounds everything, so that a job that cannot start says so and frees its hosts.
 #pragma once
 
-#include <sealift/train/launch/address.hpp>
 #include <sealift/train/comm/groups.hpp>
+#include <sealift/train/launch/address.hpp>
 #include <sealift/train/launch/launch.hpp>
 
 #include <unistd.h>
@@ -17,7 +17,7 @@ namespace sealift::train {
 
 namespace rendezvous {
 
-/// The first line of c10d's message: the rest are its addresses and frames.
+/// The first line of c10d's message; the rest is addresses and stack frames.
 inline std::string cause(const c10::Error& error) {
   const std::string text = error.what_without_backtrace();
   return text.substr(0, text.find('\n'));
@@ -33,7 +33,7 @@ inline std::string own_name() {
 inline constexpr const char* kVerdict = "verdict";
 inline constexpr const char* kGood = "all ranks came";
 
-/// The ranks that have not come, for people; at most eight by number.
+/// The ranks that have not entered, for people; at most eight by number.
 inline std::string missing_ranks(c10d::Store& store, std::int64_t world_size) {
   std::string names;
   std::int64_t missing = 0;
@@ -45,13 +45,12 @@ inline std::string missing_ranks(c10d::Store& store, std::int64_t world_size) {
                   " of ", world_size);
 }
 
-/// The first verdict on this meeting stands; returns it.
+/// Gives `verdict` on this meeting unless there is one; returns the one that stands.
 inline std::string judge(c10d::Store& store, const std::string& verdict) {
   return store.compareSet(kVerdict, std::string(), verdict);
 }
 
-/// Enters this rank's world size and name; an empty text is good, another the problem, which then is all ranks'
-/// verdict.
+/// Enters this rank's world size and name. Returns an empty text, or the problem, which becomes all ranks' verdict.
 inline std::string enter(c10d::Store& store, const Launch& launch) {
   const auto size = std::to_string(launch.world_size);
   const auto agreed = store.compareSet("world_size", std::string(),
@@ -68,14 +67,14 @@ inline std::string enter(c10d::Store& store, const Launch& launch) {
                   "; give every process its own RANK, and start all ranks again where one was restarted");
 }
 
-/// Returns when every rank of the world has entered, each once; else throws the same message on all that wait.
-/// `serves`: the store ends with this rank, so a bad verdict is kept until the others have read it.
+/// Returns when every rank of the world has entered, each once; otherwise throws the same message on all that wait.
+/// `serves`: the store ends with this rank, so after a bad verdict it waits until the others have read it.
 inline void meet(c10d::Store& store, const Launch& launch, Clock::time_point deadline, Milliseconds timeout,
                  bool serves) {
   auto verdict = enter(store, launch);
   if (!verdict.empty()) {
     judge(store, verdict);
-    // Those that came before hear the verdict; a meeting that was good stays so.
+    // Ranks that wait get the verdict; a meeting that was good stays good.
     TORCH_CHECK(false, verdict);
   }
   if (store.add("arrived", 1) == launch.world_size) judge(store, kGood);
@@ -98,7 +97,7 @@ inline void meet(c10d::Store& store, const Launch& launch, Clock::time_point dea
   TORCH_CHECK(false, verdict);
 }
 
-/// Returns when something listens at the store's address. c10d would wait too, but up to twice as long as it is told.
+/// Returns when something listens at the store's address. c10d would wait too, but for up to twice its time-out.
 inline void wait_for_store(const std::string& host, std::int64_t port, Clock::time_point deadline,
                            Milliseconds timeout) {
   const auto addresses = resolve(host, port, left_until(deadline));
@@ -113,7 +112,7 @@ inline void wait_for_store(const std::string& host, std::int64_t port, Clock::ti
   }
 }
 
-/// A store at `host`, served by this process or not.
+/// Connects to the store at `host`, or serves it from this process.
 inline c10::intrusive_ptr<c10d::TCPStore> open_store(const std::string& host, std::int64_t port, bool serves,
                                                      Milliseconds timeout) {
   c10d::TCPStoreOptions options;
@@ -135,13 +134,13 @@ inline c10::intrusive_ptr<c10d::TCPStore> open_store(const std::string& host, st
 
 }  // namespace rendezvous
 
-/// Serves a store from this process, for a launcher of ranks; port 0 takes a free one. Throws when the port is taken.
+/// Serves a store from this process, for a launcher of ranks; port 0 means any free one. Throws when the port is taken.
 inline c10::intrusive_ptr<c10d::TCPStore> serve_store(std::int64_t port) {
   return rendezvous::open_store("127.0.0.1", port, true, std::chrono::seconds(10));
 }
 
-/// Meets the other ranks at the store; a process on its own gets a world of one. Waits until every rank came; throws
-/// when one did not within `timeout`, came twice or has another world size, and when there is no store to meet at.
+/// Meets the other ranks at the store; a process alone gets a world of one. Waits for every rank; throws when one does
+/// not come within `timeout`, comes twice or has another world size, and when there is no store.
 inline World connect(const Launch& launch, std::chrono::milliseconds timeout = std::chrono::minutes(5)) {
   TORCH_CHECK(!launch.is_node, "this process is to start ", launch.local_world_size, " ranks, not to be one of them (",
               launch.source, "); start them with `sealift-train run` or torchrun");

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // AdamW in one pass over memory: torch::optim::AdamW with LibTorch's fused kernel in place of its twelve small ones.
 // A drop-in optimizer over `Parallel::shards()`; options, groups, schedulers and checkpointed state are those of its
-// base. Moments may stay in host memory, which takes 8 bytes per fp32 parameter off the device for two copies a step.
+// base.
+// Moments may stay in host memory, which saves 8 bytes per fp32 parameter on the device for two copies a step.
 #pragma once
 
 #include <torch/torch.h>
@@ -18,7 +19,7 @@ namespace sealift::train {
 /// Where `FusedAdamW` keeps its moments.
 enum class Moments {
   WithParameter,  ///< on the parameter's device
-  OnHost          ///< in host memory, pinned for a CUDA parameter; each step brings one parameter's at a time
+  OnHost          ///< in host memory, pinned for a CUDA parameter; a step copies one parameter's at a time
 };
 
 /// Same results as torch::optim::AdamW to rounding. A parameter on the host is stepped there.
@@ -28,7 +29,7 @@ class FusedAdamW : public torch::optim::AdamW {
                       Moments moments = Moments::WithParameter)
       : AdamW(std::move(parameters), std::move(defaults)), moments_(moments) {}
 
-  /// With groups of parameters, each with AdamWOptions of its own or the defaults.
+  /// With groups of parameters, each with its own AdamWOptions or the defaults.
   explicit FusedAdamW(const std::vector<torch::optim::OptimizerParamGroup>& groups,
                       torch::optim::AdamWOptions defaults = {}, Moments moments = Moments::WithParameter)
       : AdamW(groups, std::move(defaults)), moments_(moments) {}
@@ -44,7 +45,7 @@ class FusedAdamW : public torch::optim::AdamW {
     std::int64_t streamed_on = -1;
     for (auto& group : param_groups_) {
       const auto& options = static_cast<const torch::optim::AdamWOptions&>(group.options());
-      // The kernel wants one device and dtype, and the step as a tensor there: one per batch, not per parameter.
+      // The kernel needs one device and dtype, and the step as a tensor on it: one per batch, not per parameter.
       std::map<std::tuple<std::string, at::ScalarType, std::int64_t>, Batch> batches;
       for (const auto& parameter : group.params()) {
         if (!parameter.grad().defined()) continue;
@@ -66,11 +67,11 @@ class FusedAdamW : public torch::optim::AdamW {
     return loss;
   }
 
-  /// Moments that were copied to or from the host since construction.
+  /// The number of moments copied to or from the host since construction.
   std::int64_t copies() const { return copies_; }
 
  protected:
-  /// Whether the moments of `parameter` are copied for a step; a test overrides it where no device is.
+  /// Whether the moments of `parameter` are copied for a step; a test without a device overrides it.
   virtual bool streams(const at::Tensor& parameter) const { return moments_ == Moments::OnHost && !parameter.is_cpu(); }
 
  private:
@@ -86,7 +87,7 @@ class FusedAdamW : public torch::optim::AdamW {
       TORCH_CHECK(
           gradient.layout() == at::kStrided,
           "FusedAdamW got a sparse gradient; it steps dense ones only, so make the embedding with sparse(false)");
-      // The kernel walks raw memory: everything must have the parameter's dtype and strides.
+      // The kernel reads raw memory: everything must have the parameter's dtype and strides.
       if (gradient.strides() != parameter.strides() || gradient.scalar_type() != parameter.scalar_type()) {
         gradient = at::empty_like(parameter).copy_(gradient);
       }
@@ -108,7 +109,7 @@ class FusedAdamW : public torch::optim::AdamW {
     }
   };
 
-  /// The state of `parameter` with its moments where they belong; a loaded checkpoint may have left them elsewhere.
+  /// The state of `parameter`, its moments on the right device; a loaded checkpoint may have left them on another.
   torch::optim::AdamWParamState& state_of(const at::Tensor& parameter, bool amsgrad) {
     auto& slot = state_[parameter.unsafeGetTensorImpl()];
     if (!slot) slot = std::make_unique<torch::optim::AdamWParamState>();
@@ -128,7 +129,7 @@ class FusedAdamW : public torch::optim::AdamW {
     return state;
   }
 
-  /// Brings the moments to the parameter's device, steps there, and writes them back.
+  /// Copies the moments to the parameter's device, steps there, and copies them back.
   void step_streamed(const at::Tensor& parameter, torch::optim::AdamWParamState& state,
                      const torch::optim::AdamWOptions& options) {
     const auto bring = [&](const at::Tensor& moment) {

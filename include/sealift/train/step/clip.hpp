@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient norm of the whole model from what each rank holds of it, clipping by it, and who spoiled a gradient.
+// The gradient norm of the whole model from the shards of all ranks, clipping by it, and the search for a gradient that
+// is not finite.
 // Called between backward and the optimizer's step, on the shards of a `Parallel`.
-// A sharded element is on one rank of a shard group, a replicated one on all, and replicas of a group are equal: so the
-// shard group's norms are combined, and what is replicated is added to the result once.
+// A sharded element is on one rank of a shard group, a replicated one on all of them, and copies of a group are equal:
+// so the norms of one shard group are combined, and replicated parameters are added to the result once.
 #pragma once
 
-#include <sealift/train/parallelize.hpp>
+#include <sealift/train/parallel.hpp>
 
 #include <optional>
 
@@ -13,7 +14,7 @@ namespace sealift::train {
 
 namespace detail {
 
-/// Where a rank puts what it exchanges about its shards: an accelerator if any shard is on one, the same on all ranks.
+/// The device for numbers that ranks exchange about their shards: an accelerator if any shard is on one.
 inline at::Device exchange_device(const Parallel& parallel) {
   for (const auto& [name, shard] : parallel.named_shards()) {
     if (!shard.is_cpu()) return shard.device();
@@ -27,10 +28,10 @@ inline at::Tensor combine_norms(const std::vector<at::Tensor>& norms, double nor
   return at::linalg_vector_norm(at::stack(norms), norm_type);
 }
 
-/// Adds the p-norms of the parts of `gradient`, scalars in double on `device`, to `norms`.
+/// Appends the p-norms of parts of `gradient`, scalars in double on `device`, to `norms`.
 inline void add_norms(const at::Tensor& gradient, double norm_type, at::Device device, std::vector<at::Tensor>& norms) {
   if (!gradient.defined() || gradient.numel() == 0) return;
-  // On a CPU the double that is asked for is a copy: by parts it stays in the cache.
+  // On a CPU the conversion to double is a copy; in parts it stays in the cache.
   constexpr std::int64_t kPart = std::int64_t{1} << 16;
   for (const auto& part : gradient.reshape({-1}).split(gradient.is_cpu() ? kPart : gradient.numel())) {
     norms.push_back(at::linalg_vector_norm(part, norm_type, {}, false, torch::kFloat64).to(device));
@@ -51,7 +52,7 @@ inline double gradient_norm(Parallel& parallel, double norm_type = 2) {
     detail::add_norms(parameter.shard.grad(), norm_type, device, parameter.replicated ? whole : sharded);
   }
   const auto mine = detail::combine_norms(sharded, norm_type, device).reshape({1});
-  // Gathered rather than summed: serves every norm type, and all ranks add up in the same order.
+  // Gathered rather than summed: fits every norm type, and all ranks add up in the same order.
   auto all = mine.repeat({group.size()});
   group.all_gather(all, mine).wait();
   whole.push_back(at::linalg_vector_norm(all, norm_type));
@@ -59,7 +60,7 @@ inline double gradient_norm(Parallel& parallel, double norm_type = 2) {
 }
 
 /// Multiplies all gradients by max_norm / (norm + 1e-6) where that is below 1, as torch.nn.utils.clip_grad_norm_ does;
-/// returns the norm before. With a norm that is not finite it throws on all ranks if `error_if_nonfinite`, and
+/// returns the norm before clipping. If the norm is not finite it throws on all ranks with `error_if_nonfinite`, and
 /// otherwise leaves gradients that are not finite either. Collective over the shard group.
 inline double clip_grad_norm_(Parallel& parallel, double max_norm, double norm_type = 2,
                               bool error_if_nonfinite = false) {
@@ -77,9 +78,9 @@ inline double clip_grad_norm_(Parallel& parallel, double max_norm, double norm_t
 
 /// What `find_nonfinite` found; the same on all ranks.
 struct NonFinite {
-  std::int64_t step = 0;  ///< the caller's
-  std::int64_t rank = 0;  ///< the lowest whose loss is bad; if none is, the lowest that holds bad elements
-  bool loss = false;      ///< that rank's loss is bad: its input or its forward is the cause
+  std::int64_t step = 0;  ///< as the caller gave it
+  std::int64_t rank = 0;  ///< the lowest whose loss is not finite; without one, the lowest with such elements
+  bool loss = false;      ///< that rank's loss is not finite: its input or its forward is the cause
   std::optional<std::string> parameter;  ///< the first with NaN or infinity in its gradient, in order of `parameters()`
   std::string unit;                      ///< path of the unit that holds it; empty: the root
 
@@ -97,8 +98,8 @@ struct NonFinite {
 };
 
 /// Looks for NaN and infinity in the gradients and, if given, in this rank's `loss`; nothing when all are finite. A
-/// reduced gradient no longer tells whose batch spoiled it, so give the loss to learn that. Waits for the device once
-/// per parameter: for the step after a norm that was not finite, not for every step. Collective over the world.
+/// reduced gradient does not tell whose batch is the cause, but the loss does. Waits for the device once per parameter,
+/// so call it after a norm that is not finite, not in every step. Collective over the world.
 inline std::optional<NonFinite> find_nonfinite(Parallel& parallel, std::int64_t step, const at::Tensor& loss = {}) {
   at::NoGradGuard no_grad;
   auto& world = parallel.groups().world;
@@ -129,7 +130,7 @@ inline std::optional<NonFinite> find_nonfinite(Parallel& parallel, std::int64_t 
 
   found.parameter = parameters[static_cast<std::size_t>(first)].name;
   for (const auto& unit : parallel.units()) {
-    // Units nest by path, so the longest that the name starts with holds the parameter.
+    // Units nest by path, so the unit with the longest path that is a prefix of the name holds the parameter.
     if (unit->path().size() > found.unit.size() && found.parameter->starts_with(unit->path() + ".")) {
       found.unit = unit->path();
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Activation checkpointing: keeps the inputs of a part of the forward and computes the rest again in backward.
 // Used in a model's forward, best inside a `Shardable` block: around one, the unit is gathered once more.
-// LibTorch has none. This one is the reentrant kind, a backward inside the backward, so that what the body makes is
-// alive for the one body only; random numbers repeat, so that dropout drops the same elements.
+// LibTorch has none. This one is reentrant, a backward inside the backward, so that a body's activations live for that
+// body only; random numbers repeat, so that dropout drops the same elements.
 #pragma once
 
 #include <torch/torch.h>
@@ -22,7 +22,7 @@ namespace sealift::train {
 
 namespace detail {
 
-/// Calls `visit` on every tensor in `value`: itself, or in tuples, optionals and ranges; passes over all else.
+/// Calls `visit` on every tensor in `value`: itself, or in tuples, optionals and ranges; skips all else.
 template <class Value, class Visit>
 void visit_tensors(Value& value, const Visit& visit) {
   static_assert(!std::is_same_v<Value, const at::Tensor>, "recompute: pass std::vector<at::Tensor>, not a view of one");
@@ -40,7 +40,7 @@ void visit_tensors(Value& value, const Visit& visit) {
   }
 }
 
-/// The generators that a body on these devices may draw from, as they are now.
+/// The states of the generators that a body on the devices of these tensors may draw from.
 class RandomState {
  public:
   explicit RandomState(const torch::autograd::variable_list& tensors) {
@@ -69,19 +69,20 @@ class RandomState {
   std::vector<std::pair<at::Generator, at::Tensor>> states_;
 };
 
-/// A body with its arguments, less the tensors in them: what both runs share.
+/// A body with its arguments, without the tensors in them: what both runs share.
 struct Replay : torch::CustomClassHolder {
   using Tensors = torch::autograd::variable_list;
 
   explicit Replay(const Tensors& inputs) : random(inputs) {}
 
-  /// Runs the body with these tensors in its arguments; its tensors in order, and all that it returned in `returned`.
+  /// Runs the body with these tensors in its arguments. Returns its tensors in order; sets `returned` to all it
+  /// returns.
   std::function<Tensors(const Tensors& inputs, std::any& returned)> run;
-  RandomState random;  ///< as the first run found it
-  std::any returned;   ///< by the first run, until its caller takes it
+  RandomState random;  ///< before the first run
+  std::any returned;   ///< by the first run, until the caller takes it
   std::vector<std::vector<std::int64_t>> output_sizes{};
 
-  /// The tensors of the first run, remembered by what they look like.
+  /// The tensors of the first run; notes their sizes.
   Tensors run_first(const Tensors& inputs) {
     auto outputs = run(inputs, returned);
     TORCH_CHECK(!outputs.empty(), "recompute: the body returned no tensor; return one, or tuples and vectors of them");
@@ -89,7 +90,7 @@ struct Replay : torch::CustomClassHolder {
     return outputs;
   }
 
-  /// The tensors of another run, with a graph and with the random numbers of the first.
+  /// The tensors of a second run, with a graph and the random numbers of the first.
   Tensors run_again(const Tensors& inputs) const {
     const RandomState now(inputs);
     random.restore();
@@ -109,7 +110,7 @@ struct Replay : torch::CustomClassHolder {
   }
 };
 
-/// The node that stands for the whole body in the graph of the outer forward.
+/// The node for the whole body in the graph of the outer forward.
 struct RecomputeNode : torch::autograd::Function<RecomputeNode> {
   using Tensors = torch::autograd::variable_list;
   using Context = torch::autograd::AutogradContext;
@@ -161,7 +162,7 @@ auto recompute(Body body, Inputs... inputs) {
   static_assert(!std::is_void_v<Outputs>, "a recomputed body must return what its backward starts from");
   if (!at::GradMode::is_enabled()) return Outputs(body(inputs...));
 
-  // The arguments without their tensors, which autograd keeps: it knows when they may go, and whether they changed.
+  // The arguments without their tensors: autograd keeps those, knows when to free them and whether they were changed.
   auto arguments = std::make_tuple(std::move(inputs)...);
   torch::autograd::variable_list tensors;
   std::vector<bool> defined;
@@ -196,13 +197,13 @@ auto recompute(Body body, Inputs... inputs) {
   return outputs;
 }
 
-/// The module `Block`, recomputed in backward while `recomputes` is true.
+/// The module `Block`, recomputed in backward if `recomputes` is true.
 template <class Block>
 class RecomputedImpl : public Block {
  public:
   using Block::Block;
 
-  bool recomputes = true;  ///< false for the blocks whose activations there is memory for
+  bool recomputes = true;  ///< false for blocks whose activations fit into memory
 
   template <class... Arguments>
   auto forward(Arguments&&... arguments) {

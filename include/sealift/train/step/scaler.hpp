@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loss scaling for fp16: keeps small gradients from vanishing, and skips the steps in which large ones overflowed.
 // scale(loss).backward() -> [unscale_ -> clip] -> step(optimizer) -> update(), with the rules and names of
-// torch.amp.GradScaler. An overflow shows only where its elements lie, so ranks combine what they found *before* they
-// decide: all skip or none, and the scale stays the same on all of them.
+// torch.amp.GradScaler.
+// An overflow is seen only by the rank that holds the element, so ranks combine what they found *before* they decide:
+// all skip the step or none, and the scale stays the same on all of them.
 #pragma once
 
 #include <sealift/train/step/clip.hpp>
@@ -17,10 +18,10 @@ struct GradScalerOptions {
   double growth_factor = 2;             ///< of the scale after `growth_interval` steps without overflow
   double backoff_factor = 0.5;          ///< of the scale after an overflow
   std::int64_t growth_interval = 2000;  ///< in updates
-  bool enabled = true;                  ///< false: every call does what a program without a scaler would do
+  bool enabled = true;                  ///< false: as a program without a scaler
 };
 
-/// What a checkpoint keeps of a scaler.
+/// The state of a scaler, for a checkpoint.
 struct GradScalerState {
   double scale = 0;
   std::int64_t growth_tracker = 0;  ///< updates without overflow since the scale changed
@@ -28,7 +29,7 @@ struct GradScalerState {
   bool operator==(const GradScalerState&) const = default;
 };
 
-/// One per rank, with the same calls on all ranks.
+/// One per rank; all ranks make the same calls.
 class GradScaler {
  public:
   explicit GradScaler(Parallel& parallel, GradScalerOptions options = {})
@@ -46,8 +47,8 @@ class GradScaler {
   /// loss * scale, in the loss's dtype.
   at::Tensor scale(const at::Tensor& loss) const { return options_.enabled ? loss * state_.scale : loss; }
 
-  /// Divides the gradients of the optimizer's parameters by the scale and finds out whether any rank's overflowed; for
-  /// clipping before `step`, which calls it otherwise. Once per optimizer and update. Collective over the world.
+  /// Divides the gradients of the optimizer's parameters by the scale and finds out whether any rank's overflowed. Call
+  /// it to clip before `step`, which calls it otherwise; once per optimizer and update. Collective over the world.
   void unscale_(torch::optim::Optimizer& optimizer) {
     if (!options_.enabled) return;
     TORCH_CHECK(!found_inf_.contains(&optimizer),
@@ -60,7 +61,7 @@ class GradScaler {
         if (gradient.defined()) batches[{gradient.device().str(), gradient.scalar_type()}].push_back(gradient);
       }
     }
-    // The largest flag would do as well as the sum; a rank with nothing to check adds zero.
+    // A sum above zero means that some rank overflowed; a rank with nothing to check adds zero.
     auto found = torch::zeros({1}, torch::dtype(torch::kFloat32).device(device_));
     for (auto& [key, gradients] : batches) {
       const auto options = torch::dtype(torch::kFloat32).device(gradients.front().device());
@@ -72,7 +73,7 @@ class GradScaler {
     found_inf_[&optimizer] = {.overflowed = found.item<float>() > 0};
   }
 
-  /// Steps the optimizer unless a gradient of any rank overflowed; whether it did. Collective as `unscale_`.
+  /// Steps the optimizer unless a gradient of any rank overflowed; whether it stepped. Collective as `unscale_`.
   bool step(torch::optim::Optimizer& optimizer) {
     if (options_.enabled) {
       if (!found_inf_.contains(&optimizer)) unscale_(optimizer);
@@ -86,7 +87,7 @@ class GradScaler {
   }
 
   /// Ends the iteration: shrinks the scale if any step was skipped, grows it after `growth_interval` good ones. The
-  /// rules of at::_amp_update_scale_, which also lets no growth make the scale infinite in float.
+  /// rules are those of at::_amp_update_scale_, which never lets the scale grow to infinity in float.
   void update() {
     if (!options_.enabled) return;
     TORCH_CHECK(!found_inf_.empty(), "update() without step() or unscale_() before; call it once after each step");
@@ -116,7 +117,7 @@ class GradScaler {
   }
 
  private:
-  /// Of one optimizer since the last update.
+  /// What was found of one optimizer since the last update.
   struct Found {
     bool overflowed = false;
     bool stepped = false;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// In which order units run, and so which ones to gather next.
-// `unit` tells it of every call; it answers with numbers of units and moves nothing.
-// Forward follows the forward before; backward goes this forward's calls in reverse. A wrong guess costs memory for a
-// unit that is not needed yet, never a wrong number, and every rank guesses alike.
+// The order in which units run, and so which ones to gather next.
+// `unit` reports every call; the answers are numbers of units. Gathers nothing itself.
+// Forward is expected to repeat the forward before; backward to take this forward's calls in reverse. A wrong guess
+// costs memory for a unit that is not needed yet, never a wrong number, and every rank makes the same guess.
 #pragma once
 
 #include <algorithm>
@@ -14,14 +14,14 @@ namespace sealift::train {
 
 class CallOrder {
  public:
-  /// The root's forward begins; what was recorded since the last one is what to expect.
+  /// The root's forward begins; it is expected to repeat what was recorded since the last one.
   void start_forward() {
     if (!recorded_.empty()) expected_ = std::move(recorded_);
     recorded_.clear();
     next_ = 0;
   }
 
-  /// `unit` is about to run forward; the units expected after it, at most `depth`, none twice.
+  /// `unit` is about to run forward; returns the units expected after it, at most `depth`, none twice.
   std::vector<std::size_t> before_forward(std::size_t unit, std::size_t depth, bool record) {
     if (record) recorded_.push_back(unit);
     const auto found = std::find(expected_.begin() + static_cast<std::ptrdiff_t>(next_), expected_.end(), unit);
@@ -30,13 +30,13 @@ class CallOrder {
     return others(unit, depth, expected_.begin() + static_cast<std::ptrdiff_t>(next_), expected_.end());
   }
 
-  /// `unit` ran forward and will run backward; its place among the calls that will.
+  /// `unit` ran forward and will run backward; returns the call's place among such calls.
   std::size_t after_forward(std::size_t unit) {
     calls_.push_back(unit);
     return calls_.size() - 1;
   }
 
-  /// The call at `place` is about to run backward; the units expected after it, at most `depth`, none twice.
+  /// The call at `place` is about to run backward; returns the units expected after it, at most `depth`, none twice.
   std::vector<std::size_t> before_backward(std::size_t place, std::size_t depth) const {
     if (place >= calls_.size()) return {};
     const auto rest = calls_.rbegin() + static_cast<std::ptrdiff_t>(calls_.size() - place);
@@ -56,8 +56,8 @@ class CallOrder {
     return units;
   }
 
-  std::vector<std::size_t> expected_;  ///< of this forward
-  std::vector<std::size_t> recorded_;  ///< in this forward, so far
+  std::vector<std::size_t> expected_;  ///< calls of this forward
+  std::vector<std::size_t> recorded_;  ///< calls of this forward so far
   std::vector<std::size_t> calls_;     ///< that may run backward, in forward order; a unit once per call
   std::size_t next_ = 0;               ///< in `expected_`
 };

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tensors in what a forward takes or returns: alone, or in tuples, vectors, arrays and optionals of them.
+// The tensors in a forward's arguments and results: alone, or in tuples, vectors, arrays and optionals.
+// `unit_graph` hooks them.
+// Types are walked at compile time, so that a block keeps its own signature.
 #pragma once
 
 #include <torch/torch.h>
@@ -11,7 +13,7 @@
 
 namespace sealift::train::detail {
 
-/// Calls `visit` on every tensor in what a forward may take or return; what is neither is passed over in arguments.
+/// Calls `visit` on every tensor in `value`; other values are skipped.
 template <class Value, class Visit>
 void for_each_tensor(Value& value, const Visit& visit) {
   if constexpr (std::is_same_v<std::remove_const_t<Value>, at::Tensor>) {

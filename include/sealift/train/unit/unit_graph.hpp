@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a unit puts into autograd's graph: hooks on gradients and outputs, a node before a call's inputs.
-// Autograd's order is the schedule: a hook on a call's outputs opens its backward, a node before its inputs closes it,
-// so nothing waits for a gradient that never comes.
+// Bodies of `Unit` that need autograd's types; `Shardable` calls them around a block's forward.
+// Autograd's order is the schedule: a hook on a call's outputs opens its backward and a node before its inputs closes
+// it, so nothing waits for a gradient that never comes.
 #pragma once
 
 #include <sealift/train/unit/tensor_walk.hpp>
@@ -16,12 +17,12 @@ namespace detail {
 /// Runs after autograd has accumulated a parameter's gradient of this pass.
 struct GradientHook final : torch::autograd::PostAccumulateGradHook {
   std::weak_ptr<Unit> unit;
-  std::size_t route;
+  ParameterId id;
 
-  GradientHook(std::weak_ptr<Unit> unit, std::size_t route) : unit(std::move(unit)), route(route) {}
+  GradientHook(std::weak_ptr<Unit> unit, ParameterId id) : unit(std::move(unit)), id(id) {}
 
   void operator()(const at::Tensor&) override {
-    if (auto alive = unit.lock()) alive->on_gradient(route);
+    if (auto alive = unit.lock()) alive->on_gradient(id);
   }
 };
 
@@ -38,13 +39,12 @@ struct InputsNode final : torch::autograd::Node {
 
 }  // namespace detail
 
-inline void Unit::listen(const std::vector<GradientSlot>& slots, std::size_t route, FlatGradient* flat,
-                         const std::weak_ptr<Unit>& self) {
+inline void Unit::listen(const std::vector<GradientSlot>& slots, std::size_t flat, const std::weak_ptr<Unit>& self) {
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    torch::autograd::impl::set_post_acc_grad_hooks(slots[i].parameter,
-                                                   std::make_unique<detail::GradientHook>(self, route + i));
+    torch::autograd::impl::set_post_acc_grad_hooks(
+        slots[i].parameter, std::make_unique<detail::GradientHook>(self, ParameterId{.flat = flat, .index = i}));
   }
-  if (flat) gradients_.push_back(flat);
+  gradients_.push_back(flat);
 }
 
 template <class... Inputs>
@@ -100,18 +100,17 @@ void Unit::after_forward(Outputs& outputs, const std::shared_ptr<detail::Call>& 
       });
     });
   }
-  // A forward that backward asked for (recomputation) leaves the unit to that backward.
+  // A forward that runs inside a backward (recomputation) leaves the unit to that backward.
   if (in_backward_ || (differentiable && detail::in_graph_task())) return;
   if (differentiable) call->place = session_->order.after_forward(number_);
-  if (is_root()) {  // gathered for calls that did not come
+  if (is_root()) {  // free what was gathered for calls that were not made
     for (auto& unit : session_->units) {
       for (auto& flat : unit->flats()) {
         if (flat->residence() == Residence::Gathering) flat->reshard();
       }
     }
   }
-  // The root's backward comes first, so freeing it would only gather it again; without a backward nothing else would
-  // free it.
+  // The root's backward comes first, so it would be gathered again at once. Without a backward nothing else frees it.
   const bool keep = differentiable && (is_root() || !options_.reshard_after_forward);
   if (!last || keep || session_->keep_after_forward) return;
   for (auto& flat : flats_) {

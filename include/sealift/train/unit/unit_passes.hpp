@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a forward and a backward pass do to all units of a model: the bodies of `Session`.
-// A callback at the end of autograd's pass closes what the units' own calls left open, and frees what nobody asks for.
+// Units call them; `parallel` calls `reset`.
+// A callback at the end of autograd's pass closes units whose calls did not close them, and frees what is left.
 #pragma once
 
 #include <sealift/train/comm/broadcast.hpp>
@@ -39,7 +40,7 @@ inline void Session::finish_backward() {
   if (!pending) order.forget_calls();
   in_backward = false;
   if (!sync || keep_after_backward) return;
-  // A job that can keep the whole model gathered in a step may keep its memory for the next one; others get it back.
+  // A job that has memory for the whole model in a step may keep it for the next one; others get it back.
   if (!keep_after_forward) detail::BufferPool::instance().release_kept();
   keep_after_forward = continues = false;
   groups.set_step(++step);

@@ -28,7 +28,7 @@ inline torch::optim::AdamW make_adamw(const Parallel& parallel, bool amsgrad = f
   return torch::optim::AdamW({group(decay, 0.1), group(keep, 0.0)});
 }
 
-/// The same rank with a part of the store of its own: a thread that makes its second groups must not meet its first.
+/// The same rank with a part of the store of its own, so that a thread's second groups do not meet its first.
 inline World own_store(World world) {
   thread_local std::int64_t made = 0;
   world.store = c10::make_intrusive<c10d::PrefixStore>("trainee" + std::to_string(made++), world.store);
@@ -50,7 +50,7 @@ struct Trainee {
     for (auto step = first; step < last; ++step) {
       optimizer.zero_grad();
       const auto [ids, targets] = batch_of(step);
-      // On eight ranks the last one or two rows train nobody; the same on every rank.
+      // On eight ranks the last one or two rows are not used, the same on every rank.
       auto loss = torch::nn::functional::cross_entropy(net(ids.narrow(0, world.rank * rows, rows)),
                                                        targets.narrow(0, world.rank * rows, rows));
       loss.backward();

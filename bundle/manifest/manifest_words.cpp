@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names the kinds and encodings that manifest.hpp declares; see manifest_words.hpp.
+#include "bundle/manifest/manifest_words.hpp"
+
+namespace sealift::bundle {
+
+std::string name_of(EntryKind kind) {
+  return detail::enum_name(detail::kKindNames, kind);
+}
+std::string name_of(Encoding encoding) {
+  return detail::enum_name(detail::kEncodingNames, encoding);
+}
+
+}  // namespace sealift::bundle

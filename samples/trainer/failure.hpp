@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// How sealift-train reports a failure: one line on standard error and an exit code.
+// For `main` and for the verb `run`, whose ranks also tell each other.
+// Arguments and files that cannot be used are std::invalid_argument; everything else is a bad result.
+#pragma once
+
+#include <c10/util/Exception.h>
+
+#include <iostream>
+#include <stdexcept>
+#include <string>
+
+namespace sealift::trainer {
+
+/// Exit codes: 0 is good.
+inline constexpr int kBad = 1;         ///< a rank failed, or a check does not hold
+inline constexpr int kCannotTell = 2;  ///< arguments or files
+
+/// Writes a line to standard error, in one write, since ranks share it.
+inline void say(const std::string& line) {
+  std::cerr << "sealift-train: " + line + '\n';
+}
+
+/// The message of `error`, without LibTorch's stack trace.
+inline std::string text_of(const std::exception& error) {
+  const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
+  return torch_error ? torch_error->what_without_backtrace() : error.what();
+}
+
+inline int exit_code_of(const std::exception& error) {
+  return dynamic_cast<const std::invalid_argument*>(&error) ? kCannotTell : kBad;
+}
+
+}  // namespace sealift::trainer

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The verbs of sealift-train, a file each: arguments -> options -> one call -> print.
+// `main` adds them to its command line and catches what they throw.
+// A verb whose result is bad throws CLI::RuntimeError with the exit code, after it has printed why.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace sealift::trainer {
+
+/// `run`: trains. `argv` is what the ranks of this host are started with.
+void add_run(CLI::App& app, char** argv);
+
+/// `check`: compares results.
+void add_check(CLI::App& app);
+
+/// `export`: writes a checkpoint as plain safetensors.
+void add_export(CLI::App& app);
+
+}  // namespace sealift::trainer
