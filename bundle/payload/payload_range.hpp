@@ -17,7 +17,7 @@ class PayloadRange final : public ByteSource {
  public:
   // `size` bytes from `offset` of the payload; `name` is for messages. Keeps chunks up to `memory` bytes, one at least.
   PayloadRange(std::shared_ptr<const PayloadReader> reader, std::uint64_t offset, std::uint64_t size, std::string name,
-               std::uint64_t memory);
+               std::uint64_t memory = 3 * kDefaultChunkSize);
   PayloadRange(const PayloadRange&) = delete;
   PayloadRange& operator=(const PayloadRange&) = delete;
   ~PayloadRange() override;

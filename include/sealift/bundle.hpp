@@ -20,7 +20,7 @@
 #include "sealift/bundle/core/byte_source.hpp"         // random access to bytes, wherever they come from
 #include "sealift/bundle/core/parallel_for.hpp"        // one piece of work for each of many, by several threads
 
-// Host: what the tools share of the machine that they run on
+// Host: the machine that a tool runs on
 #include "sealift/bundle/host/interrupt.hpp"           // Ctrl-C as an exception
 #include "sealift/bundle/host/child_process.hpp"       // another program, started and waited for
 #include "sealift/bundle/host/progress.hpp"            // notes and one progress line on stderr
@@ -56,7 +56,6 @@
 // Archive: tar and zip
 #include "sealift/bundle/archive/archive_tree.hpp"     // what an archive has named so far, and where its links lead
 #include "sealift/bundle/archive/tar.hpp"              // the tar that we write and read
-#include "sealift/bundle/archive/zip_member.hpp"        // one file of a zip, as its directory describes it
 #include "sealift/bundle/archive/zip.hpp"              // what a zip holds, and the bytes of its members
 
 // Wheel: Python packages as they were published

@@ -4,6 +4,10 @@
 // passed preflight, so a refusal leaves no trace.
 #include "installer/apply/apply.hpp"
 
+#include <fcntl.h>
+
+#include <optional>
+
 #include "installer/apply/install.hpp"
 #include "installer/apply/staging.hpp"
 #include "installer/generations/activation.hpp"

@@ -3,6 +3,8 @@
 // Until the last rename the environment in use is the old one; a crash anywhere costs only work.
 #pragma once
 
+#include <optional>
+
 #include "installer/apply/apply_options.hpp"
 #include "installer/generations/generation.hpp"
 #include "installer/preflight/plan.hpp"

@@ -2,6 +2,8 @@
 // What an operator asks of apply, as a value. Clock and machine are in it, so that tests can set both.
 #pragma once
 
+#include <optional>
+
 #include "installer/host/probe.hpp"
 #include "installer/prefix/prefix.hpp"
 #include "installer/trial/self_check.hpp"

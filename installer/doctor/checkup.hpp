@@ -3,6 +3,9 @@
 // libraries that the current interpreter loads. The doctor's step before and after each repair; changes nothing.
 #pragma once
 
+#include <optional>
+#include <set>
+
 #include "installer/doctor/compare_tree.hpp"
 #include "installer/generations/status.hpp"
 #include "installer/trial/loaded_libraries.hpp"

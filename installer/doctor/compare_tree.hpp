@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <map>
 #include <set>
 
 #include "installer/doctor/expected_tree.hpp"

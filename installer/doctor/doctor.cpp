@@ -3,9 +3,12 @@
 // rounds, since a missing store item hides what is wrong with its generations.
 #include "installer/doctor/doctor.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "installer/doctor/repair.hpp"

@@ -4,6 +4,8 @@
 // repaired from the bundle's verified bytes.
 #pragma once
 
+#include <optional>
+
 #include "installer/doctor/checkup.hpp"
 #include "sealift/bundle/host/progress.hpp"
 #include "sealift/bundle/verified_bundle.hpp"

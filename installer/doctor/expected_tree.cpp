@@ -3,6 +3,7 @@
 #include "installer/doctor/expected_tree.hpp"
 
 #include <deque>
+#include <memory>
 
 namespace sealift::installer {
 

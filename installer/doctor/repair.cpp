@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
+#include <set>
 
 #include "installer/layout/generation_builder.hpp"
 

@@ -2,6 +2,8 @@
 // Assembled in staging and named by one rename, like everything else; the reason is a small JSON file beside it.
 #include "installer/generations/failed_generation.hpp"
 
+#include <optional>
+
 #include "installer/host/time.hpp"
 
 namespace sealift::installer {

@@ -3,6 +3,8 @@
 // most: the next failure replaces it, the next success removes it. Like every generation it costs names, not bytes.
 #pragma once
 
+#include <optional>
+
 #include "installer/generations/generation.hpp"
 
 namespace sealift::installer {

@@ -4,8 +4,11 @@
 #include "installer/generations/gc.hpp"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "installer/generations/generation.hpp"
 #include "installer/prefix/prefix_lock.hpp"

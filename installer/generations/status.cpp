@@ -3,6 +3,8 @@
 // is the doctor's question.
 #include "installer/generations/status.hpp"
 
+#include <set>
+
 #include "installer/generations/pins.hpp"
 
 namespace sealift::installer {

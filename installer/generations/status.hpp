@@ -3,6 +3,8 @@
 // the prefix lock. A generation whose record cannot be read is listed with the reason.
 #pragma once
 
+#include <optional>
+
 #include "installer/generations/failed_generation.hpp"
 
 namespace sealift::installer {

@@ -7,6 +7,11 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <mutex>
 #include <unordered_map>
 
 #include "sealift/bundle/core/file.hpp"

@@ -7,6 +7,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <cerrno>
+
 #include "installer/host/time.hpp"
 #include "sealift/bundle/core/safe_path.hpp"
 

@@ -4,6 +4,10 @@
 // before it may have been killed half-way.
 #include "installer/prefix/trust_store.hpp"
 
+#include <fcntl.h>
+
+#include <optional>
+
 #include "installer/prefix/prefix_lock.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 

@@ -4,6 +4,7 @@
 #include "installer/preflight/plan.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "installer/generations/status.hpp"

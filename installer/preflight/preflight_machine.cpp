@@ -3,6 +3,7 @@
 // need: the promise is what was tested, and files that need less on one machine may need more on the next.
 #include <algorithm>
 #include <chrono>
+#include <optional>
 
 #include "installer/preflight/preflight.hpp"
 #include "sealift/bundle/core/human_text.hpp"

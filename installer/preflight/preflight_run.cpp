@@ -2,6 +2,8 @@
 // The manifest's signatures are checked here, the payload is not: an answer takes a second, whatever the size.
 #include "installer/preflight/preflight_run.hpp"
 
+#include <fcntl.h>
+
 #include "sealift/bundle/trust/trust_folder.hpp"
 
 namespace sealift::installer {

@@ -3,6 +3,8 @@
 // no prefix lock and changes nothing, so it can run while the prefix is in use.
 #pragma once
 
+#include <optional>
+
 #include "installer/preflight/preflight.hpp"
 
 namespace sealift::installer {

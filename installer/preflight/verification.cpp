@@ -3,6 +3,8 @@
 // collected, since a scratched disc rarely has only one and is burnt again once.
 #include "installer/preflight/verification.hpp"
 
+#include <algorithm>
+
 namespace sealift::installer {
 
 Verification verify_every_byte(const bundle::OpenBundle& opened, const bundle::Trust& trust, bundle::Time now,

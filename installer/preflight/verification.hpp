@@ -3,6 +3,8 @@
 // wrong. Installs and writes nothing, so a media desk can run it.
 #pragma once
 
+#include <optional>
+
 #include "sealift/bundle/host/progress.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "bundle/core/json_object.hpp"
 #include "installer/generations/record_facts.hpp"
 #include "installer/print/signers.hpp"
 #include "sealift/bundle/core/human_text.hpp"

@@ -2,6 +2,8 @@
 // Names on disk need not be UTF-8, so all of them are made printable.
 #include "installer/print/doctor_report.hpp"
 
+#include <map>
+
 #include "sealift/bundle/core/human_text.hpp"
 #include "sealift/bundle/core/safe_path.hpp"
 

@@ -26,7 +26,7 @@ bundle::Json json_of(const bundle::TrustState& state) {
            {{"version", root.version},
             {"fingerprint", bundle::fingerprint_text(bundle::sha256(bundle::as_bytes(state.root)))},
             {"name", root.name},
-            {"profile", bundle::detail::enum_name(bundle::detail::kProfileNames, root.profile)},
+            {"profile", bundle::name_of(root.profile)},
             {"expires", root.expires},
             {"strict", root.strict}}},
           {"roles", std::move(roles)},
@@ -44,11 +44,10 @@ bundle::Json json_of(const TrustChange& change) {
 
 std::string text_of(const bundle::TrustState& state) {
   const bundle::Root root = bundle::parse_root(state.root, "the accepted root");
-  std::string text = "pinned      " + bundle::fingerprint_text(*state.pinned) + "\nroot " +
-                     std::to_string(root.version) + "      " +
-                     bundle::fingerprint_text(bundle::sha256(bundle::as_bytes(state.root))) + "\n            " +
-                     root.name + ", profile " + bundle::detail::enum_name(bundle::detail::kProfileNames, root.profile) +
-                     ", until " + root.expires + (root.strict ? ", strict" : "") + "\n";
+  std::string text =
+      "pinned      " + bundle::fingerprint_text(*state.pinned) + "\nroot " + std::to_string(root.version) + "      " +
+      bundle::fingerprint_text(bundle::sha256(bundle::as_bytes(state.root))) + "\n            " + root.name +
+      ", profile " + bundle::name_of(root.profile) + ", until " + root.expires + (root.strict ? ", strict" : "") + "\n";
   for (const auto& [name, role] : root.roles) {
     text += name + std::string(12 - name.size(), ' ') + std::to_string(role.threshold) + " of " +
             std::to_string(role.keys.size()) + " keys\n";

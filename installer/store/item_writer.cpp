@@ -3,6 +3,10 @@
 // no symbolic link is followed, whatever the order of an archive's members.
 #include "installer/store/item_writer.hpp"
 
+#include <unistd.h>
+
+#include <functional>
+
 namespace sealift::installer {
 
 using bundle::Error;

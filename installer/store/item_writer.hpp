@@ -3,13 +3,14 @@
 // the disk only through here: a path is made once, and only below folders made here.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 
 #include "installer/disk/file_output.hpp"
-#include "sealift/bundle/host/progress.hpp"
 #include "installer/store/item_record.hpp"
 #include "sealift/bundle/core/byte_source.hpp"
+#include "sealift/bundle/host/progress.hpp"
 
 namespace sealift::installer {
 

@@ -3,6 +3,7 @@
 #include "installer/store/signed_records.hpp"
 
 #include <algorithm>
+#include <map>
 #include <mutex>
 
 #include "sealift/bundle/core/parallel_for.hpp"

@@ -3,6 +3,8 @@
 // that installs. The doctor compares the store with them.
 #pragma once
 
+#include <map>
+
 #include "installer/store/unpack.hpp"
 #include "sealift/bundle/host/progress.hpp"
 

@@ -4,6 +4,8 @@
 // the prefix moves, holds spaces or exceeds the kernel's 127 bytes.
 #include "installer/store/unpack_wheel.hpp"
 
+#include <algorithm>
+
 #include "installer/store/digesting_source.hpp"
 
 namespace sealift::installer {

@@ -6,6 +6,7 @@
 #include <elf.h>
 
 #include <deque>
+#include <optional>
 
 #include "sealift/bundle/native/elf.hpp"
 

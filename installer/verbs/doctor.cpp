@@ -2,6 +2,7 @@
 // doctor: compares every installed file with what was signed, and repairs from a bundle. The worst finding's code is
 // the exit code.
 #include <memory>
+#include <optional>
 
 #include "installer/print/doctor_report.hpp"
 #include "installer/verbs/shared_options.hpp"

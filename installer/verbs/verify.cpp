@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // verify: reads every byte of a bundle. All failures go to stderr, and the first one's code is the exit code.
+#include <fcntl.h>
+
 #include <memory>
 
 #include "installer/prefix/prefix.hpp"

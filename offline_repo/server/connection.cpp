@@ -2,6 +2,8 @@
 // Beast's asynchronous operations, each of which holds a pointer to the connection. Bodies of requests are never read.
 #include "offline_repo/server/connection.hpp"
 
+#include <unistd.h>
+
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // serve: verified bundles -> catalogue -> server. The address goes to stdout, requests and faults to stderr.
+#include <fcntl.h>
+
+#include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "offline_repo/server/server.hpp"
