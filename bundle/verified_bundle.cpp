@@ -52,13 +52,21 @@ void VerifiedBundle::expect(const Entry& entry) const {
 }
 
 std::unique_ptr<ByteSource> VerifiedBundle::stored(const Entry& entry) const {
+  return range_of(entry, 3 * kDefaultChunkSize);
+}
+
+std::unique_ptr<ByteSource> VerifiedBundle::stored_in_order(const Entry& entry) const {
+  return range_of(entry, 0);
+}
+
+std::unique_ptr<ByteSource> VerifiedBundle::range_of(const Entry& entry, std::uint64_t memory) const {
   if (entry.absent)
     throw Error(ErrorCode::Missing, {.what = "the bundle is a delta and does not carry this entry",
                                      .where = manifest_.stem() + ":" + entry.path.text(),
                                      .expected = "sha256 " + entry.sha256.hex() + " in the target's store",
                                      .next = "use a bundle that carries it"});
   return std::make_unique<PayloadRange>(payload_, entry.offset, entry.stored_size,
-                                        manifest_.stem() + ":" + entry.path.text());
+                                        manifest_.stem() + ":" + entry.path.text(), memory);
 }
 
 void VerifiedBundle::stream(const Entry& entry, const ByteSink& sink) const {

@@ -5,15 +5,10 @@
 #include <utility>
 
 namespace sealift::bundle {
-namespace {
-
-constexpr std::uint64_t kMemory = 3 * kDefaultChunkSize;  // of all chunks that a range keeps
-
-}  // namespace
 
 PayloadRange::PayloadRange(std::shared_ptr<const PayloadReader> reader, std::uint64_t offset, std::uint64_t size,
-                           std::string name)
-    : reader_(std::move(reader)), offset_(offset), size_(size), name_(std::move(name)) {}
+                           std::string name, std::uint64_t memory)
+    : reader_(std::move(reader)), offset_(offset), size_(size), name_(std::move(name)), memory_(memory) {}
 
 PayloadRange::~PayloadRange() {
   reader_->leave(offset_, size_);
@@ -34,7 +29,7 @@ bool PayloadRange::has(std::uint64_t index) const {
 ByteView PayloadRange::cached(std::uint64_t index) {
   for (Slot& slot : slots_)
     if (slot.index == index) return slot.bytes();
-  if (slots_.empty() || (slots_.size() + 1) * reader_->payload().chunk_size <= kMemory)
+  if (slots_.empty() || (slots_.size() + 1) * reader_->payload().chunk_size <= memory_)
     slots_.push_back({});
   else
     std::rotate(slots_.begin(), slots_.begin() + 1, slots_.end());

@@ -15,8 +15,9 @@ namespace sealift::bundle {
 
 class PayloadRange final : public ByteSource {
  public:
-  // `size` bytes from `offset` of the payload; `name` is for messages.
-  PayloadRange(std::shared_ptr<const PayloadReader> reader, std::uint64_t offset, std::uint64_t size, std::string name);
+  // `size` bytes from `offset` of the payload; `name` is for messages. Keeps chunks up to `memory` bytes, one at least.
+  PayloadRange(std::shared_ptr<const PayloadReader> reader, std::uint64_t offset, std::uint64_t size, std::string name,
+               std::uint64_t memory = 3 * kDefaultChunkSize);
   PayloadRange(const PayloadRange&) = delete;
   PayloadRange& operator=(const PayloadRange&) = delete;
   ~PayloadRange() override;
@@ -41,6 +42,7 @@ class PayloadRange final : public ByteSource {
   std::uint64_t offset_;
   std::uint64_t size_;
   std::string name_;
+  std::uint64_t memory_;
   std::vector<Slot> slots_;
 };
 

@@ -20,6 +20,11 @@
 #include "sealift/bundle/core/byte_source.hpp"         // random access to bytes, wherever they come from
 #include "sealift/bundle/core/parallel_for.hpp"        // one piece of work for each of many, by several threads
 
+// Host: what the tools do on the machine that they run on
+#include "sealift/bundle/host/interrupt.hpp"           // Ctrl-C and SIGTERM as an exception
+#include "sealift/bundle/host/child_process.hpp"       // other programs, started and bounded
+#include "sealift/bundle/host/progress.hpp"            // how far the work is, on stderr
+
 // Manifest: what a bundle says of itself
 #include "sealift/bundle/manifest/target.hpp"          // the machine a bundle is made for
 #include "sealift/bundle/manifest/target_profile.hpp"  // the same as text that can be typed
@@ -51,7 +56,7 @@
 // Archive: tar and zip
 #include "sealift/bundle/archive/archive_tree.hpp"     // what an archive has named so far, and where its links lead
 #include "sealift/bundle/archive/tar.hpp"              // the tar that we write and read
-#include "sealift/bundle/archive/zip_member.hpp"        // one file of a zip, as its directory describes it
+#include "sealift/bundle/archive/zip_member.hpp"       // one file of a zip
 #include "sealift/bundle/archive/zip.hpp"              // what a zip holds, and the bytes of its members
 
 // Wheel: Python packages as they were published

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The real back end: one system call an operation, each failure with its path.
+// One system call an operation, and every failure names its path.
 // Modes are set by chmod after creation, so that the operator's umask never decides who can use an environment.
 #include "installer/disk/disk.hpp"
 
@@ -10,9 +10,11 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 #include <limits>
 
+#include "installer/disk/disk_error.hpp"
 #include "installer/disk/file_sync.hpp"
 
 namespace sealift::installer {
@@ -21,53 +23,28 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// On a slow network file system a signal may interrupt these; then nothing has happened yet.
+// On a network file system a signal may interrupt these calls; then nothing has happened yet.
 template <class Call>
 auto uninterrupted(const Call& call) {
   for (;;)
     if (const auto result = call(); result >= 0 || errno != EINTR) return result;
 }
 
-const char* remedy_of(int error) {
-  switch (error) {
-    case ENOSPC:
-      return "make room there (df -h, df -i) and run this again; what was finished is not done again";
-    case EDQUOT:
-      return "have your quota raised, or remove files of yours there, and run this again; what was finished is not "
-             "done again";
-    case EROFS:
-      return "the file system was mounted read-only, or became so after a fault (see dmesg); when it can be written to "
-             "again, run this again";
-    case EIO:
-      return "the disk below failed (see dmesg); replace it, or choose a --prefix on another one";
-    case EMFILE:
-    case ENFILE:
-      return "allow more open files (ulimit -n) and run this again";
-    case ESTALE:
-      return "the file server no longer knows this folder; mount it again and run this again";
-    case EACCES:
-    case EPERM:
-      return "run this as the user who owns the prefix, or choose another --prefix";
-    default:
-      return "";
-  }
-}
-
 bundle::Descriptor open_folder(const fs::path& path) {
   return bundle::Descriptor(uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
 }
 
-// Large pieces that begin and end on a page, as the system asks for, go past its cache: copying gigabytes into it costs
-// more than hashing them, and what waits there has to be written before anything is durable. Memory is looked at here,
-// place in the file and file system by the system itself, which answers EINVAL.
+// Large page-aligned pieces bypass the system's page cache: copying gigabytes into it costs more than hashing them, and
+// they would have to be written before anything is durable. The alignment of the memory is checked here; that of the
+// file offset, and whether the file system can do it, by the system, which answers EINVAL.
 constexpr std::size_t kPage = 4096, kLarge = std::size_t{256} << 10;
 
-bool may_pass_the_cache(bundle::ByteView bytes) {
+bool may_bypass_cache(bundle::ByteView bytes) {
   return bytes.size() >= kLarge && bytes.size() % kPage == 0 &&
          reinterpret_cast<std::uintptr_t>(bytes.data()) % kPage == 0;
 }
 
-bool set_past_the_cache(const bundle::Descriptor& file, bool past) {
+bool set_cache_bypass(const bundle::Descriptor& file, bool past) {
   const int flags = ::fcntl(file.get(), F_GETFL);
   return flags >= 0 && ::fcntl(file.get(), F_SETFL, past ? flags | O_DIRECT : flags & ~O_DIRECT) == 0;
 }
@@ -80,14 +57,6 @@ fs::path nearest_that_exists(const fs::path& path) {
 }
 }  // namespace
 
-void throw_disk_error(std::string what, const fs::path& where, int error) {
-  const bundle::ErrorCode code = error == ENOSPC || error == EDQUOT ? bundle::ErrorCode::Space
-                                 : error == ENOENT                  ? bundle::ErrorCode::Missing
-                                                                    : bundle::ErrorCode::Io;
-  throw bundle::Error(
-      code, {.what = std::move(what), .where = where.string(), .got = std::strerror(error), .next = remedy_of(error)});
-}
-
 Mount Disk::mount(const fs::path& path) const {
   const fs::path there = nearest_that_exists(path);
   struct statfs info {};
@@ -96,7 +65,7 @@ Mount Disk::mount(const fs::path& path) const {
       .type = info.f_type, .read_only = (info.f_flags & ST_RDONLY) != 0, .no_exec = (info.f_flags & ST_NOEXEC) != 0};
 }
 
-Room Disk::room(const fs::path& path) const {
+FreeSpace Disk::free_space(const fs::path& path) const {
   const fs::path there = nearest_that_exists(path);
   struct statvfs info {};
   if (::statvfs(there.c_str(), &info) != 0) throw_disk_error("the free space cannot be examined", there, errno);
@@ -106,7 +75,7 @@ Room Disk::room(const fs::path& path) const {
 
 void Disk::make_folder(const fs::path& path) {
   if (::mkdir(path.c_str(), 0755) == 0) {
-    struct stat status {};  // looking costs less than setting what is so already
+    struct stat status {};  // reading the mode is cheaper than setting it again
     if (::stat(path.c_str(), &status) == 0 && (status.st_mode & 07777) == 0755) return;
     if (::chmod(path.c_str(), 0755) != 0) throw_disk_error("a folder's mode cannot be set", path, errno);
     return;
@@ -135,9 +104,9 @@ bundle::Descriptor Disk::create(const fs::path& path, mode_t mode) {
 }
 
 void Disk::write(const bundle::Descriptor& file, const fs::path& path, bundle::ByteView bytes) {
-  bool past = may_pass_the_cache(bytes) && set_past_the_cache(file, true);
+  bool past = may_bypass_cache(bytes) && set_cache_bypass(file, true);
   const auto back = [&] {
-    if (std::exchange(past, false)) set_past_the_cache(file, false);
+    if (std::exchange(past, false)) set_cache_bypass(file, false);
   };
   while (!bytes.empty()) {
     const ssize_t count = ::write(file.get(), bytes.data(), bytes.size());
@@ -148,12 +117,12 @@ void Disk::write(const bundle::Descriptor& file, const fs::path& path, bundle::B
     }
     if (count < 0) throw_disk_error("a file cannot be written", path, errno);
     bytes = bytes.subspan(static_cast<std::size_t>(count));
-    if (!may_pass_the_cache(bytes)) back();  // also what a full disk left of a piece
+    if (!may_bypass_cache(bytes)) back();  // also for the rest of a piece that a full disk cut
   }
 }
 
 void Disk::close(bundle::Descriptor file, const fs::path& path) {
-  // After EINTR the descriptor is gone on Linux, and what was to be written is on its way all the same.
+  // On Linux the descriptor is closed even after EINTR, and the bytes are still written.
   if (::close(file.release()) != 0 && errno != EINTR) throw_disk_error("a file cannot be finished", path, errno);
 }
 
@@ -208,11 +177,11 @@ void Disk::sync_all(const fs::path& path) {
   const bundle::Descriptor folder = open_folder(path);
   if (!folder || uninterrupted([&] { return ::syncfs(folder.get()); }) != 0)
     throw_disk_error("written files cannot be made durable", path, errno);
-  static const bool kTells = [] {
+  static const bool kReports = [] {
     struct utsname host {};
-    return ::uname(&host) == 0 && syncfs_tells_of_failures(host.release);
+    return ::uname(&host) == 0 && syncfs_reports_failures(host.release);
   }();
-  if (!kTells) sync_each_file(path);
+  if (!kReports) sync_each_file(path);
 }
 
 void Disk::sync_folder(const fs::path& path) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every change that the installer makes to a file system, as one small class.
-// A virtual seam, so that tests can put a full, counting or faulty disk under the same installation, and can write down
-// every operation to see what a crash behind each of them leaves (tests/support/crash_model.hpp).
+// Every change that the installer makes to a file system goes through this class.
+// Virtual, so that tests can install onto a full, counting or faulty disk, and can record every operation to see what a
+// crash after each of them leaves behind (tests/support/crash_model.hpp).
 #pragma once
 
 #include <filesystem>
@@ -11,8 +11,8 @@
 
 namespace sealift::installer {
 
-// What a file system still takes from an ordinary user.
-struct Room {
+// What an ordinary user may still write to a file system.
+struct FreeSpace {
   std::uint64_t bytes = 0;
   std::uint64_t inodes = 0;  // the largest number where the file system does not count them
 };
@@ -24,7 +24,7 @@ struct Mount {
   bool no_exec = false;
 };
 
-// A folder that is opened once for many names in it: the way to each of them would cost more than the name.
+// A folder opened once for many names in it: resolving its path for each name would cost more than the name itself.
 class OpenFolder {
  public:
   explicit OpenFolder(std::filesystem::path path);  // throws Missing, Io
@@ -43,9 +43,6 @@ struct FileName {
   const char* name;
 };
 
-// Throws what the system answered, with what an operator can do about it: Space for a full disk or quota, Missing, Io.
-[[noreturn]] void throw_disk_error(std::string what, const std::filesystem::path& where, int error);
-
 // Paths are the caller's; every failure throws Io, Space, Missing or Conflict with the path. Safe from several threads.
 class Disk {
  public:
@@ -55,24 +52,24 @@ class Disk {
   virtual ~Disk() = default;
 
   // Of the file system that `path`, or its nearest parent that exists, lies on.
-  virtual Room room(const std::filesystem::path& path) const;
+  virtual FreeSpace free_space(const std::filesystem::path& path) const;
   virtual Mount mount(const std::filesystem::path& path) const;
 
-  // 0755 whatever the umask is; a folder that is there already is fine, anything else in its place is a Conflict.
+  // 0755 whatever the umask is; fine when the folder exists; anything else in its place is a Conflict.
   virtual void make_folder(const std::filesystem::path& path);
   // A new file of exactly this mode, whatever the umask is; nothing that exists is opened.
   virtual bundle::Descriptor create(const std::filesystem::path& path, mode_t mode);
   virtual void write(const bundle::Descriptor& file, const std::filesystem::path& path, bundle::ByteView bytes);
-  // Says what closing says: on a network file system that may be the first word of a full quota.
+  // Reports what close(2) reports: on a network file system it may be the first to report a full quota.
   virtual void close(bundle::Descriptor file, const std::filesystem::path& path);
-  // The file to lock, made if it is not there; it is never written through here and never removed.
+  // The file of the prefix lock, made if missing. It is never written through this class and never removed.
   virtual bundle::Descriptor open_lock(const std::filesystem::path& path);
-  // A second name for `from`; false when this file system, or this file, cannot have one.
+  // Makes a second name for `from`; false when this file system, or this file, cannot have one.
   virtual bool link(const FileName& from, const FileName& to);
   virtual void make_symlink(std::string_view target, const std::filesystem::path& path);
   // Replaces a file or symbolic link at `to`; a folder that is not empty is not replaced. Both names change at once.
   virtual void rename(const std::filesystem::path& from, const std::filesystem::path& to);
-  // Removes what is there, links as links; what is not there is fine. A crash may leave any part of it.
+  // Removes a file or a whole tree, without following links; fine when nothing is there. A crash may leave any part.
   virtual void remove_tree(const std::filesystem::path& path);
   // Everything written so far to the file system of `path` is durable once this returns.
   virtual void sync_all(const std::filesystem::path& path);

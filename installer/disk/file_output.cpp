@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ring of buffers between two threads. A small file never leaves its first one and is one write by the caller; the
-// writer is started by the first file that needs it and lives as long as the ring.
+// A ring of buffers between two threads. A small file fits into its first buffer and is one write by the caller; the
+// writer thread is started by the first file that needs it and lives as long as the ring.
 #include "installer/disk/file_output.hpp"
 
 #include <algorithm>
@@ -39,16 +39,16 @@ void FileOutput::append(bundle::ByteView bytes) {
     std::memcpy(buffer.memory.get() + buffer.size, piece.data(), piece.size());
     buffer.size += piece.size();
     bytes = bytes.subspan(piece.size());
-    if (buffer.size == kBuffer) hand_over();
+    if (buffer.size == kBuffer) submit();
   }
 }
 
 // Returns once the next buffer is free.
-void FileOutput::hand_over() {
+void FileOutput::submit() {
   ++filled_;
-  if (!writer_.joinable()) writer_ = std::thread([this] { write_handed_over(); });
+  if (!writer_.joinable()) writer_ = std::thread([this] { write_submitted(); });
   std::unique_lock lock(guard_);
-  handed_over_ = filled_;
+  submitted_ = filled_;
   changed_.notify_all();
   changed_.wait(lock, [&] { return failure_ || filled_ - written_ < kBuffers; });
   if (failure_) std::rethrow_exception(failure_);
@@ -68,10 +68,10 @@ void FileOutput::finish() {
   disk_.close(std::move(file_), path_);
 }
 
-void FileOutput::write_handed_over() {
+void FileOutput::write_submitted() {
   std::unique_lock lock(guard_);
   for (;;) {
-    changed_.wait(lock, [&] { return stop_ || written_ < handed_over_; });
+    changed_.wait(lock, [&] { return stop_ || written_ < submitted_; });
     if (stop_) return;
     Buffer& buffer = buffers_[written_ % kBuffers];
     lock.unlock();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of one file after the other on their way to the disk: gathered in a few large buffers, and where a file has
-// more than one of them, written by a thread while the next bytes are inflated and hashed.
-// The buffers are aligned, so that Disk can pass them by the system's cache.
+// Writes one file after the other: bytes are gathered in a few large buffers, and a file of more than one buffer is
+// written by a thread while the next bytes are inflated and hashed. The buffers are aligned, so that Disk can bypass
+// the page cache.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace sealift::installer {
 
-// For one thread. Between finish() and the next append(), and when it is destroyed, nobody else touches the disk.
+// For one thread. After finish() and until the next append(), and once destroyed, it does not touch the disk.
 class FileOutput {
  public:
   explicit FileOutput(Disk& disk) : disk_(disk) {}
@@ -25,9 +25,9 @@ class FileOutput {
   ~FileOutput();
 
   void begin(bundle::Descriptor file, std::filesystem::path path);
-  // Throws what the disk answered to this piece or to one before it.
+  // Throws the disk's error for this piece or for an earlier one.
   void append(bundle::ByteView bytes);
-  // All bytes were given to the disk, and the file was closed.
+  // Returns once all bytes are written and the file is closed.
   void finish();
 
  private:
@@ -42,19 +42,19 @@ class FileOutput {
     std::size_t size = 0;
   };
 
-  void hand_over();
+  void submit();  // the buffer that was filled; returns once the next one is free
   void wait_for_all();
-  void write_handed_over();
+  void write_submitted();
 
   Disk& disk_;
   bundle::Descriptor file_;
   std::filesystem::path path_;
   std::array<Buffer, kBuffers> buffers_;  // used in turn
-  std::uint64_t filled_ = 0;              // how many were handed over; the one after them is being filled
+  std::uint64_t filled_ = 0;              // how many were submitted; the next one is being filled
 
   std::mutex guard_;  // of what follows
   std::condition_variable changed_;
-  std::uint64_t handed_over_ = 0;
+  std::uint64_t submitted_ = 0;
   std::uint64_t written_ = 0;
   bool stop_ = false;
   std::exception_ptr failure_;

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
+// The release is parsed and not compared as text: 5.10 is newer than 5.8.
 #include "installer/disk/file_sync.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <charconv>
 
-#include "installer/disk/disk.hpp"
+#include "installer/disk/disk_error.hpp"
+#include "sealift/bundle/core/file.hpp"
 
 namespace sealift::installer {
 
 namespace fs = std::filesystem;
 
-bool syncfs_tells_of_failures(std::string_view release) {
+bool syncfs_reports_failures(std::string_view release) {
   unsigned major = 0, minor = 0;
   const char* const end = release.data() + release.size();
   const auto first = std::from_chars(release.data(), end, major);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nothing below a folder that is not one is looked at: a link in its place would lead the look elsewhere.
-// A digest belongs to a file, not to a name; each name is compared with what it should be, since a good file can stand
+// Nothing is compared below a path that should be a folder and is not: a link there would lead to other files.
+// A digest belongs to a file, not to a name. Each name is compared with what it should be, since a good file can stand
 // in the wrong place.
 #include "installer/doctor/compare_tree.hpp"
 
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <mutex>
 
 #include "sealift/bundle/core/file.hpp"
@@ -17,7 +19,7 @@ namespace sealift::installer {
 namespace fs = std::filesystem;
 using Kind = Deviation::Kind;
 
-struct Examiner::Look {
+struct TreeComparer::FoundPath {
   fs::path path;
   const Place* place = nullptr;
   struct stat status {};
@@ -81,74 +83,74 @@ std::string_view name_of(Kind kind) {
   return "unknown";
 }
 
-std::string Examiner::below_prefix(const fs::path& path) const {
-  return path.lexically_relative(prefix_.root()).generic_string();
+std::string TreeComparer::below_prefix(const fs::path& path) const {
+  return path.lexically_relative(prefix_.folder()).generic_string();
 }
 
-void Examiner::examine(const std::vector<Tree>& trees) {
-  std::vector<Look> looks;
-  for (const Tree& tree : trees) {
-    look(tree, looks);
-    look_for_extra(tree);
+void TreeComparer::compare(const std::vector<ExpectedTree>& trees) {
+  std::vector<FoundPath> paths;
+  for (const ExpectedTree& tree : trees) {
+    compare_paths(tree, paths);
+    find_extra(tree);
   }
-  hash(looks);
-  for (const Look& look : looks) judge(look);
+  hash_files(paths);
+  for (const FoundPath& seen : paths) compare_contents(seen);
 }
 
-// Finds everything that needs no bytes, and collects the files.
-void Examiner::look(const Tree& tree, std::vector<Look>& looks) {
+// Reports what lstat shows, and collects the files and links, whose contents are compared later.
+void TreeComparer::compare_paths(const ExpectedTree& tree, std::vector<FoundPath>& paths) {
   std::set<std::string> no_folders;
-  const auto examine_one = [&](const std::string& path, const Place& place) {
-    Look look{.path = path.empty() ? tree.root : tree.root / path, .place = &place};
+  const auto compare_path = [&](const std::string& path, const Place& place) {
+    FoundPath seen{.path = path.empty() ? tree.folder : tree.folder / path, .place = &place};
     const bool is_file = place.type == Place::Type::File || place.type == Place::Type::Text;
     if (is_file) ++files_;
     const bool hidden = is_below(path, no_folders);
-    if (hidden || ::lstat(look.path.c_str(), &look.status) != 0) {
+    if (hidden || ::lstat(seen.path.c_str(), &seen.status) != 0) {
       const bool missing = hidden || errno == ENOENT;
       if (place.type == Place::Type::Folder) no_folders.insert(path);
       add({.kind = missing ? Kind::Missing : Kind::Unknown,
-           .paths = {below_prefix(look.path)},
+           .paths = {below_prefix(seen.path)},
            .expected = std::string(expected_kind(place)),
            .got = missing ? "nothing" : std::strerror(errno)});
       return;
     }
-    const mode_t mode = look.status.st_mode;
+    const mode_t mode = seen.status.st_mode;
     const bool as_expected = place.type == Place::Type::Folder ? S_ISDIR(mode)
                              : place.type == Place::Type::Link ? S_ISLNK(mode)
                                                                : S_ISREG(mode);
     if (!as_expected) {
       if (place.type == Place::Type::Folder) no_folders.insert(path);
       add({.kind = Kind::Changed,
-           .paths = {below_prefix(look.path)},
+           .paths = {below_prefix(seen.path)},
            .expected = std::string(expected_kind(place)),
            .got = kind_text(mode)});
     } else if (is_file || place.type == Place::Type::Link) {
-      looks.push_back(std::move(look));
-    } else if (look.status.st_uid != owner_) {
+      paths.push_back(std::move(seen));
+    } else if (seen.status.st_uid != owner_) {
       add({.kind = Kind::Owner,
-           .paths = {below_prefix(look.path)},
+           .paths = {below_prefix(seen.path)},
            .expected = "user " + std::to_string(owner_),
-           .got = "user " + std::to_string(look.status.st_uid)});
+           .got = "user " + std::to_string(seen.status.st_uid)});
     } else if ((mode & 07777) != expected_mode(place)) {
       add({.kind = Kind::Mode,
-           .paths = {below_prefix(look.path)},
+           .paths = {below_prefix(seen.path)},
            .expected = mode_text(expected_mode(place)),
            .got = mode_text(mode)});
     }
   };
   const static Place kRoot;
-  examine_one("", kRoot);
+  compare_path("", kRoot);
   if (no_folders.contains("")) return;
-  for (const auto& [path, place] : tree.layout) examine_one(path, place);
+  for (const auto& [path, place] : tree.layout) compare_path(path, place);
 }
 
-// A folder that should not be there is one finding, whatever it holds.
-void Examiner::look_for_extra(const Tree& tree) {
+// An extra folder is one finding, whatever it holds.
+void TreeComparer::find_extra(const ExpectedTree& tree) {
   std::error_code error;
-  if (!fs::is_directory(fs::symlink_status(tree.root, error))) return;
-  fs::recursive_directory_iterator there(tree.root, error);
+  if (!fs::is_directory(fs::symlink_status(tree.folder, error))) return;
+  fs::recursive_directory_iterator there(tree.folder, error);
   for (; !error && there != fs::recursive_directory_iterator(); there.increment(error)) {
-    const std::string path = there->path().lexically_relative(tree.root).generic_string();
+    const std::string path = there->path().lexically_relative(tree.folder).generic_string();
     if (tree.layout.contains(path) || tree.own.contains(path)) continue;
     std::error_code ignored;
     if (there->is_directory(ignored)) there.disable_recursion_pending();
@@ -161,33 +163,33 @@ void Examiner::look_for_extra(const Tree& tree) {
   }
   if (error)
     add({.kind = Kind::Unknown,
-         .paths = {below_prefix(tree.root)},
+         .paths = {below_prefix(tree.folder)},
          .expected = "a folder that can be listed",
          .got = error.message()});
 }
 
-// A file of another size is known to be another one without reading it.
-void Examiner::hash(std::vector<Look>& looks) {
-  std::vector<Look*> work;
+// A file of the wrong size is wrong without being read.
+void TreeComparer::hash_files(std::vector<FoundPath>& paths) {
+  std::vector<FoundPath*> work;
   std::set<FileId> taken;
   std::uint64_t bytes = 0;
-  for (Look& look : looks) {
-    const FileId id{look.status.st_dev, look.status.st_ino};
-    if (!S_ISREG(look.status.st_mode) || static_cast<std::uint64_t>(look.status.st_size) != look.place->file.size ||
+  for (FoundPath& seen : paths) {
+    const FileId id{seen.status.st_dev, seen.status.st_ino};
+    if (!S_ISREG(seen.status.st_mode) || static_cast<std::uint64_t>(seen.status.st_size) != seen.place->file.size ||
         digests_.contains(id) || !taken.insert(id).second)
       continue;
-    work.push_back(&look);
-    bytes += look.place->file.size;
+    work.push_back(&seen);
+    bytes += seen.place->file.size;
   }
   std::stable_sort(work.begin(), work.end(),
-                   [](const Look* a, const Look* b) { return a->status.st_size > b->status.st_size; });
+                   [](const FoundPath* a, const FoundPath* b) { return a->status.st_size > b->status.st_size; });
   if (bytes > 0) progress_.begin("hashing", bytes);
   std::mutex guard;
   bundle::parallel_for(threads_, work.size(), [&](std::size_t index) {
-    Look& look = *work[index];
+    FoundPath& seen = *work[index];
     try {
-      bundle::Bytes piece(std::min<std::uint64_t>(kPiece, look.place->file.size));
-      const bundle::InputFile file(look.path);
+      bundle::Bytes piece(std::min<std::uint64_t>(kPiece, seen.place->file.size));
+      const bundle::InputFile file(seen.path);
       bundle::Hasher hasher;
       for (std::uint64_t at = 0; at < file.size(); at += piece.size()) {
         piece.resize(static_cast<std::size_t>(std::min<std::uint64_t>(piece.size(), file.size() - at)));
@@ -197,48 +199,48 @@ void Examiner::hash(std::vector<Look>& looks) {
       }
       const bundle::Digest digest = hasher.finish();
       const std::lock_guard lock(guard);
-      digests_.emplace(FileId{look.status.st_dev, look.status.st_ino}, digest);
+      digests_.emplace(FileId{seen.status.st_dev, seen.status.st_ino}, digest);
       bytes_ += file.size();
     } catch (const bundle::Error& error) {
-      look.fault = error.facts().got.empty() ? error.facts().what : error.facts().got;
+      seen.fault = error.facts().got.empty() ? error.facts().what : error.facts().got;
     }
   });
   if (bytes > 0) progress_.end();
 }
 
-// Of a file or a link that is there: its bytes first, then whose it is and its mode.
-void Examiner::judge(const Look& look) {
-  const FileId id{look.status.st_dev, look.status.st_ino};
-  Deviation finding{.kind = Kind::Changed, .paths = {below_prefix(look.path)}};
+// Compares an existing file or link: its contents, then its mode and its owner.
+void TreeComparer::compare_contents(const FoundPath& seen) {
+  const FileId id{seen.status.st_dev, seen.status.st_ino};
+  Deviation finding{.kind = Kind::Changed, .paths = {below_prefix(seen.path)}};
   const auto differ = [&](Kind kind, const std::string& expected, const std::string& got) {
     if (finding.expected.empty()) finding.kind = kind;
     finding.expected += (finding.expected.empty() ? "" : ", ") + expected;
     finding.got += (finding.got.empty() ? "" : ", ") + got;
   };
-  if (S_ISLNK(look.status.st_mode)) {
+  if (S_ISLNK(seen.status.st_mode)) {
     std::error_code error;
-    const std::string target = fs::read_symlink(look.path, error).string();
-    if (error)  // it was there a moment ago
+    const std::string target = fs::read_symlink(seen.path, error).string();
+    if (error)  // removed since lstat
       differ(error == std::errc::no_such_file_or_directory ? Kind::Missing : Kind::Unknown,
-             "a link to " + look.place->text, error.message());
-    else if (target != look.place->text)
-      differ(Kind::Changed, "a link to " + look.place->text, "a link to " + target);
+             "a link to " + seen.place->text, error.message());
+    else if (target != seen.place->text)
+      differ(Kind::Changed, "a link to " + seen.place->text, "a link to " + target);
   } else {
-    const StoredFile& file = look.place->file;
+    const StoredFile& file = seen.place->file;
     const auto digest = digests_.find(id);
-    if (const auto size = static_cast<std::uint64_t>(look.status.st_size); size != file.size)
+    if (const auto size = static_cast<std::uint64_t>(seen.status.st_size); size != file.size)
       differ(Kind::Changed, std::to_string(file.size) + " bytes", std::to_string(size) + " bytes");
     else if (digest == digests_.end())
-      differ(Kind::Unknown, "a file that can be read", look.fault.empty() ? "an unreadable one" : look.fault);
+      differ(Kind::Unknown, "a file that can be read", seen.fault.empty() ? "an unreadable one" : seen.fault);
     else if (digest->second != file.sha256)
       differ(Kind::Changed, "sha256 " + file.sha256.hex(), "sha256 " + digest->second.hex());
-    if ((look.status.st_mode & 07777) != expected_mode(*look.place))
-      differ(Kind::Mode, mode_text(expected_mode(*look.place)), mode_text(look.status.st_mode));
+    if ((seen.status.st_mode & 07777) != expected_mode(*seen.place))
+      differ(Kind::Mode, mode_text(expected_mode(*seen.place)), mode_text(seen.status.st_mode));
   }
-  if (look.status.st_uid != owner_)
-    differ(Kind::Owner, "user " + std::to_string(owner_), "user " + std::to_string(look.status.st_uid));
+  if (seen.status.st_uid != owner_)
+    differ(Kind::Owner, "user " + std::to_string(owner_), "user " + std::to_string(seen.status.st_uid));
   if (finding.expected.empty()) return;
-  const auto [there, fresh] = found_.try_emplace(id, findings_.size());
+  const auto [there, fresh] = findings_by_file_.try_emplace(id, findings_.size());
   if (fresh || findings_[there->second].got != finding.got)
     findings_.push_back(std::move(finding));
   else

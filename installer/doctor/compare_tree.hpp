@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares folders on disk with what should stand in them, path by path, and says what differs. The store's items and
-// the generations are looked at by the same code: a Layout is what either should be.
-// A file that many names share is hashed once and, when it is wrong, found once, with all of its names.
+// Compares folders on disk with their expected trees, path by path, and lists what differs. Store items and generations
+// are compared by the same code, since a Layout describes either.
+// A file with many names is hashed once and, when it is wrong, reported once, with all of its names.
 #pragma once
 
 #include <sys/types.h>
 
+#include <map>
 #include <set>
 
-#include "installer/layout/layout.hpp"
-#include "installer/prefix/prefix.hpp"
-#include "installer/host/progress.hpp"
+#include "installer/doctor/expected_tree.hpp"
+#include "sealift/bundle/host/progress.hpp"
 
 namespace sealift::installer {
 
@@ -21,9 +21,9 @@ struct Deviation {
     Extra,
     Mode,
     Owner,
-    Unknown,  // it could not be looked at
-    Outside,  // a library from elsewhere is loaded
-    Broken,   // the interpreter does not do what it is for
+    Unknown,  // it could not be examined
+    Outside,  // a library from outside the generation is loaded
+    Broken,   // the interpreter fails to import what the bundle names
   };
 
   Kind kind = Kind::Changed;
@@ -34,21 +34,14 @@ struct Deviation {
 
 std::string_view name_of(Deviation::Kind kind);
 
-// A folder and what must stand in it; `own` are names that are neither checked nor extra.
-struct Tree {
-  std::filesystem::path root;
-  Layout layout;
-  std::set<std::string> own;
-};
-
-class Examiner {
+class TreeComparer {
  public:
   // Every path must belong to `owner`. Findings name paths below the prefix.
-  Examiner(const Prefix& prefix, uid_t owner, unsigned threads, Progress& progress)
+  TreeComparer(const Prefix& prefix, uid_t owner, unsigned threads, bundle::Progress& progress)
       : prefix_(prefix), owner_(owner), threads_(threads), progress_(progress) {}
 
-  // Hashes with all threads, the largest file first; memory is a buffer a thread beside the trees.
-  void examine(const std::vector<Tree>& trees);
+  // Hashes with all threads, the largest file first. Memory: one buffer a thread, beside the trees.
+  void compare(const std::vector<ExpectedTree>& trees);
   void add(Deviation finding) { findings_.push_back(std::move(finding)); }
 
   std::uint64_t files() const { return files_; }  // paths that should be files
@@ -57,21 +50,21 @@ class Examiner {
 
  private:
   using FileId = std::pair<dev_t, ino_t>;
-  struct Look;
+  struct FoundPath;
 
-  void look(const Tree& tree, std::vector<Look>& looks);
-  void look_for_extra(const Tree& tree);
-  void hash(std::vector<Look>& looks);
-  void judge(const Look& look);
+  void compare_paths(const ExpectedTree& tree, std::vector<FoundPath>& paths);
+  void find_extra(const ExpectedTree& tree);
+  void hash_files(std::vector<FoundPath>& paths);
+  void compare_contents(const FoundPath& seen);
   std::string below_prefix(const std::filesystem::path& path) const;
 
   const Prefix& prefix_;
   uid_t owner_;
   unsigned threads_;
-  Progress& progress_;
+  bundle::Progress& progress_;
   std::vector<Deviation> findings_;
-  std::map<FileId, bundle::Digest> digests_;  // of files that were hashed
-  std::map<FileId, std::size_t> found_;       // files with a finding
+  std::map<FileId, bundle::Digest> digests_;        // of files that were hashed
+  std::map<FileId, std::size_t> findings_by_file_;  // index into findings_
   std::uint64_t files_ = 0;
   std::uint64_t bytes_ = 0;
 };

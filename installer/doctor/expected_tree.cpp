@@ -1,27 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// A generation is laid out by the code that built it; the entry that this needs is made up again from the records.
+// lay_out wants the bundle's entries; they are made up again from the records, with the fields that it reads.
 #include "installer/doctor/expected_tree.hpp"
 
-#include <algorithm>
 #include <deque>
+#include <memory>
 
 namespace sealift::installer {
 
-std::vector<std::string> item_names(const Prefix& prefix) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (const std::filesystem::directory_entry& item : std::filesystem::directory_iterator(prefix.store(), error))
-    if (std::string name = item.path().filename().string();
-        bundle::Digest::from_hex(std::string_view(name).substr(0, name.find('-'))))
-      names.push_back(std::move(name));
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-Tree item_tree(const std::filesystem::path& root, const ItemRecord& record) {
-  Tree tree{.root = root, .layout = {}, .own = {std::string(kRecordName)}};
-  const auto origin = std::make_shared<Place::Origin>(Place::Origin{.owner = record.name, .item = root.string()});
-  for (const std::string& folder : record.folders) tree.layout[folder].type = Place::Type::Folder;
+ExpectedTree item_tree(const std::filesystem::path& folder, const ItemRecord& record) {
+  ExpectedTree tree{.folder = folder, .layout = {}, .own = {std::string(kRecordName)}};
+  const auto origin = std::make_shared<Place::Origin>(Place::Origin{.owner = record.name, .item = folder.string()});
+  for (const std::string& path : record.folders) tree.layout[path].type = Place::Type::Folder;
   for (const StoredFile& file : record.files) {
     Place& place = tree.layout[file.path];
     place.type = Place::Type::File;
@@ -38,8 +27,8 @@ Tree item_tree(const std::filesystem::path& root, const ItemRecord& record) {
 
 namespace {
 
-// The names of what Python compiles the modules to: below lib/python3.11, X.py becomes __pycache__/X.cpython-311.pyc.
-void add_bytecode(Tree& tree) {
+// Adds the names of compiled modules: below lib/python3.11, X.py becomes __pycache__/X.cpython-311.pyc.
+void add_bytecode(ExpectedTree& tree) {
   for (const auto& [path, place] : tree.layout) {
     if (place.type != Place::Type::File || !path.starts_with("lib/python3.") || !path.ends_with(".py")) continue;
     const std::string minor = path.substr(12, path.find('/', 12) - 12);
@@ -52,7 +41,7 @@ void add_bytecode(Tree& tree) {
 
 }  // namespace
 
-Tree generation_tree(const Prefix& prefix, const GenerationRecord& record, const ItemRecords& records) {
+ExpectedTree generation_tree(const Prefix& prefix, const GenerationRecord& record, const ItemRecords& records) {
   bundle::Environment environment;
   environment.interpreter = bundle::SafePath::parse(record.interpreter, "interpreter");
   environment.site_packages = bundle::SafePath::parse(record.site_packages, "site_packages");
@@ -68,9 +57,9 @@ Tree generation_tree(const Prefix& prefix, const GenerationRecord& record, const
                         .record = item,
                         .left_out = part.left_out});
   }
-  Tree tree{.root = prefix.generation(record.number),
-            .layout = lay_out(environment, std::move(unpacked)),
-            .own = {std::string(bundle::kGenerationRecord)}};
+  ExpectedTree tree{.folder = prefix.generation(record.number),
+                    .layout = lay_out(environment, std::move(unpacked)),
+                    .own = {std::string(bundle::kGenerationRecord)}};
   if (record.bytecode) add_bytecode(tree);
   return tree;
 }

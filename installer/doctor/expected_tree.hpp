@@ -1,22 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a store item and a generation should be, made from their records alone: no bundle is needed to know it.
-// The doctor compares with these, and repairs by them.
+// What a store item and a generation should look like on disk, made from their records alone, without a bundle.
+// The doctor compares with these trees and repairs by them; a generation's is laid out by the code that built it.
 #pragma once
 
-#include "installer/doctor/compare_tree.hpp"
+#include <set>
+
 #include "installer/generations/generation.hpp"
 #include "installer/store/signed_records.hpp"
 
 namespace sealift::installer {
 
-// The names of the items in the store, sorted; what no installer named is left out.
-std::vector<std::string> item_names(const Prefix& prefix);
+// A folder and what must stand in it; `own` are names that are neither checked nor extra.
+struct ExpectedTree {
+  std::filesystem::path folder;
+  Layout layout;
+  std::set<std::string> own;
+};
 
-// The item that lies in `root`.
-Tree item_tree(const std::filesystem::path& root, const ItemRecord& record);
+// Of the store item in `folder`.
+ExpectedTree item_tree(const std::filesystem::path& folder, const ItemRecord& record);
 
-// The generation, of files of the store; every item that it refers to must be in `records`. Throws Conflict or Format
-// when the records contradict each other.
-Tree generation_tree(const Prefix& prefix, const GenerationRecord& record, const ItemRecords& records);
+// Of a generation, whose files are those of the store. Every item that it refers to must be in `records`. Throws
+// Conflict or Format when the records contradict each other.
+ExpectedTree generation_tree(const Prefix& prefix, const GenerationRecord& record, const ItemRecords& records);
 
 }  // namespace sealift::installer

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Only the paths that were found are touched: a whole new item would cost its bytes once more in every generation that
-// links the old one. Stopped at any moment, this leaves less to repair.
+// Only the paths with findings are touched: a whole new item would cost its bytes again in every generation that links
+// the old one. Stopped at any moment, it leaves less to repair.
 #include "installer/doctor/repair.hpp"
 
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
+#include <set>
 
 #include "installer/layout/generation_builder.hpp"
 
@@ -25,13 +27,13 @@ bool is_there(const fs::path& path) {
   return fs::exists(fs::symlink_status(path, ignored));
 }
 
-// Makes paths what they should be, in three steps: everything new below staging, durable, then a rename each.
-class Mender {
+// Replaces paths in three steps: everything new is made below staging, synced, then renamed one by one.
+class PathRepair {
  public:
-  Mender(fs::path staging, Disk& disk) : staging_(std::move(staging)), disk_(disk) {}
+  PathRepair(fs::path staging, Disk& disk) : staging_(std::move(staging)), disk_(disk) {}
 
-  // `place`: what must stand at `there`; nullptr: nothing.
-  void mend(const fs::path& there, const Place* place) {
+  // `place`: what must be at `there`; nullptr: nothing.
+  void replace(const fs::path& there, const Place* place) {
     Change change{.there = there, .fresh = {}, .type = place ? std::optional(place->type) : std::nullopt};
     if (place != nullptr && place->type != Place::Type::Folder) {
       const fs::path folder = next();
@@ -56,7 +58,7 @@ class Mender {
     std::optional<Place::Type> type;
   };
 
-  fs::path next() { return staging_ / ("mend-" + std::to_string(count_++)); }
+  fs::path next() { return staging_ / ("repair-" + std::to_string(count_++)); }
   void put_aside(const fs::path& there) {
     if (is_there(there)) disk_.rename(there, next());
   }
@@ -65,7 +67,7 @@ class Mender {
       put_aside(change.there);
     } else if (*change.type == Place::Type::Folder) {
       if (!folder_is_there(change.there)) put_aside(change.there);
-      disk_.make_folder(change.there);  // one that is there keeps its mode: the operator is told
+      disk_.make_folder(change.there);  // an existing folder keeps its mode; it stays a finding
     } else {
       if (folder_is_there(change.there)) put_aside(change.there);
       disk_.rename(change.fresh, change.there);
@@ -78,7 +80,7 @@ class Mender {
   std::size_t count_ = 0;
 };
 
-// What stands below `folder` of these paths, relative to it; "" is the folder itself.
+// Those of `paths` that lie below `folder`, relative to it; "" is the folder itself.
 std::vector<std::string> below(const std::set<std::string>& paths, const std::string& folder) {
   std::vector<std::string> found;
   for (auto path = paths.lower_bound(folder); path != paths.end() && path->starts_with(folder); ++path)
@@ -95,25 +97,25 @@ const Place* place_in(const Layout& layout, const std::string& path) {
 class Repair {
  public:
   Repair(const std::vector<Deviation>& findings, const Prefix& prefix, const fs::path& staging, Disk& disk,
-         Progress& progress)
-      : prefix_(prefix), staging_(staging), disk_(disk), progress_(progress), mender_(staging, disk) {
+         bundle::Progress& progress)
+      : prefix_(prefix), staging_(staging), disk_(disk), progress_(progress), paths_(staging, disk) {
     for (const Deviation& finding : findings)
       if (finding.kind != Deviation::Kind::Outside && finding.kind != Deviation::Kind::Broken)
         wrong_.insert(finding.paths.begin(), finding.paths.end());
   }
 
-  // From the bundle, one item at a time: that is the room it takes.
+  // Repairs store items from the bundle, one at a time, which bounds the space in staging.
   void items(const bundle::VerifiedBundle& bundle, const ItemRecords& records) {
     for (const auto& [name, entry] : placed_items(bundle)) {
       const std::string item = "store/" + name;
       const std::vector<std::string> paths = below(wrong_, item);
       if (paths.empty()) continue;
       const fs::path fresh = staging_ / name, there = prefix_.store() / name;
-      progress_.say("rebuilding " + entry->path.text());
+      progress_.note("rebuilding " + entry->path.text());
       unpack_entry(bundle, *entry, fresh, disk_, progress_);
       if (!folder_is_there(there)) {
-        mender_.mend(there, nullptr);
-        mender_.commit();
+        paths_.replace(there, nullptr);
+        paths_.commit();
         disk_.sync_all(staging_);
         disk_.rename(fresh, there);
       } else {
@@ -123,64 +125,64 @@ class Repair {
         record.text = bundle::read_text(fresh / kRecordName, kMaxItemRecord);
         for (const std::string& path : paths) {
           static const Place kRoot;
-          mender_.mend(path.empty() ? there : there / path, path.empty() ? &kRoot : place_in(layout, path));
+          paths_.replace(path.empty() ? there : there / path, path.empty() ? &kRoot : place_in(layout, path));
         }
-        mender_.commit();
+        paths_.commit();
         disk_.remove_tree(fresh);
       }
       for (const std::string& path : paths) {
         const std::string name_below_prefix = path.empty() ? item : item + "/" + path;
         wrong_.erase(name_below_prefix);
-        mended_.insert(name_below_prefix);
+        repaired_.insert(name_below_prefix);
       }
     }
   }
 
-  // What is wrong, and what shares a file of the store that was replaced: it is to share the new one.
+  // Repairs the wrong paths of a generation, and links those again whose file of the store was replaced.
   void generation(const GenerationRecord& record, const ItemRecords& records) {
     const bool known = !record.site_packages.empty() &&
                        std::all_of(record.entries.begin(), record.entries.end(),
                                    [&](const GenerationRecord::Part& part) { return records.contains(part.item); });
     if (!known) return;
-    const Tree tree = generation_tree(prefix_, record, records);
+    const ExpectedTree tree = generation_tree(prefix_, record, records);
     const std::vector<std::string> wrong = below(wrong_, "generations/" + Prefix::generation_name(record.number));
     std::set<std::string> paths(wrong.begin(), wrong.end());
     for (const auto& [path, place] : tree.layout)
-      if (place.type == Place::Type::File && was_mended(place.source())) paths.insert(path);
+      if (place.type == Place::Type::File && was_repaired(place.source())) paths.insert(path);
     for (const std::string& path : paths) {
       if (path.empty() || tree.own.contains(path)) continue;
       const Place* place = place_in(tree.layout, path);
       if (place != nullptr && place->type == Place::Type::File && wrong_.contains(below_prefix(place->source())))
         continue;
-      mender_.mend(tree.root / path, place);
+      paths_.replace(tree.folder / path, place);
     }
-    mender_.commit();
+    paths_.commit();
   }
 
  private:
   std::string below_prefix(const fs::path& path) const {
-    return path.lexically_relative(prefix_.root()).generic_string();
+    return path.lexically_relative(prefix_.folder()).generic_string();
   }
-  // This file of the store, or its whole item.
-  bool was_mended(const fs::path& source) const {
-    if (mended_.empty()) return false;
+  // Whether this file of the store, or its whole item, was replaced.
+  bool was_repaired(const fs::path& source) const {
+    if (repaired_.empty()) return false;
     const std::string path = below_prefix(source);
-    return mended_.contains(path) || mended_.contains(path.substr(0, path.find('/', std::string("store/").size())));
+    return repaired_.contains(path) || repaired_.contains(path.substr(0, path.find('/', std::string("store/").size())));
   }
 
   const Prefix& prefix_;
   fs::path staging_;
   Disk& disk_;
-  Progress& progress_;
-  Mender mender_;
-  std::set<std::string> wrong_;   // below the prefix
-  std::set<std::string> mended_;  // of the store
+  bundle::Progress& progress_;
+  PathRepair paths_;
+  std::set<std::string> wrong_;     // below the prefix
+  std::set<std::string> repaired_;  // of the store
 };
 
 }  // namespace
 
 void repair(const std::vector<Deviation>& findings, const bundle::VerifiedBundle& bundle, const ItemRecords& records,
-            const Status& status, const Prefix& prefix, Disk& disk, Progress& progress) {
+            const Status& status, const Prefix& prefix, Disk& disk, bundle::Progress& progress) {
   const fs::path staging = prefix.staging() / std::to_string(::getpid());
   disk.make_folder(prefix.staging());
   disk.make_folder(staging);

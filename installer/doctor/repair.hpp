@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts right what the doctor found: damaged files of the store from a verified bundle, then those of the generations
-// from the store. Each file is replaced by one rename, so that whoever uses a generation sees the old or the right one.
+// Repairs what the doctor found: damaged files of the store from a verified bundle, then those of the generations from
+// the store. Each file is replaced by one rename, so that a running program sees the old or the right one.
 #pragma once
 
 #include "installer/doctor/compare_tree.hpp"
-#include "installer/generations/status.hpp"
 #include "installer/doctor/expected_tree.hpp"
+#include "installer/generations/status.hpp"
+#include "sealift/bundle/host/progress.hpp"
 
 namespace sealift::installer {
 
-// Whatever the bundle does not bring stays as it is. The caller holds the prefix's lock.
+// What the bundle does not bring stays as it is. The caller holds the prefix lock.
 void repair(const std::vector<Deviation>& findings, const bundle::VerifiedBundle& bundle, const ItemRecords& records,
-            const Status& status, const Prefix& prefix, Disk& disk, Progress& progress);
+            const Status& status, const Prefix& prefix, Disk& disk, bundle::Progress& progress);
 
 }  // namespace sealift::installer

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// All of them: bin/ first in PATH, and nothing of the user's own Python (PYTHONHOME, PYTHONPATH, ~/.local) in between.
-// dash and csh cannot tell where a sourced file lies, so the path at the time of writing stands in for them; `switch`
-// writes it again after a move.
+// Each puts bin/ first in PATH and keeps the user's own Python (PYTHONHOME, PYTHONPATH, ~/.local) out. dash and csh
+// cannot find where a sourced file lies, so their files hold the prefix's path at the time of writing; `switch`
+// rewrites them after a move.
 #include "installer/generations/activation.hpp"
 
 namespace sealift::installer {
@@ -114,11 +114,11 @@ std::string quoted(const std::string& text, bool csh) {
 }  // namespace
 
 SmallFiles activation_files(const Prefix& prefix, const std::string& name) {
-  const std::string root = prefix.root().string();
-  return {{prefix.root() / "activate", replaced(kSh, "@PREFIX@", quoted(root, false))},
-          {prefix.root() / "activate.fish", std::string(kFish)},
-          {prefix.root() / "activate.csh", replaced(kCsh, "@PREFIX@", quoted(root, true))},
-          {prefix.root() / "modulefiles" / (name + ".lua"), replaced(kLua, "@NAME@", name)}};
+  const std::string root = prefix.folder().string();
+  return {{prefix.folder() / "activate", replaced(kSh, "@PREFIX@", quoted(root, false))},
+          {prefix.folder() / "activate.fish", std::string(kFish)},
+          {prefix.folder() / "activate.csh", replaced(kCsh, "@PREFIX@", quoted(root, true))},
+          {prefix.folder() / "modulefiles" / (name + ".lua"), replaced(kLua, "@NAME@", name)}};
 }
 
 }  // namespace sealift::installer

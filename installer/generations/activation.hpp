@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// PREFIX/activate, activate.fish, activate.csh and modulefiles/NAME.lua: how a shell comes to use PREFIX/current. They
-// find the prefix by where they lie, as far as their shell can tell, so it may be moved or mounted elsewhere.
+// PREFIX/activate, activate.fish, activate.csh and modulefiles/NAME.lua: with them a shell uses PREFIX/current. They
+// find the prefix by their own location where their shell can tell it, so that it may be moved or mounted elsewhere.
 #pragma once
 
 #include "installer/prefix/small_files.hpp"
 
 namespace sealift::installer {
 
-// What they say; `name` is the bundle's.
+// The files and their texts; `name` is the bundle's.
 SmallFiles activation_files(const Prefix& prefix, const std::string& name);
 
 }  // namespace sealift::installer

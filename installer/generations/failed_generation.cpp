@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Put together in staging and named by one rename, like everything else; the reason is one small JSON file beside it.
+// Assembled in staging and named by one rename, like everything else; the reason is a small JSON file beside it.
 #include "installer/generations/failed_generation.hpp"
+
+#include <optional>
 
 #include "installer/host/time.hpp"
 
@@ -15,12 +17,12 @@ constexpr std::uint64_t kMaxFailure = std::uint64_t{1} << 20;
 
 }  // namespace
 
-void keep_failed(const Prefix& prefix, const GenerationRecord& record, const fs::path& root,
+void keep_failed(const Prefix& prefix, const GenerationRecord& record, const fs::path& built,
                  const bundle::Error& reason, const fs::path& staging, Disk& disk) {
   try {
     const fs::path aside = staging / "failed";
     disk.make_folder(aside);
-    disk.rename(root, aside / "generation");
+    disk.rename(built, aside / "generation");
     disk.write_new(aside / kReason,
                    bundle::write_json({{"format", kRecordFormat},
                                        {"generation", record.number},
@@ -35,8 +37,8 @@ void keep_failed(const Prefix& prefix, const GenerationRecord& record, const fs:
     disk.sync_all(aside);
     forget_failed(prefix, disk);
     disk.rename(aside, prefix.failed());
-    disk.sync_folder(prefix.root());
-  } catch (const bundle::Error&) {  // the reason is still on its way to the operator
+    disk.sync_folder(prefix.folder());
+  } catch (const bundle::Error&) {  // the first failure is what the operator must see
   }
 }
 

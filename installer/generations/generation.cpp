@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `current` is replaced by renaming another link over it, so there is no moment at which it is missing.
+// `current` is replaced by renaming another link over it, so it is never missing.
 #include "installer/generations/generation.hpp"
 
 #include <algorithm>
@@ -59,19 +59,19 @@ std::optional<unsigned> current_generation(const Prefix& prefix) {
   return number;
 }
 
-void publish_generation(const Prefix& prefix, unsigned number, const fs::path& root, Disk& disk) {
-  disk.sync_all(root);
-  disk.rename(root, prefix.generation(number));
+void publish_generation(const Prefix& prefix, unsigned number, const fs::path& built, Disk& disk) {
+  disk.sync_all(built);
+  disk.rename(built, prefix.generation(number));
   disk.sync_folder(prefix.generations());
 }
 
 void point_current_at(const Prefix& prefix, unsigned number, const fs::path& staging, Disk& disk) {
-  // It may have its name from a run that was killed before it could say so to the disk.
+  // A run that was killed before it synced may have given the generation its name.
   disk.sync_folder(prefix.generations());
   const fs::path beside = staging / "current";
   disk.make_symlink("generations/" + Prefix::generation_name(number), beside);
   disk.rename(beside, prefix.current());
-  disk.sync_folder(prefix.root());
+  disk.sync_folder(prefix.folder());
 }
 
 std::string write_generation_record(const GenerationRecord& record) {
@@ -100,7 +100,7 @@ std::string write_generation_record(const GenerationRecord& record) {
                              {"bytecode", record.bytecode},
                              {"entries", std::move(entries)},
                              {"audit", to_json(record.audit)},
-                             {"self_test", to_json(record.self_test)}}) +
+                             {"self_test", to_json(record.self_check)}}) +
          "\n";
 }
 
@@ -151,7 +151,7 @@ GenerationRecord read_generation_record(const fs::path& generation, unsigned num
     part.done();
   }
   record.audit = audit_from(object.object("audit"));
-  record.self_test = self_test_from(object.object("self_test"));
+  record.self_check = self_check_from(object.object("self_test"));
   object.done();
   return record;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// An item that is promised here and is then found damaged costs a disc and the way there, so each is looked at.
+// An item that is promised here and is found damaged later costs another disc and another trip, so each is checked.
 #include "installer/generations/inventory.hpp"
 
-#include "installer/store/item_check.hpp"
 #include "installer/generations/status.hpp"
+#include "installer/store/item_check.hpp"
 
 namespace sealift::installer {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `sealift-install inventory`: what this prefix's store holds, to be carried out, so that the next bundle can leave it
-// out. Digests, names and versions; nothing about host, user, places or times.
+// The story of `sealift-install inventory`: what a prefix's store holds, carried out so that the next bundle can leave
+// it out. Digests, names and versions; nothing about host, user, paths or times.
 #pragma once
 
 #include <string>
@@ -16,7 +16,8 @@ struct TakenInventory {
   std::vector<std::string> warnings;  // damaged items and generations, which are left out
 };
 
-// Only looks; needs no lock, as items and generations appear by one rename. Throws Missing where there is no prefix.
+// Read only, without the prefix lock, since items and generations appear by one rename. Throws Missing when there is no
+// prefix.
 TakenInventory take_inventory(const Prefix& prefix);
 
 }  // namespace sealift::installer

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Under the prefix's lock, so that a gc at the same time sees the pin or has not begun.
+// Under the prefix lock, so that a gc at the same time sees the pin or has not begun.
 #include "installer/generations/pins.hpp"
 
 #include "installer/generations/generation.hpp"
-#include "installer/prefix/lock.hpp"
 #include "installer/generations/switch.hpp"
+#include "installer/prefix/prefix_lock.hpp"
 
 namespace sealift::installer {
 
@@ -22,12 +22,12 @@ std::set<unsigned> pinned_generations(const Prefix& prefix) {
 bool pin_generation(const Prefix& prefix, unsigned number, Disk& disk) {
   require_generation(prefix, number);
   const PrefixLock lock(prefix, disk, "pin");
-  require_generation(prefix, number);  // a gc may have ended since we looked
+  require_generation(prefix, number);  // a gc may have ended meanwhile
   if (pinned_generations(prefix).contains(number)) return false;
   disk.make_folder(prefix.pins());
   disk.write_new(pin_of(prefix, number), "", 0444);
   disk.sync_folder(prefix.pins());
-  disk.sync_folder(prefix.root());
+  disk.sync_folder(prefix.folder());
   return true;
 }
 

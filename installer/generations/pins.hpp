@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PREFIX/pins: the generations that gc must leave alone, one empty file each, named like the generation.
-// A file each, so that pinning is one new name and unpinning one name less: no state in between, nothing to rewrite.
+// PREFIX/pins: the generations that gc must leave alone, one empty file each, named like the generation. So pinning
+// adds one name and unpinning removes one: there is no state in between.
 #pragma once
 
 #include <set>
@@ -10,10 +10,10 @@
 
 namespace sealift::installer {
 
-// The generations that are pinned, whether they are there or not.
+// The numbers that are pinned, with or without such a generation.
 std::set<unsigned> pinned_generations(const Prefix& prefix);
 
-// False when it was so already. Throws Missing, naming what is there, when there is no such generation.
+// False when nothing changes. Throws Missing, listing the existing ones, when there is no such generation.
 bool pin_generation(const Prefix& prefix, unsigned number, Disk& disk);
 bool unpin_generation(const Prefix& prefix, unsigned number, Disk& disk);
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plain text rather than HTML: every printer and every terminal takes it, and nothing in it has to be escaped.
+// Plain text and not HTML: every printer and every terminal can show it, and nothing has to be escaped.
 #include "installer/generations/receipt.hpp"
 
-#include "installer/print/report.hpp"
+#include "installer/generations/record_facts.hpp"
+#include "sealift/bundle/core/human_text.hpp"
 
 namespace sealift::installer {
 
@@ -17,17 +18,17 @@ std::string receipt_page(const GenerationRecord& record) {
   const auto line = [&text](const char* label, const std::string& value) { text += "  " + (label + value) + "\n"; };
   line("bundle      ", record.name + " version " + std::to_string(record.version) + ", channel " + record.channel +
                            ", packed " + record.created);
-  line("identity    ", fingerprint(record.identity));
-  for (const bundle::Digest& signer : record.signers) line("signed by   ", fingerprint(signer));
-  line("under root  ", std::to_string(record.root.version) + ", " + fingerprint(record.root.fingerprint));
+  line("identity    ", bundle::fingerprint_text(record.identity));
+  for (const bundle::Digest& signer : record.signers) line("signed by   ", bundle::fingerprint_text(signer));
+  line("under root  ", std::to_string(record.root.version) + ", " + bundle::fingerprint_text(record.root.fingerprint));
   line("installed   ", record.installed + " as generation " + std::to_string(record.number));
   line("on host     ", record.host.empty() ? "not recorded" : record.host);
   line("audit       ", facts_of(record.audit));
-  line("self-test   ", facts_of(record.self_test));
+  line("self-test   ", facts_of(record.self_check));
   for (const std::string& warning : record.preflight) line("preflight   ", warning);
   line("entries     ", std::to_string(record.entries.size()) + ", by the SHA-256 of each");
   for (const GenerationRecord::Part& part : record.entries) text += "    " + part.item + "\n      " + part.path + "\n";
-  line("receipt     ", fingerprint(bundle::sha256(bundle::as_bytes(receipt_of(record)))));
+  line("receipt     ", bundle::fingerprint_text(bundle::sha256(bundle::as_bytes(receipt_of(record)))));
   return text + "\n  installed by ______________________    checked by ______________________    date ____________\n";
 }
 
@@ -36,7 +37,7 @@ GenerationRecord record_for_receipt(const Prefix& prefix, unsigned number) {
   std::error_code ignored;
   if (number == 0 || !std::filesystem::is_directory(prefix.generation(number), ignored))
     throw bundle::Error(bundle::ErrorCode::Missing, {.what = "there is no such generation",
-                                                     .where = prefix.root().string(),
+                                                     .where = prefix.folder().string(),
                                                      .got = number == 0 ? "none is current" : std::to_string(number),
                                                      .next = "see: sealift-install status"});
   return read_generation_record(prefix.generation(number), number);

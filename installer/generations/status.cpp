@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// One small file a generation is read; nothing is hashed, so this is quick on any prefix.
-// Whether files were changed since is another question, asked of the bundle and not of the record.
+// Reads one small file a generation and hashes nothing, so it is quick on any prefix. Whether files were changed since
+// is the doctor's question.
 #include "installer/generations/status.hpp"
+
+#include <set>
 
 #include "installer/generations/pins.hpp"
 
@@ -9,12 +11,12 @@ namespace sealift::installer {
 
 Status status_of(const Prefix& prefix) {
   std::error_code ignored;
-  if (!std::filesystem::is_directory(prefix.root(), ignored))
+  if (!std::filesystem::is_directory(prefix.folder(), ignored))
     throw bundle::Error(bundle::ErrorCode::Missing, {.what = "there is no prefix here",
-                                                     .where = prefix.root().string(),
+                                                     .where = prefix.folder().string(),
                                                      .expected = "a folder that sealift-install made",
                                                      .next = "name the folder that was given to apply"});
-  Status status{.prefix = prefix.root(),
+  Status status{.prefix = prefix.folder(),
                 .current = current_generation(prefix),
                 .generations = {},
                 .failed = failed_generation(prefix)};

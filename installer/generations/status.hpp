@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a prefix holds: its generations as their records tell, and which one is in use. Read only, no lock needed.
-// A generation whose record cannot be read is listed with the reason instead of hiding the others.
+// What a prefix holds: its generations, as their records describe them, and which one is current. Read only, without
+// the prefix lock. A generation whose record cannot be read is listed with the reason.
 #pragma once
+
+#include <optional>
 
 #include "installer/generations/failed_generation.hpp"
 
@@ -18,7 +20,7 @@ struct Status {
   std::filesystem::path prefix;
   std::optional<unsigned> current;
   std::vector<Generation> generations;
-  std::optional<FailedGeneration> failed;  // the last one that did not pass its self-test
+  std::optional<FailedGeneration> failed;  // the last one that failed its self-check
 };
 
 Status status_of(const Prefix& prefix);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A generation is trusted to be complete because it has its name; reading its record makes sure that it is one of ours.
-// Switching to the generation that is current is fine and changes nothing.
+// A generation with its name is complete; reading its record makes sure that this program made it. Switching to the
+// current generation changes nothing.
 #include "installer/generations/switch.hpp"
 
 #include "installer/generations/activation.hpp"
-#include "installer/prefix/lock.hpp"
+#include "installer/prefix/prefix_lock.hpp"
 #include "installer/store/store.hpp"
 
 namespace sealift::installer {
@@ -27,12 +27,12 @@ void require_generation(const Prefix& prefix, unsigned number) {
 GenerationRecord switch_to(const Prefix& prefix, unsigned number, Disk& disk) {
   require_generation(prefix, number);
   const PrefixLock lock(prefix, disk, "switch");
-  require_generation(prefix, number);  // a gc may have ended since we looked
+  require_generation(prefix, number);  // a gc may have ended meanwhile
   GenerationRecord record = read_generation_record(prefix.generation(number), number);
   sweep(prefix, disk);
   disk.make_folder(prefix.staging());
   replace_small_files(activation_files(prefix, record.name), prefix, prefix.staging(),
-                      disk);  // the prefix may have been moved since
+                      disk);  // the prefix may have been moved
   point_current_at(prefix, number, prefix.staging(), disk);
   sweep(prefix, disk);
   return record;

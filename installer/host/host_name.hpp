@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// This machine's name, as records and the lock show it. It never leaves in a profile of the machine.
+// This machine's name, for generation records, receipts and the prefix lock's message. A machine profile, which leaves
+// the site, never holds it.
 #pragma once
 
 #include <sys/utsname.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C library's version is the newest GLIBC_x.y that libc.so.6 offers, read with the same ELF reader that the
-// packager uses for the floor of a bundle, so both sides speak of the same number; libstdc++ likewise.
+// The C library's version is the newest GLIBC_x.y that libc.so.6 offers, read with the ELF reader that the packager
+// uses for a bundle's floor, so both sides mean the same number. libstdc++ likewise.
 #include "installer/host/probe.hpp"
 
 #include <sys/utsname.h>
@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
+#include <optional>
 #include <set>
 #include <sstream>
 
@@ -35,7 +37,7 @@ std::vector<fs::path> library_folders(const fs::path& root, const std::string& a
   return places;
 }
 
-// std::nullopt when it is not there, damaged or of another architecture: the next place may have one.
+// Nothing when the file is missing, damaged or of another architecture: another folder may have a good one.
 std::optional<bundle::ElfFile> library(const fs::path& file, const std::string& arch) {
   try {
     std::error_code error;
@@ -128,7 +130,7 @@ std::vector<std::string> pythons_of(const fs::path& root) {
   return out;
 }
 
-// Files that are there, no more: whether a FIPS module is configured or validated, no file tells.
+// Only which files exist: no file says whether a FIPS module is configured or validated.
 std::vector<std::string> crypto_of(const fs::path& root, const std::vector<fs::path>& folders) {
   const auto there = [&folders](const char* name) {
     std::error_code error;
@@ -143,7 +145,7 @@ std::vector<std::string> crypto_of(const fs::path& root, const std::vector<fs::p
   return out;
 }
 
-// As setlocale(3) looks for it.
+// In the order of setlocale(3).
 std::string locale_of_environment() {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"})
     if (const char* value = std::getenv(name); value != nullptr && *value != '\0') return profile_text(value);

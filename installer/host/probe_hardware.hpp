@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of `probe` that the kernel tells in /proc and /sys: processor, GPUs, driver. Each takes the root of the
+// The part of `probe` that reads /proc and /sys: processor, GPUs, driver. Each function takes the root folder of the
 // host's file system and leaves out what it cannot read.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace sealift::installer {
 // The beginning of a small file or one of /proc, at most 64 KiB; empty when it cannot be read.
 std::string head_of(const std::filesystem::path& file);
 
-// What of `text` fits into a profile: printable, short, without quotes.
+// `text` reduced to what a profile may hold: printable, short, without quotes.
 std::string profile_text(std::string_view text);
 
 // Bytes that the file system of /dev/shm can hold; nothing when none is mounted there.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every ancestor of every path is looked at through /proc/PID/root. That is some stats a process and needs no idea of
-// where a container mounts what.
+// Every parent folder of every path is examined through /proc/PID/root. That costs some stat calls a process, and needs
+// no knowledge of a container's mounts.
 #include "installer/host/processes.hpp"
 
 #include <sys/stat.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <optional>
 #include <set>
@@ -55,7 +56,7 @@ bool add_maps(const fs::path& process, std::set<std::string>& paths) {
   return true;
 }
 
-// Everything that it uses by a path; nothing when it may not be examined.
+// All paths that the process uses; nothing when this user may not examine it.
 std::optional<std::set<std::string>> paths_of(const fs::path& process) {
   std::error_code error;
   const fs::path program = fs::read_symlink(process / "exe", error);
@@ -74,16 +75,16 @@ std::optional<std::set<std::string>> paths_of(const fs::path& process) {
   return paths;
 }
 
-// Marks the folders of `wanted` that `path` lies in or is.
-void look_up(const fs::path& root, const std::string& path, const std::map<FileId, fs::path>& wanted,
-             std::map<std::string, std::optional<fs::path>>& known, const std::string& who, ProcessView& view) {
+// Marks those folders of `wanted` that are `path` or a parent of it.
+void mark_used(const fs::path& root, const std::string& path, const std::map<FileId, fs::path>& wanted,
+               std::map<std::string, std::optional<fs::path>>& known, const std::string& who, ProcessView& view) {
   for (std::string here = path; here.size() > 1; here.resize(here.rfind('/'))) {
     const auto [seen, fresh] = known.try_emplace(here);
     if (fresh)
       if (const std::optional<FileId> id = id_of(root.string() + here); id && wanted.contains(*id))
         seen->second = wanted.at(*id);
     if (seen->second) view.used.emplace(*seen->second, who);
-    if (!fresh) return;  // its parents were looked at as well
+    if (!fresh) return;  // its parents are marked already
     if (here.rfind('/') == 0) return;
   }
 }
@@ -107,7 +108,7 @@ ProcessView who_uses(const std::vector<fs::path>& folders, const fs::path& proc)
     ++view.seen;
     std::map<std::string, std::optional<fs::path>> known;
     for (const std::string& path : *paths)
-      if (path.starts_with('/')) look_up(process.path() / "root", path, wanted, known, name_of(process.path()), view);
+      if (path.starts_with('/')) mark_used(process.path() / "root", path, wanted, known, name_of(process.path()), view);
   }
   if (view.seen == 0)
     throw bundle::Error(bundle::ErrorCode::CannotCheck,

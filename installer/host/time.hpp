@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// This machine's clock, as records show it. Nothing is ever decided by it alone, since isolated clocks are often wrong.
+// This machine's clock, as generation records show it. Nothing is decided by it alone: isolated clocks are often wrong.
 #pragma once
 
 #include <string>

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks at the disk, not at what was meant: every path by lstat, every folder by listing, and RECORD read back from its
-// file with a parser that shares nothing with its writer.
+// Reads the disk and not the memory of what was built: lstat for every path, a listing of every folder, and RECORD read
+// back from its file by a parser that shares nothing with its writer.
 #include "installer/layout/audit.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <mutex>
 #include <unordered_map>
 
 #include "sealift/bundle/core/file.hpp"
@@ -28,10 +33,10 @@ constexpr std::uint64_t kMaxRecord = std::uint64_t{256} << 20;
                .where = where.string(),
                .expected = std::move(expected),
                .got = std::move(got),
-               .next = "look for a failing disk or another program at work here; then run apply again"});
+               .next = "check for a failing disk or another program that writes here; then run apply again"});
 }
 
-// The names in a folder, as they are listed.
+// The names in a folder, in the order of the listing.
 std::vector<std::string> names_in(const std::string& folder) {
   struct Closer {
     void operator()(DIR* open) const { ::closedir(open); }
@@ -48,7 +53,7 @@ std::vector<std::string> names_in(const std::string& folder) {
   }
 }
 
-// How many names each folder of the layout must have; "" is the generation's own.
+// How many names each folder of the layout must have; "" is the generation's own folder.
 using NameCounts = std::unordered_map<std::string_view, std::size_t>;
 
 NameCounts count_names(const Layout& layout) {
@@ -61,18 +66,22 @@ NameCounts count_names(const Layout& layout) {
   return counts;
 }
 
-// One thread's part. Paths are put together as text, and looked up from the folder that was opened last: taking tens of
-// thousands of them apart costs more than the system's answers.
+// Audits one thread's share of the paths. Paths are joined as text and resolved from the folder that was opened last:
+// parsing tens of thousands of them costs more than the system calls.
 class Auditor {
  public:
-  Auditor(const Layout& layout, const NameCounts& counts, const bundle::Environment& environment, const fs::path& root)
-      : layout_(layout), counts_(counts), site_packages_(environment.site_packages.text()), root_(root.string()) {}
+  Auditor(const Layout& layout, const NameCounts& counts, const bundle::Environment& environment,
+          const fs::path& generation)
+      : layout_(layout),
+        counts_(counts),
+        site_packages_(environment.site_packages.text()),
+        generation_(generation.string()) {}
 
   const Audit& found() const { return audit_; }
 
   void check(const std::string& path, const Place& place) {
     const struct stat status = status_of(path);
-    const std::string there = root_ + "/" + path;
+    const std::string there = generation_ + "/" + path;
     switch (place.type) {
       case Place::Type::Folder:
         if (!S_ISDIR(status.st_mode)) refuse(there, "a folder", "something else");
@@ -91,14 +100,14 @@ class Auditor {
     }
   }
 
-  // In a folder of the layout, or "". As each of its names is looked at by itself, counting them finds one that is too
-  // many. No folder that nobody brings is entered: it was found in the one above it.
+  // In a folder of the layout, or "". Each expected name is checked by itself, so counting finds an extra one. Extra
+  // folders are not entered: they were found in their parent.
   void check_nothing_extra(const std::string& folder) const {
-    const std::vector<std::string> names = names_in(root_ + "/" + folder);
+    const std::vector<std::string> names = names_in(generation_ + "/" + folder);
     if (names.size() == counts_.at(folder)) return;
     for (const std::string& name : names)
       if (const std::string path = folder.empty() ? name : folder + "/" + name; !layout_.contains(path))
-        refuse(root_ + "/" + path, "nothing", "something that no entry brings");
+        refuse(generation_ + "/" + path, "nothing", "something that no entry brings");
   }
 
  private:
@@ -107,14 +116,14 @@ class Auditor {
     const std::string_view folder = slash == path.npos ? std::string_view() : std::string_view(path).substr(0, slash);
     if (!opened_ || folder != opened_name_) {
       opened_name_ = folder;
-      const std::string there = root_ + "/" + opened_name_;
+      const std::string there = generation_ + "/" + opened_name_;
       opened_ = bundle::Descriptor(::open(there.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
       if (!opened_) refuse(there, "to be there", std::strerror(errno));
     }
     struct stat status {};
     const char* const name = path.c_str() + (slash == path.npos ? 0 : slash + 1);
     if (::fstatat(opened_.get(), name, &status, AT_SYMLINK_NOFOLLOW) != 0)
-      refuse(root_ + "/" + path, "to be there", std::strerror(errno));
+      refuse(generation_ + "/" + path, "to be there", std::strerror(errno));
     return status;
   }
 
@@ -126,7 +135,7 @@ class Auditor {
       refuse(there, place.file.executable ? "a program" : "no program", "the other");
     ++audit_.files;
     audit_.bytes += place.file.size;
-    if (place.type == Place::Type::File && status.st_nlink > 1) ++audit_.shared;  // a copy would have this one name
+    if (place.type == Place::Type::File && status.st_nlink > 1) ++audit_.shared;  // a copy has only this name
   }
 
   // path,sha256=DIGEST,SIZE with the path relative to site-packages.
@@ -152,7 +161,8 @@ class Auditor {
     if (path.starts_with("../")) place_ = fs::path(place_).lexically_normal().generic_string();
     const auto found = layout_.find(place_);
     if (found == layout_.end()) refuse(record, "rows of files that are there", path);
-    if (record.ends_with(place_) && root_ + "/" + place_ == record) return;  // its own row has neither digest nor size
+    if (record.ends_with(place_) && generation_ + "/" + place_ == record)
+      return;  // its own row has neither digest nor size
     const StoredFile& file = found->second.file;
     expected_.assign("sha256=").append(bundle::to_base64(file.sha256.bytes, bundle::Base64::UrlNoPad)).append(",");
     expected_.append(std::to_string(file.size));
@@ -171,10 +181,10 @@ class Auditor {
   const Layout& layout_;
   const NameCounts& counts_;
   const std::string site_packages_;
-  const std::string root_;
-  std::string opened_name_;  // of a folder
+  const std::string generation_;
+  std::string opened_name_;  // the folder of `opened_`
   bundle::Descriptor opened_;
-  std::string place_, expected_;  // of one row; kept for their memory
+  std::string place_, expected_;  // of one row; members, so that their memory is reused
   Audit audit_;
 };
 
@@ -191,17 +201,17 @@ Audit& Audit::operator+=(const Audit& other) {
   return *this;
 }
 
-Audit audit_generation(const Layout& layout, const bundle::Environment& environment, const fs::path& root,
+Audit audit_generation(const Layout& layout, const bundle::Environment& environment, const fs::path& generation,
                        unsigned threads) {
   constexpr std::size_t kNeighbours = 200;
   std::vector<const Layout::value_type*> there;
   for (const Layout::value_type& one : layout) there.push_back(&one);
   const NameCounts counts = count_names(layout);
-  Auditor(layout, counts, environment, root).check_nothing_extra("");
+  Auditor(layout, counts, environment, generation).check_nothing_extra("");
   std::mutex guard;
   Audit audit;
   bundle::parallel_for(threads, (there.size() + kNeighbours - 1) / kNeighbours, [&](std::size_t group) {
-    Auditor auditor(layout, counts, environment, root);
+    Auditor auditor(layout, counts, environment, generation);
     for (std::size_t i = group * kNeighbours; i < std::min((group + 1) * kNeighbours, there.size()); ++i)
       auditor.check(there[i]->first, there[i]->second);
     const std::lock_guard lock(guard);

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares a built generation on disk with what it should be, before it gets its name: nothing missing, nothing extra,
-// every size right, every RECORD row true. Digests were checked while the bytes were written.
+// The audit of a built generation, before it gets its name: its files on disk are compared with the layout and with the
+// RECORD of each wheel. Nothing missing, nothing extra, every size and every RECORD row right. Digests were checked
+// while the bytes were written.
 #pragma once
 
-#include "installer/layout/layout.hpp"
 #include "bundle/core/json.hpp"
+#include "installer/layout/layout.hpp"
 
 namespace sealift::installer {
 
-// What was found to hold.
+// What was compared and found right.
 struct Audit {
   std::uint64_t wheels = 0;
   std::uint64_t files = 0;
@@ -22,9 +23,9 @@ struct Audit {
   Audit& operator+=(const Audit& other);
 };
 
-// Throws Digest or Conflict naming the first path that is not as it should be.
-Audit audit_generation(const Layout& layout, const bundle::Environment& environment, const std::filesystem::path& root,
-                       unsigned threads);
+// Throws Digest, naming the first path that differs.
+Audit audit_generation(const Layout& layout, const bundle::Environment& environment,
+                       const std::filesystem::path& generation, unsigned threads);
 
 bundle::Json to_json(const Audit& audit);
 Audit audit_from(bundle::JsonObject object);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whoever is free takes the next names in a row: neighbours share a folder, which one thread at a time can put a name
-// into.
+// A free thread takes the next names in a row: neighbours share a folder, and only one thread at a time can add a name
+// to a folder.
 #include "installer/layout/generation_builder.hpp"
 
 #include <algorithm>
@@ -40,59 +40,59 @@ void copy_file(const Place& place, const fs::path& to, Disk& disk) {
   disk.close(std::move(file), to);
 }
 
-// Its folder and itself.
-std::pair<std::string_view, const char*> parted(const std::string& path) {
+// A path's folder and its last name.
+std::pair<std::string_view, const char*> split_path(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   if (slash == path.npos) return {"", path.c_str()};
   return {std::string_view(path).substr(0, slash), path.c_str() + slash + 1};
 }
 
-// One thread's, with the folders that its last file is in open.
+// Makes one thread's names; keeps the folders of its last file open.
 class NameMaker {
  public:
-  NameMaker(const fs::path& root, Disk& disk) : root_(root), disk_(disk) {}
+  NameMaker(const fs::path& generation, Disk& disk) : generation_(generation), disk_(disk) {}
 
   void put(const GenerationBuilder::Name& name) {
     const auto& [path, place] = name;
     if (place.type == Place::Type::Link)
-      disk_.make_symlink(place.text, root_ / path);
+      disk_.make_symlink(place.text, generation_ / path);
     else if (place.type == Place::Type::Text)
-      disk_.write_new(root_ / path, place.text, 0444);
+      disk_.write_new(generation_ / path, place.text, 0444);
     else if (!link(path, place))
-      copy_file(place, root_ / path, disk_);
+      copy_file(place, generation_ / path, disk_);
   }
 
  private:
   bool link(const std::string& path, const Place& place) {
-    const auto [from_folder, from] = parted(place.file.path);
+    const auto [from_folder, from] = split_path(place.file.path);
     if (!from_ || origin_ != place.origin.get() || from_folder_ != from_folder) {
       origin_ = place.origin.get();
       from_folder_ = from_folder;
       from_.emplace(fs::path(origin_->item) / from_folder);
     }
-    const auto [to_folder, to] = parted(path);
+    const auto [to_folder, to] = split_path(path);
     if (!to_ || to_folder_ != to_folder) {
       to_folder_ = to_folder;
-      to_.emplace(root_ / to_folder);
+      to_.emplace(generation_ / to_folder);
     }
     return disk_.link({.folder = *from_, .name = from}, {.folder = *to_, .name = to});
   }
 
-  const fs::path& root_;
+  const fs::path& generation_;
   Disk& disk_;
   const Place::Origin* origin_ = nullptr;
-  std::string from_folder_, to_folder_;  // below the origin's item, below the root
+  std::string from_folder_, to_folder_;  // below the origin's item, below the generation
   std::optional<OpenFolder> from_, to_;
 };
 
 }  // namespace
 
-GenerationBuilder::GenerationBuilder(fs::path root, Disk& disk, unsigned threads)
-    : root_(std::move(root)), disk_(disk) {
-  disk_.make_folder(root_);
+GenerationBuilder::GenerationBuilder(fs::path generation, Disk& disk, unsigned threads)
+    : generation_(std::move(generation)), disk_(disk) {
+  disk_.make_folder(generation_);
   try {
-    for (unsigned i = 1; i < threads; ++i) others_.emplace_back([this] { take_turns(); });
-  } catch (const std::system_error&) {  // no more of them to be had: fewer do as well
+    for (unsigned i = 1; i < threads; ++i) others_.emplace_back([this] { make_names(); });
+  } catch (const std::system_error&) {  // the system gives no more threads; fewer will do
   }
 }
 
@@ -105,11 +105,11 @@ GenerationBuilder::~GenerationBuilder() {
 
 void GenerationBuilder::add(const Name& name) {
   if (name.second.type == Place::Type::Folder) {
-    disk_.make_folder(root_ / name.first);
+    disk_.make_folder(generation_ / name.first);
     return;
   }
   const std::lock_guard lock(guard_);
-  if (failure_) return;  // finish() says it
+  if (failure_) return;  // finish() throws it
   waiting_.push_back(&name);
   if ((waiting_.size() - next_) % kNeighbours == 0) changed_.notify_one();
 }
@@ -120,13 +120,13 @@ void GenerationBuilder::finish() {
     closed_ = true;
     changed_.notify_all();
   }
-  take_turns();
+  make_names();
   others_.clear();  // joined
   if (failure_) std::rethrow_exception(failure_);
 }
 
-void GenerationBuilder::take_turns() {
-  NameMaker maker(root_, disk_);
+void GenerationBuilder::make_names() {
+  NameMaker maker(generation_, disk_);
   std::vector<const Name*> mine;
   for (;;) {
     {
@@ -150,8 +150,8 @@ void GenerationBuilder::take_turns() {
   }
 }
 
-void build_generation(const Layout& layout, const fs::path& root, Disk& disk, unsigned threads) {
-  GenerationBuilder builder(root, disk, threads);
+void build_generation(const Layout& layout, const fs::path& generation, Disk& disk, unsigned threads) {
+  GenerationBuilder builder(generation, disk, threads);
   for (const Layout::value_type& name : layout) builder.add(name);
   builder.finish();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the names of a generation while it is still being laid out: hard links into the store, copies where there can
-// be none.
+// Makes the names of a generation while it is still being laid out: hard links into the store, or copies where the file
+// system has no hard links. Behind the layout, so that names are made while records are still being read.
 #pragma once
 
 #include <condition_variable>
@@ -14,37 +14,37 @@
 
 namespace sealift::installer {
 
-// add() makes folders itself and leaves all else to the other `threads` - 1; finish() helps them. Destroying one that
-// is not finished stops them; what is there then is for its folder's owner to remove.
+// add() makes folders itself and leaves all else to `threads` - 1 other threads; finish() helps them. Destroying an
+// unfinished one stops them; the caller then removes what was made.
 class GenerationBuilder {
  public:
   using Name = Layout::value_type;
 
-  GenerationBuilder(std::filesystem::path root, Disk& disk, unsigned threads);  // makes the folder `root`
+  GenerationBuilder(std::filesystem::path generation, Disk& disk, unsigned threads);  // makes the folder `generation`
   GenerationBuilder(const GenerationBuilder&) = delete;
   GenerationBuilder& operator=(const GenerationBuilder&) = delete;
   ~GenerationBuilder();
 
-  // After the folder it is in. `name` stays where it is until this is finished or destroyed.
+  // A folder before the names in it. `name` must outlive this, or finish().
   void add(const Name& name);
-  // Once everything was added. Throws the first failure, when all threads have stopped.
+  // After the last add(). Throws the first failure once all threads have stopped.
   void finish();
 
  private:
-  void take_turns();  // until there is nothing left and nothing will come
+  void make_names();  // until none is left and none will come
 
-  const std::filesystem::path root_;
+  const std::filesystem::path generation_;
   Disk& disk_;
   std::mutex guard_;
   std::condition_variable changed_;
   std::vector<const Name*> waiting_;  // from next_ on
   std::size_t next_ = 0;
-  bool closed_ = false;  // nothing is added any more
+  bool closed_ = false;  // nothing more is added
   std::exception_ptr failure_;
-  std::vector<std::jthread> others_;  // last, since they use all of this
+  std::vector<std::jthread> others_;  // last member, since the threads use all others
 };
 
-// All of a layout that is made already.
-void build_generation(const Layout& layout, const std::filesystem::path& root, Disk& disk, unsigned threads);
+// Builds a layout that is complete already.
+void build_generation(const Layout& layout, const std::filesystem::path& generation, Disk& disk, unsigned threads);
 
 }  // namespace sealift::installer

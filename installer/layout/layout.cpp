@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Also writes each wheel's RECORD, because its rows are paths relative to site-packages, which only the environment
-// knows. Source: packaging.python.org, "Recording installed projects".
+// Also makes each wheel's RECORD, whose rows are paths relative to site-packages, which only the environment knows.
+// Source: packaging.python.org, "Recording installed projects".
 #include "installer/layout/layout.hpp"
 
 #include <algorithm>
@@ -41,12 +41,12 @@ Place place_of_type(Place::Type type, std::shared_ptr<const Place::Origin> origi
   return place;
 }
 
-// RECORD's way to name a file: "torch/version.py", "../../../bin/torchrun". Both are normal; taking tens of thousands
-// of them apart as filesystem::path would cost more than making their names.
+// A path as RECORD names it: "torch/version.py", "../../../bin/torchrun". As text, since parsing tens of thousands of
+// them as filesystem::path would cost more than making their names.
 std::string relative_to(std::string_view folder, std::string_view path) {
   if (path.size() > folder.size() && path.starts_with(folder) && path[folder.size()] == '/')
     return std::string(path.substr(folder.size() + 1));
-  std::size_t shared = 0;  // of both, up to and with a slash
+  std::size_t shared = 0;  // length of the common beginning, with its last slash
   for (std::size_t i = 0; i < std::min(folder.size(), path.size()) && folder[i] == path[i]; ++i)
     if (path[i] == '/') shared = i + 1;
   std::string out = "../";
@@ -141,7 +141,7 @@ Layout LayoutMaker::finish(const NewName& new_name) {
   return std::move(layout_);
 }
 
-// What no entry shows by itself: links that leave through another entry's links.
+// Finds links that lead out through another entry's links, which no entry shows by itself.
 void LayoutMaker::check_links() const {
   std::map<std::string, std::string> links;
   for (const auto& [path, place] : layout_)
@@ -155,8 +155,8 @@ void LayoutMaker::check_links() const {
                  .next = "do not use this bundle"});
 }
 
-// What stands there now. Entries tell their files in order, so the place before is a good hint, and mostly of the same
-// folder.
+// Gives `path` its owner and returns the layout's element. Entries list their files in order, so the previous place is
+// a good hint, and its folder mostly the same.
 const Layout::value_type* LayoutMaker::claim(std::string path, Place place, const NewName& new_name) {
   if (path.empty()) return nullptr;                      // a tree's own root placed at the generation's root
   std::vector<const Layout::value_type*> fresh_parents;  // the deepest first
@@ -165,7 +165,7 @@ const Layout::value_type* LayoutMaker::claim(std::string path, Place place, cons
     const auto [parent, fresh] =
         layout_.try_emplace(path.substr(0, end), place_of_type(Place::Type::Folder, place.origin));
     if (parent->second.type != Place::Type::Folder) refuse_second_owner(parent->first, parent->second, place);
-    if (!fresh) break;  // nor are those above it anything else
+    if (!fresh) break;  // then its parents are folders too
     fresh_parents.push_back(&*parent);
   }
   last_parent_.assign(path, 0, path.rfind('/') == path.npos ? 0 : path.rfind('/'));
@@ -182,7 +182,7 @@ const Layout::value_type* LayoutMaker::claim(std::string path, Place place, cons
   return &*there;
 }
 
-// Once every entry was added, since a row of a file that was left out tells of the one that its owner brought.
+// After all entries: the row of a file that was left out describes the file that its owner brought.
 void LayoutMaker::add_record(const Wheel& wheel, const NewName& new_name) {
   const std::string& site_packages = environment_.site_packages.text();
   std::vector<std::pair<std::string, const StoredFile*>> rows;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a generation will consist of, as a value: every path with where it comes from, made from the manifest's
-// placements and the store's records. One owner for every path, or a Conflict that names both.
+// What a generation will consist of, as a value: every path and where it comes from, made from the manifest's
+// placements and the item records. Every path has one owner, or a Conflict names both.
 #pragma once
 
 #include <functional>
@@ -42,27 +42,27 @@ struct UnpackedEntry {
   std::vector<bundle::SafePath> left_out = {};  // the placement's
 };
 
-// Every path as it gets its owner, a folder before what it holds. The reference is good as long as the layout is.
+// Called for every path as it gets its owner, a folder before what it holds. The reference lives as long as the layout.
 using NewName = std::function<void(const Layout::value_type&)>;
 
-// Entry by entry, so that names can be made while later entries are still being read: what is refused then has some
-// already.
+// Lays out entry by entry, so that names can be made while later entries are still being read. A layout that is refused
+// has some names by then.
 class LayoutMaker {
  public:
   explicit LayoutMaker(const bundle::Environment& environment);
   LayoutMaker(const LayoutMaker&) = delete;
   LayoutMaker& operator=(const LayoutMaker&) = delete;
 
-  // Throws Conflict when a path has two owners, Format when one is left out that the wheel lacks.
+  // Throws Conflict when a path has two owners, Format when the bundle leaves out a file that the wheel lacks.
   void add(UnpackedEntry entry, const NewName& new_name = {});
-  // Each wheel's RECORD, and what only the whole shows: throws Conflict for packages with two owners, Format for a file
-  // left out that nobody brings and for links that lead out. The maker is spent.
+  // Adds each wheel's RECORD and makes the checks that need the whole: throws Conflict for packages with two owners,
+  // Format for a left-out file that no entry brings and for links that lead out. The maker cannot be used afterwards.
   Layout finish(const NewName& new_name = {});
 
  private:
   struct Row {                        // of a RECORD
-    const Layout::value_type* there;  // none while the file is another entry's
-    std::string place;                // of one that is
+    const Layout::value_type* there;  // nullptr when another entry brings the file
+    std::string place;                // then its path
   };
   struct Wheel {
     std::shared_ptr<const Place::Origin> origin;
@@ -77,13 +77,13 @@ class LayoutMaker {
   const bundle::Environment& environment_;
   bundle::PackageOwners packages_;
   Layout layout_;
-  Layout::iterator last_ = layout_.end();  // behind what was claimed last
+  Layout::iterator last_ = layout_.end();  // after the path that was claimed last
   std::string last_parent_;                // its folder
   std::vector<Wheel> wheels_;
   std::vector<std::pair<std::string, std::string>> left_out_;  // entry, path
 };
 
-// The layout of entries that are all read already; throws what a LayoutMaker does.
+// The layout of entries whose records are all read; throws what LayoutMaker throws.
 Layout lay_out(const bundle::Environment& environment, std::vector<UnpackedEntry> entries);
 
 // Where a wheel's stored file belongs below the generation.

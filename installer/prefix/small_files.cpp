@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One sync for all of them. Compared byte for byte rather than by time: a power cut may leave any part of a file.
+// One sync for all of them. Files are compared byte for byte and not by time: a power cut may leave any part of one.
 #include "installer/prefix/small_files.hpp"
 
 #include <set>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t kMaxFile = std::uint64_t{1} << 30;
 
-bool says(const fs::path& path, const std::string& text) {
+bool has_text(const fs::path& path, const std::string& text) {
   std::error_code error;
   return fs::is_regular_file(fs::symlink_status(path, error)) && fs::file_size(path, error) == text.size() &&
          bundle::read_text(path, kMaxFile) == text;
@@ -23,13 +23,13 @@ bool says(const fs::path& path, const std::string& text) {
 void replace_small_files(const SmallFiles& files, const Prefix& prefix, const fs::path& staging, Disk& disk) {
   std::vector<std::pair<fs::path, fs::path>> renames;
   for (const auto& [path, text] : files) {
-    if (says(path, text)) continue;
+    if (has_text(path, text)) continue;
     renames.emplace_back(staging / ("small-" + std::to_string(renames.size())), path);
     disk.write_new(renames.back().first, text, 0444);
   }
   if (renames.empty()) return;
   disk.sync_all(staging);
-  std::set<fs::path> folders = {prefix.root()};
+  std::set<fs::path> folders = {prefix.folder()};
   for (const auto& [from, to] : renames) {
     if (folders.insert(to.parent_path()).second) disk.make_folder(to.parent_path());
     disk.rename(from, to);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The small files that lie beside the generations, such as receipts: replaced whole, and durable before they are named.
-// A file that says the same already is left alone, so a second run changes nothing.
+// The small files beside the generations, such as receipts: replaced whole, and durable before they have their names.
+// A file that has its text already is left alone, so a second run changes nothing.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace sealift::installer {
 
-using SmallFiles = std::vector<std::pair<std::filesystem::path, std::string>>;  // path and what it is to say
+using SmallFiles = std::vector<std::pair<std::filesystem::path, std::string>>;  // path, text
 
 // `staging` is a folder of this run. Folders are made below the prefix, one deep.
 void replace_small_files(const SmallFiles& files, const Prefix& prefix, const std::filesystem::path& staging,

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both copies are written with each change, first the one that is older or damaged: at any moment one of them is whole,
-// and losing either one later loses nothing. A run that finds nothing to change still makes both copies whole and
-// durable, since the one before it may have been killed half-way.
+// Both copies are written with each change, the older or damaged one first: at any moment one of them is whole, and
+// losing either later loses nothing. A run without a change still makes both copies whole and durable, since the run
+// before it may have been killed half-way.
 #include "installer/prefix/trust_store.hpp"
 
-#include "installer/prefix/lock.hpp"
+#include <fcntl.h>
+
+#include <optional>
+
+#include "installer/prefix/prefix_lock.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 
 namespace sealift::installer {
@@ -14,7 +18,7 @@ using bundle::TrustState;
 
 namespace {
 
-// Whether this copy is `text` already. A copy that cannot be read is not.
+// Whether this copy already is `text`; false when it cannot be read.
 bool holds(const fs::path& copy, std::string_view text) {
   try {
     return bundle::read_text(copy, bundle::kMaxTrustFile) == text;
@@ -49,7 +53,7 @@ TrustChange pin_root(const Prefix& prefix, Disk& disk, const std::vector<fs::pat
   const auto state = [&] {
     return accept_roots(bundle::trust_for_run(prefix.trust(), fingerprint), chain, text_of_paths(roots));
   };
-  state();  // before a prefix is made for it
+  state();  // throws before a prefix is made
   const PrefixLock lock(prefix, disk, "trust add");
   TrustChange change{.state = state()};
   change.changed = save_trust(prefix, disk, change.state);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PREFIX/trust: the root that an operator pinned, and what the site has accepted since. A pin is made by hand, from a
-// fingerprint that came by another way than the medium; from there on only signed roots change who is trusted.
+// PREFIX/trust: the trust root that an operator pinned, and what the site has accepted since. A pin is made by hand,
+// from a fingerprint that did not come with the medium; after that only signed roots change who is trusted.
 #pragma once
 
 #include <vector>
@@ -12,24 +12,24 @@
 
 namespace sealift::installer {
 
-// The roots in files, or in a bundle's seal, oldest first and held to every rule of a chain.
+// The trust roots in files, or in a bundle's seal, oldest first. Throws unless they obey every rule of a root chain.
 std::vector<bundle::SignedRoot> load_roots(const std::vector<std::filesystem::path>& files);
 
-// The state after a command about trust, and whether it changed.
+// The trust state after a command, and whether the command changed it.
 struct TrustChange {
   bundle::TrustState state;
   bool changed = false;
 };
 
-// Pins the root with this fingerprint, which must be in `roots`, and accepts those that lead on from it. Nothing
-// happens when it is pinned already; another pinned root is a Conflict.
+// Pins the root with this fingerprint, which must be in `roots`, and accepts its successors among them. Changes nothing
+// when it is pinned already; throws Conflict when another root is pinned.
 TrustChange pin_root(const Prefix& prefix, Disk& disk, const std::vector<std::filesystem::path>& roots,
                      const bundle::Digest& fingerprint);
-// Accepts the roots that lead on from the newest accepted one: a rotation or a revocation without a bundle.
+// Accepts the successors of the newest accepted root: a rotation or a revocation without a bundle.
 TrustChange update_root(const Prefix& prefix, Disk& disk, const std::vector<std::filesystem::path>& roots);
 
-// Keeps `state`, durable before it is visible, one copy after the other. The caller holds the prefix's lock. False when
-// it is what is kept already.
+// Stores `state`, one copy after the other, each durable before it is visible. The caller holds the prefix lock.
+// Returns false when it was stored already.
 bool save_trust(const Prefix& prefix, Disk& disk, const bundle::TrustState& state);
 
 }  // namespace sealift::installer

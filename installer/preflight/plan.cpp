@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Room is counted high on purpose: running out half-way costs an operator's night, a refusal at the start costs a
-// minute. What counts as installed is the bundle's identity, not its name or version.
+// Space is estimated high on purpose: running out half-way costs an operator a night, a refusal at the start a minute.
+// A bundle counts as installed by its identity, not by its name or version.
 #include "installer/preflight/plan.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
-#include "installer/store/item_check.hpp"
 #include "installer/generations/status.hpp"
+#include "installer/store/item_check.hpp"
 #include "installer/store/store.hpp"
 
 namespace sealift::installer {
@@ -23,12 +24,13 @@ constexpr std::uint64_t kMargin = std::uint64_t{8} << 20;
 constexpr std::uint64_t kBytesForEachName = 512;
 // A file takes whole blocks; thousands of tiny ones take many times their bytes.
 constexpr std::uint64_t kBlock = 4096;
-// How many of an entry's files are modules is known once it is unpacked. Compiled by Python 3.11 a module takes 1.2 to
-// 1.9 times its text, and in no package that was looked at more than 40 KB each, with all its files counted half that.
+// How many of an entry's files are modules is known only once it is unpacked. A module compiled by Python 3.11
+// takes 1.2 to 1.9 times its source; in no measured package more than 40 KB on average, and half of that over all of
+// its files.
 constexpr std::uint64_t kBytecodeForEachName = 32 << 10;
 
-// The generation that was made from this very bundle, the current one first, then the newest. One whose record is
-// damaged counts as another bundle's: it must not stand in the way of a new one.
+// The generation made from this very bundle: the current one, else the newest. One with a damaged record counts as
+// another bundle's, so that it cannot block a new one.
 std::optional<unsigned> generation_of(const bundle::Digest& identity, const Status& status) {
   std::optional<unsigned> found;
   for (const Status::Generation& generation : status.generations)
@@ -37,12 +39,12 @@ std::optional<unsigned> generation_of(const bundle::Digest& identity, const Stat
   return found;
 }
 
-// What a delta leaves to the store must be there whole: nothing could be unpacked in its stead.
-class Absent {
+// The entries that a delta leaves to the store. They must be whole there, since nothing could be unpacked instead.
+class AbsentEntries {
  public:
-  Absent(const bundle::VerifiedBundle& bundle, const Store& store) : bundle_(bundle), store_(store) {}
+  AbsentEntries(const bundle::VerifiedBundle& bundle, const Store& store) : bundle_(bundle), store_(store) {}
 
-  void look_for(const Entry& entry) {
+  void add(const Entry& entry) {
     ++count_;
     const std::string fault = store_.has(entry) ? item_fault(store_.item(entry)) : "not there";
     if (!fault.empty()) missing_ += "\n    " + entry.path.text() + " (sha256 " + entry.sha256.hex() + "): " + fault;
@@ -67,24 +69,24 @@ class Absent {
   std::string missing_;
 };
 
-// A generation's own: nothing of it is shared. For each file one more, for each folder a __pycache__.
-void add_bytecode(const Entry& entry, Plan& plan) {
+// Compiled modules belong to one generation and are not shared: one more file each, and a __pycache__ in each folder.
+void add_bytecode(const Entry& entry, InstallPlan& plan) {
   if (entry.kind != bundle::EntryKind::Wheel && entry.kind != bundle::EntryKind::Tree) return;
   plan.needed_bytes += std::min(2 * entry.installed_size, kBytecodeForEachName * entry.installed_files) +
                        kBytesForEachName * entry.installed_files;
   plan.needed_inodes += entry.installed_files;
 }
 
-void sort_entries(const bundle::VerifiedBundle& bundle, const Store& store, bool bytecode, Plan& plan) {
+void sort_entries(const bundle::VerifiedBundle& bundle, const Store& store, bool bytecode, InstallPlan& plan) {
   std::set<std::string> seen;
-  Absent absent(bundle, store);
+  AbsentEntries absent(bundle, store);
   for (const bundle::Environment::Placement& placement : bundle.manifest().environment.placements) {
     const Entry* entry = bundle.manifest().find(placement.entry);
     plan.needed_bytes += kBytesForEachName * entry->installed_files;
     plan.needed_inodes += entry->installed_files;  // folders and links of the generation; hard links need none
     if (bytecode) add_bytecode(*entry, plan);
     if (!seen.insert(Store::item_name(*entry)).second) continue;
-    if (entry->absent) absent.look_for(*entry);
+    if (entry->absent) absent.add(*entry);
     (entry->absent || store.has(*entry) ? plan.reuse : plan.unpack).push_back(entry);
   }
   absent.require();
@@ -99,17 +101,19 @@ void sort_entries(const bundle::VerifiedBundle& bundle, const Store& store, bool
 
 }  // namespace
 
-std::string_view name_of(Plan::Action action) {
-  return action == Plan::Action::Install ? "install" : action == Plan::Action::SwitchTo ? "switch" : "nothing";
+std::string_view name_of(InstallPlan::Action action) {
+  return action == InstallPlan::Action::Install    ? "install"
+         : action == InstallPlan::Action::SwitchTo ? "switch"
+                                                   : "nothing";
 }
 
-Plan make_plan(const bundle::VerifiedBundle& bundle, const Prefix& prefix, const Disk& disk, bool bytecode) {
-  Plan plan{.free = disk.room(prefix.root())};
+InstallPlan make_plan(const bundle::VerifiedBundle& bundle, const Prefix& prefix, const Disk& disk, bool bytecode) {
+  InstallPlan plan{.free = disk.free_space(prefix.folder())};
   std::error_code ignored;
-  if (std::filesystem::exists(prefix.root(), ignored)) {
+  if (std::filesystem::exists(prefix.folder(), ignored)) {
     const Status status = status_of(prefix);
     if (const std::optional<unsigned> same = generation_of(bundle.identity(), status)) {
-      plan.action = same == status.current ? Plan::Action::Nothing : Plan::Action::SwitchTo;
+      plan.action = same == status.current ? InstallPlan::Action::Nothing : InstallPlan::Action::SwitchTo;
       plan.generation = *same;
       return plan;
     }

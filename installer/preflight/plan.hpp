@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `apply` would do, as a value that can be printed: which entries are new, which the store has, the room they
-// need. Made by looking only; the same value drives the installation.
+// The install plan: what `apply` would do, as a value that can be printed. Which entries are new, which the store has,
+// the space they need. Planning reads the prefix and changes nothing; the installation works from the same value.
 #pragma once
 
 #include "installer/disk/disk.hpp"
@@ -9,7 +9,7 @@
 
 namespace sealift::installer {
 
-struct Plan {
+struct InstallPlan {
   enum class Action {
     Install,   // unpack what is new, build a generation, make it current
     SwitchTo,  // this very bundle is installed as an older generation; make that one current
@@ -17,18 +17,18 @@ struct Plan {
   };
 
   Action action = Action::Install;
-  unsigned generation = 1;                   // that will be current
+  unsigned generation = 1;                   // that becomes current
   std::vector<const bundle::Entry*> unpack;  // point into the bundle's manifest
-  std::vector<const bundle::Entry*> reuse;   // in the store already
+  std::vector<const bundle::Entry*> reuse;   // are in the store already
   std::uint64_t needed_bytes = 0;            // with a margin for folders and records
   std::uint64_t needed_inodes = 0;
-  Room free;
+  FreeSpace free;
 };
 
-std::string_view name_of(Plan::Action action);
+std::string_view name_of(InstallPlan::Action action);
 
-// `bytecode`: with room for the compiled modules. Throws Missing, with all of them, when the bundle is a delta and the
+// `bytecode`: count space for compiled modules. Throws Missing, listing all of them, when the bundle is a delta and the
 // store lacks entries that it does not carry.
-Plan make_plan(const bundle::VerifiedBundle& bundle, const Prefix& prefix, const Disk& disk, bool bytecode);
+InstallPlan make_plan(const bundle::VerifiedBundle& bundle, const Prefix& prefix, const Disk& disk, bool bytecode);
 
 }  // namespace sealift::installer

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether case counts is asked of names that are there already: a name that is found in the other case too, and is the
-// same file, tells. Type numbers would not: ext4 folds case in single folders, and a network share as its server likes.
+// Case folding is detected from an existing name: it folds if the name in the other case is the same file. The file
+// system's type would not tell: ext4 folds case in single folders, and a network share as its server decides.
 #include "installer/preflight/prefix_filesystem.hpp"
 
 #include <fcntl.h>
@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr int kMaxNames = 1000;  // looked at in one folder
+constexpr int kMaxNames = 1000;  // tried in one folder
 
 std::string other_case(std::string name) {
   for (char& c : name)
@@ -23,7 +23,7 @@ std::string other_case(std::string name) {
   return name;
 }
 
-// Nothing when the name has no letters, or is not there.
+// Nothing when the name has no letters or does not exist.
 std::optional<bool> found_in_other_case(const fs::path& path) {
   const std::string name = path.filename().string(), other = other_case(name);
   struct stat first {
@@ -43,15 +43,15 @@ bool folds_case(const fs::path& folder) {
 
 }  // namespace
 
-Ground look_at_ground(const Prefix& prefix, const Disk& disk) {
-  Ground ground{.path = prefix.root(), .mount = disk.mount(prefix.root())};
-  fs::path folder = prefix.root();
+PrefixFilesystem probe_prefix_filesystem(const Prefix& prefix, const Disk& disk) {
+  PrefixFilesystem filesystem{.path = prefix.folder(), .mount = disk.mount(prefix.folder())};
+  fs::path folder = prefix.folder();
   std::error_code ignored;
   while (!fs::exists(folder, ignored) && folder.has_relative_path()) folder = folder.parent_path();
-  if (!fs::is_directory(folder, ignored)) return ground;  // what stands in the way is named when the folder is made
-  ground.writable = ::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0;
-  ground.folds_case = folds_case(folder);
-  return ground;
+  if (!fs::is_directory(folder, ignored)) return filesystem;  // the Conflict is thrown when the folder is made
+  filesystem.writable = ::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0;
+  filesystem.folds_case = folds_case(folder);
+  return filesystem;
 }
 
 }  // namespace sealift::installer

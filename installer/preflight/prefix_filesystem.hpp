@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the prefix stands on: its file system, how it is mounted, whether this user may write there.
-// Found out by looking only, since a refusal must leave no trace; preflight judges it.
+// The file system that a prefix lies on: its type, how it is mounted, whether this user may write there. Read without
+// writing, since a refusal must leave no trace; preflight judges it.
 #pragma once
 
 #include "installer/disk/disk.hpp"
@@ -8,13 +8,13 @@
 
 namespace sealift::installer {
 
-struct Ground {
+struct PrefixFilesystem {
   std::filesystem::path path;  // the prefix
   Mount mount;
   bool writable = true;     // by this user, in the nearest folder that exists
   bool folds_case = false;  // "a" and "A" are one name there
 };
 
-Ground look_at_ground(const Prefix& prefix, const Disk& disk);
+PrefixFilesystem probe_prefix_filesystem(const Prefix& prefix, const Disk& disk);
 
 }  // namespace sealift::installer

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All failures are told at once: an operator who mends one a night would need a week.
+// All failures are reported at once: an operator who fixes one a night would need a week.
 #include "installer/preflight/preflight.hpp"
 
 #include <algorithm>
@@ -16,10 +16,10 @@ std::string_view name_of(Verdict verdict) {
   return verdict == Verdict::Ok ? "ok" : verdict == Verdict::Warn ? "warn" : "fail";
 }
 
-std::vector<Finding> preflight(const bundle::Manifest& manifest, const Machine& machine, const Ground& ground,
-                               const Plan& plan, bundle::Time now) {
+std::vector<Finding> preflight(const bundle::Manifest& manifest, const Machine& machine,
+                               const PrefixFilesystem& filesystem, const InstallPlan& plan, bundle::Time now) {
   std::vector<Finding> findings = machine_findings(manifest, machine, now);
-  for (Finding& finding : prefix_findings(ground, plan)) findings.push_back(std::move(finding));
+  for (Finding& finding : prefix_findings(filesystem, plan)) findings.push_back(std::move(finding));
   return findings;
 }
 
@@ -54,7 +54,7 @@ void refuse_failures(const std::vector<Finding>& findings, const bundle::Manifes
 }
 
 void check_prefix(const Prefix& prefix) {
-  const std::string path = prefix.root().string();
+  const std::string path = prefix.folder().string();
   if (std::any_of(path.begin(), path.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }))
     throw Error(ErrorCode::Usage, {.what = "the prefix's path holds a control character",
                                    .where = bundle::SafePath::printable(path),

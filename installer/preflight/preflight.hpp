@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// May this bundle be installed here, and what should an operator know before? One row a question, each with a verdict
-// and a remedy, all of them at once. Pure: manifest, machine, ground and plan come in as values, findings come out.
+// The preflight: can this bundle be installed here, and what should an operator know before? One finding a check, with
+// a verdict and a remedy, all of them at once. Pure: from manifest, machine, file system and plan to findings.
 #pragma once
 
 #include <vector>
 
-#include "installer/preflight/prefix_filesystem.hpp"
-#include "installer/preflight/plan.hpp"
 #include "installer/host/probe.hpp"
+#include "installer/preflight/plan.hpp"
+#include "installer/preflight/prefix_filesystem.hpp"
 #include "sealift/bundle/manifest/manifest.hpp"
 
 namespace sealift::installer {
@@ -15,33 +15,33 @@ namespace sealift::installer {
 struct Finding {
   enum class Verdict {
     Ok,
-    Warn,  // it can be installed, but something will not work, or only slowly
+    Warn,  // it can be installed, but something will fail or be slow
     Fail,  // it cannot be installed
   };
 
   std::string check;  // one word: "glibc"
   Verdict verdict = Verdict::Ok;
-  bundle::Facts facts;                                   // of an Ok what is expected and got
-  bundle::ErrorCode code = bundle::ErrorCode::Platform;  // that a Fail is refused with
+  bundle::Facts facts;                                   // of an Ok only expected and got
+  bundle::ErrorCode code = bundle::ErrorCode::Platform;  // of the refusal, for a Fail
 };
 
 std::string_view name_of(Finding::Verdict verdict);
 
-// In the order in which an operator would look: machine, GPU, file system, room, surroundings.
-std::vector<Finding> preflight(const bundle::Manifest& manifest, const Machine& machine, const Ground& ground,
-                               const Plan& plan, bundle::Time now);
+// In an operator's order: machine, GPU, file system, space, surroundings.
+std::vector<Finding> preflight(const bundle::Manifest& manifest, const Machine& machine,
+                               const PrefixFilesystem& filesystem, const InstallPlan& plan, bundle::Time now);
 
-// The two halves of it.
+// Its two halves.
 std::vector<Finding> machine_findings(const bundle::Manifest& manifest, const Machine& machine, bundle::Time now);
-std::vector<Finding> prefix_findings(const Ground& ground, const Plan& plan);
+std::vector<Finding> prefix_findings(const PrefixFilesystem& filesystem, const InstallPlan& plan);
 
 // A line for each Warn.
 std::vector<std::string> warnings_of(const std::vector<Finding>& findings);
 
-// Throws one Error that says every Fail; its code is that of the first one. Nothing happens without a Fail.
+// Throws one Error that lists every Fail, with the code of the first one; nothing without a Fail.
 void refuse_failures(const std::vector<Finding>& findings, const bundle::Manifest& manifest);
 
-// Throws Usage for a path that would not survive a script. Asked before anything is looked at.
+// Throws Usage for a path with control characters, which scripts could not handle. Called before anything else.
 void check_prefix(const Prefix& prefix);
 
 }  // namespace sealift::installer

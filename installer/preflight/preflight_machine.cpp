@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows about the machine. glibc is compared with the target that the signer promised, not with what the files
-// happen to need: the promise is what was tested, and what needs less on one machine may need more on the next.
+// The findings about the machine. glibc is compared with the target that the signer promised, not with what the files
+// need: the promise is what was tested, and files that need less on one machine may need more on the next.
 #include <algorithm>
 #include <chrono>
+#include <optional>
 
-#include "installer/host/progress.hpp"
 #include "installer/preflight/preflight.hpp"
+#include "sealift/bundle/core/human_text.hpp"
 
 namespace sealift::installer {
 
@@ -157,13 +158,13 @@ Finding gpus(const bundle::Manifest& manifest, const Machine& machine) {
 }
 
 Finding shared_memory(const Machine& machine) {
-  const std::string needed = human_bytes(kSharedMemory) + " or more";
+  const std::string needed = bundle::human_size(kSharedMemory) + " or more";
   if (machine.shared_memory && *machine.shared_memory >= kSharedMemory)
-    return ok("/dev/shm", needed, human_bytes(*machine.shared_memory));
+    return ok("/dev/shm", needed, bundle::human_size(*machine.shared_memory));
   return found(Verdict::Warn, "/dev/shm",
                {.what = "there is too little shared memory for data loaders and NCCL",
                 .expected = needed,
-                .got = machine.shared_memory ? human_bytes(*machine.shared_memory) : "no /dev/shm",
+                .got = machine.shared_memory ? bundle::human_size(*machine.shared_memory) : "no /dev/shm",
                 .next = "in a container --shm-size=8g or a larger emptyDir of medium Memory; on a host: "
                         "mount -o remount,size=50% /dev/shm"});
 }

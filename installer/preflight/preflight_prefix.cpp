@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows about the prefix. File systems are known by their numbers in statfs(2); the ones that are not listed are
-// taken as fine, since a new one is more often good than bad and the audit looks at what came out.
+// The findings about the prefix. File systems are known by their numbers in statfs(2); those that are not listed pass,
+// since a new one is more often good than bad and the audit checks the result.
 #include <algorithm>
 #include <map>
 
 #include "bundle/core/json_object.hpp"
-#include "installer/host/progress.hpp"
 #include "installer/preflight/preflight.hpp"
+#include "sealift/bundle/core/human_text.hpp"
 
 namespace sealift::installer {
 
@@ -17,13 +17,13 @@ namespace {
 
 enum class Family { Foreign, Network, Volatile, MayLackLinks, Fine };
 
-struct Known {
+struct KnownFileSystem {
   const char* name;
   Family family;
 };
 
-const std::map<long, Known>& known() {
-  static const std::map<long, Known> table = {
+const std::map<long, KnownFileSystem>& file_systems() {
+  static const std::map<long, KnownFileSystem> table = {
       {0x4d44, {"FAT", Family::Foreign}},           {0x2011BAB0, {"exFAT", Family::Foreign}},
       {0x5346544e, {"NTFS", Family::Foreign}},      {0x7366746e, {"NTFS", Family::Foreign}},
       {0x6969, {"NFS", Family::Network}},           {0x01021994, {"tmpfs", Family::Volatile}},
@@ -41,25 +41,26 @@ Finding noted(Verdict verdict, std::string check, bundle::Facts facts, ErrorCode
   return {.check = std::move(check), .verdict = verdict, .facts = std::move(facts), .code = code};
 }
 
-Finding file_system(const Ground& ground) {
-  const auto type = known().find(ground.mount.type);
-  const Known what = type == known().end() ? Known{"not known by its number", Family::Fine} : type->second;
+Finding file_system(const PrefixFilesystem& filesystem) {
+  const auto type = file_systems().find(filesystem.mount.type);
+  const KnownFileSystem what =
+      type == file_systems().end() ? KnownFileSystem{"not known by its number", Family::Fine} : type->second;
   const std::string needed = "a Linux file system that is mounted rw,exec";
-  const char* fault = ground.mount.read_only           ? "it is mounted read-only"
-                      : ground.mount.no_exec           ? "it is mounted noexec, so no interpreter starts from it"
+  const char* fault = filesystem.mount.read_only       ? "it is mounted read-only"
+                      : filesystem.mount.no_exec       ? "it is mounted noexec, so no interpreter starts from it"
                       : what.family == Family::Foreign ? "has no links and no modes"
                                                        : nullptr;
   if (fault != nullptr)
     return noted(Verdict::Fail, "file system",
                  {.what = "no environment can live on this file system",
-                  .where = ground.path.string(),
+                  .where = filesystem.path.string(),
                   .expected = needed,
                   .got = what.family == Family::Foreign ? std::string(what.name) + ", which " + fault : fault,
                   .next = "choose a --prefix on another file system"});
   const auto warn = [&](std::string sentence, std::string next) {
     return noted(Verdict::Warn, "file system",
                  {.what = std::move(sentence),
-                  .where = ground.path.string(),
+                  .where = filesystem.path.string(),
                   .expected = needed,
                   .got = what.name,
                   .next = std::move(next)});
@@ -81,48 +82,49 @@ Finding file_system(const Ground& ground) {
   return noted(Verdict::Ok, "file system", {.what = {}, .expected = needed, .got = what.name});
 }
 
-Finding writable(const Ground& ground) {
-  if (ground.writable)
+Finding writable(const PrefixFilesystem& filesystem) {
+  if (filesystem.writable)
     return noted(Verdict::Ok, "permission", {.what = {}, .expected = "a folder to write in", .got = "writable"});
   return noted(Verdict::Fail, "permission",
                {.what = "this user may not write here",
-                .where = ground.path.string(),
+                .where = filesystem.path.string(),
                 .expected = "a folder to write in",
                 .got = "permission denied",
                 .next = "run this as the user who owns the prefix, or choose a --prefix below a folder of yours"},
                ErrorCode::Io);
 }
 
-Finding letters(const Ground& ground) {
-  if (!ground.folds_case)
+Finding letter_case(const PrefixFilesystem& filesystem) {
+  if (!filesystem.folds_case)
     return noted(Verdict::Ok, "case", {.what = {}, .expected = "a and A are two names", .got = "two names"});
   return noted(
       Verdict::Warn, "case",
       {.what = "upper and lower case are one here",
-       .where = ground.path.string(),
+       .where = filesystem.path.string(),
        .expected = "a and A are two names",
        .got = "one name",
        .next = "a package with two files that differ in nothing else is refused while it is unpacked; choose a "
                "folder without case folding (chattr -F, or a Linux file system)"});
 }
 
-Finding space(const Ground& ground, const Plan& plan) {
+Finding space(const PrefixFilesystem& filesystem, const InstallPlan& plan) {
   const std::string needed = std::to_string(plan.needed_bytes) + " bytes free",
                     got = std::to_string(plan.free.bytes) + " bytes free";
   if (plan.needed_bytes <= plan.free.bytes)
-    return noted(
-        Verdict::Ok, "space",
-        {.what = {}, .expected = human_bytes(plan.needed_bytes), .got = human_bytes(plan.free.bytes) + " free"});
+    return noted(Verdict::Ok, "space",
+                 {.what = {},
+                  .expected = bundle::human_size(plan.needed_bytes),
+                  .got = bundle::human_size(plan.free.bytes) + " free"});
   return noted(Verdict::Fail, "space",
                {.what = "there is not enough room for the bundle; nothing was written",
-                .where = ground.path.string(),
+                .where = filesystem.path.string(),
                 .expected = needed,
                 .got = got,
                 .next = "make room, or choose a --prefix on a larger file system"},
                ErrorCode::Space);
 }
 
-Finding inodes(const Ground& ground, const Plan& plan) {
+Finding inodes(const PrefixFilesystem& filesystem, const InstallPlan& plan) {
   const bool counted = plan.free.inodes <= bundle::kMaxJsonInteger;
   const std::string got = counted ? std::to_string(plan.free.inodes) + " inodes free" : "not limited";
   const std::string needed = std::to_string(plan.needed_inodes) + " inodes free";
@@ -130,7 +132,7 @@ Finding inodes(const Ground& ground, const Plan& plan) {
     return noted(Verdict::Ok, "inodes", {.what = {}, .expected = needed, .got = got});
   return noted(Verdict::Fail, "inodes",
                {.what = "there are not enough inodes for the bundle; nothing was written",
-                .where = ground.path.string(),
+                .where = filesystem.path.string(),
                 .expected = needed,
                 .got = got,
                 .next = "remove small files, or choose a --prefix on another file system"},
@@ -139,8 +141,9 @@ Finding inodes(const Ground& ground, const Plan& plan) {
 
 }  // namespace
 
-std::vector<Finding> prefix_findings(const Ground& ground, const Plan& plan) {
-  return {file_system(ground), writable(ground), letters(ground), space(ground, plan), inodes(ground, plan)};
+std::vector<Finding> prefix_findings(const PrefixFilesystem& filesystem, const InstallPlan& plan) {
+  return {file_system(filesystem), writable(filesystem), letter_case(filesystem), space(filesystem, plan),
+          inodes(filesystem, plan)};
 }
 
 }  // namespace sealift::installer

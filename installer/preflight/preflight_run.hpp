@@ -1,12 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// `sealift-install preflight`: asks everything that apply asks before its first write, and prints every row, good or
-// bad. Takes no lock and changes nothing, so it can be run while a prefix is in use.
+// The story of `sealift-install preflight`: every check that apply makes before its first write, passed or not. Takes
+// no prefix lock and changes nothing, so it can run while the prefix is in use.
 #pragma once
 
-#include "installer/verbs/apply.hpp"
-#include "bundle/core/json.hpp"
+#include <optional>
+
+#include "installer/preflight/preflight.hpp"
 
 namespace sealift::installer {
+
+struct PreflightOptions {
+  std::filesystem::path bundle;
+  Prefix prefix;
+  std::optional<bundle::Digest> fingerprint;  // of the trust root to begin from, where none is pinned
+  bool allow_downgrade = false;
+  bundle::Time now = bundle::system_time();
+  Machine machine;
+  bool compile_bytecode = false;
+};
 
 struct PreflightRun {
   std::string name;
@@ -17,11 +28,9 @@ struct PreflightRun {
 };
 
 // Throws what apply would throw before its preflight: a bundle that cannot be verified.
-PreflightRun run_preflight(const ApplyOptions& options, const Disk& disk);
+PreflightRun run_preflight(const PreflightOptions& options, const Disk& disk);
 
-bundle::Json json_of(const PreflightRun& result);
-std::string text_of(const PreflightRun& result);
-// 0, or the code of the first Fail.
+// 0, or the error code of the first Fail.
 int exit_code_of(const PreflightRun& result);
 
 }  // namespace sealift::installer

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// What doctor prints. People get the first findings of each kind, machines all of them.
-#include "installer/doctor/doctor.hpp"
+// Names on disk need not be UTF-8, so all of them are made printable.
+#include "installer/print/doctor_report.hpp"
+
+#include <map>
+
+#include "sealift/bundle/core/human_text.hpp"
 #include "sealift/bundle/core/safe_path.hpp"
 
 namespace sealift::installer {
-
-using bundle::Json;
 
 namespace {
 
 constexpr std::size_t kShown = 25;
 
-Json json_of(const std::vector<Deviation>& findings) {
-  Json list = Json::array();
+bundle::Json json_of(const std::vector<Deviation>& findings) {
+  bundle::Json list = bundle::Json::array();
   for (const Deviation& finding : findings) {
-    Json paths = Json::array();  // a name on disk need not be UTF-8
+    bundle::Json paths = bundle::Json::array();
     for (const std::string& path : finding.paths) paths.push_back(bundle::SafePath::printable(path));
     list.push_back({{"kind", std::string(name_of(finding.kind))},
                     {"paths", std::move(paths)},
@@ -45,18 +47,18 @@ std::string text_of(const std::vector<Deviation>& findings) {
 
 }  // namespace
 
-Json json_of(const Checkup& checkup, const DoctorOptions& options) {
-  Json json = {{"prefix", options.prefix.root().string()},
-               {"healthy", checkup.findings.empty()},
-               {"generations", checkup.generations},
-               {"items", checkup.items},
-               {"signed_items", checkup.signed_items},
-               {"files", checkup.files},
-               {"hashed_bytes", checkup.bytes},
-               {"findings", json_of(checkup.findings)},
-               {"repaired", json_of(checkup.repaired)},
-               {"notes", checkup.notes},
-               {"libraries", Json()}};
+bundle::Json json_of(const Checkup& checkup, const DoctorOptions& options) {
+  bundle::Json json = {{"prefix", options.prefix.folder().string()},
+                       {"healthy", checkup.findings.empty()},
+                       {"generations", checkup.generations},
+                       {"items", checkup.items},
+                       {"signed_items", checkup.signed_items},
+                       {"files", checkup.files},
+                       {"hashed_bytes", checkup.bytes},
+                       {"findings", json_of(checkup.findings)},
+                       {"repaired", json_of(checkup.repaired)},
+                       {"notes", checkup.notes},
+                       {"libraries", bundle::Json()}};
   if (checkup.libraries)
     json["libraries"] = {{"inside", checkup.libraries->inside},
                          {"host", checkup.libraries->allowed},
@@ -69,9 +71,9 @@ std::string text_of(const Checkup& checkup, const DoctorOptions& options) {
   if (!checkup.repaired.empty()) text += "put right:\n" + text_of(checkup.repaired);
   if (!checkup.findings.empty()) text += "wrong:\n" + text_of(checkup.findings);
   text += (checkup.findings.empty() ? "healthy: " : std::to_string(checkup.findings.size()) + " finding(s) in ") +
-          options.prefix.root().string() + "\n  looked at   " + std::to_string(checkup.generations) +
+          options.prefix.folder().string() + "\n  looked at   " + std::to_string(checkup.generations) +
           " generation(s), " + std::to_string(checkup.items) + " store items, " + std::to_string(checkup.files) +
-          " files, " + human_bytes(checkup.bytes) + " hashed\n  compared with " +
+          " files, " + bundle::human_size(checkup.bytes) + " hashed\n  compared with " +
           (options.repair.empty()
                ? "the records that were made when they were unpacked\n"
                : "the signed bundle (" + std::to_string(checkup.signed_items) + " items), others with their records\n");

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What gc prints: what goes, what stays and why. A dry run prints the same.
-// Bytes are whole, since an operator compares them with what df says afterwards.
-#include "installer/verbs/gc.hpp"
-#include "installer/host/progress.hpp"
+// Bytes are also printed in full, since an operator compares them with what df says afterwards.
+#include "installer/print/gc_report.hpp"
+
+#include "sealift/bundle/core/human_text.hpp"
 
 namespace sealift::installer {
 
-using bundle::Json;
-
-Json json_of(const Cleanup& cleanup, const GcOptions& options) {
-  Json kept = Json::array();
+bundle::Json json_of(const Cleanup& cleanup, const GcOptions& options) {
+  bundle::Json kept = bundle::Json::array();
   for (const Cleanup::Kept& generation : cleanup.kept)
     kept.push_back({{"generation", generation.number}, {"why", generation.why}});
-  return {{"prefix", options.prefix.root().string()},
+  return {{"prefix", options.prefix.folder().string()},
           {"dry_run", options.dry_run},
           {"removed", cleanup.generations},
           {"removed_items", cleanup.items},
@@ -32,7 +30,7 @@ std::string text_of(const Cleanup& cleanup, const GcOptions& options) {
   if (cleanup.generations.empty() && cleanup.items.empty()) return text + "nothing to remove\n";
   return text + verb + " " + std::to_string(cleanup.generations.size()) + " generation(s) and " +
          std::to_string(cleanup.items.size()) + " store item(s): " + std::to_string(cleanup.files) + " names, " +
-         std::to_string(cleanup.bytes) + " bytes (" + human_bytes(cleanup.bytes) + ")\n";
+         std::to_string(cleanup.bytes) + " bytes (" + bundle::human_size(cleanup.bytes) + ")\n";
 }
 
 }  // namespace sealift::installer

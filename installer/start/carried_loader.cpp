@@ -27,7 +27,7 @@ namespace {
 #if defined(__x86_64__)
 constexpr int kMachine = EM_X86_64;
 #else
-constexpr int kMachine = EM_NONE;  // not written yet: every loader is refused
+constexpr int kMachine = EM_NONE;  // not supported: every loader is refused
 #endif
 constexpr int kMaxSegments = 32;
 constexpr std::uintptr_t kPage = 4096;
@@ -65,7 +65,7 @@ bool map_segment(int file, const Elf64_Phdr& segment, std::uintptr_t base) {
              static_cast<off_t>(segment.p_offset - (begin - first))) == MAP_FAILED)
     return false;
   if (end == file_end) return true;
-  // What the file does not have is zero, to the end of the last page (ld.so's first allocations count on it).
+  // Bytes beyond the file are zero, to the end of the last page, as ld.so's first allocations expect.
   const std::uintptr_t next = page_of(file_end + kPage - 1);
   std::memset(reinterpret_cast<void*>(file_end), 0, next - file_end);
   return end <= next || ::mmap(reinterpret_cast<void*>(next), end - next, protection,
@@ -85,8 +85,8 @@ bool map_image(int file, Image& image) {
   return true;
 }
 
-// As if the kernel had been asked to run the loader itself.
-std::uintptr_t told(const Elf64_auxv_t& entry, const Image& image) {
+// The value of an auxiliary entry as if the kernel had been asked to run the loader itself.
+std::uintptr_t auxiliary_value(const Elf64_auxv_t& entry, const Image& image) {
   switch (entry.a_type) {
     case AT_PHDR:
       return image.base + image.header.e_phoff;
@@ -101,8 +101,8 @@ std::uintptr_t told(const Elf64_auxv_t& entry, const Image& image) {
   }
 }
 
-// The kernel takes one registration of restartable sequences a thread; the next C library wants it.
-void give_back_sequences() {
+// The kernel takes one registration of restartable sequences per thread, and the carried C library needs it.
+void unregister_restartable_sequences() {
 #ifdef RSEQ_SIG
   constexpr unsigned kSize = 32;
   constexpr int kUnregister = 1;
@@ -143,7 +143,7 @@ void start_through(const char* loader, const char* library_path, const char* pro
   std::size_t variable_count = 0;
   while (variables[variable_count] != nullptr) ++variable_count;
   const auto* const auxiliary = reinterpret_cast<const Elf64_auxv_t*>(variables + variable_count + 1);
-  std::size_t auxiliary_count = 1;  // its end is one of them
+  std::size_t auxiliary_count = 1;  // AT_NULL is counted
   while (auxiliary[auxiliary_count - 1].a_type != AT_NULL) ++auxiliary_count;
 
   const auto followers = static_cast<std::size_t>(std::max(argc - 1, 0));
@@ -160,9 +160,9 @@ void start_through(const char* loader, const char* library_path, const char* pro
   for (std::size_t i = 0; i <= variable_count; ++i) put(variables[i]);
   for (std::size_t i = 0; i < auxiliary_count; ++i) {
     *word++ = auxiliary[i].a_type;
-    *word++ = told(auxiliary[i], image);
+    *word++ = auxiliary_value(auxiliary[i], image);
   }
-  give_back_sequences();
+  unregister_restartable_sequences();
   jump(image.base + image.header.e_entry, stack);
 }
 

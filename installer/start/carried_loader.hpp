@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a program through the dynamic linker that an environment carries, in this very process: the linker is mapped as
-// the kernel would map it, and jumped to. An execve of the linker would do the same and lie about it: /proc/self/exe
-// (which programs start again to have copies of themselves), the process's name and its command line would be the
-// linker's. This way they stay those of PREFIX/bin/NAME. Part of sealift-start.
+// Runs a program through the dynamic linker that an environment carries, in this process: the linker is mapped as the
+// kernel would map it, and jumped to. With execve of the linker, /proc/self/exe (which programs execute to start copies
+// of themselves), the process's name and its command line would be the linker's. This way they stay those of
+// PREFIX/bin/NAME. Part of sealift-start.
 #pragma once
 
 namespace sealift::installer {

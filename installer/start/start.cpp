@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // sealift-start: stands in for a program of an environment (PREFIX/bin/NAME) and becomes the real one
-// (PREFIX/libexec/NAME), same arguments, same environment but for what the dynamic linker is told. That finds a
-// program's $ORIGIN through /proc, which bare hosts and chroots do not always have; there LD_ORIGIN_PATH is set. And
-// LD_LIBRARY_PATH gets the carried CUDA libraries in front of what the host says: they find each other by DT_RUNPATH
-// and by dlopen, which that variable and ld.so.cache would override, with a stray /usr/local/cuda or another cuDNN.
-// What the host says stays behind them, since its driver may be found by it. Where the environment carries glibc
+// (PREFIX/libexec/NAME), same arguments, same environment except for the dynamic linker's variables. The linker
+// finds a program's $ORIGIN through /proc, which bare hosts and chroots do not always have; there LD_ORIGIN_PATH is
+// set. LD_LIBRARY_PATH gets the carried CUDA libraries in front of the host's value: they find each other by DT_RUNPATH
+// and by dlopen, which that variable and ld.so.cache would override with a stray /usr/local/cuda or another cuDNN. The
+// host's value stays behind them, since its driver may be found through it. Where the environment carries glibc
 // (PREFIX/lib/runtime), its loader starts the program and gets those folders as an argument: the variables stay as they
 // are, and the host's glibc is left alone. Static, so that it starts anywhere; no library of ours, so that it starts at
 // once.
@@ -23,9 +23,9 @@
 
 namespace {
 
-// Where libraries are looked for, behind what programs say themselves (DT_RPATH): glibc's, the environment's, CUDA's,
-// those of LD_LIBRARY_PATH, which the loader does not ask itself when it is given this. The host's own folders and its
-// ld.so.cache come last of all, so that what the bundle must not have is found: drivers, InfiniBand, name services.
+// The library path, searched after the programs' own DT_RPATH: glibc's folder, the environment's, CUDA's, then those of
+// LD_LIBRARY_PATH, which the loader ignores when it is given this argument. The host's own folders and its ld.so.cache
+// come last, for what a bundle must not carry: drivers, InfiniBand, name services.
 constexpr char kLibraryPath[] = "$ORIGIN/../lib/runtime:$ORIGIN/../lib";
 
 // Where this very file is, links resolved; false when `name` does not lead to a file with a program behind it.
@@ -65,7 +65,7 @@ const char* own_libraries(const char* libexec) {
   static char list[1 << 16];
   char lib[PATH_MAX], root[PATH_MAX];
   if (std::snprintf(lib, sizeof lib, "%s/../lib", libexec) >= PATH_MAX || ::realpath(lib, root) == nullptr) return list;
-  if (std::strpbrk(root, ":;$") != nullptr) return list;  // a folder that a list of folders cannot name
+  if (std::strpbrk(root, ":;$") != nullptr) return list;  // a list of folders cannot hold this name
   std::size_t used = 0;
   for_each_name(root, is_python, [&](const char* python) {
     char nvidia[PATH_MAX];
@@ -77,13 +77,13 @@ const char* own_libraries(const char* libexec) {
       if (static_cast<std::size_t>(size) < sizeof list - used)
         used += static_cast<std::size_t>(size);
       else
-        list[used] = '\0';  // 64 KiB of folders: not of this world
+        list[used] = '\0';  // more than 64 KiB of folders: the rest is left out
     });
   });
   return list;
 }
 
-// Behind those of `path`, which has room for them.
+// Appends to `path`, which has space for them.
 void add_folders(char* path, const char* folders) {
   if (*folders == '\0') return;
   std::strcat(path, ":");
@@ -93,7 +93,7 @@ void add_folders(char* path, const char* folders) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // /proc knows best. Without it: what the kernel was asked to run, or, when that is a script, its interpreter's name.
+  // From /proc, or without it from what the kernel was asked to run, or, when that is a script, from argv[0].
   const bool has_proc = ::access("/proc/self/exe", F_OK) == 0;
   const char* const called = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
   char folder[PATH_MAX], real[PATH_MAX];
@@ -115,7 +115,7 @@ int main(int argc, char** argv) {
     sealift::installer::start_through(loader, path, real, argc, argv);
   } else {
     if (!has_proc) ::setenv("LD_ORIGIN_PATH", folder, 1);
-    if (*own != '\0' && std::strncmp(host, own, std::strlen(own)) != 0) {  // else a parent has done it
+    if (*own != '\0' && std::strncmp(host, own, std::strlen(own)) != 0) {  // else a parent process has done it
       std::strcpy(path, own);
       add_folders(path, host);
       ::setenv("LD_LIBRARY_PATH", path, 1);

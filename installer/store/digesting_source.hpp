@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A wheel is read by random access, yet its own digest names its place in the store: so the bytes are hashed as they
-// pass, in order. Once its directory is known its members are read in their order, and what is skipped between two of
-// them (RECORD, a data descriptor) is hashed on the way, while its chunk is in memory.
+// Hashes a wheel while it is read by random access, since its digest names its item in the store. Once its directory is
+// known, members are read in archive order, and the bytes skipped between two of them (RECORD, a data descriptor) are
+// hashed too while their chunk is in memory.
 #pragma once
 
 #include <memory>
@@ -29,10 +29,10 @@ class DigestingSource final : public bundle::ByteSource {
     return piece;
   }
 
-  // From here on the bytes are asked for in order, but for some.
+  // From here on the bytes are mostly read in order.
   void follow() { follows_ = true; }
 
-  // Of all bytes. The source is used up.
+  // Of all bytes; the source cannot be used afterwards.
   bundle::Digest digest() {
     while (hashed_ < size()) hash_on(std::size_t{1} << 20);
     return hasher_.finish();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder's name, the record in it and what lies beside the record are held against each other; see item_check.hpp.
+// Compares the folder's name, the item record in it, and the files beside the record with each other.
 #include "installer/store/item_check.hpp"
 
 #include <sys/stat.h>
@@ -35,7 +35,7 @@ bool is_link(const fs::path& path, const std::string& target) {
   return fs::read_symlink(path, error) == target && !error;
 }
 
-// The entry that would have this record, as far as its name in the store tells.
+// The store name of the entry that would have this record.
 std::string name_of(const ItemRecord& record) {
   bundle::Entry entry;
   entry.kind = record.kind;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The record's one writer and one reader. Paths are parsed as SafePath again: what is read here names files that are
-// linked into environments.
+// The only writer and the only reader of an item record. Paths are parsed as SafePath again, since they name files that
+// are linked into environments.
 #include "installer/store/item_record.hpp"
 
 #include "bundle/manifest/manifest_words.hpp"
@@ -54,7 +54,7 @@ ItemRecord read_item_record(const std::filesystem::path& path) {
 
 ItemRecord parse_item_record(std::string_view text, const std::string& where) {
   ItemRecord record;
-  std::exception_ptr fault;  // in an element; said only once the record is known to be of our format
+  std::exception_ptr fault;  // in an element; thrown only once the record's format is known to be ours
   const auto take = [&, of_files = where + ".files", of_links = where + ".links"](const std::string& key,
                                                                                   const Json& element) {
     if (record.files.size() + record.folders.size() + record.links.size() == kMaxFiles)

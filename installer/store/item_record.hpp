@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// record.json of a store item: what unpacking an entry gave, with the size and digest of every file.
-// Written from verified bytes while they were written; generations and audits are made from it, not from listings.
+// The item record, record.json of a store item: what unpacking an entry gave, with the size and digest of every file.
+// Made from verified bytes while they were written; generations are laid out from it, not from listings. (The
+// generation record is generation.json; RECORD is the file in a wheel.)
 #pragma once
 
 #include <filesystem>
@@ -50,7 +51,7 @@ struct ItemRecord {
 };
 
 inline constexpr std::uint64_t kMaxItemRecord = std::uint64_t{1} << 30;
-inline constexpr std::uint64_t kRecordFormat = 1;  // of this record and of a generation's
+inline constexpr std::uint64_t kRecordFormat = 1;  // of the item record and of the generation record
 // Takes the key "format"; throws CannotCheck when it is another version's.
 void check_record_format(bundle::JsonObject& object);
 

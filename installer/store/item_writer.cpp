@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nobody else writes into the staging folder, so what was made is known from memory: no path is ever looked up on disk
-// and no symbolic link is ever followed, whatever order an archive puts its members in.
+// Nothing else writes into the staging folder, so what was made is known from memory: no path is resolved on disk and
+// no symbolic link is followed, whatever the order of an archive's members.
 #include "installer/store/item_writer.hpp"
+
+#include <unistd.h>
+
+#include <functional>
 
 namespace sealift::installer {
 
@@ -13,7 +17,8 @@ constexpr mode_t kFileMode = 0444;
 constexpr mode_t kProgramMode = 0555;
 }  // namespace
 
-ItemWriter::ItemWriter(Disk& disk, std::filesystem::path folder, ItemRecord record, Limit limit, Progress& progress)
+ItemWriter::ItemWriter(Disk& disk, std::filesystem::path folder, ItemRecord record, Limit limit,
+                       bundle::Progress& progress)
     : disk_(disk),
       folder_(std::move(folder)),
       record_(std::move(record)),
@@ -109,7 +114,7 @@ void ItemWriter::end_file() {
 void ItemWriter::add_file(const std::string& path, bool executable, const bundle::Digest& sha256,
                           const std::function<void(const bundle::ByteSink&)>& produce) {
   begin_file(path, executable);
-  produce([this](bundle::ByteView piece) { write(piece); });  // who produces has hashed them
+  produce([this](bundle::ByteView piece) { write(piece); });  // `produce` has checked their digest
   close_file(sha256);
 }
 

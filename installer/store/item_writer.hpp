@@ -1,43 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the files of one entry below one fresh staging folder, hashing each on its way, and keeps the record.
-// The only door through which payload bytes reach the disk: a path is made once, and only below folders made here.
+// Writes the files of one entry below a new staging folder, hashes each and makes the item record. Payload bytes reach
+// the disk only through here: a path is made once, and only below folders made here.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 
 #include "installer/disk/file_output.hpp"
-#include "installer/host/progress.hpp"
 #include "installer/store/item_record.hpp"
 #include "sealift/bundle/core/byte_source.hpp"
+#include "sealift/bundle/host/progress.hpp"
 
 namespace sealift::installer {
 
 class ItemWriter {
  public:
-  // What the entry's signature allows: no archive may take more of the disk than the plan found room for.
+  // The signed sizes: no archive may take more of the disk than was planned.
   struct Limit {
     std::uint64_t bytes = 0;
     std::uint64_t names = 0;  // files, folders and links
   };
 
-  // Makes `folder`, which must not be there. `record` says what the entry is; its lists are filled here.
-  ItemWriter(Disk& disk, std::filesystem::path folder, ItemRecord record, Limit limit, Progress& progress);
+  // Makes `folder`, which must not exist. `record` describes the entry; its lists are filled here.
+  ItemWriter(Disk& disk, std::filesystem::path folder, ItemRecord record, Limit limit, bundle::Progress& progress);
 
-  // Paths are relative and safe (SafePath's text). All throw Format when a path is there already, would lie below a
-  // file or a symbolic link, or would go beyond the limit.
+  // Paths are relative and safe (SafePath's text). All throw Format when a path was made already, would lie below a
+  // file or a symbolic link, or would exceed the limit.
   void add_folder(const std::string& path);
   void add_link(const std::string& path, const std::string& target);
   void begin_file(const std::string& path, bool executable);
   void append(bundle::ByteView bytes);
   void end_file();
-  // `produce` gives the bytes to its sink and throws unless they are those of `sha256`; then nothing is recorded.
+  // `produce` passes the bytes to its sink and throws unless they have this digest; then nothing is recorded.
   void add_file(const std::string& path, bool executable, const bundle::Digest& sha256,
                 const std::function<void(const bundle::ByteSink&)>& produce);
   void add_text(const std::string& path, bool executable, std::string_view text);
 
   void set_dist_info(const std::string& dist_info) { record_.dist_info = dist_info; }
-  // Writes record.json. The writer is used up.
+  // Writes record.json. The writer cannot be used afterwards.
   void finish();
 
  private:
@@ -55,7 +56,7 @@ class ItemWriter {
   ItemRecord record_;
   Limit limit_;
   std::uint64_t written_ = 0;
-  Progress& progress_;
+  bundle::Progress& progress_;
   std::map<std::string, Made> made_;
   std::optional<StoredFile> open_;
   FileOutput output_;

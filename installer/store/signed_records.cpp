@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The item writer does its work on a disk that keeps nothing but the record.
+// The item writer runs on a disk that keeps only the item record.
 #include "installer/store/signed_records.hpp"
 
 #include <algorithm>
+#include <map>
 #include <mutex>
 
 #include "sealift/bundle/core/parallel_for.hpp"
@@ -40,7 +41,7 @@ std::map<std::string, const bundle::Entry*> placed_items(const bundle::VerifiedB
   return items;
 }
 
-ItemRecords signed_records(const bundle::VerifiedBundle& bundle, unsigned threads, Progress& progress) {
+ItemRecords signed_records(const bundle::VerifiedBundle& bundle, unsigned threads, bundle::Progress& progress) {
   std::vector<std::pair<std::string, const bundle::Entry*>> work;
   std::uint64_t bytes = 0;
   for (const auto& item : placed_items(bundle)) {

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// What unpacking a bundle's entries would give, without writing it: the records of its items, made from verified bytes
-// by the same code that installs. Whatever a disk says about an item is judged by these.
+// The item records that unpacking a bundle would give, without writing its files: made from verified bytes by the code
+// that installs. The doctor compares the store with them.
 #pragma once
 
+#include <map>
+
 #include "installer/store/unpack.hpp"
+#include "sealift/bundle/host/progress.hpp"
 
 namespace sealift::installer {
 
 // By the item's name in the store.
 using ItemRecords = std::map<std::string, ItemRecord>;
 
-// Of all placed entries; reads each of their bytes once, with `threads` threads.
-ItemRecords signed_records(const bundle::VerifiedBundle& bundle, unsigned threads, Progress& progress);
+// Of all placed entries; reads each of their bytes once.
+ItemRecords signed_records(const bundle::VerifiedBundle& bundle, unsigned threads, bundle::Progress& progress);
 
 // The placed entries by their items' names.
 std::map<std::string, const bundle::Entry*> placed_items(const bundle::VerifiedBundle& bundle);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// An item is complete when it has its name, in staging/items or in the store: it was written, synced, and renamed.
-// There is no other state, so nothing here repairs or resumes half an item.
+// An item that has its name, in staging/items or in the store, is complete: it was written, synced and renamed. There
+// is no other state, so nothing here repairs or resumes half an item.
 #include "installer/store/store.hpp"
+
+#include <algorithm>
 
 namespace sealift::installer {
 
@@ -31,6 +33,17 @@ ItemRecord Store::record(const bundle::Entry& entry) const {
                                     .got = "sha256 " + record.sha256.hex(),
                                     .next = "move the item away and run apply again; it is unpacked anew"});
   return record;
+}
+
+std::vector<std::string> item_names(const Prefix& prefix) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const std::filesystem::directory_entry& item : std::filesystem::directory_iterator(prefix.store(), error))
+    if (std::string name = item.path().filename().string();
+        bundle::Digest::from_hex(std::string_view(name).substr(0, name.find('-'))))
+      names.push_back(std::move(name));
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 void Finisher::add(std::filesystem::path staged, std::string item_name, std::uint64_t bytes) {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// PREFIX/store: unpacked entries by digest, each there whole or not at all, never changed once named.
-// Generations are links into it; what one bundle unpacked, the next one finds. Items wait in staging until all of a
-// bundle's are there, so a bundle that is refused half-way has touched nothing else, and the next try finds them.
+// PREFIX/store: unpacked entries by digest, each whole or absent, never changed once named. Generations are hard links
+// into it, and later bundles reuse its items. New items wait in staging until all of a bundle's are complete, so a
+// bundle that is refused half-way has changed nothing else, and the next try finds them.
 #pragma once
 
 #include <mutex>
 
 #include "installer/disk/disk.hpp"
-#include "installer/store/item_record.hpp"
 #include "installer/prefix/prefix.hpp"
+#include "installer/store/item_record.hpp"
 #include "sealift/bundle/manifest/inventory.hpp"
 
 namespace sealift::installer {
@@ -23,7 +23,7 @@ class Store {
   bool has(const bundle::Entry& entry) const;
   // Finished and durable, but waiting in staging for the rest of its bundle.
   bool is_staged(const bundle::Entry& entry) const;
-  // Of an item that is there; throws Format when it is not this entry's.
+  // Of an item that exists; throws Format when the record is another entry's.
   ItemRecord record(const bundle::Entry& entry) const;
 
  private:
@@ -31,8 +31,11 @@ class Store {
   std::filesystem::path staged_;
 };
 
-// Gives finished items their names below staging: contents durable first, then the rename. Works in batches, since a
-// sync is dear; what has its name survives a crash and is not unpacked again. Safe from several threads.
+// The names of the items in the store, sorted; names that no installer gives are left out.
+std::vector<std::string> item_names(const Prefix& prefix);
+
+// Gives finished items their names in staging/items: contents durable first, then the rename. Works in batches, since a
+// sync is expensive; an item with its name survives a crash and is not unpacked again. Safe from several threads.
 class Finisher {
  public:
   Finisher(Disk& disk, const Prefix& prefix) : disk_(disk), folder_(prefix.staged_items()) {}
@@ -57,11 +60,11 @@ class Finisher {
 // Moves the finished items of `entries` into the store.
 void publish(const std::vector<const bundle::Entry*>& entries, const Prefix& prefix, Disk& disk);
 
-// Removes `folder`, whose name says that it is complete. The name goes first, and durably: a crash amid the removal
-// must not leave a part under it. `aside`, a path in staging that is free, has it meanwhile.
+// Removes `folder`, whose name means that it is complete. The name goes first, durably, since a crash during the
+// removal must not leave a part under it: `folder` is renamed to `aside`, an unused path in staging.
 void discard(const std::filesystem::path& folder, const std::filesystem::path& aside, Disk& disk);
 
-// Removes what a crash left in staging, finished items apart; and staging itself when none is there.
+// Removes what a crash left in staging, except finished items; and staging itself when there are none.
 void sweep(const Prefix& prefix, Disk& disk);
 
 }  // namespace sealift::installer

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chunks that belong to no entry (tar headers, the image's index) are read as well: a bundle is whole or it is refused,
-// even where the damaged byte would never have been used.
+// Chunks of no entry (tar headers, the image's index) are read as well: a bundle is whole or it is refused, even when
+// the damaged byte would never have been used.
 #include "installer/store/unpack.hpp"
 
 #include <algorithm>
@@ -16,15 +16,15 @@ using bundle::EntryKind;
 
 namespace {
 
-// The signed figures, with room for the folders of the item itself and the lines that scripts start with.
+// The signed sizes, plus an allowance for the item's own folders and for the first lines of scripts.
 ItemWriter::Limit limit_of(const Entry& entry) {
   constexpr std::uint64_t kOwnNames = 16, kOwnBytes = std::uint64_t{64} << 10;
   return {.bytes = entry.installed_size + kOwnBytes, .names = entry.installed_files + kOwnNames};
 }
 
-// In the payload's order, in which neighbours come for the chunk between them while it is in memory. What is so large
-// that reading two chunks again does not matter goes first, the largest before the others, lest one thread be busy with
-// it when the others have ended: of 120 MB a wheel takes a second.
+// In payload order, so that neighbours use the chunk they share while it is in memory. Entries so large that reading
+// two chunks again does not matter go first, the largest before the others, so that no thread is left alone with one at
+// the end: a wheel of 120 MB takes a second.
 void put_in_order(std::vector<const Entry*>& entries, std::uint64_t chunk_size) {
   constexpr std::uint64_t kManyChunks = 30;
   const auto order = [&](const Entry* entry) {
@@ -49,7 +49,7 @@ void check_chunks_of_no_entry(const bundle::VerifiedBundle& bundle) {
 }  // namespace
 
 void unpack_entry(const bundle::VerifiedBundle& bundle, const Entry& entry, const std::filesystem::path& folder,
-                  Disk& disk, Progress& progress) {
+                  Disk& disk, bundle::Progress& progress) {
   const std::string& path = entry.path.text();
   ItemWriter writer(disk, folder,
                     {.kind = entry.kind, .name = path.substr(path.rfind('/') + 1), .sha256 = entry.sha256},
@@ -66,9 +66,8 @@ void unpack_entry(const bundle::VerifiedBundle& bundle, const Entry& entry, cons
 }
 
 void unpack_all(const bundle::VerifiedBundle& bundle, std::vector<const Entry*> entries, const Prefix& prefix,
-                const std::filesystem::path& staging, Disk& disk, unsigned threads, Progress& progress) {
-  // With discs that are put in one after the other, in their order and by one thread: each is asked for as seldom as
-  // can be.
+                const std::filesystem::path& staging, Disk& disk, unsigned threads, bundle::Progress& progress) {
+  // Discs that are put in one after the other are read in order and by one thread, so that each is asked for once.
   const bool disc_by_disc = !bundle.payload().all_there();
   if (disc_by_disc) threads = 1;
   if (!disc_by_disc) check_chunks_of_no_entry(bundle);
@@ -96,7 +95,7 @@ void unpack_all(const bundle::VerifiedBundle& bundle, std::vector<const Entry*> 
     failure = std::current_exception();
   }
   try {
-    finisher.flush();  // after a failure too: what is good need not be read from the medium again
+    finisher.flush();  // after a failure too, so that good items need not be read from the medium again
   } catch (...) {
     if (!failure) failure = std::current_exception();
   }

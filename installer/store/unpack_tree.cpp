@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams the archive; nothing is kept. What a link may say, and that no path stands twice, is the reader's business.
+// Streams the archive and keeps nothing of it. The reader refuses bad link targets and repeated paths.
 #include "installer/store/unpack_tree.hpp"
 
 #include "sealift/bundle/archive/tar.hpp"

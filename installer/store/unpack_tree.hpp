@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One Tree entry (a tar archive) into one store item.
-// Archives are the classic way out of a folder, so every link is followed on paper before the item is accepted.
+// Unpacks one Tree entry, a tar archive, into one store item. Archives are the classic way out of a folder, so every
+// link target is resolved in memory before the item is accepted.
 #pragma once
 
 #include "installer/store/item_writer.hpp"

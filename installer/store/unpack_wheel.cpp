@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Follows the packaging specification's install steps ("Binary distribution format", "Entry points specification").
-// Programs start with a line that is both shell and Python, as an absolute shebang would break when the prefix moves,
-// holds spaces or is longer than the kernel's 127 bytes.
+// Follows the install steps of the packaging specifications ("Binary distribution format", "Entry points
+// specification"). Programs start with lines that are both shell and Python, since an absolute shebang would break when
+// the prefix moves, holds spaces or exceeds the kernel's 127 bytes.
 #include "installer/store/unpack_wheel.hpp"
+
+#include <algorithm>
 
 #include "installer/store/digesting_source.hpp"
 
@@ -15,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kMaxScript = std::uint64_t{16} << 20;
 
-// To sh: exec the python3 of this script's own folder. To Python: a string that is thrown away.
+// sh executes the python3 in the script's own folder; Python reads these lines as an unused string.
 constexpr std::string_view kSelfLocating =
     "#!/bin/sh\n"
     "'''exec' \"$(dirname -- \"$(realpath -- \"$0\")\")\"/'python3' \"$0\" \"$@\"\n"
@@ -96,7 +98,7 @@ void unpack_wheel(const bundle::VerifiedBundle& bundle, const bundle::Entry& ent
   for (const bundle::EntryPoint& point : wheel.entry_points())
     writer.add_text(joined(kScriptsFolder, point.script), true, script_of(point));
   writer.add_text(joined(kSitePackagesFolder, installer), false, "sealift\n");
-  // The store's name for this item: a later bundle finds it by this digest, so the signer's word is not enough.
+  // The item's name in the store: a later bundle finds it by this digest, so the signed one must be checked.
   if (const bundle::Digest digest = source.digest(); digest != entry.sha256)
     throw Error(ErrorCode::Digest, {.what = "an entry differs from what was signed",
                                     .where = path,

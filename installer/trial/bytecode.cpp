@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled files are checked against nothing when they are loaded (unchecked-hash, PEP 552): a generation is never
-// edited, and times of files would not survive a copy. The paths in them are relative, so the same sources give the
-// same bytes; Python puts the real path in when it loads one.
+// Python loads the compiled files without checking them against their sources (unchecked-hash, PEP 552): a generation
+// is never edited, and file times would not survive a copy. The paths in them are relative, so the same sources give
+// the same bytes; Python fills in the real path when it loads one.
 #include "installer/trial/bytecode.hpp"
 
 #include <fstream>
-#include <future>
+#include <mutex>
 
-#include "installer/host/child_process.hpp"
+#include "installer/trial/bare_environment.hpp"
 #include "installer/trial/self_check_scripts.hpp"
 #include "sealift/bundle/core/file.hpp"
+#include "sealift/bundle/core/parallel_for.hpp"
+#include "sealift/bundle/host/child_process.hpp"
 
 namespace sealift::installer {
 
@@ -17,7 +19,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Those below the folder that holds site-packages, such as lib/python3.11: the standard library too.
+// All modules below the parent of site-packages, such as lib/python3.11, so with the standard library.
 void write_list(const bundle::Environment& environment, const Layout& layout, const fs::path& list) {
   const std::string folder = fs::path(environment.site_packages.text()).parent_path().generic_string() + "/";
   std::ofstream out(list, std::ios::binary);
@@ -33,22 +35,16 @@ BytecodeCount compile_bytecode(const bundle::Environment& environment, const Lay
   const fs::path list = scratch / "modules";
   write_list(environment, layout, list);
   const auto answer_of = [&](unsigned part) { return scratch / ("compiled-" + std::to_string(part)); };
-  std::vector<std::pair<Child, std::future<ChildEnd>>> children;
-  for (unsigned part = 0; part < threads; ++part) {
-    Child child{.arguments = {environment.interpreter.below(generation).string(), "-I", "-B", "-c", kCompileScript,
-                              generation.string(), list.string(), answer_of(part).string(), std::to_string(part),
-                              std::to_string(threads)},
-                .scratch = scratch,
-                .patience = patience};
-    std::future<ChildEnd> end = std::async(std::launch::async, [child] { return run_child(child); });
-    children.emplace_back(std::move(child), std::move(end));
-  }
   BytecodeCount count;
-  for (unsigned part = 0; part < threads; ++part) {
-    auto& [child, running] = children[part];
-    const ChildEnd end = running.get();
-    std::uint64_t compiled = 0, passed_over = 0;
-    if (end.good()) std::ifstream(answer_of(part)) >> compiled >> passed_over;
+  std::mutex guard;
+  bundle::parallel_for(threads, threads, [&](std::size_t index) {
+    const auto part = static_cast<unsigned>(index);
+    const bundle::Child child{.arguments = {environment.interpreter.below(generation).string(), "-I", "-B", "-c",
+                                            kCompileScript, generation.string(), list.string(),
+                                            answer_of(part).string(), std::to_string(part), std::to_string(threads)},
+                              .environment = bare_environment(environment.interpreter.below(generation), scratch),
+                              .patience = patience};
+    const bundle::ChildEnd end = bundle::run_child(child);
     if (!end.good())
       throw bundle::Error(
           bundle::ErrorCode::SelfTest,
@@ -56,9 +52,12 @@ BytecodeCount compile_bytecode(const bundle::Environment& environment, const Lay
            .where = environment.interpreter.text(),
            .got = end.text(child),
            .next = "run apply without --compile-bytecode, and send this message to who packed the bundle"});
+    std::uint64_t compiled = 0, passed_over = 0;
+    std::ifstream(answer_of(part)) >> compiled >> passed_over;
+    const std::lock_guard lock(guard);
     count.compiled += compiled;
     count.passed_over += passed_over;
-  }
+  });
   return count;
 }
 

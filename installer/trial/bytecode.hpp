@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `apply --compile-bytecode`: Python's own compiled form of every module, made once, since a read-only prefix cannot
-// keep it later and each process would compile again. Into the generation, so the store holds only what was signed.
+// `apply --compile-bytecode`: compiles every Python module once, since a read-only prefix cannot store the result later
+// and each process would compile again. Written into the generation, so that the store holds only what was signed.
 #pragma once
 
 #include <chrono>
@@ -11,11 +11,11 @@ namespace sealift::installer {
 
 struct BytecodeCount {
   std::uint64_t compiled = 0;
-  std::uint64_t passed_over = 0;  // not of this Python: templates, tests of other versions
+  std::uint64_t passed_over = 0;  // not valid for this Python: templates, tests of other versions
 };
 
-// By `threads` interpreters of the generation at once; `scratch` takes lists and answers. Throws SelfTest when one of
-// them fails.
+// Runs `threads` interpreters of the generation at once; `scratch` holds their lists and answers. Throws SelfTest when
+// one fails.
 BytecodeCount compile_bytecode(const bundle::Environment& environment, const Layout& layout,
                                const std::filesystem::path& generation, const std::filesystem::path& scratch,
                                unsigned threads, std::chrono::seconds patience = std::chrono::minutes(30));

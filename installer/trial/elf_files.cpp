@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order is what makes one process enough: a library that finds its needs only by a path that its own package sets
-// up finds them here by their SONAME, loaded before.
+// The order makes one process enough: a library that finds its dependencies only through a path that its package sets
+// up finds them here by their SONAME, since they were loaded before.
 #include "installer/trial/elf_files.hpp"
 
 #include <elf.h>
 
 #include <deque>
+#include <optional>
 
 #include "sealift/bundle/native/elf.hpp"
 
@@ -27,11 +28,11 @@ std::optional<bundle::ElfFile> elf_at(const std::filesystem::path& path) {
   }
 }
 
-std::vector<Native> natives_of(const Layout& layout, const std::filesystem::path& root, const std::string& arch) {
+std::vector<Native> natives_of(const Layout& layout, const std::filesystem::path& generation, const std::string& arch) {
   std::vector<Native> natives;
   for (const auto& [path, place] : layout) {
     if (place.type != Place::Type::File || place.file.size < sizeof(Elf64_Ehdr)) continue;
-    const std::optional<bundle::ElfFile> elf = elf_at(root / path);
+    const std::optional<bundle::ElfFile> elf = elf_at(generation / path);
     if (!elf || !elf->dynamic || elf->arch != arch) continue;
     const std::string name = path.substr(path.rfind('/') + 1);
     const bool program = !elf->interpreter.empty() && name.find(".so") == name.npos;
@@ -46,12 +47,13 @@ std::vector<Native> natives_of(const Layout& layout, const std::filesystem::path
 
 }  // namespace
 
-std::vector<ElfPlace> elf_files(const Layout& layout, const std::filesystem::path& root, const std::string& arch) {
-  std::vector<Native> natives = natives_of(layout, root, arch);
+std::vector<ElfPlace> elf_files(const Layout& layout, const std::filesystem::path& generation,
+                                const std::string& arch) {
+  std::vector<Native> natives = natives_of(layout, generation, arch);
   std::multimap<std::string, std::size_t> by_soname;
   for (std::size_t i = 0; i < natives.size(); ++i)
     if (!natives[i].place.program) by_soname.emplace(natives[i].place.soname, i);
-  std::vector<std::size_t> waits_for(natives.size());  // how many of its needs have not had their turn
+  std::vector<std::size_t> waits_for(natives.size());  // how many of its dependencies are not in the list yet
   std::vector<std::vector<std::size_t>> waiting(natives.size());
   for (std::size_t i = 0; i < natives.size(); ++i)
     for (const std::string& name : natives[i].needed) {
@@ -74,12 +76,12 @@ std::vector<ElfPlace> elf_files(const Layout& layout, const std::filesystem::pat
   };
   for (std::size_t i = 0; i < natives.size(); ++i)
     if (waits_for[i] == 0) ready.push_back(i);
-  for (std::size_t first_of_circle = 0;;) {
+  for (std::size_t first_of_cycle = 0;;) {
     for (; !ready.empty(); ready.pop_front())
       if (!taken[ready.front()]) take(ready.front());
-    while (first_of_circle < natives.size() && taken[first_of_circle]) ++first_of_circle;
-    if (first_of_circle == natives.size()) break;
-    take(first_of_circle);
+    while (first_of_cycle < natives.size() && taken[first_of_cycle]) ++first_of_cycle;
+    if (first_of_cycle == natives.size()) break;
+    take(first_of_cycle);
   }
   libraries.insert(libraries.end(), programs.begin(), programs.end());
   return libraries;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The native files of a generation that a dynamic linker would load, as the self-test goes through them.
-// Read from their headers; which of them load is `load_test`'s business.
+// The native files of a generation that a dynamic linker would load, in the order in which the load check loads them.
+// Found by their ELF headers, not by their names.
 #pragma once
 
 #include <string>
@@ -17,8 +17,8 @@ struct ElfPlace {
   std::string soname;    // or its file name, where it has none
 };
 
-// Those for this architecture, each library after those of its own that it needs, then the programs. Objects, static
-// programs and what only looks like ELF (data of somebody's tests) are left out.
-std::vector<ElfPlace> elf_files(const Layout& layout, const std::filesystem::path& root, const std::string& arch);
+// Those for this architecture: each library after its dependencies among them, then the programs. Object files, static
+// programs and data that only looks like ELF are left out.
+std::vector<ElfPlace> elf_files(const Layout& layout, const std::filesystem::path& generation, const std::string& arch);
 
 }  // namespace sealift::installer

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interpreter writes "begin N" before each file and its answer behind it, into a file: what was under way when it
-// died is known from the last line. Extension modules are opened under a name that none of them has, so their code to
-// become a module does not run.
+// The interpreter writes "begin N" before each file and its answer after it, into a file, so the last line names the
+// file at which it crashed. Extension modules are opened under a name that none of them has, so their init code does
+// not run.
 #include "installer/trial/load_check.hpp"
 
 #include <algorithm>
 #include <fstream>
+#include <optional>
 #include <set>
 #include <sstream>
 
-#include "installer/host/child_process.hpp"
+#include "installer/trial/bare_environment.hpp"
 #include "installer/trial/self_check_scripts.hpp"
 #include "sealift/bundle/core/file.hpp"
+#include "sealift/bundle/host/child_process.hpp"
 #include "sealift/bundle/native/system_libraries.hpp"
 
 namespace sealift::installer {
@@ -28,16 +30,20 @@ constexpr std::string_view kUndefined = "undefined symbol: ";
 
 class Loading {
  public:
-  Loading(const std::vector<ElfPlace>& files, const fs::path& root, const fs::path& interpreter,
+  Loading(const std::vector<ElfPlace>& files, const fs::path& generation, const fs::path& interpreter,
           const fs::path& scratch, std::chrono::seconds patience)
-      : files_(files), root_(root), answers_(files.size()), list_(scratch / "files"), log_(scratch / "answers") {
+      : files_(files),
+        generation_(generation),
+        answers_(files.size()),
+        list_(scratch / "files"),
+        log_(scratch / "answers") {
     child_ = {.arguments = {interpreter.string(), "-I", "-B", "-c", kLoadScript, list_.string(), log_.string(), "", "",
-                            root.string()},
-              .scratch = scratch,
+                            generation.string()},
+              .environment = bare_environment(interpreter, scratch),
               .patience = patience};
     std::ofstream list(list_, std::ios::binary);
     for (const ElfPlace& file : files)
-      list << (file.program ? "program " : "library ") << (root / file.path).string() << "\n";
+      list << (file.program ? "program " : "library ") << (generation / file.path).string() << "\n";
     if (!list.flush()) bundle::throw_errno("the self-test's list cannot be written", list_, EIO);
   }
 
@@ -47,7 +53,7 @@ class Loading {
     for (std::size_t from = 0; from < files_.size();) {
       const std::optional<std::size_t> crashed = run_from(from, files_.size() - from);
       if (!crashed) break;
-      if (++crashes > kMaxCrashes || run_from(*crashed, 1))  // alone it may do: two libraries can be at odds
+      if (++crashes > kMaxCrashes || run_from(*crashed, 1))  // it may load alone: two libraries can conflict
         answers_[*crashed] = "the interpreter ended with " + end_.text(child_);
       if (crashes > kMaxCrashes) fail();
       from = *crashed + 1;
@@ -56,13 +62,13 @@ class Loading {
   }
 
  private:
-  // The file at which the interpreter died, if it did.
+  // The file at which the interpreter crashed, if it did.
   std::optional<std::size_t> run_from(std::size_t from, std::size_t count) {
     std::error_code ignored;
     fs::remove(log_, ignored);
     child_.arguments[7] = std::to_string(from);
     child_.arguments[8] = std::to_string(count);
-    end_ = run_child(child_);
+    end_ = bundle::run_child(child_);
     std::istringstream lines(fs::exists(log_, ignored) ? bundle::read_text(log_, kMaxAnswers) : "");
     std::optional<std::size_t> open;
     for (std::string line; std::getline(lines, line);) {
@@ -78,9 +84,9 @@ class Loading {
     return open;
   }
 
-  // Without the folder that will be renamed, and not too long.
+  // Without the generation's folder, which will be renamed, and not too long.
   std::string shown(std::string reason) const {
-    const std::string folder = root_.string() + "/";
+    const std::string folder = generation_.string() + "/";
     for (std::size_t at; (at = reason.find(folder)) != reason.npos;) reason.erase(at, folder.size());
     return reason.size() > kMaxReason ? reason.substr(0, kMaxReason) : reason;
   }
@@ -96,18 +102,18 @@ class Loading {
   }
 
   const std::vector<ElfPlace>& files_;
-  const fs::path& root_;
+  const fs::path& generation_;
   std::vector<std::string> answers_;
   fs::path list_, log_;
-  Child child_;
-  ChildEnd end_;
+  bundle::Child child_;
+  bundle::ChildEnd end_;
 };
 
 bool is_extension_module(const std::string& path) {
   return path.find(".cpython-") != path.npos || path.ends_with(".abi3.so");
 }
 
-// The library that was looked for in vain, if that was the reason.
+// The library that was not found, if that was the reason.
 std::string missing_library(const std::string& reason) {
   const std::size_t end = reason.find(kCannotOpen);
   return end == reason.npos ? "" : reason.substr(0, end);
@@ -115,9 +121,9 @@ std::string missing_library(const std::string& reason) {
 
 }  // namespace
 
-LoadReport load_test(const std::vector<ElfPlace>& files, const fs::path& root, const fs::path& interpreter,
-                     const fs::path& scratch, std::chrono::seconds patience) {
-  const std::vector<std::string> answers = Loading(files, root, interpreter, scratch, patience).run();
+LoadReport load_check(const std::vector<ElfPlace>& files, const fs::path& generation, const fs::path& interpreter,
+                      const fs::path& scratch, std::chrono::seconds patience) {
+  const std::vector<std::string> answers = Loading(files, generation, interpreter, scratch, patience).run();
   std::set<std::string> carried, waiting;
   for (const ElfPlace& file : files) carried.insert(file.soname);
   LoadReport report{.files = files.size()};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does every native file of a generation load? One started interpreter opens them one after the other, as `import` and
-// ctypes would; what crashes it is tried alone. A file that waits for the GPU's driver is said to, never called good.
+// The load check: does every native file of a generation load? One interpreter opens them one after the other, as
+// `import` and ctypes would; a file that crashes it is tried alone. A file that needs the GPU's driver is reported as
+// such, never as loaded.
 #pragma once
 
 #include <chrono>
@@ -17,14 +18,14 @@ struct LoadReport {
 
   std::uint64_t files = 0;
   std::uint64_t loaded = 0;
-  std::vector<Unloaded> driver;   // need a library of the driver, which is not on this machine
-  std::vector<Unloaded> plugins;  // needed by no file, and miss something that no file of the bundle brings
-  std::vector<Unloaded> broken;   // all else that does not load
+  std::vector<Unloaded> driver;   // need a library of the GPU's driver, which this machine lacks
+  std::vector<Unloaded> plugins;  // needed by no file, and need something that no file of the bundle brings
+  std::vector<Unloaded> broken;   // all others that do not load
 };
 
-// `scratch` takes the list and the answers. Throws SelfTest when the interpreter itself fails.
-LoadReport load_test(const std::vector<ElfPlace>& files, const std::filesystem::path& root,
-                     const std::filesystem::path& interpreter, const std::filesystem::path& scratch,
-                     std::chrono::seconds patience);
+// `scratch` holds the list and the answers. Throws SelfTest when the interpreter itself fails.
+LoadReport load_check(const std::vector<ElfPlace>& files, const std::filesystem::path& generation,
+                      const std::filesystem::path& interpreter, const std::filesystem::path& scratch,
+                      std::chrono::seconds patience);
 
 }  // namespace sealift::installer

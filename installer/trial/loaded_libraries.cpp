@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// The child says on stderr that it has imported everything and then waits for the end of its stdin: it stands still
-// while its maps are read, and ends by itself should we end first.
+// The child reports on stderr that it has imported everything and then waits for the end of its stdin: it does not
+// change while its maps are read, and it ends by itself when this process ends.
 #include "installer/trial/loaded_libraries.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <set>
 
 #include "sealift/bundle/core/file.hpp"
+#include "sealift/bundle/host/child_process.hpp"
 #include "sealift/bundle/native/system_libraries.hpp"
 
 namespace sealift::installer {
@@ -38,32 +38,13 @@ class Interpreter {
     if (::pipe2(err, O_CLOEXEC) != 0) bundle::throw_errno("a pipe cannot be made", program);
     from_it_ = bundle::Descriptor(err[0]);
     const bundle::Descriptor stderr_write(err[1]);
-    std::vector<std::string> words = {program.string(), "-I", "-B", "-c", code};
-    std::vector<std::string> settings = {"PATH=" + program.parent_path().string() + ":/usr/bin:/bin", "HOME=/",
-                                         "LANG=C.UTF-8"};
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, stdin_read.get(), STDIN_FILENO);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, stderr_write.get(), STDERR_FILENO);
-    posix_spawnattr_t attributes;
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-    const int fault =
-        ::posix_spawn(&pid_, program.c_str(), &actions, &attributes, list_of(words).data(), list_of(settings).data());
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
-    if (fault != 0) bundle::throw_errno("the interpreter cannot be started", program, fault);
-  }
-  Interpreter(const Interpreter&) = delete;
-  Interpreter& operator=(const Interpreter&) = delete;
-  ~Interpreter() {
-    if (pid_ <= 0) return;
-    ::kill(-pid_, SIGKILL);
-    ::waitpid(pid_, nullptr, 0);
+    child_.emplace(bundle::Child{.arguments = {program.string(), "-I", "-B", "-c", code},
+                                 .environment = {"PATH=" + program.parent_path().string() + ":/usr/bin:/bin", "HOME=/",
+                                                 "LANG=C.UTF-8"}},
+                   stdin_read.get(), -1, stderr_write.get());
   }
 
-  pid_t pid() const { return pid_; }
+  pid_t pid() const { return child_->pid(); }
 
   // Empty once it has imported everything; otherwise the end of what it wrote.
   std::string wait_until_ready(Clock::time_point deadline) {
@@ -85,14 +66,7 @@ class Interpreter {
   }
 
  private:
-  static std::vector<char*> list_of(std::vector<std::string>& words) {
-    std::vector<char*> list;
-    for (std::string& word : words) list.push_back(word.data());
-    list.push_back(nullptr);
-    return list;
-  }
-
-  pid_t pid_ = 0;
+  std::optional<bundle::RunningChild> child_;
   bundle::Descriptor to_it_;
   bundle::Descriptor from_it_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which libraries a generation's interpreter really loads: starts it, lets it import what the bundle named, and reads
-// the kernel's own list of what it maps. What RUNPATH says on paper is proved here, or not.
+// Which libraries a generation's interpreter really loads: it is started, imports what the bundle names, and the
+// kernel's list of its mappings is read. This shows whether the RUNPATHs work on this machine.
 #pragma once
 
 #include <chrono>
@@ -12,9 +12,9 @@ namespace sealift::installer {
 
 struct LoadedLibraries {
   std::vector<std::string> inside;   // below the generation, as the kernel names them
-  std::vector<std::string> allowed;  // the C library and the GPU's driver, which are the host's
-  std::vector<std::string> outside;  // anything else that is executable
-  std::string fault;                 // why the interpreter did not get so far; empty: it did
+  std::vector<std::string> allowed;  // of the host's C library and GPU driver
+  std::vector<std::string> outside;  // all other executable mappings
+  std::string fault;                 // why the imports failed; empty: they did not
 };
 
 LoadedLibraries loaded_libraries(const std::filesystem::path& generation, const std::string& interpreter,

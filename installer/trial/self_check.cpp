@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each step is a child of its own, so that what one of them breaks is gone with it. The cheapest and most telling
-// first.
+// Each step is a process of its own, so that one cannot break the next. The cheapest and most telling step comes first.
 #include "installer/trial/self_check.hpp"
 
-#include "installer/host/child_process.hpp"
+#include "installer/trial/bare_environment.hpp"
 #include "installer/trial/load_check.hpp"
 #include "installer/trial/self_check_scripts.hpp"
+#include "sealift/bundle/host/child_process.hpp"
 
 namespace sealift::installer {
 
@@ -15,7 +15,7 @@ using bundle::ErrorCode;
 
 namespace {
 
-constexpr int kNotPossible = 77;  // how a script says so
+constexpr int kNotPossible = 77;  // a script's exit code for it
 constexpr std::size_t kMaxNamed = 5;
 constexpr const char* kTrainer = "bin/sealift-train";
 
@@ -40,10 +40,10 @@ std::string listed(const std::vector<LoadReport::Unloaded>& files) {
   return files.size() > kMaxNamed ? text + "; and " + std::to_string(files.size() - kMaxNamed) + " more" : text;
 }
 
-class Tester {
+class Checker {
  public:
-  Tester(const bundle::Environment& environment, const Layout& layout, const fs::path& generation,
-         const fs::path& scratch, const SelfTestOptions& options)
+  Checker(const bundle::Environment& environment, const Layout& layout, const fs::path& generation,
+          const fs::path& scratch, const SelfCheckOptions& options)
       : environment_(environment),
         layout_(layout),
         generation_(generation),
@@ -51,21 +51,21 @@ class Tester {
         options_(options),
         interpreter_(environment.interpreter.below(generation)) {}
 
-  SelfTest run() {
+  SelfCheck run() {
     result_.imports = environment_.imports;
     if (!environment_.imports.empty()) import_modules();
-    if (options_.depth == SelfTestOptions::Depth::Imports) return result_;
+    if (options_.depth == SelfCheckOptions::Depth::Imports) return result_;
     load_native_files();
     all_reduce();
-    if (options_.depth == SelfTestOptions::Depth::Training) train();
+    if (options_.depth == SelfCheckOptions::Depth::Training) train();
     return result_;
   }
 
  private:
-  Child python(const std::string& code, const std::vector<std::string>& more = {}) const {
-    Child child{.arguments = {interpreter_.string(), "-I", "-B", "-c", code},
-                .scratch = scratch_,
-                .patience = options_.patience};
+  bundle::Child python(const std::string& code, const std::vector<std::string>& more = {}) const {
+    bundle::Child child{.arguments = {interpreter_.string(), "-I", "-B", "-c", code},
+                        .environment = bare_environment(interpreter_, scratch_),
+                        .patience = options_.patience};
     child.arguments.insert(child.arguments.end(), more.begin(), more.end());
     return child;
   }
@@ -75,8 +75,8 @@ class Tester {
 
   void import_modules() {
     const std::string code = import_statement(environment_.imports);
-    const Child child = python(code);
-    const ChildEnd end = run_child(child);
+    const bundle::Child child = python(code);
+    const bundle::ChildEnd end = bundle::run_child(child);
     if (!end.good())
       fail(environment_.interpreter.text() + " -I -B -c \"" + code + "\"", "the modules to be imported",
            end.text(child));
@@ -88,7 +88,7 @@ class Tester {
     if (files.empty()) return add("native files", false, "there is none");
     if (!layout_.contains(environment_.interpreter.text()))
       return add("native files", false, "the bundle brings no interpreter to load them with");
-    const LoadReport report = load_test(files, generation_, interpreter_, scratch_, options_.patience);
+    const LoadReport report = load_check(files, generation_, interpreter_, scratch_, options_.patience);
     if (!report.broken.empty())
       fail(report.broken.front().path, "every native file to load, or to wait for the GPU's driver",
            std::to_string(report.broken.size()) + " of " + std::to_string(report.files) +
@@ -104,8 +104,8 @@ class Tester {
     const std::string torch = environment_.site_packages.text() + "/torch/";
     if (!layout_.contains(torch + "__init__.py") || !layout_.contains(torch + "distributed/__init__.py"))
       return add(name, false, "the bundle brings no torch");
-    const Child child = python(kAllReduceScript, {scratch_.string()});
-    const ChildEnd end = run_child(child);
+    const bundle::Child child = python(kAllReduceScript, {scratch_.string()});
+    const bundle::ChildEnd end = bundle::run_child(child);
     if (!end.late && end.exit_code == kNotPossible)
       return add(name, false, end.errors.substr(0, end.errors.find('\n')));
     if (!end.good()) fail("an all-reduce of two ranks over Gloo", "both ranks to get the sum", end.text(child));
@@ -114,11 +114,11 @@ class Tester {
 
   void train() {
     if (!layout_.contains(kTrainer)) return add("training", false, std::string("the bundle places no ") + kTrainer);
-    const Child child{.arguments = {(generation_ / kTrainer).string(), "run", "--steps", "2", "--ranks", "1",
-                                    "--threads", "1", "--out", (scratch_ / "training").string()},
-                      .scratch = scratch_,
-                      .patience = options_.patience};
-    const ChildEnd end = run_child(child);
+    const bundle::Child child{.arguments = {(generation_ / kTrainer).string(), "run", "--steps", "2", "--ranks", "1",
+                                            "--threads", "1", "--out", (scratch_ / "training").string()},
+                              .environment = bare_environment(generation_ / kTrainer, scratch_),
+                              .patience = options_.patience};
+    const bundle::ChildEnd end = bundle::run_child(child);
     if (!end.good()) fail(std::string(kTrainer) + " run --steps 2", "two steps of training", end.text(child));
     add("training", true, "two steps of " + std::string(kTrainer) + ", " + std::to_string(end.milliseconds) + " ms");
   }
@@ -127,27 +127,27 @@ class Tester {
   const Layout& layout_;
   const fs::path& generation_;
   const fs::path& scratch_;
-  const SelfTestOptions& options_;
+  const SelfCheckOptions& options_;
   const fs::path interpreter_;
-  SelfTest result_;
+  SelfCheck result_;
 };
 
 }  // namespace
 
-SelfTest self_test(const bundle::Environment& environment, const Layout& layout, const fs::path& generation,
-                   const fs::path& scratch, const SelfTestOptions& options) {
-  return Tester(environment, layout, generation, scratch, options).run();
+SelfCheck self_check(const bundle::Environment& environment, const Layout& layout, const fs::path& generation,
+                     const fs::path& scratch, const SelfCheckOptions& options) {
+  return Checker(environment, layout, generation, scratch, options).run();
 }
 
-bundle::Json to_json(const SelfTest& test) {
+bundle::Json to_json(const SelfCheck& test) {
   bundle::Json steps = bundle::Json::array();
-  for (const SelfTest::Step& step : test.steps)
+  for (const SelfCheck::Step& step : test.steps)
     steps.push_back({{"name", step.name}, {"passed", step.passed}, {"detail", step.detail}});
   return {{"imports", test.imports}, {"milliseconds", test.milliseconds}, {"steps", std::move(steps)}};
 }
 
-SelfTest self_test_from(bundle::JsonObject object) {
-  SelfTest test;
+SelfCheck self_check_from(bundle::JsonObject object) {
+  SelfCheck test;
   for (const bundle::Json& module : object.array("imports", 1000))
     test.imports.push_back(module.is_string() ? module.get<std::string>() : "");
   test.milliseconds = object.integer("milliseconds");

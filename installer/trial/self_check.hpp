@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does what was built work? Asked before anything is switched: its interpreter imports what the bundle names, its
-// native files load, two processes of its torch can talk. The only place where the installer runs a program, and that
-// program was verified. What could not be tried here is said to be "not run", with the reason; it never counts as
+// The self-check (`--self-test`) of a built generation, before the switch: its interpreter imports what the bundle
+// names, its native files load, two processes of its torch communicate. Only programs of the generation are run, and
+// those were verified. A step that cannot run here is reported as "not run", with the reason; it never counts as
 // passed.
 #pragma once
 
 #include <chrono>
 
-#include "installer/layout/layout.hpp"
 #include "bundle/core/json.hpp"
+#include "installer/layout/layout.hpp"
 
 namespace sealift::installer {
 
-struct SelfTest {
+struct SelfCheck {
   struct Step {
     std::string name;     // "native files"
     bool passed = false;  // else: not run
@@ -26,9 +26,9 @@ struct SelfTest {
   std::vector<Step> steps;         // what was tried besides
 };
 
-struct SelfTestOptions {
+struct SelfCheckOptions {
   enum class Depth {
-    Imports,   // what the bundle names, no more
+    Imports,   // only what the bundle names
     Full,      // and native files, and a two-rank all-reduce
     Training,  // and two steps of the carried sealift-train
   };
@@ -38,13 +38,13 @@ struct SelfTestOptions {
   std::chrono::seconds patience = std::chrono::minutes(10);  // with each program
 };
 
-// `scratch` is a folder that serves as HOME and TMPDIR. Throws SelfTest with the end of what the program wrote to
-// stderr. An environment that needs no interpreter (no imports, no libraries) is tested without one.
-SelfTest self_test(const bundle::Environment& environment, const Layout& layout,
-                   const std::filesystem::path& generation, const std::filesystem::path& scratch,
-                   const SelfTestOptions& options = {});
+// `scratch` serves as HOME and TMPDIR. Throws SelfTest with the end of the program's stderr. An environment without
+// imports and libraries is checked without an interpreter.
+SelfCheck self_check(const bundle::Environment& environment, const Layout& layout,
+                     const std::filesystem::path& generation, const std::filesystem::path& scratch,
+                     const SelfCheckOptions& options = {});
 
-bundle::Json to_json(const SelfTest& test);
-SelfTest self_test_from(bundle::JsonObject object);
+bundle::Json to_json(const SelfCheck& test);
+SelfCheck self_check_from(bundle::JsonObject object);
 
 }  // namespace sealift::installer

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the carried interpreter is told to do in a self-test. Python, since the installer is static and can load nothing
-// itself; only what every CPython 3.8 and newer has.
+// The Python scripts that the carried interpreter runs in a self-check. In Python, since the installer is static and
+// cannot load a library itself; they need only CPython 3.8.
 #pragma once
 
 namespace sealift::installer {

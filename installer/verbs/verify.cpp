@@ -1,35 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gate itself is bundle::verify; this adds reading everything and a progress line.
-// All bad chunks are collected, since a scratched disc rarely has only one and re-burning is done once.
-#include "installer/verbs/verify.hpp"
+// verify: reads every byte of a bundle. All failures go to stderr, and the first one's code is the exit code.
+#include <fcntl.h>
+
+#include <memory>
+
+#include "installer/prefix/prefix.hpp"
+#include "installer/print/verification_report.hpp"
+#include "installer/verbs/shared_options.hpp"
+#include "installer/verbs/verbs.hpp"
+#include "sealift/bundle/trust/trust_folder.hpp"
 
 namespace sealift::installer {
 
-Verification verify_every_byte(const bundle::OpenBundle& opened, const bundle::Trust& trust, bundle::Time now,
-                               unsigned threads, Progress& progress) {
-  const bundle::VerifiedBundle bundle = bundle::verify(opened, trust, now);
-  const bundle::Manifest& manifest = bundle.manifest();
-  progress.begin("verifying", manifest.payload.size);
-  std::vector<bundle::Error> failures =
-      bundle::check_every_chunk(bundle, threads, [&progress](std::uint64_t bytes) { progress.add(bytes); });
-  progress.end();
-  return {.name = manifest.name,
-          .version = manifest.version,
-          .channel = manifest.channel,
-          .created = manifest.created,
-          .target = manifest.target,
-          .identity = bundle.identity(),
-          .signers = bundle.signers(),
-          .root = bundle.root_name(),
-          .warnings = bundle.warnings(),
-          .entries = manifest.entries.size(),
-          .absent = static_cast<std::uint64_t>(std::count_if(manifest.entries.begin(), manifest.entries.end(),
-                                                             [](const bundle::Entry& one) { return one.absent; })),
-          .base = manifest.base,
-          .volumes = manifest.payload.volumes.size(),
-          .chunks = manifest.payload.chunk_count(),
-          .bytes = manifest.payload.size,
-          .failures = std::move(failures)};
+namespace {
+
+struct VerifyOptions {
+  BundleOptions bundle;
+  std::filesystem::path prefix;  // whose trust is read; empty: none
+  bool json = false;
+};
+
+int run(const VerifyOptions& options) {
+  bundle::Progress progress;
+  const std::filesystem::path folder = options.prefix.empty() ? "" : Prefix(options.prefix).trust();
+  const bundle::Trust trust{.state = bundle::trust_for_run(folder, fingerprint_of(options.bundle.fingerprint)),
+                            .allow_downgrade = options.bundle.allow_downgrade};
+  bundle::OpenBundle opened = bundle::open(options.bundle.bundle);
+  opened.more_folders = options.bundle.volumes;
+  const Verification result = verify_every_byte(opened, trust, bundle::system_time(), options.bundle.threads, progress);
+  bundle::print_warnings(result.warnings);
+  if (result.failures.empty() || options.json) bundle::print(options.json, json_of(result), text_of(result));
+  for (const bundle::Error& failure : result.failures) bundle::print_error(failure);
+  return result.failures.empty() ? 0 : result.failures.front().exit_code();
+}
+
+}  // namespace
+
+void add_verify(bundle::Program& program) {
+  const bundle::Verb verb = program.verb("verify", "read every byte of a bundle and say whether it is whole");
+  const auto options = std::make_shared<VerifyOptions>();
+  verb.json(options->json);
+  add_bundle_options(verb, options->bundle);
+  add_prefix(verb, options->prefix, false);
+  verb.action([options] { return run(*options); });
 }
 
 }  // namespace sealift::installer

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bundles -> catalog: each wheel's METADATA is read through the checked payload and kept, since it is small and every
-// resolver asks for it. The wheel itself is only pointed at.
+// Each wheel's METADATA is read through the checked payload and kept, since it is small and every resolver asks for it.
+// The wheel's bytes stay in the bundle.
 #include "offline_repo/catalogue/catalogue.hpp"
 
 #include "sealift/bundle/wheel/wheel.hpp"
@@ -33,8 +33,8 @@ IndexedWheel read_wheel(const std::shared_ptr<const bundle::VerifiedBundle>& in,
   indexed.size = entry.size;
   indexed.sha256 = entry.sha256;
   indexed.metadata_sha256 = bundle::sha256(bundle::as_bytes(indexed.metadata));
-  indexed.payload_offset = entry.offset;
   indexed.in = in;
+  indexed.entry = &entry;
   return indexed;
 }
 
@@ -42,7 +42,7 @@ std::string described(const IndexedWheel& wheel) {
   return wheel.in->manifest().stem() + " in " + wheel.in->folder().string() + ": sha256 " + wheel.sha256.hex();
 }
 
-// The same bytes twice are one wheel; other bytes under the same name leave no honest answer.
+// The same bytes twice are one wheel. Different bytes under one name are refused: either answer could be wrong.
 void add(Project& project, IndexedWheel wheel) {
   const auto [place, fresh] = project.wheels.try_emplace(wheel.file_name, wheel);
   if (fresh || place->second.sha256 == wheel.sha256) return;
@@ -61,18 +61,18 @@ std::set<std::string> Project::versions() const {
   return all;
 }
 
-std::size_t Catalog::wheel_count() const {
+std::size_t Catalogue::wheel_count() const {
   std::size_t count = 0;
   for (const auto& [name, project] : projects) count += project.wheels.size();
   return count;
 }
 
-const Project* Catalog::find_project(std::string_view name) const {
+const Project* Catalogue::find_project(std::string_view name) const {
   const auto found = projects.find(bundle::normalized_project_name(name));
   return found != projects.end() ? &found->second : nullptr;
 }
 
-const IndexedWheel* Catalog::find_wheel(std::string_view sha256, std::string_view file_name) const {
+const IndexedWheel* Catalogue::find_wheel(std::string_view sha256, std::string_view file_name) const {
   const std::optional<bundle::WheelName> parsed = bundle::parse_wheel_name(file_name);
   const Project* project = parsed ? find_project(parsed->name) : nullptr;
   if (project == nullptr) return nullptr;
@@ -80,20 +80,20 @@ const IndexedWheel* Catalog::find_wheel(std::string_view sha256, std::string_vie
   return found != project->wheels.end() && found->second.sha256.hex() == sha256 ? &found->second : nullptr;
 }
 
-Catalog make_catalog(std::vector<bundle::VerifiedBundle> bundles) {
-  Catalog catalog;
+Catalogue make_catalogue(std::vector<bundle::VerifiedBundle> bundles) {
+  Catalogue catalogue;
   for (bundle::VerifiedBundle& verified : bundles) {
     const auto in = std::make_shared<const bundle::VerifiedBundle>(std::move(verified));
-    catalog.bundles.push_back(in->manifest().stem());
+    catalogue.bundles.push_back(in->manifest().stem());
     for (const bundle::Entry& entry : in->manifest().entries) {
       if (entry.kind != bundle::EntryKind::Wheel || entry.absent) continue;
       IndexedWheel wheel = read_wheel(in, entry);
       const std::string name = bundle::normalized_project_name(bundle::parse_wheel_name(wheel.file_name)->name);
-      Project& project = catalog.projects.try_emplace(name, Project{.name = name}).first->second;
+      Project& project = catalogue.projects.try_emplace(name, Project{.name = name}).first->second;
       add(project, std::move(wheel));
     }
   }
-  return catalog;
+  return catalogue;
 }
 
 }  // namespace sealift::offline_repo

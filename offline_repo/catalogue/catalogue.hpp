@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the verified bundles offer to pip and uv: projects and their wheels, as one plain value.
-// It is made once at start-up; afterwards a request is a look-up in it, and no text of a request ever becomes a path.
+// Made once at start-up. A request is then a lookup in it, so no text of a request ever becomes a path.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ struct IndexedWheel {
   bundle::Digest sha256;
   std::string metadata;  // the METADATA file, byte for byte
   bundle::Digest metadata_sha256;
-  std::uint64_t payload_offset = 0;                  // of its first byte
   std::shared_ptr<const bundle::VerifiedBundle> in;  // the bundle that holds it
+  const bundle::Entry* entry = nullptr;              // of that bundle's manifest
 };
 
 struct Project {
@@ -35,7 +35,7 @@ struct Project {
   std::set<std::string> versions() const;
 };
 
-struct Catalog {
+struct Catalogue {
   std::vector<std::string> bundles;                      // NAME-VERSION of each, as they were given
   std::map<std::string, Project, std::less<>> projects;  // by normalized name
 
@@ -46,9 +46,9 @@ struct Catalog {
   const IndexedWheel* find_wheel(std::string_view sha256, std::string_view file_name) const;
 };
 
-// The union of the bundles' wheels; what a delta does not carry is not offered. Reads their METADATA, and so only the
-// chunks that hold it. Throws Conflict when two wheels have one name and different bytes, CannotCheck when a wheel is
-// stored in a form that has no ranges.
-Catalog make_catalog(std::vector<bundle::VerifiedBundle> bundles);
+// The union of the bundles' wheels, without those that a delta does not carry. Reads only the chunks that hold
+// METADATA. Throws Conflict when two wheels have one name and different bytes, CannotCheck when a wheel is stored
+// compressed, so that no range of it can be served.
+Catalogue make_catalogue(std::vector<bundle::VerifiedBundle> bundles);
 
 }  // namespace sealift::offline_repo

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Catalog -> HTML and JSON. Names and versions were written by strangers, so all of them are escaped on their way out.
+// Names and versions were written by strangers, so all of them are escaped.
 #include "offline_repo/protocols/index_pages.hpp"
 
-#include "sealift/bundle/core/html.hpp"
 #include "bundle/core/json.hpp"
+#include "sealift/bundle/core/html.hpp"
 
 namespace sealift::offline_repo {
 
@@ -48,10 +48,10 @@ std::string url_escaped(std::string_view text) {
   return out;
 }
 
-std::string welcome_page(const Catalog& catalog) {
-  std::string body = "<h1>Sealift offline repository</h1>\n<p>" + std::to_string(catalog.projects.size()) +
-                     " projects, " + std::to_string(catalog.wheel_count()) + " wheels, from:</p>\n<ul>\n";
-  for (const std::string& bundle : catalog.bundles) body += "<li>" + html_escaped(bundle) + "</li>\n";
+std::string welcome_page(const Catalogue& catalogue) {
+  std::string body = "<h1>Sealift offline repository</h1>\n<p>" + std::to_string(catalogue.projects.size()) +
+                     " projects, " + std::to_string(catalogue.wheel_count()) + " wheels, from:</p>\n<ul>\n";
+  for (const std::string& bundle : catalogue.bundles) body += "<li>" + html_escaped(bundle) + "</li>\n";
   body +=
       "</ul>\n<p>Index: <a href=\"simple/\">simple/</a></p>\n"
       "<pre>pip install --index-url THIS-ADDRESS/simple/ PACKAGE\n"
@@ -59,16 +59,16 @@ std::string welcome_page(const Catalog& catalog) {
   return page("Sealift offline repository", body);
 }
 
-std::string project_list_html(const Catalog& catalog) {
+std::string project_list_html(const Catalogue& catalogue) {
   std::string body;
-  for (const auto& [name, project] : catalog.projects)
+  for (const auto& [name, project] : catalogue.projects)
     body += "<a href=\"" + url_escaped(name) + "/\">" + html_escaped(name) + "</a><br>\n";
   return page("Simple index", body);
 }
 
-std::string project_list_json(const Catalog& catalog) {
+std::string project_list_json(const Catalogue& catalogue) {
   Json projects = Json::array();
-  for (const auto& [name, project] : catalog.projects) projects.push_back({{"name", name}});
+  for (const auto& [name, project] : catalogue.projects) projects.push_back({{"name", name}});
   return written({{"meta", {{"api-version", kApiVersion}}}, {"projects", std::move(projects)}});
 }
 
@@ -83,7 +83,7 @@ std::string project_html(const Project& project) {
   return page("Links for " + project.name, body);
 }
 
-// Only "core-metadata", not its older name: pip 22.3 to 23.1 stumbles over the latter in JSON (PEP 714).
+// Only "core-metadata", not its older name, which pip 22.3 to 23.1 misreads in JSON (PEP 714).
 std::string project_json(const Project& project) {
   Json files = Json::array();
   for (const auto& [file_name, wheel] : project.wheels) {

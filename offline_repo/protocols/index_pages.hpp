@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pages of a simple repository index, from the catalog to text: PEP 503 in HTML, PEP 691 and 700 in JSON, with
-// PEP 658 and 714 metadata. Links are relative, so the whole index works below any prefix and behind any proxy.
+// The pages of a simple repository index: PEP 503 in HTML, PEP 691 and 700 in JSON, with PEP 658 and 714 metadata.
+// Links are relative, so the index works below any path and behind any proxy.
 #pragma once
 
 #include <string>
@@ -10,14 +10,14 @@
 
 namespace sealift::offline_repo {
 
-// One segment of a URL's path: everything but unreserved characters as %XX.
+// One segment of a URL's path: every character that is not unreserved as %XX.
 std::string url_escaped(std::string_view text);
 
-// For people: what is served here, and how to use it.
-std::string welcome_page(const Catalog& catalog);
+// The start page for people: what is served here and how to use it.
+std::string welcome_page(const Catalogue& catalogue);
 
-std::string project_list_html(const Catalog& catalog);
-std::string project_list_json(const Catalog& catalog);
+std::string project_list_html(const Catalogue& catalogue);
+std::string project_list_json(const Catalogue& catalogue);
 
 std::string project_html(const Project& project);
 std::string project_json(const Project& project);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accept, Range and If-None-Match, read as RFC 9110 says: what does not parse is as good as absent, nothing is guessed.
+// Read as RFC 9110 prescribes: a header that does not parse counts as absent, and nothing is guessed.
 #include "offline_repo/protocols/negotiate.hpp"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ bool all_digits(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// Decimal digits; a number that does not fit is the largest one, which is outside of any file just as well.
+// Decimal digits; a number that does not fit becomes the largest one, which is outside of every file too.
 std::uint64_t saturating_number(std::string_view digits) {
   constexpr std::uint64_t largest = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t value = 0;
@@ -86,7 +86,7 @@ std::vector<Preference> parse_accept(std::string_view accept) {
   return preferences;
 }
 
-// How exactly a media range names a form: 3 itself, 2 its type, 1 anything, 0 not at all.
+// How exactly a media range names a format: 3 itself, 2 its type, 1 anything, 0 not at all.
 int exactness(std::string_view range, IndexFormat format) {
   const std::string_view type = format == IndexFormat::PlainHtml ? "text/html" : content_type(format);
   if (range == type) return 3;
@@ -122,7 +122,7 @@ std::optional<IndexFormat> choose_format(std::string_view accept, std::string_vi
   std::tuple<int, int, int> best_score;
   for (const IndexFormat format : kFormats) {
     int exact = 0, wish = 0;
-    for (const Preference& preference : preferences)  // the range that names a form most exactly decides for it
+    for (const Preference& preference : preferences)  // the range that names a format most exactly decides
       if (const int found = exactness(preference.range, format); found > exact) {
         exact = found;
         wish = preference.quality;
@@ -147,7 +147,7 @@ RangeAnswer answer_range(std::string_view header, std::uint64_t size) {
   if ((!from.empty() && !all_digits(from)) || (!to.empty() && !all_digits(to)) || (from.empty() && to.empty()))
     return whole;
   const std::uint64_t last = saturating_number(to);
-  if (from.empty()) {  // the last so many bytes
+  if (from.empty()) {  // the last N bytes
     const std::uint64_t count = std::min(last, size);
     if (count == 0) return {.kind = RangeKind::Unsatisfiable};
     return {.kind = RangeKind::Part, .range = {.first = size - count, .count = count}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a client's headers ask for: which form of an index page, which part of a file, whether it has it already.
-// Pure functions over hostile text, apart from the server so that every case is a line in a test.
+// What a client's headers ask for: the format of an index page, a part of a file, only a newer version. Pure functions
+// over hostile text, apart from the server so that every case is a line in a test.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ enum class IndexFormat {
 
 std::string_view content_type(IndexFormat format);
 
-// The form that `accept` (an Accept header; empty: anything) likes best; `asked`, the value of ?format=, goes before
-// it. On equal terms what is named exactly wins, then JSON among the named, then text/html for "*/*" alone.
-// Nothing when no form is acceptable.
+// The format that `accept` (an Accept header; empty: anything) prefers; `asked`, the value of ?format=, takes
+// precedence. Among equals an exactly named one wins, then JSON among the named, then text/html for "*/*" alone.
+// Nothing when no format is acceptable.
 std::optional<IndexFormat> choose_format(std::string_view accept, std::string_view asked);
 
 struct ByteRange {
@@ -30,7 +30,7 @@ struct ByteRange {
 };
 
 enum class RangeKind {
-  Whole,          // no range, or one that the specification lets a server ignore: several, malformed, other units
+  Whole,          // no range, or one that a server may ignore: several, malformed, other units
   Part,           // one range that lies at least partly inside
   Unsatisfiable,  // one range that lies outside
 };
@@ -43,7 +43,7 @@ struct RangeAnswer {
 // RFC 9110 section 14: `header` is a Range header or empty, `size` the file's.
 RangeAnswer answer_range(std::string_view header, std::uint64_t size);
 
-// If-None-Match: does the list `header` hold `etag` (quoted, strong), compared weakly; "*" holds all.
+// Whether If-None-Match `header` lists `etag` (quoted, strong), by weak comparison; "*" lists all.
 bool lists_etag(std::string_view header, std::string_view etag);
 
 }  // namespace sealift::offline_repo

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Request -> response. A path is split, then decoded segment by segment, then compared with names of the catalog:
-// there is no folder behind it, so nothing can be reached that a signed bundle does not list as a wheel.
+// The segments of a path are compared with names of the catalogue. There is no folder behind them, so nothing can be
+// reached that a signed bundle does not list as a wheel.
 #include "offline_repo/server/routes.hpp"
 
-#include <algorithm>
 #include <optional>
 
 #include "offline_repo/protocols/index_pages.hpp"
+#include "offline_repo/server/request_target.hpp"
 #include "sealift/bundle/wheel/wheel.hpp"
 
 namespace sealift::offline_repo {
@@ -17,65 +17,6 @@ constexpr char kPageCaching[] = "max-age=600";
 constexpr char kFileCaching[] = "max-age=365000000, immutable";  // the digest is part of the address
 constexpr std::string_view kMetadataSuffix = ".metadata";
 
-struct Target {
-  std::vector<std::string> segments;  // decoded; a trailing slash gives an empty last one
-  std::string query;                  // not decoded
-};
-
-// Nothing for a malformed escape or a control character.
-std::optional<std::string> percent_decoded(std::string_view text) {
-  const auto nibble = [](char c) {
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-  };
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    char c = text[i];
-    if (c == '%') {
-      if (text.size() - i < 3 || nibble(text[i + 1]) < 0 || nibble(text[i + 2]) < 0) return std::nullopt;
-      c = static_cast<char>(nibble(text[i + 1]) * 16 + nibble(text[i + 2]));
-      i += 2;
-    }
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) return std::nullopt;
-    out.push_back(c);
-  }
-  return out;
-}
-
-std::optional<Target> parse_target(std::string_view text) {
-  if (const std::size_t scheme = text.find("://"); text.starts_with("http") && scheme < 6) {  // absolute form
-    const std::size_t path = text.find('/', scheme + 3);
-    text = path == text.npos ? "/" : text.substr(path);
-  }
-  if (!text.starts_with('/')) return std::nullopt;
-  Target target;
-  const std::size_t question = std::min(text.find('?'), text.size());
-  if (question < text.size()) target.query = text.substr(question + 1);
-  if (!percent_decoded(target.query)) return std::nullopt;  // a redirect repeats it, so it must hold no line break
-  const std::string_view path = text.substr(0, question);
-  for (std::size_t begin = 1; begin <= path.size();) {
-    const std::size_t end = std::min(path.find('/', begin), path.size());
-    std::optional<std::string> segment = percent_decoded(path.substr(begin, end - begin));
-    if (!segment) return std::nullopt;
-    target.segments.push_back(*std::move(segment));
-    begin = end + 1;
-  }
-  return target;
-}
-
-// The value of ?format=, decoded; a '+' is a plus, since media types have one.
-std::string format_asked(std::string_view query) {
-  for (std::size_t begin = 0; begin < query.size();) {
-    const std::size_t end = std::min(query.find('&', begin), query.size());
-    const std::string_view pair = query.substr(begin, end - begin);
-    if (pair.starts_with("format=")) return percent_decoded(pair.substr(7)).value_or("malformed");
-    begin = end + 1;
-  }
-  return {};
-}
-
 std::string quoted(const bundle::Digest& digest) {
   return "\"" + digest.hex() + "\"";
 }
@@ -84,7 +25,7 @@ Response not_found() {
   return refusal(404, "there is no such page or file here; the index is at simple/");
 }
 
-// `location` is relative and made of catalog names, never of what the client sent, but for the query.
+// `location` is relative and made of the catalogue's names. Of what the client sent only the query is repeated.
 Response moved(std::string location, const Target& target) {
   if (!target.query.empty()) location += "?" + target.query;
   Response response = refusal(301, "the page is at " + location);
@@ -113,7 +54,7 @@ Response text_answer(const Request& request, std::string type, std::string text,
 
 template <class Html, class JsonText>
 Response index_page(const Request& request, const Target& target, const Html& html, const JsonText& json) {
-  const std::optional<IndexFormat> format = choose_format(request.accept, format_asked(target.query));
+  const std::optional<IndexFormat> format = choose_format(request.accept, requested_format(target.query));
   Response response;
   if (format) {
     std::string text = *format == IndexFormat::Json ? json() : html();
@@ -138,7 +79,7 @@ Response wheel_answer(const Request& request, const IndexedWheel& wheel) {
                                 {"X-Content-Type-Options", "nosniff"}},
                     .body = WheelPart{.wheel = &wheel, .range = {.first = 0, .count = wheel.size}}};
   if (lists_etag(request.if_none_match, etag)) return not_modified(response);
-  // A range is defined for GET only, and If-Range wants the very bytes that it names.
+  // A range is defined for GET only, and If-Range holds only for the bytes that it names.
   if (request.method != "GET" || (!request.if_range.empty() && request.if_range != etag)) return response;
   const RangeAnswer answer = answer_range(request.range, wheel.size);
   if (answer.kind == RangeKind::Unsatisfiable) {
@@ -155,24 +96,24 @@ Response wheel_answer(const Request& request, const IndexedWheel& wheel) {
 }
 
 // /files/SHA256/NAME.whl and /files/SHA256/NAME.whl.metadata
-Response file_answer(const Catalog& catalog, const Request& request, const std::string& sha256,
+Response file_answer(const Catalogue& catalogue, const Request& request, const std::string& sha256,
                      std::string_view file_name) {
-  if (const IndexedWheel* wheel = catalog.find_wheel(sha256, file_name)) return wheel_answer(request, *wheel);
+  if (const IndexedWheel* wheel = catalogue.find_wheel(sha256, file_name)) return wheel_answer(request, *wheel);
   if (!file_name.ends_with(kMetadataSuffix)) return not_found();
   file_name.remove_suffix(kMetadataSuffix.size());
-  const IndexedWheel* wheel = catalog.find_wheel(sha256, file_name);
+  const IndexedWheel* wheel = catalogue.find_wheel(sha256, file_name);
   if (wheel == nullptr) return not_found();
   return text_answer(request, "text/plain; charset=utf-8", wheel->metadata, wheel->metadata_sha256, kFileCaching);
 }
 
-Response simple_answer(const Catalog& catalog, const Request& request, const Target& target) {
+Response simple_answer(const Catalogue& catalogue, const Request& request, const Target& target) {
   const std::vector<std::string>& segments = target.segments;
   if (segments.size() == 1) return moved("simple/", target);
   if (segments.size() == 2 && segments[1].empty())
     return index_page(
-        request, target, [&] { return project_list_html(catalog); }, [&] { return project_list_json(catalog); });
+        request, target, [&] { return project_list_html(catalogue); }, [&] { return project_list_json(catalogue); });
   const bool slash = segments.size() == 3 && segments[2].empty();
-  const Project* project = segments.size() == 2 || slash ? catalog.find_project(segments[1]) : nullptr;
+  const Project* project = segments.size() == 2 || slash ? catalogue.find_project(segments[1]) : nullptr;
   if (project == nullptr) return not_found();
   if (!slash) return moved(project->name + "/", target);
   if (segments[1] != project->name) return moved("../" + project->name + "/", target);
@@ -182,22 +123,7 @@ Response simple_answer(const Catalog& catalog, const Request& request, const Tar
 
 }  // namespace
 
-std::uint64_t Response::body_size() const {
-  const auto* part = std::get_if<WheelPart>(&body);
-  return part != nullptr ? part->range.count : std::get<std::string>(body).size();
-}
-
-std::string_view Response::header(std::string_view name) const {
-  for (const auto& [key, value] : headers)
-    if (key == name) return value;
-  return {};
-}
-
-Response refusal(unsigned status, const std::string& why) {
-  return {.status = status, .headers = {{"Content-Type", "text/plain; charset=utf-8"}}, .body = why + "\n"};
-}
-
-Response respond(const Catalog& catalog, const Request& request) {
+Response respond(const Catalogue& catalogue, const Request& request) {
   if (request.method != "GET" && request.method != "HEAD") {
     Response response = refusal(405, "this repository is read only: GET and HEAD");
     response.headers.emplace_back("Allow", "GET, HEAD");
@@ -206,10 +132,10 @@ Response respond(const Catalog& catalog, const Request& request) {
   const std::optional<Target> target = parse_target(request.target);
   if (!target) return refusal(400, "the address is malformed: expected /path with %XX escapes of printable characters");
   const std::vector<std::string>& segments = target->segments;
-  if (segments[0] == "simple") return simple_answer(catalog, request, *target);
-  if (segments[0] == "files" && segments.size() == 3) return file_answer(catalog, request, segments[1], segments[2]);
+  if (segments[0] == "simple") return simple_answer(catalogue, request, *target);
+  if (segments[0] == "files" && segments.size() == 3) return file_answer(catalogue, request, segments[1], segments[2]);
   if (segments.size() != 1 || !segments[0].empty()) return not_found();
-  std::string text = welcome_page(catalog);
+  std::string text = welcome_page(catalogue);
   const bundle::Digest digest = bundle::sha256(bundle::as_bytes(text));
   return text_answer(request, "text/html; charset=utf-8", std::move(text), digest, kPageCaching);
 }

@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "packager/host/interrupt.hpp"
 #include "sealift/bundle/core/byte_source.hpp"
+#include "sealift/bundle/host/interrupt.hpp"
 
 namespace sealift::packager {
 
@@ -19,7 +19,7 @@ Digest digest_of_file(const fs::path& path, const std::function<void(std::uint64
   bundle::FileSource source(path);
   bundle::Hasher hasher;
   for (std::uint64_t offset = 0; offset < source.size();) {
-    stop_if_interrupted();
+    bundle::stop_if_interrupted();
     const bundle::ByteView piece = source.view(offset, std::size_t{1} << 20);
     hasher.update(piece);
     offset += piece.size();

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <thread>
 
-#include "packager/host/interrupt.hpp"
+#include "sealift/bundle/host/interrupt.hpp"
 #include "sealift/bundle/core/parallel_for.hpp"
 
 namespace sealift::packager {
@@ -21,7 +21,7 @@ void parallel_requests(unsigned jobs, std::size_t count,
                        const std::function<void(std::size_t, const StopCheck&)>& work) {
   std::atomic<bool> failed{false};
   const StopCheck check = [&failed] {
-    stop_if_interrupted();
+    bundle::stop_if_interrupted();
     if (failed) throw OtherFailed{};
   };
   bundle::parallel_for(std::max(1u, jobs), count, [&](std::size_t index) {

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "packager/host/interrupt.hpp"
+#include "sealift/bundle/host/interrupt.hpp"
 #include "sealift/bundle/core/byte_source.hpp"
 
 namespace sealift::packager {
@@ -32,7 +32,7 @@ PartFile::PartFile(const Cache& cache, const bundle::Digest& digest, Progress& p
 void PartFile::hash_existing() {
   bundle::FileSource source(path_);
   while (size_ < source.size()) {
-    stop_if_interrupted();
+    bundle::stop_if_interrupted();
     const bundle::ByteView piece = source.view(size_, std::size_t{1} << 20);
     hasher_.update(piece);
     size_ += piece.size();

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "bundle/core/unicode.hpp"
-#include "packager/host/interrupt.hpp"
+#include "sealift/bundle/host/interrupt.hpp"
 #include "packager/host/scratch_folder.hpp"
 #include "packager/native/carried_runtime.hpp"
 #include "packager/native/name_scan.hpp"
@@ -113,7 +113,7 @@ class Intake {
     scan_ = NameScan();
   }
   void feed(ByteView piece) {
-    stop_if_interrupted();
+    bundle::stop_if_interrupted();
     out_->write(piece);
     scan_.feed(piece);
   }

@@ -120,4 +120,27 @@ Rehearsal rehearse(const RehearseOptions& options, Console& console) {
           .installed = install(options, folder, area.path())};
 }
 
+NewRehearsal rehearse_new(const fs::path& folder, const std::vector<RoleStatus>& roles, const fs::path& system,
+                          const std::vector<fs::path>& onto, Console& console) {
+  const auto not_yet = [&](const std::string& why) {
+    console.warn("not rehearsed: " + why + "; `sealift-pack rehearse` does it later");
+    return NewRehearsal{.why_not = why};
+  };
+  for (const RoleStatus& role : roles)
+    if (role.signatures < role.threshold) return not_yet("signatures are missing");
+  try {
+    Rehearsal done = rehearse({.bundle = folder,
+                               .fingerprint = bundle::open(folder).seal.roots.front().digest(),
+                               .system = system,
+                               .onto = onto,
+                               .work_area = {}},
+                              console);
+    console.note("rehearsed: " + done.installed + " in " + done.system);
+    return {.done = std::move(done)};
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::CannotCheck) throw;
+    return not_yet(error.facts().what + " (" + error.facts().got + ")");
+  }
+}
+
 }  // namespace sealift::packager

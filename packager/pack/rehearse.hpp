@@ -4,10 +4,12 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "packager/host/console.hpp"
+#include "packager/keys/role_status.hpp"
 #include "sealift/bundle/core/digest.hpp"
 
 namespace sealift::packager {
@@ -28,5 +30,18 @@ struct Rehearsal {
 // Throws what bundle::verify throws; CannotCheck for a delta without the bundle that it builds on, and when this
 // machine cannot start a process without a network; and the installer's own error when the bundle cannot be installed.
 Rehearsal rehearse(const RehearseOptions& options, Console& console);
+
+// What `create` ends with: a rehearsal, or the reason why there was none.
+struct NewRehearsal {
+  std::optional<Rehearsal> done = std::nullopt;
+  std::string why_not = {};
+};
+
+// Rehearses the bundle that was just written into `folder`, and notes the result. A bundle that still needs signatures
+// cannot be installed, and where there is no sandbox nothing is known: both are warned of, and neither is a pass.
+// Throws what rehearse throws, but CannotCheck.
+NewRehearsal rehearse_new(const std::filesystem::path& folder, const std::vector<RoleStatus>& roles,
+                          const std::filesystem::path& system, const std::vector<std::filesystem::path>& onto,
+                          Console& console);
 
 }  // namespace sealift::packager

@@ -3,7 +3,7 @@
 // (bundle::BundleWriter::add), so it is repaired and added again, and the work goes on.
 #include "packager/pack/write_bundle.hpp"
 
-#include "packager/host/interrupt.hpp"
+#include "sealift/bundle/host/interrupt.hpp"
 #include "sealift/bundle/bundle_writer.hpp"
 
 namespace sealift::packager {
@@ -22,7 +22,7 @@ class WatchedSource final : public bundle::ByteSource {
   std::uint64_t size() const override { return source_.size(); }
   std::string name() const override { return source_.name(); }
   bundle::ByteView view(std::uint64_t offset, std::size_t wanted) override {
-    stop_if_interrupted();
+    bundle::stop_if_interrupted();
     const bundle::ByteView piece = source_.view(offset, wanted);
     progress_.add(piece.size());
     read_ += piece.size();
@@ -73,7 +73,7 @@ bundle::Manifest write_bundle(const PackPlan& plan, const fs::path& folder, std:
     copy_companion(plan.companions[i], plan.draft.companions[i], folder);
   bundle::Manifest manifest = writer.finish(signing.roots, signing.keys);
   progress.finish();
-  stop_if_interrupted();
+  bundle::stop_if_interrupted();
   return manifest;
 }
 

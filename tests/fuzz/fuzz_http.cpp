@@ -3,14 +3,14 @@
 // headers are one line each, and it never gives more of a wheel than there is.
 #include "offline_repo/server/routes.hpp"
 #include "tests/fuzz/fuzz.hpp"
-#include "tests/offline_repo/sample_catalog.hpp"
+#include "tests/offline_repo/sample_catalogue.hpp"
 
 using namespace sealift;
 using namespace sealift::offline_repo;
 using namespace sealift::test;
 
 FUZZ(text) {
-  static const Catalog catalog = sample_catalog();
+  static const Catalogue catalogue = sample_catalogue();
   std::string lines[5];
   for (std::string& line : lines) {
     const std::size_t end = std::min(text.find('\n'), text.size());
@@ -18,12 +18,12 @@ FUZZ(text) {
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   for (const char* method : {"GET", "HEAD", "POST"}) {
-    const Response response = respond(catalog, {.method = method,
-                                                .target = lines[0],
-                                                .accept = lines[1],
-                                                .range = lines[2],
-                                                .if_range = lines[3],
-                                                .if_none_match = lines[4]});
+    const Response response = respond(catalogue, {.method = method,
+                                                  .target = lines[0],
+                                                  .accept = lines[1],
+                                                  .range = lines[2],
+                                                  .if_range = lines[3],
+                                                  .if_none_match = lines[4]});
     must(response.status >= 200 && response.status < 500, "a client's fault is not ours");
     for (const auto& [name, value] : response.headers)
       for (const std::string& part : {name, value})

@@ -33,7 +33,7 @@ struct LiveSite {
   LiveSite() {
     site.apply(site.make(good(), "good"));
     before = snapshot(site.prefix().generation(1));
-    for (const fs::directory_entry& entry : fs::directory_iterator(site.prefix().root()))
+    for (const fs::directory_entry& entry : fs::directory_iterator(site.prefix().folder()))
       names.insert(entry.path().filename());
   }
 
@@ -65,7 +65,7 @@ struct LiveSite {
       const std::string name = entry.path().filename();
       CHECK((name == "good" || name == "prefix" || name.starts_with("hostile")));
     }
-    for (const fs::directory_entry& entry : fs::directory_iterator(site.prefix().root())) {
+    for (const fs::directory_entry& entry : fs::directory_iterator(site.prefix().folder())) {
       const std::string name = entry.path().filename();
       CHECK(names.contains(name));
     }
@@ -182,7 +182,7 @@ TEST_CASE("an entry that is not the one its own digest names does not get that d
   });
   CHECK(error.code() == ErrorCode::Digest);
   CHECK(mentions(error, claimed.hex()));
-  for (const fs::directory_entry& item : fs::recursive_directory_iterator(live.site.prefix().root()))
+  for (const fs::directory_entry& item : fs::recursive_directory_iterator(live.site.prefix().folder()))
     CHECK(item.path().string().find(claimed.hex()) == std::string::npos);
 }
 
@@ -213,7 +213,7 @@ TEST_CASE("C02: a prefix where no environment can live is refused before anythin
     Mounted disk(mount);
     CHECK_REFUSED(site.apply(made, disk), Platform, word);
   }
-  CHECK(!fs::exists(site.prefix().root()));
+  CHECK(!fs::exists(site.prefix().folder()));
   CHECK_REFUSED(check_prefix(Prefix("/tmp/a\nb")), Usage, "control character");
 }
 

@@ -54,7 +54,7 @@ inline const Scenario kScenarios[] = {
 // The scenario as it goes undisturbed, written down.
 struct Recording {
   CrashSite site;
-  fs::path root = site.prefix().root();
+  fs::path root = site.prefix().folder();
   bool hard_links;
   DiskImage before, after;
   std::optional<CrashModel> model;

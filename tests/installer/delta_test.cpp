@@ -2,7 +2,7 @@
 // Inventories and deltas: what a store promises, what a delta takes from it, and what happens when it is not there.
 #include "installer/generations/inventory.hpp"
 
-#include "installer/verbs/verify.hpp"
+#include "installer/preflight/verification.hpp"
 #include "tests/installer/site.hpp"
 
 using namespace sealift;
@@ -78,14 +78,14 @@ TEST_CASE("what a delta carries is unpacked, the rest is linked from the store, 
   CHECK(applied.record->audit.wheels == 2);
   whole.apply(whole.make(second({}), "whole"));
   CHECK(contents(site.prefix().generation(2)) == contents(whole.prefix().generation(1)));
-  CHECK(site.apply(made).action == Plan::Action::Nothing);
+  CHECK(site.apply(made).action == InstallPlan::Action::Nothing);
 }
 
 TEST_CASE("a delta verifies by itself, and says what it does not carry") {
   const Site site;
   site.apply(site.make(three_kinds()));
   const MadeBundle made = site.make(second(take_inventory(site.prefix()).found), "delta");
-  Progress silent(Progress::Style::Silent);
+  bundle::Progress silent(nullptr);
   const Verification result = verify_every_byte(bundle::open(made.folder), made.trusted, kNow, 1, silent);
   CHECK(result.failures.empty());
   CHECK(result.entries == 5);
@@ -107,7 +107,7 @@ TEST_CASE("a delta onto a store that lacks something is refused with all of it b
       CHECK_FALSE(mentions(error, "wheels/more"));
       CHECK(mentions(error, made.manifest.base->hex().c_str()));
     }
-    CHECK_FALSE(fs::exists(fresh.prefix().root()));
+    CHECK_FALSE(fs::exists(fresh.prefix().folder()));
   }
   SUBCASE("items that are gone or damaged in every way, told together") {
     const fs::path store = site.prefix().store();
@@ -119,14 +119,14 @@ TEST_CASE("a delta onto a store that lacks something is refused with all of it b
       fs::remove(file);
       write_file(file, "{}");
     }
-    const auto before = installed(site.prefix().root());
+    const auto before = installed(site.prefix().folder());
     const bundle::Error error = refusal([&] { site.apply(made); });
     CHECK(error.code() == bundle::ErrorCode::Missing);
     CHECK(mentions(error, "files/notes"));
     CHECK(mentions(error, "tree/bin/alias is another link"));
     CHECK(mentions(error, "file is not as its record says"));
     CHECK(mentions(error, "its record cannot be used"));
-    CHECK(installed(site.prefix().root()) == before);
+    CHECK(installed(site.prefix().folder()) == before);
     const TakenInventory taken = take_inventory(site.prefix());  // promises none of them any more
     CHECK(taken.found.items.empty());
     CHECK(taken.warnings.size() == 3);

@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "installer/disk/disk.hpp"
+#include "installer/disk/disk_error.hpp"
 #include "tests/support/crash_model.hpp"
 
 namespace sealift::test {

@@ -26,7 +26,7 @@ TinyBundle small_files() {
 // Believes that there is room.
 class OptimisticDisk final : public Disk {
  public:
-  Room room(const fs::path&) const override { return {.bytes = 1ull << 40, .inodes = 1ull << 30}; }
+  FreeSpace free_space(const fs::path&) const override { return {.bytes = 1ull << 40, .inodes = 1ull << 30}; }
 };
 
 bool enter_own_mounts() {
@@ -48,7 +48,7 @@ bool set_size(const fs::path& where, std::uint64_t bytes, unsigned long flags = 
 
 // What is wrong, or nothing. Runs in a child, where doctest does not reach.
 std::string fault_at(const Site& site, const MadeBundle& made, const DiskImage& after, std::uint64_t size) {
-  const fs::path root = site.prefix().root();
+  const fs::path root = site.prefix().folder();
   if (!set_size(root, size)) return "a small disk cannot be made";
   const auto refusal_of = [&](Disk& disk) {
     try {
@@ -75,7 +75,7 @@ std::string fault_at(const Site& site, const MadeBundle& made, const DiskImage& 
 // 77 where we may not; the percentage at which something was wrong, and says what on stderr; 0.
 int try_all_sizes(const Site& site, const MadeBundle& made, const DiskImage& after, std::uint64_t needed) {
   if (!enter_own_mounts()) return 77;
-  fs::create_directories(site.prefix().root());
+  fs::create_directories(site.prefix().folder());
   int full = 0;
   for (int percent = 5; percent <= 95; percent += 5) {
     const std::string fault = fault_at(site, made, after, needed * static_cast<std::uint64_t>(percent) / 100);
@@ -85,7 +85,7 @@ int try_all_sizes(const Site& site, const MadeBundle& made, const DiskImage& aft
     return percent;
   }
   if (full < 10) return 1;  // the disk was never full amid writing
-  if (!set_size(site.prefix().root(), needed + (1 << 16))) return 2;
+  if (!set_size(site.prefix().folder(), needed + (1 << 16))) return 2;
   Disk honest;
   site.apply(made, honest);  // what is said to be enough is enough
   return 0;
@@ -99,8 +99,8 @@ TEST_CASE(
   const MadeBundle made = site.make(small_files());
   TestDisk disk;
   const Applied applied = site.apply(made, disk);
-  const DiskImage after = comparable(read_image(site.prefix().root()));
-  fs::remove_all(site.prefix().root());
+  const DiskImage after = comparable(read_image(site.prefix().folder()));
+  fs::remove_all(site.prefix().folder());
   const pid_t child = ::fork();
   if (child == 0) {
     int exit = 3;

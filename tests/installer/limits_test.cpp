@@ -17,7 +17,7 @@ constexpr std::uint64_t kMemory = std::uint64_t{256} << 20;
 const bool kSanitized = std::string(SEALIFT_SANITIZE) != "";  // its own memory would be counted
 
 std::vector<std::string> apply_arguments(const Site& site, const MadeBundle& made) {
-  return {"apply", made.folder, "--fingerprint", made.fingerprint(), "--prefix", site.prefix().root()};
+  return {"apply", made.folder, "--fingerprint", made.fingerprint(), "--prefix", site.prefix().folder()};
 }
 std::vector<std::string> verify_arguments(const MadeBundle& made) {
   return {"verify", made.folder, "--fingerprint", made.fingerprint()};
@@ -125,8 +125,8 @@ TEST_CASE("verify, plan, apply, status and switch open no socket, nor does what 
   plan[0] = "plan";
   run_filtered(std::move(plan));
   CHECK(run_filtered(apply_arguments(site, made)).starts_with("installed tiny"));
-  run_filtered({"status", "--prefix", site.prefix().root()});
-  run_filtered({"switch", "1", "--prefix", site.prefix().root()});
+  run_filtered({"status", "--prefix", site.prefix().folder()});
+  run_filtered({"switch", "1", "--prefix", site.prefix().folder()});
   flip_bit(made.volume(0), 7);  // refusing opens none either
   CHECK(run(site.dir, verify_arguments(made), nullptr, forbid_sockets).exit == 5);
 }

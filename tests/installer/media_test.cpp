@@ -70,7 +70,7 @@ TEST_CASE("volumes may lie in several folders, in any order, beside other things
   write_file(site.shelf / "stranger-1.vol001", "another bundle's");
   CHECK_REFUSED(site.apply_with({}), Missing, site.volume_name(0).string());
   CHECK_REFUSED(site.apply_with({site.shelf}), Missing, "not in " + site.made.folder.string());
-  CHECK(!fs::exists(site.prefix().root()));
+  CHECK(!fs::exists(site.prefix().folder()));
   CHECK(site.apply_with({site.dir / "other", site.shelf}).generation == 1);
   site.check_installed();
 }

@@ -62,7 +62,7 @@ Counted counts_of_apply(const Site& site, const MadeBundle& made) {
                   .on_disk = 0,
                   .least_hashed = made.manifest.payload.size};
   for (const bundle::Entry& entry : made.manifest.entries) counted.least_hashed += entry.size;
-  for (const auto& [path, there] : read_image(site.prefix().root())) {
+  for (const auto& [path, there] : read_image(site.prefix().folder())) {
     if (there.twin != path || there.node.type != DiskNode::Type::File || path == "lock") continue;
     counted.on_disk += there.node.data.size();
   }
@@ -96,13 +96,13 @@ TEST_CASE("a medium that fails at any of its reads is named with volume and offs
     TestDisk disk;
     site.apply(site.first, disk);
   }
-  const DiskImage after = comparable(read_image(site.prefix().root()));
+  const DiskImage after = comparable(read_image(site.prefix().folder()));
   const std::uint64_t reads = calls.reads;
   CHECK(reads >= site.first.manifest.payload.chunk_count() + 2);  // and the seal and the list of chunks
   for (const int error : {EIO, ESTALE, ENXIO})
     for (std::uint64_t k = 1; k <= reads; ++k) {
       CAPTURE(k);
-      write_image({}, site.prefix().root());
+      write_image({}, site.prefix().folder());
       TestDisk disk;
       calls.reads = 0;
       calls.fails_at = k;
@@ -114,7 +114,7 @@ TEST_CASE("a medium that fails at any of its reads is named with volume and offs
       CHECK(!fs::exists(site.prefix().store()));
       CHECK(!fs::exists(site.current()));
       site.apply(site.first, disk);
-      REQUIRE(difference(comparable(read_image(site.prefix().root())), after) == "");
+      REQUIRE(difference(comparable(read_image(site.prefix().folder())), after) == "");
     }
 }
 
@@ -122,8 +122,8 @@ TEST_CASE("a storm of interrupted calls, short reads and short writes changes no
   const CrashSite site;
   Disk disk;
   site.apply(site.first, disk);
-  const DiskImage after = comparable(read_image(site.prefix().root()));
-  write_image({}, site.prefix().root());
+  const DiskImage after = comparable(read_image(site.prefix().folder()));
+  write_image({}, site.prefix().folder());
   SystemCalls calls;
   calls.storm = true;
   {
@@ -131,5 +131,5 @@ TEST_CASE("a storm of interrupted calls, short reads and short writes changes no
     site.apply(site.first, disk);
   }
   CHECK(calls.calls > 500);
-  CHECK(difference(comparable(read_image(site.prefix().root())), after) == "");
+  CHECK(difference(comparable(read_image(site.prefix().folder())), after) == "");
 }

@@ -3,7 +3,7 @@
 // What the library does is tested beside; here it is the program on a disk.
 #include "tests/installer/program.hpp"
 
-#include "installer/prefix/lock.hpp"
+#include "installer/prefix/prefix_lock.hpp"
 #include "sealift/bundle/native/elf.hpp"
 
 using namespace sealift;
@@ -81,7 +81,7 @@ TEST_CASE("from pin to switch: the verbs of a site's first day, with data on std
   next.version = 2;
   const MadeBundle second = site.make(next, "bundle2");
   const MadeBundle stranger = make_bundle(site.dir / "stranger", next);
-  const std::string prefix = site.prefix().root();
+  const std::string prefix = site.prefix().folder();
   const std::vector<std::string> pin = {"trust",    "add", first.folder, "--fingerprint", first.fingerprint(),
                                         "--prefix", prefix};
   CHECK(run(site.dir, {"verify", first.folder, "--prefix", prefix}).exit == 6);
@@ -172,7 +172,7 @@ TEST_CASE("a refusal is printed for people and, on request, for machines; its co
   CHECK(outcome.err.find("\n  where:    ") != std::string::npos);
   CHECK(parsed(outcome)["failures"][0]["code"] == "digest");
   const Outcome apply = run(site.dir, {"apply", made.folder, "--fingerprint", made.fingerprint(), "--prefix",
-                                       site.prefix().root(), "--json"});
+                                       site.prefix().folder(), "--json"});
   CHECK(apply.exit == 5);
   CHECK(parsed(apply)["error"]["exit"] == 5);
 }
@@ -189,7 +189,7 @@ TEST_CASE("while another process holds the lock, apply ends with 10 and names it
   const MadeBundle made = site.make(small());
   const PrefixLock lock(site.prefix(), disk, "apply");
   const Outcome outcome =
-      run(site.dir, {"apply", made.folder, "--fingerprint", made.fingerprint(), "--prefix", site.prefix().root()});
+      run(site.dir, {"apply", made.folder, "--fingerprint", made.fingerprint(), "--prefix", site.prefix().folder()});
   CHECK(outcome.exit == 10);
   CHECK(outcome.err.find("process " + std::to_string(::getpid())) != std::string::npos);
 }
@@ -197,14 +197,14 @@ TEST_CASE("while another process holds the lock, apply ends with 10 and names it
 TEST_CASE("kill -9 at any moment leaves current as it was, and the next run finishes the work") {
   const Site site;
   Disk disk;
-  Progress silent(Progress::Style::Silent);
+  bundle::Progress silent(nullptr);
   const MadeBundle old = site.make(small(), "old");
   TinyBundle next = many_files();
   next.version = 2;
   const MadeBundle made = site.make(next);
   const auto arguments = [&](const MadeBundle& bundle) {
-    return std::vector<std::string>{"apply",    bundle.folder,        "--fingerprint", bundle.fingerprint(),
-                                    "--prefix", site.prefix().root(), "--threads",     "2"};
+    return std::vector<std::string>{"apply",    bundle.folder,          "--fingerprint", bundle.fingerprint(),
+                                    "--prefix", site.prefix().folder(), "--threads",     "2"};
   };
   REQUIRE(run(site.dir, arguments(old)).exit == 0);
   const auto began = std::chrono::steady_clock::now();
@@ -212,7 +212,7 @@ TEST_CASE("kill -9 at any moment leaves current as it was, and the next run fini
   auto whole = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - began);
   int killed = 0, rounds = 0, finished = 0;
   for (int i = 0; killed < 20 && i < 400; ++i, ++rounds) {
-    REQUIRE(run(site.dir, {"switch", "1", "--prefix", site.prefix().root()}).exit == 0);
+    REQUIRE(run(site.dir, {"switch", "1", "--prefix", site.prefix().folder()}).exit == 0);
     for (const unsigned number : generation_numbers(site.prefix()))
       if (number != 1) fs::remove_all(site.prefix().generation(number));
     if (i % 4 == 0)  // sometimes from an empty store, sometimes from what the last one left

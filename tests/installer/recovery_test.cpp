@@ -13,7 +13,7 @@ namespace {
 // One run after the other on the same disk, each written down behind the one before.
 struct Night {
   CrashSite site;
-  fs::path root = site.prefix().root();
+  fs::path root = site.prefix().folder();
   std::optional<CrashModel> model;
 
   void begin() { model.emplace(read_image(root)); }
@@ -46,7 +46,7 @@ TEST_CASE("a generation that was named but not yet current when its run was kill
   site.apply(site.first, disk);
   fs::remove(site.current());
   const Applied again = site.apply(site.first, disk);
-  CHECK(again.action == Plan::Action::SwitchTo);
+  CHECK(again.action == InstallPlan::Action::SwitchTo);
   CHECK(generation_numbers(site.prefix()) == std::vector<unsigned>{1});
   CHECK(fs::read_symlink(site.current()) == "generations/0001");
 }
@@ -71,7 +71,8 @@ TEST_CASE("a run that finds its bundle installed by a killed one makes that dura
   night.run([&](Disk& disk) { apply_second(night.site, disk); });
   night.kill_once([](const DiskImage& image) { return image.at("current").node.data == "generations/0002"; });
   CHECK(night.after_power_cut().at("current").node.data == "generations/0001");
-  night.run([&](Disk& disk) { CHECK(night.site.apply(night.site.second, disk).action == Plan::Action::Nothing); });
+  night.run(
+      [&](Disk& disk) { CHECK(night.site.apply(night.site.second, disk).action == InstallPlan::Action::Nothing); });
   CHECK(night.after_power_cut().at("current").node.data == "generations/0002");
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every reason not to install: the right code, a message that names the place, and a prefix that is as it was.
-#include "installer/verbs/apply.hpp"
-#include "installer/verbs/verify.hpp"
+#include "installer/apply/apply.hpp"
+#include "installer/preflight/verification.hpp"
 #include "tests/installer/site.hpp"
 
 using namespace sealift;
@@ -21,7 +21,7 @@ TinyBundle in_volumes() {
 }
 
 Verification verify(const MadeBundle& made) {
-  Progress silent(Progress::Style::Silent);
+  bundle::Progress silent(nullptr);
   return verify_every_byte(bundle::open(made.folder), made.trusted, kNow, 2, silent);
 }
 
@@ -64,7 +64,7 @@ TEST_CASE("a flipped bit in the seal or the chunk list is refused before anythin
       flip_bit(file, bit);
     }
   }
-  CHECK(!fs::exists(site.prefix().root()));
+  CHECK(!fs::exists(site.prefix().folder()));
 }
 
 TEST_CASE("a flipped bit anywhere in a volume is refused, naming volume and offset") {
@@ -161,7 +161,7 @@ TEST_CASE("a bundle under a root that is not pinned is refused, with both finger
   CHECK(mentions(verify_refusal(made), made.fingerprint()));
   made.trusted = {};
   check_refused_everywhere(site, made, ErrorCode::Signature, "no root is pinned");
-  CHECK(!fs::exists(site.prefix().root()));
+  CHECK(!fs::exists(site.prefix().folder()));
 }
 
 TEST_CASE("a machine with an older C library, none, or another architecture is refused") {
@@ -183,7 +183,7 @@ TEST_CASE("a machine with an older C library, none, or another architecture is r
     site.machine.target.arch = "aarch64";
     CHECK_REFUSED(site.apply(made), Platform, "aarch64");
   }
-  CHECK(!fs::exists(site.prefix().root()));
+  CHECK(!fs::exists(site.prefix().folder()));
   CHECK(verify(made).failures.empty());  // a media desk may check it on any machine
 }
 
@@ -200,16 +200,16 @@ TEST_CASE("where glibc is carried, the machine's own does not matter, but its ke
     CHECK(error.code() == ErrorCode::Platform);
     CHECK(error.facts().expected == "3.2.0 or newer");
     CHECK(error.facts().got == "2.6.32-754.el6.x86_64");
-    CHECK(!fs::exists(site.prefix().root()));
+    CHECK(!fs::exists(site.prefix().folder()));
   }
   SUBCASE("an older glibc") {
     site.apply(made);
-    CHECK(fs::exists(site.prefix().root()));
+    CHECK(fs::exists(site.prefix().folder()));
   }
   SUBCASE("no glibc at all") {
     site.machine.target.glibc = {};
     site.apply(made);
-    CHECK(fs::exists(site.prefix().root()));
+    CHECK(fs::exists(site.prefix().folder()));
   }
 }
 
@@ -223,7 +223,7 @@ TEST_CASE("too little space is known before a byte is written") {
   SmallDisk few({.bytes = std::uint64_t{1} << 50, .inodes = 20});
   CHECK_REFUSED(site.apply(made, few), Space, "20 inodes free");
   CHECK_REFUSED(site.apply(made, small, true), Space, "not enough room");
-  CHECK(!fs::exists(site.prefix().root()));
+  CHECK(!fs::exists(site.prefix().folder()));
 }
 
 TEST_CASE("a disk that fills up on the way costs nothing but the run, wherever it happens") {
@@ -258,13 +258,13 @@ TEST_CASE("a disk that fills up on the way costs nothing but the run, wherever i
 TEST_CASE("a refusal leaves the environment in use as it was") {
   const Site site;
   site.apply(site.make(in_volumes()));
-  const auto before = installed(site.prefix().root());
+  const auto before = installed(site.prefix().folder());
   TinyBundle next = in_volumes();
   next.version = 2;
   next.items.push_back(file_item("files/c", numbers_text(3, 1500), "share/c"));
   const MadeBundle made = site.make(next, "bundle2");
   flip_bit(made.volume(made.manifest.payload.volumes.size() - 2), 8);
   CHECK_REFUSED(site.apply(made), Digest, "tiny-2.vol");
-  CHECK(installed(site.prefix().root()).size() == before.size());
+  CHECK(installed(site.prefix().folder()).size() == before.size());
   CHECK(fs::read_symlink(site.current()) == "generations/0001");
 }

@@ -8,8 +8,10 @@
 #include <atomic>
 #include <fstream>
 
-#include "installer/verbs/apply.hpp"
+#include "installer/apply/apply.hpp"
 #include "installer/generations/status.hpp"
+#include "installer/preflight/preflight_run.hpp"
+#include "sealift/bundle/host/progress.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/tiny_bundle.hpp"
 
@@ -21,14 +23,14 @@ inline installer::Machine common_machine() {
   return {.target = {.arch = "x86_64", .glibc = {2, 36}, .kernel = "6.1"}, .libc = "/lib/libc.so.6"};
 }
 
-// A disk with as little room as a test wants.
+// A disk with as little free space as a test wants.
 class SmallDisk final : public installer::Disk {
  public:
-  explicit SmallDisk(installer::Room room) : room_(room) {}
-  installer::Room room(const fs::path&) const override { return room_; }
+  explicit SmallDisk(installer::FreeSpace space) : space_(space) {}
+  installer::FreeSpace free_space(const fs::path&) const override { return space_; }
 
  private:
-  installer::Room room_;
+  installer::FreeSpace space_;
 };
 
 // A file system without hard links.
@@ -73,8 +75,18 @@ struct Site {
             .machine = machine,
             .threads = threads};
   }
+  installer::PreflightRun preflight(const installer::ApplyOptions& asked, const installer::Disk& disk) const {
+    return run_preflight({.bundle = asked.bundle,
+                          .prefix = asked.prefix,
+                          .fingerprint = asked.fingerprint,
+                          .allow_downgrade = asked.allow_downgrade,
+                          .now = asked.now,
+                          .machine = asked.machine,
+                          .compile_bytecode = asked.compile_bytecode},
+                         disk);
+  }
   installer::Applied apply(const installer::ApplyOptions& options, installer::Disk& disk) const {
-    installer::Progress silent(installer::Progress::Style::Silent);
+    bundle::Progress silent(nullptr);
     return installer::apply(options, disk, silent);
   }
   installer::Applied apply(const installer::ApplyOptions& options) const {

@@ -70,7 +70,7 @@ struct TwoDiscs : Site {
     fs::rename(made.volume(1), shelf / made.volume(1).filename());
   }
   std::vector<std::string> arguments() const {
-    return {"apply", made.folder, "--fingerprint", made.fingerprint(), "--prefix", prefix().root()};
+    return {"apply", made.folder, "--fingerprint", made.fingerprint(), "--prefix", prefix().folder()};
   }
 };
 

@@ -25,8 +25,8 @@ TinyBundle for_this_machine(TinyBundle tiny) {
 }
 
 std::vector<std::string> apply_of(const Site& site, const MadeBundle& made) {
-  return {"apply",    made.folder,          "--fingerprint", made.fingerprint(),
-          "--prefix", site.prefix().root(), "--threads",     "2"};
+  return {"apply",     made.folder, "--fingerprint", made.fingerprint(), "--prefix", site.prefix().folder(),
+          "--threads", "2"};
 }
 
 // All of them at once; how each ended.
@@ -54,12 +54,12 @@ bool is_clear(const std::string& verb, const Outcome& outcome) {
   if (verb == "apply") return false;
   if (outcome.exit == 7 && says(outcome, "there is no prefix here")) return true;
   if (verb == "switch") return outcome.exit == 7 && says(outcome, "there is no such generation");
-  if (verb == "doctor") return outcome.exit == 10 && says(outcome, "while it was looked at");
+  if (verb == "doctor") return outcome.exit == 10 && says(outcome, "while it was being checked");
   return false;
 }
 
 std::vector<std::string> verb_of(const Site& site, std::vector<std::string> words) {
-  words.insert(words.end(), {"--prefix", site.prefix().root()});
+  words.insert(words.end(), {"--prefix", site.prefix().folder()});
   return words;
 }
 
@@ -70,9 +70,9 @@ TEST_CASE(
   const Site site;
   const MadeBundle made = site.make(for_this_machine(forty_files()));
   CHECK(run(site.dir, apply_of(site, made)).exit == 0);
-  const DiskImage after = comparable(read_image(site.prefix().root()));
+  const DiskImage after = comparable(read_image(site.prefix().folder()));
   for (int round = 0; round < rounds(3); ++round) {
-    fs::remove_all(site.prefix().root());
+    fs::remove_all(site.prefix().folder());
     int installed = 0;
     for (const Outcome& outcome : together(std::vector(32, apply_of(site, made)))) {
       INFO(outcome.err);
@@ -80,7 +80,7 @@ TEST_CASE(
       installed += outcome.out.starts_with("installed");
     }
     CHECK(installed == 1);
-    CHECK(comparable(read_image(site.prefix().root())) == after);
+    CHECK(comparable(read_image(site.prefix().folder())) == after);
   }
 }
 
@@ -89,26 +89,26 @@ TEST_CASE("installing, switching and looking at once leaves two whole generation
   const MadeBundle first = site.make(for_this_machine(forty_files()));
   const MadeBundle second = site.make(for_this_machine(forty_files_next()), "second");
   CHECK(run(site.dir, apply_of(site, first)).exit == 0);
-  const DiskImage before = read_image(site.prefix().root());
+  const DiskImage before = read_image(site.prefix().folder());
   CHECK(run(site.dir, apply_of(site, second)).exit == 0);
-  const DiskImage after = read_image(site.prefix().root());
+  const DiskImage after = read_image(site.prefix().folder());
   GoodParts good;
   good.learn(after);
-  const std::vector<std::string> back = {"switch", "1", "--prefix", site.prefix().root()};
-  const std::vector<std::string> look = {"status", "--prefix", site.prefix().root()};
+  const std::vector<std::string> back = {"switch", "1", "--prefix", site.prefix().folder()};
+  const std::vector<std::string> look = {"status", "--prefix", site.prefix().folder()};
   for (int round = 0; round < rounds(3); ++round) {
-    write_image(before, site.prefix().root());
+    write_image(before, site.prefix().folder());
     std::vector<std::vector<std::string>> commands;
     for (int i = 0; i < 8; ++i) commands.insert(commands.end(), {apply_of(site, second), back, look, back});
     for (const Outcome& outcome : together(commands)) {
       INFO(outcome.err);
       CHECK(is_clear(outcome));
     }
-    const DiskImage left = read_image(site.prefix().root());
+    const DiskImage left = read_image(site.prefix().folder());
     CHECK(good.fault_of(left, before, after) == "");
     CHECK(!fs::exists(site.prefix().staging()));
     CHECK(run(site.dir, apply_of(site, second)).exit == 0);
-    CHECK(difference(comparable(read_image(site.prefix().root())), comparable(after)) == "");
+    CHECK(difference(comparable(read_image(site.prefix().folder())), comparable(after)) == "");
   }
 }
 
@@ -119,7 +119,7 @@ TEST_CASE("32 installers of three bundles, gc, switch, status and doctor at once
                                 site.make(for_this_machine(unrelated()), "other")};
   std::map<std::string, int> good;
   for (int round = 0; round < rounds(2); ++round) {
-    fs::remove_all(site.prefix().root());
+    fs::remove_all(site.prefix().folder());
     if (round % 2 == 0) CHECK(run(site.dir, apply_of(site, first)).exit == 0);  // and every other time all are first
     std::vector<std::vector<std::string>> commands;
     for (int i = 0; i < 32; ++i) {

@@ -53,6 +53,8 @@ class VerifiedBundle {
   void expect(const Entry& entry) const;
   // The entry's stored bytes, each chunk checked as it is read. Throws Missing for what a delta does not carry.
   std::unique_ptr<ByteSource> stored(const Entry& entry) const;
+  // The same for a reader that goes forward and is one of many, such as a server's: keeps one chunk in memory.
+  std::unique_ptr<ByteSource> stored_in_order(const Entry& entry) const;
   // The entry's own bytes in order, decoded. Throws before returning when they are not the signed ones, so what the
   // sink wrote must not be used before this returns.
   void stream(const Entry& entry, const ByteSink& sink) const;
@@ -62,6 +64,8 @@ class VerifiedBundle {
  private:
   friend VerifiedBundle verify(const OpenBundle& opened, const Trust& trust, Time now);
   VerifiedBundle() = default;
+
+  std::unique_ptr<ByteSource> range_of(const Entry& entry, std::uint64_t memory) const;
 
   Manifest manifest_;
   Digest identity_;

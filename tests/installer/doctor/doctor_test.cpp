@@ -4,7 +4,7 @@
 #include "installer/doctor/doctor.hpp"
 
 #include "installer/doctor/expected_tree.hpp"
-#include "installer/prefix/lock.hpp"
+#include "installer/prefix/prefix_lock.hpp"
 #include "sealift/bundle/native/system_libraries.hpp"
 #include "tests/installer/host_python.hpp"
 #include "tests/installer/stopping_disk.hpp"
@@ -40,7 +40,7 @@ struct Installed : Site {
     apply(first);
     apply(second);
   }
-  fs::path root() const { return prefix().root(); }
+  fs::path root() const { return prefix().folder(); }
   fs::path in_generation(unsigned number, const std::string& path) const { return prefix().generation(number) / path; }
   // The one item that holds `path`.
   fs::path in_store(const std::string& path) const {
@@ -55,7 +55,7 @@ struct Installed : Site {
     return call(bundle, disk);
   }
   Checkup call(const fs::path& bundle, Disk& disk) const {
-    Progress silent(Progress::Style::Silent);
+    bundle::Progress silent(nullptr);
     return doctor({.prefix = prefix(), .repair = bundle, .now = kNow, .threads = threads}, disk, silent);
   }
 };
@@ -289,9 +289,8 @@ TEST_CASE("a repair needs a bundle that this site trusts, whole, and the lock") 
     CHECK(site.check().findings.size() == 1);  // looking needs no lock
   }
   CHECK(contents(site.root()) == before);
-  CHECK_REFUSED(
-      doctor({.prefix = Prefix(site.dir / "none")}, disk, *std::make_unique<Progress>(Progress::Style::Silent)),
-      Missing, "no prefix");
+  CHECK_REFUSED(doctor({.prefix = Prefix(site.dir / "none")}, disk, *std::make_unique<bundle::Progress>(nullptr)),
+                Missing, "no prefix");
 }
 
 TEST_CASE("stopped at any change, a repair leaves less to repair, and the next one ends it") {
@@ -326,14 +325,14 @@ TEST_CASE("without hard links, copies are hashed one by one and put right one by
   LinklessDisk disk;
   const MadeBundle made = site.make(environment());
   site.apply(made, disk);
-  Progress silent(Progress::Style::Silent);
-  const auto before = contents(site.prefix().root());
+  bundle::Progress silent(nullptr);
+  const auto before = contents(site.prefix().folder());
   overwrite(site.prefix().generation(1) / kModule, "ANSWER = 43\n");
   const Checkup found = doctor({.prefix = site.prefix(), .repair = {}, .now = kNow}, disk, silent);
   REQUIRE(found.findings.size() == 1);
   CHECK(found.findings[0].paths == std::vector<std::string>{"generations/0001/" + kModule});
   CHECK(doctor({.prefix = site.prefix(), .repair = made.folder, .now = kNow}, disk, silent).findings.empty());
-  CHECK(contents(site.prefix().root()) == before);
+  CHECK(contents(site.prefix().folder()) == before);
 }
 
 TEST_CASE("folders that others may write into are found") {
@@ -382,7 +381,7 @@ TEST_CASE("what the interpreter loads from outside the generation is named, and 
   tiny.items.push_back(borrowed_python("shift\n"));  // -I, with which it would not see this generation
   site.apply(site.make(tiny));
   Disk disk;
-  Progress silent(Progress::Style::Silent);
+  bundle::Progress silent(nullptr);
   const DoctorOptions options{.prefix = site.prefix(), .repair = {}, .now = kNow};
   const Checkup outside = doctor(options, disk, silent);
   REQUIRE(outside.libraries);

@@ -59,7 +59,7 @@ TEST_CASE("sh, bash and zsh activate a prefix and leave it again") {
   for (const char* shell : {"sh", "dash", "bash", "zsh"}) {
     if (!shell_is_there(shell)) continue;
     INFO(shell);
-    CHECK(in_shell(site, shell, kSh, site.odd.root()) == "hello none 1\n/users/own none\ngone\n");
+    CHECK(in_shell(site, shell, kSh, site.odd.folder()) == "hello none 1\n/users/own none\ngone\n");
   }
 }
 
@@ -67,14 +67,14 @@ TEST_CASE("after the prefix was moved bash finds it by itself, and sh once switc
   const OddSite site;
   site.install();
   const Prefix moved(site.dir / "moved");
-  fs::rename(site.odd.root(), moved.root());
+  fs::rename(site.odd.folder(), moved.folder());
   if (shell_is_there("bash"))
-    CHECK(in_shell(site, "bash", kSh, moved.root()) == "hello none 1\n/users/own none\ngone\n");
+    CHECK(in_shell(site, "bash", kSh, moved.folder()) == "hello none 1\n/users/own none\ngone\n");
   if (shell_is_there("dash"))
-    CHECK(in_shell(site, "dash", ". \"$P/activate\"; echo $?\n", moved.root()).find("hello") == std::string::npos);
+    CHECK(in_shell(site, "dash", ". \"$P/activate\"; echo $?\n", moved.folder()).find("hello") == std::string::npos);
   Disk disk;
   switch_to(moved, 1, disk);
-  CHECK(in_shell(site, "sh", kSh, moved.root()) == "hello none 1\n/users/own none\ngone\n");
+  CHECK(in_shell(site, "sh", kSh, moved.folder()) == "hello none 1\n/users/own none\ngone\n");
 }
 
 TEST_CASE("fish and csh activate a prefix and leave it again") {
@@ -84,25 +84,25 @@ TEST_CASE("fish and csh activate a prefix and leave it again") {
     CHECK(
         in_shell(site, "fish",
                  "source $P/activate.fish; hello; sealift_deactivate; echo $PYTHONPATH; type -q hello; or echo gone\n",
-                 site.odd.root()) == "hello none 1\n/users/own\ngone\n");
+                 site.odd.folder()) == "hello none 1\n/users/own\ngone\n");
   if (shell_is_there("tcsh"))
     CHECK(in_shell(site, "tcsh -f",
                    "source \"$P/activate.csh\"\nhello\nsealift_deactivate\nwhich hello >& /dev/null || echo gone\n",
-                   site.odd.root()) == "hello none 1\ngone\n");
+                   site.odd.folder()) == "hello none 1\ngone\n");
 }
 
 TEST_CASE("Lmod's modulefile names the prefix by where it lies itself") {
   const OddSite site;
   site.install();
-  const std::string lua = read_file(site.odd.root() / "modulefiles/tiny.lua");
+  const std::string lua = read_file(site.odd.folder() / "modulefiles/tiny.lua");
   CHECK(lua.find("myFileName()") != std::string::npos);
-  CHECK(lua.find(site.odd.root().string()) == std::string::npos);
+  CHECK(lua.find(site.odd.folder().string()) == std::string::npos);
   if (!fs::exists("/usr/share/lmod/lmod/libexec/lmod")) {
     MESSAGE("skipped: there is no Lmod");
     return;
   }
   const fs::path plain = site.dir / "plain";  // shells of Lmod's own quoting are not what is tested here
-  fs::rename(site.odd.root(), plain);
+  fs::rename(site.odd.folder(), plain);
   write_file(site.dir / "script",
              "MODULEPATH=" + (plain / "modulefiles").string() + " /usr/share/lmod/lmod/libexec/lmod bash load tiny\n");
   const std::string said = run_in_shell("bash " + (site.dir / "script").string()).output;
@@ -113,14 +113,14 @@ TEST_CASE("Lmod's modulefile names the prefix by where it lies itself") {
 TEST_CASE("activation files are written once, and again only when they would say something else") {
   const Site site;
   site.apply(site.make(with_program()));
-  const auto before = snapshot(site.prefix().root() / "modulefiles");
-  const struct stat first = status_of_path(site.prefix().root() / "activate");
+  const auto before = snapshot(site.prefix().folder() / "modulefiles");
+  const struct stat first = status_of_path(site.prefix().folder() / "activate");
   site.apply(site.make(with_program(2), "bundle2"));
-  CHECK(snapshot(site.prefix().root() / "modulefiles") == before);
-  CHECK(status_of_path(site.prefix().root() / "activate").st_ino == first.st_ino);
+  CHECK(snapshot(site.prefix().folder() / "modulefiles") == before);
+  CHECK(status_of_path(site.prefix().folder() / "activate").st_ino == first.st_ino);
   CHECK((first.st_mode & 07777) == 0444);
-  fs::remove(site.prefix().root() / "activate");
-  write_file(site.prefix().root() / "activate", "something else\n");
+  fs::remove(site.prefix().folder() / "activate");
+  write_file(site.prefix().folder() / "activate", "something else\n");
   site.apply(site.make(with_program(3), "bundle3"));
-  CHECK(read_file(site.prefix().root() / "activate").find("sealift_deactivate") != std::string::npos);
+  CHECK(read_file(site.prefix().folder() / "activate").find("sealift_deactivate") != std::string::npos);
 }

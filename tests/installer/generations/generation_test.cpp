@@ -34,7 +34,7 @@ TEST_CASE("programs run from any place, through links, and after the prefix was 
   site.apply(site.make(with_programs()));
   const std::string long_name = "moved here, with spaces and " + std::string(160, 'x');
   const fs::path moved = site.dir / long_name;
-  fs::rename(site.prefix().root(), moved);
+  fs::rename(site.prefix().folder(), moved);
   for (const char* name : {"demo-run", "demo-gui"}) {
     const auto [output, status] =
         run_in_shell("cd / && '" + (moved / "current/bin" / name).string() + "' one 'two three'");

@@ -72,13 +72,13 @@ TEST_CASE("what a power cut left of the small files is put right by the run that
   const fs::path receipt = site.prefix().receipts() / "0002-tiny-2.json";
   const std::string text = read_file(receipt);
   switch_to(site.prefix(), 1, disk);  // as if killed before the switch to the second
-  for (const fs::path& torn : {receipt, site.prefix().root() / "activate"}) {
+  for (const fs::path& torn : {receipt, site.prefix().folder() / "activate"}) {
     fs::permissions(torn, fs::perms(0644));
     write_file(torn, std::string(read_file(torn).size(), '\0'));
   }
-  fs::remove(site.prefix().root() / "activate.csh");
-  CHECK(site.apply(made).action == Plan::Action::SwitchTo);
+  fs::remove(site.prefix().folder() / "activate.csh");
+  CHECK(site.apply(made).action == InstallPlan::Action::SwitchTo);
   CHECK(read_file(receipt) == text);
-  CHECK(read_file(site.prefix().root() / "activate").find("sealift_deactivate") != std::string::npos);
-  CHECK(fs::exists(site.prefix().root() / "activate.csh"));
+  CHECK(read_file(site.prefix().folder() / "activate").find("sealift_deactivate") != std::string::npos);
+  CHECK(fs::exists(site.prefix().folder() / "activate.csh"));
 }

@@ -6,7 +6,7 @@
 
 #include <sstream>
 
-#include "installer/print/report.hpp"
+#include "installer/print/machine_report.hpp"
 #include "sealift/bundle/manifest/target_profile.hpp"
 #include "tests/installer/site.hpp"
 #include "tests/support/offering_elf.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trust over a prefix's life: pinned once, rotated, revoked; what was installed stays usable; a lost copy costs
 // nothing.
-#include "installer/prefix/lock.hpp"
 #include "installer/generations/switch.hpp"
+#include "installer/prefix/prefix_lock.hpp"
 #include "installer/prefix/trust_store.hpp"
 #include "tests/installer/site.hpp"
 
@@ -49,7 +49,7 @@ TEST_CASE("a root is pinned once, from a root file or a bundle, in two whole cop
   const bundle::Digest fingerprint = roots.chain[0].digest();
   const bundle::Digest other = bundle::sha256({});
   CHECK_REFUSED(pin_root(site.prefix(), disk, {roots.files[0]}, other), Signature, fingerprint.hex());
-  CHECK(!fs::exists(site.prefix().root()));
+  CHECK(!fs::exists(site.prefix().folder()));
   CHECK(pin_root(site.prefix(), disk, {roots.files[0]}, fingerprint).changed);
   CHECK(read_file(site.prefix().trust() / "state.a") == read_file(site.prefix().trust() / "state.b"));
   CHECK_FALSE(pin_root(site.prefix(), disk, {site.make(version(1)).folder}, fingerprint).changed);
@@ -82,7 +82,7 @@ TEST_CASE("an older bundle is refused, allowed on request, and switch needs no p
   CHECK(fs::read_symlink(site.current()) == "generations/0002");
   CHECK(switch_to(site.prefix(), 1, disk).version == 1);
   CHECK(switch_to(site.prefix(), 2, disk).version == 2);
-  CHECK(site.apply(one, disk, false, true).action == Plan::Action::SwitchTo);
+  CHECK(site.apply(one, disk, false, true).action == InstallPlan::Action::SwitchTo);
   const MadeBundle twin = site.make({.version = 2, .items = {file_item("files/a", "twin", "share/a")}}, "twin");
   CHECK_REFUSED(site.apply(twin, disk, false, true), Equivocation, "accepted before");
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every row of the preflight, from made facts: when it is good, when it warns, when it refuses, and with which remedy.
 #include "installer/preflight/preflight_run.hpp"
+#include "installer/print/preflight_report.hpp"
 
 #include <functional>
 
@@ -19,8 +20,8 @@ namespace {
 struct Facts {
   bundle::Manifest manifest;
   Machine machine;
-  Ground ground;
-  Plan plan;
+  PrefixFilesystem filesystem;
+  InstallPlan plan;
   bundle::Time now = *bundle::parse_time("2026-06-01T00:00:00Z");
 
   Facts() {
@@ -40,13 +41,13 @@ struct Facts {
     machine.shared_memory = std::uint64_t{64} << 30;
     machine.locale = "en_US.UTF-8";
     machine.compiler = "/usr/bin/cc";
-    ground.path = "/opt/ai";
-    ground.mount.type = 0xef53;
+    filesystem.path = "/opt/ai";
+    filesystem.mount.type = 0xef53;
     plan.needed_bytes = 1000;
     plan.needed_inodes = 10;
     plan.free = {.bytes = 2000, .inodes = 20};
   }
-  std::vector<Finding> all() const { return preflight(manifest, machine, ground, plan, now); }
+  std::vector<Finding> all() const { return preflight(manifest, machine, filesystem, plan, now); }
   Finding row(const std::string& check) const {
     for (const Finding& finding : all())
       if (finding.check == check) return finding;
@@ -180,7 +181,7 @@ TEST_CASE("shared memory, locale, clock and compiler only warn") {
 TEST_CASE("the file system: refused where nothing can live, warned of where it has a catch") {
   Facts facts;
   const auto on = [&](long type, Verdict verdict, const std::string& text) {
-    facts.ground.mount.type = type;
+    facts.filesystem.mount.type = type;
     check_only(facts, "file system", verdict, text);
   };
   on(0x4d44, Verdict::Fail, "FAT, which has no links");
@@ -190,21 +191,21 @@ TEST_CASE("the file system: refused where nothing can live, warned of where it h
   on(0xff534d42, Verdict::Warn, "no hard links");
   on(0x58465342, Verdict::Ok, "XFS");
   on(0x12345, Verdict::Ok, "not known");
-  facts.ground.mount.no_exec = true;
+  facts.filesystem.mount.no_exec = true;
   on(0xef53, Verdict::Fail, "noexec");
-  facts.ground.mount.read_only = true;
+  facts.filesystem.mount.read_only = true;
   on(0xef53, Verdict::Fail, "read-only");
 }
 
 TEST_CASE("permission, case, space and inodes") {
   Facts facts;
   SUBCASE("somebody else's folder") {
-    facts.ground.writable = false;
+    facts.filesystem.writable = false;
     check_only(facts, "permission", Verdict::Fail, "may not write");
     CHECK_REFUSED(refuse_failures(facts.all(), facts.manifest), Io, "/opt/ai");
   }
   SUBCASE("upper and lower case are one") {
-    facts.ground.folds_case = true;
+    facts.filesystem.folds_case = true;
     check_only(facts, "case", Verdict::Warn, "one name");
   }
   SUBCASE("space") {
@@ -222,7 +223,7 @@ TEST_CASE("all that is wrong is told in one refusal, with each remedy; its code 
   Facts facts;
   facts.manifest.driver_floor = "580";
   facts.machine.target.driver = "535.183.01";
-  facts.ground.mount.no_exec = true;
+  facts.filesystem.mount.no_exec = true;
   facts.plan.free.bytes = 1;
   const Error error = refusal([&] { refuse_failures(facts.all(), facts.manifest); });
   CHECK(error.code() == ErrorCode::Platform);
@@ -241,8 +242,8 @@ TEST_CASE("apply refuses before anything is made, and the verb of its own prints
   CHECK(mentions(error, "glibc 2.39 or newer"));
   CHECK(mentions(error, "10 bytes free"));
   CHECK(mentions(error, "1 inodes free"));
-  CHECK(!fs::exists(site.prefix().root()));
-  const PreflightRun result = run_preflight(site.options(made), small);
+  CHECK(!fs::exists(site.prefix().folder()));
+  const PreflightRun result = site.preflight(site.options(made), small);
   CHECK(exit_code_of(result) == 8);
   CHECK(json_of(result)["fails"] == 3);
   CHECK(json_of(result)["findings"].size() == result.findings.size());
@@ -250,23 +251,23 @@ TEST_CASE("apply refuses before anything is made, and the verb of its own prints
   CHECK(text.find("FAIL  glibc") != std::string::npos);
   CHECK(text.find("OK    kernel") != std::string::npos);
   CHECK(text.find("cannot be installed here: 3 failed") != std::string::npos);
-  CHECK(!fs::exists(site.prefix().root()));
+  CHECK(!fs::exists(site.prefix().folder()));
   site.machine.target.glibc = {2, 39};
   Disk disk;
   CHECK(site.apply(made, disk).findings.size() == result.findings.size());
 }
 
-TEST_CASE("the ground is looked at through the nearest folder that exists, without leaving a trace") {
+TEST_CASE("the prefix's file system is examined through the nearest folder that exists, without leaving a trace") {
   const TempDir dir;
   fs::create_directory(dir / "Some");
   const Disk disk;
   const auto before = snapshot(dir.path());
-  const Ground ground = look_at_ground(Prefix(dir / "Some/not/there"), disk);
-  CHECK(ground.writable);
-  CHECK_FALSE(ground.folds_case);
+  const PrefixFilesystem filesystem = probe_prefix_filesystem(Prefix(dir / "Some/not/there"), disk);
+  CHECK(filesystem.writable);
+  CHECK_FALSE(filesystem.folds_case);
   CHECK(snapshot(dir.path()) == before);
   // What a folder without case looks like: a name and its other case are one file.
   write_file(dir / "Some/letters", "x");
   fs::create_hard_link(dir / "Some/letters", dir / "Some/LETTERS");
-  CHECK(look_at_ground(Prefix(dir / "Some/not/there"), disk).folds_case);
+  CHECK(probe_prefix_filesystem(Prefix(dir / "Some/not/there"), disk).folds_case);
 }

@@ -83,14 +83,14 @@ TEST_CASE("with bytecode the plan asks for its room and inodes too, and refuses 
                        .machine = site.machine,
                        .dry_run = true,
                        .compile_bytecode = true};
-  Progress silent(Progress::Style::Silent);
+  bundle::Progress silent(nullptr);
   const auto planned_on = [&](SmallDisk small) { return apply(options, small, silent); };
   const Applied planned = planned_on(SmallDisk({.bytes = bytes, .inodes = without.needed_inodes + 100}));
   CHECK(planned.needed_bytes == bytes);
   CHECK(planned.needed_inodes == without.needed_inodes + 100);
   CHECK_REFUSED(planned_on(SmallDisk({.bytes = bytes - 1, .inodes = 1'000'000})), Space, "not enough room");
   CHECK_REFUSED(planned_on(SmallDisk({.bytes = bytes, .inodes = without.needed_inodes + 99})), Space, "inodes");
-  CHECK(exit_code_of(run_preflight(options, SmallDisk({.bytes = bytes - 1, .inodes = 1'000'000}))) == 9);
+  CHECK(exit_code_of(site.preflight(options, SmallDisk({.bytes = bytes - 1, .inodes = 1'000'000}))) == 9);
 }
 
 TEST_CASE("an entry of few bytes and many names is not said to have more bytecode than twice its bytes") {
@@ -100,7 +100,7 @@ TEST_CASE("an entry of few bytes and many names is not said to have more bytecod
   tiny.installed_size = 64 << 10;
   const MadeBundle made = site.make(tiny);
   Disk disk;
-  Progress silent(Progress::Style::Silent);
+  bundle::Progress silent(nullptr);
   const std::uint64_t without = site.apply(made, disk, true).needed_bytes;
   const Applied planned = apply({.bundle = made.folder,
                                  .prefix = site.prefix(),

@@ -50,8 +50,8 @@ struct HostSite : Site {
   HostSite() { machine.target.arch = probe().target.arch; }
 };
 
-const SelfTest::Step* step(const SelfTest& test, const std::string& name) {
-  for (const SelfTest::Step& step : test.steps)
+const SelfCheck::Step* step(const SelfCheck& test, const std::string& name) {
+  for (const SelfCheck::Step& step : test.steps)
     if (step.name == name) return &step;
   return nullptr;
 }
@@ -75,14 +75,14 @@ TEST_CASE("libraries load each after what it needs, from folders that no search 
                                                       "\177ELF and then no more than some words of text, "
                                                       "long enough to be a header of one"},
                                                      {"bin/tool", program}})));
-  const SelfTest& test = applied.record->self_test;
+  const SelfCheck& test = applied.record->self_check;
   REQUIRE(step(test, "native files") != nullptr);
   CHECK(step(test, "native files")->passed);
   CHECK(step(test, "native files")->detail == "4 of 4 libraries and programs load");
   CHECK(!step(test, "all-reduce of two ranks")->passed);
   CHECK(step(test, "all-reduce of two ranks")->detail == "the bundle brings no torch");
   CHECK(step(test, "training") == nullptr);
-  CHECK(read_generation_record(site.current(), 1).self_test.steps == test.steps);
+  CHECK(read_generation_record(site.current(), 1).self_check.steps == test.steps);
 }
 
 TEST_CASE(
@@ -100,8 +100,8 @@ TEST_CASE(
   const MadeBundle made = site.make(with(
       {{"lib/libgiving.so", giving}, {"lib/libtaking.so", taking}, {"lib/libuser.so", user}, {"bin/static", program}}));
   const Applied applied = site.apply(made);
-  REQUIRE(step(applied.record->self_test, "native files"));
-  CHECK(step(applied.record->self_test, "native files")->detail == "3 of 3 libraries and programs load");
+  REQUIRE(step(applied.record->self_check, "native files"));
+  CHECK(step(applied.record->self_check, "native files")->detail == "3 of 3 libraries and programs load");
 }
 
 TEST_CASE("what waits for the GPU's driver is said to, also through another library, and does not pass") {
@@ -118,9 +118,9 @@ TEST_CASE("what waits for the GPU's driver is said to, also through another libr
       shop.library("libabove.so.1", "int gpu(void); int above(void) { return gpu(); }", {"libgpu.so.1"});
   const HostSite site;
   const Applied applied = site.apply(site.make(with({{"lib/libgpu.so.1", direct}, {"lib/libabove.so.1", through}})));
-  const SelfTest& test = applied.record->self_test;
+  const SelfCheck& test = applied.record->self_check;
   CHECK(step(test, "native files")->detail == "0 of 2 libraries and programs load");
-  const SelfTest::Step* waiting = step(test, "files that need a driver");
+  const SelfCheck::Step* waiting = step(test, "files that need a driver");
   REQUIRE(waiting != nullptr);
   CHECK(!waiting->passed);
   CHECK(waiting->detail.find("lib/libgpu.so.1 (libcuda.so.1") != std::string::npos);
@@ -137,7 +137,7 @@ TEST_CASE("a plugin that nothing needs may miss its host; a library that somethi
   const HostSite site;
   SUBCASE("plugins") {
     const Applied applied = site.apply(site.make(with({{"lib/plugin.so", plugin}, {"lib/boot.so", bootstrap}})));
-    const SelfTest::Step* left = step(applied.record->self_test, "plugins that nothing here needs");
+    const SelfCheck::Step* left = step(applied.record->self_check, "plugins that nothing here needs");
     REQUIRE(left != nullptr);
     CHECK(!left->passed);
     CHECK(left->detail.find("undefined symbol: of_the_host") != std::string::npos);
@@ -180,7 +180,7 @@ TEST_CASE(
                 "1 of 2 do not load: lib/libdeadly.so (the interpreter ended with signal");
   const Applied applied = site.apply(
       site.make(with({{"lib/libone.so", one}, {"lib/libtwo.so", two}, {"lib/libzgood.so", good}}), "bundle2"));
-  CHECK(step(applied.record->self_test, "native files")->detail == "3 of 3 libraries and programs load");
+  CHECK(step(applied.record->self_check, "native files")->detail == "3 of 3 libraries and programs load");
 }
 
 TEST_CASE("less is tried on request, and training only then") {
@@ -191,11 +191,11 @@ TEST_CASE("less is tried on request, and training only then") {
   tiny.items.push_back(file_item("files/no-train", "x", "share/x"));
   const MadeBundle made = site.make(tiny);
   ApplyOptions options = site.options(made);
-  options.self_test = SelfTestOptions::Depth::Imports;
-  CHECK(site.apply(options).record->self_test.steps.empty());
+  options.self_check = SelfCheckOptions::Depth::Imports;
+  CHECK(site.apply(options).record->self_check.steps.empty());
   options.prefix = Prefix(site.dir / "other");
-  options.self_test = SelfTestOptions::Depth::Training;
-  const SelfTest test = site.apply(options).record->self_test;
+  options.self_check = SelfCheckOptions::Depth::Training;
+  const SelfCheck test = site.apply(options).record->self_check;
   REQUIRE(step(test, "training") != nullptr);
   CHECK(step(test, "training")->passed);
 }
@@ -212,9 +212,9 @@ TEST_CASE("two ranks are asked for a sum where there is a torch; a loopback that
   CHECK_REFUSED(site.apply(site.make(with_torch("echo 'rank 1 got nothing' >&2; exit 1\n"), "bad")), SelfTest,
                 "rank 1 got nothing");
   const Applied not_run = site.apply(site.make(with_torch("echo 'the loopback is not up' >&2; exit 77\n"), "down"));
-  CHECK(!step(not_run.record->self_test, "all-reduce of two ranks")->passed);
-  CHECK(step(not_run.record->self_test, "all-reduce of two ranks")->detail == "the loopback is not up");
+  CHECK(!step(not_run.record->self_check, "all-reduce of two ranks")->passed);
+  CHECK(step(not_run.record->self_check, "all-reduce of two ranks")->detail == "the loopback is not up");
   const HostSite second;
   const Applied passed = second.apply(second.make(with_torch("exit 0\n")));
-  CHECK(step(passed.record->self_test, "all-reduce of two ranks")->passed);
+  CHECK(step(passed.record->self_check, "all-reduce of two ranks")->passed);
 }

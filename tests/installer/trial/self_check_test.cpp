@@ -2,7 +2,7 @@
 // The self-test decides whether a generation is switched to; the interpreters here are shell scripts.
 #include "installer/trial/self_check.hpp"
 
-#include "installer/print/report.hpp"
+#include "installer/print/status_report.hpp"
 #include "tests/installer/site.hpp"
 
 using namespace sealift;
@@ -32,7 +32,7 @@ TEST_CASE("the interpreter of the new generation imports the named modules, isol
   const Applied applied = site.apply(site.make(with_interpreter(script)));
   ::unsetenv("LD_LIBRARY_PATH");
   ::unsetenv("PYTHONPATH");
-  CHECK(applied.record->self_test.imports == std::vector<std::string>{"demo", "demo.part"});
+  CHECK(applied.record->self_check.imports == std::vector<std::string>{"demo", "demo.part"});
 }
 
 TEST_CASE("a generation that fails its self-test is not named, and the old one stays current") {
@@ -76,10 +76,10 @@ TEST_CASE("what failed lies aside with its reason, which status tells, until som
 
 TEST_CASE("a record of an older version, without steps, is still read") {
   const bundle::Json old = {{"imports", {"demo"}}, {"milliseconds", 5u}};
-  CHECK(self_test_from(bundle::JsonObject(old, "old")).steps.empty());
-  const SelfTest test{.imports = {"demo"}, .milliseconds = 7, .steps = {{"native files", true, "3 of 3"}}};
+  CHECK(self_check_from(bundle::JsonObject(old, "old")).steps.empty());
+  const SelfCheck test{.imports = {"demo"}, .milliseconds = 7, .steps = {{"native files", true, "3 of 3"}}};
   const bundle::Json json = to_json(test);
-  CHECK(self_test_from(bundle::JsonObject(json, "new")).steps == test.steps);
+  CHECK(self_check_from(bundle::JsonObject(json, "new")).steps == test.steps);
 }
 
 TEST_CASE("an interpreter that is missing, crashes or never ends fails the self-test") {
@@ -91,7 +91,7 @@ TEST_CASE("an interpreter that is missing, crashes or never ends fails the self-
       write_file(dir / "bin/python3", "#!/bin/sh\n" + script);
       fs::permissions(dir / "bin/python3", fs::perms::owner_all);
     }
-    return self_test(environment, {}, dir.path(), dir.path(), {.patience = std::chrono::seconds(1)});
+    return self_check(environment, {}, dir.path(), dir.path(), {.patience = std::chrono::seconds(1)});
   };
   CHECK_REFUSED(test(""), SelfTest, "No such file");
   CHECK_REFUSED(test("kill -SEGV $$\n"), SelfTest, "signal 11");
@@ -105,5 +105,5 @@ TEST_CASE("without modules to import no interpreter is run or needed") {
   const Site site;
   TinyBundle tiny;
   tiny.interpreter = "bin/not-there";
-  CHECK(site.apply(site.make(tiny)).record->self_test.imports.empty());
+  CHECK(site.apply(site.make(tiny)).record->self_check.imports.empty());
 }

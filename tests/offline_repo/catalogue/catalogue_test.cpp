@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From real (tiny) bundles to the catalog: what is read, what is united, what is refused.
+// From real (tiny) bundles to the catalogue: what is read, what is united, what is refused.
 #include "offline_repo/catalogue/catalogue.hpp"
 
 #include "tests/support/refusal.hpp"
@@ -17,15 +17,15 @@ VerifiedBundle verified(const MadeBundle& made) {
 
 }  // namespace
 
-TEST_CASE("the catalog holds each wheel under its normalized project with what its METADATA says") {
+TEST_CASE("the catalogue holds each wheel under its normalized project with what its METADATA says") {
   const TempDir dir;
   const TinyWheel wheel{.name = "Demo_Kit", .version = "1.0", .extra_metadata = "Requires-Python: >=3.8\n"};
   const MadeBundle made = make_bundle(
       dir / "b", {.items = {wheel_item(wheel), {.path = "programs/tool", .bytes = "x", .into = "bin/tool"}}});
-  const Catalog catalog = make_catalog({verified(made)});
-  CHECK(catalog.bundles == std::vector<std::string>{"tiny-1"});
-  REQUIRE(catalog.wheel_count() == 1);
-  const Project* project = catalog.find_project("demo.kit");
+  const Catalogue catalogue = make_catalogue({verified(made)});
+  CHECK(catalogue.bundles == std::vector<std::string>{"tiny-1"});
+  REQUIRE(catalogue.wheel_count() == 1);
+  const Project* project = catalogue.find_project("demo.kit");
   REQUIRE(project != nullptr);
   CHECK(project->name == "demo-kit");
   const IndexedWheel& found = project->wheels.at("Demo_Kit-1.0-py3-none-any.whl");
@@ -36,10 +36,10 @@ TEST_CASE("the catalog holds each wheel under its normalized project with what i
   CHECK(found.requires_python == ">=3.8");
   CHECK(found.metadata.starts_with("Metadata-Version: 2.1\nName: Demo_Kit\n"));
   CHECK(found.metadata_sha256 == sha256(as_bytes(found.metadata)));
-  CHECK(catalog.find_wheel(found.sha256.hex(), found.file_name) == &found);
-  CHECK(catalog.find_wheel(std::string(64, '0'), found.file_name) == nullptr);
-  CHECK(catalog.find_wheel(found.sha256.hex(), "demo_kit-1.0-py3-none-any.whl") == nullptr);
-  CHECK(catalog.find_project("other") == nullptr);
+  CHECK(catalogue.find_wheel(found.sha256.hex(), found.file_name) == &found);
+  CHECK(catalogue.find_wheel(std::string(64, '0'), found.file_name) == nullptr);
+  CHECK(catalogue.find_wheel(found.sha256.hex(), "demo_kit-1.0-py3-none-any.whl") == nullptr);
+  CHECK(catalogue.find_project("other") == nullptr);
 }
 
 TEST_CASE("several bundles make one index, and the same wheel in two of them is one wheel") {
@@ -47,9 +47,9 @@ TEST_CASE("several bundles make one index, and the same wheel in two of them is 
   const TinyItem common = wheel_item({}), other = wheel_item({.name = "other"});
   const MadeBundle one = make_bundle(dir / "1", {.name = "one", .items = {common}});
   const MadeBundle two = make_bundle(dir / "2", {.name = "two", .items = {common, other}});
-  const Catalog catalog = make_catalog({verified(one), verified(two)});
-  CHECK(catalog.projects.size() == 2);
-  CHECK(catalog.wheel_count() == 2);
+  const Catalogue catalogue = make_catalogue({verified(one), verified(two)});
+  CHECK(catalogue.projects.size() == 2);
+  CHECK(catalogue.wheel_count() == 2);
 }
 
 TEST_CASE("one file name with two contents is a conflict that names both bundles") {
@@ -57,7 +57,7 @@ TEST_CASE("one file name with two contents is a conflict that names both bundles
   const TinyItem changed = wheel_item({.files = {{"demo/__init__.py", "ANSWER = 43\n"}}});
   const MadeBundle one = make_bundle(dir / "1", {.name = "one", .items = {wheel_item({})}});
   const MadeBundle two = make_bundle(dir / "2", {.name = "two", .version = 7, .items = {changed}});
-  const Error error = refusal([&] { make_catalog({verified(one), verified(two)}); });
+  const Error error = refusal([&] { make_catalogue({verified(one), verified(two)}); });
   CHECK(error.code() == ErrorCode::Conflict);
   for (const std::string part : {"one-1", "two-7", "demo-1.0-py3-none-any.whl"}) CHECK(mentions(error, part));
 }
@@ -67,11 +67,11 @@ TEST_CASE("what a delta does not carry is not offered, unless another bundle has
   TinyItem absent = wheel_item({});
   absent.absent = true;
   const MadeBundle delta = make_bundle(dir / "1", {.name = "delta", .items = {absent, wheel_item({.name = "other"})}});
-  const Catalog alone = make_catalog({verified(delta)});
+  const Catalogue alone = make_catalogue({verified(delta)});
   CHECK(alone.wheel_count() == 1);
   CHECK(alone.find_project("demo") == nullptr);
   const MadeBundle whole = make_bundle(dir / "2", {.name = "whole"});
-  CHECK(make_catalog({verified(delta), verified(whole)}).wheel_count() == 2);
+  CHECK(make_catalogue({verified(delta), verified(whole)}).wheel_count() == 2);
 }
 
 TEST_CASE("a wheel that is stored compressed cannot be served in ranges and is refused") {
@@ -79,7 +79,7 @@ TEST_CASE("a wheel that is stored compressed cannot be served in ranges and is r
   TinyItem item = wheel_item({});
   item.encoding = Encoding::Zstd;
   const MadeBundle made = make_bundle(dir / "b", {.items = {item}});
-  CHECK_REFUSED(make_catalog({verified(made)}), CannotCheck, "stored compressed");
+  CHECK_REFUSED(make_catalogue({verified(made)}), CannotCheck, "stored compressed");
 }
 
 TEST_CASE("a wheel that does not read as one names its bundle and path") {
@@ -87,5 +87,5 @@ TEST_CASE("a wheel that does not read as one names its bundle and path") {
   TinyItem item = wheel_item({});
   item.bytes.resize(item.bytes.size() / 2);
   const MadeBundle made = make_bundle(dir / "b", {.items = {item}});
-  CHECK_REFUSED(make_catalog({verified(made)}), Format, "while indexing tiny-1:wheels/demo-1.0-py3-none-any.whl");
+  CHECK_REFUSED(make_catalogue({verified(made)}), Format, "while indexing tiny-1:wheels/demo-1.0-py3-none-any.whl");
 }

@@ -5,7 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "bundle/core/json.hpp"
-#include "tests/offline_repo/sample_catalog.hpp"
+#include "tests/offline_repo/sample_catalogue.hpp"
 
 using namespace sealift::offline_repo;
 using namespace sealift::test;
@@ -20,29 +20,29 @@ bool holds(const std::string& text, const std::string& part) {
 }  // namespace
 
 TEST_CASE("a project's JSON has exactly the fields of PEP 691, 700 and 714") {
-  const Catalog catalog = sample_catalog();
-  const IndexedWheel& wheel = catalog.projects.at("torch").wheels.begin()->second;
+  const Catalogue catalogue = sample_catalogue();
+  const IndexedWheel& wheel = catalogue.projects.at("torch").wheels.begin()->second;
   const std::string expected =
       R"({"files":[{"core-metadata":{"sha256":")" + wheel.metadata_sha256.hex() +
       R"("},"filename":"torch-2.0+cu1-py3-none-any.whl","hashes":{"sha256":")" + wheel.sha256.hex() +
       R"("},"requires-python":">=3.9","size":1000,"url":"../../files/)" + wheel.sha256.hex() +
       R"(/torch-2.0%2Bcu1-py3-none-any.whl"}],"meta":{"api-version":"1.1"},"name":"torch","versions":["2.0+cu1"]})";
-  CHECK(project_json(catalog.projects.at("torch")) == expected);
+  CHECK(project_json(catalogue.projects.at("torch")) == expected);
 }
 
 TEST_CASE("the list of projects names each once, in HTML with a link relative to itself") {
-  const Catalog catalog = sample_catalog();
-  CHECK(project_list_json(catalog) ==
+  const Catalogue catalogue = sample_catalogue();
+  CHECK(project_list_json(catalogue) ==
         R"({"meta":{"api-version":"1.1"},"projects":[{"name":"demo-kit"},{"name":"torch"}]})");
-  const std::string html = project_list_html(catalog);
+  const std::string html = project_list_html(catalogue);
   CHECK(html.starts_with("<!DOCTYPE html>\n"));
   CHECK(holds(html, "<a href=\"demo-kit/\">demo-kit</a>"));
   CHECK(holds(html, "<a href=\"torch/\">torch</a>"));
 }
 
 TEST_CASE("a project's HTML links each wheel with digest, required Python and metadata digest") {
-  const Catalog catalog = sample_catalog();
-  const Project& project = catalog.projects.at("demo-kit");
+  const Catalogue catalogue = sample_catalogue();
+  const Project& project = catalogue.projects.at("demo-kit");
   const std::string html = project_html(project);
   for (const auto& [file_name, wheel] : project.wheels)
     CHECK(holds(html, "<a href=\"../../files/" + wheel.sha256.hex() + "/" + file_name + "#sha256=" +
@@ -52,10 +52,10 @@ TEST_CASE("a project's HTML links each wheel with digest, required Python and me
 }
 
 TEST_CASE("a wheel that requires no Python says nothing about it") {
-  Catalog catalog = sample_catalog();
-  catalog.projects.at("torch").wheels.begin()->second.requires_python.reset();
-  CHECK_FALSE(holds(project_html(catalog.projects.at("torch")), "requires-python"));
-  CHECK_FALSE(holds(project_json(catalog.projects.at("torch")), "requires-python"));
+  Catalogue catalogue = sample_catalogue();
+  catalogue.projects.at("torch").wheels.begin()->second.requires_python.reset();
+  CHECK_FALSE(holds(project_html(catalogue.projects.at("torch")), "requires-python"));
+  CHECK_FALSE(holds(project_json(catalogue.projects.at("torch")), "requires-python"));
 }
 
 TEST_CASE("hostile text in names and METADATA stays text") {
@@ -63,8 +63,8 @@ TEST_CASE("hostile text in names and METADATA stays text") {
   IndexedWheel wheel = sample_wheel("a" + hostile + "-1-py3-none-any.whl", "1" + hostile);
   wheel.requires_python = hostile;
   const Project project{.name = "a" + hostile, .wheels = {{wheel.file_name, wheel}}};
-  const Catalog catalog{.bundles = {hostile}, .projects = {{project.name, project}}};
-  for (const std::string& html : {project_html(project), project_list_html(catalog), welcome_page(catalog)}) {
+  const Catalogue catalogue{.bundles = {hostile}, .projects = {{project.name, project}}};
+  for (const std::string& html : {project_html(project), project_list_html(catalogue), welcome_page(catalogue)}) {
     CHECK_FALSE(holds(html, "<script"));
     CHECK_FALSE(holds(html, "'1'"));
   }

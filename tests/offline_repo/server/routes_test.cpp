@@ -4,59 +4,61 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/offline_repo/sample_catalog.hpp"
+#include "tests/offline_repo/sample_catalogue.hpp"
 
 using namespace sealift;
 using namespace sealift::offline_repo;
-using sealift::test::sample_catalog;
+using sealift::test::sample_catalogue;
 
 namespace {
 
 constexpr char kJsonType[] = "application/vnd.pypi.simple.v1+json";
 
-Response get(const Catalog& catalog, const std::string& target) {
-  return respond(catalog, {.method = "GET", .target = target});
+Response get(const Catalogue& catalogue, const std::string& target) {
+  return respond(catalogue, {.method = "GET", .target = target});
 }
 const std::string& text_of(const Response& response) {
   return std::get<std::string>(response.body);
 }
-const IndexedWheel& torch(const Catalog& catalog) {
-  return catalog.projects.at("torch").wheels.begin()->second;
+const IndexedWheel& torch(const Catalogue& catalogue) {
+  return catalogue.projects.at("torch").wheels.begin()->second;
 }
-std::string torch_target(const Catalog& catalog) {
-  return "/files/" + torch(catalog).sha256.hex() + "/torch-2.0%2Bcu1-py3-none-any.whl";
+std::string torch_target(const Catalogue& catalogue) {
+  return "/files/" + torch(catalogue).sha256.hex() + "/torch-2.0%2Bcu1-py3-none-any.whl";
 }
 
 }  // namespace
 
 TEST_CASE("the index answers in the form that was asked for, and says that it varies") {
-  const Catalog catalog = sample_catalog();
+  const Catalogue catalogue = sample_catalogue();
   for (const std::string target : {"/simple/", "/simple/torch/"}) {
-    const Response html = get(catalog, target);
+    const Response html = get(catalogue, target);
     CHECK(html.status == 200);
     CHECK(html.header("Content-Type") == "text/html; charset=utf-8");
     CHECK(html.header("Vary") == "Accept");
     CHECK(html.header("Cache-Control") == "max-age=600");
-    const Response json = respond(catalog, {.method = "GET", .target = target, .accept = kJsonType});
+    const Response json = respond(catalogue, {.method = "GET", .target = target, .accept = kJsonType});
     CHECK(json.header("Content-Type") == kJsonType);
     CHECK(text_of(json).starts_with("{"));
     CHECK(json.header("ETag") != html.header("ETag"));
-    CHECK(get(catalog, target + "?x=1&format=application/vnd.pypi.simple.v1+json").header("Content-Type") == kJsonType);
-    CHECK(get(catalog, target + "?format=application%2Fvnd.pypi.simple.v1%2Bjson").header("Content-Type") == kJsonType);
-    const Response none = respond(catalog, {.method = "GET", .target = target, .accept = "image/png"});
+    CHECK(get(catalogue, target + "?x=1&format=application/vnd.pypi.simple.v1+json").header("Content-Type") ==
+          kJsonType);
+    CHECK(get(catalogue, target + "?format=application%2Fvnd.pypi.simple.v1%2Bjson").header("Content-Type") ==
+          kJsonType);
+    const Response none = respond(catalogue, {.method = "GET", .target = target, .accept = "image/png"});
     CHECK(none.status == 406);
     CHECK(none.header("Vary") == "Accept");
   }
 }
 
 TEST_CASE("the page for people is at the root") {
-  const Response response = get(sample_catalog(), "/");
+  const Response response = get(sample_catalogue(), "/");
   CHECK(response.status == 200);
   CHECK(text_of(response).find("2 projects, 3 wheels") != std::string::npos);
 }
 
 TEST_CASE("missing slashes and other spellings are redirected to the one address, relatively") {
-  const Catalog catalog = sample_catalog();
+  const Catalogue catalogue = sample_catalogue();
   const std::pair<std::string, std::string> rows[] = {
       {"/simple", "simple/"},
       {"/simple?format=text/html", "simple/?format=text/html"},
@@ -68,89 +70,90 @@ TEST_CASE("missing slashes and other spellings are redirected to the one address
   };
   for (const auto& [target, location] : rows) {
     CAPTURE(target);
-    const Response response = get(catalog, target);
+    const Response response = get(catalogue, target);
     CHECK(response.status == 301);
     CHECK(response.header("Location") == location);
   }
 }
 
 TEST_CASE("a wheel comes with its digest as ETag, for ever, and in ranges") {
-  const Catalog catalog = sample_catalog();
-  const std::string etag = "\"" + torch(catalog).sha256.hex() + "\"";
-  const Response whole = get(catalog, torch_target(catalog));
+  const Catalogue catalogue = sample_catalogue();
+  const std::string etag = "\"" + torch(catalogue).sha256.hex() + "\"";
+  const Response whole = get(catalogue, torch_target(catalogue));
   CHECK(whole.status == 200);
   CHECK(whole.body_size() == 1000);
   CHECK(whole.header("ETag") == etag);
   CHECK(whole.header("Accept-Ranges") == "bytes");
   CHECK(whole.header("Cache-Control") == "max-age=365000000, immutable");
-  CHECK(std::get<WheelPart>(whole.body).wheel == &torch(catalog));
+  CHECK(std::get<WheelPart>(whole.body).wheel == &torch(catalogue));
 
-  Request request{.method = "GET", .target = torch_target(catalog), .range = "bytes=-100"};
-  const Response part = respond(catalog, request);
+  Request request{.method = "GET", .target = torch_target(catalogue), .range = "bytes=-100"};
+  const Response part = respond(catalogue, request);
   CHECK(part.status == 206);
   CHECK(part.header("Content-Range") == "bytes 900-999/1000");
   CHECK(std::get<WheelPart>(part.body).range == ByteRange{900, 100});
   request.range = "bytes=1000-";
-  const Response outside = respond(catalog, request);
+  const Response outside = respond(catalogue, request);
   CHECK(outside.status == 416);
   CHECK(outside.header("Content-Range") == "bytes */1000");
   request.range = "bytes=0-1,3-4";
-  CHECK(respond(catalog, request).status == 200);
+  CHECK(respond(catalogue, request).status == 200);
 }
 
 TEST_CASE("If-Range and If-None-Match compare with the digest") {
-  const Catalog catalog = sample_catalog();
-  const std::string etag = "\"" + torch(catalog).sha256.hex() + "\"";
-  Request request{.method = "GET", .target = torch_target(catalog), .range = "bytes=0-1", .if_range = etag};
-  CHECK(respond(catalog, request).status == 206);
+  const Catalogue catalogue = sample_catalogue();
+  const std::string etag = "\"" + torch(catalogue).sha256.hex() + "\"";
+  Request request{.method = "GET", .target = torch_target(catalogue), .range = "bytes=0-1", .if_range = etag};
+  CHECK(respond(catalogue, request).status == 206);
   for (const std::string other : {"\"x\"", "Wed, 21 Oct 2015 07:28:00 GMT", "W/\"x\""}) {
     request.if_range = other;
-    CHECK(respond(catalog, request).status == 200);
+    CHECK(respond(catalogue, request).status == 200);
   }
-  request = {.method = "GET", .target = torch_target(catalog), .if_none_match = "\"x\", " + etag};
-  const Response same = respond(catalog, request);
+  request = {.method = "GET", .target = torch_target(catalogue), .if_none_match = "\"x\", " + etag};
+  const Response same = respond(catalogue, request);
   CHECK(same.status == 304);
   CHECK(same.body_size() == 0);
   CHECK(same.header("ETag") == etag);
   request = {.method = "GET", .target = "/simple/torch/"};
-  request.if_none_match = respond(catalog, request).header("ETag");
-  CHECK(respond(catalog, request).status == 304);
-  CHECK(respond(catalog, request).header("Vary") == "Accept");
+  request.if_none_match = respond(catalogue, request).header("ETag");
+  CHECK(respond(catalogue, request).status == 304);
+  CHECK(respond(catalogue, request).header("Vary") == "Accept");
 }
 
 TEST_CASE("a wheel's metadata has the digest that the index announces") {
-  const Catalog catalog = sample_catalog();
-  const Response response = get(catalog, torch_target(catalog) + ".metadata");
+  const Catalogue catalogue = sample_catalogue();
+  const Response response = get(catalogue, torch_target(catalogue) + ".metadata");
   CHECK(response.status == 200);
-  CHECK(text_of(response) == torch(catalog).metadata);
-  CHECK(bundle::sha256(bundle::as_bytes(text_of(response))) == torch(catalog).metadata_sha256);
+  CHECK(text_of(response) == torch(catalogue).metadata);
+  CHECK(bundle::sha256(bundle::as_bytes(text_of(response))) == torch(catalogue).metadata_sha256);
 }
 
 TEST_CASE("HEAD gets what GET gets, and a range is for GET only") {
-  const Catalog catalog = sample_catalog();
-  for (const std::string& target : {std::string("/"), std::string("/simple/"), std::string("/simple/torch"),
-                                    torch_target(catalog), torch_target(catalog) + ".metadata", std::string("/x")}) {
+  const Catalogue catalogue = sample_catalogue();
+  for (const std::string& target :
+       {std::string("/"), std::string("/simple/"), std::string("/simple/torch"), torch_target(catalogue),
+        torch_target(catalogue) + ".metadata", std::string("/x")}) {
     CAPTURE(target);
-    const Response head = respond(catalog, {.method = "HEAD", .target = target}), full = get(catalog, target);
+    const Response head = respond(catalogue, {.method = "HEAD", .target = target}), full = get(catalogue, target);
     CHECK(head.status == full.status);
     CHECK(head.headers == full.headers);
     CHECK(head.body_size() == full.body_size());
   }
-  CHECK(respond(catalog, {.method = "HEAD", .target = torch_target(catalog), .range = "bytes=0-1"}).status == 200);
+  CHECK(respond(catalogue, {.method = "HEAD", .target = torch_target(catalogue), .range = "bytes=0-1"}).status == 200);
 }
 
 TEST_CASE("anything but GET and HEAD is refused with what is allowed") {
-  const Catalog catalog = sample_catalog();
+  const Catalogue catalogue = sample_catalogue();
   for (const std::string method : {"POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "get", ""}) {
-    const Response response = respond(catalog, {.method = method, .target = "/simple/"});
+    const Response response = respond(catalogue, {.method = method, .target = "/simple/"});
     CHECK(response.status == 405);
     CHECK(response.header("Allow") == "GET, HEAD");
   }
 }
 
-TEST_CASE("a path that is not in the catalog leads nowhere, however it is spelled") {
-  const Catalog catalog = sample_catalog();
-  const std::string good = torch(catalog).sha256.hex(), zeros(64, '0');
+TEST_CASE("a path that is not in the catalogue leads nowhere, however it is spelled") {
+  const Catalogue catalogue = sample_catalogue();
+  const std::string good = torch(catalogue).sha256.hex(), zeros(64, '0');
   const std::string name = "torch-2.0%2Bcu1-py3-none-any.whl";
   const std::string not_there[] = {
       "/simple/absent/",
@@ -182,25 +185,25 @@ TEST_CASE("a path that is not in the catalog leads nowhere, however it is spelle
   };
   for (const std::string& target : not_there) {
     CAPTURE(target.substr(0, 200));
-    CHECK(get(catalog, target).status == 404);
+    CHECK(get(catalogue, target).status == 404);
   }
 }
 
 TEST_CASE("an address that is malformed is a bad request") {
-  const Catalog catalog = sample_catalog();
+  const Catalogue catalogue = sample_catalogue();
   for (const std::string& target :
        {std::string(), std::string("*"), std::string("simple/"), std::string("/%"), std::string("/%4"),
         std::string("/%zz"), std::string("/%00"), std::string("/a\0b", 4), std::string("/simple/%0d%0aX:1/"),
         std::string("/simple?a=%0d%0aX:1"), std::string("/simple/\x7f"), std::string("ftp://h/simple/")}) {
     CAPTURE(target);
-    CHECK(get(catalog, target).status == 400);
+    CHECK(get(catalogue, target).status == 400);
   }
 }
 
 TEST_CASE("a redirect never repeats a path that the client made up") {
-  const Catalog catalog = sample_catalog();
-  CHECK(get(catalog, "/simple//evil.example").status == 404);
-  CHECK(get(catalog, "/simple/http:%2f%2fevil.example").status == 404);
-  CHECK(get(catalog, "http://any.host/simple/torch").header("Location") == "torch/");
-  CHECK(get(catalog, "http://any.host").status == 200);
+  const Catalogue catalogue = sample_catalogue();
+  CHECK(get(catalogue, "/simple//evil.example").status == 404);
+  CHECK(get(catalogue, "/simple/http:%2f%2fevil.example").status == 404);
+  CHECK(get(catalogue, "http://any.host/simple/torch").header("Location") == "torch/");
+  CHECK(get(catalogue, "http://any.host").status == 200);
 }

@@ -38,8 +38,8 @@ class Live {
     options.threads = 2;
     options.on_request = [this](const std::string& line) { log(line); };
     options.on_fault = [this](const std::string& line) { log("fault: " + line); };
-    catalog = make_catalog({verify(open(made.folder), made.trusted, kNow)});
-    server = std::make_unique<Server>(catalog, std::move(options));
+    catalogue = make_catalogue({verify(open(made.folder), made.trusted, kNow)});
+    server = std::make_unique<Server>(catalogue, std::move(options));
     port = server->address().port;
     thread_ = std::jthread([this] { server->run(); });
   }
@@ -50,7 +50,7 @@ class Live {
     if (thread_.joinable()) thread_.join();
   }
   const IndexedWheel& wheel(const std::string& project) const {
-    return catalog.projects.at(project).wheels.begin()->second;
+    return catalogue.projects.at(project).wheels.begin()->second;
   }
   std::string target(const std::string& project) const {
     return "/files/" + wheel(project).sha256.hex() + "/" + url_escaped(wheel(project).file_name);
@@ -79,7 +79,7 @@ class Live {
 
  public:
   MadeBundle made;
-  Catalog catalog;
+  Catalogue catalogue;
   std::unique_ptr<Server> server;
   std::uint16_t port = 0;
 
@@ -115,7 +115,7 @@ TEST_CASE("a damaged chunk ends the connection, and not one wrong byte is delive
   const TinyWheel wheel = big_wheel(300'000);
   const std::string truth = make_wheel(wheel);
   Live live({.items = {wheel_item(wheel)}});
-  const std::uint64_t begin = live.wheel("big").payload_offset, hurt = begin + 150'000, chunk = hurt / 4096 * 4096;
+  const std::uint64_t begin = live.wheel("big").entry->offset, hurt = begin + 150'000, chunk = hurt / 4096 * 4096;
   std::fstream file(live.made.volume(0), std::ios::in | std::ios::out | std::ios::binary);
   file.seekg(static_cast<std::streamoff>(hurt));
   const int byte = file.get();

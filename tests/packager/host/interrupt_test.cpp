@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is left when `lock` and `create` are stopped in the middle, by Ctrl-C or by SIGKILL. The moment is chosen: a
 // line that they are just saying, half of a download, or uv at work.
-#include "packager/host/interrupt.hpp"
+#include "sealift/bundle/host/interrupt.hpp"
 
 #include <doctest/doctest.h>
 #include <sys/wait.h>
@@ -34,10 +34,10 @@ constexpr int kStopped = 77;
 int in_child(const std::function<void()>& work, std::atomic<pid_t>& child) {
   child = ::fork();
   if (child == 0) {
-    catch_interrupts();
+    bundle::catch_interrupts();
     try {
       work();
-    } catch (const Interrupted&) {
+    } catch (const bundle::Interrupted&) {
       ::_exit(kStopped);
     } catch (...) {
       ::_exit(1);

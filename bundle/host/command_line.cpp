@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// The only door to CLI11; see command_line.hpp. Wrong arguments end with 2 like every usage error, whatever number
+// CLI11 has for them.
+#include "bundle/host/command_line.hpp"
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <iostream>
+
+#include "sealift/bundle/host/interrupt.hpp"
+
+namespace sealift::bundle {
+
+namespace {
+
+bool wants_json(const CLI::App& app) {
+  const CLI::Option* json = app.get_option_no_throw("--json");
+  if (json != nullptr && json->count() > 0) return true;
+  for (const CLI::App* verb : app.get_subcommands())
+    if (wants_json(*verb)) return true;
+  return false;
+}
+
+int fail(const Error& error, bool json) {
+  print_error(error);
+  // A message may quote bytes that are no UTF-8.
+  if (json) std::cout << Json{{"error", json_of(error)}}.dump(-1, ' ', false, Json::error_handler_t::replace) << "\n";
+  return error.exit_code();
+}
+
+}  // namespace
+
+Option Option::required(bool required) const {
+  option_->required(required);
+  return *this;
+}
+
+Option Option::repeated() const {
+  option_->expected(1)->take_all();
+  return *this;
+}
+
+Option Option::show_default() const {
+  option_->capture_default_str();
+  return *this;
+}
+
+Option Option::between(unsigned low, unsigned high) const {
+  option_->check(CLI::Range(low, high));
+  return *this;
+}
+
+Option Option::one_of(const std::vector<std::string>& words) const {
+  option_->check(CLI::IsMember(words));
+  return *this;
+}
+
+Verb Verb::verb(const std::string& name, const std::string& what) const {
+  app_->require_subcommand(1);
+  return {*app_->add_subcommand(name, what), *exit_code_};
+}
+
+void Verb::alias(const std::string& name) const {
+  app_->alias(name);
+}
+
+Option Verb::option(const std::string& names, std::string& value, const std::string& what) const {
+  return Option(app_->add_option(names, value, what));
+}
+
+Option Verb::option(const std::string& names, std::filesystem::path& value, const std::string& what) const {
+  return Option(app_->add_option(names, value, what));
+}
+
+Option Verb::option(const std::string& names, unsigned& value, const std::string& what) const {
+  return Option(app_->add_option(names, value, what));
+}
+
+Option Verb::option(const std::string& names, std::vector<std::string>& values, const std::string& what) const {
+  return Option(app_->add_option(names, values, what));
+}
+
+Option Verb::option(const std::string& names, std::vector<std::filesystem::path>& values,
+                    const std::string& what) const {
+  return Option(app_->add_option(names, values, what));
+}
+
+void Verb::flag(const std::string& names, bool& value, const std::string& what) const {
+  app_->add_flag(names, value, what);
+}
+
+void Verb::json(bool& value) const {
+  flag("--json", value, "print one JSON object on stdout");
+}
+
+void Verb::action(std::function<int()> run) const {
+  app_->callback([run = std::move(run), exit_code = exit_code_] { *exit_code = run(); });
+}
+
+Program::Program(const std::string& name, const std::string& what, const std::string& version)
+    : app_(std::make_unique<CLI::App>(what, name)) {
+  app_->set_version_flag("--version", name + " " + version);
+  app_->require_subcommand(1);
+}
+
+Program::~Program() = default;
+
+Verb Program::verb(const std::string& name, const std::string& what) {
+  return {*app_->add_subcommand(name, what), exit_code_};
+}
+
+int Program::run(int argc, char** argv) {
+  try {
+    app_->parse(argc, argv);
+    return exit_code_;
+  } catch (const CLI::ParseError& error) {
+    return app_->exit(error, std::cout, std::cerr) == 0 ? 0 : static_cast<int>(ErrorCode::Usage);
+  } catch (const Interrupted& stopped) {
+    std::cerr << "stopped; the same command goes on from here\n";
+    std::raise(stopped.signal);  // whose handler is the system's own again, so that the caller sees what ended us
+    return 128 + stopped.signal;
+  } catch (const Error& error) {
+    return fail(error, wants_json(*app_));
+  } catch (const std::exception& error) {
+    return fail({ErrorCode::Io, {.what = "something failed that this program does not expect", .got = error.what()}},
+                wants_json(*app_));
+  }
+}
+
+void print(bool json, const Json& object, std::string_view text) {
+  if (json)
+    std::cout << write_json(object) << "\n" << std::flush;
+  else
+    std::cout << text << std::flush;
+}
+
+void print_error(const Error& error) {
+  std::cerr << "error[" << name_of(error.code()) << "]: " << error.what() << "\n";
+}
+
+void print_warnings(const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings) std::cerr << "warning: " << warning << "\n";
+}
+
+Json json_of(const Error& error) {
+  const Facts& facts = error.facts();
+  Json json = {{"code", std::string(name_of(error.code()))}, {"exit", error.exit_code()}, {"what", facts.what}};
+  if (!facts.where.empty()) json["where"] = facts.where;
+  if (!facts.expected.empty()) json["expected"] = facts.expected;
+  if (!facts.got.empty()) json["got"] = facts.got;
+  if (!facts.next.empty()) json["next"] = facts.next;
+  return json;
+}
+
+}  // namespace sealift::bundle

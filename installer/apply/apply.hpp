@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The story of an installation: prefix lock -> trust -> verify -> plan -> preflight -> install -> switch.
+// Until the last rename the environment in use is the old one; a crash anywhere costs only work.
+#pragma once
+
+#include <optional>
+
+#include "installer/apply/apply_options.hpp"
+#include "installer/generations/generation.hpp"
+#include "installer/preflight/plan.hpp"
+#include "installer/preflight/preflight.hpp"
+#include "sealift/bundle/host/progress.hpp"
+
+namespace sealift::installer {
+
+struct Applied {
+  std::string name;
+  std::uint64_t version = 0;
+  bundle::Digest identity;
+  std::vector<bundle::Digest> signers;
+  bundle::RootName root;
+  std::vector<std::string> warnings;
+  std::vector<Finding> findings;  // of the preflight; none is a Fail
+  InstallPlan::Action action = InstallPlan::Action::Install;
+  unsigned generation = 0;
+  std::vector<std::string> unpacked;  // paths of entries; of a dry run: to be unpacked
+  std::vector<std::string> reused;
+  std::uint64_t needed_bytes = 0;
+  std::uint64_t needed_inodes = 0;
+  FreeSpace free;                          // before anything was written
+  std::optional<GenerationRecord> record;  // of an installation that was not a dry run
+};
+
+// Throws the refusal; then `current` is as it was and staging is empty.
+Applied apply(const ApplyOptions& options, Disk& disk, bundle::Progress& progress);
+
+}  // namespace sealift::installer

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an operator asks of apply, as a value. Clock and machine are in it, so that tests can set both.
+#pragma once
+
+#include <optional>
+
+#include "installer/host/probe.hpp"
+#include "installer/prefix/prefix.hpp"
+#include "installer/trial/self_check.hpp"
+#include "sealift/bundle/core/time.hpp"
+#include "sealift/bundle/payload/volumes.hpp"
+
+namespace sealift::installer {
+
+struct ApplyOptions {
+  std::filesystem::path bundle;
+  Prefix prefix;
+  std::optional<bundle::Digest> fingerprint;  // of the trust root to pin, where none is
+  bool allow_downgrade = false;
+  bundle::Time now = bundle::system_time();
+  Machine machine;
+  unsigned threads = 1;
+  bool dry_run = false;
+  SelfCheckOptions::Depth self_check = SelfCheckOptions::Depth::Full;
+  bool compile_bytecode = false;
+  std::vector<std::filesystem::path> volumes = {};  // further folders in which volumes lie
+  bundle::VolumeAsker ask = {};                     // for a missing disc
+};
+
+}  // namespace sealift::installer

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Order: unpack -> publish the store items -> build -> audit -> compile -> self-check -> record -> name. A failed
+// self-check keeps what was built in PREFIX/failed, for whoever looks for the reason.
+#include "installer/apply/install.hpp"
+
+#include <future>
+#include <thread>
+
+#include "installer/generations/failed_generation.hpp"
+#include "installer/host/host_name.hpp"
+#include "installer/host/time.hpp"
+#include "installer/layout/generation_builder.hpp"
+#include "installer/prefix/trust_store.hpp"
+#include "installer/store/unpack.hpp"
+#include "installer/trial/bytecode.hpp"
+
+namespace sealift::installer {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// Builds the new generation in `folder`. One thread reads the item records ahead, this one lays out, the others make
+// names. A layout that is refused leaves some names behind, in staging, which is removed.
+Layout make_generation(const bundle::VerifiedBundle& bundle, const Store& store, const fs::path& folder, Disk& disk,
+                       unsigned threads) {
+  const bundle::Environment& environment = bundle.manifest().environment;
+  std::vector<const bundle::Entry*> entries;
+  for (const bundle::Environment::Placement& placement : environment.placements)
+    entries.push_back(bundle.manifest().find(placement.entry));
+  std::vector<std::promise<ItemRecord>> records(entries.size());
+  const std::jthread reader([&] {
+    for (std::size_t i = 0; i < entries.size(); ++i) try {
+        records[i].set_value(store.record(*entries[i]));
+      } catch (...) {
+        records[i].set_exception(std::current_exception());
+      }
+  });
+  LayoutMaker maker(environment);
+  GenerationBuilder builder(folder, disk, threads);
+  const NewName build = [&builder](const Layout::value_type& name) { builder.add(name); };
+  for (std::size_t i = 0; i < entries.size(); ++i)
+    maker.add({.entry = entries[i],
+               .into = environment.placements[i].into,
+               .item = store.item(*entries[i]),
+               .record = records[i].get_future().get(),
+               .left_out = environment.placements[i].left_out},
+              build);
+  Layout layout = maker.finish(build);
+  builder.finish();
+  return layout;
+}
+
+std::uint64_t bytes_of(const std::vector<const bundle::Entry*>& entries) {
+  std::uint64_t bytes = 0;
+  for (const bundle::Entry* entry : entries) bytes += entry->installed_size;
+  return bytes;
+}
+
+GenerationRecord record_of(const bundle::VerifiedBundle& bundle, const InstallPlan& plan) {
+  GenerationRecord record{.number = plan.generation,
+                          .name = bundle.manifest().name,
+                          .version = bundle.manifest().version,
+                          .channel = bundle.manifest().channel,
+                          .created = bundle.manifest().created,
+                          .identity = bundle.identity(),
+                          .signers = bundle.signers(),
+                          .root = bundle.root_name(),
+                          .interpreter = bundle.manifest().environment.interpreter.text(),
+                          .site_packages = bundle.manifest().environment.site_packages.text()};
+  for (const bundle::Environment::Placement& placement : bundle.manifest().environment.placements)
+    record.entries.push_back({.path = placement.entry.text(),
+                              .item = Store::item_name(*bundle.manifest().find(placement.entry)),
+                              .into = placement.into,
+                              .left_out = placement.left_out});
+  return record;
+}
+
+}  // namespace
+
+GenerationRecord install(const bundle::VerifiedBundle& bundle, const InstallPlan& plan, const ApplyOptions& options,
+                         const std::vector<Finding>& findings, const Staging& staging, Disk& disk,
+                         bundle::Progress& progress) {
+  const Prefix& prefix = options.prefix;
+  const bundle::Environment& environment = bundle.manifest().environment;
+  if (!plan.unpack.empty()) progress.begin("unpacking", bytes_of(plan.unpack));
+  unpack_all(bundle, plan.unpack, prefix, staging.folder(), disk, options.threads, progress);
+  if (!plan.unpack.empty()) progress.end();
+
+  // From here on every byte of the bundle is verified; until now only staging was touched.
+  disk.make_folder(prefix.store());
+  disk.make_folder(prefix.generations());
+  publish(plan.unpack, prefix, disk);
+
+  progress.note("building generation " + Prefix::generation_name(plan.generation));
+  const fs::path folder = staging.folder() / "generation";
+  const Layout layout = make_generation(bundle, Store(prefix), folder, disk, options.threads);
+  GenerationRecord record = record_of(bundle, plan);
+  {  // the disk writes while the audit reads; what is made later is synced before the generation gets its name
+    std::future<void> written = std::async(std::launch::async, [&] { disk.sync_all(folder); });
+    record.audit = audit_generation(layout, environment, folder, options.threads);
+    written.get();
+  }
+
+  const fs::path scratch = staging.folder() / "scratch";
+  disk.make_folder(scratch);
+  if (options.compile_bytecode) progress.note("compiling bytecode");
+  try {
+    if (options.compile_bytecode) compile_bytecode(environment, layout, folder, scratch, options.threads);
+    progress.note("self-test");
+    record.self_check = self_check(environment, layout, folder, scratch,
+                                   {.depth = options.self_check, .arch = bundle.manifest().target.arch});
+  } catch (const bundle::Error& error) {
+    keep_failed(prefix, record, folder, error, staging.folder(), disk);
+    throw;
+  }
+
+  record.bytecode = options.compile_bytecode;
+  record.installed = now_utc();
+  record.host = host_name();
+  record.preflight = warnings_of(findings);
+  disk.write_new(folder / bundle::kGenerationRecord, write_generation_record(record), 0444);
+  save_trust(prefix, disk,
+             bundle.trust());  // before the generation has a name: an installed version is never forgotten
+  publish_generation(prefix, plan.generation, folder, disk);
+  return record;
+}
+
+}  // namespace sealift::installer

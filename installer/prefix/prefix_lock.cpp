@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Taking the prefix lock never waits: an operator wants to know who is at work, not to watch a still cursor. The text
+// in the lock file is only for that message; what counts is the kernel's lock.
+#include "installer/prefix/prefix_lock.hpp"
+
+#include <fcntl.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "installer/host/time.hpp"
+#include "sealift/bundle/core/safe_path.hpp"
+
+namespace sealift::installer {
+
+namespace {
+
+bundle::Descriptor open_to_read(const Prefix& prefix) {
+  return bundle::Descriptor(::open(prefix.lock().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+}
+
+std::string holder_of(const bundle::Descriptor& file) {
+  char text[256];
+  const ssize_t count = ::pread(file.get(), text, sizeof text, 0);
+  std::string holder = count > 0 ? bundle::SafePath::printable({text, static_cast<std::size_t>(count)}) : "";
+  while (holder.ends_with('?')) holder.pop_back();  // the line break
+  return holder.empty() ? "a process that has not said its name" : holder;
+}
+
+}  // namespace
+
+PrefixLock::PrefixLock(const Prefix& prefix, Disk& disk, const char* verb) {
+  disk.make_folders(prefix.folder());
+  file_ = disk.open_lock(prefix.lock());
+  struct flock range {};
+  range.l_type = F_WRLCK;
+  range.l_whence = SEEK_SET;
+  if (::fcntl(file_.get(), F_OFD_SETLK, &range) != 0) {
+    if (errno != EAGAIN && errno != EACCES) bundle::throw_errno("the prefix cannot be locked", prefix.lock());
+    throw_held(prefix, "somebody else is changing this prefix");
+  }
+  utsname host{};
+  ::uname(&host);
+  const std::string text = std::string("sealift-install ") + verb + ", process " + std::to_string(::getpid()) + " on " +
+                           host.nodename + " since " + now_utc() + "\n";
+  // A failure here costs only the name in another run's message. Other nodes see the text once it is on the server, and
+  // an NFS client may keep it back for half a minute, hence the sync.
+  if (::ftruncate(file_.get(), 0) == 0 && ::pwrite(file_.get(), text.data(), text.size(), 0) > 0)
+    ::fdatasync(file_.get());
+}
+
+bool PrefixLock::is_held(const Prefix& prefix) {
+  const bundle::Descriptor file = open_to_read(prefix);
+  struct flock range {};
+  range.l_type = F_RDLCK;
+  range.l_whence = SEEK_SET;
+  return file && ::fcntl(file.get(), F_OFD_GETLK, &range) == 0 && range.l_type != F_UNLCK;
+}
+
+void PrefixLock::throw_held(const Prefix& prefix, std::string what) {
+  throw bundle::Error(bundle::ErrorCode::Conflict, {.what = std::move(what),
+                                                    .where = prefix.lock().string(),
+                                                    .got = holder_of(open_to_read(prefix)),
+                                                    .next = "wait until that has ended and run this again"});
+}
+
+}  // namespace sealift::installer

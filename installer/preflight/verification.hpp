@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The story of `sealift-install verify`: reads every byte of a bundle, and describes it or lists everything that is
+// wrong. Installs and writes nothing, so a media desk can run it.
+#pragma once
+
+#include <optional>
+
+#include "sealift/bundle/host/progress.hpp"
+#include "sealift/bundle/verified_bundle.hpp"
+
+namespace sealift::installer {
+
+struct Verification {
+  std::string name;
+  std::uint64_t version = 0;
+  std::string channel;
+  std::string created;
+  bundle::Target target;
+  bundle::Digest identity;
+  std::vector<bundle::Digest> signers;
+  bundle::RootName root;
+  std::vector<std::string> warnings;
+  std::uint64_t entries = 0;
+  std::uint64_t absent = 0;            // of those, not carried by a delta
+  std::optional<bundle::Digest> base;  // of a delta: the inventory that it was made for
+  std::uint64_t volumes = 0;
+  std::uint64_t chunks = 0;
+  std::uint64_t bytes = 0;
+  std::vector<bundle::Error> failures;  // of chunks, in payload order; empty: the bundle is whole
+};
+
+// Throws when seal, manifest, chunk list or volume sizes are wrong, since then no chunk can be checked.
+Verification verify_every_byte(const bundle::OpenBundle& opened, const bundle::Trust& trust, bundle::Time now,
+                               unsigned threads, bundle::Progress& progress);
+
+}  // namespace sealift::installer

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// The entries are listed only by a dry run: after an installation their number is enough.
+#include "installer/print/apply_report.hpp"
+
+#include <algorithm>
+
+#include "bundle/core/json_object.hpp"
+#include "installer/generations/record_facts.hpp"
+#include "installer/print/signers.hpp"
+#include "sealift/bundle/core/human_text.hpp"
+
+namespace sealift::installer {
+
+namespace {
+
+std::string headline(const Applied& applied, bool dry_run) {
+  const std::string bundle = applied.name + " version " + std::to_string(applied.version);
+  const std::string generation = "generation " + std::to_string(applied.generation);
+  switch (applied.action) {
+    case InstallPlan::Action::Nothing:
+      return "already installed: " + bundle + " is " + generation + ", which is current; nothing to do\n";
+    case InstallPlan::Action::SwitchTo:
+      return (dry_run ? "would switch back to " : "switched back to ") + bundle + ", which is installed as " +
+             generation + "\n";
+    case InstallPlan::Action::Install:
+      break;
+  }
+  return (dry_run ? "would install " : "installed ") + bundle + " as " + generation + "\n";
+}
+
+}  // namespace
+
+bundle::Json json_of(const Applied& applied, const ApplyOptions& options) {
+  bundle::Json json = {{"action", std::string(name_of(applied.action))},
+                       {"dry_run", options.dry_run},
+                       {"name", applied.name},
+                       {"version", applied.version},
+                       {"identity", applied.identity.hex()},
+                       {"signers", fingerprints(applied.signers)},
+                       {"root", json_of(applied.root)},
+                       {"warnings", applied.warnings},
+                       {"preflight", warnings_of(applied.findings)},
+                       {"prefix", options.prefix.folder().string()},
+                       {"generation", applied.generation},
+                       {"unpack", applied.unpacked},
+                       {"reuse", applied.reused},
+                       {"needed_bytes", applied.needed_bytes},
+                       {"free_bytes", applied.free.bytes},
+                       {"needed_inodes", applied.needed_inodes},
+                       {"free_inodes", std::min(applied.free.inodes, bundle::kMaxJsonInteger)}};
+  if (applied.record) {
+    json["audit"] = to_json(applied.record->audit);
+    json["self_test"] = to_json(applied.record->self_check);
+  }
+  return json;
+}
+
+std::string text_of(const Applied& applied, const ApplyOptions& options) {
+  std::string text = headline(applied, options.dry_run);
+  const auto line = [&text](const char* label, const std::string& value) { text += "  " + (label + value) + "\n"; };
+  line("identity  ", bundle::fingerprint_text(applied.identity));
+  line("signed by ", text_of(applied.signers));
+  line("root      ", text_of(applied.root));
+  if (applied.action == InstallPlan::Action::Install) {
+    line("entries   ", std::to_string(applied.unpacked.size()) + " unpacked, " + std::to_string(applied.reused.size()) +
+                           " reused from the store");
+    if (options.dry_run) {
+      for (const std::string& path : applied.unpacked) line("new       ", path);
+      for (const std::string& path : applied.reused) line("reused    ", path);
+    }
+    line("room      ", bundle::human_size(applied.needed_bytes) + " and " + std::to_string(applied.needed_inodes) +
+                           " inodes at most, of " + bundle::human_size(applied.free.bytes) + " free");
+  }
+  if (applied.record) {
+    line("audit     ", facts_of(applied.record->audit));
+    line("self-test ", facts_of(applied.record->self_check));
+  }
+  if (!options.dry_run) line("use it    ", (options.prefix.current() / "bin").string());
+  return text;
+}
+
+}  // namespace sealift::installer

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the trust verbs print: the pinned and the accepted trust root, its roles and revocations, the versions seen.
+// An operator compares this with what the key holders say, so digests are whole.
+#pragma once
+
+#include "bundle/core/json.hpp"
+#include "installer/prefix/trust_store.hpp"
+
+namespace sealift::installer {
+
+bundle::Json json_of(const bundle::TrustState& state);
+bundle::Json json_of(const TrustChange& change);
+std::string text_of(const bundle::TrustState& state);
+
+}  // namespace sealift::installer

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sentences that --help prints for these options.
+#include "installer/verbs/shared_options.hpp"
+
+#include <algorithm>
+#include <thread>
+
+#include "sealift/bundle/trust/trust_state.hpp"
+
+namespace sealift::installer {
+
+unsigned default_threads() {
+  return std::clamp(std::thread::hardware_concurrency() + 1, 2u, 10u);
+}
+
+void add_bundle_options(const bundle::Verb& verb, BundleOptions& options) {
+  verb.option("BUNDLE", options.bundle, "the bundle's folder, or its seal").required();
+  verb.option("--volumes", options.volumes, "further folders in which the bundle's volumes lie");
+  verb.option("--fingerprint", options.fingerprint,
+              "the root to begin from (sha256:...), where PREFIX/trust has none; apply pins it");
+  verb.flag("--allow-downgrade", options.allow_downgrade,
+            "accept an older version than was accepted before, down to the rollback floors");
+  add_threads(verb, options.threads);
+}
+
+void add_prefix(const bundle::Verb& verb, std::filesystem::path& prefix, bool required) {
+  verb.option("--prefix", prefix, "the folder that is installed into").required(required);
+}
+
+void add_threads(const bundle::Verb& verb, unsigned& threads) {
+  verb.option("--threads", threads, "how many threads to use").between(1, 256);
+}
+
+void add_compile_bytecode(const bundle::Verb& verb, bool& compile_bytecode) {
+  verb.flag("--compile-bytecode", compile_bytecode, "compile every Python module once, into the generation");
+}
+
+std::optional<bundle::Digest> fingerprint_of(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  return bundle::parse_fingerprint(text);
+}
+
+}  // namespace sealift::installer

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options that several verbs have, with one name and one meaning everywhere.
+// Paths stay as they were typed here; Prefix makes its own absolute when the verb runs.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bundle/host/command_line.hpp"
+#include "sealift/bundle/core/digest.hpp"
+
+namespace sealift::installer {
+
+// One more than there are processors, since one thread may wait for the disk; 2 to 10. Each holds a few chunks, so more
+// than ten by default would exceed the documented 256 MiB.
+unsigned default_threads();
+
+// What every verb that reads a bundle accepts.
+struct BundleOptions {
+  std::filesystem::path bundle;
+  std::vector<std::filesystem::path> volumes;  // further folders with volumes of the bundle
+  std::string fingerprint;                     // of the trust root to begin from; empty: the pinned one
+  bool allow_downgrade = false;
+  unsigned threads = default_threads();
+};
+
+void add_bundle_options(const bundle::Verb& verb, BundleOptions& options);
+void add_prefix(const bundle::Verb& verb, std::filesystem::path& prefix, bool required = true);
+void add_threads(const bundle::Verb& verb, unsigned& threads);
+void add_compile_bytecode(const bundle::Verb& verb, bool& compile_bytecode);
+
+// Nothing for an empty text; throws Usage for one that is not a fingerprint.
+std::optional<bundle::Digest> fingerprint_of(const std::string& text);
+
+}  // namespace sealift::installer

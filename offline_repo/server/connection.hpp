@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// One client's connection: reads a request, answers it, reads the next one, each step with a deadline.
+// Owned by its pending operation, so it ends with the last of them. A damaged chunk ends the connection in the middle
+// of the answer: the client sees a short one and never a wrong one.
+#pragma once
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/http.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "offline_repo/server/response_body.hpp"
+#include "offline_repo/server/server_state.hpp"
+
+namespace sealift::offline_repo {
+
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  // `socket` runs on a strand of its own; `state` must outlive this.
+  Connection(ServerState& state, boost::asio::ip::tcp::socket socket);
+
+  void start();
+  // From any thread: ends the connection unless an answer is under way; then it ends after that.
+  void end_if_idle();
+  void end_now();  // from any thread
+
+ private:
+  using Message = boost::beast::http::request<boost::beast::http::empty_body>;
+
+  void read_request();
+  void on_request(boost::beast::error_code error);
+  void refuse(unsigned status, const std::string& why);
+  void answer(Response response);
+  void send_body();
+  void finish(const std::string& trouble);
+  void linger();
+  void drain();
+  void close();
+
+  ServerState& state_;
+  boost::beast::tcp_stream stream_;
+  std::string peer_;
+  boost::beast::flat_buffer buffer_;
+  std::optional<boost::beast::http::request_parser<boost::beast::http::empty_body>> parser_;
+  boost::beast::http::response<boost::beast::http::empty_body> header_;
+  std::optional<boost::beast::http::response_serializer<boost::beast::http::empty_body>> serializer_;
+  Response response_;
+  ResponseBody body_;  // of response_; empty for HEAD and 304
+  std::string line_;   // of the request, for the log
+  unsigned version_ = 11;
+  bool idle_ = false;  // waiting for a request, or for the client to close
+  bool head_ = false;
+  bool keep_alive_ = false;
+};
+
+}  // namespace sealift::offline_repo

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// What cannot be decoded is refused as a whole; nothing is repaired or guessed.
+#include "offline_repo/server/request_target.hpp"
+
+#include <algorithm>
+
+namespace sealift::offline_repo {
+
+namespace {
+
+// Nothing for a malformed escape or a control character.
+std::optional<std::string> percent_decoded(std::string_view text) {
+  const auto nibble = [](char c) {
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+  };
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    char c = text[i];
+    if (c == '%') {
+      if (text.size() - i < 3 || nibble(text[i + 1]) < 0 || nibble(text[i + 2]) < 0) return std::nullopt;
+      c = static_cast<char>(nibble(text[i + 1]) * 16 + nibble(text[i + 2]));
+      i += 2;
+    }
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) return std::nullopt;
+    out.push_back(c);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::optional<Target> parse_target(std::string_view text) {
+  if (const std::size_t scheme = text.find("://"); text.starts_with("http") && scheme < 6) {  // absolute form
+    const std::size_t path = text.find('/', scheme + 3);
+    text = path == text.npos ? "/" : text.substr(path);
+  }
+  if (!text.starts_with('/')) return std::nullopt;
+  Target target;
+  const std::size_t question = std::min(text.find('?'), text.size());
+  if (question < text.size()) target.query = text.substr(question + 1);
+  if (!percent_decoded(target.query)) return std::nullopt;  // a redirect repeats it, so it must hold no line break
+  const std::string_view path = text.substr(0, question);
+  for (std::size_t begin = 1; begin <= path.size();) {
+    const std::size_t end = std::min(path.find('/', begin), path.size());
+    std::optional<std::string> segment = percent_decoded(path.substr(begin, end - begin));
+    if (!segment) return std::nullopt;
+    target.segments.push_back(*std::move(segment));
+    begin = end + 1;
+  }
+  return target;
+}
+
+std::string requested_format(std::string_view query) {
+  for (std::size_t begin = 0; begin < query.size();) {
+    const std::size_t end = std::min(query.find('&', begin), query.size());
+    const std::string_view pair = query.substr(begin, end - begin);
+    if (pair.starts_with("format=")) return percent_decoded(pair.substr(7)).value_or("malformed");
+    begin = end + 1;
+  }
+  return {};
+}
+
+}  // namespace sealift::offline_repo

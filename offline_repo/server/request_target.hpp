@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The target of a request, "/simple/torch/?format=json": split first, then decoded segment by segment, so that an
+// escaped slash never separates. Hostile text; pure functions.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sealift::offline_repo {
+
+struct Target {
+  std::vector<std::string> segments;  // decoded; a trailing slash gives an empty last one
+  std::string query;                  // not decoded
+};
+
+// `text` as it was sent, also in absolute form ("http://host/path"). Nothing for a malformed escape, a control
+// character, or a text that is no path.
+std::optional<Target> parse_target(std::string_view text);
+
+// The value of ?format=, decoded; a '+' stays a plus, since media types have one. "malformed" where it cannot be
+// decoded.
+std::string requested_format(std::string_view query);
+
+}  // namespace sealift::offline_repo

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// A request and a response as values: `respond` (routes.hpp) makes one from the other, a connection reads and sends
+// them. No type of the HTTP library is in them, so that every rule is tested without a socket.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "offline_repo/catalogue/catalogue.hpp"
+#include "offline_repo/protocols/negotiate.hpp"
+
+namespace sealift::offline_repo {
+
+// Headers that are absent are empty; those that came several times are joined by ", ".
+struct Request {
+  std::string method;
+  std::string target;  // as it was sent: path and query, not decoded
+  std::string accept;
+  std::string range;
+  std::string if_range;
+  std::string if_none_match;
+};
+
+// Bytes of a wheel, to be streamed from its bundle.
+struct WheelPart {
+  const IndexedWheel* wheel = nullptr;
+  ByteRange range;
+};
+
+struct Response {
+  unsigned status = 200;
+  std::vector<std::pair<std::string, std::string>> headers;
+  std::variant<std::string, WheelPart> body;
+
+  std::uint64_t body_size() const;
+  // The header's value, empty when it is not there; `name` as the response spells it.
+  std::string_view header(std::string_view name) const;
+};
+
+// A response of plain text: what is wrong, and what would be right.
+Response refusal(unsigned status, const std::string& why);
+
+}  // namespace sealift::offline_repo

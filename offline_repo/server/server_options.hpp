@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The limits and deadlines of the server, with their defaults, and where its log lines go.
+// Every one is here, so that an operator's question about a limit has one place to look.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <string>
+
+#include "offline_repo/server/listen_address.hpp"
+
+namespace sealift::offline_repo {
+
+struct ServerOptions {
+  ListenAddress listen{.host = "127.0.0.1", .port = 8080};
+  unsigned threads = 1;
+  std::size_t max_connections = 256;  // further ones wait in the system's queue; each holds at most one chunk
+  std::size_t max_header = std::size_t{16} << 10;     // bytes of request line and headers together
+  std::chrono::milliseconds request_timeout{30'000};  // for a whole request header, with the idle time before it
+  std::chrono::milliseconds write_timeout{60'000};    // for each 256 KiB of an answer
+  std::chrono::milliseconds stop_timeout{10'000};     // for answers under way, from the moment of stopping
+  std::function<void(const std::string&)> on_request = [](const std::string&) {};  // one line each, from any thread
+  std::function<void(const std::string&)> on_fault = [](const std::string&) {};    // likewise
+};
+
+}  // namespace sealift::offline_repo

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// Children: what they are given, what is kept of them, and how they end.
+#include "sealift/bundle/host/child_process.hpp"
+
+#include <doctest/doctest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "sealift/bundle/core/file.hpp"
+#include "sealift/bundle/host/interrupt.hpp"
+#include "tests/support/temp_dir.hpp"
+
+using namespace sealift::bundle;
+using namespace std::chrono_literals;
+
+namespace {
+
+Child shell(const std::string& script) {
+  return {.arguments = {"/bin/sh", "-c", script}, .environment = {"PATH=/usr/bin:/bin"}, .keep_output = 1000};
+}
+
+// The number in `file`, which a child writes when it is ready.
+pid_t wait_for_number(const std::filesystem::path& file) {
+  std::error_code none;
+  while (!std::filesystem::exists(file, none)) std::this_thread::yield();
+  return std::stoi(read_text(file, 100));
+}
+
+bool is_gone(pid_t process) {
+  for (int i = 0; i < 500; ++i) {
+    const std::filesystem::path status = "/proc/" + std::to_string(process) + "/stat";
+    std::error_code none;
+    if (!std::filesystem::exists(status, none)) return true;
+    std::this_thread::sleep_for(10ms);
+  }
+  return false;
+}
+
+// A script that says who it is, in one step, and then stays.
+std::string announce(const std::filesystem::path& file) {
+  const std::string name = file.string();
+  return "echo $$ > " + name + ".new; mv " + name + ".new " + name + "; ";
+}
+
+}  // namespace
+
+TEST_CASE("a child gets the environment that it is given and nothing else, and an empty stdin") {
+  ::setenv("SEALIFT_TEST_LEAK", "1", 1);
+  Child child = shell("env; cat; echo end");
+  child.environment.emplace_back("GIVEN=yes");
+  const ChildEnd end = run_child(child);
+  CHECK(end.good());
+  CHECK(end.output.find("GIVEN=yes\n") != std::string::npos);
+  CHECK(end.output.find("SEALIFT_TEST_LEAK") == std::string::npos);
+  CHECK(end.output.ends_with("end\n"));
+}
+
+TEST_CASE("of a child's outputs the last bytes are kept, and stdout only when it is asked for") {
+  Child child = shell("i=0; while [ $i -lt 30000 ]; do echo $i; echo $i >&2; i=$((i+1)); done");
+  child.keep_output = 12;
+  child.keep_errors = 6;
+  const ChildEnd end = run_child(child);
+  CHECK(end.output == "29998\n29999\n");
+  CHECK(end.errors == "29999");
+  child.keep_output = 0;
+  CHECK(run_child(child).output.empty());
+}
+
+TEST_CASE("what a child writes to stderr is made fit for a message") {
+  const ChildEnd end = run_child(shell("printf 'a\\tb\\033[1m\\377\\n\\n' >&2; exit 3"));
+  CHECK(end.exit_code == 3);
+  CHECK(end.errors == "a\tb?[1m?");
+  CHECK(end.text({}) == "exit code 3\na\tb?[1m?");
+}
+
+TEST_CASE("a child's end is told: by a signal, by a program that is not there") {
+  CHECK(run_child(shell("kill -9 $$")).signal == SIGKILL);
+  const ChildEnd missing = run_child({.arguments = {"/nowhere/program"}, .environment = {}});
+  CHECK(missing.exit_code == 127);
+  CHECK(missing.errors == "No such file or directory");
+}
+
+TEST_CASE("a child whose time is up is killed with everything that it started") {
+  const sealift::test::TempDir dir;
+  Child child = shell("(" + announce(dir / "inner") + "exec sleep 600) & wait");
+  child.patience = 1s;
+  const ChildEnd end = run_child(child);
+  CHECK(end.late);
+  CHECK(end.text(child) == "no end after 1 seconds");
+  if (std::filesystem::exists(dir / "inner")) CHECK(is_gone(wait_for_number(dir / "inner")));
+}
+
+TEST_CASE("a child dies with us") {
+  const sealift::test::TempDir dir;
+  const pid_t we = ::fork();
+  if (we == 0) {
+    run_child(shell(announce(dir / "child") + "exec sleep 600"));
+    ::_exit(0);
+  }
+  const pid_t child = wait_for_number(dir / "child");
+  ::kill(we, SIGKILL);
+  ::waitpid(we, nullptr, 0);
+  CHECK(is_gone(child));
+}
+
+TEST_CASE("an interrupt ends the child first, and gives it time to clean up") {
+  for (const bool contained : {true, false}) {
+    const sealift::test::TempDir dir;
+    const pid_t we = ::fork();
+    if (we == 0) {
+      catch_interrupts();
+      Child child = shell("trap 'echo gone > " + (dir / "cleaned").string() + "; exit 0' TERM; " +
+                          announce(dir / "child") + "while :; do sleep 0.01; done");
+      child.contained = contained;
+      try {
+        run_child(child);
+      } catch (const Interrupted& stopped) {
+        ::_exit(stopped.signal);
+      }
+      ::_exit(0);
+    }
+    const pid_t child = wait_for_number(dir / "child");
+    ::kill(we, SIGINT);
+    int status = 0;
+    ::waitpid(we, &status, 0);
+    CHECK(WEXITSTATUS(status) == SIGINT);
+    CHECK(is_gone(child));
+    CHECK(std::filesystem::exists(dir / "cleaned"));
+  }
+}

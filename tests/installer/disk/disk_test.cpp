@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The real disk by itself: what it refuses to do, and what it says of free space.
+#include "installer/disk/disk.hpp"
+
+#include "tests/installer/site.hpp"
+
+using namespace sealift;
+using namespace sealift::installer;
+using namespace sealift::test;
+
+TEST_CASE("the disk never follows a link or overwrites a file, and names what stands in a folder's place") {
+  const TempDir dir;
+  Disk disk;
+  write_file(dir / "file", "old");
+  fs::create_symlink("file", dir / "link");
+  CHECK_REFUSED(disk.create(dir / "file", 0444), Io, "file");
+  CHECK_REFUSED(disk.create(dir / "link", 0444), Io, "link");
+  CHECK_REFUSED(disk.make_folder(dir / "file"), Conflict, "file");
+  CHECK(read_file(dir / "file") == "old");
+  disk.make_folders(dir / "a/b/c");
+  write_file(dir / "a/b/c/x", "x");
+  disk.make_folder(dir / "empty");
+  CHECK_REFUSED(disk.rename(dir / "empty", dir / "a"), Conflict, "/a");
+  fs::create_directory_symlink(dir / "a", dir / "a/loop");
+  disk.remove_tree(dir / "a/loop");
+  CHECK(fs::exists(dir / "a/b/c/x"));
+  CHECK(disk.free_space(dir / "not/there/yet").bytes == disk.free_space(dir.path()).bytes);
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// A catalogue without bundles behind it, for the parts that are pure: one value in, one value out.
+#pragma once
+
+#include "offline_repo/catalogue/catalogue.hpp"
+
+namespace sealift::test {
+
+inline offline_repo::IndexedWheel sample_wheel(const std::string& file_name, const std::string& version) {
+  const std::string metadata = "Metadata-Version: 2.1\nName: x\nVersion: " + version + "\n";
+  return {.file_name = file_name,
+          .version = version,
+          .requires_python = ">=3.9",
+          .size = 1000,
+          .sha256 = bundle::sha256(bundle::as_bytes(file_name)),
+          .metadata = metadata,
+          .metadata_sha256 = bundle::sha256(bundle::as_bytes(metadata))};
+}
+
+// Two projects: demo-kit with two versions, torch with a local version ('+' in its file name).
+inline offline_repo::Catalogue sample_catalogue() {
+  offline_repo::Catalogue catalogue{.bundles = {"tiny-1"}};
+  const auto add = [&catalogue](const std::string& project, offline_repo::IndexedWheel wheel) {
+    offline_repo::Project& place = catalogue.projects[project];
+    place.name = project;
+    place.wheels[wheel.file_name] = std::move(wheel);
+  };
+  add("demo-kit", sample_wheel("Demo_Kit-1.0-py3-none-any.whl", "1.0"));
+  add("demo-kit", sample_wheel("Demo_Kit-1.1-py3-none-any.whl", "1.1"));
+  add("torch", sample_wheel("torch-2.0+cu1-py3-none-any.whl", "2.0+cu1"));
+  return catalogue;
+}
+
+}  // namespace sealift::test
