@@ -76,7 +76,9 @@ bool ContentSupply::repair(const Content& content) const {
                             std::holds_alternative<FromSource>(content.origin) ? "built" : "fetched"));
   std::error_code ignored;
   fs::remove(file, ignored);
-  bring({content});
+  // In silence: the step within which the damage was met goes on to have the progress line.
+  Console silent(nullptr);
+  ContentSupply(cache_, silent, fetch_, python_version_).bring({content});
   return true;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan becomes a signed bundle folder. Every entry is hashed on its way, so this is also where a damaged cache that no
-// earlier reader has met is noticed, and repaired.
+// A plan becomes a signed bundle folder. Every entry is hashed on its way, so this is also where a damaged cache that
+// no earlier reader has met is noticed, and repaired.
 #pragma once
 
 #include <filesystem>

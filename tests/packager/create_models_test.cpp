@@ -146,8 +146,7 @@ TEST_CASE("the same lock and cache give the same bytes when the hub is gone") {
     CHECK_MESSAGE(read_file(first / file) == read_file(second / file), file);
 }
 
-TEST_CASE(
-    "a model's file that is damaged in the cache is fetched again, and the bundle is the same") {
+TEST_CASE("a model's file that is damaged in the cache is fetched again, and the bundle is the same") {
   Workshop workshop;
   workshop.lock_all({workshop.hub_job(ModelLayout::Both)});
   const fs::path first = workshop.pack("first").folder;
