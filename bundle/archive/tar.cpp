@@ -5,7 +5,6 @@
 #include <cstring>
 #include <map>
 #include <string_view>
-#include <tuple>
 #include <utility>
 
 #include "bundle/archive/tar_header.hpp"
@@ -13,7 +12,7 @@
 
 namespace sealift::bundle {
 
-static_assert(std::tuple_size_v<decltype(detail::TarHeader::raw)> == kTarBlock);
+static_assert(kTarBlock == detail::kTarHeaderSize);
 
 std::string write_tar_header(const TarMember& member) {
   const char type = member.type == TarType::File ? '0' : member.type == TarType::Folder ? '5' : '2';

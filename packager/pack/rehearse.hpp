@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `sealift-pack rehearse`: installs a finished bundle where there is no network, with the very installer that travels
-// with it, and throws the result away. What cannot be installed is found out before it leaves, not behind the gap.
+// `sealift-pack rehearse`: installs a finished bundle without a network, with the installer that travels with it, and
+// throws the result away. A bundle that cannot be installed is noticed before it leaves, not behind the gap.
 #pragma once
 
 #include <filesystem>
@@ -24,12 +24,11 @@ struct RehearseOptions {
 
 struct Rehearsal {
   std::string system;     // what it was installed in, for people
-  std::string installed;  // the installer's own words
+  std::string installed;  // the installer's first line
 };
 
-// Throws what bundle::verify throws; CannotCheck for a delta without a bundle to put it onto, and when this machine
-// does not let a process be without a network; and what the installer ended with, with its message, when a bundle
-// cannot be installed.
+// Throws what bundle::verify throws; CannotCheck for a delta without the bundle that it builds on, and when this
+// machine cannot start a process without a network; and the installer's own error when the bundle cannot be installed.
 Rehearsal rehearse(const RehearseOptions& options, Console& console);
 
 // What `create` ends with: a rehearsal, or the reason why there was none.

@@ -11,6 +11,7 @@ bundle=${4:-$work/tiny-1} fingerprint=${5:-}
 [ -n "$fingerprint" ] || fingerprint=$("$make" "$bundle")
 
 "$pack" documents "$bundle" --fingerprint "$fingerprint" -o "$work/documents" --json > "$work/list.json"
+export UV_SYSTEM_CERTS=1
 "$uv" venv -q --python /usr/bin/python3.11 "$work/venv"
 "$uv" pip install -q --python "$work/venv/bin/python" 'cyclonedx-python-lib[json-validation]'
 cat > "$work/validate.py" <<'END'
