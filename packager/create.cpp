@@ -35,7 +35,7 @@ void raise_floors(bundle::Manifest& draft, const NativeReport& native) {
 
 }  // namespace
 
-CreateResult create(const CreateOptions& options, Console& console) {
+CreateResult create(const CreateOptions& options, bundle::Progress& progress) {
   // What is asked for.
   const Lock lock = read_lock(options.lock);
   const Signing signing = read_signing(read_roots(options.roots), options.keys, options.passphrase);
@@ -50,22 +50,22 @@ CreateResult create(const CreateOptions& options, Console& console) {
   const std::vector<Content> contents = contents_of(lock);
   require_inputs(contents, cache);
   require_space(contents, cache, folder.parent_path());
-  const ContentSupply supply(cache, console, options.fetch, lock.interpreter.version);
+  const ContentSupply supply(cache, progress, options.fetch, lock.interpreter.version);
   supply.bring(contents);
   const Repair repair = [&](const Content& content) { return supply.repair(content); };
 
   // What will be written, and whether it will work.
-  require_sound_files(lock.models, cache, repair, console);
+  require_sound_files(lock.models, cache, repair, progress);
   PackPlan plan = plan_pack(lock, contents, companions, cache, repair);
-  if (base) make_delta(plan, *base, console);
-  NativeReport native = check_native(plan, cache, repair, console);
+  if (base) make_delta(plan, *base, progress);
+  NativeReport native = check_native(plan, cache, repair, progress);
   raise_floors(plan.draft, native);
 
   // The bundle, which gets its name when it is whole.
   fs::create_directories(folder.parent_path());
   check_space(folder.parent_path(), plan.total_size());
   PartialFolder partial(folder);
-  bundle::Manifest manifest = write_bundle(plan, partial.path(), options.volume_size, signing, repair, console);
+  bundle::Manifest manifest = write_bundle(plan, partial.path(), options.volume_size, signing, repair, progress);
   partial.become(folder);
   return {.folder = folder,
           .manifest = std::move(manifest),

@@ -5,10 +5,10 @@
 #include <filesystem>
 
 #include "packager/files/fetch.hpp"
-#include "packager/host/console.hpp"
 #include "packager/keys/sign.hpp"
 #include "packager/native/native_report.hpp"
 #include "packager/python/offline_breakers.hpp"
+#include "sealift/bundle/host/progress.hpp"
 #include "sealift/bundle/manifest/manifest.hpp"
 
 namespace sealift::packager {
@@ -36,6 +36,6 @@ struct CreateResult {
 };
 
 // Throws Conflict when the folder exists. It gets its name last, so nothing incomplete is left under it.
-CreateResult create(const CreateOptions& options, Console& console);
+CreateResult create(const CreateOptions& options, bundle::Progress& progress);
 
 }  // namespace sealift::packager

@@ -73,7 +73,7 @@ std::vector<LockedProgram> lock_programs(const Job& job, const fs::path& launche
 }
 
 // A program that does not search the generation's lib/ only starts where the target happens to have its libraries.
-void warn_of_search_path(const LockedProgram& program, const NativeClosure& closure, Console& console) {
+void warn_of_search_path(const LockedProgram& program, const NativeClosure& closure, bundle::Progress& progress) {
   const std::optional<bundle::ElfFile> elf = read_elf_file(program.source);
   if (!elf) return;
   const auto carried = [&](const std::string& library) { return closure.libraries.contains(library); };
@@ -81,13 +81,13 @@ void warn_of_search_path(const LockedProgram& program, const NativeClosure& clos
   const std::string wanted =
       "$ORIGIN/" + fs::path("lib").lexically_relative(fs::path(program.into).parent_path()).string();
   if ((":" + elf->rpath + ":" + elf->runpath + ":").find(":" + wanted + ":") == std::string::npos)
-    console.warn(fmt::format("{} needs carried libraries but does not look for them; build it with -Wl,-rpath,'{}'",
-                             program.into, wanted));
+    progress.warn(fmt::format("{} needs carried libraries but does not look for them; build it with -Wl,-rpath,'{}'",
+                              program.into, wanted));
 }
 
-void warn_of_runtime(const bundle::CarriedRuntime& runtime, const bundle::Target& machine, Console& console) {
+void warn_of_runtime(const bundle::CarriedRuntime& runtime, const bundle::Target& machine, bundle::Progress& progress) {
   if (machine.glibc >= runtime.glibc)
-    console.warn(
+    progress.warn(
         fmt::format("the target's glibc {} is as new as this machine's {}, which is carried: without "
                     "runtime = \"carried\" the environment is smaller and easier to maintain",
                     machine.glibc.text(), runtime.glibc.text()));
@@ -145,10 +145,10 @@ std::set<std::string> projects_of(const std::vector<LockedWheel>& wheels) {
 }
 
 // What `create` would refuse is refused now, if all wheels happen to be here already.
-void check_if_possible(const Lock& lock, const Cache& cache, Console& console) {
+void check_if_possible(const Lock& lock, const Cache& cache, bundle::Progress& progress) {
   const bool here = std::all_of(lock.wheels.begin(), lock.wheels.end(),
                                 [&](const LockedWheel& wheel) { return cache.contains(wheel.sha256); });
-  if (here) check_native(plan_pack(lock, contents_of(lock), {}, cache), cache, {}, console);
+  if (here) check_native(plan_pack(lock, contents_of(lock), {}, cache), cache, {}, progress);
 }
 
 // uv's own lock file, beside ours.
@@ -161,7 +161,7 @@ void write_evidence(const fs::path& folder, const Job& job, const std::string& p
 
 }  // namespace
 
-LockResult lock_job(const LockOptions& options, Console& console) {
+LockResult lock_job(const LockOptions& options, bundle::Progress& progress) {
   // What is asked for, and the tools to resolve it.
   Job job = read_job(options.job);
   Lock lock = unresolved(job);
@@ -173,15 +173,15 @@ LockResult lock_job(const LockOptions& options, Console& console) {
   std::optional<RuntimeFiles> runtime;
   if (job.carries_runtime) {  // from here on, files have to fit the glibc that they will be loaded with
     runtime = find_runtime(job.target.arch, system_folders);
-    warn_of_runtime(runtime->runtime, job.target, console);
+    warn_of_runtime(runtime->runtime, job.target, progress);
     job.target = loaded_with(job.target, runtime->runtime);
     lock.runtime = runtime->runtime;
   }
 
   // Python and its packages.
   const Interpreter interpreter = find_interpreter(interpreter_of(job), uv, scratch.path());
-  console.note(fmt::format("interpreter: {} ({})", interpreter.description(), interpreter.executable.string()));
-  LockedPython python = lock_python(job, uv, interpreter, folder, cache, console);
+  progress.note(fmt::format("interpreter: {} ({})", interpreter.description(), interpreter.executable.string()));
+  LockedPython python = lock_python(job, uv, interpreter, folder, cache, progress);
   lock.wheels = std::move(python.wheels);
   require_packages(lock.owners, projects_of(lock.wheels));
   std::vector<OfflineFinding> findings = offline_findings(lock.wheels);
@@ -193,20 +193,20 @@ LockResult lock_job(const LockOptions& options, Console& console) {
   NativeResolver resolver(job.target.arch, system_folders);
   lock.programs = lock_programs(job, launcher, resolver);
   Tree tree = gather_interpreter(interpreter, launcher);
-  carry_libraries(tree, interpreter, resolver, job.target.glibc, options.patchelf, scratch.path(), console);
+  carry_libraries(tree, interpreter, resolver, job.target.glibc, options.patchelf, scratch.path(), progress);
   if (runtime)
     carry_runtime(tree, *runtime);
   else
-    for (const LockedProgram& program : lock.programs) warn_of_search_path(program, resolver.closure(), console);
+    for (const LockedProgram& program : lock.programs) warn_of_search_path(program, resolver.closure(), progress);
   std::vector<NativeNeed> needs = with_wheels(resolver.closure().needs, lock, job.target);
   needs.insert(needs.end(), python.needs.begin(), python.needs.end());
   lock.glibc_floor = check_glibc_floor(needs, job.target.glibc);
   lock.interpreter = store_interpreter(tree, interpreter, resolver.closure(), cache, scratch.path());
 
   // Everything else, and whether it fits together.
-  lock.models = lock_models(job.models, cache, console);
-  lock.apt = lock_apt(job.apt, job.target.arch, cache, console);
-  check_if_possible(lock, cache, console);
+  lock.models = lock_models(job.models, cache, progress);
+  lock.apt = lock_apt(job.apt, job.target.arch, cache, progress);
+  check_if_possible(lock, cache, progress);
 
   fs::create_directories(folder);
   write_evidence(folder, job, python.pylock);

@@ -4,9 +4,9 @@
 
 #include <filesystem>
 
-#include "packager/host/console.hpp"
 #include "packager/job/lock.hpp"
 #include "packager/python/offline_breakers.hpp"
+#include "sealift/bundle/host/progress.hpp"
 
 namespace sealift::packager {
 
@@ -27,6 +27,6 @@ struct LockResult {
 };
 
 // Writes the lock file, and beside it uv's own pylock.NAME.toml as evidence; the interpreter's tar goes into the cache.
-LockResult lock_job(const LockOptions& options, Console& console);
+LockResult lock_job(const LockOptions& options, bundle::Progress& progress);
 
 }  // namespace sealift::packager

@@ -222,7 +222,7 @@ std::string write_index(const std::vector<LockedDeb>& debs, const std::map<std::
 
 }  // namespace
 
-LockedApt lock_apt(const JobApt& job, const std::string& arch, const Cache& cache, Console& console,
+LockedApt lock_apt(const JobApt& job, const std::string& arch, const Cache& cache, bundle::Progress& progress,
                    const AptOptions& options) {
   if (job.packages.empty()) return {};
   if (find_program("apt-get").empty() || find_program("apt-cache").empty())
@@ -232,7 +232,7 @@ LockedApt lock_apt(const JobApt& job, const std::string& arch, const Cache& cach
                                      .next = "lock on Debian or Ubuntu, or install apt; `create` does not need it"});
   Apt apt(arch, options.config);
   apt.set_sources(sources_of(job, options.config));
-  console.note("asking apt for " + (job.suite.empty() ? "the Debian packages" : job.suite));
+  progress.note("asking apt for " + (job.suite.empty() ? "the Debian packages" : job.suite));
   update(apt, job);
   LockedApt locked{.suite = job.suite, .packages = job.packages, .index_size = 0, .index_sha256 = {}, .debs = {}};
   std::vector<std::string> names;

@@ -7,8 +7,8 @@
 #include <filesystem>
 
 #include "packager/files/cache.hpp"
-#include "packager/host/console.hpp"
 #include "packager/job/apt.hpp"
+#include "sealift/bundle/host/progress.hpp"
 
 namespace sealift::packager {
 
@@ -19,7 +19,7 @@ struct AptOptions {
 // Puts the index (a Packages file for a flat repository) into `cache`. `arch` is as uname prints it. Throws Missing
 // without apt, Usage for an unknown suite or for unknown packages (naming all), Network when the sources do not answer,
 // Conflict when the dependencies cannot be resolved.
-LockedApt lock_apt(const JobApt& job, const std::string& arch, const Cache& cache, Console& console,
+LockedApt lock_apt(const JobApt& job, const std::string& arch, const Cache& cache, bundle::Progress& progress,
                    const AptOptions& options = {});
 
 }  // namespace sealift::packager

@@ -14,10 +14,10 @@ using bundle::ErrorCode;
 namespace {
 
 // A volume holds whole chunks, so one pass checks every chunk and digests every file.
-std::vector<bundle::Digest> digest_volumes(const bundle::VerifiedBundle& source, Console& console) {
+std::vector<bundle::Digest> digest_volumes(const bundle::VerifiedBundle& source, bundle::Progress& progress) {
   const bundle::PayloadReader& reader = source.payload();
   const bundle::Payload& payload = source.manifest().payload;
-  console.begin("reading " + source.manifest().stem(), payload.size);
+  progress.begin("reading " + source.manifest().stem(), payload.size);
   std::vector<bundle::Digest> digests;
   bundle::Hasher hasher;
   bundle::ChunkBuffer memory;
@@ -26,13 +26,13 @@ std::vector<bundle::Digest> digest_volumes(const bundle::VerifiedBundle& source,
     reader.will_need(index + 1);
     memory = reader.chunk(index, std::move(memory));
     hasher.update(memory.view());
-    console.add(memory.size());
+    progress.add(memory.size());
     done += memory.size();
     if (done < payload.volumes[digests.size()].size) continue;
     digests.push_back(hasher.finish());
     done = 0;
   }
-  console.end();
+  progress.end();
   return digests;
 }
 
@@ -90,7 +90,7 @@ Lock read_own_lock(const fs::path& file, const bundle::Manifest& manifest) {
 }  // namespace
 
 BundleFacts read_bundle_facts(const bundle::VerifiedBundle& source, const bundle::Seal& seal, const fs::path& lock,
-                              const fs::path& licences, Console& console) {
+                              const fs::path& licences, bundle::Progress& progress) {
   // What was parsed has one spelling, so these are the file's bytes without reading it again.
   const std::string seal_text = write_seal(seal);
   BundleFacts facts{.source = source,
@@ -100,7 +100,7 @@ BundleFacts read_bundle_facts(const bundle::VerifiedBundle& source, const bundle
                     .wheels = {},
                     .debs = read_deb_facts(source)};
   if (!lock.empty()) facts.lock = read_own_lock(lock, source.manifest());
-  facts.volumes = digest_volumes(source, console);
+  facts.volumes = digest_volumes(source, progress);
   PlainNames folders;
   folders.take("licences.tsv");  // the table's own name
   for (const bundle::Entry& entry : source.manifest().entries)

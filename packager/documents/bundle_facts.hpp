@@ -12,8 +12,8 @@
 #include "packager/documents/deb_facts.hpp"
 #include "packager/documents/licence_files.hpp"
 #include "packager/documents/wheel_facts.hpp"
-#include "packager/host/console.hpp"
 #include "packager/job/lock.hpp"
+#include "sealift/bundle/host/progress.hpp"
 #include "sealift/bundle/open_bundle.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 
@@ -43,7 +43,7 @@ struct BundleFacts {
 // differs, Conflict when the lock is another bundle's.
 BundleFacts read_bundle_facts(const bundle::VerifiedBundle& source, const bundle::Seal& seal,
                               const std::filesystem::path& lock, const std::filesystem::path& licences,
-                              Console& console);
+                              bundle::Progress& progress);
 
 // "urn:uuid:...", of version 8, which RFC 9562 leaves to its makers: the first bits of the manifest's digest.
 std::string serial_number(const bundle::Digest& identity);

@@ -43,15 +43,16 @@ void write_all(const BundleFacts& facts, const fs::path& folder) {
 
 }  // namespace
 
-std::vector<fs::path> write_documents(const DocumentsOptions& options, Console& console) {
+std::vector<fs::path> write_documents(const DocumentsOptions& options, bundle::Progress& progress) {
   const fs::path out = new_folder(options.out);
   const bundle::OpenBundle opened = bundle::open(options.bundle);
   const bundle::VerifiedBundle source =
       bundle::verify(opened, {.state = {.pinned = options.fingerprint}}, bundle::system_time());
-  for (const std::string& warning : source.warnings()) console.warn(warning);
+  for (const std::string& warning : source.warnings()) progress.warn(warning);
   PartialFolder partial(out);
   fs::create_directory(partial.path() / "licences");
-  write_all(read_bundle_facts(source, opened.seal, options.lock, partial.path() / "licences", console), partial.path());
+  write_all(read_bundle_facts(source, opened.seal, options.lock, partial.path() / "licences", progress),
+            partial.path());
   std::vector<fs::path> files;
   for (const fs::directory_entry& file : fs::recursive_directory_iterator(partial.path()))
     if (file.is_regular_file()) files.push_back(out / file.path().lexically_relative(partial.path()));

@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <vector>
 
-#include "packager/host/console.hpp"
 #include "sealift/bundle/core/digest.hpp"
+#include "sealift/bundle/host/progress.hpp"
 
 namespace sealift::packager {
 
@@ -22,6 +22,6 @@ struct DocumentsOptions {
 
 // The files that were written, sorted. Throws what bundle::verify throws; Digest when any chunk differs; Conflict when
 // `out` exists or the lock is another bundle's.
-std::vector<std::filesystem::path> write_documents(const DocumentsOptions& options, Console& console);
+std::vector<std::filesystem::path> write_documents(const DocumentsOptions& options, bundle::Progress& progress);
 
 }  // namespace sealift::packager

@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 
+#include "sealift/bundle/core/human_text.hpp"
 #include "sealift/bundle/core/parallel_for.hpp"
 
 namespace sealift::packager {
@@ -20,7 +21,7 @@ using bundle::ErrorCode;
 namespace {
 
 // An unreadable file counts as damaged: either way it is fetched again.
-bool is_intact(const fs::path& path, const Digest& digest, Progress& progress) {
+bool is_intact(const fs::path& path, const Digest& digest, bundle::Progress& progress) {
   try {
     return digest_of_file(path, [&](std::uint64_t bytes) { progress.add(bytes); }) == digest;
   } catch (const Error&) {
@@ -29,8 +30,8 @@ bool is_intact(const fs::path& path, const Digest& digest, Progress& progress) {
 }
 
 // Hashes the cached files, unless they are trusted, and returns the downloads that are missing or damaged.
-std::vector<const Download*> missing(const std::vector<Download>& downloads, const Cache& cache, Console& console,
-                                     const FetchOptions& options) {
+std::vector<const Download*> missing(const std::vector<Download>& downloads, const Cache& cache,
+                                     bundle::Progress& progress, const FetchOptions& options) {
   std::uint64_t total = 0;
   std::map<Digest, const Download*> wanted;  // two packages may name one file
   for (const Download& download : downloads)
@@ -39,19 +40,19 @@ std::vector<const Download*> missing(const std::vector<Download>& downloads, con
   std::vector<const Download*> order, out;
   for (const auto& [digest, download] : wanted) (cache.contains(digest) ? order : out).push_back(download);
   if (!order.empty() && !options.trust_cache) {
-    Progress progress(console, "checking the cache", total);
+    progress.begin("checking the cache", total);
     std::mutex guard;
     bundle::parallel_for(std::max(1u, options.jobs), order.size(), [&](std::size_t index) {
       const Download& download = *order[index];
       const fs::path path = cache.path(download.sha256);
       if (is_intact(path, download.sha256, progress)) return;
-      console.warn(fmt::format("{} in the cache is damaged ({}); it is fetched again", download.name, path.string()));
+      progress.warn(fmt::format("{} in the cache is damaged ({}); it is fetched again", download.name, path.string()));
       std::error_code ignored;
       fs::remove(path, ignored);
       const std::lock_guard lock(guard);
       out.push_back(&download);
     });
-    progress.finish();
+    progress.end();
   }
   // The largest first, so that no long one is left alone at the end.
   std::sort(out.begin(), out.end(), [](const Download* a, const Download* b) {
@@ -93,21 +94,21 @@ void check_space(const std::vector<const Download*>& downloads, const Cache& cac
   if (const std::uint64_t free = fs::space(cache.root()).available; free < needed)
     throw Error(ErrorCode::Space, {.what = "there is not enough room for the downloads",
                                    .where = cache.root().string(),
-                                   .expected = human_size(needed) + " free",
-                                   .got = human_size(free) + " free",
+                                   .expected = bundle::human_size(needed) + " free",
+                                   .got = bundle::human_size(free) + " free",
                                    .next = "make room, or name another folder with --cache"});
 }
 
 // Attempts until the file is in the cache, or until `options.attempts` in a row brought nothing.
-void bring(const Download& download, const Cache& cache, Console& console, Progress& progress,
-           const FetchOptions& options, const StopCheck& check) {
+void bring(const Download& download, const Cache& cache, bundle::Progress& progress, const FetchOptions& options,
+           const StopCheck& check) {
   Transfer transfer(download, cache, progress);
   for (int failures = 0;;) {
     const std::string reason = transfer.attempt(check);
     if (reason.empty()) return;
     failures = transfer.moved_on() ? 1 : failures + 1;
     if (failures >= options.attempts) transfer.fail(reason);
-    console.warn(
+    progress.warn(
         fmt::format("{}: {}; attempt {} of {} follows", download.name, reason, failures + 1, options.attempts));
     pause_before_retry(options, failures, check);
   }
@@ -115,19 +116,19 @@ void bring(const Download& download, const Cache& cache, Console& console, Progr
 
 }  // namespace
 
-std::size_t fetch(const std::vector<Download>& downloads, const Cache& cache, Console& console,
+std::size_t fetch(const std::vector<Download>& downloads, const Cache& cache, bundle::Progress& progress,
                   const FetchOptions& options) {
-  const std::vector<const Download*> todo = missing(downloads, cache, console, options);
+  const std::vector<const Download*> todo = missing(downloads, cache, progress, options);
   if (todo.empty()) return 0;
   check_space(todo, cache);
   std::uint64_t total = 0;
   for (const Download* download : todo) total += download->size;
-  Progress progress(console, fmt::format("fetching {} files", todo.size()), total);
+  progress.begin(fmt::format("fetching {} files", todo.size()), total);
   std::vector<Error> failures;
   std::mutex guard;
   parallel_requests(options.jobs, todo.size(), [&](std::size_t index, const StopCheck& check) {
     try {
-      bring(*todo[index], cache, console, progress, options, check);
+      bring(*todo[index], cache, progress, options, check);
     } catch (const Error& error) {
       // Failures of single files are reported together, after everything else has arrived.
       if (error.code() != ErrorCode::Network && error.code() != ErrorCode::Digest) throw;
@@ -136,7 +137,7 @@ std::size_t fetch(const std::vector<Download>& downloads, const Cache& cache, Co
     }
   });
   if (!failures.empty()) refuse_all(failures);
-  progress.finish();
+  progress.end();
   return todo.size();
 }
 

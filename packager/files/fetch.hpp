@@ -13,7 +13,7 @@ namespace sealift::packager {
 // Afterwards the cache holds every download, with the right digest. Cached files are hashed first; a damaged one is
 // removed and fetched again. Throws Space before anything is fetched; Network or Digest when everything else has
 // arrived, naming every file that failed and every one that is not what was locked. Returns how many were fetched.
-std::size_t fetch(const std::vector<Download>& downloads, const Cache& cache, Console& console,
+std::size_t fetch(const std::vector<Download>& downloads, const Cache& cache, bundle::Progress& progress,
                   const FetchOptions& options = {});
 
 }  // namespace sealift::packager

@@ -6,7 +6,8 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "packager/host/console.hpp"
+#include "sealift/bundle/core/human_text.hpp"
+#include "sealift/bundle/host/progress.hpp"
 
 namespace sealift::packager {
 
@@ -26,8 +27,8 @@ void check_space(const fs::path& folder, std::uint64_t needed) {
   if (const std::uint64_t free = fs::space(folder).available; free < needed)
     throw Error(ErrorCode::Space, {.what = "there is not enough room for the bundle",
                                    .where = folder.string(),
-                                   .expected = human_size(needed) + " free",
-                                   .got = human_size(free) + " free",
+                                   .expected = bundle::human_size(needed) + " free",
+                                   .got = bundle::human_size(free) + " free",
                                    .next = "make room, or name another folder with -o"});
 }
 

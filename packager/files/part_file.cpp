@@ -9,8 +9,8 @@
 #include <cerrno>
 #include <utility>
 
-#include "sealift/bundle/host/interrupt.hpp"
 #include "sealift/bundle/core/byte_source.hpp"
+#include "sealift/bundle/host/interrupt.hpp"
 
 namespace sealift::packager {
 
@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 using bundle::Error;
 using bundle::ErrorCode;
 
-PartFile::PartFile(const Cache& cache, const bundle::Digest& digest, Progress& progress)
+PartFile::PartFile(const Cache& cache, const bundle::Digest& digest, bundle::Progress& progress)
     : cache_(cache), digest_(digest), progress_(progress), path_(cache.part(digest)) {
   file_ = bundle::Descriptor(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
   if (!file_) bundle::throw_errno("a download cannot be written", path_);

@@ -6,8 +6,8 @@
 #include <filesystem>
 
 #include "packager/files/cache.hpp"
-#include "packager/host/console.hpp"
 #include "sealift/bundle/core/file.hpp"
+#include "sealift/bundle/host/progress.hpp"
 
 namespace sealift::packager {
 
@@ -15,7 +15,7 @@ class PartFile {
  public:
   // Opens cache.part(digest), or makes it. Throws Conflict when another process writes it, Io when it cannot be
   // written. Bytes that come and go are told to `progress`.
-  PartFile(const Cache& cache, const bundle::Digest& digest, Progress& progress);
+  PartFile(const Cache& cache, const bundle::Digest& digest, bundle::Progress& progress);
 
   std::uint64_t size() const { return size_; }
 
@@ -38,7 +38,7 @@ class PartFile {
 
   const Cache& cache_;
   bundle::Digest digest_;
-  Progress& progress_;
+  bundle::Progress& progress_;
   std::filesystem::path path_;
   bundle::Descriptor file_;
   bundle::Hasher hasher_;

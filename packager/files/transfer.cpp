@@ -20,7 +20,7 @@ struct TooLong {};
 
 }  // namespace
 
-Transfer::Transfer(const Download& download, const Cache& cache, Progress& progress)
+Transfer::Transfer(const Download& download, const Cache& cache, bundle::Progress& progress)
     : download_(download), part_(cache, download.sha256, progress) {}
 
 std::string Transfer::attempt(const std::function<void()>& check) {

@@ -21,7 +21,7 @@ struct Download {
 
 class Transfer {
  public:
-  Transfer(const Download& download, const Cache& cache, Progress& progress);
+  Transfer(const Download& download, const Cache& cache, bundle::Progress& progress);
 
   // One attempt; empty when the file is now in the cache, else why to try again. Throws Network when trying again is of
   // no use, Digest (after removing the bytes) when the server has another file, and what PartFile and `check` throw.

@@ -12,6 +12,7 @@
 #include "packager/models/model_check.hpp"
 #include "packager/models/model_files.hpp"
 #include "packager/models/model_formats.hpp"
+#include "sealift/bundle/core/human_text.hpp"
 #include "sealift/bundle/core/parallel_for.hpp"
 #include "sealift/bundle/core/safe_path.hpp"
 #include "sealift/bundle/payload/payload_writer.hpp"
@@ -55,7 +56,7 @@ HubListing list_folder(const ModelSpec& spec) {
 }
 
 // Applies the patterns. Without patterns, also leaves out the same weights in other formats.
-void choose_files(const JobModel& job, HubListing& listing, Console& console) {
+void choose_files(const JobModel& job, HubListing& listing, bundle::Progress& progress) {
   std::erase_if(listing.files, [&](const HubFile& file) {
     return is_bookkeeping(file.path) || (!job.include.empty() && !matches_any(file.path, job.include)) ||
            matches_any(file.path, job.exclude);
@@ -71,8 +72,8 @@ void choose_files(const JobModel& job, HubListing& listing, Console& console) {
   for (const HubFile& file : listing.files)
     if (out.contains(file.path)) size += file.size;
   for (const std::string& path : repeated) names += (names.empty() ? "" : ", ") + path;
-  console.note(fmt::format("{}: the safetensors files hold the same, so {} are left out: {} (include takes them)",
-                           job.spec.title(), human_size(size), names));
+  progress.note(fmt::format("{}: the safetensors files hold the same, so {} are left out: {} (include takes them)",
+                            job.spec.title(), bundle::human_size(size), names));
   std::erase_if(listing.files, [&](const HubFile& file) { return out.contains(file.path); });
 }
 
@@ -98,7 +99,7 @@ void pin_small_files(const ModelSpec& spec, HubListing& listing, const Cache& ca
       if (open[end]->size > kMaxUnpinned)
         throw Error(ErrorCode::CannotCheck, {.what = "the hub gives no SHA-256 for a large file",
                                              .where = spec.repo + "/" + open[end]->path,
-                                             .got = human_size(open[end]->size),
+                                             .got = bundle::human_size(open[end]->size),
                                              .next = "fetch it with the hub's client and give the folder as source"});
       urls.push_back(url_of(spec, listing.commit, open[end]->path));
       bytes += open[end]->size;
@@ -121,10 +122,11 @@ void pin_small_files(const ModelSpec& spec, HubListing& listing, const Cache& ca
   }
 }
 
-LockedModel list_model(const JobModel& job, const Cache& cache, Console& console, const FetchOptions& options) {
+LockedModel list_model(const JobModel& job, const Cache& cache, bundle::Progress& progress,
+                       const FetchOptions& options) {
   const bool folder = job.spec.hub == Hub::Folder;
   HubListing listing = folder ? list_folder(job.spec) : list_repository(job.spec, options);
-  choose_files(job, listing, console);
+  choose_files(job, listing, progress);
   if (!folder) pin_small_files(job.spec, listing, cache, options);
   LockedModel model{.spec = job.spec, .commit = listing.commit, .files = {}};
   for (const HubFile& file : listing.files)
@@ -133,7 +135,7 @@ LockedModel list_model(const JobModel& job, const Cache& cache, Console& console
 }
 
 // One file a thread, on as many threads as there are processors.
-void hash_folders(std::vector<LockedModel>& models, Console& console) {
+void hash_folders(std::vector<LockedModel>& models, bundle::Progress& progress) {
   std::vector<std::pair<const LockedModel*, LockedFile*>> todo;
   std::uint64_t total = 0;
   for (LockedModel& model : models)
@@ -144,26 +146,26 @@ void hash_folders(std::vector<LockedModel>& models, Console& console) {
       }
   if (todo.empty()) return;
   std::sort(todo.begin(), todo.end(), [](const auto& a, const auto& b) { return a.second->size > b.second->size; });
-  Progress progress(console, "hashing models", total);
+  progress.begin("hashing models", total);
   bundle::parallel_for(std::thread::hardware_concurrency(), todo.size(), [&](std::size_t index) {
     const auto& [model, file] = todo[index];
     file->sha256 = digest_of_file(fs::canonical(model->spec.folder / file->path),
                                   [&](std::uint64_t bytes) { progress.add(bytes); });
   });
-  progress.finish();
+  progress.end();
 }
 
 }  // namespace
 
-std::vector<LockedModel> lock_models(const std::vector<JobModel>& jobs, const Cache& cache, Console& console,
+std::vector<LockedModel> lock_models(const std::vector<JobModel>& jobs, const Cache& cache, bundle::Progress& progress,
                                      const FetchOptions& options) {
   std::vector<LockedModel> models;
-  for (const JobModel& job : jobs) models.push_back(list_model(job, cache, console, options));
+  for (const JobModel& job : jobs) models.push_back(list_model(job, cache, progress, options));
   const LocateFile here = [&](const LockedModel& model, const LockedFile& file) {
     return local_file(model, file, cache);
   };
-  require_sound(models, here, console);
-  hash_folders(models, console);
+  require_sound(models, here, progress);
+  hash_folders(models, progress);
   return models;
 }
 

@@ -6,14 +6,14 @@
 
 #include "packager/files/cache.hpp"
 #include "packager/files/fetch.hpp"
-#include "packager/host/console.hpp"
 #include "packager/job/model.hpp"
+#include "sealift/bundle/host/progress.hpp"
 
 namespace sealift::packager {
 
 // Hashes a folder's files in parallel; asks a hub, and fetches into the cache the small files for which it gives no
 // SHA-256. Throws Format with all faults of the models before the long work begins.
-std::vector<LockedModel> lock_models(const std::vector<JobModel>& models, const Cache& cache, Console& console,
-                                     const FetchOptions& options = {});
+std::vector<LockedModel> lock_models(const std::vector<JobModel>& models, const Cache& cache,
+                                     bundle::Progress& progress, const FetchOptions& options = {});
 
 }  // namespace sealift::packager

@@ -232,13 +232,13 @@ ModelReport check_model(const LockedModel& model, const LocateFile& locate) {
   return ModelCheck(model, locate).run();
 }
 
-void require_sound(const std::vector<LockedModel>& models, const LocateFile& locate, Console& console) {
+void require_sound(const std::vector<LockedModel>& models, const LocateFile& locate, bundle::Progress& progress) {
   std::string got;
   std::size_t files = 0;
   for (const LockedModel& model : models) {
     files += model.files.size() * (model.spec.layout == ModelLayout::Both ? 2 : 1);
     const ModelReport report = check_model(model, locate);
-    for (const std::string& warning : report.warnings) console.warn(model.spec.title() + ": " + warning);
+    for (const std::string& warning : report.warnings) progress.warn(model.spec.title() + ": " + warning);
     for (const std::string& fault : report.faults) got += "\n    " + model.spec.title() + ": " + fault;
   }
   if (files > kMaxModelFiles)

@@ -7,8 +7,8 @@
 #include <functional>
 #include <vector>
 
-#include "packager/host/console.hpp"
 #include "packager/job/model.hpp"
+#include "sealift/bundle/host/progress.hpp"
 
 namespace sealift::packager {
 
@@ -23,6 +23,6 @@ using LocateFile = std::function<std::filesystem::path(const LockedModel&, const
 ModelReport check_model(const LockedModel& model, const LocateFile& locate);
 
 // Prints the warnings; throws Format with the faults of all models together.
-void require_sound(const std::vector<LockedModel>& models, const LocateFile& locate, Console& console);
+void require_sound(const std::vector<LockedModel>& models, const LocateFile& locate, bundle::Progress& progress);
 
 }  // namespace sealift::packager

@@ -68,11 +68,11 @@ std::vector<Content> contents_of(const LockedModel& model) {
 }
 
 void require_sound_files(const std::vector<LockedModel>& models, const Cache& cache, const Repair& repair,
-                         Console& console) {
+                         bundle::Progress& progress) {
   const auto check = [&] {
     require_sound(
         models, [&](const LockedModel& model, const LockedFile& file) { return local_file(model, file, cache); },
-        console);
+        progress);
   };
   try {
     return check();

@@ -17,6 +17,6 @@ std::vector<Content> contents_of(const LockedModel& model);
 
 // Throws Format as require_sound does, which reads the files; those that are damaged in the cache are repaired first.
 void require_sound_files(const std::vector<LockedModel>& models, const Cache& cache, const Repair& repair,
-                         Console& console);
+                         bundle::Progress& progress);
 
 }  // namespace sealift::packager

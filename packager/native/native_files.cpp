@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "bundle/core/unicode.hpp"
-#include "sealift/bundle/host/interrupt.hpp"
 #include "packager/host/scratch_folder.hpp"
 #include "packager/native/carried_runtime.hpp"
 #include "packager/native/name_scan.hpp"
@@ -20,6 +19,7 @@
 #include "sealift/bundle/archive/tar.hpp"
 #include "sealift/bundle/core/output_file.hpp"
 #include "sealift/bundle/core/parallel_for.hpp"
+#include "sealift/bundle/host/interrupt.hpp"
 #include "sealift/bundle/wheel/installed_path.hpp"
 
 namespace sealift::packager {
@@ -231,7 +231,7 @@ std::vector<NativeFile> read_program(const Content& content, const Shelf& shelf,
 
 // All wheels, by several threads.
 void read_wheels(const std::vector<Content>& contents, const Shelf& shelf, const Repair& repair,
-                 const fs::path& scratch, Gathering& gathering, Console& console) {
+                 const fs::path& scratch, Gathering& gathering, bundle::Progress& progress) {
   std::vector<std::pair<std::uint64_t, const Content*>> wheels;  // size, wheel
   std::uint64_t bytes = 0;
   for (const Content& content : contents) {
@@ -240,7 +240,7 @@ void read_wheels(const std::vector<Content>& contents, const Shelf& shelf, const
     bytes += wheels.back().first;
   }
   std::stable_sort(wheels.begin(), wheels.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-  Progress progress(console, "checking native libraries", bytes);
+  progress.begin("checking native libraries", bytes);
   const unsigned threads = std::clamp(std::thread::hardware_concurrency(), 1U, 16U);
   bundle::parallel_for(threads, wheels.size(), [&](std::size_t index) {
     const auto& [size, wheel] = wheels[index];
@@ -253,18 +253,18 @@ void read_wheels(const std::vector<Content>& contents, const Shelf& shelf, const
     gathering.add(read_repaired(*wheel, repair, [&, wheel = wheel] { return read_wheel(*wheel, shelf, intake); }));
     progress.add(size);
   });
-  progress.finish();
+  progress.end();
 }
 
 }  // namespace
 
 NativeFiles read_native_files(const std::vector<Content>& contents, const std::string& python, const Cache& cache,
-                              const Repair& repair, Console& console) {
+                              const Repair& repair, bundle::Progress& progress) {
   const ScratchFolder scratch("elf", cache.root());
   const Shelf shelf{
       .cache = cache, .kept = NativeCache(cache, python), .site_packages = bundle::site_packages_of(python)};
   Gathering gathering;
-  read_wheels(contents, shelf, repair, scratch.path(), gathering, console);
+  read_wheels(contents, shelf, repair, scratch.path(), gathering, progress);
   Intake intake(scratch / "other");
   for (const Content& content : contents) {
     if (content.kind == Content::Kind::Interpreter)

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "packager/files/content.hpp"
-#include "packager/host/console.hpp"
 #include "packager/native/native_file.hpp"
+#include "sealift/bundle/host/progress.hpp"
 
 namespace sealift::packager {
 
@@ -17,6 +17,6 @@ namespace sealift::packager {
 // was locked and cannot be repaired, and Format when tables are too large for any real bundle. Object files and code
 // for GPUs are ELF too, but ld.so never sees them: they are left out.
 NativeFiles read_native_files(const std::vector<Content>& contents, const std::string& python, const Cache& cache,
-                              const Repair& repair, Console& console);
+                              const Repair& repair, bundle::Progress& progress);
 
 }  // namespace sealift::packager

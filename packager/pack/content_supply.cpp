@@ -50,8 +50,9 @@ void write_into(const Cache& cache, const bundle::Digest& sha256, const std::str
 
 }  // namespace
 
-ContentSupply::ContentSupply(const Cache& cache, Console& console, FetchOptions fetch, std::string python_version)
-    : cache_(cache), console_(console), fetch_(fetch), python_version_(std::move(python_version)) {
+ContentSupply::ContentSupply(const Cache& cache, bundle::Progress& progress, FetchOptions fetch,
+                             std::string python_version)
+    : cache_(cache), console_(progress), fetch_(fetch), python_version_(std::move(python_version)) {
   fetch_.trust_cache = true;
 }
 

@@ -13,7 +13,7 @@ namespace sealift::packager {
 class ContentSupply {
  public:
   // `python_version` ("3.11.2") is what wheels were built with, and are built again with.
-  ContentSupply(const Cache& cache, Console& console, FetchOptions fetch, std::string python_version);
+  ContentSupply(const Cache& cache, bundle::Progress& progress, FetchOptions fetch, std::string python_version);
 
   // Afterwards the cache holds all of them; what it had before is not read. Throws as fetch and rebuild_missing do.
   void bring(const std::vector<Content>& contents) const;
@@ -23,7 +23,7 @@ class ContentSupply {
 
  private:
   const Cache& cache_;
-  Console& console_;
+  bundle::Progress& console_;
   FetchOptions fetch_;
   std::string python_version_;
 };

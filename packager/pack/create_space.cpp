@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <set>
 
+#include "sealift/bundle/core/human_text.hpp"
 #include "sealift/bundle/manifest/manifest.hpp"
 
 namespace sealift::packager {
@@ -63,12 +64,13 @@ void require_space(const std::vector<Content>& contents, const Cache& cache, con
   // When the cache has a file system of its own, fetch checks that one.
   const std::uint64_t missing = device_of(folder) == device_of(cache.root()) ? missing_of(contents, cache) : 0;
   if (const std::uint64_t free = fs::space(folder).available; free < payload + missing)
-    throw Error(ErrorCode::Space, {.what = "there is not enough room for the bundle",
-                                   .where = folder.string(),
-                                   .expected = human_size(payload) + " for the bundle" +
-                                               (missing == 0 ? "" : " and " + human_size(missing) + " for downloads"),
-                                   .got = human_size(free) + " free",
-                                   .next = "make room, or name other folders with -o and --cache"});
+    throw Error(ErrorCode::Space,
+                {.what = "there is not enough room for the bundle",
+                 .where = folder.string(),
+                 .expected = bundle::human_size(payload) + " for the bundle" +
+                             (missing == 0 ? "" : " and " + bundle::human_size(missing) + " for downloads"),
+                 .got = bundle::human_size(free) + " free",
+                 .next = "make room, or name other folders with -o and --cache"});
 }
 
 }  // namespace sealift::packager

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "sealift/bundle/core/file.hpp"
+#include "sealift/bundle/core/human_text.hpp"
 
 namespace sealift::packager {
 
@@ -12,7 +13,7 @@ bundle::Inventory read_inventory(const std::filesystem::path& file) {
   return bundle::parse_inventory(bundle::read_text(file, bundle::kMaxInventorySize), file.string());
 }
 
-void make_delta(PackPlan& plan, const bundle::Inventory& inventory, Console& console) {
+void make_delta(PackPlan& plan, const bundle::Inventory& inventory, bundle::Progress& progress) {
   std::size_t absent = 0;
   std::uint64_t bytes = 0;
   for (PlannedEntry& entry : plan.entries) {
@@ -23,17 +24,17 @@ void make_delta(PackPlan& plan, const bundle::Inventory& inventory, Console& con
   }
   for (const bundle::Inventory::Installed& one : inventory.generations)
     if (one.name == plan.draft.name && one.channel == plan.draft.channel && one.version >= plan.draft.version)
-      console.warn(
+      progress.warn(
           fmt::format("the target already has version {} of {} and will refuse version {}; raise the job's "
                       "version",
                       one.version, one.name, plan.draft.version));
   if (absent == 0) {
-    console.warn("the inventory has nothing of this bundle, so it is not a delta: it carries everything");
+    progress.warn("the inventory has nothing of this bundle, so it is not a delta: it carries everything");
     return;
   }
   plan.draft.base = bundle::inventory_digest(inventory);
-  console.note(fmt::format("a delta: {} of {} entries ({}) are not carried, because the target has them", absent,
-                           plan.entries.size(), human_size(bytes)));
+  progress.note(fmt::format("a delta: {} of {} entries ({}) are not carried, because the target has them", absent,
+                            plan.entries.size(), bundle::human_size(bytes)));
 }
 
 }  // namespace sealift::packager

@@ -3,8 +3,8 @@
 // comes from the isolated side, so only digests that the lock has as well are taken from it.
 #pragma once
 
-#include "packager/host/console.hpp"
 #include "packager/pack/pack_plan.hpp"
+#include "sealift/bundle/host/progress.hpp"
 #include "sealift/bundle/manifest/inventory.hpp"
 
 namespace sealift::packager {
@@ -13,6 +13,6 @@ namespace sealift::packager {
 bundle::Inventory read_inventory(const std::filesystem::path& file);
 
 // Marks the entries that the inventory has as absent. If it has none, warns, and the bundle stays a whole one.
-void make_delta(PackPlan& plan, const bundle::Inventory& inventory, Console& console);
+void make_delta(PackPlan& plan, const bundle::Inventory& inventory, bundle::Progress& progress);
 
 }  // namespace sealift::packager

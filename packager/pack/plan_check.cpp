@@ -10,11 +10,11 @@ namespace sealift::packager {
 
 namespace {
 
-NativeFiles files_of(const PackPlan& plan, const Cache& cache, const Repair& repair, Console& console) {
+NativeFiles files_of(const PackPlan& plan, const Cache& cache, const Repair& repair, bundle::Progress& progress) {
   std::vector<Content> contents;
   for (const PlannedEntry& entry : plan.entries)
     if (entry.content.kind != Content::Kind::File) contents.push_back(entry.content);
-  NativeFiles files = read_native_files(contents, plan.python, cache, repair, console);
+  NativeFiles files = read_native_files(contents, plan.python, cache, repair, progress);
   std::erase_if(files.files, [&](const NativeFile& file) {
     const auto out = plan.left_out.find(file.owner);
     return out != plan.left_out.end() && out->second.contains(file.path);
@@ -24,15 +24,15 @@ NativeFiles files_of(const PackPlan& plan, const Cache& cache, const Repair& rep
 
 }  // namespace
 
-NativeReport check_native(const PackPlan& plan, const Cache& cache, const Repair& repair, Console& console) {
+NativeReport check_native(const PackPlan& plan, const Cache& cache, const Repair& repair, bundle::Progress& progress) {
   const bundle::Target& target = plan.draft.target;
   const std::optional<bundle::CarriedRuntime>& runtime = plan.draft.environment.runtime;
   const NativeReport report =
-      check_native(files_of(plan, cache, repair, console), target, "libexec/python" + plan.python, runtime);
+      check_native(files_of(plan, cache, repair, progress), target, "libexec/python" + plan.python, runtime);
   for (const NativeFinding& finding : report.findings)
-    if (finding.severity == Severity::Warning) console.warn(finding.what + " (" + finding.next + ")");
+    if (finding.severity == Severity::Warning) progress.warn(finding.what + " (" + finding.next + ")");
   require_native(report, loaded_with(target, runtime), NativeResolver::system_folders(target.arch));
-  console.note(native_summary(report));
+  progress.note(native_summary(report));
   return report;
 }
 

@@ -10,6 +10,6 @@ namespace sealift::packager {
 
 // Reads the plan's native files, except those that an [[owner]] rule leaves out, prints warnings and a summary, and
 // throws as require_native and read_native_files do.
-NativeReport check_native(const PackPlan& plan, const Cache& cache, const Repair& repair, Console& console);
+NativeReport check_native(const PackPlan& plan, const Cache& cache, const Repair& repair, bundle::Progress& progress);
 
 }  // namespace sealift::packager

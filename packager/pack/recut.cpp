@@ -21,10 +21,10 @@ using bundle::ErrorCode;
 namespace {
 
 bundle::Payload cut(const bundle::VerifiedBundle& source, const fs::path& folder, std::uint64_t volume_size,
-                    Console& console) {
+                    bundle::Progress& progress) {
   const bundle::Manifest& manifest = source.manifest();
   const bundle::PayloadReader& reader = source.payload();
-  Progress progress(console, "cutting " + manifest.stem(), manifest.payload.size);
+  progress.begin("cutting " + manifest.stem(), manifest.payload.size);
   bundle::PayloadWriter writer(folder, manifest.stem(), manifest.payload.chunk_size, volume_size,
                                manifest.payload.digest);
   bundle::ChunkBuffer memory;
@@ -35,7 +35,7 @@ bundle::Payload cut(const bundle::VerifiedBundle& source, const fs::path& folder
     progress.add(memory.size());
   }
   bundle::Payload payload = writer.finish();
-  progress.finish();
+  progress.end();
   return payload;
 }
 
@@ -54,11 +54,11 @@ void copy_companions(const bundle::VerifiedBundle& source, const fs::path& folde
 
 }  // namespace
 
-RecutResult recut(const RecutOptions& options, Console& console) {
+RecutResult recut(const RecutOptions& options, bundle::Progress& progress) {
   const bundle::OpenBundle opened = bundle::open(options.bundle);
   const bundle::VerifiedBundle source =
       bundle::verify(opened, {.state = {.pinned = options.fingerprint}}, bundle::system_time());
-  for (const std::string& warning : source.warnings()) console.warn(warning);
+  for (const std::string& warning : source.warnings()) progress.warn(warning);
   const Signing signing = read_signing(opened.seal.roots, options.keys, options.passphrase);
   RecutResult result{.folder = fs::absolute(options.out).lexically_normal() / source.manifest().stem(),
                      .manifest = source.manifest(),
@@ -70,7 +70,7 @@ RecutResult recut(const RecutOptions& options, Console& console) {
   check_space(result.folder.parent_path(), needed);
 
   PartialFolder partial(result.folder);
-  bundle::Payload payload = cut(source, partial.path(), options.volume_size, console);
+  bundle::Payload payload = cut(source, partial.path(), options.volume_size, progress);
   result.manifest.payload.volumes = payload.volumes;
   if (payload != result.manifest.payload)  // every chunk was checked, so this would be a bug
     throw Error(ErrorCode::Digest, {.what = "the payload changed while it was cut", .where = partial.path().string()});

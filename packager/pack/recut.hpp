@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "packager/host/console.hpp"
 #include "packager/keys/sign.hpp"
+#include "sealift/bundle/host/progress.hpp"
 #include "sealift/bundle/manifest/manifest.hpp"
 
 namespace sealift::packager {
@@ -30,6 +30,6 @@ struct RecutResult {
 
 // Every chunk is checked on its way. Throws what bundle::verify throws; Usage for a key without a role; Conflict when
 // the result exists already.
-RecutResult recut(const RecutOptions& options, Console& console);
+RecutResult recut(const RecutOptions& options, bundle::Progress& progress);
 
 }  // namespace sealift::packager

@@ -102,7 +102,7 @@ std::string system_name(const fs::path& system, const bundle::Manifest& manifest
 
 }  // namespace
 
-Rehearsal rehearse(const RehearseOptions& options, Console& console) {
+Rehearsal rehearse(const RehearseOptions& options, bundle::Progress& progress) {
   const bundle::VerifiedBundle verified = verified_by(options, options.bundle);
   const fs::path folder = folder_of(verified);
   if (verified.manifest().base && options.onto.empty())
@@ -114,16 +114,16 @@ Rehearsal rehearse(const RehearseOptions& options, Console& console) {
   require_sandbox(without_network(!options.system.empty()));
   const ScratchFolder area(".rehearsal",
                            fs::canonical(options.work_area.empty() ? folder.parent_path() : options.work_area));
-  console.note("rehearsing: installing into " + area.path().string() + ", without a network");
+  progress.note("rehearsing: installing into " + area.path().string() + ", without a network");
   for (const fs::path& onto : options.onto) install(options, folder_of(verified_by(options, onto)), area.path());
   return {.system = system_name(options.system, verified.manifest()),
           .installed = install(options, folder, area.path())};
 }
 
 NewRehearsal rehearse_new(const fs::path& folder, const std::vector<RoleStatus>& roles, const fs::path& system,
-                          const std::vector<fs::path>& onto, Console& console) {
+                          const std::vector<fs::path>& onto, bundle::Progress& progress) {
   const auto not_yet = [&](const std::string& why) {
-    console.warn("not rehearsed: " + why + "; `sealift-pack rehearse` does it later");
+    progress.warn("not rehearsed: " + why + "; `sealift-pack rehearse` does it later");
     return NewRehearsal{.why_not = why};
   };
   for (const RoleStatus& role : roles)
@@ -134,8 +134,8 @@ NewRehearsal rehearse_new(const fs::path& folder, const std::vector<RoleStatus>&
                                .system = system,
                                .onto = onto,
                                .work_area = {}},
-                              console);
-    console.note("rehearsed: " + done.installed + " in " + done.system);
+                              progress);
+    progress.note("rehearsed: " + done.installed + " in " + done.system);
     return {.done = std::move(done)};
   } catch (const Error& error) {
     if (error.code() != ErrorCode::CannotCheck) throw;

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "packager/host/console.hpp"
 #include "packager/keys/role_status.hpp"
 #include "sealift/bundle/core/digest.hpp"
+#include "sealift/bundle/host/progress.hpp"
 
 namespace sealift::packager {
 
@@ -29,7 +29,7 @@ struct Rehearsal {
 
 // Throws what bundle::verify throws; CannotCheck for a delta without the bundle that it builds on, and when this
 // machine cannot start a process without a network; and the installer's own error when the bundle cannot be installed.
-Rehearsal rehearse(const RehearseOptions& options, Console& console);
+Rehearsal rehearse(const RehearseOptions& options, bundle::Progress& progress);
 
 // What `create` ends with: a rehearsal, or the reason why there was none.
 struct NewRehearsal {
@@ -42,6 +42,6 @@ struct NewRehearsal {
 // Throws what rehearse throws, but CannotCheck.
 NewRehearsal rehearse_new(const std::filesystem::path& folder, const std::vector<RoleStatus>& roles,
                           const std::filesystem::path& system, const std::vector<std::filesystem::path>& onto,
-                          Console& console);
+                          bundle::Progress& progress);
 
 }  // namespace sealift::packager

@@ -3,8 +3,8 @@
 // (bundle::BundleWriter::add), so it is repaired and added again, and the work goes on.
 #include "packager/pack/write_bundle.hpp"
 
-#include "sealift/bundle/host/interrupt.hpp"
 #include "sealift/bundle/bundle_writer.hpp"
+#include "sealift/bundle/host/interrupt.hpp"
 
 namespace sealift::packager {
 
@@ -17,7 +17,7 @@ namespace {
 // A file that reports how much of it was read.
 class WatchedSource final : public bundle::ByteSource {
  public:
-  WatchedSource(const fs::path& path, Progress& progress) : source_(path), progress_(progress) {}
+  WatchedSource(const fs::path& path, bundle::Progress& progress) : source_(path), progress_(progress) {}
 
   std::uint64_t size() const override { return source_.size(); }
   std::string name() const override { return source_.name(); }
@@ -32,11 +32,11 @@ class WatchedSource final : public bundle::ByteSource {
 
  private:
   bundle::FileSource source_;
-  Progress& progress_;
+  bundle::Progress& progress_;
   std::uint64_t read_ = 0;
 };
 
-void add_entry(bundle::BundleWriter& writer, const PlannedEntry& entry, Progress& progress) {
+void add_entry(bundle::BundleWriter& writer, const PlannedEntry& entry, bundle::Progress& progress) {
   WatchedSource source(fs::canonical(entry.file), progress);
   try {
     writer.add(entry.draft, source);
@@ -60,8 +60,8 @@ void copy_companion(const fs::path& file, const bundle::Companion& companion, co
 }  // namespace
 
 bundle::Manifest write_bundle(const PackPlan& plan, const fs::path& folder, std::uint64_t volume_size,
-                              const Signing& signing, const Repair& repair, Console& console) {
-  Progress progress(console, "writing " + plan.draft.stem(), plan.payload_size());
+                              const Signing& signing, const Repair& repair, bundle::Progress& progress) {
+  progress.begin("writing " + plan.draft.stem(), plan.payload_size());
   bundle::BundleWriter writer(folder, plan.draft, volume_size);
   for (const PlannedEntry& entry : plan.entries) {
     if (entry.draft.absent)
@@ -72,7 +72,7 @@ bundle::Manifest write_bundle(const PackPlan& plan, const fs::path& folder, std:
   for (std::size_t i = 0; i < plan.companions.size(); ++i)
     copy_companion(plan.companions[i], plan.draft.companions[i], folder);
   bundle::Manifest manifest = writer.finish(signing.roots, signing.keys);
-  progress.finish();
+  progress.end();
   bundle::stop_if_interrupted();
   return manifest;
 }

@@ -5,15 +5,15 @@
 
 #include <filesystem>
 
-#include "packager/host/console.hpp"
 #include "packager/keys/signing.hpp"
 #include "packager/pack/pack_plan.hpp"
+#include "sealift/bundle/host/progress.hpp"
 
 namespace sealift::packager {
 
 // Into `folder`, which exists and is empty; volumes of at most `volume_size` bytes, 0: one volume. Throws Digest for an
 // input that is not what was locked and cannot be repaired, and for a companion that changes meanwhile.
 bundle::Manifest write_bundle(const PackPlan& plan, const std::filesystem::path& folder, std::uint64_t volume_size,
-                              const Signing& signing, const Repair& repair, Console& console);
+                              const Signing& signing, const Repair& repair, bundle::Progress& progress);
 
 }  // namespace sealift::packager

@@ -107,7 +107,7 @@ GlibcVersion check_wheel(const fs::path& file, const SourcePackage& source, cons
 
 // Puts every source into the cache as one file; returns the digests in the order of `sources`.
 std::vector<Digest> store_sources(const std::vector<SourcePackage>& sources, const Cache& cache,
-                                  const fs::path& scratch, Console& console) {
+                                  const fs::path& scratch, bundle::Progress& progress) {
   std::vector<Download> downloads;
   std::vector<Digest> digests;
   for (const SourcePackage& source : sources) {
@@ -115,7 +115,7 @@ std::vector<Digest> store_sources(const std::vector<SourcePackage>& sources, con
       downloads.push_back({.name = source.title() + " (source)", .url = source.url, .sha256 = *source.sha256});
     digests.push_back(source.kind == SourceKind::Archive ? *source.sha256 : store_source(source, cache, scratch));
   }
-  if (!downloads.empty()) fetch(downloads, cache, console);
+  if (!downloads.empty()) fetch(downloads, cache, progress);
   return digests;
 }
 
@@ -161,16 +161,16 @@ LockedWheel build_one(const SourcePackage& source, const Digest& archive, const 
 }  // namespace
 
 BuiltWheels build_sources(const std::vector<SourcePackage>& sources, const BuildTools& tools,
-                          const bundle::Target& target, const Cache& cache, Console& console,
+                          const bundle::Target& target, const Cache& cache, bundle::Progress& progress,
                           const WhoNeeds& who_needs) {
   BuiltWheels result;
   if (sources.empty()) return result;
   const ScratchFolder scratch("sources", cache.root());
-  const std::vector<Digest> digests = store_sources(sources, cache, scratch.path(), console);
+  const std::vector<Digest> digests = store_sources(sources, cache, scratch.path(), progress);
   const std::string tool_names = describe_tools(tools);
   std::vector<std::pair<const SourcePackage*, Error>> failures;
   for (std::size_t i = 0; i < sources.size(); ++i) {
-    console.note(fmt::format("building {} ({} of {})", sources[i].title(), i + 1, sources.size()));
+    progress.note(fmt::format("building {} ({} of {})", sources[i].title(), i + 1, sources.size()));
     try {
       result.wheels.push_back(build_one(sources[i], digests[i], tools, tool_names, target, cache, result.needs));
     } catch (const Error& error) {
@@ -196,7 +196,7 @@ BuiltWheels build_sources(const std::vector<SourcePackage>& sources, const Build
 }
 
 void rebuild_missing(const std::vector<LockedWheel>& wheels, const std::function<BuildTools()>& find_tools,
-                     const Cache& cache, Console& console, const FetchOptions& options) {
+                     const Cache& cache, bundle::Progress& progress, const FetchOptions& options) {
   std::vector<const LockedWheel*> missing;
   for (const LockedWheel& wheel : wheels)
     if (wheel.built_from && (!cache.contains(wheel.sha256) || digest_of_file(cache.path(wheel.sha256)) != wheel.sha256))
@@ -216,11 +216,11 @@ void rebuild_missing(const std::vector<LockedWheel>& wheels, const std::function
                                      .where = cache.root().string(),
                                      .got = gone,
                                      .next = "run sealift-pack lock again with the same --cache"});
-  if (!downloads.empty()) fetch(downloads, cache, console, options);
+  if (!downloads.empty()) fetch(downloads, cache, progress, options);
   const BuildTools tools = find_tools();
   for (const LockedWheel* wheel : missing) {
     const LockedBuild& build = *wheel->built_from;
-    console.note("building " + wheel->name + " " + wheel->version + " again: it is not in the cache");
+    progress.note("building " + wheel->name + " " + wheel->version + " again: it is not in the cache");
     if (tools.python_version != build.python)
       throw Error(ErrorCode::Missing, {.what = "a wheel must be built again, with another Python than there is",
                                        .where = wheel->file_name,

@@ -10,10 +10,10 @@
 
 #include "packager/files/cache.hpp"
 #include "packager/files/fetch.hpp"
-#include "packager/host/console.hpp"
 #include "packager/native/native_closure.hpp"
 #include "packager/python/pylock.hpp"
 #include "packager/python/source_build.hpp"
+#include "sealift/bundle/host/progress.hpp"
 
 namespace sealift::packager {
 
@@ -26,13 +26,13 @@ using WhoNeeds = std::function<std::map<std::string, std::string>()>;  // asked 
 
 // Throws Platform listing the packages that cannot be built or whose wheel does not fit `target`.
 BuiltWheels build_sources(const std::vector<SourcePackage>& sources, const BuildTools& tools,
-                          const bundle::Target& target, const Cache& cache, Console& console,
+                          const bundle::Target& target, const Cache& cache, bundle::Progress& progress,
                           const WhoNeeds& who_needs);
 
 // Builds again those of these wheels that were built here and are missing or damaged in the cache; calls `tools` only
 // when there is one. Throws Digest listing every wheel that came out with other bytes, Missing when a source or the
 // Python is not there.
 void rebuild_missing(const std::vector<LockedWheel>& wheels, const std::function<BuildTools()>& tools,
-                     const Cache& cache, Console& console, const FetchOptions& options);
+                     const Cache& cache, bundle::Progress& progress, const FetchOptions& options);
 
 }  // namespace sealift::packager

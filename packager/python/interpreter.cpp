@@ -249,7 +249,7 @@ fs::path find_patchelf(const fs::path& given) {
 }  // namespace
 
 void carry_libraries(Tree& tree, const Interpreter& interpreter, NativeResolver& resolver, bundle::GlibcVersion target,
-                     const fs::path& given, const fs::path& scratch, Console& console) {
+                     const fs::path& given, const fs::path& scratch, bundle::Progress& progress) {
   const std::string executable = "bin/python" + interpreter.minor;
   if (const std::vector<std::string> missing = resolver.add(interpreter.executable, executable); !missing.empty())
     throw Error(ErrorCode::Missing, {.what = "a library of the interpreter is not on this machine",
@@ -259,7 +259,7 @@ void carry_libraries(Tree& tree, const Interpreter& interpreter, NativeResolver&
   // PyTorch's wheels rely on these, and a minimal target has none of them.
   for (const char* library : {"libstdc++.so.6", "libgcc_s.so.1", "libz.so.1"})
     if (!resolver.offer_library(library, target))
-      console.warn(
+      progress.warn(
           fmt::format("{} is not carried: there is none here that needs no glibc newer than {}; the target "
                       "must have its own",
                       library, target.text()));
@@ -268,7 +268,7 @@ void carry_libraries(Tree& tree, const Interpreter& interpreter, NativeResolver&
     if (item.link || item.source.empty() || !place.ends_with(".so")) continue;
     const std::vector<std::string> missing = resolver.add(item.source, place);
     if (missing.empty()) continue;
-    console.warn(fmt::format("{} is left out: {} is not on this machine", place, missing.front()));
+    progress.warn(fmt::format("{} is left out: {} is not on this machine", place, missing.front()));
     incomplete.push_back(place);
   }
   for (const std::string& place : incomplete) tree.erase(place);

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "packager/files/tree.hpp"
-#include "packager/host/console.hpp"
 #include "packager/native/native_closure.hpp"
+#include "sealift/bundle/host/progress.hpp"
 
 namespace sealift::packager {
 
@@ -50,6 +50,7 @@ Tree gather_interpreter(const Interpreter& interpreter, const std::filesystem::p
 // (with a warning), and puts all libraries of `resolver`, with libstdc++ and libgcc_s, into lib/. Files that need
 // another search path are copied to `scratch` and changed there with `patchelf`.
 void carry_libraries(Tree& tree, const Interpreter& interpreter, NativeResolver& resolver, bundle::GlibcVersion target,
-                     const std::filesystem::path& patchelf, const std::filesystem::path& scratch, Console& console);
+                     const std::filesystem::path& patchelf, const std::filesystem::path& scratch,
+                     bundle::Progress& progress);
 
 }  // namespace sealift::packager

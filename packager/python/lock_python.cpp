@@ -31,7 +31,7 @@ void refuse_sources(const std::vector<SourcePackage>& sources, const std::map<st
 }  // namespace
 
 LockedPython lock_python(const Job& job, const fs::path& uv, const Interpreter& interpreter, const fs::path& folder,
-                         const Cache& cache, Console& console) {
+                         const Cache& cache, bundle::Progress& progress) {
   Resolution resolution = resolve(job, uv, interpreter.executable, folder);
   PythonChoice choice = choose_packages(resolution.pylock, folder, job.python, job.target, resolution.hashes);
   const auto needs = [&] { return who_needs(job, uv, interpreter.executable); };
@@ -42,7 +42,7 @@ LockedPython lock_python(const Job& job, const fs::path& uv, const Interpreter& 
                          .python_version = interpreter.version,
                          .build_constraints = job.inputs.build_constraints,
                          .index_words = index_words(job.inputs)};
-  BuiltWheels built = build_sources(choice.sources, tools, job.target, cache, console, needs);
+  BuiltWheels built = build_sources(choice.sources, tools, job.target, cache, progress, needs);
   locked.needs = std::move(built.needs);
   std::move(built.wheels.begin(), built.wheels.end(), std::back_inserter(locked.wheels));
   std::sort(locked.wheels.begin(), locked.wheels.end(),

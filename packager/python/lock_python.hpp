@@ -16,6 +16,6 @@ struct LockedPython {
 
 // `folder` is where the lock will be written; built wheels go into `cache`.
 LockedPython lock_python(const Job& job, const std::filesystem::path& uv, const Interpreter& interpreter,
-                         const std::filesystem::path& folder, const Cache& cache, Console& console);
+                         const std::filesystem::path& folder, const Cache& cache, bundle::Progress& progress);
 
 }  // namespace sealift::packager

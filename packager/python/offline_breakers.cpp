@@ -239,14 +239,14 @@ std::vector<std::string> offline_settings(const std::vector<OfflineFinding>& fin
   return {settings.begin(), settings.end()};
 }
 
-void show_findings(const std::vector<OfflineFinding>& findings, Console& console) {
+void show_findings(const std::vector<OfflineFinding>& findings, bundle::Progress& progress) {
   for (const OfflineFinding& finding : findings) {
     const std::string who = finding.needed_by.empty() ? "" : " (needed by " + finding.needed_by + ")";
-    console.warn(finding.package + who + " " + finding.problem + ". Remedy: " + finding.remedy);
+    progress.warn(finding.package + who + " " + finding.problem + ". Remedy: " + finding.remedy);
   }
   std::string line;
   for (const std::string& setting : offline_settings(findings)) line += " " + setting;
-  if (!line.empty()) console.note("set inside, for all of these:" + line);
+  if (!line.empty()) progress.note("set inside, for all of these:" + line);
 }
 
 bundle::Json findings_json(const std::vector<OfflineFinding>& findings) {

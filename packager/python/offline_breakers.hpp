@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "bundle/core/json.hpp"
-#include "packager/host/console.hpp"
 #include "packager/job/lock.hpp"
+#include "sealift/bundle/host/progress.hpp"
 
 namespace sealift::packager {
 
@@ -32,7 +32,7 @@ void add_needs(std::vector<OfflineFinding>& findings, const std::map<std::string
 std::vector<std::string> offline_settings(const std::vector<OfflineFinding>& findings);
 
 // A warning for each finding, then one line with all settings.
-void show_findings(const std::vector<OfflineFinding>& findings, Console& console);
+void show_findings(const std::vector<OfflineFinding>& findings, bundle::Progress& progress);
 
 bundle::Json findings_json(const std::vector<OfflineFinding>& findings);
 

@@ -63,17 +63,17 @@ void add_create(bundle::Program& program) {
   verb.option("--system", options->system, "the root folder of a system of the target's kind, to rehearse in");
   verb.json(options->json);
   verb.action([options] {
-    Console console;
+    bundle::Progress progress;
     options->volume_size = parse_volume_size(options->volume);
     options->passphrase = read_passphrase(options->passphrase_file);
-    const CreateResult result = create(*options, console);
+    const CreateResult result = create(*options, progress);
     const bundle::Payload& payload = result.manifest.payload;
-    console.note(fmt::format("{} entries, {} in {} volume(s); signatures: {}", result.manifest.entries.size(),
-                             bundle::human_size(payload.size), payload.volumes.size(), text_of(result.roles)));
-    show_findings(result.findings, console);
+    progress.note(fmt::format("{} entries, {} in {} volume(s); signatures: {}", result.manifest.entries.size(),
+                              bundle::human_size(payload.size), payload.volumes.size(), text_of(result.roles)));
+    show_findings(result.findings, progress);
     const NewRehearsal rehearsal =
         options->no_rehearsal ? NewRehearsal{.why_not = "--no-rehearsal"}
-                              : rehearse_new(result.folder, result.roles, options->system, options->onto, console);
+                              : rehearse_new(result.folder, result.roles, options->system, options->onto, progress);
     bundle::print(options->json, json_of(result, rehearsal), result.folder.string() + "\n");
     return 0;
   });

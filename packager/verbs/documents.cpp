@@ -20,11 +20,11 @@ void add_documents(bundle::Program& program) {
   verb.option("-o,--output", options->out, "the new folder that gets the documents").required();
   verb.json(options->json);
   verb.action([options] {
-    Console console;
+    bundle::Progress progress;
     options->fingerprint = bundle::parse_fingerprint(options->root);
     bundle::Json files = bundle::Json::array();
     std::string lines;
-    for (const std::filesystem::path& file : write_documents(*options, console)) {
+    for (const std::filesystem::path& file : write_documents(*options, progress)) {
       files.push_back(file.string());
       lines += file.string() + "\n";
     }

@@ -16,17 +16,17 @@ std::uint64_t size_of(const std::vector<LockedWheel>& wheels) {
   return size;
 }
 
-void show(const LockResult& result, Console& console) {
+void show(const LockResult& result, bundle::Progress& progress) {
   const Lock& lock = result.lock;
-  console.note(fmt::format("locked {} wheels ({}), {}, {} program(s); they need glibc {}", lock.wheels.size(),
-                           bundle::human_size(size_of(lock.wheels)), lock.interpreter.description, lock.programs.size(),
-                           lock.glibc_floor.text()));
+  progress.note(fmt::format("locked {} wheels ({}), {}, {} program(s); they need glibc {}", lock.wheels.size(),
+                            bundle::human_size(size_of(lock.wheels)), lock.interpreter.description,
+                            lock.programs.size(), lock.glibc_floor.text()));
   for (const LockedModel& model : lock.models)
-    console.note(fmt::format("locked {} {}: {} files ({})", model.spec.data ? "data" : "the model", model.spec.title(),
-                             model.files.size(), bundle::human_size(model.size())));
+    progress.note(fmt::format("locked {} {}: {} files ({})", model.spec.data ? "data" : "the model", model.spec.title(),
+                              model.files.size(), bundle::human_size(model.size())));
   if (!lock.apt.debs.empty())
-    console.note(fmt::format("locked {} Debian packages of {}", lock.apt.debs.size(), lock.apt.suite));
-  show_findings(result.findings, console);
+    progress.note(fmt::format("locked {} Debian packages of {}", lock.apt.debs.size(), lock.apt.suite));
+  show_findings(result.findings, progress);
 }
 
 }  // namespace
@@ -45,9 +45,9 @@ void add_lock(bundle::Program& program) {
   verb.option("--launcher", options->launcher, "the static sealift-start (default: beside this program)");
   verb.json(options->json);
   verb.action([options] {
-    Console console;
-    const LockResult result = lock_job(*options, console);
-    show(result, console);
+    bundle::Progress progress;
+    const LockResult result = lock_job(*options, progress);
+    show(result, progress);
     bundle::print(options->json,
                   {{"lock", result.file.string()},
                    {"wheels", result.lock.wheels.size()},

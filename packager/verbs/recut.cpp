@@ -29,13 +29,13 @@ void add_recut(bundle::Program& program) {
   verb.option("-o,--output", options->out, "the folder that gets NAME-VERSION/").required();
   verb.json(options->json);
   verb.action([options] {
-    Console console;
+    bundle::Progress progress;
     options->volume_size = parse_volume_size(options->volume);
     options->fingerprint = bundle::parse_fingerprint(options->root);
     options->passphrase = read_passphrase(options->passphrase_file);
-    const RecutResult result = recut(*options, console);
+    const RecutResult result = recut(*options, progress);
     const std::size_t volumes = result.manifest.payload.volumes.size();
-    console.note(fmt::format("{} volume(s); signatures: {}", volumes, text_of(result.roles)));
+    progress.note(fmt::format("{} volume(s); signatures: {}", volumes, text_of(result.roles)));
     bundle::print(options->json, {{"bundle", result.folder.string()}, {"volumes", volumes}},
                   result.folder.string() + "\n");
     return 0;

@@ -22,9 +22,9 @@ void add_rehearse(bundle::Program& program) {
   verb.option("--work-area", options->work_area, "has room for all that is installed (default: beside the bundle)");
   verb.json(options->json);
   verb.action([options] {
-    Console console;
+    bundle::Progress progress;
     options->fingerprint = bundle::parse_fingerprint(options->root);
-    const Rehearsal done = rehearse(*options, console);
+    const Rehearsal done = rehearse(*options, progress);
     bundle::print(options->json, {{"installed", done.installed}, {"system", done.system}},
                   "rehearsed: " + done.installed + " in " + done.system + "\n");
     return 0;

@@ -28,7 +28,7 @@ struct Workshop {
   TempDir dir;
   std::unique_ptr<TinyHub> hub = std::make_unique<TinyHub>();
   bundle::PrivateKey key = bundle::PrivateKey::generate();
-  Console console{nullptr};
+  bundle::Progress progress{nullptr};
   Cache cache{dir / "cache"};
   FetchOptions fetching{.jobs = 2, .attempts = 3, .first_pause = std::chrono::milliseconds(1)};
   Lock lock;
@@ -64,7 +64,7 @@ struct Workshop {
             .include = {},
             .exclude = {}};
   }
-  void lock_all(const std::vector<JobModel>& jobs) { lock.models = lock_models(jobs, cache, console, fetching); }
+  void lock_all(const std::vector<JobModel>& jobs) { lock.models = lock_models(jobs, cache, progress, fetching); }
   CreateResult pack(const std::string& out = "out") {
     write_file(dir / "demo.lock.toml", write_lock(lock, dir.path()));
     return create({.lock = dir / "demo.lock.toml",
@@ -74,7 +74,7 @@ struct Workshop {
                    .cache = cache.root(),
                    .installer = dir / "sealift-install",
                    .fetch = fetching},
-                  console);
+                  progress);
   }
 };
 

@@ -377,14 +377,14 @@ TEST_CASE("with an inventory a bundle lists what the target has and carries the 
   CHECK(changed.items.empty());
   REQUIRE(changed.facts.size() == 1);
   CHECK(changed.facts[0].name == "base");
-  Console console(nullptr);
+  bundle::Progress progress(nullptr);
   const RecutResult cut = recut({.bundle = result.folder,
                                  .fingerprint = *pinned_root(workshop).state.pinned,
                                  .keys = {workshop.dir / "release.key"},
                                  .passphrase = {},
                                  .out = workshop.dir / "cut",
                                  .volume_size = std::uint64_t{5} << 20},
-                                console);
+                                progress);
   CHECK(cut.manifest == result.manifest);
 }
 

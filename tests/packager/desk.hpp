@@ -6,8 +6,8 @@
 
 #include <string>
 
-#include "packager/lock_job.hpp"
 #include "packager/host/process.hpp"
+#include "packager/lock_job.hpp"
 #include "tests/support/temp_dir.hpp"
 #include "tests/support/tiny_wheel.hpp"
 
@@ -44,8 +44,8 @@ struct Desk {
                                      "\"\nrequirements = [\"demo\"]\nimports = [\"demo\"]\n");
   }
   LockResult lock(std::FILE* stream = nullptr) const {
-    Console console(stream);
-    return lock_job({.job = dir / "job.toml", .cache = dir / "cache", .uv = dir / "uv"}, console);
+    bundle::Progress progress(stream);
+    return lock_job({.job = dir / "job.toml", .cache = dir / "cache", .uv = dir / "uv"}, progress);
   }
 };
 

@@ -33,7 +33,7 @@ std::uint64_t peak_of_create(std::uint64_t size) {
   fs::resize_file(weights, head.size() + size);  // sparse: it takes no room until it is packed
   write_file(workshop.dir / "weights/config.json", "{}");
   const Cache cache(workshop.cache());
-  Console silent(nullptr);
+  bundle::Progress silent(nullptr);
   workshop.lock.models =
       lock_models({{.spec = {.folder = workshop.dir / "weights", .into = "models/big"}, .include = {}, .exclude = {}}},
                   cache, silent, {});

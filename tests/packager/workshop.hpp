@@ -6,8 +6,8 @@
 #include <string>
 
 #include "packager/create.hpp"
-#include "packager/job/lock.hpp"
 #include "packager/files/tree.hpp"
+#include "packager/job/lock.hpp"
 #include "sealift/bundle/payload/payload_writer.hpp"
 #include "tests/support/temp_dir.hpp"
 #include "tests/support/tiny_root.hpp"
@@ -70,7 +70,7 @@ struct Workshop {
   }
   CreateResult pack(const std::string& out = "out", std::uint64_t volume_size = 0, const fs::path& base = {},
                     std::FILE* stream = nullptr) {
-    Console console(stream);
+    bundle::Progress progress(stream);
     write_file(dir / "demo.lock.toml", write_lock(lock, dir.path()));
     return create({.lock = dir / "demo.lock.toml",
                    .roots = {dir / "root.1.json"},
@@ -81,7 +81,7 @@ struct Workshop {
                    .base = base,
                    .volume_size = volume_size,
                    .fetch = {.jobs = 2, .attempts = 2, .first_pause = std::chrono::milliseconds(1)}},
-                  console);
+                  progress);
   }
 };
 

@@ -31,7 +31,7 @@ struct Archive {
   TempDir dir;
   std::string index;
   Cache cache{dir / "cache"};
-  Console console{nullptr};
+  bundle::Progress progress{nullptr};
 
   Archive() {
     add("alpha", "1.0", "amd64", "Depends: beta (>= 1:2)\n");
@@ -51,7 +51,7 @@ struct Archive {
   }
   std::string source() const { return "deb [trusted=yes] file:" + (dir / "pool").string() + " ./"; }
   LockedApt lock(const std::vector<std::string>& packages) {
-    return lock_apt({.packages = packages, .suite = {}, .sources = {source()}}, "x86_64", cache, console);
+    return lock_apt({.packages = packages, .suite = {}, .sources = {source()}}, "x86_64", cache, progress);
   }
 };
 
@@ -79,7 +79,7 @@ TEST_CASE("apt's closure is locked by address and digest, with an index of exact
 
   SUBCASE("and what is carried is an archive by itself, which resolves to the same") {
     const std::vector<Content> contents = contents_of(locked);
-    fetch(downloads_of(contents), archive.cache, archive.console);
+    fetch(downloads_of(contents), archive.cache, archive.progress);
     for (const Content& content : contents) {
       fs::create_directories((archive.dir / content.into).parent_path());
       fs::copy_file(file_of(content, archive.cache), archive.dir / content.into);
@@ -87,7 +87,7 @@ TEST_CASE("apt's closure is locked by address and digest, with an index of exact
     LockedApt again = lock_apt({.packages = {"alpha"},
                                 .suite = {},
                                 .sources = {"deb [trusted=yes] file:" + (archive.dir / "apt").string() + " ./"}},
-                               "x86_64", archive.cache, archive.console);
+                               "x86_64", archive.cache, archive.progress);
     REQUIRE(again.debs.size() == 2);
     for (std::size_t i = 0; i < 2; ++i) CHECK(again.debs[i].sha256 == locked.debs[i].sha256);
     CHECK(again.index_sha256 == locked.index_sha256);
@@ -120,9 +120,9 @@ TEST_CASE("a suite that this machine has no source for is refused with those tha
   write_file(archive.dir / "etc/sources.list", "deb http://mirror.invalid/debian bookworm main\n");
   const AptOptions options{.config = archive.dir / "etc"};
   const JobApt job{.packages = {"alpha"}, .suite = "trixie", .sources = {}};
-  CHECK_REFUSED(lock_apt(job, "x86_64", archive.cache, archive.console, options), Usage, "bookworm");
+  CHECK_REFUSED(lock_apt(job, "x86_64", archive.cache, archive.progress, options), Usage, "bookworm");
   write_file(archive.dir / "etc/sources.list", archive.source() + "\n");  // whose suite is "./"
-  CHECK_REFUSED(lock_apt(job, "x86_64", archive.cache, archive.console, options), Usage, "./");
+  CHECK_REFUSED(lock_apt(job, "x86_64", archive.cache, archive.progress, options), Usage, "./");
 }
 
 TEST_CASE("an archive that does not answer is said with apt's own words") {

@@ -25,7 +25,7 @@ struct Site {
     made = make_bundle(dir / "tiny-1", {.volume_size = 8192, .imports = {"demo"}, .items = std::move(items)});
   }
   std::vector<std::filesystem::path> write(const std::string& name = "documents", const std::string& lock = "") const {
-    Console silent(nullptr);
+    bundle::Progress silent(nullptr);
     return write_documents({.bundle = made.folder,
                             .fingerprint = *made.trusted.state.pinned,
                             .lock = lock.empty() ? std::filesystem::path() : dir / lock,
@@ -63,7 +63,7 @@ TEST_CASE("a carried glibc is named inside the interpreter that it lies beside, 
                                              {.path = "python/cpython-3.11.2.tar",
                                               .kind = bundle::EntryKind::Tree,
                                               .bytes = make_tar({{tar_file("bin/python3", true), "p"}})}}});
-  Console silent(nullptr);
+  bundle::Progress silent(nullptr);
   write_documents(
       {.bundle = made.folder, .fingerprint = *made.trusted.state.pinned, .lock = {}, .out = dir / "documents"}, silent);
   for (const Json& component : Json::parse(read_file(dir / "documents/tiny-1.cdx.json"))["components"]) {
@@ -312,7 +312,7 @@ TEST_CASE("no documents are made of a bundle that does not hold, under another r
   const Site site({wheel("demo")});
   site.write();
   CHECK_REFUSED(site.write(), Conflict, "exists already");
-  Console silent(nullptr);
+  bundle::Progress silent(nullptr);
   CHECK_REFUSED(
       write_documents({.bundle = site.made.folder, .fingerprint = {}, .lock = {}, .out = site.dir / "x"}, silent),
       Signature, "");

@@ -33,7 +33,7 @@ struct Site {
   TempDir folder;
   Cache cache{folder / "cache"};
   UnreliableServer server;
-  Console console{nullptr};
+  bundle::Progress progress{nullptr};
   FetchOptions options{.jobs = 3, .attempts = 4, .first_pause = std::chrono::milliseconds(1)};
 
   Download add(const std::string& path, UnreliableServer::File file, bool say_size = true) {
@@ -42,7 +42,7 @@ struct Site {
     server.put(path, std::move(file));
     return download;
   }
-  void get(const std::vector<Download>& downloads) { fetch(downloads, cache, console, options); }
+  void get(const std::vector<Download>& downloads) { fetch(downloads, cache, progress, options); }
   std::string cached(const Download& download) const { return read_file(cache.path(download.sha256)); }
 };
 

@@ -84,14 +84,14 @@ TEST_CASE("a token goes to the hub and not to the host that the hub sends on to"
   const HubListing listing = list_repository(spec_of(hub), kQuick);
   const TempDir dir;
   const Cache cache(dir / "cache");
-  Console console(nullptr);
+  bundle::Progress progress(nullptr);
   const HubFile& large = listing.files[1];
   fetch({{.name = large.path,
           .url = url_of(spec_of(hub), listing.commit, large.path),
           .sha256 = *large.sha256,
           .size = large.size,
           .bearer = token_for(spec_of(hub))}},
-        cache, console, kQuick);
+        cache, progress, kQuick);
   CHECK(cache.contains(*large.sha256));
   for (const auto& request : hub.server.requests()) CHECK(request.authorization == "Bearer hf_secret");
   REQUIRE(hub.storage.requests().size() == 1);

@@ -31,8 +31,8 @@ struct HubDesk {
     job.spec.into = "models/tiny";
   }
   LockedModel lock(std::FILE* stream = nullptr) const {
-    Console console(stream);
-    return lock_models({job}, cache, console,
+    bundle::Progress progress(stream);
+    return lock_models({job}, cache, progress,
                        {.jobs = 2, .attempts = 2, .first_pause = std::chrono::milliseconds(1)})[0];
   }
 };

@@ -177,18 +177,18 @@ TEST_CASE("the faults of all models are one refusal") {
   const Desk desk, other;
   const std::vector<LockedModel> models = {desk.model(with(tiny_model(), "a.pt", "x")),
                                            other.model(without(tiny_model(), "config.json"))};
-  Console console(nullptr);
+  bundle::Progress progress(nullptr);
   const auto locate = [&](const LockedModel& model, const LockedFile& file) { return model.spec.folder / file.path; };
-  CHECK_REFUSED(require_sound(models, locate, console), Format, "a.pt: files that end in .pt are pickles");
-  CHECK_REFUSED(require_sound(models, locate, console), Format, "config.json is missing");
+  CHECK_REFUSED(require_sound(models, locate, progress), Format, "a.pt: files that end in .pt are pickles");
+  CHECK_REFUSED(require_sound(models, locate, progress), Format, "config.json is missing");
 }
 
 TEST_CASE("more files than a manifest can list are refused before anything is written") {
   LockedModel model{.spec = {.data = true, .hub = Hub::HfHub, .repo = "org/many"}, .commit = {}, .files = {}};
-  Console console(nullptr);
+  bundle::Progress progress(nullptr);
   const auto nowhere = [](const LockedModel&, const LockedFile&) { return std::filesystem::path(); };
   for (int i = 0; i < 50'000; ++i) model.files.push_back({.path = std::to_string(i), .size = 1, .sha256 = {}});
-  require_sound({model}, nowhere, console);
+  require_sound({model}, nowhere, progress);
   model.spec.layout = ModelLayout::Both;
-  CHECK_REFUSED(require_sound({model}, nowhere, console), Format, "100000 files");
+  CHECK_REFUSED(require_sound({model}, nowhere, progress), Format, "100000 files");
 }

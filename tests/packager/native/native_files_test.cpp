@@ -29,7 +29,7 @@ namespace {
 struct Shelf {
   TempDir dir;
   Cache cache{dir / "cache"};
-  Console console{nullptr};
+  bundle::Progress progress{nullptr};
   Lock lock;
 
   Shelf() {
@@ -66,7 +66,7 @@ struct Shelf {
     lock.wheels.push_back({.name = name, .version = "1.0", .file_name = wheel.file_name(), .sha256 = digest});
   }
   NativeFiles read(const Repair& repair = {}) {
-    return read_native_files(contents_of(lock), lock.python, cache, repair, console);
+    return read_native_files(contents_of(lock), lock.python, cache, repair, progress);
   }
 };
 
@@ -239,7 +239,7 @@ TEST_CASE("a real library's faults are seen: what it needs, its stack, its floor
       "demo", {{"demo/_c.abi3.so", shelf.library("_c.abi3.so", {"-L" + shelf.dir.path().string(), "-l:libgone.so.3"})},
                {"demo/stack.so", shelf.library("stack.so", {"-Wl,-z,execstack"})}});
   const bundle::Error error = test::refusal([&] {
-    check_native(plan_pack(shelf.lock, contents_of(shelf.lock), {}, shelf.cache), shelf.cache, {}, shelf.console);
+    check_native(plan_pack(shelf.lock, contents_of(shelf.lock), {}, shelf.cache), shelf.cache, {}, shelf.progress);
   });
   CHECK(error.code() == bundle::ErrorCode::Missing);
   CHECK(test::mentions(error, "2 finding(s)"));

@@ -101,8 +101,8 @@ TEST_CASE("what is missing is brought, what is cached is not read for it, and wh
   UnreliableServer server;
   server.put("/a", {.body = "a"});
   const Cache cache(dir / "cache");
-  Console console(nullptr);
-  const ContentSupply supply(cache, console, {.jobs = 1, .attempts = 1}, "3.11.2");
+  bundle::Progress progress(nullptr);
+  const ContentSupply supply(cache, progress, {.jobs = 1, .attempts = 1}, "3.11.2");
   const Content fetched{
       .name = "a", .size = 1, .sha256 = digest_of("a"), .origin = FromServer{.url = server.url("/a")}};
   const Content made{.name = "ref", .size = 3, .sha256 = digest_of("ref"), .origin = FromText{"ref"}};
@@ -135,8 +135,8 @@ TEST_CASE("what is missing is brought, what is cached is not read for it, and wh
 TEST_CASE("an error about a file that is as it was locked stands, and nobody brings a file of this machine again") {
   const TempDir dir;
   const Cache cache(dir / "cache");
-  Console console(nullptr);
-  const ContentSupply supply(cache, console, {}, "3.11.2");
+  bundle::Progress progress(nullptr);
+  const ContentSupply supply(cache, progress, {}, "3.11.2");
   const Repair repair = [&](const Content& content) { return supply.repair(content); };
   write_file(dir / "run", "other");
   write_file(cache.path(digest_of("w")), "w");

@@ -30,7 +30,7 @@ std::map<std::string, std::string> files_of(const fs::path& folder) {
 struct Medium {
   TempDir dir;
   bundle::PrivateKey key = bundle::PrivateKey::generate();
-  Console console{nullptr};
+  bundle::Progress progress{nullptr};
   MadeBundle made;
 
   Medium() {
@@ -55,7 +55,7 @@ struct Medium {
             .volume_size = volume_size};
   }
   RecutResult cut(const std::string& out, std::uint64_t volume_size) {
-    return recut(options(out, volume_size), console);
+    return recut(options(out, volume_size), progress);
   }
 };
 
@@ -81,7 +81,7 @@ TEST_CASE("cutting again changes the volumes and the seal, and cutting back give
 
   RecutOptions back = medium.options("back", 0);
   back.bundle = cut.folder;
-  recut(back, medium.console);
+  recut(back, medium.progress);
   CHECK(files_of(medium.dir / "back/tiny-1") == files_of(medium.made.folder));
 }
 
@@ -119,13 +119,13 @@ TEST_CASE("what cannot be vouched for is not signed again, and nothing is left b
   SUBCASE("a bundle of another root, though it names our key") {
     RecutOptions options = medium.options("out", 8192);
     options.fingerprint = bundle::sha256(bundle::as_bytes("another root"));
-    CHECK_REFUSED(recut(options, medium.console), Signature, "not among the bundle's roots");
+    CHECK_REFUSED(recut(options, medium.progress), Signature, "not among the bundle's roots");
   }
   SUBCASE("a key that may not sign bundles") {
     bundle::write_text(medium.dir / "other.key", bundle::PrivateKey::generate().pem(), 0600);
     RecutOptions options = medium.options("out", 8192);
     options.keys = {medium.dir / "other.key"};
-    CHECK_REFUSED(recut(options, medium.console), Usage, "may not sign bundles");
+    CHECK_REFUSED(recut(options, medium.progress), Usage, "may not sign bundles");
   }
   SUBCASE("a damaged chunk") {
     std::string bytes = read_file(medium.made.volume(0));

@@ -24,7 +24,7 @@ namespace {
 struct Finished {
   TempDir dir;
   bundle::PrivateKey key = bundle::PrivateKey::generate();
-  Console console{nullptr};
+  bundle::Progress progress{nullptr};
   MadeBundle made;
 
   explicit Finished(const std::string& interpreter) {
@@ -49,7 +49,7 @@ struct Finished {
   // std::nullopt where this machine has no sandbox to offer.
   std::optional<Rehearsal> rehearsed(const fs::path& system = {}) {
     try {
-      return rehearse(options(system), console);
+      return rehearse(options(system), progress);
     } catch (const bundle::Error& error) {
       if (error.code() != bundle::ErrorCode::CannotCheck) throw;
       MESSAGE("not tested here: " << error.what());
@@ -96,7 +96,7 @@ TEST_CASE("a rehearsal installs the bundle, reaches no network, and leaves nothi
 TEST_CASE("a bundle that does not pass its self-test fails the rehearsal with the installer's code and words") {
   Finished finished("#!/bin/sh\necho no such module >&2\nexit 3\n");
   if (!Finished("#!/bin/sh\nexit 0\n").rehearsed()) return;
-  const bundle::Error error = refusal([&] { rehearse(finished.options(), finished.console); });
+  const bundle::Error error = refusal([&] { rehearse(finished.options(), finished.progress); });
   CHECK(error.code() == bundle::ErrorCode::SelfTest);
   CHECK(mentions(error, "no such module"));
   CHECK(mentions(error, "do not hand it out"));
@@ -107,13 +107,13 @@ TEST_CASE("only the installer that was signed is started") {
   Finished finished("#!/bin/sh\nexit 0\n");
   const fs::path installer = finished.made.folder / "sealift-install";
   write_file(installer, "#!/bin/sh\ntouch \"$0.was-started\"\n");
-  CHECK_REFUSED(rehearse(finished.options(), finished.console), Digest, "sealift-install");
+  CHECK_REFUSED(rehearse(finished.options(), finished.progress), Digest, "sealift-install");
   CHECK(!fs::exists(installer.string() + ".was-started"));
   fs::remove(installer);
-  CHECK_REFUSED(rehearse(finished.options(), finished.console), Missing, "not beside the bundle");
+  CHECK_REFUSED(rehearse(finished.options(), finished.progress), Missing, "not beside the bundle");
   RehearseOptions other = finished.options();
   other.fingerprint = bundle::sha256({});
-  CHECK_REFUSED(rehearse(other, finished.console), Signature, "root");
+  CHECK_REFUSED(rehearse(other, finished.progress), Signature, "root");
 }
 
 TEST_CASE("a delta is rehearsed onto the bundle that it builds on, and not without") {
@@ -131,11 +131,11 @@ TEST_CASE("a delta is rehearsed onto the bundle that it builds on, and not witho
   finished.made.manifest.companions = whole.companions;
   fs::copy_file(SEALIFT_INSTALL, finished.made.folder / "sealift-install");
   reseal(finished.made, {one_key_root(finished.key)}, {&finished.key});
-  CHECK_REFUSED(rehearse(finished.options(), finished.console), CannotCheck, "--onto BUNDLE");
+  CHECK_REFUSED(rehearse(finished.options(), finished.progress), CannotCheck, "--onto BUNDLE");
   RehearseOptions options = finished.options();
   options.onto = {before};
   try {
-    CHECK(rehearse(options, finished.console).installed.starts_with("installed tiny version 2 as generation 2"));
+    CHECK(rehearse(options, finished.progress).installed.starts_with("installed tiny version 2 as generation 2"));
   } catch (const bundle::Error& error) {
     if (error.code() != bundle::ErrorCode::CannotCheck) throw;
     MESSAGE("not tested here: " << error.what());

@@ -69,7 +69,7 @@ constexpr const char* kProject =
 struct Yard {
   TempDir dir;
   Cache cache{dir / "cache"};
-  Console console{nullptr};
+  bundle::Progress progress{nullptr};
   bundle::Target target{.arch = "x86_64", .glibc = {2, 36}};
   BuildTools tools{
       .uv = uv_program(), .python = kPython, .python_version = version(), .build_constraints = {}, .index_words = {}};
@@ -99,12 +99,12 @@ struct Yard {
     return package;
   }
   BuiltWheels build(const std::vector<SourcePackage>& sources) {
-    return build_sources(sources, tools, target, cache, console, [] {
+    return build_sources(sources, tools, target, cache, progress, [] {
       return std::map<std::string, std::string>{{"demo", "app, tool"}};
     });
   }
   void rebuild(const LockedWheel& wheel) {
-    rebuild_missing({wheel}, [&] { return tools; }, cache, console, {});
+    rebuild_missing({wheel}, [&] { return tools; }, cache, progress, {});
   }
 };
 
@@ -280,7 +280,7 @@ TEST_CASE("a job with an sdist of an index and a folder beside it is locked and 
                      .out = yard.dir / "out/demo.lock.toml",
                      .cache = yard.cache.root(),
                      .uv = yard.tools.uv},
-                    yard.console);
+                    yard.progress);
   };
   CHECK_REFUSED(job(""), Conflict, "demo/__init__.py: demo-1.0-py3-none-any.whl and mine-1.0");  // both are here
   write_file(yard.dir / "mine/source.py", "NAME, FILES = 'mine', {'mine.py': b''}\n");

@@ -45,12 +45,12 @@ struct Relocated {
 
 // Gathers `interpreter` and unpacks it, with the system's tar, into `into`.
 Relocated relocate(const std::string& interpreter, const fs::path& scratch, const fs::path& into) {
-  Console console(nullptr);
+  bundle::Progress progress(nullptr);
   const InterpreterChoice choice = choice_of(interpreter);
   const Interpreter found = find_interpreter(choice, "/no/uv", scratch);
   Tree tree = gather_interpreter(found, SEALIFT_START);
   NativeResolver resolver("x86_64", NativeResolver::system_folders("x86_64"));
-  carry_libraries(tree, found, resolver, {2, 99}, {}, scratch, console);
+  carry_libraries(tree, found, resolver, {2, 99}, {}, scratch, progress);
   const TreeTar tar = write_tree_tar(tree, scratch / "interpreter.tar");
   fs::create_directories(into);
   run_checked({"tar", "-xf", (scratch / "interpreter.tar").string(), "-C", into.string()});

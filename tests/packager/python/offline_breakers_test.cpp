@@ -44,8 +44,8 @@ TEST_CASE("findings come in the order of names, are warned of, and their setting
   CHECK(std::find(settings.begin(), settings.end(), "HF_HUB_OFFLINE=1") != settings.end());
   const test::TempDir dir;
   std::FILE* stream = std::fopen((dir / "said").c_str(), "w");
-  Console console(stream);
-  show_findings(found, console);
+  bundle::Progress progress(stream);
+  show_findings(found, progress);
   std::fclose(stream);
   const std::string said = test::read_file(dir / "said");
   CHECK(said.find("warning: triton 3.6.0 compiles C") != said.npos);
@@ -67,8 +67,8 @@ TEST_CASE("a finding says who needs the package, where that is known") {
   CHECK_FALSE(json[1].contains("needed_by"));
   const test::TempDir dir;
   std::FILE* stream = std::fopen((dir / "said").c_str(), "w");
-  Console console(stream);
-  show_findings(found, console);
+  bundle::Progress progress(stream);
+  show_findings(found, progress);
   std::fclose(stream);
   const std::string said = test::read_file(dir / "said");
   CHECK(said.find("warning: nltk 3.10 (needed by rouge, for ms-swift, for the job) comes without") != said.npos);
