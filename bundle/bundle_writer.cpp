@@ -73,14 +73,29 @@ Manifest BundleWriter::finish(std::vector<Envelope> roots, std::span<const Priva
 
 void BundleWriter::store(Entry entry, ByteSource& source) {
   const auto [known, fresh] = blobs_.emplace(entry.stored_sha256, 0);
-  if (fresh) {
-    append_text(write_tar_header({.path = blob_path(entry.stored_sha256), .size = entry.stored_size}));
-    known->second = payload_.size();
-    copy_checked(entry, source);
-    append_text(std::string(tar_padding(entry.stored_size), '\0'));
-  }
+  if (fresh) try {
+      known->second = append_blob(entry, source);
+    } catch (const Error&) {
+      blobs_.erase(known);
+      throw;
+    }
   entry.offset = known->second;
   manifest_.entries.push_back(std::move(entry));
+}
+
+// The offset of its bytes.
+std::uint64_t BundleWriter::append_blob(const Entry& entry, ByteSource& source) {
+  const std::uint64_t before = payload_.size();
+  append_text(write_tar_header({.path = blob_path(entry.stored_sha256), .size = entry.stored_size}));
+  const std::uint64_t offset = payload_.size();
+  try {
+    copy_checked(entry, source);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::Digest) payload_.cut_back(before);
+    throw;
+  }
+  append_text(std::string(tar_padding(entry.stored_size), '\0'));
+  return offset;
 }
 
 void BundleWriter::copy_checked(const Entry& entry, ByteSource& source) {
@@ -96,6 +111,7 @@ void BundleWriter::copy_checked(const Entry& entry, ByteSource& source) {
 
 void BundleWriter::add_compressed(Entry entry, ByteSource& source) {
   const std::filesystem::path partial = folder_ / ".blob.partial";
+  std::filesystem::remove(partial);  // of an attempt that was refused
   Hasher plain, stored;
   {
     OutputFile file(partial);

@@ -17,6 +17,14 @@ kIsal=isal==1.8.0                           # Python's binding carries the sourc
 kIsalHash=sha256:124233e9a31a62030a07aafd48c26689561926f4e10417ed3ea46c211218f2b4
 where=build/prerequisites
 
+# The system's certificates, since a network that intercepts TLS makes only those known. Variables that are set come first.
+export UV_SYSTEM_CERTS=1 UV_NATIVE_TLS=1  # newer and older uv
+system_certificates=/etc/ssl/certs/ca-certificates.crt
+trust_system() {  # pip
+  PIP_CERT=${PIP_CERT:-${REQUESTS_CA_BUNDLE:-${SSL_CERT_FILE:-$system_certificates}}}
+  if [ -f "$PIP_CERT" ]; then export PIP_CERT; else unset PIP_CERT; fi
+}
+
 say() { printf '%s\n' "prerequisites: $*" >&2; }
 
 install_packages() {
@@ -86,7 +94,7 @@ install_beside_torch() {
 
 mkdir -p "$where"
 install_packages g++ cmake ninja-build make nasm ca-certificates python3 python3-venv \
-  libcli11-dev nlohmann-json3-dev libtomlplusplus-dev libfmt-dev libzstd-dev libssl-dev \
+  libcli11-dev nlohmann-json3-dev libfmt-dev libzstd-dev libssl-dev \
   libboost1.81-dev libboost-url1.81-dev libutf8proc-dev libcurl4-openssl-dev patchelf
 if [ "${1:-build}" != tools ]; then
   install_packages git zlib1g-dev doctest-dev libgloo-dev zstd openssl \
@@ -101,6 +109,7 @@ case "${1:-build}" in
     ;;
   *) say "unknown argument '$1'; known: tools, build, air-gap"; exit 2 ;;
 esac
+trust_system  # only now is the package ca-certificates there
 install_uv
 install_isal
 if [ "${1:-build}" != tools ]; then

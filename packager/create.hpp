@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// `sealift-pack create`: lock -> fetch -> plan -> check -> write -> sign, and one rename at the end.
+// `sealift-pack create`: lock -> contents -> fetch -> plan -> check -> write and sign -> one rename at the end.
 #pragma once
 
 #include <filesystem>
 
-#include "packager/host/console.hpp"
 #include "packager/files/fetch.hpp"
+#include "packager/host/console.hpp"
+#include "packager/keys/sign.hpp"
 #include "packager/native/native_report.hpp"
 #include "packager/python/offline_breakers.hpp"
-#include "packager/keys/sign.hpp"
 #include "sealift/bundle/manifest/manifest.hpp"
 
 namespace sealift::packager {
@@ -17,11 +17,11 @@ struct CreateOptions {
   std::filesystem::path lock;
   std::vector<std::filesystem::path> roots;  // the chain that travels along, oldest first
   std::vector<std::filesystem::path> keys;   // private keys that sign
-  std::string passphrase;                    // of those that have one
+  std::string passphrase;                    // of the keys that have one
   std::filesystem::path out;                 // the folder that gets NAME-VERSION/
   std::filesystem::path cache;               // empty: the default
   std::filesystem::path installer;           // the static sealift-install
-  std::filesystem::path base;                // an inventory: leave out what that target has; empty: a whole bundle
+  std::filesystem::path base;                // an inventory, for a delta; empty: a whole bundle
   std::uint64_t volume_size = 0;             // bytes; 0: one volume
   FetchOptions fetch;
 };
@@ -30,15 +30,12 @@ struct CreateResult {
   std::filesystem::path folder;
   bundle::Manifest manifest;
   std::vector<bundle::Digest> signers;
-  std::vector<OfflineFinding> findings;  // what will not like being offline
-  std::vector<RoleStatus> roles;         // how many signatures each role has, of how many
+  std::vector<OfflineFinding> findings;  // packages that expect a network
+  std::vector<RoleStatus> roles;         // the signatures that each role has, and needs
   NativeReport native;
 };
 
-// Throws Conflict when the result exists already; leaves nothing half-done behind under its name.
+// Throws Conflict when the folder exists. It gets its name last, so nothing incomplete is left under it.
 CreateResult create(const CreateOptions& options, Console& console);
-
-// "1G", "4700MB", "0": K, M, G, T are powers of 1024, KB, MB, GB, TB powers of 1000. Throws Usage.
-std::uint64_t parse_size(const std::string& text);
 
 }  // namespace sealift::packager

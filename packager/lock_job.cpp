@@ -7,22 +7,23 @@
 #include <algorithm>
 #include <set>
 
-#include "packager/files/cache.hpp"
-#include "packager/native/carried_runtime.hpp"
-#include "packager/host/creation_time.hpp"
-#include "packager/native/elf_on_disk.hpp"
-#include "packager/files/fetch.hpp"
-#include "packager/python/interpreter.hpp"
 #include "packager/debian/lock_apt.hpp"
-#include "packager/models/lock_model.hpp"
-#include "packager/python/lock_python.hpp"
-#include "packager/native/native_report.hpp"
+#include "packager/files/cache.hpp"
+#include "packager/files/fetch.hpp"
+#include "packager/files/remote_documents.hpp"
+#include "packager/host/creation_time.hpp"
 #include "packager/host/own_program.hpp"
-#include "packager/job/owner_rules.hpp"
-#include "packager/pack/pack_plan.hpp"
 #include "packager/host/scratch_folder.hpp"
+#include "packager/job/owner_rules.hpp"
+#include "packager/models/lock_model.hpp"
+#include "packager/native/carried_runtime.hpp"
+#include "packager/native/elf_on_disk.hpp"
+#include "packager/pack/contents.hpp"
+#include "packager/pack/plan_check.hpp"
+#include "packager/python/interpreter.hpp"
+#include "packager/python/lock_python.hpp"
 #include "packager/python/wheel_tags.hpp"
-#include "sealift/bundle/payload/payload_writer.hpp"
+#include "sealift/bundle/core/output_file.hpp"
 #include "sealift/bundle/wheel/wheel_name.hpp"
 
 namespace sealift::packager {
@@ -32,6 +33,13 @@ using bundle::Error;
 using bundle::ErrorCode;
 
 namespace {
+
+InterpreterChoice interpreter_of(const Job& job) {
+  return {.version = job.python,
+          .interpreter = job.interpreter,
+          .sha256 = job.interpreter_sha256,
+          .asked_in = job.file.string()};
+}
 
 void fill_sizes(std::vector<LockedWheel>& wheels) {
   std::vector<std::string> urls;
@@ -43,7 +51,7 @@ void fill_sizes(std::vector<LockedWheel>& wheels) {
     if (wheel.size == 0) wheel.size = *size++;
 }
 
-// Programs are part of the same closure as the interpreter: they find their libraries in the same lib/.
+// Programs share the interpreter's closure: they find their libraries in the same lib/.
 LockedProgram lock_program(const JobProgram& program, const std::string& into) {
   return {.source = program.source,
           .sha256 = digest_of_file(program.source),
@@ -52,7 +60,7 @@ LockedProgram lock_program(const JobProgram& program, const std::string& into) {
           .executable = program.executable};
 }
 
-// A program in bin/ that cannot be started as it is goes to libexec/, with the launcher in front of it.
+// A program in bin/ that needs the launcher goes to libexec/, and the launcher takes its place.
 std::vector<LockedProgram> lock_programs(const Job& job, const fs::path& launcher, NativeResolver& resolver) {
   std::vector<LockedProgram> programs;
   for (const JobProgram& program : job.programs) {
@@ -64,7 +72,7 @@ std::vector<LockedProgram> lock_programs(const Job& job, const fs::path& launche
   return programs;
 }
 
-// A program that cannot see the generation's lib/ would only start where the target has its libraries by chance.
+// A program that does not search the generation's lib/ only starts where the target happens to have its libraries.
 void warn_of_search_path(const LockedProgram& program, const NativeClosure& closure, Console& console) {
   const std::optional<bundle::ElfFile> elf = read_elf_file(program.source);
   if (!elf) return;
@@ -81,11 +89,11 @@ void warn_of_runtime(const bundle::CarriedRuntime& runtime, const bundle::Target
   if (machine.glibc >= runtime.glibc)
     console.warn(
         fmt::format("the target's glibc {} is as new as this machine's {}, which is carried: without "
-                    "runtime = \"carried\" the environment is smaller and easier to look after",
+                    "runtime = \"carried\" the environment is smaller and easier to maintain",
                     machine.glibc.text(), runtime.glibc.text()));
 }
 
-// Tags promise a glibc too; the ELF files inside wheels are not opened here.
+// Wheel tags state a glibc too; the ELF files inside wheels are not opened here.
 std::vector<NativeNeed> with_wheels(std::vector<NativeNeed> needs, const Lock& lock, const bundle::Target& target) {
   for (const LockedWheel& wheel : lock.wheels)
     if (const std::optional<WheelFit> fit = fit_wheel(wheel.file_name, lock.python, target))
@@ -104,7 +112,7 @@ LockedInterpreter store_interpreter(const Tree& tree, const Interpreter& interpr
   return locked;
 }
 
-// Replaced in one step: a reader sees the old text or the new one.
+// In one step: a reader sees the old text or the new one.
 void replace_text(const fs::path& path, const std::string& text) {
   const fs::path partial = path.string() + ".partial";
   fs::remove(partial);
@@ -112,74 +120,97 @@ void replace_text(const fs::path& path, const std::string& text) {
   fs::rename(partial, path);
 }
 
+fs::path lock_file_of(const LockOptions& options, const Job& job) {
+  const fs::path beside_job = options.job.parent_path() / (job.name + ".lock.toml");
+  return fs::absolute(options.out.empty() ? beside_job : options.out).lexically_normal();
+}
+
+Lock unresolved(const Job& job) {
+  return {.name = job.name,
+          .version = job.version,
+          .channel = job.channel,
+          .rollback_floor = job.rollback_floor,
+          .created = bundle::write_time(creation_time()),
+          .payload_digest = job.payload_digest,
+          .target = job.target,
+          .python = job.python,
+          .imports = job.imports,
+          .owners = job.owners};
+}
+
+std::set<std::string> projects_of(const std::vector<LockedWheel>& wheels) {
+  std::set<std::string> projects;
+  for (const LockedWheel& wheel : wheels) projects.insert(bundle::normalized_project_name(wheel.name));
+  return projects;
+}
+
+// What `create` would refuse is refused now, if all wheels happen to be here already.
+void check_if_possible(const Lock& lock, const Cache& cache, Console& console) {
+  const bool here = std::all_of(lock.wheels.begin(), lock.wheels.end(),
+                                [&](const LockedWheel& wheel) { return cache.contains(wheel.sha256); });
+  if (here) check_native(plan_pack(lock, contents_of(lock), {}, cache), cache, {}, console);
+}
+
+// uv's own lock file, beside ours.
+void write_evidence(const fs::path& folder, const Job& job, const std::string& pylock) {
+  std::string name = job.name;  // the specification allows no dots here
+  std::replace(name.begin(), name.end(), '.', '-');
+  const fs::path file = folder / ("pylock." + name + ".toml");
+  if (job.inputs.lock_file != file) replace_text(file, pylock);  // never over a file of the job
+}
+
 }  // namespace
 
 LockResult lock_job(const LockOptions& options, Console& console) {
+  // What is asked for, and the tools to resolve it.
   Job job = read_job(options.job);
-  const bundle::Target machine = job.target;
-  const std::vector<fs::path> folders = NativeResolver::system_folders(machine.arch);
-  std::optional<RuntimeFiles> runtime;
-  if (job.carries_runtime) {  // from here on, things have to fit what they will be loaded with
-    runtime = find_runtime(machine.arch, folders);
-    warn_of_runtime(runtime->runtime, machine, console);
-    job.target = loaded_with(machine, runtime->runtime);
-  }
+  Lock lock = unresolved(job);
+  const fs::path file = lock_file_of(options, job), folder = file.parent_path();
   const fs::path uv = find_uv(options.uv);
-  const fs::path file =
-      fs::absolute(options.out.empty() ? options.job.parent_path() / (job.name + ".lock.toml") : options.out)
-          .lexically_normal();
   const Cache cache(options.cache.empty() ? Cache::default_root() : options.cache);
   const ScratchFolder scratch("lock", cache.root());
-  Lock lock{.name = job.name,
-            .version = job.version,
-            .channel = job.channel,
-            .rollback_floor = job.rollback_floor,
-            .created = bundle::write_time(creation_time()),
-            .payload_digest = job.payload_digest,
-            .target = machine,
-            .python = job.python,
-            .imports = job.imports,
-            .owners = job.owners};
+  const std::vector<fs::path> system_folders = NativeResolver::system_folders(job.target.arch);
+  std::optional<RuntimeFiles> runtime;
+  if (job.carries_runtime) {  // from here on, files have to fit the glibc that they will be loaded with
+    runtime = find_runtime(job.target.arch, system_folders);
+    warn_of_runtime(runtime->runtime, job.target, console);
+    job.target = loaded_with(job.target, runtime->runtime);
+    lock.runtime = runtime->runtime;
+  }
 
-  const Interpreter interpreter = find_interpreter(job, uv, scratch.path());
+  // Python and its packages.
+  const Interpreter interpreter = find_interpreter(interpreter_of(job), uv, scratch.path());
   console.note(fmt::format("interpreter: {} ({})", interpreter.description(), interpreter.executable.string()));
-  LockedPython python = lock_python(job, uv, interpreter, file.parent_path(), cache, console);
+  LockedPython python = lock_python(job, uv, interpreter, folder, cache, console);
   lock.wheels = std::move(python.wheels);
-  std::set<std::string> packages;
-  for (const LockedWheel& wheel : lock.wheels) packages.insert(bundle::normalized_project_name(wheel.name));
-  require_packages(lock.owners, packages);
+  require_packages(lock.owners, projects_of(lock.wheels));
   std::vector<OfflineFinding> findings = offline_findings(lock.wheels);
   if (!findings.empty()) add_needs(findings, who_needs(job, uv, interpreter.executable));
   if (options.ask_sizes) fill_sizes(lock.wheels);
 
-  NativeResolver resolver(job.target.arch, folders);
+  // The interpreter's tree, programs, and the libraries that they share.
   const fs::path launcher = find_own_program(options.launcher, "sealift-start", "--launcher", job.target.arch);
+  NativeResolver resolver(job.target.arch, system_folders);
   lock.programs = lock_programs(job, launcher, resolver);
   Tree tree = gather_interpreter(interpreter, launcher);
   carry_libraries(tree, interpreter, resolver, job.target.glibc, options.patchelf, scratch.path(), console);
-  if (runtime) {
+  if (runtime)
     carry_runtime(tree, *runtime);
-    lock.runtime = runtime->runtime;
-  } else {
+  else
     for (const LockedProgram& program : lock.programs) warn_of_search_path(program, resolver.closure(), console);
-  }
   std::vector<NativeNeed> needs = with_wheels(resolver.closure().needs, lock, job.target);
   needs.insert(needs.end(), python.needs.begin(), python.needs.end());
   lock.glibc_floor = check_glibc_floor(needs, job.target.glibc);
   lock.interpreter = store_interpreter(tree, interpreter, resolver.closure(), cache, scratch.path());
+
+  // Everything else, and whether it fits together.
   lock.models = lock_models(job.models, cache, console);
   lock.apt = lock_apt(job.apt, job.target.arch, cache, console);
-  // What `create` would refuse is refused now, when the wheels are here already.
-  if (std::all_of(lock.wheels.begin(), lock.wheels.end(),
-                  [&](const LockedWheel& wheel) { return cache.contains(wheel.sha256); }))
-    check_native(lock, cache, console, plan_pack(lock, cache, {}).left_out);
+  check_if_possible(lock, cache, console);
 
-  fs::create_directories(file.parent_path());
-  std::string evidence = job.name;  // the specification allows no dots here
-  std::replace(evidence.begin(), evidence.end(), '.', '-');
-  const fs::path pylock = file.parent_path() / ("pylock." + evidence + ".toml");
-  if (job.inputs.lock_file != pylock) replace_text(pylock, python.pylock);  // never over what the job brought
-  replace_text(file, write_lock(lock, file.parent_path()));
+  fs::create_directories(folder);
+  write_evidence(folder, job, python.pylock);
+  replace_text(file, write_lock(lock, folder));
   return {.file = file, .lock = std::move(lock), .findings = std::move(findings)};
 }
 

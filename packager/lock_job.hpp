@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `sealift-pack lock`: job -> resolve -> choose wheels -> take the interpreter apart -> check floors -> lock.
+// `sealift-pack lock`: job -> resolve -> choose wheels -> gather the interpreter -> check floors -> lock file.
 #pragma once
 
 #include <filesystem>
@@ -17,16 +17,16 @@ struct LockOptions {
   std::filesystem::path uv;        // empty: $SEALIFT_UV, then PATH
   std::filesystem::path patchelf;  // empty: PATH
   std::filesystem::path launcher;  // empty: the sealift-start beside the running program
-  bool ask_sizes = true;           // ask the servers for sizes that the index does not tell
+  bool ask_sizes = true;           // ask the servers for sizes that the index does not give
 };
 
 struct LockResult {
   std::filesystem::path file;
   Lock lock;
-  std::vector<OfflineFinding> findings;  // packages that do not like being offline, and who needs them
+  std::vector<OfflineFinding> findings;  // packages that expect a network, and who needs them
 };
 
-// Writes the lock, and uv's own pylock.NAME.toml beside it as evidence; the interpreter's tar goes to the cache.
+// Writes the lock file, and beside it uv's own pylock.NAME.toml as evidence; the interpreter's tar goes into the cache.
 LockResult lock_job(const LockOptions& options, Console& console);
 
 }  // namespace sealift::packager

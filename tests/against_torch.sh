@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 say() { printf '\n==> %s\n' "$*"; }
 
 where=build/prerequisites
-export UV_CACHE_DIR=$PWD/$where/uv-cache-against UV_PYTHON_DOWNLOADS=never
+export UV_CACHE_DIR=$PWD/$where/uv-cache-against UV_PYTHON_DOWNLOADS=never UV_SYSTEM_CERTS=1
 cmake/prerequisites.sh build
 uv=$where/uv/bin/uv
 

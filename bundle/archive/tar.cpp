@@ -12,6 +12,8 @@
 
 namespace sealift::bundle {
 
+static_assert(kTarBlock == detail::kTarHeaderSize);
+
 std::string write_tar_header(const TarMember& member) {
   const char type = member.type == TarType::File ? '0' : member.type == TarType::Folder ? '5' : '2';
   const std::string path = member.type == TarType::Folder ? member.path + "/" : member.path;

@@ -21,7 +21,8 @@ void TarHeader::put_octal(std::size_t offset, std::size_t size, std::uint64_t va
 
 std::uint64_t TarHeader::checksum() const {
   std::uint64_t sum = 0;
-  for (std::size_t i = 0; i < kTarBlock; ++i) sum += i >= 148 && i < 156 ? ' ' : static_cast<unsigned char>(raw[i]);
+  for (std::size_t i = 0; i < kTarHeaderSize; ++i)
+    sum += i >= 148 && i < 156 ? ' ' : static_cast<unsigned char>(raw[i]);
   return sum;
 }
 

@@ -9,14 +9,13 @@
 #include <string>
 #include <string_view>
 
-#include "sealift/bundle/archive/tar.hpp"
-
 namespace sealift::bundle::detail {
 
+inline constexpr std::size_t kTarHeaderSize = 512;                            // bytes: one block of the archive
 inline constexpr std::uint64_t kMaxUstarSize = (std::uint64_t{1} << 33) - 1;  // larger ones need a pax record
 
 struct TarHeader {
-  std::array<char, kTarBlock> raw{};
+  std::array<char, kTarHeaderSize> raw{};
 
   // A text field, up to its first NUL.
   std::string_view text(std::size_t offset, std::size_t size) const;

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sealift/bundle/archive/zip.hpp"
+#include "sealift/bundle/archive/zip_member.hpp"
 #include "sealift/bundle/core/byte_source.hpp"
 
 namespace sealift::bundle::detail {

@@ -39,6 +39,11 @@ const std::vector<Digest>& ChunkWorkers::finish() {
   return digests_;
 }
 
+void ChunkWorkers::forget_after(std::size_t count) {
+  const std::lock_guard lock(guard_);
+  digests_.resize(count);
+}
+
 void ChunkWorkers::rethrow() const {
   if (fault_) std::rethrow_exception(fault_);
 }

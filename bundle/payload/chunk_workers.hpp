@@ -32,6 +32,8 @@ class ChunkWorkers {
   void put(ChunkBuffer buffer, std::shared_ptr<const VolumeOutput> volume, std::uint64_t offset);
   // Waits until every chunk is written, and returns their digests in the order of put().
   const std::vector<Digest>& finish();
+  // Drops the digests behind the first `count`; called after finish().
+  void forget_after(std::size_t count);
 
  private:
   struct Chunk {

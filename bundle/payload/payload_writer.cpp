@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "bundle/payload/chunk_workers.hpp"
+#include "sealift/bundle/core/file.hpp"
 #include "sealift/bundle/payload/bundle_folder.hpp"
 
 namespace sealift::bundle {
@@ -46,6 +47,33 @@ struct PayloadWriter::State {
     volume.reset();
   }
 
+  void cut_back(std::uint64_t size) {
+    const std::uint64_t in_volumes = workers.finish().size() * payload.chunk_size;
+    if (size < in_volumes)
+      cut_volumes(size, in_volumes);
+    else if (chunk)
+      chunk->shorten(static_cast<std::size_t>(size - in_volumes));
+    payload.size = size;
+  }
+
+  // Volumes keep their whole chunks; the rest of the last chunk is read back, to be filled up again.
+  void cut_volumes(std::uint64_t size, std::uint64_t end) {
+    const std::uint64_t whole = size / payload.chunk_size * payload.chunk_size;
+    close_volume();
+    for (; end - payload.volumes.back().size > whole; payload.volumes.pop_back()) {
+      end -= payload.volumes.back().size;
+      std::filesystem::remove(folder / payload.volumes.back().name);
+    }
+    Volume& last = payload.volumes.back();
+    const std::filesystem::path path = folder / last.name;
+    last.size = whole - (end - last.size);
+    if (!chunk) chunk = workers.take();
+    InputFile(path).read_exactly(last.size, chunk->resize(static_cast<std::size_t>(size - whole)));
+    std::filesystem::resize_file(path, last.size);
+    volume = std::make_shared<VolumeOutput>(path, VolumeOutput::Opening::Again);
+    workers.forget_after(static_cast<std::size_t>(whole / payload.chunk_size));
+  }
+
   std::filesystem::path folder;
   std::string stem;
   std::uint64_t volume_size;
@@ -79,9 +107,13 @@ void PayloadWriter::append(ByteView bytes) {
   state_->append(bytes);
 }
 
+void PayloadWriter::cut_back(std::uint64_t size) {
+  state_->cut_back(size);
+}
+
 Payload PayloadWriter::finish() {
   State& state = *state_;
-  if (state.chunk) state.put_chunk();
+  if (state.chunk && !state.chunk->empty()) state.put_chunk();
   state.close_volume();
   const ByteView chunk_list = std::as_bytes(std::span(state.workers.finish()));
   state.payload.chunk_list_digest = digest_of(chunk_list, state.payload.digest);

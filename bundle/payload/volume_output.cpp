@@ -11,8 +11,9 @@
 
 namespace sealift::bundle {
 
-VolumeOutput::VolumeOutput(std::filesystem::path path) : path_(std::move(path)) {
-  fd_ = Descriptor(::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644));
+VolumeOutput::VolumeOutput(std::filesystem::path path, Opening opening) : path_(std::move(path)) {
+  const int flags = opening == Opening::New ? O_CREAT | O_EXCL : 0;
+  fd_ = Descriptor(::open(path_.c_str(), O_WRONLY | flags | O_CLOEXEC | O_NOFOLLOW, 0644));
   if (!fd_) throw_errno("a file cannot be created", path_);
   direct_ = Descriptor(::open(path_.c_str(), O_WRONLY | O_DIRECT | O_CLOEXEC | O_NOFOLLOW));
 }

@@ -14,8 +14,10 @@ namespace sealift::bundle {
 // Members throw Io, or Space when the disk is full. write() is safe from several threads.
 class VolumeOutput {
  public:
-  // Creates the file; an existing one is an error.
-  explicit VolumeOutput(std::filesystem::path path);
+  enum class Opening { New, Again };  // Again: a file that was closed, to go on with
+
+  // New creates the file; an existing one is an error.
+  explicit VolumeOutput(std::filesystem::path path, Opening opening = Opening::New);
 
   // Writes all of `bytes` at `offset`.
   void write(ByteView bytes, std::uint64_t offset) const;

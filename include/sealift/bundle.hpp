@@ -20,10 +20,10 @@
 #include "sealift/bundle/core/byte_source.hpp"         // random access to bytes, wherever they come from
 #include "sealift/bundle/core/parallel_for.hpp"        // one piece of work for each of many, by several threads
 
-// Host: the machine that a tool runs on
-#include "sealift/bundle/host/interrupt.hpp"           // Ctrl-C as an exception
-#include "sealift/bundle/host/child_process.hpp"       // another program, started and waited for
-#include "sealift/bundle/host/progress.hpp"            // notes and one progress line on stderr
+// Host: what the tools do on the machine that they run on
+#include "sealift/bundle/host/interrupt.hpp"           // Ctrl-C and SIGTERM as an exception
+#include "sealift/bundle/host/child_process.hpp"       // other programs, started and bounded
+#include "sealift/bundle/host/progress.hpp"            // how far the work is, on stderr
 
 // Manifest: what a bundle says of itself
 #include "sealift/bundle/manifest/target.hpp"          // the machine a bundle is made for
@@ -56,6 +56,7 @@
 // Archive: tar and zip
 #include "sealift/bundle/archive/archive_tree.hpp"     // what an archive has named so far, and where its links lead
 #include "sealift/bundle/archive/tar.hpp"              // the tar that we write and read
+#include "sealift/bundle/archive/zip_member.hpp"       // one file of a zip
 #include "sealift/bundle/archive/zip.hpp"              // what a zip holds, and the bytes of its members
 
 // Wheel: Python packages as they were published
@@ -64,9 +65,9 @@
 #include "sealift/bundle/wheel/installed_path.hpp"     // the path of each of its files in a generation
 #include "sealift/bundle/wheel/package_owners.hpp"     // one wheel for each package folder
 
-// Native: ELF files
+// Native: ELF files and shared libraries
 #include "sealift/bundle/native/elf.hpp"               // what the dynamic linker would read
-#include "sealift/bundle/native/system_libraries.hpp"  // which libraries are the target's
+#include "sealift/bundle/native/system_libraries.hpp"  // which libraries belong to the target
 
 // The face: open, verify, write
 #include "sealift/bundle/open_bundle.hpp"              // a folder that claims to hold a bundle, and its seal

@@ -40,10 +40,10 @@ BytecodeCount compile_bytecode(const bundle::Environment& environment, const Lay
   bundle::parallel_for(threads, threads, [&](std::size_t index) {
     const auto part = static_cast<unsigned>(index);
     const bundle::Child child{.arguments = {environment.interpreter.below(generation).string(), "-I", "-B", "-c",
-                                    kCompileScript, generation.string(), list.string(), answer_of(part).string(),
-                                    std::to_string(part), std::to_string(threads)},
-                      .environment = bare_environment(environment.interpreter.below(generation), scratch),
-                      .patience = patience};
+                                            kCompileScript, generation.string(), list.string(),
+                                            answer_of(part).string(), std::to_string(part), std::to_string(threads)},
+                              .environment = bare_environment(environment.interpreter.below(generation), scratch),
+                              .patience = patience};
     const bundle::ChildEnd end = bundle::run_child(child);
     if (!end.good())
       throw bundle::Error(

@@ -8,8 +8,8 @@
 
 #include "bundle/core/json.hpp"
 #include "packager/compare/inspect.hpp"
-#include "packager/host/console.hpp"
 #include "packager/job/lock.hpp"
+#include "sealift/bundle/core/human_text.hpp"
 #include "sealift/bundle/wheel/wheel_name.hpp"
 
 namespace sealift::packager {
@@ -51,7 +51,7 @@ DiffSide side_of(const bundle::Manifest& manifest) {
   side.facts["interpreter"] = manifest.environment.interpreter.text();
   side.facts["volumes"] = std::to_string(manifest.payload.volumes.size());
   side.facts["payload_digest"] = bundle::name_of(manifest.payload.digest);
-  side.facts["base"] = manifest.base ? "sha256:" + manifest.base->hex() : "";
+  side.facts["base"] = manifest.base ? bundle::fingerprint_text(*manifest.base) : "";
   for (const bundle::Entry& entry : manifest.entries) {
     const std::string path = entry.path.text();
     DiffItem item{.size = entry.size, .sha256 = entry.sha256};
@@ -104,7 +104,7 @@ DiffSide side_of(const Lock& lock) {
 // "1.0, 17.1 MB"
 std::string describe(const DiffItem& item) {
   std::string text = item.version;
-  if (item.size != 0) text += (text.empty() ? "" : ", ") + human_size(item.size);
+  if (item.size != 0) text += (text.empty() ? "" : ", ") + bundle::human_size(item.size);
   return text;
 }
 
@@ -161,10 +161,10 @@ std::string diff_text(const Diff& diff) {
     bytes_out += item.before ? item.before->size : 0;
   }
   return out + fmt::format("{} added, {} removed, {} changed, {} the same; {} new, {} gone\n", added, removed, changed,
-                           diff.same, human_size(bytes_in), human_size(bytes_out));
+                           diff.same, bundle::human_size(bytes_in), bundle::human_size(bytes_out));
 }
 
-std::string diff_json(const Diff& diff) {
+bundle::Json diff_json(const Diff& diff) {
   bundle::Json facts = bundle::Json::object(), added = bundle::Json::object(), removed = bundle::Json::object(),
                changed = bundle::Json::object();
   for (const Diff::Fact& fact : diff.facts) facts[fact.name] = {{"before", fact.before}, {"after", fact.after}};
@@ -176,13 +176,9 @@ std::string diff_json(const Diff& diff) {
     else
       changed[item.name] = {{"before", json_of(*item.before)}, {"after", json_of(*item.after)}};
   }
-  return bundle::write_json({{"before", diff.before},
-                             {"after", diff.after},
-                             {"facts", std::move(facts)},
-                             {"added", std::move(added)},
-                             {"removed", std::move(removed)},
-                             {"changed", std::move(changed)},
-                             {"same", diff.same}});
+  return {{"before", diff.before},     {"after", diff.after},           {"facts", std::move(facts)},
+          {"added", std::move(added)}, {"removed", std::move(removed)}, {"changed", std::move(changed)},
+          {"same", diff.same}};
 }
 
 }  // namespace sealift::packager

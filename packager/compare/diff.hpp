@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `sealift-pack diff`: what one bundle or lock has that another has not. Looks only: signatures must hold, but whose
-// they are is not asked (`inspect --fingerprint` does), and no payload is read.
+// `sealift-pack diff`: how two bundles or locks differ. Signatures must be valid, but who signed is not judged
+// (`inspect
+// --fingerprint` does that), and no payload is read.
 #pragma once
 
 #include <filesystem>
@@ -9,11 +10,13 @@
 #include <string>
 #include <vector>
 
+#include "bundle/core/json.hpp"
 #include "sealift/bundle/core/digest.hpp"
 
 namespace sealift::packager {
 
-// What is compared of an entry. A wheel goes by its project's name, the interpreter by that word, the rest by its path.
+// What is compared of an entry. A wheel has its project's name, the interpreter the name "interpreter", all else its
+// path.
 struct DiffItem {
   std::string version;     // empty where there is none
   std::uint64_t size = 0;  // bytes as published; 0: a lock that does not know
@@ -22,7 +25,7 @@ struct DiffItem {
   bool operator==(const DiffItem&) const = default;
 };
 
-// A bundle or lock as far as it is compared. Facts that one side cannot tell are left out of its map, and not compared.
+// What is compared of a bundle or lock. A fact that one side does not know is left out of its map and not compared.
 struct DiffSide {
   std::string name;
   std::map<std::string, std::string> facts;  // "glibc" -> "2.28"
@@ -48,6 +51,6 @@ DiffSide read_diff_side(const std::filesystem::path& file);
 Diff diff(const DiffSide& before, const DiffSide& after);
 
 std::string diff_text(const Diff& diff);
-std::string diff_json(const Diff& diff);
+bundle::Json diff_json(const Diff& diff);
 
 }  // namespace sealift::packager

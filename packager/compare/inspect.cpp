@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks at a bundle's seal; see inspect.hpp.
+// Reads a bundle's seal; see inspect.hpp.
 #include "packager/compare/inspect.hpp"
 
 #include <fmt/format.h>
@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "bundle/core/json.hpp"
-#include "packager/host/console.hpp"
 #include "packager/native/driver_floor.hpp"
+#include "sealift/bundle/core/human_text.hpp"
 #include "sealift/bundle/manifest/manifest_json.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 
@@ -31,7 +31,7 @@ InspectReport inspect(const std::filesystem::path& bundle, const std::optional<b
     report.warnings = verified.warnings();
     return report;
   }
-  // Signatures that hold prove that nothing was changed since, and nothing else: the keys are the seal's own.
+  // Valid signatures prove that nothing was changed since, and nothing else: the keys are the seal's own.
   for (const auto& [id, verdict] : bundle::check_signatures(opened.seal.manifest, where)) report.signers.push_back(id);
   report.identity = opened.seal.manifest.digest();
   report.manifest = bundle::parse_manifest(opened.seal.manifest.payload, opened.seal_path.filename().string());
@@ -40,7 +40,7 @@ InspectReport inspect(const std::filesystem::path& bundle, const std::optional<b
 
 namespace {
 
-// "wheels     29, 2.7 GB", with what is stored where that is less; of a delta what it carries.
+// "wheels     29, 2.7 GB", with the stored size where that is less; of a delta what it carries.
 std::string sizes_by_kind(const bundle::Manifest& manifest) {
   struct Sum {
     std::uint64_t count = 0, size = 0, stored = 0;
@@ -55,15 +55,15 @@ std::string sizes_by_kind(const bundle::Manifest& manifest) {
   }
   std::string out;
   for (const auto& [kind, sum] : sums)
-    out += fmt::format("{:<10} {}, {}{}\n", name_of(kind) + "s", sum.count, human_size(sum.size),
-                       sum.stored < sum.size ? ", stored as " + human_size(sum.stored) : "");
+    out += fmt::format("{:<10} {}, {}{}\n", name_of(kind) + "s", sum.count, bundle::human_size(sum.size),
+                       sum.stored < sum.size ? ", stored as " + bundle::human_size(sum.stored) : "");
   if (manifest.base)
     out += fmt::format("absent     {}, {}; the target has them by its inventory\n           sha256:{}\n", absent.count,
-                       human_size(absent.size), manifest.base->hex());
+                       bundle::human_size(absent.size), manifest.base->hex());
   return out;
 }
 
-// The five entries that a disc is most filled by.
+// The five entries that take most room on a disc.
 std::string largest(const bundle::Manifest& manifest) {
   std::vector<const bundle::Entry*> entries;
   for (const bundle::Entry& entry : manifest.entries)
@@ -72,7 +72,7 @@ std::string largest(const bundle::Manifest& manifest) {
                    [](const bundle::Entry* a, const bundle::Entry* b) { return a->stored_size > b->stored_size; });
   std::string out = "largest\n";
   for (std::size_t i = 0; i < std::min<std::size_t>(entries.size(), 5); ++i)
-    out += fmt::format("  {:>10}  {}\n", human_size(entries[i]->stored_size), entries[i]->path.text());
+    out += fmt::format("  {:>10}  {}\n", bundle::human_size(entries[i]->stored_size), entries[i]->path.text());
   return out;
 }
 
@@ -87,7 +87,8 @@ std::string inspect_text(const InspectReport& report) {
   }
   std::string out = fmt::format("{}  (channel {}, version {}, created {})\nmanifest   sha256:{}\n", manifest.stem(),
                                 manifest.channel, manifest.version, manifest.created, report.identity.hex());
-  for (const bundle::Digest& signer : report.signers) out += fmt::format("signed by  sha256:{}\n", signer.hex());
+  for (const bundle::Digest& signer : report.signers)
+    out += fmt::format("signed by  {}\n", bundle::fingerprint_text(signer));
   out += fmt::format("signatures {}\n", text_of(report.roles));
   for (const bundle::SignedRoot& root : report.roots)
     out += fmt::format("root {:<5} sha256:{}  {}, until {}\n", root.root.version, root.fingerprint().hex(),
@@ -109,42 +110,38 @@ std::string inspect_text(const InspectReport& report) {
   if (const std::string driver = driver_text(cuda_of_wheels(wheels)); !driver.empty())
     out += fmt::format("driver     {}\n", driver);
   out += fmt::format("payload    {} in {} volume(s), {} chunks of {} bytes; not read by inspect\n",
-                     human_size(manifest.payload.size), manifest.payload.volumes.size(), manifest.payload.chunk_count(),
-                     manifest.payload.chunk_size);
+                     bundle::human_size(manifest.payload.size), manifest.payload.volumes.size(),
+                     manifest.payload.chunk_count(), manifest.payload.chunk_size);
   for (const bundle::Volume& volume : manifest.payload.volumes)
-    out += fmt::format("  {:>10}  {}\n", human_size(volume.size), volume.name);
+    out += fmt::format("  {:>10}  {}\n", bundle::human_size(volume.size), volume.name);
   out += sizes_by_kind(manifest) + largest(manifest);
-  out += fmt::format("installed  about {} in {} files and folders\n", human_size(installed), files);
+  out += fmt::format("installed  about {} in {} files and folders\n", bundle::human_size(installed), files);
   out += "imports   ";
   for (const std::string& module : manifest.environment.imports) out += " " + module;
   out += fmt::format("\nentries    {}\n", manifest.entries.size());
   for (const bundle::Entry& entry : manifest.entries)
-    out += fmt::format("  {:>10}  {:5}  {}\n", entry.absent ? "absent" : human_size(entry.stored_size),
+    out += fmt::format("  {:>10}  {:5}  {}\n", entry.absent ? "absent" : bundle::human_size(entry.stored_size),
                        name_of(entry.kind), entry.path.text());
   for (const bundle::Environment::Placement& placement : manifest.environment.placements)
     for (const bundle::SafePath& path : placement.left_out)
       out += fmt::format("left out of {}\n              {}, which another package owns\n", placement.entry.text(),
                          path.text());
   for (const bundle::Companion& companion : manifest.companions)
-    out += fmt::format("beside it\n  {:>10}  {}\n", human_size(companion.size), companion.name);
+    out += fmt::format("beside it\n  {:>10}  {}\n", bundle::human_size(companion.size), companion.name);
   return out;
 }
 
-std::string inspect_json(const InspectReport& report) {
-  bundle::Json signers = bundle::Json::array();
-  for (const bundle::Digest& signer : report.signers) signers.push_back("sha256:" + signer.hex());
-  bundle::Json roots = bundle::Json::array(), roles = bundle::Json::array();
+bundle::Json inspect_json(const InspectReport& report) {
+  bundle::Json roots = bundle::Json::array();
   for (const bundle::SignedRoot& root : report.roots)
-    roots.push_back({{"version", root.root.version}, {"fingerprint", "sha256:" + root.fingerprint().hex()}});
-  for (const RoleStatus& role : report.roles)
-    roles.push_back({{"role", role.role}, {"signatures", role.signatures}, {"threshold", role.threshold}});
-  return bundle::write_json({{"trusted", report.trusted},
-                             {"signers", std::move(signers)},
-                             {"roots", std::move(roots)},
-                             {"roles", std::move(roles)},
-                             {"warnings", report.warnings},
-                             {"manifest_sha256", report.identity.hex()},
-                             {"manifest", bundle::parse_json(bundle::write_manifest(report.manifest), "manifest")}});
+    roots.push_back({{"version", root.root.version}, {"fingerprint", bundle::fingerprint_text(root.fingerprint())}});
+  return {{"trusted", report.trusted},
+          {"signers", signers_json(report.signers)},
+          {"roots", std::move(roots)},
+          {"roles", roles_json(report.roles)},
+          {"warnings", report.warnings},
+          {"manifest_sha256", report.identity.hex()},
+          {"manifest", bundle::parse_json(bundle::write_manifest(report.manifest), "manifest")}};
 }
 
 }  // namespace sealift::packager

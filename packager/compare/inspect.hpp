@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `sealift-pack inspect`: what a bundle says it is, and who says so. Without a root's fingerprint to begin from,
+// `sealift-pack inspect`: what a bundle says it is, and who signed that. Without a root's fingerprint to begin from,
 // everything shown is the bundle's own claim, and the report says so; only `bundle::verify` makes it more than that.
 #pragma once
 
@@ -8,7 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "packager/keys/sign.hpp"
+#include "bundle/core/json.hpp"
+#include "packager/keys/role_status.hpp"
 #include "sealift/bundle/manifest/manifest.hpp"
 
 namespace sealift::packager {
@@ -28,6 +29,6 @@ struct InspectReport {
 InspectReport inspect(const std::filesystem::path& bundle, const std::optional<bundle::Digest>& fingerprint);
 
 std::string inspect_text(const InspectReport& report);
-std::string inspect_json(const InspectReport& report);
+bundle::Json inspect_json(const InspectReport& report);
 
 }  // namespace sealift::packager

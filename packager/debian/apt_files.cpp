@@ -1,39 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes and places of Debian packages; see apt_files.hpp.
+// Sources and destinations of Debian packages; see apt_files.hpp.
 #include "packager/debian/apt_files.hpp"
 
 #include "sealift/bundle/core/error.hpp"
 
 namespace sealift::packager {
 
-using bundle::Error;
-using bundle::ErrorCode;
+namespace {
 
-std::vector<Download> downloads_of(const LockedApt& apt) {
-  std::vector<Download> downloads;
-  for (const LockedDeb& deb : apt.debs)
-    downloads.push_back({.name = deb.file, .url = deb.url, .sha256 = deb.sha256, .size = deb.size, .bearer = {}});
-  return downloads;
+Content content_of(const std::string& name, const std::string& file, std::uint64_t size, const bundle::Digest& sha256,
+                   Origin origin) {
+  return {.name = name,
+          .owner = "the Debian packages",
+          .entry = "files/apt/" + file,
+          .into = "apt/" + file,
+          .size = size,
+          .sha256 = sha256,
+          .origin = std::move(origin)};
 }
 
-void require_index(const LockedApt& apt, const Cache& cache) {
-  if (apt.debs.empty() || cache.contains(apt.index_sha256)) return;
-  throw Error(ErrorCode::Missing, {.what = "the index of the Debian packages that was locked is not in the cache",
-                                   .where = cache.path(apt.index_sha256).string(),
-                                   .next = "run sealift-pack lock again with the same --cache"});
-}
+}  // namespace
 
-std::vector<PlacedFile> place_files(const LockedApt& apt, const Cache& cache) {
-  std::vector<PlacedFile> placed;
-  if (apt.debs.empty()) return placed;
-  placed.push_back({.into = "apt/Packages",
-                    .source = cache.path(apt.index_sha256),
-                    .file = {.path = "Packages", .size = apt.index_size, .sha256 = apt.index_sha256}});
+std::vector<Content> contents_of(const LockedApt& apt) {
+  if (apt.debs.empty()) return {};
+  std::vector<Content> contents = {
+      content_of("the index of the Debian packages", "Packages", apt.index_size, apt.index_sha256, FromLock{})};
   for (const LockedDeb& deb : apt.debs)
-    placed.push_back({.into = "apt/" + deb.file,
-                      .source = cache.path(deb.sha256),
-                      .file = {.path = deb.file, .size = deb.size, .sha256 = deb.sha256}});
-  return placed;
+    contents.push_back(content_of(deb.file, deb.file, deb.size, deb.sha256, FromServer{.url = deb.url}));
+  return contents;
 }
 
 }  // namespace sealift::packager

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Locked Debian packages: how they get here, and where they go. In a generation they are a flat repository, `apt/`,
-// that apt on the isolated machine can be pointed at.
+// Locked Debian packages as contents of a bundle. In a generation they form a flat repository, `apt/`, that apt on the
+// isolated machine can use as a source.
 #pragma once
 
-#include "packager/job/apt.hpp"
-#include "packager/models/model_files.hpp"
+#include <vector>
+
+#include "packager/files/content.hpp"
 
 namespace sealift::packager {
 
-std::vector<Download> downloads_of(const LockedApt& apt);
-
-// Throws Missing when the index, which no server has, is not in the cache.
-void require_index(const LockedApt& apt, const Cache& cache);
-
-std::vector<PlacedFile> place_files(const LockedApt& apt, const Cache& cache);
+// The packages, and the index that `lock` made of exactly these.
+std::vector<Content> contents_of(const LockedApt& apt);
 
 }  // namespace sealift::packager

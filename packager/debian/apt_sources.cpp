@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Filters sources.list(5) in both of its forms; see apt_sources.hpp. Entries are kept as they were written, keys and
-// options with them, and apt itself judges them.
+// Filters both formats of sources.list(5); see apt_sources.hpp. Entries are kept as they were written, with keys and
+// options, because apt itself checks them.
 #include "packager/debian/apt_sources.hpp"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ class Filter {
     }
   }
 
-  // Stanzas of "Field: value", with an empty line between them; values go on in lines that begin with a space.
+  // Stanzas of "Field: value", separated by empty lines; a line that begins with a space continues a value.
   void stanza_file(const std::string& text) {
     std::istringstream lines(text);
     std::vector<std::string> stanza;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where this machine gets the packages of a suite: its own sources, and nothing of other suites.
+// This machine's sources of packages, reduced to one suite: what `lock_apt` resolves from when the job names no
+// sources.
 #pragma once
 
 #include <filesystem>
@@ -9,12 +10,13 @@
 namespace sealift::packager {
 
 struct AptSources {
-  std::string lines;             // what becomes a sources.list
-  std::string stanzas;           // what becomes a .sources file
-  std::set<std::string> suites;  // all that were seen, wanted or not
+  std::string lines;             // for a sources.list
+  std::string stanzas;           // for a .sources file
+  std::set<std::string> suites;  // every suite that a source names, for messages
 };
 
-// Reads sources.list and sources.list.d below `folder` (/etc/apt). A suite has its -updates and -security with it.
+// Reads sources.list and sources.list.d below `folder` (/etc/apt). SUITE-updates and SUITE-security belong to the
+// suite.
 AptSources find_apt_sources(const std::filesystem::path& folder, const std::string& suite);
 
 }  // namespace sealift::packager

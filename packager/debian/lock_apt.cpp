@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls apt-get and apt-cache with a configuration of their own; see lock_apt.hpp. apt checks the archive's signatures,
-// and its lists say the digest of each package.
+// and its package lists hold the digest of each package.
 #include "packager/debian/lock_apt.hpp"
 
 #include <fmt/format.h>
@@ -10,10 +10,11 @@
 #include <sstream>
 
 #include "packager/debian/apt_sources.hpp"
-#include "packager/job/apt_toml.hpp"
 #include "packager/host/process.hpp"
 #include "packager/host/scratch_folder.hpp"
 #include "packager/host/trusted_certificates.hpp"
+#include "packager/host/url.hpp"
+#include "packager/job/apt_toml.hpp"
 #include "sealift/bundle/payload/payload_writer.hpp"
 
 namespace sealift::packager {
@@ -25,12 +26,12 @@ using bundle::ErrorCode;
 
 namespace {
 
-// What Debian calls the machine; a job's target is checked long before.
+// Debian's name of the architecture; the job's reader has already checked the target.
 std::string debian_arch(const std::string& arch) {
   return arch == "x86_64" ? "amd64" : arch == "aarch64" ? "arm64" : arch;
 }
 
-// The machine's own way to its mirrors (proxies, certificates), and nothing else of its settings.
+// Only how the machine reaches its mirrors (proxies, certificates); its other settings do not apply.
 std::string acquire_settings() {
   std::istringstream lines(run_process({"apt-config", "dump", "Acquire"}).out);
   std::string kept;
@@ -41,7 +42,7 @@ std::string acquire_settings() {
   return kept;
 }
 
-// apt with a state of its own.
+// apt with a configuration and a state of its own.
 class Apt {
  public:
   Apt(const std::string& arch, const fs::path& config) {
@@ -104,7 +105,7 @@ void update(const Apt& apt, const JobApt& job) {
                .next = "correct [apt] suite and sources, or check network, proxy (https_proxy) and the archive's key"});
 }
 
-// Lines that begin with "E: ", and those that speak of dependencies on standard output.
+// apt reports errors in lines that begin with "E: ", and unmet dependencies on standard output.
 [[noreturn]] void refuse_packages(const ProcessResult& result, const JobApt& job) {
   static constexpr std::string_view kUnknown = "E: Unable to locate package ",
                                     kNone = "' has no installation candidate";
@@ -131,21 +132,10 @@ void update(const Apt& apt, const JobApt& job) {
 }
 
 [[noreturn]] void refuse_answer(const std::string& line) {
-  throw Error(ErrorCode::CannotCheck, {.what = "apt says something that this version does not understand",
+  throw Error(ErrorCode::CannotCheck, {.what = "apt's output has a format that this version does not know",
                                        .where = "apt-get install --print-uris",
                                        .expected = "'ADDRESS' FILE SIZE SHA256:DIGEST",
                                        .got = line});
-}
-
-// "g%2b%2b" -> "g++".
-std::string unquoted(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto byte = text[i] == '%' && i + 2 < text.size() ? bundle::from_hex(text.substr(i + 1, 2)) : std::nullopt;
-    out.push_back(byte ? static_cast<char>((*byte)[0]) : text[i]);
-    if (byte) i += 2;
-  }
-  return out;
 }
 
 LockedDeb parse_deb(const std::string& line) {
@@ -156,9 +146,11 @@ LockedDeb parse_deb(const std::string& line) {
       address.back() != '\'' || !hash.starts_with("SHA256:"))
     refuse_answer(line);
   deb.url = address.substr(1, address.size() - 2);
-  if (deb.url.starts_with("file:/") && !deb.url.starts_with("file://")) deb.url.insert(5, "//");
-  // As the archive calls it: without the epoch, whose colon no path may have.
-  deb.file = unquoted(deb.url.substr(deb.url.rfind('/') + 1));
+  const std::optional<Url> url = parse_url(deb.url);
+  if (!url) refuse_answer(line);
+  if (url->scheme == "file") deb.url = "file://" + url->path;  // apt writes "file:/…"
+  // The archive's name has no epoch, whose colon no path may have.
+  deb.file = url->file_name();
   const std::optional<Digest> digest = Digest::from_hex(hash.substr(7));
   if (!digest || !is_deb_name(deb.file)) refuse_answer(line);
   deb.sha256 = *digest;
@@ -175,11 +167,11 @@ std::vector<LockedDeb> closure(const Apt& apt, const JobApt& job, std::vector<st
   for (std::string line; std::getline(lines, line);) {
     if (!line.starts_with('\'')) continue;
     debs.push_back(parse_deb(line));
-    // "g++_4%3a12.2.0-3_amd64.deb": here the epoch is written.
+    // "g++_4%3a12.2.0-3_amd64.deb": this name has the epoch.
     const std::string file = line.substr(line.find("' ") + 2);
     const std::size_t first = file.find('_'), second = file.find('_', first + 1);
     if (second == file.npos) refuse_answer(line);
-    names.push_back(file.substr(0, first) + "=" + unquoted(file.substr(first + 1, second - first - 1)));
+    names.push_back(file.substr(0, first) + "=" + percent_decoded(file.substr(first + 1, second - first - 1)));
   }
   std::sort(debs.begin(), debs.end(), [](const LockedDeb& a, const LockedDeb& b) { return a.file < b.file; });
   const auto twin = std::adjacent_find(debs.begin(), debs.end(),
@@ -188,13 +180,13 @@ std::vector<LockedDeb> closure(const Apt& apt, const JobApt& job, std::vector<st
   return debs;
 }
 
-// What a stanza says of where the archive has the file, and how it checks it; we say that ourselves.
+// Fields about the file's place in the archive and its digests, which write_index writes itself.
 bool is_of_the_archive(const std::string& field) {
   return field == "Filename" || field == "Size" || field == "MD5sum" || field == "Description-md5" ||
          field.starts_with("SHA");
 }
 
-// The stanzas of apt's lists for these packages, by the SHA-256 of the package.
+// The stanzas of apt's lists for these packages, by the package's SHA-256.
 std::map<std::string, std::string> stanzas(const Apt& apt, const std::vector<std::string>& names) {
   std::vector<std::string> command = {"apt-cache", "show"};
   command.insert(command.end(), names.begin(), names.end());

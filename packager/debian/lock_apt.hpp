@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// [apt] of a job -> what its lock says: every Debian package that the ones it names need, by digest. apt itself
-// resolves, in a state of its own that knows only the suite's sources and no installed package, so what comes out is
-// complete whatever the target has.
+// [apt] of a job -> its lock: the named Debian packages and all their dependencies, by digest. apt itself resolves, in
+// a state of its own with only the suite's sources and no installed package, so the result is complete whatever the
+// target has installed.
 #pragma once
 
 #include <filesystem>
 
-#include "packager/job/apt.hpp"
 #include "packager/files/cache.hpp"
 #include "packager/host/console.hpp"
+#include "packager/job/apt.hpp"
 
 namespace sealift::packager {
 
 struct AptOptions {
-  std::filesystem::path config = "/etc/apt";  // where this machine's sources and keys are
+  std::filesystem::path config = "/etc/apt";  // this machine's sources and keys
 };
 
-// The index (a Packages file for a flat repository) goes into `cache`. `arch` is as uname says it. Throws Missing
-// without apt, Usage for an unknown suite or unknown packages (all of them), Network when the sources do not answer.
+// Puts the index (a Packages file for a flat repository) into `cache`. `arch` is as uname prints it. Throws Missing
+// without apt, Usage for an unknown suite or for unknown packages (naming all), Network when the sources do not answer,
+// Conflict when the dependencies cannot be resolved.
 LockedApt lock_apt(const JobApt& job, const std::string& arch, const Cache& cache, Console& console,
                    const AptOptions& options = {});
 

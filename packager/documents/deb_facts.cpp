@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The index is a stranger's text, though a signed one: every field is made fit to be shown, and a stanza counts only
+// The index is signed, but others wrote its text: every field is made fit to be shown, and a stanza counts only
 // for the entry with its digest. Source: debian-policy, chapter 5; purl-spec, type `deb`.
 #include "packager/documents/deb_facts.hpp"
 
 #include <algorithm>
 
+#include "bundle/core/unicode.hpp"
 #include "packager/documents/metadata_headers.hpp"
 #include "packager/documents/wheel_facts.hpp"
-#include "bundle/core/unicode.hpp"
 
 namespace sealift::packager {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a bundle says of the Debian packages that it carries: the stanzas of its `apt/Packages`, which `lock` took from
-// apt's lists. The packages themselves are not opened.
+// What a bundle says about the Debian packages that it carries: the stanzas of its `apt/Packages`, which `lock` took
+// from apt's lists. The packages themselves are not opened.
 #pragma once
 
 #include <map>
@@ -25,7 +25,7 @@ struct DebFacts {
 // the index. Throws Digest when the index is not the signed one, Format when it is larger than any is.
 std::map<std::string, DebFacts> read_deb_facts(const bundle::VerifiedBundle& source);
 
-// Is `path`, of an entry, a Debian package?
+// Whether an entry's path is that of a Debian package.
 bool is_deb(std::string_view path);
 
 }  // namespace sealift::packager

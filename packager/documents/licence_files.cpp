@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Only members of the .dist-info are looked at, by the names they have in the wheel: a License-File that points
+// Only members of the .dist-info are considered, by their names in the wheel: a License-File that points
 // anywhere else finds nothing there.
 #include "packager/documents/licence_files.hpp"
 
@@ -44,7 +44,7 @@ CollectedLicences collect_licences(bundle::Wheel& wheel, const WheelFacts& facts
   CollectedLicences found;
   PlainNames names;
   std::uint64_t bytes = 0;
-  // A wheel may name many; a paper needs to know that something is wrong, not each of ten thousand.
+  // A wheel may name ten thousand; a reader needs to know that something is wrong, not each of them.
   const auto leave_out = [&found](std::string_view path, const char* why) {
     if (found.left_out.size() < kMaxLeftOut) found.left_out.push_back(shown(path) + ": " + why);
   };

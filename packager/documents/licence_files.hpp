@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies the licence files of wheels out of a bundle, for people to read. Their names and bytes are strangers', so both
-// are tamed: one folder a wheel, flat, plain names that end in .txt (a LICENSE.html must not open in a browser), sizes
-// and numbers bounded. What was left out is said, not passed over.
+// Copies the licence files of wheels out of a bundle, for people to read. Neither names nor bytes
+// are trusted: each wheel gets one flat folder, plain names that end in .txt (a LICENSE.html must not open in a
+// browser), and bounds on sizes and numbers. What is left out is reported.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ inline constexpr std::uint64_t kMaxLicenceFile = std::uint64_t{2} << 20;
 inline constexpr std::uint64_t kMaxLicenceBytes = std::uint64_t{32} << 20;  // of one wheel
 inline constexpr std::size_t kMaxLicenceFiles = 500;                        // of one wheel
 
-// Plain names for strangers' names, each once.
+// Plain names in place of untrusted ones, each unique.
 class PlainNames {
  public:
   // Letters, digits, '.', '_', '-', '+' of `text`, at most 120 of them, then `suffix`; "_" is added until it is new.

@@ -23,7 +23,7 @@ MetadataHeaders::MetadataHeaders(std::string_view text) {
     begin = end + 1;
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (line.empty()) break;
-    if (line.front() == ' ' || line.front() == '\t') {  // goes on with the value before
+    if (line.front() == ' ' || line.front() == '\t') {  // continues the previous value
       if (headers_.empty()) continue;
       std::string& value = headers_.back().value;
       const std::size_t room = kMaxHeaderValue - value.size();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builder and build type are URNs: they name a program, and no host that somebody would have to keep.
+// Builder and build type are URNs: they name a program, and no host that somebody would have to maintain.
 #include "packager/documents/provenance.hpp"
 
 #include "bundle/core/json.hpp"
@@ -13,7 +13,7 @@ using bundle::Json;
 
 namespace {
 
-// What a lock knows of some bytes beside their digest.
+// What a lock knows about some bytes besides their digest.
 struct Origin {
   std::string uri;
   Json annotations = Json::object();
@@ -47,7 +47,7 @@ std::map<bundle::Digest, Origin> origins_of(const std::optional<Lock>& lock) {
   return origins;
 }
 
-Json resolved_dependencies(const PaperFacts& facts) {
+Json resolved_dependencies(const BundleFacts& facts) {
   const std::map<bundle::Digest, Origin> origins = origins_of(facts.lock);
   Json resolved = Json::array();
   for (const bundle::Entry& entry : facts.manifest().entries) {
@@ -65,7 +65,7 @@ Json resolved_dependencies(const PaperFacts& facts) {
 }
 
 // What the statement is about: every file of the bundle's folder, and the signed manifest inside the seal.
-Json subjects_of(const PaperFacts& facts) {
+Json subjects_of(const BundleFacts& facts) {
   const bundle::Manifest& manifest = facts.manifest();
   const bundle::Payload& payload = manifest.payload;
   Json subjects = Json::array();
@@ -82,7 +82,7 @@ Json subjects_of(const PaperFacts& facts) {
 
 }  // namespace
 
-std::string provenance_json(const PaperFacts& facts) {
+std::string provenance_json(const BundleFacts& facts) {
   const bundle::Manifest& manifest = facts.manifest();
   return bundle::write_json(
       {{"_type", "https://in-toto.io/Statement/v1"},

@@ -6,10 +6,10 @@
 
 #include <string>
 
-#include "packager/documents/documents.hpp"
+#include "packager/documents/bundle_facts.hpp"
 
 namespace sealift::packager {
 
-std::string provenance_json(const PaperFacts& facts);
+std::string provenance_json(const BundleFacts& facts);
 
 }  // namespace sealift::packager

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Source: packaging.python.org, "Dependency specifiers". Of a marker only its extras are read: every other condition is
-// taken as true. As lines are drawn only between projects that are there, and the resolver put there what the target's
-// markers select, this can at most draw a line between two that another platform would need.
+// taken as true. Only projects of the bundle are connected, and the resolver chose those by the target's markers, so this
+// adds at worst a dependency that only another platform has.
 #include "packager/documents/requires_dist.hpp"
 
 #include <algorithm>
@@ -43,7 +43,7 @@ std::string compared_with(std::string_view marker, std::size_t at) {
   return begin == before.npos ? std::string() : quoted(before.substr(begin));
 }
 
-// Where an extra is compared in a way that nobody writes, its name is empty, which nobody asks for.
+// An extra in a comparison other than == gets an empty name, which nobody asks for.
 std::set<std::string> extras_of_marker(std::string_view marker) {
   std::set<std::string> extras;
   for (std::size_t at = marker.find("extra"); at != marker.npos; at = marker.find("extra", at + 1)) {
@@ -72,7 +72,7 @@ WheelRequirement read_requirement(std::string_view text) {
   return requirement;
 }
 
-// Each requirement is looked at once for each of its own extras, however often these are asked for.
+// Each requirement is handled once for each of its own extras, however often these are asked for.
 std::map<std::string, std::set<std::string>> needed_projects(const Requirements& requirements) {
   using Condition = std::pair<std::string, std::string>;  // project, its extra; "" without one
   std::map<Condition, std::vector<const WheelRequirement*>> under;

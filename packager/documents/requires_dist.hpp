@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What wheels ask of each other: a Requires-Dist as a value, and the lines that all of them draw between the wheels of
-// one bundle, those through extras included. `wheel_facts` reads with it, the SBOM draws with it.
+// Dependencies between wheels: one Requires-Dist as a value, and the graph that all of them make within a bundle,
+// dependencies of extras included. `wheel_facts` reads the values, the SBOM lists the graph.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@ namespace sealift::packager {
 struct WheelRequirement {
   std::string project;           // normalized, as extras are
   std::set<std::string> extras;  // asked of that project
-  std::set<std::string> if_any;  // of the own extras, one of which has to be asked for; empty: needed always
+  std::set<std::string> if_any;  // its own extras, of which one must be asked for; empty: always needed
 
   bool operator==(const WheelRequirement&) const = default;
 };
@@ -22,7 +22,8 @@ struct WheelRequirement {
 // Empty `project` where the text names none.
 WheelRequirement read_requirement(std::string_view text);
 
-// Project -> what it asks for. Lines of an extra are drawn where another of these projects, or the same, asks for it.
+// Project -> what it requires. What only an extra requires counts where another of these projects, or the same one,
+// asks for that extra.
 using Requirements = std::map<std::string, std::vector<WheelRequirement>>;
 std::map<std::string, std::set<std::string>> needed_projects(const Requirements& requirements);
 

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "packager/documents/review_page.hpp"
-#include "packager/documents/sbom.hpp"
+#include "sealift/bundle/core/human_text.hpp"
 #include "sealift/bundle/payload/bundle_folder.hpp"
 
 namespace sealift::packager {
@@ -14,16 +14,12 @@ namespace {
 
 // "1.2 GB (1234567890)": for people, and exactly.
 std::string size_text(std::uint64_t bytes) {
-  return bytes < 1000 ? human_size(bytes) : human_size(bytes) + " (" + std::to_string(bytes) + ")";
-}
-
-std::string sha256_text(const bundle::Digest& digest) {
-  return "sha256:" + digest.hex();
+  return bytes < 1000 ? bundle::human_size(bytes) : bundle::human_size(bytes) + " (" + std::to_string(bytes) + ")";
 }
 
 class Review {
  public:
-  Review(const PaperFacts& facts, Language language) : facts_(facts), chinese_(language == Language::Chinese) {}
+  Review(const BundleFacts& facts, Language language) : facts_(facts), chinese_(language == Language::Chinese) {}
 
   Page page() const {
     const bundle::Manifest& manifest = facts_.manifest();
@@ -45,18 +41,18 @@ class Review {
     const bundle::Manifest& manifest = facts_.manifest();
     std::string imports;
     for (const std::string& module : manifest.environment.imports) imports += (imports.empty() ? "" : ", ") + module;
-    return {
-        .title = word("What", "内容"),
-        .header = {},
-        .rows = {{word("Name", "名称"), manifest.name},
-                 {word("Version", "版本"), std::to_string(manifest.version)},
-                 {word("Channel", "通道"), manifest.channel},
-                 {word("Created", "创建时间"), manifest.created},
-                 {word("For", "目标系统"), manifest.target.arch + ", glibc " + manifest.target.glibc.text()},
-                 {word("Modules that must load", "必须可导入的模块"), imports},
-                 {word("Manifest", "清单摘要"), sha256_text(facts_.source.identity())},
-                 {word("Delta to the inventory", "增量所依据的目标机清单"),
-                  manifest.base ? sha256_text(*manifest.base) : word("none: everything is carried", "无：全部携带")}}};
+    return {.title = word("What", "内容"),
+            .header = {},
+            .rows = {{word("Name", "名称"), manifest.name},
+                     {word("Version", "版本"), std::to_string(manifest.version)},
+                     {word("Channel", "通道"), manifest.channel},
+                     {word("Created", "创建时间"), manifest.created},
+                     {word("For", "目标系统"), manifest.target.arch + ", glibc " + manifest.target.glibc.text()},
+                     {word("Modules that must load", "必须可导入的模块"), imports},
+                     {word("Manifest", "清单摘要"), bundle::fingerprint_text(facts_.source.identity())},
+                     {word("Delta to the inventory", "增量所依据的目标机清单"),
+                      manifest.base ? bundle::fingerprint_text(*manifest.base)
+                                    : word("none: everything is carried", "无：全部携带")}}};
   }
 
   PageSection whose() const {
@@ -66,12 +62,12 @@ class Review {
         .header = {},
         .rows = {
             {word("Root", "根（root）"), root.name + ", " + word("version ", "版本 ") + std::to_string(root.version)},
-            {word("Root's fingerprint", "根指纹"), sha256_text(facts_.source.root_name().fingerprint)}}};
+            {word("Root's fingerprint", "根指纹"), bundle::fingerprint_text(facts_.source.root_name().fingerprint)}}};
     for (const bundle::Digest& signer : facts_.source.signers()) {
       const auto key = root.keys.find(signer);
       section.rows.push_back(
           {word("Signed by the key", "签名密钥"),
-           sha256_text(signer) + (key == root.keys.end() ? "" : ", " + shown(key->second.algorithm))});
+           bundle::fingerprint_text(signer) + (key == root.keys.end() ? "" : ", " + shown(key->second.algorithm))});
     }
     return section;
   }
@@ -112,16 +108,16 @@ class Review {
     PageSection section{.title = word("Files on the medium", "介质上的文件"),
                         .header = {word("File", "文件"), word("Bytes", "字节数"), word("Digest", "摘要")},
                         .rows = {}};
-    section.rows.push_back(
-        {manifest.stem() + std::string(bundle::kSealSuffix), size_text(facts_.seal_size), sha256_text(facts_.seal)});
+    section.rows.push_back({manifest.stem() + std::string(bundle::kSealSuffix), size_text(facts_.seal_size),
+                            bundle::fingerprint_text(facts_.seal)});
     section.rows.push_back({manifest.stem() + std::string(bundle::kChunksSuffix),
                             size_text(payload.chunk_count() * bundle::Digest::kSize),
                             name_of(payload.digest) + ":" + payload.chunk_list_digest.hex()});
     for (std::size_t i = 0; i < payload.volumes.size(); ++i)
-      section.rows.push_back(
-          {payload.volumes[i].name, size_text(payload.volumes[i].size), sha256_text(facts_.volumes.at(i))});
+      section.rows.push_back({payload.volumes[i].name, size_text(payload.volumes[i].size),
+                              bundle::fingerprint_text(facts_.volumes.at(i))});
     for (const bundle::Companion& companion : manifest.companions)
-      section.rows.push_back({companion.name, size_text(companion.size), sha256_text(companion.sha256)});
+      section.rows.push_back({companion.name, size_text(companion.size), bundle::fingerprint_text(companion.sha256)});
     return section;
   }
 
@@ -161,17 +157,17 @@ class Review {
     return chinese_ ? kChinese.at(sort) : std::string(sort);
   }
 
-  const PaperFacts& facts_;
+  const BundleFacts& facts_;
   bool chinese_;
 };
 
 }  // namespace
 
-std::string review_html(const PaperFacts& facts, Language language) {
+std::string review_html(const BundleFacts& facts, Language language) {
   return page_html(Review(facts, language).page());
 }
 
-std::string review_text(const PaperFacts& facts, Language language) {
+std::string review_text(const BundleFacts& facts, Language language) {
   return page_text(Review(facts, language).page());
 }
 

@@ -6,13 +6,13 @@
 
 #include <string>
 
-#include "packager/documents/documents.hpp"
+#include "packager/documents/bundle_facts.hpp"
 
 namespace sealift::packager {
 
 enum class Language { English, Chinese };
 
-std::string review_html(const PaperFacts& facts, Language language);
-std::string review_text(const PaperFacts& facts, Language language);
+std::string review_html(const BundleFacts& facts, Language language);
+std::string review_text(const BundleFacts& facts, Language language);
 
 }  // namespace sealift::packager

@@ -16,7 +16,7 @@ constexpr std::string_view kStyle =
     "table{border-collapse:collapse;width:100%}"
     "td,th{border:1px solid #999;padding:.2em .5em;text-align:left;vertical-align:top;overflow-wrap:anywhere}";
 
-// <bdi>: a name that is written from right to left does not turn its neighbours around.
+// <bdi>: a name that is written from right to left does not reorder its neighbours.
 std::string row_html(const std::vector<std::string>& cells, const char* tag) {
   std::string out = "<tr>";
   for (const std::string& cell : cells)
@@ -33,7 +33,7 @@ std::string row_text(const std::vector<std::string>& cells) {
 }  // namespace
 
 std::string page_html(const Page& page) {
-  // The one style is allowed by its digest; nothing else is, so nothing in a name could do anything.
+  // The one style is allowed by its digest; nothing else is, so nothing in a name can act.
   const std::string style = bundle::to_base64(bundle::sha256(bundle::as_bytes(kStyle)).bytes);
   std::string out = "<!DOCTYPE html>\n<html lang=\"" + page.language +
                     "\">\n<head>\n<meta charset=\"utf-8\">\n"

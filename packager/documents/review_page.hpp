@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A page as a value: titles, and tables of plain texts below them. Written twice, so that HTML and text say the same.
+// A page as a value: titles, and tables of plain texts below them. It is written as HTML and as text, which therefore
+// say the same.
 #pragma once
 
 #include <string>
@@ -22,7 +23,7 @@ struct Page {
 };
 
 std::string page_html(const Page& page);
-// A line a row, columns two spaces apart; the widest columns stand last, so nothing needs to be aligned.
+// One line a row, columns two spaces apart; the widest columns come last, so nothing needs to be aligned.
 std::string page_text(const Page& page);
 
 }  // namespace sealift::packager

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One component per entry, named by its path, which is unique in a bundle; purls are not. The tool stands there without
-// its version: papers of one bundle must not differ between two releases of this program.
+// One component per entry, named by its path, which is unique in a bundle; purls are not. The tool is listed without
+// its version: the documents of one bundle must not differ between two releases of this program.
 #include "packager/documents/sbom.hpp"
 
 #include <map>
@@ -14,8 +14,6 @@ namespace sealift::packager {
 using bundle::Json;
 
 namespace {
-
-constexpr std::string_view kInterpreter = "python/cpython-";
 
 std::string ref_of(const bundle::Entry& entry) {
   return "entry:" + entry.path.text();
@@ -41,7 +39,7 @@ std::string type_of(const bundle::Entry& entry) {
   return sort == "data" ? "data" : "file";
 }
 
-Json component_of(const bundle::Entry& entry, const PaperFacts& facts) {
+Json component_of(const bundle::Entry& entry, const BundleFacts& facts) {
   const std::string path = entry.path.text();
   Json component = {{"bom-ref", ref_of(entry)},
                     {"type", type_of(entry)},
@@ -61,7 +59,7 @@ Json component_of(const bundle::Entry& entry, const PaperFacts& facts) {
     component["version"] = deb->second.version;
     component["purl"] = deb->second.purl();
   } else if (sort_of(entry) == "interpreter" && path.ends_with(".tar")) {
-    const std::string version = path.substr(kInterpreter.size(), path.size() - kInterpreter.size() - 4);
+    const std::string version = path.substr(kInterpreterPrefix.size(), path.size() - kInterpreterPrefix.size() - 4);
     component["name"] = "cpython";
     component["version"] = shown(version);
     component["purl"] = purl_of("generic", "cpython", version);
@@ -77,8 +75,8 @@ Json component_of(const bundle::Entry& entry, const PaperFacts& facts) {
   return component;
 }
 
-// Everything the bundle holds hangs on the bundle, and each wheel on those wheels here that its METADATA asks for.
-Json dependencies_of(const PaperFacts& facts, const std::string& self) {
+// The bundle depends on every entry, and each wheel on the bundle's wheels that its METADATA requires.
+Json dependencies_of(const BundleFacts& facts, const std::string& self) {
   std::map<std::string, std::vector<std::string>> by_project;
   Requirements requirements;
   for (const auto& [path, wheel] : facts.wheels) {
@@ -107,18 +105,7 @@ Json dependencies_of(const PaperFacts& facts, const std::string& self) {
 
 }  // namespace
 
-std::string_view sort_of(const bundle::Entry& entry) {
-  const std::string& path = entry.path.text();
-  const auto below = [&path](const char* folder) { return path.starts_with(folder); };
-  if (entry.kind == bundle::EntryKind::Wheel) return "wheel";
-  if (below(kInterpreter.data())) return "interpreter";
-  if (below("files/models/") || below("files/hub/models--")) return "model";
-  if (below("files/data/") || below("files/hub/datasets--")) return "data";
-  if (is_deb(path)) return "deb";
-  return below("programs/") ? "program" : "file";
-}
-
-std::string sbom_json(const PaperFacts& facts) {
+std::string sbom_json(const BundleFacts& facts) {
   const bundle::Manifest& manifest = facts.manifest();
   const std::string self = "bundle:" + manifest.stem();
   Json components = Json::array();

@@ -5,16 +5,10 @@
 
 #include <string>
 
-#include "packager/documents/documents.hpp"
+#include "packager/documents/bundle_facts.hpp"
 
 namespace sealift::packager {
 
-// What an entry is to people: "wheel", "interpreter", "program", "model", "data", "deb" or "file".
-std::string_view sort_of(const bundle::Entry& entry);
-
-// Of a carried glibc: its COPYING.LIB and its files' heads. It has no metadata of its own in a bundle.
-inline constexpr const char* kGlibcLicence = "LGPL-2.1-or-later";
-
-std::string sbom_json(const PaperFacts& facts);
+std::string sbom_json(const BundleFacts& facts);
 
 }  // namespace sealift::packager

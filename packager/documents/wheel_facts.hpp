@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a wheel says of itself that papers repeat: version, licence, what it needs, which files are its licence.
+// What the documents repeat of a wheel's METADATA: version, licence, requirements, names of licence files.
 // Its authors wrote it, so every text is made fit to be shown before it leaves here.
 #pragma once
 

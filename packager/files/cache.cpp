@@ -48,7 +48,7 @@ fs::path Cache::default_root() {
   if (!variable("SEALIFT_CACHE").empty()) return variable("SEALIFT_CACHE");
   if (!variable("XDG_CACHE_HOME").empty()) return variable("XDG_CACHE_HOME") / "sealift";
   if (!variable("HOME").empty()) return variable("HOME") / ".cache" / "sealift";
-  throw Error(ErrorCode::Usage, {.what = "there is no place for the cache",
+  throw Error(ErrorCode::Usage, {.what = "nothing says where the cache is",
                                  .expected = "SEALIFT_CACHE, XDG_CACHE_HOME or HOME in the environment",
                                  .next = "name a folder with --cache"});
 }

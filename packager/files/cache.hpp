@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files by their SHA-256, kept between runs: CACHE/sha256/<hex>, and CACHE/parts/<hex>.part for what is on its way.
-// Nobody trusts it: a file is used only after its digest was computed again.
+// Files by their SHA-256, kept between runs: CACHE/sha256/<hex>, and CACHE/parts/<hex>.part while one is downloaded.
+// The cache is not trusted: a file is used only after its digest was computed again.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,7 @@
 
 namespace sealift::packager {
 
-// The SHA-256 of a file; `progress` gets bytes as they are read.
+// The SHA-256 of a file; `progress` gets the number of bytes of each piece. Throws Interrupted, Io.
 bundle::Digest digest_of_file(const std::filesystem::path& path,
                               const std::function<void(std::uint64_t)>& progress = {});
 
@@ -28,7 +28,7 @@ class Cache {
   std::filesystem::path part(const bundle::Digest& digest) const { return root_ / "parts" / (digest.hex() + ".part"); }
   bool contains(const bundle::Digest& digest) const;
 
-  // Makes a finished file of the same file system part of the cache; the caller has checked its digest.
+  // Moves a finished file into the cache; it must be on the same file system, and the caller has checked its digest.
   void adopt(const std::filesystem::path& file, const bundle::Digest& digest) const;
 
  private:

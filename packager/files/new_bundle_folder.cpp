@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lock is on the growing folder itself, so it ends with the process that holds it.
+// See new_bundle_folder.hpp. The flock is on the unfinished folder itself, so it ends with the process that holds it.
 #include "packager/files/new_bundle_folder.hpp"
 
 #include <fcntl.h>

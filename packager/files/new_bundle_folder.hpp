@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder that a bundle grows in until it gets its name in one rename; `create` and `recut` write into one.
-// Nothing that exists is overwritten, and nothing half-done is left under a bundle's name.
+// The folder in which a bundle is written before one rename gives it its name; `create` and `recut` use it.
+// So nothing that exists is overwritten, and no unfinished bundle ever has a bundle's name.
 #pragma once
 
 #include <filesystem>
@@ -9,13 +9,14 @@
 
 namespace sealift::packager {
 
-// Throws Conflict when something is there.
+// Throws Conflict when the path exists.
 void refuse_existing(const std::filesystem::path& folder);
 
-// Throws Space unless the file system of `folder` takes so many bytes more.
+// Throws Space unless the file system of `folder` has `needed` bytes free.
 void check_space(const std::filesystem::path& folder, std::uint64_t needed);
 
-// What an interrupted run left is thrown away; a living one is a Conflict.
+// A hidden folder beside the final path. What an interrupted run left in it is removed; throws Conflict while another
+// process writes it.
 class PartialFolder {
  public:
   explicit PartialFolder(const std::filesystem::path& final_path);
@@ -25,7 +26,7 @@ class PartialFolder {
 
   const std::filesystem::path& path() const { return path_; }
 
-  // Durable before it is visible.
+  // Syncs the folder, then renames it. Throws Conflict when the final path exists.
   void become(const std::filesystem::path& final_path);
 
  private:

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder tree as a value: files by their path in the tree, wherever their bytes come from. Written as one tar whose
-// bytes depend on nothing but paths, contents and executable bits.
+// A folder tree as a value: files by their path in the tree, wherever their bytes come from. It is written as one tar
+// whose bytes depend only on paths, contents and executable bits, so that equal trees have equal digests.
 #pragma once
 
 #include <filesystem>
 #include <map>
 #include <string>
 
-#include "sealift/bundle/core/digest.hpp"
 #include "sealift/bundle/archive/tar.hpp"
+#include "sealift/bundle/core/digest.hpp"
 
 namespace sealift::packager {
 
 struct TreeItem {
   std::filesystem::path source;  // of a file; empty: `text` is its content
-  std::string text;              // content, or what a link says
+  std::string text;              // content, or a link's target
   bool link = false;
   bool executable = false;
 };
 
-// Keys are SafePath texts; folders follow from them.
+// Keys are SafePath texts; the folders are implied.
 using Tree = std::map<std::string, TreeItem>;
 
 struct TreeTar {

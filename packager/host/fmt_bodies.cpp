@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// fmt's bodies, compiled once: Debian has them as a shared library, which a carried program must not need, or in headers,
-// where every source that formats compiles them again. The list is that of fmt 9's own src/format.cc, for char.
+// fmt's bodies, compiled once: Debian has them as a shared library, which a carried program must not need, or in
+// headers, where every source that formats compiles them again. The list is that of fmt 9's own src/format.cc, for
+// char.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

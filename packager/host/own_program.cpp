@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finding the programs that travel; see own_program.hpp.
+// Finds the programs that travel; see own_program.hpp.
 #include "packager/host/own_program.hpp"
 
 #include "sealift/bundle/native/elf.hpp"

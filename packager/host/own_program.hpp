@@ -16,8 +16,8 @@ std::filesystem::path find_own_program(const std::filesystem::path& given, const
 // audit.sh, from beside the sealift-install that travels, so that both are of one release; throws Missing.
 std::filesystem::path find_audit_script(const std::filesystem::path& installer);
 
-// Does sealift-start have to stand in front of it? True for a dynamic program that looks for libraries relative to its
-// own place ($ORIGIN), and for every dynamic one where the loader is carried.
+// Whether sealift-start must start `program`: true for a dynamic program that looks for libraries relative to its own
+// place ($ORIGIN), and for every dynamic one where the loader is carried.
 bool wants_launcher(const std::filesystem::path& program, bool carries_runtime);
 
 }  // namespace sealift::packager

@@ -79,7 +79,7 @@ fs::path find_program(const std::string& name) {
   for (std::size_t begin = 0; begin <= folders.size();) {
     const std::size_t end = std::min(folders.find(':', begin), folders.size());
     const fs::path candidate = fs::path(folders.substr(begin, end - begin)) / name;
-    std::error_code unreadable;  // PATH may name folders that are not for this user
+    std::error_code unreadable;  // PATH may name folders that this user cannot read
     if (fs::is_regular_file(candidate, unreadable) && ::access(candidate.c_str(), X_OK) == 0) return candidate;
     begin = end + 1;
   }

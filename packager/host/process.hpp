@@ -15,8 +15,8 @@ struct ProcessResult {
   std::string err;
 };
 
-// Waits for the program and keeps what it printed. `environment` is added to ours. Throws Missing when there is no
-// such program. A name without '/' is looked up in PATH.
+// Waits for the program and keeps what it printed. `environment` is added to ours. A name without '/' is looked up in
+// PATH. Throws Missing when there is no such program, Io when it prints 64 MiB or more.
 ProcessResult run_process(const std::vector<std::string>& argv,
                           const std::map<std::string, std::string>& environment = {});
 

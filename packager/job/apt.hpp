@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Debian packages in a job and in its lock, as plain values. `lock_apt` makes one of the other.
+// Debian packages in a job and in its lock, as plain values. `lock_apt` turns the first into the second.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace sealift::packager {
 
 struct JobApt {
-  std::vector<std::string> packages;  // "g++" or "g++=4:12.2.0-3"; empty: nothing is wanted
+  std::vector<std::string> packages;  // "g++" or "g++=4:12.2.0-3"; empty: no packages
   std::string suite;                  // of the target: "bookworm"
   std::vector<std::string> sources;   // lines of a sources.list; empty: this machine's own for the suite
 };
@@ -29,8 +29,8 @@ struct LockedApt {
   std::string suite;
   std::vector<std::string> packages;
   std::uint64_t index_size = 0;
-  bundle::Digest index_sha256;  // of the file Packages, which the cache has
-  std::vector<LockedDeb> debs;  // sorted by file; empty: nothing is wanted
+  bundle::Digest index_sha256;  // of the file Packages, which is in the cache
+  std::vector<LockedDeb> debs;  // sorted by file; empty: no packages
 
   bool operator==(const LockedApt&) const = default;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads and writes [apt]; see apt_toml.hpp. What is asked for ends up as words of apt's command line, so it is narrow.
+// Reads and writes [apt]; see apt_toml.hpp. Packages become arguments of apt, so few characters are allowed in them.
 #include "packager/job/apt_toml.hpp"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ bool consists_of(std::string_view text, std::string_view others) {
   });
 }
 
-// Debian policy 5.6.7 and 5.6.12: names, and versions behind '='.
+// Debian policy 5.6.7 and 5.6.12: a name, and a version after '='.
 bool is_request(const std::string& text) {
   const std::size_t equals = text.find('=');
   const std::string name = text.substr(0, equals);
@@ -89,7 +89,7 @@ LockedApt read_locked_apt(TomlTable& lock) {
   }
   std::sort(apt.debs.begin(), apt.debs.end(), [](const LockedDeb& a, const LockedDeb& b) { return a.file < b.file; });
   if (apt.debs.empty() != apt.packages.empty())
-    lock.refuse("apt", "[apt] and its packages do not belong together", {}, {}, "run sealift-pack lock again");
+    lock.refuse("apt", "[apt] and the [[deb]] tables do not match", {}, {}, "run sealift-pack lock again");
   return apt;
 }
 

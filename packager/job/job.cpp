@@ -27,11 +27,11 @@ fs::path resolved(const fs::path& folder, const std::string& text) {
 void read_payload_digest(TomlTable& table, Job& job) {
   const std::string name = table.string_or("payload_digest", name_of(job.payload_digest));
   const std::optional<bundle::DigestAlgorithm> algorithm = bundle::digest_algorithm(name);
-  if (!algorithm) table.refuse("payload_digest", "chunks cannot be digested with this", "sha256 or sm3", name);
+  if (!algorithm) table.refuse("payload_digest", "this is not a digest algorithm for chunks", "sha256 or sm3", name);
   job.payload_digest = *algorithm;
 }
 
-// What the profile says, and what stands here instead of it.
+// The profile's values, and those of the job file, which override them.
 void read_target(TomlTable table, const fs::path& folder, Job& job) {
   if (table.has("profile"))
     job.target = find_profile(table.string("profile"), folder);
@@ -40,7 +40,7 @@ void read_target(TomlTable table, const fs::path& folder, Job& job) {
   read_target_keys(table, job.target);
   if (job.target.arch != "x86_64")
     table.refuse("arch", "the target's architecture is not supported", "x86_64", job.target.arch);
-  if (job.target.glibc == bundle::GlibcVersion{}) table.string("glibc");  // which says that it is missing
+  if (job.target.glibc == bundle::GlibcVersion{}) table.string("glibc");  // refuses, because it is missing
   const std::string runtime = table.string_or("runtime", "target");
   if (runtime != "target" && runtime != "carried")
     table.refuse("runtime", "the C library is the target's or a carried one", "target or carried", runtime);
@@ -69,7 +69,7 @@ void read_python(TomlTable table, const fs::path& folder, Job& job) {
   table.done();
 }
 
-// A generation is one prefix with one interpreter: bin/python and every script in bin/ are that one's.
+// A generation is one prefix with one interpreter, to which bin/python and every script in bin/ belong.
 [[noreturn]] void refuse_several_pythons(TomlTable& table) {
   std::string got;
   for (TomlTable& python : table.tables("python"))
@@ -118,7 +118,7 @@ Job read_job(const fs::path& file) {
   for (TomlTable& program : table.tables("program")) {
     read_program(program, folder, job);
     if (!places.insert(job.programs.back().into).second)
-      program.refuse("into", "two programs have one place", "a path of its own", job.programs.back().into);
+      program.refuse("into", "two programs have the same path", "a path of its own", job.programs.back().into);
   }
   job.models = read_job_models(table, folder);
   job.owners = read_owner_rules(table);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lock: a job resolved to digests, and the contract between `lock` and `create`. A plain value, one writer, one
-// reader. Everything that goes into the bundle is pinned here; sources of programs are relative to the lock file.
+// The lock file as a plain value with one writer and one reader: a job resolved to digests, and the contract between
+// `lock` and `create`. It pins everything that goes into the bundle; in the file, paths are relative to it.
 #pragma once
 
 #include <filesystem>
@@ -17,7 +17,7 @@
 
 namespace sealift::packager {
 
-// Where a package comes from that has no wheel.
+// The source of a package that has no wheel.
 enum class SourceKind { Archive, Git, Folder };
 
 std::string_view name_of(SourceKind kind);  // "archive", "git", "folder"
@@ -28,8 +28,8 @@ struct LockedBuild {
   std::string url;  // of the archive or the repository; empty for a folder
   std::string commit;
   std::string subdirectory;
-  bundle::Digest sha256;                  // of the archive; of a repository or folder, of the tar that the cache has
-  std::vector<std::string> requirements;  // what the build had at hand: "NAME==VERSION --hash=sha256:…", all of it
+  bundle::Digest sha256;                  // of the archive; for a repository or folder, of its tar in the cache
+  std::vector<std::string> requirements;  // all that the build had: "NAME==VERSION --hash=sha256:…"
   std::string python;                     // "3.11.2"
   std::string tools;                      // uv and compiler, for people who compare
 
@@ -48,13 +48,13 @@ struct LockedWheel {
   bool operator==(const LockedWheel&) const = default;
 };
 
-// A tar in the cache: interpreter, standard library and the native libraries that interpreter and programs need.
+// A tar in the cache: interpreter, standard library, and the native libraries that interpreter and programs need.
 struct LockedInterpreter {
   std::string description;
   std::string version;  // "3.11.2"
   bundle::Digest sha256;
   std::uint64_t size = 0;
-  std::vector<std::string> libraries;  // native ones that are carried, by file name
+  std::vector<std::string> libraries;  // carried native libraries, by file name
 
   bool operator==(const LockedInterpreter&) const = default;
 };
@@ -65,7 +65,7 @@ struct LockedProgram {
   std::uint64_t size = 0;
   std::string into;
   bool executable = true;
-  std::vector<std::string> from_wheels;  // libraries that a wheel must bring
+  std::vector<std::string> from_wheels;  // libraries that some wheel must bring
 
   bool operator==(const LockedProgram&) const = default;
 };
@@ -87,7 +87,7 @@ struct Lock {
   std::vector<LockedWheel> wheels;  // sorted by file name
   std::vector<LockedModel> models;  // and data
   LockedApt apt;                    // Debian packages
-  std::vector<OwnerRule> owners;    // of paths that two wheels bring
+  std::vector<OwnerRule> owners;    // rules for paths that two wheels bring
 
   std::string stem() const { return name + "-" + std::to_string(version); }
   bool operator==(const Lock&) const = default;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models and data as values: what a job file asks for, and what a lock pins. A model is files in a folder; [[data]] is
-// the same without the checks that only a model can pass.
+// Models and data as values: what a job file asks for, and what a lock pins. A model is a folder of files; [[data]] is
+// the same without the checks that apply only to models.
 #pragma once
 
 #include <filesystem>
@@ -19,7 +19,7 @@ enum class Hub {
 
 enum class ModelLayout {
   Folder,   // plain files below `into`
-  HfCache,  // what HF_HUB_CACHE may point to, so that code which asks by name finds it
+  HfCache,  // the layout of HF_HUB_CACHE, so that code finds the model by its name
   Both,
 };
 
@@ -34,7 +34,7 @@ struct ModelSpec {
   ModelLayout layout = ModelLayout::Folder;
   bool allow_pickle = false;
 
-  // For messages: what people call it.
+  // For messages: the name that people use.
   std::string title() const { return hub == Hub::Folder ? folder.string() : repo; }
   bool operator==(const ModelSpec&) const = default;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TOML <-> models; see model_toml.hpp. The project names no hub's host, so a job says its endpoint or the environment
-// does.
+// TOML <-> models; see model_toml.hpp. The project names no hub's host, so the job or the environment gives the
+// endpoint.
 #include "packager/job/model_toml.hpp"
 
 #include <fmt/format.h>
@@ -9,8 +9,9 @@
 #include <cstdlib>
 #include <map>
 
-#include "sealift/bundle/core/safe_path.hpp"
 #include "bundle/core/unicode.hpp"
+#include "packager/host/url.hpp"
+#include "sealift/bundle/core/safe_path.hpp"
 
 namespace sealift::packager {
 
@@ -37,11 +38,11 @@ Enum read_word(TomlTable& table, const std::string& key, const std::pair<Enum, s
   const std::string text = table.string_or(key, word_of(words, otherwise));
   for (const auto& [value, word] : words)
     if (word == text) return value;
-  table.refuse(key, "a value is none of those that are known",
+  table.refuse(key, "a value is not one of the known ones",
                key == "hub" ? "hf or modelscope" : "folder, hf-cache or both", text);
 }
 
-// The letters that the hubs allow, so that a name can stand in a URL and in a path as it is.
+// The characters that the hubs allow, none of which needs quoting in a URL or a path.
 bool is_name_of_hub(std::string_view text, std::size_t max_parts) {
   std::size_t parts = 0;
   for (std::size_t begin = 0; begin <= text.size(); ++parts) {
@@ -72,19 +73,19 @@ std::string read_endpoint(TomlTable& table, Hub hub) {
   if (endpoint.empty())
     table.refuse("endpoint", "nothing says which hub this model comes from",
                  fmt::format("endpoint = \"https://HOST\" here, or {} in the environment", variable), {},
-                 "no host is built in, so that a bundle never comes from a place that nobody chose");
-  const bool plain = std::all_of(endpoint.begin(), endpoint.end(), [](char c) { return c > ' ' && c < 0x7f; });
-  if (!plain || !(endpoint.starts_with("https://") || endpoint.starts_with("http://")) ||
-      endpoint.find_first_of("?#@\"\\") != endpoint.npos)
+                 "no host is built in, so that a bundle comes only from a place that somebody chose");
+  const std::optional<Url> url = parse_url(endpoint);
+  if (!url || (url->scheme != "https" && url->scheme != "http") || url->host.empty() || url->has_credentials ||
+      url->has_query || url->has_fragment)
     table.refuse("endpoint", "this is not the address of a hub", "like https://HOST, without name or password",
-                 endpoint);
+                 without_credentials(endpoint));
   return endpoint;
 }
 
 void read_hub_source(TomlTable& table, ModelSpec& spec) {
   spec.hub = read_word(table, "hub", kHubs, Hub::HfHub);
   if (spec.hub == Hub::Folder)
-    table.refuse("hub", "a folder is no hub", "source = \"FOLDER\" instead of repo", "folder");
+    table.refuse("hub", "a folder is not a hub", "source = \"FOLDER\" instead of repo", "folder");
   spec.repo = table.string("repo");
   if (!is_name_of_hub(spec.repo, 2))
     table.refuse("repo", "this is not the name of a repository", "like \"org/name\"", spec.repo);
@@ -186,8 +187,8 @@ std::vector<JobModel> read_job_models(TomlTable& job, const fs::path& folder) {
       models.push_back(read_job_model(table, folder, std::string_view(kind) == "data"));
       const std::string& into = models.back().spec.into;
       if (const auto [twin, fresh] = places.emplace(bundle::case_folded(into), into); !fresh)
-        table.refuse("into", "two models have one place", "a folder of its own", into,
-                     "say where it goes: into = \"models/NAME\"");
+        table.refuse("into", "two models have the same folder", "a folder of its own", into,
+                     "choose another folder: into = \"models/NAME\"");
     }
   return models;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// [[model]] and [[data]] as TOML: the job file's tables, and the lock's, which are written and read here alone.
+// [[model]] and [[data]] as TOML: the job file's tables, and the lock's, which nothing else writes or reads.
 #pragma once
 
 #include <filesystem>
@@ -11,10 +11,10 @@
 
 namespace sealift::packager {
 
-// Of a job file; `folder` is where it stands. Throws the document's fault with line and key.
+// Of a job file in `folder`. Throws the document's fault with line and key.
 std::vector<JobModel> read_job_models(TomlTable& job, const std::filesystem::path& folder);
 
-// Of a lock; `folder` is where it stands, and source folders are written relative to it.
+// Of a lock in `folder`; source folders are written relative to it.
 std::vector<LockedModel> read_locked_models(TomlTable& lock, const std::filesystem::path& folder);
 std::string write_locked_models(const std::vector<LockedModel>& models, const std::filesystem::path& folder);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules only choose between wheels: what the interpreter or a program brings has no package that a rule could name.
+// See owner_rules.hpp. Rules choose only between wheels: files of the interpreter or of a program belong to no package
+// that a rule could name.
 #include "packager/job/owner_rules.hpp"
 
 #include <fmt/format.h>
@@ -51,7 +52,7 @@ std::string complaint(const OwnerRule& rule, const std::string& why) {
   throw Error(ErrorCode::Usage,
               {.what = "rules under [[owner]] do not fit the packages",
                .where = "[[owner]] of the job file",
-               .expected = "a path that two packages bring, and one of these packages; one rule for a path",
+               .expected = "a path that two packages have, and one of these packages; one rule for a path",
                .got = faults,
                .next = "correct the job file and lock again"});
 }
@@ -81,7 +82,7 @@ class Settlement {
     try {
       owners_.check();
     } catch (const Error& collisions) {
-      faults_ += "\n  and no rule that fits decides" + collisions.facts().got;
+      faults_ += "\n  and no valid rule decides" + collisions.facts().got;
     }
     refuse(faults_);
   }
@@ -96,7 +97,7 @@ class Settlement {
                                     [&](const std::string& one) { return package_of(one) == rule.package; });
     if (owner == contested.owners.end())
       complain(rule,
-               fmt::format("it does not bring {}, which {} do", contested.path, fmt::join(contested.owners, " and ")));
+               fmt::format("it does not have {}, which {} do", contested.path, fmt::join(contested.owners, " and ")));
     else if (!winners_.emplace(contested.path, *owner).second)
       complain(rule, "another rule has decided " + contested.path + " already");
   }

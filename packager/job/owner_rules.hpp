@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// [[owner]]: which of two wheels owns a path that both bring, such as the libnccl.so.2 of nvidia-nccl-cu12 and -cu13.
-// Written in the job file, kept in the lock, applied by `create`; the file of the other wheel is left out.
+// [[owner]]: which of two wheels owns a path that both have, such as libnccl.so.2 of nvidia-nccl-cu12 and -cu13.
+// Written in the job file, kept in the lock, applied by `create`, which leaves out the other wheel's file.
 #pragma once
 
 #include <map>
@@ -14,25 +14,25 @@
 namespace sealift::packager {
 
 struct OwnerRule {
-  std::string path;     // a file, or a folder for all that lies below; relative to site-packages or to the root
-  std::string package;  // that owns it, as a normalized name
+  std::string path;     // a file, or a folder with everything below it; relative to site-packages or to the root
+  std::string package;  // the owner's normalized name
 
   bool operator==(const OwnerRule&) const = default;
 };
 
-// Of a job file or a lock. Throws the document's fault with line and key; also when a path has two rules.
+// Of a job file or a lock. Throws the document's fault with line and key, also for a path with two rules.
 std::vector<OwnerRule> read_owner_rules(TomlTable& document);
 std::string write_owner_rules(const std::vector<OwnerRule>& rules);
 
-// What `lock` can say before any wheel is there: throws Usage, with all of them, for rules that name a package which is
-// not among these normalized names.
+// What `lock` can check before it has any wheel: throws Usage, listing all rules whose package is not among these
+// normalized names.
 void require_packages(const std::vector<OwnerRule>& rules, const std::set<std::string>& packages);
 
-// Wheel -> its files, by their place below the root, that another wheel owns.
+// Wheel -> those of its files, by path below the root, that another wheel owns.
 using LeftOut = std::map<std::string, std::set<std::string>>;
 
-// Takes from every wheel what a rule gives to another one. Throws Usage, with all of them, for rules that decide
-// nothing, that name a package which does not bring a path, or that decide one path twice.
+// Takes from every wheel the paths that a rule gives to another one. Throws Usage, listing all rules that decide
+// nothing, that name a package without such a path, or that decide a path which another rule has decided.
 LeftOut settle(PathOwners& owners, const std::vector<OwnerRule>& rules, const std::string& site_packages);
 
 }  // namespace sealift::packager

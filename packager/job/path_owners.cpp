@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who owns which path; see path_owners.hpp. Two wheels of one library share dozens of paths: what a reader wants to
-// know is which two, so conflicts are told by pair of owners.
+// Who owns which path; see path_owners.hpp. Two wheels of one library share dozens of paths, and a reader wants to know
+// which two wheels they are, so conflicts are reported by pair of owners.
 #include "packager/job/path_owners.hpp"
 
 #include "sealift/bundle/core/error.hpp"
@@ -48,13 +48,14 @@ void PathOwners::check() const {
     got += "\n    " + conflict.text;
     if (conflict.paths > 1) got += ", and " + std::to_string(conflict.paths - 1) + " more path(s) of the same two";
   }
-  throw Error(ErrorCode::Conflict,
-              {.what = "two packages would install the same path",
-               .expected = "one owner for every path; the installer takes nothing else, also where the bytes are equal",
-               .got = got,
-               .next = "require only one of each two; if another package asks for it, choose a version of that "
-                       "package that asks for the same one, or say in the job file which one owns the path: [[owner]] "
-                       "path = \"...\", package = \"...\""});
+  throw Error(
+      ErrorCode::Conflict,
+      {.what = "two packages would install the same path",
+       .expected = "one owner for every path; the installer accepts nothing else, even where the bytes are equal",
+       .got = got,
+       .next = "require only one of each two; if another package asks for it, choose a version of that "
+               "package that asks for the same one, or say in the job file which one owns the path: [[owner]] "
+               "path = \"...\", package = \"...\""});
 }
 
 }  // namespace sealift::packager

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One owner for every path of a generation: two wheels that bring the same file would overwrite each other silently,
-// and which one wins depends on the order of installation. Found here, before anything crosses the gap.
+// One owner for every path of a generation: two wheels with the same file would silently overwrite each other, and the
+// order of installation would decide which one stays. `create` finds that here, before anything crosses the gap.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@ namespace sealift::packager {
 
 class PathOwners {
  public:
-  // A path with several owners, in the order of their claims.
+  // A path with several owners, in the order in which they claimed it.
   struct Contested {
     std::string path;
     std::vector<std::string> owners;
@@ -21,11 +21,11 @@ class PathOwners {
   // `path` is relative to the generation's root.
   void claim(const std::string& path, const std::string& owner);
   const std::vector<Contested>& contested() const { return contested_; }
-  // Of a contested path: takes it from every wheel but `winner`, and returns these.
+  // Takes a contested path from every wheel but `winner`, and returns those wheels.
   std::vector<std::string> give(const std::string& path, const std::string& winner);
 
-  // Throws Conflict naming all owners that collide, with the first path of each two, when a path has two, or when one's
-  // file is another's folder.
+  // Throws Conflict when a path has two owners or one owner's file is another's folder, naming each pair of owners with
+  // its first path.
   void check() const;
 
  private:

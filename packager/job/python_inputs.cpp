@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads what [python] asks for; see python_inputs.hpp.
+// Reads [python]; see python_inputs.hpp.
 #include "packager/job/python_inputs.hpp"
 
 #include <algorithm>
 
+#include "packager/host/url.hpp"
 #include "sealift/bundle/core/fields.hpp"
 
 namespace sealift::packager {
@@ -19,7 +20,7 @@ std::optional<fs::path> existing_file(TomlTable& table, const std::string& key, 
   return path;
 }
 
-// One requirement a line is how uv reads them, so a line break would smuggle in an option.
+// uv reads one requirement a line, so a line break would smuggle in an option.
 std::vector<std::string> lines(TomlTable& table, const std::string& key) {
   std::vector<std::string> texts = table.strings(key);
   for (const std::string& text : texts)
@@ -37,10 +38,13 @@ std::vector<std::string> plain_names(TomlTable& table, const std::string& key) {
 
 std::string index_url(TomlTable& table, const std::string& key) {
   std::string url = table.string(key);
-  if (!url.starts_with("https://") && !url.starts_with("http://") && !url.starts_with("file:///"))
-    table.refuse(key, "this is not the address of an index", "https://…, http://… or file:///…", url);
-  // It would end up in the lock, in the evidence beside it and in every list of processes.
-  if (const std::size_t at = url.find('@'); at < url.find('/', url.find("://") + 3))
+  const std::optional<Url> parsed = parse_url(url);
+  const bool remote = parsed && (parsed->scheme == "https" || parsed->scheme == "http") && !parsed->host.empty();
+  if (!remote && !(parsed && parsed->scheme == "file" && url.starts_with("file:///")))
+    table.refuse(key, "this is not the address of an index", "https://…, http://… or file:///…",
+                 without_credentials(url));
+  // A password would be in the lock, in the evidence beside it and in every list of processes.
+  if (parsed->has_credentials)
     table.refuse(key, "the address of an index holds a password", "an address without one", {},
                  "name the index and set UV_INDEX_NAME_USERNAME and UV_INDEX_NAME_PASSWORD, or use a netrc file");
   return url;
@@ -65,7 +69,7 @@ void check_lock_file(const TomlTable& table, const PythonInputs& inputs) {
   if (!inputs.lock_file) return;
   const std::string name = inputs.lock_file->filename().string();
   if (name != "uv.lock" && name != "pylock.toml" && !(name.starts_with("pylock.") && name.ends_with(".toml")))
-    table.refuse("lock_file", "this is not the name of a lock that is understood",
+    table.refuse("lock_file", "this is not the name of a supported lock",
                  "uv.lock, pylock.toml or "
                  "pylock.NAME.toml",
                  name);
@@ -87,7 +91,7 @@ PythonInputs read_python_inputs(TomlTable& table, const fs::path& folder) {
   inputs.extras = plain_names(table, "extras");
   inputs.groups = plain_names(table, "groups");
   if ((!inputs.extras.empty() || !inputs.groups.empty()) && !inputs.pyproject && !inputs.is_uv_lock())
-    table.refuse(inputs.extras.empty() ? "groups" : "extras", "there is no project that could have these",
+    table.refuse(inputs.extras.empty() ? "groups" : "extras", "only a project has extras and groups",
                  "pyproject, or lock_file with a uv.lock", {}, "write extras of packages as \"name[extra]\"");
   inputs.constraints = lines(table, "constraints");
   inputs.build_constraints = lines(table, "build_constraints");

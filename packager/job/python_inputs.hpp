@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What [python] of a job file asks for, in any of the forms that people have it in: requirements, a pyproject, a lock
-// of uv or of PEP 751. Read by `job`, turned into uv's words by `resolve`; no other step looks at it.
+// [python] of a job file in any of the forms in which people have it: requirements, a pyproject, a lock of uv or of
+// PEP 751. Read by `job`, turned into arguments of uv by `resolve`; no other step uses it.
 #pragma once
 
 #include <filesystem>
@@ -13,22 +13,22 @@
 namespace sealift::packager {
 
 struct PythonIndex {
-  std::string name;  // empty: it has none
+  std::string name;  // may be empty
   std::string url;
 };
 
 struct PythonInputs {
   std::vector<std::string> requirements;  // a folder in one is relative to the job file
   std::optional<std::filesystem::path> requirements_file;
-  std::optional<std::filesystem::path> pyproject;  // what it depends on, not the project itself
+  std::optional<std::filesystem::path> pyproject;  // its dependencies, not the project itself
   std::vector<std::string> extras, groups;         // of the pyproject, or of the project of a uv.lock
   std::optional<std::filesystem::path> lock_file;  // pylock.toml, pylock.NAME.toml or uv.lock: taken as it is
   std::vector<std::string> constraints;
-  std::vector<std::string> build_constraints;  // of what builds need
+  std::vector<std::string> build_constraints;  // for the requirements of builds
   std::optional<std::string> default_index;    // instead of uv's
   std::vector<PythonIndex> indexes;            // asked before it
-  std::string index_strategy;                  // uv's word; empty: uv's own
-  bool build = true;                           // false: refuse what has no wheel
+  std::string index_strategy;                  // uv's --index-strategy; empty: uv's default
+  bool build = true;                           // false: packages without a wheel are refused
 
   bool is_uv_lock() const { return lock_file && lock_file->filename() == "uv.lock"; }
 };
@@ -36,7 +36,7 @@ struct PythonInputs {
 // Takes its keys from `table`; throws Usage naming file, line and key. Paths are relative to `folder`.
 PythonInputs read_python_inputs(TomlTable& table, const std::filesystem::path& folder);
 
-// The words for `uv pip compile` and `uv export` that say where to look.
+// The arguments of `uv pip compile` and `uv export` that name the indexes.
 std::vector<std::string> index_words(const PythonInputs& inputs);
 
 }  // namespace sealift::packager

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bounds are wide enough for every machine that can run wheels of today, and narrow enough to catch a lost digit.
+// See target_profile.hpp. The bounds are wide enough for every machine that can run today's wheels, and narrow enough
+// to catch a lost digit.
 #include "packager/job/target_profile.hpp"
 
 #include <algorithm>
@@ -25,7 +26,7 @@ struct ShippedProfile {
   const char* text;
 };
 const ShippedProfile kShipped[] = {
-#include "shipped_profiles.inc"  // made of profiles/*.toml by CMakeLists.txt, sorted by name
+#include "shipped_profiles.inc"  // made from profiles/*.toml by CMakeLists.txt, sorted by name
 };
 
 std::string profile_text(TomlTable& table, const std::string& key, const std::string& text) {
@@ -42,7 +43,7 @@ bool starts_dotted(std::string_view text) {
   return dot != text.npos && dot > 0 && digit(0) && digit(dot - 1) && digit(dot + 1);
 }
 
-// A dotted number from `low` on and below `high`.
+// A dotted number that is at least `low` and below `high`.
 struct Range {
   const char* what;
   const char* low;
@@ -130,9 +131,9 @@ bundle::Target parse_profile(std::string_view text, const fs::path& where) {
   bundle::Target target{.arch = table.string("arch")};
   read_target_keys(table, target);
   const std::string check = table.string_or("check", bundle::profile_check(target));
-  table.done();  // first: a misspelt key is said to be that
+  table.done();  // first, so that a misspelt key is reported as one
   if (check != bundle::profile_check(target))
-    table.refuse("check", "the profile's lines do not give its check: one of them is mistyped",
+    table.refuse("check", "the profile's lines do not match its check: one of them is mistyped",
                  "check = \"" + SafePath::printable(check) + "\"",
                  "lines whose check is \"" + bundle::profile_check(target) + "\"",
                  "compare every line with what `sealift-install probe` printed; leave out `check` only where you "

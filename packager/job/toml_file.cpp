@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads TOML: the tree of toml++ is copied into TomlValue, so that one source pays for its headers.
+// Reads TOML; see toml_file.hpp. The values of toml++ are copied into TomlValue, so that one source pays for its
+// headers.
 #include "packager/job/toml_file.hpp"
 
 #include <fmt/format.h>
 
 #include <cstdint>
 
-#include "packager/job/toml_guard.hpp"
 #include "sealift/bundle/core/fields.hpp"
 #include "sealift/bundle/core/file.hpp"
 #include "sealift/toml.hpp"
@@ -64,20 +64,12 @@ std::string describe(const TomlValue& value) {
 }  // namespace
 
 TomlValue parse_toml(std::string_view text, const std::filesystem::path& where, ErrorCode fault) {
-  if (const std::optional<TomlFault> found = fault_of_toml(text))
-    throw Error(fault, {.what = "this is not valid TOML",
-                        .where = fmt::format("{}, line {}", where.string(), found->line),
-                        .got = found->what});
   try {
     return copy(toml::parse(text));
   } catch (const toml::parse_error& error) {
     throw Error(fault, {.what = "this is not valid TOML",
                         .where = fmt::format("{}, line {}", where.string(), error.source().begin.line),
                         .got = std::string(error.description())});
-  } catch (const TomlAssumption& assumption) {
-    throw Error(fault, {.what = "this is not valid TOML",
-                        .where = where.string(),
-                        .got = std::string("something of which toml++ cannot say that ") + assumption.broken});
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // TOML as a value with line numbers: job file, lock and pylock are read through it, and only toml_file.cpp sees toml++.
-// Reading field by field makes every complaint name file, line and key, and refuses keys that nobody asked for.
+// Reading field by field makes every message name file, line and key, and refuses keys that were not read.
 #pragma once
 
 #include <cstdint>
@@ -27,11 +27,11 @@ struct TomlValue {
   std::map<std::string, TomlValue> members;  // of a Table
 };
 
-// Throws `fault` (Usage for what people write, Format for what programs write) when it does not parse.
+// Throws `fault` (Usage for files of people, Format for files of programs) when the text does not parse.
 TomlValue parse_toml(std::string_view text, const std::filesystem::path& where, bundle::ErrorCode fault);
 TomlValue read_toml(const std::filesystem::path& path, bundle::ErrorCode fault);
 
-// "text" as a TOML basic string, with its quotes.
+// The text as a TOML basic string, with its quotes.
 std::string toml_quoted(std::string_view text);
 
 // One table of a document. Keys that are read are remembered; done() refuses the others by name.

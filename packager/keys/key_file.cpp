@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads keys; see key_file.hpp. The mode is asked of the open file, so it is the file that is read.
+// Reads keys; see key_file.hpp. The mode is that of the open file, so it is the mode of what is read.
 #include "packager/keys/key_file.hpp"
 
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys as files: PEM, where a private one is for its owner only. Passphrases come from a file or the environment, never
+// Keys as PEM files; only its owner may read a private one. Passphrases come from a file or the environment, never
 // from the command line, which everybody on the machine can read.
 #pragma once
 

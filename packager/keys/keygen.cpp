@@ -4,6 +4,7 @@
 
 #include "packager/host/creation_time.hpp"
 #include "sealift/bundle/core/fields.hpp"
+#include "sealift/bundle/core/human_text.hpp"
 #include "sealift/bundle/payload/payload_writer.hpp"
 #include "sealift/bundle/trust/root.hpp"
 
@@ -61,7 +62,7 @@ bundle::Digest keygen(const KeygenOptions& options) {
   bundle::write_text(folder / files[1], key.public_key().pem());
   if (!with_root) return key.public_key().id();
   bundle::write_text(folder / files[2], write_envelope(root));
-  bundle::write_text(folder / files[3], "sha256:" + root.digest().hex() + "\n");
+  bundle::write_text(folder / files[3], bundle::fingerprint_text(root.digest()) + "\n");
   return root.digest();
 }
 

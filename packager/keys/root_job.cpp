@@ -39,7 +39,7 @@ void read_role(TomlTable table, const std::string& name, const fs::path& folder,
     const bundle::PublicKey key = read_public_key(folder / file);
     root.keys[key.id()] = {.algorithm = name_of(key.algorithm()), .spki = key.spki()};
     if (std::find(role.keys.begin(), role.keys.end(), key.id()) != role.keys.end())
-      table.refuse("keys", "a key stands twice in a role; it would count once", "each key once", file);
+      table.refuse("keys", "a key is listed twice in a role; it would count once", "each key once", file);
     role.keys.push_back(key.id());
   }
   std::sort(role.keys.begin(), role.keys.end());
@@ -61,7 +61,7 @@ bundle::Profile profile(TomlTable& table) {
                "standard, fips or gm", text, both ? "make two roots and two bundles" : "");
 }
 
-// What the root before said and this one must still say.
+// What this root keeps of the previous one.
 bundle::Root start_from(const fs::path& previous) {
   bundle::Root root;
   if (previous.empty()) return root;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `sealift-pack root create`: a TOML file that people write -> the root that its key holders then sign. The next root
-// takes over what the one before revoked, so nothing withdrawn comes back by forgetting it.
+// keeps the revocations of the one before, so that none is lost by forgetting it.
 #pragma once
 
 #include <filesystem>

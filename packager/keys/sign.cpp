@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signs; see sign.hpp. A changed file is written beside and renamed over the old one.
+// Signs; see sign.hpp. A changed file is written beside the old one and renamed over it.
 #include "packager/keys/sign.hpp"
 
 #include "packager/keys/key_file.hpp"
+#include "sealift/bundle/core/human_text.hpp"
 #include "sealift/bundle/payload/payload_writer.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 
@@ -14,21 +15,6 @@ using bundle::Error;
 using bundle::ErrorCode;
 
 namespace {
-
-bundle::Root newest(const std::vector<Envelope>& chain) {
-  return bundle::parse_root(chain.back().payload, "root");
-}
-
-bool has_role(const bundle::Root& root, const std::string& name, const bundle::Digest& key) {
-  const auto role = root.roles.find(name);
-  return role != root.roles.end() && std::binary_search(role->second.keys.begin(), role->second.keys.end(), key);
-}
-
-RoleStatus status(const bundle::Root& root, const std::string& name, const Envelope& envelope) {
-  RoleStatus status{.role = name, .threshold = root.roles.at(name).threshold};
-  for (const auto& [id, signature] : envelope.signatures) status.signatures += has_role(root, name, id);
-  return status;
-}
 
 std::vector<bundle::Digest> signers_of(const Envelope& envelope) {
   std::vector<bundle::Digest> ids;
@@ -44,7 +30,7 @@ void replace_file(const fs::path& file, std::string_view text) {
   fs::rename(beside, file);
 }
 
-// One document to sign and the way it is written back.
+// The document to sign, and how it is written back.
 struct Document {
   fs::path file;
   bundle::Seal seal;       // of a bundle
@@ -71,15 +57,10 @@ Document read_document(const fs::path& path) {
 }
 
 SignResult result_of(Document& document) {
-  SignResult result{.file = document.file,
-                    .digest = document.envelope().digest(),
-                    .signers = signers_of(document.envelope()),
-                    .roles = {}};
-  if (document.is_bundle)
-    result.roles = bundle_status(document.seal);
-  else
-    result.roles = {status(newest({document.envelope()}), std::string(bundle::kRootRole), document.envelope())};
-  return result;
+  return {.file = document.file,
+          .digest = document.envelope().digest(),
+          .signers = signers_of(document.envelope()),
+          .roles = document.is_bundle ? bundle_status(document.seal) : root_status(document.envelope())};
 }
 
 void check_arguments(const SignOptions& options) {
@@ -88,7 +69,7 @@ void check_arguments(const SignOptions& options) {
   if (ways != 1 || options.import_from.empty() != options.public_key.empty())
     throw Error(
         ErrorCode::Usage,
-        {.what = "say one thing to do",
+        {.what = "exactly one thing must be asked for",
          .expected = "--key KEY or --root ROOT (or both), --export OUT, or --import SIGNATURE --public-key PUB"});
 }
 
@@ -104,7 +85,7 @@ std::vector<Envelope> read_roots(const std::vector<fs::path>& files) {
 }
 
 void require_release_role(const std::vector<Envelope>& chain, const bundle::PublicKey& key) {
-  const bundle::Root root = newest(chain);
+  const bundle::Root root = bundle::parse_root(chain.back().payload, "root");
   if (has_role(root, std::string(bundle::kReleaseRole), key.id()) ||
       has_role(root, std::string(bundle::kSiteRole), key.id()))
     return;
@@ -112,27 +93,11 @@ void require_release_role(const std::vector<Envelope>& chain, const bundle::Publ
   throw Error(
       revoked == root.revoked_keys.end() ? ErrorCode::Usage : ErrorCode::Revoked,
       {.what = "this key may not sign bundles",
-       .where = "sha256:" + key.id().hex(),
+       .where = bundle::fingerprint_text(key.id()),
        .expected = "a key of the role release or site in root " + std::to_string(root.version),
        .got = revoked == root.revoked_keys.end() ? "a key without that role"
                                                  : "revoked on " + revoked->second.date + ": " + revoked->second.reason,
        .next = "name another --key, or the --root that gives it the role"});
-}
-
-std::vector<RoleStatus> bundle_status(const bundle::Seal& seal) {
-  const bundle::Root root = newest(seal.roots);
-  std::vector<RoleStatus> roles = {status(root, std::string(bundle::kReleaseRole), seal.manifest)};
-  if (root.roles.contains(std::string(bundle::kSiteRole)))
-    roles.push_back(status(root, std::string(bundle::kSiteRole), seal.manifest));
-  return roles;
-}
-
-std::string text_of(const std::vector<RoleStatus>& roles) {
-  std::string text;
-  for (const RoleStatus& role : roles)
-    text += (text.empty() ? "" : ", ") + role.role + " " + std::to_string(role.signatures) + " of " +
-            std::to_string(role.threshold);
-  return text;
 }
 
 SignResult sign(const SignOptions& options) {

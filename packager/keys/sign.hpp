@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// `sealift-pack sign`: adds signatures to a root or to a bundle's seal without touching a volume; hands the exact bytes
-// to a key that lives elsewhere (HSM, UKey) and takes its signature in; puts a newer chain of roots into a seal.
+// `sealift-pack sign`: adds signatures to a root or to a bundle's seal without touching a volume; exports the exact
+// bytes for a key that is kept elsewhere (HSM, UKey) and imports its signature; puts a newer chain of roots into a
+// seal.
 #pragma once
 
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "packager/keys/role_status.hpp"
 #include "sealift/bundle/trust/seal.hpp"
 
 namespace sealift::packager {
@@ -21,13 +23,6 @@ struct SignOptions {
   std::string passphrase;
 };
 
-// How far a role is: `signatures` of `threshold`.
-struct RoleStatus {
-  std::string role;
-  std::uint64_t signatures = 0;
-  std::uint64_t threshold = 0;
-};
-
 struct SignResult {
   std::filesystem::path file;
   bundle::Digest digest;  // of the signed document: a root's fingerprint, a bundle's identity
@@ -35,16 +30,12 @@ struct SignResult {
   std::vector<RoleStatus> roles;
 };
 
-// Throws Usage for a key without a role, Signature for a signature that does not hold; the file is then as it was.
+// Throws Usage for a key without a role, Signature for one that is not valid; the file is then unchanged.
 SignResult sign(const SignOptions& options);
 
 // The envelopes of root files, in order, held to every rule of a chain.
 std::vector<bundle::Envelope> read_roots(const std::vector<std::filesystem::path>& files);
 // Throws Usage unless the newest root of `chain` lets `key` sign bundles.
 void require_release_role(const std::vector<bundle::Envelope>& chain, const bundle::PublicKey& key);
-// The roles that sign bundles, by the newest root of the seal.
-std::vector<RoleStatus> bundle_status(const bundle::Seal& seal);
-// "release 1 of 2, site 0 of 1"
-std::string text_of(const std::vector<RoleStatus>& roles);
 
 }  // namespace sealift::packager

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hub routes; see hub.hpp. Format: the hub's OpenAPI description and the two clients' sources.
+// The hubs' routes; see hub.hpp. Source of the formats: the hub's OpenAPI description and the two clients' sources.
 #include "packager/models/hub.hpp"
 
 #include <fmt/format.h>
@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "bundle/core/json.hpp"
+#include "packager/host/url.hpp"
 
 namespace sealift::packager {
 
@@ -22,25 +23,11 @@ constexpr std::uint64_t kMaxAnswer = std::uint64_t{64} << 20;
 constexpr std::size_t kMaxListed = 1'000'000;
 constexpr std::size_t kMaxPages = 10'000;
 
-// As RFC 3986 wants it; `kept` stays as it is.
-std::string quoted(std::string_view text, std::string_view kept) {
-  std::string out;
-  for (const char c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       std::string_view("-._~").find(c) != std::string_view::npos || kept.find(c) != kept.npos;
-    if (plain)
-      out.push_back(c);
-    else
-      out += fmt::format("%{:02X}", static_cast<unsigned>(static_cast<unsigned char>(c)));
-  }
-  return out;
-}
-
 [[noreturn]] void refuse(const std::string& where, const std::string& what, const std::string& got = {}) {
-  throw Error(ErrorCode::Format, {.what = "the hub's answer makes no sense: " + what,
+  throw Error(ErrorCode::Format, {.what = "the hub's answer is not valid: " + what,
                                   .where = where,
                                   .got = bundle::SafePath::printable(got),
-                                  .next = "is the endpoint a hub of this kind, and no login page or proxy?"});
+                                  .next = "is the endpoint a hub of this kind, and not a login page or a proxy?"});
 }
 
 Json parsed(const std::string& text, const std::string& where) {
@@ -59,19 +46,19 @@ const Json& member(const Json& object, const char* key, const std::string& where
 
 std::string text_of(const Json& object, const char* key, const std::string& where) {
   const Json& value = member(object, key, where);
-  if (!value.is_string()) refuse(where, std::string("its '") + key + "' is no text");
+  if (!value.is_string()) refuse(where, std::string("its '") + key + "' is not a string");
   return value.get<std::string>();
 }
 
 std::uint64_t size_of(const Json& object, const char* key, const std::string& where) {
   const Json& value = member(object, key, where);
-  if (!value.is_number_unsigned()) refuse(where, std::string("its '") + key + "' is no size");
+  if (!value.is_number_unsigned()) refuse(where, std::string("its '") + key + "' is not a size");
   return value.get<std::uint64_t>();
 }
 
-Answer ask_one(const std::string& url, const ModelSpec& spec, const FetchOptions& options) {
-  return std::move(
-      ask({url}, token_for(spec), kMaxAnswer, options, "the hub does not tell about " + spec.repo, hub_hint(spec))[0]);
+RemoteDocument get_one(const std::string& url, const ModelSpec& spec, const FetchOptions& options) {
+  return std::move(get_documents({url}, token_for(spec), kMaxAnswer, options, "the hub does not describe " + spec.repo,
+                                 hub_hint(spec))[0]);
 }
 
 void add_file(HubListing& listing, HubFile file, const std::string& digest, const std::string& where) {
@@ -93,27 +80,28 @@ std::string next_page(const std::string& link, const ModelSpec& spec, const std:
     const std::size_t after = link.find(',', end);
     if (link.substr(end, after == link.npos ? after : after - end).find("rel=\"next\"") == link.npos) continue;
     const std::string url = link.substr(begin + 1, end - begin - 1);
-    const std::size_t path = url.find("/api/");
-    if (path == url.npos) refuse(where, "its next page is no page of a hub", url);
-    return spec.endpoint + url.substr(path);
+    const std::optional<Url> next = parse_url(url);
+    const std::size_t api = next ? next->path.find("/api/") : url.npos;
+    if (api == url.npos) refuse(where, "its next page is not a page of a hub", without_credentials(url));
+    return spec.endpoint + next->path.substr(api) + (next->has_query ? "?" + next->query : "");
   }
   return {};
 }
 
 HubListing list_hf(const ModelSpec& spec, const FetchOptions& options) {
   const std::string api = fmt::format("{}/api/{}/{}", spec.endpoint, spec.data ? "datasets" : "models", spec.repo);
-  const std::string revision = api + "/revision/" + quoted(spec.revision, "");
-  HubListing listing{.commit = text_of(parsed(ask_one(revision, spec, options).body, revision), "sha", revision),
+  const std::string revision = api + "/revision/" + percent_encoded(spec.revision);
+  HubListing listing{.commit = text_of(parsed(get_one(revision, spec, options).body, revision), "sha", revision),
                      .files = {}};
   const auto hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
   if (listing.commit.size() != 40 || !std::all_of(listing.commit.begin(), listing.commit.end(), hex))
-    refuse(revision, "its commit is none", listing.commit);
+    refuse(revision, "its commit is not one", listing.commit);
   std::string page = api + "/tree/" + listing.commit + "?recursive=true";
   for (std::size_t pages = 0; !page.empty(); ++pages) {
     if (pages == kMaxPages) refuse(page, "its pages do not end");
-    const Answer answer = ask_one(page, spec, options);
+    const RemoteDocument answer = get_one(page, spec, options);
     const Json items = parsed(answer.body, page);
-    if (!items.is_array()) refuse(page, "it is no list of files");
+    if (!items.is_array()) refuse(page, "it is not a list of files");
     for (const Json& item : items) {
       if (text_of(item, "type", page) != "file") continue;
       const bool lfs = item.contains("lfs") && item["lfs"].is_object();
@@ -127,13 +115,13 @@ HubListing list_hf(const ModelSpec& spec, const FetchOptions& options) {
   return listing;
 }
 
-// ModelScope tells no commit; what its files are is pinned by their digests.
+// ModelScope gives no commit; digests pin its files.
 HubListing list_modelscope(const ModelSpec& spec, const FetchOptions& options) {
   const std::string url = fmt::format("{}/api/v1/models/{}/repo/files?Revision={}&Recursive=true", spec.endpoint,
-                                      spec.repo, quoted(spec.revision, ""));
-  const Json answer = parsed(ask_one(url, spec, options).body, url);
+                                      spec.repo, percent_encoded(spec.revision));
+  const Json answer = parsed(get_one(url, spec, options).body, url);
   const Json& files = member(member(answer, "Data", url), "Files", url);
-  if (!files.is_array()) refuse(url, "it is no list of files");
+  if (!files.is_array()) refuse(url, "it is not a list of files");
   HubListing listing;
   for (const Json& item : files) {
     if (text_of(item, "Type", url) == "tree") continue;
@@ -152,27 +140,24 @@ HubListing list_repository(const ModelSpec& spec, const FetchOptions& options) {
             [](const HubFile& a, const HubFile& b) { return a.path < b.path; });
   const auto twin = std::adjacent_find(listing.files.begin(), listing.files.end(),
                                        [](const HubFile& a, const HubFile& b) { return a.path == b.path; });
-  if (twin != listing.files.end()) refuse(spec.endpoint, "a file stands twice in " + spec.repo, twin->path);
+  if (twin != listing.files.end()) refuse(spec.endpoint, "a file is listed twice in " + spec.repo, twin->path);
   return listing;
 }
 
 std::string url_of(const ModelSpec& spec, const std::string& commit, const std::string& path) {
   if (spec.hub == Hub::ModelScope)
     return fmt::format("{}/api/v1/models/{}/repo?Revision={}&FilePath={}", spec.endpoint, spec.repo,
-                       quoted(spec.revision, ""), quoted(path, ""));
+                       percent_encoded(spec.revision), percent_encoded(path));
   return fmt::format("{}/{}{}/resolve/{}/{}", spec.endpoint, spec.data ? "datasets/" : "", spec.repo, commit,
-                     quoted(path, "/"));
+                     percent_encoded(path, "/"));
 }
 
 std::string token_for(const ModelSpec& spec) {
   const char* token = std::getenv("HF_TOKEN");
   if (spec.hub != Hub::HfHub || token == nullptr) return {};
-  const auto is_at = [&](std::string_view start) {
-    return spec.endpoint.starts_with(start) &&
-           (spec.endpoint.size() == start.size() || spec.endpoint[start.size()] == ':' ||
-            spec.endpoint[start.size()] == '/');
-  };
-  const bool safe = spec.endpoint.starts_with("https://") || is_at("http://127.0.0.1") || is_at("http://localhost");
+  const std::optional<Url> url = parse_url(spec.endpoint);
+  const bool safe = url && (url->scheme == "https" ||
+                            (url->scheme == "http" && (url->host == "127.0.0.1" || url->host == "localhost")));
   return safe ? token : "";
 }
 

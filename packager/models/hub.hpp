@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model hub says about a repository: its commit and its files. The routes of HF_ENDPOINT and of ModelScope are
-// known here and nowhere else. Everything a hub answers is bounded and checked; its bytes are fetched by fetch.hpp.
+// Asks a model hub about a repository: its commit and its files. Only this source knows the routes of HF_ENDPOINT and
+// of ModelScope. Everything a hub answers is bounded and checked; its files are fetched by fetch.hpp.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "packager/files/fetch.hpp"
+#include "packager/files/remote_documents.hpp"
 #include "packager/job/model.hpp"
 
 namespace sealift::packager {
@@ -15,24 +16,24 @@ namespace sealift::packager {
 struct HubFile {
   std::string path;  // a SafePath's text
   std::uint64_t size = 0;
-  std::optional<bundle::Digest> sha256;  // hubs say it of large files only
+  std::optional<bundle::Digest> sha256;  // hubs give it for large files only
 };
 
 struct HubListing {
-  std::string commit;  // empty where the hub has none to tell
+  std::string commit;  // empty where the hub has none
   std::vector<HubFile> files;
 };
 
-// Throws Network (with what to do when the hub lets nobody in), Format when the answer is none.
+// Throws Network (with what to do when the hub refuses us), Format when the answer is not a hub's.
 HubListing list_repository(const ModelSpec& spec, const FetchOptions& options);
 
-// Where a file's bytes are, of exactly this commit.
+// The URL of a file at exactly this commit.
 std::string url_of(const ModelSpec& spec, const std::string& commit, const std::string& path);
 
-// $HF_TOKEN, for an hf hub that is reached by TLS or on this machine; else empty. Never written anywhere.
+// $HF_TOKEN, for an hf hub that is reached by TLS or on this machine; else empty. It is never written anywhere.
 std::string token_for(const ModelSpec& spec);
 
-// Said after a refusal: what people usually forgot.
+// The next step after a refusal: what people usually forgot.
 std::string hub_hint(const ModelSpec& spec);
 
 }  // namespace sealift::packager

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// list -> choose -> check by name and by what is here -> hash; see lock_model.hpp.
+// list -> choose -> check names and the files that are here -> hash; see lock_model.hpp.
 #include "packager/models/lock_model.hpp"
 
 #include <fmt/format.h>
@@ -13,8 +13,8 @@
 #include "packager/models/model_files.hpp"
 #include "packager/models/model_formats.hpp"
 #include "sealift/bundle/core/parallel_for.hpp"
-#include "sealift/bundle/payload/payload_writer.hpp"
 #include "sealift/bundle/core/safe_path.hpp"
+#include "sealift/bundle/payload/payload_writer.hpp"
 
 namespace sealift::packager {
 
@@ -25,7 +25,7 @@ using bundle::ErrorCode;
 
 namespace {
 
-constexpr std::uint64_t kMaxUnpinned = std::uint64_t{256} << 20;  // what is kept in memory while it is hashed
+constexpr std::uint64_t kMaxUnpinned = std::uint64_t{256} << 20;  // of a file that is held in memory to hash it
 constexpr std::uint64_t kBatchBytes = std::uint64_t{32} << 20;
 constexpr std::size_t kBatchFiles = 64;
 
@@ -39,7 +39,7 @@ HubListing list_folder(const ModelSpec& spec) {
     }
     if (it->is_directory() && !it->is_symlink()) continue;
     if (!it->is_regular_file())
-      throw Error(ErrorCode::Usage, {.what = "a model's folder holds what cannot be carried",
+      throw Error(ErrorCode::Usage, {.what = "a model's folder has an entry that cannot be carried",
                                      .where = it->path().string(),
                                      .expected = "files, links to files, folders",
                                      .got = it->is_directory()         ? "a link to a folder"
@@ -54,7 +54,7 @@ HubListing list_folder(const ModelSpec& spec) {
   return listing;
 }
 
-// What the patterns leave. Without patterns, the same weights in other formats are left out as well.
+// Applies the patterns. Without patterns, also leaves out the same weights in other formats.
 void choose_files(const JobModel& job, HubListing& listing, Console& console) {
   std::erase_if(listing.files, [&](const HubFile& file) {
     return is_bookkeeping(file.path) || (!job.include.empty() && !matches_any(file.path, job.include)) ||
@@ -77,14 +77,14 @@ void choose_files(const JobModel& job, HubListing& listing, Console& console) {
 }
 
 void keep(const std::string& bytes, const Digest& digest, const Cache& cache) {
-  if (cache.contains(digest)) return;  // `create` looks whether it is intact
+  if (cache.contains(digest)) return;  // `create` checks it
   const fs::path part = cache.part(digest);
   fs::remove(part);
   bundle::write_text(part, bytes);
   cache.adopt(part, digest);
 }
 
-// Hubs pin small files by another digest than ours, so those are fetched now.
+// Hubs pin small files by a digest other than SHA-256, so those files are fetched now.
 void pin_small_files(const ModelSpec& spec, HubListing& listing, const Cache& cache, const FetchOptions& options) {
   std::vector<HubFile*> open;
   for (HubFile& file : listing.files)
@@ -104,8 +104,8 @@ void pin_small_files(const ModelSpec& spec, HubListing& listing, const Cache& ca
       bytes += open[end]->size;
       largest = std::max(largest, open[end]->size);
     }
-    const std::vector<Answer> answers =
-        ask(urls, token_for(spec), largest, options, "a file of " + spec.repo + " cannot be fetched", hub_hint(spec));
+    const std::vector<RemoteDocument> answers = get_documents(
+        urls, token_for(spec), largest, options, "a file of " + spec.repo + " cannot be fetched", hub_hint(spec));
     for (std::size_t i = begin; i < end; ++i) {
       const std::string& body = answers[i - begin].body;
       if (body.size() != open[i]->size)
@@ -132,7 +132,7 @@ LockedModel list_model(const JobModel& job, const Cache& cache, Console& console
   return model;
 }
 
-// With as many threads as there are processors: several files of one model, one thread each.
+// One file a thread, on as many threads as there are processors.
 void hash_folders(std::vector<LockedModel>& models, Console& console) {
   std::vector<std::pair<const LockedModel*, LockedFile*>> todo;
   std::uint64_t total = 0;

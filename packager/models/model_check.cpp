@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model's files -> faults and warnings; see model_check.hpp. What [[data]] promises is less: no pickles, whole files.
+// A model's files -> faults and warnings; see model_check.hpp. [[data]] promises less: no pickles, and complete files.
 #include "packager/models/model_check.hpp"
 
 #include <fmt/format.h>
@@ -7,12 +7,13 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string>
 
+#include "bundle/core/unicode.hpp"
 #include "packager/models/model_formats.hpp"
 #include "packager/models/remote_code.hpp"
 #include "sealift/bundle/core/byte_source.hpp"
 #include "sealift/bundle/core/safe_path.hpp"
-#include "bundle/core/unicode.hpp"
 #include "sealift/safetensors.hpp"
 
 namespace sealift::packager {
@@ -24,7 +25,7 @@ using bundle::ErrorCode;
 namespace {
 
 constexpr std::uint64_t kMaxShardIndex = std::uint64_t{64} << 20;
-constexpr std::size_t kMaxModelFiles = 50'000;  // each is a line of the signed manifest, which has an end
+constexpr std::size_t kMaxModelFiles = 50'000;  // each is an entry of the signed manifest, whose size is bounded
 constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
 
 std::string folder_of_file(const std::string& path) {
@@ -38,9 +39,9 @@ std::string some_of(const std::vector<std::string>& texts) {
   return texts.size() > 5 ? fmt::format("{} and {} more", out, texts.size() - 5) : out;
 }
 
-class Examination {
+class ModelCheck {
  public:
-  Examination(const LockedModel& model, const LocateFile& locate) : model_(model) {
+  ModelCheck(const LockedModel& model, const LocateFile& locate) : model_(model) {
     for (const LockedFile& file : model.files) {
       files_.emplace(file.path, locate(model, file));
       sizes_.emplace(file.path, file.size);
@@ -71,9 +72,9 @@ class Examination {
     return std::any_of(files_.begin(), files_.end(), [&](const auto& item) { return is(item.first); });
   }
 
-  // What the manifest would refuse, but only after everything was written.
+  // The manifest would refuse these too, but only after everything was written.
   void check_names() {
-    if (files_.empty()) fault("there is no file in it");
+    if (files_.empty()) fault("it has no files");
     std::map<std::string, std::string> folded;
     for (const auto& [path, file] : files_)
       if (const auto [twin, fresh] = folded.emplace(bundle::case_folded(path), path); !fresh)
@@ -103,7 +104,7 @@ class Examination {
       bundle::FileSource source(file);
       const bundle::Bytes bytes = source.read(0, source.size());
       if (bundle::as_text(bytes).starts_with("version https://git-lfs"))
-        fault(path + ": this is a pointer of Git LFS; the file itself was not fetched (git lfs pull)");
+        fault(path + ": this is a Git LFS pointer; the file itself was not fetched (git lfs pull)");
     }
   }
 
@@ -124,7 +125,7 @@ class Examination {
     }
   }
 
-  // By name: every part of what says that it has parts, and the index that loaders read.
+  // By name: every part of a sharded file, and the index that loaders read.
   void check_shards() {
     struct Parts {
       unsigned count = 0;
@@ -146,7 +147,7 @@ class Examination {
       if (!missing.empty())
         fault(fmt::format("{}-*-of-{:05}.safetensors: parts are missing: {}", stem, parts.count, some_of(missing)));
       const std::string index = stem + std::string(kIndexSuffix);
-      if (!has(index)) fault(index + " is missing; without it nobody finds the parts");
+      if (!has(index)) fault(index + " is missing; without it loaders do not find the parts");
     }
   }
 
@@ -160,7 +161,7 @@ class Examination {
       if (!index.is_object() || map == index.end() || !map->is_object())
         throw safetensors::FormatError(path + ": it has no weight_map");
       for (const auto& [tensor, shard] : map->items()) {
-        if (!shard.is_string()) throw safetensors::FormatError(path + ": a weight_map's value is no file name");
+        if (!shard.is_string()) throw safetensors::FormatError(path + ": a value of weight_map is not a file name");
         const std::string name = folder_of_file(path) + shard.get<std::string>();
         listed.insert(name);
         if (!has(name))
@@ -174,7 +175,7 @@ class Examination {
     if (!missing.empty())
       fault(fmt::format("{} names files that are not there: {}", path, some_of({missing.begin(), missing.end()})));
     for (const auto& [shard, names] : absent)
-      fault(fmt::format("{} says that {} holds tensors which it does not: {}", path, shard, some_of(names)));
+      fault(fmt::format("{} lists tensors in {} that are not there: {}", path, shard, some_of(names)));
     std::map<std::string, std::string> seen;
     for (const std::string& shard : listed)
       if (const auto found = tensors_.find(shard); found != tensors_.end())
@@ -189,7 +190,7 @@ class Examination {
                                                       "modules.json"};
     const bool one_file = any([](const std::string& path) { return path.ends_with(".gguf"); });
     if (!one_file && std::none_of(kConfigs.begin(), kConfigs.end(), [&](const auto& name) { return has(name); }))
-      fault("config.json is missing, so nothing can tell what model this is; what is none belongs under [[data]]");
+      fault("config.json is missing, so no loader can tell which model this is; other files belong under [[data]]");
     static const std::vector<std::string> kWeights = {"*.safetensors", "*.gguf", "*.bin",     "*.pt",   "*.pth",
                                                       "*.onnx",        "*.h5",   "*.msgpack", "*.ckpt", "*.npz"};
     if (!any([&](const std::string& path) { return matches_any(path, kWeights); })) warn("it has no weights");
@@ -197,7 +198,7 @@ class Examination {
     if (keras) warn("it has Keras files; a Lambda layer in one is code, and Sealift does not look for it");
   }
 
-  // A vocabulary in one of the forms that tokenizers know. A folder with none at all may be a model for pictures.
+  // A vocabulary in one of the formats that tokenizers read. A folder without any may be a model for images.
   void check_tokenizer() {
     static const std::vector<std::string> kWhole = {
         "tokenizer.json", "tokenizer.model",   "spiece.model", "sentencepiece.bpe.model", "vocab.txt", "tekken.json",
@@ -227,8 +228,8 @@ class Examination {
 
 }  // namespace
 
-ModelReport examine(const LockedModel& model, const LocateFile& locate) {
-  return Examination(model, locate).run();
+ModelReport check_model(const LockedModel& model, const LocateFile& locate) {
+  return ModelCheck(model, locate).run();
 }
 
 void require_sound(const std::vector<LockedModel>& models, const LocateFile& locate, Console& console) {
@@ -236,7 +237,7 @@ void require_sound(const std::vector<LockedModel>& models, const LocateFile& loc
   std::size_t files = 0;
   for (const LockedModel& model : models) {
     files += model.files.size() * (model.spec.layout == ModelLayout::Both ? 2 : 1);
-    const ModelReport report = examine(model, locate);
+    const ModelReport report = check_model(model, locate);
     for (const std::string& warning : report.warnings) console.warn(model.spec.title() + ": " + warning);
     for (const std::string& fault : report.faults) got += "\n    " + model.spec.title() + ": " + fault;
   }
@@ -248,7 +249,7 @@ void require_sound(const std::vector<LockedModel>& models, const LocateFile& loc
               {.what = "a model cannot be packed as it is",
                .expected = "models that load on the other side, with nothing but data in them",
                .got = got,
-               .next = "complete or mend it; leave files out with exclude; allow_pickle = true takes "
+               .next = "complete or repair it; leave files out with exclude; allow_pickle = true takes "
                        "pickles that you trust"});
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a model will load where nothing can be fetched any more, and what loading it may run. Asked by `lock` with
-// the files that are there already, so that nobody waits for gigabytes in vain, and by `create` with all of them.
+// Whether a model will load without a network, and what code loading it may run. `lock` checks the files that are
+// already here, so that nobody waits for gigabytes in vain; `create` checks all of them.
 #pragma once
 
+#include <filesystem>
 #include <functional>
-#include <string>
 #include <vector>
 
 #include "packager/host/console.hpp"
@@ -13,16 +13,16 @@
 namespace sealift::packager {
 
 struct ModelReport {
-  std::vector<std::string> faults;    // it must not be packed like this
-  std::vector<std::string> warnings;  // people should know
+  std::vector<std::string> faults;    // why the model must not be packed as it is
+  std::vector<std::string> warnings;  // what people should know
 };
 
-// The file's bytes on this machine; an empty path when they are not here yet, and the file goes by its name.
+// Where a file is on this machine; an empty path when it is not here yet, and only its name is checked.
 using LocateFile = std::function<std::filesystem::path(const LockedModel&, const LockedFile&)>;
 
-ModelReport examine(const LockedModel& model, const LocateFile& locate);
+ModelReport check_model(const LockedModel& model, const LocateFile& locate);
 
-// Says the warnings; throws Format with the faults of all models together.
+// Prints the warnings; throws Format with the faults of all models together.
 void require_sound(const std::vector<LockedModel>& models, const LocateFile& locate, Console& console);
 
 }  // namespace sealift::packager

@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes and places of model files; see model_files.hpp.
+// Sources and destinations of model files; see model_files.hpp.
 #include "packager/models/model_files.hpp"
 
-#include <fmt/format.h>
-
 #include "packager/models/hub.hpp"
-#include "sealift/bundle/core/error.hpp"
-#include "sealift/bundle/payload/payload_writer.hpp"
+#include "packager/models/model_check.hpp"
 
 namespace sealift::packager {
 
 namespace fs = std::filesystem;
-using bundle::Error;
-using bundle::ErrorCode;
 
 namespace {
 
@@ -23,15 +18,19 @@ std::string cache_folder(const ModelSpec& spec) {
   return "hub/" + name;
 }
 
-PlacedFile made_file(const std::string& into, const std::string& text, const Cache& cache) {
+Content placed(const ModelSpec& spec, const std::string& into, const LockedFile& file, Origin origin) {
+  return {.name = spec.title() + "/" + file.path,
+          .owner = spec.title(),
+          .entry = "files/" + into,
+          .into = into,
+          .size = file.size,
+          .sha256 = file.sha256,
+          .origin = std::move(origin)};
+}
+
+Content written(const ModelSpec& spec, const std::string& into, const std::string& text) {
   const LockedFile file{.path = into, .size = text.size(), .sha256 = bundle::sha256(bundle::as_bytes(text))};
-  if (!cache.contains(file.sha256)) {
-    const fs::path part = cache.part(file.sha256);
-    fs::remove(part);
-    bundle::write_text(part, text);
-    cache.adopt(part, file.sha256);
-  }
-  return {.into = into, .source = cache.path(file.sha256), .file = file};
+  return placed(spec, into, file, FromText{text});
 }
 
 }  // namespace
@@ -45,57 +44,47 @@ fs::path local_file(const LockedModel& model, const LockedFile& file, const Cach
   return cache.contains(file.sha256) ? cache.path(file.sha256) : fs::path();
 }
 
-std::vector<Download> downloads_of(const std::vector<LockedModel>& models) {
-  std::vector<Download> downloads;
-  for (const LockedModel& model : models) {
-    if (model.spec.hub == Hub::Folder) continue;
-    const std::string token = token_for(model.spec);
-    for (const LockedFile& file : model.files)
-      downloads.push_back({.name = model.spec.repo + "/" + file.path,
-                           .url = url_of(model.spec, model.commit, file.path),
-                           .sha256 = file.sha256,
-                           .size = file.size,
-                           .bearer = token});
-  }
-  return downloads;
-}
-
-void require_folders(const std::vector<LockedModel>& models) {
-  std::string got;
-  for (const LockedModel& model : models) {
-    if (model.spec.hub != Hub::Folder) continue;
-    for (const LockedFile& file : model.files) {
-      std::error_code error;
-      const fs::path path = model.spec.folder / file.path;
-      const std::uint64_t size = fs::file_size(path, error);
-      if (error)
-        got += "\n    " + path.string() + ": " + error.message();
-      else if (size != file.size)
-        got += fmt::format("\n    {}: {} bytes, not {}", path.string(), size, file.size);
-    }
-  }
-  if (!got.empty())
-    throw Error(ErrorCode::Missing, {.what = "files of a model are not as they were locked",
-                                     .got = got,
-                                     .next = "bring them back, or run sealift-pack lock again"});
-}
-
-std::vector<PlacedFile> place_files(const LockedModel& model, const Cache& cache) {
+std::vector<Content> contents_of(const LockedModel& model) {
   const ModelSpec& spec = model.spec;
-  std::vector<PlacedFile> placed;
+  const std::string token = token_for(spec);
+  std::vector<Content> contents;
   const auto add = [&](const std::string& folder) {
-    for (const LockedFile& file : model.files)
-      placed.push_back({.into = folder + "/" + file.path, .source = local_file(model, file, cache), .file = file});
+    for (const LockedFile& file : model.files) {
+      const Origin origin = spec.hub == Hub::Folder
+                                ? Origin(FromDisk{spec.folder / file.path})
+                                : Origin(FromServer{.url = url_of(spec, model.commit, file.path), .bearer = token});
+      contents.push_back(placed(spec, folder + "/" + file.path, file, origin));
+    }
   };
   if (spec.layout != ModelLayout::HfCache) add(spec.into);
-  if (spec.layout == ModelLayout::Folder) return placed;
+  if (spec.layout == ModelLayout::Folder) return contents;
   const std::string folder = cache_folder(spec);
   add(folder + "/snapshots/" + model.commit);
-  // Who asks for no revision, or for `main`, gets the one that was carried.
-  placed.push_back(made_file(folder + "/refs/main", model.commit, cache));
+  // Code that asks for no revision, or for `main`, gets the one that was carried.
+  contents.push_back(written(spec, folder + "/refs/main", model.commit));
   if (spec.revision != "main" && spec.revision != model.commit)
-    placed.push_back(made_file(folder + "/refs/" + spec.revision, model.commit, cache));
-  return placed;
+    contents.push_back(written(spec, folder + "/refs/" + spec.revision, model.commit));
+  return contents;
+}
+
+void require_sound_files(const std::vector<LockedModel>& models, const Cache& cache, const Repair& repair,
+                         Console& console) {
+  const auto check = [&] {
+    require_sound(
+        models, [&](const LockedModel& model, const LockedFile& file) { return local_file(model, file, cache); },
+        console);
+  };
+  try {
+    return check();
+  } catch (const bundle::Error& error) {
+    if (error.code() != bundle::ErrorCode::Format) throw;
+    // Its list of faults does not tell a bad model from a damaged cache, so the files are asked before it is believed.
+    bool repaired = false;
+    for (const LockedModel& model : models)
+      for (const Content& content : contents_of(model)) repaired = repair(content) || repaired;
+    if (!repaired) throw;
+  }
+  check();
 }
 
 }  // namespace sealift::packager

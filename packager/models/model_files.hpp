@@ -1,33 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// A locked model's files: where their bytes are on this machine, how they get here, and where they go.
+// A locked model's files: where their bytes are on this machine, and what they are as contents of a bundle.
 #pragma once
 
-#include <string>
 #include <vector>
 
-#include "packager/files/cache.hpp"
-#include "packager/files/fetch.hpp"
-#include "packager/job/model.hpp"
+#include "packager/files/content.hpp"
 
 namespace sealift::packager {
 
 // In the source folder or in the cache; empty when it is in neither. Links to files are followed.
 std::filesystem::path local_file(const LockedModel& model, const LockedFile& file, const Cache& cache);
 
-// What has to be fetched for the models of hubs.
-std::vector<Download> downloads_of(const std::vector<LockedModel>& models);
+// With both layouts each file is listed at two places; its bytes are carried once. The cache layout has plain files
+// where a client has links, which clients accept, and refs that name the commit.
+std::vector<Content> contents_of(const LockedModel& model);
 
-// Throws Missing naming every file of a source folder that is gone, or has another size than was locked.
-void require_folders(const std::vector<LockedModel>& models);
-
-struct PlacedFile {
-  std::string into;  // its path in the generation
-  std::filesystem::path source;
-  LockedFile file;
-};
-
-// A file twice when both layouts are wanted; its bytes are carried once. The cache layout has plain files where a
-// client has links, which clients accept, and refs that name the commit; those little files are made in `cache`.
-std::vector<PlacedFile> place_files(const LockedModel& model, const Cache& cache);
+// Throws Format as require_sound does, which reads the files; those that are damaged in the cache are repaired first.
+void require_sound_files(const std::vector<LockedModel>& models, const Cache& cache, const Repair& repair,
+                         Console& console);
 
 }  // namespace sealift::packager

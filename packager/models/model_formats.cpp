@@ -25,7 +25,7 @@ std::string_view folder_of(std::string_view path) {
   return slash == path.npos ? "" : path.substr(0, slash + 1);
 }
 
-// Weights in another format, and the stem of the safetensors files that hold the same.
+// Weights in another format, and the stem of the safetensors files that hold the same weights.
 struct Repeated {
   const char* pattern;
   const char* stem;
@@ -47,7 +47,7 @@ constexpr Repeated kRepeated[] = {{"pytorch_model*.bin", "model"},
                                   {"diffusion_flax_model*.msgpack", "diffusion_pytorch_model"}};
 constexpr std::string_view kExports[] = {"onnx/", "openvino/", "coreml/", "original/"};
 
-// Which weights a folder has whole, as (folder, stem).
+// The complete sets of safetensors files, as (folder, stem).
 std::set<std::pair<std::string, std::string>> whole_safetensors(const std::vector<std::string>& paths) {
   std::set<std::pair<std::string, std::string>> whole;
   std::map<std::pair<std::string, std::string>, std::set<unsigned>> shards;
@@ -70,7 +70,7 @@ std::string head_of(bundle::ByteSource& source, std::size_t size) {
   return std::string(bundle::as_text(bytes));
 }
 
-// \x80, a protocol of 2 to 5, and an opcode that programs write next; two bytes alone would meet chance.
+// \x80, a protocol of 2 to 5, and an opcode that programs write next; two bytes alone would match by chance.
 bool starts_as_pickle(std::string_view head) {
   static constexpr std::string_view kNext = "\x95\x8a}](cq)XUKJMNGB\x8c\x94";
   return head.size() > 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5 && kNext.find(head[2]) != kNext.npos;
@@ -149,13 +149,13 @@ std::string pickle_by_content(std::string_view path, const std::filesystem::path
   if (path.ends_with(".safetensors")) return {};  // begins with a length, which may look like anything
   bundle::FileSource source(file);
   const std::string head = head_of(source, 4096);
-  if (starts_as_pickle(head)) return "it begins as a pickle does";
+  if (starts_as_pickle(head)) return "it begins like a pickle";
   if (head.starts_with("PK\x03\x04")) {
     constexpr std::uint64_t kTail = std::uint64_t{1} << 20;
     const std::uint64_t from = source.size() - std::min(source.size(), kTail);
     const bundle::Bytes tail = source.read(from, source.size() - from);
     for (const std::string_view part : {std::string_view(head), std::string_view(bundle::as_text(tail))})
-      if (part.find("data.pkl") != part.npos) return "it is a zip that holds a pickle, as torch.save writes it";
+      if (part.find("data.pkl") != part.npos) return "it is a zip that holds a pickle, as torch.save writes";
   }
   if (head.starts_with("\x93NUMPY")) {
     const std::string_view described = std::string_view(head).substr(0, head.find('\n', 10));

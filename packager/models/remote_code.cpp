@@ -57,7 +57,7 @@ std::string path_of_module(std::string name) {
 void check_remote_code(const std::map<std::string, std::filesystem::path>& files, std::vector<std::string>& faults,
                        std::vector<std::string>& warnings) {
   std::set<std::string> code;
-  std::deque<std::pair<std::string, std::string>> wanted;  // module's path without suffix, who wants it
+  std::deque<std::pair<std::string, std::string>> wanted;  // a module's path without suffix, and what imports it
   for (const std::string config : kConfigs) {
     const auto found = files.find(config);
     if (found == files.end() || found->second.empty()) continue;
@@ -69,13 +69,13 @@ void check_remote_code(const std::map<std::string, std::filesystem::path>& files
       else if (json.is_object() && json.contains("auto_map"))
         add_references(json["auto_map"], references);
     } catch (const safetensors::FormatError& error) {  // Python also reads NaN and Infinity
-      warnings.push_back(fmt::format("whether it brings code of its own cannot be told: {}", error.what()));
+      warnings.push_back(fmt::format("whether it has code of its own cannot be told: {}", error.what()));
       continue;
     }
     for (const std::string& reference : references) {
       const std::size_t dashes = reference.find("--");
       if (dashes != reference.npos)
-        faults.push_back(fmt::format("{}: auto_map wants code of another repository, which is not carried: {}", config,
+        faults.push_back(fmt::format("{}: auto_map names code of another repository, which is not carried: {}", config,
                                      bundle::SafePath::printable(reference)));
       else
         wanted.emplace_back(path_of_module(reference.substr(0, reference.rfind('.'))), config);
@@ -101,7 +101,7 @@ void check_remote_code(const std::map<std::string, std::filesystem::path>& files
   if (code.empty()) return;
   std::string names;
   for (const std::string& name : code) names += (names.empty() ? "" : ", ") + name;
-  warnings.push_back("it brings code, which trust_remote_code=True runs: " + names);
+  warnings.push_back("it has code, which trust_remote_code=True runs: " + names);
 }
 
 }  // namespace sealift::packager

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Python files that a model brings and that `trust_remote_code=True` runs: named in the auto_map of its configs,
-// and what those import from beside themselves.
+// The Python files of a model that `trust_remote_code=True` runs: those named in the auto_map of its configs, and those
+// that they import relatively. `model_check` asks, because a missing file shows only when the model is loaded.
 #pragma once
 
 #include <filesystem>
@@ -10,8 +10,8 @@
 
 namespace sealift::packager {
 
-// `files`: path in the model -> where its bytes are, empty when they are not here yet. A file that is missing, or
-// stands in another repository, is a fault; that there is code is a warning which names it.
+// `files`: path in the model -> its place on this machine, empty when it is not here yet. A file that is missing or in
+// another repository is a fault; that there is code is a warning that names it.
 void check_remote_code(const std::map<std::string, std::filesystem::path>& files, std::vector<std::string>& faults,
                        std::vector<std::string>& warnings);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds a glibc to carry; see carried_runtime.hpp. All of it comes out of one folder, because its parts work with each
-// other only (they share symbols of version GLIBC_PRIVATE).
+// Finds a glibc to carry; see carried_runtime.hpp. All of it comes from one folder, because its parts only
+// work with each other (they share symbols of version GLIBC_PRIVATE).
 #include "packager/native/carried_runtime.hpp"
 
 #include "packager/native/elf_on_disk.hpp"
@@ -21,7 +21,7 @@ constexpr const char* kLibc = "libc.so.6";
 constexpr GlibcVersion kFirstWithArgv0{2, 33};  // NEWS of glibc 2.33: "ld.so --argv0"
 
 // glibc's file list, without what only debuggers and old build systems open. Since 2.34 several are empty, but old
-// wheels still ask for them. The name services are opened as the target's nsswitch.conf says.
+// wheels still need them. The target's nsswitch.conf decides which name services are opened.
 constexpr const char* kNeeded[] = {kLoader,      kLibc,          "libm.so.6",      "libpthread.so.0", "libdl.so.2",
                                    "librt.so.1", "libutil.so.1", "libresolv.so.2", "libanl.so.1",     "libmvec.so.1"};
 constexpr const char* kOptionalLibraries[] = {"libnss_compat.so.2", "libnss_dns.so.2", "libnss_files.so.2",
@@ -35,7 +35,7 @@ std::optional<ElfFile> read_library(const fs::path& file, const std::string& arc
 }
 
 [[noreturn]] void refuse_incomplete(const fs::path& folder, const char* name) {
-  throw Error(ErrorCode::Missing, {.what = "the glibc of this machine is not whole, so it cannot be carried",
+  throw Error(ErrorCode::Missing, {.what = "the glibc of this machine is incomplete, so it cannot be carried",
                                    .where = (folder / name).string(),
                                    .expected = "a library of the target's architecture",
                                    .next = "install the distribution's glibc (Debian: libc6) again"});
@@ -49,7 +49,7 @@ RuntimeFiles take(const fs::path& folder, const ElfFile& libc, const std::string
                                       .expected = "glibc " + kFirstWithArgv0.text() + " or newer",
                                       .got = "glibc " + glibc.text(),
                                       .next = "pack on a newer distribution"});
-  if (libc.kernel_floor.empty()) refuse_incomplete(folder, kLibc);  // it always says which kernel it is for
+  if (libc.kernel_floor.empty()) refuse_incomplete(folder, kLibc);  // every real one states its kernel
   RuntimeFiles found{.runtime = {.glibc = glibc, .kernel = libc.kernel_floor}, .files = {}};
   for (const char* name : kNeeded) {
     if (!read_library(folder / name, arch)) refuse_incomplete(folder, name);

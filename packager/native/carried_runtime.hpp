@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `[target] runtime = "carried"`: glibc's loader and libraries of this machine travel with the environment, for targets
-// that are older than what is carried. sealift-start starts the interpreter and the programs through them; the target
-// then has to offer a kernel, and its own programs go on with its own glibc. Third-party libraries lie in lib/ as ever.
+// `[target] runtime = "carried"`: this machine's glibc, loader and libraries, travels with the environment, for targets
+// whose own glibc is too old. sealift-start runs the interpreter and the programs with it, so the target only has to
+// offer a new enough kernel; its own programs keep its own glibc. Third-party libraries stay in lib/.
 #pragma once
 
 #include <filesystem>
@@ -20,17 +20,17 @@ struct RuntimeFiles {
   std::map<std::string, std::filesystem::path> files;  // name -> the file on this machine
 };
 
-// The first of `folders` that holds a whole glibc for `arch`. Throws Missing, or Platform when it is older than 2.33,
-// whose loader cannot be told a program's name.
+// The first of `folders` that holds a complete glibc for `arch`. Throws Missing, or Platform when it is older
+// than 2.33, whose loader has no --argv0.
 RuntimeFiles find_runtime(const std::string& arch, const std::vector<std::filesystem::path>& folders);
 
-// Puts it where sealift-start looks for it: lib/runtime.
+// Adds it to lib/runtime, where sealift-start expects it.
 void carry_runtime(Tree& tree, const RuntimeFiles& runtime);
 
-// Is `path`, in a generation, a part of it?
+// Whether `path`, below a generation's root, belongs to a carried glibc.
 bool is_runtime_file(const std::string& path);
 
-// What the dynamic linker of an environment offers: the target's, or the carried one's.
+// The target with the glibc that programs are loaded with: its own, or the carried one.
 inline bundle::Target loaded_with(bundle::Target target, const std::optional<bundle::CarriedRuntime>& runtime) {
   if (runtime) target.glibc = runtime->glibc;
   return target;

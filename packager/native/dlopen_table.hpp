@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known about libraries that are opened by name while a program runs (dlopen): no ELF table shows them, and a
-// bundle without one looks complete until that code is reached. The table is kept by hand, in dlopen_table.cpp.
+// Libraries that are known to be opened by name while a program runs (dlopen). No ELF table lists them, so a bundle
+// without one looks complete until that code is reached. The table is kept by hand, in dlopen_table.cpp.
 #pragma once
 
 #include <span>
@@ -9,11 +9,12 @@
 
 namespace sealift::packager {
 
-// `{V}` is what follows ".so" in the opener's own name: libcudnn.so.9 opens libcudnn_ops.so.9. `*` as in a shell.
+// `{V}` stands for what follows ".so" in the opener's own name: libcudnn.so.9 opens libcudnn_ops.so.9. `*` matches as
+// in a shell.
 struct DlopenRule {
   enum class Kind {
-    Required,  // without it the opener fails when it is used
-    Optional,  // the opener does without it, or the site brings it
+    Required,  // the opener fails without it, once it is used
+    Optional,  // the opener works without it, or the site provides it
   };
 
   std::string_view opener;  // its SONAME, or its file name when it has none
@@ -24,7 +25,7 @@ struct DlopenRule {
 
 std::span<const DlopenRule> dlopen_table();
 
-// A library that is opened only where its own needs are met: what it misses is no fault of the bundle.
+// A library that is only opened where its own needs are met, so that a bundle may lack them.
 struct OptionalPlugin {
   std::string_view name;  // a pattern
   std::string_view why;
@@ -33,9 +34,9 @@ struct OptionalPlugin {
 std::span<const OptionalPlugin> optional_plugins();
 
 bool matches(std::string_view pattern, const std::string& name);
-// `rule.opened` for this very opener.
+// `rule.opened` with the version of this opener.
 std::string opened_by(const DlopenRule& rule, const std::string& opener);
-// Does any rule speak of this name, as text in a program spells it (libnvrtc.so, libnvrtc.so.%d, libnvrtc.so.13)?
+// Whether any rule covers this name, as text in a program spells it (libnvrtc.so, libnvrtc.so.%d, libnvrtc.so.13).
 bool is_known_to_be_opened(const std::string& name);
 bool is_optional_plugin(const std::string& name);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The oldest NVIDIA driver that the carried CUDA runs with. The driver itself is the target's.
+// The oldest NVIDIA driver that the carried CUDA works with. The driver itself is part of the target.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@ namespace sealift::packager {
 // nvidia_cuda_runtime_cu12-12.8.90-...; the highest of several.
 std::optional<unsigned> cuda_of_wheels(const std::vector<std::string>& file_names);
 
-// "580", or nothing for a version that is not known here. Inside one major version older drivers go on to work.
+// "580", or nothing for an unknown version. Within one major version of CUDA, older drivers keep working.
 std::optional<std::string> driver_floor(unsigned cuda);
 
 // "CUDA 13 needs driver 580 or newer"; empty when there is no CUDA.

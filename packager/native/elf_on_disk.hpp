@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ELF file that a path of this machine means, links followed: what is carried from here is asked for by its SONAME,
-// which is a link more often than not.
+// Reads the ELF file behind a path of this machine, following links: libraries are carried under their SONAME, which is
+// usually a link.
 #pragma once
 
 #include <filesystem>
@@ -10,7 +10,7 @@
 
 namespace sealift::packager {
 
-// Nothing when it is empty or no ELF file. Throws Format when it is a broken one.
+// Nothing for an empty file or one that is not ELF. Throws Format for a broken ELF file.
 inline std::optional<bundle::ElfFile> read_elf_file(const std::filesystem::path& path) {
   bundle::FileSource source(std::filesystem::canonical(path));
   return source.size() == 0 ? std::nullopt : bundle::read_elf(source);

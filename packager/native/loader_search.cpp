@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ld.so's order; see loader_search.hpp. Folders for better processors (glibc-hwcaps) hold second copies only, and are
-// left out: what must start everywhere has to lie in the folder itself.
+// ld.so's order; see loader_search.hpp. Folders for newer processors (glibc-hwcaps) are left out: they only hold second
+// copies, and what must start everywhere has to lie in the folder itself.
 #include "packager/native/loader_search.hpp"
 
 #include <algorithm>

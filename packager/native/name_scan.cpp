@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks for ".so" and asks what stands around it; see name_scan.hpp.
+// Searches for ".so" and checks the bytes around it; see name_scan.hpp.
 #include "packager/native/name_scan.hpp"
 
 #include <string_view>
@@ -9,7 +9,7 @@ namespace sealift::packager {
 namespace {
 
 constexpr std::size_t kLongest = 128;        // of a name
-constexpr std::size_t kKept = 2 * kLongest;  // so that a name at the end of one piece is seen whole with the next
+constexpr std::size_t kKept = 2 * kLongest;  // so that a name across two pieces is found whole
 constexpr std::size_t kMaxNames = 1000;      // of one file
 
 bool is_name(char c) {
@@ -37,7 +37,7 @@ std::set<std::string> NameScan::finish() {
   return std::move(names_);
 }
 
-// A name that the window cuts off is seen whole with the next piece; others are seen twice, which a set does not mind.
+// A name that the window cuts off is found whole with the next piece; others are found twice, which a set ignores.
 void NameScan::scan() {
   const std::string_view text = window_;
   for (std::size_t at = text.find(".so"); at != text.npos; at = text.find(".so", at + 1)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which library names stand as whole strings in a file that arrives in pieces: what a program hands to dlopen is in no
-// table of its ELF file, so this is all that can be seen of it. A hint, never a proof.
+// Finds library names that are whole strings in a file, which is fed in pieces. No table of an ELF file lists what it
+// hands to dlopen, so these strings are the only trace. A hint, never a proof.
 #pragma once
 
 #include <set>
@@ -13,13 +13,13 @@ namespace sealift::packager {
 class NameScan {
  public:
   void feed(bundle::ByteView piece);
-  // "libfoo.so", "libfoo.so.2", "libfoo.so.%d": C strings, or the last part of one that is a path.
+  // "libfoo.so", "libfoo.so.2", "libfoo.so.%d": a whole C string, or the last part of one that is a path.
   std::set<std::string> finish();
 
  private:
   void scan();
 
-  std::string window_;  // what was seen last, and what is new
+  std::string window_;  // the end of the last piece, and the new one
   std::set<std::string> names_;
 };
 

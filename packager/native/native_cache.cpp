@@ -2,9 +2,9 @@
 // One file each: a line with the SHA-256 of the rest, and JSON; see native_cache.hpp.
 #include "packager/native/native_cache.hpp"
 
-#include "packager/host/scratch_folder.hpp"
 #include "bundle/core/json.hpp"
-#include "sealift/bundle/payload/payload_writer.hpp"
+#include "packager/host/scratch_folder.hpp"
+#include "sealift/bundle/core/output_file.hpp"
 
 namespace sealift::packager {
 
@@ -14,7 +14,7 @@ using bundle::JsonObject;
 
 namespace {
 
-constexpr std::string_view kFormat = "1";  // raised when more, or something else, is read of a file
+constexpr std::string_view kFormat = "1";  // changes whenever something else is read of a file
 constexpr std::uint64_t kMaxCached = std::uint64_t{256} << 20;
 constexpr std::size_t kMany = 1'000'000;
 
@@ -44,7 +44,7 @@ Json to_json(const NativeFile& file) {
           {"text_relocations", file.elf.text_relocations}};
 }
 
-// What stands behind a digest that holds was written by to_json.
+// The digest in front of it was checked, so to_json wrote this.
 NativeFile from_json(const Json& json, const std::string& owner) {
   JsonObject object(json, owner);
   NativeFile file{.path = object.string("path"), .owner = owner, .from_wheel = owner.ends_with(".whl")};

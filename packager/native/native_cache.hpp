@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was read of the ELF files of a wheel, or of the interpreter's tar, kept beside it: inflating gigabytes to see
-// the same tables again would be most of the time that `create` takes. Only a file whose digest was just computed may
-// be kept, so what is kept under a digest belongs to it; a damaged file counts as none.
+// Keeps what was read of the ELF files of a wheel, or of the interpreter's tar, between runs: inflating gigabytes again
+// for the same tables would be most of the time that `create` takes. Results are only kept for a file whose digest was
+// just computed, so they belong to their digest; a damaged entry counts as none.
 #pragma once
 
 #include <optional>
@@ -9,16 +9,16 @@
 #include <vector>
 
 #include "packager/files/cache.hpp"
-#include "packager/native/native_files.hpp"
+#include "packager/native/native_file.hpp"
 
 namespace sealift::packager {
 
 class NativeCache {
  public:
-  // `python` is like "3.11": it decides where files come to lie.
+  // `python` ("3.11") decides where files are installed.
   NativeCache(const Cache& cache, std::string python);
 
-  // Of the file with this digest; all are said to be `owner`'s.
+  // What is kept of the file with this digest; `owner` becomes the owner of every file.
   std::optional<std::vector<NativeFile>> read(const bundle::Digest& sha256, const std::string& owner) const;
   void write(const bundle::Digest& sha256, const std::vector<NativeFile>& files) const;
 

@@ -21,7 +21,7 @@ using Kind = NativeFinding::Kind;
 
 namespace {
 
-// From here on dlopen does not make stacks executable any more, and refuses what asks for it (NEWS of glibc 2.41).
+// Since this version dlopen refuses libraries that ask for an executable stack (NEWS of glibc 2.41).
 constexpr GlibcVersion kStrictStacks{2, 41};
 
 // "a, b and 3 more".
@@ -72,7 +72,7 @@ class Check {
     opened_libraries();
     architectures();
     each_file();
-    circles();
+    cycles();
     std::stable_sort(report_.findings.begin(), report_.findings.end(),
                      [](const NativeFinding& a, const NativeFinding& b) { return a.severity > b.severity; });
     return std::move(report_);
@@ -88,7 +88,7 @@ class Check {
   }
   const NativeFile& at(std::size_t file) const { return index_.at(file); }
 
-  // A name with a version is none that Python imports: ld.so takes it for someone's NEEDED, or code opens it.
+  // Python does not import files with a versioned name: ld.so loads them for somebody's NEEDED, or code opens them.
   bool is_stray(std::size_t file) const {
     const std::string name = at(file).file_name();
     return at(file).from_wheel && name.find(".so.") != name.npos && !used_.contains(file);
@@ -199,7 +199,7 @@ class Check {
     }
   }
 
-  // What the kernel starts by itself gets the target's own loader and glibc, whatever is carried.
+  // A program that the kernel starts directly gets the target's own loader and glibc, whatever is carried.
   void programs_on_their_own() {
     for (std::size_t i = 0; carried_ && i < index_.size(); ++i) {
       const NativeFile& file = at(i);
@@ -241,14 +241,14 @@ class Check {
            "require the package that brings it, of the same version");
     for (const auto& [name, who] : unknown)
       find(Kind::UnknownName, Severity::Warning, name,
-           fmt::format("{} may be opened by {}, which hold(s) its name; nothing brings it, and the table of opened "
-                       "libraries does not know it",
+           fmt::format("{} may be opened by {}, which contain(s) its name; nothing brings it, and the table of opened "
+                       "libraries does not list it",
                        name, several(who)),
            "find out whether the job needs it; if so, require what brings it");
   }
 
-  // Needed, itself, in the bundle under any version or in the same wheel under a new name, the target's, or in the
-  // table.
+  // The name is needed or its own, is in the bundle in any version or in the same wheel under a new name, belongs to
+  // the target, or is in the table.
   bool is_explained(const std::string& name, const NativeFile& file) const {
     if (bundle::belongs_to_target(name) || is_known_to_be_opened(name) || name == file.elf.soname) return true;
     const std::string stem = name.substr(0, name.find(".so") + 3);
@@ -259,7 +259,8 @@ class Check {
     return first != index_.names().end() && starts(first->first);
   }
 
-  // A wheel may bring the same helper for several machines; one that has nothing for this one is the wrong wheel.
+  // A wheel may bring the same helper program for several machines; one without any for this machine is the wrong
+  // wheel.
   void architectures() {
     std::set<std::string> owners;  // that have something for the target
     std::map<std::pair<std::string, std::string>, std::set<std::string>> foreign;
@@ -274,7 +275,7 @@ class Check {
       if (is_extension(at(i)) || !at(i).from_wheel) imported.insert(at(i).owner);
     }
     for (const auto& [owner, files] : foreign) {
-      // A wheel for any machine promises nothing native: what it has is data.
+      // A wheel for any machine promises nothing native: its ELF files are data.
       const Severity severity = imported.contains(owner.first)           ? Severity::Refusal
                                 : owners.contains(owner.first)           ? Severity::Note
                                 : owner.first.ends_with("-none-any.whl") ? Severity::Warning
@@ -321,20 +322,20 @@ class Check {
     if (fault == std::errc()) report_.cuda = std::max(report_.cuda.value_or(0), major);
   }
 
-  void circles() {
+  void cycles() {
     std::set<std::string> names;
-    for (const std::size_t file : in_circles(walk_)) names.insert(described(at(file)));
+    for (const std::size_t file : on_cycles(walk_)) names.insert(described(at(file)));
     if (!names.empty())
-      find(Kind::Circle, Severity::Note, {}, "these need each other in a circle: " + several(names), "nothing");
+      find(Kind::Circle, Severity::Note, {}, "these need each other in a cycle: " + several(names), "nothing");
   }
 
   const bundle::Target& machine_;
   const bool carried_;
-  bundle::Target target_;  // with the glibc that things are loaded with
+  bundle::Target target_;  // with the glibc that programs are loaded with
   NativeIndex index_;
   NativeWalk walk_;
-  std::set<std::size_t> used_;                             // by whatever ld.so or the table loads
-  std::set<std::pair<std::string, std::string>> renamed_;  // owner, the name that a library of it had before
+  std::set<std::size_t> used_;                             // loaded by ld.so or through the table
+  std::set<std::pair<std::string, std::string>> renamed_;  // owner, former name of one of its libraries
   NativeReport report_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Would everything native in a bundle load on the target? All findings of one look at the whole, each with its remedy.
-// Pure: NativeFiles -> NativeReport. What a report says on the screen is native_report's business.
+// Judges whether everything native in a bundle would load on the target, and lists everything that would not, each with
+// its remedy. Pure: NativeFiles -> NativeReport; native_report turns the report into text.
 #pragma once
 
 #include <cstddef>
@@ -9,15 +9,15 @@
 #include <string>
 #include <vector>
 
-#include "packager/native/native_files.hpp"
+#include "packager/native/native_file.hpp"
 #include "packager/native/symbol_floor.hpp"
 #include "sealift/bundle/manifest/manifest.hpp"
 
 namespace sealift::packager {
 
 enum class Severity {
-  Note,     // true, and no fault
-  Warning,  // may fail on some targets, or cannot be decided from here
+  Note,     // worth knowing, not a fault
+  Warning,  // may fail on some targets, or cannot be decided here
   Refusal,  // something in the bundle does not work on the target
 };
 
@@ -27,21 +27,21 @@ struct NativeFinding {
     LoadedBefore,       // NEEDED, in the bundle, but found only once something else has loaded it
     TargetsOwn,         // a program needs a carried library that it cannot see; the target must have it
     WrongArchitecture,  //
-    SymbolVersion,      // the library that is found does not offer a version that is wanted
+    SymbolVersion,      // the library that is found lacks a version that is needed
     GlibcFloor,         // a component needs a newer glibc than the target has
-    OpenedLibrary,      // opened by name, as the table knows, and nothing brings it
+    OpenedLibrary,      // opened by name, according to the table, and nothing brings it
     UnknownName,        // perhaps opened by name; neither in the table nor in the bundle
     DriverLibrary,      // part of the GPU driver
     ExecutableStack,
     TextRelocations,
     NoSoname,
-    Circle,  // of NEEDED
+    Circle,  // a dependency cycle
     Unreadable,
   };
 
   Kind kind;
   Severity severity;
-  std::string library;  // the SONAME that is wanted, where there is one
+  std::string library;  // the SONAME that is needed, if it is about one
   std::string what;
   std::string next;
 };
@@ -49,15 +49,15 @@ struct NativeFinding {
 struct NativeReport {
   std::size_t files = 0;
   std::size_t needed = 0;                      // NEEDED entries of all files
-  std::vector<NativeFinding> findings;         // the gravest first
+  std::vector<NativeFinding> findings;         // the most severe first
   std::map<std::string, SymbolFloors> floors;  // of each component
   std::optional<unsigned> cuda;                // the major version of CUDA that is carried
 
   std::size_t count(Severity severity) const;
 };
 
-// `interpreter` is the path of the program that imports libraries: "libexec/python3.11". With a carried `runtime` its
-// glibc counts, and the target's for those programs only that no launcher starts.
+// `interpreter` is the path of the program that imports libraries: "libexec/python3.11". With a carried `runtime`,
+// its glibc counts, and the target's only for programs that are not started by the launcher.
 NativeReport check_native(const NativeFiles& files, const bundle::Target& target, const std::string& interpreter,
                           const std::optional<bundle::CarriedRuntime>& runtime = {});
 

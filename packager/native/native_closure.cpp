@@ -46,7 +46,7 @@ void read_conf(const fs::path& file, std::vector<fs::path>& out, int depth) {
 
 }  // namespace
 
-// What one root adds, kept apart until it is known to be complete.
+// What one file adds, kept apart until it is known to be complete.
 struct NativeResolver::Walk {
   NativeClosure found;
   std::set<fs::path> visited;
@@ -63,16 +63,16 @@ std::vector<fs::path> NativeResolver::system_folders(const std::string& arch, co
   return out;
 }
 
-std::vector<std::string> NativeResolver::add(const fs::path& root, const std::string& name) {
+std::vector<std::string> NativeResolver::add(const fs::path& file, const std::string& name) {
   Walk walk;
-  visit(root, name, {}, walk);
+  visit(file, name, {}, walk);
   if (walk.missing.empty()) merge(walk);
   return walk.missing;
 }
 
-std::vector<std::string> NativeResolver::add_program(const fs::path& root, const std::string& name) {
+std::vector<std::string> NativeResolver::add_program(const fs::path& file, const std::string& name) {
   Walk walk;
-  visit(root, name, {}, walk);
+  visit(file, name, {}, walk);
   std::vector<std::string> from_wheels(walk.found.from_wheels.begin(), walk.found.from_wheels.end());
   from_wheels.insert(from_wheels.end(), walk.missing.begin(), walk.missing.end());
   merge(walk);
@@ -112,14 +112,14 @@ void NativeResolver::visit(const fs::path& file, const std::string& name, const 
   for (const std::string& library : elf->needed) visit_needed(library, file, *elf, inherited_rpath, walk);
 }
 
-// ld.so: DT_RUNPATH counts for the object's own needs only; without it DT_RPATH does, and is inherited.
+// ld.so: DT_RUNPATH applies to the object's own needs only; without it DT_RPATH applies, and is inherited.
 void NativeResolver::visit_needed(const std::string& wanted, const fs::path& by, const ElfFile& elf,
                                   const std::string& inherited_rpath, Walk& walk) {
   const std::string origin = by.empty() ? std::string() : fs::canonical(by).parent_path().string();
-  // A name with '/' is a path, which may start with $ORIGIN; it is carried under its last part.
+  // A name with '/' is a path, which may start with $ORIGIN; it is carried under its file name.
   const std::string library = fs::path(wanted).filename().string();
   if (bundle::belongs_to_target(library) || walk.found.libraries.contains(library)) return;
-  std::string rpath;  // with $ORIGIN replaced, since it means the object that says it
+  std::string rpath;  // with $ORIGIN replaced, which means the folder of this object
   for (const std::string& folder : expand_search_path(elf.rpath, origin, arch_)) rpath += folder + ":";
   rpath += inherited_rpath;
   std::vector<std::string> first = expand_search_path(elf.runpath.empty() ? rpath : elf.runpath, origin, arch_);
@@ -147,13 +147,13 @@ fs::path NativeResolver::find(const std::string& library, const std::vector<std:
     std::error_code error;
     if (!fs::is_regular_file(candidate, error)) continue;
     const std::optional<ElfFile> elf = read_elf_file(candidate);
-    if (elf && elf->arch == arch_) return candidate;  // ld.so passes over other architectures too
+    if (elf && elf->arch == arch_) return candidate;  // ld.so skips other architectures too
   }
   return {};
 }
 
 GlibcVersion check_glibc_floor(const std::vector<NativeNeed>& needs, GlibcVersion target) {
-  GlibcVersion floor{2, 17};  // the oldest that any wheel of today is made for
+  GlibcVersion floor{2, 17};  // the oldest that today's wheels are built for
   std::string too_new;
   for (const NativeNeed& need : needs) {
     floor = std::max(floor, need.glibc);

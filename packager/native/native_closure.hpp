@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which shared libraries an interpreter and its programs need and a minimal target lacks, found by reading ELF files as
-// the dynamic linker of this machine would; and whether the target's glibc is new enough for all of them.
-// glibc's own libraries and the driver's are the target's and are never carried.
+// Finds the shared libraries that an interpreter and its programs need and a minimal target lacks, by reading ELF files
+// as the dynamic linker of this machine would, and checks that the target's glibc is new enough for all of them.
+// What belongs to the target (system_libraries.hpp) is never carried.
 #pragma once
 
 #include <filesystem>
@@ -20,14 +20,14 @@ struct NativeNeed {
 };
 
 struct NativeClosure {
-  std::map<std::string, std::filesystem::path> libraries;  // name as it is asked for -> the file on this machine
-  std::vector<NativeNeed> needs;                           // of every file looked at
+  std::map<std::string, std::filesystem::path> libraries;  // name as others need it -> the file on this machine
+  std::vector<NativeNeed> needs;                           // of every file that was read
   std::set<std::string> from_wheels;                       // found in a site-packages folder, or nowhere
 };
 
 class NativeResolver {
  public:
-  // Looks in `folders` after what the files themselves say.
+  // Searches `folders` after those that the files themselves name.
   NativeResolver(std::string arch, std::vector<std::filesystem::path> folders)
       : arch_(std::move(arch)), folders_(std::move(folders)) {}
 
@@ -35,14 +35,14 @@ class NativeResolver {
   static std::vector<std::filesystem::path> system_folders(const std::string& arch,
                                                            const std::filesystem::path& conf = "/etc/ld.so.conf");
 
-  // Adds everything that the ELF file `root` needs; `name` is for messages. Returns the libraries that are not there;
-  // then nothing was added. A file that is no ELF file, or a static program, needs nothing. Throws Platform when it is
-  // of another architecture.
-  std::vector<std::string> add(const std::filesystem::path& root, const std::string& name);
-  // The same for a program whose remaining libraries come out of wheels: what is not there goes to from_wheels.
-  std::vector<std::string> add_program(const std::filesystem::path& root, const std::string& name);
-  // Adds a library that nothing asked for, such as libstdc++.so.6, if it is here and needs no newer glibc than
-  // `newest`.
+  // Adds everything that the ELF file `file` needs; `name` is for messages. Returns the libraries that are not there,
+  // and then adds nothing. A file that is not ELF, or a static program, needs nothing. Throws Platform when it is of
+  // another architecture.
+  std::vector<std::string> add(const std::filesystem::path& file, const std::string& name);
+  // The same for a program whose other libraries come from wheels: it returns those that are not on this machine.
+  std::vector<std::string> add_program(const std::filesystem::path& file, const std::string& name);
+  // Adds a library that nothing has asked for, such as libstdc++.so.6, if this machine has it and it needs no newer
+  // glibc than `newest`.
   bool offer_library(const std::string& library, bundle::GlibcVersion newest);
 
   const NativeClosure& closure() const { return closure_; }

@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lock and cache -> NativeFiles; see native_files.hpp. The largest wheels first, a thread for each processor, since
+// Contents and cache -> NativeFiles; see native_files.hpp. The largest wheels first, a thread for each processor, since
 // inflating gigabytes is what takes the time.
 #include "packager/native/native_files.hpp"
 
 #include <elf.h>
 
 #include <algorithm>
-#include <atomic>
-#include <future>
 #include <mutex>
 #include <optional>
 #include <thread>
 #include <vector>
 
 #include "bundle/core/unicode.hpp"
+#include "sealift/bundle/host/interrupt.hpp"
 #include "packager/host/scratch_folder.hpp"
 #include "packager/native/carried_runtime.hpp"
 #include "packager/native/name_scan.hpp"
 #include "packager/native/native_cache.hpp"
 #include "sealift/bundle/archive/tar.hpp"
-#include "sealift/bundle/host/interrupt.hpp"
-#include "sealift/bundle/payload/payload_writer.hpp"
+#include "sealift/bundle/core/output_file.hpp"
+#include "sealift/bundle/core/parallel_for.hpp"
 #include "sealift/bundle/wheel/installed_path.hpp"
 
 namespace sealift::packager {
@@ -38,7 +37,8 @@ bool is_elf(std::string_view start) {
   return start.starts_with(std::string_view(ELFMAG, SELFMAG));
 }
 
-// What ld.so may be asked to load: not objects for a linker, not code for a GPU (which has machines of its own).
+// Whether ld.so may be asked to load it: no objects for a linker, no code for a GPU (which has e_machine values of its
+// own).
 bool is_loadable(const bundle::ElfFile& elf) {
   static constexpr std::string_view kDevices[] = {"machine 190", "machine 224", "machine 247"};  // CUDA, AMD GPU, BPF
   static constexpr std::string_view kDeviceSystems[] = {"for system 51", "for system 64", "for system 65",
@@ -60,14 +60,14 @@ std::size_t text_size(const NativeFile& file) {
   return size;
 }
 
-// Gathers from several threads.
+// Collects files from several threads.
 class Gathering {
  public:
   void add(std::vector<NativeFile> files) {
     const std::lock_guard lock(guard_);
     for (NativeFile& file : files) {
       if ((text_ += text_size(file)) > kMaxNameBytes)
-        throw Error(ErrorCode::Format, {.what = "the ELF files name more libraries and versions than any bundle has",
+        throw Error(ErrorCode::Format, {.what = "the ELF files name more libraries and versions than any real bundle",
                                         .where = file.owner + ", " + file.path,
                                         .next = "leave this package out"});
       found_.files.push_back(std::move(file));
@@ -102,7 +102,7 @@ bool is_plain(const bundle::ElfFile& elf) {
                      [&](const auto& wanted) { return is_plain(wanted.first) && plain(wanted.second); });
 }
 
-// Takes one ELF file after another, each in pieces.
+// Reads one ELF file after another, each in pieces, through a scratch file.
 class Intake {
  public:
   explicit Intake(fs::path scratch) : scratch_(std::move(scratch)) {}
@@ -117,7 +117,7 @@ class Intake {
     out_->write(piece);
     scan_.feed(piece);
   }
-  // Adds the file to `files` if ld.so may be asked for it.
+  // Adds the file to `files` if ld.so may be asked to load it.
   void end(NativeFile file, std::vector<NativeFile>& files) {
     out_.reset();
     const std::set<std::string> names = scan_.finish();
@@ -140,38 +140,42 @@ class Intake {
   NameScan scan_;
 };
 
-std::vector<NativeFile> read_wheel(const LockedWheel& locked, const Lock& lock, const Cache& cache,
-                                   const NativeCache& kept, Intake& intake) {
-  const fs::path path = cache.path(locked.sha256);
-  if (const bundle::Digest digest = digest_of_file(path); digest != locked.sha256)
+// Where files are read from, and what earlier runs have kept.
+struct Shelf {
+  const Cache& cache;
+  NativeCache kept;
+  std::string site_packages;
+};
+
+std::vector<NativeFile> read_wheel(const Content& content, const Shelf& shelf, Intake& intake) {
+  const fs::path path = shelf.cache.path(content.sha256);
+  if (const bundle::Digest digest = digest_of_file(path); digest != content.sha256)
     throw Error(ErrorCode::Digest, {.what = "a wheel in the cache is damaged",
-                                    .where = path.string() + ", " + locked.file_name,
-                                    .expected = "sha256 " + locked.sha256.hex(),
+                                    .where = path.string() + ", " + content.name,
+                                    .expected = "sha256 " + content.sha256.hex(),
                                     .got = "sha256 " + digest.hex(),
                                     .next = "remove it and run the same command again"});
   bundle::FileSource source(path);
-  bundle::Wheel wheel(source, locked.file_name);
+  bundle::Wheel wheel(source, content.name);
   std::vector<NativeFile> files;
   for (const bundle::WheelFile& file : wheel.files()) {
     if (!is_elf(wheel.start_of(file, SELFMAG))) continue;
     intake.begin();
     wheel.extract(file, [&](ByteView piece) { intake.feed(piece); });
-    intake.end({.path = bundle::installed_path(file.scheme, file.path, wheel.dist_info(),
-                                               bundle::site_packages_of(lock.python)),
-                .owner = locked.file_name,
+    intake.end({.path = bundle::installed_path(file.scheme, file.path, wheel.dist_info(), shelf.site_packages),
+                .owner = content.owner,
                 .from_wheel = true},
                files);
   }
-  kept.write(locked.sha256, files);
+  shelf.kept.write(content.sha256, files);
   return files;
 }
 
-// Its links are read each time: they stand in the tar's headers.
-std::vector<NativeFile> read_interpreter(const Lock& lock, const Cache& cache, const NativeCache& kept,
-                                         Gathering& gathering, Intake& intake) {
-  static const std::string kOwner = "the interpreter";
-  const fs::path tar = cache.path(lock.interpreter.sha256);
-  const std::optional<std::vector<NativeFile>> known = kept.read(lock.interpreter.sha256, kOwner);
+// Links are read each time: they are in the tar's headers, and nothing has to be inflated for them.
+std::vector<NativeFile> read_interpreter(const Content& content, const Shelf& shelf, Gathering& gathering,
+                                         Intake& intake) {
+  const fs::path tar = shelf.cache.path(content.sha256);
+  const std::optional<std::vector<NativeFile>> known = shelf.kept.read(content.sha256, content.owner);
   bundle::FileSource source(tar);
   bundle::Hasher hasher;
   std::vector<NativeFile> files;
@@ -184,14 +188,14 @@ std::vector<NativeFile> read_interpreter(const Lock& lock, const Cache& cache, c
              if (member.type == bundle::TarType::Link)
                gathering.add_link(member.path,
                                   (fs::path(member.path).parent_path() / member.target).lexically_normal().string());
-             file = {.path = member.path, .owner = kOwner};
+             file = {.path = member.path, .owner = content.owner};
              left = member.size;
              first = !known && !is_runtime_file(member.path);
              elf = false;
            },
        .data =
            [&](ByteView piece) {
-             // Pieces are cut anywhere, but the tar's blocks begin at multiples of 512 in them: the magic is whole.
+             // Pieces end anywhere, but a member begins at a multiple of 512 in them, so its magic is whole.
              if (first && (elf = is_elf(bundle::as_text(piece)))) intake.begin();
              first = false;
              left -= piece.size();
@@ -207,12 +211,12 @@ std::vector<NativeFile> read_interpreter(const Lock& lock, const Cache& cache, c
   }
   reader.finish();
   if (known) return *known;
-  if (hasher.finish() == lock.interpreter.sha256) kept.write(lock.interpreter.sha256, files);
+  if (hasher.finish() == content.sha256) shelf.kept.write(content.sha256, files);
   return files;
 }
 
-std::vector<NativeFile> read_program(const LockedProgram& locked, Intake& intake) {
-  bundle::FileSource source(fs::canonical(locked.source));
+std::vector<NativeFile> read_program(const Content& content, const Shelf& shelf, Intake& intake) {
+  bundle::FileSource source(fs::canonical(file_of(content, shelf.cache)));
   if (source.size() < SELFMAG || !is_elf(bundle::as_text(source.read(0, SELFMAG)))) return {};
   std::vector<NativeFile> files;
   intake.begin();
@@ -221,45 +225,53 @@ std::vector<NativeFile> read_program(const LockedProgram& locked, Intake& intake
     intake.feed(piece);
     offset += piece.size();
   }
-  intake.end({.path = locked.into, .owner = "the program " + locked.into}, files);
+  intake.end({.path = content.into, .owner = content.owner}, files);
   return files;
+}
+
+// All wheels, by several threads.
+void read_wheels(const std::vector<Content>& contents, const Shelf& shelf, const Repair& repair,
+                 const fs::path& scratch, Gathering& gathering, Console& console) {
+  std::vector<std::pair<std::uint64_t, const Content*>> wheels;  // size, wheel
+  std::uint64_t bytes = 0;
+  for (const Content& content : contents) {
+    if (content.kind != Content::Kind::Wheel) continue;
+    wheels.emplace_back(fs::file_size(shelf.cache.path(content.sha256)), &content);
+    bytes += wheels.back().first;
+  }
+  std::stable_sort(wheels.begin(), wheels.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  Progress progress(console, "checking native libraries", bytes);
+  const unsigned threads = std::clamp(std::thread::hardware_concurrency(), 1U, 16U);
+  bundle::parallel_for(threads, wheels.size(), [&](std::size_t index) {
+    const auto& [size, wheel] = wheels[index];
+    if (std::optional<std::vector<NativeFile>> files = shelf.kept.read(wheel->sha256, wheel->owner)) {
+      gathering.add(std::move(*files));
+      progress.skip(size);
+      return;
+    }
+    Intake intake(scratch / std::to_string(index));
+    gathering.add(read_repaired(*wheel, repair, [&, wheel = wheel] { return read_wheel(*wheel, shelf, intake); }));
+    progress.add(size);
+  });
+  progress.finish();
 }
 
 }  // namespace
 
-NativeFiles read_native_files(const Lock& lock, const Cache& cache, Console& console) {
+NativeFiles read_native_files(const std::vector<Content>& contents, const std::string& python, const Cache& cache,
+                              const Repair& repair, Console& console) {
   const ScratchFolder scratch("elf", cache.root());
-  const NativeCache kept(cache, lock.python);
+  const Shelf shelf{
+      .cache = cache, .kept = NativeCache(cache, python), .site_packages = bundle::site_packages_of(python)};
   Gathering gathering;
-  std::vector<const LockedWheel*> wheels;
-  std::uint64_t bytes = 0;
-  for (const LockedWheel& wheel : lock.wheels) wheels.push_back(&wheel);
-  const auto size_of = [&](const LockedWheel* wheel) { return fs::file_size(cache.path(wheel->sha256)); };
-  for (const LockedWheel* wheel : wheels) bytes += size_of(wheel);
-  std::sort(wheels.begin(), wheels.end(), [&](const auto* a, const auto* b) { return size_of(a) > size_of(b); });
-
-  Progress progress(console, "checking native libraries", bytes);
-  std::atomic<std::size_t> next = 0;
-  const auto work = [&](std::size_t number) {
-    Intake intake(scratch / std::to_string(number));
-    for (std::size_t i = next++; i < wheels.size(); i = next++) {
-      if (std::optional<std::vector<NativeFile>> files = kept.read(wheels[i]->sha256, wheels[i]->file_name)) {
-        gathering.add(std::move(*files));
-        progress.skip(size_of(wheels[i]));
-        continue;
-      }
-      gathering.add(read_wheel(*wheels[i], lock, cache, kept, intake));
-      progress.add(size_of(wheels[i]));
-    }
-  };
-  std::vector<std::future<void>> workers;
-  const std::size_t count = std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, 16);
-  for (std::size_t i = 1; i <= count; ++i) workers.push_back(std::async(std::launch::async, work, i));
-  for (std::future<void>& worker : workers) worker.get();
-  Intake intake(scratch / "0");
-  gathering.add(read_interpreter(lock, cache, kept, gathering, intake));
-  for (const LockedProgram& program : lock.programs) gathering.add(read_program(program, intake));
-  progress.finish();
+  read_wheels(contents, shelf, repair, scratch.path(), gathering, console);
+  Intake intake(scratch / "other");
+  for (const Content& content : contents) {
+    if (content.kind == Content::Kind::Interpreter)
+      gathering.add(read_interpreter(content, shelf, gathering, intake));
+    else if (content.kind == Content::Kind::Program)
+      gathering.add(read_program(content, shelf, intake));
+  }
   return gathering.take();
 }
 

@@ -7,7 +7,6 @@
 #include <algorithm>
 
 #include "packager/job/toml_file.hpp"
-#include "packager/native/carried_runtime.hpp"
 #include "packager/native/driver_floor.hpp"
 #include "packager/native/native_closure.hpp"
 
@@ -22,7 +21,7 @@ namespace {
 
 constexpr std::size_t kMaxShown = 100;
 
-// What to do about a library that nothing brings: this machine may have it.
+// The remedy for a library that nothing brings: this machine may have it.
 std::string remedy_from_host(const std::string& library, const bundle::Target& target,
                              const std::vector<fs::path>& host) {
   for (const fs::path& folder : host) {
@@ -78,20 +77,6 @@ void require_native(const NativeReport& report, const bundle::Target& target, co
                .where = fmt::format("{}, glibc {}; {} ELF files", target.arch, target.glibc.text(), report.files),
                .got = got,
                .next = "each finding says what to do; then lock and create again"});
-}
-
-NativeReport check_native(const Lock& lock, const Cache& cache, Console& console, const LeftOut& left_out) {
-  NativeFiles files = read_native_files(lock, cache, console);
-  std::erase_if(files.files, [&](const NativeFile& file) {
-    const auto out = left_out.find(file.owner);
-    return out != left_out.end() && out->second.contains(file.path);
-  });
-  const NativeReport report = check_native(files, lock.target, "libexec/python" + lock.python, lock.runtime);
-  for (const NativeFinding& finding : report.findings)
-    if (finding.severity == Severity::Warning) console.warn(finding.what + " (" + finding.next + ")");
-  require_native(report, loaded_with(lock.target, lock.runtime), NativeResolver::system_folders(lock.target.arch));
-  console.note(native_summary(report));
-  return report;
 }
 
 bundle::GlibcVersion glibc_floor(const NativeReport& report) {

@@ -21,7 +21,7 @@ const std::string& name_of(const NativeFile& file, std::string& storage) {
   return storage = file.file_name();
 }
 
-// File -> the files that it opens by name, as the table says.
+// File -> the files that it opens by name, according to the table.
 std::vector<std::vector<std::size_t>> opened_files(const NativeIndex& index) {
   std::vector<std::vector<std::size_t>> opened(index.size());
   for (std::size_t file = 0; file < index.size(); ++file) {
@@ -39,7 +39,7 @@ std::vector<std::vector<std::size_t>> opened_files(const NativeIndex& index) {
   return opened;
 }
 
-// One process. Copied, so that what every import begins with is loaded once.
+// One process. Copied for each import, so that what all of them begin with is loaded once.
 class Process {
  public:
   Process(const NativeIndex& index, std::span<const std::string> library_path)
@@ -72,7 +72,7 @@ class Process {
       }
     }
   }
-  // Then what the table says is opened by what is loaded; true when that was anything new.
+  // Loads what the loaded files open by name, according to the table; true when that was anything new.
   bool open_by_name(const std::vector<std::vector<std::size_t>>& opened) {
     const std::size_t before = objects_.size();
     for (std::size_t i = 0; i < before; ++i)
@@ -93,7 +93,7 @@ class Process {
       const NativeFile& file = index_->at(objects_[i].file);
       chain.push_back({&file.elf, file.folder()});
     }
-    if (wanted.find('/') != wanted.npos) {  // a path, which is taken as it is
+    if (wanted.find('/') != wanted.npos) {  // a path, which ld.so does not search for
       for (const std::string& path : expand_search_path(wanted, chain.front().origin, index_->arch()))
         if (const auto file = index_->find(path)) return file;
       return std::nullopt;
@@ -107,8 +107,8 @@ class Process {
   std::span<const std::string> library_path_;
   std::vector<Object> objects_;
   std::map<std::size_t, std::size_t> files_;  // -> position in objects_
-  std::map<std::string, std::size_t> names_;  // by which something was loaded -> file
-  std::size_t next_ = 0;                      // the first object whose needs were not looked at
+  std::map<std::string, std::size_t> names_;  // a name under which something was loaded -> file
+  std::size_t next_ = 0;                      // the first object whose needs were not loaded yet
 };
 
 }  // namespace
@@ -174,8 +174,8 @@ NativeWalk walk_native(const NativeIndex& index, const std::string& interpreter,
   return walk;
 }
 
-// Takes away, again and again, what needs nothing that is left or is needed by nothing that is left.
-std::set<std::size_t> in_circles(const NativeWalk& walk) {
+// Repeatedly removes files that need none of the remaining ones, or are needed by none of them.
+std::set<std::size_t> on_cycles(const NativeWalk& walk) {
   std::map<std::size_t, std::set<std::size_t>> needs, users;
   for (const auto& [edge, provider] : walk.found) {
     if (edge.first == provider) continue;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads every native file of a bundle as ld.so would, on paper: each program in a process of its own, each library in
-// that of the interpreter, where what was loaded before is found by its SONAME. Pure; native_check judges the outcome.
+// Simulates how ld.so would load every native file of a bundle: each program in a process of its own, each library in
+// the interpreter's, where a library that is loaded already is found by its SONAME. Pure; native_check judges the
+// outcome.
 #pragma once
 
 #include <elf.h>
@@ -12,11 +13,11 @@
 #include <utility>
 #include <vector>
 
-#include "packager/native/native_files.hpp"
+#include "packager/native/native_file.hpp"
 
 namespace sealift::packager {
 
-// Files are meant by their position in NativeFiles::files.
+// Files are identified by their position in NativeFiles::files.
 class NativeIndex {
  public:
   NativeIndex(const NativeFiles& files, std::string arch);
@@ -28,7 +29,7 @@ class NativeIndex {
   bool fits(std::size_t file) const { return at(file).fault.empty() && at(file).elf.arch == arch_; }
   // A file that fits at this path, links followed.
   std::optional<std::size_t> find(const std::string& path) const;
-  // Files with this SONAME or file name, whether they fit or not.
+  // Files with this SONAME or file name, whatever their architecture.
   std::vector<std::size_t> named(const std::string& name) const;
   // Every SONAME, file name and link name.
   const std::map<std::string, std::vector<std::size_t>>& names() const { return names_; }
@@ -40,7 +41,7 @@ class NativeIndex {
   std::map<std::string, std::vector<std::size_t>> names_;
 };
 
-// A program that does not start by itself: `by`, which it loads, wants a library that is not found from there.
+// A program that would not start: `by`, which it loads, needs a library that is not found from there.
 struct ProgramGap {
   std::size_t program;
   std::size_t by;
@@ -50,7 +51,7 @@ struct ProgramGap {
 struct NativeWalk {
   std::size_t needed = 0;                                            // NEEDED entries of all files
   std::map<std::pair<std::size_t, std::string>, std::size_t> found;  // who, wanted -> file; in any process
-  std::set<std::size_t> opened;                                      // by name, as the table says
+  std::set<std::size_t> opened;                                      // by name, according to the table
   std::vector<ProgramGap> gaps;
 };
 
@@ -58,7 +59,7 @@ inline bool is_program(const NativeFile& file) {
   return !file.elf.interpreter.empty() || file.elf.type == ET_EXEC;
 }
 
-// Behind the launcher, which gives it the carried loader and lib/ to search, where there is a carried one.
+// Whether the launcher starts it, which adds lib/ to the search path when a loader is carried.
 inline bool is_launched(const NativeFile& file) {
   return file.path.starts_with("libexec/");
 }
@@ -66,7 +67,7 @@ inline bool is_launched(const NativeFile& file) {
 // `interpreter` is the path of the program whose process imports the libraries; it may be missing.
 NativeWalk walk_native(const NativeIndex& index, const std::string& interpreter, bool carried_runtime = false);
 
-// Files that need themselves through others, or stand between such.
-std::set<std::size_t> in_circles(const NativeWalk& walk);
+// Files on a dependency cycle, or on a path between two cycles.
+std::set<std::size_t> on_cycles(const NativeWalk& walk);
 
 }  // namespace sealift::packager

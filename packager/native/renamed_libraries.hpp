@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names that libraries had before auditwheel put a digest into them: libjpeg-6dc8d115.so.62 was libjpeg.so.62, and its
-// bytes, with those of everyone in that wheel that was linked to it, still hold the old name. native_check asks this
-// before it says that a name is unexplained.
+// The names that libraries had before auditwheel put a digest into them: libjpeg-6dc8d115.so.62 was libjpeg.so.62. The
+// old name is still a string in it and in everything that was linked to it, so native_check must know that name before
+// it reports it as unexplained.
 #pragma once
 
 #include <string>

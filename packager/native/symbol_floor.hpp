@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The oldest glibc, libstdc++ and libgcc that each component of a bundle can run with, as its symbol versions say.
-// Tags of wheels promise the same and are known to be wrong.
+// The oldest glibc, libstdc++ and libgcc that each component of a bundle can run with, according to its symbol
+// versions. Wheel tags state the same but are known to be wrong.
 #pragma once
 
 #include <map>
 #include <string>
 #include <vector>
 
-#include "packager/native/native_files.hpp"
+#include "packager/native/native_file.hpp"
 #include "sealift/bundle/core/version.hpp"
 
 namespace sealift::packager {
@@ -23,7 +23,7 @@ struct SymbolFloor {
 // "GLIBC", "GLIBCXX", "CXXABI", "GCC" -> the newest that is needed.
 using SymbolFloors = std::map<std::string, SymbolFloor>;
 
-// Owner of files -> its floors; owners that need none are left out. Files for other architectures do not count.
+// Owner -> its floors; owners without any are left out, and files for other architectures are ignored.
 std::map<std::string, SymbolFloors> symbol_floors(const NativeFiles& files, const std::string& arch);
 
 // The newest of all.

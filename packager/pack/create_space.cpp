@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums over a lock; see create_space.hpp. Cache and bundle are counted together where they share a file system.
+// Sums over contents; see create_space.hpp. Cache and bundle are counted together where they share a file system.
 #include "packager/pack/create_space.hpp"
 
 #include <sys/stat.h>
@@ -31,20 +31,15 @@ class Sum {
   std::uint64_t sum_ = 0;
 };
 
-std::uint64_t payload_of(const Lock& lock) {
+std::uint64_t payload_of(const std::vector<Content>& contents) {
   Sum sum;
-  sum.add(lock.interpreter.sha256, lock.interpreter.size);
-  for (const LockedProgram& program : lock.programs) sum.add(program.sha256, program.size);
-  for (const LockedWheel& wheel : lock.wheels) sum.add(wheel.sha256, wheel.size);
-  for (const LockedModel& model : lock.models)
-    for (const LockedFile& file : model.files) sum.add(file.sha256, file.size);
-  for (const LockedDeb& deb : lock.apt.debs) sum.add(deb.sha256, deb.size);
+  for (const Content& content : contents) sum.add(content.sha256, content.size);
   return sum.bytes();
 }
 
-std::uint64_t missing_of(const std::vector<Download>& downloads, const Cache& cache) {
+std::uint64_t missing_of(const std::vector<Content>& contents, const Cache& cache) {
   Sum sum;
-  for (const Download& download : downloads) {
+  for (const Download& download : downloads_of(contents)) {
     if (cache.contains(download.sha256)) continue;
     std::error_code error;
     const std::uint64_t have = fs::file_size(cache.part(download.sha256), error);
@@ -60,13 +55,13 @@ dev_t device_of(const fs::path& path) {
 
 }  // namespace
 
-void require_space(const Lock& lock, const std::vector<Download>& downloads, const Cache& cache, const fs::path& out) {
+void require_space(const std::vector<Content>& contents, const Cache& cache, const fs::path& out) {
   fs::path folder = out;
   std::error_code none;
   while (!fs::exists(folder, none) && folder.has_relative_path()) folder = folder.parent_path();
-  const std::uint64_t payload = payload_of(lock);
-  // On file systems of their own, fetch looks after the cache.
-  const std::uint64_t missing = device_of(folder) == device_of(cache.root()) ? missing_of(downloads, cache) : 0;
+  const std::uint64_t payload = payload_of(contents);
+  // When the cache has a file system of its own, fetch checks that one.
+  const std::uint64_t missing = device_of(folder) == device_of(cache.root()) ? missing_of(contents, cache) : 0;
   if (const std::uint64_t free = fs::space(folder).available; free < payload + missing)
     throw Error(ErrorCode::Space, {.what = "there is not enough room for the bundle",
                                    .where = folder.string(),

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is there room for what `create` is about to fetch and write? Asked before the first byte of either.
+// Checks that there is room for what `create` will fetch and write, before the first byte of either.
 #pragma once
 
 #include <filesystem>
 #include <vector>
 
-#include "packager/files/fetch.hpp"
-#include "packager/job/lock.hpp"
+#include "packager/files/content.hpp"
 
 namespace sealift::packager {
 
-// `out` need not be there yet. Throws Space with both sums; sizes that nobody has said count for nothing.
-void require_space(const Lock& lock, const std::vector<Download>& downloads, const Cache& cache,
-                   const std::filesystem::path& out);
+// `out` need not be there yet. Throws Space with both sums, in bytes; sizes that nobody has said count for nothing.
+void require_space(const std::vector<Content>& contents, const Cache& cache, const std::filesystem::path& out);
 
 }  // namespace sealift::packager

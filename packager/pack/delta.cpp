@@ -24,15 +24,15 @@ void make_delta(PackPlan& plan, const bundle::Inventory& inventory, Console& con
   for (const bundle::Inventory::Installed& one : inventory.generations)
     if (one.name == plan.draft.name && one.channel == plan.draft.channel && one.version >= plan.draft.version)
       console.warn(
-          fmt::format("the target has version {} of {} already and will refuse version {}; raise the job's "
+          fmt::format("the target already has version {} of {} and will refuse version {}; raise the job's "
                       "version",
                       one.version, one.name, plan.draft.version));
   if (absent == 0) {
-    console.warn("nothing of this bundle is in the inventory, so it is no delta: it carries everything");
+    console.warn("the inventory has nothing of this bundle, so it is not a delta: it carries everything");
     return;
   }
   plan.draft.base = bundle::inventory_digest(inventory);
-  console.note(fmt::format("a delta: {} of {} entries ({}) stay behind, since the target has them", absent,
+  console.note(fmt::format("a delta: {} of {} entries ({}) are not carried, because the target has them", absent,
                            plan.entries.size(), human_size(bytes)));
 }
 

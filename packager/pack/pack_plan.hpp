@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "packager/files/cache.hpp"
-#include "packager/job/lock.hpp"
+#include "packager/files/content.hpp"
 #include "sealift/bundle/manifest/manifest.hpp"
 
 namespace sealift::packager {
 
 struct PlannedEntry {
+  Content content;
   bundle::Entry draft;
   std::filesystem::path file;  // where its bytes are now
 };
@@ -24,20 +24,19 @@ using Companions = std::map<std::string, std::filesystem::path>;
 
 struct PackPlan {
   bundle::Manifest draft;             // without payload and entries
+  std::string python;                 // "3.11"
   std::vector<PlannedEntry> entries;  // sorted by path
   std::vector<std::filesystem::path>
-      companions;  // copied beside the payload, in the order and under the names of the draft's
-
+      companions;    // copied beside the payload, in the order and under the names of the draft's
   LeftOut left_out;  // by [[owner]] rules; the draft's placements say it too
 
-  std::uint64_t size() const;  // bytes before compression that are carried; equal ones are carried once
+  std::uint64_t payload_size() const;  // bytes before compression that are carried; equal ones are carried once
+  std::uint64_t total_size() const;    // the same with what is copied beside the payload
 };
 
-// What cannot be fetched must be here before anything is: throws Missing when the interpreter or a program is gone.
-void require_inputs(const Lock& lock, const Cache& cache);
-
-// Everything that the lock names is in `cache` or where the lock says. Throws Missing, Digest, Format (a wheel that
-// cannot be installed), Conflict (two owners of one path), Platform (the installer is not static).
-PackPlan plan_pack(const Lock& lock, const Cache& cache, const Companions& companions);
+// `contents` are the lock's, and in `cache` or where they say. Throws Missing, Digest, Format (a wheel that cannot be
+// installed), Conflict (two owners of one path).
+PackPlan plan_pack(const Lock& lock, const std::vector<Content>& contents, const Companions& companions,
+                   const Cache& cache, const Repair& repair = {});
 
 }  // namespace sealift::packager

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verified first, by a root that the caller names: who signs a manifest again must know that it was good, and the keys
-// and roots inside a bundle prove nothing by themselves.
+// Verifies first, by a root that the caller names: whoever signs a manifest again must know that it was good, and the
+// keys and roots inside a bundle prove nothing by themselves.
 #include "packager/pack/recut.hpp"
 
 #include "packager/files/new_bundle_folder.hpp"
-#include "packager/keys/key_file.hpp"
+#include "packager/keys/signing.hpp"
+#include "sealift/bundle/core/output_file.hpp"
 #include "sealift/bundle/manifest/manifest_json.hpp"
 #include "sealift/bundle/payload/bundle_folder.hpp"
 #include "sealift/bundle/payload/payload_writer.hpp"
+#include "sealift/bundle/trust/seal.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 
 namespace sealift::packager {
@@ -37,8 +39,8 @@ bundle::Payload cut(const bundle::VerifiedBundle& source, const fs::path& folder
   return payload;
 }
 
-// The installer and the audit script, where they are still beside the bundle; `verify` has checked them there, and what
-// was written is checked again.
+// Copies the installer and the audit script if they are still beside the bundle; `verify` has checked the originals,
+// and the copies are checked here.
 void copy_companions(const bundle::VerifiedBundle& source, const fs::path& folder) {
   for (const bundle::Companion& companion : source.manifest().companions) {
     const fs::path from = source.folder() / companion.name, to = folder / companion.name;
@@ -57,11 +59,7 @@ RecutResult recut(const RecutOptions& options, Console& console) {
   const bundle::VerifiedBundle source =
       bundle::verify(opened, {.state = {.pinned = options.fingerprint}}, bundle::system_time());
   for (const std::string& warning : source.warnings()) console.warn(warning);
-  std::vector<bundle::PrivateKey> keys;
-  for (const fs::path& file : options.keys) {
-    keys.push_back(read_private_key(file, options.passphrase));
-    require_release_role(opened.seal.roots, keys.back().public_key());
-  }
+  const Signing signing = read_signing(opened.seal.roots, options.keys, options.passphrase);
   RecutResult result{.folder = fs::absolute(options.out).lexically_normal() / source.manifest().stem(),
                      .manifest = source.manifest(),
                      .roles = {}};
@@ -74,13 +72,13 @@ RecutResult recut(const RecutOptions& options, Console& console) {
   PartialFolder partial(result.folder);
   bundle::Payload payload = cut(source, partial.path(), options.volume_size, console);
   result.manifest.payload.volumes = payload.volumes;
-  if (payload != result.manifest.payload)  // every chunk was checked, so this is a fault of ours
+  if (payload != result.manifest.payload)  // every chunk was checked, so this would be a bug
     throw Error(ErrorCode::Digest, {.what = "the payload changed while it was cut", .where = partial.path().string()});
   copy_companions(source, partial.path());
-  bundle::Seal seal{.roots = opened.seal.roots};
+  bundle::Seal seal{.roots = signing.roots};
   seal.manifest.payload = write_manifest(result.manifest);
   bundle::parse_manifest(seal.manifest.payload, result.manifest.stem());
-  for (const bundle::PrivateKey& key : keys) add_signature(seal.manifest, key);
+  for (const bundle::PrivateKey& key : signing.keys) add_signature(seal.manifest, key);
   bundle::write_text(partial.path() / (result.manifest.stem() + std::string(bundle::kSealSuffix)), write_seal(seal));
   partial.become(result.folder);
   result.roles = bundle_status(seal);

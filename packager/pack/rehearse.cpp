@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A network namespace without any device but a loopback that is down; as an ordinary user inside a user namespace.
-// util-linux' unshare makes it. The installer starts with an empty environment, as nothing of ours goes over the gap.
+// The sandbox is a network namespace whose only device is a loopback that is down, made by util-linux' unshare, for an
+// ordinary user inside a user namespace. The installer starts with an empty environment, as it will behind the gap.
 #include "packager/pack/rehearse.hpp"
 
 #include <unistd.h>
@@ -17,7 +17,7 @@ using bundle::ErrorCode;
 
 namespace {
 
-// The bundle and the work area come to lie below /mnt of the other system; nothing is written into it.
+// Mounts the bundle and the work area below /mnt of the other system; nothing is written into that system.
 constexpr const char* kEnter =
     "set -e\n"
     "system=$1 bundle=$2 area=$3; shift 3\n"
@@ -36,7 +36,7 @@ std::vector<std::string> without_network(bool other_system) {
   return command;
 }
 
-// A sandbox that is none would make the rehearsal worthless, so it is asked for its network devices first.
+// A sandbox with a network would make the rehearsal worthless, so its network devices are listed first.
 void require_sandbox(std::vector<std::string> command) {
   command.insert(command.end(), {"cat", "/proc/net/dev"});
   const ProcessResult result = run_process(command);
@@ -48,7 +48,7 @@ void require_sandbox(std::vector<std::string> command) {
   }
   if (result.exit_code == 0 && devices == "lo") return;
   throw Error(ErrorCode::CannotCheck,
-              {.what = "this machine does not let a process be without a network, so nothing can be rehearsed here",
+              {.what = "this machine cannot start a process without a network, so nothing can be rehearsed here",
                .where = "unshare --net",
                .expected = "no network device but lo",
                .got = result.exit_code == 0 ? devices : result.err.substr(0, 500),
@@ -69,7 +69,7 @@ bundle::VerifiedBundle verified_by(const RehearseOptions& options, const fs::pat
   return bundle::verify(bundle::open(path), {.state = {.pinned = options.fingerprint}}, bundle::system_time());
 }
 
-// Installs one bundle into the area's prefix, and returns what its installer said first.
+// Installs one bundle into the area's prefix, and returns the first line that its installer printed.
 std::string install(const RehearseOptions& options, const fs::path& folder, const fs::path& area) {
   const bool other = !options.system.empty();
   std::vector<std::string> command = without_network(other);
@@ -106,7 +106,7 @@ Rehearsal rehearse(const RehearseOptions& options, Console& console) {
   const bundle::VerifiedBundle verified = verified_by(options, options.bundle);
   const fs::path folder = folder_of(verified);
   if (verified.manifest().base && options.onto.empty())
-    throw Error(ErrorCode::CannotCheck, {.what = "a delta needs what it builds on, so it cannot be rehearsed alone",
+    throw Error(ErrorCode::CannotCheck, {.what = "a delta cannot be rehearsed without the bundles that it builds on",
                                          .where = folder.string(),
                                          .expected = "the bundles that it builds on",
                                          .got = "none",
@@ -118,6 +118,29 @@ Rehearsal rehearse(const RehearseOptions& options, Console& console) {
   for (const fs::path& onto : options.onto) install(options, folder_of(verified_by(options, onto)), area.path());
   return {.system = system_name(options.system, verified.manifest()),
           .installed = install(options, folder, area.path())};
+}
+
+NewRehearsal rehearse_new(const fs::path& folder, const std::vector<RoleStatus>& roles, const fs::path& system,
+                          const std::vector<fs::path>& onto, Console& console) {
+  const auto not_yet = [&](const std::string& why) {
+    console.warn("not rehearsed: " + why + "; `sealift-pack rehearse` does it later");
+    return NewRehearsal{.why_not = why};
+  };
+  for (const RoleStatus& role : roles)
+    if (role.signatures < role.threshold) return not_yet("signatures are missing");
+  try {
+    Rehearsal done = rehearse({.bundle = folder,
+                               .fingerprint = bundle::open(folder).seal.roots.front().digest(),
+                               .system = system,
+                               .onto = onto,
+                               .work_area = {}},
+                              console);
+    console.note("rehearsed: " + done.installed + " in " + done.system);
+    return {.done = std::move(done)};
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::CannotCheck) throw;
+    return not_yet(error.facts().what + " (" + error.facts().got + ")");
+  }
 }
 
 }  // namespace sealift::packager

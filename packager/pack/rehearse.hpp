@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// `sealift-pack rehearse`: installs a finished bundle where there is no network, with the very installer that travels
-// with it, and throws the result away. What cannot be installed is found out before it leaves, not behind the gap.
+// `sealift-pack rehearse`: installs a finished bundle without a network, with the installer that travels with it, and
+// throws the result away. A bundle that cannot be installed is noticed before it leaves, not behind the gap.
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "packager/host/console.hpp"
+#include "packager/keys/role_status.hpp"
 #include "sealift/bundle/core/digest.hpp"
 
 namespace sealift::packager {
@@ -22,12 +24,24 @@ struct RehearseOptions {
 
 struct Rehearsal {
   std::string system;     // what it was installed in, for people
-  std::string installed;  // the installer's own words
+  std::string installed;  // the installer's first line
 };
 
-// Throws what bundle::verify throws; CannotCheck for a delta without a bundle to put it onto, and when this machine
-// does not let a process be without a network; and what the installer ended with, with its message, when a bundle
-// cannot be installed.
+// Throws what bundle::verify throws; CannotCheck for a delta without the bundle that it builds on, and when this
+// machine cannot start a process without a network; and the installer's own error when the bundle cannot be installed.
 Rehearsal rehearse(const RehearseOptions& options, Console& console);
+
+// What `create` ends with: a rehearsal, or the reason why there was none.
+struct NewRehearsal {
+  std::optional<Rehearsal> done = std::nullopt;
+  std::string why_not = {};
+};
+
+// Rehearses the bundle that was just written into `folder`, and notes the result. A bundle that still needs signatures
+// cannot be installed, and where there is no sandbox nothing is known: both are warned of, and neither is a pass.
+// Throws what rehearse throws, but CannotCheck.
+NewRehearsal rehearse_new(const std::filesystem::path& folder, const std::vector<RoleStatus>& roles,
+                          const std::filesystem::path& system, const std::vector<std::filesystem::path>& onto,
+                          Console& console);
 
 }  // namespace sealift::packager

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Source archives into the cache, each built, checked and adopted; see built_wheels.hpp.
+// Sources into the cache, then each one built, checked and adopted; see built_wheels.hpp.
 #include "packager/python/built_wheels.hpp"
 
 #include <fmt/format.h>
@@ -25,7 +25,8 @@ namespace {
 
 constexpr std::uint64_t kMaxElf = std::uint64_t{1} << 30;  // of a file that was built here, read into memory
 
-// The place of a build is the same each time, because compilers write it down; so only one build may have it.
+// A build's folder has the same path each time, because compilers write it into their output; so only one build may use
+// it.
 class BuildPlace {
  public:
   BuildPlace(const Cache& cache, const Digest& source) : path_(cache.root() / "builds" / source.hex().substr(0, 16)) {
@@ -37,7 +38,7 @@ class BuildPlace {
   }
   BuildPlace(const BuildPlace&) = delete;
   BuildPlace& operator=(const BuildPlace&) = delete;
-  ~BuildPlace() {  // the lock's file stays: whoever waits for it has it open already
+  ~BuildPlace() {  // the flock's file stays, since a process that waits for it has it open
     std::error_code ignored;
     fs::remove_all(path_, ignored);
   }
@@ -80,14 +81,14 @@ GlibcVersion glibc_of(bundle::Wheel& wheel, const std::string& arch) {
   return floor;
 }
 
-// What came out is opened as any other wheel; returns the glibc that it needs.
+// Opens the built wheel like any other; returns the glibc that it needs.
 GlibcVersion check_wheel(const fs::path& file, const SourcePackage& source, const std::string& python,
                          const bundle::Target& target) {
   bundle::FileSource bytes(file);
   bundle::Wheel wheel(bytes, file.filename().string());
   if (bundle::normalized_project_name(wheel.name().name) != source.name ||
       (!source.version.empty() && wheel.name().version != source.version))
-    throw Error(ErrorCode::Conflict, {.what = "the build made a wheel of something else",
+    throw Error(ErrorCode::Conflict, {.what = "the build made a wheel of another package",
                                       .expected = source.title(),
                                       .got = file.filename().string()});
   if (!fit_wheel(file.filename().string(), python, target))
@@ -104,7 +105,7 @@ GlibcVersion check_wheel(const fs::path& file, const SourcePackage& source, cons
   return floor;
 }
 
-// Every source becomes a file in the cache, with its digest in the order of `sources`.
+// Puts every source into the cache as one file; returns the digests in the order of `sources`.
 std::vector<Digest> store_sources(const std::vector<SourcePackage>& sources, const Cache& cache,
                                   const fs::path& scratch, Console& console) {
   std::vector<Download> downloads;
@@ -194,10 +195,10 @@ BuiltWheels build_sources(const std::vector<SourcePackage>& sources, const Build
                "build_constraints, or require versions that have wheels"});
 }
 
-void rebuild_missing(const Lock& lock, const std::function<BuildTools()>& find_tools, const Cache& cache,
-                     Console& console, const FetchOptions& options) {
+void rebuild_missing(const std::vector<LockedWheel>& wheels, const std::function<BuildTools()>& find_tools,
+                     const Cache& cache, Console& console, const FetchOptions& options) {
   std::vector<const LockedWheel*> missing;
-  for (const LockedWheel& wheel : lock.wheels)
+  for (const LockedWheel& wheel : wheels)
     if (wheel.built_from && (!cache.contains(wheel.sha256) || digest_of_file(cache.path(wheel.sha256)) != wheel.sha256))
       missing.push_back(&wheel);
   if (missing.empty()) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All packages of a job that come as source, made into wheels in the cache; and, for `create`, made again when the
-// cache has lost one. What cannot be built is one list, each with the end of its log and who needs it.
+// Builds wheels in the cache for all packages of a job that come as source, and, for `create`, builds those again that
+// the cache has lost. Failures are reported as one list, each with the end of its log and who needs the package.
 #pragma once
 
 #include <functional>
@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "packager/files/cache.hpp"
-#include "packager/host/console.hpp"
 #include "packager/files/fetch.hpp"
+#include "packager/host/console.hpp"
 #include "packager/native/native_closure.hpp"
 #include "packager/python/pylock.hpp"
 #include "packager/python/source_build.hpp"
@@ -19,19 +19,20 @@ namespace sealift::packager {
 
 struct BuiltWheels {
   std::vector<LockedWheel> wheels;
-  std::vector<NativeNeed> needs;  // of the ELF files inside: a tag such as linux_x86_64 tells nothing
+  std::vector<NativeNeed> needs;  // of the ELF files inside, because a tag such as linux_x86_64 names no glibc
 };
 
 using WhoNeeds = std::function<std::map<std::string, std::string>()>;  // asked only when something failed
 
-// Throws Platform when something cannot be built, or what was built does not fit `target`.
+// Throws Platform listing the packages that cannot be built or whose wheel does not fit `target`.
 BuiltWheels build_sources(const std::vector<SourcePackage>& sources, const BuildTools& tools,
                           const bundle::Target& target, const Cache& cache, Console& console,
                           const WhoNeeds& who_needs);
 
-// Builds those wheels of a lock again that were built and are not, or not intact, in the cache. `tools` is asked only
-// when there is one. Throws Digest listing every wheel that came out with other bytes.
-void rebuild_missing(const Lock& lock, const std::function<BuildTools()>& tools, const Cache& cache, Console& console,
-                     const FetchOptions& options);
+// Builds again those of these wheels that were built here and are missing or damaged in the cache; calls `tools` only
+// when there is one. Throws Digest listing every wheel that came out with other bytes, Missing when a source or the
+// Python is not there.
+void rebuild_missing(const std::vector<LockedWheel>& wheels, const std::function<BuildTools()>& tools,
+                     const Cache& cache, Console& console, const FetchOptions& options);
 
 }  // namespace sealift::packager

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds an interpreter and takes it apart; see interpreter.hpp.
+// Finds an interpreter and gathers its files; see interpreter.hpp.
 #include "packager/python/interpreter.hpp"
 
 #include <fmt/format.h>
@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <array>
 
+#include "bundle/core/json.hpp"
 #include "packager/files/cache.hpp"
 #include "packager/host/process.hpp"
-#include "bundle/core/json.hpp"
 #include "sealift/bundle/payload/payload_writer.hpp"
 
 namespace sealift::packager {
@@ -33,7 +33,7 @@ print(json.dumps({
     'sites': site.getsitepackages()}))
 )";
 
-// A distribution's interpreter looks in dist-packages only; this adds the folder that the installer fills.
+// A distribution's interpreter only searches dist-packages; this adds the folder that the installer fills.
 constexpr const char* kSiteCustomize = R"(# Makes the packages of this prefix visible; written by sealift-pack.
 import os
 import site
@@ -50,17 +50,21 @@ bool is_archive(const std::string& name) {
   return std::any_of(std::begin(kSuffixes), std::end(kSuffixes), [&](auto suffix) { return name.ends_with(suffix); });
 }
 
-void unpack(const Job& job, const fs::path& into) {
-  const fs::path archive = job.interpreter;
-  if (!job.interpreter_sha256)
+std::string where(const InterpreterChoice& choice) {
+  return choice.asked_in.empty() ? "" : choice.asked_in + ", [python]";
+}
+
+void unpack(const InterpreterChoice& choice, const fs::path& into) {
+  const fs::path archive = choice.interpreter;
+  if (!choice.sha256)
     throw Error(ErrorCode::Usage, {.what = "an interpreter's archive must be pinned",
-                                   .where = job.file.string() + ", [python]",
+                                   .where = where(choice),
                                    .expected = "interpreter_sha256 beside interpreter",
                                    .next = "take the digest from where the archive was published"});
-  if (const bundle::Digest digest = digest_of_file(archive); digest != *job.interpreter_sha256)
+  if (const bundle::Digest digest = digest_of_file(archive); digest != *choice.sha256)
     throw Error(ErrorCode::Digest, {.what = "the interpreter's archive is not the one that the job pins",
                                     .where = archive.string(),
-                                    .expected = "sha256 " + job.interpreter_sha256->hex(),
+                                    .expected = "sha256 " + choice.sha256->hex(),
                                     .got = "sha256 " + digest.hex()});
   run_checked({"tar", "--no-same-owner", "-xf", archive.string(), "-C", into.string()});
 }
@@ -75,20 +79,20 @@ fs::path executable_in(const fs::path& folder, const std::string& minor) {
                                    .next = "name the folder that holds bin and lib"});
 }
 
-fs::path locate(const Job& job, const fs::path& uv, const fs::path& scratch) {
-  if (job.interpreter == "auto") {
+fs::path locate(const InterpreterChoice& choice, const fs::path& uv, const fs::path& scratch) {
+  if (choice.interpreter == "auto") {
     const ProcessResult found =
-        run_process({uv.string(), "python", "find", "--system", job.python}, {{"UV_PYTHON_DOWNLOADS", "never"}});
+        run_process({uv.string(), "python", "find", "--system", choice.version}, {{"UV_PYTHON_DOWNLOADS", "never"}});
     if (found.exit_code == 0) return found.out.substr(0, found.out.find('\n'));
-    throw Error(ErrorCode::Missing, {.what = "uv finds no Python " + job.python + " on this machine",
-                                     .where = job.file.string() + ", [python]",
+    throw Error(ErrorCode::Missing, {.what = "uv finds no Python " + choice.version + " on this machine",
+                                     .where = where(choice),
                                      .got = found.err,
                                      .next = "install it, or name one with [python].interpreter: an executable, the "
                                              "folder that holds bin and lib (pyenv's is ~/.pyenv/versions/VERSION), or "
                                              "a .tar/.tar.gz/.tar.zst with interpreter_sha256"});
   }
-  const fs::path given = job.interpreter;
-  if (fs::is_directory(given)) return executable_in(given, job.python);
+  const fs::path given = choice.interpreter;
+  if (fs::is_directory(given)) return executable_in(given, choice.version);
   if (!fs::is_regular_file(given))
     throw Error(ErrorCode::Missing, {.what = "the interpreter is not there",
                                      .where = given.string(),
@@ -97,15 +101,15 @@ fs::path locate(const Job& job, const fs::path& uv, const fs::path& scratch) {
   if (!is_archive(given.string())) return given;
   const fs::path folder = scratch / "interpreter";
   fs::create_directory(folder);
-  unpack(job, folder);
-  return executable_in(folder, job.python);
+  unpack(choice, folder);
+  return executable_in(folder, choice.version);
 }
 
 Interpreter ask(const fs::path& executable, bool again = false) {
   const std::string answer = run_checked({executable.string(), "-I", "-c", kQuestion});
   const bundle::Json json = bundle::parse_json(answer, executable.string());
   bundle::JsonObject object(json, executable.string());
-  // A virtual environment is not a Python of its own: the one behind it is meant.
+  // A virtual environment is not a Python of its own, so the one behind it is taken.
   if (object.boolean("virtual") && !again) return ask(object.string("executable"), true);
   Interpreter found{.executable = object.string("executable"),
                     .version = object.string("version"),
@@ -134,8 +138,8 @@ bool left_out_folder(const std::string& name) {
   return name.starts_with("config-") || std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 
-// Tests, static libraries, site settings of this machine, and modules whose other half lies outside (Tcl's scripts,
-// NIS, which would drag Kerberos in).
+// Tests, static libraries, site settings of this machine, and modules that need more than their libraries (Tk needs
+// Tcl's scripts; NIS would pull in Kerberos).
 bool left_out_file(const std::string& name) {
   static constexpr std::string_view kNames[] = {"sitecustomize.py", "usercustomize.py", "EXTERNALLY-MANAGED"};
   static constexpr std::string_view kModules[] = {
@@ -169,7 +173,7 @@ void gather_folder(const fs::path& folder, const std::string& place, Tree& tree,
   }
 }
 
-// Links between files of the tree stay; others become the file they mean, or nothing when that is not there.
+// Links between files of the tree stay links; others are replaced by the file behind them, or dropped without one.
 void settle_links(const Links& links, Tree& tree) {
   for (const auto& [place, link] : links) {
     const std::string target = fs::read_symlink(link).string();
@@ -184,12 +188,12 @@ void settle_links(const Links& links, Tree& tree) {
 
 }  // namespace
 
-Interpreter find_interpreter(const Job& job, const fs::path& uv, const fs::path& scratch) {
-  Interpreter interpreter = ask(locate(job, uv, scratch));
-  if (interpreter.minor != job.python)
+Interpreter find_interpreter(const InterpreterChoice& choice, const fs::path& uv, const fs::path& scratch) {
+  Interpreter interpreter = ask(locate(choice, uv, scratch));
+  if (interpreter.minor != choice.version)
     throw Error(ErrorCode::Platform, {.what = "the interpreter is of another version",
                                       .where = interpreter.executable.string(),
-                                      .expected = job.python,
+                                      .expected = choice.version,
                                       .got = interpreter.version,
                                       .next = "correct [python].version or [python].interpreter"});
   return interpreter;
@@ -215,7 +219,7 @@ Tree gather_interpreter(const Interpreter& interpreter, const fs::path& launcher
 
 namespace {
 
-// A copy whose search path is `rpath`, as DT_RPATH so that it also serves what is loaded later; empty removes it.
+// A copy with the search path `rpath`: as DT_RPATH, so that it also applies to what is loaded later; empty removes it.
 fs::path with_rpath(const fs::path& patchelf, const fs::path& file, const fs::path& copy, const std::string& rpath) {
   fs::create_directories(copy.parent_path());
   fs::copy_file(fs::canonical(file), copy);
@@ -252,7 +256,7 @@ void carry_libraries(Tree& tree, const Interpreter& interpreter, NativeResolver&
                                      .where = interpreter.executable.string(),
                                      .got = missing.front(),
                                      .next = "install it, or use another interpreter"});
-  // PyTorch's wheels rely on these being there, and a minimal target has none of them.
+  // PyTorch's wheels rely on these, and a minimal target has none of them.
   for (const char* library : {"libstdc++.so.6", "libgcc_s.so.1", "libz.so.1"})
     if (!resolver.offer_library(library, target))
       console.warn(
@@ -273,8 +277,8 @@ void carry_libraries(Tree& tree, const Interpreter& interpreter, NativeResolver&
   const fs::path patchelf = find_patchelf(given);
   TreeItem& program = tree["libexec/python" + interpreter.minor];
   program.source = with_rpath(patchelf, program.source, scratch / "patched/python", "$ORIGIN/../lib");
-  // An interpreter with a prefix of its own may have been built with search paths that only this machine has; they
-  // would also switch off the executable's. A distribution's files are left as they are.
+  // An interpreter with a prefix of its own may have been built with search paths that only exist on this machine, and
+  // a DT_RUNPATH among them would disable the executable's. A distribution's files are left as they are.
   if (interpreter.prefix == "/usr") return;
   for (auto& [place, item] : tree) {
     const bool own = !item.link && !item.source.lexically_relative(interpreter.prefix).string().starts_with("..");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See lock_python.hpp.
+// Resolves, chooses, builds; see lock_python.hpp.
 #include "packager/python/lock_python.hpp"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@ using bundle::ErrorCode;
 
 namespace {
 
-// uv refuses them too, but not folders and repositories, and not what a lock brings.
+// uv refuses packages without wheels too, but not folders, repositories and the packages of a given lock.
 void refuse_sources(const std::vector<SourcePackage>& sources, const std::map<std::string, std::string>& needs) {
   std::string got;
   for (const SourcePackage& source : sources) {

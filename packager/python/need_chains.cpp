@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// One breadth-first walk down from what the job names gives each package the parent that is nearest to the job.
+// See need_chains.hpp. One breadth-first walk from what the job names gives each package the parent nearest to the job.
 #include "packager/python/need_chains.hpp"
 
 namespace sealift::packager {
 
 std::map<std::string, std::string> need_chains(const DirectNeeds& needs) {
-  std::map<std::string, std::vector<std::string>> needed;  // turned round
+  std::map<std::string, std::vector<std::string>> needed;  // the inverse
   for (const auto& [package, who] : needs)
     for (const std::string& by : who) needed[by].push_back(package);
   std::map<std::string, std::string> nearest;  // package -> its parent

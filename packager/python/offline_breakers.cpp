@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table, and how it is asked; see offline_breakers.hpp. A row needs a source: a thread in the package's own
-// tracker, or a file of a wheel that was read ("wheel NAME VERSION: FILE"). Newest reading: November 2026.
+// The table and its lookup; see offline_breakers.hpp. Each row has a source: a thread in the package's own tracker, or
+// a file of a wheel that was read ("wheel NAME VERSION: FILE"). Last read: November 2026.
 #include "packager/python/offline_breakers.hpp"
 
 #include <algorithm>
@@ -17,14 +17,14 @@ namespace {
 
 struct Row {
   const char* package;
-  const char* first;  // of the versions that it is true of; empty: all before `last`
-  const char* last;   // empty: all after `first`
+  const char* first;  // of the affected versions; empty: all up to `last`
+  const char* last;   // empty: all from `first` on
   const char* problem;
   const char* remedy;
   std::vector<const char*> settings;
-  std::vector<const char*> unless;  // the packages that make it good
-  const char* with = "";            // only beside this package,
-  const char* with_first = "";      // from this version of it
+  std::vector<const char*> unless;  // the problem does not arise when all these packages are there
+  const char* with = "";            // it arises only beside this package,
+  const char* with_first = "";      // from this version on
 };
 
 const std::vector<Row>& table() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kept table of packages that do not work, or not well, on a machine without internet although they are complete:
-// they download or call home when they are imported or used, or compile when they run. Asked by `lock` and `create`;
-// the findings are advice, and nothing is refused for them.
+// A maintained table of packages that fail, or work badly, on a machine without internet although they are complete:
+// they download or call home when they are imported or used, or compile when they run. `lock` and `create` consult it;
+// its findings are advice, and nothing is refused because of them.
 #pragma once
 
 #include <map>
@@ -18,14 +18,14 @@ struct OfflineFinding {
   std::string package;  // "triton 3.6.0"
   std::string problem;
   std::string remedy;
-  std::vector<std::string> settings;  // "NAME=VALUE" for the environment of whatever runs inside
-  std::string needed_by = {};         // "modelscope, for ms-swift, for the job"; empty: nobody asked
+  std::vector<std::string> settings;  // "NAME=VALUE" for the environment of the programs inside
+  std::string needed_by = {};         // "modelscope, for ms-swift, for the job"; empty: not looked up
 };
 
 // In the order of the packages' names.
 std::vector<OfflineFinding> offline_findings(const std::vector<LockedWheel>& wheels);
 
-// Says of each why it is there; `needs` is package -> who needs it.
+// Fills in needed_by; `needs` is package -> who needs it.
 void add_needs(std::vector<OfflineFinding>& findings, const std::map<std::string, std::string>& needs);
 
 // Every setting of the findings once, sorted.

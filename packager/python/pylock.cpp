@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "packager/host/url.hpp"
 #include "packager/job/toml_file.hpp"
 #include "packager/python/wheel_tags.hpp"
 #include "sealift/bundle/core/safe_path.hpp"
@@ -19,30 +20,6 @@ using bundle::Error;
 using bundle::ErrorCode;
 
 namespace {
-
-std::string url_decoded(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const std::optional<bundle::Bytes> byte =
-        text[i] == '%' && i + 2 < text.size()
-            ? bundle::from_hex(std::string{static_cast<char>(std::tolower(text[i + 1])),
-                                           static_cast<char>(std::tolower(text[i + 2]))})
-            : std::nullopt;
-    if (byte) i += 2;
-    out.push_back(byte ? static_cast<char>(byte->front()) : text[i]);
-  }
-  return out;
-}
-
-std::string file_url(const fs::path& path) {
-  std::string out = "file://";
-  for (const char c : path.string()) {
-    const bool plain =
-        std::isalnum(static_cast<unsigned char>(c)) || std::string_view("/-._~+").find(c) != std::string_view::npos;
-    out += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  }
-  return out;
-}
 
 fs::path absolute_path(const fs::path& where, const std::string& text) {
   return fs::absolute(where / text).lexically_normal();
@@ -60,8 +37,13 @@ PackageFile read_file(TomlTable& table, const fs::path& where) {
   table.ignore_others();
   PackageFile file;
   file.url = table.has("path") ? file_url(absolute_path(where, table.string("path"))) : table.string("url");
-  const std::string_view bare = std::string_view(file.url).substr(0, file.url.find_first_of("?#"));
-  file.name = table.string_or("name", url_decoded(bare.substr(bare.rfind('/') + 1)));
+  if (table.has("name")) {
+    file.name = table.string("name");
+  } else {
+    const std::optional<Url> url = parse_url(file.url);
+    if (!url) table.refuse("url", "this is not a URL", {}, without_credentials(file.url));
+    file.name = url->file_name();
+  }
   TomlTable hashes = table.table("hashes");
   const std::optional<Digest> digest = Digest::from_hex(hashes.string("sha256"));
   if (!digest) hashes.refuse("sha256", "this is not a SHA-256", "64 lower-case hexadecimal digits");
@@ -82,9 +64,9 @@ TomlValue parse_pylock(std::string_view pylock) {
   return document;
 }
 
-// One package of the file, as far as it was read.
+// One package of the file.
 struct Package {
-  SourcePackage source;  // name and version count always, the rest when `has_source`
+  SourcePackage source;  // only name and version are set unless `has_source`
   std::vector<PackageFile> wheels;
   bool has_source = false;
 };
@@ -131,7 +113,7 @@ Package read_package(TomlTable& table, const fs::path& where) {
   return package;
 }
 
-// The best of a package's wheels; whether one was there but not allowed goes to `forbidden`.
+// The best of a package's wheels; sets `forbidden` when a wheel fits but is not allowed.
 std::optional<LockedWheel> best_wheel(const Package& package, std::string_view python, const bundle::Target& target,
                                       const std::set<Digest>* allowed, bool& forbidden) {
   std::optional<std::pair<WheelRank, LockedWheel>> best;
@@ -143,7 +125,7 @@ std::optional<LockedWheel> best_wheel(const Package& package, std::string_view p
       continue;
     }
     if (best && std::tie(best->first, best->second.file_name) <= std::tie(fit->rank, file.name)) continue;
-    // A wheel that was named by its address alone has its version in its name only.
+    // A wheel that was given by its URL alone has its version only in its name.
     const std::string version =
         package.source.version.empty() ? bundle::parse_wheel_name(file.name)->version : package.source.version;
     best.emplace(fit->rank, LockedWheel{.name = package.source.name,
@@ -156,7 +138,7 @@ std::optional<LockedWheel> best_wheel(const Package& package, std::string_view p
   return best ? std::optional(std::move(best->second)) : std::nullopt;
 }
 
-// Of a wheel that would fit but for its glibc: what that is, for the message.
+// For the message: a wheel that only its glibc keeps from fitting.
 std::string too_new(const Package& package, std::string_view python, const bundle::Target& target) {
   for (const PackageFile& file : package.wheels)
     if (const std::optional<bundle::GlibcVersion> wanted = glibc_wanted(file.name, python, target);
@@ -179,7 +161,7 @@ PythonChoice choose_packages(std::string_view pylock, const fs::path& where, std
     const Package package = read_package(table, where);
     const SourcePackage& source = package.source;
     if (!names.insert(source.name).second)
-      throw Error(ErrorCode::Conflict, {.what = "a package stands twice in the resolution",
+      throw Error(ErrorCode::Conflict, {.what = "a package is listed twice in the resolution",
                                         .where = "pylock.toml",
                                         .got = source.name,
                                         .next = "require one version of it"});

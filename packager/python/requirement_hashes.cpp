@@ -22,7 +22,7 @@ std::string without_blanks(std::string_view text) {
   return std::string(text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1));
 }
 
-// What `option` names, when the line is that option: "-r other.txt", "-rother.txt", "--requirement=other.txt".
+// The value of `option`, when the line is that option: "-r other.txt", "-rother.txt", "--requirement=other.txt".
 std::string value_of(const std::string& line, std::string_view option) {
   if (!line.starts_with(option) || line.starts_with("--require-hashes")) return {};
   std::string rest = line.substr(option.size());
@@ -69,7 +69,7 @@ std::vector<std::string> requirement_lines(std::string_view text) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
     std::string piece = without_blanks(text.substr(begin, end - begin));
     begin = end + 1;
-    // A comment begins a line or follows a space, so that "#egg=" of an address is none.
+    // A comment begins a line or follows a space; "#egg=" in a URL is not one.
     if (const std::size_t at = piece.starts_with('#') ? 0 : piece.find(" #"); at != piece.npos)
       piece = without_blanks(std::string_view(piece).substr(0, at));
     const bool goes_on = piece.ends_with('\\');

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hashes that people's requirements demand. uv reads such files too, but `uv pip compile` passes over their hashes
-// and pins what the index offers; so they are read here, and `pylock` takes only files that they allow.
+// The hashes that requirements files demand. uv reads such files too, but `uv pip compile` ignores their hashes and
+// pins what the index offers; so they are read here, and `pylock` takes only files that they allow.
 #pragma once
 
 #include <filesystem>
@@ -14,10 +14,10 @@
 
 namespace sealift::packager {
 
-// Normalized name -> the SHA-256 digests that its file may have. Packages that are not there may have any.
+// Normalized name -> the SHA-256 digests that its file may have. A package without an entry may have any.
 using RequirementHashes = std::map<std::string, std::set<bundle::Digest>>;
 
-// The lines of a requirements file: continued ones joined, comments and empty ones left out.
+// The lines of a requirements file, with continued lines joined and without comments and empty lines.
 std::vector<std::string> requirement_lines(std::string_view text);
 
 // The hashes of a requirements file and of those that it includes with -r. Throws Format naming file and requirement

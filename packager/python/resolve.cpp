@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls `uv pip compile`; see resolve.hpp. A lock that the job brings goes through it too, as pinned requirements
+// Calls `uv pip compile`; see resolve.hpp. A lock that the job names goes through it too, as pinned requirements
 // without dependencies, because uv evaluates its markers for the target.
 #include "packager/python/resolve.hpp"
 
@@ -9,10 +9,10 @@
 #include <cstdlib>
 #include <set>
 
-#include "packager/python/need_chains.hpp"
-#include "packager/python/pylock.hpp"
 #include "packager/host/scratch_folder.hpp"
 #include "packager/host/uv.hpp"
+#include "packager/python/need_chains.hpp"
+#include "packager/python/pylock.hpp"
 #include "sealift/bundle/payload/payload_writer.hpp"
 #include "sealift/bundle/wheel/wheel_name.hpp"
 
@@ -27,7 +27,7 @@ namespace {
 
 constexpr std::uint64_t kMaxPylock = std::uint64_t{64} << 20;
 
-// The manylinux levels that uv can resolve for are fewer than the versions of glibc: the nearest that is not newer.
+// uv can resolve for fewer manylinux levels than there are versions of glibc: the nearest that is not newer.
 GlibcVersion uv_platform(GlibcVersion target) {
   if (target >= GlibcVersion{2, 40}) return {2, 40};
   if (target >= GlibcVersion{2, 31}) return target;
@@ -61,7 +61,7 @@ void replace_file(const fs::path& path, const std::vector<std::string>& lines) {
                        "build_constraints, or require versions that have wheels"});
 }
 
-// The packages that uv's message says have no wheel: "Wheels are required for `NAME`".
+// The packages without a wheel according to uv's message: "Wheels are required for `NAME`".
 std::set<std::string> named_without_wheel(const std::string& message) {
   static constexpr std::string_view kStart = "Wheels are required for `";
   std::set<std::string> names;
@@ -73,7 +73,7 @@ std::set<std::string> named_without_wheel(const std::string& message) {
   return names;
 }
 
-// The packages whose build uv needed, to learn what they depend on, and that failed: "Failed to build `NAME==1`",
+// The packages that uv could not build to learn their dependencies: "Failed to build `NAME==1`",
 // "Failed to download and build `NAME==1`".
 std::set<std::string> named_unbuildable(const std::string& message) {
   static constexpr std::string_view kStart = "build `";
@@ -100,7 +100,7 @@ std::string needed_by(const std::string& message, const std::string& name) {
   return {};
 }
 
-// Makes the lock that the job brings into a requirements file.
+// Writes the job's lock as a requirements file.
 void write_locked(const Job& job, const fs::path& uv, const fs::path& file) {
   const fs::path& lock = *job.inputs.lock_file;
   if (!job.inputs.is_uv_lock()) {
@@ -132,7 +132,7 @@ void write_locked(const Job& job, const fs::path& uv, const fs::path& file) {
                                     .next = "run `uv lock` there, or correct extras and groups"});
 }
 
-// `uv pip compile` for the job, but for what its answer should look like; the files that it reads are in `scratch`.
+// `uv pip compile` for the job, without the format of its answer; the files that it reads are in `scratch`.
 std::vector<std::string> compile_command(const Job& job, const fs::path& uv, const fs::path& python,
                                          const fs::path& scratch, RequirementHashes* hashes) {
   const PythonInputs& inputs = job.inputs;
@@ -179,7 +179,7 @@ fs::path find_uv(const fs::path& given) {
   const fs::path uv = !given.empty() ? given : variable != nullptr ? fs::path(variable) : find_program("uv");
   if (uv.empty() || !fs::exists(uv))
     throw Error(ErrorCode::Missing,
-                {.what = "uv, which resolves the requirements, is not there",
+                {.what = "uv, which resolves the requirements, is not installed",
                  .where = uv.empty() ? "PATH" : uv.string(),
                  .next = "install uv (it is a package on PyPI), or name it with --uv or SEALIFT_UV"});
   return uv;
@@ -189,14 +189,14 @@ Resolution resolve(const Job& job, const fs::path& uv, const fs::path& python, c
   const ScratchFolder scratch("sealift-resolve");
   Resolution resolution;
   std::vector<std::string> command = compile_command(job, uv, python, scratch.path(), &resolution.hashes);
-  // Written where it will lie, since uv makes the paths in it relative to that; under a name of its own, since uv
-  // would keep the versions of a file that is there.
+  // Written into its final folder, since uv makes the paths in it relative to that; under a temporary name, since uv
+  // would keep the versions of an existing file.
   fs::create_directories(folder);
   const ScratchFile answer(fs::absolute(folder) / "pylock.being-made.toml");
   command.insert(command.end(), {"--format", "pylock.toml", "-o", answer.path().string()});
-  // uv names one package without wheels at a time; leaving those out and asking again finds them all.
+  // uv names one package without wheels at a time; excluding it and asking again finds them all.
   std::vector<std::string> excluded, without_wheels;
-  std::string unbuildable;  // and what uv said of each
+  std::string unbuildable;  // with uv's message about each
   for (;;) {
     std::vector<std::string> attempt = command;
     if (!excluded.empty()) {
@@ -253,8 +253,8 @@ std::map<std::string, std::string> who_needs(const Job& job, const fs::path& uv,
       const std::size_t to = std::min(line.find(", ", from), line.size());
       const std::string by = line.substr(from, to - from);
       from = to + 2;
-      if (by.starts_with("-c ")) continue;  // narrows, and needs nothing
-      // The file of the job's own list has a name that means nothing to anybody.
+      if (by.starts_with("-c ")) continue;  // a constraint needs nothing
+      // The job's own requirements are in a temporary file, whose name means nothing to the reader.
       who.push_back(by.starts_with("-r " + scratch.path().string()) ? "the job" : by);
     }
   }

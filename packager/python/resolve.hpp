@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which packages a job needs: asked of uv for the target, never for this machine. uv is the resolver; here is only how
-// it is asked, and the refusal of what it cannot find.
+// Resolves a job's packages with uv, for the target and never for this machine. uv is the resolver; this file only
+// calls it and reports what it cannot find.
 #pragma once
 
 #include <filesystem>
@@ -17,17 +17,17 @@ namespace sealift::packager {
 std::filesystem::path find_uv(const std::filesystem::path& given);
 
 struct Resolution {
-  std::string pylock;        // the text of pylock.toml; relative paths in it are relative to the folder asked for
-  RequirementHashes hashes;  // what the job's own files demand
+  std::string pylock;        // the text of pylock.toml, with paths relative to `folder`
+  RequirementHashes hashes;  // demanded by the job's own files
 };
 
-// `python` is any interpreter of the target's version, which uv wants to be told; `folder` is where the pylock will
-// lie. Throws Network when uv cannot reach its index or finds no solution, Platform listing every package that has no
-// wheel at all when the job allows no builds.
+// `python` is any interpreter of the target's version, because uv must be given one; `folder` is where the pylock will
+// be written. Throws Network when uv cannot reach its index or finds no solution, Platform listing every package that
+// has no wheel at all when the job allows no builds.
 Resolution resolve(const Job& job, const std::filesystem::path& uv, const std::filesystem::path& python,
                    const std::filesystem::path& folder);
 
-// Package -> who needs it, up to the job (need_chains.hpp), as far as uv tells; for messages.
+// Package -> who needs it, up to the job (need_chains.hpp), for messages; empty when uv fails.
 std::map<std::string, std::string> who_needs(const Job& job, const std::filesystem::path& uv,
                                              const std::filesystem::path& python);
 

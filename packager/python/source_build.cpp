@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <fstream>
 
-#include "packager/python/requirement_hashes.hpp"
-#include "packager/job/toml_file.hpp"
 #include "packager/host/uv.hpp"
+#include "packager/job/toml_file.hpp"
+#include "packager/python/requirement_hashes.hpp"
 #include "sealift/bundle/payload/payload_writer.hpp"
 
 namespace sealift::packager {
@@ -18,7 +18,7 @@ using bundle::ErrorCode;
 
 namespace {
 
-// Calls one hook of a build backend. Arguments: hook, backend, folder for the answer, folders of an in-tree backend.
+// Calls one hook of a build backend. Arguments: hook, backend, output folder, folders of an in-tree backend.
 constexpr const char* kHook = R"(
 import sys
 sys.path[:] = [path for path in sys.path if path]
@@ -100,7 +100,7 @@ class Build {
     if (result.exit_code != 0) refuse(ErrorCode::Format, "the source cannot be unpacked", tail(result.err, 5));
   }
 
-  // Where the project is: at the top, or in the one folder that an sdist has there.
+  // The project's folder: the top, or the one folder that an sdist has there.
   fs::path project() const {
     const fs::path top = place_ / "source";
     std::vector<fs::path> candidates = {top};
@@ -114,7 +114,7 @@ class Build {
   }
 
   void read_build_system() {
-    system_.requires_ = {"setuptools>=40.8.0"};  // what PEP 517 says of projects that say nothing
+    system_.requires_ = {"setuptools>=40.8.0"};  // PEP 517's default
     const fs::path file = project() / "pyproject.toml";
     if (!fs::exists(file)) return;
     const TomlValue document = read_toml(file, ErrorCode::Format);
@@ -141,8 +141,8 @@ class Build {
        "an environment for the build cannot be made");
   }
 
-  // The requirements with all that they need in turn, each with version and hashes. Wheels only: a build that first
-  // builds its builder is not repeatable by what one lock says.
+  // The requirements with all their dependencies, each with version and hashes. Wheels only: one lock does not hold
+  // what it takes to repeat a build that first builds its own tools.
   std::vector<std::string> pinned(const std::vector<std::string>& wanted) const {
     if (wanted.empty()) return {};
     const auto write = [&](const char* name, const std::vector<std::string>& lines) {
@@ -176,14 +176,14 @@ class Build {
     words.insert(words.end(), tools_.index_words.begin(), tools_.index_words.end());
     words.insert(words.end(),
                  {"--python", (place_ / "environment/bin/python").string(), (place_ / "requirements.txt").string()});
-    // What a build had once is likely to be in uv's own cache still, and the network may be gone.
+    // What an earlier build used is probably still in uv's own cache, and there may be no network any more.
     std::vector<std::string> offline = words;
     offline.push_back("--offline");
     if (order_.again && run_uv(offline).exit_code == 0) return;
     uv(words, "what the build requires cannot be installed");
   }
 
-  // Without the settings of whoever packs: only what is named here can shape the wheel.
+  // Without the user's settings: only what is named here can affect the wheel.
   std::vector<std::string> isolated() const {
     const std::string here = place_.string(), map = "-ffile-prefix-map=" + here + "=.";
     std::vector<std::string> words = without_network();
@@ -192,14 +192,14 @@ class Build {
         {"env", "-i", "PATH=" + here + "/environment/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
          "HOME=" + here + "/home", "TMPDIR=" + here + "/tmp", "VIRTUAL_ENV=" + here + "/environment", "LANG=C.UTF-8",
          "TZ=UTC", "PYTHONHASHSEED=0", "PYTHONDONTWRITEBYTECODE=1", "CFLAGS=" + map, "CXXFLAGS=" + map,
-         "SOURCE_DATE_EPOCH=315532800"});  // 1980-01-01, where zip's time begins
-    // The tar holds no history from which a version could be read; uv read it from the repository.
+         "SOURCE_DATE_EPOCH=315532800"});  // 1980-01-01, the earliest time that zip can hold
+    // The tar has no history from which the version could be read; uv read it from the repository.
     if (!order_.scm_version.empty()) words.push_back("SETUPTOOLS_SCM_PRETEND_VERSION=" + order_.scm_version);
     return words;
   }
 
-  // A namespace with nothing in it, where the machine lets us have one: a build that downloads fails here, and not
-  // with other bytes next year.
+  // An empty network namespace, where the machine allows one: a build that downloads fails now, instead of giving other
+  // bytes next year.
   static std::vector<std::string> without_network() {
     static const bool possible =
         !find_program("unshare").empty() && run_process({"unshare", "--map-root-user", "--net", "true"}).exit_code == 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One source archive built into one wheel: with the target's Python, in an environment of its own whose packages are
-// pinned by hash, without network where the machine can take it away, at a fixed place and a fixed time, so that the
-// same source and the same tools give the same bytes. Hooks are those of PEP 517; uv makes the environment.
+// Builds one wheel from one source archive: with the target's Python, in an environment of its own whose packages are
+// pinned by hash, without network where the machine allows that, at a fixed path and a fixed time, so that the same
+// source and the same tools give the same bytes. The hooks are those of PEP 517; uv makes the environment.
 #pragma once
 
 #include <filesystem>
@@ -16,17 +16,17 @@ struct BuildTools {
   std::filesystem::path uv;
   std::filesystem::path python;                // of the target's version
   std::string python_version;                  // "3.11.2"
-  std::vector<std::string> build_constraints;  // requirements that narrow what a build gets
-  std::vector<std::string> index_words;        // for uv
+  std::vector<std::string> build_constraints;  // on the requirements of builds
+  std::vector<std::string> index_words;        // arguments of uv
 };
 
 struct BuildOrder {
   std::string name;               // normalized
   std::string version;            // for messages
-  std::string scm_version;        // of a repository, whose tags the archive lacks; else empty
+  std::string scm_version;        // of a repository, because the archive lacks its tags; else empty
   std::filesystem::path archive;  // .tar, .tar.gz, …, or .zip; its digest was checked
-  std::string subdirectory;       // of it; empty: where the project is
-  bool again = false;             // there was an earlier build, with these
+  std::string subdirectory;       // of the project in the archive; may be empty
+  bool again = false;             // repeats an earlier build, with these pinned requirements
   std::vector<std::string> requirements;
 };
 
@@ -35,11 +35,11 @@ struct BuiltWheel {
   std::vector<std::string> requirements;
 };
 
-// What uv and the compiler say they are, in one line.
+// The versions of uv and of the compiler, in one line.
 std::string describe_tools(const BuildTools& tools);
 
-// Builds below `place`, a folder that is emptied first; the caller lets nobody else use it. Throws SelfTest with the
-// last lines that the build said, Network when its requirements cannot be had.
+// Builds below `place`, a folder that is emptied first and that nobody else may use. Throws SelfTest with the last
+// lines of the build's log, Network when its requirements cannot be fetched.
 BuiltWheel build_wheel(const BuildOrder& order, const BuildTools& tools, const std::filesystem::path& place);
 
 }  // namespace sealift::packager

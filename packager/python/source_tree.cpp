@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clones or copies source into one tar; see source_tree.hpp.
+// Clones or reads a source and writes it as one tar; see source_tree.hpp.
 #include "packager/python/source_tree.hpp"
 
-#include "packager/host/process.hpp"
 #include "packager/files/tree.hpp"
+#include "packager/host/process.hpp"
+#include "packager/host/url.hpp"
 
 namespace sealift::packager {
 
@@ -18,7 +19,7 @@ void git(std::vector<std::string> words, const SourcePackage& source) {
   const ProcessResult result = run_process(words, {{"GIT_TERMINAL_PROMPT", "0"}, {"GIT_LFS_SKIP_SMUDGE", "1"}});
   if (result.exit_code != 0)
     throw Error(ErrorCode::Network, {.what = "git cannot fetch " + source.title(),
-                                     .where = source.url + " at " + source.commit,
+                                     .where = without_credentials(source.url) + " at " + source.commit,
                                      .got = result.err});
 }
 
@@ -53,7 +54,7 @@ void gather(const fs::path& folder, const std::string& place, Tree& tree) {
                        .executable = (entry.status().permissions() & fs::perms::owner_exec) != fs::perms::none};
         break;
       default:
-        break;  // sockets and pipes are nobody's source
+        break;  // sockets and pipes are not source
     }
   }
 }

@@ -84,8 +84,8 @@ std::optional<WheelFit> fit_wheel(std::string_view file_name, std::string_view p
   const std::optional<int> minor = python.starts_with("3.") ? number(python.substr(2)) : std::nullopt;
   if (!name || !minor) return std::nullopt;
   std::optional<WheelFit> best;
-  bool unbound = false;             // one of its tags asks for no glibc at all
-  std::optional<GlibcVersion> low;  // a wheel with several tags promises all of them, so the lowest is what it needs
+  bool unbound = false;             // one of its tags needs no glibc at all
+  std::optional<GlibcVersion> low;  // a wheel with several tags promises all of them, so it needs the lowest
   for (const std::string_view python_tag : split(name->python_tag, '.'))
     for (const std::string_view abi : split(name->abi_tag, '.'))
       for (const std::string_view platform : split(name->platform_tag, '.')) {

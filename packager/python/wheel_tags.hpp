@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of several wheels fits a target best: PEP 425 order, manylinux levels as PEP 600 reads them.
-// uv lists every wheel that fits; the lock names one, so the choice is made here and nowhere else.
+// Which of several wheels fits a target best: the order of PEP 425, with the manylinux levels of PEP 600.
+// uv lists every wheel of a package; the lock names one, so the choice is made here and nowhere else.
 #pragma once
 
 #include <compare>
@@ -21,13 +21,13 @@ struct WheelRank {
 
 struct WheelFit {
   WheelRank rank;
-  bundle::GlibcVersion glibc;  // what its platform tag asks for; 0.0 for none
+  bundle::GlibcVersion glibc;  // of its platform tag; 0.0 for none
 };
 
-// std::nullopt when the wheel does not run on the target, or `file_name` is no wheel's. `python` is like "3.11".
+// std::nullopt when the wheel does not run on the target, or `file_name` is not a wheel's. `python` is like "3.11".
 std::optional<WheelFit> fit_wheel(std::string_view file_name, std::string_view python, const bundle::Target& target);
-// The glibc that a wheel asks for, which may be newer than the target's; std::nullopt when it would not run there
-// either.
+// The glibc of a wheel's tag, which may be newer than the target's; std::nullopt when a newer glibc would not make the
+// wheel fit.
 std::optional<bundle::GlibcVersion> glibc_wanted(std::string_view file_name, std::string_view python,
                                                  bundle::Target target);
 

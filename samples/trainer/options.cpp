@@ -96,8 +96,6 @@ Texts read_toml(const std::string& path) {
     std::ostringstream where;
     where << path << ": " << error.description() << " (" << error.source().begin << ")";
     refuse(where.str());
-  } catch (const TomlAssumption& assumption) {
-    refuse(path + ": something of which toml++ cannot say that " + assumption.broken);
   }
   Texts texts;
   for (const auto& [key, node] : table) {

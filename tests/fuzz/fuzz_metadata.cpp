@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The headers of a wheel's METADATA, as papers read them: never refused, always within bounds.
+// The headers of a wheel's METADATA, as documents read them: never refused, always within bounds.
 #include "packager/documents/metadata_headers.hpp"
 #include "tests/fuzz/fuzz.hpp"
 

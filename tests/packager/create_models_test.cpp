@@ -3,9 +3,9 @@
 #include <doctest/doctest.h>
 
 #include "packager/create.hpp"
+#include "packager/files/tree.hpp"
 #include "packager/job/lock.hpp"
 #include "packager/models/lock_model.hpp"
-#include "packager/files/tree.hpp"
 #include "sealift/bundle/payload/payload_writer.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 #include "tests/support/refusal.hpp"
@@ -144,6 +144,29 @@ TEST_CASE("the same lock and cache give the same bytes when the hub is gone") {
   const fs::path second = workshop.pack("second").folder;
   for (const char* file : {"demo-1.seal", "demo-1.chunks", "demo-1.vol001"})
     CHECK_MESSAGE(read_file(first / file) == read_file(second / file), file);
+}
+
+TEST_CASE(
+    "a model's file that is damaged in the cache is fetched again, and the bundle is the same") {
+  Workshop workshop;
+  workshop.lock_all({workshop.hub_job(ModelLayout::Both)});
+  const fs::path first = workshop.pack("first").folder;
+  const std::string good = tiny_model().at("model.safetensors");
+  const fs::path file = workshop.cache.path(bundle::sha256(bundle::as_bytes(good)));
+  const std::size_t before = workshop.hub->storage.requests().size();
+  std::string damaged = good;
+  SUBCASE("where it is looked into") {
+    damaged.front() = 'x';
+  }
+  SUBCASE("where it is written") {
+    damaged.back() ^= 1;
+  }
+  SUBCASE("nowhere, so that nothing is fetched") {}
+  write_file(file, damaged);
+  const fs::path second = workshop.pack("second").folder;
+  CHECK(workshop.hub->storage.requests().size() == before + (damaged == good ? 0 : 1));
+  for (const char* name : {"demo-1.seal", "demo-1.chunks", "demo-1.vol001"})
+    CHECK_MESSAGE(read_file(first / name) == read_file(second / name), name);
 }
 
 TEST_CASE("a file that changed on the hub under the lock is one clear message, and nothing is left behind") {

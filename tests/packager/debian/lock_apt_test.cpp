@@ -78,10 +78,11 @@ TEST_CASE("apt's closure is locked by address and digest, with an index of exact
   CHECK(archive.lock({"alpha"}) == locked);
 
   SUBCASE("and what is carried is an archive by itself, which resolves to the same") {
-    fetch(downloads_of(locked), archive.cache, archive.console);
-    for (const PlacedFile& placed : place_files(locked, archive.cache)) {
-      fs::create_directories((archive.dir / placed.into).parent_path());
-      fs::copy_file(placed.source, archive.dir / placed.into);
+    const std::vector<Content> contents = contents_of(locked);
+    fetch(downloads_of(contents), archive.cache, archive.console);
+    for (const Content& content : contents) {
+      fs::create_directories((archive.dir / content.into).parent_path());
+      fs::copy_file(file_of(content, archive.cache), archive.dir / content.into);
     }
     LockedApt again = lock_apt({.packages = {"alpha"},
                                 .suite = {},
@@ -92,10 +93,10 @@ TEST_CASE("apt's closure is locked by address and digest, with an index of exact
     CHECK(again.index_sha256 == locked.index_sha256);
   }
   SUBCASE("and an index that the cache lost is named") {
-    require_index(locked, archive.cache);
+    require_inputs(contents_of(locked), archive.cache);
     fs::remove(archive.cache.path(locked.index_sha256));
-    CHECK_REFUSED(require_index(locked, archive.cache), Missing, "index of the Debian packages");
-    require_index({}, archive.cache);
+    CHECK_REFUSED(require_inputs(contents_of(locked), archive.cache), Missing, "index of the Debian packages");
+    require_inputs(contents_of(LockedApt{}), archive.cache);
   }
 }
 

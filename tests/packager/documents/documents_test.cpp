@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The papers of tiny bundles, whose wheels are as hostile as the gate lets them be.
+// The documents of tiny bundles, whose wheels are as hostile as the gate lets them be.
 #include "packager/documents/documents.hpp"
 
 #include <doctest/doctest.h>
 
+#include "bundle/core/json.hpp"
 #include "packager/documents/sbom.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/tiny_bundle.hpp"
@@ -23,15 +24,15 @@ struct Site {
     for (const TinyWheel& wheel : wheels) items.push_back(wheel_item(wheel));
     made = make_bundle(dir / "tiny-1", {.volume_size = 8192, .imports = {"demo"}, .items = std::move(items)});
   }
-  std::vector<std::filesystem::path> write(const std::string& name = "papers", const std::string& lock = "") const {
+  std::vector<std::filesystem::path> write(const std::string& name = "documents", const std::string& lock = "") const {
     Console silent(nullptr);
-    return write_papers({.bundle = made.folder,
-                         .fingerprint = *made.trusted.state.pinned,
-                         .lock = lock.empty() ? std::filesystem::path() : dir / lock,
-                         .out = dir / name},
-                        silent);
+    return write_documents({.bundle = made.folder,
+                            .fingerprint = *made.trusted.state.pinned,
+                            .lock = lock.empty() ? std::filesystem::path() : dir / lock,
+                            .out = dir / name},
+                           silent);
   }
-  std::string text(const std::string& file) const { return read_file(dir / "papers" / file); }
+  std::string text(const std::string& file) const { return read_file(dir / "documents" / file); }
   Json sbom() const { return Json::parse(text("tiny-1.cdx.json")); }
   Json component(const std::string& name) const {
     const Json whole = sbom();
@@ -63,9 +64,9 @@ TEST_CASE("a carried glibc is named inside the interpreter that it lies beside, 
                                               .kind = bundle::EntryKind::Tree,
                                               .bytes = make_tar({{tar_file("bin/python3", true), "p"}})}}});
   Console silent(nullptr);
-  write_papers({.bundle = made.folder, .fingerprint = *made.trusted.state.pinned, .lock = {}, .out = dir / "papers"},
-               silent);
-  for (const Json& component : Json::parse(read_file(dir / "papers/tiny-1.cdx.json"))["components"]) {
+  write_documents(
+      {.bundle = made.folder, .fingerprint = *made.trusted.state.pinned, .lock = {}, .out = dir / "documents"}, silent);
+  for (const Json& component : Json::parse(read_file(dir / "documents/tiny-1.cdx.json"))["components"]) {
     if (component["name"] != "cpython") {
       CHECK_FALSE(component.contains("components"));
       continue;
@@ -74,7 +75,7 @@ TEST_CASE("a carried glibc is named inside the interpreter that it lies beside, 
     CHECK(glibc["purl"] == "pkg:generic/glibc@2.36");
     CHECK(glibc["licenses"] == Json::array({{{"expression", "LGPL-2.1-or-later"}}}));
   }
-  CHECK(read_file(dir / "papers/review.txt").find("LGPL-2.1-or-later") != std::string::npos);
+  CHECK(read_file(dir / "documents/review.txt").find("LGPL-2.1-or-later") != std::string::npos);
 }
 
 TEST_CASE("Debian packages are named as packages, by the stanza of the bundle's index that has their digest") {
@@ -101,10 +102,10 @@ TEST_CASE("Debian packages are named as packages, by the stanza of the bundle's 
   CHECK_FALSE(site.component("files/apt/Packages").contains("purl"));
   CHECK(site.component("elsewhere").is_null());
   CHECK(site.text("tiny-1.cdx.json").find("pkg:deb/debian/evil") != std::string::npos);
-  for (const char* paper : {"review.txt", "review.zh.txt", "review.html", "licences/licences.tsv"}) {
-    CAPTURE(paper);
-    CHECK(site.text(paper).find("4:12.2.0-3") != std::string::npos);
-    CHECK(site.text(paper).find('\x1b') == std::string::npos);
+  for (const char* document : {"review.txt", "review.zh.txt", "review.html", "licences/licences.tsv"}) {
+    CAPTURE(document);
+    CHECK(site.text(document).find("4:12.2.0-3") != std::string::npos);
+    CHECK(site.text(document).find('\x1b') == std::string::npos);
   }
   CHECK(site.text("licences/licences.tsv").find("usr/share/doc/g++/copyright in g++_12.2.0-3_amd64.deb: not opened") !=
         std::string::npos);
@@ -150,7 +151,7 @@ TEST_CASE("an SBOM has a component for each entry, with purl, hash, licence and 
   }
 }
 
-TEST_CASE("papers of a delta list what it does not carry, and say that they do not know its licence") {
+TEST_CASE("documents of a delta list what it does not carry, and say that they do not know its licence") {
   TinyItem absent = wheel_item(wheel("demo_b", "License: BSD\n"));
   absent.absent = true;
   const Site site({wheel("demo_a", "License: MIT\nRequires-Dist: demo-b\n")}, {absent});
@@ -171,9 +172,9 @@ TEST_CASE("papers of a delta list what it does not carry, and say that they do n
   CHECK(site.text("review.zh.txt").find("未携带") != std::string::npos);
 }
 
-TEST_CASE("the same bundle gives the same papers") {
+TEST_CASE("the same bundle gives the same documents") {
   const Site site({wheel("demo", "License: MIT\n")});
-  const auto first = site.write("papers"), second = site.write("again");
+  const auto first = site.write("documents"), second = site.write("again");
   REQUIRE(first.size() == second.size());
   CHECK(first.size() == 7);
   for (std::size_t i = 0; i < first.size(); ++i) CHECK(read_file(first[i]) == read_file(second[i]));
@@ -225,7 +226,7 @@ TEST_CASE("with its lock, provenance says where bytes came from; another lock is
                                           .python = "3.11.2",
                                           .tools = "uv"};
   write_file(site.dir / "own.toml", write_lock(lock, site.dir.path()));
-  site.write("papers", "own.toml");
+  site.write("documents", "own.toml");
   const Json resolved =
       Json::parse(site.text("tiny-1.provenance.json"))["predicate"]["buildDefinition"]["resolvedDependencies"];
   CHECK(resolved[0]["uri"] == "https://example.invalid/demo.whl");
@@ -251,7 +252,7 @@ TEST_CASE("licences are collected under plain names, and what is not there is sa
   demo.files[info + "COPYING"] = std::string(kMaxLicenceFile + 1, 'x');
   const Site site({demo});
   site.write();
-  const std::filesystem::path folder = site.dir / "papers/licences/demo-1.0";
+  const std::filesystem::path folder = site.dir / "documents/licences/demo-1.0";
   CHECK(read_file(folder / "LICENSE.txt") == "text");
   CHECK(read_file(folder / "sub_EULA.txt") == "eula");
   CHECK(read_file(folder / "terms.html.txt") == "<script>");
@@ -307,13 +308,13 @@ TEST_CASE("the review says what, how big, whose, which licence and which hash, i
   }
 }
 
-TEST_CASE("no papers are made of a bundle that does not hold, under another root, or over a folder that exists") {
+TEST_CASE("no documents are made of a bundle that does not hold, under another root, or over a folder that exists") {
   const Site site({wheel("demo")});
   site.write();
   CHECK_REFUSED(site.write(), Conflict, "exists already");
   Console silent(nullptr);
   CHECK_REFUSED(
-      write_papers({.bundle = site.made.folder, .fingerprint = {}, .lock = {}, .out = site.dir / "x"}, silent),
+      write_documents({.bundle = site.made.folder, .fingerprint = {}, .lock = {}, .out = site.dir / "x"}, silent),
       Signature, "");
   std::string bytes = read_file(site.made.volume(0));
   bytes[bytes.size() / 2] ^= 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What papers take from a METADATA file, also from one that was written to annoy them.
+// What documents take from a METADATA file, also from one that was written to annoy them.
 #include "packager/documents/wheel_facts.hpp"
 
 #include <doctest/doctest.h>

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Downloads against a server that misbehaves: what is kept, what is resumed, what is refused.
 #include "packager/files/fetch.hpp"
+#include "packager/files/remote_documents.hpp"
 
 #include <doctest/doctest.h>
 #include <sys/file.h>
+
+#include <atomic>
+#include <chrono>
 
 #include "sealift/bundle/core/file.hpp"
 #include "tests/support/refusal.hpp"
@@ -218,6 +222,40 @@ TEST_CASE("fetch leaves a part alone that another process is writing") {
   REQUIRE(::flock(other.get(), LOCK_EX) == 0);
   CHECK_REFUSED(site.get({download}), Conflict, "another process");
   CHECK(read_file(site.cache.part(download.sha256)) == "begun");
+}
+
+TEST_CASE("a failure that ends the run stops the other downloads, even one that brings nothing") {
+  Site site;
+  std::atomic<bool> ended{false};
+  UnreliableServer::File stalled{.body = some_bytes(50'000), .cut_after = 10'000, .cuts = 1};
+  stalled.once_cut = [&ended] { ended.wait(false); };
+  const Download slow = site.add("/slow", std::move(stalled)), taken = site.add("/taken", {.body = some_bytes(5000)});
+  write_file(site.cache.part(taken.sha256), "begun");
+  const bundle::Descriptor other(::open(site.cache.part(taken.sha256).c_str(), O_RDWR | O_CLOEXEC));
+  REQUIRE(::flock(other.get(), LOCK_EX) == 0);
+  const auto begin = std::chrono::steady_clock::now();
+  CHECK_REFUSED(site.get({slow, taken}), Conflict, "another process");
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(30));  // 60 until it counts as too slow
+  ended = true;
+  ended.notify_all();
+}
+
+TEST_CASE("no message of a download holds the password in its address") {
+  Site site;
+  Download download = site.add("/wheel", {.body = "x"});
+  download.url = "http://me:secret@" + site.server.url("/gone").substr(7);
+  const bundle::Error refused = sealift::test::refusal([&] { site.get({download}); });
+  CHECK(sealift::test::mentions(refused, "404"));
+  CHECK(std::string(refused.what()).find("secret") == std::string::npos);
+}
+
+TEST_CASE("a redirect to a file of this machine is not followed") {
+  Site site;
+  Download download = site.add("/wheel", {.body = "x"});
+  write_file(site.folder / "local", "x");
+  site.server.put("/wheel", {.body = {}, .location = "file://" + (site.folder / "local").string()});
+  CHECK_REFUSED(site.get({download}), Network, "/wheel");
+  CHECK_FALSE(site.cache.contains(download.sha256));
 }
 
 TEST_CASE("sizes are asked for without fetching, and unknown ones are no failure") {

@@ -74,7 +74,7 @@ TEST_CASE("what is written into a lock is what is read from it") {
   }
   SUBCASE("packages that belong to nothing") {
     const std::string text = write_locked_apt(apt);
-    CHECK_REFUSED(lock(text.substr(text.find("[[deb]]"))), Format, "do not belong together");
-    CHECK_REFUSED(lock(text.substr(0, text.find("[[deb]]"))), Format, "do not belong together");
+    CHECK_REFUSED(lock(text.substr(text.find("[[deb]]"))), Format, "do not match");
+    CHECK_REFUSED(lock(text.substr(0, text.find("[[deb]]"))), Format, "do not match");
   }
 }

@@ -82,7 +82,8 @@ TEST_CASE("a table that makes no sense is refused with its line and key") {
   CHECK_REFUSED(desk.read(folder + "layout = \"hf-cache\"\n"), Usage, "only a repository");
   CHECK_REFUSED(desk.read(folder + "into = \"../x\"\n"), Usage, "line 3, key 'model.into'");
   CHECK_REFUSED(desk.read(folder + "format = \"x\"\n"), Usage, "a key is not known");
-  CHECK_REFUSED(desk.read(folder + "[[data]]\nsource = \"weights\"\ninto = \"Models/Tiny\"\n"), Usage, "one place");
+  CHECK_REFUSED(desk.read(folder + "[[data]]\nsource = \"weights\"\ninto = \"Models/Tiny\"\n"), Usage,
+                "the same folder");
   CHECK_REFUSED(desk.read(hub + "hub = \"other\"\n"), Usage, "hf or modelscope");
   CHECK_REFUSED(desk.read(hub + "layout = \"flat\"\n"), Usage, "hf-cache");
   CHECK_REFUSED(desk.read(hub + "revision = \"../..\"\n"), Usage, "not a branch");

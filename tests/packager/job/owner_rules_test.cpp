@@ -78,7 +78,7 @@ TEST_CASE("rules that do not fit the packages are refused, all in one message") 
   refused({{.path = "nvidia/nothing", .package = "nvidia-nccl-cu13"}}, "nothing to decide");
   refused({{.path = "nvidia/nccl-tests/run", .package = "nvidia-nccl-cu12"}}, "nothing to decide");
   refused({{.path = "nvidia/ncc", .package = "nvidia-nccl-cu13"}}, "nothing to decide");
-  refused({{.path = "nvidia/nccl", .package = "torch"}}, "does not bring lib/python3.11/site-packages/nvidia/nccl/lib");
+  refused({{.path = "nvidia/nccl", .package = "torch"}}, "does not have lib/python3.11/site-packages/nvidia/nccl/lib");
   refused(
       {{.path = "nvidia", .package = "nvidia-nccl-cu13"}, {.path = "nvidia/nccl/lib", .package = "nvidia-nccl-cu12"}},
       "another rule has decided");
@@ -87,7 +87,7 @@ TEST_CASE("rules that do not fit the packages are refused, all in one message") 
     settle(all, {{.path = "a", .package = "x"}, {.path = "nvidia", .package = "y"}}, kSitePackages);
   });
   CHECK(sealift::test::mentions(error, "path = \"a\", package = \"x\": no path"));
-  CHECK(sealift::test::mentions(error, "path = \"nvidia\", package = \"y\": it does not bring"));
+  CHECK(sealift::test::mentions(error, "path = \"nvidia\", package = \"y\": it does not have"));
 }
 
 TEST_CASE("rules that do not fit are told together with the collisions that no rule decides") {

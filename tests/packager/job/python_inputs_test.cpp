@@ -58,7 +58,7 @@ TEST_CASE("a lock is taken alone, and told by its name") {
   CHECK_REFUSED(folder.read("lock_file = \"gone.lock\""), Usage, "gone.lock");
   CHECK_REFUSED(folder.read("lock_file = \"uv.lock\"\nrequirements_file = \"reqs.txt\""), Usage, "taken as it is");
   CHECK_REFUSED(folder.read("lock_file = \"uv.lock\"\nconstraints = [\"a<1\"]"), Usage, "taken as it is");
-  CHECK_REFUSED(folder.read("lock_file = \"pylock.toml\"\nextras = [\"x\"]"), Usage, "no project");
+  CHECK_REFUSED(folder.read("lock_file = \"pylock.toml\"\nextras = [\"x\"]"), Usage, "only a project");
 }
 
 TEST_CASE("indexes are told to uv in the order in which they are asked") {
@@ -87,7 +87,7 @@ TEST_CASE("inputs with a fault are refused with their key") {
   CHECK_REFUSED(folder.read(""), Usage, "nothing to pack");
   CHECK_REFUSED(folder.read("requirements = [\"a\\n--index-url https://evil.invalid\"]"), Usage, "one line each");
   CHECK_REFUSED(folder.read(good + "constraints = [\"a\\nb\"]"), Usage, "'constraints'");
-  CHECK_REFUSED(folder.read(good + "extras = [\"x\"]"), Usage, "no project");
+  CHECK_REFUSED(folder.read(good + "extras = [\"x\"]"), Usage, "only a project");
   CHECK_REFUSED(folder.read(good + "groups = [\"x\"]"), Usage, "'groups'");
   CHECK_REFUSED(folder.read("pyproject = \"pyproject.toml\"\nextras = [\"--all\"]"), Usage, "not plain");
   CHECK_REFUSED(folder.read(good + "pyproject = \"gone.toml\""), Usage, "gone.toml");

@@ -2,6 +2,8 @@
 // What a hub is asked, what is believed of its answers, and who gets to see a token.
 #include "packager/models/hub.hpp"
 
+#include "packager/files/fetch.hpp"
+
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -138,16 +140,16 @@ TEST_CASE("answers that make no sense are refused, whatever is wrong with them")
     return R"([{"type": "file", "path": "a", "size": 1, "oid": "x")" + more + "}]";
   };
   CHECK(listed(file("")).files.size() == 1);
-  CHECK_REFUSED(listed("<!DOCTYPE html>"), Format, "makes no sense");
-  CHECK_REFUSED(listed("{}"), Format, "no list of files");
+  CHECK_REFUSED(listed("<!DOCTYPE html>"), Format, "is not valid");
+  CHECK_REFUSED(listed("{}"), Format, "not a list of files");
   CHECK_REFUSED(listed("[1]"), Format, "no 'type'");
   CHECK_REFUSED(listed(R"([{"type": "file", "path": "../a", "size": 1}])"), Format, "not safe");
   CHECK_REFUSED(listed(R"([{"type": "file", "path": "/a", "size": 1}])"), Format, "not safe");
-  CHECK_REFUSED(listed(R"([{"type": "file", "path": "a", "size": -1}])"), Format, "no size");
+  CHECK_REFUSED(listed(R"([{"type": "file", "path": "a", "size": -1}])"), Format, "not a size");
   CHECK_REFUSED(listed(R"([{"type": "file", "path": "a", "size": 1}, {"type": "file", "path": "a", "size": 1}])"),
-                Format, "stands twice");
+                Format, "is listed twice");
   CHECK_REFUSED(listed(file(R"(, "lfs": {"oid": "zz", "size": 1})")), Format, "not a SHA-256");
-  CHECK_REFUSED(listed("[]", "Link: <http://elsewhere.invalid/x>; rel=\"next\"\r\n"), Format, "no page of a hub");
+  CHECK_REFUSED(listed("[]", "Link: <http://elsewhere.invalid/x>; rel=\"next\"\r\n"), Format, "not a page of a hub");
   hub.put("/api/models/org/tiny/revision/main", {.body = R"({"sha": "../../etc"})"});
   CHECK_REFUSED(list_repository(spec_of(hub), kQuick), Format, "commit");
 }
@@ -155,8 +157,9 @@ TEST_CASE("answers that make no sense are refused, whatever is wrong with them")
 TEST_CASE("an answer is not read further than was agreed") {
   TinyHub hub;
   hub.put("/long", {.body = std::string(5000, 'x')});
-  CHECK(ask({hub.server.url("/long")}, "", 5000, kQuick, "no", "next")[0].body.size() == 5000);
-  CHECK_REFUSED(ask({hub.server.url("/long")}, "", 4999, kQuick, "no", "next"), Network, "more than 4999 bytes");
+  CHECK(get_documents({hub.server.url("/long")}, "", 5000, kQuick, "no", "next")[0].body.size() == 5000);
+  CHECK_REFUSED(get_documents({hub.server.url("/long")}, "", 4999, kQuick, "no", "next"), Network,
+                "more than 4999 bytes");
 }
 
 TEST_CASE("ModelScope tells digests but no commit, and is asked for the revision each time") {

@@ -74,7 +74,7 @@ TEST_CASE("what cannot be carried is refused by its name") {
   }
   SUBCASE("no file at all") {
     desk.job.include = {"*.gguf"};
-    CHECK_REFUSED(desk.lock(), Format, "there is no file in it");
+    CHECK_REFUSED(desk.lock(), Format, "it has no files");
   }
 }
 

@@ -36,7 +36,7 @@ struct Desk {
     return only_names ? std::filesystem::path() : model.spec.folder / file.path;
   }
   ModelReport look(const ModelFiles& files) const {
-    return examine(model(files), [&](const auto& model, const auto& file) { return locate(model, file); });
+    return check_model(model(files), [&](const auto& model, const auto& file) { return locate(model, file); });
   }
 };
 
@@ -89,16 +89,16 @@ TEST_CASE("each fault of a model is found, and nothing else with it") {
       {"index.json is missing", without(sharded_model(), index)},
       {"names files that are not there: other.safetensors",
        with(mapped(shard, "other.safetensors"), shard, tiny_safetensors({"x"}))},
-      {"holds tensors which it does not: c", with(sharded_model(), shard, tiny_safetensors({"x"}))},
+      {"that are not there: c", with(sharded_model(), shard, tiny_safetensors({"x"}))},
       {"the tensor a is in", with(sharded_model(), shard, tiny_safetensors({"a", "c"}))},
       {"it has no weight_map", with(sharded_model(), index, "{}")},
-      {"a weight_map's value", mapped("\"" + shard + "\"", "2")},
+      {"a value of weight_map", mapped("\"" + shard + "\"", "2")},
       {"the JSON is not acceptable", with(sharded_model(), index, "{")},
       {"the tokenizer is not complete", without(tiny_model(), "tokenizer.json")},
       {"the tokenizer is not complete", with(without(tiny_model(), "tokenizer.json"), "vocab.json", "{}")},
       {"training_args.bin: torch.save", with(tiny_model(), "training_args.bin", "x")},
-      {"weights.bin: it begins as a pickle", with(tiny_model(), "weights.bin", "\x80\x04\x95 more")},
-      {"a pointer of Git LFS", with(tiny_model(), "tokenizer.json", "version https://git-lfs.invalid/spec/v1\n")},
+      {"weights.bin: it begins like a pickle", with(tiny_model(), "weights.bin", "\x80\x04\x95 more")},
+      {"a Git LFS pointer", with(tiny_model(), "tokenizer.json", "version https://git-lfs.invalid/spec/v1\n")},
       {"differ in upper and lower case", with(tiny_model(), "CONFIG.json", "{}")},
       {"needs modeling_x.py, which is missing",
        with(tiny_model(), "config.json", R"({"auto_map": {"AutoModel": "modeling_x.Model"}})")},
@@ -149,7 +149,7 @@ TEST_CASE("code that a model brings is named, with all that it imports from besi
   ModelReport report = desk.look(files);
   CHECK_MESSAGE(report.faults.empty(), all(report.faults));
   CHECK(all(report.warnings) ==
-        "it brings code, which trust_remote_code=True runs: configuration_x.py, layers/deep.py, layers/twin.py, "
+        "it has code, which trust_remote_code=True runs: configuration_x.py, layers/deep.py, layers/twin.py, "
         "modeling_x.py, tokenization_x.py\n");
   CHECK(all(desk.look(without(files, "layers/twin.py")).faults) ==
         "layers/deep.py needs layers/twin.py, which is missing\n");

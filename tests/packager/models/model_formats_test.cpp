@@ -72,8 +72,8 @@ TEST_CASE("pickles are known by their first bytes, whatever they are called") {
     write_file(dir / name, bytes);
     return pickle_by_content(name, dir / name);
   };
-  CHECK(reason("model.bin", "\x80\x04\x95 more") == "it begins as a pickle does");
-  CHECK(reason("old.bin", "\x80\x02\x8a\nl\xfc") == "it begins as a pickle does");  // older torch.save
+  CHECK(reason("model.bin", "\x80\x04\x95 more") == "it begins like a pickle");
+  CHECK(reason("old.bin", "\x80\x02\x8a\nl\xfc") == "it begins like a pickle");  // older torch.save
   CHECK(reason("weights", std::string("PK\x03\x04") + std::string(26, '\0') + "archive/data.pkl").find("zip") !=
         std::string::npos);
   const std::string late = std::string("PK\x03\x04") + std::string(3'000'000, 'x') + "archive/data.pkl tail";

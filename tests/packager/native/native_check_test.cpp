@@ -339,7 +339,7 @@ TEST_CASE("text relocations and circles are told, and stop nothing") {
   }
   const NativeReport report = bundle.check();
   REQUIRE(report.findings.size() == 2);
-  CHECK(has(report.findings[1].what, "in a circle: b.so of demo-1.0.whl, c.so of demo-1.0.whl"));
+  CHECK(has(report.findings[1].what, "in a cycle: b.so of demo-1.0.whl, c.so of demo-1.0.whl"));
   CHECK(report.count(Severity::Note) == 2);
 }
 

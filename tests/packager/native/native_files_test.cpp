@@ -7,9 +7,10 @@
 
 #include <algorithm>
 
-#include "packager/native/native_report.hpp"
-#include "packager/host/process.hpp"
 #include "packager/files/tree.hpp"
+#include "packager/host/process.hpp"
+#include "packager/pack/contents.hpp"
+#include "packager/pack/plan_check.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/temp_dir.hpp"
 #include "tests/support/tiny_wheel.hpp"
@@ -64,7 +65,9 @@ struct Shelf {
     cache.adopt(dir / name, digest);
     lock.wheels.push_back({.name = name, .version = "1.0", .file_name = wheel.file_name(), .sha256 = digest});
   }
-  NativeFiles read() { return read_native_files(lock, cache, console); }
+  NativeFiles read(const Repair& repair = {}) {
+    return read_native_files(contents_of(lock), lock.python, cache, repair, console);
+  }
 };
 
 }  // namespace
@@ -235,7 +238,9 @@ TEST_CASE("a real library's faults are seen: what it needs, its stack, its floor
   shelf.add_wheel(
       "demo", {{"demo/_c.abi3.so", shelf.library("_c.abi3.so", {"-L" + shelf.dir.path().string(), "-l:libgone.so.3"})},
                {"demo/stack.so", shelf.library("stack.so", {"-Wl,-z,execstack"})}});
-  const bundle::Error error = test::refusal([&] { check_native(shelf.lock, shelf.cache, shelf.console); });
+  const bundle::Error error = test::refusal([&] {
+    check_native(plan_pack(shelf.lock, contents_of(shelf.lock), {}, shelf.cache), shelf.cache, {}, shelf.console);
+  });
   CHECK(error.code() == bundle::ErrorCode::Missing);
   CHECK(test::mentions(error, "2 finding(s)"));
   CHECK(test::mentions(error,

@@ -6,8 +6,8 @@
 
 #include <cstdlib>
 
-#include "packager/lock_job.hpp"
 #include "packager/host/process.hpp"
+#include "packager/lock_job.hpp"
 #include "packager/python/resolve.hpp"
 #include "packager/python/source_tree.hpp"
 #include "tests/support/refusal.hpp"
@@ -104,9 +104,7 @@ struct Yard {
     });
   }
   void rebuild(const LockedWheel& wheel) {
-    Lock lock;
-    lock.wheels = {wheel};
-    rebuild_missing(lock, [&] { return tools; }, cache, console, {});
+    rebuild_missing({wheel}, [&] { return tools; }, cache, console, {});
   }
 };
 
@@ -240,7 +238,7 @@ TEST_CASE("everything that cannot be built is one list, with the end of each log
 TEST_CASE("a build that makes something else than was asked for is refused") {
   if (no_tools()) return;
   Yard yard;
-  CHECK_REFUSED(yard.build({yard.sdist("VERSION = '2.0'\n")}), Platform, "a wheel of something else");
+  CHECK_REFUSED(yard.build({yard.sdist("VERSION = '2.0'\n")}), Platform, "a wheel of another package");
   CHECK_REFUSED(yard.build({yard.folder("name", "NAME = 'other'\n")}), Platform, "other-1.0-py3-none-any.whl");
   CHECK_REFUSED(yard.build({yard.folder("tag", "TAG = 'cp39-cp39-win32'\n")}), Platform, "does not run on the target");
   CHECK_REFUSED(yard.build({yard.folder("zip", "FILES['demo/../../evil.py'] = b''\n")}), Platform, "evil.py");

@@ -20,12 +20,8 @@ namespace {
 
 const fs::path kDistribution = "/usr/bin/python3.11";
 
-Job job_for(const fs::path& interpreter) {
-  Job job;
-  job.file = "job.toml";
-  job.python = "3.11";
-  job.interpreter = interpreter.string();
-  return job;
+InterpreterChoice choice_of(const fs::path& interpreter) {
+  return {.version = "3.11", .interpreter = interpreter.string(), .asked_in = "job.toml"};
 }
 
 // A prefix of its own, made of a distribution's interpreter: what python-build-standalone and pyenv look like.
@@ -50,8 +46,8 @@ struct Relocated {
 // Gathers `interpreter` and unpacks it, with the system's tar, into `into`.
 Relocated relocate(const std::string& interpreter, const fs::path& scratch, const fs::path& into) {
   Console console(nullptr);
-  const Job job = job_for(interpreter);
-  const Interpreter found = find_interpreter(job, "/no/uv", scratch);
+  const InterpreterChoice choice = choice_of(interpreter);
+  const Interpreter found = find_interpreter(choice, "/no/uv", scratch);
   Tree tree = gather_interpreter(found, SEALIFT_START);
   NativeResolver resolver("x86_64", NativeResolver::system_folders("x86_64"));
   carry_libraries(tree, found, resolver, {2, 99}, {}, scratch, console);
@@ -154,26 +150,26 @@ TEST_CASE("an interpreter can be given as an archive, but only with its digest")
   const TempDir dir, scratch;
   make_own_prefix(dir / "python");
   run_checked({"tar", "-cf", (dir / "python.tar").string(), "-C", dir.path().string(), "python"});
-  Job job = job_for(dir / "python.tar");
-  CHECK_REFUSED(find_interpreter(job, "/no/uv", scratch.path()), Usage, "interpreter_sha256");
+  InterpreterChoice choice = choice_of(dir / "python.tar");
+  CHECK_REFUSED(find_interpreter(choice, "/no/uv", scratch.path()), Usage, "interpreter_sha256");
   fs::remove_all(scratch / "interpreter");
-  job.interpreter_sha256 = bundle::Digest{};
-  CHECK_REFUSED(find_interpreter(job, "/no/uv", scratch.path()), Digest, "python.tar");
+  choice.sha256 = bundle::Digest{};
+  CHECK_REFUSED(find_interpreter(choice, "/no/uv", scratch.path()), Digest, "python.tar");
   fs::remove_all(scratch / "interpreter");
-  job.interpreter_sha256 = digest_of_file(dir / "python.tar");
-  CHECK(find_interpreter(job, "/no/uv", scratch.path()).prefix == scratch / "interpreter/python");
+  choice.sha256 = digest_of_file(dir / "python.tar");
+  CHECK(find_interpreter(choice, "/no/uv", scratch.path()).prefix == scratch / "interpreter/python");
 }
 
 TEST_CASE("an interpreter that is missing or of another version is refused") {
   const TempDir dir;
-  Job job = job_for(dir / "none");
-  CHECK_REFUSED(find_interpreter(job, "/no/uv", dir.path()), Missing, "not there");
-  job.interpreter = dir.path().string();
-  CHECK_REFUSED(find_interpreter(job, "/no/uv", dir.path()), Missing, "bin/python3.11");
+  InterpreterChoice choice = choice_of(dir / "none");
+  CHECK_REFUSED(find_interpreter(choice, "/no/uv", dir.path()), Missing, "not there");
+  choice.interpreter = dir.path().string();
+  CHECK_REFUSED(find_interpreter(choice, "/no/uv", dir.path()), Missing, "bin/python3.11");
   if (!fs::exists(kDistribution)) return;
-  job.interpreter = kDistribution.string();
-  job.python = "3.12";
-  CHECK_REFUSED(find_interpreter(job, "/no/uv", dir.path()), Platform, "3.12");
+  choice.interpreter = kDistribution.string();
+  choice.version = "3.12";
+  CHECK_REFUSED(find_interpreter(choice, "/no/uv", dir.path()), Platform, "3.12");
 }
 
 TEST_CASE("links that leave the standard library become files or nothing") {

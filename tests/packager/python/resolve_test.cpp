@@ -6,8 +6,8 @@
 
 #include <cstdlib>
 
-#include "packager/python/need_chains.hpp"
 #include "packager/host/process.hpp"
+#include "packager/python/need_chains.hpp"
 #include "packager/python/pylock.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/temp_dir.hpp"

@@ -9,23 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "sealift/bundle/archive/zip_member.hpp"
 #include "sealift/bundle/core/byte_source.hpp"
 
 namespace sealift::bundle {
-
-// One file of the archive, as its directory describes it.
-struct ZipMember {
-  std::string name;  // a SafePath's text
-  std::uint64_t size = 0;
-  std::uint64_t compressed_size = 0;
-  std::uint64_t header_offset = 0;
-  std::uint64_t end_offset = 0;  // where the next member, or the directory, begins
-  std::uint32_t crc32 = 0;
-  std::uint16_t flags = 0;
-  bool deflated = false;
-  bool executable = false;           // by its Unix mode
-  std::vector<ZipMember> folders{};  // right before it: their headers are checked with its own
-};
 
 class ZipReader {
  public:

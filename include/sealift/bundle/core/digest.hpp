@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Digests as values and as streams. SHA-256 is the identity of everything in a bundle; the chunks of its payload may
-// be digested with SM3 instead, where a site has to use it. Weaker algorithms have no name here, so nothing can ask.
+// be digested with SM3 instead, where a site has to use it. Weaker algorithms have no name here, so no caller can
+// ask for one.
 #pragma once
 
 #include <array>

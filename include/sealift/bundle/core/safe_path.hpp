@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A relative path that cannot leave the folder it is joined to: the only kind of path accepted from a bundle.
-// Made once at the border (manifest, tar, wheel); everything behind it needs no second check.
+// The text is checked once, where it comes in (manifest, tar, wheel); what takes a SafePath needs no second check.
 #pragma once
 
 #include <compare>

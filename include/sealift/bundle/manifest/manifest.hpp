@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The manifest: a plain value that says everything about a bundle, and nothing more than structs.
-// manifest_json.hpp reads and writes it, manifest_check.hpp says which values are a manifest; a reader of the code
-// starts here to learn what a bundle is.
+// The manifest: everything that a bundle says of itself, as plain structs. manifest_json.hpp reads and writes it,
+// manifest_check.hpp says which values are a manifest; start here to learn what a bundle is.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +19,7 @@ inline constexpr std::uint64_t kFormatVersion = 1;
 inline constexpr std::uint64_t kInstallerLevel = 2;  // grows when bundles need something that older installers lack
 inline constexpr std::uint64_t kDefaultChunkSize = std::uint64_t{4} << 20;
 inline constexpr std::uint64_t kMinChunkSize = std::uint64_t{4} << 10;
-inline constexpr std::uint64_t kMaxChunkSize = std::uint64_t{16} << 20;  // readers hold a chunk a thread
+inline constexpr std::uint64_t kMaxChunkSize = std::uint64_t{16} << 20;  // a reader holds one chunk for each thread
 inline constexpr std::uint64_t kMaxPayloadSize = std::uint64_t{1} << 50;
 inline constexpr std::uint64_t kMaxChunks = std::uint64_t{2} << 20;  // their list is read whole: 64 MiB
 inline constexpr std::size_t kMaxEntries = 5'000'000;
@@ -147,7 +146,8 @@ struct Manifest {
   bool operator==(const Manifest&) const = default;
 };
 
-// What an installer must know beyond the first one: bundles that use nothing new (0) go on to be read by older ones.
+// The level of installer that a manifest needs: 2 when it uses what installers of level 1 lack, else 0, so that older
+// ones go on to read it.
 std::uint64_t needed_installer_level(const Manifest& manifest);
 
 }  // namespace sealift::bundle

@@ -39,6 +39,8 @@ class ChunkBuffer {
   void append(ByteView bytes);
   // Makes the buffer hold exactly `size` bytes of unspecified content, and returns them to be filled.
   std::span<std::byte> resize(std::size_t size);
+  // Keeps the first `size` bytes, which must be at most size().
+  void shorten(std::size_t size) { size_ = size; }
   // Empties the buffer; its memory stays.
   void clear() { size_ = 0; }
 

@@ -30,6 +30,8 @@ class PayloadWriter {
   std::uint64_t size() const;
 
   void append(ByteView bytes);
+  // Takes back everything behind the first `size` bytes, as if it had never been appended.
+  void cut_back(std::uint64_t size);
 
   // Writes STEM.chunks, makes every file durable and returns what the manifest says of them. Called once, last.
   Payload finish();

@@ -18,7 +18,7 @@ inline constexpr std::size_t kMaxEnvelopeShell = std::size_t{4} << 20;  // all b
 
 struct Envelope {
   struct Signature {
-    Bytes spki;  // the key that made it; what it counts for is a root's business
+    Bytes spki;  // the key that made it; what it counts for is decided by a root
     Bytes bytes;
   };
 

@@ -2,7 +2,7 @@
 // The root: who may sign what at a site, as a plain value with its one parser and its one writer. It travels as a
 // signed envelope (root.N.json); its fingerprint, the SHA-256 of the signed JSON, is what a site pins. Everything that
 // makes a root unsafe (a threshold of 0, a key twice, a key of another kind than its label) is refused here, so a
-// `Root` can be relied upon; whether it is *ours* is the business of `root_chain`.
+// `Root` can be relied upon; whether a site trusts it is decided in root_chain.hpp.
 #pragma once
 
 #include <compare>

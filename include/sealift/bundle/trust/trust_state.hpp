@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a site remembers of trust, as a value: the root it pinned, the newest root it accepted, and what it has seen
 // since, so that old bundles and stopped clocks cannot turn it back. (Revocations are in the root: they only grow.)
-// `verify` takes a state and returns the next; who keeps it is the business of `trust_folder` and the installer.
+// verify() takes a state and returns the next; trust_folder.hpp and the installer keep it on disk.
 #pragma once
 
 #include <cstdint>
@@ -30,10 +30,10 @@ struct SeenVersion {
 };
 
 struct TrustState {
-  std::optional<Digest> pinned;  // fingerprint of the root that an operator pinned; nothing: nobody is trusted
+  std::optional<Digest> pinned;  // fingerprint of the root that an operator pinned; std::nullopt: nobody is trusted
   std::string root;              // the newest accepted root's signed JSON; empty: none was seen yet, only pinned
   std::map<Stream, SeenVersion> seen;
-  Time time_floor{};  // the latest time that a trusted signature covers; it is at least this late
+  Time time_floor{};  // the latest time that a trusted signature covers: the true time is not before it
 
   bool operator==(const TrustState&) const = default;
 };

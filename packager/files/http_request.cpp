@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// The curl door: one easy handle a thread, which keeps its connection for the next request to the same server; see
+// http_request.hpp. Exceptions of the callbacks are carried past libcurl, which is C and must not see them.
+#include "packager/files/http_request.hpp"
+
+#include <curl/curl.h>
+
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <span>
+
+#include "packager/host/trusted_certificates.hpp"
+#include "sealift/bundle/core/error.hpp"
+
+namespace sealift::packager {
+
+using bundle::Error;
+using bundle::ErrorCode;
+
+namespace {
+
+struct EasyCloser {
+  void operator()(CURL* handle) const { curl_easy_cleanup(handle); }
+};
+using Easy = std::unique_ptr<CURL, EasyCloser>;
+
+// Takes the options away again, some of which point into the caller; connections stay.
+struct Resetter {
+  void operator()(CURL* handle) const { curl_easy_reset(handle); }
+};
+using Borrowed = std::unique_ptr<CURL, Resetter>;
+
+// libcurl honours proxy variables by itself, but these only through its command line tool.
+void use_certificates(CURL* easy) {
+  if (const std::string file = trusted_certificates(); !file.empty())
+    curl_easy_setopt(easy, CURLOPT_CAINFO, file.c_str());
+  if (const char* folder = std::getenv("SSL_CERT_DIR"); folder != nullptr && *folder != '\0')
+    curl_easy_setopt(easy, CURLOPT_CAPATH, folder);
+}
+
+// This thread's handle, with the options that every request has.
+Borrowed handle_for(const std::string& url) {
+  static const CURLcode started = curl_global_init(CURL_GLOBAL_DEFAULT);
+  thread_local const Easy handle(started == CURLE_OK ? curl_easy_init() : nullptr);
+  if (!handle) throw Error(ErrorCode::Network, {.what = "libcurl did not start"});
+  Borrowed borrowed(handle.get());
+  CURL* easy = borrowed.get();
+  curl_easy_setopt(easy, CURLOPT_URL, url.c_str());
+  curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https,file");
+  curl_easy_setopt(easy, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 1L);
+  curl_easy_setopt(easy, CURLOPT_MAXREDIRS, 10L);
+  curl_easy_setopt(easy, CURLOPT_FAILONERROR, 1L);
+  curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);  // signals and threads do not go together
+  curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, 30L);
+  curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
+  curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, 60L);
+  // A connection a thread: large files gain more from several connections than from one that is shared.
+  curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+  curl_easy_setopt(easy, CURLOPT_USERAGENT, "sealift-pack");
+  use_certificates(easy);
+  return borrowed;
+}
+
+// As an option of libcurl and not as a header of ours, so that a redirect to another host does not get it.
+void use_bearer(CURL* easy, const std::string& bearer) {
+  if (bearer.empty()) return;
+  curl_easy_setopt(easy, CURLOPT_HTTPAUTH, static_cast<long>(CURLAUTH_BEARER));
+  curl_easy_setopt(easy, CURLOPT_XOAUTH2_BEARER, bearer.c_str());
+}
+
+bool may_retry(CURLcode result, long status) {
+  if (result == CURLE_HTTP_RETURNED_ERROR)
+    return status >= 500 || status == 408 || status == 416 || status == 425 || status == 429;
+  return result != CURLE_URL_MALFORMAT && result != CURLE_UNSUPPORTED_PROTOCOL &&
+         result != CURLE_PEER_FAILED_VERIFICATION && result != CURLE_SSL_CACERT_BADFILE &&
+         result != CURLE_FILE_COULDNT_READ_FILE;
+}
+
+// What libcurl calls back, with what a callback threw.
+struct Callbacks {
+  const HttpRequest& request;
+  std::exception_ptr thrown;
+
+  template <class Call>
+  bool succeeds(const Call& call) {
+    try {
+      call();
+      return true;
+    } catch (...) {
+      thrown = std::current_exception();
+      return false;
+    }
+  }
+  static std::size_t on_data(char* data, std::size_t, std::size_t count, void* self) {
+    Callbacks& callbacks = *static_cast<Callbacks*>(self);
+    const auto take = [&] {
+      if (callbacks.request.take) callbacks.request.take(std::as_bytes(std::span(data, count)));
+    };
+    return callbacks.succeeds(take) ? count : 0;
+  }
+  static int on_progress(void* self, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+    Callbacks& callbacks = *static_cast<Callbacks*>(self);
+    return callbacks.succeeds([&] { callbacks.request.check(); }) ? 0 : 1;
+  }
+};
+
+}  // namespace
+
+HttpResponse run_request(const HttpRequest& request) {
+  Callbacks callbacks{.request = request, .thrown = {}};
+  char error[CURL_ERROR_SIZE] = {};
+  const Borrowed borrowed = handle_for(request.url);
+  CURL* easy = borrowed.get();
+  curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, error);
+  curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, &Callbacks::on_data);
+  curl_easy_setopt(easy, CURLOPT_WRITEDATA, &callbacks);
+  if (request.check) {
+    curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
+    curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, &Callbacks::on_progress);
+    curl_easy_setopt(easy, CURLOPT_XFERINFODATA, &callbacks);
+  }
+  use_bearer(easy, request.bearer);
+  if (request.only_headers) curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
+  if (request.resume_at > 0)
+    curl_easy_setopt(easy, CURLOPT_RESUME_FROM_LARGE, static_cast<curl_off_t>(request.resume_at));
+
+  const CURLcode result = curl_easy_perform(easy);
+  if (callbacks.thrown) std::rethrow_exception(callbacks.thrown);
+  HttpResponse response;
+  long status = 0;
+  curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
+  if (result != CURLE_OK) response.failure = error[0] != '\0' ? error : curl_easy_strerror(result);
+  response.may_retry = may_retry(result, status);
+  response.beyond_end = result == CURLE_HTTP_RETURNED_ERROR && status == 416;
+  response.cannot_resume = result == CURLE_RANGE_ERROR || status == 416 || result == CURLE_BAD_DOWNLOAD_RESUME;
+  curl_off_t size = -1;
+  curl_easy_getinfo(easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &size);
+  if (size > 0) response.size = static_cast<std::uint64_t>(size);
+  curl_header* link = nullptr;
+  if (curl_easy_header(easy, "Link", 0, CURLH_HEADER, -1, &link) == CURLHE_OK) response.link = link->value;
+  return response;
+}
+
+}  // namespace sealift::packager

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// One request to a server, from its first byte to its last, on the calling thread. Every download and every question
+// goes through it; http_request.cpp is the only door to libcurl, so that its options are chosen in one place.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "sealift/bundle/core/bytes.hpp"
+
+namespace sealift::packager {
+
+struct HttpRequest {
+  std::string url;              // http, https or file
+  std::string bearer;           // a token for this host alone: it is not sent on by a redirect to another
+  std::uint64_t resume_at = 0;  // bytes to leave out at the beginning
+  bool only_headers = false;    // HEAD
+  // Both may throw, which ends the request; run_request then throws the same.
+  std::function<void(bundle::ByteView)> take;  // gets the body, piece by piece
+  std::function<void()> check;                 // called about once a second, or more often
+};
+
+struct HttpResponse {
+  std::string failure;         // why the body is not complete; empty: it is
+  bool may_retry = false;      // whether another attempt may succeed
+  bool cannot_resume = false;  // the server does not continue at resume_at
+  bool beyond_end = false;     // status 416: resume_at is not inside the file
+  std::uint64_t size = 0;      // of the body in bytes, as the server says; 0: it does not
+  std::string link;            // the header "Link", empty when there is none
+};
+
+// Follows up to 10 redirects, to http and https only. Uses the proxy variables of libcurl, trusted_certificates(), and
+// SSL_CERT_DIR. Throws Network when libcurl does not start.
+HttpResponse run_request(const HttpRequest& request);
+
+}  // namespace sealift::packager

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several requests at once, each on a thread of its own, and how patient they are. When one fails for good or the user
+// interrupts, the others stop within about a second instead of finishing gigabytes that nobody wants any more.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+
+namespace sealift::packager {
+
+struct FetchOptions {
+  unsigned jobs = 4;                            // requests at once
+  int attempts = 5;                             // in a row that bring nothing, of each file
+  std::chrono::milliseconds first_pause{1000};  // doubled after each failure
+  bool trust_cache = false;                     // for callers that hash what is cached when they use it
+};
+
+// Throws when the work is to stop; http_request.hpp calls it while a request waits.
+using StopCheck = std::function<void()>;
+
+// Calls work(index, check) for every index below `count` on at most `jobs` threads. Throws the first exception of
+// `work`, or Interrupted.
+void parallel_requests(unsigned jobs, std::size_t count,
+                       const std::function<void(std::size_t, const StopCheck&)>& work);
+
+// Waits after the given number of failures in a row; throws what `check` throws.
+void pause_before_retry(const FetchOptions& options, int failures, const StopCheck& check);
+
+}  // namespace sealift::packager

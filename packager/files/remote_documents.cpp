@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// GET into memory and HEAD; see remote_documents.hpp.
+#include "packager/files/remote_documents.hpp"
+
+#include <fmt/format.h>
+
+#include "packager/files/http_request.hpp"
+#include "packager/host/url.hpp"
+#include "sealift/bundle/core/error.hpp"
+
+namespace sealift::packager {
+
+namespace {
+
+struct TooLong {};
+
+struct Attempt {
+  RemoteDocument document;
+  std::string failure;  // empty: the document is complete
+  bool may_retry = false;
+};
+
+Attempt get_once(const HttpRequest& with_url, std::uint64_t max_size) {
+  Attempt attempt;
+  HttpRequest request = with_url;
+  request.take = [&](bundle::ByteView bytes) {
+    if (attempt.document.body.size() + bytes.size() > max_size) throw TooLong{};
+    attempt.document.body += bundle::as_text(bytes);
+  };
+  try {
+    HttpResponse response = run_request(request);
+    attempt.document.link = std::move(response.link);
+    attempt.failure = std::move(response.failure);
+    attempt.may_retry = response.may_retry;
+  } catch (const TooLong&) {
+    attempt.failure = fmt::format("more than {} bytes", max_size);
+  }
+  return attempt;
+}
+
+}  // namespace
+
+std::vector<RemoteDocument> get_documents(const std::vector<std::string>& urls, const std::string& bearer,
+                                          std::uint64_t max_size, const FetchOptions& options, const std::string& what,
+                                          const std::string& hint) {
+  std::vector<RemoteDocument> documents(urls.size());
+  parallel_requests(options.jobs, urls.size(), [&](std::size_t index, const StopCheck& check) {
+    for (int failures = 0;;) {
+      Attempt attempt = get_once({.url = urls[index], .bearer = bearer, .take = {}, .check = check}, max_size);
+      if (attempt.failure.empty()) {
+        documents[index] = std::move(attempt.document);
+        return;
+      }
+      if (!attempt.may_retry || ++failures >= options.attempts)
+        throw bundle::Error(
+            bundle::ErrorCode::Network,
+            {.what = what, .where = without_credentials(urls[index]), .got = attempt.failure, .next = hint});
+      pause_before_retry(options, failures, check);
+    }
+  });
+  return documents;
+}
+
+std::vector<std::uint64_t> remote_sizes(const std::vector<std::string>& urls, unsigned jobs) {
+  std::vector<std::uint64_t> sizes(urls.size());
+  parallel_requests(jobs, urls.size(), [&](std::size_t index, const StopCheck& check) {
+    const HttpResponse response = run_request({.url = urls[index], .only_headers = true, .take = {}, .check = check});
+    if (response.failure.empty()) sizes[index] = response.size;
+  });
+  return sizes;
+}
+
+}  // namespace sealift::packager

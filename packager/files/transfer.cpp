@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// One attempt of a download; see transfer.hpp. The size limit is checked before a byte is written, the digest after the
+// last one: a file with wrong bytes never reaches the cache.
+#include "packager/files/transfer.hpp"
+
+#include <fmt/format.h>
+
+#include "packager/files/http_request.hpp"
+#include "packager/host/url.hpp"
+
+namespace sealift::packager {
+
+using bundle::Digest;
+using bundle::Error;
+using bundle::ErrorCode;
+
+namespace {
+
+struct TooLong {};
+
+}  // namespace
+
+Transfer::Transfer(const Download& download, const Cache& cache, Progress& progress)
+    : download_(download), part_(cache, download.sha256, progress) {}
+
+std::string Transfer::attempt(const std::function<void()>& check) {
+  moved_on_ = false;
+  if (download_.size != 0 && part_.size() > download_.size) part_.discard();
+  resumed_at_ = part_.size();
+  try {
+    const std::string reason = receive(check);
+    moved_on_ = part_.size() > resumed_at_;
+    return reason;
+  } catch (const TooLong&) {
+    return wrong_bytes(fmt::format("more than {} bytes", download_.size));
+  }
+}
+
+std::string Transfer::receive(const std::function<void()>& check) {
+  const auto take = [this](bundle::ByteView bytes) {
+    if (download_.size != 0 && part_.size() + bytes.size() > download_.size) throw TooLong{};
+    part_.write(bytes);
+  };
+  const HttpResponse response = run_request(
+      {.url = download_.url, .bearer = download_.bearer, .resume_at = resumed_at_, .take = take, .check = check});
+  if (response.failure.empty() || (response.beyond_end && part_.size() == download_.size)) return finish();
+  // The server cannot continue where we stopped, or continues something else.
+  if (response.cannot_resume) part_.discard();
+  if (!response.may_retry) fail(response.failure);
+  return response.failure;
+}
+
+std::string Transfer::finish() {
+  if (download_.size != 0 && part_.size() < download_.size)
+    return fmt::format("the connection ended after {} of {} bytes", part_.size(), download_.size);
+  const std::uint64_t size = part_.size();
+  if (const Digest digest = part_.finish_digest(); digest != download_.sha256)
+    return wrong_bytes(fmt::format("{} bytes, sha256 {}", size, digest.hex()));
+  part_.adopt();
+  return {};
+}
+
+// A part from an earlier run may be what is wrong, so a resumed file gets one fresh start.
+std::string Transfer::wrong_bytes(const std::string& got) {
+  if (resumed_at_ > 0) {
+    part_.discard();
+    return "what was resumed is not the locked file; starting anew";
+  }
+  part_.remove();
+  throw Error(ErrorCode::Digest,
+              {.what = "a download is not the file that was locked: " + download_.name,
+               .where = without_credentials(download_.url),
+               .expected = (download_.size != 0 ? fmt::format("{} bytes, ", download_.size) : "") + "sha256 " +
+                           download_.sha256.hex(),
+               .got = got,
+               .next = "it was not kept; ask the index for another mirror, or lock again if the file was replaced"});
+}
+
+void Transfer::fail(const std::string& reason) const {
+  throw Error(ErrorCode::Network,
+              {.what = "a download failed: " + download_.name,
+               .where = without_credentials(download_.url),
+               .got = reason,
+               .next = "check network, proxy (https_proxy) and certificates (SSL_CERT_FILE), then run the same "
+                       "command again; what has arrived is kept"});
+}
+
+}  // namespace sealift::packager

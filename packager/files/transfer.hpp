@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// One file on its way into the cache: an attempt at a time, each continuing where the last one stopped. fetch.hpp
+// decides how many run at once and how often each is tried; here is what one attempt means.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "packager/files/part_file.hpp"
+
+namespace sealift::packager {
+
+struct Download {
+  std::string name;  // for messages
+  std::string url;
+  bundle::Digest sha256;
+  std::uint64_t size = 0;  // bytes; 0 when nobody said
+  std::string bearer;      // a token for this host alone: a redirect to another host does not get it
+};
+
+class Transfer {
+ public:
+  Transfer(const Download& download, const Cache& cache, Progress& progress);
+
+  // One attempt; empty when the file is now in the cache, else why to try again. Throws Network when trying again is of
+  // no use, Digest (after removing the bytes) when the server has another file, and what PartFile and `check` throw.
+  std::string attempt(const std::function<void()>& check);
+
+  // Whether the last attempt brought something.
+  bool moved_on() const { return moved_on_; }
+
+  // Throws Network.
+  [[noreturn]] void fail(const std::string& reason) const;
+
+ private:
+  std::string receive(const std::function<void()>& check);
+  std::string finish();
+  std::string wrong_bytes(const std::string& got);
+
+  const Download& download_;
+  PartFile part_;
+  std::uint64_t resumed_at_ = 0;
+  bool moved_on_ = false;
+};
+
+}  // namespace sealift::packager

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// URLs by RFC 3986: taken apart, made from paths, and made fit for messages. Every step that looks into a URL does it
+// here; url.cpp is the only door to Boost.URL, so that nobody searches for slashes by hand.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace sealift::packager {
+
+struct Url {
+  std::string scheme;  // lower case
+  std::string host;    // lower case, decoded; empty when there is none
+  std::string path;    // percent-encoded, as it was written
+  std::string query;   // likewise, without its '?'
+  bool has_credentials = false;
+  bool has_query = false;
+  bool has_fragment = false;
+
+  // The last segment of the path, decoded.
+  std::string file_name() const;
+};
+
+// Nothing when the text is not an absolute URL.
+std::optional<Url> parse_url(std::string_view text);
+
+// "file:///…" of an absolute path.
+std::string file_url(const std::filesystem::path& path);
+
+// Everything but RFC 3986's unreserved characters and those in `kept` as %XX.
+std::string percent_encoded(std::string_view text, const char* kept = "");
+
+// The inverse; a text with a malformed escape comes back as it is.
+std::string percent_decoded(std::string_view text);
+
+// For messages and logs: the text without a name and a password before its host, whether it is a valid URL or not.
+std::string without_credentials(const std::string& text);
+
+}  // namespace sealift::packager

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is cached is trusted until it is used: every entry is hashed while it is written, and reading all of it
+// beforehand would double the time that `create` takes; see content_supply.hpp.
+#include "packager/pack/content_supply.hpp"
+
+#include <fmt/format.h>
+
+#include "packager/host/process.hpp"
+#include "packager/python/built_wheels.hpp"
+#include "packager/python/interpreter.hpp"
+#include "packager/python/resolve.hpp"
+#include "sealift/bundle/core/output_file.hpp"
+
+namespace sealift::packager {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// uv, and the very version of Python that the lock was made with. Only asked for when a wheel has to be built again.
+BuildTools build_tools(const std::string& python_version) {
+  const fs::path uv = find_uv({});
+  InterpreterChoice choice{.version = python_version.substr(0, python_version.rfind('.'))};
+  const ProcessResult same =
+      run_process({uv.string(), "python", "find", "--system", python_version}, {{"UV_PYTHON_DOWNLOADS", "never"}});
+  if (same.exit_code == 0) choice.interpreter = same.out.substr(0, same.out.find('\n'));
+  const Interpreter interpreter = find_interpreter(choice, uv, {});
+  return {.uv = uv,
+          .python = interpreter.executable,
+          .python_version = interpreter.version,
+          .build_constraints = {},
+          .index_words = {}};
+}
+
+// Unreadable is as good as damaged: either way it is brought again.
+bool is_intact(const fs::path& file, const bundle::Digest& sha256) {
+  try {
+    return digest_of_file(file) == sha256;
+  } catch (const bundle::Error&) {
+    return false;
+  }
+}
+
+void write_into(const Cache& cache, const bundle::Digest& sha256, const std::string& text) {
+  const fs::path part = cache.part(sha256);
+  fs::remove(part);
+  bundle::write_text(part, text);
+  cache.adopt(part, sha256);
+}
+
+}  // namespace
+
+ContentSupply::ContentSupply(const Cache& cache, Console& console, FetchOptions fetch, std::string python_version)
+    : cache_(cache), console_(console), fetch_(fetch), python_version_(std::move(python_version)) {
+  fetch_.trust_cache = true;
+}
+
+void ContentSupply::bring(const std::vector<Content>& contents) const {
+  fetch(downloads_of(contents), cache_, console_, fetch_);
+  std::vector<LockedWheel> built;
+  for (const Content& content : contents) {
+    if (cache_.contains(content.sha256)) continue;
+    if (const auto* source = std::get_if<FromSource>(&content.origin)) built.push_back(source->wheel);
+    if (const auto* written = std::get_if<FromText>(&content.origin)) write_into(cache_, content.sha256, written->text);
+  }
+  rebuild_missing(
+      built, [&] { return build_tools(python_version_); }, cache_, console_, fetch_);
+}
+
+bool ContentSupply::repair(const Content& content) const {
+  if (std::holds_alternative<FromLock>(content.origin) || std::holds_alternative<FromDisk>(content.origin))
+    return false;
+  const fs::path file = file_of(content, cache_);
+  if (is_intact(file, content.sha256)) return false;
+  console_.warn(fmt::format("{} in the cache is damaged ({}); it is {} again", content.name, file.string(),
+                            std::holds_alternative<FromSource>(content.origin) ? "built" : "fetched"));
+  std::error_code ignored;
+  fs::remove(file, ignored);
+  bring({content});
+  return true;
+}
+
+}  // namespace sealift::packager

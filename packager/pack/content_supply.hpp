@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Brings the bytes of contents to this machine: fetched, built or written into the cache. Before planning it brings
+// what is missing; later, one by one, what turns out to be damaged where it is read.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "packager/files/content.hpp"
+
+namespace sealift::packager {
+
+class ContentSupply {
+ public:
+  // `python_version` ("3.11.2") is what wheels were built with, and are built again with.
+  ContentSupply(const Cache& cache, Console& console, FetchOptions fetch, std::string python_version);
+
+  // Afterwards the cache holds all of them; what it had before is not read. Throws as fetch and rebuild_missing do.
+  void bring(const std::vector<Content>& contents) const;
+
+  // A Repair: see content.hpp. What only `lock` or this machine has cannot be brought again, and is never damaged here.
+  bool repair(const Content& content) const;
+
+ private:
+  const Cache& cache_;
+  Console& console_;
+  FetchOptions fetch_;
+  std::string python_version_;
+};
+
+}  // namespace sealift::packager

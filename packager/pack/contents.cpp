@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// One function for each kind; see contents.hpp. Models and Debian packages have theirs in their own rooms.
+#include "packager/pack/contents.hpp"
+
+#include "packager/debian/apt_files.hpp"
+#include "packager/models/model_files.hpp"
+
+namespace sealift::packager {
+
+namespace {
+
+Content content_of(const LockedInterpreter& locked) {
+  return {.kind = Content::Kind::Interpreter,
+          .name = "the interpreter",
+          .owner = "the interpreter",
+          .entry = "python/cpython-" + locked.version + ".tar",
+          .into = {},
+          .size = locked.size,
+          .sha256 = locked.sha256,
+          .origin = FromLock{}};
+}
+
+Content content_of(const LockedWheel& locked) {
+  const Origin origin = locked.built_from ? Origin(FromSource{locked}) : Origin(FromServer{.url = locked.url});
+  return {.kind = Content::Kind::Wheel,
+          .name = locked.file_name,
+          .owner = locked.file_name,
+          .entry = "wheels/" + locked.file_name,
+          .into = {},
+          .size = locked.size,
+          .sha256 = locked.sha256,
+          .origin = origin};
+}
+
+Content content_of(const LockedProgram& locked) {
+  return {.kind = Content::Kind::Program,
+          .name = locked.into,
+          .owner = "the program " + locked.into,
+          .entry = "programs/" + locked.into,
+          .into = locked.into,
+          .size = locked.size,
+          .sha256 = locked.sha256,
+          .executable = locked.executable,
+          .origin = FromDisk{locked.source}};
+}
+
+}  // namespace
+
+std::vector<Content> contents_of(const Lock& lock) {
+  std::vector<Content> contents = {content_of(lock.interpreter)};
+  for (const LockedWheel& wheel : lock.wheels) contents.push_back(content_of(wheel));
+  for (const LockedProgram& program : lock.programs) contents.push_back(content_of(program));
+  for (const LockedModel& model : lock.models)
+    for (Content& content : contents_of(model)) contents.push_back(std::move(content));
+  for (Content& content : contents_of(lock.apt)) contents.push_back(std::move(content));
+  return contents;
+}
+
+}  // namespace sealift::packager

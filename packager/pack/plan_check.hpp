@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// The native check of a plan: would everything native in this bundle load on the target? Between planning and writing,
+// so that what would not load is refused before the first byte is written; `lock` asks as well, when it can.
+#pragma once
+
+#include "packager/native/native_report.hpp"
+#include "packager/pack/pack_plan.hpp"
+
+namespace sealift::packager {
+
+// Reads the plan's native files, except those that an [[owner]] rule leaves out, prints warnings and a summary, and
+// throws as require_native and read_native_files do.
+NativeReport check_native(const PackPlan& plan, const Cache& cache, const Repair& repair, Console& console);
+
+}  // namespace sealift::packager

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan becomes a signed bundle folder. Every entry is hashed on its way, so this is also where a damaged cache that no
+// earlier reader has met is noticed, and repaired.
+#pragma once
+
+#include <filesystem>
+
+#include "packager/host/console.hpp"
+#include "packager/keys/signing.hpp"
+#include "packager/pack/pack_plan.hpp"
+
+namespace sealift::packager {
+
+// Into `folder`, which exists and is empty; volumes of at most `volume_size` bytes, 0: one volume. Throws Digest for an
+// input that is not what was locked and cannot be repaired, and for a companion that changes meanwhile.
+bundle::Manifest write_bundle(const PackPlan& plan, const std::filesystem::path& folder, std::uint64_t volume_size,
+                              const Signing& signing, const Repair& repair, Console& console);
+
+}  // namespace sealift::packager

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// `sealift-pack create`: writes a signed bundle and rehearses it; see create.hpp and pack/rehearse.hpp.
+#include "packager/create.hpp"
+
+#include <fmt/format.h>
+
+#include "packager/keys/key_file.hpp"
+#include "packager/pack/rehearse.hpp"
+#include "packager/pack/volume_size.hpp"
+#include "packager/verbs/verbs.hpp"
+#include "sealift/bundle/core/human_text.hpp"
+
+namespace sealift::packager {
+
+namespace {
+
+struct Options : CreateOptions {
+  std::filesystem::path system;
+  std::vector<std::filesystem::path> onto;
+  bool no_rehearsal = false;
+  std::string volume = "0";
+  std::filesystem::path passphrase_file;
+  bool json = false;
+};
+
+bundle::Json rehearsal_json(const NewRehearsal& rehearsal) {
+  if (rehearsal.done) return {{"done", true}, {"system", rehearsal.done->system}};
+  return {{"done", false}, {"why", rehearsal.why_not}};
+}
+
+bundle::Json json_of(const CreateResult& result, const NewRehearsal& rehearsal) {
+  const std::optional<bundle::Digest>& base = result.manifest.base;
+  return {{"bundle", result.folder.string()},
+          {"size", result.manifest.payload.size},
+          {"volumes", result.manifest.payload.volumes.size()},
+          {"base", base ? bundle::Json(bundle::fingerprint_text(*base)) : bundle::Json()},
+          {"offline", findings_json(result.findings)},
+          {"signers", signers_json(result.signers)},
+          {"native", native_json(result.native)},
+          {"rehearsal", rehearsal_json(rehearsal)}};
+}
+
+}  // namespace
+
+void add_create(bundle::Program& program) {
+  const auto options = std::make_shared<Options>();
+  const bundle::Verb verb = program.verb("create", "fetch what a lock pins, check it, and write a signed bundle");
+  verb.option("LOCK", options->lock, "the lock file").required();
+  verb.option("--root", options->roots, "the roots that travel along, oldest first; may be repeated")
+      .required()
+      .repeated();
+  verb.option("--key", options->keys, "a private key that signs (release.key); may be repeated").required().repeated();
+  verb.option("--passphrase-file", options->passphrase_file, kPassphraseFile);
+  verb.option("-o,--output", options->out, "the folder that gets NAME-VERSION/").required();
+  verb.option("--cache", options->cache, "folder for downloads (default: $SEALIFT_CACHE, ~/.cache/sealift)");
+  verb.option("--volume-size", options->volume,
+              "cut the payload to fit discs: 1G, 4700M, dvd, dvd-dl, bd, cd, fat32 (default: one)");
+  verb.option("--installer", options->installer, "the static sealift-install (default: beside this program)");
+  verb.option("--base", options->base, "a target's `sealift-install inventory`: leave out what it has (a delta)");
+  verb.option("--onto", options->onto, "a bundle to rehearse a delta on; may be repeated, oldest first").repeated();
+  verb.option("--jobs", options->fetch.jobs, "downloads at a time").between(1, 64);
+  verb.flag("--no-rehearsal", options->no_rehearsal, "do not install the bundle without a network at the end");
+  verb.option("--system", options->system, "the root folder of a system of the target's kind, to rehearse in");
+  verb.json(options->json);
+  verb.action([options] {
+    Console console;
+    options->volume_size = parse_volume_size(options->volume);
+    options->passphrase = read_passphrase(options->passphrase_file);
+    const CreateResult result = create(*options, console);
+    const bundle::Payload& payload = result.manifest.payload;
+    console.note(fmt::format("{} entries, {} in {} volume(s); signatures: {}", result.manifest.entries.size(),
+                             bundle::human_size(payload.size), payload.volumes.size(), text_of(result.roles)));
+    show_findings(result.findings, console);
+    const NewRehearsal rehearsal =
+        options->no_rehearsal ? NewRehearsal{.why_not = "--no-rehearsal"}
+                              : rehearse_new(result.folder, result.roles, options->system, options->onto, console);
+    bundle::print(options->json, json_of(result, rehearsal), result.folder.string() + "\n");
+    return 0;
+  });
+}
+
+}  // namespace sealift::packager

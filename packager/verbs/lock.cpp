@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// `sealift-pack lock`: resolves a job file; see lock_job.hpp.
+#include <fmt/format.h>
+
+#include "packager/lock_job.hpp"
+#include "packager/verbs/verbs.hpp"
+#include "sealift/bundle/core/human_text.hpp"
+
+namespace sealift::packager {
+
+namespace {
+
+std::uint64_t size_of(const std::vector<LockedWheel>& wheels) {
+  std::uint64_t size = 0;
+  for (const LockedWheel& wheel : wheels) size += wheel.size;
+  return size;
+}
+
+void show(const LockResult& result, Console& console) {
+  const Lock& lock = result.lock;
+  console.note(fmt::format("locked {} wheels ({}), {}, {} program(s); they need glibc {}", lock.wheels.size(),
+                           bundle::human_size(size_of(lock.wheels)), lock.interpreter.description, lock.programs.size(),
+                           lock.glibc_floor.text()));
+  for (const LockedModel& model : lock.models)
+    console.note(fmt::format("locked {} {}: {} files ({})", model.spec.data ? "data" : "the model", model.spec.title(),
+                             model.files.size(), bundle::human_size(model.size())));
+  if (!lock.apt.debs.empty())
+    console.note(fmt::format("locked {} Debian packages of {}", lock.apt.debs.size(), lock.apt.suite));
+  show_findings(result.findings, console);
+}
+
+}  // namespace
+
+void add_lock(bundle::Program& program) {
+  struct Options : LockOptions {
+    bool json = false;
+  };
+  const auto options = std::make_shared<Options>();
+  const bundle::Verb verb = program.verb("lock", "resolve a job file for its target and pin everything by digest");
+  verb.option("JOB", options->job, "the job file (TOML)").required();
+  verb.option("-o,--output", options->out, "the lock file (default: NAME.lock.toml beside the job)");
+  verb.option("--cache", options->cache, "folder for downloads (default: $SEALIFT_CACHE, ~/.cache/sealift)");
+  verb.option("--uv", options->uv, "the uv program (default: $SEALIFT_UV, PATH)");
+  verb.option("--patchelf", options->patchelf, "the patchelf program (default: PATH)");
+  verb.option("--launcher", options->launcher, "the static sealift-start (default: beside this program)");
+  verb.json(options->json);
+  verb.action([options] {
+    Console console;
+    const LockResult result = lock_job(*options, console);
+    show(result, console);
+    bundle::print(options->json,
+                  {{"lock", result.file.string()},
+                   {"wheels", result.lock.wheels.size()},
+                   {"size", size_of(result.lock.wheels)},
+                   {"glibc_floor", result.lock.glibc_floor.text()},
+                   {"offline", findings_json(result.findings)}},
+                  result.file.string() + "\n");
+    return 0;
+  });
+}
+
+}  // namespace sealift::packager
