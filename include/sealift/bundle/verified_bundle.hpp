@@ -53,7 +53,7 @@ class VerifiedBundle {
   void expect(const Entry& entry) const;
   // The entry's stored bytes, each chunk checked as it is read. Throws Missing for what a delta does not carry.
   std::unique_ptr<ByteSource> stored(const Entry& entry) const;
-  // The same for a reader that goes forward and is one of many, such as a server's: keeps one chunk in memory.
+  // The same for a reader that goes forward and is one of many, such as a server: keeps one chunk in memory.
   std::unique_ptr<ByteSource> stored_in_order(const Entry& entry) const;
   // The entry's own bytes in order, decoded. Throws before returning when they are not the signed ones, so what the
   // sink wrote must not be used before this returns.
