@@ -78,7 +78,7 @@ bool ContentSupply::repair(const Content& content) const {
   std::error_code ignored;
   fs::remove(file, ignored);
   // In silence: the step within which the damage was met goes on to have the progress line.
-  Console silent(nullptr);
+  bundle::Progress silent(nullptr);
   ContentSupply(cache_, silent, fetch_, python_version_).bring({content});
   return true;
 }
