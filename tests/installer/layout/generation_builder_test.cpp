@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names are made by several threads while more are added: the same tree whatever the number, and an end in any case.
-#include "installer/disk/disk_error.hpp"
-include "installer/layout/generation_builder.hpp"
+#include "installer/layout/generation_builder.hpp"
 
 #include <atomic>
 
+#include "installer/disk/disk_error.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/temp_dir.hpp"
 
-    using namespace sealift;
+using namespace sealift;
 using namespace sealift::installer;
 using namespace sealift::test;
 

@@ -89,7 +89,7 @@ TEST_CASE("a root job that makes no sense is refused with file, line and key") {
   CHECK(mentions(refused("name = \"x\"\nexpires = \"soon\"\n"), "this is not a time"));
   std::string twice = Ceremony::toml();
   twice.replace(twice.find("\"bob.pub\""), 9, "\"alice.pub\"");
-  CHECK(mentions(refused(twice), "a key stands twice"));
+  CHECK(mentions(refused(twice), "a key is listed twice"));
   std::string zero = Ceremony::toml();
   zero.replace(zero.find("threshold = 2"), 13, "threshold = 0");
   CHECK(mentions(refused(zero), "the threshold must be from 1"));
