@@ -3,7 +3,8 @@
 // the bytes themselves are described in bundle/FORMAT.md, the bodies are in the source tree's folder bundle/.
 #pragma once
 
-// clang-format off: the order is the message
+// The order is the message.
+// clang-format off
 
 // Core: bytes, digests, paths, files
 #include "sealift/bundle/core/error.hpp"               // every way to fail; codes double as exit codes

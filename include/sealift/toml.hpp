@@ -10,8 +10,8 @@
 // Nested tables are freed by recursion, and no file of ours needs a longer key.
 #define TOML_MAX_DOTTED_KEYS_DEPTH 16
 
-// The parser's assumption that a value is there does not hold for `a = [}` and for a date before a single digit. Nothing
-// is derived from assumptions, so that it goes on to its own error message.
+// The parser's assumption that a value is there does not hold for `a = [}` and for a date before a single digit.
+// Nothing is derived from assumptions, so that it goes on to its own error message.
 #define TOML_ASSUME(holds) static_cast<void>(0)
 #define TOML_ASSERT(holds) static_cast<void>(0)
 #include <tomlplusplus/toml.hpp>

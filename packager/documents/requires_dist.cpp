@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Source: packaging.python.org, "Dependency specifiers". Of a marker only its extras are read: every other condition is
-// taken as true. Only projects of the bundle are connected, and the resolver chose those by the target's markers, so this
-// adds at worst a dependency that only another platform has.
+// taken as true. Only projects of the bundle are connected, and the resolver chose those by the target's markers, so
+// this adds at worst a dependency that only another platform has.
 #include "packager/documents/requires_dist.hpp"
 
 #include <algorithm>

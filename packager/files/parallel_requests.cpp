@@ -6,8 +6,8 @@
 #include <atomic>
 #include <thread>
 
-#include "sealift/bundle/host/interrupt.hpp"
 #include "sealift/bundle/core/parallel_for.hpp"
+#include "sealift/bundle/host/interrupt.hpp"
 
 namespace sealift::packager {
 

@@ -18,9 +18,9 @@ namespace fs = std::filesystem;
 namespace {
 
 // A child process with stdout in a pipe and stderr in a file; ended when this is.
-class Child {
+class ServerProcess {
  public:
-  Child(const std::vector<std::string>& command, const fs::path& errors) {
+  ServerProcess(const std::vector<std::string>& command, const fs::path& errors) {
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
     output_ = Descriptor(ends[0]);
@@ -43,7 +43,7 @@ class Child {
       ::_exit(127);
     }
   }
-  ~Child() {
+  ~ServerProcess() {
     if (pid_ > 0) ::kill(pid_, SIGKILL), wait();
   }
 
@@ -80,7 +80,7 @@ struct Ran {
 
 Ran run(const std::vector<std::string>& command) {
   const TempDir dir;
-  Child child(command, dir / "errors");
+  ServerProcess child(command, dir / "errors");
   const std::string output = child.rest();
   const int status = child.wait();
   return {status, output, read_file(dir / "errors")};
@@ -125,7 +125,7 @@ TEST_CASE("the program serves bundles, logs requests and ends well on SIGTERM an
   const TwoBundles two(dir);
   for (const int number : {SIGTERM, SIGINT}) {
     const fs::path log = dir / ("log" + std::to_string(number));
-    Child child(serve({two.demo.folder, two.base.seal(), "--fingerprint", two.demo.fingerprint()}), log);
+    ServerProcess child(serve({two.demo.folder, two.base.seal(), "--fingerprint", two.demo.fingerprint()}), log);
     const std::uint16_t port = port_of(child.line());
     CHECK(fetch(port, "/simple/base-lib/").status == 200);
     child.send(number);
@@ -138,8 +138,8 @@ TEST_CASE("the program serves bundles, logs requests and ends well on SIGTERM an
 TEST_CASE("--quiet leaves only what went wrong on stderr") {
   const TempDir dir;
   const TwoBundles two(dir);
-  Child child(serve({two.demo.folder, "--quiet", "--threads", "3", "--fingerprint", two.demo.fingerprint()}),
-              dir / "log");
+  ServerProcess child(serve({two.demo.folder, "--quiet", "--threads", "3", "--fingerprint", two.demo.fingerprint()}),
+                      dir / "log");
   CHECK(fetch(port_of(child.line()), "/").status == 200);
   child.send(SIGTERM);
   CHECK(child.wait() == 0);
@@ -188,9 +188,9 @@ TEST_CASE("the program runs in an empty chroot") {
   fs::create_directories(root);
   fs::rename(two.demo.folder, root / "bundle");
   fs::copy_file(SEALIFT_REPO_PROGRAM, root / "sealift-repo");
-  Child child({"chroot", root.string(), "/sealift-repo", "serve", "/bundle", "--listen", "127.0.0.1:0", "--fingerprint",
-               two.demo.fingerprint()},
-              dir / "log");
+  ServerProcess child({"chroot", root.string(), "/sealift-repo", "serve", "/bundle", "--listen", "127.0.0.1:0",
+                       "--fingerprint", two.demo.fingerprint()},
+                      dir / "log");
   const std::uint16_t port = port_of(child.line());
   CHECK(fetch(port, "/simple/demo/").status == 200);
   child.send(SIGTERM);
@@ -204,7 +204,7 @@ TEST_CASE("pip installs a package and what it needs from two bundles") {
   }
   const TempDir dir;
   const TwoBundles two(dir);
-  Child child(serve({two.demo.folder, two.base.folder, "--fingerprint", two.demo.fingerprint()}), dir / "log");
+  ServerProcess child(serve({two.demo.folder, two.base.folder, "--fingerprint", two.demo.fingerprint()}), dir / "log");
   const std::string index = "http://127.0.0.1:" + std::to_string(port_of(child.line())) + "/simple/";
   const Ran pip = run({"/usr/bin/python3", "-m", "pip", "--isolated", "--disable-pip-version-check", "install",
                        "--no-cache-dir", "--index-url", index, "--target", dir / "site", "demo"});
@@ -226,7 +226,7 @@ TEST_CASE("uv installs a package and what it needs from two bundles") {
   }
   const TempDir dir;
   const TwoBundles two(dir);
-  Child child(serve({two.demo.folder, two.base.folder, "--fingerprint", two.demo.fingerprint()}), dir / "log");
+  ServerProcess child(serve({two.demo.folder, two.base.folder, "--fingerprint", two.demo.fingerprint()}), dir / "log");
   const std::string index = "http://127.0.0.1:" + std::to_string(port_of(child.line())) + "/simple/";
   const Ran ran = run({uv, "pip", "install", "--no-config", "--no-cache", "--no-python-downloads", "--python",
                        "/usr/bin/python3", "--default-index", index, "--target", dir / "site", "demo"});

@@ -2,6 +2,7 @@
 // Taking back room: what goes, what stays and why, who is asked, and what a stop at any moment leaves.
 #include "installer/generations/gc.hpp"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>

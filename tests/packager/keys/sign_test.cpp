@@ -2,8 +2,8 @@
 // Roots from TOML, and signatures added to roots and bundles: here, and by keys that live elsewhere.
 #include "packager/keys/sign.hpp"
 
-#include "packager/keys/keygen.hpp"
 #include "packager/host/process.hpp"
+#include "packager/keys/keygen.hpp"
 #include "packager/keys/root_job.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/tiny_bundle.hpp"

@@ -76,8 +76,7 @@ inline HostileCases hostile_jobs() {
   add("deep-key-after-a-text", "a = {b = \"\"\"x\n\\\"\"\"\"\"\", " + dotted + " = 1}\n", deep);
   add("deep-key-after-a-literal", "a = {b = '''x\\''''', " + dotted + " = 1}\n", deep);
   add("deep-key-after-a-comment", "a = \"\\\"\" # \"\n" + dotted + " = 1\n", "line 2");
-  for (const char* header :
-       {"[)]", "[[)a]]", "[ .a]", "[=]", "[{a}]", "[+1]"})
+  for (const char* header : {"[)]", "[[)a]]", "[ .a]", "[=]", "[{a}]", "[+1]"})
     add("table-without-a-name-" + std::to_string(cases.size()), good_job() + header + "\n", "line 11");
   for (const char* line : {"\u01b4 = 1\n", "[\u0409]\n", "a = \u00e9\n", "\u00a0\n", "a = \"\" \u01b4\n"})
     add("letter-outside-ascii-" + std::to_string(cases.size()), good_job() + line, "line 11");
