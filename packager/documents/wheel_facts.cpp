@@ -6,6 +6,7 @@
 
 #include "bundle/core/unicode.hpp"
 #include "packager/documents/metadata_headers.hpp"
+#include "packager/host/url.hpp"
 #include "sealift/bundle/core/safe_path.hpp"
 #include "sealift/bundle/wheel/wheel_name.hpp"
 
@@ -67,19 +68,6 @@ void drop_direction_marks(std::string& text) {
     if (byte(at) == 0xe2 && byte(at + 1) == 0x81 && byte(at + 2) >= 0xa6 && byte(at + 2) <= 0xa9) size = 3;
     if (size > 0) text.replace(at, size, "?");
   }
-}
-
-std::string percent_encoded(std::string_view text) {
-  static constexpr char kHex[] = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (kWord.find(c) != kWord.npos || c == '.' || c == '-' || c == '~')
-      out += c;
-    else
-      (out += '%').append({kHex[byte >> 4], kHex[byte & 15]});
-  }
-  return out;
 }
 
 }  // namespace
