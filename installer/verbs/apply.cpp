@@ -28,17 +28,10 @@ SelfCheckOptions::Depth depth_of(const std::string& word) {
 int run(const ApplyArguments& arguments) {
   bundle::Progress progress;
   Disk disk;
-  const ApplyOptions options{.bundle = arguments.bundle.bundle,
-                             .prefix = Prefix(arguments.prefix),
-                             .fingerprint = fingerprint_of(arguments.bundle.fingerprint),
-                             .allow_downgrade = arguments.bundle.allow_downgrade,
-                             .machine = probe(),
-                             .threads = arguments.bundle.threads,
-                             .dry_run = arguments.dry_run,
-                             .self_check = depth_of(arguments.self_test),
-                             .compile_bytecode = arguments.compile_bytecode,
-                             .volumes = arguments.bundle.volumes,
-                             .ask = terminal_asker()};
+  ApplyOptions options = apply_options_of(arguments.bundle, arguments.prefix, arguments.compile_bytecode);
+  options.dry_run = arguments.dry_run;
+  options.self_check = depth_of(arguments.self_test);
+  options.ask = terminal_asker();
   const Applied applied = apply(options, disk, progress);
   bundle::print_warnings(applied.warnings);
   bundle::print(arguments.json, json_of(applied, options), text_of(applied, options));

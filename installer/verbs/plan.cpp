@@ -20,15 +20,8 @@ struct PlanArguments {
 int run(const PlanArguments& arguments) {
   bundle::Progress progress;
   Disk disk;
-  const ApplyOptions options{.bundle = arguments.bundle.bundle,
-                             .prefix = Prefix(arguments.prefix),
-                             .fingerprint = fingerprint_of(arguments.bundle.fingerprint),
-                             .allow_downgrade = arguments.bundle.allow_downgrade,
-                             .machine = probe(),
-                             .threads = arguments.bundle.threads,
-                             .dry_run = true,
-                             .compile_bytecode = arguments.compile_bytecode,
-                             .volumes = arguments.bundle.volumes};
+  ApplyOptions options = apply_options_of(arguments.bundle, arguments.prefix, arguments.compile_bytecode);
+  options.dry_run = true;
   const Applied planned = apply(options, disk, progress);
   bundle::print_warnings(planned.warnings);
   bundle::print(arguments.json, json_of(planned, options), text_of(planned, options));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sentences that --help prints for these options.
+// The sentences that --help prints for these options, and what they become.
 #include "installer/verbs/shared_options.hpp"
 
 #include <algorithm>
@@ -33,6 +33,17 @@ void add_threads(const bundle::Verb& verb, unsigned& threads) {
 
 void add_compile_bytecode(const bundle::Verb& verb, bool& compile_bytecode) {
   verb.flag("--compile-bytecode", compile_bytecode, "compile every Python module once, into the generation");
+}
+
+ApplyOptions apply_options_of(const BundleOptions& bundle, const std::filesystem::path& prefix, bool compile_bytecode) {
+  return {.bundle = bundle.bundle,
+          .prefix = Prefix(prefix),
+          .fingerprint = fingerprint_of(bundle.fingerprint),
+          .allow_downgrade = bundle.allow_downgrade,
+          .machine = probe(),
+          .threads = bundle.threads,
+          .compile_bytecode = compile_bytecode,
+          .volumes = bundle.volumes};
 }
 
 std::optional<bundle::Digest> fingerprint_of(const std::string& text) {

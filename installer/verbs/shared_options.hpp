@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bundle/host/command_line.hpp"
+#include "installer/apply/apply_options.hpp"
 #include "sealift/bundle/core/digest.hpp"
 
 namespace sealift::installer {
@@ -30,6 +31,9 @@ void add_bundle_options(const bundle::Verb& verb, BundleOptions& options);
 void add_prefix(const bundle::Verb& verb, std::filesystem::path& prefix, bool required = true);
 void add_threads(const bundle::Verb& verb, unsigned& threads);
 void add_compile_bytecode(const bundle::Verb& verb, bool& compile_bytecode);
+
+// What `apply` and `plan` begin with: the bundle, the prefix and this machine, probed now.
+ApplyOptions apply_options_of(const BundleOptions& bundle, const std::filesystem::path& prefix, bool compile_bytecode);
 
 // Nothing for an empty text; throws Usage for one that is not a fingerprint.
 std::optional<bundle::Digest> fingerprint_of(const std::string& text);
