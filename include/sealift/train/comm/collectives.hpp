@@ -15,7 +15,7 @@
 // (0.3 to 0.7 of ours). Gloo's all-reduce is as fast as any composition, so it is used, except for a few numbers.
 #pragma once
 
-#include <sealift/train/comm/channel.hpp>
+#include <sealift/train/comm/in_flight.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -25,7 +25,8 @@ namespace sealift::train {
 /// An all-reduce of at most this size sends everything to everyone: one round instead of Gloo's 2 (W - 1).
 inline constexpr std::int64_t kFewBytes = 512;
 
-/// A collective in flight; its buffers belong to it until `wait` returns.
+/// A collective in flight; its buffers belong to it until `wait` returns. On CUDA they may be freed then on the stream
+/// that is current, which must be the one they were allocated on.
 class Ticket {
  public:
   Ticket() = default;
@@ -53,6 +54,9 @@ class Collectives {
   std::int64_t rank() const { return channel_ ? channel_->rank() : 0; }
   std::int64_t size() const { return channel_ ? channel_->size() : 1; }
 
+  /// The ranks of the group in the world, in the order of their numbers in the group; empty in a group of one.
+  std::vector<std::int64_t> members() const { return channel_ ? channel_->members : std::vector<std::int64_t>(); }
+
   /// How often ranks have compared labels before a collective.
   std::int64_t order_checks() const { return channel_ ? channel_->order_checks : 0; }
 
@@ -63,8 +67,10 @@ class Collectives {
     auto flight = begin("all_gather", full, unit, detail);
     count(channel_->traffic->all_gather, nbytes(full) * (size() - 1) / size());
     if (full.numel() == 0) return {};
-    if (full.is_cuda()) {
-      return issue(flight, Engine::Nccl, [&] { return channel_->gathers->_allgather_base(full, shard); });
+    if (channel_->takes(full)) {
+      auto whole = as_bytes(full), own = as_bytes(shard);
+      flight->issue_on_device([&](c10d::Backend& engine) { return engine._allgather_base(whole, own); });
+      return Ticket(std::move(flight));
     }
     full = full.flatten();
     const auto mine = part(full, rank());
@@ -73,28 +79,33 @@ class Collectives {
     return Ticket(std::move(flight));
   }
 
-  /// shard [n] = this rank's part of the sum of every rank's full [W * n], added in rank order; fp16 and bf16 are added
-  /// in fp32 and rounded once. `shard` may be this rank's part of `full`.
-  Ticket reduce_scatter(at::Tensor shard, at::Tensor full, const std::string& unit = {}, std::uint64_t detail = 0) {
+  /// shard [n] = this rank's part of `factor` times the sum of every rank's full [W * n], without a pass of its own.
+  /// `shard` may be this rank's part of `full`. On the CPU added in rank order, fp16 and bf16 in fp32 and rounded once;
+  /// NCCL multiplies before it adds.
+  Ticket reduce_scatter(at::Tensor shard, at::Tensor full, const std::string& unit = {}, std::uint64_t detail = 0,
+                        double factor = 1) {
     if (size() == 1) return {};
     check_parts(full, shard);
     auto flight = begin("reduce_scatter", full, unit, detail);
     count(channel_->traffic->reduce_scatter, nbytes(full) * (size() - 1) / size());
     if (full.numel() == 0) return {};
-    if (full.is_cuda()) {
-      return issue(flight, Engine::Nccl, [&] { return channel_->reductions->_reduce_scatter_base(shard, full); });
+    if (channel_->takes(full)) {
+      flight->issue_on_device([&](c10d::Backend& engine) {
+        return engine._reduce_scatter_base(shard, full, {.reduceOp = sum_times(factor)});
+      });
+      return Ticket(std::move(flight));
     }
     full = full.flatten();
     auto theirs = buffer(*flight, shard);
     flight->exchange([&](auto peer) { return part(full, peer); }, [&](auto peer) { return row(theirs, peer); });
-    flight->finish = [sum = shard.flatten(), own = part(full, rank()), theirs, rank = rank()] {
-      add_up(sum, own, theirs, rank);
+    flight->finish = [sum = shard.flatten(), own = part(full, rank()), theirs, rank = rank(), factor] {
+      add_up(sum, own, theirs, rank, factor);
     };
     return Ticket(std::move(flight));
   }
 
-  /// tensor = the sum of every rank's tensor.
-  Ticket all_reduce(at::Tensor tensor, const std::string& unit = {}, std::uint64_t detail = 0) {
+  /// tensor = `factor` times the sum of every rank's tensor.
+  Ticket all_reduce(at::Tensor tensor, const std::string& unit = {}, std::uint64_t detail = 0, double factor = 1) {
     if (size() == 1) return {};
     auto flight = begin("all_reduce", tensor, unit, detail);
     const bool few = tensor.is_cpu() && nbytes(tensor) <= kFewBytes;
@@ -102,15 +113,21 @@ class Collectives {
           few ? nbytes(tensor) * (size() - 1) : 2 * nbytes(tensor) * (size() - 1) / size());
     if (tensor.numel() == 0) return {};
     std::vector<at::Tensor> tensors{tensor};
-    if (tensor.is_cuda()) {
-      return issue(flight, Engine::Nccl, [&] { return channel_->reductions->allreduce(tensors); });
+    if (channel_->takes(tensor)) {
+      flight->issue_on_device(
+          [&](c10d::Backend& engine) { return engine.allreduce(tensors, {.reduceOp = sum_times(factor)}); });
+      return Ticket(std::move(flight));
     }
-    if (!few) return issue(flight, Engine::Worker, [&] { return channel_->gloo->allreduce(tensors); });
+    if (!few) {
+      flight->issue_whole([&](c10d::Backend& gloo) { return gloo.allreduce(tensors); });
+      if (factor != 1) flight->finish = [tensor, factor] { multiply(tensor, factor); };
+      return Ticket(std::move(flight));
+    }
     // Gloo reads `own` until every peer has it, so the sum goes into `tensor` only then.
     auto flat = tensor.flatten();
     auto theirs = buffer(*flight, flat);
     flight->exchange([&](auto) { return flat; }, [&](auto peer) { return row(theirs, peer); });
-    flight->finish = [flat, theirs, rank = rank()] { add_up(flat, flat, theirs, rank); };
+    flight->finish = [flat, theirs, rank = rank(), factor] { add_up(flat, flat, theirs, rank, factor); };
     return Ticket(std::move(flight));
   }
 
@@ -120,13 +137,13 @@ class Collectives {
     auto flight = begin("broadcast", tensor, unit, detail);
     count(channel_->traffic->broadcast, nbytes(tensor) * (size() - 1) / size());
     if (tensor.numel() == 0) return {};
-    if (tensor.is_cuda()) {
-      std::vector<at::Tensor> tensors{tensor};
-      return issue(flight, Engine::Nccl, [&] { return channel_->gathers->broadcast(tensors); });
+    std::vector<at::Tensor> tensors{as_bytes(tensor)};
+    if (channel_->takes(tensor)) {
+      flight->issue_on_device([&](c10d::Backend& engine) { return engine.broadcast(tensors); });
+    } else {
+      flight->issue_whole([&](c10d::Backend& gloo) { return gloo.broadcast(tensors); });
     }
-    // As bytes: Gloo does not know every dtype.
-    std::vector<at::Tensor> tensors{tensor.flatten().view(at::kByte)};
-    return issue(flight, Engine::Worker, [&] { return channel_->gloo->broadcast(tensors); });
+    return Ticket(std::move(flight));
   }
 
   /// Returns when every rank of the group has called it.
@@ -139,10 +156,20 @@ class Collectives {
   }
 
  private:
-  using Engine = detail::InFlight::Engine;
   using Flight = std::shared_ptr<detail::InFlight>;
 
   static std::int64_t nbytes(const at::Tensor& tensor) { return static_cast<std::int64_t>(tensor.nbytes()); }
+  /// For what only moves: no engine knows every dtype.
+  static at::Tensor as_bytes(const at::Tensor& tensor) { return tensor.flatten().view(at::kByte); }
+
+  static c10d::ReduceOp sum_times(double factor) {
+    return factor == 1 ? c10d::ReduceOp(c10d::ReduceOp::SUM) : c10d::makeNCCLPreMulSum(factor);
+  }
+  static void multiply(const at::Tensor& tensor, double factor) {
+    at::NoGradGuard no_grad;
+    tensor.mul_(factor);
+  }
+
   static void count(Traffic& traffic, std::int64_t bytes) {
     traffic.calls += 1;
     traffic.bytes += bytes;
@@ -171,8 +198,10 @@ class Collectives {
   }
   at::Tensor row(const at::Tensor& theirs, std::int64_t peer) const { return theirs[peer < rank() ? peer : peer - 1]; }
 
-  /// sum = own and theirs, added in rank order: the same bits on every rank. In pieces that stay in the cache.
-  static void add_up(const at::Tensor& sum, const at::Tensor& own, const at::Tensor& theirs, std::int64_t rank) {
+  /// sum = factor * (own and theirs, added in rank order): the same bits on every rank. In pieces that stay in the
+  /// cache.
+  static void add_up(const at::Tensor& sum, const at::Tensor& own, const at::Tensor& theirs, std::int64_t rank,
+                     double factor) {
     at::NoGradGuard no_grad;
     const bool widen = sum.scalar_type() == at::kHalf || sum.scalar_type() == at::kBFloat16;
     constexpr std::int64_t kPiece = 1 << 16;
@@ -182,12 +211,14 @@ class Collectives {
         return (r == rank ? own : theirs[r < rank ? r : r - 1]).narrow(0, begin, n);
       };
       auto out = sum.narrow(0, begin, n);
-      if (theirs.size(0) == 1) {
+      if (theirs.size(0) == 1 && (factor == 1 || !widen)) {
         at::add_out(out, term(0), term(1));
+        if (factor != 1) out.mul_(factor);
         continue;
       }
       auto total = widen ? term(0).to(at::kFloat) : at::add(term(0), term(1));
       for (std::int64_t r = widen ? 1 : 2; r <= theirs.size(0); ++r) total.add_(term(r));
+      if (factor != 1) total.mul_(factor);
       out.copy_(total);
     }
   }
@@ -196,8 +227,8 @@ class Collectives {
   Flight begin(const char* op, const at::Tensor& tensor, const std::string& unit, std::uint64_t detail) {
     TORCH_CHECK(tensor.is_contiguous(), op, " of a tensor of shape ", tensor.sizes(), " and strides ", tensor.strides(),
                 "; pass a contiguous one");
-    TORCH_CHECK(tensor.is_cpu() || (tensor.is_cuda() && channel_->gathers), op, " of a tensor on ", tensor.device(),
-                " in a group that was made for the CPU; set World::device before make_groups");
+    TORCH_CHECK(tensor.is_cpu() || channel_->takes(tensor), op, " of a tensor on ", tensor.device(),
+                " in a group that was made for ", channel_->device, "; set World::device before make_groups");
     auto flight = std::make_shared<detail::InFlight>();
     flight->channel = channel_;
     flight->label = {op, unit, detail, tensor.numel(), tensor.scalar_type()};
@@ -211,7 +242,7 @@ class Collectives {
     channel_->previous = hash;
     flight->group = channel_->group;
     flight->number = channel_->watch->issued().issue(channel_->group, flight->label);
-    flight->tag = static_cast<int>((hash & 0x7ffff) << 11 | (flight->number & 0x7ff));
+    flight->tag = channel_->tag(hash, flight->number);
     return flight;
   }
 
@@ -228,7 +259,7 @@ class Collectives {
     auto& issued = channel_->watch->issued();
     detail::InFlight flight{.channel = channel_, .label = label, .group = channel_->check_group};
     flight.number = issued.issue(flight.group, label);
-    flight.tag = static_cast<int>(1u << 30 | (flight.number & 0x3fffffff));
+    flight.tag = channel_->check_tag(flight.number);
     flight.exchange([&](auto) { return cards[rank()]; }, [&](auto peer) { return cards[peer]; });
     flight.wait();
     ++channel_->order_checks;
@@ -241,27 +272,15 @@ class Collectives {
       const std::string what = reinterpret_cast<const char*>(card) + sizeof hash;
       auto same = std::find_if(groups.begin(), groups.end(), [&](const auto& other) { return other.first == what; });
       if (same == groups.end()) same = groups.insert(same, {what, {}});
-      same->second.push_back(issued.members(channel_->group)[static_cast<std::size_t>(peer)]);
+      same->second.push_back(channel_->members[static_cast<std::size_t>(peer)]);
     }
     if (agree) return;
     std::string differ = "ranks disagree in step " + std::to_string(issued.step()) + ": ";
     for (const auto& [what, ranks] : groups) differ += name_ranks(ranks) + " came to " + what + ", ";
     channel_->watch->disagree(label,
-                              differ + "in group " + issued.group_name(channel_->group) +
+                              differ + "in group " + channel_->name +
                                   "; every rank must run the same units in the same order, with the same sizes and "
                                   "gradients");
-  }
-
-  /// Issues a collective that the engine does as a whole.
-  template <class Call>
-  Ticket issue(const Flight& flight, Engine engine, const Call& call) {
-    flight->engine = engine;
-    flight->issue([&] {
-      if (engine == Engine::Worker) channel_->gloo->set_tag(flight->tag);
-      flight->works.push_back(call());
-      if (engine == Engine::Worker) ++channel_->in_worker;
-    });
-    return Ticket(flight);
   }
 
   std::shared_ptr<detail::Channel> channel_;

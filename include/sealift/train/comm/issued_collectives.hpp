@@ -5,53 +5,25 @@
 // A small value with a mutex of its own, so that a collective pays for two short locks and nothing else.
 #pragma once
 
-#include <sealift/train/comm/collective_label.hpp>
-
-#include <torch/csrc/distributed/c10d/Work.hpp>
+#include <sealift/train/comm/device_works.hpp>
+#include <sealift/train/comm/rank_report.hpp>
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
-#include <deque>
-#include <map>
-#include <mutex>
-#include <optional>
-#include <utility>
 
 namespace sealift::train {
 
-/// What a rank tells the others about itself when one of them has waited long.
-struct RankReport {
-  /// A collective that the rank issued.
-  struct Issued {
-    std::uint64_t hash = 0;  ///< of its label
-    std::string text;        ///< its label for people
-
-    bool operator==(const Issued&) const = default;
-  };
-  using Place = std::pair<std::string, std::uint64_t>;  ///< group, and number of the collective in it
-
-  std::int64_t epoch = 0;                      ///< that the report answers
-  std::map<std::string, std::uint64_t> count;  ///< of issued collectives, by group
-  std::map<Place, Issued> issued;              ///< the latest of them
-  std::optional<Place> waits;                  ///< the collective that the rank waits for, if it has waited long
-  std::string last = "nothing";                ///< the latest collective in any group, for people
-
-  bool operator==(const RankReport&) const = default;
-};
-
-/// Reports by rank.
-using RankReports = std::map<std::int64_t, RankReport>;
-
+/// Thread-safe, apart from what says otherwise.
 class IssuedCollectives {
  public:
   using Clock = std::chrono::steady_clock;
   using Works = std::vector<c10::intrusive_ptr<c10d::Work>>;
 
-  /// A wait for one collective.
+  /// A wait of a thread, or of a device, for one collective.
   struct Wait {
     std::size_t group = 0;
     std::uint64_t number = 0;
+    Label label;
     Clock::time_point since;
     const Works* works = nullptr;  ///< to abort when waiting is in vain; null when they cannot be
   };
@@ -72,15 +44,18 @@ class IssuedCollectives {
     return groups_.size() - 1;
   }
 
-  const std::string& group_name(std::size_t group) const { return groups_[group].name; }
-  const std::vector<std::int64_t>& members(std::size_t group) const { return groups_[group].members; }
+  const std::vector<std::int64_t>& members(std::size_t group) const {
+    const std::lock_guard lock(mutex_);
+    return groups_[group].members;
+  }
 
   /// Notes that this rank issues the next collective of `group` and returns its number, from 0. Throws after a failure.
   std::uint64_t issue(std::size_t group, const Label& label) {
     const std::lock_guard lock(mutex_);
     if (!failure_.empty()) throw_failure(label);
     auto& noted = groups_[group];
-    noted.recent[noted.count % kRecent] = label;
+    noted.recent.size() < kRecent ? noted.recent.push_back(label)
+                                  : static_cast<void>(noted.recent[noted.count % kRecent] = label);
     latest_ = {group, noted.count};
     return noted.count++;
   }
@@ -94,7 +69,7 @@ class IssuedCollectives {
       const std::lock_guard lock(issued_.mutex_);
       if (!issued_.failure_.empty()) issued_.throw_failure(label);
       id_ = issued_.next_wait_++;
-      issued_.waits_[id_] = {group, number, Clock::now(), works};
+      issued_.waits_[id_] = {group, number, label, Clock::now(), works};
     }
     Waiting(const Waiting&) = delete;
     Waiting& operator=(const Waiting&) = delete;
@@ -108,10 +83,31 @@ class IssuedCollectives {
     std::uint64_t id_;
   };
 
-  Waits waits() const {
-    const std::lock_guard lock(mutex_);
-    return waits_;
+  /// Notes that `work` runs on a device, where streams wait for it and no thread does; `inputs` is an event of the
+  /// stream that makes its inputs, where there is one.
+  void launch(std::size_t group, std::uint64_t number, const Label& label, c10::intrusive_ptr<c10d::Work> work,
+              std::optional<c10::Event> inputs) {
+    std::uint64_t id = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      id = next_wait_++;
+    }
+    on_device_.add(group, {id, number, label, std::move(work), std::move(inputs), {}});
   }
+
+  /// The waits of this rank's threads, and of its device: there the oldest collective of each group.
+  Waits waits() const {
+    Waits all;
+    on_device_.waits([&](std::size_t group, const DeviceWorks::Running& running) {
+      all[running.id] = {group, running.number, running.label, *running.since, nullptr};
+    });
+    const std::lock_guard lock(mutex_);
+    all.insert(waits_.begin(), waits_.end());
+    return all;
+  }
+
+  /// The first collective that broke on the device, and what its engine said.
+  std::optional<std::pair<Label, std::string>> device_error() const { return on_device_.error(); }
 
   bool has_failed() const {
     const std::lock_guard lock(mutex_);
@@ -128,8 +124,9 @@ class IssuedCollectives {
 
   /// As `fail`, and aborts what this rank waits for. With `wait`, only if that wait has not ended meanwhile.
   bool fail_and_abort(const std::string& reason, std::optional<std::uint64_t> wait = {}) {
+    const bool on_device = wait && on_device_.contains(*wait);
     const std::lock_guard lock(mutex_);
-    if (!failure_.empty() || (wait && !waits_.contains(*wait))) return false;
+    if (!failure_.empty() || (wait && !on_device && !waits_.contains(*wait))) return false;
     failure_ = reason;
     for (const auto& [id, each] : waits_) {
       if (!each.works) continue;
@@ -144,13 +141,13 @@ class IssuedCollectives {
     throw_failure(label);
   }
 
-  /// The label of a collective that this rank waits for, for people.
-  std::string text_of(const Wait& wait) const {
+  /// Throws after a failure what ended this rank's part in `label`.
+  void check(const Label& label) const {
     const std::lock_guard lock(mutex_);
-    return label_of(wait).text();
+    if (!failure_.empty()) throw_failure(label);
   }
 
-  /// This rank's report, with the latest collectives of each group and all that it has waited for as long as `slow`.
+  /// This rank's report, with the latest collectives of each group and those from what it has waited for as `slow`.
   RankReport report(std::int64_t epoch, const Waits& slow) const {
     const std::lock_guard lock(mutex_);
     RankReport report{.epoch = epoch};
@@ -162,13 +159,9 @@ class IssuedCollectives {
     for (std::size_t number = 0; number < groups_.size(); ++number) {
       const auto& group = groups_[number];
       report.count[group.name] = group.count;
-      auto first = group.count > kReported ? group.count - kReported : 0;
+      tell(report, group, group.count > kReported ? group.count - kReported : 0);
       for (const auto& [id, wait] : slow) {
-        if (wait.group == number) first = std::min(first, wait.number);
-      }
-      for (first = std::max(first, group.count > kRecent ? group.count - kRecent : 0); first < group.count; ++first) {
-        const auto& label = group.recent[first % kRecent];
-        report.issued[{group.name, first}] = {label.hash(), label.text()};
+        if (wait.group == number) tell(report, group, wait.number);
       }
     }
     return report;
@@ -178,7 +171,7 @@ class IssuedCollectives {
   std::string disagreement(const Wait& wait, const RankReports& others) const {
     const std::lock_guard lock(mutex_);
     const auto& group = groups_[wait.group];
-    const auto& mine = label_of(wait);
+    const auto& mine = wait.label;
     const auto say = [&](std::int64_t rank, const std::string& theirs) {
       return "ranks disagree in step " + std::to_string(step_) + ": rank " + std::to_string(rank_) + " came to " +
              mine.text() + ", rank " + std::to_string(rank) + " to " + theirs + ", in group " + group.name +
@@ -225,7 +218,7 @@ class IssuedCollectives {
     }
     std::sort(present.begin(), present.end());
     std::ostringstream text;
-    text << (missing.empty() ? "the data" : name_ranks(missing)) << " did not come to " << label_of(wait).text()
+    text << (missing.empty() ? "the data" : name_ranks(missing)) << " did not come to " << wait.label.text()
          << " of group " << group.name << " in step " << step_ << " within " << timeout << "; " << name_ranks(present)
          << (present.size() == 1 ? " waits there" : " wait there") << where;
     if (!silent.empty()) text << "; no word from " << name_ranks(silent) << ": stopped, or cut off";
@@ -233,17 +226,26 @@ class IssuedCollectives {
   }
 
  private:
-  static constexpr std::size_t kRecent = 64;    ///< collectives of a group that are remembered
-  static constexpr std::size_t kReported = 16;  ///< of those, told to other ranks
+  /// Collectives of a group that are remembered. A host runs ahead of its device by as many launches as CUDA's queue
+  /// takes, about a thousand.
+  static constexpr std::size_t kRecent = 1024;
+  static constexpr std::size_t kReported = 16;  ///< of those, told to other ranks at a time
 
   struct Group {
     std::string name;
     std::vector<std::int64_t> members;
-    std::uint64_t count = 0;  ///< collectives issued
-    std::array<Label, kRecent> recent;
+    std::uint64_t count = 0;    ///< collectives issued
+    std::vector<Label> recent;  ///< at its number modulo kRecent
   };
 
-  const Label& label_of(const Wait& wait) const { return groups_[wait.group].recent[wait.number % kRecent]; }
+  /// Adds to `report` up to kReported collectives of `group` from number `first` on, of those remembered.
+  static void tell(RankReport& report, const Group& group, std::uint64_t first) {
+    for (auto number = first; number < std::min(group.count, first + kReported); ++number) {
+      if (number + kRecent < group.count) continue;
+      const auto& label = group.recent[number % kRecent];
+      report.issued[{group.name, number}] = {label.hash(), label.text()};
+    }
+  }
 
   static bool has_issued(const RankReport& report, const std::string& group, std::uint64_t number) {
     const auto count = report.count.find(group);
@@ -256,9 +258,10 @@ class IssuedCollectives {
 
   const std::int64_t rank_;
   std::atomic<std::int64_t> step_ = 0;
+  mutable DeviceWorks on_device_;  ///< asking it forgets what is done
 
   mutable std::mutex mutex_;  ///< of everything below
-  std::deque<Group> groups_;  ///< grows only while groups are made, by the one thread that reads names and members
+  std::deque<Group> groups_;  ///< a group stays where it is, and its name and members as they are
   std::optional<std::pair<std::size_t, std::uint64_t>> latest_;  ///< group and number of the last collective
   Waits waits_;
   std::uint64_t next_wait_ = 0;

@@ -7,6 +7,8 @@
 // stopped blocks whoever asks it.
 #pragma once
 
+#include <sealift/train/comm/issued_collectives.hpp>
+#include <sealift/train/comm/nccl.hpp>
 #include <sealift/train/comm/watch_store.hpp>
 
 #include <condition_variable>
@@ -22,14 +24,14 @@ class RankWatch {
   using Clock = std::chrono::steady_clock;
   using milliseconds = std::chrono::milliseconds;
 
-  RankWatch(Store store, std::int64_t rank, std::int64_t size, milliseconds timeout)
-      : store_(std::move(store), rank, size), issued_(rank), size_(size), timeout_(timeout) {}
+  RankWatch(Store store, std::int64_t rank, std::int64_t size, milliseconds timeout, at::Device device)
+      : store_(std::move(store), rank, size), issued_(rank), size_(size), timeout_(timeout), device_(device) {}
 
-  /// Starts the thread; it ends when the last owner lets go.
+  /// Starts the thread; it ends when the last owner lets go. `device`: the rank's.
   static std::shared_ptr<RankWatch> start(const Store& store, std::int64_t rank, std::int64_t size,
-                                          milliseconds timeout) {
+                                          milliseconds timeout, at::Device device = at::kCPU) {
     // A clone has its own connection, so the watch and others never wait for each other.
-    auto watch = std::make_shared<RankWatch>(store->clone(), rank, size, timeout);
+    auto watch = std::make_shared<RankWatch>(store->clone(), rank, size, timeout, device);
     watch->thread_ = std::thread([watch] { watch->run(); });
     auto* raw = watch.get();
     return {raw, [watch = std::move(watch)](RankWatch*) { watch->stop(); }};
@@ -40,6 +42,9 @@ class RankWatch {
 
   /// What this rank has issued and waits for.
   IssuedCollectives& issued() { return issued_; }
+
+  /// The engines whose collectives run on the device; a failure aborts them, so that streams that wait go on.
+  DeviceEngines& engines() { return engines_; }
 
   /// Tells all other ranks why this one ends: a program calls it where it catches. Does nothing for an error that came
   /// from the watch itself. Returns when the others can read it, after a second at the latest.
@@ -58,6 +63,7 @@ class RankWatch {
     {
       const std::lock_guard lock(mutex_);
       hangs_ = issued_.fail("it did not end within " + seconds() + store_silent()) || hangs_;
+      changed_.notify_all();
     }
     issued_.stop_at(label);
   }
@@ -67,7 +73,7 @@ class RankWatch {
     {
       std::unique_lock lock(mutex_);
       if (!issued_.has_failed()) {
-        broken_ = label.text() + " broke in step " + std::to_string(issued_.step()) + " (" + error + ")";
+        note_broken(label, error);
         changed_.notify_all();
         changed_.wait_for(lock, 2 * kPatience, [&] { return issued_.has_failed(); });
         issued_.fail(broken_ + store_silent());
@@ -78,6 +84,11 @@ class RankWatch {
 
  private:
   static constexpr auto kPatience = milliseconds(1000);
+
+  void note_broken(const Label& label, const std::string& error) {
+    if (!broken_.empty()) return;
+    broken_ = label.text() + " broke in step " + std::to_string(issued_.step()) + " (" + error + ")";
+  }
 
   void tell_others(const std::string& text) {
     std::unique_lock lock(mutex_);
@@ -112,9 +123,12 @@ class RankWatch {
   }
 
   void run() {
+    use_device(device_);
     std::unique_lock lock(mutex_);
     while (!stop_ || !outbox_.empty()) {
-      changed_.wait_until(lock, next_check(), [&] { return stop_ || !outbox_.empty() || looks_for_cause(); });
+      changed_.wait_until(lock, next_check(),
+                          [&] { return stop_ || !outbox_.empty() || looks_for_cause() || must_abort(); });
+      if (const auto error = issued_.device_error()) note_broken(error->first, error->second);
       try {
         if (!store_gone_) check(lock);
       } catch (const std::exception&) {
@@ -122,23 +136,34 @@ class RankWatch {
         store_gone_ = true;
       }
       if (store_gone_) check_alone();
+      if (!must_abort()) continue;
+      aborted_ = true;
+      lock.unlock();
+      engines_.abort();
+      lock.lock();
     }
     ended_ = true;
     changed_.notify_all();
   }
 
-  Clock::time_point next_check() const {
-    const auto waits = issued_.waits();
-    // A check of a waiting rank asks for the reports of all others, so many ranks check less often, but no later than a
-    // time-out.
-    auto next = Clock::now() + (waits.empty() ? slice() : std::max(slice() / 4, size_ * milliseconds(2)));
-    for (const auto& [id, wait] : waits) {
-      next = std::min(next, std::max(wait.since + timeout_, Clock::now() + milliseconds(1)));
+  Clock::time_point next_check() {
+    // A check of a rank that has waited long asks for the reports of all others, so many ranks check less often, but no
+    // later than a time-out.
+    const auto now = Clock::now();
+    auto next = now + slice();
+    if (issued_.has_failed()) return next;
+    for (const auto& [id, wait] : issued_.waits()) {
+      const auto slow = wait.since + slice();
+      next = std::min(next, slow > now ? slow : now + std::max(slice() / 4, size_ * milliseconds(2)));
+      next = std::min(next, std::max(wait.since + timeout_, now + milliseconds(1)));
     }
     return next;
   }
 
   bool looks_for_cause() const { return !broken_.empty() && !issued_.has_failed(); }
+
+  /// Whether engines wait to be aborted. The other ranks are told first, since an abort may take long.
+  bool must_abort() const { return !aborted_ && (outbox_.empty() || store_gone_) && issued_.has_failed(); }
 
   /// Ends every wait of this rank with `text`; with `wait`, only if that one has not ended meanwhile.
   bool fail(const std::string& text, std::optional<std::uint64_t> wait = {}) {
@@ -154,7 +179,7 @@ class RankWatch {
     if (!broken_.empty()) fail(broken_ + store_silent());
     for (const auto& [id, wait] : issued_.waits()) {
       if (Clock::now() - wait.since <= slice()) continue;
-      fail("waiting for " + issued_.text_of(wait) + " in step " + std::to_string(issued_.step()) + store_silent(), id);
+      fail("waiting for " + wait.label.text() + " in step " + std::to_string(issued_.step()) + store_silent(), id);
     }
   }
 
@@ -177,14 +202,13 @@ class RankWatch {
   /// A rank that begins to wait long begins an epoch; every rank that sees a new epoch reports where it is.
   void compare_with_others(std::unique_lock<std::mutex>& lock) {
     IssuedCollectives::Waits slow;
-    bool is_new = false;
     for (const auto& [id, wait] : issued_.waits()) {
-      if (Clock::now() - wait.since < slice()) continue;
-      slow[id] = wait;
-      if (id < next_slow_) continue;
-      is_new = true;
-      next_slow_ = id + 1;
+      if (Clock::now() - wait.since >= slice()) slow[id] = wait;
     }
+    const bool is_new =
+        std::any_of(slow.begin(), slow.end(), [&](const auto& each) { return !asked_.contains(each.first); });
+    asked_.clear();
+    for (const auto& [id, wait] : slow) asked_.insert(id);
     lock.unlock();
     const auto epoch = is_new ? store_.begin_epoch() : store_.epoch();
     if (is_new) begun_epoch_ = epoch;
@@ -257,16 +281,19 @@ class RankWatch {
   IssuedCollectives issued_;
   const std::int64_t size_;
   const milliseconds timeout_;
+  const at::Device device_;
+  DeviceEngines engines_;
   std::thread thread_;
   // The thread's own:
   std::int64_t reported_epoch_ = 0;  ///< the latest that this rank answered with a report
   std::int64_t begun_epoch_ = 0;     ///< the latest that this rank began: a live rank has answered it
-  std::uint64_t next_slow_ = 0;      ///< waits from this id on have not begun an epoch
+  std::set<std::uint64_t> asked_;    ///< the slow waits that have begun an epoch
 
   mutable std::mutex mutex_;  ///< of everything below; taken before that of `issued_`
   std::condition_variable changed_;
-  std::string outbox_;  ///< a failure to tell to the others
-  std::string broken_;  ///< what broke here, while its cause is looked for
+  std::string outbox_;    ///< a failure to tell to the others
+  std::string broken_;    ///< what broke here, while its cause is looked for
+  bool aborted_ = false;  ///< the engines
   bool store_gone_ = false;
   bool hangs_ = false;  ///< the thread, in a store that does not answer
   bool stop_ = false, ended_ = false;

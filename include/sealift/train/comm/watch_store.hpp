@@ -4,9 +4,12 @@
 // Keys: `epoch` (a counter), `report/RANK` and `failure/RANK` (the latest of that rank).
 #pragma once
 
-#include <sealift/train/comm/issued_collectives.hpp>
+#include <sealift/train/comm/rank_report.hpp>
 
 #include <torch/csrc/distributed/c10d/Store.hpp>
+
+#include <sstream>
+#include <vector>
 
 namespace sealift::train {
 

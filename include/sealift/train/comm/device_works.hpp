@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// The collectives of one rank that its device has not finished, and for which of them it has nothing else to do.
+// `in_flight` adds each as it is issued; `issued_collectives` shows the oldest to the watch as waits of the rank.
+// On a device no thread waits: streams do. So a wait is told from computing by two events: the inputs are there, the
+// collective is not done.
+#pragma once
+
+#include <sealift/train/comm/collective_label.hpp>
+
+#include <c10/core/Event.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+#include <torch/csrc/distributed/c10d/Work.hpp>
+
+#include <chrono>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace sealift::train {
+
+/// Makes `device` the current one of the calling thread. CUDA's functions use the current device, and a thread that
+/// has none makes a context on device 0.
+inline void use_device(at::Device device) {
+  if (!device.is_cpu()) c10::impl::VirtualGuardImpl(device.type()).setDevice(device);
+}
+
+/// An event that passes when the current stream of `device` has come here; none on the CPU, which is always here.
+inline std::optional<c10::Event> mark_stream(at::Device device) {
+  if (device.is_cpu()) return {};
+  std::optional<c10::Event> event(std::in_place, device.type());
+  event->record(c10::impl::VirtualGuardImpl(device.type()).getStream(device));
+  return event;
+}
+
+/// Thread-safe: the thread that trains adds, the watch asks.
+class DeviceWorks {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// A collective on a device that is not done.
+  struct Running {
+    std::uint64_t id = 0;      ///< grows with each
+    std::uint64_t number = 0;  ///< in its group
+    Label label;
+    c10::intrusive_ptr<c10d::Work> work;
+    std::optional<c10::Event> inputs;
+    std::optional<Clock::time_point> since;  ///< when its inputs were seen to be there
+  };
+
+  /// The collectives of a group are done in the order in which they are added.
+  void add(std::size_t group, Running running) {
+    const std::lock_guard lock(mutex_);
+    forget_done();
+    groups_[group].push_back(std::move(running));
+  }
+
+  /// Calls `visit(group, running)` with the oldest collective of each group, if it has its inputs.
+  template <class Visit>
+  void waits(const Visit& visit) {
+    const std::lock_guard lock(mutex_);
+    forget_done();
+    for (auto& [group, queue] : groups_) {
+      if (queue.empty()) continue;
+      auto& oldest = queue.front();
+      if (!oldest.since && has_inputs(oldest)) oldest.since = Clock::now();
+      if (oldest.since) visit(group, std::as_const(oldest));
+    }
+  }
+
+  /// Whether collective `id` is not done.
+  bool contains(std::uint64_t id) {
+    const std::lock_guard lock(mutex_);
+    forget_done();
+    for (const auto& [group, queue] : groups_) {
+      for (const auto& running : queue) {
+        if (running.id == id) return true;
+      }
+    }
+    return false;
+  }
+
+  /// The first collective that broke, and what its engine said.
+  std::optional<std::pair<Label, std::string>> error() {
+    const std::lock_guard lock(mutex_);
+    forget_done();
+    return error_;
+  }
+
+ private:
+  void forget_done() {
+    for (auto& [group, queue] : groups_) {
+      while (!queue.empty() && is_done(queue.front())) queue.pop_front();
+    }
+  }
+
+  bool is_done(const Running& running) {
+    return asks(running, [&] {
+      if (!running.work->isCompleted()) return false;
+      if (const auto error = running.work->exception()) std::rethrow_exception(error);
+      return true;
+    });
+  }
+
+  bool has_inputs(const Running& running) {
+    return asks(running, [&] { return !running.inputs || running.inputs->query(); });
+  }
+
+  /// What `question` says; yes if the device breaks over it.
+  template <class Question>
+  bool asks(const Running& running, const Question& question) {
+    try {
+      return question();
+    } catch (const c10::Error& error) {
+      note(running.label, error.what_without_backtrace());
+    } catch (const std::exception& error) {
+      note(running.label, error.what());
+    }
+    return true;
+  }
+
+  void note(const Label& label, const std::string& text) {
+    if (!error_) error_ = {label, text.substr(0, text.find('\n'))};
+  }
+
+  std::mutex mutex_;
+  std::map<std::size_t, std::deque<Running>> groups_;  ///< oldest first
+  std::optional<std::pair<Label, std::string>> error_;
+};
+
+}  // namespace sealift::train
