@@ -1,182 +1,139 @@
 // SPDX-License-Identifier: Apache-2.0
-// unit_plan.hpp: the units that each wrapping strategy makes of one model, and what overrides and ignored names change.
-// A plan needs only a model and a policy, so there are no ranks here.
-// The model: an embedding, five blocks with a norm each, a head; all held in Shardable.
-#include "fixture.hpp"
+// unit_plan.hpp: which unit a parameter and a buffer belong to, and what is refused or warned of.
+// A plan needs only a model and a policy, so there are no ranks but for the casts that parallelize makes from it.
+// Which modules become units is wrap_test.cpp's.
+#include "tall.hpp"
 
 using namespace sealift::test;
-using Paths = std::vector<std::string>;
 
 namespace {
 
-class NormedImpl : public torch::nn::Module {
+/// A block with a floating buffer, an integral one, and parameters and buffers that are not defined.
+class CountingImpl : public torch::nn::Module {
  public:
-  NormedImpl() : norm_(torch::nn::LayerNormOptions({8})), linear_(register_module("linear", torch::nn::Linear(8, 8))) {
-    register_module("norm", norm_);
+  CountingImpl() {
+    scale = register_buffer("scale", torch::full({3}, 1 + 1.0 / 512));  // not a bf16 number
+    calls = register_buffer("calls", torch::zeros({}, torch::kInt64));
+    weight = register_parameter("weight", torch::ones({3}));
+    register_module("plain", torch::nn::Linear(torch::nn::LinearOptions(3, 3).bias(false)));
+    register_module("norm", torch::nn::BatchNorm1d(torch::nn::BatchNorm1dOptions(3).track_running_stats(false)));
   }
-  at::Tensor forward(const at::Tensor& x) { return x + linear_(norm_(x)); }
+  at::Tensor forward(const at::Tensor& x) {
+    calls += 1;
+    return x * weight * scale;
+  }
 
- private:
-  torch::nn::LayerNorm norm_;
-  torch::nn::Linear linear_;
+  at::Tensor scale, calls, weight;
 };
-TORCH_MODULE(Normed);
+TORCH_MODULE(Counting);
 
-class TallImpl : public torch::nn::Module {
+class TwoCountersImpl : public torch::nn::Module {
  public:
-  TallImpl() {
-    register_module("tokens", Shardable<torch::nn::Embedding>(100, 8));
-    for (int i = 0; i < 5; ++i) register_module("block" + std::to_string(i), Shardable<Normed>());
-    register_module("head", Shardable<torch::nn::Linear>(8, 100));
-    register_parameter("gain", torch::ones({1}));
+  TwoCountersImpl() {
+    first = register_module("first", Shardable<Counting>());
+    second = register_module("second", Shardable<Counting>());
+    offset = register_buffer("offset", torch::full({3}, 1 + 1.0 / 512));
   }
-  at::Tensor forward(const at::Tensor& x) { return x; }
+  at::Tensor forward(const at::Tensor& x) { return second(first(x)) + offset; }
+
+  Shardable<Counting> first{nullptr}, second{nullptr};
+  at::Tensor offset;
 };
-TORCH_MODULE(Tall);
-
-Paths paths_of(const Policy& policy) {
-  Shardable<Tall> model;
-  Paths paths;
-  for (const auto& plan : plan_units(*model, policy)) paths.push_back(plan.path);
-  return paths;
-}
-
-Policy named(const char* strategy, std::int64_t blocks = 1, std::int64_t min_numel = 0) {
-  Policy policy{.method = ParallelMethod::Fsdp, .blocks = blocks, .min_numel = min_numel};
-  set_wrapping_strategy(policy, strategy);
-  return policy;
-}
+TORCH_MODULE(TwoCounters);
 
 }  // namespace
 
-TEST_CASE("by_block makes a unit of every module of a repeated type") {
-  CHECK(paths_of(named("by_block")) == Paths{"", "block0", "block1", "block2", "block3", "block4"});
-}
-
-TEST_CASE("by_block_and_size adds what else is big enough") {
-  CHECK(paths_of(named("by_block_and_size")) ==
-        Paths{"", "tokens", "block0", "block1", "block2", "block3", "block4", "head"});
-  CHECK(paths_of(named("by_block_and_size", 1, 801)) ==
-        Paths{"", "block0", "block1", "block2", "block3", "block4", "head"});
-}
-
-TEST_CASE("by_block_group lets consecutive blocks share a unit") {
-  CHECK(paths_of(named("by_block_group", 2)) == Paths{"", "block0", "block2", "block4"});
-  Shardable<Tall> model;
-  const auto plans = plan_units(*model, named("by_block_group", 2));
+TEST_CASE("parameters tied across units are refused by both names, and allowed in a unit that both share") {
+  const auto head = shardable_linear(8, 100);
+  HolderImpl model({{"tokens", std::make_shared<ShardableImpl<torch::nn::EmbeddingImpl>>(100, 8)}, {"head", head}});
+  auto policy = fsdp();
+  CHECK(plan_units(model, policy).size() == 3);
+  struct TiedImpl : torch::nn::Module {
+    explicit TiedImpl(const at::Tensor& weight) { register_parameter("weight", weight); }
+    at::Tensor forward(const at::Tensor& x) { return x; }
+  };
+  HolderImpl tied({{"tokens", std::make_shared<ShardableImpl<TiedImpl>>(head->weight)}, {"head", head}});
+  CHECK_THROWS_WITH(plan_units(tied, policy), doctest::Contains("parameters 'tokens.weight' and 'head.weight' are tied "
+                                                                "but lie in units 'tokens' and 'head'"));
+  policy.wrap = either(by_path("tokens", {.shared = "ends"}), by_path("head", {.shared = "ends"}));
+  const auto plans = plan_units(tied, policy);
+  REQUIRE(plans.size() == 2);
   CHECK(plans[1].slots.size() == 2);
-  CHECK(plans[1].parameters.size() == 8);
-  CHECK(plans[3].slots.size() == 1);
-  CHECK(paths_of(named("by_block_group_and_size", 3)) == Paths{"", "tokens", "block0", "block3", "head"});
+  CHECK(plans[1].parameters.size() == 2);  // the weight once, and the bias
+  policy.wrap = root_only();
+  CHECK(plan_units(tied, policy)[0].parameters.size() == 2);
 }
 
-TEST_CASE("one_in_k makes a unit of every k-th block and leaves the others to the root") {
-  CHECK(paths_of(named("one_in_two")) == Paths{"", "block0", "block2", "block4"});
-  CHECK(paths_of(named("one_in_three")) == Paths{"", "block0", "block3"});
-  CHECK(paths_of(named("one_in_four")) == Paths{"", "block0", "block4"});
-  CHECK(paths_of(named("one_in_five")) == Paths{"", "block0"});
-  CHECK(paths_of(named("one_in_k", 4)) == Paths{"", "block0", "block4"});
-  Shardable<Tall> model;
-  const auto plans = plan_units(*model, named("one_in_five"));
-  CHECK(plans[0].parameters.size() == 4 * 4 + 1 + 2 + 1);
-}
-
-TEST_CASE("size_based makes units of what holds enough, from the inside out") {
-  CHECK(paths_of(named("size_based", 1, 500)) == Paths{"", "tokens", "head"});
-  CHECK(paths_of(named("size_based", 1, 88)) ==
-        Paths{"", "tokens", "block0", "block1", "block2", "block3", "block4", "head"});
-  CHECK(paths_of(named("size_based")) == Paths{""});  // PyTorch's default of 1e8
-
-  struct OuterImpl : torch::nn::Module {
-    OuterImpl() { register_module("inner", Shardable<torch::nn::Linear>(10, 10)); }
+TEST_CASE("a module that two blocks hold is one unit, or ties them") {
+  struct UserImpl : torch::nn::Module {
+    explicit UserImpl(std::shared_ptr<torch::nn::Module> shared) {
+      register_module("shared", std::move(shared));
+      register_parameter("own", torch::ones({2}));
+    }
     at::Tensor forward(const at::Tensor& x) { return x; }
   };
-  struct RootImpl : torch::nn::Module {
-    RootImpl() { register_module("outer", std::make_shared<ShardableImpl<OuterImpl>>()); }
-    at::Tensor forward(const at::Tensor& x) { return x; }
-  };
-  ShardableImpl<RootImpl> root;
-  const auto plans = plan_units(root, named("size_based", 1, 100));
-  REQUIRE(plans.size() == 2);  // what the inner unit took no longer counts for the outer one
-  CHECK(plans[1].path == "outer.inner");
+  const auto shared = shardable_linear(2, 2);
+  HolderImpl model({{"left", std::make_shared<ShardableImpl<UserImpl>>(shared)},
+                    {"right", std::make_shared<ShardableImpl<UserImpl>>(shared)}});
+  auto policy = fsdp();
+  policy.wrap = either(by_path("*.shared"), by_block());
+  CHECK(paths_of(model, policy) == Paths{"", "left", "left.shared", "right"});
+  policy.wrap = by_block();
+  CHECK_THROWS_WITH(plan_units(model, policy), doctest::Contains("'left.shared.weight' and 'right.shared.weight'"));
 }
 
-TEST_CASE("root_only makes one unit") {
-  CHECK(paths_of(named("root_only")) == Paths{""});
-}
-
-TEST_CASE("an unknown wrapping strategy is refused with the names that there are") {
-  Policy policy;
-  CHECK_THROWS_WITH(set_wrapping_strategy(policy, "by_moon"), doctest::Contains("use one of by_block, "));
-}
-
-TEST_CASE("an override makes its own unit of what it matches and changes only that") {
-  auto policy = named("root_only");
-  policy.overrides = {{.path = "tokens", .replicate = true},
-                      {.path = "block[13]", .reshard_after_forward = false, .precision = parse_precision("fp32")}};
-  policy.precision = parse_precision("mixed");
-  Shardable<Tall> model;
-  const auto plans = plan_units(*model, policy);
-  REQUIRE(plans.size() == 4);
-  CHECK(plans[1].path == "tokens");
-  CHECK(plans[1].replicate);
-  CHECK(plans[2].path == "block1");
-  CHECK_FALSE(plans[2].options.reshard_after_forward);
-  CHECK((plans[2].options.precision == parse_precision("fp32")));
-  CHECK((plans[0].options.precision == parse_precision("mixed")));
-}
-
-TEST_CASE("an override that matches nothing is refused with the places there are") {
-  auto policy = named("by_block");
-  policy.overrides = {{.path = "blocks.*"}};
-  CHECK_THROWS_WITH(paths_of(policy), doctest::Contains("possible units are: tokens, block0, "));
-}
-
-TEST_CASE("ignored parameters are in no unit") {
-  auto policy = named("by_block");
-  policy.ignored_parameters = {"*.norm.*", "gain"};
+TEST_CASE("ignored parameters are in no unit, and a unit that would hold nothing else is not made") {
+  auto policy = fsdp();
+  policy.ignored_parameters = {"*.norm.*", "gain", "block3.*"};
   Shardable<Tall> model;
   std::size_t count = 0;
-  for (const auto& plan : plan_units(*model, policy)) {
+  const auto plans = plan_units(*model, policy);
+  for (const auto& plan : plans) {
     for (const auto& parameter : plan.parameters) {
       CHECK(parameter.name.find("norm") == std::string::npos);
       CHECK(parameter.name != "gain");
       ++count;
     }
   }
-  CHECK(count == 5 * 2 + 1 + 2);
+  CHECK(count == 4 * 2 + 1 + 2);
+  CHECK(paths_of(policy) == Paths{"", "block0", "block1", "block2", "block4"});
+}
+
+TEST_CASE("ignored_parameters that match nothing are refused") {
+  auto policy = fsdp();
+  policy.ignored_parameters = {"gain", "*.nrom.*"};
+  CHECK_THROWS_WITH(paths_of(policy), doctest::Contains("'*.nrom.*', which matches no parameter"));
 }
 
 TEST_CASE("units that are too small or hold most of the model are warned of") {
   Shardable<Tall> model;
-  const auto warnings = unit_warnings(plan_units(*model, named("by_block")));
+  auto policy = fsdp();
+  const auto warnings = unit_warnings(plan_units(*model, policy));
   REQUIRE(warnings.size() == 6);
   CHECK(warnings[0].find("unit 'block0' holds only 88 elements") != std::string::npos);
   CHECK(warnings[5].find("the root's unit holds 1701 of the model's 2141 elements") != std::string::npos);
-  CHECK(unit_warnings(plan_units(*model, named("root_only"))).empty());
+  policy.wrap = root_only();
+  CHECK(unit_warnings(plan_units(*model, policy)).empty());
 }
 
-TEST_CASE("sharding strategies of FSDP1 and precisions of OLMo are understood by what they keep") {
-  Policy policy;
-  set_sharding_strategy(policy, "SHARD_GRAD_OP");
-  CHECK(policy.method == ParallelMethod::Fsdp);
-  CHECK_FALSE(policy.reshard_after_forward);
-  set_sharding_strategy(policy, "HYBRID_SHARD");
-  CHECK(policy.method == ParallelMethod::Hsdp);
-  CHECK(policy.reshard_after_forward);
-  set_sharding_strategy(policy, "_HYBRID_SHARD_ZERO2");
-  CHECK_FALSE(policy.reshard_after_forward);
-  set_sharding_strategy(policy, "FULL_SHARD");
-  CHECK(policy.reshard_after_forward);
-  set_sharding_strategy(policy, "NO_SHARD");
-  CHECK(policy.method == ParallelMethod::Ddp);
-  CHECK_THROWS_WITH(set_sharding_strategy(policy, "ZERO"), doctest::Contains("use one of FULL_SHARD"));
-  set_backward_prefetch(policy, "NONE");
-  CHECK(policy.backward_prefetch == 0);
-  set_backward_prefetch(policy, "BACKWARD_PRE");
-  CHECK(policy.backward_prefetch == 1);
-  CHECK_THROWS_WITH(set_backward_prefetch(policy, "BACKWARD_POST"), doctest::Contains("is not offered"));
-  CHECK((parse_precision("pure").reduce_dtype == at::kBFloat16));
-  CHECK((parse_precision("mixed").reduce_dtype == at::kFloat));
-  CHECK_THROWS_WITH(parse_precision("half"), doctest::Contains("use one of fp32, mixed, pure"));
+TEST_CASE("buffer_dtype casts floating buffers once, where their unit says so, and the model sees it, over 2 ranks") {
+  on_ranks(2, [](const World& world) {
+    for (auto policy : {fsdp(), ddp()}) {
+      policy.precision.buffer_dtype = at::kBFloat16;
+      policy.wrap = either(by_path("second", {.precision = MixedPrecision{}}), by_block());
+      Shardable<TwoCounters> model;
+      model->offset.add_(static_cast<double>(world.rank));  // rank 0's values are everyone's
+      const auto kept = model->first->scale;
+      const auto parallel = parallelize(*model, groups_of(world, policy), policy);
+      CHECK((model->offset.scalar_type() == at::kBFloat16));
+      CHECK(model->offset.equal(torch::ones({3}, at::kBFloat16)));
+      CHECK((model->first->scale.scalar_type() == at::kBFloat16));
+      CHECK(model->first->named_buffers()["scale"].is_same(kept));
+      CHECK(model->first->scale.is_same(kept));
+      CHECK((model->first->calls.scalar_type() == at::kLong));
+      CHECK((model->second->scale.scalar_type() == at::kFloat));
+      CHECK(model(torch::ones({3})).equal(torch::full({3}, 1 + 1.0 / 512) + 1));
+      CHECK(model->first->calls.item<std::int64_t>() == 1);
+    }
+  });
 }
