@@ -251,7 +251,8 @@ TEST_CASE("plain files of another model, or that lead out of their folder, are r
   };
   with([](auto& t) { t.erase("gain"); }, "Not stored: gain.");
   with([](auto& t) { t["head"] = torch::zeros({2}); }, "Not in the model: head.");
-  with([](auto& t) { t["gain"] = torch::zeros({1}); }, "gain (stored F32 [1], the model has F32 [])");
+  with([](auto& t) { t["gain"] = torch::zeros({1}); },
+       "gain (stored F32 [1] in model.safetensors, the model has F32 [])");
   with([](auto& t) { t["gain"] = torch::zeros({}, torch::kInt64); }, "gain (stored I64 []");
   with([](auto& t) { t["seen"] = torch::zeros({2}); }, "seen (stored F32 [2]");
   says(refused(folder / "missing.safetensors"), "missing.safetensors: the file cannot be opened");

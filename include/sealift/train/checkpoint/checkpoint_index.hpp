@@ -168,10 +168,10 @@ inline CheckpointIndex read_index(const std::filesystem::path& folder) {
               ": expected format sealift.checkpoint, version 1; got ", root.text("format"), ", ", root.count("version"),
               "; load it with the version that wrote it");
   CheckpointIndex index;
-  index.mesh = {root.object("mesh").count("replicate"), root.object("mesh").count("shard")};
-  TORCH_CHECK(index.mesh.replicate >= 1 && index.mesh.replicate <= kMaxRanks && index.mesh.shard >= 1 &&
-                  index.mesh.shard <= kMaxRanks,
-              path.string(), ": mesh is ", index.mesh.replicate, "x", index.mesh.shard, "; expected at least 1x1");
+  const auto replicate = root.object("mesh").count("replicate"), shard = root.object("mesh").count("shard");
+  TORCH_CHECK(replicate >= 1 && replicate <= kMaxRanks && shard >= 1 && shard <= kMaxRanks, path.string(), ": mesh is ",
+              replicate, "x", shard, "; expected at least 1x1");
+  index.mesh = {replicate, shard};
   index.state.step = root.count("step");
   index.state.sampler_position = root.count("sampler_position");
   TORCH_CHECK(root.at("seed").is_number_unsigned(), path.string(), ": seed is no whole number");

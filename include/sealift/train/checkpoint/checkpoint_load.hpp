@@ -20,11 +20,9 @@ inline std::string listed(const std::vector<std::string>& names) {
   return text;
 }
 
-/// Throws, with lists, unless both sides have the same names with equal dtypes and shapes. `also_known`: names that may
-/// be stored although they are not wanted. With `convert`, dtypes may differ if both are floating.
+/// Throws, with lists, unless both sides have the same names with equal dtypes and shapes.
 inline void check_same_tensors(const std::map<std::string, StoredTensor>& stored,
-                               const std::map<std::string, StoredTensor>& wanted, const std::string& where,
-                               const std::set<std::string>& also_known = {}, bool convert = false) {
+                               const std::map<std::string, StoredTensor>& wanted, const std::string& where) {
   std::vector<std::string> missing, extra, different;
   const auto text = [](const StoredTensor& tensor) {
     return c10::str(tensor.dtype, " ", at::IntArrayRef(tensor.shape));
@@ -36,14 +34,12 @@ inline void check_same_tensors(const std::map<std::string, StoredTensor>& stored
       continue;
     }
     const auto& other = found->second;
-    const bool fits = other.dtype == tensor.dtype || (convert && at::isFloatingType(scalar_type(other.dtype, where)) &&
-                                                      at::isFloatingType(scalar_type(tensor.dtype, where)));
-    if (!fits || other.shape != tensor.shape) {
+    if (other.dtype != tensor.dtype || other.shape != tensor.shape) {
       different.push_back(name + " (stored " + text(other) + ", the model has " + text(tensor) + ")");
     }
   }
   for (const auto& [name, tensor] : stored) {
-    if (!wanted.contains(name) && !also_known.contains(name)) extra.push_back(name);
+    if (!wanted.contains(name)) extra.push_back(name);
   }
   TORCH_CHECK(missing.empty() && extra.empty() && different.empty(), where, " is of another model.",
               missing.empty() ? "" : " Not stored: " + listed(missing) + ".",

@@ -4,7 +4,8 @@
 // Streamed in slabs: rank 0 never holds more of the model than its own shards and one slab, however large the model is.
 #pragma once
 
-#include <sealift/train/checkpoint/checkpoint_load.hpp>
+#include <sealift/train/checkpoint/safetensors_source.hpp>
+#include <sealift/train/first_values.hpp>
 
 namespace sealift::train {
 
@@ -15,8 +16,6 @@ struct ExportOptions {
 };
 
 namespace detail {
-
-constexpr const char* kSetIndex = "model.safetensors.index.json";
 
 /// A tensor to export, before conversion.
 struct ExportTensor {
@@ -191,57 +190,30 @@ inline void export_checkpoint(const std::filesystem::path& checkpoint, const std
   if (const auto error = detail::write_export(path, tensors, options, true)) std::rethrow_exception(error);
 }
 
-namespace detail {
-
-/// The files of a plain model: `path` itself, or those that a folder's index names.
-inline std::vector<std::filesystem::path> plain_files(const std::filesystem::path& path) {
-  if (!std::filesystem::is_directory(path)) return {path};
-  const auto index = path / kSetIndex;
-  if (!std::filesystem::exists(index)) return {path / "model.safetensors"};
-  const auto json = safetensors::parse_json(read_text(index, std::uint64_t{256} << 20), 8, index.string());
-  const auto map = IndexReader(json, index.string()).object("weight_map");
-  std::set<std::string> names;
-  for (const auto& [tensor, value] : map.json().items()) names.insert(IndexReader::text(value, map.where()));
-  std::vector<std::filesystem::path> files;
-  for (const auto& name : names) {
-    TORCH_CHECK(!name.empty() && name.find('/') == std::string::npos && name.find('\0') == std::string::npos &&
-                    name != "." && name != "..",
-                index.string(), " names the file '", name.substr(0, 80), "', which is not in its folder");
-    files.push_back(path / name);
-  }
-  return files;
-}
-
-}  // namespace detail
-
 /// Sets `model` from a plain safetensors file, or a folder with model.safetensors or a set of files; floating dtypes
 /// are converted. Each rank reads the ranges of its shards. The names must be exactly the model's; second names of tied
 /// parameters are allowed. Otherwise throws on every rank and changes nothing. Collective.
 inline void load_safetensors(const std::filesystem::path& path, torch::nn::Module& model, Parallel& parallel) {
   std::vector<detail::Assignment> assignments;
   detail::all_or_none(parallel.groups().world, "loading " + path.string(), [&]() -> std::string {
-    StoredPieces pieces;
-    std::map<std::string, StoredTensor> stored;
-    for (const auto& file_path : detail::plain_files(path)) {
-      const auto file = pieces.open(file_path);
-      for (const auto& entry : pieces.header(file).tensors) {
-        StoredTensor tensor{.dtype = entry.dtype};
-        for (const auto size : entry.shape) tensor.shape.push_back(static_cast<std::int64_t>(size));
-        TORCH_CHECK(stored.emplace(entry.name, tensor).second, pieces.path(file), " has ", entry.name,
-                    ", which another file has too; take the files from one export");
-        pieces.add(entry.name, file, entry, 0);
-      }
+    SafetensorsSource source(path);
+    std::map<std::string, ShardedParameter> held;
+    for (const auto& parameter : parallel.parameters()) held[parameter.name] = parameter;
+    const auto buffers = model.named_buffers();
+    auto wanted = detail::wanted_tensors(model);
+    for (auto& tensor : wanted) {  // parameters that the policy ignores are not required
+      if (held.contains(tensor.name)) tensor.dtype = held.at(tensor.name).shard.scalar_type();
+      tensor.required = held.contains(tensor.name) || buffers.contains(tensor.name);
     }
-    auto wanted = detail::make_index(model, parallel, nullptr, {});
-    wanted.parameters.merge(wanted.buffers);
-    std::set<std::string> aliases;
-    for (const auto& item : model.named_parameters()) aliases.insert(item.key());
-    detail::check_same_tensors(stored, wanted.parameters, path.string(), aliases, true);
-    const auto same = [](const std::string& name) { return name; };
-    assignments = detail::request_parameters(pieces, parallel, same);
-    auto buffers = detail::request_buffers(pieces, model, same);
-    assignments.insert(assignments.end(), buffers.begin(), buffers.end());
-    pieces.read();
+    source.check(wanted);
+    for (const auto& tensor : wanted) {
+      if (!tensor.required) continue;
+      const auto parameter = held.find(tensor.name);
+      const bool is_buffer = parameter == held.end();
+      const auto target = is_buffer ? buffers[tensor.name] : parameter->second.shard;
+      assignments.push_back({target, torch::empty({target.numel()}, tensor.dtype)});
+      source.read(tensor.name, tensor.sizes, is_buffer ? 0 : parameter->second.offset, assignments.back().value);
+    }
     return "";
   });
   detail::assign(assignments);

@@ -85,6 +85,13 @@ class StoredPieces {
     const auto found = tensors_.find(name);
     TORCH_CHECK(found != tensors_.end(), name, " is in no file; the checkpoint is damaged");
     auto target = torch::zeros({numel}, found->second.dtype);
+    request_into(target, name, first, sparse);
+    return target;
+  }
+
+  /// The same into `target` [n], contiguous, on the host and of the stored dtype: elements [first, first + n).
+  void request_into(const at::Tensor& target, const std::string& name, std::int64_t first, bool sparse = false) {
+    const auto numel = target.numel();
     const auto width = static_cast<std::int64_t>(target.element_size());
     auto* data = static_cast<char*>(target.mutable_data_ptr());
     auto next = first;
@@ -99,7 +106,6 @@ class StoredPieces {
     }
     TORCH_CHECK(sparse || next == first + numel, "elements ", next, " to ", first + numel, " of ", name,
                 " are in no file; the checkpoint is damaged");
-    return target;
   }
 
   /// Fills all tensors requested since the last `read`.
