@@ -360,9 +360,9 @@ TEST_CASE("blocks that are called twice and recomputed train the same") {
 TEST_CASE("a parameter that gets gradients from two backwards is reduced right: ddp and the root alone") {
   const auto once = train_tied(1, {}, Where::Nowhere);
   const auto twice = train_tied(1, {}, Where::Nowhere, 2);
-  auto root_only = fsdp();
-  root_only.wrap = Wrap::RootOnly;
-  for (const auto& policy : {ddp(), root_only}) {
+  auto root_alone = fsdp();
+  root_alone.wrap = root_only();
+  for (const auto& policy : {ddp(), root_alone}) {
     CAPTURE(std::string(to_string(policy.method)));
     for (const auto where : kEverywhere) {
       CAPTURE(name_of(where));

@@ -14,7 +14,7 @@ namespace {
 struct Alone {
   explicit Alone(GradScalerOptions options)
       : model(torch::nn::Linear(2, 1)),
-        parallel(parallelize(*model, {}, {})),
+        parallel(parallelize(*model, Groups{}, Policy{})),
         optimizer(parallel.shards(), torch::optim::SGDOptions(1)),
         scaler(parallel, options) {}
 

@@ -2,10 +2,11 @@
 // AdamW in one pass over memory: torch::optim::AdamW with LibTorch's fused kernel in place of its twelve small ones.
 // A drop-in optimizer over `Parallel::shards()`; options, groups, schedulers and checkpointed state are those of its
 // base.
-// Moments may stay in host memory, which saves 8 bytes per fp32 parameter on the device for two copies a step.
+// Moments may stay in host memory, which saves 8 bytes per fp32 parameter on the device for two copies a step; they
+// pass through the device beside the steps of others (visit_device.hpp).
 #pragma once
 
-#include <torch/torch.h>
+#include <sealift/train/step/visit_device.hpp>
 
 #include <cstdint>
 #include <map>
@@ -19,7 +20,7 @@ namespace sealift::train {
 /// Where `FusedAdamW` keeps its moments.
 enum class Moments {
   WithParameter,  ///< on the parameter's device
-  OnHost          ///< in host memory, pinned for a CUDA parameter; a step copies one parameter's at a time
+  OnHost          ///< in host memory, pinned for a CUDA parameter; a step has three parameters' on the device
 };
 
 /// Same results as torch::optim::AdamW to rounding. A parameter on the host is stepped there.
@@ -42,7 +43,7 @@ class FusedAdamW : public torch::optim::AdamW {
       loss = closure();
     }
     at::NoGradGuard no_grad;
-    std::int64_t streamed_on = -1;
+    std::map<std::string, std::pair<at::Device, std::vector<Visit>>> streamed;  // by device
     for (auto& group : param_groups_) {
       const auto& options = static_cast<const torch::optim::AdamWOptions&>(group.options());
       // The kernel needs one device and dtype, and the step as a tensor on it: one per batch, not per parameter.
@@ -53,8 +54,9 @@ class FusedAdamW : public torch::optim::AdamW {
         state.step(state.step() + 1);
         if (parameter.numel() == 0) continue;
         if (streams(parameter)) {
-          step_streamed(parameter, state, options);
-          if (parameter.is_cuda()) streamed_on = parameter.device().index();
+          const auto device = parameter.device();
+          streamed.try_emplace(device.str(), device, std::vector<Visit>{})
+              .first->second.second.push_back(visit(parameter, state, options));
         } else {
           batches[{parameter.device().str(), parameter.scalar_type(), state.step()}].add(
               parameter, state.exp_avg(), state.exp_avg_sq(), state.max_exp_avg_sq(), options.amsgrad());
@@ -62,8 +64,11 @@ class FusedAdamW : public torch::optim::AdamW {
       }
       for (auto& [key, batch] : batches) batch.step(std::get<2>(key), options);
     }
-    // The host may read the moments next, for a checkpoint.
-    if (streamed_on >= 0) torch::cuda::synchronize(streamed_on);
+    for (auto& [name, visits] : streamed) {
+      auto& streams = streams_[name];
+      if (!streams) streams = make_streams(visits.first);
+      visit_device(*streams, visits.first, visits.second);
+    }
     return loss;
   }
 
@@ -73,6 +78,9 @@ class FusedAdamW : public torch::optim::AdamW {
  protected:
   /// Whether the moments of `parameter` are copied for a step; a test without a device overrides it.
   virtual bool streams(const at::Tensor& parameter) const { return moments_ == Moments::OnHost && !parameter.is_cpu(); }
+
+  /// ... and may shuffle what streams do at once.
+  virtual std::unique_ptr<SideStreams> make_streams(at::Device device) { return std::make_unique<SideStreams>(device); }
 
  private:
   /// Parameters of one group, device, dtype and step number.
@@ -117,9 +125,11 @@ class FusedAdamW : public torch::optim::AdamW {
     const bool on_host = moments_ == Moments::OnHost;
     const auto settle = [&](at::Tensor& moment) {
       const auto device = on_host ? at::Device(at::kCPU) : parameter.device();
-      if (moment.defined() && moment.device() == device && moment.strides() == parameter.strides()) return;
-      auto home = at::empty_like(parameter, parameter.options().requires_grad(false).device(device).pinned_memory(
-                                                on_host && parameter.is_cuda()));
+      const bool pinned = on_host && parameter.is_cuda();
+      const bool at_home = moment.defined() && moment.device() == device && moment.strides() == parameter.strides();
+      if (at_home && (!pinned || moment.is_pinned())) return;
+      auto home =
+          at::empty_like(parameter, parameter.options().requires_grad(false).device(device).pinned_memory(pinned));
       moment.defined() ? home.copy_(moment) : home.zero_();
       moment = std::move(home);
     };
@@ -129,32 +139,27 @@ class FusedAdamW : public torch::optim::AdamW {
     return state;
   }
 
-  /// Copies the moments to the parameter's device, steps there, and copies them back.
-  void step_streamed(const at::Tensor& parameter, torch::optim::AdamWParamState& state,
-                     const torch::optim::AdamWOptions& options) {
-    const auto bring = [&](const at::Tensor& moment) {
-      if (!moment.defined()) return moment;
-      ++copies_;
-      return at::empty_like(parameter).copy_(moment, /*non_blocking=*/true);
+  /// The step of `parameter` on copies of its moments.
+  Visit visit(const at::Tensor& parameter, torch::optim::AdamWParamState& state,
+              const torch::optim::AdamWOptions& options) {
+    Visit result{.homes = {state.exp_avg(), state.exp_avg_sq()}};
+    if (options.amsgrad()) result.homes.push_back(state.max_exp_avg_sq());
+    copies_ += 2 * static_cast<std::int64_t>(result.homes.size());
+    auto batch = std::make_shared<Batch>();
+    // Everything is checked before the first copy; the moments are the homes, until their copies are there.
+    batch->add(parameter, state.exp_avg(), state.exp_avg_sq(), state.max_exp_avg_sq(), options.amsgrad());
+    result.work = [batch, number = state.step(), &options](const std::vector<at::Tensor>& moments) {
+      batch->exp_avgs = {moments[0]};
+      batch->exp_avg_sqs = {moments[1]};
+      if (moments.size() > 2) batch->max_exp_avg_sqs = {moments[2]};
+      batch->step(number, options);
     };
-    const auto write_back = [&](at::Tensor& home, const at::Tensor& moment) {
-      if (!moment.defined()) return;
-      ++copies_;
-      home.copy_(moment, /*non_blocking=*/true);
-    };
-    const auto exp_avg = bring(state.exp_avg());
-    const auto exp_avg_sq = bring(state.exp_avg_sq());
-    const auto max_exp_avg_sq = bring(options.amsgrad() ? state.max_exp_avg_sq() : at::Tensor());
-    Batch batch;
-    batch.add(parameter, exp_avg, exp_avg_sq, max_exp_avg_sq, options.amsgrad());
-    batch.step(state.step(), options);
-    write_back(state.exp_avg(), exp_avg);
-    write_back(state.exp_avg_sq(), exp_avg_sq);
-    write_back(state.max_exp_avg_sq(), max_exp_avg_sq);
+    return result;
   }
 
   Moments moments_;
   std::int64_t copies_ = 0;
+  std::map<std::string, std::unique_ptr<SideStreams>> streams_;  ///< by device
 };
 
 }  // namespace sealift::train

@@ -2,10 +2,10 @@
 // Activation checkpointing: keeps the inputs of a part of the forward and computes the rest again in backward.
 // Used in a model's forward, best inside a `Shardable` block: around one, the unit is gathered once more.
 // LibTorch has none. This one is reentrant, a backward inside the backward, so that a body's activations live for that
-// body only; random numbers repeat, so that dropout drops the same elements.
+// body only; random numbers and autocast repeat (replay_state.hpp).
 #pragma once
 
-#include <torch/torch.h>
+#include <sealift/train/step/replay_state.hpp>
 
 #include <torch/csrc/autograd/engine.h>
 
@@ -13,7 +13,6 @@
 #include <any>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -40,70 +39,48 @@ void visit_tensors(Value& value, const Visit& visit) {
   }
 }
 
-/// The states of the generators that a body on the devices of these tensors may draw from.
-class RandomState {
- public:
-  explicit RandomState(const torch::autograd::variable_list& tensors) {
-    remember(at::kCPU);
-    for (const auto& tensor : tensors) {
-      if (tensor.defined() && tensor.is_cuda()) remember(tensor.device());
-    }
-  }
-
-  void restore() const {
-    for (auto [generator, state] : states_) {
-      const std::lock_guard lock(generator.mutex());
-      generator.set_state(state);
-    }
-  }
-
- private:
-  void remember(at::Device device) {
-    auto generator = at::globalContext().defaultGenerator(device);
-    const auto known = [&](const auto& item) { return item.first == generator; };
-    if (std::any_of(states_.begin(), states_.end(), known)) return;
-    const std::lock_guard lock(generator.mutex());
-    states_.emplace_back(generator, generator.get_state());
-  }
-
-  std::vector<std::pair<at::Generator, at::Tensor>> states_;
-};
-
 /// A body with its arguments, without the tensors in them: what both runs share.
 struct Replay : torch::CustomClassHolder {
   using Tensors = torch::autograd::variable_list;
 
-  explicit Replay(const Tensors& inputs) : random(inputs) {}
-
   /// Runs the body with these tensors in its arguments. Returns its tensors in order; sets `returned` to all it
   /// returns.
   std::function<Tensors(const Tensors& inputs, std::any& returned)> run;
-  RandomState random;  ///< before the first run
-  std::any returned;   ///< by the first run, until the caller takes it
+  RandomState random;                                 ///< before the first run
+  AutocastState autocast = AutocastState::current();  ///< of the first run
+  std::any returned{};                                ///< by the first run, until the caller takes it
   std::vector<std::vector<std::int64_t>> output_sizes{};
+  std::vector<at::ScalarType> output_dtypes{};
 
-  /// The tensors of the first run; notes their sizes.
+  /// The tensors of the first run; notes their sizes and dtypes.
   Tensors run_first(const Tensors& inputs) {
+    const AutocastGuard guard(autocast.without_cache());
     auto outputs = run(inputs, returned);
+    random.keep_drawn();
     TORCH_CHECK(!outputs.empty(), "recompute: the body returned no tensor; return one, or tuples and vectors of them");
-    for (const auto& output : outputs) output_sizes.push_back(output.sizes().vec());
+    for (const auto& output : outputs) {
+      output_sizes.push_back(output.sizes().vec());
+      output_dtypes.push_back(output.scalar_type());
+    }
     return outputs;
   }
 
-  /// The tensors of a second run, with a graph and the random numbers of the first.
+  /// The tensors of a second run, with a graph, and with the random numbers and the autocast of the first.
   Tensors run_again(const Tensors& inputs) const {
-    const RandomState now(inputs);
-    random.restore();
+    const RandomGuard numbers(random);
+    const AutocastGuard casts(autocast);
     at::AutoGradMode grad(true);
     std::any unused;
     auto outputs = run(inputs, unused);
-    now.restore();
     TORCH_CHECK(outputs.size() == output_sizes.size(), "recompute: the body made ", outputs.size(),
                 " tensors in backward and ", output_sizes.size(),
                 " in forward; it must do the same both times, so let it depend on its inputs only");
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       TORCH_CHECK(outputs[i].sizes() == at::IntArrayRef(output_sizes[i]), "recompute: output ", i, " has shape ",
                   outputs[i].sizes(), " in backward and ", at::IntArrayRef(output_sizes[i]),
+                  " in forward; the body must do the same both times, so let it depend on its inputs only");
+      TORCH_CHECK(outputs[i].scalar_type() == output_dtypes[i], "recompute: output ", i, " is ",
+                  outputs[i].scalar_type(), " in backward and ", output_dtypes[i],
                   " in forward; the body must do the same both times, so let it depend on its inputs only");
     }
     return outputs;
@@ -170,7 +147,7 @@ auto recompute(Body body, Inputs... inputs) {
     defined.push_back(tensor.defined());
     if (tensor.defined()) tensors.push_back(std::exchange(tensor, {}));
   });
-  auto replay = c10::make_intrusive<detail::Replay>(tensors);
+  auto replay = c10::make_intrusive<detail::Replay>();
   replay->run = [body = std::move(body), arguments = std::move(arguments), defined = std::move(defined)](
                     const torch::autograd::variable_list& given, std::any& returned) mutable {
     auto filled = arguments;

@@ -48,29 +48,29 @@ class GradScaler {
   at::Tensor scale(const at::Tensor& loss) const { return options_.enabled ? loss * state_.scale : loss; }
 
   /// Divides the gradients of the optimizer's parameters by the scale and finds out whether any rank's overflowed. Call
-  /// it to clip before `step`, which calls it otherwise; once per optimizer and update. Collective over the world.
+  /// it to clip before `step`, which calls it otherwise; once per optimizer and update. Waits for no device; `step`
+  /// does. Collective over the world.
   void unscale_(torch::optim::Optimizer& optimizer) {
     if (!options_.enabled) return;
     TORCH_CHECK(!found_inf_.contains(&optimizer),
                 "this optimizer's gradients were unscaled or stepped already; call update() once after each step");
     at::NoGradGuard no_grad;
-    std::map<std::pair<std::string, at::ScalarType>, std::vector<at::Tensor>> batches;
+    detail::Batches batches;
     for (const auto& group : optimizer.param_groups()) {
       for (const auto& parameter : group.params()) {
-        const auto& gradient = parameter.grad();
-        if (gradient.defined()) batches[{gradient.device().str(), gradient.scalar_type()}].push_back(gradient);
+        if (parameter.grad().defined()) batches.add(parameter.grad());
       }
     }
     // A sum above zero means that some rank overflowed; a rank with nothing to check adds zero.
     auto found = torch::zeros({1}, torch::dtype(torch::kFloat32).device(device_));
-    for (auto& [key, gradients] : batches) {
+    for (const auto& [key, gradients] : batches) {
       const auto options = torch::dtype(torch::kFloat32).device(gradients.front().device());
       auto here = torch::zeros({1}, options);
       at::_amp_foreach_non_finite_check_and_unscale_(gradients, here, torch::full({1}, 1 / state_.scale, options));
       found += here.to(device_);
     }
     world_.all_reduce(found).wait();
-    found_inf_[&optimizer] = {.overflowed = found.item<float>() > 0};
+    found_inf_[&optimizer] = {.ranks = found};
   }
 
   /// Steps the optimizer unless a gradient of any rank overflowed; whether it stepped. Collective as `unscale_`.
@@ -80,7 +80,7 @@ class GradScaler {
       auto& found = found_inf_.at(&optimizer);
       TORCH_CHECK(!std::exchange(found.stepped, true),
                   "step() was called for this optimizer already; call update() once after each step");
-      if (found.overflowed) return false;
+      if (found.overflowed()) return false;
     }
     optimizer.step();
     return true;
@@ -92,7 +92,7 @@ class GradScaler {
     if (!options_.enabled) return;
     TORCH_CHECK(!found_inf_.empty(), "update() without step() or unscale_() before; call it once after each step");
     const bool overflowed =
-        std::any_of(found_inf_.begin(), found_inf_.end(), [](const auto& found) { return found.second.overflowed; });
+        std::any_of(found_inf_.begin(), found_inf_.end(), [](auto& found) { return found.second.overflowed(); });
     found_inf_.clear();
     if (overflowed) {
       state_ = {.scale = state_.scale * options_.backoff_factor};
@@ -119,8 +119,14 @@ class GradScaler {
  private:
   /// What was found of one optimizer since the last update.
   struct Found {
-    bool overflowed = false;
+    at::Tensor ranks;  ///< [1], on how many an element overflowed; read late, so that clipping is issued meanwhile
     bool stepped = false;
+    std::optional<bool> known{};
+
+    bool overflowed() {
+      if (!known) known = ranks.item<float>() > 0;
+      return *known;
+    }
   };
 
   Collectives world_;

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a second run of a body must find as the first did: random numbers and autocast.
+// `recompute` takes both before the first run, sets them for the second, and puts back what it found.
+// Both are state of thread and process that no input shows: without them dropout drops other elements, and a body under
+// autocast runs in fp32 the second time, since backward is called outside of the autocast region.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <ATen/autocast_mode.h>
+
+#include <array>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace sealift::train::detail {
+
+/// The states of the default generators of the host and of every CUDA device: a body may draw on a device that none of
+/// its inputs is on. A state of CUDA is two numbers in host memory, so that no device is waited for.
+class RandomState {
+ public:
+  RandomState() {
+    remember(at::globalContext().defaultGenerator(at::kCPU));
+    const auto devices = at::hasCUDA() ? torch::cuda::device_count() : c10::DeviceIndex{0};
+    for (c10::DeviceIndex i = 0; i < devices; ++i) {
+      remember(at::globalContext().defaultGenerator({at::kCUDA, i}));
+    }
+  }
+
+  /// Drops the generators that nobody drew from since: without dropout, a body changes none in backward either.
+  void keep_drawn() {
+    std::erase_if(states_, [](const auto& item) { return now(item.first).equal(item.second); });
+  }
+
+  /// The same generators as they are now.
+  RandomState current() const {
+    RandomState result{Empty{}};
+    for (const auto& [generator, state] : states_) result.remember(generator);
+    return result;
+  }
+
+  void restore() const {
+    for (auto [generator, state] : states_) {
+      const std::lock_guard lock(generator.mutex());
+      generator.set_state(state);
+    }
+  }
+
+ private:
+  struct Empty {};
+  explicit RandomState(Empty) {}
+
+  void remember(const at::Generator& generator) { states_.emplace_back(generator, now(generator)); }
+
+  static at::Tensor now(at::Generator generator) {
+    const std::lock_guard lock(generator.mutex());
+    return generator.get_state();
+  }
+
+  std::vector<std::pair<at::Generator, at::Tensor>> states_;
+};
+
+/// What an autocast region sets on its thread.
+struct AutocastState {
+  static constexpr std::array kDevices{at::kCPU, at::kCUDA};
+
+  std::array<bool, kDevices.size()> enabled{};
+  std::array<at::ScalarType, kDevices.size()> dtype{};
+  bool cache = true;  ///< keep the casts of leaves for the region
+
+  static AutocastState current() {
+    AutocastState state;
+    for (std::size_t i = 0; i < kDevices.size(); ++i) {
+      state.enabled[i] = at::autocast::is_autocast_enabled(kDevices[i]);
+      state.dtype[i] = at::autocast::get_autocast_dtype(kDevices[i]);
+    }
+    state.cache = at::autocast::is_autocast_cache_enabled();
+    return state;
+  }
+
+  /// The same without a cache, for a run without a graph: its casts have none either, and a weight that is used again
+  /// after it in the region (a tied head) would take such a cast and get no gradient.
+  AutocastState without_cache() const {
+    auto state = *this;
+    state.cache = false;
+    return state;
+  }
+
+  void set() const {
+    for (std::size_t i = 0; i < kDevices.size(); ++i) {
+      at::autocast::set_autocast_enabled(kDevices[i], enabled[i]);
+      at::autocast::set_autocast_dtype(kDevices[i], dtype[i]);
+    }
+    at::autocast::set_autocast_cache_enabled(cache);
+  }
+
+  bool any() const { return enabled[0] || enabled[1]; }
+};
+
+/// Autocast as `state` says, while it lives.
+class AutocastGuard {
+ public:
+  explicit AutocastGuard(const AutocastState& state) : cached_(state.any() && state.cache) { state.set(); }
+  AutocastGuard(const AutocastGuard&) = delete;
+  AutocastGuard& operator=(const AutocastGuard&) = delete;
+  ~AutocastGuard() {
+    // A cast kept from here would be stale after the optimizer's step, and holds this run's graph.
+    if (cached_) at::autocast::clear_cache();
+    before_.set();
+  }
+
+ private:
+  AutocastState before_ = AutocastState::current();
+  bool cached_;
+};
+
+/// Random numbers as in `state`, while it lives; afterwards those that were to come before.
+class RandomGuard {
+ public:
+  explicit RandomGuard(const RandomState& state) : before_(state.current()) { state.restore(); }
+  RandomGuard(const RandomGuard&) = delete;
+  RandomGuard& operator=(const RandomGuard&) = delete;
+  ~RandomGuard() { before_.restore(); }
+
+ private:
+  RandomState before_;
+};
+
+}  // namespace sealift::train::detail
