@@ -48,9 +48,8 @@ TORCH_MODULE(Model);
 double train(const std::string& parallel_method, const World& world) {
   at::set_num_threads(1);
   const Policy policy{.method = parse_parallel_method(parallel_method)};
-  const Groups groups = make_groups(world, make_mesh(policy, world.size));
   Shardable<Model> model;
-  Parallel parallel = parallelize(*model, groups, policy);
+  Parallel parallel = parallelize(*model, world, policy);
   torch::optim::AdamW optimizer(parallel.shards(), torch::optim::AdamWOptions(1e-2));
 
   const auto x = torch::cos(torch::arange(8 * 32).view({8, 32}) * 0.3);

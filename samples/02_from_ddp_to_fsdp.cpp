@@ -38,14 +38,14 @@ TORCH_MODULE(Model);
 /// Thirty steps of four micro-batches as one rank; the last loss, averaged over the ranks.
 double train(const std::string& parallel_method, const World& world) {
   at::set_num_threads(1);
-  Policy policy{.method = parse_parallel_method(parallel_method), .overrides = {{.path = "tokens", .replicate = true}}};
-  Groups groups = make_groups(world, make_mesh(policy, world.size));
+  Policy policy{.method = parse_parallel_method(parallel_method),
+                .wrap = either(by_path("tokens", {.replicate = true}), by_block())};
   Shardable<Model> model;
-  Parallel parallel = parallelize(*model, groups, policy);  // starts from rank 0's values
+  Parallel parallel = parallelize(*model, world, policy);  // starts from rank 0's values
   FusedAdamW optimizer(parallel.shards(), torch::optim::AdamWOptions(1e-2));
   auto loss_sum = torch::zeros({1});
   for (int step = 0; step < 30; ++step) {
-    *groups.traffic = {};
+    *parallel.groups().traffic = {};
     optimizer.zero_grad();
     loss_sum.zero_();
     for (std::int64_t micro = 0; micro < 4; ++micro) {
@@ -55,12 +55,11 @@ double train(const std::string& parallel_method, const World& world) {
       (loss / 4).backward();
       loss_sum += loss.detach() / (4 * world.size);
     }
-    parallel.prepare_step();
     clip_grad_norm_(parallel, 1.0);
     optimizer.step();
   }
-  const auto [gathers, reduce_scatters, all_reduces, rest] = *groups.traffic;
-  groups.world.all_reduce(loss_sum).wait();
+  const auto [gathers, reduce_scatters, all_reduces, rest] = *parallel.groups().traffic;
+  parallel.groups().world.all_reduce(loss_sum).wait();
   std::printf("%-4s rank %ld: loss %.7f, bytes per step: gathers %ld, reduce-scatters %ld, all-reduces %ld\n",
               parallel_method.c_str(), world.rank, loss_sum.item<double>(), gathers.bytes, reduce_scatters.bytes,
               all_reduces.bytes);

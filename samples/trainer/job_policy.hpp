@@ -6,7 +6,7 @@
 
 #include "options.hpp"
 
-#include <sealift/train/policy.hpp>
+#include <sealift/train/names.hpp>
 
 #include <stdexcept>
 
@@ -25,9 +25,10 @@ inline train::Policy make_policy(const Options& options) {
       .method = train::parse_parallel_method(has_method ? options.parallel_method : "none"),
       .shard_size = options.shard_size,
       .reshard_after_forward = options.reshard_after_forward.value_or(true),
-      .min_numel = options.min_numel,
       .reshard_group = options.reshard_group,
-      .keep_gathered = options.keep_gathered,
+      .keep_gathered = !options.keep_gathered   ? train::KeepGathered::Auto
+                       : *options.keep_gathered ? train::KeepGathered::Always
+                                                : train::KeepGathered::Never,
       .reduce_every_micro_batch = options.reduce_every_micro_batch,
       .forward_prefetch = options.forward_prefetch,
       .backward_prefetch = options.backward_prefetch,
@@ -49,15 +50,7 @@ inline train::Policy make_policy(const Options& options) {
            "sharding_strategy " + strategy + " and reshard_after_forward contradict each other; give one of the two");
   }
 
-  train::set_wrapping_strategy(policy, options.wrapping_strategy);
-  if (const auto blocks = options.blocks_per_unit; blocks > 0) {
-    const bool counts = policy.wrap == train::Wrap::ByBlockGroup || policy.wrap == train::Wrap::ByBlockGroupAndSize ||
-                        policy.wrap == train::Wrap::OneInK;
-    expect(counts && (policy.blocks == 1 || policy.blocks == blocks),
-           "blocks_per_unit is " + std::to_string(blocks) + ", which is not what wrapping_strategy " +
-               options.wrapping_strategy + " means; use by_block_group or one_in_k");
-    policy.blocks = blocks;
-  }
+  train::set_wrapping_strategy(policy, options.wrapping_strategy, options.blocks_per_unit, options.min_numel);
 
   const bool is_fp32 = policy.precision == train::MixedPrecision{};
   expect(is_fp32 || policy.method != train::ParallelMethod::None,

@@ -70,7 +70,7 @@ class GptImpl : public torch::nn::Module {
 
   /// Token numbers [batch, time] -> logits [batch, time, vocabulary]
   at::Tensor forward(const at::Tensor& tokens) {
-    auto hidden = tokens_(tokens) + positions_(torch::arange(tokens.size(1)));
+    auto hidden = tokens_(tokens) + positions_(torch::arange(tokens.size(1), tokens.options()));
     for (auto& block : blocks_) hidden = block(hidden);
     return torch::linear(norm_(hidden), tokens_->weight);
   }

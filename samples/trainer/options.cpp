@@ -160,7 +160,7 @@ const std::vector<Setting>& settings() {
       {Way, "shard_size", "hsdp: ranks that share one copy of the model", &Options::shard_size},
       {Way, "wrapping_strategy", "what is gathered together, in OLMo's names: by_block, by_block_group, root_only ...",
        &Options::wrapping_strategy},
-      {Way, "blocks_per_unit", "of by_block_group and one_in_k", &Options::blocks_per_unit},
+      {Way, "blocks_per_unit", "of by_block_group and one_in_k, which need it", &Options::blocks_per_unit},
       {Way, "min_numel", "elements of the smallest unit, of size_based and by_block_and_size", &Options::min_numel},
       {Way, "reshard_after_forward", "true: gather again for backward; false: keep until then",
        &Options::reshard_after_forward},
@@ -168,7 +168,8 @@ const std::vector<Setting>& settings() {
        &Options::reshard_group},
 
       {Way, "micro_batches", "per rank and step; gradients are reduced with the last", &Options::micro_batches},
-      {Way, "keep_gathered", "between the micro-batches of a step; false saves memory", &Options::keep_gathered},
+      {Way, "keep_gathered", "between the micro-batches of a step; unset: where memory is there",
+       &Options::keep_gathered},
       {Way, "reduce_every_micro_batch", "true: less memory, more traffic", &Options::reduce_every_micro_batch},
       {Way, "forward_prefetch", "units gathered ahead in forward", &Options::forward_prefetch},
       {Way, "backward_prefetch", "units gathered ahead in backward", &Options::backward_prefetch},
@@ -178,9 +179,13 @@ const std::vector<Setting>& settings() {
       {Way, "recompute", "true: keep only each block's input, run the block again in backward", &Options::recompute},
       {Way, "offload", "to host memory: parameters, gradients, optimizer_state", &Options::offload},
 
+      {Way, "device", "auto: a GPU for each rank where there is a driver; cpu; cuda: refuse to go without",
+       &Options::device},
       {Way, "threads", "per rank; 0: the host's cores shared by its ranks", &Options::threads},
       {Way, "timeout_seconds", "how long a rank that does not answer is waited for", &Options::timeout_seconds},
       {Way, "out", "folder for log.jsonl and result.json", &Options::out},
+      {Way, "trace", "file for a Chrome trace of the last ten steps of all ranks; empty: none", &Options::trace},
+      {Way, "tensorboard", "folder for TensorBoard's scalars of rank 0; empty: none", &Options::tensorboard},
       {Way, "checkpoint_folder", "where checkpoints are saved and resumed from; empty: none",
        &Options::checkpoint_folder},
       {Way, "checkpoint_every", "steps between checkpoints; 0: only after the last", &Options::checkpoint_every},
@@ -211,6 +216,9 @@ Options read_options(const Texts& flags, const std::string& config_file) {
                              {"bucket_mb", options.bucket_mb},
                              {"timeout_seconds", options.timeout_seconds}}) {
     if (value < 1) refuse(std::string(name) + " is " + std::to_string(value) + "; expected at least 1");
+  }
+  if (options.device != "auto" && options.device != "cpu" && options.device != "cuda") {
+    refuse("device is '" + options.device + "'; use auto, cpu or cuda");
   }
   if (options.resume != "auto" && options.resume != "none") {
     refuse("resume is '" + options.resume + "'; use auto or none");

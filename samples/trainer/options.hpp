@@ -33,14 +33,14 @@ struct Options {
   std::string sharding_strategy;  ///< empty: what `parallel_method` says
   std::int64_t shard_size = 0;
   std::string wrapping_strategy = "by_block";
-  std::int64_t blocks_per_unit = 0;  ///< 0: as the wrapping strategy says
+  std::int64_t blocks_per_unit = 0;  ///< of a wrapping strategy that counts blocks
   std::int64_t min_numel = 0;
   std::optional<bool> reshard_after_forward;  ///< unset: as the sharding strategy says
   std::int64_t reshard_group = 0;
 
   // When ranks talk, and what for.
   std::int64_t micro_batches = 1;
-  bool keep_gathered = true;
+  std::optional<bool> keep_gathered;  ///< unset: where memory is there for it
   bool reduce_every_micro_batch = false;
   std::int64_t forward_prefetch = 1;
   std::int64_t backward_prefetch = 1;
@@ -52,9 +52,12 @@ struct Options {
   std::vector<std::string> offload;
 
   // Where and for how long.
+  std::string device = "auto";
   std::int64_t threads = 0;
   std::int64_t timeout_seconds = 300;
   std::string out = "sealift-train-out";
+  std::string trace;
+  std::string tensorboard;
   std::string checkpoint_folder;
   std::int64_t checkpoint_every = 0;
   std::int64_t keep_checkpoints = 2;

@@ -50,14 +50,15 @@ inline Progress resume(const Options& options, torch::nn::Module& model, train::
   return progress;
 }
 
-/// Saves if a checkpoint is due at this step. Collective.
-inline void save_if_due(const Options& options, const Progress& progress, const torch::nn::Module& model,
+/// Saves if a checkpoint is due at this step, and returns whether it was. Collective.
+inline bool save_if_due(const Options& options, const Progress& progress, const torch::nn::Module& model,
                         train::Parallel& parallel, torch::optim::Optimizer& optimizer) {
-  if (options.checkpoint_folder.empty()) return;
+  if (options.checkpoint_folder.empty()) return false;
   const bool due = options.checkpoint_every > 0 && progress.step % options.checkpoint_every == 0;
-  if (!due && progress.step != options.steps) return;
+  if (!due && progress.step != options.steps) return false;
   train::save_checkpoint(options.checkpoint_folder, model, parallel, &optimizer, training_state(options, progress),
                          {.keep_last = options.keep_checkpoints});
+  return true;
 }
 
 }  // namespace sealift::trainer

@@ -5,9 +5,11 @@
 #include "run.hpp"
 
 #include "check.hpp"
+#include "device.hpp"
 #include "job_policy.hpp"
 #include "markov.hpp"
 #include "model.hpp"
+#include "monitor/monitor.hpp"
 #include "progress.hpp"
 #include "step_log.hpp"
 #include "traffic.hpp"
@@ -28,6 +30,7 @@ double seconds_since(Clock::time_point start) {
 struct Place {
   train::Policy policy;
   train::Mesh mesh;
+  RankDevice device;
   std::int64_t rank = 0, world_size = 1;
   std::int64_t micro_batch = 0;  ///< sequences
   std::int64_t threads = 1;
@@ -38,6 +41,8 @@ struct Place {
 Place place_in_world(const Options& options, const train::Launch& launch) {
   Place place{.policy = make_policy(options), .rank = launch.rank, .world_size = launch.world_size};
   place.mesh = train::make_mesh(place.policy, launch.world_size);
+  place.device = set_up_device(options.device, launch);
+  compute_reproducibly(place.device);
   const auto parts = launch.world_size * options.micro_batches;
   TORCH_CHECK(options.global_batch % parts == 0, "global_batch is ", options.global_batch, "; ", launch.world_size,
               " ranks with ", options.micro_batches, " micro-batches each need a multiple of ", parts);
@@ -47,14 +52,17 @@ Place place_in_world(const Options& options, const train::Launch& launch) {
   return place;
 }
 
-train::Shardable<Gpt> build_model(const Options& options) {
+/// The first values are the CPU's random numbers on every device, so that runs on all of them begin alike.
+train::Shardable<Gpt> build_model(const Options& options, at::Device device) {
   torch::manual_seed(static_cast<std::uint64_t>(options.seed));
-  return train::Shardable<Gpt>(GptShape{.vocabulary = options.vocabulary,
-                                        .context = options.context,
-                                        .layers = options.layers,
-                                        .width = options.width,
-                                        .heads = options.heads,
-                                        .recompute = options.recompute});
+  train::Shardable<Gpt> model(GptShape{.vocabulary = options.vocabulary,
+                                       .context = options.context,
+                                       .layers = options.layers,
+                                       .width = options.width,
+                                       .heads = options.heads,
+                                       .recompute = options.recompute});
+  model->to(device);
+  return model;
 }
 
 /// Elements of the whole model, and of the root's unit.
@@ -97,15 +105,17 @@ train::FusedAdamW make_optimizer(const train::Parallel& parallel, const Options&
   return train::FusedAdamW(groups, {}, moments);
 }
 
-/// Sequences [first, first + count) of the step's global batch, one token longer than the context: [count, context + 1]
+/// Sequences [first, first + count) of the step's global batch, one token longer than the context: [count, context +
+/// 1], made on the CPU and on its way to `device` when this returns.
 at::Tensor batch_of(const MarkovSource& source, const Options& options, std::int64_t step, std::int64_t first,
-                    std::int64_t count) {
-  auto batch = torch::empty({count, options.context + 1}, torch::kInt64);
+                    std::int64_t count, at::Device device) {
+  const auto on_host = at::TensorOptions(torch::kInt64).pinned_memory(device.is_cuda());
+  auto batch = torch::empty({count, options.context + 1}, on_host);
   for (std::int64_t i = 0; i < count; ++i) {
     const auto tokens = source.tokens(step, first + i, options.context + 1);
     std::copy(tokens.begin(), tokens.end(), batch.mutable_data_ptr<std::int64_t>() + i * (options.context + 1));
   }
-  return batch;
+  return batch.to(device, /*non_blocking=*/true);
 }
 
 /// Everything that a step changes.
@@ -125,11 +135,12 @@ StepResult train_step(Training& training, const Options& options, const Place& p
   world.set_step(step + 1);
   optimizer.zero_grad();
   traffic.begin_step();
-  auto loss_sum = torch::zeros({1}, torch::kFloat64);
+  const auto device = place.device.device;
+  auto loss_sum = torch::zeros({1}, at::TensorOptions(device).dtype(torch::kFloat64));
   for (std::int64_t micro = 0; micro < options.micro_batches; ++micro) {
     parallel.set_micro_batch(micro, options.micro_batches);
     const auto first = (place.rank * options.micro_batches + micro) * place.micro_batch;
-    const auto batch = batch_of(source, options, step, first, place.micro_batch);
+    const auto batch = batch_of(source, options, step, first, place.micro_batch, device);
     const auto logits = model(batch.narrow(1, 0, options.context));
     auto loss =
         torch::nn::functional::cross_entropy(logits.flatten(0, 1), batch.narrow(1, 1, options.context).flatten());
@@ -137,11 +148,10 @@ StepResult train_step(Training& training, const Options& options, const Place& p
     (loss / static_cast<double>(options.micro_batches)).backward();
     traffic.end_micro_batch();
   }
-  parallel.prepare_step();
   world.set_step(step + 1);  // the core counts the steps of this process, which may have resumed
   StepResult result;
   result.gradient_norm =
-      options.clip > 0 ? train::clip_grad_norm_(parallel, options.clip) : train::gradient_norm(parallel);
+      options.clip > 0 ? train::clip_grad_norm_(parallel, options.clip).item<double>() : train::gradient_norm(parallel);
   optimizer.step();
   world.world.all_reduce(loss_sum).wait();
   result.loss = loss_sum.item<double>() / static_cast<double>(place.world_size * options.micro_batches);
@@ -152,17 +162,21 @@ StepResult train_step(Training& training, const Options& options, const Place& p
 
 /// Trains from where `training` stands to the last step, saving and logging; an error names its step.
 void train_to_the_end(Training& training, const Options& options, const Place& place, const MarkovSource& source,
-                      train::Groups& world) {
+                      train::Groups& world, Monitor& monitor) {
   auto& progress = training.progress;
   std::optional<StepLog> log;
   if (place.is_first()) log.emplace(options, progress.step, source.entropy());
   while (progress.step < options.steps) {
     const auto number = progress.step + 1;
     try {
+      monitor.begin_step();
       const auto result = train_step(training, options, place, source, world, progress.step);
+      monitor.end_step(number, result);
       progress.losses.push_back(result.loss);
       progress.step = number;
-      save_if_due(options, progress, *training.model, training.parallel, training.optimizer);
+      monitor.checkpoint(number, [&] {
+        return save_if_due(options, progress, *training.model, training.parallel, training.optimizer);
+      });
       if (log) log->add(number, result);
     } catch (c10::Error& error) {
       error.add_context(c10::str("in step ", number, " of ", options.steps));
@@ -177,7 +191,8 @@ void train_to_the_end(Training& training, const Options& options, const Place& p
 nlohmann::ordered_json report(const Training& training, const Options& options, const Place& place,
                               const ModelSize& size, double floor, const train::Groups& world, double seconds) {
   const auto& losses = training.progress.losses;
-  const auto formula = traffic_by_formula(place.policy, place.mesh, size.parameters, size.root, options.micro_batches);
+  const auto formula = traffic_by_formula(place.policy, place.mesh, size.parameters, size.root, options.micro_batches,
+                                          training.parallel.keeps_gathered());
   auto per_step = traffic_json(training.traffic.step(), &formula);
   per_step["gradient_syncs"] = training.traffic.gradient_syncs();
   // The slack below the floor is for the noise of one batch; a loss further down means that the data leaks.
@@ -195,6 +210,7 @@ nlohmann::ordered_json report(const Training& training, const Options& options, 
       {"collectives", traffic_json(*world.traffic)},
       {"sent_per_step", per_step},
       {"torch_version", TORCH_VERSION},
+      {"device", place.device.description},
       {"threads", place.threads},
       {"seconds", seconds},
       {"configuration", comparable(options)},
@@ -206,27 +222,43 @@ nlohmann::ordered_json report(const Training& training, const Options& options, 
 
 nlohmann::ordered_json run(const Options& options, const train::Launch& launch, std::optional<train::Groups>& world) {
   const auto place = place_in_world(options, launch);
+  Monitor monitor(
+      options,
+      {.rank = place.rank, .world_size = place.world_size, .device = place.device.device, .policy = place.policy});
   at::set_num_threads(static_cast<int>(place.threads));
   const auto timeout = std::chrono::seconds(options.timeout_seconds);
-  world = train::make_groups(train::connect(launch, timeout), place.mesh);
+  if (place.is_first()) std::cerr << place.device.line << '\n';
+  auto ranks = train::connect(launch, timeout);
+  ranks.device = place.device.device;
+  check_devices(place.device, launch, ranks);
+  world = train::make_groups(ranks, place.mesh);
+  monitor.started("connect");
 
   const MarkovSource source(options.vocabulary, static_cast<std::uint64_t>(options.seed));
-  auto model = build_model(options);
+  auto model = build_model(options, place.device.device);
   const auto size = size_of(*model, place.policy);
+  monitor.started("model");
   auto parallel = train::parallelize(*model, *world, place.policy);
+  parallel.observe(monitor.timeline());
   if (place.is_first() && place.mesh.shard > 1) print_warnings(parallel);
+  if (place.is_first() && options.micro_batches > 1) {
+    for (const auto& note : parallel.notes()) std::cerr << "note: " << note << '\n';
+  }
   auto optimizer = make_optimizer(parallel, options);
   parallel.check_optimizer(optimizer);
+  monitor.started("parallelize");
   auto progress = resume(options, *model, parallel, optimizer);
+  monitor.started("load");
   if (place.is_first() && progress.step > 0) std::cerr << "resuming after step " << progress.step << '\n';
 
   *world->traffic = {};
   Training training{std::move(model), std::move(parallel), std::move(optimizer), std::move(progress),
                     StepTraffic(world->traffic)};
   const auto start = Clock::now();
-  train_to_the_end(training, options, place, source, *world);
+  train_to_the_end(training, options, place, source, *world, monitor);
 
   auto result = report(training, options, place, size, source.entropy(), *world, seconds_since(start));
+  result["monitor"] = monitor.report(world->world);
   if (place.is_first()) {
     open_for_writing(std::filesystem::path(options.out) / "result.json") << result.dump(1) << '\n';
   }

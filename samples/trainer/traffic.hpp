@@ -53,10 +53,11 @@ class StepTraffic {
 };
 
 /// Bytes (no calls) that each rank sends per step for a model of `parameters` fp32 elements without buffers, of which
-/// the root's unit holds `root`, with M micro-batches. With n ranks, of a buffer of b bytes, a gather and a
-/// reduce-scatter send (n - 1) / n * b, an all-reduce twice that.
+/// the root's unit holds `root`, with M micro-batches between which units stay gathered or not. With n ranks, of a
+/// buffer of b bytes, a gather and a reduce-scatter send (n - 1) / n * b, an all-reduce twice that.
 inline train::TrafficReport traffic_by_formula(const train::Policy& policy, const train::Mesh& mesh,
-                                               std::int64_t parameters, std::int64_t root, std::int64_t micro_batches) {
+                                               std::int64_t parameters, std::int64_t root, std::int64_t micro_batches,
+                                               bool keep_gathered) {
   const auto bytes_of = [](std::int64_t elements, std::optional<at::ScalarType> dtype) {
     return double(elements) * double(c10::elementSize(dtype.value_or(at::kFloat)));
   };
@@ -66,7 +67,7 @@ inline train::TrafficReport traffic_by_formula(const train::Policy& policy, cons
   train::TrafficReport report;
 
   // Everything for forward; for backward again what was freed, which the root never is.
-  const bool keeps = policy.keep_gathered && micro_batches > 1;
+  const bool keeps = keep_gathered && micro_batches > 1;
   const auto whole = bytes_of(parameters, policy.precision.param_dtype);
   const auto again = bytes_of(parameters - root, policy.precision.param_dtype);
   const auto group = policy.reshard_group > 0 ? policy.reshard_group : mesh.shard;
@@ -76,7 +77,7 @@ inline train::TrafficReport traffic_by_formula(const train::Policy& policy, cons
 
   const auto gradients = bytes_of(parameters, policy.precision.reduce_dtype);
   const double syncs = policy.reduce_every_micro_batch ? passes : 1;
-  const double syncs_of_copies = mesh.shard > 1 && policy.defer_all_reduce ? 1 : syncs;
+  const double syncs_of_copies = policy.defer_all_reduce ? 1 : syncs;
   report.reduce_scatter = rounded(syncs * fraction(mesh.shard) * gradients);
   report.all_reduce = rounded(syncs_of_copies * 2 * fraction(mesh.replicate) * gradients / double(mesh.shard));
   return report;

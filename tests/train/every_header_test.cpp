@@ -4,6 +4,7 @@
 // The order is the reverse of the umbrella's, so that a header that lacks an include fails to compile.
 // clang-format off
 #include <sealift/train/checkpoint/export.hpp>
+#include <sealift/train/checkpoint/safetensors_source.hpp>
 #include <sealift/train/checkpoint/checkpoint_load.hpp>
 #include <sealift/train/checkpoint/checkpoint_save.hpp>
 #include <sealift/train/checkpoint/stored_pieces.hpp>
@@ -11,13 +12,22 @@
 #include <sealift/train/checkpoint/optimizer_state.hpp>
 #include <sealift/train/checkpoint/tensor_file.hpp>
 #include <sealift/train/checkpoint/digest.hpp>
+#include <sealift/train/step/timeline.hpp>
+#include <sealift/train/step/step_times.hpp>
+#include <sealift/train/step/profiler_ranges.hpp>
 #include <sealift/train/step/recompute.hpp>
+#include <sealift/train/step/replay_state.hpp>
+#include <sealift/train/step/join.hpp>
 #include <sealift/train/step/adamw.hpp>
+#include <sealift/train/step/visit_device.hpp>
 #include <sealift/train/step/scaler.hpp>
 #include <sealift/train/step/clip.hpp>
 #include <sealift/train/parallelize.hpp>
 #include <sealift/train/parallel.hpp>
+#include <sealift/train/keep_choice.hpp>
+#include <sealift/train/first_values.hpp>
 #include <sealift/train/unit_plan.hpp>
+#include <sealift/train/unit_choice.hpp>
 #include <sealift/train/shardable.hpp>
 #include <sealift/train/unit/unit_passes.hpp>
 #include <sealift/train/unit/unit_graph.hpp>
@@ -27,7 +37,18 @@
 #include <sealift/train/flat/reducer.hpp>
 #include <sealift/train/flat/buckets.hpp>
 #include <sealift/train/flat/flat_gradient.hpp>
+#include <sealift/train/flat/host_copy.hpp>
+#include <sealift/train/flat/gradient_mark.hpp>
+#include <sealift/train/flat/power_sgd_transport.hpp>
+#include <sealift/train/flat/power_sgd.hpp>
+#include <sealift/train/flat/transport.hpp>
 #include <sealift/train/flat/flat_param.hpp>
+#include <sealift/train/flat/side_streams.hpp>
+#include <sealift/train/flat/guard.hpp>
+#include <sealift/train/flat/codec.hpp>
+#include <sealift/train/flat/fill_shard.hpp>
+#include <sealift/train/flat/source.hpp>
+#include <sealift/train/flat/meta_device.hpp>
 #include <sealift/train/flat/buffer_pool.hpp>
 #include <sealift/train/flat/flat_layout.hpp>
 #include <sealift/train/launch/rendezvous.hpp>
@@ -36,14 +57,25 @@
 #include <sealift/train/launch/launch_variables.hpp>
 #include <sealift/train/comm/broadcast.hpp>
 #include <sealift/train/comm/groups.hpp>
+#include <sealift/train/comm/connections.hpp>
+#include <sealift/train/comm/nccl_backend.hpp>
 #include <sealift/train/comm/collectives.hpp>
+#include <sealift/train/comm/in_flight.hpp>
 #include <sealift/train/comm/channel.hpp>
 #include <sealift/train/comm/rank_watch.hpp>
+#include <sealift/train/comm/nccl.hpp>
 #include <sealift/train/comm/watch_store.hpp>
 #include <sealift/train/comm/issued_collectives.hpp>
+#include <sealift/train/comm/rank_report.hpp>
+#include <sealift/train/comm/device_works.hpp>
 #include <sealift/train/comm/collective_label.hpp>
+#include <sealift/train/comm/observer.hpp>
 #include <sealift/train/mesh.hpp>
+#include <sealift/train/names.hpp>
 #include <sealift/train/policy.hpp>
+#include <sealift/train/compression.hpp>
+#include <sealift/train/wrap.hpp>
+#include <sealift/train/precision.hpp>
 // clang-format on
 
 #include <doctest/doctest.h>

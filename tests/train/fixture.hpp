@@ -155,7 +155,6 @@ inline Outcome train(const World& world, const Policy& policy, const Loop& loop 
       (loss / loop.micro_batches).backward();
     }
     if (probe) probe();
-    parallel.prepare_step();
     if (loop.clip > 0) clip_grad_norm_(parallel, loop.clip);
     optimizer.step();
   }
@@ -201,8 +200,10 @@ inline void check_same(const Outcome& got, const Outcome& expected) {
   }
 }
 
+/// Of the memory behind `tensor`; 0 when it is freed.
 inline std::size_t bytes_of(const at::Tensor& tensor) {
-  return tensor.storage().nbytes();
+  auto* storage = tensor.storage().unsafeGetStorageImpl();
+  return storage->_mutable_data_ptr_no_checks().get() ? storage->nbytes() : 0;
 }
 
 }  // namespace sealift::test

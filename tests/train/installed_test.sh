@@ -12,12 +12,14 @@ fail() {
   exit 1
 }
 cmake --install "$build" --component trainer --prefix "$prefix" >/dev/null
-program=$prefix/bin/sealift-train
+program=$prefix/bin/sealift-train half=$prefix/lib/libsealift_train_cuda.so
 readelf -d "$program" | grep -q '(RPATH)' || fail "no DT_RPATH"
 ! readelf -d "$program" | grep -q '(RUNPATH)' || fail "DT_RUNPATH, which LD_LIBRARY_PATH would override"
 readelf -d "$program" | grep -qF "\$ORIGIN/../lib/python$python/site-packages/torch/lib:" || fail "torch/lib is not in the path"
 for folder in "$build" "$source" "$torch"; do
-  ! strings -a "$program" | grep -F "$folder" || fail "the program names $folder"
+  for file in "$program" "$half"; do
+    [ ! -e "$file" ] || ! strings -a "$file" | grep -F "$folder" || fail "$file names $folder"
+  done
 done
 # Neither CUDA nor a library of the building machine: LibTorch's two and what every host has.
 others=$(readelf -d "$program" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' |
@@ -29,4 +31,10 @@ others=$(readelf -d "$program" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' |
 mkdir -p "$prefix/lib/python$python"
 ln -s "$(dirname "$torch")" "$prefix/lib/python$python/site-packages"
 "$program" --version
-"$program" run --steps 1 --layers 1 --width 16 --out "$prefix/out"
+"$program" run --device cpu --steps 1 --layers 1 --width 16 --out "$prefix/out"
+# Its CUDA half finds the prefix's libraries too, with or without a driver.
+if [ -e "$half" ]; then
+  readelf -d "$half" | grep -qF "(RPATH)" || fail "the CUDA half has no DT_RPATH"
+  missing=$(ldd "$half" | grep 'not found' || true)
+  [ -z "$missing" ] || fail "the CUDA half does not find $missing"
+fi

@@ -4,52 +4,13 @@
 // Blocks are large compared with other allocations. With P the shard, U the largest unit, R the root, all in bytes:
 //   built P + U, forward P + 3U + R, backward 2P + 3U + R, after the step 4P; 16 MiB are for the rest.
 #include "fixture.hpp"
-
-#include <c10/core/CPUAllocator.h>
-
-#include <atomic>
+#include "tests/support/counting_allocator.hpp"
 
 using namespace sealift::test;
 
 namespace {
 
 constexpr std::int64_t kSlack = std::int64_t{16} << 20;
-
-/// Counts the bytes that the CPU allocator has handed out and not freed.
-class Counting final : public c10::Allocator {
- public:
-  explicit Counting(c10::Allocator* real) : real_(real) {}
-
-  c10::DataPtr allocate(std::size_t bytes) override {
-    auto inner = real_->allocate(bytes);
-    void* data = inner.get();
-    if (!data) return inner;
-    auto* block = new Block{std::move(inner), static_cast<std::int64_t>(bytes)};
-    const auto now = live += block->bytes;
-    for (auto seen = peak.load(); now > seen && !peak.compare_exchange_weak(seen, now);) {
-    }
-    return {data, block, &Counting::release, c10::Device(c10::kCPU)};
-  }
-  void copy_data(void* to, const void* from, std::size_t bytes) const override { default_copy_data(to, from, bytes); }
-
-  static inline std::atomic<std::int64_t> live = 0, peak = 0;
-
- private:
-  struct Block {
-    c10::DataPtr inner;
-    std::int64_t bytes;
-  };
-  static void release(void* context) {
-    const std::unique_ptr<Block> block(static_cast<Block*>(context));
-    live -= block->bytes;
-  }
-  c10::Allocator* real_;
-};
-
-void count_from_now_on() {
-  static Counting counting(c10::GetDefaultCPUAllocator());
-  c10::SetCPUAllocator(&counting, /*priority=*/1);
-}
 
 class WideImpl : public torch::nn::Module {
  public:
@@ -84,10 +45,12 @@ struct Peaks {
   std::int64_t built = 0, forward = 0, backward = 0, step = 0, after = 0;
 };
 
-Peaks measure(const Policy& policy, std::int64_t layers, std::int64_t width) {
-  count_from_now_on();
+Peaks measure(const Policy& policy, std::int64_t layers, std::int64_t width, std::int64_t micro_batches = 1) {
+  CountingAllocator::install();
+  auto& live = CountingAllocator::all.live;
+  auto& peak_so_far = CountingAllocator::all.peak;
   Peaks peaks;
-  const auto base = Counting::live.load();
+  const auto base = live.load();
   on_ranks(2, [&](const World& world) {
     auto groups = make_groups(world, make_mesh(policy, world.size));
     Shardable<Deep> model(layers, width);
@@ -96,19 +59,22 @@ Peaks measure(const Policy& policy, std::int64_t layers, std::int64_t width) {
     const auto note = [&](std::int64_t& peak) {
       groups.world.barrier();
       if (world.rank == 0) {
-        peak = (Counting::peak - base) / 2;
-        Counting::peak = Counting::live.load();
+        peak = (peak_so_far - base) / 2;
+        peak_so_far = live.load();
       }
       groups.world.barrier();
     };
     groups.world.barrier();
-    if (world.rank == 0) Counting::peak = Counting::live.load();
+    if (world.rank == 0) peak_so_far = live.load();
     note(peaks.built);
     for (int step = 0; step < 3; ++step) {
-      const auto loss = model(torch::ones({4, width})).sum();
-      note(peaks.forward);
-      loss.backward();
-      note(peaks.backward);
+      for (std::int64_t micro = 0; micro < micro_batches; ++micro) {
+        parallel.set_micro_batch(micro, micro_batches);
+        const auto loss = model(torch::ones({4, width})).sum();
+        note(peaks.forward);
+        loss.backward();
+        note(peaks.backward);
+      }
       optimizer.step();
       note(peaks.step);
       optimizer.zero_grad();
@@ -154,4 +120,16 @@ TEST_CASE("ddp holds 16 bytes per parameter: value, gradient in its bucket, two 
   const std::int64_t all = (layers * (width * width + width) + width * 8 + 8) * 4;
   const auto peaks = measure({.method = ParallelMethod::Ddp}, layers, width);
   CHECK(peaks.step <= 4 * all + all / layers + kSlack);
+}
+
+TEST_CASE("with accumulation fsdp holds no more than ddp, whatever it keeps, and less when it keeps nothing") {
+  const std::int64_t layers = 8, width = 1536, M = 3;
+  const auto most = [](const Peaks& peaks) { return std::max({peaks.forward, peaks.backward, peaks.step}); };
+  const auto ddp = most(measure({.method = ParallelMethod::Ddp}, layers, width, M));
+  const auto kept = most(measure({.method = ParallelMethod::Fsdp}, layers, width, M));
+  const auto freed =
+      most(measure({.method = ParallelMethod::Fsdp, .keep_gathered = KeepGathered::Never}, layers, width, M));
+  MESSAGE("ddp " << (ddp >> 20) << " MiB, fsdp " << (kept >> 20) << " MiB, freed " << (freed >> 20) << " MiB");
+  CHECK(kept <= ddp + kSlack);
+  CHECK(freed < kept);
 }

@@ -55,7 +55,7 @@ TEST_CASE("neither resharding nor wrapping changes the numbers, over 2 ranks") {
   auto policy = fsdp();
   policy.reshard_after_forward = false;
   check_same(train_on_ranks(2, policy), one_process());
-  policy.wrap = Wrap::RootOnly;
+  policy.wrap = root_only();
   check_same(train_on_ranks(2, policy), one_process());
 }
 

@@ -51,7 +51,7 @@ TEST_CASE(
   on_ranks(2, [](const World& world) {
     auto policy = with(ParallelMethod::Fsdp, parse_precision("mixed"));
     policy.precision.output_dtype = at::kDouble;
-    policy.overrides = {{.path = "layer1", .precision = MixedPrecision{}}};
+    policy.wrap = either(by_path("layer1", {.precision = MixedPrecision{}}), by_block());
     Shardable<Net> net;
     auto parallel = parallelize(*net, make_groups(world, make_mesh(policy, world.size)), policy);
     int seen = 0;
@@ -110,17 +110,21 @@ TEST_CASE("each kind of offload, alone and together, trains as one process does"
   }
 }
 
-TEST_CASE("offloaded gradients are no one's until the step is prepared, over 2 ranks") {
+TEST_CASE("offloaded gradients are back when backward returns, so that a loop need not ask for them, over 2 ranks") {
   on_ranks(2, [](const World& world) {
-    const Policy policy{.method = ParallelMethod::Fsdp, .offload = {.gradients = true}};
-    Shardable<Net> net;
-    auto parallel = parallelize(*net, make_groups(world, make_mesh(policy, world.size)), policy);
-    net(batch_of(0).first).sum().backward();
-    for (const auto& shard : parallel.shards()) CHECK_FALSE(shard.grad().defined());
-    parallel.prepare_step();
-    CHECK(gradient_norm(parallel) > 0);
-    const double once = gradient_norm(parallel);
-    parallel.prepare_step();
-    CHECK(gradient_norm(parallel) == once);
+    const auto gradients = [&](const Offload& offload) {
+      const Policy policy{.method = ParallelMethod::Fsdp, .offload = offload};
+      Shardable<Net> net;
+      auto parallel = parallelize(*net, make_groups(world, make_mesh(policy, world.size)), policy);
+      net(batch_of(0).first).sum().backward();
+      std::vector<at::Tensor> found;
+      for (const auto& shard : parallel.shards()) found.push_back(shard.grad());
+      return found;
+    };
+    const auto plain = gradients({}), offloaded = gradients({.gradients = true});
+    for (std::size_t i = 0; i < plain.size(); ++i) {
+      REQUIRE(plain[i].defined() == offloaded[i].defined());
+      if (plain[i].defined()) CHECK(plain[i].equal(offloaded[i]));
+    }
   });
 }

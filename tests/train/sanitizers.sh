@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-kPrograms="train_test pieces_test collectives_test launch_test checkpoint_test"
+kPrograms="train_test monitor_test pieces_test collectives_test launch_test checkpoint_test"
 here=$PWD/tests/train
 export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1:suppressions=$here/ubsan.supp

@@ -107,7 +107,7 @@ TEST_CASE("of 32 micro-batches as in OLMo's case fsdp sends no more than ddp doe
 
 TEST_CASE("without keeping units gathered a step of M micro-batches gathers (2n + root) M times and reduces once") {
   auto policy = fsdp();
-  policy.keep_gathered = false;
+  policy.keep_gathered = KeepGathered::Never;
   const std::int64_t M = 3, steps = 3;
   const auto outcome = train_on_ranks(2, policy, {.steps = steps, .micro_batches = M, .set_micro_batch = true});
   CHECK(outcome.traffic.all_gather.calls == (2 * 2 * kUnits + 1) * M * steps);
@@ -404,8 +404,7 @@ TEST_CASE("blocks that share a unit are gathered once for all, and a part of the
     return norms;
   };
   auto grouped = fsdp();
-  set_wrapping_strategy(grouped, "by_block_group");
-  grouped.blocks = 2;
+  grouped.wrap = by_block_group(2);
   for (const auto& order : std::vector<std::vector<std::size_t>>{{0, 1, 2, 3, 4}, {0, 2, 3}, {1, 0, 4, 4}}) {
     TrafficReport traffic;
     const auto expected = run({}, {.method = ParallelMethod::None}, order, traffic);
@@ -441,7 +440,7 @@ TEST_CASE("an ignored parameter stays whole and out of everything, over 2 ranks"
 
 TEST_CASE("a replicated unit among sharded ones trains as one process does, its gradient all-reduced, over 4 ranks") {
   for (auto policy : {fsdp(), hsdp(2)}) {
-    policy.overrides = {{.path = "layer1", .replicate = true}};
+    policy.wrap = either(by_path("layer1", {.replicate = true}), by_block());
     const auto outcome = train_on_ranks(4, policy, {.clip = 0.05});
     const auto plain = train({}, {.method = ParallelMethod::None}, {.clip = 0.05});
     check_same(outcome, plain);

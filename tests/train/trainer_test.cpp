@@ -5,6 +5,7 @@
 #include "check.hpp"
 #include "job_policy.hpp"
 #include "markov.hpp"
+#include "model.hpp"
 #include "options.hpp"
 #include "traffic.hpp"
 
@@ -35,6 +36,15 @@ struct TemporaryFile {
   }
   ~TemporaryFile() { std::filesystem::remove(path); }
 };
+
+/// The units that `policy` makes of a GPT of five blocks.
+std::vector<std::string> units_of_five_blocks(const sealift::train::Policy& policy) {
+  sealift::train::Shardable<Gpt> model(
+      GptShape{.vocabulary = 5, .context = 4, .layers = 5, .width = 4, .heads = 2, .recompute = false});
+  std::vector<std::string> paths;
+  for (const auto& plan : sealift::train::plan_units(*model, policy)) paths.push_back(plan.path);
+  return paths;
+}
 
 }  // namespace
 
@@ -135,12 +145,11 @@ TEST_CASE("a job file's words reach the policy, from TOML and from flags alike")
   const auto policy = make_policy(read_options({{"bucket_mb", "4"}}, file.path));
   CHECK(policy.method == sealift::train::ParallelMethod::Hsdp);
   CHECK_FALSE(policy.reshard_after_forward);
-  CHECK(policy.wrap == sealift::train::Wrap::ByBlockGroup);
-  CHECK(policy.blocks == 3);
+  CHECK(units_of_five_blocks(policy) == std::vector<std::string>{"", "block0", "block3"});
   CHECK(policy.precision.param_dtype == at::kBFloat16);
   CHECK(policy.precision.reduce_dtype == at::kFloat);
   CHECK(policy.precision.output_dtype == at::kFloat);
-  CHECK_FALSE(policy.keep_gathered);
+  CHECK(policy.keep_gathered == sealift::train::KeepGathered::Never);
   CHECK(policy.offload == sealift::train::Offload{.gradients = true, .optimizer_state = true});
   CHECK(policy.bucket_bytes == 4 << 20);
   CHECK(make_policy(read_options({{"parallel_method", "ddp"}, {"offload", "parameters,gradients"}}, "")).offload ==
@@ -151,8 +160,7 @@ TEST_CASE("what the trainer does not set is as the core has it") {
   const auto policy = make_policy({});
   const sealift::train::Policy core;
   CHECK(policy.method == core.method);
-  CHECK(policy.wrap == core.wrap);
-  CHECK(policy.blocks == core.blocks);
+  CHECK(units_of_five_blocks(policy) == units_of_five_blocks(core));
   CHECK(policy.reshard_after_forward == core.reshard_after_forward);
   CHECK(policy.keep_gathered == core.keep_gathered);
   CHECK(policy.reduce_every_micro_batch == core.reduce_every_micro_batch);
@@ -175,7 +183,7 @@ TEST_CASE("settings that contradict each other are refused, settings that agree 
   CHECK_THROWS_WITH(policy({{"wrapping_strategy", "by_bloc"}}), doctest::Contains("use one of by_block"));
   CHECK_THROWS_WITH(policy({{"blocks_per_unit", "2"}}), doctest::Contains("use by_block_group or one_in_k"));
   CHECK_THROWS_WITH(policy({{"wrapping_strategy", "one_in_two"}, {"blocks_per_unit", "3"}}),
-                    doctest::Contains("blocks_per_unit is 3"));
+                    doctest::Contains("3 blocks per unit are not what wrapping strategy one_in_two means"));
   CHECK_THROWS_WITH(policy({{"precision", "half"}}), doctest::Contains("use one of fp32, mixed, pure"));
   CHECK_THROWS_WITH(policy({{"precision", "mixed"}}), doctest::Contains("parallel_method none has no units"));
 }
@@ -184,16 +192,19 @@ TEST_CASE("the bytes by formula are those of the published ones") {
   using namespace sealift::train;
   // 1000 elements of which the root has 200, 4 ranks, 8 micro-batches; f = 3/4.
   const auto bytes = [](const Policy& policy, std::int64_t micro_batches) {
-    const auto report = sealift::trainer::traffic_by_formula(policy, make_mesh(policy, 4), 1000, 200, micro_batches);
+    const auto report = sealift::trainer::traffic_by_formula(policy, make_mesh(policy, 4), 1000, 200, micro_batches,
+                                                             policy.keep_gathered != KeepGathered::Never);
     return std::vector{report.all_gather.bytes, report.reduce_scatter.bytes, report.all_reduce.bytes};
   };
   using Bytes = std::vector<std::int64_t>;
   CHECK(bytes({.method = ParallelMethod::Ddp}, 8) == Bytes{0, 0, 6000});
-  CHECK(bytes({.method = ParallelMethod::Ddp, .reduce_every_micro_batch = true}, 8) == Bytes{0, 0, 8 * 6000});
+  CHECK(bytes({.method = ParallelMethod::Ddp, .reduce_every_micro_batch = true}, 8) == Bytes{0, 0, 6000});
+  CHECK(bytes({.method = ParallelMethod::Ddp, .reduce_every_micro_batch = true, .defer_all_reduce = false}, 8) ==
+        Bytes{0, 0, 8 * 6000});
   CHECK(bytes({.method = ParallelMethod::Fsdp}, 8) == Bytes{3000, 3000, 0});
   CHECK(bytes({.method = ParallelMethod::Fsdp}, 1) == Bytes{3000 + 2400, 3000, 0});
   CHECK(bytes({.method = ParallelMethod::Fsdp, .reshard_after_forward = false}, 1) == Bytes{3000, 3000, 0});
-  CHECK(bytes({.method = ParallelMethod::Fsdp, .keep_gathered = false}, 8) == Bytes{8 * 5400, 3000, 0});
+  CHECK(bytes({.method = ParallelMethod::Fsdp, .keep_gathered = KeepGathered::Never}, 8) == Bytes{8 * 5400, 3000, 0});
   CHECK(bytes({.method = ParallelMethod::Fsdp, .reshard_group = 2}, 1) == Bytes{3000 + 1600, 3000, 0});
   CHECK(bytes({.method = ParallelMethod::Fsdp, .precision = parse_precision("mixed")}, 8) == Bytes{1500, 3000, 0});
   CHECK(bytes({.method = ParallelMethod::Hsdp, .shard_size = 2, .reduce_every_micro_batch = true}, 8) ==

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # sealift-train as a user runs it: three ways to train, the comparison, and what must be refused or ended.
-# usage: trainer_test.sh SEALIFT_TRAIN TORCHRUN
+# usage: trainer_test.sh SEALIFT_TRAIN TORCHRUN FAKE_DRIVER
+# FAKE_DRIVER: a folder with a libcuda.so.1 that shows two devices and can do nothing
 set -eu
-train=$1 torchrun=$2
+train=$1 torchrun=$2 fake_driver=$3
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
@@ -23,6 +24,7 @@ expect() {
 }
 
 echo "one process, ddp, fsdp and hsdp: the same losses, near the floor"
+export SEALIFT_TRAIN_DEVICE=cpu  # where there is a GPU too: what auto does comes last
 export SEALIFT_TRAIN_STEPS=40 SEALIFT_TRAIN_LAYERS=2 SEALIFT_TRAIN_WIDTH=64 SEALIFT_TRAIN_LEARNING_RATE=0.01
 expect 0 "single process (no launcher's variables are set)" "$train" run --out none
 grep -q '^none x1: loss ' out.txt || fail "no summary on stdout"
@@ -34,6 +36,19 @@ echo 'parallel_method = "hsdp"' >job.toml
 expect 0 "starting 4 ranks: the host of all 4 ranks (--ranks)" "$train" run --config job.toml --shard-size 2 --ranks 4 --out hsdp
 expect 0 "" "$train" check --tolerance 1e-5 --floor-factor 1.35 --json none/result.json ddp/result.json fsdp/result.json hsdp/result.json
 grep -q '"verdict": "pass"' out.txt || fail "check printed no verdict"
+
+echo "a run says what it cost, and draws it where it is asked to"
+expect 0 "" "$train" run --parallel-method fsdp --ranks 2 --steps 4 --out cost --trace cost/trace.json --tensorboard cost/board \
+  --checkpoint-folder cost/saved
+grep -q ' tokens/s per device, .* % waiting for communication, peak .* MiB, start-up ' out.txt || fail "no cost on stdout"
+for key in exposed_share seconds_per_step start_up_seconds peak_host_memory_bytes checkpoint_seconds; do
+  grep -q "\"$key\"" cost/result.json || fail "no $key in result.json"
+done
+for name in "step 4" "checkpoint 4" "forward root" "gather wait" "reduce root"; do
+  grep -q "\"$name" cost/trace.json || fail "no $name in the trace"
+done
+grep -q '"pid":1' cost/trace.json || fail "rank 1 is not in the trace"
+grep -q communication/exposed_share cost/board/events.out.tfevents.* || fail "no scalars"
 
 echo "check can fail, and can be unable to tell"
 sed 's/^\(  *\)4\.\([0-9]*\)/\14.5\2/' fsdp/result.json >wrong.json
@@ -51,7 +66,18 @@ expect 1 "use one of none, ddp, fsdp, hsdp" "$train" run --parallel-method zero3
 expect 1 "parallel_method none in a world of 2" "$train" run --ranks 2
 expect 1 "need a multiple of 3" "$train" run --parallel-method ddp --ranks 3 --global-batch 32
 expect 1 "WORLD_SIZE is 'x'" env RANK=0 WORLD_SIZE=x "$train" run
+expect 2 "device is 'gpu'; use auto, cpu or cuda" "$train" run --device gpu
 expect 2 "" "$train" frobnicate
+
+echo "a GPU is taken where a driver shows one that LibTorch can use; what is missing is said"
+with_driver() { LD_LIBRARY_PATH=$fake_driver FAKE_DEVICES=$1 "$train" run --steps 2 --out device $2; }
+expect 0 "device cpu: the NVIDIA driver shows no device" with_driver 0 "--device auto"
+expect 1 "device is cuda, but the NVIDIA driver shows no device" with_driver 0 "--device cuda"
+expect 0 "device cpu: Fake 0 is here, but " with_driver 2 "--device auto"
+expect 1 "device is cuda, but " with_driver 2 "--device cuda"
+expect 1 "this host has 3 ranks but 2 CUDA devices, and LOCAL_RANK is 2" with_driver 2 "--device auto --parallel-method ddp --ranks 3 --global-batch 33"
+expect 0 "device cpu: as device = cpu says" with_driver 2 "--device cpu"
+grep -q '"type": "cpu"' device/result.json || fail "result.json does not say the device"
 
 echo "an error in a rank names the rank and the step"
 expect 1 "in step" "$train" run --parallel-method ddp --ranks 2 --out diverged --learning-rate 1e30 --clip 0

@@ -23,8 +23,11 @@ struct ShardedParameter {
 class Parallel {
  public:
   Parallel(std::shared_ptr<Session> session, std::vector<ShardedParameter> parameters,
-           std::vector<std::string> warnings)
-      : session_(std::move(session)), parameters_(std::move(parameters)), warnings_(std::move(warnings)) {
+           std::vector<std::string> warnings, std::vector<std::string> notes)
+      : session_(std::move(session)),
+        parameters_(std::move(parameters)),
+        warnings_(std::move(warnings)),
+        notes_(std::move(notes)) {
     for (const auto& parameter : parameters_) {
       if (parameter.shard.requires_grad()) shards_.push_back({parameter.name, parameter.shard});
     }
@@ -65,24 +68,36 @@ class Parallel {
                 "; expected a number from 0 to ", micro_batches - 1);
     const auto& policy = session_->policy;
     const bool last = micro + 1 == micro_batches;
-    session_->sync = last || policy.reduce_every_micro_batch;
-    session_->sync_copies = last || !policy.defer_all_reduce;
-    session_->keep_after_forward = policy.keep_gathered && micro_batches > 1;
-    session_->keep_after_backward = policy.keep_gathered && !last;
-    session_->continues = micro > 0;
+    if (micro == 0) session_->reducer.drop();  // what a step that was cut short has left
+    session_->pass = {.reduce = last || policy.reduce_every_micro_batch,
+                      .over_copies = last || !policy.defer_all_reduce,
+                      .keep = session_->keep_gathered && micro_batches > 1,
+                      .first = micro == 0,
+                      .last = last};
   }
 
   // FSDP2's setters, for loops to which set_micro_batch does not apply.
 
   /// With false, backward only collects gradients on this rank; the next one with true reduces their sum.
-  void set_requires_gradient_sync(bool sync) { session_->sync = sync; }
+  void set_requires_gradient_sync(bool sync) { session_->pass.reduce = sync; }
 
   /// hsdp: with false, gradients are summed over the shard group only; the next reduction with true sums over the
   /// copies.
-  void set_requires_all_reduce(bool all_reduce) { session_->sync_copies = all_reduce; }
+  void set_requires_all_reduce(bool all_reduce) { session_->pass.over_copies = all_reduce; }
 
   /// With false, units stay gathered after their backward, for another forward before the optimizer's step.
-  void set_reshard_after_backward(bool reshard) { session_->keep_after_backward = session_->continues = !reshard; }
+  void set_reshard_after_backward(bool reshard) {
+    session_->pass.keep = !reshard;
+    session_->pass.last = reshard;
+  }
+
+  /// Gradients become the sum over ranks and micro-batches divided by `factor`, as for a loss that is summed over a
+  /// number of tokens which differs from rank to rank; 0: by the world size. Holds until it is changed; may be set
+  /// until the last backward of a step, on one process until the first. The same on all ranks.
+  void set_gradient_divide_factor(double factor) {
+    session_->reducer.set_divisor(factor);
+    if (session_->groups.world.size() == 1) divide_alone(factor);
+  }
 
   /// Gathers the units at `next` while the one at `path` runs forward, instead of those next in the order of calls.
   void set_forward_prefetch(const std::string& path, const std::vector<std::string>& next) {
@@ -94,29 +109,38 @@ class Parallel {
     unit(path).set_backward_prefetch(numbers(next));
   }
 
-  /// Adds the gradients that wait in host memory (`Offload::gradients`) to those of the shards. Call before clipping
-  /// and step.
-  void prepare_step() { session_->reducer.flush(); }
+  /// Tells `observer` what this rank's units begin and end from now on.
+  void observe(std::shared_ptr<Observer> observer) { session_->groups.observers->add(std::move(observer)); }
 
   /// Drops a step that an exception cut short: nothing is gathered, collected or in flight after it. Call on all ranks.
   void reset() { session_->reset(); }
 
-  /// While it lives, every parameter holds its whole values, for reading as in evaluation or export. Collective.
+  /// While it lives, every parameter holds its whole values, for reading and for forwards, as in evaluation or export.
+  /// The optimizer must not step meanwhile. Collective.
   class [[nodiscard]] Whole {
    public:
     explicit Whole(std::shared_ptr<Session> session) : session_(std::move(session)) {
+      const bool in_backward = session_->in_backward;
+      // What was gathered before may be older than the optimizer's last step.
+      if (session_->forwards == 0 && !in_backward && session_->holds == 0) ++session_->epoch;
       for (auto& unit : session_->units) {
-        for (auto& flat : unit->flats()) flat->unshard();
+        for (auto& flat : unit->flats()) {
+          if (!flat->has_memory()) gathered_.push_back(flat.get());
+          in_backward ? flat->unshard() : flat->unshard(session_->epoch);
+        }
       }
+      ++session_->holds;
     }
     Whole(const Whole&) = delete;
     Whole& operator=(const Whole&) = delete;
     ~Whole() {
-      for (auto& unit : session_->units) unit->reshard();
+      if (--session_->holds > 0) return;
+      for (auto* flat : gathered_) flat->reshard();
     }
 
    private:
     std::shared_ptr<Session> session_;
+    std::vector<FlatParam*> gathered_;  ///< here; the others stay as they are
   };
   Whole gather_parameters() { return Whole(session_); }
 
@@ -128,12 +152,33 @@ class Parallel {
   /// Advice on the choice of units.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
+  /// What was chosen where the policy leaves it open, and what it costs, for a log.
+  const std::vector<std::string>& notes() const { return notes_; }
+
+  /// Whether units stay gathered between micro-batches.
+  bool keeps_gathered() const { return session_->keep_gathered; }
+
  private:
   Unit& unit(const std::string& path) {
     for (auto& candidate : session_->units) {
       if (candidate->path() == path) return *candidate;
     }
     TORCH_CHECK(false, "there is no unit '", path, "'; see Parallel::units()");
+  }
+
+  /// Divides the gradients that no reduction sees: those of parameters that are whole on the only rank.
+  void divide_alone(double factor) {
+    if (alone_) {
+      *alone_ = factor;
+      return;
+    }
+    if (factor == 0) return;
+    alone_ = std::make_shared<double>(factor);
+    for (const auto& [name, parameter] : shards_) {
+      parameter.register_hook([divisor = alone_](const at::Tensor& gradient) {
+        return *divisor > 0 ? gradient / *divisor : at::Tensor();  // undefined: as it was
+      });
+    }
   }
 
   std::vector<std::size_t> numbers(const std::vector<std::string>& paths) {
@@ -145,7 +190,8 @@ class Parallel {
   std::shared_ptr<Session> session_;
   std::vector<ShardedParameter> parameters_;
   std::vector<NamedTensor> shards_;
-  std::vector<std::string> warnings_;
+  std::vector<std::string> warnings_, notes_;
+  std::shared_ptr<double> alone_;  ///< divisor of gradients on one process, once it was set
 };
 
 }  // namespace sealift::train

@@ -4,12 +4,21 @@
 // Everything is checked before the first parameter is changed, so an error leaves the model as it was.
 #pragma once
 
+#include <sealift/train/first_values.hpp>
+#include <sealift/train/keep_choice.hpp>
 #include <sealift/train/parallel.hpp>
-#include <sealift/train/unit_plan.hpp>
 
 namespace sealift::train {
 
 namespace detail {
+
+/// Where the model will live; the rank's device for one without parameters.
+inline at::Device device_of(const std::vector<UnitPlan>& plans, const Groups& groups) {
+  for (const auto& plan : plans) {
+    if (!plan.parameters.empty()) return device_for(plan.parameters.front().tensor, groups);
+  }
+  return groups.device;
+}
 
 /// Throws on every rank unless all ranks will make the same flats; a later mismatch would hang or abort.
 inline void check_agreement(const std::vector<UnitPlan>& plans, Groups& groups) {
@@ -24,11 +33,7 @@ inline void check_agreement(const std::vector<UnitPlan>& plans, Groups& groups) 
       hash = c10::hash_combine(hash, std::hash<std::string>{}(text.str()));
     }
   }
-  at::Device device = at::kCPU;
-  for (const auto& plan : plans) {
-    if (!plan.parameters.empty()) device = plan.parameters.front().tensor.device();
-  }
-  const auto mine = torch::tensor({numel, static_cast<std::int64_t>(hash)}, torch::kInt64).to(device);
+  const auto mine = torch::tensor({numel, static_cast<std::int64_t>(hash)}, torch::kInt64).to(device_of(plans, groups));
   auto all = mine.repeat({groups.world.size()});
   groups.world.all_gather(all, mine, "model").wait();
   for (std::int64_t rank = 0; rank < groups.world.size(); ++rank) {
@@ -53,6 +58,12 @@ inline void check_policy(const torch::nn::Module& model, const std::vector<UnitP
   TORCH_CHECK(group == 0 || (group > 1 && group < groups.mesh.shard && groups.mesh.shard % group == 0),
               "reshard_group is ", group, "; it must lie between 1 and the ", groups.mesh.shard,
               " ranks that shard, and divide them");
+  const auto& compression = policy.compression;
+  TORCH_CHECK(compression.gradients != GradientCompression::PowerSgd || groups.mesh.shard == 1,
+              "PowerSGD with parallel_method ", to_string(policy.method), " over ", groups.mesh.shard,
+              " ranks that shard: no rank has a whole matrix of gradients to factor; use ddp, or Fp16 or Bf16");
+  TORCH_CHECK(compression.gather == GatherCompression::None || policy.method != ParallelMethod::Ddp,
+              "compression of a gather with parallel_method ddp, which gathers nothing; leave it out, or use fsdp");
 }
 
 /// A flat holds parameters of one dtype, either trainable or frozen, so that frozen ones cost no gradients.
@@ -68,19 +79,23 @@ inline std::vector<std::vector<NamedTensor>> split_into_flats(const std::vector<
 
 /// Turns the parameters of one unit into flats and their gradients, and adds what this rank holds of them to `held`.
 inline void shard_unit(Session& session, const std::shared_ptr<Unit>& unit, const UnitPlan& plan, const Groups& groups,
-                       std::vector<ShardedParameter>& held) {
+                       std::vector<ShardedParameter>& held, Source* source) {
   const auto& policy = session.policy;
   const auto& precision = plan.options.precision;
   for (auto& members : split_into_flats(plan.parameters)) {
     const bool floating = members.front().tensor.is_floating_point();
     auto flat = std::make_unique<FlatParam>(
         members, groups,
-        FlatParam::Options{.unit = plan.path.empty() ? "root" : plan.path,
-                           .compute_dtype = floating ? precision.param_dtype : std::nullopt,
-                           .on_host = policy.offload.parameters,
-                           .pin_memory = policy.offload.pin_memory,
-                           .broadcast = policy.sync_module_states,
-                           .reshard_group = groups.mesh.shard > 1 ? plan.options.reshard_group : 0});
+        FlatParam::Options{
+            .unit = unit->label(),
+            .label = unit->label() + (unit->flats().empty() ? "" : "#" + std::to_string(unit->flats().size() + 1)),
+            .compute_dtype = floating ? precision.param_dtype : std::nullopt,
+            .on_host = policy.offload.parameters,
+            .pin_memory = policy.offload.pin_memory,
+            .broadcast = policy.sync_module_states,
+            .reshard_group = groups.mesh.shard > 1 ? plan.options.reshard_group : 0,
+            .gather = policy.compression.gather},
+        source);
     std::vector<GradientSlot> slots;
     for (std::size_t i = 0; i < flat->size(); ++i) {
       const auto& [name, whole] = flat->parameters()[i];
@@ -90,12 +105,19 @@ inline void shard_unit(Session& session, const std::shared_ptr<Unit>& unit, cons
       held.push_back({name, whole.sizes().vec(), part.in_parameter, leaf, /*replicated=*/flat->layout().shards == 1});
     }
     if (flat->trainable()) {
+      const auto computed = precision.param_dtype.value_or(members.front().tensor.scalar_type());
+      const auto reduced = precision.reduce_dtype.value_or(members.front().tensor.scalar_type());
+      const bool narrower = c10::elementSize(computed) < c10::elementSize(reduced);
       auto gradients =
           std::make_unique<FlatGradient>(slots, flat->layout(), groups,
-                                         FlatGradient::Options{.label = plan.path.empty() ? "root" : plan.path,
+                                         FlatGradient::Options{.label = unit->label(),
                                                                .reduce_dtype = precision.reduce_dtype,
                                                                .on_host = policy.offload.gradients,
-                                                               .always_used = policy.find_unused_parameters});
+                                                               .always_used = policy.find_unused_parameters,
+                                                               .compression = policy.compression.gradients,
+                                                               .power_sgd = session.reducer.power_sgd(),
+                                                               // The root is open from first to last.
+                                                               .late = unit->is_root() && narrower});
       unit->listen(slots, session.reducer.add(std::move(gradients)), unit);
     }
     unit->add_flat(std::move(flat));
@@ -104,63 +126,89 @@ inline void shard_unit(Session& session, const std::shared_ptr<Unit>& unit, cons
 
 }  // namespace detail
 
-/// Spreads `model`, which must be held in `Shardable`, over `groups`. With `ParallelMethod::None` it is not changed.
-/// Parameters keep their identity but are whole only while they are used. Collective.
-inline Parallel parallelize(torch::nn::Module& model, Groups groups, const Policy& policy) {
+/// Spreads `model`, which must be held in `Shardable`, over `groups`, as for a second model on the same connections.
+/// With `ParallelMethod::None` it is not changed. Parameters keep their identity but are whole only while they are
+/// used. First values are those of `source`, which is used during the call only; without one they are rank 0's, and
+/// other ranks may build under `MetaDevice`. Collective.
+inline Parallel parallelize(torch::nn::Module& model, Groups groups, const Policy& policy, Source* source = nullptr) {
   const auto mesh = make_mesh(policy, groups.mesh.world_size());
   TORCH_CHECK(mesh == groups.mesh, "policy ", to_string(policy.method), " makes a mesh of ", mesh.replicate, "x",
               mesh.shard, " but the groups are ", groups.mesh.replicate, "x", groups.mesh.shard,
               "; make the groups from make_mesh(policy, world_size)");
   const auto plans = plan_units(model, policy);
+  groups.observers = std::make_shared<Observers>();  // of this model alone
   auto session = std::make_shared<Session>(policy, groups);
   std::vector<ShardedParameter> held;
   const auto hold_whole = [&](const NamedTensor& parameter) {
     held.push_back({parameter.name, parameter.tensor.sizes().vec(), 0, parameter.tensor, /*replicated=*/true});
   };
   if (policy.method == ParallelMethod::None) {
-    for (const auto& plan : plans) std::for_each(plan.parameters.begin(), plan.parameters.end(), hold_whole);
-    return Parallel(std::move(session), std::move(held), {});
+    detail::check_first_values(model, groups, policy, source);
+    for (const auto& plan : plans) {
+      std::for_each(plan.parameters.begin(), plan.parameters.end(), hold_whole);
+      detail::fill_whole(plan.parameters, false, groups, source, false, "parameters");
+    }
+    detail::fill_whole(detail::ignored_parameters(model, plans), false, groups, source, false, "ignored parameters");
+    detail::fill_whole(detail::named_buffers(model), true, groups, source, false, "buffers");
+    return Parallel(std::move(session), std::move(held), {}, {});
   }
 
   detail::check_policy(model, plans, groups, policy);
   detail::check_agreement(plans, groups);
-  if (policy.sync_module_states) broadcast_together(groups.world, model.buffers(), "buffers");
+  const bool from_rank_0 = policy.sync_module_states;
+  const bool waits = detail::check_first_values(model, groups, policy, source);
+  std::vector<std::string> notes;
+  if (mesh.shard > 1) {
+    auto choice =
+        choose_keep_gathered(policy, keep_cost(plans, mesh.shard), groups.world, detail::device_of(plans, groups));
+    session->keep_gathered = choice.keep;
+    notes.push_back(std::move(choice.reason));
+  }
+  detail::fill_whole(detail::named_buffers(model), true, groups, source, from_rank_0, "buffers");
+  detail::fill_whole(detail::ignored_parameters(model, plans), false, groups, source, waits, "ignored parameters");
+  for (const auto& plan : plans) cast_in_place(plan.buffers, plan.options.precision.buffer_dtype);
   if (policy.broadcast_buffers && mesh.shard == 1 && mesh.replicate > 1) session->buffers = model.buffers();
 
-  std::vector<at::Tensor> replicated;
+  std::vector<NamedTensor> replicated;
   std::vector<GradientSlot> replicated_slots;
   std::vector<std::optional<at::ScalarType>> reduce_dtypes;
   for (std::size_t number = 0; number < plans.size(); ++number) {
     const auto& plan = plans[number];
+    std::copy_if(plan.parameters.begin(), plan.parameters.end(), std::back_inserter(session->frozen),
+                 [](const auto& parameter) { return !parameter.tensor.requires_grad(); });
     session->units.push_back(std::make_unique<Unit>(plan.path, number, session.get(), plan.options));
     // Slots and hooks keep the session, and so all units, alive through a unit.
     std::shared_ptr<Unit> unit(session, session->units.back().get());
     const auto unit_groups = plan.replicate ? groups.replicated() : groups;
     if (unit_groups.mesh.shard > 1 || plan.options.precision.param_dtype || policy.offload.parameters) {
-      detail::shard_unit(*session, unit, plan, unit_groups, held);
+      detail::shard_unit(*session, unit, plan, unit_groups, held, source);
     } else {
       for (const auto& parameter : plan.parameters) {  // these stay whole; only their gradients are reduced
         hold_whole(parameter);
-        replicated.push_back(parameter.tensor);
+        replicated.push_back(parameter);
         if (!parameter.tensor.requires_grad()) continue;
         replicated_slots.push_back({parameter.name, parameter.tensor, parameter.tensor});
         reduce_dtypes.push_back(plan.options.precision.reduce_dtype);
       }
     }
-    // A unit without flats need not see its calls, except for the root's, which begin and end a step.
-    if (unit->flats().empty() && number > 0) continue;
     for (auto* slot : plan.slots) {
       slot->unit = unit;
       slot->last_of_unit = slot == plan.slots.back();
     }
   }
-  if (policy.sync_module_states) broadcast_together(groups.world, replicated, "parameters");
+  detail::fill_whole(replicated, false, groups, source, from_rank_0, "parameters");
   if (groups.world.size() > 1 && !replicated_slots.empty()) {
     const std::shared_ptr<Unit> root(session, session->units.front().get());
     root->listen(replicated_slots, session->reducer.add_replicated(replicated_slots, std::move(reduce_dtypes)), root);
   }
   return Parallel(std::move(session), std::move(held),
-                  mesh.shard > 1 ? unit_warnings(plans) : std::vector<std::string>{});
+                  mesh.shard > 1 ? unit_warnings(plans) : std::vector<std::string>{}, std::move(notes));
+}
+
+/// The same over groups of its own, made of `world` as `policy` says. Collective.
+inline Parallel parallelize(torch::nn::Module& model, const World& world, const Policy& policy,
+                            Source* source = nullptr) {
+  return parallelize(model, make_groups(world, make_mesh(policy, world.size)), policy, source);
 }
 
 }  // namespace sealift::train

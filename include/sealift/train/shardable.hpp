@@ -33,16 +33,33 @@ class ShardableImpl : public Block, public UnitSlot {
 
   template <class... Arguments>
   auto forward(Arguments&&... arguments) {
-    using Outputs = decltype(Block::forward(std::forward<Arguments>(arguments)...));
+    return gathered([this](auto&&... inputs) { return Block::forward(std::forward<decltype(inputs)>(inputs)...); },
+                    std::forward<Arguments>(arguments)...);
+  }
+
+  /// Runs another method of the block, such as `block->call_gathered(&DecoderImpl::generate, tokens)`, with its
+  /// parameters gathered as for `forward`. FSDP2's register_forward_method.
+  template <class Result, class Owner, class... Parameters, class... Arguments>
+  auto call_gathered(Result (Owner::*method)(Parameters...), Arguments&&... arguments) {
+    return gathered(
+        [this, method](auto&&... inputs) { return (this->*method)(std::forward<decltype(inputs)>(inputs)...); },
+        std::forward<Arguments>(arguments)...);
+  }
+
+ private:
+  template <class Body, class... Arguments>
+  auto gathered(const Body& body, Arguments&&... arguments) {
+    using Outputs = decltype(body(std::forward<Arguments>(arguments)...));
     static_assert(detail::HoldsTensors<std::remove_cvref_t<Outputs>>::value,
                   "a Shardable block returns tensors, or tuples, pairs, optionals, vectors and arrays of them");
-    if (!unit) return Block::forward(std::forward<Arguments>(arguments)...);
+    if (!unit) return body(std::forward<Arguments>(arguments)...);
+    const Unit::Forward running(*unit);
     unit->before_forward(this->is_training());
     std::tuple<detail::Held<Arguments>...> held{std::forward<Arguments>(arguments)...};
     return std::apply(
         [&](auto&... inputs) {
           const auto call = unit->take_inputs(unit, inputs...);
-          auto outputs = Block::forward(static_cast<Arguments&&>(inputs)...);
+          auto outputs = body(static_cast<Arguments&&>(inputs)...);
           unit->after_forward(outputs, call, last_of_unit);
           return outputs;
         },

@@ -8,6 +8,7 @@
 #include "failure.hpp"
 #include "job_policy.hpp"
 #include "local_ranks.hpp"
+#include "monitor/monitor.hpp"
 #include "verbs/verbs.hpp"
 
 namespace sealift::trainer {
@@ -27,7 +28,8 @@ void print(const nlohmann::ordered_json& result, bool json) {
   }
   std::cout << result["parallel_method"].get<std::string>() << " x" << result["world_size"] << ": loss "
             << result["final_loss"].get<double>() << " after " << result["steps"] << " steps, floor "
-            << result["entropy_floor"].get<double>() << ", " << result["verdict"].get<std::string>() << '\n';
+            << result["entropy_floor"].get<double>() << ", " << result["verdict"].get<std::string>() << "; "
+            << cost_line(result["monitor"]) << '\n';
 }
 
 /// The host whose ranks this process must start; nothing when it is a rank itself. `ranks`: what --ranks says, or 0.

@@ -31,7 +31,7 @@ TEST_CASE("a mesh that does not fit the world is refused") {
 }
 
 TEST_CASE("neighbouring ranks share a copy, ranks one copy apart hold the same shard") {
-  const Mesh mesh{.replicate = 3, .shard = 2};
+  const Mesh mesh{3, 2};
   CHECK(mesh.shard_rank(4) == 0);
   CHECK(mesh.shard_rank(5) == 1);
   CHECK(mesh.replicate_rank(4) == 2);

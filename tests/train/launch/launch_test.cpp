@@ -287,7 +287,7 @@ TEST_CASE("a mesh connects its rows and its columns, over 4 ranks; another size 
     CHECK(row.item<float>() == (world.rank < 2 ? 1 : 5));
     CHECK(column.item<float>() == (world.rank % 2 == 0 ? 2 : 4));
   });
-  CHECK_THROWS_WITH(make_groups({}, {2, 2}), doctest::Contains("mesh 2x2 in a world of 1"));
+  CHECK_THROWS_WITH(make_groups({}, {2, 2}), doctest::Contains("mesh replicate 2 x shard 2 in a world of 1 ranks"));
 }
 
 TEST_CASE("a rank that does not come is given up on after the timeout") {

@@ -74,7 +74,7 @@ class BufferPool final : public c10::Allocator {
     User() {
       auto& pool = instance();
       const std::lock_guard lock(pool.guard_);
-      ++pool.users_;
+      if (pool.users_++ == 0) pool.peak_ = pool.out_;  // what was out before counts no more
     }
     ~User() {
       auto& pool = instance();
@@ -134,6 +134,16 @@ inline at::Tensor flat_buffer(std::int64_t numel, const at::TensorOptions& optio
   const auto bytes = static_cast<std::size_t>(numel) * options.dtype().itemsize();
   c10::Storage storage(c10::Storage::use_byte_size_t{}, bytes, pool.allocate(bytes), &pool, /*resizable=*/true);
   return torch::empty({0}, options).set_(storage, 0, {numel}, {1});
+}
+
+/// The same before its memory is there: views can be made, values cannot. Its storage says its full size.
+inline at::Tensor flat_without_memory(std::int64_t numel, const at::TensorOptions& options) {
+  const auto bytes = static_cast<std::size_t>(numel) * options.dtype().itemsize();
+  auto tensor = torch::empty({0}, options);
+  c10::Allocator* allocator = &BufferPool::instance();
+  if (!options.device().is_cpu()) allocator = tensor.storage().allocator();
+  c10::Storage storage(c10::Storage::use_byte_size_t{}, bytes, at::DataPtr(nullptr, tensor.device()), allocator, true);
+  return tensor.set_(storage, 0, {numel}, {1});
 }
 
 }  // namespace sealift::train::detail

@@ -2,11 +2,15 @@
 // One buffer of gradients that are reduced together: those of a flat, or a bucket of replicated parameters.
 // Takes the gradient that autograd leaves on each parameter, sums micro-batches, reduces over the mesh, and adds the
 // mean to the gradients of the leaves that the optimizer steps. Knows nothing of units: `reducer` says when.
+// Between passes the loop sees guards where a gradient is not: what it zeroes there is dropped here.
 // Gradients are divided by the world size as they are copied in, which costs no pass of its own. Fp16 could underflow
 // by that, so it is divided by about the square root before the sum and by the rest after (as FSDP1 and FSDP2 do).
 #pragma once
 
 #include <sealift/train/flat/flat_param.hpp>
+#include <sealift/train/flat/gradient_mark.hpp>
+#include <sealift/train/flat/host_copy.hpp>
+#include <sealift/train/flat/power_sgd_transport.hpp>
 
 #include <map>
 #include <set>
@@ -18,12 +22,6 @@ namespace sealift::train {
 /// bucket they are in.
 struct ParameterId {
   std::size_t flat = 0, index = 0;
-};
-
-/// A parameter, and the leaf that holds this rank's part of it; the same tensor when replicated.
-struct GradientSlot {
-  std::string name;
-  at::Tensor parameter, leaf;
 };
 
 enum class Reduction {
@@ -39,6 +37,9 @@ class FlatGradient {
     std::optional<at::ScalarType> reduce_dtype = {};  ///< unset: that of the leaves
     bool on_host = false;                             ///< means wait in host memory until `flush`
     bool always_used = false;                         ///< ranks need not agree on which parameters had a gradient
+    GradientCompression compression = {};             ///< how it travels
+    std::shared_ptr<PowerSgd> power_sgd = {};         ///< for `GradientCompression::PowerSgd`
+    bool late = false;  ///< gradients stay on their parameters until `settle`: less memory when they are narrower
   };
 
   /// Slot i of the buffer lies at placement i of `layout`, whose shards are those of the groups' mesh.
@@ -48,14 +49,20 @@ class FlatGradient {
         groups_(std::move(groups)),
         options_(std::move(options)),
         dtype_(options_.reduce_dtype.value_or(slots_.front().leaf.scalar_type())),
-        has_gradient_(slots_.size(), false) {
+        has_gradient_(slots_.size(), false),
+        marks_(slots_.size()),
+        hidden_(slots_.size()) {
     const auto world = static_cast<double>(groups_.mesh.world_size());
     before_ = world;
     if (dtype_ == at::kHalf) {
       for (before_ = 1; world / before_ > before_;) before_ *= 2;
     }
-    after_ = world / before_;
     scale_ = at::scalar_tensor(1 / before_, at::kDouble);
+    std::vector<BufferPart> parts;
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+      parts.push_back({slots_[i].name, layout_.placements[i].offset, slots_[i].parameter.sizes().vec()});
+    }
+    transport_ = make_transport(options_.compression, dtype_, options_.power_sgd, std::move(parts));
   }
 
   FlatGradient(const FlatGradient&) = delete;
@@ -65,14 +72,197 @@ class FlatGradient {
   const FlatLayout& layout() const { return layout_; }
   Reduction reduction() const { return reduction_; }
 
-  /// Moves the gradient of parameter `index` into the buffer, added to those of earlier micro-batches.
+  /// Whether the sum over the shard group is followed by one over the copies.
+  bool sums_over_copies() const { return layout_.shards > 1 && groups_.mesh.replicate > 1; }
+
+  /// Takes the gradient of parameter `index`, to be added to those of earlier micro-batches.
   void collect(std::size_t index) {
+    const auto& slot = slots_[index];
+    TORCH_CHECK(slot.parameter.grad().layout() == at::kStrided, "parameter ", slot.name,
+                " has a sparse gradient; flats hold dense ones, so make its embedding with sparse(false)");
+    options_.late ? static_cast<void>(late_.insert(index)) : take(index);
+  }
+
+  /// Moves late gradients into the buffer.
+  void settle() {
+    for (const auto index : std::exchange(late_, {})) take(index);
+  }
+
+  /// Whether gradients were collected since the last reduction.
+  bool has_any_gradient() const { return used_ > 0 || !late_.empty(); }
+  bool has_gradient(std::size_t index) const { return has_gradient_[index]; }
+
+  /// Whether there is something to reduce: new gradients, or a partial sum that was not summed over the copies.
+  bool needs_reduction() const { return has_any_gradient() || partial_.defined() || options_.always_used; }
+
+  /// Starts to sum the collected gradients over the shard group, and over the copies if `over_copies`; otherwise the
+  /// partial sum waits for a reduction that does. Collective over the shard group.
+  void start(bool over_copies) {
+    at::NoGradGuard no_grad;
+    settle();
+    if (!whole_.defined() || !has_any_gradient()) make_room(whole_, layout_.padded_numel(), slots_.front().parameter);
+    zero_unwritten();
+    over_copies_ = over_copies;
+    reduction_ = Reduction::Scattering;
+    groups_.observers->begin(Activity::Reduce, options_.label);
+    if (layout_.shards == 1) {
+      reduced_ = whole_;
+      return advance();
+    }
+    // New each time, so that its memory is freed by the optimizer's zero_grad.
+    reduced_ = torch::empty({layout_.shard_numel}, whole_.options());
+    in_context([&] {
+      transfer_ =
+          transport_->reduce_scatter(reduced_, std::exchange(whole_, {}), groups_.shard, options_.label, used_hash());
+    });
+  }
+
+  /// Waits for the sum over the shard group, which frees the whole, and starts the sum over the copies, if there are
+  /// any, or its next round. Collective over the replicate group.
+  void advance() {
+    if (reduction_ == Reduction::Summing) wait(/*for_all=*/false);
+    if (reduction_ != Reduction::Scattering) return;
+    at::NoGradGuard no_grad;
+    reduction_ = Reduction::Summing;
+    if (layout_.shards > 1) wait();
+    if (groups_.mesh.replicate == 1 || !over_copies_) return;
+    if (auto partial = std::exchange(partial_, {}); partial.defined()) reduced_.add_(partial);
+    in_context([&] { transfer_ = transport_->all_reduce(reduced_, groups_.replicate, options_.label, used_hash()); });
+  }
+
+  /// Waits for the sum and adds the mean, which is the sum / `divisor`, to the gradients of the leaves.
+  void finish(double divisor) {
+    complete();
+    give(divisor);
+  }
+
+  /// Waits for the sum and keeps it until `give`, since ranks have not agreed yet which parameters were used.
+  void put_aside() {
+    complete();
+    // The buffer itself when nothing is sharded: what comes next must go elsewhere.
+    if (layout_.shards == 1) whole_.reset();
+  }
+
+  /// Adds the mean of what was put aside, if anything, to the gradients of the leaves; without the sum over the copies,
+  /// it waits for one.
+  void give(double divisor) {
+    at::NoGradGuard no_grad;
+    const auto sum = std::exchange(aside_, {});
+    const auto used = std::exchange(used_aside_, {});
+    if (!sum.defined()) return;
+    if (groups_.mesh.replicate > 1 && !over_copies_) {
+      partial_ = partial_.defined() ? partial_.add_(sum) : sum;
+      pending_.insert(used.begin(), used.end());
+      return;
+    }
+    if (divisor != before_) sum.div_(divisor / before_);
+    auto slots = std::exchange(pending_, {});
+    slots.insert(used.begin(), used.end());
+    const bool to_host = options_.on_host || slots_.front().leaf.is_cpu();
+    if (!sum.is_cpu() && to_host) {
+      land();  // one at a time, so that the device holds no more
+      copy_.start(sum);
+      landing_ = std::move(slots);
+      return;
+    }
+    for (const auto i : slots) accumulate(i, sum);
+  }
+
+  /// Waits for a sum that is on its way to the host, and adds its means to the gradients there.
+  void land() {
+    at::NoGradGuard no_grad;
+    const auto sum = copy_.finish();
+    for (const auto i : std::exchange(landing_, {})) accumulate(i, sum);
+  }
+
+  /// Adds the means that wait in host memory to the gradients of the leaves.
+  void flush() {
+    at::NoGradGuard no_grad;
+    for (auto& [index, mean] : on_host_) {
+      add_to(slots_[index].leaf.mutable_grad(), mean.to(slots_[index].leaf.device()));
+    }
+    on_host_.clear();
+  }
+
+  /// Drops what was collected and not reduced, after a backward pass that failed or a step that was cut short.
+  void drop() {
+    for (const auto index : std::exchange(late_, {})) slots_[index].parameter.mutable_grad().reset();
+    take_marks();
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+      if (hidden_[i].defined()) slots_[i].leaf.mutable_grad() = std::exchange(hidden_[i], at::Tensor());
+    }
+    reduced_.reset();
+    partial_.reset();
+    pending_.clear();
+    aside_.reset();
+    used_aside_.clear();
+    copy_.finish();
+    landing_.clear();
+    on_host_.clear();
+    transfer_ = {};
+    reduction_ = Reduction::Idle;
+    forget();
+  }
+
+  /// After a backward pass: guards in place of the gradients that the loop cannot read.
+  void set_marks() {
+    settle();
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+      marks_[i].set(slots_[i], has_gradient_[i] || pending_.contains(i) || on_host_.contains(i));
+    }
+  }
+
+  /// Before the next one: takes the guards away, and drops the gradients that the loop has zeroed meanwhile.
+  void take_marks() {
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+      if (marks_[i].take(slots_[i])) drop(i);
+    }
+  }
+
+  /// During a backward pass: a replicated parameter is its own leaf, so autograd would add to the mean of an earlier
+  /// pass and the sum over the ranks would contain it again. `show_means` adds it to the new one.
+  void hide_means() {
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+      auto& [name, parameter, leaf] = slots_[i];
+      if (parameter.is_same(leaf)) hidden_[i] = std::exchange(leaf.mutable_grad(), at::Tensor());
+    }
+  }
+  void show_means() {
+    at::NoGradGuard no_grad;
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+      auto mean = std::exchange(hidden_[i], at::Tensor());
+      if (!mean.defined()) continue;
+      auto& gradient = slots_[i].leaf.mutable_grad();
+      if (gradient.defined()) mean.add_(gradient);
+      gradient = std::move(mean);
+    }
+  }
+
+  bool has_sum_aside() const { return aside_.defined(); }
+  bool was_used(std::size_t index) const { return used_aside_.contains(index); }
+
+  /// Some rank had a gradient for slot `index` in the sum that was put aside, so it gets a mean on this rank too.
+  void set_used(std::size_t index) { used_aside_.insert(index); }
+
+ private:
+  /// Forgets what was collected of slot `index` since the last complete reduction.
+  void drop(std::size_t index) {
+    at::NoGradGuard no_grad;
+    if (has_gradient_[index]) --used_;
+    has_gradient_[index] = false;
+    if (pending_.erase(index) > 0) {
+      layout_.fragment_of(partial_, index, groups_.shard.rank(), slots_[index].parameter.sizes()).zero_();
+    }
+    if (pending_.empty()) partial_.reset();
+    on_host_.erase(index);
+  }
+
+  /// Moves the gradient of parameter `index` into the buffer.
+  void take(std::size_t index) {
     at::NoGradGuard no_grad;
     const auto& slot = slots_[index];
     auto& gradient = slot.parameter.mutable_grad();
-    TORCH_CHECK(gradient.layout() == at::kStrided, "parameter ", slot.name,
-                " has a sparse gradient; flats hold dense ones, so make its embedding with sparse(false)");
-    if (!has_any_gradient()) make_room(whole_, layout_.padded_numel(), gradient);
+    if (used_ == 0) make_room(whole_, layout_.padded_numel(), gradient);
     auto sum = layout_.view_of(whole_, index, slot.parameter.sizes());
     if (has_gradient_[index]) {
       sum.add_(gradient, 1 / before_);
@@ -85,98 +275,36 @@ class FlatGradient {
     gradient.reset();
   }
 
-  /// Whether gradients were collected since the last reduction.
-  bool has_any_gradient() const { return used_ > 0; }
-  bool has_gradient(std::size_t index) const { return has_gradient_[index]; }
-
-  /// Whether there is something to reduce: new gradients, or a partial sum that was not summed over the copies.
-  bool needs_reduction() const { return has_any_gradient() || partial_.defined() || options_.always_used; }
-
-  /// Starts to sum the collected gradients over the shard group, and over the copies if `over_copies`; otherwise the
-  /// partial sum waits for a reduction that does. Collective over the shard group.
-  void start(bool over_copies) {
-    at::NoGradGuard no_grad;
-    if (!whole_.defined() || !has_any_gradient()) make_room(whole_, layout_.padded_numel(), slots_.front().parameter);
-    zero_unwritten();
-    over_copies_ = over_copies;
-    reduction_ = Reduction::Scattering;
-    if (layout_.shards == 1) {
-      reduced_ = whole_;
-      return advance();
-    }
-    // New each time, so that its memory is freed by the optimizer's zero_grad.
-    reduced_ = torch::empty({layout_.shard_numel}, whole_.options());
-    in_context([&] { ticket_ = groups_.shard.reduce_scatter(reduced_, whole_, options_.label, used_hash()); });
-  }
-
-  /// Starts the sum over the copies, if there are any. Collective over the replicate group.
-  void advance() {
-    if (reduction_ != Reduction::Scattering) return;
-    at::NoGradGuard no_grad;
-    reduction_ = Reduction::Summing;
-    if (groups_.mesh.replicate == 1) return;
-    ticket_.wait();
-    if (layout_.shards > 1) whole_.reset();
-    if (!over_copies_) return;
-    if (auto partial = std::exchange(partial_, {}); partial.defined()) reduced_.add_(partial);
-    in_context([&] { ticket_ = groups_.replicate.all_reduce(reduced_, options_.label, used_hash()); });
-  }
-
-  /// Waits for the mean and adds it to the gradients of the leaves.
-  void finish() {
+  void complete() {
     at::NoGradGuard no_grad;
     advance();
-    ticket_.wait();
-    if (layout_.shards > 1) whole_.reset();
+    wait();
+    groups_.observers->end(Activity::Reduce, options_.label);
     reduction_ = Reduction::Idle;
     const auto reduced = std::exchange(reduced_, {});
-    if (groups_.mesh.replicate > 1 && !over_copies_) {
-      partial_ = partial_.defined() ? partial_.add_(reduced) : reduced.clone();
-      for (std::size_t i = 0; i < slots_.size(); ++i) {
-        if (has_gradient_[i]) pending_.insert(i);
-      }
-    } else {
-      if (after_ != 1) reduced.div_(after_);
-      for (std::size_t i = 0; i < slots_.size(); ++i) {
-        if (has_gradient_[i] || pending_.contains(i)) accumulate(i, reduced);
-      }
-      pending_.clear();
+    aside_ = aside_.defined() ? aside_.add_(reduced) : reduced;
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+      if (has_gradient_[i]) used_aside_.insert(i);
     }
     forget();
   }
 
-  /// Adds the means that wait in host memory to the gradients of the leaves.
-  void flush() {
-    at::NoGradGuard no_grad;
-    for (auto& [index, mean] : on_host_) {
-      add_to(slots_[index].leaf.mutable_grad(), mean.to(slots_[index].leaf.device()));
-    }
-    on_host_.clear();
+  /// For the sum in flight, or for its round only, if another follows.
+  void wait(bool for_all = true) {
+    if (!for_all && !transfer_.has_next_round()) return;
+    const ObservedScope waiting(*groups_.observers, Activity::ReduceWait, options_.label);
+    for_all ? transfer_.wait() : transfer_.advance();
   }
 
-  /// Drops what was collected and not reduced, after a backward pass that failed.
-  void drop() {
-    reduced_.reset();
-    partial_.reset();
-    pending_.clear();
-    ticket_ = {};
-    reduction_ = Reduction::Idle;
-    forget();
-  }
-
-  /// Some rank had a gradient for slot `index`, so it gets a mean on this rank too.
-  void set_used(std::size_t index) { has_gradient_[index] = true; }
-
- private:
   /// Adds this rank's part of the mean of slot `index` to the leaf's gradient, or to the sum that waits on the host.
   void accumulate(std::size_t index, const at::Tensor& reduced) {
     auto& leaf = slots_[index].leaf;
     auto mean = layout_.fragment_of(reduced, index, groups_.shard.rank(), slots_[index].parameter.sizes());
     if (mean.scalar_type() != leaf.scalar_type()) mean = mean.to(leaf.scalar_type());
-    if (options_.on_host && !leaf.device().is_cpu()) return add_to(on_host_[index], mean.to(at::kCPU));
     if (options_.on_host) return add_to(on_host_[index], mean.clone());
     if (mean.device() != leaf.device()) mean = mean.to(leaf.device());
-    add_to(leaf.mutable_grad(), mean);
+    // A replicated parameter may get another gradient in this pass, which autograd must not add to a mean.
+    add_to(slots_[index].parameter.is_same(leaf) ? hidden_[index] : leaf.mutable_grad(), mean);
   }
 
   static void add_to(at::Tensor& sum, const at::Tensor& term) {
@@ -232,18 +360,26 @@ class FlatGradient {
   Groups groups_;
   Options options_;
   at::ScalarType dtype_;
-  double before_ = 1, after_ = 1;  ///< divisors before and after the sum; their product is the world size
+  double before_ = 1;  ///< divisor before the sum; the rest of the divisor comes after it
   Reduction reduction_ = Reduction::Idle;
   bool over_copies_ = true;
   at::Tensor scale_;                           ///< 1 / before_
   std::vector<bool> has_gradient_;             ///< per slot: collected since the last reduction
   std::size_t used_ = 0;                       ///< number of slots with a gradient
+  std::set<std::size_t> late_;                 ///< slots whose gradient is on the parameter still
   std::set<std::size_t> pending_;              ///< slots whose gradient lies in `partial_` only
   std::map<std::size_t, at::Tensor> on_host_;  ///< means that wait for `flush`, by slot
   at::Tensor whole_;    ///< [padded], summed over micro-batches; freed by the reduction when sharded
   at::Tensor reduced_;  ///< result of the reduction in flight: `whole_`, or [padded / shards]
   at::Tensor partial_;  ///< [padded / shards], summed over the shard group but not yet over the copies
-  Ticket ticket_;
+  at::Tensor aside_;    ///< like `reduced_`: complete sums of this pass, until ranks agree on what was used
+  std::set<std::size_t> used_aside_;  ///< slots with a gradient of this rank in it
+  std::unique_ptr<Transport> transport_;
+  Transfer transfer_;                ///< after `transport_`, which it uses
+  std::vector<GradientMark> marks_;  ///< per slot
+  HostCopy copy_;                    ///< of a sum on its way to the host
+  std::set<std::size_t> landing_;    ///< slots with a mean in it
+  std::vector<at::Tensor> hidden_;   ///< per slot: the mean of earlier passes, during one
 };
 
 }  // namespace sealift::train

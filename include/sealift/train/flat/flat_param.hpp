@@ -2,23 +2,22 @@
 // One flat: the parameters of a unit as one buffer. This rank keeps a shard, and the whole while parameters are used.
 // A `unit` moves it between the states of `Residence`; `flat_gradient` does the same for gradients.
 // Parameters keep their TensorImpl: they become views of the whole once, and only its storage is freed and refilled, so
-// that handles held by modules, ties and users stay valid.
+// that handles held by modules, ties and users stay valid. While it is freed they point to a guard, which throws.
 #pragma once
 
 #include <sealift/train/comm/groups.hpp>
 #include <sealift/train/flat/buffer_pool.hpp>
+#include <sealift/train/flat/codec.hpp>
+#include <sealift/train/flat/fill_shard.hpp>
 #include <sealift/train/flat/flat_layout.hpp>
+#include <sealift/train/flat/guard.hpp>
+#include <sealift/train/flat/meta_device.hpp>
+#include <sealift/train/flat/side_streams.hpp>
 
 namespace sealift::train {
 
-/// A tensor and its path in the model.
-struct NamedTensor {
-  std::string name;
-  at::Tensor tensor;
-};
-
 enum class Residence {
-  Sharded,       ///< after construction and `reshard`: the whole has no memory, reading a parameter throws or faults
+  Sharded,       ///< after construction and `reshard`: the whole has no memory, reading a parameter throws
   Gathering,     ///< after `start_unshard`: the whole has memory, its values are in flight
   Unsharded,     ///< after `finish_unshard`: parameters hold the values of all ranks' shards
   GroupSharded,  ///< after `reshard_to_group`: as Sharded, with a larger part kept, so that fewer ranks gather it again
@@ -29,15 +28,19 @@ class FlatParam {
  public:
   struct Options {
     std::string unit = {};                             ///< for messages
+    std::string label = {};                            ///< for observers: the unit's, and which of its flats this is
     std::optional<at::ScalarType> compute_dtype = {};  ///< of the whole; unset: the parameters' own
     bool on_host = false;                              ///< the shard lives in host memory
     bool pin_memory = false;                           ///< ... page-locked
-    bool broadcast = true;                             ///< start from rank 0's values
+    bool broadcast = true;                             ///< without a source: start from rank 0's values
     std::int64_t reshard_group = 0;                    ///< ranks of the group of `reshard_to_group`; 0: none
+    GatherCompression gather = {};                     ///< how shards travel
   };
 
-  /// Takes over the parameters' memory. Collective when it broadcasts.
-  FlatParam(std::vector<NamedTensor> parameters, Groups groups, Options options)
+  /// Takes over the parameters: each becomes a part of the whole, on the rank's device, and this rank's shard gets the
+  /// first values from `source`; without one from rank 0's parameters, or with `broadcast` off from this rank's own.
+  /// Never holds more than the shard, what it was given, and a piece. Collective when it broadcasts.
+  FlatParam(std::vector<NamedTensor> parameters, Groups groups, Options options, Source* source = nullptr)
       : parameters_(std::move(parameters)), groups_(std::move(groups)), options_(std::move(options)) {
     at::NoGradGuard no_grad;
     std::vector<std::vector<std::int64_t>> shapes;
@@ -45,23 +48,33 @@ class FlatParam {
     layout_ = make_flat_layout(shapes, groups_.mesh.shard);
     if (options_.reshard_group > 1) group_ = groups_.subgroup(options_.reshard_group);
 
-    auto values =
-        detail::flat_buffer(layout_.padded_numel(), parameters_.front().tensor.options().requires_grad(false)).zero_();
-    for (std::size_t i = 0; i < size(); ++i) view(values, i).copy_(parameters_[i].tensor);
-    if (options_.broadcast) groups_.world.broadcast(values, options_.unit).wait();
-    shard_ = values.narrow(0, groups_.shard.rank() * layout_.shard_numel, layout_.shard_numel);
-    shard_ = options_.on_host ? to_host(shard_, options_.pin_memory) : shard_.clone();
+    const auto& first = parameters_.front().tensor;
+    const auto own = torch::dtype(first.scalar_type()).device(device_for(first, groups_));
+    const auto host = own.device(at::kCPU).pinned_memory(options_.pin_memory && own.device().is_cuda());
+    shard_ = torch::zeros({layout_.shard_numel}, options_.on_host ? host : own);
+    if (!source && options_.broadcast && groups_.world.size() > 1) {
+      detail::receive_shard(shard_, parameters_, layout_, groups_, own, options_.unit);
+    } else {
+      detail::fill_shard(shard_, parameters_, layout_, groups_.shard.rank(), source);
+    }
 
-    const auto dtype = options_.compute_dtype.value_or(values.scalar_type());
-    whole_ = dtype == values.scalar_type() ? std::move(values)
-                                           : detail::flat_buffer(values.numel(), values.options().dtype(dtype));
+    codec_ = make_codec(options_.gather, first.scalar_type());
+    whole_ = detail::flat_without_memory(layout_.padded_numel(),
+                                         own.dtype(options_.compute_dtype.value_or(first.scalar_type())));
+    if (options_.on_host && !whole_.is_cpu()) streams_ = std::make_unique<SideStreams>(whole_.device());
+    guard_ =
+        detail::guard_storage(whole_.device(), whole_.nbytes(),
+                              "the parameters of unit '" + options_.unit +
+                                  "' are sharded and hold values only while their unit runs forward or backward; "
+                                  "to read them, keep `const auto whole = parallel.gather_parameters();` alive; to "
+                                  "train them, make the optimizer from Parallel::shards()");
     for (std::size_t i = 0; i < size(); ++i) {
       auto& parameter = parameters_[i].tensor;
-      parameter.set_data(view(whole_, i));
+      detail::replace_data(parameter, view(whole_, i));
       auto leaf = layout_.fragment_of(shard_, i, groups_.shard.rank(), parameter.sizes()).detach();
       fragments_.push_back({parameters_[i].name, leaf.set_requires_grad(parameter.requires_grad())});
     }
-    release(whole_);
+    release();
   }
 
   FlatParam(const FlatParam&) = delete;
@@ -79,25 +92,31 @@ class FlatParam {
 
   /// Starts to gather the whole from all shards, unless it has memory. Collective over the shard group.
   void start_unshard() {
-    if (has_memory()) return;
-    at::NoGradGuard no_grad;
-    refill(whole_);
-    if (residence_ == Residence::GroupSharded) {
-      ticket_ = group_.all_gather(whole_, source_, options_.unit);
-    } else if (layout_.shards == 1) {
-      whole_.copy_(shard_, /*non_blocking=*/true);
-    } else {
-      source_ = shard_.to(whole_.options(), /*non_blocking=*/true);  // the same tensor when there is nothing to convert
-      ticket_ = groups_.shard.all_gather(whole_, source_, options_.unit);
-    }
-    residence_ = Residence::Gathering;
+    if (!has_memory()) gather();
+  }
+
+  /// The same, and again if its values were gathered in another epoch: the optimizer may have stepped since.
+  void start_unshard(std::int64_t epoch) {
+    if (has_memory() && epoch_ == epoch) return;
+    if (residence_ == Residence::Gathering) finish_unshard();
+    if (residence_ == Residence::GroupSharded && epoch_ != epoch) reshard();
+    gather();
+    epoch_ = epoch;
   }
 
   /// Parameters may be used when this returns.
   void finish_unshard() {
     if (residence_ != Residence::Gathering) return;
-    ticket_.wait();
+    {
+      const ObservedScope waiting(*groups_.observers, Activity::GatherWait, options_.label);
+      ticket_.wait();
+      if (streams_) streams_->wait(SideStreams::Current, std::exchange(arrived_, nullptr));
+    }
+    groups_.observers->end(Activity::Gather, options_.label);
     source_.reset();
+    if (const auto messages = std::exchange(messages_, {}); messages.defined()) {
+      codec_->decode(whole_, messages, layout_.shards);
+    }
     residence_ = Residence::Unsharded;
   }
 
@@ -105,11 +124,15 @@ class FlatParam {
     start_unshard();
     finish_unshard();
   }
+  void unshard(std::int64_t epoch) {
+    start_unshard(epoch);
+    finish_unshard();
+  }
 
   /// Frees the whole, and the part that `reshard_to_group` keeps.
   void reshard() {
     if (residence_ == Residence::Gathering) finish_unshard();
-    if (residence_ == Residence::Unsharded) release(whole_);
+    if (residence_ == Residence::Unsharded) release();
     source_.reset();
     residence_ = Residence::Sharded;
   }
@@ -117,11 +140,17 @@ class FlatParam {
   /// Frees the whole except this rank's part in a smaller group, from which backward gathers it again.
   void reshard_to_group() {
     if (residence_ != Residence::Unsharded) return;
+    if (group_.size() == 1) return reshard();  // a replicated unit: nobody to gather from
     const auto numel = layout_.padded_numel() / group_.size();
     source_ = whole_.narrow(0, group_.rank() * numel, numel).clone();
-    release(whole_);
+    release();
     residence_ = Residence::GroupSharded;
   }
+
+  /// Whether this rank's shard was written to since it was gathered. An optimizer that writes through `.data()`, as
+  /// LibTorch's SGD does, or that skips empty tensors is not seen, so ranks may differ: for an error, not for a
+  /// decision.
+  bool is_outdated() const { return has_memory() && shard_._version() != version_; }
 
  private:
   /// Parameter `index` in a buffer of the whole's size, in the parameter's shape.
@@ -129,22 +158,54 @@ class FlatParam {
     return layout_.view_of(whole, index, parameters_[index].tensor.sizes());
   }
 
-  static at::Tensor to_host(const at::Tensor& tensor, bool pin) {
-    auto host = torch::empty(tensor.sizes(), tensor.options().device(at::kCPU).pinned_memory(pin && tensor.is_cuda()));
-    return host.copy_(tensor);
+  void gather() {
+    at::NoGradGuard no_grad;
+    version_ = shard_._version();
+    groups_.observers->begin(Activity::Gather, options_.label);
+    if (!has_memory()) refill();
+    if (residence_ == Residence::GroupSharded) {
+      ticket_ = group_.all_gather(whole_, source_, options_.unit);
+    } else if (streams_) {
+      // The whole's memory may be in use until now; from here on nothing that computes waits for the host.
+      streams_->wait(SideStreams::In, streams_->mark(SideStreams::Current));
+      streams_->run(SideStreams::In, [&] { gather_from(shard_.to(whole_.device(), /*non_blocking=*/true)); });
+      arrived_ = streams_->mark(SideStreams::In);
+    } else {
+      gather_from(shard_);
+    }
+    residence_ = Residence::Gathering;
   }
 
-  static void release(at::Tensor& tensor) {
-    auto* storage = tensor.storage().unsafeGetStorageImpl();
+  /// `shard`: this rank's, on the whole's device, so that a cast runs there.
+  void gather_from(const at::Tensor& shard) {
+    if (layout_.shards == 1) {
+      whole_.copy_(shard, /*non_blocking=*/true);
+      return;
+    }
+    source_ = codec_->encode(shard, whole_.options());
+    if (!codec_->is_whole()) messages_ = detail::flat_buffer(source_.numel() * layout_.shards, source_.options());
+    ticket_ = groups_.shard.all_gather(messages_.defined() ? messages_ : whole_, source_, options_.unit);
+  }
+
+  /// Frees the whole's memory. Aliases that autograd has saved share its storage and see it again when it is refilled.
+  void release() {
+    auto* storage = whole_.storage().unsafeGetStorageImpl();
     storage->set_data_ptr_noswap(at::DataPtr(nullptr, storage->device()));
     storage->set_nbytes(0);
+    point_parameters_to(guard_);
   }
 
-  static void refill(at::Tensor& tensor) {
-    auto* storage = tensor.storage().unsafeGetStorageImpl();
-    const auto bytes = static_cast<std::size_t>(tensor.numel()) * tensor.element_size();
+  void refill() {
+    const c10::DeviceGuard on(whole_.device());  // an allocator takes the current one
+    auto* storage = whole_.storage().unsafeGetStorageImpl();
+    const auto bytes = static_cast<std::size_t>(whole_.numel()) * whole_.element_size();
     storage->set_data_ptr_noswap(storage->allocator()->allocate(bytes));
     storage->set_nbytes(bytes);
+    point_parameters_to(whole_.storage());
+  }
+
+  void point_parameters_to(const c10::Storage& storage) {
+    for (auto& [name, parameter] : parameters_) parameter.unsafeGetTensorImpl()->set_storage_keep_dtype(storage);
   }
 
   std::vector<NamedTensor> parameters_;
@@ -154,11 +215,18 @@ class FlatParam {
   FlatLayout layout_;
   Collectives group_;  ///< of `reshard_to_group`
   Residence residence_ = Residence::Sharded;
+  std::int64_t epoch_ = -1;    ///< in which the whole was gathered
+  std::uint32_t version_ = 0;  ///< of the shard then
   detail::BufferPool::User memory_;
-  at::Tensor whole_;   ///< [padded] in the compute dtype; has no memory while sharded
-  at::Tensor shard_;   ///< [padded / shards], this rank's, in the parameters' dtype
-  at::Tensor source_;  ///< sent by a gather: the shard on the device in the compute dtype, or the group's part
+  at::Tensor whole_;    ///< [padded] in the compute dtype; has no memory while sharded
+  at::Tensor shard_;    ///< [padded / shards], this rank's, in the parameters' dtype
+  at::Tensor source_;   ///< sent by a gather: the shard on the device in the compute dtype, or the group's part
+  c10::Storage guard_;  ///< of the parameters while the whole has no memory
+  std::shared_ptr<const Codec> codec_;
+  at::Tensor messages_;  ///< of all ranks while a gather is in flight, unless they are the whole
   Ticket ticket_;
+  std::unique_ptr<SideStreams> streams_;  ///< for a shard that lives on the host, of a whole that does not
+  SideStreams::Mark arrived_;             ///< of the shard, in a gather
 };
 
 }  // namespace sealift::train

@@ -8,13 +8,21 @@
 #include <sealift/train/flat/buckets.hpp>
 #include <sealift/train/flat/flat_gradient.hpp>
 
+#include <cmath>
 #include <deque>
 
 namespace sealift::train {
 
 class Reducer {
  public:
-  Reducer(Groups groups, const Policy& policy) : groups_(std::move(groups)), policy_(policy) {}
+  Reducer(Groups groups, const Policy& policy) : groups_(std::move(groups)), policy_(policy) {
+    if (policy.compression.gradients == GradientCompression::PowerSgd) {
+      power_sgd_ = std::make_shared<PowerSgd>(policy.compression.power_sgd);
+    }
+  }
+
+  /// What PowerSGD remembers; null unless the policy asks for it.
+  const std::shared_ptr<PowerSgd>& power_sgd() const { return power_sgd_; }
 
   /// Takes the gradients of a sharded unit's flat; returns the flat's number.
   std::size_t add(std::unique_ptr<FlatGradient> flat) {
@@ -34,9 +42,13 @@ class Reducer {
 
   /// Begins a backward pass, whose gradients are to be reduced if `sync`, and over copies too if `over_copies`.
   void begin_pass(bool sync, bool over_copies) {
-    if (rebuild_due_) rebuild();
+    for (auto* gradients : all()) gradients->take_marks();
+    // Not while buckets hold the sum of earlier passes.
+    if (rebuild_due_ && !holds_sums_) rebuild();
+    for (auto* gradients : all()) gradients->hide_means();
     sync_ = sync;
     over_copies_ = over_copies;
+    holds_sums_ = !sync || !over_copies;
     next_bucket_ = 0;
     for (auto& bucket : buckets_) {
       bucket.seen.assign(bucket.gradients->slots().size(), false);
@@ -50,7 +62,10 @@ class Reducer {
     const auto slot = slot_of(id);
     if (gradients.reduction() != Reduction::Idle) finish_through(gradients);
     gradients.collect(slot);
-    if (!is_replicated(id.flat) || !sync_) return;
+    // Whole gradients that are not summed over copies yet are only collected.
+    if (!is_replicated(id.flat) || !sync_ || !over_copies_) return;
+    // Ranks that use different parameters fill buckets at different times, between other flats.
+    if (policy_.find_unused_parameters && !flats_.empty()) return;
     if (!rebuilt_) ready_order_.push_back(static_cast<std::int64_t>(id.index));
     auto& bucket = buckets_[places_[id.index].bucket];
     if (!bucket.seen[slot]) --bucket.missing;
@@ -65,30 +80,39 @@ class Reducer {
   void close(std::size_t flat) {
     if (is_replicated(flat)) return;
     auto& gradients = *flats_[flat];
+    gradients.settle();
     if (!sync_ || !is_due(gradients)) return;
-    // One reduction in flight bounds the memory to one unit's whole gradients besides those being made.
-    if (!policy_.find_unused_parameters && !running_.empty()) finish_oldest();
+    // Without shards a unit's calls are no collectives, so ranks may close different units.
+    if (policy_.find_unused_parameters && gradients.layout().shards == 1) return;
+    // One sum over the shard group in flight, and one over the copies, bound the memory to one unit's whole gradients
+    // and one shard besides those being made. With unused parameters, shards wait for the ranks' agreement.
+    const std::size_t in_flight = gradients.sums_over_copies() ? 1 : 0;
+    while (!policy_.find_unused_parameters && running_.size() > in_flight) finish_oldest();
     start(gradients);
   }
 
   /// Ends the backward pass: reduces what is left and waits for everything.
   void end_pass() {
-    if (!sync_) return;
-    for (; next_bucket_ < buckets_.size(); ++next_bucket_) {
-      auto& bucket = *buckets_[next_bucket_].gradients;
-      if (is_due(bucket)) start(bucket);
-    }
-    for (auto& flat : flats_) {
-      if (is_due(*flat) && !started(*flat)) start(*flat);
-    }
-    if (policy_.find_unused_parameters) agree_on_used();
-    while (!running_.empty()) finish_oldest();
-    for (auto* gradients : all()) {  // those that came after their buffer was reduced
-      if (gradients->has_any_gradient()) start(*gradients);
-    }
-    while (!running_.empty()) finish_oldest();
-    started_.clear();
-    rebuild_due_ = !rebuilt_ && !buckets_.empty();
+    if (sync_) reduce_rest();
+    for (auto* gradients : all()) gradients->show_means();
+  }
+
+  /// After a backward pass: guards in place of the gradients that the loop cannot read.
+  void set_marks() {
+    for (auto* gradients : all()) gradients->set_marks();
+  }
+
+  /// Gradients become sum / `divisor`; 0: the world size.
+  void set_divisor(double divisor) {
+    TORCH_CHECK(divisor >= 0 && std::isfinite(divisor), "gradients are to be divided by ", divisor,
+                "; expected a finite number above 0, or 0 for the world size");
+    divisor_ = divisor;
+  }
+
+  /// Drops what was collected and not reduced: a step was cut short.
+  void drop() {
+    for (auto* gradients : all()) gradients->drop();
+    holds_sums_ = false;
   }
 
   /// Adds the means that wait in host memory to the gradients of the leaves.
@@ -99,7 +123,7 @@ class Reducer {
   /// Waits for the reductions in flight and drops what was not reduced, after a pass that failed.
   void reset() {
     while (!running_.empty()) finish_oldest();
-    for (auto* gradients : all()) gradients->drop();
+    drop();
     started_.clear();
   }
 
@@ -146,8 +170,9 @@ class Reducer {
     return result;
   }
 
-  static bool is_due(const FlatGradient& gradients) {
-    return gradients.needs_reduction() && gradients.reduction() == Reduction::Idle;
+  bool is_due(const FlatGradient& gradients) const {
+    const bool possible = over_copies_ || gradients.layout().shards > 1;
+    return possible && gradients.needs_reduction() && gradients.reduction() == Reduction::Idle;
   }
 
   bool started(const FlatGradient& gradients) const {
@@ -161,31 +186,74 @@ class Reducer {
     started_.push_back(&gradients);
   }
 
+  /// Reduces what the pass has left, and waits for everything.
+  void reduce_rest() {
+    for (; next_bucket_ < buckets_.size(); ++next_bucket_) {
+      auto& bucket = *buckets_[next_bucket_].gradients;
+      if (is_due(bucket)) start(bucket);
+    }
+    for (auto& flat : flats_) {
+      if (is_due(*flat) && !started(*flat)) start(*flat);
+    }
+    if (!policy_.find_unused_parameters) {
+      while (!running_.empty()) finish_oldest();
+      for (auto* gradients : all()) {  // those that came after their buffer was reduced
+        if (gradients->has_any_gradient() && is_due(*gradients)) start(*gradients);
+      }
+    }
+    finish_all();
+    for (auto* gradients : all()) gradients->land();
+    started_.clear();
+    if (power_sgd_ && over_copies_) power_sgd_->count_iteration();
+    rebuild_due_ = !rebuilt_ && !buckets_.empty() && over_copies_;
+  }
+
+  double divisor() const { return divisor_ > 0 ? divisor_ : static_cast<double>(groups_.mesh.world_size()); }
+
   void finish_oldest() {
     auto* gradients = running_.front();
     running_.pop_front();
-    gradients->finish();
+    policy_.find_unused_parameters ? gradients->put_aside() : gradients->finish(divisor());
   }
 
   void finish_through(const FlatGradient& gradients) {
     while (gradients.reduction() != Reduction::Idle) finish_oldest();
   }
 
-  /// Marks a parameter that any rank used as used on all ranks.
-  void agree_on_used() {
+  /// Waits for everything; where ranks may have used different parameters, one that any rank used gets its mean on all,
+  /// and a buffer that any rank has to reduce again is reduced again by all.
+  void finish_all() {
+    while (!running_.empty()) finish_oldest();
+    if (!policy_.find_unused_parameters) return;
     const auto parameters = ids();
-    auto used = torch::zeros({static_cast<std::int64_t>(parameters.size())}, torch::kInt32);
-    auto* flags = used.mutable_data_ptr<std::int32_t>();
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-      flags[i] = gradients_of(parameters[i]).has_gradient(slot_of(parameters[i]));
+    if (parameters.empty()) return;  // one rank, or nothing to train
+    const auto buffers = all();
+    const auto count = parameters.size();
+    // Twice: what some rank has to reduce again is known after the first time.
+    for (const bool again : {true, false}) {
+      auto flags = torch::zeros({static_cast<std::int64_t>(count + buffers.size())}, torch::kInt32);
+      auto* flag = flags.mutable_data_ptr<std::int32_t>();
+      for (std::size_t i = 0; i < count; ++i) flag[i] = gradients_of(parameters[i]).was_used(slot_of(parameters[i]));
+      for (std::size_t i = 0; i < buffers.size(); ++i)
+        flag[count + i] = buffers[i]->has_any_gradient() && is_due(*buffers[i]);
+      auto sum = flags.to(gradients_of(parameters.front()).slots().front().parameter.device());
+      groups_.world.all_reduce(sum, "which parameters were used").wait();
+      flags.copy_(sum);
+      bool any = false;
+      for (std::size_t i = 0; again && i < buffers.size(); ++i) {
+        if (flag[count + i] == 0) continue;
+        start(*buffers[i]);
+        any = true;
+      }
+      while (!running_.empty()) finish_oldest();
+      if (any) continue;
+      for (std::size_t i = 0; i < count; ++i) {
+        auto& gradients = gradients_of(parameters[i]);
+        if (flag[i] > 0 && gradients.has_sum_aside()) gradients.set_used(slot_of(parameters[i]));
+      }
+      break;
     }
-    const auto device = gradients_of(parameters.front()).slots().front().parameter.device();
-    auto sum = used.to(device);
-    groups_.world.all_reduce(sum, "which parameters were used").wait();
-    used.copy_(sum);
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-      if (flags[i] > 0) gradients_of(parameters[i]).set_used(slot_of(parameters[i]));
-    }
+    for (auto* gradients : buffers) gradients->give(divisor());
   }
 
   /// Makes the buckets again, in the order in which gradients came in the first pass on rank 0.
@@ -224,7 +292,9 @@ class Reducer {
                                            FlatGradient::Options{.label = "bucket " + std::to_string(buckets_.size()),
                                                                  .reduce_dtype = dtype.second,
                                                                  .on_host = policy_.offload.gradients,
-                                                                 .always_used = policy_.find_unused_parameters});
+                                                                 .always_used = policy_.find_unused_parameters,
+                                                                 .compression = policy_.compression.gradients,
+                                                                 .power_sgd = power_sgd_});
         buckets_.push_back({std::move(gradients), {}, 0});
       }
     }
@@ -232,6 +302,7 @@ class Reducer {
 
   Groups groups_;
   Policy policy_;
+  std::shared_ptr<PowerSgd> power_sgd_;
   std::vector<std::unique_ptr<FlatGradient>> flats_;   ///< by number; the next number is the replicated parameters'
   std::vector<GradientSlot> slots_;                    ///< of the replicated parameters
   std::vector<std::optional<at::ScalarType>> dtypes_;  ///< ... to reduce them in
@@ -243,6 +314,8 @@ class Reducer {
   std::vector<std::int64_t> ready_order_;  ///< indices of replicated gradients as they came in the first reduced pass
   bool rebuilt_ = false, rebuild_due_ = false;
   bool sync_ = true, over_copies_ = true;
+  bool holds_sums_ = false;  ///< buffers hold gradients of passes that were not fully reduced
+  double divisor_ = 0;       ///< 0: the world size
 };
 
 }  // namespace sealift::train

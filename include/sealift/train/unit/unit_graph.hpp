@@ -8,7 +8,7 @@
 #include <sealift/train/unit/tensor_walk.hpp>
 #include <sealift/train/unit/unit.hpp>
 
-#include <torch/csrc/autograd/functions/utils.h>
+#include <torch/csrc/autograd/custom_function.h>
 
 namespace sealift::train {
 
@@ -26,21 +26,37 @@ struct GradientHook final : torch::autograd::PostAccumulateGradHook {
   }
 };
 
-/// The identity before a call's inputs; its backward runs when everything after it has run.
-struct InputsNode final : torch::autograd::Node {
-  std::shared_ptr<Call> call;
+/// The identity before a call's inputs; its backward runs when everything after it has run. Its outputs are views, and
+/// autograd refuses to change them in place, since the caller's tensor would change without its history.
+struct InputsNode : torch::autograd::Function<InputsNode> {
+  using Tensors = torch::autograd::variable_list;
+  using Context = torch::autograd::AutogradContext;
 
-  torch::autograd::variable_list apply(torch::autograd::variable_list&& gradients) override {
-    if (auto unit = call->unit.lock()) unit->after_inputs(*call);
-    return std::move(gradients);
+  struct Holder : torch::CustomClassHolder {
+    std::shared_ptr<Call> call;
+  };
+
+  static Tensors forward(Context* context, const c10::intrusive_ptr<Holder>& holder, at::TensorList inputs) {
+    context->saved_data["call"] = c10::IValue::make_capsule(holder);
+    context->set_materialize_grads(false);
+    return inputs.vec();
   }
-  std::string name() const override { return "SealiftUnitInputs"; }
+
+  static Tensors backward(Context* context, Tensors gradients) {
+    const auto holder = c10::static_intrusive_pointer_cast<Holder>(context->saved_data.at("call").toCapsule());
+    if (auto unit = holder->call->unit.lock()) unit->after_inputs(*holder->call);
+    gradients.insert(gradients.begin(), at::Tensor());  // of the holder: none
+    return gradients;
+  }
 };
 
 }  // namespace detail
 
 inline void Unit::listen(const std::vector<GradientSlot>& slots, std::size_t flat, const std::weak_ptr<Unit>& self) {
   for (std::size_t i = 0; i < slots.size(); ++i) {
+    slots[i].parameter.register_hook([self](const at::Tensor&) {
+      if (auto alive = self.lock()) alive->before_gradient();
+    });
     torch::autograd::impl::set_post_acc_grad_hooks(
         slots[i].parameter, std::make_unique<detail::GradientHook>(self, ParameterId{.flat = flat, .index = i}));
   }
@@ -62,24 +78,26 @@ std::shared_ptr<detail::Call> Unit::take_inputs(const std::weak_ptr<Unit>& self,
       if (input.defined() && input.is_floating_point()) input = input.to(*options_.precision.param_dtype);
     });
   }
-  if (flats_.empty() || !at::GradMode::is_enabled()) return nullptr;
+  if (!at::GradMode::is_enabled()) return nullptr;
   auto call = std::make_shared<detail::Call>();
   call->unit = self;
-  ++live_calls_;
+  if (flats_.empty()) return call;
+  call->step = session_->step;
+  if (detail::in_graph_task()) call->awaited_in = session_->passes;  // by the recomputation that made it
+  calls_.push_back(call);
   torch::autograd::variable_list joined;
   each([&](at::Tensor& input) {
     if (input.defined() && input.requires_grad()) joined.push_back(input);
   });
   if (joined.empty()) return call;
-  const std::shared_ptr<detail::InputsNode> node(new detail::InputsNode, torch::autograd::deleteNode);
-  node->set_next_edges(torch::autograd::collect_next_edges(joined));
-  node->call = call;
+  const auto holder = c10::make_intrusive<detail::InputsNode::Holder>();
+  holder->call = call;
+  joined = detail::InputsNode::apply(holder, at::TensorList(joined));
+  call->before_inputs = joined.front().grad_fn().get();
+  std::size_t next = 0;
   each([&](at::Tensor& input) {
-    if (!input.defined() || !input.requires_grad()) return;
-    input = input.detach();
-    torch::autograd::set_history(input, node);
+    if (input.defined() && input.requires_grad()) input = joined[next++];
   });
-  call->hooked = true;
   return call;
 }
 
@@ -95,15 +113,17 @@ void Unit::after_forward(Outputs& outputs, const std::shared_ptr<detail::Call>& 
     detail::for_each_tensor(outputs, [&](const at::Tensor& output) {
       if (!output.defined() || !output.requires_grad()) return;
       differentiable = true;
+      call->after_outputs = output.grad_fn().get();
       output.register_hook([call](const at::Tensor&) {
         if (auto unit = call->unit.lock()) unit->before_backward(*call);
       });
     });
   }
+  if (flats_.empty() && !is_root()) return;
   // A forward that runs inside a backward (recomputation) leaves the unit to that backward.
   if (in_backward_ || (differentiable && detail::in_graph_task())) return;
   if (differentiable) call->place = session_->order.after_forward(number_);
-  if (is_root()) {  // free what was gathered for calls that were not made
+  if (is_root() && session_->holds == 0) {  // free what was gathered for calls that were not made
     for (auto& unit : session_->units) {
       for (auto& flat : unit->flats()) {
         if (flat->residence() == Residence::Gathering) flat->reshard();
@@ -112,7 +132,7 @@ void Unit::after_forward(Outputs& outputs, const std::shared_ptr<detail::Call>& 
   }
   // The root's backward comes first, so it would be gathered again at once. Without a backward nothing else frees it.
   const bool keep = differentiable && (is_root() || !options_.reshard_after_forward);
-  if (!last || keep || session_->keep_after_forward) return;
+  if (!last || keep || session_->pass.keep || session_->holds > 0) return;
   for (auto& flat : flats_) {
     const bool to_group = differentiable && options_.reshard_group > 1;
     to_group ? flat->reshard_to_group() : flat->reshard();

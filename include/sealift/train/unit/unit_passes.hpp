@@ -14,36 +14,55 @@ namespace sealift::train {
 inline void Session::enter_forward(const Unit& unit, bool training) {
   if (detail::in_graph_task()) return;
   if (in_backward) reset();
+  if (forwards > 1) return;  // within another unit's
+  const bool records = at::GradMode::is_enabled();
+  for (const auto& [name, parameter] : frozen) {
+    TORCH_CHECK(!records || !parameter.requires_grad(), "parameter '", name,
+                "' was unfrozen after parallelize(), which made no gradient for it; call parallelize() with everything "
+                "trainable that is to be trained later, and freeze by set_requires_grad(false) after it");
+  }
+  // Values that were gathered before may be older than the optimizer's last step.
+  if (holds == 0 && (pass.first || !records)) ++epoch;
+  const bool first = pass.first;
+  if (records && pass.keep) pass.first = false;
   if (!unit.is_root()) return;
   order.start_forward();
-  if (!continues) {
-    for (auto& each : units) each->reshard();
-  }
-  if (training && !buffers.empty() && !continues) broadcast_together(groups.world, buffers, "buffers");
+  if (!first) return;
+  for (auto& each : units) each->reshard();
+  if (training && !buffers.empty()) broadcast_together(groups.world, buffers, "buffers");
 }
 
 inline void Session::enter_backward() {
   // A backward inside this backward (recomputation) must not end it.
   if (std::exchange(in_backward, true)) return;
-  ++pass;
-  reducer.begin_pass(sync, sync_copies);
+  ++passes;
+  groups.observers->begin(Activity::Backward, units.front()->label());
+  reducer.begin_pass(pass.reduce, pass.over_copies);
+  const auto* graph = torch::autograd::get_current_graph_task_nodes_in_graph();
+  for (auto& unit : units) unit->await_calls(*graph);
   torch::autograd::Engine::get_default_engine().queue_callback([this] { finish_backward(); });
 }
 
 inline void Session::finish_backward() {
   for (auto unit = units.rbegin(); unit != units.rend(); ++unit) {
     (*unit)->is_open() ? (*unit)->close() : (*unit)->reset_backward();
-    if (!keep_after_backward) (*unit)->reshard();
+    if (!keeps_after_backward()) (*unit)->reshard();
   }
   reducer.end_pass();
-  const bool pending = std::any_of(units.begin(), units.end(), [](const auto& unit) { return unit->live_calls() > 0; });
-  if (!pending) order.forget_calls();
+  groups.observers->end(Activity::Backward, units.front()->label());
+  if (std::none_of(units.begin(), units.end(), [&](const auto& unit) { return unit->has_calls_of_step(step); })) {
+    order.forget_calls();
+  }
   in_backward = false;
-  if (!sync || keep_after_backward) return;
+  if (pass.reduce && pass.over_copies && pass.last) reducer.flush();
+  reducer.set_marks();
+  if (!pass.reduce || keeps_after_backward()) return;
   // A job that has memory for the whole model in a step may keep it for the next one; others get it back.
-  if (!keep_after_forward) detail::BufferPool::instance().release_kept();
-  keep_after_forward = continues = false;
+  if (!pass.keep) detail::BufferPool::instance().release_kept();
+  pass.keep = false;
+  pass.first = true;
   groups.set_step(++step);
+  groups.observers->step_ended(step);
 }
 
 inline void Session::prefetch(const std::vector<std::size_t>& numbers) {
@@ -57,7 +76,7 @@ inline void Session::prefetch(const std::vector<std::size_t>& numbers) {
     bool started = false;
     for (const auto& flat : units[number]->flats()) {
       started |= !flat->has_memory();
-      flat->start_unshard();
+      detail::in_graph_task() ? flat->start_unshard() : flat->start_unshard(epoch);
     }
     ahead += started;
   }
@@ -70,7 +89,8 @@ inline void Session::reset() {
     unit->reshard();
   }
   order.forget_calls();
-  in_backward = continues = false;
+  if (std::exchange(in_backward, false)) groups.observers->end(Activity::Backward, units.front()->label());
+  pass.first = true;
 }
 
 }  // namespace sealift::train
