@@ -3,8 +3,10 @@
 # Called by run.sh. Starts both sides once, lets them run in turn, and prints one line per comparison.
 # The peer gets its best: all its settings run the same warm-up and the fastest one races. Losses must agree, so that
 # nobody is fast by doing less.
-#   compare_training.py PROGRAM [PATTERN]    environment: BENCH_ROUNDS (6), BENCH_SECONDS (1) of a side in a round
+#   compare_training.py PROGRAM [PATTERN]    environment: BENCH_ROUNDS (6), BENCH_SECONDS (1) of a side in a round,
+#                                            BENCH_DEVICE (cpu), BENCH_TINY: the Llama in small
 #   compare_training.py --names              lists the comparisons
+# On cuda only the Llama's comparisons are made: gpu.sh calls them.
 import collections
 import functools
 import json
@@ -22,6 +24,8 @@ from torch.distributed import TCPStore
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "6"))
 SECONDS = float(os.environ.get("BENCH_SECONDS", "1"))
+DEVICE = os.environ.get("BENCH_DEVICE", "cpu")
+LLAMA = "llama_tiny" if os.environ.get("BENCH_TINY") else "llama"
 MAX_STEPS = 400  # in a round, for tiny models
 LOSS_TOLERANCE = 1e-3
 
@@ -29,13 +33,14 @@ say = functools.partial(print, file=sys.stderr, flush=True)
 
 # A side of a comparison: ours when `peer` is none of PyTorch's settings. `ranks` processes run `method` on the model.
 Side = collections.namedtuple("Side", "method micro_batches ranks peer_settings", defaults=(None,))
-Comparison = collections.namedtuple("Comparison", "name model ours peers")
+# `settings` go to both sides.
+Comparison = collections.namedtuple("Comparison", "name model ours peers settings tolerance", defaults=((), LOSS_TOLERANCE))
 
 
 class Job:
     """The ranks of one side, alive over all rounds, blocked between them."""
 
-    def __init__(self, program, model, side):
+    def __init__(self, program, model, side, settings):
         self.ranks = []
         self.settings = side.peer_settings
         self.store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)  # where its ranks meet
@@ -45,6 +50,7 @@ class Job:
             command = [sys.executable, os.path.join(HERE, "training_peer.py"), *side.peer_settings]
         command = ["setpriv", "--pdeathsig", "KILL", *command]  # no rank outlives this program
         command += ["--model", model, "--method", side.method, "--micro-batches", str(side.micro_batches)]
+        command += ["--device", DEVICE, *settings]
         for rank in range(side.ranks):
             environment = dict(os.environ, OMP_NUM_THREADS="1", MKL_NUM_THREADS="1", GLOO_SOCKET_IFNAME="lo")
             if side.ranks > 1:
@@ -110,11 +116,28 @@ def mega(number):
     return f"{number / 1e6:.1f} MB"
 
 
+LLAMA_SIZES = {"llama": (1_100_048_384, 2 * 32000 * 2048 + 2048), "llama_tiny": (204_224, 2 * 512 * 64 + 64)}
+
+
+def describe_memory(comparison, job):
+    """What a GPU holds: most at once, and between steps beside the formula (parameters, two moments, gradients)."""
+    if not job.result.get("device_peak"):
+        return
+    everything, _ = parameters_of(comparison.model)
+    size = 2 if "pure" in comparison.settings else 4
+    say(f"    device memory: at most {mega(job.result['device_peak'])}, {mega(job.result['device_kept'])} between steps; "
+        f"formula of parameters, moments and gradients {mega(4 * size * everything)}")
+
+
 def parameters_of(model):
     """(all, those of the root unit) as the models of training.cpp have them."""
+    if model in LLAMA_SIZES:
+        return LLAMA_SIZES[model]
     if model == "gpt":
         width, root = 384, 1024 * 384 + 64 * 384 + 2 * 384
         return root + 4 * (12 * width * width + 13 * width), root
+    if model == "lora":  # the trainable ones
+        return 8 * 2 * 2 * 8 * 1024, 0
     blocks, width = {"mlp": (8, 1024), "tiny": (64, 8)}[model]
     return blocks * 2 * (width * width + width), 0
 
@@ -132,6 +155,8 @@ def describe_bytes(comparison, side, job):
             "FULL_SHARD, reduce once": f * size * (m * (2 * everything - root) + everything),
             "gather once, reduce once": f * size * 2 * everything,
         }
+    if side.method == "hsdp":
+        formulas = {"gather twice, reduce over 2, all-reduce a half over 2": size * everything * (3 * 0.5 + 0.5)}
     counted = ""
     if "traffic" in job.result:
         traffic = job.result["traffic"]
@@ -149,8 +174,8 @@ def race(program, comparison, fused_is_faster):
     fused = fused_is_faster.get(peer_kind)
     sides = [side for side in comparison.peers if None in (fused, side.peer_settings) or ("--fused" in side.peer_settings) == fused]
     say(f"{comparison.name}: {comparison.ours.ranks} ranks, {comparison.ours.micro_batches} micro-batches, model {comparison.model}")
-    ours = Job(program, comparison.model, comparison.ours)
-    peers = [Job(program, comparison.model, side) for side in sides]
+    ours = Job(program, comparison.model, comparison.ours, comparison.settings)
+    peers = [Job(program, comparison.model, side, comparison.settings) for side in sides]
     jobs = [ours, *peers]
     try:
         for job in jobs:
@@ -182,6 +207,7 @@ def race(program, comparison, fused_is_faster):
             say(f"  {name}: loss of step 1 {job.losses[0]:.6f}, of step {job.steps} {job.losses[-1]:.6f}; "
                 f"peak {job.result['peak_mib']:.0f} MiB a rank")
             describe_bytes(comparison, its_side, job)
+            describe_memory(comparison, job)
         if comparison.model == "tiny":  # in a bigger one the machine's noise is more than this
             overhead = statistics.median((a - b) * 1e3 for a, b in times) / ours.ready["units"]
             say(f"  hooks: {overhead:.1f} us per unit and step ({ours.ready['units']} units)")
@@ -189,8 +215,10 @@ def race(program, comparison, fused_is_faster):
         worst = max(abs(a - b) / abs(b) for a, b in zip(ours.losses, peer.losses, strict=True))
         say(f"  losses differ by at most {worst:.1e} relative over {ours.steps} steps")
         # Not "greater than": NaN must not pass for agreement.
-        if not worst <= LOSS_TOLERANCE:
-            raise SystemExit(f"{comparison.name}: the two sides do not train the same; expected at most {LOSS_TOLERANCE:g}")
+        if not worst <= comparison.tolerance:
+            raise SystemExit(f"{comparison.name}: the two sides do not train the same; expected at most {comparison.tolerance:g}")
+        if comparison.ours.method != "plain" and not ours.ready["flats"] and "mixed" in comparison.settings:
+            raise SystemExit(f"{comparison.name}: no flat was made, so this compares LibTorch with itself")
         if not abs(ours.losses[-1] - ours.losses[0]) > 10 * LOSS_TOLERANCE * abs(ours.losses[0]):
             raise SystemExit(f"{comparison.name}: the loss did not move, so its agreement means nothing")
         ours.end()
@@ -216,15 +244,34 @@ def comparisons():
         yield Comparison(f"fsdp_k8_deferred{suffix}", model, Side("fsdp", 8, 2), [Side("fsdp", 8, 2, peer) for peer in deferred])
         yield Comparison(f"fsdp_vs_ddp_k8{suffix}", model, Side("fsdp", 8, 2), [Side("ddp", 8, 2)])
         yield Comparison(f"fsdp_w1_vs_plain{suffix}", model, Side("fsdp", 1, 1), [Side("plain", 1, 1)])
+    yield Comparison("hsdp_k1", "mlp", Side("hsdp", 1, 4), [Side("hsdp", 1, 4, peer) for peer in fsdp_peers])
+    yield Comparison("lora_ddp_recompute", "lora", Side("ddp", 1, 2), [Side("ddp", 1, 2, peer) for peer in ddp_peers])
     yield Comparison("fsdp_w1_vs_plain_tiny", "tiny", Side("fsdp", 1, 1), [Side("plain", 1, 1)])
+
+
+def comparisons_of_llama():
+    """A Llama of 1.1 billion parameters in bf16 on one device: without and with the core, against Python as it is and compiled.
+    One setting of the peer each, since all its settings would be on the device at once."""
+    for precision, method in (("pure", "plain"), ("mixed", "fsdp")):
+        for name, compile in (("eager", []), ("compile", ["--compile"])):
+            yield Comparison(f"llama_{precision}_vs_{name}", LLAMA, Side(method, 1, 1), [Side(method, 1, 1, ["--fused", *compile])],
+                             ["--precision", precision], tolerance=5e-3)
+
+
+def chosen_comparisons(pattern):
+    """Those of the device; on a CPU the Llama's only in small."""
+    made = list(comparisons()) if DEVICE == "cpu" else []
+    if DEVICE != "cpu" or LLAMA == "llama_tiny":
+        made += comparisons_of_llama()
+    return [comparison for comparison in made if re.search(pattern, comparison.name)]
 
 
 def main():
     if sys.argv[1] == "--names":
-        print("\n".join(comparison.name for comparison in comparisons()))
+        print("\n".join(comparison.name for comparison in chosen_comparisons("")))
         return
     program, pattern = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
-    chosen = [comparison for comparison in comparisons() if re.search(pattern, comparison.name)]
+    chosen = chosen_comparisons(pattern)
     say(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; one thread per rank; "
         "columns: name, ours [ms per step], peer [ms per step], ratio peer/ours, spread of the ratio")
     fused_is_faster = {}

@@ -3,8 +3,10 @@
 # Started by compare_training.py, which says on stdin how many steps to run and reads one line of JSON per round.
 # Model, initial values and data are the formulas of training.cpp, written again: the losses must agree.
 import argparse
+import collections
 import contextlib
 import json
+import os
 import sys
 import time
 import warnings
@@ -13,20 +15,26 @@ warnings.filterwarnings("ignore", message="Failed to initialize NumPy")
 
 import torch
 import torch.distributed
+import torch.utils.checkpoint
 from torch import nn
-from torch.distributed.fsdp import fully_shard
+from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.nn import functional as F
 
 POOL = 4  # steps of data, made before the clock starts
 # model: blocks, width, rows of a micro-batch on one rank
-MLP_SHAPES = {"mlp": (8, 1024, 32), "tiny": (64, 8, 4)}
+MLP_SHAPES = {"mlp": (8, 1024, 32), "lora": (8, 1024, 32), "tiny": (64, 8, 4)}
 VOCABULARY, CONTEXT, LAYERS, WIDTH, HEADS, GPT_ROWS = 1024, 64, 4, 384, 6, 2
+LlamaShape = collections.namedtuple("LlamaShape", "vocabulary context layers width heads key_heads inner rows")
+LLAMA_SHAPES = {
+    "llama": LlamaShape(32000, 2048, 22, 2048, 32, 4, 5632, 2),
+    "llama_tiny": LlamaShape(512, 32, 3, 64, 4, 2, 176, 2),
+}
 
 
-def noise(first, count):
+def noise(first, count, device="cpu"):
     """Numbers in [-1, 1) for the indices from `first`: integer arithmetic, so every implementation gets the same."""
     mask = 2**31 - 1
-    x = (torch.arange(first, first + count) * 1103515245 + 12345) & mask
+    x = (torch.arange(first, first + count, device=device) * 1103515245 + 12345) & mask
     x = x ^ (x >> 15)
     x = (x * 747796405) & mask
     x = x ^ (x >> 13)
@@ -38,7 +46,7 @@ def fill(model):
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if parameter.dim() == 2:
-                parameter.copy_(noise(first, parameter.numel()).view_as(parameter) / parameter.size(1) ** 0.5)
+                parameter.copy_(noise(first, parameter.numel(), parameter.device).view_as(parameter) / parameter.size(1) ** 0.5)
             elif name.endswith("bias"):
                 parameter.zero_()
             first += parameter.numel()
@@ -54,13 +62,38 @@ class MlpBlock(nn.Module):
         return x + self.down(torch.relu(self.up(x)))
 
 
+class LoraLinear(nn.Module):
+    def __init__(self, width, rank=8):
+        super().__init__()
+        self.lora_a = nn.Parameter(torch.empty(rank, width))
+        self.lora_b = nn.Parameter(torch.empty(width, rank))
+        self.base = nn.Linear(width, width, bias=False)
+        self.base.weight.requires_grad_(False)
+
+    def forward(self, x):
+        return self.base(x) + F.linear(F.linear(x, self.lora_a), self.lora_b)
+
+
+class LoraBlock(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.up = LoraLinear(width)
+        self.down = LoraLinear(width)
+
+    def compute(self, x):
+        return x + self.down(torch.relu(self.up(x)))
+
+    def forward(self, x):
+        return torch.utils.checkpoint.checkpoint(self.compute, x, use_reentrant=False)
+
+
 class Mlp(nn.Module):
-    def __init__(self, blocks, width, rows):
+    def __init__(self, blocks, width, rows, block=MlpBlock):
         super().__init__()
         self.shape = (rows, width)
         self.blocks = []
         for i in range(blocks):
-            self.add_module(f"block{i}", MlpBlock(width))
+            self.add_module(f"block{i}", block(width))
             self.blocks.append(getattr(self, f"block{i}"))
 
     def forward(self, x):
@@ -120,11 +153,92 @@ class Gpt(nn.Module):
         return F.cross_entropy(outputs.view(-1, VOCABULARY), targets)
 
 
+class RmsNorm(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        return F.rms_norm(x, self.weight.shape, self.weight, 1e-5)
+
+
+class LlamaBlock(nn.Module):
+    def __init__(self, shape):
+        super().__init__()
+        self.head_width = shape.width // shape.heads
+        keys = shape.key_heads * self.head_width
+        self.norm1 = RmsNorm(shape.width)
+        self.query = nn.Linear(shape.width, shape.width, bias=False)
+        self.key = nn.Linear(shape.width, keys, bias=False)
+        self.value = nn.Linear(shape.width, keys, bias=False)
+        self.out = nn.Linear(shape.width, shape.width, bias=False)
+        self.norm2 = RmsNorm(shape.width)
+        self.gate = nn.Linear(shape.width, shape.inner, bias=False)
+        self.up = nn.Linear(shape.width, shape.inner, bias=False)
+        self.down = nn.Linear(shape.inner, shape.width, bias=False)
+
+    def forward(self, x, cosines, sines):
+        rows, time, width = x.shape
+
+        def heads(y):
+            return y.view(rows, time, -1, self.head_width).transpose(1, 2)
+
+        def turn(y):
+            first, second = y.chunk(2, -1)
+            return y * cosines + torch.cat((-second, first), -1) * sines
+
+        normed = self.norm1(x)
+        query, key, value = turn(heads(self.query(normed))), turn(heads(self.key(normed))), heads(self.value(normed))
+        mixed = F.scaled_dot_product_attention(query, key, value, is_causal=True, enable_gqa=True)
+        middle = x + self.out(mixed.transpose(1, 2).reshape(rows, time, width))
+        again = self.norm2(middle)
+        return middle + self.down(F.silu(self.gate(again)) * self.up(again))
+
+
+class Llama(nn.Module):
+    def __init__(self, shape):
+        super().__init__()
+        self.shape = shape
+        self.tokens = nn.Embedding(shape.vocabulary, shape.width)
+        self.blocks = []
+        for i in range(shape.layers):
+            self.add_module(f"block{i}", LlamaBlock(shape))
+            self.blocks.append(getattr(self, f"block{i}"))
+        self.norm = RmsNorm(shape.width)
+        self.head = nn.Linear(shape.width, shape.vocabulary, bias=False)
+        half = shape.width // shape.heads // 2
+        rates = 10000.0 ** (-torch.arange(half, dtype=torch.float64) / half)
+        angles = torch.arange(shape.context, dtype=torch.float64)[:, None] * rates
+        both = torch.cat((angles, angles), -1).float()
+        self.register_buffer("cosines", both.cos())
+        self.register_buffer("sines", both.sin())
+
+    def forward(self, tokens):
+        x = self.tokens(tokens)
+        cosines, sines = self.cosines.to(x.dtype), self.sines.to(x.dtype)
+        for block in self.blocks:
+            x = block(x, cosines, sines)
+        return self.head(self.norm(x))
+
+    def batch(self, number):
+        rows, length = self.shape.rows, self.shape.context + 1
+        count = rows * length
+        tokens = ((noise(number * count, count) + 1) * (self.shape.vocabulary / 2)).long().view(rows, length)
+        return tokens[:, :-1].contiguous(), tokens[:, 1:].reshape(-1)
+
+    def loss(self, outputs, targets):
+        return F.cross_entropy(outputs.view(-1, self.shape.vocabulary).float(), targets)
+
+
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--model", choices=["mlp", "gpt", "tiny"], required=True)
-    parser.add_argument("--method", choices=["ddp", "fsdp"], required=True)
+    parser.add_argument("--model", choices=["gpt", *MLP_SHAPES, *LLAMA_SHAPES], required=True)
+    parser.add_argument("--method", choices=["ddp", "fsdp", "hsdp", "plain"], required=True)
     parser.add_argument("--micro-batches", type=int, required=True)
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--precision", choices=["fp32", "mixed", "pure"], default="fp32",
+                        help="mixed: fp32 parameters, bf16 gathered, fp32 reduced (fsdp); pure: bf16 parameters (plain)")
+    parser.add_argument("--compile", action="store_true", help="torch.compile each block")
     parser.add_argument("--fused", action="store_true", help="AdamW(fused=True)")
     parser.add_argument("--bucket-view", action="store_true", help="DDP(gradient_as_bucket_view=True)")
     parser.add_argument("--defer", action="store_true", help="fsdp: reduce and reshard after the last micro-batch only")
@@ -133,22 +247,46 @@ def main():
 
     torch.set_num_threads(1)
     torch.set_num_interop_threads(1)
-    torch.distributed.init_process_group("gloo")
+    on_gpu = options.device == "cuda"
+    device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0"))) if on_gpu else torch.device("cpu")
+    if on_gpu:
+        torch.cuda.set_device(device)
+    if "RANK" not in os.environ:  # one rank alone still needs a group for fully_shard
+        os.environ.update(RANK="0", WORLD_SIZE="1", MASTER_ADDR="127.0.0.1", MASTER_PORT="0")
+    torch.distributed.init_process_group("nccl" if on_gpu else "gloo")
     rank, world = torch.distributed.get_rank(), torch.distributed.get_world_size()
-    bare = Gpt() if options.model == "gpt" else Mlp(*MLP_SHAPES[options.model])
+    if options.model in LLAMA_SHAPES:
+        bare = Llama(LLAMA_SHAPES[options.model])
+    else:
+        block = LoraBlock if options.model == "lora" else MlpBlock
+        bare = Gpt() if options.model == "gpt" else Mlp(*MLP_SHAPES[options.model], block)
+    bare.to(device)
     fill(bare)
-    if options.method == "ddp":
+    if options.precision == "pure":
+        bare.to(torch.bfloat16)
+    if options.compile:
+        for block in bare.blocks:
+            block.compile()
+    if options.method == "plain":
+        model = bare
+    elif options.method == "ddp":
         model = nn.parallel.DistributedDataParallel(bare, gradient_as_bucket_view=options.bucket_view)
     else:
-        mesh = torch.distributed.init_device_mesh("cpu", (world,))
+        if options.method == "hsdp":
+            mesh = torch.distributed.init_device_mesh(options.device, (world // 2, 2), mesh_dim_names=("replicate", "shard"))
+        else:
+            mesh = torch.distributed.init_device_mesh(options.device, (world,))
         keep = {"reshard_after_forward": False} if options.keep else {}
+        if options.precision == "mixed":
+            keep["mp_policy"] = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
         for block in bare.blocks:
             fully_shard(block, mesh=mesh, **keep)
         model = fully_shard(bare, mesh=mesh, **keep)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=options.fused)
+    trainable = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    optimizer = torch.optim.AdamW(trainable, lr=1e-4, fused=options.fused)
 
     micro_batches = options.micro_batches
-    pool = [bare.batch(i) for i in range(POOL * micro_batches * world)]
+    pool = [tuple(part.to(device) for part in bare.batch(i)) for i in range(POOL * micro_batches * world)]
 
     def before_micro_batch(is_last):
         """What the peer has to keep ranks from talking before the last micro-batch."""
@@ -161,15 +299,15 @@ def main():
 
     def run_step(step):
         optimizer.zero_grad()
-        total = 0.0
+        total = torch.zeros((), dtype=torch.float64, device=device)
         for micro in range(micro_batches):
             inputs, targets = pool[((step % POOL) * world + rank) * micro_batches + micro]
             with before_micro_batch(micro + 1 == micro_batches):
                 loss = bare.loss(model(inputs), targets) / micro_batches
                 loss.backward()
-            total += loss.item()
+            total += loss.detach()
         optimizer.step()
-        return total
+        return total.item()
 
     step = 0
     print(json.dumps({"ready": True, "torch": torch.__version__, "adamw": "fused" if options.fused else "default"}), flush=True)
@@ -180,9 +318,14 @@ def main():
         for _ in range(int(line)):
             losses.append(run_step(step))
             step += 1
+        if on_gpu:
+            torch.cuda.synchronize()
         torch.distributed.barrier()
         seconds = time.perf_counter() - start
-        print(json.dumps({"seconds": seconds, "losses": losses}), flush=True)
+        memory = {}
+        if on_gpu:
+            memory = {"device_peak": torch.cuda.max_memory_allocated(), "device_kept": torch.cuda.memory_allocated()}
+        print(json.dumps({"seconds": seconds, "losses": losses, **memory}), flush=True)
     torch.distributed.destroy_process_group()
 
 

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+# The page of bench/gpu.sh: what each part said, the device, the versions, and the Llama's speed as TFLOP/s.
+# Called last by gpu.sh, with the folder of what the parts wrote; the page goes to stdout.
+# Every figure is of this run. A part that failed or was not run is said to have, and a run without a GPU claims none.
+#   gpu_page.py FOLDER DEVICE TINY
+import datetime
+import pathlib
+import platform
+import subprocess
+import sys
+
+import torch
+
+# Dense bf16 with fp32 sums, TFLOP/s, from NVIDIA's data sheets; a device that is not here gets no share of its peak.
+PEAKS = {"H200": 989.4, "H100 NVL": 835.5, "H100 PCIe": 756.0, "H100": 989.4, "A100": 312.0, "L40S": 362.0, "B200": 2250.0}
+# Of training.cpp's kLlama1B: vocabulary, context, layers, width, key width, inner width, sequences.
+V, T, L, W, K, I, ROWS = 32000, 2048, 22, 2048, 256, 5632, 2
+
+
+def flops_per_token():
+    """bench/llama.hpp has the same formula, of the PaLM paper's appendix B."""
+    products = L * (2 * W * W + 2 * W * K + 3 * W * I) + V * W
+    return 6 * products + 12 * L * W * T
+
+
+def read(folder, name):
+    path = folder / name
+    return path.read_text() if path.exists() else ""
+
+
+def verdict(folder, name):
+    code = read(folder, f"{name}.code").strip()
+    return {"0": "passed", "": "**was not run**"}.get(code, f"**failed** (exit status {code})")
+
+
+def block(text, last=60):
+    lines = text.strip().splitlines()[-last:]
+    return "```text\n" + "\n".join(line[:118] for line in lines) + "\n```\n" if lines else ""
+
+
+def versions(device):
+    yield "torch", f"{torch.__version__}, Python {platform.python_version()}"
+    if device == "cuda":
+        properties = torch.cuda.get_device_properties(0)
+        yield "device", (f"{torch.cuda.device_count()} x {properties.name}, {properties.total_memory / 1e9:.0f} GB, "
+                         f"capability {properties.major}.{properties.minor}")
+        yield "CUDA, NCCL, cuDNN", f"{torch.version.cuda}, {'.'.join(map(str, torch.cuda.nccl.version()))}, {torch.backends.cudnn.version()}"
+        query = ["nvidia-smi", "--query-gpu=driver_version,power.limit,clocks.max.sm", "--format=csv,noheader", "--id=0"]
+        try:
+            yield "driver, power limit, clock", subprocess.run(query, capture_output=True, text=True, check=True).stdout.strip()
+        except (OSError, subprocess.CalledProcessError):
+            yield "driver", "nvidia-smi is not here"
+    commit = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True).stdout.strip()
+    yield "this project", commit or "not a checkout"
+
+
+def llama_rows(folder, device, tiny):
+    name = torch.cuda.get_device_name(0) if device == "cuda" else ""
+    peak = next((value for key, value in PEAKS.items() if key in name), None)
+    for line in read(folder, "llama.out").splitlines():
+        what, ours, peer, ratio, spread = line.split("\t")
+        speed = ["", ""]
+        if device == "cuda" and not tiny:
+            for side, milliseconds in enumerate((ours, peer)):
+                tflops = flops_per_token() * ROWS * T / float(milliseconds) / 1e9
+                speed[side] = f" ({tflops:.0f} TFLOP/s" + (f", {tflops / peak:.0%} of {peak:g}" if peak else "") + ")"
+        yield f"| `{what}` | {ours}{speed[0]} | {peer}{speed[1]} | {ratio} | {spread} |"
+
+
+def main():
+    folder, device, tiny = pathlib.Path(sys.argv[1]), sys.argv[2], bool(sys.argv[3])
+    print("# What ran on a GPU\n" if device == "cuda" else "# A trial without a GPU\n")
+    print(f"Written by `bench/gpu.sh`, {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC.")
+    if device != "cuda" or tiny:
+        print("\n**Nothing here is a measurement**: the script ran " + ("in small" if tiny else "") + (" on a CPU" if device != "cuda" else "")
+              + " to show that it works.")
+    print("\n| | |\n|---|---|")
+    for key, value in versions(device):
+        print(f"| {key} | {value} |")
+    print(f"\n## Tests: {verdict(folder, 'tests')}\n")
+    print(block(read(folder, "tests.out") + read(folder, "tests.err")))
+    print(f"## sealift-train on a CPU and here: {verdict(folder, 'trainer')}\n")
+    print(block(read(folder, "trainer.out")))
+    print(f"## A Llama of 1.1 billion parameters against Python: {verdict(folder, 'llama')}\n")
+    print("Milliseconds per step; ratio is peer ÷ ours. How to read it: [README.md](README.md#on-a-gpu).\n")
+    print("| name | ours | peer | ratio | spread |\n|---|---|---|---|---|")
+    for row in llama_rows(folder, device, tiny):
+        print(row)
+    print("\n" + block(read(folder, "llama.err")))
+
+
+main()
