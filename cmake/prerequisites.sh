@@ -92,6 +92,16 @@ install_beside_torch() {
   stamp readers "$kReaders $kHeaders"
 }
 
+# transformers, PEFT, TRL and bitsandbytes, beside torch and not in it: what is built against must not depend on them.
+install_peers() {
+  complete peers "$(cat tests/train/peers.txt)" && return 0
+  say "installing tests/train/peers.txt into $where/peers"
+  rm -rf "$where/peers"
+  "$where/uv/bin/uv" pip install -q --no-cache --no-deps --python "$where/torch/bin/python" --target "$where/peers" \
+    -r tests/train/peers.txt >&2
+  stamp peers "$(cat tests/train/peers.txt)"
+}
+
 mkdir -p "$where"
 install_packages g++ cmake ninja-build make nasm ca-certificates python3 python3-venv \
   libcli11-dev nlohmann-json3-dev libfmt-dev libzstd-dev libssl-dev \
@@ -115,4 +125,5 @@ install_isal
 if [ "${1:-build}" != tools ]; then
   install_torch
   install_beside_torch
+  install_peers
 fi

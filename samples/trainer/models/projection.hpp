@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// A linear layer of a decoder, to which an adapter may be added: what LoRA and its relatives train.
+// `models/` is built of these; `tuning/` adds the adapters before the model is parallelized.
+// The layer's own parameters keep Hugging Face's names (`weight`, `bias`); the adapter's lie beside them.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <memory>
+
+namespace sealift::trainer {
+
+/// What is trained beside a frozen projection. Registered in it, so that it belongs to the same unit.
+class Adapter : public torch::nn::Module {
+ public:
+  /// The projection's output [..., out] with the adapter, of its input [..., in], its output without it, and its weight
+  /// [out, in].
+  virtual at::Tensor apply_to(const at::Tensor& output, const at::Tensor& input, const at::Tensor& weight) = 0;
+};
+
+class ProjectionImpl : public torch::nn::Module {
+ public:
+  ProjectionImpl(std::int64_t in, std::int64_t out, bool bias)
+      : weight(register_parameter("weight", torch::empty({out, in}))),
+        bias(bias ? register_parameter("bias", torch::empty({out})) : at::Tensor()) {}
+
+  /// [..., in] -> [..., out]
+  at::Tensor forward(const at::Tensor& input) {
+    const auto output = torch::linear(input, weight, bias);
+    return adapter_ ? adapter_->apply_to(output, input, weight) : output;
+  }
+
+  /// Adds `adapter` under `name`. One at most; before parallelize().
+  void adapt(const std::string& name, std::shared_ptr<Adapter> adapter) {
+    TORCH_CHECK(!adapter_, "this projection has an adapter already");
+    adapter_ = register_module(name, std::move(adapter));
+  }
+  const std::shared_ptr<Adapter>& adapter() const { return adapter_; }
+
+  at::Tensor weight, bias;  ///< [out, in], [out] or undefined
+
+ private:
+  std::shared_ptr<Adapter> adapter_;
+};
+TORCH_MODULE(Projection);
+
+}  // namespace sealift::trainer
