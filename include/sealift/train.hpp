@@ -47,6 +47,7 @@
 #include <sealift/train/flat/meta_device.hpp>             // build a model without memory
 #include <sealift/train/flat/source.hpp>                  // where first values come from
 #include <sealift/train/flat/fill_shard.hpp>              // ... of a rank's shard
+#include <sealift/train/flat/stored_codec.hpp>            // what is kept of a frozen shard: NF4, int8, fp8
 #include <sealift/train/flat/side_streams.hpp>            // copies from and to the host, beside the work
 #include <sealift/train/flat/flat_param.hpp>              // one flat: sharded <-> unsharded
 #include <sealift/train/flat/transport.hpp>               // how gradients are summed: as they are, in fp16 or bf16
@@ -71,6 +72,7 @@
 #include <sealift/train/unit_plan.hpp>                    // which units there are, and which parameters each holds
 #include <sealift/train/first_values.hpp>                 // ... of what is whole on every rank, and that none is missing
 #include <sealift/train/keep_choice.hpp>                  // whether units stay gathered between micro-batches
+#include <sealift/train/split_along.hpp>                  // modules that differ along an axis of the mesh, as experts
 #include <sealift/train/parallel.hpp>                     // the parallel model as a training loop sees it
 #include <sealift/train/parallelize.hpp>                  // the verb
 

@@ -24,6 +24,7 @@
 #include <sealift/train/step/clip.hpp>
 #include <sealift/train/parallelize.hpp>
 #include <sealift/train/parallel.hpp>
+#include <sealift/train/split_along.hpp>
 #include <sealift/train/keep_choice.hpp>
 #include <sealift/train/first_values.hpp>
 #include <sealift/train/unit_plan.hpp>
@@ -44,6 +45,7 @@
 #include <sealift/train/flat/transport.hpp>
 #include <sealift/train/flat/flat_param.hpp>
 #include <sealift/train/flat/side_streams.hpp>
+#include <sealift/train/flat/stored_codec.hpp>
 #include <sealift/train/flat/guard.hpp>
 #include <sealift/train/flat/codec.hpp>
 #include <sealift/train/flat/fill_shard.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a job may say about sending less than it computes with, as plain values.
-// Below `policy`, which holds one; `codec`, `transport` and `power_sgd` in the room `flat` do it.
+// What a job may say about sending, or keeping, less than it computes with, as plain values.
+// Below `policy`, which holds them; `codec`, `stored_codec`, `transport` and `power_sgd` in the room `flat` do it.
 // Everything is off by default, since all of it changes the numbers.
 #pragma once
 
@@ -20,6 +20,15 @@ enum class GradientCompression {
 enum class GatherCompression {
   None,
   Int8,  ///< in blocks of 256 with a scale each, as ZeRO++'s quantized weights: about a quarter of fp32's bytes
+  Fp8,   ///< the same in float8_e4m3fn: as many bytes, small values of a block keep three bits of precision
+};
+
+/// What a rank keeps of a frozen parameter, and sends in a gather: only a unit that is in use is whole.
+enum class StoredAs {
+  Plain,  ///< its elements
+  Int8,   ///< `GatherCompression::Int8`'s blocks, which here never cross parameters or depend on the world
+  Fp8,    ///< the same in float8_e4m3fn
+  Nf4,    ///< QLoRA's: 4 bits in blocks of 64, whose scales are 8 bits in blocks of 256; bitsandbytes' values
 };
 
 /// PyTorch's `PowerSGDState`, with its names and defaults.

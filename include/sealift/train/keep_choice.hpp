@@ -28,8 +28,18 @@ inline KeepCost keep_cost(const std::vector<UnitPlan>& plans, std::int64_t shard
   KeepCost cost;
   for (const auto& plan : plans) {
     const auto& precision = plan.options.precision;
-    for (const auto& [name, tensor] : plan.parameters) {
+    for (std::size_t i = 0; i < plan.parameters.size(); ++i) {
+      const auto& tensor = plan.parameters[i].tensor;
       const auto own = static_cast<std::int64_t>(tensor.nbytes());
+      if (const auto stored = plan.stored_as(i); stored != StoredAs::Plain) {
+        const auto kept = stored_bytes(stored, tensor.numel(), tensor.scalar_type());
+        const auto width = c10::elementSize(precision.param_dtype.value_or(tensor.scalar_type()));
+        const auto whole = tensor.numel() * static_cast<std::int64_t>(width);
+        cost.ddp += kept;
+        cost.kept += whole;
+        cost.held += whole + kept / shards;
+        continue;
+      }
       const auto bytes_in = [&](const std::optional<at::ScalarType>& dtype) {
         const bool converts = dtype && tensor.is_floating_point();
         return converts ? tensor.numel() * static_cast<std::int64_t>(c10::elementSize(*dtype)) : own;
@@ -39,7 +49,7 @@ inline KeepCost keep_cost(const std::vector<UnitPlan>& plans, std::int64_t shard
       const auto moments = trains ? 2 * own : 0;
       const bool copies = precision.param_dtype && *precision.param_dtype != tensor.scalar_type();
       cost.ddp += own + (copies ? whole : 0) + gradient + moments;
-      if (plan.replicate) {
+      if (plan.replicate || (plan.replicate_trained && trains)) {
         cost.held += own + (copies ? whole : 0) + gradient + moments;
         continue;
       }

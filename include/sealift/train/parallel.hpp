@@ -17,6 +17,9 @@ struct ShardedParameter {
   std::int64_t offset = 0;          ///< of this rank's first element in the flattened parameter
   at::Tensor shard;                 ///< this rank's elements; empty when it holds none
   bool replicated = false;          ///< every rank holds all of it
+  bool stored = false;              ///< what is held is no element: `shard` is empty
+  std::int64_t copies = 1;          ///< ranks that hold these very elements
+  std::int64_t copy = 0;            ///< ... and this rank's number among them
 };
 
 /// A parallel model. Move-only; the model stays parallel when this is destroyed.
@@ -145,6 +148,14 @@ class Parallel {
   Whole gather_parameters() { return Whole(session_); }
 
   Groups& groups() { return session_->groups; }
+
+  /// The ranks that together hold each element of what is not replicated once: those that shard, and those along the
+  /// axis that modules are split over.
+  Collectives& holders() { return session_->holders; }
+
+  /// Whether ranks hold different modules, as experts, and send each other inputs.
+  bool is_split() const { return session_->is_split; }
+
   const Policy& policy() const { return session_->policy; }
   const Reducer& reducer() const { return session_->reducer; }
   const std::vector<std::unique_ptr<Unit>>& units() const { return session_->units; }

@@ -7,6 +7,7 @@
 #include <sealift/train/first_values.hpp>
 #include <sealift/train/keep_choice.hpp>
 #include <sealift/train/parallel.hpp>
+#include <sealift/train/split_along.hpp>
 
 namespace sealift::train {
 
@@ -25,11 +26,12 @@ inline void check_agreement(const std::vector<UnitPlan>& plans, Groups& groups) 
   std::int64_t numel = 0;
   std::size_t hash = 0;
   for (const auto& plan : plans) {
-    for (const auto& [name, tensor] : plan.parameters) {
+    for (std::size_t i = 0; i < plan.parameters.size(); ++i) {
+      const auto& [name, tensor] = plan.parameters[i];
       numel += tensor.numel();
       std::ostringstream text;
       text << plan.path << '/' << name << tensor.sizes() << tensor.scalar_type() << tensor.requires_grad()
-           << plan.replicate;
+           << plan.replicate << plan.replicate_trained << static_cast<int>(plan.stored_as(i));
       hash = c10::hash_combine(hash, std::hash<std::string>{}(text.str()));
     }
   }
@@ -77,12 +79,51 @@ inline std::vector<std::vector<NamedTensor>> split_into_flats(const std::vector<
   return result;
 }
 
-/// Turns the parameters of one unit into flats and their gradients, and adds what this rank holds of them to `held`.
-inline void shard_unit(Session& session, const std::shared_ptr<Unit>& unit, const UnitPlan& plan, const Groups& groups,
-                       std::vector<ShardedParameter>& held, Source* source) {
+/// `shard`, which holds the elements of `parameter` from `first` on, as `Parallel` lists it.
+inline ShardedParameter held_part(const NamedTensor& parameter, std::int64_t first, const at::Tensor& shard,
+                                  const Collectives& copies, bool replicated, const Split& split) {
+  ShardedParameter part{.name = parameter.name,
+                        .sizes = parameter.tensor.sizes().vec(),
+                        .offset = first,
+                        .shard = shard,
+                        .replicated = replicated,
+                        .copies = copies.size(),
+                        .copy = copies.rank()};
+  if (const auto whole = split.wholes.find(parameter.name); whole != split.wholes.end()) {
+    part.sizes = whole->second.sizes;
+    part.offset += whole->second.first;
+    part.replicated = false;
+  }
+  return part;
+}
+
+/// Which ranks a parameter is spread over.
+enum class Over { All, None, Axis };
+
+/// The parameters of one unit by how they are held: over which ranks, and what is kept of them.
+using UnitParts = std::map<std::pair<Over, StoredAs>, std::vector<NamedTensor>>;
+
+inline UnitParts parts_of(const UnitPlan& plan, const Split& split) {
+  UnitParts parts;
+  for (std::size_t i = 0; i < plan.parameters.size(); ++i) {
+    const auto& parameter = plan.parameters[i];
+    const bool everywhere = plan.replicate || (plan.replicate_trained && parameter.tensor.requires_grad());
+    const auto over = split.contains(parameter.name) ? Over::Axis : everywhere ? Over::None : Over::All;
+    parts[{over, plan.stored_as(i)}].push_back(parameter);
+  }
+  return parts;
+}
+
+/// Turns `parameters` of one unit into flats over `groups` and their gradients, and adds what this rank holds of them
+/// to `held`.
+inline void shard_unit(Session& session, const std::shared_ptr<Unit>& unit, const UnitPlan& plan,
+                       const std::vector<NamedTensor>& parameters, StoredAs stored, const Groups& groups,
+                       const Split& split, std::vector<ShardedParameter>& held, Source* source) {
   const auto& policy = session.policy;
   const auto& precision = plan.options.precision;
-  for (auto& members : split_into_flats(plan.parameters)) {
+  const bool divides =
+      groups.mesh.shard > 1 && plan.options.reshard_group > 0 && groups.mesh.shard % plan.options.reshard_group == 0;
+  for (auto& members : split_into_flats(parameters)) {
     const bool floating = members.front().tensor.is_floating_point();
     auto flat = std::make_unique<FlatParam>(
         members, groups,
@@ -93,8 +134,9 @@ inline void shard_unit(Session& session, const std::shared_ptr<Unit>& unit, cons
             .on_host = policy.offload.parameters,
             .pin_memory = policy.offload.pin_memory,
             .broadcast = policy.sync_module_states,
-            .reshard_group = groups.mesh.shard > 1 ? plan.options.reshard_group : 0,
-            .gather = policy.compression.gather},
+            .reshard_group = divides ? plan.options.reshard_group : 0,
+            .gather = policy.compression.gather,
+            .stored = stored},
         source);
     std::vector<GradientSlot> slots;
     for (std::size_t i = 0; i < flat->size(); ++i) {
@@ -102,7 +144,10 @@ inline void shard_unit(Session& session, const std::shared_ptr<Unit>& unit, cons
       const auto& leaf = flat->fragments()[i].tensor;
       const auto part = flat->layout().fragment(i, groups.shard.rank());
       slots.push_back({name, whole, leaf});
-      held.push_back({name, whole.sizes().vec(), part.in_parameter, leaf, /*replicated=*/flat->layout().shards == 1});
+      const bool replicated = flat->layout().shards == 1;
+      held.push_back(held_part(flat->parameters()[i], part.in_parameter, leaf,
+                               replicated ? groups.world : groups.replicate, replicated, split));
+      held.back().stored = flat->is_stored();
     }
     if (flat->trainable()) {
       const auto computed = precision.param_dtype.value_or(members.front().tensor.scalar_type());
@@ -139,13 +184,18 @@ inline Parallel parallelize(torch::nn::Module& model, Groups groups, const Polic
   groups.observers = std::make_shared<Observers>();  // of this model alone
   auto session = std::make_shared<Session>(policy, groups);
   std::vector<ShardedParameter> held;
-  const auto hold_whole = [&](const NamedTensor& parameter) {
-    held.push_back({parameter.name, parameter.tensor.sizes().vec(), 0, parameter.tensor, /*replicated=*/true});
+  detail::Split split;
+  const auto hold_whole = [&](const NamedTensor& parameter, const Collectives& copies) {
+    held.push_back(detail::held_part(parameter, 0, parameter.tensor, copies, /*replicated=*/true, split));
   };
   if (policy.method == ParallelMethod::None) {
     detail::check_first_values(model, groups, policy, source);
     for (const auto& plan : plans) {
-      std::for_each(plan.parameters.begin(), plan.parameters.end(), hold_whole);
+      const auto stored =
+          std::find_if(plan.stored.begin(), plan.stored.end(), [](StoredAs each) { return each != StoredAs::Plain; });
+      TORCH_CHECK(stored == plan.stored.end(), "Policy::store with parallel_method none, which keeps the model as it ",
+                  "is; use ddp, over one rank too");
+      for (const auto& parameter : plan.parameters) hold_whole(parameter, groups.world);
       detail::fill_whole(plan.parameters, false, groups, source, false, "parameters");
     }
     detail::fill_whole(detail::ignored_parameters(model, plans), false, groups, source, false, "ignored parameters");
@@ -156,7 +206,15 @@ inline Parallel parallelize(torch::nn::Module& model, Groups groups, const Polic
   detail::check_policy(model, plans, groups, policy);
   detail::check_agreement(plans, groups);
   const bool from_rank_0 = policy.sync_module_states;
+  split = detail::find_split(model, groups);
   const bool waits = detail::check_first_values(model, groups, policy, source);
+  detail::cut(split, groups, source, from_rank_0);
+  std::optional<detail::SourceOfParts> parts;
+  if (source) source = &parts.emplace(*source, split);
+  if (!split.modules.empty()) {
+    session->holders = split.holders;
+    session->is_split = true;
+  }
   std::vector<std::string> notes;
   if (mesh.shard > 1) {
     auto choice =
@@ -169,9 +227,10 @@ inline Parallel parallelize(torch::nn::Module& model, Groups groups, const Polic
   for (const auto& plan : plans) cast_in_place(plan.buffers, plan.options.precision.buffer_dtype);
   if (policy.broadcast_buffers && mesh.shard == 1 && mesh.replicate > 1) session->buffers = model.buffers();
 
-  std::vector<NamedTensor> replicated;
+  std::vector<NamedTensor> replicated, parts_held;
   std::vector<GradientSlot> replicated_slots;
   std::vector<std::optional<at::ScalarType>> reduce_dtypes;
+  std::vector<Groups> copies;
   for (std::size_t number = 0; number < plans.size(); ++number) {
     const auto& plan = plans[number];
     std::copy_if(plan.parameters.begin(), plan.parameters.end(), std::back_inserter(session->frozen),
@@ -179,16 +238,24 @@ inline Parallel parallelize(torch::nn::Module& model, Groups groups, const Polic
     session->units.push_back(std::make_unique<Unit>(plan.path, number, session.get(), plan.options));
     // Slots and hooks keep the session, and so all units, alive through a unit.
     std::shared_ptr<Unit> unit(session, session->units.back().get());
-    const auto unit_groups = plan.replicate ? groups.replicated() : groups;
-    if (unit_groups.mesh.shard > 1 || plan.options.precision.param_dtype || policy.offload.parameters) {
-      detail::shard_unit(*session, unit, plan, unit_groups, held, source);
-    } else {
-      for (const auto& parameter : plan.parameters) {  // these stay whole; only their gradients are reduced
-        hold_whole(parameter);
-        replicated.push_back(parameter);
+    for (const auto& [how, parameters] : detail::parts_of(plan, split)) {
+      const auto [where, stored] = how;
+      const auto over = where == detail::Over::Axis   ? split.groups
+                        : where == detail::Over::None ? groups.replicated()
+                                                      : groups;
+      const bool in_flat = over.mesh.shard > 1 || plan.options.precision.param_dtype || policy.offload.parameters ||
+                           stored != StoredAs::Plain;
+      if (in_flat) {
+        detail::shard_unit(*session, unit, plan, parameters, stored, over, split, held, source);
+        continue;
+      }
+      for (const auto& parameter : parameters) {  // these stay whole; only their gradients are reduced
+        hold_whole(parameter, over.world);
+        (where == detail::Over::Axis ? parts_held : replicated).push_back(parameter);
         if (!parameter.tensor.requires_grad()) continue;
         replicated_slots.push_back({parameter.name, parameter.tensor, parameter.tensor});
         reduce_dtypes.push_back(plan.options.precision.reduce_dtype);
+        copies.push_back(over.replicated());
       }
     }
     for (auto* slot : plan.slots) {
@@ -197,9 +264,12 @@ inline Parallel parallelize(torch::nn::Module& model, Groups groups, const Polic
     }
   }
   detail::fill_whole(replicated, false, groups, source, from_rank_0, "parameters");
+  detail::fill_whole(parts_held, false, groups, source, /*from_rank_0=*/false, "parts");  // rank 0's already
+  for (auto* module : split.modules) module->set_group(split.axis);
   if (groups.world.size() > 1 && !replicated_slots.empty()) {
     const std::shared_ptr<Unit> root(session, session->units.front().get());
-    root->listen(replicated_slots, session->reducer.add_replicated(replicated_slots, std::move(reduce_dtypes)), root);
+    root->listen(replicated_slots,
+                 session->reducer.add_replicated(replicated_slots, std::move(reduce_dtypes), std::move(copies)), root);
   }
   return Parallel(std::move(session), std::move(held),
                   mesh.shard > 1 ? unit_warnings(plans) : std::vector<std::string>{}, std::move(notes));

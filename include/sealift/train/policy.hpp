@@ -32,6 +32,10 @@ enum class KeepGathered {
   Never,
 };
 
+/// What is kept of a frozen floating parameter, by its name and itself, which may be on the meta device. The answer
+/// must be the same on all ranks, and `Plain` for every other parameter.
+using StorageChoice = std::function<StoredAs(const std::string& name, const at::Tensor& parameter)>;
+
 /// How a model is spread over the ranks.
 struct Policy {
   ParallelMethod method = ParallelMethod::None;
@@ -54,6 +58,7 @@ struct Policy {
   MixedPrecision precision = {};
   Offload offload = {};
   Compression compression = {};  ///< of what travels; off by default
+  StorageChoice store = {};      ///< of what is frozen, as for QLoRA; unset: everything as it is
 
   std::int64_t first_bucket_bytes = std::int64_t{1} << 20;  ///< of the first all-reduce of replicated gradients
   std::int64_t bucket_bytes = std::int64_t{25} << 20;       ///< of the later ones; DDP's bucket_cap_mb

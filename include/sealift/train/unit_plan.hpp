@@ -14,8 +14,11 @@ struct UnitPlan {
   std::vector<UnitSlot*> slots = {};  ///< of those modules, in the order of the model
   std::vector<NamedTensor> parameters = {};
   std::vector<at::Tensor> buffers = {};
-  bool replicate = false;
+  std::vector<StoredAs> stored = {};  ///< of each parameter; empty: all as they are
+  bool replicate = false, replicate_trained = false;
   Unit::Options options = {};
+
+  StoredAs stored_as(std::size_t index) const { return stored.empty() ? StoredAs::Plain : stored[index]; }
 
   std::int64_t numel() const {
     std::int64_t sum = 0;
@@ -47,6 +50,7 @@ inline std::vector<UnitPlan> begin_units(torch::nn::Module& model, const std::ve
       plans.push_back({.path = path,
                        .slots = {place.slot},
                        .replicate = place.options->replicate,
+                       .replicate_trained = place.options->replicate_trained,
                        .options = options_of(*place.options)});
     } else {
       TORCH_CHECK(*place.options == *partners.front()->options, "modules '", partners.front()->candidate.path,
@@ -107,6 +111,19 @@ struct Distribution {
   }
 };
 
+/// Asks `store` what is kept of each parameter.
+inline void choose_storage(std::vector<UnitPlan>& plans, const StorageChoice& store) {
+  for (auto& plan : plans) {
+    for (const auto& [name, tensor] : plan.parameters) {
+      const auto stored = store(name, tensor);
+      TORCH_CHECK(stored == StoredAs::Plain || (!tensor.requires_grad() && tensor.is_floating_point()), "parameter '",
+                  name, "' of ", tensor.scalar_type(), tensor.requires_grad() ? ", which is trained," : "",
+                  " cannot be stored encoded; let Policy::store choose frozen floating ones");
+      plan.stored.push_back(stored);
+    }
+  }
+}
+
 }  // namespace detail
 
 /// The units of `model`, the root's first, then in the order of the model; throws when parameters are tied across units
@@ -116,6 +133,7 @@ inline std::vector<UnitPlan> plan_units(torch::nn::Module& model, const Policy& 
   const auto places = detail::choose_units(model, policy, distribution.ignored);
   distribution.plans = detail::begin_units(model, places, policy, distribution.unit_of);
   distribution.add(model, "", 0);
+  if (policy.store) detail::choose_storage(distribution.plans, policy.store);
   return std::move(distribution.plans);
 }
 

@@ -36,6 +36,7 @@ struct Candidate {
 /// How one unit differs from what the policy says of all.
 struct UnitOptions {
   bool replicate = false;  ///< kept whole on every rank, gradients all-reduced, as under ddp; for small embeddings
+  bool replicate_trained = false;  ///< the same for its trainable parameters alone; for adapters of a frozen unit
   std::optional<bool> reshard_after_forward = {};  ///< unset: the policy's
   std::optional<MixedPrecision> precision = {};    ///< unset: the policy's
   /// Modules with the same name here are one unit: gathered with the first that runs, freed after the last in the order
@@ -61,9 +62,12 @@ struct UnitChoice {
 ///   policy.wrap = [](const Candidate& each) { return each.is_block && each.path != "layers.0"; };
 using Wrap = std::function<UnitChoice(const Candidate&)>;
 
-/// Every block.
-inline Wrap by_block() {
-  return [](const Candidate& each) { return each.is_block; };
+/// Every block, with `options`.
+inline Wrap by_block(UnitOptions options = {}) {
+  return [options = std::move(options)](const Candidate& each) -> UnitChoice {
+    if (!each.is_block) return false;
+    return options;
+  };
 }
 
 /// `blocks` consecutive blocks share a unit; the last may hold fewer. Blocks within blocks stay with those.

@@ -152,6 +152,54 @@ TEST_CASE("traffic is what a rank really sends") {
   });
 }
 
+TEST_CASE("all-to-all brings each rank the rows that others have for it, however many; backward rows go back") {
+  for (const std::int64_t ranks : {2, 3, 4}) {
+    on_ranks(ranks, [ranks](const World& world) {
+      auto groups = make_groups(world, {ranks, 1});
+      // Rank a has (a + 2 b) % 3 rows for rank b, so some have none, filled with 10 a + b.
+      const auto rows = [](std::int64_t from, std::int64_t to) { return (from + 2 * to) % 3; };
+      for (const auto dtype : {at::kFloat, at::kBFloat16, at::kLong}) {
+        std::vector<std::int64_t> to, from;
+        std::vector<at::Tensor> sent, expected;
+        for (std::int64_t peer = 0; peer < ranks; ++peer) {
+          to.push_back(rows(world.rank, peer));
+          from.push_back(rows(peer, world.rank));
+          sent.push_back(torch::full({to.back(), 5}, 10 * world.rank + peer, dtype));
+          expected.push_back(torch::full({from.back(), 5}, 10 * peer + world.rank, dtype));
+        }
+        const auto in = at::cat(sent);
+        auto out = torch::full({at::cat(expected).size(0), 5}, 99, dtype);
+        *groups.traffic = {};
+        groups.world.all_to_all(out, in, from, to).wait();
+        CHECK(out.equal(at::cat(expected)));
+        const auto others = in.size(0) - to[static_cast<std::size_t>(world.rank)];
+        CHECK(groups.traffic->all_to_all == Traffic{1, others * 5 * static_cast<std::int64_t>(in.element_size())});
+        auto back = torch::full_like(in, 99);
+        groups.world.all_to_all(back, out, to, from).wait();
+        CHECK(back.equal(in));
+      }
+      CHECK_THROWS_WITH(groups.world.all_to_all(torch::empty({2}), torch::empty({2}), {2}, {1, 1}),
+                        doctest::Contains("one number for each rank"));
+    });
+  }
+  auto out = torch::zeros({3});
+  Collectives().all_to_all(out, torch::ones({3}), {3}, {3}).wait();
+  CHECK(out.equal(torch::ones({3})));
+}
+
+TEST_CASE("a rank that comes to another all-to-all is told apart, though ranks send different numbers of rows") {
+  CHECK_THROWS_WITH(
+      on_ranks(
+          2,
+          [](const World& world) {
+            auto groups = make_groups(world, {2, 1});
+            auto out = torch::empty({2, 3}), in = torch::empty({2, 3});
+            groups.world.all_to_all(out, in, {1, 1}, {1, 1}, world.rank == 0 ? "tokens" : "answers").wait();
+          },
+          std::chrono::seconds(5)),
+      doctest::Contains("all_to_all of unit 'answers'"));
+}
+
 TEST_CASE("the same ranks as replicas, and neighbours of a shard group as a group of their own") {
   on_ranks(4, [](const World& world) {
     auto groups = make_groups(world, {1, 4});

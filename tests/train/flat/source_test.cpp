@@ -85,7 +85,7 @@ void check_start(const Way& way, const Values& expected, at::ScalarType dtype,
     const auto source = make_source();
     auto parallel = parallelize(*net, groups, way.policy, source.get());
 
-    for (const auto& [name, sizes, offset, shard, replicated] : parallel.parameters()) {
+    for (const auto& [name, sizes, offset, shard, replicated, stored, copies, copy] : parallel.parameters()) {
       INFO(name);
       CHECK(shard.detach().reshape({-1}).equal(
           expected.at(name).to(dtype).reshape({-1}).narrow(0, offset, shard.numel())));

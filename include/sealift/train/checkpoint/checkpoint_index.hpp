@@ -41,6 +41,7 @@ struct StoredGroup {
 struct CheckpointIndex {
   Mesh mesh;
   TrainingState state;
+  bool frozen = true;  ///< false: frozen parameters are not in it
   std::map<std::string, StoredTensor> parameters, buffers;
   std::string optimizer;  ///< Adam, AdamW or SGD; empty: none was saved
   std::vector<StoredGroup> groups;
@@ -81,6 +82,7 @@ inline std::string write_index(const CheckpointIndex& index) {
                {"buffers", Json::object()},
                {"optimizer", {{"kind", index.optimizer}, {"groups", Json::array()}}},
                {"files", Json::array()}};
+  if (!index.frozen) json["frozen"] = false;
   for (const auto& [name, tensor] : index.parameters) {
     json["parameters"][name] = {{"dtype", tensor.dtype}, {"shape", tensor.shape}};
   }
@@ -178,6 +180,10 @@ inline CheckpointIndex read_index(const std::filesystem::path& folder) {
   index.state.seed = root.at("seed").get<std::uint64_t>();
   for (const auto& [key, value] : root.object("notes").json().items()) {
     index.state.notes[key] = detail::IndexReader::text(value, path.string() + ".notes." + key);
+  }
+  if (root.json().contains("frozen")) {
+    TORCH_CHECK(root.at("frozen").is_boolean(), path.string(), ".frozen is neither true nor false");
+    index.frozen = root.at("frozen").get<bool>();
   }
   index.parameters = detail::read_tensors(root.object("parameters"));
   index.buffers = detail::read_tensors(root.object("buffers"));

@@ -195,13 +195,15 @@ inline void assign(const std::vector<Assignment>& assignments) {
   for (auto [target, value] : assignments) target.copy_(value.view(target.sizes()));
 }
 
-/// Requests what this rank holds of every parameter; `key` makes the stored name from the parameter's.
+/// Requests what this rank holds of every parameter that is `wanted`; `key` makes the stored name from the parameter's.
 template <class Key>
-std::vector<Assignment> request_parameters(StoredPieces& pieces, const Parallel& parallel, Key key) {
+std::vector<Assignment> request_parameters(StoredPieces& pieces, const Parallel& parallel,
+                                           const std::map<std::string, StoredTensor>& wanted, Key key) {
   std::vector<Assignment> result;
   for (const auto& parameter : parallel.parameters()) {
     const auto numel = parameter.shard.numel();
-    if (numel > 0) result.push_back({parameter.shard, pieces.request(key(parameter.name), parameter.offset, numel)});
+    if (numel == 0 || !wanted.contains(parameter.name)) continue;
+    result.push_back({parameter.shard, pieces.request(key(parameter.name), parameter.offset, numel)});
   }
   return result;
 }
@@ -235,14 +237,15 @@ inline TrainingState load_checkpoint(const std::filesystem::path& path, torch::n
   detail::all_or_none(world, "loading " + path.string(), [&]() -> std::string {
     auto files = detail::open_checkpoint(path);
     const auto& index = files.index;
-    const auto wanted = detail::make_index(model, parallel, optimizer, {});
+    const auto wanted = detail::make_index(model, parallel, optimizer, {}, index.frozen);
     detail::check_same_tensors(index.parameters, wanted.parameters, path.string());
     detail::check_same_tensors(index.buffers, wanted.buffers, path.string());
     if (optimizer) detail::check_same_optimizer(index, wanted, path.string());
     state = index.state;
     same_world = index.mesh == parallel.groups().mesh;
 
-    assignments = detail::request_parameters(files.pieces, parallel, [](const auto& name) { return "model/" + name; });
+    assignments = detail::request_parameters(files.pieces, parallel, wanted.parameters,
+                                             [](const auto& name) { return "model/" + name; });
     auto buffers = detail::request_buffers(files.pieces, model, [](const auto& name) { return "buffer/" + name; });
     assignments.insert(assignments.end(), buffers.begin(), buffers.end());
     for (const auto& parameter : parallel.parameters()) {

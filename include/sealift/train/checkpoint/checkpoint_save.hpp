@@ -15,6 +15,7 @@ namespace sealift::train {
 
 struct SaveOptions {
   std::int64_t keep_last = 0;  ///< whole checkpoints to keep in the folder, including the new one; 0: all
+  bool frozen = true;          ///< false: without frozen parameters, which a run gets from its source again
 };
 
 namespace detail {
@@ -59,10 +60,8 @@ std::vector<std::string> all_or_none(Collectives& world, const std::string& doin
 
 /// The first element of `parameter` that this rank writes, and how many: ranks that hold the same elements share them
 /// evenly, so each is written once and all ranks write.
-inline std::pair<std::int64_t, std::int64_t> written_range(const ShardedParameter& parameter, Groups& groups) {
-  const auto copies = parameter.replicated ? groups.world.size() : groups.mesh.replicate;
-  const auto copy = parameter.replicated ? groups.world.rank() : groups.mesh.replicate_rank(groups.world.rank());
-  const auto numel = parameter.shard.numel();
+inline std::pair<std::int64_t, std::int64_t> written_range(const ShardedParameter& parameter) {
+  const auto copies = parameter.copies, copy = parameter.copy, numel = parameter.shard.numel();
   // Not numel * copy / copies, which may overflow.
   const auto cut = [&](std::int64_t i) { return numel / copies * i + std::min(i, numel % copies); };
   return {parameter.offset + cut(copy), cut(copy + 1) - cut(copy)};
@@ -87,15 +86,23 @@ struct RankPart {
   std::map<std::string, std::string> metadata;
 };
 
+/// Whether a checkpoint has `parameter`; throws for one whose elements are not there to be saved.
+inline bool is_saved(const ShardedParameter& parameter, bool frozen) {
+  TORCH_CHECK(
+      !frozen || !parameter.stored, "parameter '", parameter.name, "' is kept encoded, so its elements cannot ",
+      "be in a checkpoint; save with SaveOptions::frozen = false, and load after parallelize() with the source");
+  return frozen || parameter.shard.requires_grad();
+}
+
 /// This rank's part. Tensors share the shards' memory where that is on the host; with `copy` they are copies.
-inline RankPart rank_part(Parallel& parallel, torch::optim::Optimizer* optimizer, bool copy) {
+inline RankPart rank_part(Parallel& parallel, torch::optim::Optimizer* optimizer, bool copy, bool frozen) {
   RankPart part;
   const auto on_host = [&](const at::Tensor& tensor) {
     return tensor.detach().to(at::TensorOptions(at::kCPU), false, copy);
   };
   for (const auto& parameter : parallel.parameters()) {
-    const auto [first, numel] = written_range(parameter, parallel.groups());
-    if (numel == 0) continue;
+    const auto [first, numel] = written_range(parameter);
+    if (!is_saved(parameter, frozen) || numel == 0) continue;
     const auto slice = [&, first = first, numel = numel](const at::Tensor& tensor) {
       return on_host(tensor.detach().reshape({-1}).narrow(0, first - parameter.offset, numel));
     };
@@ -119,10 +126,11 @@ inline RankPart rank_part(Parallel& parallel, torch::optim::Optimizer* optimizer
 
 /// The index without the digests, which are known only after everything was written.
 inline CheckpointIndex make_index(const torch::nn::Module& model, Parallel& parallel,
-                                  torch::optim::Optimizer* optimizer, const TrainingState& state) {
-  CheckpointIndex index{.mesh = parallel.groups().mesh, .state = state};
+                                  torch::optim::Optimizer* optimizer, const TrainingState& state, bool frozen) {
+  CheckpointIndex index{.mesh = parallel.groups().mesh, .state = state, .frozen = frozen};
   std::map<at::TensorImpl*, std::string> names;
   for (const auto& parameter : parallel.parameters()) {
+    if (!is_saved(parameter, frozen)) continue;
     names[parameter.shard.unsafeGetTensorImpl()] = parameter.name;
     index.parameters[parameter.name] = {dtype_name(parameter.shard.scalar_type()), parameter.sizes};
   }
@@ -225,9 +233,9 @@ inline AsyncSave start_save(const std::filesystem::path& folder, const torch::nn
   TensorList buffers;
   CheckpointIndex index;
   all_or_none(world, "saving " + path.string(), [&]() -> std::string {
-    part = rank_part(parallel, optimizer, in_background);
+    part = rank_part(parallel, optimizer, in_background, options.frozen);
     if (rank != 0) return "";
-    index = make_index(model, parallel, optimizer, state);
+    index = make_index(model, parallel, optimizer, state, options.frozen);
     for (const auto& item : model.named_buffers()) {
       buffers.emplace_back(item.key(), item.value().detach().to(at::TensorOptions(at::kCPU), false, in_background));
     }

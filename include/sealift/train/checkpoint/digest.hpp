@@ -2,16 +2,15 @@
 // SHA-256 as a stream: the only door to OpenSSL's libcrypto in this half.
 // Every file of a checkpoint is hashed once when it is written and once when it is read.
 // The digest that a bundle uses and that `sha256sum` prints, so that a checkpoint can be checked and carried without
-// this code. Only a program that saves or loads needs libcrypto.
+// this code. Only a program that saves or loads needs libcrypto; without LibTorch, for those that read files alone.
 #pragma once
-
-#include <torch/torch.h>
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 
 #include <array>
 #include <memory>
+#include <stdexcept>
 #include <string>
 
 namespace sealift::train {
@@ -43,7 +42,8 @@ class Sha256 {
 
  private:
   static void check(bool good) {
-    TORCH_CHECK(good, "libcrypto does not compute SHA-256; without it no checkpoint can be written or checked");
+    if (!good)
+      throw std::runtime_error("libcrypto does not compute SHA-256; without it nothing can be written or checked");
   }
 
   std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;

@@ -13,6 +13,16 @@ struct ExportOptions {
   std::uint64_t max_file_bytes = 0;      ///< 0: PATH is one file; else PATH is a folder of files about this large
   std::optional<at::ScalarType> dtype;   ///< of floating tensors in the files; unset: not converted
   std::int64_t slab_bytes = 64ll << 20;  ///< gathered and written at a time
+
+  // For `export_safetensors` only:
+  FileTensors file_tensors = {};  ///< tensors that a parameter is written as; unset: one of its name
+  /// The name that a tensor of the model is written by; empty: it is not written. Unset: names are the same.
+  std::function<std::string(const std::string& name)> name = {};
+  /// What is written instead of elements [first, first + n) of tensor `name`: of the same number and dtype, on the
+  /// host. Called by rank 0 alone.
+  std::function<at::Tensor(const std::string& name, std::int64_t first, at::Tensor slab)> change = {};
+  /// Gives rank 0 the elements of parameters that are kept encoded: the source that `parallelize` had, or its like.
+  Source* stored = nullptr;
 };
 
 namespace detail {
@@ -124,7 +134,7 @@ inline std::exception_ptr write_export(const std::filesystem::path& path,
 }
 
 /// Elements of a parameter, gathered from the ranks that hold them, in host memory of every rank. An all-reduce of
-/// bytes, to which all ranks but one add zero, so it is exact for every dtype. Collective over the shard group.
+/// bytes, to which all ranks but one add zero, so it is exact for every dtype. Collective over `Parallel::holders`.
 inline at::Tensor gather_slab(const ShardedParameter& parameter, Collectives& group, std::int64_t first,
                               std::int64_t numel) {
   at::NoGradGuard no_grad;
@@ -146,21 +156,44 @@ inline at::Tensor gather_slab(const ShardedParameter& parameter, Collectives& gr
 inline void export_safetensors(const std::filesystem::path& path, const torch::nn::Module& model, Parallel& parallel,
                                const ExportOptions& options = {}) {
   auto& groups = parallel.groups();
+  const bool writes = groups.world.rank() == 0;
   std::vector<std::pair<std::string, detail::ExportTensor>> tensors;
+  const auto add = [&](const std::string& name, detail::ExportTensor tensor) {
+    const auto written = options.name ? options.name(name) : name;
+    if (written.empty()) return false;
+    if (options.change && writes) {
+      tensor.slab = [&options, name, slab = std::move(tensor.slab)](std::int64_t first, std::int64_t numel) {
+        return options.change(name, first, slab(first, numel));
+      };
+    }
+    tensors.emplace_back(written, std::move(tensor));
+    return true;
+  };
   for (const auto& parameter : parallel.parameters()) {
-    tensors.push_back(
-        {parameter.name, {parameter.shard.scalar_type(), parameter.sizes, [&](std::int64_t first, std::int64_t numel) {
-                            return detail::gather_slab(parameter, groups.shard, first, numel);
-                          }}});
+    std::int64_t begin = 0;  // of the tensor, in the parameter
+    const auto written = options.file_tensors ? options.file_tensors(parameter.name, parameter.sizes)
+                                              : std::vector<NamedShape>{{parameter.name, parameter.sizes}};
+    for (const auto& [name, sizes] : written) {
+      const auto elements = [&, begin](std::int64_t first, std::int64_t numel) {
+        if (!parameter.stored) return detail::gather_slab(parameter, parallel.holders(), begin + first, numel);
+        auto slab = torch::empty({numel}, parameter.shard.options().device(at::kCPU));
+        if (writes) options.stored->read(parameter.name, parameter.sizes, begin + first, slab);
+        return slab;
+      };
+      const bool added = add(name, {parameter.shard.scalar_type(), sizes, elements});
+      TORCH_CHECK(!added || !parameter.stored || options.stored, "parameter '", parameter.name,
+                  "' is kept encoded, so its elements are not there to export; give ExportOptions::stored the source, ",
+                  "or leave it out by ExportOptions::name");
+      begin += c10::multiply_integers(sizes);
+    }
   }
   for (const auto& item : model.named_buffers()) {
     const auto buffer = item.value();
-    tensors.push_back(
-        {item.key(), {buffer.scalar_type(), buffer.sizes().vec(), [buffer](std::int64_t first, std::int64_t numel) {
-                        return buffer.detach().reshape({-1}).narrow(0, first, numel).to(at::kCPU);
-                      }}});
+    add(item.key(), {buffer.scalar_type(), buffer.sizes().vec(), [buffer](std::int64_t first, std::int64_t numel) {
+                       return buffer.detach().reshape({-1}).narrow(0, first, numel).to(at::kCPU);
+                     }});
   }
-  const auto error = detail::write_export(path, tensors, options, groups.world.rank() == 0);
+  const auto error = detail::write_export(path, tensors, options, writes);
   detail::all_or_none(groups.world, "exporting to " + path.string(), [&]() -> std::string {
     if (error) std::rethrow_exception(error);
     return "";
@@ -171,6 +204,9 @@ inline void export_safetensors(const std::filesystem::path& path, const torch::n
 inline void export_checkpoint(const std::filesystem::path& checkpoint, const std::filesystem::path& path,
                               const ExportOptions& options = {}) {
   auto files = detail::open_checkpoint(checkpoint);
+  TORCH_CHECK(files.index.frozen, checkpoint.string(),
+              " was saved without frozen parameters, so it is no whole model; ",
+              "load it after parallelize() with the source of the others, and use export_safetensors()");
   auto& pieces = files.pieces;
   pieces.check_digests();
   std::vector<std::pair<std::string, detail::ExportTensor>> tensors;
@@ -202,7 +238,10 @@ inline void load_safetensors(const std::filesystem::path& path, torch::nn::Modul
     const auto buffers = model.named_buffers();
     auto wanted = detail::wanted_tensors(model);
     for (auto& tensor : wanted) {  // parameters that the policy ignores are not required
-      if (held.contains(tensor.name)) tensor.dtype = held.at(tensor.name).shard.scalar_type();
+      if (const auto parameter = held.find(tensor.name); parameter != held.end()) {
+        tensor.dtype = parameter->second.shard.scalar_type();
+        tensor.sizes = parameter->second.sizes;  // a split one is a part in the model
+      }
       tensor.required = held.contains(tensor.name) || buffers.contains(tensor.name);
     }
     source.check(wanted);
@@ -210,6 +249,8 @@ inline void load_safetensors(const std::filesystem::path& path, torch::nn::Modul
       if (!tensor.required) continue;
       const auto parameter = held.find(tensor.name);
       const bool is_buffer = parameter == held.end();
+      TORCH_CHECK(is_buffer || !parameter->second.stored, "parameter '", tensor.name, "' is kept encoded; give ",
+                  "parallelize() a SafetensorsSource instead");
       const auto target = is_buffer ? buffers[tensor.name] : parameter->second.shard;
       assignments.push_back({target, torch::empty({target.numel()}, tensor.dtype)});
       source.read(tensor.name, tensor.sizes, is_buffer ? 0 : parameter->second.offset, assignments.back().value);

@@ -20,7 +20,7 @@ struct Traffic {
   std::int64_t calls = 0;
   /// Sent by this rank, as by a ring of W ranks with f = (W - 1) / W: f * size for gather and reduce-scatter, 2f * size
   /// for all-reduce, but (W - 1) * size for an all-reduce of at most `kFewBytes`. For a broadcast, which is a tree, the
-  /// mean over ranks: f * size.
+  /// mean over ranks: f * size. For an all-to-all what goes to other ranks.
   std::int64_t bytes = 0;
 
   bool operator==(const Traffic&) const = default;
@@ -28,7 +28,7 @@ struct Traffic {
 
 /// A rank's traffic since counting started.
 struct TrafficReport {
-  Traffic all_gather, reduce_scatter, all_reduce, broadcast;
+  Traffic all_gather, reduce_scatter, all_reduce, broadcast, all_to_all;
 
   bool operator==(const TrafficReport&) const = default;
 };

@@ -19,6 +19,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 namespace sealift::train {
 
@@ -146,6 +147,40 @@ class Collectives {
     return Ticket(std::move(flight));
   }
 
+  /// out = the rows that the ranks of the group have for this one, in rank order. `in` [rows, ...] holds this rank's,
+  /// `in_rows[r]` of them for rank r; `out_rows[r]` come from rank r, which both know. A row has one shape and dtype on
+  /// all ranks; parts may be empty. In a group of one a copy.
+  Ticket all_to_all(at::Tensor out, at::Tensor in, std::vector<std::int64_t> out_rows,
+                    std::vector<std::int64_t> in_rows, const std::string& unit = {}, std::uint64_t detail = 0) {
+    check_rows("out", out, out_rows);
+    check_rows("in", in, in_rows);
+    TORCH_CHECK(out.sizes().slice(1) == in.sizes().slice(1) && out.scalar_type() == in.scalar_type(),
+                "out has rows of ", out.scalar_type(), " ", out.sizes().slice(1), ", in of ", in.scalar_type(), " ",
+                in.sizes().slice(1), "; rows must be of one kind");
+    at::NoGradGuard no_grad;
+    if (size() == 1) {
+      out.copy_(in);
+      return {};
+    }
+    const auto row = c10::multiply_integers(in.sizes().slice(1));
+    auto flight = begin("all_to_all", in, unit, detail, row);  // ranks agree on a row, not on how many there are
+    TORCH_CHECK(out.is_contiguous(), "all_to_all into a tensor of strides ", out.strides(), "; pass a contiguous one");
+    const auto own = static_cast<std::size_t>(rank());
+    const auto own_bytes = in_rows[own] * row * static_cast<std::int64_t>(in.element_size());
+    count(channel_->traffic->all_to_all, nbytes(in) - own_bytes);
+    if (channel_->takes(in)) {
+      flight->issue_on_device([&](c10d::Backend& engine) { return engine.alltoall_base(out, in, out_rows, in_rows); });
+      return Ticket(std::move(flight));
+    }
+    const auto part_of = [](const at::Tensor& all, const std::vector<std::int64_t>& rows) {
+      return [parts = all.split_with_sizes(rows)](std::int64_t peer) { return parts[static_cast<std::size_t>(peer)]; };
+    };
+    const auto mine = part_of(in, in_rows), theirs = part_of(out, out_rows);
+    theirs(rank()).copy_(mine(rank()));
+    flight->exchange(mine, theirs);
+    return Ticket(std::move(flight));
+  }
+
   /// Returns when every rank of the group has called it.
   void barrier() {
     if (size() == 1) return;
@@ -189,6 +224,15 @@ class Collectives {
                 "full and shard must be contiguous; pass flat buffers, or contiguous() copies");
   }
 
+  void check_rows(const char* name, const at::Tensor& tensor, const std::vector<std::int64_t>& rows) const {
+    const auto sum = std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
+    const bool negative = std::any_of(rows.begin(), rows.end(), [](std::int64_t n) { return n < 0; });
+    TORCH_CHECK(
+        tensor.dim() > 0 && static_cast<std::int64_t>(rows.size()) == size() && !negative && sum == tensor.size(0),
+        name, " has shape ", tensor.sizes(), " for rows ", rows, " of ", size(),
+        " ranks; expected one number for each rank, their sum the tensor's first size");
+  }
+
   /// A row for the data of each other rank, in a buffer that the channel keeps.
   static at::Tensor buffer(detail::InFlight& flight, const at::Tensor& like) {
     const auto rows = flight.channel->size() - 1;
@@ -223,15 +267,21 @@ class Collectives {
     }
   }
 
-  /// Makes and issues the label of a collective, after comparing it with the other ranks' if that is due.
   Flight begin(const char* op, const at::Tensor& tensor, const std::string& unit, std::uint64_t detail) {
+    return begin(op, tensor, unit, detail, tensor.numel());
+  }
+
+  /// Makes and issues the label of a collective, after comparing it with the other ranks' if that is due. `numel`: the
+  /// elements on which ranks must agree.
+  Flight begin(const char* op, const at::Tensor& tensor, const std::string& unit, std::uint64_t detail,
+               std::int64_t numel) {
     TORCH_CHECK(tensor.is_contiguous(), op, " of a tensor of shape ", tensor.sizes(), " and strides ", tensor.strides(),
                 "; pass a contiguous one");
     TORCH_CHECK(tensor.is_cpu() || channel_->takes(tensor), op, " of a tensor on ", tensor.device(),
                 " in a group that was made for ", channel_->device, "; set World::device before make_groups");
     auto flight = std::make_shared<detail::InFlight>();
     flight->channel = channel_;
-    flight->label = {op, unit, detail, tensor.numel(), tensor.scalar_type()};
+    flight->label = {op, unit, detail, numel, tensor.scalar_type()};
     const auto hash = flight->label.hash();
     const auto transition = (channel_->previous ^ (hash >> 1)) * 0x100000001b3 ^ hash;
     const bool known = channel_->agreed.contains(transition);

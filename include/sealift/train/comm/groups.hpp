@@ -7,6 +7,8 @@
 #include <sealift/train/comm/connections.hpp>
 #include <sealift/train/comm/observer.hpp>
 
+#include <array>
+
 namespace sealift::train {
 
 /// The groups that a mesh makes of a world, as one rank sees them. They count into one report; a copy is the same
@@ -20,6 +22,7 @@ struct Groups {
   std::shared_ptr<Observers> observers = std::make_shared<Observers>();  ///< of the units that use these groups
   at::Device device = at::kCPU;                                          ///< this rank's; flats are made there
   std::shared_ptr<const Mesh> world_mesh;                                ///< all axes of the world
+  AxisNames sharded = {"shard"}, copied = {"replicate"};  ///< those of its axes along which `shard` and `replicate` lie
 
   /// The group of this rank over `axes` of the world's mesh: the ranks that differ from it along these only. Made once;
   /// collective over the world the first time.
@@ -48,7 +51,17 @@ struct Groups {
     groups.shard = along(sharded);
     groups.replicate = along(copied);
     groups.mesh = {groups.replicate.size(), groups.shard.size()};
+    groups.sharded = sharded;
+    groups.copied = copied;
     return groups;
+  }
+
+  /// The same without axis `name`: of what differs from rank to rank along it. Collective over the world the first
+  /// time.
+  Groups without(const std::string& name) const {
+    auto rest = std::array{sharded, copied};
+    for (auto& axes : rest) std::erase(axes, name);
+    return over(rest[0], rest[1]);
   }
 
   /// The same ranks as replicas only, for a unit that is not sharded while others are.
@@ -57,6 +70,8 @@ struct Groups {
     groups.mesh = {mesh.world_size(), 1};
     groups.shard = {};
     groups.replicate = world;
+    groups.copied.insert(groups.copied.end(), sharded.begin(), sharded.end());
+    groups.sharded = {};
     return groups;
   }
 
@@ -125,6 +140,23 @@ inline Groups make_groups(const World& world, Mesh mesh, const GroupOptions& opt
   if (mesh.shard > 1) groups.shard = groups.along("shard");
   if (mesh.replicate > 1) groups.replicate = groups.along("replicate");
   return groups;
+}
+
+/// The groups of `policy` in a world that has one more axis, `name`: `ranks` neighbours of those that share a copy of
+/// the model, under ddp of those that hold copies. To the policy they are as other ranks; modules that split their
+/// parameters along the axis, as experts do, use it (split_along.hpp). Collective.
+inline Groups make_groups(const World& world, const Policy& policy, const std::string& name, std::int64_t ranks,
+                          const GroupOptions& options = {}) {
+  auto mesh = make_mesh(policy, world.size);
+  const bool copies = mesh.shard == 1;
+  auto& divided = copies ? mesh.replicate : mesh.shard;
+  TORCH_CHECK(ranks >= 1 && divided % ranks == 0, "axis '", name, "' of ", ranks, " ranks with parallel_method ",
+              to_string(policy.method), ", where ", divided, " ranks ", copies ? "hold copies" : "share a copy",
+              "; the axis must divide them");
+  divided /= ranks;
+  const std::vector<Axis> axes{{"replicate", mesh.replicate}, {"shard", mesh.shard}, {name, ranks}};
+  const auto groups = make_groups(world, Mesh(axes), options);
+  return copies ? groups.over({"shard"}, {"replicate", name}) : groups.over({"shard", name}, {"replicate"});
 }
 
 }  // namespace sealift::train

@@ -41,13 +41,20 @@ struct InFlight {
     works.push_back(channel->world->gloo->recv(tensors, world_rank(peer), tag));
   }
 
-  /// Sends each peer a part and gets one from each; `mine(peer)` and `theirs(peer)` say which.
+  /// Sends each peer a part and gets one from each; `mine(peer)` and `theirs(peer)` say which. Empty parts, of which
+  /// both sides know, do not travel.
   template <class Mine, class Theirs>
   void exchange(const Mine& mine, const Theirs& theirs) {
     const auto rank = channel->rank(), size = channel->size();
     issue([&] {
-      for (std::int64_t k = 1; k < size; ++k) receive(theirs((rank + size - k) % size), (rank + size - k) % size);
-      for (std::int64_t k = 1; k < size; ++k) send(mine((rank + k) % size), (rank + k) % size);
+      for (std::int64_t k = 1; k < size; ++k) {
+        const auto peer = (rank + size - k) % size;
+        if (const at::Tensor part = theirs(peer); part.numel() > 0) receive(part, peer);
+      }
+      for (std::int64_t k = 1; k < size; ++k) {
+        const auto peer = (rank + k) % size;
+        if (const at::Tensor part = mine(peer); part.numel() > 0) send(part, peer);
+      }
     });
   }
 

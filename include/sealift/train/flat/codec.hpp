@@ -36,14 +36,18 @@ class CastCodec final : public Codec {
   void decode(at::Tensor, const at::Tensor&, std::int64_t) const override {}
 };
 
-/// Bytes: of each block of `kBlock` elements, x = q * scale with q from -127 to 127 and scale = max|x| / 127 in fp32.
+/// Bytes: of each block of `kBlock` elements, x = q * scale with q of dtype `Quantized` up to `kMost`, which is whole
+/// numbers for int8, and scale = max|x| / kMost in fp32.
 /// A message is [q of each element, up to a multiple of 4][scale of each block]: about 1 + 4 / kBlock bytes an element.
-/// |decoded - x| <= max|x of the block| / 253 before rounding to the whole's dtype; zero stays zero. A block with an
-/// infinity or a NaN decodes to infinities and NaNs only, so a spoiled weight is not hidden.
+/// int8: |decoded - x| <= max|x of the block| / 253 before rounding to the whole's dtype; float8_e4m3fn: <= |x| / 16,
+/// or max|x of the block| / 2^18 where that is more. Zero stays zero. A block with an infinity or a NaN decodes to
+/// infinities and NaNs only, so a spoiled weight is not hidden.
 /// A block may hold the end of one parameter and the start of the next, unless sizes are multiples of `kBlock`.
-class Int8Codec final : public Codec {
+template <at::ScalarType Quantized, int Most>
+class BlockCodec final : public Codec {
  public:
   static constexpr std::int64_t kBlock = 256;
+  static constexpr int kMost = Most;
 
   /// Bytes of the message for a shard of `numel` elements; a multiple of 4.
   static std::int64_t message_bytes(std::int64_t numel) { return first_scale(numel) + blocks(numel) * kScaleBytes; }
@@ -58,8 +62,10 @@ class Int8Codec final : public Codec {
     auto scales = scales_of(message, n).unsqueeze(1);
     at::amax_out(scales, x.abs(), {1}, /*keepdim=*/true);
     // The bound keeps tiny blocks from a scale that is rounded to nothing; NaN passes it.
-    scales.div_(127).clamp_min_(std::numeric_limits<float>::min());
-    message.narrow(0, 0, n).view(at::kChar).copy_(x.div(scales).round_().view({-1}).narrow(0, 0, n));
+    scales.div_(kMost).clamp_min_(std::numeric_limits<float>::min());
+    auto quotients = x.div(scales);
+    if (Quantized == at::kChar) quotients.round_();
+    message.narrow(0, 0, n).view(Quantized).copy_(quotients.view({-1}).narrow(0, 0, n));
     message.narrow(0, n, first_scale(n) - n).zero_();
     return message;
   }
@@ -73,7 +79,7 @@ class Int8Codec final : public Codec {
       const auto message = messages.narrow(0, rank * bytes, bytes);
       const auto scales = scales_of(message, n);
       auto part = whole.narrow(0, rank * n, n);
-      part.copy_(message.narrow(0, 0, n).view(at::kChar));
+      part.copy_(message.narrow(0, 0, n).view(Quantized));
       if (full > 0) part.narrow(0, 0, full * kBlock).view({full, kBlock}).mul_(scales.narrow(0, 0, full).unsqueeze(1));
       if (rest > 0) part.narrow(0, n - rest, rest).mul_(scales.narrow(0, full, 1));  // 1-d, so that it stays fp32
     }
@@ -92,10 +98,14 @@ class Int8Codec final : public Codec {
   }
 };
 
+using Int8Codec = BlockCodec<at::kChar, 127>;
+using Fp8Codec = BlockCodec<at::kFloat8_e4m3fn, 448>;
+
 /// The codec that a job asks for, for shards of `dtype`.
 inline std::shared_ptr<const Codec> make_codec(GatherCompression gather, at::ScalarType dtype) {
   // Whole numbers and booleans have no scale.
   if (gather == GatherCompression::Int8 && at::isFloatingType(dtype)) return std::make_shared<Int8Codec>();
+  if (gather == GatherCompression::Fp8 && at::isFloatingType(dtype)) return std::make_shared<Fp8Codec>();
   return std::make_shared<CastCodec>();
 }
 

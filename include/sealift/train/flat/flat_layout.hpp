@@ -67,19 +67,21 @@ struct FlatLayout {
   }
 };
 
-/// Places parameters of these shapes one after the other and cuts the flat into `shards` equal parts.
-inline FlatLayout make_flat_layout(const std::vector<std::vector<std::int64_t>>& shapes, std::int64_t shards) {
+/// Places parameters of these shapes one after the other and cuts the flat into `shards` equal parts. Parameters start,
+/// and shards end, at multiples of `align` elements.
+inline FlatLayout make_flat_layout(const std::vector<std::vector<std::int64_t>>& shapes, std::int64_t shards,
+                                   std::int64_t align = FlatLayout::kAlign) {
   TORCH_CHECK(shards >= 1, "a flat is cut into ", shards, " shards; expected at least 1");
   const auto round_up = [](std::int64_t value, std::int64_t step) { return (value + step - 1) / step * step; };
   FlatLayout layout{.shards = shards};
 
-  std::int64_t total = 0;                  // of the parameters, with cache-line padding only
-  std::int64_t rows = FlatLayout::kAlign;  // a multiple of every row length
+  std::int64_t total = 0;     // of the parameters, with the padding of `align` only
+  std::int64_t rows = align;  // a multiple of every row length
   for (const auto& shape : shapes) {
     Placement place{.numel = 1};
     for (auto size : shape) place.numel *= size;
     place.row = shape.empty() || place.numel == 0 ? 1 : place.numel / shape[0];
-    total += round_up(place.numel, FlatLayout::kAlign);
+    total += round_up(place.numel, align);
     // Odd row lengths have a huge common multiple: where padding would exceed 1/8 (a guess), rows may be cut.
     layout.row_aligned = layout.row_aligned && (rows = std::lcm(rows, place.row)) <= (std::int64_t{1} << 40);
     layout.placements.push_back(place);
@@ -89,10 +91,10 @@ inline FlatLayout make_flat_layout(const std::vector<std::vector<std::int64_t>>&
 
   std::int64_t end = 0;
   for (auto& place : layout.placements) {
-    place.offset = round_up(end, by_rows ? std::lcm(FlatLayout::kAlign, place.row) : FlatLayout::kAlign);
+    place.offset = round_up(end, by_rows ? std::lcm(align, place.row) : align);
     end = place.offset + place.numel;
   }
-  layout.shard_numel = round_up((end + shards - 1) / shards, by_rows ? rows : FlatLayout::kAlign);
+  layout.shard_numel = round_up((end + shards - 1) / shards, by_rows ? rows : align);
   return layout;
 }
 

@@ -13,6 +13,7 @@
 #include <sealift/train/flat/guard.hpp>
 #include <sealift/train/flat/meta_device.hpp>
 #include <sealift/train/flat/side_streams.hpp>
+#include <sealift/train/flat/stored_codec.hpp>
 
 namespace sealift::train {
 
@@ -35,6 +36,7 @@ class FlatParam {
     bool broadcast = true;                             ///< without a source: start from rank 0's values
     std::int64_t reshard_group = 0;                    ///< ranks of the group of `reshard_to_group`; 0: none
     GatherCompression gather = {};                     ///< how shards travel
+    StoredAs stored = {};                              ///< what is kept of the shard; other than `Plain`: frozen ones
   };
 
   /// Takes over the parameters: each becomes a part of the whole, on the rank's device, and this rank's shard gets the
@@ -45,20 +47,20 @@ class FlatParam {
     at::NoGradGuard no_grad;
     std::vector<std::vector<std::int64_t>> shapes;
     for (const auto& [name, tensor] : parameters_) shapes.push_back(tensor.sizes().vec());
-    layout_ = make_flat_layout(shapes, groups_.mesh.shard);
+    layout_ = make_flat_layout(shapes, groups_.mesh.shard, alignment_of(options_.stored));
     if (options_.reshard_group > 1) group_ = groups_.subgroup(options_.reshard_group);
 
     const auto& first = parameters_.front().tensor;
     const auto own = torch::dtype(first.scalar_type()).device(device_for(first, groups_));
     const auto host = own.device(at::kCPU).pinned_memory(options_.pin_memory && own.device().is_cuda());
-    shard_ = torch::zeros({layout_.shard_numel}, options_.on_host ? host : own);
-    if (!source && options_.broadcast && groups_.world.size() > 1) {
-      detail::receive_shard(shard_, parameters_, layout_, groups_, own, options_.unit);
+    if (is_stored()) {
+      store(source, own, host);
     } else {
-      detail::fill_shard(shard_, parameters_, layout_, groups_.shard.rank(), source);
+      shard_ = torch::zeros({layout_.shard_numel}, options_.on_host ? host : own);
+      first_values(shard_, source, own);
+      codec_ = make_codec(options_.gather, first.scalar_type());
     }
 
-    codec_ = make_codec(options_.gather, first.scalar_type());
     whole_ = detail::flat_without_memory(layout_.padded_numel(),
                                          own.dtype(options_.compute_dtype.value_or(first.scalar_type())));
     if (options_.on_host && !whole_.is_cpu()) streams_ = std::make_unique<SideStreams>(whole_.device());
@@ -71,7 +73,8 @@ class FlatParam {
     for (std::size_t i = 0; i < size(); ++i) {
       auto& parameter = parameters_[i].tensor;
       detail::replace_data(parameter, view(whole_, i));
-      auto leaf = layout_.fragment_of(shard_, i, groups_.shard.rank(), parameter.sizes()).detach();
+      auto leaf = is_stored() ? torch::empty({0}, own)
+                              : layout_.fragment_of(shard_, i, groups_.shard.rank(), parameter.sizes()).detach();
       fragments_.push_back({parameters_[i].name, leaf.set_requires_grad(parameter.requires_grad())});
     }
     release();
@@ -87,7 +90,11 @@ class FlatParam {
   Residence residence() const { return residence_; }
   bool has_memory() const { return residence_ == Residence::Gathering || residence_ == Residence::Unsharded; }
 
-  /// This rank's part of each parameter, as leaves for an optimizer; [rows, ...] where whole rows, else [numel].
+  /// Whether what is kept are not the elements, but what `Options::stored` makes of them.
+  bool is_stored() const { return options_.stored != StoredAs::Plain; }
+
+  /// This rank's part of each parameter, as leaves for an optimizer; [rows, ...] where whole rows, else [numel]. Empty
+  /// where `is_stored`.
   const std::vector<NamedTensor>& fragments() const { return fragments_; }
 
   /// Starts to gather the whole from all shards, unless it has memory. Collective over the shard group.
@@ -153,6 +160,32 @@ class FlatParam {
   bool is_outdated() const { return has_memory() && shard_._version() != version_; }
 
  private:
+  /// Fills `shard` [padded / shards], of dtype and device `own` or on the host.
+  void first_values(const at::Tensor& shard, Source* source, const at::TensorOptions& own) {
+    if (!source && options_.broadcast && groups_.world.size() > 1) {
+      detail::receive_shard(shard, parameters_, layout_, groups_, own, options_.unit);
+    } else {
+      detail::fill_shard(shard, parameters_, layout_, groups_.shard.rank(), source);
+    }
+  }
+
+  /// Makes the codec and what this rank keeps; from a source a piece at a time, else from the shard, which is whole
+  /// for that long.
+  void store(Source* source, const at::TensorOptions& own, const at::TensorOptions& host) {
+    at::Tensor shard;
+    if (!source) first_values(shard = torch::zeros({layout_.shard_numel}, own), nullptr, own);
+    const auto read = [&](std::size_t index, std::int64_t begin, at::Tensor out) {
+      const auto part = layout_.fragment(index, groups_.shard.rank());
+      const auto& [name, tensor] = parameters_[index];
+      source ? source->read(name, tensor.sizes(), begin, out)
+             : static_cast<void>(out.copy_(shard.narrow(0, part.in_shard + begin - part.in_parameter, out.numel())));
+    };
+    const auto codec = make_stored_codec(options_.stored);
+    shard_ = codec->store(layout_, read, own, groups_, options_.unit);
+    if (options_.on_host) shard_ = torch::empty_like(shard_, host.dtype(at::kByte)).copy_(shard_);
+    codec_ = codec;
+  }
+
   /// Parameter `index` in a buffer of the whole's size, in the parameter's shape.
   at::Tensor view(const at::Tensor& whole, std::size_t index) const {
     return layout_.view_of(whole, index, parameters_[index].tensor.sizes());
@@ -179,7 +212,7 @@ class FlatParam {
   /// `shard`: this rank's, on the whole's device, so that a cast runs there.
   void gather_from(const at::Tensor& shard) {
     if (layout_.shards == 1) {
-      whole_.copy_(shard, /*non_blocking=*/true);
+      is_stored() ? codec_->decode(whole_, shard, 1) : static_cast<void>(whole_.copy_(shard, /*non_blocking=*/true));
       return;
     }
     source_ = codec_->encode(shard, whole_.options());
@@ -219,7 +252,7 @@ class FlatParam {
   std::uint32_t version_ = 0;  ///< of the shard then
   detail::BufferPool::User memory_;
   at::Tensor whole_;    ///< [padded] in the compute dtype; has no memory while sharded
-  at::Tensor shard_;    ///< [padded / shards], this rank's, in the parameters' dtype
+  at::Tensor shard_;    ///< [padded / shards], this rank's, in the parameters' dtype; or the codec's message
   at::Tensor source_;   ///< sent by a gather: the shard on the device in the compute dtype, or the group's part
   c10::Storage guard_;  ///< of the parameters while the whole has no memory
   std::shared_ptr<const Codec> codec_;

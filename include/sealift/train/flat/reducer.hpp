@@ -30,11 +30,13 @@ class Reducer {
     return flats_.size() - 1;
   }
 
-  /// Takes replicated parameters, in the order of the model, each with the dtype to reduce it in; returns their flat's
-  /// number. Once, after the last `add`.
-  std::size_t add_replicated(std::vector<GradientSlot> slots, std::vector<std::optional<at::ScalarType>> dtypes) {
+  /// Takes replicated parameters, in the order of the model, each with the dtype to reduce it in and the ranks that
+  /// hold copies; returns their flat's number. Once, after the last `add`.
+  std::size_t add_replicated(std::vector<GradientSlot> slots, std::vector<std::optional<at::ScalarType>> dtypes,
+                             std::vector<Groups> copies) {
     slots_ = std::move(slots);
     dtypes_ = std::move(dtypes);
+    copies_ = std::move(copies);
     places_.resize(slots_.size());
     make_buckets(bucket_order({}, slots_.size()));  // the first pass shows in which order gradients really come
     return flats_.size();
@@ -268,15 +270,16 @@ class Reducer {
     make_buckets({shared.data_ptr<std::int64_t>(), shared.data_ptr<std::int64_t>() + shared.numel()});
   }
 
-  /// Makes buckets of one dtype each over the replicated parameters in `order`; nothing may be collected.
+  /// Makes buckets of one kind each over the replicated parameters in `order`; nothing may be collected.
   void make_buckets(const std::vector<std::int64_t>& order) {
     buckets_.clear();
-    std::map<std::pair<at::ScalarType, std::optional<at::ScalarType>>, std::vector<std::size_t>> by_dtype;
+    // By the number of copies too, which tells groups apart: those of the mesh, and those without one of its axes.
+    std::map<std::tuple<std::int64_t, at::ScalarType, std::optional<at::ScalarType>>, std::vector<std::size_t>> kinds;
     for (const auto each : order) {
       const auto index = static_cast<std::size_t>(each);
-      by_dtype[{slots_[index].leaf.scalar_type(), dtypes_[index]}].push_back(index);
+      kinds[{-copies_[index].world.size(), slots_[index].leaf.scalar_type(), dtypes_[index]}].push_back(index);
     }
-    for (const auto& [dtype, members] : by_dtype) {
+    for (const auto& [kind, members] : kinds) {
       std::vector<std::int64_t> bytes;
       for (const auto index : members) bytes.push_back(static_cast<std::int64_t>(slots_[index].leaf.nbytes()));
       for (const auto& part : assign_buckets(bytes, policy_.first_bucket_bytes, policy_.bucket_bytes)) {
@@ -288,9 +291,9 @@ class Reducer {
           shapes.push_back(slots.back().parameter.sizes().vec());
         }
         auto gradients =
-            std::make_unique<FlatGradient>(std::move(slots), make_flat_layout(shapes, 1), groups_.replicated(),
+            std::make_unique<FlatGradient>(std::move(slots), make_flat_layout(shapes, 1), copies_[members[part[0]]],
                                            FlatGradient::Options{.label = "bucket " + std::to_string(buckets_.size()),
-                                                                 .reduce_dtype = dtype.second,
+                                                                 .reduce_dtype = std::get<2>(kind),
                                                                  .on_host = policy_.offload.gradients,
                                                                  .always_used = policy_.find_unused_parameters,
                                                                  .compression = policy_.compression.gradients,
@@ -306,6 +309,7 @@ class Reducer {
   std::vector<std::unique_ptr<FlatGradient>> flats_;   ///< by number; the next number is the replicated parameters'
   std::vector<GradientSlot> slots_;                    ///< of the replicated parameters
   std::vector<std::optional<at::ScalarType>> dtypes_;  ///< ... to reduce them in
+  std::vector<Groups> copies_;                         ///< ... over these
   std::vector<Place> places_;                          ///< ... in the buckets
   std::vector<Bucket> buckets_;                        ///< in the order in which they are reduced
   std::size_t next_bucket_ = 0;

@@ -28,6 +28,16 @@ struct WantedTensor {
   bool required = true;  ///< false for a buffer that has a value, as a computed table, which it keeps unless `has`
 };
 
+/// A tensor's name and shape in a file.
+struct NamedShape {
+  std::string name;
+  std::vector<std::int64_t> sizes;
+};
+
+/// What a parameter, by its name and shape, is stored as: tensors whose elements, one after another, are the
+/// parameter's.
+using FileTensors = std::function<std::vector<NamedShape>(const std::string& name, at::IntArrayRef sizes)>;
+
 /// Where first values come from. Each rank has one of its own and calls it from one thread.
 class Source {
  public:

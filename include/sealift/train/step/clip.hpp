@@ -80,11 +80,11 @@ inline at::Tensor norm_here(const Batches& gradients, double norm_type, at::Devi
 }  // namespace detail
 
 /// The `norm_type`-norm (any p > 0, also infinity) of all gradients as one vector: a scalar in double on their device,
-/// the same bits on every rank. Shards without a gradient count as zero. Collective over the shard group.
+/// the same bits on every rank. Shards without a gradient count as zero. Collective over `Parallel::holders`.
 inline at::Tensor get_total_norm(Parallel& parallel, double norm_type = 2) {
   TORCH_CHECK(norm_type > 0, "the norm type is ", norm_type, "; use 1, 2, infinity or another number above 0");
   at::NoGradGuard no_grad;
-  auto& group = parallel.groups().shard;
+  auto& group = parallel.holders();
   const auto device = detail::exchange_device(parallel);
   detail::Batches sharded, replicated;
   for (const auto& parameter : parallel.parameters()) {

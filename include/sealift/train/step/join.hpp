@@ -31,7 +31,11 @@ enum class DivideBy {
 class Join {
  public:
   explicit Join(Parallel& parallel, DivideBy divide_by = DivideBy::BatchesWithData)
-      : parallel_(parallel), divide_by_(divide_by) {}
+      : parallel_(parallel), divide_by_(divide_by) {
+    TORCH_CHECK(!parallel.is_split(),
+                "Join of a model whose modules are split over ranks: a rank that ran out would drop what the others' "
+                "tokens give to its experts; give every rank as many batches");
+  }
   Join(const Join&) = delete;
   Join& operator=(const Join&) = delete;
   ~Join() {

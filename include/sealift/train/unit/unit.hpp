@@ -24,11 +24,14 @@ struct Pass {
 
 /// State that the units of one model share. Used by one thread, as a rank is.
 struct Session {
-  Session(const Policy& policy, Groups with) : policy(policy), groups(std::move(with)), reducer(groups, policy) {}
+  Session(const Policy& policy, Groups with)
+      : policy(policy), groups(std::move(with)), reducer(groups, policy), holders(groups.shard) {}
 
   Policy policy;
   Groups groups;
   Reducer reducer;
+  Collectives holders;    ///< ranks that together hold what is not replicated
+  bool is_split = false;  ///< some of it by an axis of its own
   CallOrder order;
   std::vector<std::unique_ptr<Unit>> units;  ///< the root first, then in the order of the model
   std::vector<at::Tensor> buffers;           ///< to broadcast before a forward in training mode
