@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+// A decoder as the trainer uses it: names, parts, packed rows, generation, folders, precision.
+// That its numbers are transformers' is models_peer_test.py's subject; here is what holds for any numbers.
+// Models are tiny and their values drawn, so each test takes milliseconds.
+#include "models/generate.hpp"
+#include "models/hf_folder.hpp"
+#include "models/label_log_probabilities.hpp"
+#include "tests/support/ranks.hpp"
+#include "tests/support/temp_dir.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace sealift;
+using namespace sealift::trainer;
+using sealift::test::on_ranks;
+using sealift::test::TempDir;
+namespace fs = std::filesystem;
+
+namespace {
+
+DecoderConfig small_config() {
+  return {.family = "qwen3",
+          .vocabulary = 50,
+          .width = 16,
+          .mlp_width = 24,
+          .layers = 2,
+          .heads = 4,
+          .kv_heads = 2,
+          .head_dim = 8,
+          .max_positions = 64,
+          .windows = {0, 5},
+          .qk_norm = true,
+          .initializer_range = 0.3};
+}
+
+train::World alone() {
+  return {.store = c10::make_intrusive<c10d::HashStore>(), .rank = 0, .size = 1};
+}
+
+train::Shardable<Decoder> make_model(const DecoderConfig& config, const DecoderOptions& options = {}) {
+  train::Shardable<Decoder> model(config, options);
+  auto values = first_values(config, 3);
+  train::parallelize(*model, alone(), {}, &values);
+  return model;
+}
+
+at::Tensor random_ids(std::int64_t rows, std::int64_t time, std::uint64_t seed = 1) {
+  return torch::randint(0, 50, {rows, time}, at::detail::createCPUGenerator(seed), at::kLong);
+}
+
+double relative(const at::Tensor& found, const at::Tensor& expected) {
+  return ((found - expected).norm() / expected.norm()).item<double>();
+}
+
+at::Tensor logits_of(train::Shardable<Decoder>& model, const TokenBatch& batch) {
+  at::NoGradGuard no_grad;
+  return std::get<0>(model(batch));
+}
+
+}  // namespace
+
+TEST_CASE("parameters have Hugging Face's names, and a tied head is none") {
+  auto config = small_config();
+  config.layers = 1;
+  config.windows = {0};
+  config.qkv_bias = true;
+  config.tied_head = true;
+  const auto names = Decoder(config)->named_parameters().keys();
+  CHECK(names == std::vector<std::string>{
+                     "model.embed_tokens.weight", "model.layers.0.input_layernorm.weight",
+                     "model.layers.0.self_attn.q_proj.weight", "model.layers.0.self_attn.q_proj.bias",
+                     "model.layers.0.self_attn.k_proj.weight", "model.layers.0.self_attn.k_proj.bias",
+                     "model.layers.0.self_attn.v_proj.weight", "model.layers.0.self_attn.v_proj.bias",
+                     "model.layers.0.self_attn.o_proj.weight", "model.layers.0.self_attn.q_norm.weight",
+                     "model.layers.0.self_attn.k_norm.weight", "model.layers.0.post_attention_layernorm.weight",
+                     "model.layers.0.mlp.gate_proj.weight", "model.layers.0.mlp.up_proj.weight",
+                     "model.layers.0.mlp.down_proj.weight", "model.norm.weight"});
+  config.tied_head = false;
+  CHECK(Decoder(config)->named_parameters().keys().back() == "lm_head.weight");
+  config.reward_head = true;
+  CHECK(Decoder(config)->named_parameters().keys().back() == "score.weight");
+}
+
+TEST_CASE("a decoder is built without memory, in the dtype that is asked for") {
+  const train::MetaDevice meta;
+  const Decoder model(small_config(), DecoderOptions{.dtype = at::kBFloat16});
+  for (const auto& parameter : model->parameters()) {
+    CHECK(parameter.is_meta());
+    CHECK((parameter.scalar_type() == at::kBFloat16));
+  }
+  CHECK(model->buffers().empty());
+}
+
+TEST_CASE("packed sequences compute what they compute alone, whatever stands before or after them") {
+  auto model = make_model(small_config());
+  const auto ids = random_ids(1, 20);
+  const auto segments = torch::tensor({{-1, -1, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, -1}}, at::kLong);
+  const auto positions = torch::tensor({{0, 0, 0, 1, 2, 3, 4, 5, 6, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 0}}, at::kLong);
+  const auto packed = logits_of(model, {.ids = ids, .positions = positions, .segments = segments});
+  for (const auto& [begin, size] : {std::pair{2, 7}, {9, 8}, {17, 2}}) {
+    CHECK(relative(packed.narrow(1, begin, size), logits_of(model, {.ids = ids.narrow(1, begin, size)})) < 1e-5);
+  }
+}
+
+TEST_CASE("padding behind a row changes nothing and needs no mask") {
+  auto model = make_model(small_config());
+  auto ids = random_ids(2, 9);
+  const auto segments = torch::tensor({{0, 0, 0, 0, 0, 0, 0, 0, 0}, {0, 0, 0, 0, 0, -1, -1, -1, -1}}, at::kLong);
+  const auto first = logits_of(model, {.ids = ids, .segments = segments});
+  ids[1].narrow(0, 5, 4).fill_(3);
+  const auto second = logits_of(model, {.ids = ids, .segments = segments});
+  CHECK(first[0].equal(second[0]));
+  CHECK(first[1].narrow(0, 0, 5).equal(second[1].narrow(0, 0, 5)));
+  CHECK(Visibility(segments, 9).is_causal(0));
+  CHECK_FALSE(Visibility(segments, 9).is_causal(4));
+  CHECK_FALSE(Visibility(torch::tensor({{-1, 0, 0}}, at::kLong), 3).is_causal(0));
+  CHECK_FALSE(Visibility(torch::tensor({{0, 1, 1}}, at::kLong), 3).is_causal(0));
+}
+
+TEST_CASE("where sequences begin is counted over the whole batch, padding as a sequence") {
+  const auto segments = torch::tensor({{0, 0, 1, -1}, {0, 1, 1, 1}}, at::kLong);
+  const Visibility visibility(segments, 4);
+  CHECK(visibility.starts(2, at::kCPU).equal(torch::tensor({0, 2, 3, 4, 5, 8}, at::kInt)));
+  CHECK(visibility.longest() == 3);
+  CHECK(Visibility({}, 4).starts(2, at::kCPU).equal(torch::tensor({0, 4, 8}, at::kInt)));
+}
+
+TEST_CASE("label log-probabilities and their gradients are those of the plain computation, in pieces or at once") {
+  for (const auto dtype : {at::kFloat, at::kBFloat16}) {
+    for (const std::int64_t at_a_time : {std::int64_t{1}, std::int64_t{2100}, std::int64_t{1} << 24}) {
+      for (const bool equal : {true, false}) {
+        CAPTURE(at_a_time);
+        CAPTURE(equal);
+        const double tolerance = dtype == at::kFloat ? 1e-6 : 2e-2;
+        torch::manual_seed(2);
+        const auto hidden = torch::randn({2, 11, 8}).to(dtype).requires_grad_();
+        const auto head = (torch::randn({700, 8}) * 2).to(dtype).requires_grad_();
+        auto labels = torch::randint(0, 700, {2, 11}, at::kLong);
+        labels[0].narrow(0, 0, 4).fill_(kNoLabel);
+        labels[1][10] = 699;
+        const auto scales = equal ? torch::full({2, 11}, -0.3) : torch::randn({2, 11});
+
+        const auto own_hidden = hidden.detach().to(at::kDouble).requires_grad_();
+        const auto own_head = head.detach().to(at::kDouble).requires_grad_();
+        const auto plain = torch::linear(own_hidden, own_head)
+                               .log_softmax(-1)
+                               .gather(-1, labels.clamp_min(0).unsqueeze(-1))
+                               .squeeze(-1)
+                               .masked_fill(labels == kNoLabel, 0);
+        (plain * scales).sum().backward();
+        const auto weights = c10::make_intrusive<TokenWeights>();
+        for (int time = 0; time < 2; ++time) {  // the second knows what the first one's backward saw
+          hidden.mutable_grad() = at::Tensor();
+          head.mutable_grad() = at::Tensor();
+          const auto found = label_log_probabilities(hidden, head, labels, at_a_time, weights);
+          (found * scales).sum().backward();
+          CHECK(weights->are_equal == equal);
+          CHECK((found.scalar_type() == at::kFloat));
+          CHECK(found.masked_select(labels == kNoLabel).eq(0).all().item<bool>());
+          CHECK(relative(found, plain) < tolerance);
+          CHECK((hidden.grad().scalar_type() == dtype));
+          CHECK(relative(hidden.grad(), own_hidden.grad()) < tolerance);
+          CHECK(relative(head.grad(), own_head.grad()) < tolerance);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a frozen head gets no gradient, a batch without labels zeros, a label beyond the vocabulary an error") {
+  const auto hidden = torch::randn({3, 8}).requires_grad_();
+  const auto frozen = torch::randn({20, 8});
+  label_log_probabilities(hidden, frozen, torch::tensor({1, 2, 19}, at::kLong)).sum().backward();
+  CHECK_FALSE(frozen.grad().defined());
+  const auto head = torch::randn({20, 8}).requires_grad_();
+  const auto none = label_log_probabilities(hidden, head, torch::full({3}, kNoLabel, at::kLong));
+  CHECK(none.eq(0).all().item<bool>());
+  none.sum().backward();
+  CHECK(head.grad().eq(0).all().item<bool>());
+  CHECK_THROWS_WITH_AS(label_log_probabilities(hidden, head, torch::tensor({1, 2, 20}, at::kLong)),
+                       doctest::Contains("labels from 1 to 20"), c10::Error);
+}
+
+TEST_CASE("swiglu and rotation have the gradients of their formulas") {
+  torch::manual_seed(4);
+  const auto gate = torch::randn({3, 5}, at::kDouble).requires_grad_(),
+             up = torch::randn({3, 5}, at::kDouble).requires_grad_();
+  const auto weights = torch::randn({3, 5}, at::kDouble);
+  const auto mine = torch::autograd::grad({(swiglu(gate, up) * weights).sum()}, {gate, up});
+  const auto plain = torch::autograd::grad({(gate * gate.sigmoid() * up * weights).sum()}, {gate, up});
+  CHECK(mine[0].allclose(plain[0]));
+  CHECK(mine[1].allclose(plain[1]));
+
+  const auto heads = torch::randn({2, 4, 3, 6}, at::kDouble).requires_grad_();
+  const auto tables = Rope({.theta = 100}, 6, 64).tables(torch::tensor({{0, 1, 5, 7}, {2, 3, 4, 9}}, at::kLong));
+  const auto cos = torch::cat({tables.cos, tables.cos}, -1), sin = torch::cat({tables.sin, tables.sin}, -1);
+  const auto halves = heads.chunk(2, -1);
+  const auto expected = heads * cos + torch::cat({-halves[1], halves[0]}, -1) * sin;
+  CHECK(rotate(heads, tables).allclose(expected));
+  const auto pull = torch::randn({2, 4, 3, 6}, at::kDouble);
+  CHECK(torch::autograd::grad({(rotate(heads, tables) * pull).sum()}, {heads})[0].allclose(
+      torch::autograd::grad({(expected * pull).sum()}, {heads})[0]));
+}
+
+TEST_CASE("the cache gives the logits of the whole row, one token at a time, with windows too") {
+  auto model = make_model(small_config());
+  const auto ids = random_ids(1, 12);
+  const auto whole = logits_of(model, {.ids = ids});
+  KeyValueCache cache(2, 12);
+  CHECK(relative(model->next_logits(ids.narrow(1, 0, 7), cache), whole.select(1, 6)) < 1e-5);
+  for (std::int64_t i = 7; i < 12; ++i) {
+    CHECK(relative(model->next_logits(ids.narrow(1, i, 1), cache), whole.select(1, i)) < 1e-5);
+  }
+  CHECK_THROWS_WITH_AS(model->next_logits(ids.narrow(1, 0, 1), cache), doctest::Contains("make a larger one"),
+                       c10::Error);
+}
+
+TEST_CASE("generation draws by its seed, stops after an end token, and leaves the model in its mode") {
+  auto config = small_config();
+  auto model = make_model(config);
+  const std::vector<std::int64_t> prompt{3, 1, 4, 1, 5};
+  const auto draw = [&](std::uint64_t seed) {
+    return generate(model, prompt, {.max_tokens = 20, .temperature = 1.5, .seed = seed});
+  };
+  CHECK(draw(1) == draw(1));
+  CHECK(draw(1) != draw(2));
+  CHECK(model->is_training());
+  const auto greedy = generate(model, prompt, {.max_tokens = 6});
+  CHECK(greedy.size() == 6);
+  config.end_tokens = {greedy[2]};
+  auto ending = make_model(config);
+  const auto stopped = generate(ending, prompt, {.max_tokens = 6});
+  CHECK(stopped.back() == greedy[2]);
+  CHECK(stopped.size() <= 3);
+}
+
+TEST_CASE("under precision pure, far positions still turn by fp32 tables") {
+  auto config = small_config();
+  config.max_positions = 100'000;
+  const auto ids = random_ids(2, 16);
+  const auto positions = (torch::arange(16) + 50'000).expand({2, 16});
+  auto whole = make_model(config);
+  const auto expected = logits_of(whole, {.ids = ids, .positions = positions});
+  on_ranks(2, [&](const train::World& world) {
+    train::Shardable<Decoder> model(config);
+    auto values = first_values(config, 3);
+    const train::Policy policy{.method = train::ParallelMethod::Fsdp, .precision = train::parse_precision("pure")};
+    train::parallelize(*model, world, policy, &values);
+    const auto logits = logits_of(model, {.ids = ids, .positions = positions});
+    CHECK((logits.scalar_type() == at::kBFloat16));
+    CHECK(relative(logits.to(at::kFloat), expected) < 0.05);
+  });
+}
+
+TEST_CASE("a reward head scores the last token of each sequence") {
+  auto config = small_config();
+  config.reward_head = true;
+  auto model = make_model(config);
+  const auto ids = random_ids(2, 6);
+  const auto rows = logits_of(model, {.ids = ids});
+  CHECK(rows.sizes() == at::IntArrayRef{2});
+  const auto segments = torch::tensor({{0, 0, 0, 0, -1, -1}, {0, 0, 1, 1, 1, -1}}, at::kLong);
+  const auto positions = torch::tensor({{0, 1, 2, 3, 0, 0}, {0, 1, 0, 1, 2, 0}}, at::kLong);
+  const auto packed = logits_of(model, {.ids = ids, .positions = positions, .segments = segments});
+  REQUIRE(packed.sizes() == at::IntArrayRef{3});
+  CHECK(relative(packed[0], logits_of(model, {.ids = ids.narrow(0, 0, 1).narrow(1, 0, 4)})[0]) < 1e-5);
+  CHECK(relative(packed[2], logits_of(model, {.ids = ids.narrow(0, 1, 1).narrow(1, 2, 3)})[0]) < 1e-5);
+}
+
+namespace {
+
+/// A folder with a model of `small_config`, saved from two ranks.
+void save_small(const fs::path& folder, const fs::path& base, const DecoderConfig& config) {
+  fs::create_directories(base);
+  std::ofstream(base / "config.json") << R"({"model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"],
+    "vocab_size": 50, "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "head_dim": 8, "max_position_embeddings": 64, "use_sliding_window": true,
+    "sliding_window": 5, "max_window_layers": 1})";
+  std::ofstream(base / "tokenizer.json") << "{}";
+  on_ranks(2, [&](const train::World& world) {
+    train::Shardable<Decoder> model(config);
+    auto values = first_values(config, 3);
+    auto parallel = train::parallelize(*model, world, {.method = train::ParallelMethod::Fsdp}, &values);
+    save_model_folder(folder, base, *model, parallel, {.max_file_bytes = 4000});
+  });
+}
+
+}  // namespace
+
+TEST_CASE("a saved folder is loaded again: same logits, tokenizer beside, in files of the size that was asked for") {
+  const TempDir top;
+  const auto folder = top / "saved";
+  save_small(folder, top / "base", small_config());
+  const auto config = read_decoder_config(folder);
+  CHECK(test::read_file(folder / "tokenizer.json") == "{}");
+  CHECK(fs::exists(folder / "model.safetensors.index.json"));
+  CHECK_FALSE(fs::exists(top / "saved.partial"));
+  for (const auto& entry : fs::directory_iterator(folder)) CHECK(entry.file_size() < 6000);
+  train::Shardable<Decoder> model(config);
+  const auto source = model_folder_source(folder, config);
+  train::parallelize(*model, alone(), {}, source.get());
+  auto first = make_model(small_config());
+  CHECK(logits_of(model, {.ids = random_ids(1, 8)}).equal(logits_of(first, {.ids = random_ids(1, 8)})));
+  CHECK_THROWS_WITH_AS(save_small(folder, top / "base", small_config()), doctest::Contains("exists"), c10::Error);
+}
+
+TEST_CASE("a reward model starts from a language model's folder, its head from another source, and is saved as one") {
+  const TempDir top;
+  save_small(top / "saved", top / "base", small_config());
+  auto config = read_decoder_config(top / "saved");
+  config.reward_head = true;
+  auto head = first_values(config, 7);
+  CHECK_THROWS_WITH_AS(
+      [&] {
+        train::Shardable<Decoder> model(config);
+        train::parallelize(*model, alone(), {}, model_folder_source(top / "saved", config).get());
+      }(),
+      doctest::Contains("score.weight"), c10::Error);
+  train::Shardable<Decoder> model(config);
+  auto parallel = train::parallelize(*model, alone(), {}, model_folder_source(top / "saved", config, &head).get());
+  save_model_folder(top / "reward", top / "saved", *model, parallel);
+  CHECK(read_decoder_config(top / "reward").reward_head);
+  CHECK(test::read_file(top / "reward/config.json").find("Qwen3ForSequenceClassification") != std::string::npos);
+}
+
+TEST_CASE("a folder that lacks a parameter is refused, though another source could give it") {
+  const TempDir top;
+  save_small(top / "saved", top / "base", small_config());
+  auto config = read_decoder_config(top / "saved");
+  config.layers = 3;
+  config.windows = {0, 5, 5};
+  auto otherwise = first_values(config, 7);
+  train::Shardable<Decoder> model(config);
+  CHECK_THROWS_WITH_AS(
+      train::parallelize(*model, alone(), {}, model_folder_source(top / "saved", config, &otherwise).get()),
+      doctest::Contains("the folder has no model.layers.2."), c10::Error);
+}
