@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A request is five lines: target, Accept, Range, If-Range, If-None-Match. Whatever they say there is an answer, its
 // headers are one line each, and it never gives more of a wheel than there is.
+#include "offline_repo/server/request_head.hpp"
 #include "offline_repo/server/routes.hpp"
 #include "tests/fuzz/fuzz.hpp"
 #include "tests/offline_repo/sample_catalogue.hpp"
@@ -11,6 +12,8 @@ using namespace sealift::test;
 
 FUZZ(text) {
   static const Catalogue catalogue = sample_catalogue();
+  if (fault_of_head(text).empty())
+    must(text.find("\r\n\r\n") == text.size() - 4 && text.find("\r\n ") == text.npos, "a head has one end");
   std::string lines[5];
   for (std::string& line : lines) {
     const std::size_t end = std::min(text.find('\n'), text.size());

@@ -17,6 +17,7 @@
 #include "tests/support/hostile/hostile_zip.hpp"
 #include "tests/support/temp_dir.hpp"
 #include "tests/support/tiny_root.hpp"
+#include "tests/train/data/made_token_file.hpp"
 
 using namespace sealift;
 using namespace sealift::test;
@@ -174,7 +175,8 @@ std::vector<Family> families() {
       {"pylock", {}, {{"good", pylock()}}},
       {"metadata", {}, {{"good", metadata()}}},
       {"http", {}, requests()},
-      {"zstd", {}, zstd_frames()}};
+      {"zstd", {}, zstd_frames()},
+      {"token_file", {}, {{"chats", made_chats().bytes()}, {"preferences", made_preferences().bytes()}}}};
 }
 
 }  // namespace

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+# JSON lines -> a token file: each line an example, rendered by the model's chat template, tokenized by its tokenizer.
+# `sealift-train tokenize` carries these files and runs them with the prefix's Python; `python3 FOLDER` does it too.
+# Needs `tokenizers` and jinja2 alone, not transformers. Data: docs/training_data.md; the result: docs/token_files.md.
+import argparse
+import itertools
+import json
+import pathlib
+import sys
+
+try:
+    import jinja2  # noqa: F401
+    import tokenizers  # noqa: F401
+except ImportError as error:
+    print(f"sealift-train: {sys.executable} has no {error.name}; tokenizing needs a Python that has tokenizers and "
+          "jinja2, by --python", file=sys.stderr)
+    sys.exit(2)
+
+from answer_spans import parts_of
+from chat_template import Template
+from example_lines import KINDS, Bad, example_of
+from model_folder import Model
+from token_pieces import TooLong, sequences_of
+from token_writer import Writer
+
+CHUNK = 512  # examples that are tokenized together
+SHOWN = 10  # bad lines that are named
+
+
+class Report:
+    """Bad lines: refused at the end, or left out and counted."""
+
+    def __init__(self, skip):
+        self.skip, self.bad, self.too_long = skip, 0, 0
+
+    def line(self, where, reason):
+        self.bad += 1
+        if self.bad <= SHOWN:
+            print(f"sealift-train: {where} {reason}", file=sys.stderr)
+
+    def hopeless(self):
+        return not self.skip and self.bad >= SHOWN
+
+
+def lines_of(paths):
+    """(where, line) of every line that is not blank."""
+    for path in paths:
+        with open(path, "rb") as file:
+            for number, line in enumerate(file, 1):
+                if line.strip():
+                    yield f"{path} line {number}", line
+
+
+def parse(line):
+    try:
+        return json.loads(line.decode("utf-8-sig" if line.startswith(b"\xef\xbb\xbf") else "utf-8"))
+    except UnicodeDecodeError:
+        raise Bad("is not UTF-8") from None
+    except (ValueError, RecursionError) as error:
+        raise Bad(f"is no JSON: {error}") from None
+
+
+class Conversion:
+    def __init__(self, options):
+        self.options, self.model = options, Model(options.model)
+        self.kind, self.writer, self.report = options.kind, None, Report(options.skip_bad_lines)
+        text = self.model.template
+        if options.chat_template == "none":
+            text = None
+        elif options.chat_template:
+            text = pathlib.Path(options.chat_template).read_text(encoding="utf-8")
+        self.template = Template(text, {**self.model.special, **options.template_args}) if text is not None else None
+
+    def examine(self, where, line):
+        """(where, example, parts) of a line, or None and a report."""
+        try:
+            example = example_of(parse(line), self.kind, self.options.system)
+            parts = parts_of(example, self.template, self.options.loss_on)
+            for part in parts:
+                part.text.encode("utf-8")  # JSON can spell what is no text
+        except Bad as reason:
+            return self.report.line(where, reason)
+        except UnicodeEncodeError:
+            return self.report.line(where, "has half of a surrogate pair, which is no text")
+        if self.writer is None:
+            self.begin(example.kind)
+        return where, example, parts
+
+    def begin(self, kind):
+        if self.options.truncation_strategy == "split" and kind != "text":
+            raise SystemExit(f"--truncation-strategy split is for texts; the data is of the kind {kind}")
+        self.kind = kind
+        used = self.template.text if self.template is not None and kind != "text" else None
+        self.writer = Writer(self.options.out, kind, self.model, used)
+
+    def encode(self, texts, special):
+        return iter(self.model.tokenizer.encode_batch(texts, add_special_tokens=special))
+
+    def write(self, examined):
+        texts = {special: [part.text for _, _, parts in examined for part in parts if part.special is special]
+                 for special in (False, True)}
+        encodings = {special: self.encode(texts[special], special) for special in texts}
+        for where, example, parts in examined:
+            of_parts = [next(encodings[part.special]) for part in parts]
+            try:
+                for sequences in sequences_of(example, parts, of_parts, self.model, self.options):
+                    self.writer.add(sequences, example.value)
+            except Bad as reason:
+                self.report.line(where, reason)
+            except TooLong:
+                self.report.too_long += 1
+
+    def run(self):
+        lines = lines_of(self.options.data)
+        while not self.report.hopeless() and (chunk := list(itertools.islice(lines, CHUNK))):
+            self.write([found for where, line in chunk if (found := self.examine(where, line))])
+        return self.end()
+
+    def end(self):
+        if self.report.bad and not self.report.skip:
+            more = " (and maybe more)" if self.report.hopeless() else ""
+            raise SystemExit(f"{self.report.bad} bad lines{more}, nothing was written; correct them, or leave them out "
+                             "with --skip-bad-lines")
+        if self.writer is None or not self.writer.examples:
+            raise SystemExit("no example is left of the data, nothing was written")
+        digest = self.writer.finish()
+        writer = self.writer
+        return {"out": str(self.options.out), "kind": self.kind, "examples": writer.examples,
+                "sequences": len(writer.begins) - 1, "tokens": writer.begins[-1], "answer_tokens": writer.answer_tokens,
+                "vocabulary": self.model.vocabulary, "bad_lines": self.report.bad, "too_long": self.report.too_long,
+                "sha256": digest}
+
+
+def options_of(arguments):
+    parser = argparse.ArgumentParser(prog="sealift-train tokenize", description="JSON lines -> a token file")
+    parser.add_argument("--model", type=pathlib.Path, required=True, metavar="DIR", help="tokenizer, chat template")
+    parser.add_argument("--data", type=pathlib.Path, required=True, nargs="+", metavar="FILE", help="JSON lines")
+    parser.add_argument("--out", type=pathlib.Path, required=True, metavar="FILE")
+    parser.add_argument("--kind", choices=("auto", *KINDS), default="auto", help="auto: that of the first line")
+    parser.add_argument("--max-length", type=int, default=0, help="most tokens of a sequence; 0: any")
+    parser.add_argument("--truncation-strategy", choices=("raise", "delete", "left", "right", "split"), default="raise")
+    parser.add_argument("--loss-on", choices=("assistant", "last", "all"), default="assistant")
+    parser.add_argument("--system", help="a system prompt for chats without one")
+    parser.add_argument("--chat-template", metavar="FILE", help="instead of the model's; none: no chat")
+    parser.add_argument("--template-args", type=json.loads, default={}, metavar="JSON", help="for the template")
+    parser.add_argument("--skip-bad-lines", action="store_true", help="leave bad lines out and count them")
+    options = parser.parse_args(arguments)
+    if options.max_length < 0 or options.max_length == 1:
+        parser.error("--max-length must be 2 at least, or 0")
+    if not isinstance(options.template_args, dict):
+        parser.error("--template-args must be a JSON object")
+    if options.truncation_strategy == "split" and not options.max_length:
+        parser.error("--truncation-strategy split needs --max-length")
+    return options
+
+
+def main(arguments):
+    conversion = None
+    try:
+        conversion = Conversion(options_of(arguments))
+        print(json.dumps(conversion.run()))
+        return 0
+    except SystemExit as reason:
+        if not isinstance(reason.code, str):
+            raise
+        problem = reason.code
+    except (OSError, ValueError) as error:
+        problem = str(error)
+    finally:
+        if conversion and conversion.writer:
+            conversion.writer.close()
+    print(f"sealift-train: {problem}", file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

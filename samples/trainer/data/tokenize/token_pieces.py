@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+# A text that was tokenized -> tokens with a bit each, of the length that was asked for.
+# Fifth step of `sealift-train tokenize`.
+# A token counts where it overlaps what the model is to learn, as transformers' assistant masks have it.
+from example_lines import Bad
+
+
+class TooLong(Exception):
+    """An example that --truncation-strategy delete leaves out."""
+
+
+def counted(encoding, spans):
+    """One byte for each token, b"1" where it overlaps a span; spans are in order and apart."""
+    bits, at = bytearray(b"0" * len(encoding.ids)), 0
+    for number, (begin, end) in enumerate(encoding.offsets):
+        while at < len(spans) and spans[at][1] <= begin:
+            at += 1
+        if at < len(spans) and begin < spans[at][1] and end > spans[at][0]:
+            bits[number] = ord("1")
+    return bits
+
+
+def tokens_of(part, encoding, end):
+    """(ids, bits) of a text that was tokenized."""
+    ids, bits = list(encoding.ids), counted(encoding, part.spans)
+    if part.special and end is not None and (not ids or ids[-1] != end):
+        ids.append(end)
+        bits += b"1"
+    elif part.special and end is not None and ids:
+        bits[-1:] = b"1"
+    return ids, bits
+
+
+def cut(ids, bits, options):
+    """The sequences that --max-length and --truncation-strategy make of one."""
+    most = options.max_length
+    if not most or len(ids) <= most:
+        return [(ids, bits)]
+    if options.truncation_strategy == "raise":
+        raise Bad(f"has {len(ids)} tokens, more than --max-length {most}; choose a --truncation-strategy")
+    if options.truncation_strategy == "delete":
+        raise TooLong
+    if options.truncation_strategy == "split":
+        return [(ids[begin:begin + most], bits[begin:begin + most]) for begin in range(0, len(ids), most)]
+    return [(ids[:most], bits[:most])] if options.truncation_strategy == "right" else [(ids[-most:], bits[-most:])]
+
+
+def checked(ids, bits, model):
+    if not ids:
+        raise Bad("has no tokens")
+    if max(ids) >= model.vocabulary:
+        raise SystemExit(f"the tokenizer gives token {max(ids)}, and the model's vocab_size is {model.vocabulary}; the "
+                         "tokenizer is not this model's")
+    if b"1" not in bits[1:]:
+        raise Bad("has no token of an answer to learn, or none that is left after truncation")
+    return ids, bits
+
+
+def sequences_of(example, parts, encodings, model, options):
+    """Lists of the sequences of each example that one line makes: one, or those of a text that is split."""
+    cuts = [cut(*tokens_of(part, encoding, model.end), options) for part, encoding in zip(parts, encodings)]
+    if example.kind == "text":
+        pieces = [piece for piece in cuts[0] if len(piece[0]) > 1 or len(cuts[0]) == 1]
+        return [[checked(*piece, model)] for piece in pieces]
+    return [[checked(*pieces[0], model) for pieces in cuts]]

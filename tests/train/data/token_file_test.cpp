@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Token files on disk: mapped, and held to their digest.
+#include "data/token_file.hpp"
+
+#include "tests/train/data/made_token_file.hpp"
+
+#include <sealift/train/checkpoint/digest.hpp>
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <stdexcept>
+
+#include <unistd.h>
+
+using namespace sealift::test;
+using namespace sealift::trainer;
+
+namespace {
+
+class Folder {
+ public:
+  Folder() { std::filesystem::create_directories(path_); }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  std::filesystem::path with(const std::string& bytes) const {
+    std::ofstream(path_ / "made", std::ios::binary) << bytes;
+    return path_ / "made";
+  }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_ = std::filesystem::temp_directory_path() / ("token-file-" + std::to_string(getpid()));
+};
+
+/// `bytes` with the right digest in its place.
+std::string signed_with_digest(std::string bytes) {
+  sealift::train::Sha256 digest;
+  digest.update(bytes.data(), 128);
+  digest.update(bytes.data() + 160, bytes.size() - 160);
+  const auto hex = digest.hex();
+  for (std::size_t at = 0; at < 32; ++at)
+    bytes[128 + at] = static_cast<char>(std::stoi(hex.substr(2 * at, 2), nullptr, 16));
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("a token file with the right digest is accepted, and each changed byte of it is found") {
+  const Folder folder;
+  const auto good = signed_with_digest(made_chats().bytes());
+  CHECK_NOTHROW(TokenFile::open(folder.with(good)).check_content());
+  for (const std::size_t at : {std::size_t{64}, std::size_t{127}, std::size_t{128}, good.size() - 1}) {
+    auto bad = good;
+    bad[at] = static_cast<char>(bad[at] ^ 1);
+    const auto file = TokenFile::open(folder.with(bad));
+    CHECK_THROWS_WITH_AS(file.check_content(), doctest::Contains("is damaged"), std::invalid_argument);
+  }
+}
+
+TEST_CASE("a token outside of the vocabulary is found under a right digest") {
+  const Folder folder;
+  auto made = made_chats();
+  made.sequences[2][0] = 100;
+  const auto file = TokenFile::open(folder.with(signed_with_digest(made.bytes())));
+  CHECK_THROWS_WITH_AS(file.check_content(), doctest::Contains("token 0 of sequence 2"), std::invalid_argument);
+}
+
+TEST_CASE("what is no file is refused with its name") {
+  const Folder folder;
+  CHECK_THROWS_WITH_AS(TokenFile::open(folder.path() / "none"), doctest::Contains("none"), std::invalid_argument);
+  CHECK_THROWS_AS(TokenFile::open(folder.path()), std::invalid_argument);
+  CHECK_THROWS_AS(TokenFile::open(folder.with("")), std::invalid_argument);
+}
+
+TEST_CASE("a copy keeps the mapped memory") {
+  const Folder folder;
+  auto file = std::make_unique<TokenFile>(TokenFile::open(folder.with(made_chats().bytes())));
+  const TokenFile copy = *file;
+  file.reset();
+  CHECK(copy->sequence(1).token(8) == 12);
+}
