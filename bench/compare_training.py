@@ -26,6 +26,7 @@ ROUNDS = int(os.environ.get("BENCH_ROUNDS", "6"))
 SECONDS = float(os.environ.get("BENCH_SECONDS", "1"))
 DEVICE = os.environ.get("BENCH_DEVICE", "cpu")
 LLAMA = "llama_tiny" if os.environ.get("BENCH_TINY") else "llama"
+QWEN = os.path.join(os.path.dirname(HERE), "build/bench/qwen")  # made once by training_peer.py
 MAX_STEPS = 400  # in a round, for tiny models
 LOSS_TOLERANCE = 1e-3
 
@@ -138,6 +139,11 @@ def parameters_of(model):
         return root + 4 * (12 * width * width + 13 * width), root
     if model == "lora":  # the trainable ones
         return 8 * 2 * 2 * 8 * 1024, 0
+    if model == "qwen":
+        layer = 640 * 640 * 2 + 2 * 640 * 128 + 640 + 2 * 128 + 3 * 640 * 2560 + 2 * 640
+        return 32000 * 640 + 640 + 14 * layer, 32000 * 640 + 640
+    if model == "qwen_lora":  # the trainable ones; the frozen ones are gathered too
+        return 14 * 8 * (4 * 640 + 2 * (640 + 128) + 3 * (640 + 2560)), 0
     blocks, width = {"mlp": (8, 1024), "tiny": (64, 8)}[model]
     return blocks * 2 * (width * width + width), 0
 
@@ -246,6 +252,9 @@ def comparisons():
         yield Comparison(f"fsdp_w1_vs_plain{suffix}", model, Side("fsdp", 1, 1), [Side("plain", 1, 1)])
     yield Comparison("hsdp_k1", "mlp", Side("hsdp", 1, 4), [Side("hsdp", 1, 4, peer) for peer in fsdp_peers])
     yield Comparison("lora_ddp_recompute", "lora", Side("ddp", 1, 2), [Side("ddp", 1, 2, peer) for peer in ddp_peers])
+    for name, model, method, peers in (("lora_fsdp_k4", "qwen_lora", "fsdp", fsdp_peers), ("full_fsdp_k4", "qwen", "fsdp", fsdp_peers),
+                                       ("full_ddp_k4", "qwen", "ddp", ddp_peers)):
+        yield Comparison(name, model, Side(method, 4, 2), [Side(method, 4, 2, peer) for peer in peers], ["--folder", QWEN])
     yield Comparison("fsdp_w1_vs_plain_tiny", "tiny", Side("fsdp", 1, 1), [Side("plain", 1, 1)])
 
 
@@ -275,6 +284,8 @@ def main():
     say(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; one thread per rank; "
         "columns: name, ours [ms per step], peer [ms per step], ratio peer/ours, spread of the ratio")
     fused_is_faster = {}
+    if any(comparison.model.startswith("qwen") for comparison in chosen) and not os.path.exists(QWEN + "/adapter"):
+        subprocess.run([sys.executable, os.path.join(HERE, "training_peer.py"), "--make-qwen", QWEN], check=True)
     for comparison in chosen:
         race(program, comparison, fused_is_faster)
 

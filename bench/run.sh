@@ -37,7 +37,7 @@ fi
 if chosen training; then
   ran=1
   build release bench
-  $python bench/compare_training.py build/release/bin/sealift-bench-training "$pattern"
+  PYTHONPATH=build/prerequisites/peers $python bench/compare_training.py build/release/bin/sealift-bench-training "$pattern"
 fi
 [ -n "$ran" ] || {
   echo "no comparison matches '$pattern'; there are:" >&2

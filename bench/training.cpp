@@ -7,6 +7,8 @@
 #include "bench/llama.hpp"
 #include "samples/trainer/device.hpp"
 #include "samples/trainer/model.hpp"
+#include "samples/trainer/models/hf_folder.hpp"
+#include "samples/trainer/tuning/peft_format.hpp"
 
 #include <ATen/DeviceAccelerator.h>
 
@@ -178,8 +180,32 @@ class BenchLlamaImpl : public bench::LlamaImpl {
 };
 TORCH_MODULE(BenchLlama);
 
+/// A decoder of a folder in Hugging Face's layout, with data and a loss. Inputs are tokens above their labels:
+/// [2, rows, time].
+class BenchDecoderImpl : public trainer::DecoderImpl {
+ public:
+  using trainer::DecoderImpl::DecoderImpl;
+
+  at::Tensor forward(const at::Tensor& inputs) {
+    const trainer::TokenBatch batch{.ids = inputs[0], .positions = {}, .segments = {}, .labels = inputs[1]};
+    return std::get<0>(trainer::DecoderImpl::forward(batch));
+  }
+
+  Batch batch(std::int64_t number) const {
+    constexpr std::int64_t kRows = 2, kLength = 129;
+    const auto count = kRows * kLength;
+    const auto half = static_cast<double>(config().vocabulary) / 2;
+    const auto tokens = ((noise(number * count, count) + 1) * half).to(torch::kInt64).view({kRows, kLength});
+    return {torch::stack({tokens.narrow(1, 0, kLength - 1), tokens.narrow(1, 1, kLength - 1)}), torch::empty({0})};
+  }
+
+  at::Tensor loss(const at::Tensor& log_probs, const at::Tensor& /*targets*/) const { return -log_probs.mean(); }
+};
+TORCH_MODULE(BenchDecoder);
+
 struct Options {
   std::string model, method, device = "cpu", precision = "fp32";
+  std::string folder;  ///< of a decoder and, in adapter/, its adapter
   std::int64_t micro_batches = 1;
 };
 
@@ -194,6 +220,8 @@ Options parse(int argc, char** argv) {
       options.method = argv[i + 1];
     } else if (name == "--device") {
       options.device = argv[i + 1];
+    } else if (name == "--folder") {
+      options.folder = argv[i + 1];
     } else if (name == "--precision") {
       options.precision = argv[i + 1];
     } else if (name == "--micro-batches") {
@@ -225,8 +253,9 @@ void synchronize(at::Device device) {
 /// Waits for rounds and runs them; `parallel` is empty when LibTorch is used alone.
 template <class Model>
 void serve_rounds(Model& model, const std::vector<at::Tensor>& weights, std::optional<train::Parallel>& parallel,
-                  train::Groups& groups, const train::World& world, std::int64_t micro_batches) {
-  Optimizer optimizer(weights, torch::optim::AdamWOptions(1e-4));
+                  train::Groups& groups, const train::World& world, std::int64_t micro_batches,
+                  double learning_rate = 1e-4) {
+  Optimizer optimizer(weights, torch::optim::AdamWOptions(learning_rate));
   std::vector<Batch> pool;
   for (std::int64_t i = 0; i < kPool * micro_batches * world.size; ++i) {
     auto [inputs, targets] = model->batch(i);
@@ -308,6 +337,31 @@ void run(const Options& options, const Arguments&... arguments) {
   serve_rounds(model, weights, parallel, groups, world, options.micro_batches);
 }
 
+/// The decoder in `options.folder`, whole or with the adapter that lies there; built without memory.
+void run_decoder(const Options& options, bool adapts) {
+  const auto launch = train::parse_launch();
+  const auto device = trainer::set_up_device(options.device, launch);
+  auto world = train::connect(launch);
+  world.device = device.device;
+  const std::filesystem::path folder(options.folder);
+  const auto config = trainer::read_decoder_config(folder);
+  train::Shardable<BenchDecoder> model = [&] {
+    const train::MetaDevice meta;
+    return train::Shardable<BenchDecoder>(config, trainer::DecoderOptions{});
+  }();
+  const auto base = trainer::model_folder_source(folder, config);
+  std::unique_ptr<train::Source> adapted;
+  if (adapts) {
+    trainer::add_lora(*model, trainer::read_adapter_config(folder / "adapter"));
+    adapted = trainer::adapter_source(folder / "adapter", *base);
+  }
+  const train::Policy policy{.method = train::parse_parallel_method(options.method)};
+  auto groups = train::make_groups(world, train::make_mesh(policy, world.size));
+  std::optional<train::Parallel> parallel =
+      train::parallelize(*model, groups, policy, adapts ? adapted.get() : base.get());
+  serve_rounds(model, parallel->shards(), parallel, groups, world, options.micro_batches, adapts ? 2e-3 : 1e-4);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -323,6 +377,8 @@ int main(int argc, char** argv) {
       run<Mlp>(options, MlpShape{.blocks = 64, .width = 8, .rows = 4});
     } else if (options.model == "gpt") {
       run<BenchGpt>(options);
+    } else if (options.model == "qwen" || options.model == "qwen_lora") {
+      run_decoder(options, options.model == "qwen_lora");
     } else if (options.model == "llama") {
       run<BenchLlama>(options, bench::kLlama1B);
     } else if (options.model == "llama_tiny") {

@@ -230,9 +230,55 @@ class Llama(nn.Module):
         return F.cross_entropy(outputs.view(-1, self.shape.vocabulary).float(), targets)
 
 
+class Qwen(nn.Module):
+    """transformers' model of a folder, with PEFT's adapter on it or without."""
+
+    def __init__(self, folder, adapts):
+        super().__init__()
+        import transformers
+
+        self.inner = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="sdpa")
+        self.vocabulary = self.inner.config.vocab_size
+        self.blocks = list(self.inner.model.layers)
+        if adapts:
+            import peft
+
+            self.inner = peft.PeftModel.from_pretrained(self.inner, os.path.join(folder, "adapter"), is_trainable=True)
+
+    def forward(self, tokens):
+        return self.inner(input_ids=tokens, use_cache=False).logits
+
+    def batch(self, number):
+        rows, length = 2, 129
+        tokens = ((noise(number * rows * length, rows * length) + 1) * (self.vocabulary / 2)).long().view(rows, length)
+        return tokens[:, :-1].contiguous(), tokens[:, 1:].reshape(-1)
+
+    def loss(self, outputs, targets):
+        return F.cross_entropy(outputs.view(-1, self.vocabulary).float(), targets)
+
+
+def make_qwen(folder):
+    """A Qwen2.5 of about 100 M parameters with random weights, and an adapter of rank 8 over all its projections."""
+    import peft
+    import transformers
+
+    torch.manual_seed(1)
+    config = transformers.Qwen2Config(
+        vocab_size=32000, hidden_size=640, intermediate_size=2560, num_hidden_layers=14, num_attention_heads=10,
+        num_key_value_heads=2, max_position_embeddings=2048, tie_word_embeddings=True, rope_theta=1e6)
+    model = transformers.Qwen2ForCausalLM(config)
+    model.save_pretrained(folder)
+    adapted = peft.get_peft_model(model, peft.LoraConfig(r=8, lora_alpha=16, target_modules="all-linear", task_type="CAUSAL_LM"))
+    adapted.save_pretrained(os.path.join(folder, "adapter"))
+
+
 def main():
+    if sys.argv[1] == "--make-qwen":
+        make_qwen(sys.argv[2])
+        return
     parser = argparse.ArgumentParser()
-    parser.add_argument("--model", choices=["gpt", *MLP_SHAPES, *LLAMA_SHAPES], required=True)
+    parser.add_argument("--model", choices=["gpt", "qwen", "qwen_lora", *MLP_SHAPES, *LLAMA_SHAPES], required=True)
+    parser.add_argument("--folder", help="of a Qwen, as --make-qwen made it")
     parser.add_argument("--method", choices=["ddp", "fsdp", "hsdp", "plain"], required=True)
     parser.add_argument("--micro-batches", type=int, required=True)
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
@@ -257,11 +303,14 @@ def main():
     rank, world = torch.distributed.get_rank(), torch.distributed.get_world_size()
     if options.model in LLAMA_SHAPES:
         bare = Llama(LLAMA_SHAPES[options.model])
+    elif options.model.startswith("qwen"):
+        bare = Qwen(options.folder, options.model == "qwen_lora")
     else:
         block = LoraBlock if options.model == "lora" else MlpBlock
         bare = Gpt() if options.model == "gpt" else Mlp(*MLP_SHAPES[options.model], block)
     bare.to(device)
-    fill(bare)
+    if not options.model.startswith("qwen"):
+        fill(bare)
     if options.precision == "pure":
         bare.to(torch.bfloat16)
     if options.compile:
@@ -283,7 +332,7 @@ def main():
             fully_shard(block, mesh=mesh, **keep)
         model = fully_shard(bare, mesh=mesh, **keep)
     trainable = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    optimizer = torch.optim.AdamW(trainable, lr=1e-4, fused=options.fused)
+    optimizer = torch.optim.AdamW(trainable, lr=2e-3 if options.model == "qwen_lora" else 1e-4, fused=options.fused)
 
     micro_batches = options.micro_batches
     pool = [tuple(part.to(device) for part in bare.batch(i)) for i in range(POOL * micro_batches * world)]

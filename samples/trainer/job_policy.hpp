@@ -4,7 +4,7 @@
 // The same file runs with any `parallel_method`, so a setting that a method does not use is no error.
 #pragma once
 
-#include "options.hpp"
+#include "job_options.hpp"
 
 #include <sealift/train/names.hpp>
 
@@ -13,7 +13,7 @@
 namespace sealift::trainer {
 
 /// Throws std::invalid_argument when two settings contradict each other, c10::Error when a name is unknown.
-inline train::Policy make_policy(const Options& options) {
+inline train::Policy make_policy(const ParallelOptions& options) {
   const auto expect = [](bool holds, const std::string& what) {
     if (!holds) throw std::invalid_argument(what);
   };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// sealift-train: trains a small model on data of known entropy, to show that an environment computes what it should.
+// sealift-train: fine-tunes Hugging Face models, and trains a small one on data of known entropy, to show that an
+// environment computes what it should.
 // A verb is a file in verbs/. Results go to stdout, everything else to stderr. The only place that catches, but for
 // `run`, whose ranks must report a failure while they are connected.
 // Exit codes: 0 good, 1 bad (a rank failed, a check did not hold), 2 cannot tell (arguments, files).
@@ -14,13 +15,14 @@ C10_DECLARE_int(caffe2_log_level);
 
 int main(int argc, char** argv) {
   using namespace sealift::trainer;
-  CLI::App app("Trains a small GPT on a synthetic language whose entropy is known, in one process or many ranks.",
-               "sealift-train");
+  CLI::App app("Trains and fine-tunes language models in one process or many ranks, without Python.", "sealift-train");
   app.require_subcommand(1);
   app.set_version_flag("--version", std::string("LibTorch ") + TORCH_VERSION);
   add_run(app, argv);
+  add_fine_tune(app, argv);
   add_check(app);
   add_export(app);
+  add_tokenize(app);
 
   // c10d warns about every address that no name service knows, and an isolated host may have none.
   if (!std::getenv("TORCH_CPP_LOG_LEVEL")) FLAGS_caffe2_log_level = 2;

@@ -5,17 +5,15 @@
 #include "run.hpp"
 
 #include "check.hpp"
-#include "device.hpp"
 #include "job_policy.hpp"
 #include "markov.hpp"
 #include "model.hpp"
-#include "monitor/monitor.hpp"
+#include "place.hpp"
 #include "progress.hpp"
 #include "step_log.hpp"
 #include "traffic.hpp"
 
 #include <cmath>
-#include <thread>
 
 namespace sealift::trainer {
 namespace {
@@ -26,30 +24,12 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// What this rank does of the job.
-struct Place {
-  train::Policy policy;
-  train::Mesh mesh;
-  RankDevice device;
-  std::int64_t rank = 0, world_size = 1;
-  std::int64_t micro_batch = 0;  ///< sequences
-  std::int64_t threads = 1;
-
-  bool is_first() const { return rank == 0; }
-};
-
-Place place_in_world(const Options& options, const train::Launch& launch) {
-  Place place{.policy = make_policy(options), .rank = launch.rank, .world_size = launch.world_size};
-  place.mesh = train::make_mesh(place.policy, launch.world_size);
-  place.device = set_up_device(options.device, launch);
-  compute_reproducibly(place.device);
-  const auto parts = launch.world_size * options.micro_batches;
-  TORCH_CHECK(options.global_batch % parts == 0, "global_batch is ", options.global_batch, "; ", launch.world_size,
+/// Sequences of one micro-batch of a rank.
+std::int64_t micro_batch_of(const Options& options, std::int64_t world_size) {
+  const auto parts = world_size * options.micro_batches;
+  TORCH_CHECK(options.global_batch % parts == 0, "global_batch is ", options.global_batch, "; ", world_size,
               " ranks with ", options.micro_batches, " micro-batches each need a multiple of ", parts);
-  place.micro_batch = options.global_batch / parts;
-  const auto cores = static_cast<std::int64_t>(std::thread::hardware_concurrency());
-  place.threads = options.threads > 0 ? options.threads : std::max<std::int64_t>(1, cores / launch.local_world_size);
-  return place;
+  return options.global_batch / parts;
 }
 
 /// The first values are the CPU's random numbers on every device, so that runs on all of them begin alike.
@@ -74,17 +54,6 @@ ModelSize size_of(torch::nn::Module& model, const train::Policy& policy) {
   ModelSize size{.root = train::plan_units(model, policy).front().numel()};
   for (const auto& parameter : model.parameters()) size.parameters += parameter.numel();
   return size;
-}
-
-/// Prints the core's advice: of several warnings with one remedy, the first.
-void print_warnings(const train::Parallel& parallel) {
-  std::map<std::string, std::vector<std::string>> by_remedy;
-  for (const auto& warning : parallel.warnings()) by_remedy[warning.substr(warning.rfind(';') + 1)].push_back(warning);
-  for (const auto& [remedy, warnings] : by_remedy) {
-    std::cerr << "note: " << warnings.front();
-    if (warnings.size() > 1) std::cerr << "; and " << warnings.size() - 1 << " more such";
-    std::cerr << '\n';
-  }
 }
 
 /// Matrices and embeddings decay, biases and norms do not; by name, since a shard of a matrix may be flat.
@@ -136,11 +105,12 @@ StepResult train_step(Training& training, const Options& options, const Place& p
   optimizer.zero_grad();
   traffic.begin_step();
   const auto device = place.device.device;
+  const auto sequences = micro_batch_of(options, place.world_size);
   auto loss_sum = torch::zeros({1}, at::TensorOptions(device).dtype(torch::kFloat64));
   for (std::int64_t micro = 0; micro < options.micro_batches; ++micro) {
     parallel.set_micro_batch(micro, options.micro_batches);
-    const auto first = (place.rank * options.micro_batches + micro) * place.micro_batch;
-    const auto batch = batch_of(source, options, step, first, place.micro_batch, device);
+    const auto first = (place.rank * options.micro_batches + micro) * sequences;
+    const auto batch = batch_of(source, options, step, first, sequences, device);
     const auto logits = model(batch.narrow(1, 0, options.context));
     auto loss =
         torch::nn::functional::cross_entropy(logits.flatten(0, 1), batch.narrow(1, 1, options.context).flatten());
@@ -165,7 +135,7 @@ void train_to_the_end(Training& training, const Options& options, const Place& p
                       train::Groups& world, Monitor& monitor) {
   auto& progress = training.progress;
   std::optional<StepLog> log;
-  if (place.is_first()) log.emplace(options, progress.step, source.entropy());
+  if (place.is_first()) log.emplace(options.out, options.steps, progress.step, c10::str("  floor ", source.entropy()));
   while (progress.step < options.steps) {
     const auto number = progress.step + 1;
     try {
@@ -221,17 +191,10 @@ nlohmann::ordered_json report(const Training& training, const Options& options, 
 }  // namespace
 
 nlohmann::ordered_json run(const Options& options, const train::Launch& launch, std::optional<train::Groups>& world) {
-  const auto place = place_in_world(options, launch);
-  Monitor monitor(
-      options,
-      {.rank = place.rank, .world_size = place.world_size, .device = place.device.device, .policy = place.policy});
-  at::set_num_threads(static_cast<int>(place.threads));
-  const auto timeout = std::chrono::seconds(options.timeout_seconds);
-  if (place.is_first()) std::cerr << place.device.line << '\n';
-  auto ranks = train::connect(launch, timeout);
-  ranks.device = place.device.device;
-  check_devices(place.device, launch, ranks);
-  world = train::make_groups(ranks, place.mesh);
+  const auto place = place_in_world(make_policy(options), options, launch);
+  micro_batch_of(options, place.world_size);  // refused before ranks meet
+  Monitor monitor(options, place.watched(options.micro_batches));
+  world = meet(place, options, launch);
   monitor.started("connect");
 
   const MarkovSource source(options.vocabulary, static_cast<std::uint64_t>(options.seed));
@@ -240,10 +203,7 @@ nlohmann::ordered_json run(const Options& options, const train::Launch& launch, 
   monitor.started("model");
   auto parallel = train::parallelize(*model, *world, place.policy);
   parallel.observe(monitor.timeline());
-  if (place.is_first() && place.mesh.shard > 1) print_warnings(parallel);
-  if (place.is_first() && options.micro_batches > 1) {
-    for (const auto& note : parallel.notes()) std::cerr << "note: " << note << '\n';
-  }
+  print_advice(place, parallel, options.micro_batches);
   auto optimizer = make_optimizer(parallel, options);
   parallel.check_optimizer(optimizer);
   monitor.started("parallelize");

@@ -80,7 +80,7 @@ TEST_CASE("a model of a gigabyte starts on four ranks with a quarter of it on ea
       meta.reset();
       SafetensorsSource source(folder.path());
       const auto parallel = parallelize(*net, groups, fsdp(), &source);
-      for (const auto& [name, sizes, offset, shard, replicated] : parallel.parameters()) {
+      for (const auto& [name, sizes, offset, shard, replicated, stored, copies, copy] : parallel.parameters()) {
         const bool has_last = offset + shard.numel() == width * width;
         CHECK(shard.sum().item<float>() == (has_last ? std::stof(name.substr(5)) + 1 : 0));
       }

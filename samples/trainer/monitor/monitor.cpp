@@ -89,7 +89,7 @@ std::string host_name() {
 
 }  // namespace
 
-Monitor::Monitor(const Options& options, Place place)
+Monitor::Monitor(const HostOptions& options, Place place)
     : options_(options), place_(std::move(place)), timeline_(std::make_shared<train::Timeline>(place_.device)) {
   if (place_.rank != 0) return;
   if (!options_.tensorboard.empty()) tensorboard_.emplace(options_.tensorboard);
@@ -131,7 +131,7 @@ void Monitor::end_step(std::int64_t number, const StepResult& result) {
   scalar(number, "memory/peak_host_bytes", peak_host_memory());
   if (!place_.device.is_cpu()) scalar(number, "memory/peak_device_bytes", peak_device_memory(place_.device));
   if (place_.rank != 0 || step_seconds_.size() != kStepsUntilAdvice) return;
-  say(communication_advice(exposed_share(), place_.policy, options_.micro_batches));
+  say(communication_advice(exposed_share(), place_.policy, place_.micro_batches));
 }
 
 /// Once in a run.
@@ -201,7 +201,7 @@ nlohmann::ordered_json Monitor::report(train::Collectives& world) {
   const auto [least, most] = std::minmax_element(all[0].begin(), all[0].end());
   const RankShares ranks{.least = *least, .most = *most, .least_rank = least - all[0].begin()};
   const auto advice = communication_advice({.gather = median(all[1]), .reduce = median(all[2])}, place_.policy,
-                                           options_.micro_batches, ranks);
+                                           place_.micro_batches, ranks);
   json["advice"] = advice ? Json(*advice) : Json();
   say(advice);
   if (!options_.trace.empty()) write_trace(world);

@@ -5,11 +5,11 @@
 // Beside the core, on its observer seam. Each rank measures itself; only `report` talks to the others.
 #pragma once
 
+#include "job_options.hpp"
 #include "monitor/advice.hpp"
 #include "monitor/chrome_trace.hpp"
 #include "monitor/start_up.hpp"
 #include "monitor/tensorboard.hpp"
-#include "options.hpp"
 #include "step_log.hpp"
 
 #include <sealift/train/comm/groups.hpp>
@@ -26,10 +26,11 @@ class Monitor {
     std::int64_t rank = 0, world_size = 1;
     at::Device device = at::kCPU;
     train::Policy policy;
+    std::int64_t micro_batches = 1;  ///< of a step
   };
 
   /// Rank 0 opens the files that `options` asks for, so that a wrong path ends the run now and not after it.
-  Monitor(const Options& options, Place place);
+  Monitor(const HostOptions& options, Place place);
 
   /// To be told of the units: `parallel.observe(monitor.timeline())`.
   std::shared_ptr<train::Timeline> timeline() const { return timeline_; }
@@ -67,7 +68,7 @@ class Monitor {
   ExposedShare exposed_share() const;
   void write_trace(train::Collectives& world);
 
-  Options options_;
+  HostOptions options_;
   Place place_;
   StartUp start_up_;
   std::shared_ptr<train::Timeline> timeline_;

@@ -11,10 +11,16 @@ namespace sealift::trainer {
 /// `run`: trains. `argv` is what the ranks of this host are started with.
 void add_run(CLI::App& app, char** argv);
 
+/// `sft`, `dpo`, `pretrain`: train a Hugging Face model or adapters of it. `argv` as above.
+void add_fine_tune(CLI::App& app, char** argv);
+
 /// `check`: compares results.
 void add_check(CLI::App& app);
 
 /// `export`: writes a checkpoint as plain safetensors.
 void add_export(CLI::App& app);
+
+/// `tokenize`: JSON lines -> a token file.
+void add_tokenize(CLI::App& app);
 
 }  // namespace sealift::trainer

@@ -168,7 +168,7 @@ TEST_CASE("each checkpoint that was saved is reported with its seconds, one that
 
 TEST_CASE("a trace has the last ten steps of all ranks, however long a rank's part is") {
   const TempDir folder;
-  Options options;
+  HostOptions options;
   options.trace = (folder / "new" / "trace.json").string();
   const std::string long_name((5U << 20) / 2, 'x');  // in three pieces
   on_ranks(2, [&](const train::World& world) {
@@ -201,7 +201,7 @@ TEST_CASE("a trace has the last ten steps of all ranks, however long a rank's pa
 
 TEST_CASE("only rank 0 writes scalars, and a file that cannot be written ends the run at its start") {
   const TempDir folder;
-  Options options;
+  HostOptions options;
   options.tensorboard = (folder / "board").string();
   for (std::int64_t rank = 0; rank < 2; ++rank) {
     Monitor monitor(options, {.rank = rank, .world_size = 2});

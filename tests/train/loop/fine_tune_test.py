@@ -1,0 +1,342 @@
+# SPDX-License-Identifier: Apache-2.0
+# sealift-train sft, dpo and pretrain as a user runs them, held to transformers, PEFT and to themselves.
+#   a made Qwen is fine-tuned with every tuner under every parallel method, with options drawn from a seed: equal losses
+#   the first losses, the learning rates and the losses of the whole run are those of a loop in transformers
+#   the adapter is opened by PEFT, the model by transformers, and both have the loss that was reported
+#   a run that is killed ends with the losses of one that never stopped; ms-swift's args.json and flags are taken over
+# usage: fine_tune_test.py SEALIFT_TRAIN REPOSITORY [SEED [PART…]]      PART: a function's name; without: all
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import made_model as made  # noqa: E402
+
+TRAIN, REPOSITORY = sys.argv[1], pathlib.Path(sys.argv[2])
+SEED = int(sys.argv[3]) if len(sys.argv) > 3 else 20
+DRAW = random.Random(SEED)
+ENVIRONMENT = {key: value for key, value in os.environ.items() if not key.startswith(("SEALIFT_TRAIN_", "RANK", "WORLD"))}
+ENVIRONMENT.update(SEALIFT_TRAIN_DEVICE="cpu", SEALIFT_TRAIN_THREADS="1", SEALIFT_TRAIN_PYTHON=sys.executable)
+BEGAN = time.monotonic()
+
+
+def say(text):
+    print(f"[{time.monotonic() - BEGAN:5.1f} s] {text}", flush=True)
+
+
+def check(holds, what):
+    if not holds:
+        sys.exit(f"FAILED (seed {SEED}): {what}")
+
+
+def run(*arguments, expect=0, says="", cwd=None):
+    """Runs the program; its result.json's content where it made one."""
+    words = [str(word) for word in arguments]
+    done = subprocess.run([TRAIN, *words], capture_output=True, text=True, env=ENVIRONMENT, cwd=cwd, timeout=200)
+    if done.returncode != expect or says not in done.stderr:
+        print(done.stdout, done.stderr[-3000:], sep="\n", flush=True)
+        sys.exit(f"FAILED (seed {SEED}): '{' '.join(words)}' exited with {done.returncode}, expected {expect} and '{says}'")
+    return done
+
+
+def train(verb, out, *arguments, ranks=1, **more):
+    run(verb, "--model", MODEL, "--output_dir", out, "--ranks", ranks, *arguments, **more)
+    return json.loads((out / "result.json").read_text())
+
+
+def lines_of(out):
+    return [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+
+
+def differ(one, other):
+    """The largest relative difference of two curves."""
+    check(len(one) == len(other), f"curves of {len(one)} and {len(other)} losses")
+    return max(abs(a - b) / abs(a) for a, b in zip(one, other))
+
+
+def tokenize(data, out, *more):
+    subprocess.run([sys.executable, REPOSITORY / "samples/trainer/data/tokenize", "--model", MODEL, "--data", data,
+                    "--out", out, *more], check=True, stdout=subprocess.DEVNULL)
+    return out
+
+
+METHODS = {
+    "none": (1, []),
+    "ddp": (2, ["--parallel-method", "ddp"]),
+    "fsdp": (2, ["--parallel-method", "fsdp"]),
+    "hsdp": (4, ["--parallel-method", "hsdp", "--shard_size", "2"]),
+}
+ROWS = 8  # of a step
+JOB = ["--max_steps", "6", "--learning_rate", "0.01", "--save_strategy", "no", "--precision", "fp32",
+       "--lora_dropout", "0", "--warmup_steps", "2"]
+
+
+def without(*flags):
+    """JOB without these."""
+    pairs = list(zip(JOB[::2], JOB[1::2]))
+    return [word for flag, value in pairs if flag not in flags for word in (flag, value)]
+
+
+def rows_for(ranks):
+    """A step of ROWS rows on so many ranks, divided into micro-batches as drawn."""
+    at_once = DRAW.choice([size for size in (1, 2, 4) if size * ranks <= ROWS])
+    return ["--per_device_train_batch_size", str(at_once), "--gradient_accumulation_steps", str(ROWS // ranks // at_once)]
+
+
+def drawn_for(method):
+    """What changes no number."""
+    words = ["--gradient_checkpointing", DRAW.choice(["true", "false"])]
+    if method in ("fsdp", "hsdp"):
+        words += DRAW.choice([[], ["--reshard_after_forward", "false"], ["--keep_gathered", "false"],
+                              ["--wrapping_strategy", "by_block_group", "--blocks_per_unit", "2"]])
+    return words
+
+
+def methods_agree(name, verb, job, methods=tuple(METHODS), tolerance=1e-5):
+    """Runs `job` under the methods, "none" first; the result of one process."""
+    results = {}
+    for method in methods:
+        ranks, words = METHODS[method]
+        options = rows_for(ranks) + drawn_for(method)
+        results[method] = train(verb, WORK / f"{name}-{method}", *words, *options, *job, ranks=ranks)
+        say(f"{name} {method}: {results[method]['losses'][0]:.4f} -> {results[method]['final_loss']:.4f} {' '.join(options)}")
+        found = differ(results["none"]["losses"], results[method]["losses"])
+        check(found <= tolerance, f"{name} {method}: losses differ by {found} from one process")
+    first = results["none"]
+    check(first["final_loss"] < 0.98 * first["losses"][0], f"{name}: the loss does not fall: {first['losses']}")
+    return first
+
+
+def like_transformers():
+    """The whole job again in transformers, on the same rows: losses and learning rates."""
+    import torch
+    import transformers
+
+    out = WORK / "as-transformers"
+    kind, kwargs = DRAW.choice([("cosine", {}), ("linear", {}), ("cosine_with_min_lr", {"min_lr": 1e-3}),
+                                ("warmup_stable_decay", {"num_decay_steps": 3})])
+    job = ["--tuner", "none", "--data", CHAT, "--train_dataloader_shuffle", "false", "--lr_scheduler_type", kind,
+           "--weight_decay", "0.3", "--max_grad_norm", "0.7"]
+    result = train("sft", out, *job, *(["--lr_scheduler_kwargs", json.dumps(kwargs)] if kwargs else []), *rows_for(2),
+                   *JOB, "--parallel-method", "fsdp", ranks=2)
+    model = transformers.AutoModelForCausalLM.from_pretrained(MODEL, dtype=torch.float32)
+    decays = set(transformers.Trainer.get_decay_parameter_names(None, model))
+    groups = [{"params": [p for n, p in model.named_parameters() if (n in decays) == wanted], "weight_decay": decay}
+              for wanted, decay in ((True, 0.3), (False, 0.0))]
+    optimizer = torch.optim.AdamW(groups, lr=0.01, betas=(0.9, 0.95), eps=1e-8)
+    scheduler = transformers.get_scheduler(kind, optimizer, 2, 6, scheduler_specific_kwargs=kwargs)
+    sequences, logged = made.read_tokens(CHAT), lines_of(out)
+    for step in range(6):
+        losses = tokens = 0
+        for ids, counts in sequences[step * ROWS:(step + 1) * ROWS]:
+            labels = torch.tensor([[token if count else -100 for token, count in zip(ids, counts)]])
+            logits = model(input_ids=torch.tensor([ids])).logits
+            losses = losses + torch.nn.functional.cross_entropy(logits[0, :-1], labels[0, 1:], reduction="sum")
+            tokens += int((labels[0, 1:] != -100).sum())
+        (losses / tokens).backward()
+        norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 0.7).item()
+        for what, ours, theirs in (("loss", result["losses"][step], (losses / tokens).item()),
+                                   ("grad_norm", logged[step]["grad_norm"], norm),
+                                   ("learning_rate", logged[step]["learning_rate"], optimizer.param_groups[0]["lr"])):
+            check(abs(ours - theirs) <= 2e-4 * abs(theirs) + 1e-12,
+                  f"step {step + 1} of {kind}: {what} is {ours}, transformers has {theirs}")
+        optimizer.step()
+        scheduler.step()
+        optimizer.zero_grad()
+    say(f"six steps under {kind} are those of transformers")
+
+
+def opened_by_transformers(result, out):
+    """The model that was written has the evaluation's loss in transformers."""
+    import torch
+    import transformers
+
+    model = transformers.AutoModelForCausalLM.from_pretrained(out / "model", dtype=torch.float32)
+    theirs = made.mean_loss(model, made.read_tokens(EVALUATION))
+    check(abs(theirs - result["evaluations"][-1]["loss"]) < 1e-5 * theirs,
+          f"transformers has a loss of {theirs} where {result['evaluations'][-1]['loss']} was reported")
+    transformers.AutoTokenizer.from_pretrained(out / "model")
+    say("transformers opens the model and has the loss that was reported")
+
+
+def opened_by_peft(result, out):
+    """The adapter that was written has the evaluation's loss in PEFT, over the untouched base."""
+    import peft
+    import torch
+    import transformers
+
+    base = transformers.AutoModelForCausalLM.from_pretrained(MODEL, dtype=torch.float32)
+    before = made.mean_loss(base, made.read_tokens(EVALUATION))
+    model = peft.PeftModel.from_pretrained(base, out / "adapter").eval()
+    theirs, ours = made.mean_loss(model, made.read_tokens(EVALUATION)), result["evaluations"][-1]["loss"]
+    check(abs(theirs - ours) < 1e-5 * theirs, f"PEFT has a loss of {theirs} where {ours} was reported")
+    check(abs(before - theirs) > 1e-2, "the adapter changes nothing")
+    merged = transformers.AutoModelForCausalLM.from_pretrained(out / "merged", dtype=torch.float32)
+    theirs = made.mean_loss(merged, made.read_tokens(EVALUATION))
+    check(abs(theirs - ours) < 1e-4 * theirs, f"the merged model has a loss of {theirs} where {ours} was reported")
+    say("PEFT opens the adapter, transformers the merged model; both have the loss that was reported")
+
+
+def killed_and_resumed():
+    """kill -9 after a checkpoint, then the same command: the losses of a run that never stopped."""
+    # Dropout, so that random numbers must come back too, and rows that do not fill the last step of an epoch.
+    job = ["--data", CHAT, "--tuner", "lora", "--lora_dropout", "0.2", "--num_train_epochs", "2", "--save_steps", "3",
+           "--save_total_limit", "2", "--per_device_train_batch_size", "3", "--gradient_accumulation_steps", "2",
+           "--learning_rate", "0.01", "--parallel-method", "fsdp", "--val_dataset", EVALUATION, "--eval_steps", "4"]
+    whole = train("sft", WORK / "never-stopped", *job, ranks=2)
+    out = WORK / "killed"
+    process = subprocess.Popen([TRAIN, "sft", "--model", MODEL, "--output_dir", out, "--ranks", "2", *map(str, job)],
+                               stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=ENVIRONMENT)
+    while process.poll() is None and not list(out.glob("checkpoints/step-*/index.json")):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    saved = sorted(path.parent.name for path in out.glob("checkpoints/step-*/index.json"))
+    check(saved and not (out / "result.json").exists(), f"the run was not killed in the middle: {saved}")
+    resumed = train("sft", out, *job, ranks=2, says="resuming after step")
+    check(resumed["losses"] == whole["losses"], f"after a kill at {saved} the losses are {resumed['losses']}, not "
+          f"{whole['losses']}")
+    check(resumed["evaluations"] == whole["evaluations"], "after a kill the evaluations differ")
+    say(f"killed after {saved[-1]}, resumed to the same {len(whole['losses'])} losses")
+    run("sft", "--model", MODEL, "--output_dir", out, "--ranks", "2", *job, "--lora_rank", "4", expect=1,
+        says='lora_rank is "4", was "8"')
+
+
+def goes_on_elsewhere():
+    """A run that one process began is ended by two ranks under fsdp."""
+    job = ["--data", CHAT, "--tuner", "none", *without("--save_strategy", "--max_steps"), "--lr_scheduler_type", "constant"]
+    out = WORK / "elsewhere"
+    train("sft", out, *job, *rows_for(1), "--max_steps", "3")
+    result = train("sft", out, *job, *rows_for(2), "--max_steps", "6", "--parallel-method", "fsdp", ranks=2)
+    alone = train("sft", WORK / "alone", *job, *rows_for(1), "--max_steps", "6")
+    found = differ(alone["losses"], result["losses"])
+    check(found < 1e-5, f"after another world took over, losses differ by {found}")
+    say("three steps of one process, three of fsdp: the losses of six of one process")
+
+
+def stops_early():
+    """A rate that is far too high: evaluation gets worse, the run stops, and the best model is what is written."""
+    out = WORK / "early"
+    result = train("sft", out, "--data", CHAT, "--tuner", "none", "--val_dataset", EVALUATION, "--eval_steps", "1",
+                   "--learning_rate", "0.3", "--lr_scheduler_type", "constant", "--max_grad_norm", "0", "--max_steps", "30",
+                   "--early_stop_interval", "2", "--load_best_model_at_end", "true", *rows_for(1))
+    losses = [each["loss"] for each in result["evaluations"]]
+    check(result["stopped_early"] and result["steps"] < 30, "the run did not stop early")
+    check(losses.index(min(losses)) == len(losses) - 3, f"it stopped after {losses}, which is not two without a better one")
+    opened_by_transformers({"evaluations": [{"loss": min(losses)}]}, out)
+    say(f"stopped after step {result['steps']}, the model of step {result['best']['step']} was written")
+
+
+def words_of_swift():
+    """An args.json of ms-swift, its flags with underscores and lists with spaces; what cannot be is refused by name."""
+    args = {"model": str(MODEL), "dataset": [str(CHAT)], "train_type": "lora", "torch_dtype": "float32", "lora_rank": 4,
+            "lora_alpha": 8, "lora_dropout": 0.0, "target_modules": ["all-linear"], "per_device_train_batch_size": 4,
+            "gradient_accumulation_steps": 2, "learning_rate": 1e-2, "num_train_epochs": 1.0, "max_steps": -1,
+            "lr_scheduler_type": "cosine", "warmup_ratio": 0.05, "weight_decay": 0.1, "bf16": False, "fp16": False,
+            "gradient_checkpointing": True, "save_steps": 500.0, "eval_strategy": "no", "val_dataset": [], "deepspeed": None,
+            "report_to": ["tensorboard"], "dataloader_num_workers": 4, "use_galore": False, "galore_rank": 128, "seed": 42}
+    (WORK / "args.json").write_text(json.dumps(args))
+    out = WORK / "swift"
+    done = run("sft", "--config", WORK / "args.json", "--output_dir", out, "--max_steps", "2", "--target_modules", "q_proj",
+               "v_proj", "--report_to", "none", says="ignored, since they change no number here: ")
+    result = json.loads((out / "result.json").read_text())
+    check(result["steps"] == 2 and result["configuration"]["target_modules"] == "q_proj,v_proj", "the flags did not count")
+    check(" after 2 steps; adapter in " in done.stdout, "no summary on stdout")
+    plan = json.loads(run("sft", "--config", WORK / "args.json", "--dry_run", "true", "--ranks", "2").stdout)
+    check(plan["rows_of_a_step"] == 16 and plan["steps"] == 3 and plan["warmup_steps"] == 1, f"the plan is {plan}")
+    check(plan["trainable_parameters"] < plan["parameters"] / 4 and len(plan["learning_rates"]) == 3, f"the plan is {plan}")
+    refuse = ["sft", "--config", WORK / "args.json", "--output_dir", WORK / "refused"]
+    run(*refuse, "--deepspeed", "zero3", expect=2, says="deepspeed is 'zero3'; here it can only be nothing")
+    run(*refuse, "--lora_rang", "3", expect=2, says="unknown key 'lora_rang'")
+    run(*refuse, "--dataset", PAIRS, expect=2, says="this verb needs prompts with answers (chat)")
+    run(*refuse, "--max_length", "8", expect=2, says="more than max_length, 8; tokenize with --max-length 8")
+    say("ms-swift's args.json and flags are taken over, or refused by name")
+
+
+def another_tokenizer():
+    other = WORK / "other"
+    made.make_model(other, seed=9)
+    text = (other / "tokenizer.json").read_text()
+    (other / "tokenizer.json").write_text(text + "\n")
+    run("sft", "--model", other, "--data", CHAT, "--output_dir", WORK / "refused", expect=2, says="tokenize the data with this model")
+
+
+FAILED = []
+
+
+def part(what, *arguments, **more):
+    """Runs one part; another that fails must not hide what the rest does."""
+    try:
+        return what(*arguments, **more)
+    except (SystemExit, OSError, KeyError, ImportError, RuntimeError, ValueError, subprocess.SubprocessError) as error:
+        FAILED.append(f"{what.__name__}: {error}")
+        say(f"{what.__name__}: {type(error).__name__} {error}")
+        return None
+
+
+def whole_models():
+    full = methods_agree("full", "sft", ["--data", CHAT, "--tuner", "none", *EVALUATES])
+    opened_by_transformers(full, WORK / "full-hsdp")
+
+
+LORA = ["--tuner", "lora", "--lora_rank", DRAW.choice(["4", "7"]), "--use_rslora", DRAW.choice(["true", "false"]),
+        "--use_dora", DRAW.choice(["true", "false"])]
+
+
+def adapters():
+    adapted = methods_agree("lora", "sft", ["--data", CHAT, *LORA, *EVALUATES, "--packing", "true", "--max_length", "128",
+                                            "--merge_lora", "true"])
+    opened_by_peft(adapted, WORK / "lora-fsdp")
+
+
+def adapters_over_four_bits():
+    quantized = methods_agree("qlora", "sft", ["--data", CHAT, "--tuner", "qlora", *JOB], ("none", "ddp", "fsdp"))
+    check(quantized["trainable_parameters"] < quantized["parameters"] / 4, "qlora trains the whole model")
+
+
+def preferences():
+    pairs = methods_agree("dpo", "dpo", ["--data", PAIRS, "--tuner", "lora", "--rlhf_type", "dpo", "--beta", "0.2", *JOB],
+                          ("none", DRAW.choice(["ddp", "fsdp"])))
+    check(abs(pairs["losses"][0] - 0.693147) < 1e-5, f"dpo begins with {pairs['losses'][0]}, not log 2")
+    logged = lines_of(WORK / "dpo-none")
+    check(logged[-1]["rewards/margins"] > logged[0]["rewards/margins"], f"the margin does not grow: {logged}")
+
+
+def text():
+    """JSON lines are tokenized by the verb itself."""
+    methods_agree("pretrain", "pretrain", ["--data", WORK / "text.jsonl", "--max_length", "64", *JOB],
+                  ("none", DRAW.choice(["ddp", "fsdp"])))
+
+
+def half_precision():
+    for precision in ("bf16", "fp16"):
+        half = train("sft", WORK / precision, "--data", CHAT, *LORA, *without("--precision"), "--precision", precision,
+                     "--parallel-method", "fsdp", *rows_for(2), ranks=2)
+        check(half["final_loss"] < half["losses"][0] and half["skipped_steps"] <= 3, f"{precision}: {half['losses']}")
+        say(f"{precision} learns: {half['losses'][0]:.4f} -> {half['final_loss']:.4f}")
+
+
+with tempfile.TemporaryDirectory() as folder:
+    WORK = pathlib.Path(folder)
+    MODEL = made.make_model(WORK / "model")
+    for name, lines in (("chat", made.chat_lines(45, 1)), ("evaluation", made.chat_lines(7, 2)),
+                        ("pairs", made.pair_lines(20, 3)), ("text", made.text_lines(30, 4))):
+        made.write_lines(WORK / f"{name}.jsonl", lines)
+    CHAT, EVALUATION, PAIRS = (tokenize(WORK / f"{name}.jsonl", WORK / name) for name in ("chat", "evaluation", "pairs"))
+    EVALUATES = ["--val_dataset", EVALUATION, "--eval_steps", "6", *JOB]
+    say("made a Qwen2, its tokenizer and data")
+    parts = (like_transformers, whole_models, adapters, adapters_over_four_bits, preferences, text, killed_and_resumed,
+             goes_on_elsewhere, stops_early, words_of_swift, another_tokenizer, half_precision)
+    for each in parts:
+        if len(sys.argv) <= 4 or each.__name__ in sys.argv[4:]:
+            part(each)
+if FAILED:
+    sys.exit("FAILED:\n  " + "\n  ".join(FAILED))
+say("all good")
