@@ -50,7 +50,9 @@ CreateResult create(const CreateOptions& options, bundle::Progress& progress) {
   const std::vector<Content> contents = contents_of(lock);
   require_inputs(contents, cache);
   require_space(contents, cache, folder.parent_path());
-  const ContentSupply supply(cache, progress, options.fetch, lock.interpreter.version);
+  const ContentSupply supply(
+      cache, progress, options.fetch,
+      {.python_version = lock.interpreter.version, .indexes = lock.indexes, .isolation = options.isolation});
   supply.bring(contents);
   const Repair repair = [&](const Content& content) { return supply.repair(content); };
 

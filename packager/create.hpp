@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "packager/files/fetch.hpp"
+#include "packager/host/sandbox.hpp"
 #include "packager/keys/sign.hpp"
 #include "packager/native/native_report.hpp"
 #include "packager/python/offline_breakers.hpp"
@@ -23,6 +24,7 @@ struct CreateOptions {
   std::filesystem::path installer;           // the static sealift-install
   std::filesystem::path base;                // an inventory, for a delta; empty: a whole bundle
   std::uint64_t volume_size = 0;             // bytes; 0: one volume
+  Isolation isolation = Isolation::Sandbox;  // of wheels that have to be built again
   FetchOptions fetch;
 };
 

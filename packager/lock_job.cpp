@@ -14,6 +14,7 @@
 #include "packager/host/creation_time.hpp"
 #include "packager/host/own_program.hpp"
 #include "packager/host/scratch_folder.hpp"
+#include "packager/host/uv.hpp"
 #include "packager/job/owner_rules.hpp"
 #include "packager/models/lock_model.hpp"
 #include "packager/native/carried_runtime.hpp"
@@ -135,7 +136,17 @@ Lock unresolved(const Job& job) {
           .target = job.target,
           .python = job.python,
           .imports = job.imports,
-          .owners = job.owners};
+          .indexes = locked_indexes(job.inputs),
+          .owners = job.owners,
+          .startup_files = job.startup_files};
+}
+
+// What decides which packages are taken, and who else could decide it.
+void tell_of_indexes(const LockedIndexes& indexes, bundle::Progress& progress) {
+  if (!indexes.default_index.empty()) progress.note("the index is " + indexes.default_index);
+  for (const std::string& name : ignored_uv_variables())
+    progress.warn(name + " is set and is not passed on to uv: indexes stand in the job, [python]");
+  for (const std::string& warning : index_warnings(indexes)) progress.warn(warning);
 }
 
 std::set<std::string> projects_of(const std::vector<LockedWheel>& wheels) {
@@ -179,13 +190,15 @@ LockResult lock_job(const LockOptions& options, bundle::Progress& progress) {
   }
 
   // Python and its packages.
+  if (job.inputs.requirements_file) lock.indexes.in_files = index_lines(*job.inputs.requirements_file);
+  tell_of_indexes(lock.indexes, progress);
   const Interpreter interpreter = find_interpreter(interpreter_of(job), uv, scratch.path());
   progress.note(fmt::format("interpreter: {} ({})", interpreter.description(), interpreter.executable.string()));
-  LockedPython python = lock_python(job, uv, interpreter, folder, cache, progress);
+  LockedPython python = lock_python(job, uv, interpreter, folder, cache, progress, options.isolation);
   lock.wheels = std::move(python.wheels);
   require_packages(lock.owners, projects_of(lock.wheels));
   std::vector<OfflineFinding> findings = offline_findings(lock.wheels);
-  if (!findings.empty()) add_needs(findings, who_needs(job, uv, interpreter.executable));
+  if (!findings.empty()) add_needs(findings, who_needs(job, uv, interpreter.executable, python.facts));
   if (options.ask_sizes) fill_sizes(lock.wheels);
 
   // The interpreter's tree, programs, and the libraries that they share.

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "packager/host/sandbox.hpp"
 #include "packager/job/lock.hpp"
 #include "packager/python/offline_breakers.hpp"
 #include "sealift/bundle/host/progress.hpp"
@@ -12,12 +13,13 @@ namespace sealift::packager {
 
 struct LockOptions {
   std::filesystem::path job;
-  std::filesystem::path out;       // empty: NAME.lock.toml beside the job file
-  std::filesystem::path cache;     // empty: the default
-  std::filesystem::path uv;        // empty: $SEALIFT_UV, then PATH
-  std::filesystem::path patchelf;  // empty: PATH
-  std::filesystem::path launcher;  // empty: the sealift-start beside the running program
-  bool ask_sizes = true;           // ask the servers for sizes that the index does not give
+  std::filesystem::path out;                 // empty: NAME.lock.toml beside the job file
+  std::filesystem::path cache;               // empty: the default
+  std::filesystem::path uv;                  // empty: $SEALIFT_UV, then PATH
+  std::filesystem::path patchelf;            // empty: PATH
+  std::filesystem::path launcher;            // empty: the sealift-start beside the running program
+  Isolation isolation = Isolation::Sandbox;  // of what is built
+  bool ask_sizes = true;                     // ask the servers for sizes that the index does not give
 };
 
 struct LockResult {

@@ -58,11 +58,11 @@ double train(const std::string& parallel_method, const World& world) {
     clip_grad_norm_(parallel, 1.0);
     optimizer.step();
   }
-  const auto [gathers, reduce_scatters, all_reduces, rest] = *parallel.groups().traffic;
+  const TrafficReport sent = *parallel.groups().traffic;
   parallel.groups().world.all_reduce(loss_sum).wait();
   std::printf("%-4s rank %ld: loss %.7f, bytes per step: gathers %ld, reduce-scatters %ld, all-reduces %ld\n",
-              parallel_method.c_str(), world.rank, loss_sum.item<double>(), gathers.bytes, reduce_scatters.bytes,
-              all_reduces.bytes);
+              parallel_method.c_str(), world.rank, loss_sum.item<double>(), sent.all_gather.bytes,
+              sent.reduce_scatter.bytes, sent.all_reduce.bytes);
   return loss_sum.item<double>();
 }
 

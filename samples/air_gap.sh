@@ -68,9 +68,11 @@ logged lock "$pack" lock samples/air_gap.toml -o "$out/air_gap.lock.toml" --cach
 
 stage pack "fetch, check, pack and sign"
 rm -rf "$out/bundle"
-logged create "$pack" create "$out/air_gap.lock.toml" --root "$out/keys/root.1.json" --key "$out/keys/release.key" -o "$out/bundle" \
+logged create "$pack" create "$out/air_gap.lock.toml" --root "$out/keys/root.1.json" --unsigned -o "$out/bundle" \
   --cache "$cache/downloads" --installer "$tools/bin/sealift-install" --volume-size "${SEALIFT_VOLUME_SIZE:-1G}"
 bundle=$(echo "$out"/bundle/*)
+logged sign "$pack" sign "$bundle" --fingerprint "$fingerprint" --key "$out/keys/release.key"  # another account, in earnest
+logged rehearse "$pack" rehearse "$bundle" --fingerprint "$fingerprint"
 "$pack" inspect "$bundle" --fingerprint "$fingerprint" --json > "$out/logs/inspect.json"
 ls -l "$bundle"
 

@@ -61,7 +61,10 @@ say "connected side: make a key, lock, pack, sign, write the documents"
 export PATH="$project/build/prerequisites/uv/bin:$PATH" SEALIFT_CACHE="$project/build/prerequisites/downloads"
 fingerprint=$("$pack" keygen "$out/keys")
 "$pack" lock "$out/job.toml" -o "$out/first.lock.toml"
-"$pack" create "$out/first.lock.toml" --root "$out/keys/root.1.json" --key "$out/keys/release.key" -o "$out"
+# Packed without a key, as on an account that builds; signed where the key is, which would be another one.
+"$pack" create "$out/first.lock.toml" --root "$out/keys/root.1.json" --unsigned -o "$out"
+"$pack" sign "$out/first-1" --fingerprint "$fingerprint" --key "$out/keys/release.key"
+"$pack" rehearse "$out/first-1" --fingerprint "$fingerprint"
 "$pack" documents "$out/first-1" --fingerprint "$fingerprint" --lock "$out/first.lock.toml" -o "$out/documents" > "$out/documents.txt"
 
 say "carry: one folder, as a disc would"

@@ -31,6 +31,8 @@ InspectReport inspect(const std::filesystem::path& bundle, const std::optional<b
     report.warnings = verified.warnings();
     return report;
   }
+  require_payload_type(opened.seal.manifest, bundle::kBundlePayloadType, bundle::ErrorCode::CannotCheck,
+                       "the seal is for something else", where);
   // Valid signatures prove that nothing was changed since, and nothing else: the keys are the seal's own.
   for (const auto& [id, verdict] : bundle::check_signatures(opened.seal.manifest, where)) report.signers.push_back(id);
   report.identity = opened.seal.manifest.digest();
@@ -118,6 +120,8 @@ std::string inspect_text(const InspectReport& report) {
   out += fmt::format("installed  about {} in {} files and folders\n", bundle::human_size(installed), files);
   out += "imports   ";
   for (const std::string& module : manifest.environment.imports) out += " " + module;
+  for (const bundle::Digest& file : manifest.environment.startup_files)
+    out += fmt::format("\nstart-up   the .pth file with SHA-256 {} may run code whenever Python starts", file.hex());
   out += fmt::format("\nentries    {}\n", manifest.entries.size());
   for (const bundle::Entry& entry : manifest.entries)
     out += fmt::format("  {:>10}  {:5}  {}\n", entry.absent ? "absent" : bundle::human_size(entry.stored_size),

@@ -54,7 +54,8 @@ BundledWheel read_wheel(const bundle::VerifiedBundle& source, const bundle::Entr
                                          .next = "pack the bundle again with this version of sealift-pack"});
   const std::unique_ptr<bundle::ByteSource> bytes = source.stored(entry);
   try {
-    bundle::Wheel reader(*bytes, path.substr(path.rfind('/') + 1));
+    const std::vector<bundle::Digest>& allowed = source.manifest().environment.startup_files;
+    bundle::Wheel reader(*bytes, path.substr(path.rfind('/') + 1), {allowed.begin(), allowed.end()});
     BundledWheel found{.carried = true, .facts = read_wheel_facts(reader.metadata()), .folder = {}, .licences = {}};
     if (found.facts.project.empty())
       found.facts.project = shown(reader.name().name);  // its header came after too many others

@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "bundle/core/unicode.hpp"
-#include "packager/documents/metadata_headers.hpp"
 #include "packager/documents/wheel_facts.hpp"
+#include "packager/python/metadata_headers.hpp"
 
 namespace sealift::packager {
 

@@ -30,6 +30,7 @@ Origin origin_of(const LockedWheel& wheel) {
   if (!build.url.empty()) built["url"] = build.url;
   if (!build.commit.empty()) built["commit"] = build.commit;
   if (!build.subdirectory.empty()) built["subdirectory"] = build.subdirectory;
+  if (!build.sandboxed) built["sandboxed"] = false;
   return {.uri = {}, .annotations = {{"built_from", std::move(built)}}};
 }
 

@@ -40,19 +40,37 @@ class Review {
   PageSection what() const {
     const bundle::Manifest& manifest = facts_.manifest();
     std::string imports;
+    std::string startup;
+    for (const bundle::Digest& file : manifest.environment.startup_files)
+      startup += (startup.empty() ? "" : ", ") + bundle::fingerprint_text(file);
     for (const std::string& module : manifest.environment.imports) imports += (imports.empty() ? "" : ", ") + module;
-    return {.title = word("What", "内容"),
-            .header = {},
-            .rows = {{word("Name", "名称"), manifest.name},
-                     {word("Version", "版本"), std::to_string(manifest.version)},
-                     {word("Channel", "通道"), manifest.channel},
-                     {word("Created", "创建时间"), manifest.created},
-                     {word("For", "目标系统"), manifest.target.arch + ", glibc " + manifest.target.glibc.text()},
-                     {word("Modules that must load", "必须可导入的模块"), imports},
-                     {word("Manifest", "清单摘要"), bundle::fingerprint_text(facts_.source.identity())},
-                     {word("Delta to the inventory", "增量所依据的目标机清单"),
-                      manifest.base ? bundle::fingerprint_text(*manifest.base)
-                                    : word("none: everything is carried", "无：全部携带")}}};
+    return {
+        .title = word("What", "内容"),
+        .header = {},
+        .rows = {{word("Name", "名称"), manifest.name},
+                 {word("Version", "版本"), std::to_string(manifest.version)},
+                 {word("Channel", "通道"), manifest.channel},
+                 {word("Created", "创建时间"), manifest.created},
+                 {word("For", "目标系统"), manifest.target.arch + ", glibc " + manifest.target.glibc.text()},
+                 {word("Modules that must load", "必须可导入的模块"), imports},
+                 {word("Files that run whenever Python starts, by SHA-256", "Python 每次启动都会运行的文件（SHA-256）"),
+                  startup.empty() ? word("none", "无") : startup},
+                 {word("Built from source, in a sandbox", "在沙箱内由源码构建"), built(true)},
+                 {word("Built outside of a sandbox", "在沙箱外构建"), built(false)},
+                 {word("Manifest", "清单摘要"), bundle::fingerprint_text(facts_.source.identity())},
+                 {word("Delta to the inventory", "增量所依据的目标机清单"),
+                  manifest.base ? bundle::fingerprint_text(*manifest.base)
+                                : word("none: everything is carried", "无：全部携带")}}};
+  }
+
+  // The wheels that were built on the packing machine, as the lock says.
+  std::string built(bool sandboxed) const {
+    if (!facts_.lock) return word("not known without the lock", "未提供锁文件，无法得知");
+    std::string names;
+    for (const LockedWheel& wheel : facts_.lock->wheels)
+      if (wheel.built_from && wheel.built_from->sandboxed == sandboxed)
+        names += (names.empty() ? "" : ", ") + shown(wheel.file_name);
+    return names.empty() ? word("none", "无") : names;
   }
 
   PageSection whose() const {

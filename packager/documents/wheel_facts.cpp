@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "bundle/core/unicode.hpp"
-#include "packager/documents/metadata_headers.hpp"
 #include "packager/host/url.hpp"
+#include "packager/python/metadata_headers.hpp"
 #include "sealift/bundle/core/safe_path.hpp"
 #include "sealift/bundle/wheel/wheel_name.hpp"
 

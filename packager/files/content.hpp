@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -50,6 +51,7 @@ struct Content {
   bundle::Digest sha256;
   bool executable = false;
   Origin origin;
+  std::set<bundle::Digest> startup_files = {};  // of a Wheel: .pth files that the job allows to run code
 };
 
 // Where its bytes are, or will be once they have been brought.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs of the packing machine get its environment; see process.hpp. bundle::run_child starts them.
+// Programs of the packing machine get a list of its variables; see process.hpp. bundle::run_child starts them.
 #include "packager/host/process.hpp"
 
 #include <unistd.h>
@@ -21,15 +21,20 @@ namespace {
 
 constexpr std::size_t kMostOutput = std::size_t{64} << 20;
 
-std::vector<std::string> with_environment(const std::map<std::string, std::string>& added) {
-  std::vector<std::string> variables;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string text = *entry;
-    if (!added.contains(text.substr(0, text.find('=')))) variables.push_back(text);
-  }
-  for (const auto& [name, value] : added) variables.push_back(name + "=" + value);
-  return variables;
-}
+// Lower-case names of proxies have upper-case twins.
+constexpr const char* kPassed[] = {"PATH",          "HOME",
+                                   "USER",          "LOGNAME",
+                                   "TMPDIR",        "LANG",
+                                   "LC_ALL",        "LANGUAGE",
+                                   "TERM",          "http_proxy",
+                                   "https_proxy",   "all_proxy",
+                                   "no_proxy",      "HTTP_PROXY",
+                                   "HTTPS_PROXY",   "ALL_PROXY",
+                                   "NO_PROXY",      "CURL_CA_BUNDLE",
+                                   "SSL_CERT_FILE", "SSL_CERT_DIR",
+                                   "NETRC",         "REQUESTS_CA_BUNDLE",
+                                   "SSH_AUTH_SOCK", "XDG_CACHE_HOME",
+                                   "XDG_DATA_HOME"};
 
 fs::path require_program(const std::string& name) {
   const fs::path program = name.find('/') == std::string::npos ? find_program(name) : fs::path(name);
@@ -42,13 +47,27 @@ fs::path require_program(const std::string& name) {
 
 }  // namespace
 
+std::map<std::string, std::string> passed_environment() {
+  std::map<std::string, std::string> passed;
+  for (const char* name : kPassed)
+    if (const char* value = std::getenv(name)) passed[name] = value;
+  return passed;
+}
+
 ProcessResult run_process(const std::vector<std::string>& argv, const std::map<std::string, std::string>& environment) {
+  std::map<std::string, std::string> all = environment;
+  all.merge(passed_environment());
+  return run_in(argv, all);
+}
+
+ProcessResult run_in(const std::vector<std::string>& argv, const std::map<std::string, std::string>& environment) {
   bundle::Child child{.arguments = argv,
-                      .environment = with_environment(environment),
+                      .environment = {},
                       .contained = false,
                       .patience = std::nullopt,
                       .keep_output = kMostOutput,
                       .keep_errors = kMostOutput};
+  for (const auto& [name, value] : environment) child.environment.push_back(name + "=" + value);
   child.arguments.front() = require_program(argv.front()).string();
   bundle::ChildEnd end = bundle::run_child(child);
   if (end.output.size() == kMostOutput)

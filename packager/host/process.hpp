@@ -15,14 +15,22 @@ struct ProcessResult {
   std::string err;
 };
 
-// Waits for the program and keeps what it printed. `environment` is added to ours. A name without '/' is looked up in
-// PATH. Throws Missing when there is no such program, Io when it prints 64 MiB or more.
+// Those of our variables that a program of the packing machine needs: paths, language, proxies, certificates, the agent
+// of ssh. Nothing else of ours is passed on: no secret, and nothing that makes a program do something else than it was
+// asked for (TAR_OPTIONS, GIT_*, PYTHON*, PIP_*, UV_INDEX, LD_PRELOAD, …).
+std::map<std::string, std::string> passed_environment();
+
+// Waits for the program and keeps what it printed. It gets passed_environment() and `environment`, which wins. A name
+// without '/' is looked up in PATH. Throws Missing when there is no such program, Io when it prints 64 MiB or more.
 ProcessResult run_process(const std::vector<std::string>& argv,
                           const std::map<std::string, std::string>& environment = {});
 
 // The same, but a result other than 0 throws Io with the end of what it printed; returns its standard output.
 std::string run_checked(const std::vector<std::string>& argv,
                         const std::map<std::string, std::string>& environment = {});
+
+// The same with exactly these variables.
+ProcessResult run_in(const std::vector<std::string>& argv, const std::map<std::string, std::string>& environment);
 
 // Where PATH has `name`; empty when it has not.
 std::filesystem::path find_program(const std::string& name);

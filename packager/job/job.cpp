@@ -122,6 +122,7 @@ Job read_job(const fs::path& file) {
   }
   job.models = read_job_models(table, folder);
   job.owners = read_owner_rules(table);
+  job.startup_files = read_startup_rules(table);
   job.apt = read_job_apt(table);
   table.done();
   return job;

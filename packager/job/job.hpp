@@ -12,6 +12,7 @@
 #include "packager/job/model.hpp"
 #include "packager/job/owner_rules.hpp"
 #include "packager/job/python_inputs.hpp"
+#include "packager/job/startup_rules.hpp"
 #include "sealift/bundle/core/digest.hpp"
 #include "sealift/bundle/manifest/target.hpp"
 
@@ -38,9 +39,10 @@ struct Job {
   PythonInputs inputs;                               // the Python packages
   std::vector<std::string> imports;                  // modules that the self-test imports
   std::vector<JobProgram> programs;
-  std::vector<JobModel> models;   // and data
-  JobApt apt;                     // Debian packages
-  std::vector<OwnerRule> owners;  // for paths that two packages install
+  std::vector<JobModel> models;                 // and data
+  JobApt apt;                                   // Debian packages
+  std::vector<OwnerRule> owners;                // for paths that two packages install
+  std::vector<StartupRule> startup_files = {};  // .pth files that may run code when Python starts
 };
 
 // Throws Usage naming file, line and key.

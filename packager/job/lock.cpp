@@ -61,7 +61,8 @@ LockedBuild read_build(TomlTable table) {
                     .sha256 = digest(table),
                     .requirements = table.strings("requirements"),
                     .python = table.string("python"),
-                    .tools = table.string_or("tools", "")};
+                    .tools = table.string_or("tools", ""),
+                    .sandboxed = table.boolean_or("sandboxed", true)};
   const std::string kind = table.string("kind");
   const auto known = {SourceKind::Archive, SourceKind::Git, SourceKind::Folder};
   const auto found = std::find_if(known.begin(), known.end(), [&](SourceKind one) { return name_of(one) == kind; });
@@ -97,8 +98,28 @@ std::string write_build(const LockedBuild& build) {
   for (const auto& [key, value] :
        {std::pair("url", build.url), std::pair("commit", build.commit), std::pair("subdirectory", build.subdirectory)})
     if (!value.empty()) out += fmt::format("{} = {}\n", key, toml_quoted(value));
-  return out + fmt::format("sha256 = {}\nrequirements = {}\npython = {}\ntools = {}\n", toml_quoted(build.sha256.hex()),
-                           list(build.requirements), toml_quoted(build.python), toml_quoted(build.tools));
+  out += fmt::format("sha256 = {}\nrequirements = {}\npython = {}\ntools = {}\n", toml_quoted(build.sha256.hex()),
+                     list(build.requirements), toml_quoted(build.python), toml_quoted(build.tools));
+  return build.sandboxed ? out : out + "sandboxed = false\n";
+}
+
+std::string write_indexes(const LockedIndexes& indexes) {
+  if (indexes == LockedIndexes{}) return {};
+  std::string out = "\n[indexes]\n";
+  if (!indexes.default_index.empty()) out += fmt::format("default = {}\n", toml_quoted(indexes.default_index));
+  if (!indexes.others.empty()) out += fmt::format("others = {}\n", list(indexes.others));
+  if (!indexes.strategy.empty()) out += fmt::format("strategy = {}\n", toml_quoted(indexes.strategy));
+  if (!indexes.in_files.empty()) out += fmt::format("in_files = {}\n", list(indexes.in_files));
+  return out;
+}
+
+LockedIndexes read_indexes(TomlTable table) {
+  LockedIndexes indexes{.default_index = table.string_or("default", ""),
+                        .others = table.strings("others"),
+                        .strategy = table.string_or("strategy", ""),
+                        .in_files = table.strings("in_files")};
+  table.done();
+  return indexes;
 }
 
 }  // namespace
@@ -129,6 +150,7 @@ std::string write_lock(const Lock& lock, const fs::path& folder) {
       fmt::format("[interpreter]\ndescription = {}\nversion = {}\nsha256 = {}\nsize = {}\nlibraries = {}\n",
                   toml_quoted(lock.interpreter.description), toml_quoted(lock.interpreter.version),
                   toml_quoted(lock.interpreter.sha256.hex()), lock.interpreter.size, list(lock.interpreter.libraries));
+  out += write_indexes(lock.indexes);
   if (lock.runtime)
     out += fmt::format("\n[runtime]\nglibc = {}\nkernel = {}\n", toml_quoted(lock.runtime->glibc.text()),
                        toml_quoted(lock.runtime->kernel));
@@ -144,7 +166,8 @@ std::string write_lock(const Lock& lock, const fs::path& folder) {
     if (wheel.size != 0) out += fmt::format("size = {}\n", wheel.size);
     if (wheel.built_from) out += write_build(*wheel.built_from);
   }
-  return out + write_owner_rules(lock.owners) + write_locked_models(lock.models, folder) + write_locked_apt(lock.apt);
+  return out + write_owner_rules(lock.owners) + write_startup_rules(lock.startup_files) +
+         write_locked_models(lock.models, folder) + write_locked_apt(lock.apt);
 }
 
 Lock read_lock(const fs::path& file) {
@@ -177,6 +200,7 @@ Lock read_lock(const fs::path& file) {
                       .size = interpreter.integer("size"),
                       .libraries = interpreter.strings("libraries")};
   interpreter.done();
+  if (table.has("indexes")) lock.indexes = read_indexes(table.table("indexes"));
   if (table.has("runtime")) {
     TomlTable runtime = table.table("runtime");
     lock.runtime = {.glibc = glibc(runtime, "glibc"), .kernel = runtime.string("kernel")};
@@ -197,6 +221,7 @@ Lock read_lock(const fs::path& file) {
   for (TomlTable& item : table.tables("wheel")) lock.wheels.push_back(read_wheel(item));
   lock.models = read_locked_models(table, folder);
   lock.owners = read_owner_rules(table);
+  lock.startup_files = read_startup_rules(table);
   lock.apt = read_locked_apt(table);
   table.done();
   const auto by_file = [](const LockedWheel& a, const LockedWheel& b) { return a.file_name < b.file_name; };

@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "packager/job/apt.hpp"
+#include "packager/job/locked_indexes.hpp"
 #include "packager/job/model.hpp"
 #include "packager/job/owner_rules.hpp"
+#include "packager/job/startup_rules.hpp"
 #include "sealift/bundle/core/digest.hpp"
 #include "sealift/bundle/manifest/manifest.hpp"
 
@@ -32,6 +34,7 @@ struct LockedBuild {
   std::vector<std::string> requirements;  // all that the build had: "NAME==VERSION --hash=sha256:…"
   std::string python;                     // "3.11.2"
   std::string tools;                      // uv and compiler, for people who compare
+  bool sandboxed = true;                  // false: --unsandboxed-builds, so it could reach all that its packer can
 
   bool operator==(const LockedBuild&) const = default;
 };
@@ -81,13 +84,15 @@ struct Lock {
   bundle::GlibcVersion glibc_floor;
   std::string python;  // "3.11"
   std::vector<std::string> imports;
+  LockedIndexes indexes;
   LockedInterpreter interpreter;
   std::optional<bundle::CarriedRuntime> runtime;  // part of the interpreter's tar
   std::vector<LockedProgram> programs;
-  std::vector<LockedWheel> wheels;  // sorted by file name
-  std::vector<LockedModel> models;  // and data
-  LockedApt apt;                    // Debian packages
-  std::vector<OwnerRule> owners;    // rules for paths that two wheels bring
+  std::vector<LockedWheel> wheels;              // sorted by file name
+  std::vector<LockedModel> models;              // and data
+  LockedApt apt;                                // Debian packages
+  std::vector<OwnerRule> owners;                // rules for paths that two wheels bring
+  std::vector<StartupRule> startup_files = {};  // .pth files that may run code when Python starts
 
   std::string stem() const { return name + "-" + std::to_string(version); }
   bool operator==(const Lock&) const = default;

@@ -3,6 +3,7 @@
 #include "packager/job/python_inputs.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "packager/host/url.hpp"
 #include "sealift/bundle/core/fields.hpp"
@@ -101,13 +102,50 @@ PythonInputs read_python_inputs(TomlTable& table, const fs::path& folder) {
   return inputs;
 }
 
-std::vector<std::string> index_words(const PythonInputs& inputs) {
-  std::vector<std::string> words;
-  if (inputs.default_index) words.insert(words.end(), {"--default-index", *inputs.default_index});
+LockedIndexes locked_indexes(const PythonInputs& inputs) {
+  LockedIndexes locked{.default_index = {}, .others = {}, .strategy = inputs.index_strategy};
+  const char* set = std::getenv("UV_DEFAULT_INDEX");
+  locked.default_index = inputs.default_index ? *inputs.default_index : without_credentials(set == nullptr ? "" : set);
   for (const PythonIndex& index : inputs.indexes)
-    words.insert(words.end(), {"--index", index.name.empty() ? index.url : index.name + "=" + index.url});
-  if (!inputs.index_strategy.empty()) words.insert(words.end(), {"--index-strategy", inputs.index_strategy});
+    locked.others.push_back(index.name.empty() ? index.url : index.name + "=" + index.url);
+  return locked;
+}
+
+std::vector<std::string> index_words(const LockedIndexes& indexes) {
+  std::vector<std::string> words;
+  if (!indexes.default_index.empty()) words.insert(words.end(), {"--default-index", indexes.default_index});
+  for (const std::string& index : indexes.others) words.insert(words.end(), {"--index", index});
+  if (!indexes.strategy.empty()) words.insert(words.end(), {"--index-strategy", indexes.strategy});
   return words;
+}
+
+std::vector<std::string> index_words(const PythonInputs& inputs) {
+  LockedIndexes named = locked_indexes(inputs);
+  if (!inputs.default_index) named.default_index.clear();
+  return index_words(named);
+}
+
+std::vector<std::string> index_warnings(const LockedIndexes& indexes) {
+  std::vector<std::string> warnings;
+  const auto warn_of_http = [&](const std::string& index) {
+    const std::string url = index.substr(index.find("://") == index.npos ? 0 : index.rfind('=', index.find("://")) + 1);
+    if (url.starts_with("http://"))
+      warnings.push_back("the index " + url +
+                         " is asked by plain http: whoever is on the way can answer, and what they "
+                         "answer is locked; use https");
+  };
+  warn_of_http(indexes.default_index);
+  for (const std::string& index : indexes.others) warn_of_http(index);
+  for (const std::string& line : indexes.in_files) {
+    warnings.push_back("a requirements file names an index, which uv asks too: " + line);
+    warn_of_http(line.substr(line.find(' ') + 1));
+  }
+  if (indexes.strategy.starts_with("unsafe-") && !(indexes.others.empty() && indexes.in_files.empty()))
+    warnings.push_back("index_strategy \"" + indexes.strategy +
+                       "\" takes a package from whichever index offers the "
+                       "better version: whoever can publish a name of yours on one of them is packed in its place "
+                       "(dependency confusion); first-index has not this fault");
+  return warnings;
 }
 
 }  // namespace sealift::packager

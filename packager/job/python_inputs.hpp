@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "packager/job/locked_indexes.hpp"
 #include "packager/job/toml_file.hpp"
 
 namespace sealift::packager {
@@ -36,7 +37,18 @@ struct PythonInputs {
 // Takes its keys from `table`; throws Usage naming file, line and key. Paths are relative to `folder`.
 PythonInputs read_python_inputs(TomlTable& table, const std::filesystem::path& folder);
 
-// The arguments of `uv pip compile` and `uv export` that name the indexes.
+// What the lock says of the indexes; without a default_index it is UV_DEFAULT_INDEX, less its password, if that is set.
+LockedIndexes locked_indexes(const PythonInputs& inputs);
+
+// Arguments of uv that name the indexes. A default that only UV_DEFAULT_INDEX names is not among them: uv reads it
+// itself, with its password, which a list of processes would show.
 std::vector<std::string> index_words(const PythonInputs& inputs);
+
+// The same for what a lock says, for builds that are repeated.
+std::vector<std::string> index_words(const LockedIndexes& indexes);
+
+// What somebody should know before they rely on these indexes: answers that can be changed on the way, and dependency
+// confusion.
+std::vector<std::string> index_warnings(const LockedIndexes& indexes);
 
 }  // namespace sealift::packager

@@ -10,7 +10,8 @@
 
 namespace sealift::packager {
 
-// The first line of `file`; without a file SEALIFT_PASSPHRASE; empty when there is neither.
+// The first line of `file`; without a file SEALIFT_PASSPHRASE; empty when there is neither. Throws Usage when group or
+// others may read the file.
 std::string read_passphrase(const std::filesystem::path& file);
 
 // Throws Usage when group or others may read it, or when it is something else than a private key.

@@ -23,12 +23,21 @@ bool has_role(const bundle::Root& root, const std::string& name, const bundle::D
   return role != root.roles.end() && std::binary_search(role->second.keys.begin(), role->second.keys.end(), key);
 }
 
-std::vector<RoleStatus> bundle_status(const bundle::Seal& seal) {
-  const bundle::Root root = bundle::parse_root(seal.roots.back().payload, "root");
-  std::vector<RoleStatus> roles = {status(root, std::string(bundle::kReleaseRole), seal.manifest)};
+std::vector<bundle::Digest> signers_of(const bundle::Envelope& envelope) {
+  std::vector<bundle::Digest> ids;
+  for (const auto& [id, signature] : envelope.signatures) ids.push_back(id);
+  return ids;
+}
+
+std::vector<RoleStatus> bundle_status(const bundle::Root& root, const bundle::Envelope& manifest) {
+  std::vector<RoleStatus> roles = {status(root, std::string(bundle::kReleaseRole), manifest)};
   if (root.roles.contains(std::string(bundle::kSiteRole)))
-    roles.push_back(status(root, std::string(bundle::kSiteRole), seal.manifest));
+    roles.push_back(status(root, std::string(bundle::kSiteRole), manifest));
   return roles;
+}
+
+std::vector<RoleStatus> bundle_status(const bundle::Seal& seal) {
+  return bundle_status(bundle::parse_root(seal.roots.back().payload, "root"), seal.manifest);
 }
 
 std::vector<RoleStatus> root_status(const bundle::Envelope& root) {

@@ -20,7 +20,12 @@ struct RoleStatus {
 // Does `key` have the role `name` in `root`?
 bool has_role(const bundle::Root& root, const std::string& name, const bundle::Digest& key);
 
-// Of the roles that sign bundles, by the newest root of the seal.
+// The keys that signed.
+std::vector<bundle::Digest> signers_of(const bundle::Envelope& envelope);
+
+// Of the roles that sign bundles, by `root`.
+std::vector<RoleStatus> bundle_status(const bundle::Root& root, const bundle::Envelope& manifest);
+// The same by the newest root of the seal.
 std::vector<RoleStatus> bundle_status(const bundle::Seal& seal);
 // Of the role that signs roots, by the root itself.
 std::vector<RoleStatus> root_status(const bundle::Envelope& root);

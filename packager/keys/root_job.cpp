@@ -8,8 +8,9 @@
 #include "packager/host/creation_time.hpp"
 #include "packager/job/toml_file.hpp"
 #include "packager/keys/key_file.hpp"
+#include "packager/keys/root_files.hpp"
+#include "sealift/bundle/core/human_text.hpp"
 #include "sealift/bundle/payload/payload_writer.hpp"
-#include "sealift/bundle/trust/seal.hpp"
 
 namespace sealift::packager {
 
@@ -61,13 +62,22 @@ bundle::Profile profile(TomlTable& table) {
                "standard, fips or gm", text, both ? "make two roots and two bundles" : "");
 }
 
+// Who steals a key has all of its roles, so that somebody must have wanted it.
+void refuse_shared_keys(const TomlTable& table, const bundle::Root& root) {
+  std::map<Digest, std::string> roles;
+  for (const auto& [name, role] : root.roles)
+    for (const Digest& id : role.keys)
+      if (const auto [first, added] = roles.emplace(id, name); !added)
+        table.refuse("shared_keys", "a key has two roles, so who steals it has both: " + first->second + " and " + name,
+                     "each key in one role", bundle::fingerprint_text(id),
+                     "make another key, or write shared_keys = true");
+}
+
 // What this root keeps of the previous one.
 bundle::Root start_from(const fs::path& previous) {
   bundle::Root root;
   if (previous.empty()) return root;
-  const bundle::Root before = bundle::parse_root(
-      bundle::parse_roots(bundle::read_text(previous, bundle::kMaxSealSize), previous.string()).back().payload,
-      previous.string());
+  const bundle::Root before = bundle::parse_root(read_roots({previous}).back().payload, previous.string());
   root.version = before.version + 1;
   root.revoked_keys = before.revoked_keys;
   root.revoked_bundles = before.revoked_bundles;
@@ -91,6 +101,7 @@ bundle::Root read_root_job(const RootJobOptions& options) {
   for (const std::string_view role : {bundle::kRootRole, bundle::kReleaseRole, bundle::kSiteRole})
     if (role != bundle::kSiteRole || table.has("site"))
       read_role(table.table(std::string(role)), std::string(role), folder, root);
+  if (!table.boolean_or("shared_keys", false)) refuse_shared_keys(table, root);
   for (TomlTable& item : table.tables("revoked_key")) {
     root.revoked_keys[key_id(item, folder)] = revocation(item, root);
     item.done();

@@ -1,133 +1,113 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signs; see sign.hpp. A changed file is written beside the old one and renamed over it.
+// Look, judge, show, sign; see sign.hpp. The order is that of a verifier: nothing of the manifest is shown before the
+// chain from the pinned root was checked, and no key is opened before the manifest was.
 #include "packager/keys/sign.hpp"
 
-#include "packager/keys/key_file.hpp"
+#include <fmt/format.h>
+
 #include "sealift/bundle/core/human_text.hpp"
-#include "sealift/bundle/payload/payload_writer.hpp"
-#include "sealift/bundle/verified_bundle.hpp"
+#include "sealift/bundle/manifest/manifest_json.hpp"
+#include "sealift/bundle/open_bundle.hpp"
+#include "sealift/bundle/trust/acceptance.hpp"
+#include "sealift/bundle/trust/trust_folder.hpp"
 
 namespace sealift::packager {
 
 namespace fs = std::filesystem;
-using bundle::Envelope;
 using bundle::Error;
 using bundle::ErrorCode;
+using bundle::fingerprint_text;
 
 namespace {
 
-std::vector<bundle::Digest> signers_of(const Envelope& envelope) {
-  std::vector<bundle::Digest> ids;
-  for (const auto& [id, signature] : envelope.signatures) ids.push_back(id);
-  return ids;
-}
-
-void replace_file(const fs::path& file, std::string_view text) {
-  const fs::path beside = file.string() + ".partial";
+bundle::OpenBundle open_bundle(const fs::path& path) {
   std::error_code ignored;
-  fs::remove(beside, ignored);
-  bundle::write_text(beside, text);
-  fs::rename(beside, file);
-}
-
-// The document to sign, and how it is written back.
-struct Document {
-  fs::path file;
-  bundle::Seal seal;       // of a bundle
-  bool is_bundle = false;  // else `seal.manifest` holds the root's envelope
-
-  Envelope& envelope() { return seal.manifest; }
-  std::string text() const { return is_bundle ? write_seal(seal) : write_envelope(seal.manifest); }
-};
-
-Document read_document(const fs::path& path) {
-  if (fs::is_directory(path) || path.extension() == bundle::kSealSuffix) {
-    bundle::OpenBundle opened = bundle::open(path);
-    bundle::check_signatures(opened.seal.manifest, opened.seal_path.string());
-    return {.file = opened.seal_path, .seal = std::move(opened.seal), .is_bundle = true};
-  }
-  std::vector<Envelope> roots = bundle::parse_roots(bundle::read_text(path, bundle::kMaxRootSize), path.string());
-  if (roots.size() != 1)
-    throw Error(ErrorCode::Usage, {.what = "this file holds several roots; sign the one that is new",
+  if (fs::is_regular_file(path, ignored) && path.extension() != bundle::kSealSuffix)
+    throw Error(ErrorCode::Usage, {.what = "this is not a bundle",
                                    .where = path.string(),
-                                   .expected = "one root"});
-  bundle::parse_root(roots[0].payload, path.string());
-  bundle::check_signatures(roots[0], path.string());
-  return {.file = path, .seal = {.roots = {}, .manifest = std::move(roots[0])}};
+                                   .expected = "a bundle's folder, or its .seal",
+                                   .next = "a root is signed by: sealift-pack root sign ROOT"});
+  return bundle::open(path);
 }
 
-SignResult result_of(Document& document) {
-  return {.file = document.file,
-          .digest = document.envelope().digest(),
-          .signers = signers_of(document.envelope()),
-          .roles = document.is_bundle ? bundle_status(document.seal) : root_status(document.envelope())};
+// The manifest by every rule that can be checked without the volumes.
+bundle::Manifest judged_manifest(const bundle::OpenBundle& opened) {
+  const std::string where = opened.seal_path.string();
+  require_payload_type(opened.seal.manifest, bundle::kBundlePayloadType, ErrorCode::Format,
+                       "the last line of this seal is no bundle, and is not signed", where);
+  bundle::check_signatures(opened.seal.manifest, where);
+  bundle::Manifest manifest = bundle::parse_manifest(opened.seal.manifest.payload, where);
+  if (opened.seal_path.filename() != manifest.stem() + std::string(bundle::kSealSuffix))
+    throw Error(ErrorCode::Conflict, {.what = "the seal is not named as the bundle it seals",
+                                      .where = where,
+                                      .expected = manifest.stem() + std::string(bundle::kSealSuffix)});
+  return manifest;
 }
 
-void check_arguments(const SignOptions& options) {
-  const int ways = int(!options.keys.empty() || !options.roots.empty()) + int(!options.export_to.empty()) +
-                   int(!options.import_from.empty());
-  if (ways != 1 || options.import_from.empty() != options.public_key.empty())
-    throw Error(
-        ErrorCode::Usage,
-        {.what = "exactly one thing must be asked for",
-         .expected = "--key KEY or --root ROOT (or both), --export OUT, or --import SIGNATURE --public-key PUB"});
+std::string shown(const bundle::Manifest& manifest, const bundle::Root& root, const bundle::Seal& seal) {
+  return fmt::format(
+      "to be signed: the bundle {}\n"
+      "  name     {}, version {}, channel {}, of {}\n"
+      "  for      {}, glibc {}\n"
+      "  carries  {} entries, {} in {} volume(s){}\n"
+      "  digest   {}\n"
+      "  by       root {} of {}, {}\n"
+      "  roles    {}",
+      manifest.stem(), manifest.name, manifest.version, manifest.channel, manifest.created, manifest.target.arch,
+      manifest.target.glibc.text(), manifest.entries.size(), bundle::human_size(manifest.payload.size),
+      manifest.payload.volumes.size(), manifest.base ? ", a delta" : "", fingerprint_text(seal.manifest.digest()),
+      root.version, root.name, fingerprint_text(bundle::sha256(bundle::as_bytes(write_root(root)))),
+      text_of(bundle_status(root, seal.manifest)));
 }
 
 }  // namespace
 
-std::vector<Envelope> read_roots(const std::vector<fs::path>& files) {
-  std::vector<Envelope> chain;
-  for (const fs::path& file : files)
-    for (Envelope& root : bundle::parse_roots(bundle::read_text(file, bundle::kMaxSealSize), file.string()))
-      chain.push_back(std::move(root));
-  bundle::read_root_chain(chain, files.back().string());
-  return chain;
-}
-
-void require_release_role(const std::vector<Envelope>& chain, const bundle::PublicKey& key) {
-  const bundle::Root root = bundle::parse_root(chain.back().payload, "root");
-  if (has_role(root, std::string(bundle::kReleaseRole), key.id()) ||
-      has_role(root, std::string(bundle::kSiteRole), key.id()))
-    return;
+std::string bundle_roles(const bundle::Root& root, const bundle::PublicKey& key) {
+  std::string roles;
+  for (const std::string_view role : {bundle::kReleaseRole, bundle::kSiteRole})
+    if (has_role(root, std::string(role), key.id())) roles += (roles.empty() ? "" : " and ") + std::string(role);
+  if (!roles.empty()) return roles;
   const auto revoked = root.revoked_keys.find(key.id());
   throw Error(
       revoked == root.revoked_keys.end() ? ErrorCode::Usage : ErrorCode::Revoked,
       {.what = "this key may not sign bundles",
-       .where = bundle::fingerprint_text(key.id()),
+       .where = fingerprint_text(key.id()),
        .expected = "a key of the role release or site in root " + std::to_string(root.version),
        .got = revoked == root.revoked_keys.end() ? "a key without that role"
                                                  : "revoked on " + revoked->second.date + ": " + revoked->second.reason,
        .next = "name another --key, or the --root that gives it the role"});
 }
 
-SignResult sign(const SignOptions& options) {
-  check_arguments(options);
-  Document document = read_document(options.file);
-  Envelope& envelope = document.envelope();
-  if (!options.export_to.empty()) {
-    bundle::write_text(options.export_to, bundle::as_text(message_of(envelope)));
-    return result_of(document);
-  }
-  if (!options.roots.empty()) {
-    if (!document.is_bundle)
-      throw Error(ErrorCode::Usage, {.what = "--root is for bundles", .where = document.file.string()});
-    document.seal.roots = read_roots(options.roots);
-  }
-  std::vector<bundle::PrivateKey> keys;
-  for (const fs::path& file : options.keys) keys.push_back(read_private_key(file, options.passphrase));
-  for (const bundle::PrivateKey& key : keys) {
-    if (document.is_bundle) require_release_role(document.seal.roots, key.public_key());
-    add_signature(envelope, key);
-  }
-  if (!options.import_from.empty()) {
-    const bundle::PublicKey key = read_public_key(options.public_key);
-    if (document.is_bundle) require_release_role(document.seal.roots, key);
-    const std::string text = bundle::read_text(options.import_from, 16384);
-    const bundle::ByteView view = bundle::as_bytes(text);
-    add_signature(envelope, key, bundle::Bytes(view.begin(), view.end()));
-  }
-  replace_file(document.file, document.text());
-  return result_of(document);
+bundle::TrustState pinned_by(const SignOptions& options) {
+  if (!options.fingerprint && options.trust.empty())
+    throw Error(ErrorCode::Usage,
+                {.what = "nothing says whom the signer trusts, and the roots in the file prove nothing by themselves",
+                 .where = options.file.string(),
+                 .expected = "--fingerprint sha256:… of a root, or --trust FOLDER, a trust folder of sealift-install",
+                 .next = "take the fingerprint from paper, not from where the file came from"});
+  return bundle::trust_for_run(options.trust, options.fingerprint);
+}
+
+SignResult sign(const SignOptions& options, bundle::Progress& progress) {
+  check_ways(options, !options.roots.empty());
+  const bundle::TrustState pinned = pinned_by(options);
+  bundle::OpenBundle opened = open_bundle(options.file);
+  const std::string where = opened.seal_path.string();
+  if (!options.roots.empty()) opened.seal.roots = read_roots(options.roots);
+  const bundle::TrustState trust = accept_roots(pinned, bundle::read_root_chain(opened.seal.roots, where), where);
+  const bundle::Root root = bundle::parse_root(trust.root, where);
+  const bundle::Manifest manifest = judged_manifest(opened);
+  refuse_revoked(root, opened.seal.manifest.digest(), where);
+  for (const std::string& warning : judge_time(trust, root, bundle::system_time(), where)) progress.warn(warning);
+
+  progress.note(shown(manifest, root, opened.seal));
+  add_new_signatures(
+      options, opened.seal.manifest, [&](const bundle::PublicKey& key) { return bundle_roles(root, key); }, progress);
+  if (options.export_to.empty()) replace_signed(opened.seal_path, write_seal(opened.seal));
+  return {.file = opened.seal_path,
+          .digest = opened.seal.manifest.digest(),
+          .signers = signers_of(opened.seal.manifest),
+          .roles = bundle_status(root, opened.seal.manifest)};
 }
 
 }  // namespace sealift::packager

@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// `sealift-pack sign`: adds signatures to a root or to a bundle's seal without touching a volume; exports the exact
-// bytes for a key that is kept elsewhere (HSM, UKey) and imports its signature; puts a newer chain of roots into a
-// seal.
+// `sealift-pack sign`: adds signatures to a bundle's seal without touching a volume, and nothing but a bundle: what it
+// signs is parsed and judged from a root that the signer has pinned, and shown, before a key is opened. A root is
+// signed by sign_root.hpp.
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "packager/keys/new_signature.hpp"
 #include "packager/keys/role_status.hpp"
+#include "packager/keys/root_files.hpp"
 #include "sealift/bundle/trust/seal.hpp"
 
 namespace sealift::packager {
 
-struct SignOptions {
-  std::filesystem::path file;                // a root file, a bundle's folder or its seal
-  std::vector<std::filesystem::path> keys;   // private keys that sign
-  std::vector<std::filesystem::path> roots;  // of a bundle: the chain that replaces the one in the seal
-  std::filesystem::path export_to;           // gets the bytes to sign
-  std::filesystem::path import_from;         // the signature's bytes, made elsewhere
-  std::filesystem::path public_key;          // whose it is
-  std::string passphrase;
+struct SignOptions : NewSignature {
+  std::filesystem::path file;                 // of a bundle: its folder or its seal; else the root's file
+  std::vector<std::filesystem::path> roots;   // of a bundle: the chain that replaces the one in the seal; of a root:
+                                              // those before it
+  std::optional<bundle::Digest> fingerprint;  // of the root that the signer has pinned
+  std::filesystem::path trust;                // a trust folder, in place of the fingerprint; empty: none
 };
 
 struct SignResult {
@@ -30,12 +31,14 @@ struct SignResult {
   std::vector<RoleStatus> roles;
 };
 
-// Throws Usage for a key without a role, Signature for one that is not valid; the file is then unchanged.
-SignResult sign(const SignOptions& options);
+// What the signer goes by; throws Usage when nothing says whom they trust.
+bundle::TrustState pinned_by(const SignOptions& options);
 
-// The envelopes of root files, in order, held to every rule of a chain.
-std::vector<bundle::Envelope> read_roots(const std::vector<std::filesystem::path>& files);
-// Throws Usage unless the newest root of `chain` lets `key` sign bundles.
-void require_release_role(const std::vector<bundle::Envelope>& chain, const bundle::PublicKey& key);
+// Throws Usage for a key without a role, Signature for a signature or a chain that does not hold, Revoked for a bundle
+// that was withdrawn, Format for anything but a bundle's manifest; the seal is then unchanged.
+SignResult sign(const SignOptions& options, bundle::Progress& progress);
+
+// "release", "release and site"; throws Usage or Revoked unless `root` lets `key` sign bundles.
+std::string bundle_roles(const bundle::Root& root, const bundle::PublicKey& key);
 
 }  // namespace sealift::packager

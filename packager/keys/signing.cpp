@@ -16,9 +16,10 @@ std::vector<bundle::Digest> Signing::signers() const {
 Signing read_signing(std::vector<bundle::Envelope> roots, const std::vector<std::filesystem::path>& keys,
                      const std::string& passphrase) {
   Signing signing{.roots = std::move(roots), .keys = {}};
+  const bundle::Root root = bundle::parse_root(signing.roots.back().payload, "root");
   for (const std::filesystem::path& file : keys) {
     signing.keys.push_back(read_private_key(file, passphrase));
-    require_release_role(signing.roots, signing.keys.back().public_key());
+    bundle_roles(root, signing.keys.back().public_key());
   }
   return signing;
 }

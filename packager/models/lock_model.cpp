@@ -30,8 +30,35 @@ constexpr std::uint64_t kMaxUnpinned = std::uint64_t{256} << 20;  // of a file t
 constexpr std::uint64_t kBatchBytes = std::uint64_t{32} << 20;
 constexpr std::size_t kBatchFiles = 64;
 
+// Where links of a model's folder may lead: into the folder, or into the blobs of the hub's cache that it is a snapshot
+// of (…/models--org--name/snapshots/COMMIT links to …/models--org--name/blobs). Every other file of this machine would
+// be packed under a name that does not tell.
+bool may_be_linked(const fs::path& file, const fs::path& folder) {
+  const auto lies_in = [&](const fs::path& place) {
+    const fs::path relative = file.lexically_relative(place);
+    return !relative.empty() && *relative.begin() != ".." && *relative.begin() != ".";
+  };
+  if (lies_in(folder)) return true;
+  const fs::path repository = folder.parent_path().parent_path();
+  const std::string name = repository.filename().string();
+  const bool snapshot = folder.parent_path().filename() == "snapshots" &&
+                        (name.starts_with("models--") || name.starts_with("datasets--"));
+  return snapshot && lies_in(repository / "blobs");
+}
+
+void refuse_foreign_link(const fs::path& path, const fs::path& folder) {
+  const fs::path real = fs::canonical(path);
+  if (may_be_linked(real, folder)) return;
+  throw Error(ErrorCode::Usage, {.what = "a link leads out of a model's folder, so another file would be packed",
+                                 .where = path.string(),
+                                 .expected = "a file in " + folder.string() + ", or in the hub's cache around it",
+                                 .got = real.string(),
+                                 .next = "copy there what it points to, or remove it"});
+}
+
 HubListing list_folder(const ModelSpec& spec) {
   HubListing listing;
+  const fs::path real_folder = fs::canonical(spec.folder);
   for (fs::recursive_directory_iterator it(spec.folder), end; it != end; ++it) {
     const std::string path = it->path().lexically_relative(spec.folder).generic_string();
     if (is_bookkeeping(path)) {
@@ -47,6 +74,7 @@ HubListing list_folder(const ModelSpec& spec) {
                                             : fs::exists(it->status()) ? "a device, pipe or socket"
                                                                        : "a link to nothing",
                                      .next = "remove it from the folder, or copy there what it points to"});
+    refuse_foreign_link(it->path(), real_folder);
     bundle::SafePath::parse(path, spec.folder.string());
     listing.files.push_back({.path = path, .size = it->file_size(), .sha256 = {}});
   }

@@ -156,7 +156,7 @@ std::vector<NativeFile> read_wheel(const Content& content, const Shelf& shelf, I
                                     .got = "sha256 " + digest.hex(),
                                     .next = "remove it and run the same command again"});
   bundle::FileSource source(path);
-  bundle::Wheel wheel(source, content.name);
+  bundle::Wheel wheel(source, content.name, content.startup_files);
   std::vector<NativeFile> files;
   for (const bundle::WheelFile& file : wheel.files()) {
     if (!is_elf(wheel.start_of(file, SELFMAG))) continue;

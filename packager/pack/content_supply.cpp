@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "packager/host/process.hpp"
+#include "packager/host/uv.hpp"
 #include "packager/python/built_wheels.hpp"
 #include "packager/python/interpreter.hpp"
 #include "packager/python/resolve.hpp"
@@ -18,18 +18,18 @@ namespace fs = std::filesystem;
 namespace {
 
 // uv, and the very version of Python that the lock was made with. Only asked for when a wheel has to be built again.
-BuildTools build_tools(const std::string& python_version) {
+BuildTools build_tools(const std::string& python_version, const LockedIndexes& indexes, Isolation isolation) {
   const fs::path uv = find_uv({});
   InterpreterChoice choice{.version = python_version.substr(0, python_version.rfind('.'))};
-  const ProcessResult same =
-      run_process({uv.string(), "python", "find", "--system", python_version}, {{"UV_PYTHON_DOWNLOADS", "never"}});
+  const ProcessResult same = run_uv({uv.string(), "python", "find", "--system", python_version});
   if (same.exit_code == 0) choice.interpreter = same.out.substr(0, same.out.find('\n'));
   const Interpreter interpreter = find_interpreter(choice, uv, {});
   return {.uv = uv,
           .python = interpreter.executable,
           .python_version = interpreter.version,
           .build_constraints = {},
-          .index_words = {}};
+          .index_words = index_words(indexes),
+          .isolation = isolation};
 }
 
 // Unreadable is as good as damaged: either way it is brought again.
@@ -50,9 +50,8 @@ void write_into(const Cache& cache, const bundle::Digest& sha256, const std::str
 
 }  // namespace
 
-ContentSupply::ContentSupply(const Cache& cache, bundle::Progress& progress, FetchOptions fetch,
-                             std::string python_version)
-    : cache_(cache), console_(progress), fetch_(fetch), python_version_(std::move(python_version)) {
+ContentSupply::ContentSupply(const Cache& cache, bundle::Progress& progress, FetchOptions fetch, Rebuild rebuild)
+    : cache_(cache), console_(progress), fetch_(fetch), rebuild_(std::move(rebuild)) {
   fetch_.trust_cache = true;
 }
 
@@ -65,7 +64,8 @@ void ContentSupply::bring(const std::vector<Content>& contents) const {
     if (const auto* written = std::get_if<FromText>(&content.origin)) write_into(cache_, content.sha256, written->text);
   }
   rebuild_missing(
-      built, [&] { return build_tools(python_version_); }, cache_, console_, fetch_);
+      built, [&] { return build_tools(rebuild_.python_version, rebuild_.indexes, rebuild_.isolation); }, cache_,
+      console_, fetch_);
 }
 
 bool ContentSupply::repair(const Content& content) const {
@@ -79,7 +79,7 @@ bool ContentSupply::repair(const Content& content) const {
   fs::remove(file, ignored);
   // In silence: the step within which the damage was met goes on to have the progress line.
   bundle::Progress silent(nullptr);
-  ContentSupply(cache_, silent, fetch_, python_version_).bring({content});
+  ContentSupply(cache_, silent, fetch_, rebuild_).bring({content});
   return true;
 }
 

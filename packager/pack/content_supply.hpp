@@ -7,13 +7,21 @@
 #include <vector>
 
 #include "packager/files/content.hpp"
+#include "packager/host/sandbox.hpp"
+#include "packager/job/locked_indexes.hpp"
 
 namespace sealift::packager {
 
+// What wheels were built with, and are built again with.
+struct Rebuild {
+  std::string python_version;  // "3.11.2"
+  LockedIndexes indexes;
+  Isolation isolation = Isolation::Sandbox;
+};
+
 class ContentSupply {
  public:
-  // `python_version` ("3.11.2") is what wheels were built with, and are built again with.
-  ContentSupply(const Cache& cache, bundle::Progress& progress, FetchOptions fetch, std::string python_version);
+  ContentSupply(const Cache& cache, bundle::Progress& progress, FetchOptions fetch, Rebuild rebuild);
 
   // Afterwards the cache holds all of them; what it had before is not read. Throws as fetch and rebuild_missing do.
   void bring(const std::vector<Content>& contents) const;
@@ -25,7 +33,7 @@ class ContentSupply {
   const Cache& cache_;
   bundle::Progress& console_;
   FetchOptions fetch_;
-  std::string python_version_;
+  Rebuild rebuild_;
 };
 
 }  // namespace sealift::packager

@@ -48,7 +48,10 @@ Content content_of(const LockedProgram& locked) {
 
 std::vector<Content> contents_of(const Lock& lock) {
   std::vector<Content> contents = {content_of(lock.interpreter)};
-  for (const LockedWheel& wheel : lock.wheels) contents.push_back(content_of(wheel));
+  for (const LockedWheel& wheel : lock.wheels) {
+    contents.push_back(content_of(wheel));
+    contents.back().startup_files = allowed_files(lock.startup_files, wheel.name);
+  }
   for (const LockedProgram& program : lock.programs) contents.push_back(content_of(program));
   for (const LockedModel& model : lock.models)
     for (Content& content : contents_of(model)) contents.push_back(std::move(content));

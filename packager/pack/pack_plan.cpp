@@ -33,6 +33,8 @@ struct Installed {
   };
 
   std::vector<File> files;
+  bundle::StartupEffects startup;    // of a wheel
+  std::vector<std::string> may_run;  // its .pth files that the job allows
   std::set<std::string> folders;
   std::uint64_t size = 0;
 
@@ -49,8 +51,10 @@ struct Installed {
 
 Installed install_wheel(const Content& content, const fs::path& file, const std::string& site_packages) {
   bundle::FileSource source(file);
-  const bundle::Wheel wheel(source, content.name);
+  const bundle::Wheel wheel(source, content.name, content.startup_files);
   Installed installed;
+  installed.startup = wheel.startup();
+  installed.may_run = wheel.allowed_startup_files();
   for (const bundle::WheelFile& member : wheel.files())
     installed.file(bundle::installed_path(member.scheme, member.path, wheel.dist_info(), site_packages),
                    member.member.size, member.scheme == bundle::Scheme::SitePackages ? member.path : "");
@@ -158,6 +162,8 @@ class Planner {
       libraries_.insert(one.place.substr(one.place.rfind('/') + 1));
       if (!one.packaged.empty()) packaged_.push_back({one, content.owner});
     }
+    startup_.emplace_back(installed.startup, content.owner);
+    used_startup_files_ += installed.may_run.size();
     return {.content = content, .draft = draft_of(content, file, installed), .file = file};
   }
 
@@ -170,8 +176,10 @@ class Planner {
     for (const auto& [file, wheel] : packaged_)  // a file that is left out makes nobody a second owner
       if (const auto out = left_out.find(wheel); out == left_out.end() || !out->second.contains(file.place))
         packages.claim(file.packaged, wheel);
+    for (const auto& [startup, wheel] : startup_) packages.claim(startup, wheel);
     packages.check();
     require_libraries();
+    require_startup_files();
     return left_out;
   }
 
@@ -188,6 +196,16 @@ class Planner {
         break;
     }
     return install_file(content);
+  }
+
+  void require_startup_files() const {
+    if (used_startup_files_ >= lock_.startup_files.size()) return;
+    throw Error(ErrorCode::Usage, {.what = "a start-up file is allowed that its package does not have",
+                                   .where = "[[startup]] of the job file",
+                                   .expected = "a .pth file of that package with that SHA-256",
+                                   .got = std::to_string(used_startup_files_) + " of " +
+                                          std::to_string(lock_.startup_files.size()) + " were found",
+                                   .next = "look at the package's .pth file again, correct the job and lock again"});
   }
 
   void require_libraries() const {
@@ -208,7 +226,9 @@ class Planner {
   std::string site_packages_;
   PathOwners owners_;
   std::vector<std::pair<Installed::File, std::string>> packaged_;  // files of site-packages, and their wheels
-  std::set<std::string> libraries_;                                // names of the wheels' files
+  std::vector<std::pair<bundle::StartupEffects, std::string>> startup_;
+  std::size_t used_startup_files_ = 0;
+  std::set<std::string> libraries_;  // names of the wheels' files
 };
 
 bundle::Manifest draft_of(const Lock& lock) {
@@ -225,6 +245,8 @@ bundle::Manifest draft_of(const Lock& lock) {
   draft.environment.site_packages = SafePath::parse(bundle::site_packages_of(lock.python), "lock");
   draft.environment.imports = lock.imports;
   draft.environment.runtime = lock.runtime;
+  for (const StartupRule& rule : lock.startup_files) draft.environment.startup_files.push_back(rule.sha256);
+  std::sort(draft.environment.startup_files.begin(), draft.environment.startup_files.end());
   return draft;
 }
 

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sandbox is a network namespace whose only device is a loopback that is down, made by util-linux' unshare, for an
-// ordinary user inside a user namespace. The installer starts with an empty environment, as it will behind the gap.
+// The installer starts in the sandbox, with an empty environment, as it will behind the gap: what it installs runs its
+// self-test there, and sees the bundle, the work area and the system's programs.
 #include "packager/pack/rehearse.hpp"
 
-#include <unistd.h>
-
-#include "packager/host/process.hpp"
+#include "packager/host/sandbox.hpp"
 #include "packager/host/scratch_folder.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 
@@ -17,43 +15,8 @@ using bundle::ErrorCode;
 
 namespace {
 
-// Mounts the bundle and the work area below /mnt of the other system; nothing is written into that system.
-constexpr const char* kEnter =
-    "set -e\n"
-    "system=$1 bundle=$2 area=$3; shift 3\n"
-    "mount -t tmpfs tmpfs \"$system/mnt\"\n"
-    "mkdir \"$system/mnt/bundle\" \"$system/mnt/area\"\n"
-    "mount --bind \"$bundle\" \"$system/mnt/bundle\"\n"
-    "mount --bind \"$area\" \"$system/mnt/area\"\n"
-    "mount --rbind /dev \"$system/dev\"\n"
-    "exec chroot \"$system\" \"$@\"\n";
-
-std::vector<std::string> without_network(bool other_system) {
-  std::vector<std::string> command = {"unshare", "--net"};
-  if (::geteuid() != 0) command.insert(command.end(), {"--user", "--map-root-user"});
-  if (other_system) command.emplace_back("--mount");
-  command.emplace_back("--");
-  return command;
-}
-
-// A sandbox with a network would make the rehearsal worthless, so its network devices are listed first.
-void require_sandbox(std::vector<std::string> command) {
-  command.insert(command.end(), {"cat", "/proc/net/dev"});
-  const ProcessResult result = run_process(command);
-  std::string devices;
-  for (std::size_t colon = result.out.find(':'); colon != std::string::npos; colon = result.out.find(':', colon + 1)) {
-    const std::size_t line = result.out.rfind('\n', colon) + 1;
-    const std::size_t name = result.out.find_first_not_of(' ', line);
-    devices += (devices.empty() ? "" : ", ") + result.out.substr(name, colon - name);
-  }
-  if (result.exit_code == 0 && devices == "lo") return;
-  throw Error(ErrorCode::CannotCheck,
-              {.what = "this machine cannot start a process without a network, so nothing can be rehearsed here",
-               .where = "unshare --net",
-               .expected = "no network device but lo",
-               .got = result.exit_code == 0 ? devices : result.err.substr(0, 500),
-               .next = "rehearse as root, or where user namespaces are allowed"});
-}
+constexpr const char* kRehearseElsewhere =
+    "install bubblewrap (Debian: apt install bubblewrap), or rehearse on a machine that allows namespaces";
 
 // Verified, and with the installer that travels with it.
 fs::path folder_of(const bundle::VerifiedBundle& verified) {
@@ -72,15 +35,18 @@ bundle::VerifiedBundle verified_by(const RehearseOptions& options, const fs::pat
 // Installs one bundle into the area's prefix, and returns the first line that its installer printed.
 std::string install(const RehearseOptions& options, const fs::path& folder, const fs::path& area) {
   const bool other = !options.system.empty();
-  std::vector<std::string> command = without_network(other);
   const fs::path bundle_there = other ? fs::path("/mnt/bundle") : folder;
   const fs::path area_there = other ? fs::path("/mnt/area") : area;
-  command.insert(command.end(),
-                 {"env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8", "HOME=" + area_there.string()});
-  if (other) command.insert(command.end(), {"sh", "-c", kEnter, "enter", fs::canonical(options.system), folder, area});
-  command.insert(command.end(), {bundle_there / "sealift-install", "apply", bundle_there, "--prefix",
-                                 area_there / "prefix", "--fingerprint", "sha256:" + options.fingerprint.hex()});
-  const ProcessResult result = run_process(command);
+  const SandboxedRun run{
+      .command = {bundle_there / "sealift-install", "apply", bundle_there, "--prefix", area_there / "prefix",
+                  "--fingerprint", "sha256:" + options.fingerprint.hex()},
+      .environment = {{"PATH", "/usr/sbin:/usr/bin:/sbin:/bin"}, {"LANG", "C.UTF-8"}, {"HOME", area_there.string()}},
+      .readable = {folder},
+      .writable = {area}};
+  const ProcessResult result = other ? run_sandboxed(run, {.root = fs::canonical(options.system),
+                                                           .below_mnt = {{"area", area}},
+                                                           .read_below_mnt = {{"bundle", folder}}})
+                                     : run_sandboxed(run);
   if (result.exit_code != 0)
     throw Error(result.exit_code <= static_cast<int>(ErrorCode::Revoked) && result.exit_code > 2
                     ? static_cast<ErrorCode>(result.exit_code)
@@ -111,7 +77,7 @@ Rehearsal rehearse(const RehearseOptions& options, bundle::Progress& progress) {
                                          .expected = "the bundles that it builds on",
                                          .got = "none",
                                          .next = "name them, oldest first: --onto BUNDLE"});
-  require_sandbox(without_network(!options.system.empty()));
+  require_sandbox(kRehearseElsewhere);
   const ScratchFolder area(".rehearsal",
                            fs::canonical(options.work_area.empty() ? folder.parent_path() : options.work_area));
   progress.note("rehearsing: installing into " + area.path().string() + ", without a network");

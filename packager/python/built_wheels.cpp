@@ -119,6 +119,11 @@ std::vector<Digest> store_sources(const std::vector<SourcePackage>& sources, con
   return digests;
 }
 
+// The history of a repository whose version nobody has said.
+fs::path history_of(const SourcePackage& source, const fs::path& scratch) {
+  return source.kind == SourceKind::Git && source.version.empty() ? clone_of(source, scratch) / ".git" : fs::path();
+}
+
 std::string indented(const std::string& text) {
   std::string out;
   for (const char c : text) out += c == '\n' ? std::string("\n                ") : std::string(1, c);
@@ -126,18 +131,24 @@ std::string indented(const std::string& text) {
 }
 
 // One wheel from a source in the cache, adopted by the cache.
-LockedWheel build_one(const SourcePackage& source, const Digest& archive, const BuildTools& tools,
-                      const std::string& tool_names, const bundle::Target& target, const Cache& cache,
-                      std::vector<NativeNeed>& needs) {
+LockedWheel build_one(const SourcePackage& source, const Digest& archive, const fs::path& history,
+                      const BuildTools& tools, const std::string& tool_names, const bundle::Target& target,
+                      const Cache& cache, std::vector<NativeNeed>& needs) {
   const BuildPlace place(cache, archive);
-  const BuiltWheel built = build_wheel({.name = source.name,
-                                        .version = source.version,
-                                        .scm_version = source.kind == SourceKind::Git ? source.version : "",
-                                        .archive = cache.path(archive),
-                                        .subdirectory = source.subdirectory,
-                                        .again = false,
-                                        .requirements = {}},
-                                       tools, place.path());
+  BuildOrder order{.name = source.name,
+                   .version = source.version,
+                   .scm_version = source.kind == SourceKind::Git ? source.version : "",
+                   .archive = cache.path(archive),
+                   .subdirectory = source.subdirectory,
+                   .again = false,
+                   .requirements = {}};
+  if (!history.empty()) {  // built once to learn the version, and then from what can be repeated
+    order.history = history;
+    const BuiltWheel told = build_wheel(order, tools, place.path());
+    if (const auto name = bundle::parse_wheel_name(told.file.filename().string())) order.scm_version = name->version;
+    order.history.clear();
+  }
+  const BuiltWheel built = build_wheel(order, tools, place.path());
   const std::string python = tools.python_version.substr(0, tools.python_version.rfind('.'));
   needs.push_back({.who = built.file.filename().string(), .glibc = check_wheel(built.file, source, python, target)});
   LockedWheel wheel{.name = source.name,
@@ -153,7 +164,8 @@ LockedWheel build_one(const SourcePackage& source, const Digest& archive, const 
                                  .sha256 = archive,
                                  .requirements = built.requirements,
                                  .python = tools.python_version,
-                                 .tools = tool_names};
+                                 .tools = tool_names,
+                                 .sandboxed = tools.isolation == Isolation::Sandbox};
   cache.adopt(built.file, wheel.sha256);
   return wheel;
 }
@@ -172,8 +184,10 @@ BuiltWheels build_sources(const std::vector<SourcePackage>& sources, const Build
   for (std::size_t i = 0; i < sources.size(); ++i) {
     progress.note(fmt::format("building {} ({} of {})", sources[i].title(), i + 1, sources.size()));
     try {
-      result.wheels.push_back(build_one(sources[i], digests[i], tools, tool_names, target, cache, result.needs));
+      result.wheels.push_back(build_one(sources[i], digests[i], history_of(sources[i], scratch.path()), tools,
+                                        tool_names, target, cache, result.needs));
     } catch (const Error& error) {
+      if (error.code() == ErrorCode::CannotCheck) throw;  // no sandbox: no package's fault
       failures.emplace_back(&sources[i], error);
     }
   }

@@ -9,7 +9,7 @@
 
 #include "bundle/core/json.hpp"
 #include "packager/files/cache.hpp"
-#include "packager/host/process.hpp"
+#include "packager/host/uv.hpp"
 #include "sealift/bundle/payload/payload_writer.hpp"
 
 namespace sealift::packager {
@@ -81,8 +81,7 @@ fs::path executable_in(const fs::path& folder, const std::string& minor) {
 
 fs::path locate(const InterpreterChoice& choice, const fs::path& uv, const fs::path& scratch) {
   if (choice.interpreter == "auto") {
-    const ProcessResult found =
-        run_process({uv.string(), "python", "find", "--system", choice.version}, {{"UV_PYTHON_DOWNLOADS", "never"}});
+    const ProcessResult found = run_uv({uv.string(), "python", "find", "--system", choice.version});
     if (found.exit_code == 0) return found.out.substr(0, found.out.find('\n'));
     throw Error(ErrorCode::Missing, {.what = "uv finds no Python " + choice.version + " on this machine",
                                      .where = where(choice),

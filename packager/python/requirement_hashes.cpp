@@ -2,6 +2,7 @@
 // Reads --hash=… of requirements files; see requirement_hashes.hpp. Format: pip's "Requirements File Format".
 #include "packager/python/requirement_hashes.hpp"
 
+#include "packager/host/url.hpp"
 #include "sealift/bundle/core/file.hpp"
 #include "sealift/bundle/wheel/wheel_name.hpp"
 
@@ -60,7 +61,25 @@ void read(const fs::path& file, int depth, RequirementHashes& out) {
   }
 }
 
+void find_index_lines(const fs::path& file, int depth, std::vector<std::string>& out) {
+  if (depth > kMaxDepth) return;  // `read` refuses it
+  for (const std::string& line : requirement_lines(bundle::read_text(file, std::uint64_t{64} << 20))) {
+    for (const char* option : {"-r", "--requirement", "-c", "--constraint"})
+      if (const std::string other = value_of(line, option); !other.empty() && other.find("://") == other.npos)
+        find_index_lines(file.parent_path() / other, depth + 1, out);
+    for (const char* option : {"-i", "--index-url", "--extra-index-url", "-f", "--find-links"})
+      if (const std::string index = value_of(line, option); !index.empty())
+        out.push_back(std::string(option) + " " + without_credentials(index));
+  }
+}
+
 }  // namespace
+
+std::vector<std::string> index_lines(const fs::path& file) {
+  std::vector<std::string> out;
+  find_index_lines(file, 0, out);
+  return out;
+}
 
 std::vector<std::string> requirement_lines(std::string_view text) {
   std::vector<std::string> out;

@@ -24,4 +24,8 @@ std::vector<std::string> requirement_lines(std::string_view text);
 // when one has hashes, but no SHA-256 among them.
 RequirementHashes read_requirement_hashes(const std::filesystem::path& file);
 
+// The options of a requirements file, and of those that it includes, that name further indexes to uv; without
+// passwords.
+std::vector<std::string> index_lines(const std::filesystem::path& file);
+
 }  // namespace sealift::packager

@@ -13,6 +13,7 @@
 #include "packager/host/uv.hpp"
 #include "packager/python/need_chains.hpp"
 #include "packager/python/pylock.hpp"
+#include "packager/python/source_facts.hpp"
 #include "sealift/bundle/payload/payload_writer.hpp"
 #include "sealift/bundle/wheel/wheel_name.hpp"
 
@@ -53,12 +54,13 @@ void replace_file(const fs::path& path, const std::vector<std::string>& lines) {
                .next = "leave build = false out, or require versions that have wheels"});
 }
 
-[[noreturn]] void refuse_unbuildable(const std::string& said) {
-  throw Error(ErrorCode::Platform,
-              {.what = "some packages have no wheel, and cannot be built far enough to learn what they depend on",
-               .got = said,
-               .next = "install what they miss (a compiler, headers), narrow their tools with [python] "
-                       "build_constraints, or require versions that have wheels"});
+[[noreturn]] void refuse_nameless(const std::string& said) {
+  throw Error(
+      ErrorCode::Usage,
+      {.what = "the job names a source whose package name is known only to its own code, which is not run for that",
+       .expected = "NAME @ before its path or address; a [project] table with a name; or setup.cfg with one",
+       .got = said,
+       .next = "write \"NAME @ ./folder\" in requirements"});
 }
 
 // The packages without a wheel according to uv's message: "Wheels are required for `NAME`".
@@ -73,7 +75,7 @@ std::set<std::string> named_without_wheel(const std::string& message) {
   return names;
 }
 
-// The packages that uv could not build to learn their dependencies: "Failed to build `NAME==1`",
+// The folders and repositories that uv may not build to learn about them: "Failed to build `NAME @ …`",
 // "Failed to download and build `NAME==1`".
 std::set<std::string> named_unbuildable(const std::string& message) {
   static constexpr std::string_view kStart = "build `";
@@ -107,19 +109,13 @@ void write_locked(const Job& job, const fs::path& uv, const fs::path& file) {
     replace_file(file, pylock_as_requirements(bundle::read_text(lock, kMaxPylock), lock.parent_path()));
     return;
   }
-  std::vector<std::string> command = {uv.string(),
-                                      "export",
-                                      "--project",
-                                      lock.parent_path().string(),
-                                      "--format",
-                                      "requirements-txt",
-                                      "--frozen",
-                                      "--no-emit-project",
-                                      "--no-default-groups",
-                                      "--no-annotate",
-                                      "--no-header",
-                                      "--quiet",
-                                      "-o",
+  std::vector<std::string> command = {uv.string(),     "export",
+                                      "--project",     lock.parent_path().string(),
+                                      "--format",      "requirements-txt",
+                                      "--frozen",      "--no-emit-project",
+                                      "--no-editable", "--no-default-groups",
+                                      "--no-annotate", "--no-header",
+                                      "--quiet",       "-o",
                                       file.string()};
   for (const std::string& extra : job.inputs.extras) command.insert(command.end(), {"--extra", extra});
   for (const std::string& group : job.inputs.groups) command.insert(command.end(), {"--group", group});
@@ -158,18 +154,42 @@ std::vector<std::string> compile_command(const Job& job, const fs::path& uv, con
     replace_file(scratch / "constraints.txt", inputs.constraints);
     command.insert(command.end(), {"--constraints", (scratch / "constraints.txt").string()});
   }
-  if (!inputs.build_constraints.empty()) {
-    replace_file(scratch / "build-constraints.txt", inputs.build_constraints);
-    command.insert(command.end(), {"--build-constraints", (scratch / "build-constraints.txt").string()});
-  }
   for (const std::string& word : index_words(inputs)) command.push_back(word);
   const GlibcVersion level = uv_platform(job.target.glibc);
   command.insert(command.end(),
                  {"--directory", fs::absolute(job.file).parent_path().string(), "--python-platform",
                   fmt::format("{}-manylinux_{}_{}", job.target.arch, level.major, level.minor), "--python-version",
                   job.python, "--python", python.string(), "--no-header", "--quiet"});
-  if (!inputs.build) command.push_back("--no-build");
   return command;
+}
+
+// The command with what is known of sources by now.
+std::vector<std::string> with_facts(std::vector<std::string> command, const SourceFacts& facts,
+                                    const fs::path& scratch) {
+  const fs::path file = scratch / "uv-sources.toml";
+  fs::remove(file);
+  bundle::write_text(file, write_source_facts(facts));
+  command.insert(command.end(), {"--config-file", file.string()});
+  for (const std::string& word : source_words(facts)) command.push_back(word);
+  const bool shallow = std::find(command.begin(), command.end(), "--no-deps") != command.end();
+  if (facts.has_unknown() && !shallow) command.emplace_back("--no-deps");  // a version is not known yet
+  return command;
+}
+
+// The packages that uv's message says it needs the source of are added to `facts`; returns those that are new.
+std::vector<std::string> learn(const std::string& message, SourceFacts& facts) {
+  std::vector<std::string> fresh;
+  const auto add = [&](const std::set<std::string>& names, std::set<std::string>& known) {
+    for (const std::string& name : names)
+      if (const std::string plain = bundle::normalized_project_name(name);
+          !facts.of_indexes.contains(plain) && known.insert(plain).second)
+        fresh.push_back(plain);
+  };
+  add(named_unbuildable(message), facts.direct);
+  std::set<std::string> without_wheel = named_without_wheel(message);
+  std::erase_if(without_wheel, [&](const std::string& name) { return facts.direct.contains(name); });
+  add(without_wheel, facts.of_indexes);
+  return fresh;
 }
 
 }  // namespace
@@ -185,7 +205,8 @@ fs::path find_uv(const fs::path& given) {
   return uv;
 }
 
-Resolution resolve(const Job& job, const fs::path& uv, const fs::path& python, const fs::path& folder) {
+Resolution resolve(const Job& job, const fs::path& uv, const fs::path& python, const fs::path& folder,
+                   SourceFacts& facts) {
   const ScratchFolder scratch("sealift-resolve");
   Resolution resolution;
   std::vector<std::string> command = compile_command(job, uv, python, scratch.path(), &resolution.hashes);
@@ -194,32 +215,15 @@ Resolution resolve(const Job& job, const fs::path& uv, const fs::path& python, c
   fs::create_directories(folder);
   const ScratchFile answer(fs::absolute(folder) / "pylock.being-made.toml");
   command.insert(command.end(), {"--format", "pylock.toml", "-o", answer.path().string()});
-  // uv names one package without wheels at a time; excluding it and asking again finds them all.
-  std::vector<std::string> excluded, without_wheels;
-  std::string unbuildable;  // with uv's message about each
-  for (;;) {
-    std::vector<std::string> attempt = command;
-    if (!excluded.empty()) {
-      replace_file(scratch / "excludes.txt", excluded);
-      attempt.insert(attempt.end(), {"--excludes", (scratch / "excludes.txt").string()});
-    }
-    const ProcessResult result = run_uv(attempt);
+  std::vector<std::string> without_wheels;
+  for (;;) {  // uv names one package without wheels at a time
+    const ProcessResult result = run_uv(with_facts(command, facts, scratch.path()));
     if (result.exit_code == 0) break;
-    const std::size_t before = excluded.size();
-    for (const std::string& name : named_without_wheel(result.err)) {
-      if (std::find(excluded.begin(), excluded.end(), name) != excluded.end()) continue;
-      excluded.push_back(name);
-      without_wheels.push_back(name + needed_by(result.err, name));
-    }
-    for (const std::string& name : named_unbuildable(result.err)) {
-      if (std::find(excluded.begin(), excluded.end(), name) != excluded.end()) continue;
-      excluded.push_back(name);
-      unbuildable += (unbuildable.empty() ? "" : "\n") + name + ": " +
-                     result.err.substr(result.err.size() > 2000 ? result.err.size() - 2000 : 0);
-    }
-    if (excluded.size() > before) continue;
-    if (!without_wheels.empty()) refuse_without_wheels(without_wheels);
-    if (!unbuildable.empty()) refuse_unbuildable(unbuildable);
+    const std::vector<std::string> fresh = learn(result.err, facts);
+    for (const std::string& name : fresh) without_wheels.push_back(name + needed_by(result.err, name));
+    if (!fresh.empty()) continue;
+    if (!without_wheels.empty() && !job.inputs.build) refuse_without_wheels(without_wheels);
+    if (result.err.find("Building source distributions is disabled") != std::string::npos) refuse_nameless(result.err);
     throw Error(ErrorCode::Network,
                 {.what = "uv could not resolve the requirements",
                  .where = job.file.string(),
@@ -228,17 +232,17 @@ Resolution resolve(const Job& job, const fs::path& uv, const fs::path& python, c
                  .got = result.err,
                  .next = "correct the requirements, or check network, proxy and index (UV_DEFAULT_INDEX)"});
   }
-  if (!without_wheels.empty()) refuse_without_wheels(without_wheels);
-  if (!unbuildable.empty()) refuse_unbuildable(unbuildable);
+  if (!without_wheels.empty() && !job.inputs.build) refuse_without_wheels(without_wheels);
   resolution.pylock = bundle::read_text(answer.path(), kMaxPylock);
   return resolution;
 }
 
-std::map<std::string, std::string> who_needs(const Job& job, const fs::path& uv, const fs::path& python) {
+std::map<std::string, std::string> who_needs(const Job& job, const fs::path& uv, const fs::path& python,
+                                             const SourceFacts& facts) {
   const ScratchFolder scratch("sealift-resolve");
   std::vector<std::string> command = compile_command(job, uv, python, scratch.path(), nullptr);
   command.insert(command.end(), {"--annotation-style", "line"});
-  const ProcessResult result = run_uv(command);
+  const ProcessResult result = run_uv(with_facts(command, facts, scratch.path()));
   DirectNeeds needs;
   if (result.exit_code != 0) return {};
   static constexpr std::string_view kVia = "# via ";

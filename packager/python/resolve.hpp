@@ -10,6 +10,7 @@
 
 #include "packager/job/job.hpp"
 #include "packager/python/requirement_hashes.hpp"
+#include "packager/python/source_facts.hpp"
 
 namespace sealift::packager {
 
@@ -24,11 +25,13 @@ struct Resolution {
 // `python` is any interpreter of the target's version, because uv must be given one; `folder` is where the pylock will
 // be written. Throws Network when uv cannot reach its index or finds no solution, Platform listing every package that
 // has no wheel at all when the job allows no builds.
+// uv runs no code of a package: it prefers versions that have a wheel, and goes by `facts` for the others, whose names
+// are added to it.
 Resolution resolve(const Job& job, const std::filesystem::path& uv, const std::filesystem::path& python,
-                   const std::filesystem::path& folder);
+                   const std::filesystem::path& folder, SourceFacts& facts);
 
 // Package -> who needs it, up to the job (need_chains.hpp), for messages; empty when uv fails.
 std::map<std::string, std::string> who_needs(const Job& job, const std::filesystem::path& uv,
-                                             const std::filesystem::path& python);
+                                             const std::filesystem::path& python, const SourceFacts& facts);
 
 }  // namespace sealift::packager

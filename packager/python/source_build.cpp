@@ -3,6 +3,7 @@
 #include "packager/python/source_build.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <fstream>
 
 #include "packager/host/uv.hpp"
@@ -38,6 +39,8 @@ else:
     target.build_wheel(answer)
 )";
 
+constexpr const char* kSystemPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
 struct BuildSystem {
   std::vector<std::string> requires_;
   std::string backend = "setuptools.build_meta:__legacy__";
@@ -59,18 +62,22 @@ class Build {
       : order_(order), tools_(tools), place_(place) {
     fs::remove_all(place_);
     for (const char* folder : {"source", "wheel", "home", "tmp"}) fs::create_directories(place_ / folder);
+    if (tools_.isolation == Isolation::Sandbox)
+      require_sandbox(
+          "install bubblewrap (Debian: apt install bubblewrap), build on a machine that allows namespaces, "
+          "require versions that have wheels, or say --unsandboxed-builds, which the lock records");
   }
 
   BuiltWheel run() {
     unpack();
     read_build_system();
-    make_environment();
     if (order_.again) {
       install(order_.requirements);
     } else {
       install(pinned(system_.requires_));
       hook("requires");
       std::vector<std::string> more = requirement_lines(bundle::read_text(place_ / "wheel/requires.txt", 1 << 20));
+      require_plain(more);
       if (!more.empty()) {
         more.insert(more.end(), system_.requires_.begin(), system_.requires_.end());
         install(pinned(more));
@@ -88,16 +95,32 @@ class Build {
                        .got = std::move(got)});
   }
 
+  // By the sandbox too: the archive is as foreign as what is in it.
   void unpack() const {
     char magic[2] = {};
     std::ifstream(order_.archive, std::ios::binary).read(magic, 2);
     const std::string into = (place_ / "source").string();
+    const bool zip = magic[0] == 'P' && magic[1] == 'K';
     const ProcessResult result =
-        magic[0] == 'P' && magic[1] == 'K'
-            ? run_process({tools_.python.string(), "-I", "-m", "zipfile", "-e", order_.archive.string(), into})
-            : run_process(
-                  {"tar", "--no-same-owner", "--no-same-permissions", "-xf", order_.archive.string(), "-C", into});
+        isolated({.command = zip ? std::vector<std::string>{tools_.python.string(), "-I", "-m", "zipfile", "-e",
+                                                            order_.archive.string(), into}
+                                 : std::vector<std::string>{"tar", "--no-same-owner", "--no-same-permissions", "-xf",
+                                                            order_.archive.string(), "-C", into},
+                  .environment = {{"PATH", kSystemPath}, {"LANG", "C.UTF-8"}},
+                  .readable = with_python({order_.archive}),
+                  .writable = {into}});
     if (result.exit_code != 0) refuse(ErrorCode::Format, "the source cannot be unpacked", tail(result.err, 5));
+    if (!order_.history.empty()) copy_history();
+  }
+
+  // What tells a version, and neither an address nor a password.
+  void copy_history() const {
+    const fs::path into = place_ / "source/.git";
+    fs::create_directory(into);
+    for (const char* name : {"HEAD", "refs", "packed-refs", "objects", "index", "shallow"})
+      if (fs::exists(order_.history / name))
+        fs::copy(order_.history / name, into / name, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+    bundle::write_text(into / "config", "[core]\n\trepositoryformatversion = 0\n\tbare = false\n");
   }
 
   // The project's folder: the top, or the one folder that an sdist has there.
@@ -108,9 +131,18 @@ class Build {
       candidates.push_back(*fs::directory_iterator(top));
     for (fs::path& folder : candidates) {
       if (!order_.subdirectory.empty()) folder /= order_.subdirectory;
-      if (fs::exists(folder / "pyproject.toml") || fs::exists(folder / "setup.py")) return folder;
+      if (fs::exists(folder / "pyproject.toml") || fs::exists(folder / "setup.py")) return inside(folder);
     }
     refuse(ErrorCode::Format, "there is no Python project in the source", "neither pyproject.toml nor setup.py");
+  }
+
+  // A link in the source may lead anywhere, and from here on it is this program that follows it.
+  fs::path inside(const fs::path& folder) const {
+    const fs::path top = fs::canonical(place_ / "source"), real = fs::canonical(folder);
+    const fs::path relative = real.lexically_relative(top);
+    if (relative.empty() || *relative.begin() == "..")
+      refuse(ErrorCode::Format, "the project's folder is a link out of its source", real.string());
+    return folder;
   }
 
   void read_build_system() {
@@ -122,6 +154,7 @@ class Build {
     if (!root.has("build-system")) return;
     TomlTable table = root.table("build-system");
     system_.requires_ = table.strings("requires");
+    require_plain(system_.requires_);
     system_.backend = table.string_or("build-backend", system_.backend);
     system_.paths = table.strings("backend-path");
   }
@@ -136,9 +169,29 @@ class Build {
     if (result.exit_code != 0) refuse(ErrorCode::Network, what, tail(result.err, 10));
   }
 
+  // Anew for each set of packages: uv asks the interpreter of an environment about itself, and in one that holds
+  // packages their startup files would answer, outside of the sandbox.
   void make_environment() const {
+    fs::remove_all(place_ / "environment");
     uv({"venv", "--quiet", "--no-project", "--python", tools_.python.string(), (place_ / "environment").string()},
        "an environment for the build cannot be made");
+  }
+
+  // A line of a foreign project becomes a line of uv's input: no option, no second line, nothing of this machine's
+  // disk.
+  void require_plain(const std::vector<std::string>& requirements) const {
+    for (const std::string& one : requirements) {
+      const bool named = !one.empty() && std::isalnum(static_cast<unsigned char>(one.front())) != 0 &&
+                         one.find_first_of("\n\r") == one.npos;
+      const std::size_t at = std::min(one.find('@'), one.size());
+      const std::size_t address = std::min(one.find_first_not_of(" \t", at + 1), one.size());
+      const std::string_view name = std::string_view(one).substr(0, at);
+      const bool path = name.find_first_of("/\\") != name.npos || name.ends_with(".whl") || name.ends_with(".gz") ||
+                        name.ends_with(".zip");  // uv takes these for files, relative to where it runs
+      const bool here = at < one.size() && one.compare(address, 8, "https://") != 0;
+      if (named && !path && !here) continue;
+      refuse(ErrorCode::Format, "what the build requires is not the requirement of a package", one);
+    }
   }
 
   // The requirements with all their dependencies, each with version and hashes. Wheels only: one lock does not hold
@@ -167,12 +220,14 @@ class Build {
 
   void install(const std::vector<std::string>& pins) {
     installed_ = pins;
+    make_environment();
     if (pins.empty()) return;
     std::string text;
     for (const std::string& line : pins) text += line + "\n";
     fs::remove(place_ / "requirements.txt");
     bundle::write_text(place_ / "requirements.txt", text);
-    std::vector<std::string> words = {"pip", "sync", "--quiet", "--require-hashes", "--no-build"};
+    std::vector<std::string> words = {"pip",        "sync",        "--quiet", "--require-hashes",
+                                      "--no-build", "--link-mode", "copy"};  // a link would be uv's own cached file
     words.insert(words.end(), tools_.index_words.begin(), tools_.index_words.end());
     words.insert(words.end(),
                  {"--python", (place_ / "environment/bin/python").string(), (place_ / "requirements.txt").string()});
@@ -180,40 +235,67 @@ class Build {
     std::vector<std::string> offline = words;
     offline.push_back("--offline");
     if (order_.again && run_uv(offline).exit_code == 0) return;
+    if (order_.again) make_environment();
     uv(words, "what the build requires cannot be installed");
   }
 
-  // Without the user's settings: only what is named here can affect the wheel.
-  std::vector<std::string> isolated() const {
-    const std::string here = place_.string(), map = "-ffile-prefix-map=" + here + "=.";
-    std::vector<std::string> words = without_network();
-    words.insert(
-        words.end(),
-        {"env", "-i", "PATH=" + here + "/environment/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-         "HOME=" + here + "/home", "TMPDIR=" + here + "/tmp", "VIRTUAL_ENV=" + here + "/environment", "LANG=C.UTF-8",
-         "TZ=UTC", "PYTHONHASHSEED=0", "PYTHONDONTWRITEBYTECODE=1", "CFLAGS=" + map, "CXXFLAGS=" + map,
-         "SOURCE_DATE_EPOCH=315532800"});  // 1980-01-01, the earliest time that zip can hold
-    // The tar has no history from which the version could be read; uv read it from the repository.
-    if (!order_.scm_version.empty()) words.push_back("SETUPTOOLS_SCM_PRETEND_VERSION=" + order_.scm_version);
-    return words;
+  // In the sandbox, or, where the packer said so, with the same variables and nothing else to hold it.
+  ProcessResult isolated(const SandboxedRun& run) const {
+    if (tools_.isolation == Isolation::Sandbox) return run_sandboxed(run);
+    std::vector<std::string> words = {"sh", "-c", "cd \"$1\" && shift && exec \"$@\"", "sh", run.folder.string()};
+    words.insert(words.end(), run.command.begin(), run.command.end());
+    return run_in(words, run.environment);
   }
 
-  // An empty network namespace, where the machine allows one: a build that downloads fails now, instead of giving other
-  // bytes next year.
-  static std::vector<std::string> without_network() {
-    static const bool possible =
-        !find_program("unshare").empty() && run_process({"unshare", "--map-root-user", "--net", "true"}).exit_code == 0;
-    if (possible) return {"unshare", "--map-root-user", "--net"};
-    return {};
+  // The target's Python, where it is not the system's.
+  std::vector<fs::path> with_python(std::vector<fs::path> readable) const {
+    const fs::path prefix = tools_.python.parent_path().parent_path();
+    if (prefix == "/usr" || prefix == "/") return readable;
+    readable.push_back(tools_.python);
+    for (const char* folder : {"lib", "lib64", "include"})
+      if (fs::is_directory(prefix / folder)) readable.push_back(prefix / folder);
+    return readable;
+  }
+
+  // Without the user's settings: only what is named here can affect the wheel.
+  std::map<std::string, std::string> variables() const {
+    const std::string here = place_.string(), map = "-ffile-prefix-map=" + here + "=.";
+    std::map<std::string, std::string> variables = {
+        {"PATH", here + "/environment/bin:" + kSystemPath},
+        {"HOME", here + "/home"},
+        {"TMPDIR", here + "/tmp"},
+        {"VIRTUAL_ENV", here + "/environment"},
+        {"LANG", "C.UTF-8"},
+        {"TZ", "UTC"},
+        {"PYTHONHASHSEED", "0"},
+        {"PYTHONDONTWRITEBYTECODE", "1"},
+        {"CFLAGS", map},
+        {"CXXFLAGS", map},
+        {"SOURCE_DATE_EPOCH", "315532800"}};  // 1980-01-01, the earliest time that zip can hold
+    // The tar has no history from which the version could be read; a build with the history told it.
+    if (!order_.scm_version.empty()) variables["SETUPTOOLS_SCM_PRETEND_VERSION"] = order_.scm_version;
+    return variables;
   }
 
   void hook(const std::string& name) const {
-    std::vector<std::string> words = isolated();
-    words.insert(words.end(), {"sh", "-c", "umask 022; cd \"$1\" && shift && exec \"$@\"", "sh", project().string(),
-                               (place_ / "environment/bin/python").string(), "-s", "-c", kHook, name, system_.backend,
-                               (place_ / "wheel").string()});
+    std::vector<std::string> words = {"sh",
+                                      "-c",
+                                      "umask 022; exec \"$@\"",
+                                      "sh",
+                                      (place_ / "environment/bin/python").string(),
+                                      "-s",
+                                      "-c",
+                                      kHook,
+                                      name,
+                                      system_.backend,
+                                      (place_ / "wheel").string()};
     words.insert(words.end(), system_.paths.begin(), system_.paths.end());
-    const ProcessResult result = run_process(words);
+    const ProcessResult result =
+        isolated({.command = words,
+                  .environment = variables(),
+                  .readable = with_python({place_ / "environment"}),
+                  .writable = {place_ / "source", place_ / "wheel", place_ / "home", place_ / "tmp"},
+                  .folder = project()});
     if (result.exit_code != 0)
       refuse(ErrorCode::SelfTest, "the build failed", tail(result.out + "\n" + result.err, 12));
   }

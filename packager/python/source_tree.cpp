@@ -14,20 +14,38 @@ using bundle::ErrorCode;
 
 namespace {
 
-void git(std::vector<std::string> words, const SourcePackage& source) {
-  words.insert(words.begin(), "git");
+// What a repository could make git start: hooks (its template's too), filters' programs, a monitor, odd transports. The
+// user's own configuration is read, because it holds the ways to passwords.
+std::string git(std::vector<std::string> words, const SourcePackage& source) {
+  static const std::vector<std::string> kQuiet = {"git",
+                                                  "-c",
+                                                  "core.hooksPath=/dev/null",
+                                                  "-c",
+                                                  "core.fsmonitor=false",
+                                                  "-c",
+                                                  "init.templateDir=",
+                                                  "-c",
+                                                  "protocol.ext.allow=never"};
+  words.insert(words.begin(), kQuiet.begin(), kQuiet.end());
   const ProcessResult result = run_process(words, {{"GIT_TERMINAL_PROMPT", "0"}, {"GIT_LFS_SKIP_SMUDGE", "1"}});
   if (result.exit_code != 0)
     throw Error(ErrorCode::Network, {.what = "git cannot fetch " + source.title(),
                                      .where = without_credentials(source.url) + " at " + source.commit,
                                      .got = result.err});
+  return result.out;
 }
 
 fs::path clone(const SourcePackage& source, const fs::path& scratch) {
-  const fs::path folder = scratch / (source.name + ".git");
+  const fs::path folder = clone_of(source, scratch);
   fs::remove_all(folder);
   git({"clone", "--quiet", "--no-checkout", "--", source.url, folder.string()}, source);
   git({"-C", folder.string(), "checkout", "--quiet", "--detach", source.commit, "--"}, source);
+  // A branch or tag of that name would have been taken first.
+  if (const std::string head = git({"-C", folder.string(), "rev-parse", "HEAD"}, source); head != source.commit + "\n")
+    throw Error(ErrorCode::Digest, {.what = "git has checked out another commit than the one that is locked",
+                                    .where = without_credentials(source.url),
+                                    .expected = source.commit,
+                                    .got = head});
   git({"-C", folder.string(), "submodule", "--quiet", "update", "--init", "--recursive"}, source);
   return folder;
 }
@@ -60,6 +78,10 @@ void gather(const fs::path& folder, const std::string& place, Tree& tree) {
 }
 
 }  // namespace
+
+fs::path clone_of(const SourcePackage& source, const fs::path& scratch) {
+  return scratch / (source.name + ".git");
+}
 
 bundle::Digest store_source(const SourcePackage& source, const Cache& cache, const fs::path& scratch) {
   const fs::path folder = source.kind == SourceKind::Git ? clone(source, scratch) : source.folder;

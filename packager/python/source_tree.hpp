@@ -15,4 +15,7 @@ namespace sealift::packager {
 // that leaves the folder.
 bundle::Digest store_source(const SourcePackage& source, const Cache& cache, const std::filesystem::path& scratch);
 
+// Where store_source has cloned a repository.
+std::filesystem::path clone_of(const SourcePackage& source, const std::filesystem::path& scratch);
+
 }  // namespace sealift::packager

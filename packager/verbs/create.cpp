@@ -20,8 +20,20 @@ struct Options : CreateOptions {
   bool no_rehearsal = false;
   std::string volume = "0";
   std::filesystem::path passphrase_file;
+  bool unsigned_bundle = false;
+  bool unsandboxed = false;
   bool json = false;
 };
+
+// A bundle without a signature is asked for, and never the result of a forgotten option.
+void check_signing(const Options& options) {
+  if (options.keys.empty() == options.unsigned_bundle) return;
+  throw bundle::Error(
+      bundle::ErrorCode::Usage,
+      {.what = options.keys.empty() ? "nobody is to sign this bundle" : "a key is named, and --unsigned",
+       .expected = "--unsigned, and later `sealift-pack sign` where the key is; or --key KEY",
+       .next = "keep keys on an account that builds nothing: --unsigned"});
+}
 
 bundle::Json rehearsal_json(const NewRehearsal& rehearsal) {
   if (rehearsal.done) return {{"done", true}, {"system", rehearsal.done->system}};
@@ -49,7 +61,8 @@ void add_create(bundle::Program& program) {
   verb.option("--root", options->roots, "the roots that travel along, oldest first; may be repeated")
       .required()
       .repeated();
-  verb.option("--key", options->keys, "a private key that signs (release.key); may be repeated").required().repeated();
+  verb.flag("--unsigned", options->unsigned_bundle, "sign later, with `sealift-pack sign`, where the key is");
+  verb.option("--key", options->keys, "a private key that signs (release.key); may be repeated").repeated();
   verb.option("--passphrase-file", options->passphrase_file, kPassphraseFile);
   verb.option("-o,--output", options->out, "the folder that gets NAME-VERSION/").required();
   verb.option("--cache", options->cache, "folder for downloads (default: $SEALIFT_CACHE, ~/.cache/sealift)");
@@ -59,13 +72,16 @@ void add_create(bundle::Program& program) {
   verb.option("--base", options->base, "a target's `sealift-install inventory`: leave out what it has (a delta)");
   verb.option("--onto", options->onto, "a bundle to rehearse a delta on; may be repeated, oldest first").repeated();
   verb.option("--jobs", options->fetch.jobs, "downloads at a time").between(1, 64);
+  verb.flag("--unsandboxed-builds", options->unsandboxed, kUnsandboxedBuilds);
   verb.flag("--no-rehearsal", options->no_rehearsal, "do not install the bundle without a network at the end");
   verb.option("--system", options->system, "the root folder of a system of the target's kind, to rehearse in");
   verb.json(options->json);
   verb.action([options] {
     bundle::Progress progress;
     options->volume_size = parse_volume_size(options->volume);
-    options->passphrase = read_passphrase(options->passphrase_file);
+    check_signing(*options);
+    if (options->unsandboxed) options->isolation = Isolation::None;
+    if (!options->keys.empty()) options->passphrase = read_passphrase(options->passphrase_file);
     const CreateResult result = create(*options, progress);
     const bundle::Payload& payload = result.manifest.payload;
     progress.note(fmt::format("{} entries, {} in {} volume(s); signatures: {}", result.manifest.entries.size(),

@@ -26,6 +26,10 @@ void show(const LockResult& result, bundle::Progress& progress) {
                               model.files.size(), bundle::human_size(model.size())));
   if (!lock.apt.debs.empty())
     progress.note(fmt::format("locked {} Debian packages of {}", lock.apt.debs.size(), lock.apt.suite));
+  for (const StartupRule& rule : lock.startup_files)
+    progress.warn(
+        fmt::format("{} runs code whenever Python starts: its .pth file with SHA-256 {} is allowed by the job",
+                    rule.package, rule.sha256.hex()));
   show_findings(result.findings, progress);
 }
 
@@ -33,6 +37,7 @@ void show(const LockResult& result, bundle::Progress& progress) {
 
 void add_lock(bundle::Program& program) {
   struct Options : LockOptions {
+    bool unsandboxed = false;
     bool json = false;
   };
   const auto options = std::make_shared<Options>();
@@ -43,9 +48,11 @@ void add_lock(bundle::Program& program) {
   verb.option("--uv", options->uv, "the uv program (default: $SEALIFT_UV, PATH)");
   verb.option("--patchelf", options->patchelf, "the patchelf program (default: PATH)");
   verb.option("--launcher", options->launcher, "the static sealift-start (default: beside this program)");
+  verb.flag("--unsandboxed-builds", options->unsandboxed, kUnsandboxedBuilds);
   verb.json(options->json);
   verb.action([options] {
     bundle::Progress progress;
+    if (options->unsandboxed) options->isolation = Isolation::None;
     const LockResult result = lock_job(*options, progress);
     show(result, progress);
     bundle::print(options->json,

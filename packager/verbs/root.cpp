@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `sealift-pack root create`: makes an unsigned root from a TOML file; see keys/root_job.hpp.
+// `sealift-pack root create`: makes an unsigned root from a TOML file; see keys/root_job.hpp. `root sign` is beside
+// `sign`.
 #include <iostream>
 
 #include "packager/keys/root_job.hpp"
@@ -13,8 +14,8 @@ void add_root(bundle::Program& program) {
     bool json = false;
   };
   const auto options = std::make_shared<Options>();
-  const bundle::Verb verb = program.verb("root", "the file that says who may sign what")
-                                .verb("create", "make an unsigned root from a TOML file");
+  const bundle::Verb root = program.verb("root", "the file that says who may sign what");
+  const bundle::Verb verb = root.verb("create", "make an unsigned root from a TOML file");
   verb.option("ROOT", options->job, "keys, roles, thresholds, revocations (TOML)").required();
   verb.option("--previous", options->previous, "the root before this one; its revocations are kept");
   verb.option("-o,--output", options->out, "the root file (default: root.N.json beside ROOT)");
@@ -32,6 +33,7 @@ void add_root(bundle::Program& program) {
                   fingerprint + "\n");
     return 0;
   });
+  add_root_sign(root);
 }
 
 }  // namespace sealift::packager

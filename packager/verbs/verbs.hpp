@@ -10,8 +10,13 @@ namespace sealift::packager {
 // The help of --passphrase-file, which several verbs have.
 inline constexpr const char* kPassphraseFile = "its first line opens the key (default: $SEALIFT_PASSPHRASE)";
 
+// And of --unsandboxed-builds.
+inline constexpr const char* kUnsandboxedBuilds =
+    "build sources outside of a sandbox, where their code can reach all that you can; the lock says so";
+
 void add_keygen(bundle::Program& program);
 void add_root(bundle::Program& program);
+void add_root_sign(const bundle::Verb& root);  // below `root`
 void add_lock(bundle::Program& program);
 void add_create(bundle::Program& program);
 void add_sign(bundle::Program& program);

@@ -343,6 +343,34 @@ TEST_CASE("a rule in the job gives a path of two wheels to one of them, and the 
   CHECK_REFUSED(workshop.pack("two"), Usage, "it does not have " + place);
 }
 
+TEST_CASE("a package's start-up file needs a rule for that package with its digest, which lock and manifest name") {
+  Workshop workshop;
+  const std::string line = "import sys; sys.flags\n";
+  const bundle::Digest digest = bundle::sha256(bundle::as_bytes(line));
+  workshop.add_wheel({.name = "My_Dsl", .files = {{"my_dsl.pth", line}, {"my_dsl/__init__.py", ""}}});
+  CHECK_REFUSED(workshop.pack("none"), Format, digest.hex());
+  CHECK_REFUSED(workshop.pack("none"), Format, "[[startup]]");
+  workshop.lock.startup_files = {{.package = "demo", .sha256 = digest}};
+  CHECK_REFUSED(workshop.pack("another"), Format, "when Python starts");
+  workshop.lock.startup_files = {{.package = "my-dsl", .sha256 = digest}};
+  const CreateResult result = workshop.pack("one");
+  CHECK(read_lock(workshop.dir / "demo.lock.toml").startup_files == workshop.lock.startup_files);
+  CHECK(result.manifest.installer_level == 3);
+  CHECK(result.manifest.environment.startup_files == std::vector<bundle::Digest>{digest});
+  const std::string shown = inspect_text(inspect(result.folder, std::nullopt));
+  CHECK(shown.find("SHA-256 " + digest.hex() + " may run code") != std::string::npos);
+  workshop.lock.startup_files.push_back({.package = "demo", .sha256 = bundle::sha256(bundle::as_bytes("else"))});
+  CHECK_REFUSED(workshop.pack("two"), Usage, "1 of 2 were found");
+}
+
+TEST_CASE("what another wheel's start-up file would run is refused when a bundle is made, too") {
+  Workshop workshop;
+  workshop.add_wheel({.name = "spaced", .files = {{"spaced.pth", "spaced_path\n"}, {"spaced_path/a.py", ""}}});
+  workshop.pack("good");
+  workshop.add_wheel({.name = "evil", .files = {{"spaced_path/sitecustomize.py", ""}}});
+  CHECK_REFUSED(workshop.pack("bad"), Conflict, "spaced_path");
+}
+
 TEST_CASE("with an inventory a bundle lists what the target has and carries the rest") {
   Workshop workshop;
   workshop.add_wheel({.name = "more", .files = {{"more/__init__.py", "MORE = 1\n"}}});

@@ -81,7 +81,7 @@ sealift-install trust show --prefix prefix | grep -q '^revoked key .*laptop stol
 # The stolen key is enough to refuse a bundle that is not withdrawn by itself: the thief's, under the root that knew the
 # key, with a reviewer and a desk who were fooled.
 sealift-pack create env-2.lock.toml --root keys/root.1.json --key keys/builder.key -o thief > /dev/null 2>&1
-sealift-pack sign thief/env-2 --key keys/reviewer.key --key keys/desk.key > /dev/null
+sealift-pack sign thief/env-2 --fingerprint "$fingerprint" --key keys/reviewer.key --key keys/desk.key > /dev/null
 refused 16 sealift-install verify thief/env-2 --prefix prefix
 grep -q 'laptop stolen' refused.log
 echo "the ceremony, the release and the drill of SECURITY.md do what the page says"

@@ -5,8 +5,8 @@
 #include <doctest/doctest.h>
 
 #include "packager/documents/licence_files.hpp"
-#include "packager/documents/metadata_headers.hpp"
 #include "packager/documents/requires_dist.hpp"
+#include "packager/python/metadata_headers.hpp"
 
 using namespace sealift::packager;
 

@@ -53,7 +53,12 @@ Lock sample(const std::filesystem::path& folder) {
                                           .sha256 = digest("source"),
                                           .requirements = {"setuptools==80.9.0 --hash=sha256:00"},
                                           .python = "3.11.2",
-                                          .tools = "uv 1; cc 2"};
+                                          .tools = "uv 1; cc 2",
+                                          .sandboxed = false};
+  lock.indexes = {.default_index = "https://example.invalid/simple",
+                  .others = {"ours=https://ours.invalid/simple"},
+                  .strategy = "first-index",
+                  .in_files = {"--extra-index-url https://more.invalid/simple"}};
   return lock;
 }
 

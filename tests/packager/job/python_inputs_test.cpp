@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdlib>
+
 #include "tests/support/refusal.hpp"
 #include "tests/support/temp_dir.hpp"
 
@@ -79,6 +81,29 @@ TEST_CASE("an index with a password in its address is refused, since the address
   const bundle::Error refused = test::refusal(
       [&] { folder.read("requirements = [\"a\"]\nindexes = [{ url = \"https://me:secret@ours.invalid/simple\" }]"); });
   CHECK_FALSE(test::mentions(refused, "secret"));
+}
+
+TEST_CASE("an index that others can answer for is warned of, and what was asked is locked without its password") {
+  const ProjectFolder folder;
+  const auto warned = [&](const std::string& toml) {
+    std::string all;
+    for (const std::string& line : index_warnings(locked_indexes(folder.read("requirements = [\"a\"]\n" + toml))))
+      all += line + "\n";
+    return all;
+  };
+  CHECK(warned("default_index = \"https://a.invalid/simple\"").empty());
+  CHECK(warned("default_index = \"http://a.invalid/simple\"").find("plain http") != std::string::npos);
+  const std::string two = "indexes = [{ name = \"ours\", url = \"http://b.invalid/x\" }]\n";
+  CHECK(warned(two).find("the index http://b.invalid/x is asked by plain http") != std::string::npos);
+  CHECK(warned(two).find("dependency confusion") == std::string::npos);
+  CHECK(warned(two + "index_strategy = \"unsafe-best-match\"").find("dependency confusion") != std::string::npos);
+  ::setenv("UV_DEFAULT_INDEX", "https://me:secret@c.invalid/simple", 1);
+  const PythonInputs inputs = folder.read("requirements = [\"a\"]\n" + two);
+  CHECK(locked_indexes(inputs) == LockedIndexes{.default_index = "https://c.invalid/simple",
+                                                .others = {"ours=http://b.invalid/x"},
+                                                .strategy = ""});
+  CHECK(index_words(inputs) == Words{"--index", "ours=http://b.invalid/x"});  // uv reads the variable itself
+  ::unsetenv("UV_DEFAULT_INDEX");
 }
 
 TEST_CASE("inputs with a fault are refused with their key") {

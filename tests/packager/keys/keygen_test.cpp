@@ -53,8 +53,11 @@ TEST_CASE("keygen never overwrites a key, even when only its public half is ther
 TEST_CASE("a passphrase comes from a file or the environment") {
   const TempDir dir;
   write_file(dir / "words", "correct horse\nnot this\n");
+  CHECK_REFUSED(read_passphrase(dir / "words"), Usage, "a passphrase can be read by others");
+  fs::permissions(dir / "words", fs::perms(0600));
   CHECK(read_passphrase(dir / "words") == "correct horse");
   write_file(dir / "empty", "\n");
+  fs::permissions(dir / "empty", fs::perms(0600));
   CHECK_REFUSED(read_passphrase(dir / "empty"), Usage, "empty");
   ::setenv("SEALIFT_PASSPHRASE", "battery", 1);
   CHECK(read_passphrase("") == "battery");

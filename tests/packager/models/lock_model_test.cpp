@@ -50,12 +50,12 @@ TEST_CASE("a folder's files are pinned, without what clients left there, and thr
   test::write_model(desk.dir / "tiny", tiny_model());
   write_file(desk.dir / "tiny/.git/HEAD", "ref");
   write_file(desk.dir / "tiny/.cache/huggingface/x.lock", "");
-  write_file(desk.dir / "blobs/abc", "hello");
+  write_file(desk.dir / "tiny/sub/abc", "hello");
   write_file(desk.dir / "tiny/sub/deep.txt", "deep");
-  fs::create_symlink("../blobs/abc", desk.dir / "tiny/linked.txt");
+  fs::create_symlink("sub/abc", desk.dir / "tiny/linked.txt");
   const LockedModel model = desk.lock();
-  CHECK(paths_of(model) == std::vector<std::string>{"config.json", "linked.txt", "model.safetensors", "sub/deep.txt",
-                                                    "tokenizer.json", "tokenizer_config.json"});
+  CHECK(paths_of(model) == std::vector<std::string>{"config.json", "linked.txt", "model.safetensors", "sub/abc",
+                                                    "sub/deep.txt", "tokenizer.json", "tokenizer_config.json"});
   CHECK(model.files[1].size == 5);
   CHECK(model.files[1].sha256 == bundle::sha256(bundle::as_bytes("hello")));
   CHECK(model.files[2].sha256 == bundle::sha256(bundle::as_bytes(tiny_model().at("model.safetensors"))));
@@ -72,10 +72,40 @@ TEST_CASE("what cannot be carried is refused by its name") {
     fs::create_symlink("nowhere", desk.dir / "tiny/gone");
     CHECK_REFUSED(desk.lock(), Usage, "a link to nothing");
   }
+  SUBCASE("a link to a file outside of it") {
+    write_file(desk.dir / "secret", "root:$6$...");
+    fs::create_symlink("../secret", desk.dir / "tiny/notes.txt");
+    CHECK_REFUSED(desk.lock(), Usage, "notes.txt");
+    CHECK_REFUSED(desk.lock(), Usage, "a link leads out of a model's folder");
+  }
+  SUBCASE("a link that leads out by way of another link") {
+    write_file(desk.dir / "secret", "root:$6$...");
+    fs::create_symlink("../secret", desk.dir / "tiny/a");
+    fs::create_symlink("a", desk.dir / "tiny/b");
+    CHECK_REFUSED(desk.lock(), Usage, "a link leads out of a model's folder");
+  }
+  SUBCASE("a link beside a folder whose name only begins alike") {
+    write_file(desk.dir / "tiny-secrets/key", "k");
+    fs::create_symlink("../tiny-secrets/key", desk.dir / "tiny/key");
+    CHECK_REFUSED(desk.lock(), Usage, "a link leads out of a model's folder");
+  }
   SUBCASE("no file at all") {
     desk.job.include = {"*.gguf"};
     CHECK_REFUSED(desk.lock(), Format, "it has no files");
   }
+}
+
+TEST_CASE("a snapshot of a hub's cache is packed through its own links, and through no other repository's") {
+  HubDesk desk;
+  const fs::path own = desk.dir / "hub/models--org--tiny", other = desk.dir / "hub/models--org--private";
+  test::write_model(own / "snapshots/abc", tiny_model());
+  write_file(own / "blobs/1", "hello");
+  write_file(other / "blobs/2", "weights of somebody else");
+  desk.job.spec.folder = own / "snapshots/abc";
+  fs::create_symlink("../../blobs/1", desk.job.spec.folder / "linked.txt");
+  CHECK(desk.lock().files[1].sha256 == bundle::sha256(bundle::as_bytes("hello")));
+  fs::create_symlink(other / "blobs/2", desk.job.spec.folder / "more.txt");
+  CHECK_REFUSED(desk.lock(), Usage, "more.txt");
 }
 
 TEST_CASE("patterns choose files, and what they chose is not thinned out further") {

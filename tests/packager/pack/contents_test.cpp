@@ -102,7 +102,7 @@ TEST_CASE("what is missing is brought, what is cached is not read for it, and wh
   server.put("/a", {.body = "a"});
   const Cache cache(dir / "cache");
   bundle::Progress progress(nullptr);
-  const ContentSupply supply(cache, progress, {.jobs = 1, .attempts = 1}, "3.11.2");
+  const ContentSupply supply(cache, progress, {.jobs = 1, .attempts = 1}, {.python_version = "3.11.2"});
   const Content fetched{
       .name = "a", .size = 1, .sha256 = digest_of("a"), .origin = FromServer{.url = server.url("/a")}};
   const Content made{.name = "ref", .size = 3, .sha256 = digest_of("ref"), .origin = FromText{"ref"}};
@@ -136,7 +136,7 @@ TEST_CASE("an error about a file that is as it was locked stands, and nobody bri
   const TempDir dir;
   const Cache cache(dir / "cache");
   bundle::Progress progress(nullptr);
-  const ContentSupply supply(cache, progress, {}, "3.11.2");
+  const ContentSupply supply(cache, progress, {}, {.python_version = "3.11.2"});
   const Repair repair = [&](const Content& content) { return supply.repair(content); };
   write_file(dir / "run", "other");
   write_file(cache.path(digest_of("w")), "w");

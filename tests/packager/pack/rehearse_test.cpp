@@ -93,6 +93,19 @@ TEST_CASE("a rehearsal installs the bundle, reaches no network, and leaves nothi
   CHECK(done->system.starts_with("this machine's own system"));
 }
 
+TEST_CASE("what a rehearsal runs sees no key, variable or file of its packer's, and writes none") {
+  const TempDir home;
+  write_file(home / "release.key", "secret");
+  const std::string key = (home / "release.key").string();
+  Finished finished("#!/bin/sh\n[ -e " + key + " ] && exit 9\n[ -e /root ] && exit 9\n[ -e /etc/shadow ] && exit 9\n" +
+                    "env | grep -q secret && exit 9\necho changed > " + key + "\nexit 0\n");
+  ::setenv("SEALIFT_PASSPHRASE", "secret", 1);
+  const Rehearsal done = rehearse(finished.options(), finished.progress);
+  ::unsetenv("SEALIFT_PASSPHRASE");
+  CHECK(done.installed.starts_with("installed tiny"));
+  CHECK(read_file(key) == "secret");
+}
+
 TEST_CASE("a bundle that does not pass its self-test fails the rehearsal with the installer's code and words") {
   Finished finished("#!/bin/sh\necho no such module >&2\nexit 3\n");
   if (!Finished("#!/bin/sh\nexit 0\n").rehearsed()) return;

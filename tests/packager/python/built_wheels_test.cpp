@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include <unistd.h>
+
 #include <cstdlib>
 
 #include "packager/host/process.hpp"
@@ -12,6 +14,7 @@
 #include "packager/python/source_tree.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/temp_dir.hpp"
+#include "tests/support/tiny_wheel.hpp"
 
 using namespace sealift;
 using namespace sealift::packager;
@@ -39,6 +42,7 @@ bool no_tools() {
 constexpr const char* kBackend = R"(
 import base64, hashlib, os, zipfile
 NAME, VERSION, TAG, FILES = "demo", "1.0", "py3-none-any", {"demo/__init__.py": b"ANSWER = 42\n"}
+REQUIRES, BUILD_REQUIRES = [], []
 if os.path.exists("source.py"):
     exec(open("source.py").read())
 def prepare_metadata_for_build_wheel(folder, settings=None):
@@ -47,10 +51,13 @@ def prepare_metadata_for_build_wheel(folder, settings=None):
     with open(os.path.join(folder, info, "METADATA"), "w") as file:
         file.write("Metadata-Version: 2.1\nName: %s\nVersion: %s\n" % (NAME, VERSION))
     return info
+def get_requires_for_build_wheel(settings=None):
+    return BUILD_REQUIRES
 def build_wheel(folder, settings=None, metadata=None):
     info = "%s-%s.dist-info/" % (NAME, VERSION)
     files = dict(FILES)
-    files[info + "METADATA"] = b"Metadata-Version: 2.1\nName: %s\nVersion: %s\n" % (NAME.encode(), VERSION.encode())
+    files[info + "METADATA"] = ("Metadata-Version: 2.1\nName: %s\nVersion: %s\n" % (NAME, VERSION) + "".join(
+        "Requires-Dist: %s\n" % line for line in REQUIRES)).encode()
     files[info + "WHEEL"] = b"Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\nTag: %s\n" % TAG.encode()
     record = ""
     name = "%s-%s-%s.whl" % (NAME, VERSION, TAG)
@@ -129,22 +136,133 @@ TEST_CASE("an sdist becomes a wheel in the cache, with a record of how it was bu
     CHECK(left.path().extension() == ".lock");
 }
 
-TEST_CASE("a build gets nothing of the packer's environment, no network, and a time of its own") {
+TEST_CASE("a build sees no key, variable, cache, home, process or network of the packer's, and writes none of it") {
   if (no_tools()) return;
   Yard yard;
-  ::setenv("SEALIFT_TEST_LEAK", "secret", 1);
-  const BuiltWheels built = yard.build({yard.sdist(R"(
-import os, socket
-assert "SEALIFT_TEST_LEAK" not in os.environ
+  const fs::path key = yard.dir / "keys/release.key", wheel = yard.cache.root() / "sha256/00";
+  write_file(key, "secret");
+  write_file(wheel, "a wheel of somebody else");
+  for (const char* name : {"SEALIFT_PASSPHRASE", "HF_TOKEN", "UV_INDEX_MINE_PASSWORD"}) ::setenv(name, "secret", 1);
+  const std::string outside =
+      "OUTSIDE = [" + (("\"" + key.string()) + "\", \"" + wheel.string() + "\", \"/root\", \"/home\", \"/run\", ") +
+      "\"/etc/shadow\", \"/sys\", \"" + (yard.dir / "job.toml").string() +
+      "\"]\nPACKER = " + std::to_string(::getpid()) + "\n";
+  write_file(yard.dir / "job.toml", "the job");
+  const auto source = [&](const char* code) { return yard.sdist(outside + code); };
+  const BuiltWheels built = yard.build({source(R"(
+import glob, os
+assert not [name for name in os.environ if "secret" in os.environ[name] or name.startswith(("SEALIFT", "UV_"))]
 assert os.environ["SOURCE_DATE_EPOCH"] == "315532800"
 assert os.environ["HOME"].endswith("/home") and "/builds/" in os.environ["HOME"]
-probe = os.open("/proc/net/dev", os.O_RDONLY)
-FILES["demo/net.txt"] = b"".join(sorted(line.split(b":")[0].strip() for line in os.read(probe, 65536).splitlines()[2:]))
+assert [path for path in OUTSIDE if os.path.exists(path)] == []
+place = os.path.dirname(os.environ["HOME"])
+assert os.listdir(os.path.dirname(place)) == [os.path.basename(place)]  # of the cache, its own folder
+assert sorted(os.listdir(place)) == ["environment", "home", "source", "tmp", "wheel"]
+for path in (os.environ["VIRTUAL_ENV"] + "/x", "/usr/x", "/usr/lib/x", "/etc/x-passwd"):
+    try:
+        open(path, "w").close()
+    except OSError:
+        continue
+    assert path.startswith("/etc/"), path  # a folder of its own that is gone with it
+assert all(int(pid) < 100 for pid in os.listdir("/proc") if pid.isdigit()), "other processes"
+try:
+    os.setuid(0) or os.chroot("/")
+    raise SystemExit("a capability is left")
+except PermissionError:
+    pass
+with open("/proc/net/dev", "rb") as devices:
+    FILES["demo/net.txt"] = b"".join(line.split(b":")[0].strip() for line in devices.readlines()[2:])
 )")});
-  ::unsetenv("SEALIFT_TEST_LEAK");
+  for (const char* name : {"SEALIFT_PASSPHRASE", "HF_TOKEN", "UV_INDEX_MINE_PASSWORD"}) ::unsetenv(name);
   REQUIRE(built.wheels.size() == 1);
-  if (run_process({"unshare", "--map-root-user", "--net", "true"}).exit_code == 0)
-    CHECK(read_file(yard.cache.path(built.wheels[0].sha256)).find("demo/net.txtlo") != std::string::npos);
+  CHECK(built.wheels[0].built_from->sandboxed);
+  CHECK(read_file(yard.cache.path(built.wheels[0].sha256)).find("demo/net.txtlo") != std::string::npos);
+  CHECK(read_file(key) == "secret");
+  CHECK(read_file(wheel) == "a wheel of somebody else");
+}
+
+TEST_CASE("outside of a sandbox a build runs only where that was asked for, and its record says so") {
+  if (no_tools()) return;
+  Yard yard;
+  yard.tools.isolation = Isolation::None;
+  const LockedWheel wheel = yard.build({yard.sdist()}).wheels.at(0);
+  CHECK_FALSE(wheel.built_from->sandboxed);
+}
+
+TEST_CASE("a source whose links lead out of it is refused before anything behind them is read") {
+  if (no_tools()) return;
+  Yard yard;
+  write_file(yard.dir / "secret/pyproject.toml", "secret = not toml\n");
+  const auto archive_of = [&](const std::string& name) {
+    const std::string file = (yard.dir / (name + ".tar.gz")).string();
+    run_checked({"tar", "-C", (yard.dir / name).string(), "-czf", file, "."});
+    SourcePackage package{.name = "demo", .version = "1.0"};
+    package.url = "file://" + file;
+    package.sha256 = digest_of_file(file);
+    return package;
+  };
+  fs::create_directories(yard.dir / "a/demo-1.0");
+  fs::create_symlink(yard.dir / "secret/pyproject.toml", yard.dir / "a/demo-1.0/pyproject.toml");
+  const bundle::Error file = test::refusal([&] { yard.build({archive_of("a")}); });
+  CHECK(test::mentions(file, "not a plain file"));
+  CHECK_FALSE(test::mentions(file, "secret ="));
+  fs::create_directories(yard.dir / "b");
+  fs::create_directory_symlink(yard.dir / "secret", yard.dir / "b/demo-1.0");
+  CHECK_REFUSED(yard.build({archive_of("b")}), Platform, "the project's folder is a link out of its source");
+}
+
+TEST_CASE("what a build hands over is a file of its own, and no link to somebody else's") {
+  if (no_tools()) return;
+  Yard yard;
+  write_file(yard.dir / "key", "secret-1.0\n");
+  // As the build ends, what it wrote is swapped.
+  const auto swapping = [&](const char* name) {
+    return "import atexit, os\ndef swap():\n    path = os.path.join(os.path.dirname(os.environ['HOME']), 'wheel', '" +
+           std::string(name) + "')\n    if os.path.exists(path):\n        os.remove(path)\n        os.symlink('" +
+           (yard.dir / "key").string() + "', path)\natexit.register(swap)\n";
+  };
+  const bundle::Error link = test::refusal([&] { yard.build({yard.sdist(swapping("requires.txt"))}); });
+  CHECK(test::mentions(link, "not a plain file"));
+  CHECK_FALSE(test::mentions(link, "secret-1.0"));
+  CHECK_REFUSED(yard.build({yard.folder("link", swapping("demo-1.0-py3-none-any.whl"))}), Platform,
+                "the build did not make one wheel");
+}
+
+TEST_CASE("what a build requires is a package, and no option, file or folder of the packer's") {
+  if (no_tools()) return;
+  Yard yard;
+  for (const char* wanted : {"--index-url=https://evil.invalid/simple", "-r /etc/shadow", "-e /root", "./source",
+                             "x @ file:///root/x-1.0-py3-none-any.whl", "file:///root", "keys/x",
+                             "x-1.0-py3-none-any.whl", "x\\n--extra-index-url=http://e"}) {
+    INFO(wanted);
+    CHECK_REFUSED(yard.build({yard.folder("hook", "BUILD_REQUIRES = [\"" + std::string(wanted) + "\"]\n")}), Platform,
+                  "what the build requires");
+    SourcePackage table = yard.folder("table");
+    write_file(table.folder / "pyproject.toml", "[build-system]\nrequires = [\"" + std::string(wanted) +
+                                                    "\"]\nbuild-backend = \"backend\"\n"
+                                                    "backend-path = [\".\"]\n");
+    CHECK_REFUSED(yard.build({table}), Platform, "is not the requirement of a package");
+  }
+}
+
+TEST_CASE("startup files of what a build requires run in the sandbox only, not when uv asks about its environment") {
+  if (no_tools()) return;
+  Yard yard;
+  const fs::path marker = yard.dir / "was-run";
+  const std::string wheel =
+      test::make_wheel({.name = "evil", .files = {{"evil.pth", "import os; open('" + marker.string() + "', 'w')\n"}}});
+  const fs::path file = yard.dir / "simple/evil/evil-1.0-py3-none-any.whl";
+  write_file(file, wheel);
+  write_file(yard.dir / "simple/evil/index.html",
+             "<a href=\"evil-1.0-py3-none-any.whl#sha256=" + digest_of_file(file).hex() +
+                 "\">evil-1.0-py3-none-any.whl</a>\n");
+  yard.tools.index_words = {"--default-index", "file://" + (yard.dir / "simple").string()};
+  SourcePackage source = yard.folder("needs", "BUILD_REQUIRES = ['evil==1.0']\n");
+  std::string project = kProject;
+  project.replace(project.find("requires = []"), 13, "requires = ['evil']");
+  write_file(source.folder / "pyproject.toml", project);
+  CHECK(yard.build({source}).wheels.at(0).built_from->requirements.size() == 1);
+  CHECK_FALSE(fs::exists(marker));
 }
 
 TEST_CASE("a built wheel that the cache lost is built again from the same source, to the same bytes") {
@@ -218,6 +336,35 @@ TEST_CASE("folders and git commits are built from a tar that stays in the cache"
   CHECK_REFUSED(yard.rebuild(wheel), Missing, "got:      demo");
 }
 
+TEST_CASE("a commit whose version only its tags tell is built with it, and sees no address of its repository") {
+  if (no_tools()) return;
+  Yard yard;
+  SourcePackage source = yard.folder("mine", R"(
+import os, subprocess
+VERSION = os.environ.get("SETUPTOOLS_SCM_PRETEND_VERSION")
+if VERSION is None:
+    VERSION = subprocess.check_output(["git", "describe", "--tags"], text=True).strip()[1:]
+    assert "url" not in open(".git/config").read() and not os.path.exists(".git/logs")
+)");
+  const auto git = [&](std::vector<std::string> words) {
+    words.insert(words.begin(),
+                 {"git", "-C", source.folder.string(), "-c", "user.name=t", "-c", "user.email=t@t.invalid"});
+    return run_checked(words);
+  };
+  git({"init", "--quiet"});
+  git({"add", "."});
+  git({"commit", "--quiet", "-m", "one"});
+  git({"tag", "v3.2"});
+  source.kind = SourceKind::Git;
+  source.url = "file://" + source.folder.string();
+  source.commit = git({"rev-parse", "HEAD"}).substr(0, 40);
+  const LockedWheel wheel = yard.build({source}).wheels.at(0);
+  CHECK(wheel.version == "3.2");
+  fs::remove(yard.cache.path(wheel.sha256));
+  yard.rebuild(wheel);
+  CHECK(yard.cache.contains(wheel.sha256));
+}
+
 TEST_CASE("everything that cannot be built is one list, with the end of each log and who needs it") {
   if (no_tools()) return;
   Yard yard;
@@ -267,9 +414,15 @@ TEST_CASE("a job with an sdist of an index and a folder beside it is locked and 
              "<a href=\"" + sdist.url + "#sha256=" + sdist.sha256->hex() + "\">demo-1.0.tar.gz</a>\n");
   yard.folder("mine", "NAME = 'mine'\n");
   write_file(yard.dir / "mine/pyproject.toml",
-             "[project]\nname = \"mine\"\nversion = \"1.0\"\ndependencies = [\"demo; sys_platform == 'linux'\", "
-             "\"nowhere; sys_platform == 'win32'\"]\n" +
+             "[project]\nname = \"mine\"\ndynamic = [\"version\", \"dependencies\"]\n" +
                  std::string(kProject).substr(std::string(kProject).find("[build")));
+  // Only the wheel tells what it needs, and building it far enough to know is running its code.
+  const fs::path marker = yard.dir / "was-run";
+  const std::string needs =
+      "REQUIRES = [\"demo; sys_platform == 'linux'\", \"nowhere; sys_platform == 'win32'\"]\n"
+      "try:\n    open('" +
+      marker.string() + "', 'w').close()\nexcept OSError:\n    pass\n";
+  write_file(yard.dir / "mine/source.py", "NAME = 'mine'\n" + needs);
   const auto job = [&](const std::string& more) {
     write_file(yard.dir / "job.toml",
                "name = \"demo\"\nversion = 1\n[target]\narch = \"x86_64\"\nglibc = \"2.36\"\n"
@@ -283,7 +436,7 @@ TEST_CASE("a job with an sdist of an index and a folder beside it is locked and 
                     yard.progress);
   };
   CHECK_REFUSED(job(""), Conflict, "demo/__init__.py: demo-1.0-py3-none-any.whl and mine-1.0");  // both are here
-  write_file(yard.dir / "mine/source.py", "NAME, FILES = 'mine', {'mine.py': b''}\n");
+  write_file(yard.dir / "mine/source.py", "NAME, FILES = 'mine', {'mine.py': b''}\n" + needs);
   const LockResult result = job("");
   REQUIRE(result.lock.wheels.size() == 2);
   CHECK(result.lock.wheels[0].file_name == "demo-1.0-py3-none-any.whl");
@@ -291,6 +444,14 @@ TEST_CASE("a job with an sdist of an index and a folder beside it is locked and 
   CHECK(result.lock.wheels[1].file_name == "mine-1.0-py3-none-any.whl");
   CHECK(result.lock.wheels[1].built_from->kind == SourceKind::Folder);
   CHECK(read_lock(result.file) == result.lock);
+  CHECK(result.lock.indexes.default_index == "file://" + (yard.dir / "simple").string());
+  CHECK_FALSE(fs::exists(marker));
   CHECK(read_file(yard.dir / "out/pylock.demo.toml").find("path = \"../mine\"") != std::string::npos);
   CHECK_REFUSED(job("build = false\n"), Platform, "build = false");
+
+  // What lies beside the job, or in a variable, names another index; nobody asked for it.
+  write_file(yard.dir / "uv.toml", "[[index]]\nurl = \"file:///nowhere/simple\"\ndefault = true\n");
+  ::setenv("UV_INDEX", "file:///nowhere/simple", 1);
+  CHECK(job("").lock.wheels == result.lock.wheels);
+  ::unsetenv("UV_INDEX");
 }

@@ -60,3 +60,13 @@ TEST_CASE("hashes that cannot be checked, and files without end, are refused") {
   write_file(dir / "lost.txt", "-r gone.txt\n");
   CHECK_REFUSED(read_requirement_hashes(dir / "lost.txt"), Missing, "gone.txt");
 }
+
+TEST_CASE("indexes that requirements files bring along are found in all of them, and told without their passwords") {
+  const TempDir dir;
+  write_file(dir / "a.txt", "demo==1\n--extra-index-url https://me:secret@a.invalid/simple\n-r b.txt\n-c c.txt\n");
+  write_file(dir / "b.txt", "-i http://b.invalid/simple\n# -i http://comment.invalid\n");
+  write_file(dir / "c.txt", "--find-links=/srv/wheels\n");
+  CHECK(index_lines(dir / "a.txt") == std::vector<std::string>{"--extra-index-url https://a.invalid/simple",
+                                                               "-i http://b.invalid/simple",
+                                                               "--find-links /srv/wheels"});
+}

@@ -6,7 +6,7 @@
 
 #include <cstdlib>
 
-#include "packager/host/process.hpp"
+#include "packager/host/uv.hpp"
 #include "packager/python/need_chains.hpp"
 #include "packager/python/pylock.hpp"
 #include "tests/support/refusal.hpp"
@@ -25,6 +25,13 @@ void write_script(const std::filesystem::path& path, const std::string& text) {
   std::filesystem::permissions(path, std::filesystem::perms(0755));
 }
 
+// As a job's first question: nothing is known of sources.
+Resolution resolve(const Job& job, const std::filesystem::path& uv, const std::filesystem::path& python,
+                   const std::filesystem::path& folder) {
+  SourceFacts facts;
+  return packager::resolve(job, uv, python, folder, facts);
+}
+
 Job small_job() {
   Job job{.file = "job.toml",
           .name = "demo",
@@ -37,7 +44,7 @@ Job small_job() {
 
 }  // namespace
 
-TEST_CASE("uv is asked for the target, relative to the job file, and may build unless the job forbids it") {
+TEST_CASE("uv is asked for the target, relative to the job file, and may build nothing") {
   const TempDir dir;
   write_script(dir / "uv", "echo \"$@\" > " + (dir / "asked").string() +
                                "\nwhile [ \"$1\" != -o ]; do shift; done\necho answer > \"$2\"\n");
@@ -46,11 +53,10 @@ TEST_CASE("uv is asked for the target, relative to the job file, and may build u
   const std::string asked = read_file(dir / "asked");
   CHECK(asked.find("--python-platform x86_64-manylinux_2_36 --python-version 3.11") != asked.npos);
   CHECK(asked.find("--directory " + std::filesystem::current_path().string()) != asked.npos);
-  CHECK(asked.find("--no-build") == asked.npos);
+  CHECK(asked.find(" --only-binary :all: ") != asked.npos);
+  CHECK(asked.find("--no-binary") == asked.npos);
+  CHECK(asked.find(" --no-config") != asked.npos);
   CHECK(std::filesystem::is_empty(dir / "out"));
-  job.inputs.build = false;
-  resolve(job, dir / "uv", "/python", dir / "out");
-  CHECK(read_file(dir / "asked").find("--no-build") != asked.npos);
 
   SUBCASE("a level that uv does not know becomes the nearest older one") {
     job.target.glibc = {2, 30};
@@ -64,15 +70,15 @@ TEST_CASE("uv is asked for the target, relative to the job file, and may build u
 
 TEST_CASE("every package without a wheel is listed, though uv names one at a time") {
   const TempDir dir;
-  // Complains about the first of two names that is not among the excluded ones.
+  // Complains about the first of two names whose source it may not take.
   write_script(dir / "uv", R"(
-excludes=/dev/null
+sources=' '
 while [ $# -gt 0 ]; do
-  case "$1" in --excludes) excludes=$2; shift;; -o) out=$2; shift;; esac
+  case "$1" in --no-binary) sources="$sources$2 "; shift;; -o) out=$2; shift;; esac
   shift
 done
 for name in oss2 crcmod; do
-  if ! grep -qx $name $excludes; then
+  if [ "${sources#* $name }" = "$sources" ]; then
     echo "Because app==1 depends on $name-extra and app==2.0 depends on $name, no" >&2
     echo "hint: Wheels are required for \`$name\` because building from source is disabled" >&2
     exit 1
@@ -80,28 +86,72 @@ for name in oss2 crcmod; do
 done
 echo 'lock-version = "1.0"' > $out
 )");
-  CHECK_REFUSED(resolve(small_job(), dir / "uv", "/python", dir.path()), Platform,
+  Job job = small_job();
+  SourceFacts facts;
+  CHECK(packager::resolve(job, dir / "uv", "/python", dir.path(), facts).pylock == "lock-version = \"1.0\"\n");
+  CHECK(facts.of_indexes == std::set<std::string>{"crcmod", "oss2"});
+  CHECK(facts.direct.empty());
+  job.inputs.build = false;
+  CHECK_REFUSED(resolve(job, dir / "uv", "/python", dir.path()), Platform,
                 "oss2 (needed by app==2.0), crcmod (needed by app==2.0)");
 }
 
-TEST_CASE("every package that uv could not build to learn about it is listed, with what uv said of each") {
+TEST_CASE(
+    "uv is told so much of sources that it has nothing to build, and may build nothing that a job names directly") {
+  SourceFacts facts{.of_indexes = {"crcmod", "oss2"},
+                    .direct = {"mine", "other"},
+                    .built = {{.name = "oss2", .version = "2.0", .requires_dist = {"crcmod>=1; extra == \"x\""}},
+                              {.name = "mine", .version = "1.5", .requires_dist = {"oss2"}, .extras = {"x"}}}};
+  CHECK(facts.has_unknown());
+  const std::string text = write_source_facts(facts);
+  const auto says = [&](const std::string& lines) {
+    return text.find("[[dependency-metadata]]\n" + lines) != text.npos;
+  };
+  CHECK(says("name = \"crcmod\"\nrequires-dist = []"));
+  CHECK(says("name = \"oss2\"\nrequires-dist = []"));  // of versions that were not built
+  CHECK(says("name = \"oss2\"\nversion = \"2.0\"\nrequires-dist = [\"crcmod>=1; extra == \\\"x\\\"\"]"));
+  CHECK(says("name = \"mine\"\nversion = \"1.5\"\nrequires-dist = [\"oss2\"]\nprovides-extra = [\"x\"]"));
+  CHECK(says("name = \"other\"\nversion = \"0\"\nrequires-dist = []"));
+  CHECK(source_words(facts) ==
+        std::vector<std::string>{"--only-binary", ":all:", "--no-binary", "crcmod", "--no-binary", "oss2"});
+  facts.built[1].requires_dist = {"OSS2[x] @ file:///home/me/oss2"};
+  CHECK(source_words(facts) == std::vector<std::string>{"--only-binary", ":all:", "--no-binary", "crcmod"});
+  CHECK_REFUSED(metadata_of("m", "1", "Requires-Dist: a\n b\n"), Format, "a line break");
+}
+
+TEST_CASE("a folder of which nothing is known yet is asked for without dependencies, and is never uv's to build") {
   const TempDir dir;
-  write_script(dir / "uv", R"(
-excludes=/dev/null
-while [ $# -gt 0 ]; do
-  case "$1" in --excludes) excludes=$2; shift;; -o) out=$2; shift;; esac
-  shift
-done
-for name in oss2 crcmod; do
-  if ! grep -qx $name $excludes; then
-    printf 'error: Failed to download and build `%s==1.0`\n  cause: no headers for %s\n' $name $name >&2
-    exit 1
-  fi
-done
-echo 'lock-version = "1.0"' > $out
+  write_script(dir / "uv", "echo \"$@\" >> " + (dir / "asked").string() + R"(
+case "$*" in *--no-deps*) ;; *) echo 'error: Failed to build `Mine @ file:///x`' >&2; exit 1;; esac
+while [ "$1" != -o ]; do shift; done
+echo answer > "$2"
 )");
-  CHECK_REFUSED(resolve(small_job(), dir / "uv", "/python", dir.path()), Platform, "no headers for oss2");
-  CHECK_REFUSED(resolve(small_job(), dir / "uv", "/python", dir.path()), Platform, "no headers for crcmod");
+  SourceFacts facts;
+  packager::resolve(small_job(), dir / "uv", "/python", dir / "out", facts);
+  CHECK(facts.direct == std::set<std::string>{"mine"});
+  CHECK(facts.of_indexes.empty());
+  CHECK(read_file(dir / "asked").find("--no-binary") == std::string::npos);
+}
+
+TEST_CASE("uv gets none of our variables but those that it needs, and those that decide are named") {
+  const TempDir dir;
+  write_script(dir / "uv",
+               "env > " + (dir / "seen").string() + "\nwhile [ \"$1\" != -o ]; do shift; done\necho answer > \"$2\"\n");
+  for (const char* name : {"SEALIFT_PASSPHRASE", "HF_TOKEN", "UV_INDEX", "UV_FIND_LINKS", "PIP_INDEX_URL", "PYTHONPATH",
+                           "TAR_OPTIONS", "GIT_SSH_COMMAND", "LD_PRELOAD_X", "UV_INDEX_MINE_PASSWORD", "https_proxy"})
+    ::setenv(name, "given", 1);
+  resolve(small_job(), dir / "uv", "/python", dir / "out");
+  CHECK(ignored_uv_variables() == std::vector<std::string>{"UV_FIND_LINKS", "UV_INDEX"});
+  const std::string seen = read_file(dir / "seen");
+  for (const char* name : {"SEALIFT_PASSPHRASE", "HF_TOKEN", "UV_INDEX", "UV_FIND_LINKS", "PIP_INDEX_URL", "PYTHONPATH",
+                           "TAR_OPTIONS", "GIT_SSH_COMMAND", "LD_PRELOAD_X"}) {
+    CHECK_MESSAGE(seen.find(std::string(name) + "=") == seen.npos, name);
+    ::unsetenv(name);
+  }
+  for (const char* name : {"UV_INDEX_MINE_PASSWORD", "https_proxy"}) {
+    CHECK_MESSAGE(seen.find(std::string(name) + "=given") != seen.npos, name);
+    ::unsetenv(name);
+  }
 }
 
 TEST_CASE("projects, constraints and indexes are passed on to uv") {
@@ -121,9 +171,8 @@ TEST_CASE("projects, constraints and indexes are passed on to uv") {
   resolve(job, dir / "uv", "/python", dir.path());
   const std::string asked = read_file(dir / "asked"), project = (dir / "pyproject.toml").string();
   CHECK(asked.find(project + " --extra gpu --group " + project + ":dev --constraints ") != asked.npos);
-  CHECK(asked.find(" --build-constraints ") != asked.npos);
   CHECK(asked.find(" --default-index https://mirror.invalid/simple ") != asked.npos);
-  CHECK(read_file(dir / "constraints") == "torch<3\nsetuptools<80\n");
+  CHECK(read_file(dir / "constraints") == "torch<3\n");
 }
 
 TEST_CASE("a lock that the job brings is resolved again for the target, without dependencies and with its hashes") {
@@ -158,13 +207,13 @@ TEST_CASE("who needs what is read from uv's annotations, and followed up to the 
   write_script(dir / "uv",
                "echo \"crcmod==1.7   # via oss2\"\necho \"app==1 # via -c /x/constraints.txt, -r $3\"\n"
                "echo \"oss2==2 # via -c /x/constraints.txt, app\"\necho \"Mine_Own @ file:///x # via -r $3, app\"\n");
-  const auto needs = who_needs(small_job(), dir / "uv", "/python");
+  const auto needs = who_needs(small_job(), dir / "uv", "/python", {});
   CHECK(needs.at("crcmod") == "oss2, for app, for the job");
   CHECK(needs.at("app") == "the job");
   CHECK(needs.at("oss2") == "app, for the job");
   CHECK(needs.at("mine-own") == "the job; also by app");
   write_script(dir / "uv", "exit 1\n");
-  CHECK(who_needs(small_job(), dir / "uv", "/python").empty());
+  CHECK(who_needs(small_job(), dir / "uv", "/python", {}).empty());
 }
 
 TEST_CASE("the way to a package is the shortest, and ends in a circle too") {

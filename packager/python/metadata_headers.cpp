@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One pass over the lines; see metadata_headers.hpp.
-#include "packager/documents/metadata_headers.hpp"
+#include "packager/python/metadata_headers.hpp"
 
 #include "bundle/core/unicode.hpp"
 

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chooses uv's variables; see uv.hpp. uv's own list of certificates does not know the authority of a network that
+// intercepts TLS.
+#include "packager/host/uv.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <string_view>
+
+#include "packager/host/trusted_certificates.hpp"
+
+namespace sealift::packager {
+
+namespace {
+
+constexpr std::array kPassed = {"UV_DEFAULT_INDEX",        "UV_CACHE_DIR",      "UV_NO_CACHE",
+                                "UV_HTTP_TIMEOUT",         "UV_OFFLINE",        "UV_PYTHON_INSTALL_DIR",
+                                "UV_CONCURRENT_DOWNLOADS", "UV_REQUEST_TIMEOUT"};
+
+// The credentials of an index that the job names.
+bool is_credential(std::string_view name) {
+  return name.starts_with("UV_INDEX_") && (name.ends_with("_USERNAME") || name.ends_with("_PASSWORD"));
+}
+
+bool is_passed(std::string_view name) {
+  return is_credential(name) || std::find(kPassed.begin(), kPassed.end(), name) != kPassed.end();
+}
+
+std::map<std::string, std::string> our_uv_variables() {
+  std::map<std::string, std::string> found;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string text = *entry;
+    if (text.starts_with("UV_")) found[text.substr(0, text.find('='))] = text.substr(text.find('=') + 1);
+  }
+  return found;
+}
+
+}  // namespace
+
+ProcessResult run_uv(std::vector<std::string> command) {
+  std::map<std::string, std::string> environment = {{"UV_PYTHON_DOWNLOADS", "never"},
+                                                    {"NO_COLOR", "1"},
+                                                    {"UV_SYSTEM_CERTS", "1"},
+                                                    {"UV_NATIVE_TLS", "1"}};  // the name in older versions
+  for (const auto& [name, value] : our_uv_variables())
+    if (is_passed(name)) environment[name] = value;
+  if (const std::string file = trusted_certificates(); !file.empty()) environment["SSL_CERT_FILE"] = file;
+  command.emplace_back("--no-config");
+  return run_process(command, environment);
+}
+
+std::vector<std::string> ignored_uv_variables() {
+  static constexpr std::array<std::string_view, 10> kDeciding = {
+      "UV_INDEX",       "UV_INDEX_URL",  "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS", "UV_INDEX_STRATEGY",
+      "UV_CONFIG_FILE", "UV_CONSTRAINT", "UV_OVERRIDE",        "UV_PRERELEASE", "UV_EXCLUDE_NEWER"};
+  std::vector<std::string> names;
+  for (const auto& [name, value] : our_uv_variables())
+    if (std::find(kDeciding.begin(), kDeciding.end(), name) != kDeciding.end()) names.push_back(name);
+  return names;
+}
+
+}  // namespace sealift::packager
