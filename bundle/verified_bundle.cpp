@@ -28,16 +28,13 @@ void for_each_piece(ByteSource& source, const ByteSink& sink) {
 
 // The keys of the release role, and of the site role if the root has one, whose signatures of the manifest count.
 std::vector<Digest> check_manifest_signatures(const Root& root, const Envelope& manifest, const std::string& where) {
-  const auto verdicts = check_signatures(manifest, where, crypto_properties(root));
-  std::vector<Digest> signers = require_role(root, std::string(kReleaseRole), verdicts, where);
-  if (root.roles.contains(std::string(kSiteRole)))
-    for (const Digest& id : require_role(root, std::string(kSiteRole), verdicts, where))
+  const std::string release(kReleaseRole), site(kSiteRole);
+  std::vector<Digest> signers = check_role(root, release, manifest, where);
+  if (root.roles.contains(site))
+    for (const Digest& id : check_role(root, site, manifest, where))
       if (std::find(signers.begin(), signers.end(), id) == signers.end()) signers.push_back(id);
-  if (manifest.payload_type != kBundlePayloadType)
-    throw Error(ErrorCode::CannotCheck, {.what = "the seal is for something else",
-                                         .where = where,
-                                         .expected = std::string(kBundlePayloadType),
-                                         .got = SafePath::printable(manifest.payload_type)});
+  check_other_signatures(root, {release, site}, manifest, where);
+  require_payload_type(manifest, kBundlePayloadType, ErrorCode::CannotCheck, "the seal is for something else", where);
   return signers;
 }
 
@@ -93,7 +90,7 @@ void VerifiedBundle::stream(const Entry& entry, const ByteSink& sink) const {
 VerifiedBundle verify(const OpenBundle& opened, const Trust& trust, Time now) {
   const std::string where = opened.seal_path.string();
   VerifiedBundle bundle;
-  bundle.trust_ = accept_roots(trust.state, read_root_chain(opened.seal.roots, where), where);
+  bundle.trust_ = follow_roots(trust.state, opened.seal.roots, where);
   bundle.root_ = parse_root(bundle.trust_.root, where);
   bundle.identity_ = opened.seal.manifest.digest();
   refuse_revoked(bundle.root_, bundle.identity_, where);

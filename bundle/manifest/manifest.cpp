@@ -13,6 +13,7 @@ const Entry* Manifest::find(const SafePath& path) const {
 }
 
 std::uint64_t needed_installer_level(const Manifest& manifest) {
+  if (!manifest.environment.startup_files.empty()) return 3;
   const auto& placements = manifest.environment.placements;
   const bool leaves_out = std::any_of(placements.begin(), placements.end(),
                                       [](const auto& placement) { return !placement.left_out.empty(); });

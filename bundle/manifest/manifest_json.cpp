@@ -80,6 +80,21 @@ std::vector<SafePath> parse_left_out(JsonObject& placement) {
   return paths;
 }
 
+std::vector<Digest> parse_startup_files(JsonObject& environment) {
+  const std::string where = environment.where() + ".startup";
+  std::vector<Digest> digests;
+  for (const Json& json : environment.array("startup", 1000)) {
+    const std::optional<Digest> digest =
+        json.is_string() ? Digest::from_hex(json.get_ref<const std::string&>()) : std::nullopt;
+    if (!digest) refuse_json(where, "a SHA-256 was expected", json.dump().substr(0, 80));
+    if (!digests.empty() && !(digests.back() < *digest))
+      refuse_json(where, "digests must be sorted and unique", digest->hex());
+    digests.push_back(*digest);
+  }
+  if (digests.empty()) refuse_json(where, "a SHA-256 was expected, or no such key");
+  return digests;
+}
+
 Environment parse_environment(JsonObject object) {
   Environment environment;
   environment.interpreter = SafePath::parse(object.string("interpreter"), object.where() + ".interpreter");
@@ -99,6 +114,7 @@ Environment parse_environment(JsonObject object) {
     environment.imports.push_back(json.get<std::string>());
   }
   if (object.has("runtime")) environment.runtime = parse_runtime(object.object("runtime"));
+  if (object.has("startup")) environment.startup_files = parse_startup_files(object);
   object.done();
   return environment;
 }
@@ -210,6 +226,7 @@ std::string write_manifest(const Manifest& manifest) {
                  {"placements", std::move(placements)},
                  {"imports", manifest.environment.imports}}},
                {"companions", std::move(companions)}};
+  for (const Digest& file : manifest.environment.startup_files) json["environment"]["startup"].push_back(file.hex());
   if (manifest.base) json["base"] = manifest.base->hex();
   if (!manifest.driver_floor.empty()) json["target"]["driver_floor"] = manifest.driver_floor;
   if (const std::optional<CarriedRuntime>& runtime = manifest.environment.runtime)

@@ -27,6 +27,12 @@ constexpr std::string_view kGlibc[] = {"ld",
                                        "libc_malloc_debug"};
 constexpr std::string_view kNotEverywhere = "libnsl";
 constexpr std::string_view kGlibcBeginnings[] = {"ld-linux", "libnss_"};
+// Source: the files that Debian's and python-build-standalone's lib-dynload need, with their own needs.
+constexpr std::string_view kInterpreter[] = {
+    "libpython", "libssl.so",   "libcrypto.so",  "libz.so",    "libbz2.so",      "liblzma.so",  "libzstd.so",
+    "libffi.so", "libexpat.so", "libsqlite3.so", "libuuid.so", "libreadline.so", "libedit.so",  "libncurses",
+    "libtinfo",  "libpanel",    "libgdbm",       "libdb-",     "libcrypt.so",    "libmpdec.so", "libtirpc.so",
+    "libnsl.so", "libb2.so",    "libstdc++.so",  "libgcc_s.so"};
 constexpr std::string_view kDriver[] = {"libcuda.so", "libcudadebugger.so", "libnvcuvid.so", "libnvidia-",
                                         "libnvoptix.so"};
 
@@ -39,7 +45,8 @@ bool starts_with_any(std::string_view name, const std::string_view (&beginnings)
 // "libc.so.6" or "libc-2.31.so", for the library "libc".
 bool is_called(std::string_view name, std::string_view library) {
   if (!name.starts_with(library)) return false;
-  const std::string_view rest = name.substr(library.size());
+  std::string_view rest = name;
+  rest.remove_prefix(library.size());  // not substr, whose exception would grow sealift-start
   return rest.starts_with(".so.") || rest.starts_with("-2.");
 }
 
@@ -57,6 +64,10 @@ bool is_glibc_library(std::string_view name) {
 
 bool is_driver_library(std::string_view name) {
   return starts_with_any(name, kDriver);
+}
+
+bool is_interpreter_library(std::string_view name) {
+  return starts_with_any(name, kInterpreter);
 }
 
 bool belongs_to_target(std::string_view name) {

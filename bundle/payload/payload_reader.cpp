@@ -2,6 +2,7 @@
 #include "sealift/bundle/payload/payload_reader.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -55,7 +56,10 @@ struct Kept {
 
 struct PayloadReader::State {
   State(VolumeSources sources, const Payload& signed_payload, std::vector<Digest> digests)
-      : payload(signed_payload), chunks(std::move(digests)), volumes(std::move(sources), payload.volumes) {}
+      : payload(signed_payload),
+        chunks(std::move(digests)),
+        volumes(std::move(sources), payload.volumes),
+        checked(chunks.size()) {}
 
   bool is_kept(std::uint64_t index) {
     const std::lock_guard lock(guard);
@@ -87,6 +91,7 @@ struct PayloadReader::State {
                                       .expected = name_of(payload.digest) + " " + chunks[index].hex(),
                                       .got = name_of(payload.digest) + " " + digest.hex(),
                                       .next = "copy " + payload.volumes[place.volume].name + " again from its source"});
+    if (!checked[static_cast<std::size_t>(index)].exchange(true)) ++checked_count;
     return std::move(bytes);
   }
 
@@ -97,6 +102,8 @@ struct PayloadReader::State {
   std::mutex guard;
   std::map<std::uint64_t, std::shared_ptr<Kept>> kept;
   std::uint64_t kept_bytes = 0;
+  std::vector<std::atomic<bool>> checked;  // by chunk
+  std::atomic<std::uint64_t> checked_count{0};
 };
 
 PayloadReader::PayloadReader(VolumeSources sources, Payload payload, std::vector<Digest> chunks)
@@ -109,6 +116,10 @@ PayloadReader::~PayloadReader() = default;
 
 bool PayloadReader::all_there() const {
   return state_->volumes.all_there();
+}
+
+std::uint64_t PayloadReader::chunks_checked() const {
+  return state_->checked_count;
 }
 
 ChunkBuffer PayloadReader::chunk(std::uint64_t index, ChunkBuffer memory) const {

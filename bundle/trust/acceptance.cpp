@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include "sealift/bundle/core/human_text.hpp"
@@ -12,6 +13,13 @@ namespace sealift::bundle {
 namespace {
 
 constexpr std::chrono::hours kClockSlack{24};  // that a clock may be behind before it is mentioned
+
+// The identity under which a site has accepted this version.
+std::optional<Digest> accepted_as(const SeenVersion& seen, std::uint64_t version) {
+  if (version == seen.version) return seen.manifest;
+  const auto older = seen.older.find(version);
+  return older == seen.older.end() ? std::nullopt : std::optional(older->second);
+}
 
 }  // namespace
 
@@ -46,14 +54,15 @@ void refuse_rollback(const Trust& trust, const Root& root, const Manifest& manif
            "version " + std::to_string(lowest) + " or newer", version,
            "ask the sender for a newer one; no option allows this");
   if (!known) return;
+  const std::optional<Digest> before = accepted_as(seen->second, manifest.version);
+  if (before && *before != identity)
+    refuse(ErrorCode::Equivocation, "another bundle with this name and version was accepted before",
+           fingerprint_text(*before), fingerprint_text(identity),
+           "ask the sender which of the two is theirs, and why there are two; no option allows this");
   if (manifest.version < seen->second.version && !trust.allow_downgrade)
     refuse(ErrorCode::Rollback, "the bundle is older than one that this site has accepted",
            "version " + std::to_string(seen->second.version) + " or newer", version,
            "an older environment that is installed: sealift-install switch N; to take this one in: --allow-downgrade");
-  if (manifest.version == seen->second.version && identity != seen->second.manifest)
-    refuse(ErrorCode::Equivocation, "another bundle with this name and version was accepted before",
-           fingerprint_text(seen->second.manifest), fingerprint_text(identity),
-           "ask the sender which of the two is theirs, and why there are two");
 }
 
 std::vector<std::string> judge_time(const TrustState& state, const Root& root, Time now, const std::string& where) {
@@ -76,7 +85,11 @@ std::vector<std::string> judge_time(const TrustState& state, const Root& root, T
 }
 
 TrustState remember(TrustState state, const Manifest& manifest, const Digest& identity) {
-  SeenVersion& seen = state.seen[{.channel = manifest.channel, .name = manifest.name}];
+  const auto [there, fresh] = state.seen.try_emplace(Stream{.channel = manifest.channel, .name = manifest.name});
+  SeenVersion& seen = there->second;
+  if (!fresh && manifest.version > seen.version) seen.older.emplace(seen.version, seen.manifest);
+  if (!fresh && manifest.version < seen.version) seen.older.emplace(manifest.version, identity);
+  if (seen.older.size() > kMaxRemembered) seen.older.erase(seen.older.begin());
   if (manifest.version >= seen.version) {
     seen.version = manifest.version;
     seen.manifest = identity;

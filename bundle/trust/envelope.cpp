@@ -7,6 +7,7 @@
 
 #include "bundle/core/json.hpp"
 #include "sealift/bundle/core/human_text.hpp"
+#include "sealift/bundle/core/safe_path.hpp"
 
 namespace sealift::bundle {
 
@@ -92,10 +93,12 @@ Envelope parse_envelope(std::string_view line, std::string_view where) {
   return envelope;
 }
 
-std::map<Digest, Verdict> check_signatures(const Envelope& envelope, std::string_view where, const char* properties) {
+std::map<Digest, Verdict> check_signatures(const Envelope& envelope, std::string_view where, const char* properties,
+                                           const std::function<bool(const Digest&)>& wanted) {
   const Bytes message = message_of(envelope);
   std::map<Digest, Verdict> verdicts;
   for (const auto& [id, signature] : envelope.signatures) {
+    if (wanted && !wanted(id)) continue;
     const std::optional<PublicKey> key = PublicKey::known(signature.spki, where);
     const Verdict verdict = key ? key->check(message, signature.bytes, properties) : Verdict::CannotCheck;
     if (verdict == Verdict::Broken)
@@ -111,6 +114,15 @@ std::map<Digest, Verdict> check_signatures(const Envelope& envelope, std::string
     verdicts.emplace(id, verdict);
   }
   return verdicts;
+}
+
+void require_payload_type(const Envelope& envelope, std::string_view type, ErrorCode code, std::string what,
+                          std::string_view where) {
+  if (envelope.payload_type == type) return;
+  throw Error(code, {.what = std::move(what),
+                     .where = std::string(where),
+                     .expected = std::string(type),
+                     .got = SafePath::printable(envelope.payload_type)});
 }
 
 void add_signature(Envelope& envelope, const PublicKey& key, Bytes signature) {

@@ -2,6 +2,7 @@
 // Which encodings of keys and signatures are accepted, and the check itself; see public_key.hpp.
 #include "sealift/bundle/trust/public_key.hpp"
 
+#include <atomic>
 #include <utility>
 
 #include "bundle/trust/openssl_keys.hpp"
@@ -12,6 +13,8 @@ namespace sealift::bundle {
 using namespace detail;  // OpenSSL's handles
 
 namespace {
+
+std::atomic<std::uint64_t> checked{0};
 
 [[noreturn]] void refuse_key(std::string what, std::string_view where, std::string got = {}) {
   throw Error(ErrorCode::Format,
@@ -65,6 +68,10 @@ bool is_bad_ed25519_point(ByteView point) {
 }
 
 }  // namespace
+
+std::uint64_t signatures_checked() {
+  return checked;
+}
 
 struct PublicKey::Handle {
   KeyHandle key;
@@ -129,6 +136,7 @@ std::string PublicKey::pem() const {
 }
 
 Verdict PublicKey::check(ByteView message, ByteView signature, const char* properties) const {
+  ++checked;
   const AlgorithmFacts& facts = facts_of(algorithm_);
   if (algorithm_ == Algorithm::Ed25519 ? signature.size() != 64 : !is_canonical_ecdsa_signature(signature, facts))
     return Verdict::Broken;

@@ -97,4 +97,29 @@ std::vector<Digest> require_role(const Root& root, const std::string& name, cons
   return std::move(count.counted);
 }
 
+namespace {
+
+bool has_role(const Root& root, const std::string& name, const Digest& id) {
+  const auto role = root.roles.find(name);
+  return role != root.roles.end() && std::binary_search(role->second.keys.begin(), role->second.keys.end(), id);
+}
+
+}  // namespace
+
+std::vector<Digest> check_role(const Root& root, const std::string& name, const Envelope& envelope,
+                               const std::string& where) {
+  auto verdicts = check_signatures(envelope, where, crypto_properties(root),
+                                   [&](const Digest& id) { return has_role(root, name, id); });
+  for (const auto& [id, signature] : envelope.signatures)
+    verdicts.try_emplace(id, Verdict::CannotCheck);  // without the role: only named, should the role not be met
+  return require_role(root, name, verdicts, where);
+}
+
+void check_other_signatures(const Root& root, const std::vector<std::string>& names, const Envelope& envelope,
+                            const std::string& where) {
+  check_signatures(envelope, where, crypto_properties(root), [&](const Digest& id) {
+    return std::none_of(names.begin(), names.end(), [&](const std::string& name) { return has_role(root, name, id); });
+  });
+}
+
 }  // namespace sealift::bundle

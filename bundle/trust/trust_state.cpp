@@ -26,12 +26,17 @@ Digest parse_fingerprint(std::string_view text) {
 
 std::string write_trust_state(const TrustState& state) {
   Json seen = Json::array();
-  for (const auto& [stream, version] : state.seen)
+  for (const auto& [stream, version] : state.seen) {
+    Json older = Json::array();
+    for (const auto& [number, manifest] : version.older)
+      older.push_back({{"version", number}, {"manifest_sha256", manifest.hex()}});
     seen.push_back({{"channel", stream.channel},
                     {"name", stream.name},
                     {"version", version.version},
                     {"manifest_sha256", version.manifest.hex()},
-                    {"floor", version.floor}});
+                    {"floor", version.floor},
+                    {"older", std::move(older)}});
+  }
   return write_json({{"format", kTrustFormat},
                      {"pinned", state.pinned ? state.pinned->hex() : ""},
                      {"root", to_base64(as_bytes(state.root))},
@@ -39,10 +44,29 @@ std::string write_trust_state(const TrustState& state) {
                      {"time_floor", write_time(state.time_floor)}});
 }
 
+namespace {
+
+SeenVersion parse_seen(JsonObject& entry, bool has_older) {
+  SeenVersion seen{.version = entry.integer("version"),
+                   .manifest = entry.digest("manifest_sha256"),
+                   .floor = entry.integer("floor")};
+  if (!has_older) return seen;
+  for (const Json& item : entry.array("older", kMaxRemembered)) {
+    JsonObject older(item, entry.where() + ".older");
+    const std::uint64_t version = older.integer("version");
+    seen.older[version] = older.digest("manifest_sha256");
+    older.done();
+  }
+  return seen;
+}
+
+}  // namespace
+
 TrustState parse_trust_state(std::string_view text, const std::string& where) {
   const Json json = parse_json(text, where);
   JsonObject object(json, where);
-  if (const std::uint64_t format = object.integer("format"); format != kTrustFormat)
+  const std::uint64_t format = object.integer("format");
+  if (format != kTrustFormat && format != 1)
     throw Error(ErrorCode::CannotCheck, {.what = "the trust state is of a format that this version does not know",
                                          .where = where,
                                          .expected = std::to_string(kTrustFormat),
@@ -56,9 +80,7 @@ TrustState parse_trust_state(std::string_view text, const std::string& where) {
   for (const Json& item : object.array("seen", 100'000)) {
     JsonObject entry(item, where + ".seen");
     const Stream stream{.channel = plain_name(entry, "channel"), .name = plain_name(entry, "name")};
-    state.seen[stream] = {.version = entry.integer("version"),
-                          .manifest = entry.digest("manifest_sha256"),
-                          .floor = entry.integer("floor")};
+    state.seen[stream] = parse_seen(entry, format != 1);
     entry.done();
   }
   state.time_floor = *parse_time(time_text(object, "time_floor"));

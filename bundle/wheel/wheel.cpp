@@ -11,6 +11,7 @@
 #include "bundle/wheel/wheel_startup.hpp"
 #include "sealift/bundle/core/error.hpp"
 #include "sealift/bundle/core/safe_path.hpp"
+#include "sealift/bundle/wheel/wheel_places.hpp"
 
 namespace sealift::bundle {
 namespace {
@@ -55,8 +56,9 @@ std::optional<std::string> header_field(std::string_view text, std::string_view 
 
 class Wheel::Parser {
  public:
-  explicit Parser(Wheel& wheel)
+  Parser(Wheel& wheel, const std::set<Digest>& allowed)
       : wheel_(wheel),
+        allowed_(allowed),
         zip_(wheel.zip_),
         where_(wheel.where_),
         name_(wheel.name_),
@@ -149,40 +151,65 @@ class Wheel::Parser {
       rows.erase(row);
       if (!places.emplace(file.scheme, file.path).second)
         refuse("two files have one place: " + SafePath::printable(file.path));
-      check_startup(file);
+      check_place(file.scheme, file.path, dist_info_, where_);
+      if (file.scheme == Scheme::SitePackages && is_pth(file.path)) read_startup_file(file);
       if (file.scheme == Scheme::Scripts) {
-        refuse_interpreter_name(file.path);
         file.executable = true;
         file.python_script = zip_.start_of(member, 8) == "#!python";
       }
       files_.push_back(std::move(file));
     }
     if (!rows.empty()) refuse("RECORD lists a file that is not there: " + SafePath::printable(rows.begin()->first));
+    check_startup_folders();
+    check_bytecode(places);
   }
 
-  // Refuses files that would run by themselves when Python starts; see wheel_startup.hpp.
-  void check_startup(const WheelFile& file) {
-    const std::string folded = case_folded(file.path);
-    if (file.scheme == Scheme::Data && ("/" + folded).find("/site-packages/") != std::string::npos)
-      refuse("its .data puts a file into site-packages by another way: " + SafePath::printable(file.path));
-    if (file.scheme != Scheme::SitePackages) return;
-    if (is_startup_module(file.path)) refuse("it runs code when Python starts: " + SafePath::printable(file.path));
-    if (!folded.ends_with(".pth") || folded.find('/') != std::string::npos) return;
-    if (const std::string fault = fault_of_pth(zip_.extract_text(file.member, kMaxText)); !fault.empty())
+  // Refuses a .pth file that would run code, unless setuptools is known to write it or somebody allowed these bytes.
+  void read_startup_file(const WheelFile& file) {
+    if (allowed_.contains(file.sha256)) {  // what is extracted must have this digest
+      wheel_.allowed_startup_files_.push_back(file.path);
+      return;
+    }
+    const StartupFile pth = read_pth(zip_.extract_text(file.member, kMaxText));
+    std::string fault = pth.fault;
+    if (fault.empty() && pth.distutils && file.path != "distutils-precedence.pth")
+      fault = "it runs code when Python starts: setuptools' line in a file of another name";
+    if (!fault.empty())
       throw Error(ErrorCode::Format, {.what = "a wheel is not acceptable: " + fault,
                                       .where = where_ + ", " + SafePath::printable(file.path),
-                                      .next = "leave this wheel out, or use a version of it without that file"});
+                                      .got = "sha256 " + file.sha256.hex(),
+                                      .next = "leave this wheel out; or read that file, and if it may run, say so in "
+                                              "the job file: [[startup]] with this package and this sha256"});
+    StartupEffects& effects = wheel_.startup_;
+    effects.folders.insert(effects.folders.end(), pth.folders.begin(), pth.folders.end());
+    effects.namespaces.insert(effects.namespaces.end(), pth.namespaces.begin(), pth.namespaces.end());
   }
 
-  // A wheel must not decide what `python3` is.
-  void refuse_interpreter_name(std::string_view script) const {
-    std::string name = case_folded(script);
-    if (name.ends_with(".exe")) name.resize(name.size() - 4);
-    if (!name.starts_with("python") || name.find_first_not_of("0123456789.w", 6) != name.npos) return;
-    throw Error(ErrorCode::Conflict, {.what = "a wheel brings a program that is named as the interpreter",
-                                      .where = where_,
-                                      .got = SafePath::printable(script),
-                                      .next = "leave this wheel out of the bundle"});
+  // A folder of the module path may hold what site-packages itself may.
+  void check_startup_folders() const {
+    for (const std::string& folder : wheel_.startup_.folders)
+      for (const WheelFile& file : files_)
+        if (file.scheme == Scheme::SitePackages && file.path.starts_with(folder + "/"))
+          check_place(file.scheme, std::string_view(file.path).substr(folder.size() + 1), dist_info_, where_);
+  }
+
+  // Bytecode must be of a source that lies beside it, and Python must compare the two before it runs it (PEP 552).
+  void check_bytecode(const std::set<std::pair<Scheme, std::string>>& places) {
+    constexpr std::string_view kCache = "__pycache__/";
+    for (const WheelFile& file : files_) {
+      if (file.scheme != Scheme::SitePackages || !file.path.ends_with(".pyc")) continue;
+      const std::size_t name = file.path.rfind('/') + 1;
+      const std::string_view folder = std::string_view(file.path).substr(0, name);
+      if (folder != kCache && !folder.ends_with("/__pycache__/")) continue;  // a module of its own, like a library
+      const std::string stem = file.path.substr(name, file.path.find('.', name) - name);
+      const std::string source = std::string(folder.substr(0, folder.size() - kCache.size())) + stem + ".py";
+      if (!places.contains({Scheme::SitePackages, source}))
+        refuse("it brings compiled code of a module that it does not have: " + SafePath::printable(file.path));
+      const std::string head = zip_.start_of(file.member, 8);
+      if (head.size() < 8 || (head[4] & 3) == 1)
+        refuse("it brings compiled code that Python would run without a look at its source: " +
+               SafePath::printable(file.path));
+    }
   }
 
   // A file NAME-VERSION.data/KEY/REST goes to the scheme KEY, every other file to site-packages.
@@ -202,6 +229,8 @@ class Wheel::Parser {
       refuse("a file lies in an unknown part of .data: " + SafePath::printable(member.name));
     file.scheme = scheme->second;
     file.path = SafePath::parse(rest.substr(slash + 1), where_).text();
+    if (file.scheme == Scheme::SitePackages && file.path.starts_with(dist_info_ + "/"))
+      refuse("its .data adds to its metadata: " + SafePath::printable(member.name));
     return file;
   }
 
@@ -227,14 +256,15 @@ class Wheel::Parser {
       if (SafePath::parse(point.script, where_).text().find('/') != std::string::npos ||
           !is_dotted_name(point.module) || !is_dotted_name(point.function))
         refuse("an entry point is not NAME = MODULE:FUNCTION: " + SafePath::printable(line));
-      refuse_interpreter_name(point.script);
+      check_place(Scheme::Scripts, point.script, dist_info_, where_);
       entry_points_.push_back(std::move(point));
     }
   }
 
   [[noreturn]] void refuse(const std::string& why) const { bundle::refuse(where_, why); }
 
-  const Wheel& wheel_;
+  Wheel& wheel_;
+  const std::set<Digest>& allowed_;
   ZipReader& zip_;
   const std::string& where_;
   WheelName& name_;
@@ -244,8 +274,9 @@ class Wheel::Parser {
   std::vector<EntryPoint>& entry_points_;
 };
 
-Wheel::Wheel(ByteSource& source, std::string_view file_name) : zip_(source), where_(file_name) {
-  Parser(*this).parse(file_name);
+Wheel::Wheel(ByteSource& source, std::string_view file_name, const std::set<Digest>& allowed)
+    : zip_(source), where_(file_name) {
+  Parser(*this, allowed).parse(file_name);
 }
 
 std::optional<std::string> Wheel::metadata_field(std::string_view field) const {

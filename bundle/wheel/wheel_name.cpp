@@ -6,6 +6,20 @@
 
 namespace sealift::bundle {
 
+namespace {
+
+// Letters and digits, with '.', '_' and '-' between them: the name is a folder's (headers), and ".." is one level up.
+bool is_project_name(std::string_view name) {
+  const auto letter_or_digit = [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  };
+  return letter_or_digit(name.front()) && letter_or_digit(name.back()) &&
+         std::all_of(name.begin(), name.end(),
+                     [&](char c) { return letter_or_digit(c) || c == '.' || c == '_' || c == '-'; });
+}
+
+}  // namespace
+
 std::optional<WheelName> parse_wheel_name(std::string_view file_name) {
   if (!file_name.ends_with(".whl")) return std::nullopt;
   file_name.remove_suffix(4);
@@ -17,6 +31,7 @@ std::optional<WheelName> parse_wheel_name(std::string_view file_name) {
     begin = end + 1;
   }
   if (parts.size() != 5 && parts.size() != 6) return std::nullopt;
+  if (!is_project_name(parts[0])) return std::nullopt;
   const std::size_t tags = parts.size() - 3;
   return WheelName{parts[0], parts[1], parts[tags], parts[tags + 1], parts[tags + 2]};
 }

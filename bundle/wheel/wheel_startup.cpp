@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "bundle/core/unicode.hpp"
 #include "sealift/bundle/core/error.hpp"
 #include "sealift/bundle/core/safe_path.hpp"
 
@@ -39,46 +40,68 @@ std::string namespace_line(const std::string& package, bool both) {
 
 namespace {
 
-bool is_known_startup_line(std::string_view line) {
-  if (line == detail::distutils_line("local") || line == detail::distutils_line("stdlib")) return true;
+// The package that a namespace line of setuptools' makes; empty when it is no such line, letter by letter.
+std::string package_of_namespace_line(std::string_view line) {
   constexpr std::string_view kBefore = "sys.modules.setdefault('";
   const std::size_t at = line.find(kBefore);
-  if (at == line.npos) return false;
+  if (at == line.npos) return {};
   const std::string package(
       line.substr(at + kBefore.size(), line.find('\'', at + kBefore.size()) - at - kBefore.size()));
   const bool plain = !package.empty() && std::all_of(package.begin(), package.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
   });
-  return plain && (line == detail::namespace_line(package, true) || line == detail::namespace_line(package, false));
+  if (!plain || package.front() == '.' || package.back() == '.' || package.find("..") != package.npos) return {};
+  const bool known = line == detail::namespace_line(package, true) || line == detail::namespace_line(package, false);
+  return known ? package : std::string();
+}
+
+// str.splitlines, which Python 3.13 uses, ends lines at more characters than reading a text file does; and text beyond
+// ASCII is decoded as the locale says by older ones.
+bool is_read_alike(unsigned char c) {
+  return c == '\t' || c == '\n' || c == '\r' || (c >= 0x20 && c < 0x7f);
+}
+
+void read_line(std::string_view line, StartupFile& file) {
+  while (!line.empty() && (line.back() == ' ' || line.back() == '\t')) line.remove_suffix(1);
+  if (line.empty() || line.front() == '#') return;
+  if (line.starts_with("import ") || line.starts_with("import\t")) {
+    if (line == detail::distutils_line("local") || line == detail::distutils_line("stdlib")) {
+      file.distutils = true;
+    } else if (const std::string package = package_of_namespace_line(line); !package.empty()) {
+      file.namespaces.push_back(package);
+    } else if (file.fault.empty()) {
+      file.fault = "it runs code when Python starts: " + SafePath::printable(line.substr(0, 80));
+    }
+    return;
+  }
+  try {
+    file.folders.push_back(SafePath::parse(line, "").text());
+  } catch (const Error& error) {
+    if (file.fault.empty()) file.fault = "it adds a folder that is not the wheel's: " + error.facts().got;
+  }
 }
 
 }  // namespace
 
-std::string fault_of_pth(std::string_view text) {
-  if (text.starts_with("\xef\xbb\xbf")) return "it starts with a byte order mark";
+StartupFile read_pth(std::string_view text) {
+  if (text.starts_with("\xef\xbb\xbf")) return {.fault = "it starts with a byte order mark"};
+  if (!std::all_of(text.begin(), text.end(), [](char c) { return is_read_alike(static_cast<unsigned char>(c)); }))
+    return {.fault = "it holds a character that one Python takes for the end of a line and another does not"};
+  StartupFile file;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find_first_of("\r\n", begin), text.size());
-    std::string_view line = text.substr(begin, end - begin);
+    read_line(text.substr(begin, end - begin), file);
     begin = end + 1;
-    while (!line.empty() && (line.back() == ' ' || line.back() == '\t')) line.remove_suffix(1);
-    if (line.empty() || line.front() == '#') continue;
-    if (line.starts_with("import ") || line.starts_with("import\t")) {
-      if (!is_known_startup_line(line))
-        return "it runs code when Python starts: " + SafePath::printable(line.substr(0, 80));
-      continue;
-    }
-    try {
-      SafePath::parse(line, "");
-    } catch (const Error& error) {
-      return "it adds a folder that is not the wheel's: " + error.facts().got;
-    }
   }
-  return {};
+  return file;
 }
 
-bool is_startup_module(std::string_view path) {
-  const std::string_view top = path.substr(0, path.find_first_of("/."));
-  return top == "sitecustomize" || top == "usercustomize";
+std::string fault_of_pth(std::string_view text) {
+  return read_pth(text).fault;
+}
+
+bool is_pth(std::string_view path) {
+  return path.find('/') == path.npos && case_folded(path).ends_with(".pth");
 }
 
 }  // namespace sealift::bundle

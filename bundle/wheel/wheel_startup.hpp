@@ -6,6 +6,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace sealift::bundle {
 
@@ -20,11 +21,21 @@ std::string namespace_line(const std::string& package, bool both);
 
 }  // namespace detail
 
-// Why the .pth file with this text must not be installed; empty when it may be. Its lines may be comments, folders
-// inside site-packages, or the known lines above.
+// What a .pth file does when Python starts. Read so that every Python from 3.8 on reads the same: they differ about
+// which characters end a line, so a file with any of those is refused.
+struct StartupFile {
+  std::string fault;                    // why it must not be installed; empty when it may be
+  bool distutils = false;               // has the line of setuptools' distutils-precedence.pth
+  std::vector<std::string> folders;     // below site-packages, which it adds to the module path
+  std::vector<std::string> namespaces;  // "google.cloud": packages that it makes modules of
+};
+
+StartupFile read_pth(std::string_view text);
+
+// The fault of read_pth.
 std::string fault_of_pth(std::string_view text);
 
-// True for a top-level name of site-packages that Python imports by itself when it starts.
-bool is_startup_module(std::string_view path);
+// True for the path of a file of site-packages that Python reads as a .pth file, in whatever case.
+bool is_pth(std::string_view path);
 
 }  // namespace sealift::bundle

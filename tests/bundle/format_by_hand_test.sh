@@ -43,6 +43,10 @@ if by_hand; then echo "a changed manifest was not noticed"; exit 1; fi
 { head -n 1 good.seal; tail -n 1 other/*.seal; } > changed.seal
 cp changed.seal NAME-VERSION/*.seal
 if by_hand; then echo "a key without the role was not noticed"; exit 1; fi
+{ head -n 1 good.seal; head -n 1 good.seal; } > changed.seal
+cp changed.seal NAME-VERSION/*.seal
+if by_hand; then echo "a root in the manifest's place was not noticed"; exit 1; fi
+grep -q 'this is no bundle' output
 cp good.seal NAME-VERSION/*.seal
 by_hand
 printf x | dd of="$(ls NAME-VERSION/*.vol002)" bs=1 seek=100000 conv=notrunc status=none

@@ -393,7 +393,7 @@ void bad_manifests() {
   for (const auto& [name, where, value] : std::initializer_list<std::tuple<const char*, const char*, Json>>{
            {"unknown-key", "/extra", 1},
            {"format-2", "/format", 2},
-           {"level-3", "/installer_level", 3},
+           {"level-4", "/installer_level", 4},
            {"good-level-2", "/installer_level", 2},
            {"good-level-0", "/installer_level", 0},
            {"name-bad", "/name", "../tiny"},
@@ -564,6 +564,21 @@ void deltas() {
   made("left-out-unsorted", out, list(Json::array({"b", "a"})));
   made("left-out-up", out, list(Json::array({"../x"})));
   made("left-out-number", out, list(Json::array({1})));
+  const auto starts = [](TinyBundle& b) { b.startup_files = {sha256(as_bytes("b")), sha256(as_bytes("a"))}; };
+  const auto startup = [](const Json& value) { return [value](Json& j) { j["environment"]["startup"] = value; }; };
+  const std::string low(64, '0'), high(64, 'f');
+  made(
+      "good-startup", [](TinyBundle& b) { b.startup_files = {sha256(as_bytes("a"))}; }, nothing);
+  made("good-startup-of-two", starts, startup(Json::array({low, high})));
+  made("startup-level", starts, [](Json& j) {
+    j["installer_level"] = 2;
+    j["environment"]["startup"] = Json::array({std::string(64, '0')});
+  });
+  made("startup-none", starts, startup(Json::array()));
+  made("startup-twice", starts, startup(Json::array({low, low})));
+  made("startup-unsorted", starts, startup(Json::array({high, low})));
+  made("startup-number", starts, startup(Json::array({1})));
+  made("startup-name", starts, startup(Json::array({"a.pth"})));
   made("left-out-of-file", out, [](Json& j) { j["environment"]["placements"][0]["left_out"] = Json::array({"a"}); });
 }
 

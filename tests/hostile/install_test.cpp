@@ -161,6 +161,45 @@ TEST_CASE("W13: a wheel that puts a module into another one's package is refused
   CHECK(mentions(error, "wheels/other-1.0-py3-none-any.whl"));
 }
 
+TEST_CASE("W16: what another wheel's start-up files or modules would run is refused, with the names of both wheels") {
+  LiveSite live;
+  const std::string line = bundle::detail::namespace_line("google", true) + "\n";
+  const TinyWheel evil{.name = "evil", .files = {{"google.cpython-311-x86_64-linux-gnu.so", "x"}}};
+  const auto conflict = [&](const TinyWheel& victim, const TinyWheel& guest, const char* word) {
+    CAPTURE(word);
+    const Error error = live.refusal_of({wheel_item(victim), wheel_item(guest)});
+    INFO(error.what());
+    CHECK(error.code() == ErrorCode::Conflict);
+    CHECK(mentions(error, word));
+    CHECK(mentions(error, victim.file_name()));
+    CHECK(mentions(error, guest.file_name()));
+  };
+  conflict({.files = {{"demo-nspkg.pth", line}, {"google/demo/__init__.py", "x"}}}, evil, "to make a namespace");
+  conflict({.files = {{"google.py", "x"}}}, evil, "the same name");
+  conflict({.files = {{"google/auth.py", "x"}}}, {.name = "evil", .files = {{"google/auth.abi3.so", "x"}}},
+           "the same name");
+  conflict({.files = {{"six.py", "x"}}}, {.name = "evil", .files = {{"six.pyc", "x"}}}, "the same name");
+  conflict({.files = {{"demo.pth", "demo_path\n"}, {"demo_path/demo.py", "x"}}},
+           {.name = "evil", .files = {{"demo_path/sitecustomize.py", "x"}}}, "package of another one");
+}
+
+TEST_CASE("a start-up file that the manifest names by its digest is installed, and no other") {
+  Site site;
+  const std::string line = "import sys; sys.flags\n";
+  TinyBundle tiny;
+  tiny.items = {wheel_item({.files = {{"demo.pth", line}}})};
+  tiny.startup_files = {bundle::sha256(bundle::as_bytes(std::string("import os\n")))};
+  CHECK_REFUSED(site.apply(site.make(tiny, "other")), Format, "when Python starts");
+  tiny.startup_files = {bundle::sha256(bundle::as_bytes(line))};
+  const MadeBundle made = site.make(tiny, "named");
+  CHECK(made.manifest.installer_level == 3);
+  site.apply(made);
+  CHECK(read_file(site.site_packages() / "demo.pth") == line);
+  tiny.startup_files.clear();  // the same wheel, now in the store, of a bundle that does not allow it
+  tiny.version = 2;
+  CHECK_REFUSED(site.apply(site.make(tiny, "later")), Format, "when Python starts");
+}
+
 TEST_CASE("an entry that is not the one its own digest names does not get that digest's place in the store") {
   LiveSite live;
   TinyBundle tiny;

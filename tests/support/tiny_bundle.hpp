@@ -62,7 +62,8 @@ struct TinyBundle {
   std::string interpreter = "bin/python3";
   std::vector<std::string> imports;
   std::optional<bundle::CarriedRuntime> runtime = std::nullopt;
-  std::uint64_t installed_size = 0;  // claimed for every entry; 0: more than enough
+  std::vector<bundle::Digest> startup_files = {};  // sorted
+  std::uint64_t installed_size = 0;                // claimed for every entry; 0: more than enough
   std::uint64_t installed_files = 1000;
   std::vector<TinyItem> items = {wheel_item({})};
   bundle::Digest base = bundle::sha256(bundle::as_bytes("an inventory"));  // where an item is absent
@@ -103,6 +104,7 @@ inline MadeBundle make_bundle(const std::filesystem::path& folder, TinyBundle ti
   draft.environment.site_packages = SafePath::parse(tiny.site_packages, "");
   draft.environment.imports = tiny.imports;
   draft.environment.runtime = tiny.runtime;
+  draft.environment.startup_files = tiny.startup_files;
   for (const TinyItem& item : tiny.items) {
     draft.environment.placements.push_back({.entry = SafePath::parse(item.path, ""), .into = item.into});
     for (const std::string& place : item.left_out)

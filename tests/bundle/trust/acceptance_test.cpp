@@ -65,6 +65,40 @@ TEST_CASE("an older version than was accepted is refused, but for a downgrade th
   CHECK_REFUSED(site.judge(one), Rollback, "version 2 or newer");  // the downgrade is not remembered as the highest
 }
 
+TEST_CASE("a second bundle under an accepted version is refused whatever was accepted since, and also as a downgrade") {
+  Site site;
+  const MadeBundle four = site.make(4), other = site.make(4, other_content(), "other"), five = site.make(5);
+  const MadeBundle three = site.make(3), other_three = site.make(3, other_content(), "other three");
+  site.take_in(four);
+  site.take_in(five);
+  CHECK_REFUSED(site.judge(other, true), Equivocation, four.manifest.name);
+  CHECK_REFUSED(site.judge(other), Equivocation, "no option allows this");
+  CHECK_REFUSED(site.judge(four), Rollback, "");
+  CHECK_NOTHROW(site.judge(four, true));
+  site.take_in(three, true);  // a version that was first seen by a downgrade
+  CHECK_REFUSED(site.judge(other_three, true), Equivocation, "");
+  CHECK_NOTHROW(site.judge(three, true));
+  CHECK_NOTHROW(site.judge(site.make(6, other_content(), "six")));
+}
+
+TEST_CASE("a site remembers the last thousand versions, and reads what a format without them had") {
+  Site site;
+  Manifest manifest = site.make(1).manifest;
+  TrustState state = site.state;
+  for (manifest.version = 1; manifest.version <= 1002; ++manifest.version)
+    state = remember(state, manifest, sha256({}));
+  const SeenVersion& seen = state.seen.begin()->second;
+  CHECK(seen.version == 1002);
+  CHECK(seen.older.size() == kMaxRemembered);
+  CHECK(seen.older.begin()->first == 2);
+  CHECK(parse_trust_state(write_trust_state(state), "s") == state);
+  state.seen.begin()->second.older.clear();
+  std::string text = write_trust_state(state);
+  text.replace(text.find(R"("format":2)"), 10, R"("format":1)");
+  text.erase(text.find(R"("older":[],)"), 11);
+  CHECK(parse_trust_state(text, "s") == state);
+}
+
 TEST_CASE("a floor of an accepted bundle or of the root is below no downgrade") {
   Site site;
   const MadeBundle one = site.make(1), two = site.make(2), three = site.make(3, {.rollback_floor = 2});

@@ -42,6 +42,13 @@ TEST_CASE("wheel file names are taken apart") {
   CHECK(normalized_project_name("Foo.-_Bar") == "foo-bar");
 }
 
+TEST_CASE("a project's name is a folder's name, so it begins and ends with a letter or digit") {
+  for (const char* bad : {"..-1-py3-none-any.whl", ".-1-py3-none-any.whl", "_-1-py3-none-any.whl",
+                          "a/b-1-py3-none-any.whl", "a..-1-py3-none-any.whl", "a b-1-py3-none-any.whl"})
+    CHECK_FALSE(parse_wheel_name(bad));
+  CHECK(parse_wheel_name("a.b_c-1-py3-none-any.whl"));
+}
+
 TEST_CASE("versions are compared as Python compares them") {
   const std::pair<const char*, const char*> same[] = {
       {"2024.07.1", "2024.7.1"}, {"1.0", "1"},    {"1.0.0", "1.0"},       {"1.0-RC1", "1.0rc1"},

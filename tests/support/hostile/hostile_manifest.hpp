@@ -245,6 +245,19 @@ inline HostileCases hostile_manifests() {
   left_out("left-out-unsorted", Json::array({"b", "a"}), "sorted and unique");
   left_out("left-out-no-list", "a", "array");
   left_out("left-out-at-level-1", Json::array({"a"}), "installer_level", 1, 1);
+  const auto startup = [&](const char* name, const Json& list, const char* word, std::uint64_t level = 3) {
+    Json json = document;
+    json["installer_level"] = level;
+    json["environment"]["startup"] = list;
+    add("M25", name, write_json(json), word);
+  };
+  const std::string a(64, 'a'), b(64, 'b');
+  startup("startup-nothing", Json::array(), "SHA-256");
+  startup("startup-a-name", Json::array({"evil.pth"}), "SHA-256");
+  startup("startup-twice", Json::array({a, a}), "sorted and unique");
+  startup("startup-unsorted", Json::array({b, a}), "sorted and unique");
+  startup("startup-no-list", a, "array");
+  startup("startup-at-level-2", Json::array({a}), "installer_level", 2);
   return cases;
 }
 

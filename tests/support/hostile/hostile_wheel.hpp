@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows W10 to W14: wheels that break a promise, or would run or replace what is not theirs.
+// Rows W10 to W16: wheels that break a promise, or would run or replace what is not theirs.
 #pragma once
 
 #include "bundle/wheel/wheel_startup.hpp"
@@ -95,6 +95,85 @@ inline HostileCases hostile_wheels() {
   for (const char* module : {"sitecustomize.py", "usercustomize.py", "sitecustomize/__init__.py",
                              "sitecustomize.cpython-311-x86_64-linux-gnu.so"})
     files("W13", std::string(module).substr(0, 13) + std::to_string(number++), {{module, "x"}}, "when Python starts");
+  for (const auto& [name, end] : std::vector<std::pair<std::string, std::string>>{{"form-feed", "\f"},
+                                                                                  {"vertical-tab", "\v"},
+                                                                                  {"file-separator", "\x1c"},
+                                                                                  {"record-separator", "\x1e"},
+                                                                                  {"next-line", "\xc2\x85"},
+                                                                                  {"line-separator", "\xe2\x80\xa8"},
+                                                                                  {"paragraph", "\xe2\x80\xa9"}})
+    for (const std::string before : {"# a comment", "folder"})
+      files("W13", "pth-line-ended-by-" + name + (before == "folder" ? "" : "-in-a-comment"),
+            {{"evil.pth", before + end + "import evil\n"}}, "end of a line");
+  files("W13", "pth-that-is-hidden", {{".evil.pth", "import evil\n"}}, "when Python starts");
+  files("W13", "pth-with-a-folder-that-has-sitecustomize", {{"evil.pth", "extra\n"}, {"extra/sitecustomize.py", "x"}},
+        "when Python starts");
+  files("W13", "pth-with-a-folder-that-has-usercustomize",
+        {{"evil.pth", "extra/more\n"}, {"extra/more/usercustomize/__init__.py", "x"}}, "when Python starts");
+  files("W13", "pth-with-a-folder-that-has-metadata",
+        {{"evil.pth", "extra\n"}, {"extra/torch-98.dist-info/METADATA", "x"}}, "metadata of another project");
+  files("W13", "setuptools-line-with-a-foreign-hack",
+        {{"distutils-precedence.pth", bundle::detail::distutils_line("local") + "\n"},
+         {"_distutils_hack/__init__.py", "x"}},
+        "belongs to setuptools", ErrorCode::Conflict);
+  files("W13", "hack-alone", {{"_distutils_hack/__init__.py", "x"}}, "belongs to setuptools", ErrorCode::Conflict);
+  add("W13", "setuptools-line-in-another-file",
+      {.name = "setuptools", .files = {{"evil.pth", bundle::detail::distutils_line("local") + "\n"}}}, "another name");
+  for (const char* module : {"readline.py", "rlcompleter.py", "apport_python_hook.py", "evil.start", "evil.site.toml",
+                             "_sysconfigdata__linux_x86_64-linux-gnu.py", "__pycache__/sitecustomize.cpython-311.pyc"})
+    files("W13", "startup-" + std::to_string(number++), {{module, "x"}}, "when Python starts");
+
+  const auto data = [&](const char* path, const char* word, ErrorCode code = ErrorCode::Format) {
+    files("W15", "data-" + std::to_string(number++), {{std::string("demo-1.0.data/data/") + path, "x"}}, word, code);
+  };
+  for (const char* path : {"lib/python3.11/os.py", "lib/python3.11/lib-dynload/_lzma.so", "lib/python311.zip",
+                           "lib/python3.11/encodings/evil.py", "lib/python3.11/__pycache__/os.cpython-311.pyc",
+                           "LIB/Python3.11/os.py", "lib/python3"})
+    data(path, "by another way");
+  for (const char* path : {"pyvenv.cfg", "pip.conf", "evil", "python311._pth"}) data(path, "root of the environment");
+  for (const char* path : {"lib64/libevil.so", "libexec/python3.11", "sbin/evil", "usr/bin/evil", "torch/evil.py"})
+    data(path, "where no wheel may");
+  for (const char* path : {"etc/profile.d/evil.sh", "etc/ld.so.preload", "etc/ssl/openssl.cnf"})
+    data(path, "configures the system");
+  for (const char* path : {"lib/gconv/gconv-modules", "lib/locale/locale-archive", "lib/ossl-modules/legacy.so",
+                           "lib/tcl8/init.tcl", "lib/engines-3/x.so", "lib/glibc-hwcaps/x86-64-v3/libz.so.1"})
+    data(path, "of folders in lib it may have its own");
+  data("lib/runtime/ld-linux-x86-64.so.2", "lib/runtime");
+  data("include/python3.11/Python.h", "headers of Python");
+  for (const char* path : {"lib/libm.so.6", "lib/ld-linux-x86-64.so.2", "lib/libpython3.so", "lib/libssl.so.3",
+                           "lib/libcuda.so.1", "lib/LIBC.SO.6"})
+    data(path, "belongs to the runtime", ErrorCode::Conflict);
+  for (const char* name : {"python4", "python3-config", "python311._pth"}) {
+    data((std::string("bin/") + name).c_str(), "interpreter", ErrorCode::Conflict);
+    files("W15", std::string("script-") + name, {{std::string("demo-1.0.data/scripts/") + name, "x"}}, "interpreter",
+          ErrorCode::Conflict);
+  }
+  for (const char* name : {"sh", "dirname", "realpath", "env", "SH"}) {
+    data((std::string("bin/") + name).c_str(), "one of the system's", ErrorCode::Conflict);
+    add("W15", std::string("entry-point-") + std::to_string(number++),
+        {.entry_points = std::string("[console_scripts]\n") + name + " = demo:main\n"}, "one of the system's",
+        ErrorCode::Conflict);
+  }
+  for (const char* name : {"pyvenv.cfg", "pybuilddir.txt"})
+    files("W15", std::string("script-") + name, {{std::string("demo-1.0.data/scripts/") + name, "x"}},
+          "where its standard library is");
+  files("W15", "script-activate", {{"demo-1.0.data/scripts/activate", "x"}}, "into their shells");
+  for (const char* path : {"nvidia/evil/lib/libm.so.6", "demo/libc.so.6", "nvidia/evil/lib/libz.so.1",
+                           "nvidia/evil/lib/libcuda.so.1", "demo/ld-linux-x86-64.so.2"})
+    files("W15", "library-" + std::to_string(number++), {{path, "x"}}, "belongs to the runtime", ErrorCode::Conflict);
+  files("W15", "library-for-some-processors", {{"nvidia/evil/lib/glibc-hwcaps/x86-64-v3/libevil.so.1", "x"}},
+        "for some processors");
+  files("W15", "bytecode-of-another-module", {{"__pycache__/other.cpython-311.pyc", "x"}}, "does not have");
+  files("W15", "bytecode-that-is-not-compared",
+        {{"demo.py", "x"}, {"__pycache__/demo.cpython-311.pyc", std::string("\xa7\r\r\n\1\0\0\0", 8)}},
+        "without a look at its source");
+  for (const char* folder : {"torch-98.DIST-INFO", "torch.egg-info", "torch-98.EGG-INFO", "torch-98-py3.11.egg",
+                             "torch.egg-link", "Demo-1.0.Dist-Info"})
+    files("W15", std::string("metadata-") + folder, {{std::string(folder) + "/METADATA", "x"}}, "another project");
+  files("W15", "metadata-by-way-of-purelib", {{"demo-1.0.data/purelib/torch-98.dist-info/METADATA", "x"}},
+        "another project");
+  files("W15", "metadata-of-its-own-by-way-of-purelib", {{"demo-1.0.data/purelib/demo-1.0.dist-info/evil", "x"}},
+        "adds to its metadata");
   add("W14", "sdist", {}, "file name", ErrorCode::Format, "demo-1.0.tar.gz");
   add("W14", "egg", {}, "file name", ErrorCode::Format, "demo-1.0-py3.11.egg");
   add("W14", "too-few-tags", {}, "file name", ErrorCode::Format, "demo-1.0-py3-none.whl");

@@ -16,7 +16,7 @@
 namespace sealift::bundle {
 
 inline constexpr std::uint64_t kFormatVersion = 1;
-inline constexpr std::uint64_t kInstallerLevel = 2;  // grows when bundles need something that older installers lack
+inline constexpr std::uint64_t kInstallerLevel = 3;  // grows when bundles need something that older installers lack
 inline constexpr std::uint64_t kDefaultChunkSize = std::uint64_t{4} << 20;
 inline constexpr std::uint64_t kMinChunkSize = std::uint64_t{4} << 10;
 inline constexpr std::uint64_t kMaxChunkSize = std::uint64_t{16} << 20;  // a reader holds one chunk for each thread
@@ -117,6 +117,7 @@ struct Environment {
   SafePath site_packages = SafePath::parse("lib/python3/site-packages", "");
   std::vector<Placement> placements;  // in the order they are made
   std::vector<std::string> imports;   // modules that the self-test imports
+  std::vector<Digest> startup_files;  // .pth files that may run code when Python starts; sorted, allowed by the job
   std::optional<CarriedRuntime> runtime;
 
   bool operator==(const Environment&) const = default;
@@ -146,8 +147,8 @@ struct Manifest {
   bool operator==(const Manifest&) const = default;
 };
 
-// The level of installer that a manifest needs: 2 when it uses what installers of level 1 lack, else 0, so that older
-// ones go on to read it.
+// The level of installer that a manifest needs: 3 with start-up files, 2 when it uses what else installers of level 1
+// lack, else 0, so that older ones go on to read it.
 std::uint64_t needed_installer_level(const Manifest& manifest);
 
 }  // namespace sealift::bundle

@@ -15,6 +15,10 @@ bool is_glibc_library(std::string_view name);
 // Part of NVIDIA's driver: "libcuda.so.1", "libnvidia-ml.so.1". Source: the file list of NVIDIA's driver installer.
 bool is_driver_library(std::string_view name);
 
+// What a CPython and its standard library load, such as "libpython3.11.so.1.0", "libssl.so.3" or "libz.so.1", and what
+// every C++ library does. No wheel may place one where each program of an environment would find it.
+bool is_interpreter_library(std::string_view name);
+
 // What a bundle may rely on without carrying it: either of the two.
 bool belongs_to_target(std::string_view name);
 

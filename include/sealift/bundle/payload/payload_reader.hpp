@@ -45,6 +45,9 @@ class PayloadReader {
   // `memory` is used if it has to be read.
   std::shared_ptr<const ChunkBuffer> kept(std::uint64_t index, ChunkBuffer& memory) const;
 
+  // How many different chunks were read and found right so far.
+  std::uint64_t chunks_checked() const;
+
   // Announces that chunk `index`, if there is one, is wanted soon. A hint: nothing fails.
   void will_need(std::uint64_t index) const;
 

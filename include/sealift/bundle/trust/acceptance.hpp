@@ -21,8 +21,9 @@ struct Trust {
 // Throws Revoked when `root` has withdrawn the bundle whose manifest has this digest.
 void refuse_revoked(const Root& root, const Digest& identity, const std::string& where);
 
-// Throws Rollback when the bundle is below a floor, or older than one that was accepted and no downgrade is allowed;
-// Equivocation when another bundle has its name and version.
+// Throws Rollback when the bundle is below a floor; Equivocation when another bundle was accepted under its name and
+// version, whether or not newer ones were accepted since and a downgrade is allowed; Rollback when it is older than one
+// that was accepted and no downgrade is allowed.
 void refuse_rollback(const Trust& trust, const Root& root, const Manifest& manifest, const Digest& identity,
                      const std::string& where);
 

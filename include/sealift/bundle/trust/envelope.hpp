@@ -5,10 +5,12 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
 
+#include "sealift/bundle/core/error.hpp"
 #include "sealift/bundle/trust/private_key.hpp"
 
 namespace sealift::bundle {
@@ -39,10 +41,17 @@ std::string write_envelope(const Envelope& envelope);
 // nobody has signed these bytes yet.
 Envelope parse_envelope(std::string_view line, std::string_view where);
 
-// What each signature is worth by itself: Holds or CannotCheck, by key id. Throws Signature when one is broken, since
-// then somebody changed something; it does not help that another one holds. `properties` as for PublicKey::check.
+// What each signature is worth by itself: Holds or CannotCheck, by key id. Throws Signature at the first that is
+// broken, since then somebody changed something; it does not help that another one holds. `properties` as for
+// PublicKey::check. With `wanted`, only the signatures by keys that it names are looked at and returned.
 std::map<Digest, Verdict> check_signatures(const Envelope& envelope, std::string_view where,
-                                           const char* properties = nullptr);
+                                           const char* properties = nullptr,
+                                           const std::function<bool(const Digest&)>& wanted = {});
+
+// Throws `code` unless the document is of the type that the caller's role signs: who verifies or signs a root names a
+// root's type, who verifies or signs a bundle a bundle's, so neither can stand in for the other.
+void require_payload_type(const Envelope& envelope, std::string_view type, ErrorCode code, std::string what,
+                          std::string_view where);
 
 // Takes in a signature that was made elsewhere; throws Signature unless it holds.
 void add_signature(Envelope& envelope, const PublicKey& key, Bytes signature);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,6 +20,10 @@ namespace sealift::bundle {
 inline constexpr std::size_t kMaxSpki = 4096;  // bytes
 
 enum class Verdict { Holds, Broken, CannotCheck };
+
+// How many signatures this process has checked: what an unsigned seal may cost is bounded, and held to its bound by
+// this count and not by a clock.
+std::uint64_t signatures_checked();
 
 class PublicKey {
  public:

@@ -20,4 +20,14 @@ const char* crypto_properties(const Root& root);
 std::vector<Digest> require_role(const Root& root, const std::string& name, const std::map<Digest, Verdict>& verdicts,
                                  const std::string& where);
 
+// Checks the signatures of `envelope` by keys of the role `name` and no others, and requires the role. It stops at the
+// first that does not hold: a document that holders of the role did not sign costs one check, however many signatures
+// it carries.
+std::vector<Digest> check_role(const Root& root, const std::string& name, const Envelope& envelope,
+                               const std::string& where);
+// Checks the signatures by keys without one of the roles `names`, once those are met: they do not count, but one that
+// is broken shows that something was changed.
+void check_other_signatures(const Root& root, const std::vector<std::string>& names, const Envelope& envelope,
+                            const std::string& where);
+
 }  // namespace sealift::bundle

@@ -28,8 +28,18 @@ struct RootName {
   bool operator==(const RootName&) const = default;
 };
 
+// Throws Signature unless `next` is one version later than `previous` and takes no revocation back; its signatures are
+// not looked at, because who is about to sign it asks before there are any.
+void require_succession(const Root& previous, const Root& next, const std::string& where);
+
 // Reads roots, oldest first, and holds each to its own rules and signatures and each pair to the next; throws.
 std::vector<SignedRoot> read_root_chain(const std::vector<Envelope>& envelopes, const std::string& where);
+
+// The same as accept_roots below, of a chain that nobody has vouched for yet, and for a state that leads on into it:
+// links before the accepted root are not looked at; each later one is checked by the root before it first, and parsed
+// only then. Whatever a stranger put into `envelopes`, it costs at most the checks of the signatures that stand under
+// the site's own roots in it, and one more.
+TrustState follow_roots(TrustState state, const std::vector<Envelope>& envelopes, const std::string& where);
 
 // The state after everything in `chain` that leads on from it was accepted. A chain that ends before the accepted root
 // changes nothing: it was made before a rotation. Throws when the pinned root is not in the chain, or another root

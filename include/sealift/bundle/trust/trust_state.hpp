@@ -4,6 +4,7 @@
 // verify() takes a state and returns the next; trust_folder.hpp and the installer keep it on disk.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -15,16 +16,18 @@
 
 namespace sealift::bundle {
 
-inline constexpr std::uint64_t kTrustFormat = 1;
+inline constexpr std::uint64_t kTrustFormat = 2;     // 1 knew of the highest accepted version only
+inline constexpr std::size_t kMaxRemembered = 1000;  // accepted versions of one name in a channel, the highest ones
 
 // 64 hexadecimal digits, optionally after "sha256:" and with ':' or spaces between groups, as people copy them.
 // Throws Usage for any other text.
 Digest parse_fingerprint(std::string_view text);
 
 struct SeenVersion {
-  std::uint64_t version = 0;  // the highest that was accepted
-  Digest manifest;            // its identity
-  std::uint64_t floor = 0;    // the highest rollback floor that an accepted bundle named
+  std::uint64_t version = 0;                // the highest that was accepted
+  Digest manifest;                          // its identity
+  std::uint64_t floor = 0;                  // the highest rollback floor that an accepted bundle named
+  std::map<std::uint64_t, Digest> older{};  // accepted versions below the highest one, with their identities
 
   bool operator==(const SeenVersion&) const = default;
 };

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who owns a package folder of site-packages: a wheel must not put modules into a package that another one brings, as
-// they would be imported as if they belonged to it. Folders without __init__.py are namespaces and may be shared.
+// they would be imported as if they belonged to it; nor a module beside another one's of the same name, which Python
+// might prefer for its ending. Folders without __init__.py are namespaces and may be shared.
 // The packager asks before anything crosses the gap, and the installer asks again.
 #pragma once
 
 #include <map>
 #include <string>
+#include <utility>
+
+#include "sealift/bundle/wheel/wheel.hpp"
 
 namespace sealift::bundle {
 
@@ -14,13 +18,27 @@ class PackageOwners {
   // Notes that `wheel`, named in messages, installs `path` below site-packages.
   void claim(const std::string& path, const std::string& wheel);
 
+  // Notes what `wheel`'s .pth files do: nobody else may have files in a folder of the module path, or a native module
+  // of the name of a namespace, which would be run to make it.
+  void claim(const StartupEffects& startup, const std::string& wheel);
+
   // Throws Conflict, naming both wheels.
   void check() const;
 
  private:
   std::map<std::string, std::string> owners_;                         // package -> wheel with its __init__.py
   std::map<std::string, std::map<std::string, std::string>> guests_;  // package -> wheel -> one of its files
-  std::string last_package_, last_wheel_;                             // that guests_ was asked for last
+  struct Module {
+    std::string wheel, path;
+    bool native;
+  };
+  void claim_module(const std::string& path, const std::string& wheel);
+  void check_namespaces() const;
+
+  std::map<std::string, Module> modules_;          // "six", "google/auth"; of the deeper ones, the native
+  std::map<std::string, std::string> namespaces_;  // "google/cloud" -> wheel
+  std::map<std::string, std::pair<Module, Module>> twins_;
+  std::string last_package_, last_wheel_;  // that guests_ was asked for last
 };
 
 }  // namespace sealift::bundle

@@ -6,23 +6,17 @@
 
 #include <cstddef>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "sealift/bundle/archive/zip.hpp"
 #include "sealift/bundle/core/digest.hpp"
+#include "sealift/bundle/wheel/scheme.hpp"
 #include "sealift/bundle/wheel/wheel_name.hpp"
 
 namespace sealift::bundle {
-
-// Where a file of a wheel belongs. The installer maps each to a folder of the prefix.
-enum class Scheme {
-  SitePackages,  // purelib and platlib, which are one folder for us
-  Scripts,
-  Headers,
-  Data,  // the prefix itself
-};
 
 struct WheelFile {
   ZipMember member;
@@ -39,16 +33,27 @@ struct EntryPoint {
   std::string function;  // what it calls, attributes joined by '.'
 };
 
+// What a wheel's .pth files do when Python starts, where that is known and harmless.
+struct StartupEffects {
+  std::vector<std::string> folders;     // below site-packages, added to the module path
+  std::vector<std::string> namespaces;  // packages such as "google.cloud", made without an __init__.py
+};
+
 class Wheel {
  public:
-  // Reads directory, WHEEL, RECORD, METADATA and entry points; throws Format or CannotCheck. `source` must outlive it.
-  Wheel(ByteSource& source, std::string_view file_name);
+  // Reads directory, WHEEL, RECORD, METADATA and entry points; throws Format, Conflict or CannotCheck, also for what no
+  // wheel may place (wheel_places.hpp) or run when Python starts, but for .pth files with one of the digests `allowed`.
+  // `source` must outlive it.
+  Wheel(ByteSource& source, std::string_view file_name, const std::set<Digest>& allowed = {});
 
   const WheelName& name() const { return name_; }
   const std::string& dist_info() const { return dist_info_; }     // NAME-VERSION.dist-info
   const std::string& metadata() const { return metadata_; }       // METADATA as it is in the wheel
   const std::vector<WheelFile>& files() const { return files_; }  // all but RECORD and its signatures
   const std::vector<EntryPoint>& entry_points() const { return entry_points_; }
+
+  const StartupEffects& startup() const { return startup_; }
+  const std::vector<std::string>& allowed_startup_files() const { return allowed_startup_files_; }  // by their path
 
   // The value of a METADATA header such as "Requires-Python", if it is there.
   std::optional<std::string> metadata_field(std::string_view field) const;
@@ -70,6 +75,8 @@ class Wheel {
   std::string metadata_;
   std::vector<WheelFile> files_;
   std::vector<EntryPoint> entry_points_;
+  StartupEffects startup_;
+  std::vector<std::string> allowed_startup_files_;
 };
 
 }  // namespace sealift::bundle

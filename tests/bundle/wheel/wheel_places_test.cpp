@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of what a wheel may place, held against what real wheels place. What it refuses is rows W13 and W15 of
+// tests/HOSTILE.md.
+#include "sealift/bundle/wheel/wheel_places.hpp"
+
+#include "tests/support/refusal.hpp"
+#include "tests/support/tiny_bundle.hpp"
+
+using namespace sealift::bundle;
+using namespace sealift::test;
+
+namespace {
+
+struct Opened {
+  MemorySource source;
+  Wheel wheel;
+  Opened(const std::string& bytes, const std::string& name)
+      : source(Bytes(as_bytes(bytes).begin(), as_bytes(bytes).end()), name), wheel(source, name) {}
+  explicit Opened(const TinyWheel& tiny) : Opened(make_wheel(tiny), tiny.file_name()) {}
+};
+
+}  // namespace
+
+TEST_CASE("what real wheels place is allowed: jupyter, tbb, intel-openmp, ninja, debugpy, NVIDIA's libraries") {
+  const std::pair<Scheme, const char*> good[] = {
+      {Scheme::Data, "etc/jupyter/nbconfig/notebook.d/widgets.json"},
+      {Scheme::Data, "share/jupyter/kernels/python3/kernel.json"},
+      {Scheme::Data, "share/man/man1/ttx.1"},
+      {Scheme::Data, "lib/libiomp5.so"},
+      {Scheme::Data, "lib/libtbb.so.12.20"},
+      {Scheme::Data, "lib/pkgconfig/openmp.pc"},
+      {Scheme::Data, "lib/cmake/TBB/TBBConfig.cmake"},
+      {Scheme::Data, "lib/My_Demo/plugin.so"},
+      {Scheme::Data, "opt/compiler/include/omp.h"},
+      {Scheme::Data, "include/omp.h"},
+      {Scheme::Data, "My.Demo/data.bin"},
+      {Scheme::Data, "bin/my-demo"},
+      {Scheme::Scripts, "ninja"},
+      {Scheme::Scripts, "python-argcomplete-tcsh"},
+      {Scheme::Scripts, "f2py"},
+      {Scheme::Headers, "Python.h"},
+      {Scheme::SitePackages, "my_demo-1.0.dist-info/METADATA"},
+      {Scheme::SitePackages, "setuptools/_vendor/wheel-0.43.0.dist-info/METADATA"},
+      {Scheme::SitePackages, "debugpy/_vendored/pydevd/pydev_sitecustomize/sitecustomize.py"},
+      {Scheme::SitePackages, "nvidia/cu13/lib/libcudart.so.13"},
+      {Scheme::SitePackages, "nvidia/cu13/lib/libnvJitLink.so.13"},
+      {Scheme::SitePackages, "torch/lib/libgomp-a34b3233.so.1"},
+      {Scheme::SitePackages, "numpy.libs/libgcc_s-2d945d6c.so.1"},
+      {Scheme::SitePackages, "6ec57f84c680d3a3778b__mypyc.cpython-311-x86_64-linux-gnu.so"},
+      {Scheme::SitePackages, "typing.py"},  // a backport that the standard library's own comes before
+  };
+  for (const auto& [scheme, path] : good) {
+    CAPTURE(path);
+    const auto fault = fault_of_place(scheme, path, "my_demo-1.0.dist-info");
+    CHECK_MESSAGE(!fault, (fault ? fault->why : ""));
+  }
+}
+
+TEST_CASE("a project's name opens no folder that is somebody else's") {
+  for (const char* info : {"python3.11-1.dist-info", "runtime-1.dist-info", "lib-1.dist-info", "libexec-1.dist-info",
+                           "bin-1.dist-info", "python311.zip-1.dist-info", "glibc_hwcaps-1.dist-info",
+                           "x86_64-1.dist-info", "gconv-1.dist-info", "tcl8-1.dist-info"})
+    for (const char* path : {"lib/python3.11/os.py", "lib/runtime/libc.so.6", "libexec/python3.11", "lib64/x",
+                             "lib/python311.zip", "bin/sh", "lib/glibc-hwcaps/x86-64-v3/libz.so.1",
+                             "lib/x86_64/libz.so.1", "lib/gconv/gconv-modules", "lib/tcl8/init.tcl"}) {
+      CAPTURE(info);
+      CAPTURE(path);
+      CHECK(fault_of_place(Scheme::Data, path, info));
+    }
+  CHECK(fault_of_place(Scheme::Headers, "evil.h", "..-1.0.dist-info"));
+}
+
+TEST_CASE("setuptools may bring its own start-up line, and says which folders and namespaces a wheel adds") {
+  const std::string line =
+      "import os; var = 'SETUPTOOLS_USE_DISTUTILS'; enabled = os.environ.get(var, 'local') == 'local'; enabled and "
+      "__import__('_distutils_hack').add_shim(); \n";
+  const Opened setuptools(TinyWheel{.name = "setuptools",
+                                    .files = {{"distutils-precedence.pth", line},
+                                              {"_distutils_hack/__init__.py", "x"},
+                                              {"extra.pth", "# c\n\nextra/inner\n"},
+                                              {"extra/inner/module.py", "x"}}});
+  CHECK(setuptools.wheel.startup().folders == std::vector<std::string>{"extra/inner"});
+  CHECK(setuptools.wheel.startup().namespaces.empty());
+}
+
+TEST_CASE("compiled code that Python compares with its source in the same wheel is allowed") {
+  for (const char flags : {'\0', '\3'})
+    CHECK_NOTHROW(Opened(TinyWheel{.files = {{"demo/a.py", "x"},
+                                             {"demo/__pycache__/a.cpython-311.opt-1.pyc",
+                                              std::string("\xa7\r\r\n") + flags + std::string(11, '\0')}}}));
+}
