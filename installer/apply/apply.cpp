@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Order: prefix lock -> trust -> verify -> sweep -> plan -> preflight, and only then the first write. Newer trust roots
+// Order: trust -> verify -> prefix lock -> sweep -> plan -> preflight, and only then the first write. Newer trust roots
 // are the exception: a site takes them in even when it then refuses their bundle. A missing prefix is made after a
 // passed preflight, so a refusal leaves no trace.
 #include "installer/apply/apply.hpp"
@@ -10,11 +10,13 @@
 
 #include "installer/apply/install.hpp"
 #include "installer/apply/staging.hpp"
+#include "installer/doctor/checkup.hpp"
 #include "installer/generations/activation.hpp"
 #include "installer/generations/failed_generation.hpp"
 #include "installer/generations/receipt.hpp"
 #include "installer/prefix/prefix_lock.hpp"
 #include "installer/prefix/trust_store.hpp"
+#include "installer/store/signed_records.hpp"
 #include "installer/store/store.hpp"
 
 namespace sealift::installer {
@@ -44,6 +46,7 @@ Applied summary_of(const bundle::VerifiedBundle& bundle, const InstallPlan& plan
           .needed_bytes = plan.needed_bytes,
           .needed_inodes = plan.needed_inodes,
           .free = plan.free,
+          .chunks = bundle.manifest().payload.chunk_count(),
           .record = {}};
 }
 
@@ -57,11 +60,60 @@ void prepare_switch(const Prefix& prefix, unsigned number, const Staging& stagin
   forget_failed(prefix, disk);  // an installation succeeded since
 }
 
-// Newer trust roots count from the moment they are seen, whatever is wrong with the bundle that brought them.
-void take_in_roots(const bundle::OpenBundle& opened, bundle::TrustState& state, const Prefix& prefix, Disk& disk) {
-  const std::string where = opened.seal_path.string();
-  state = accept_roots(std::move(state), bundle::read_root_chain(opened.seal.roots, where), where);
-  save_trust(prefix, disk, state);
+bundle::OpenBundle open_as_asked(const ApplyOptions& options) {
+  bundle::OpenBundle opened = bundle::open(options.bundle);
+  opened.more_folders = options.volumes;
+  opened.read_once = true;
+  if (!options.dry_run) opened.ask = options.ask;
+  return opened;
+}
+
+// What a look at seal, volumes and trust gave, without the prefix lock: whoever made the seal may have made it so that
+// looking takes long, and meanwhile others can go on working.
+struct Look {
+  bundle::TrustState before;  // what the site trusted
+  bundle::TrustState roots;   // and what it trusts with the seal's roots
+  std::optional<bundle::VerifiedBundle> bundle;
+  std::exception_ptr refusal;  // of the bundle; its roots count nevertheless
+};
+
+Look look_at(const bundle::OpenBundle& opened, const ApplyOptions& options) {
+  Look look{.before = bundle::trust_for_run(options.prefix.trust(), options.fingerprint)};
+  look.roots = follow_roots(look.before, opened.seal.roots, opened.seal_path.string());
+  try {
+    look.bundle =
+        bundle::verify(opened, {.state = look.roots, .allow_downgrade = options.allow_downgrade}, options.now);
+  } catch (const bundle::Error&) {
+    look.refusal = std::current_exception();
+  }
+  return look;
+}
+
+// Whoever signs for another name or channel may be somebody else; only the operator says that theirs is to be used.
+void refuse_other_name(const InstallPlan& plan, const bundle::Manifest& manifest, const ApplyOptions& options) {
+  const bundle::Stream offered{.channel = manifest.channel, .name = manifest.name};
+  if (!plan.current || *plan.current == offered || options.allow_other_name) return;
+  throw bundle::Error(bundle::ErrorCode::Conflict,
+                      {.what = "the bundle is of another name or channel than what is current; nothing was written",
+                       .where = options.prefix.current().string(),
+                       .expected = plan.current->text(),
+                       .got = offered.text(),
+                       .next = "choose another --prefix; if it is to take the place of the current one: "
+                               "--allow-other-name"});
+}
+
+// With --verify-store, for a bundle that is installed already: is it still what was signed?
+void require_unchanged(const bundle::VerifiedBundle& bundle, const ApplyOptions& options, bundle::Progress& progress) {
+  const ItemRecords records = signed_records(bundle, options.threads, progress);
+  const Checkup checkup = PrefixCheckup(options.prefix, options.threads, records, progress).run();
+  if (checkup.findings.empty()) return;
+  const Deviation& first = checkup.findings.front();
+  throw bundle::Error(bundle::ErrorCode::Digest,
+                      {.what = std::to_string(checkup.findings.size()) + " things in the prefix are not as they were",
+                       .where = (options.prefix.folder() / first.paths.front()).string(),
+                       .expected = first.expected,
+                       .got = first.got,
+                       .next = "sealift-install doctor lists them; with --repair BUNDLE it puts them right"});
 }
 
 }  // namespace
@@ -70,35 +122,41 @@ Applied apply(const ApplyOptions& options, Disk& disk, bundle::Progress& progres
   const Prefix& prefix = options.prefix;
   check_prefix(prefix);
   const PrefixFilesystem filesystem = probe_prefix_filesystem(prefix, disk);
+  const bundle::OpenBundle opened = open_as_asked(options);
+  const Look look = look_at(opened, options);
+  if (look.refusal && look.roots == look.before) std::rethrow_exception(look.refusal);
+
   std::error_code ignored;
   std::optional<PrefixLock> lock;  // where nothing can be written, the preflight says so, with all other failures
   if (!options.dry_run && filesystem.writable && !filesystem.mount.read_only && fs::exists(prefix.folder(), ignored))
     lock.emplace(prefix, disk, "apply");
-
-  bundle::OpenBundle opened = bundle::open(options.bundle);
-  opened.more_folders = options.volumes;
-  opened.read_once = true;
-  if (!options.dry_run) opened.ask = options.ask;
-  bundle::Trust trust{.state = bundle::trust_for_run(prefix.trust(), options.fingerprint),
-                      .allow_downgrade = options.allow_downgrade};
-  if (lock && !trust.state.root.empty()) take_in_roots(opened, trust.state, prefix, disk);
-  const bundle::VerifiedBundle bundle = bundle::verify(opened, trust, options.now);
+  if (lock && bundle::trust_for_run(prefix.trust(), options.fingerprint) != look.before) {
+    lock.reset();  // another run has accepted something meanwhile: look again
+    return apply(options, disk, progress);
+  }
+  // Newer trust roots count from the moment they are seen, whatever is wrong with the bundle that brought them.
+  if (lock && !look.before.root.empty()) save_trust(prefix, disk, look.roots);
+  if (look.refusal) std::rethrow_exception(look.refusal);
+  const bundle::VerifiedBundle& bundle = *look.bundle;
 
   if (lock) sweep(prefix, disk);  // no other run is at work
   InstallPlan plan = make_plan(bundle, prefix, disk, options.compile_bytecode);
+  refuse_other_name(plan, bundle.manifest(), options);
   std::vector<Finding> findings = preflight(bundle.manifest(), options.machine, filesystem, plan, options.now);
   refuse_failures(findings, bundle.manifest());
   if (!lock && !options.dry_run) {
     lock.emplace(prefix, disk, "apply");
-    if (bundle::trust_for_run(prefix.trust(), options.fingerprint) != trust.state) {
-      // Another run made this prefix meanwhile: begin again, with the prefix lock from the start.
+    if (bundle::trust_for_run(prefix.trust(), options.fingerprint) != look.before) {
+      // Another run made this prefix meanwhile: begin again.
       lock.reset();
       return apply(options, disk, progress);
     }
     plan = make_plan(bundle, prefix, disk, options.compile_bytecode);  // another run may have filled the store
+    refuse_other_name(plan, bundle.manifest(), options);
   }
   for (const std::string& warning : warnings_of(findings)) progress.note(warning);
   if (options.dry_run) return summary_of(bundle, plan, std::move(findings));
+  if (options.verify_store && plan.action != InstallPlan::Action::Install) require_unchanged(bundle, options, progress);
 
   Applied applied = summary_of(bundle, plan, std::move(findings));
   if (plan.action != InstallPlan::Action::Install) save_trust(prefix, disk, bundle.trust());
@@ -107,14 +165,19 @@ Applied apply(const ApplyOptions& options, Disk& disk, bundle::Progress& progres
     disk.sync_folder(prefix.generations());
     disk.sync_folder(prefix.folder());
     if (fs::exists(prefix.staging(), ignored)) Staging(prefix, disk).done();  // that run's
+    applied.chunks_read = bundle.payload().chunks_checked();
     return applied;
   }
   Staging staging(prefix, disk);
-  if (plan.action == InstallPlan::Action::Install)
-    applied.record = install(bundle, plan, options, applied.findings, staging, disk, progress);
+  if (plan.action == InstallPlan::Action::Install) {
+    Installed installed = install(bundle, plan, options, applied.findings, staging, disk, progress);
+    applied.record = std::move(installed.record);
+    applied.hashed = installed.hashed;
+  }
   prepare_switch(prefix, plan.generation, staging, disk);
   point_current_at(prefix, plan.generation, staging.folder(), disk);
   staging.done();
+  applied.chunks_read = bundle.payload().chunks_checked();
   return applied;
 }
 

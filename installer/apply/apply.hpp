@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The story of an installation: prefix lock -> trust -> verify -> plan -> preflight -> install -> switch.
+// The story of an installation: trust -> verify -> prefix lock -> plan -> preflight -> install -> switch.
 // Until the last rename the environment in use is the old one; a crash anywhere costs only work.
 #pragma once
 
@@ -28,6 +28,9 @@ struct Applied {
   std::uint64_t needed_bytes = 0;
   std::uint64_t needed_inodes = 0;
   FreeSpace free;                          // before anything was written
+  std::uint64_t chunks = 0;                // of the payload
+  std::uint64_t chunks_read = 0;           // of those, were read and right; the others this run had no need of
+  std::uint64_t hashed = 0;                // reused files that were hashed, since their stamps did not match
   std::optional<GenerationRecord> record;  // of an installation that was not a dry run
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Order: unpack -> publish the store items -> build -> audit -> compile -> self-check -> record -> name. A failed
-// self-check keeps what was built in PREFIX/failed, for whoever looks for the reason.
+// Order: unpack -> publish the store items -> build -> audit -> compile -> self-check -> record -> name -> stamps. A
+// failed self-check keeps what was built in PREFIX/failed, for whoever looks for the reason.
 #include "installer/apply/install.hpp"
 
 #include <future>
@@ -11,6 +11,7 @@
 #include "installer/host/time.hpp"
 #include "installer/layout/generation_builder.hpp"
 #include "installer/prefix/trust_store.hpp"
+#include "installer/store/signed_records.hpp"
 #include "installer/store/unpack.hpp"
 #include "installer/trial/bytecode.hpp"
 
@@ -22,8 +23,8 @@ namespace {
 
 // Builds the new generation in `folder`. One thread reads the item records ahead, this one lays out, the others make
 // names. A layout that is refused leaves some names behind, in staging, which is removed.
-Layout make_generation(const bundle::VerifiedBundle& bundle, const Store& store, const fs::path& folder, Disk& disk,
-                       unsigned threads) {
+std::pair<Layout, std::uint64_t> make_generation(const bundle::VerifiedBundle& bundle, const Store& store,
+                                                 Stamps& stamps, const fs::path& folder, Disk& disk, unsigned threads) {
   const bundle::Environment& environment = bundle.manifest().environment;
   std::vector<const bundle::Entry*> entries;
   for (const bundle::Environment::Placement& placement : environment.placements)
@@ -31,7 +32,7 @@ Layout make_generation(const bundle::VerifiedBundle& bundle, const Store& store,
   std::vector<std::promise<ItemRecord>> records(entries.size());
   const std::jthread reader([&] {
     for (std::size_t i = 0; i < entries.size(); ++i) try {
-        records[i].set_value(store.record(*entries[i]));
+        records[i].set_value(stamps.record_of(store, *entries[i]));
       } catch (...) {
         records[i].set_exception(std::current_exception());
       }
@@ -39,16 +40,44 @@ Layout make_generation(const bundle::VerifiedBundle& bundle, const Store& store,
   LayoutMaker maker(environment);
   GenerationBuilder builder(folder, disk, threads);
   const NewName build = [&builder](const Layout::value_type& name) { builder.add(name); };
-  for (std::size_t i = 0; i < entries.size(); ++i)
-    maker.add({.entry = entries[i],
-               .into = environment.placements[i].into,
-               .item = store.item(*entries[i]),
-               .record = records[i].get_future().get(),
-               .left_out = environment.placements[i].left_out},
-              build);
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    UnpackedEntry unpacked{.entry = entries[i],
+                           .into = environment.placements[i].into,
+                           .item = store.item(*entries[i]),
+                           .record = records[i].get_future().get(),
+                           .left_out = environment.placements[i].left_out};
+    unpacked.startup = startup_of(environment, unpacked);
+    maker.add(std::move(unpacked), build);
+  }
   Layout layout = maker.finish(build);
   builder.finish();
-  return layout;
+  return {std::move(layout), builder.hashed()};
+}
+
+// Reads again what the bundle carries of the reused items, and holds their records to it: then a record that was
+// changed together with its files, by somebody who may write here, is found as well.
+void hold_records_to_bundle(const bundle::VerifiedBundle& bundle, const std::vector<const bundle::Entry*>& reused,
+                            const Store& store, unsigned threads, bundle::Progress& progress) {
+  std::map<std::string, const bundle::Entry*> carried;
+  for (const bundle::Entry* entry : reused)
+    if (!entry->absent) carried.emplace(Store::item_name(*entry), entry);
+  for (auto& [name, expected] : signed_records(bundle, carried, threads, progress)) {
+    const ItemRecord record = store.record(*carried.at(name));
+    expected.name = record.name;  // another bundle may have given the same bytes another name
+    if (record != expected)
+      throw bundle::Error(bundle::ErrorCode::Digest,
+                          {.what = "the record of a store item is not what the signed entry unpacks to",
+                           .where = (store.item(*carried.at(name)) / kRecordName).string(),
+                           .next = "sealift-install doctor --repair BUNDLE; then run this again"});
+  }
+}
+
+// The stamps that count for this run: what is unpacked anew gets new ones.
+Stamps stamps_for(const InstallPlan& plan, const ApplyOptions& options) {
+  Stamps stamps = Stamps::read(options.prefix);
+  for (const bundle::Entry* entry : plan.unpack) stamps.forget(Store::item_name(*entry));
+  if (options.verify_store) stamps.hash_all_again();
+  return stamps;
 }
 
 std::uint64_t bytes_of(const std::vector<const bundle::Entry*>& entries) {
@@ -78,13 +107,15 @@ GenerationRecord record_of(const bundle::VerifiedBundle& bundle, const InstallPl
 
 }  // namespace
 
-GenerationRecord install(const bundle::VerifiedBundle& bundle, const InstallPlan& plan, const ApplyOptions& options,
-                         const std::vector<Finding>& findings, const Staging& staging, Disk& disk,
-                         bundle::Progress& progress) {
+Installed install(const bundle::VerifiedBundle& bundle, const InstallPlan& plan, const ApplyOptions& options,
+                  const std::vector<Finding>& findings, const Staging& staging, Disk& disk,
+                  bundle::Progress& progress) {
   const Prefix& prefix = options.prefix;
   const bundle::Environment& environment = bundle.manifest().environment;
+  Stamps stamps = stamps_for(plan, options);
+  if (options.verify_store) hold_records_to_bundle(bundle, plan.reuse, Store(prefix), options.threads, progress);
   if (!plan.unpack.empty()) progress.begin("unpacking", bytes_of(plan.unpack));
-  unpack_all(bundle, plan.unpack, prefix, staging.folder(), disk, options.threads, progress);
+  unpack_all(bundle, plan.unpack, prefix, staging.folder(), disk, options.threads, progress, stamps);
   if (!plan.unpack.empty()) progress.end();
 
   // From here on every byte of the bundle is verified; until now only staging was touched.
@@ -94,7 +125,7 @@ GenerationRecord install(const bundle::VerifiedBundle& bundle, const InstallPlan
 
   progress.note("building generation " + Prefix::generation_name(plan.generation));
   const fs::path folder = staging.folder() / "generation";
-  const Layout layout = make_generation(bundle, Store(prefix), folder, disk, options.threads);
+  const auto [layout, hashed] = make_generation(bundle, Store(prefix), stamps, folder, disk, options.threads);
   GenerationRecord record = record_of(bundle, plan);
   {  // the disk writes while the audit reads; what is made later is synced before the generation gets its name
     std::future<void> written = std::async(std::launch::async, [&] { disk.sync_all(folder); });
@@ -123,7 +154,9 @@ GenerationRecord install(const bundle::VerifiedBundle& bundle, const InstallPlan
   save_trust(prefix, disk,
              bundle.trust());  // before the generation has a name: an installed version is never forgotten
   publish_generation(prefix, plan.generation, folder, disk);
-  return record;
+  if (forget_failed(prefix, disk)) stamps.follow_links(prefix);  // it has lost names
+  stamps.save(prefix, staging.folder(), disk);
+  return {.record = std::move(record), .hashed = hashed};
 }
 
 }  // namespace sealift::installer

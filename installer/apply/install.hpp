@@ -11,10 +11,14 @@
 
 namespace sealift::installer {
 
+struct Installed {
+  GenerationRecord record;
+  std::uint64_t hashed = 0;  // files of the store that did not have their stamp and were hashed
+};
+
 // Throws the first failure; then the generation has no name, and finished store items wait in staging. `findings` are
 // those of the preflight, whose warnings go into the record.
-GenerationRecord install(const bundle::VerifiedBundle& bundle, const InstallPlan& plan, const ApplyOptions& options,
-                         const std::vector<Finding>& findings, const Staging& staging, Disk& disk,
-                         bundle::Progress& progress);
+Installed install(const bundle::VerifiedBundle& bundle, const InstallPlan& plan, const ApplyOptions& options,
+                  const std::vector<Finding>& findings, const Staging& staging, Disk& disk, bundle::Progress& progress);
 
 }  // namespace sealift::installer

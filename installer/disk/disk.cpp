@@ -3,7 +3,9 @@
 // Modes are set by chmod after creation, so that the operator's umask never decides who can use an environment.
 #include "installer/disk/disk.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
@@ -13,9 +15,11 @@
 #include <cerrno>
 #include <cstring>
 #include <limits>
+#include <optional>
 
 #include "installer/disk/disk_error.hpp"
 #include "installer/disk/file_sync.hpp"
+#include "installer/disk/open_beneath.hpp"
 
 namespace sealift::installer {
 
@@ -30,9 +34,16 @@ auto uninterrupted(const Call& call) {
     if (const auto result = call(); result >= 0 || errno != EINTR) return result;
 }
 
-bundle::Descriptor open_folder(const fs::path& path) {
-  return bundle::Descriptor(uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
-}
+// fs-verity's request, spelled here since the headers of an older system lack it (linux/fsverity.h).
+struct VerityRequest {
+  std::uint32_t version, hash_algorithm, block_size, salt_size;
+  std::uint64_t salt;
+  std::uint32_t signature_size, reserved;
+  std::uint64_t signature;
+  std::uint64_t reserved_too[11];
+};
+static_assert(sizeof(VerityRequest) == 128);
+constexpr unsigned long kEnableVerity = _IOW('f', 133, VerityRequest);
 
 // Large page-aligned pieces bypass the system's page cache: copying gigabytes into it costs more than hashing them, and
 // they would have to be written before anything is durable. The alignment of the memory is checked here; that of the
@@ -55,7 +66,95 @@ fs::path nearest_that_exists(const fs::path& path) {
   while (!fs::exists(there, ignored) && there.has_relative_path()) there = there.parent_path();
   return there;
 }
+// Removes what has this name, following no link; 0 or an errno.
+int remove_at(int folder, const char* name) {
+  if (::unlinkat(folder, name, 0) == 0 || errno == ENOENT) return 0;
+  if (errno != EISDIR) return errno;
+  const int opened = ::openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (opened < 0) return errno;
+  struct Closer {
+    void operator()(DIR* open) const { ::closedir(open); }
+  };
+  const std::unique_ptr<DIR, Closer> names(::fdopendir(opened));
+  if (!names) return ::close(opened), ENOMEM;
+  for (errno = 0; const dirent* const entry = ::readdir(names.get()); errno = 0) {
+    const std::string_view there = entry->d_name;
+    if (there == "." || there == "..") continue;
+    if (const int error = remove_at(opened, entry->d_name); error != 0) return error;
+  }
+  if (errno != 0) return errno;
+  return ::unlinkat(folder, name, AT_REMOVEDIR) == 0 || errno == ENOENT ? 0 : errno;
+}
 }  // namespace
+
+namespace {
+
+// The path below the anchor's folder; nothing when it is not below it, or there is no anchor.
+std::optional<std::string> below(const AnchorFolder* anchor, const fs::path& path) {
+  if (anchor == nullptr) return std::nullopt;
+  const std::string &text = path.native(), &root = anchor->path.native();
+  if (text.size() <= root.size() + 1 || !text.starts_with(root) || text[root.size()] != '/') return std::nullopt;
+  std::string rest = text.substr(root.size() + 1);
+  while (rest.ends_with('/')) rest.pop_back();
+  return rest;
+}
+
+// `error` is why a folder on the way to `path` could not be entered.
+[[noreturn]] void throw_no_way(const fs::path& path, int error) {
+  if (error != ELOOP && error != ENOTDIR) throw_disk_error("a folder of the prefix cannot be entered", path, error);
+  throw bundle::Error(bundle::ErrorCode::Conflict,
+                      {.what = "a link or a file stands where a folder of the prefix must be",
+                       .where = path.string(),
+                       .expected = "folders only; nothing was followed",
+                       .next = "find out who made it, move it away, and run this again"});
+}
+
+}  // namespace
+
+// A path as the system calls take it: the folder that it lies in and its last name. Below the anchor that folder is
+// opened without following a link; elsewhere it is the path itself.
+class Disk::At {
+ public:
+  At(const Disk& disk, const fs::path& path) : text_(path.native()) {
+    std::optional<std::string> rest = below(disk.anchor_.get(), path);
+    if (!rest) return;
+    text_ = *std::move(rest);
+    anchored_ = true;
+    folder_ = disk.anchor_->open.get();
+    const std::size_t slash = text_.rfind('/');
+    if (slash == text_.npos) return;
+    open_ = open_beneath(folder_, text_.substr(0, slash), O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (!open_) throw_no_way(path.parent_path(), errno);
+    folder_ = open_.get();
+    text_.erase(0, slash + 1);
+  }
+
+  int folder() const { return folder_; }
+  const char* name() const { return text_.c_str(); }
+  int no_follow() const { return anchored_ ? AT_SYMLINK_NOFOLLOW : 0; }
+
+ private:
+  std::string text_;
+  int folder_ = AT_FDCWD;
+  bool anchored_ = false;
+  bundle::Descriptor open_;
+};
+
+std::shared_ptr<const AnchorFolder> Disk::anchor(const fs::path& folder) {
+  auto fresh = std::make_shared<AnchorFolder>(AnchorFolder{
+      .path = folder, .open = bundle::Descriptor(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC))});
+  if (!fresh->open) throw_disk_error("the prefix cannot be opened", folder, errno);
+  return std::exchange(anchor_, std::move(fresh));
+}
+
+bundle::Descriptor Disk::open_existing(const fs::path& path, int flags) const {
+  if (const std::optional<std::string> rest = below(anchor_.get(), path)) {
+    bundle::Descriptor open = open_beneath(anchor_->open.get(), *rest, flags | O_CLOEXEC);
+    if (!open && (errno == ELOOP || errno == ENOTDIR)) throw_no_way(path, errno);
+    return open;
+  }
+  return bundle::Descriptor(uninterrupted([&] { return ::open(path.c_str(), flags | O_CLOEXEC); }));
+}
 
 Mount Disk::mount(const fs::path& path) const {
   const fs::path there = nearest_that_exists(path);
@@ -74,15 +173,16 @@ FreeSpace Disk::free_space(const fs::path& path) const {
 }
 
 void Disk::make_folder(const fs::path& path) {
-  if (::mkdir(path.c_str(), 0755) == 0) {
-    struct stat status {};  // reading the mode is cheaper than setting it again
-    if (::stat(path.c_str(), &status) == 0 && (status.st_mode & 07777) == 0755) return;
-    if (::chmod(path.c_str(), 0755) != 0) throw_disk_error("a folder's mode cannot be set", path, errno);
+  const At at(*this, path);
+  struct stat status {};  // reading the mode is cheaper than setting it again
+  if (::mkdirat(at.folder(), at.name(), 0755) == 0) {
+    if (::fstatat(at.folder(), at.name(), &status, at.no_follow()) == 0 && (status.st_mode & 07777) == 0755) return;
+    if (::fchmodat(at.folder(), at.name(), 0755, 0) != 0)
+      throw_disk_error("a folder's mode cannot be set", path, errno);
     return;
   }
   if (errno != EEXIST) throw_disk_error("a folder cannot be made", path, errno);
-  std::error_code ignored;
-  if (!fs::is_directory(path, ignored))
+  if (::fstatat(at.folder(), at.name(), &status, at.no_follow()) != 0 || !S_ISDIR(status.st_mode))
     throw bundle::Error(bundle::ErrorCode::Conflict, {.what = "something else stands where a folder must be",
                                                       .where = path.string(),
                                                       .expected = "a folder, or nothing",
@@ -96,8 +196,9 @@ void Disk::make_folders(const fs::path& path) {
 }
 
 bundle::Descriptor Disk::create(const fs::path& path, mode_t mode) {
-  bundle::Descriptor file(
-      uninterrupted([&] { return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600); }));
+  const At at(*this, path);
+  bundle::Descriptor file(uninterrupted(
+      [&] { return ::openat(at.folder(), at.name(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600); }));
   if (!file) throw_disk_error("a file cannot be created", path, errno);
   if (::fchmod(file.get(), mode) != 0) throw_disk_error("a file's mode cannot be set", path, errno);
   return file;
@@ -126,16 +227,27 @@ void Disk::close(bundle::Descriptor file, const fs::path& path) {
   if (::close(file.release()) != 0 && errno != EINTR) throw_disk_error("a file cannot be finished", path, errno);
 }
 
+bool Disk::protect(const fs::path& path) {
+  if (!has_verity_) return false;
+  const bundle::Descriptor file = open_existing(path, O_RDONLY | O_NOFOLLOW);
+  const VerityRequest request{.version = 1, .hash_algorithm = 1, .block_size = 4096};  // 1: SHA-256
+  if (file && (::ioctl(file.get(), kEnableVerity, &request) == 0 || errno == EEXIST)) return true;
+  has_verity_ = false;  // the file system does not have it, or has other blocks; nothing depends on it
+  return false;
+}
+
 bundle::Descriptor Disk::open_lock(const fs::path& path) {
+  const At at(*this, path);
   bundle::Descriptor file(
-      uninterrupted([&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644); }));
+      uninterrupted([&] { return ::openat(at.folder(), at.name(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644); }));
   if (!file) throw_disk_error("the prefix's lock cannot be opened", path, errno);
   return file;
 }
 
-OpenFolder::OpenFolder(fs::path path) : path_(std::move(path)) {
-  open_ = bundle::Descriptor(::open(path_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!open_) throw_disk_error("a folder cannot be opened", path_, errno);
+OpenFolder Disk::open_folder(const fs::path& path) const {
+  bundle::Descriptor open = open_existing(path, O_PATH | O_DIRECTORY);
+  if (!open) throw_disk_error("a folder cannot be opened", path, errno);
+  return {path, std::move(open)};
 }
 
 bool Disk::link(const FileName& from, const FileName& to) {
@@ -153,12 +265,14 @@ bool Disk::link(const FileName& from, const FileName& to) {
 }
 
 void Disk::make_symlink(std::string_view target, const fs::path& path) {
-  if (::symlink(std::string(target).c_str(), path.c_str()) != 0)
+  const At at(*this, path);
+  if (::symlinkat(std::string(target).c_str(), at.folder(), at.name()) != 0)
     throw_disk_error("a symbolic link cannot be made", path, errno);
 }
 
 void Disk::rename(const fs::path& from, const fs::path& to) {
-  if (::rename(from.c_str(), to.c_str()) == 0) return;
+  const At old(*this, from), fresh(*this, to);
+  if (::renameat(old.folder(), old.name(), fresh.folder(), fresh.name()) == 0) return;
   if (errno != EEXIST && errno != ENOTEMPTY) throw_disk_error("a name cannot be given", to, errno);
   throw bundle::Error(bundle::ErrorCode::Conflict,
                       {.what = "something stands where a finished folder must go",
@@ -168,13 +282,18 @@ void Disk::rename(const fs::path& from, const fs::path& to) {
 }
 
 void Disk::remove_tree(const fs::path& path) {
-  std::error_code error;
-  fs::remove_all(path, error);
-  if (error) throw_disk_error("a folder cannot be removed", path, error.value());
+  int error = 0;
+  try {
+    const At at(*this, path);
+    error = remove_at(at.folder(), at.name());
+  } catch (const bundle::Error& fault) {
+    if (fault.code() != bundle::ErrorCode::Missing) throw;  // then it is not there either
+  }
+  if (error != 0) throw_disk_error("a folder cannot be removed", path, error);
 }
 
 void Disk::sync_all(const fs::path& path) {
-  const bundle::Descriptor folder = open_folder(path);
+  const bundle::Descriptor folder = open_existing(path, O_RDONLY | O_DIRECTORY);
   if (!folder || uninterrupted([&] { return ::syncfs(folder.get()); }) != 0)
     throw_disk_error("written files cannot be made durable", path, errno);
   static const bool kReports = [] {
@@ -185,7 +304,7 @@ void Disk::sync_all(const fs::path& path) {
 }
 
 void Disk::sync_folder(const fs::path& path) {
-  const bundle::Descriptor folder = open_folder(path);
+  const bundle::Descriptor folder = open_existing(path, O_RDONLY | O_DIRECTORY);
   if (!folder || uninterrupted([&] { return ::fsync(folder.get()); }) != 0)
     throw_disk_error("a folder's names cannot be made durable", path, errno);
 }

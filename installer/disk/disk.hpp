@@ -4,7 +4,11 @@
 // crash after each of them leaves behind (tests/support/crash_model.hpp).
 #pragma once
 
+#include <sys/stat.h>
+
+#include <atomic>
 #include <filesystem>
+#include <memory>
 #include <string_view>
 
 #include "sealift/bundle/core/file.hpp"
@@ -27,7 +31,7 @@ struct Mount {
 // A folder opened once for many names in it: resolving its path for each name would cost more than the name itself.
 class OpenFolder {
  public:
-  explicit OpenFolder(std::filesystem::path path);  // throws Missing, Io
+  OpenFolder(std::filesystem::path path, bundle::Descriptor open) : path_(std::move(path)), open_(std::move(open)) {}
   const std::filesystem::path& path() const { return path_; }
   int descriptor() const { return open_.get(); }
 
@@ -43,6 +47,12 @@ struct FileName {
   const char* name;
 };
 
+// A folder below which nothing is followed: see Disk::anchor.
+struct AnchorFolder {
+  std::filesystem::path path;
+  bundle::Descriptor open;
+};
+
 // Paths are the caller's; every failure throws Io, Space, Missing or Conflict with the path. Safe from several threads.
 class Disk {
  public:
@@ -50,6 +60,12 @@ class Disk {
   Disk(const Disk&) = delete;
   Disk& operator=(const Disk&) = delete;
   virtual ~Disk() = default;
+
+  // From here on, every path below `folder` is resolved from one descriptor of it, and a symbolic link on the way is
+  // refused instead of followed: nobody can have what is written or removed there hit another folder. Returns what was
+  // in force before; nullptr: nothing. Not while another thread uses this disk.
+  std::shared_ptr<const AnchorFolder> anchor(const std::filesystem::path& folder);
+  void anchor(std::shared_ptr<const AnchorFolder> before) { anchor_ = std::move(before); }
 
   // Of the file system that `path`, or its nearest parent that exists, lies on.
   virtual FreeSpace free_space(const std::filesystem::path& path) const;
@@ -62,8 +78,12 @@ class Disk {
   virtual void write(const bundle::Descriptor& file, const std::filesystem::path& path, bundle::ByteView bytes);
   // Reports what close(2) reports: on a network file system it may be the first to report a full quota.
   virtual void close(bundle::Descriptor file, const std::filesystem::path& path);
+  // Has the kernel hold every later read of this closed file to a digest, and refuse every write to it, where the file
+  // system offers that (fs-verity: ext4 and f2fs if made so, btrfs). Returns whether it does.
+  virtual bool protect(const std::filesystem::path& path);
   // The file of the prefix lock, made if missing. It is never written through this class and never removed.
   virtual bundle::Descriptor open_lock(const std::filesystem::path& path);
+  OpenFolder open_folder(const std::filesystem::path& path) const;  // throws Missing, Io
   // Makes a second name for `from`; false when this file system, or this file, cannot have one.
   virtual bool link(const FileName& from, const FileName& to);
   virtual void make_symlink(std::string_view target, const std::filesystem::path& path);
@@ -80,6 +100,14 @@ class Disk {
   void make_folders(const std::filesystem::path& path);
   // A new small file, not synced.
   void write_new(const std::filesystem::path& path, std::string_view text, mode_t mode);
+
+ private:
+  class At;
+
+  bundle::Descriptor open_existing(const std::filesystem::path& path, int flags) const;
+
+  std::shared_ptr<const AnchorFolder> anchor_;
+  std::atomic<bool> has_verity_{true};  // until it turns out that it has not
 };
 
 }  // namespace sealift::installer

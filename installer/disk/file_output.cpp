@@ -61,11 +61,14 @@ void FileOutput::wait_for_all() {
   if (failure_) std::rethrow_exception(failure_);
 }
 
-void FileOutput::finish() {
+Stamp FileOutput::finish() {
   wait_for_all();
   Buffer& last = buffers_[filled_ % kBuffers];
   if (last.size != 0) disk_.write(file_, path_, {last.memory.get(), std::exchange(last.size, 0)});
+  struct stat status {};
+  const Stamp stamp = file_ && ::fstat(file_.get(), &status) == 0 ? stamp_of(status) : Stamp{};
   disk_.close(std::move(file_), path_);
+  return stamp;
 }
 
 void FileOutput::write_submitted() {

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "installer/disk/disk.hpp"
+#include "installer/disk/stamp.hpp"
 
 namespace sealift::installer {
 
@@ -27,8 +28,8 @@ class FileOutput {
   void begin(bundle::Descriptor file, std::filesystem::path path);
   // Throws the disk's error for this piece or for an earlier one.
   void append(bundle::ByteView bytes);
-  // Returns once all bytes are written and the file is closed.
-  void finish();
+  // Returns once all bytes are written and the file is closed, with its stamp from before the close.
+  Stamp finish();
 
  private:
   static constexpr std::size_t kBuffer = std::size_t{1} << 20;

@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "installer/prefix/prefix_owner.hpp"
+
 namespace sealift::installer {
 
 namespace fs = std::filesystem;
@@ -129,6 +131,9 @@ void PrefixCheckup::check_libraries() {
   if (current == status_.generations.end() || !current->record) return;
   const GenerationRecord& record = *current->record;
   const std::string folder = "generations/" + Prefix::generation_name(record.number);
+  if (!is_own_prefix(prefix_))
+    return note(
+        "the interpreter was not started: the prefix belongs to another user, whose code this user does not run");
   if (record.interpreter.empty() || record.self_check.imports.empty())
     return note("the interpreter was not started: the bundle names no imports");
   for (const Deviation& finding : checkup_.findings)

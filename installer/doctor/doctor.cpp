@@ -13,6 +13,7 @@
 
 #include "installer/doctor/repair.hpp"
 #include "installer/prefix/prefix_lock.hpp"
+#include "installer/store/stamps.hpp"
 #include "sealift/bundle/trust/trust_folder.hpp"
 
 namespace sealift::installer {
@@ -48,6 +49,17 @@ void check_owner(const Prefix& prefix) {
                                          .next = "run this as that user"});
 }
 
+// What is compared with the bundle here may get another record; the next apply hashes these items and stamps them anew.
+void forget_stamps(const ItemRecords& items, const Prefix& prefix, Disk& disk) {
+  Stamps stamps = Stamps::read(prefix);
+  for (const auto& [name, record] : items) stamps.forget(name);
+  disk.make_folder(prefix.staging());
+  const fs::path work = prefix.staging() / "doctor";
+  disk.make_folder(work);
+  stamps.save(prefix, work, disk);
+  sweep(prefix, disk);
+}
+
 bool can_be_put_right(const Deviation& finding) {
   return finding.kind != Kind::Outside && finding.kind != Kind::Broken;
 }
@@ -78,6 +90,7 @@ Checkup doctor(const DoctorOptions& options, Disk& disk, bundle::Progress& progr
   sweep(options.prefix, disk);
   const bundle::VerifiedBundle bundle = open_for_repair(options, status);
   const ItemRecords signed_by = signed_records(bundle, options.threads, progress);
+  forget_stamps(signed_by, options.prefix, disk);
   std::vector<Deviation> repaired;
   std::vector<std::string> wrong_before;
   for (int round = 0;; ++round) {

@@ -65,9 +65,11 @@ std::optional<FailedGeneration> failed_generation(const Prefix& prefix) {
   }
 }
 
-void forget_failed(const Prefix& prefix, Disk& disk) {
+bool forget_failed(const Prefix& prefix, Disk& disk) {
   std::error_code ignored;
-  if (fs::exists(prefix.failed(), ignored)) disk.remove_tree(prefix.failed());
+  if (!fs::exists(prefix.failed(), ignored)) return false;
+  disk.remove_tree(prefix.failed());
+  return true;
 }
 
 }  // namespace sealift::installer

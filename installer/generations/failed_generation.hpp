@@ -24,6 +24,6 @@ void keep_failed(const Prefix& prefix, const GenerationRecord& record, const std
                  const bundle::Error& reason, const std::filesystem::path& staging, Disk& disk);
 // Nothing when there is none, or when it cannot be read.
 std::optional<FailedGeneration> failed_generation(const Prefix& prefix);
-void forget_failed(const Prefix& prefix, Disk& disk);
+bool forget_failed(const Prefix& prefix, Disk& disk);  // whether there was one
 
 }  // namespace sealift::installer

@@ -12,7 +12,7 @@
 
 #include "installer/generations/generation.hpp"
 #include "installer/prefix/prefix_lock.hpp"
-#include "installer/store/store.hpp"
+#include "installer/store/stamps.hpp"
 
 namespace sealift::installer {
 
@@ -158,9 +158,12 @@ void keep_generations_in_use(const std::vector<unsigned>& stayed, const Prefix& 
 
 void remove(Cleanup& cleanup, const GcOptions& options, Disk& disk) {
   const Prefix& prefix = options.prefix;
-  const fs::path trash = prefix.staging() / ("gc-" + std::to_string(::getpid()));
+  const fs::path work = prefix.staging() / ("gc-" + std::to_string(::getpid())), trash = work / "removed";
   disk.make_folder(prefix.staging());
+  disk.make_folder(work);
   disk.make_folder(trash);
+  Stamps stamps = Stamps::read(prefix);  // what stays loses names, which moves its time of change
+  stamps.follow_links(prefix, true);
   std::vector<unsigned> stayed;
   for (const unsigned number : cleanup.generations)
     if (!put_aside(prefix.generation(number), trash / Prefix::generation_name(number), options, disk))
@@ -172,6 +175,9 @@ void remove(Cleanup& cleanup, const GcOptions& options, Disk& disk) {
   if (!cleanup.items.empty()) disk.sync_folder(prefix.store());
   if (!stayed.empty()) count_freed_space({trash}, cleanup);
   disk.remove_tree(trash);
+  stamps.follow_links(prefix);
+  stamps.save(prefix, work, disk);
+  disk.remove_tree(work);
 }
 
 }  // namespace

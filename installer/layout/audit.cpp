@@ -78,6 +78,8 @@ class Auditor {
         generation_(generation.string()) {}
 
   const Audit& found() const { return audit_; }
+  // Where the linked files' stamps are kept, and what they are now.
+  const std::vector<std::pair<Stamp*, Stamp>>& stamps() const { return stamps_; }
 
   void check(const std::string& path, const Place& place) {
     const struct stat status = status_of(path);
@@ -111,6 +113,13 @@ class Auditor {
   }
 
  private:
+  void renew_stamp(const std::string& there, Stamp* kept, const Stamp& now) {
+    if (kept == nullptr) return;
+    if (!now.same_bytes(*kept))
+      refuse(there, "the file that was checked before it was linked", "one that was written since");
+    stamps_.emplace_back(kept, now);
+  }
+
   struct stat status_of(const std::string& path) {
     const std::size_t slash = path.rfind('/');
     const std::string_view folder = slash == path.npos ? std::string_view() : std::string_view(path).substr(0, slash);
@@ -135,7 +144,10 @@ class Auditor {
       refuse(there, place.file.executable ? "a program" : "no program", "the other");
     ++audit_.files;
     audit_.bytes += place.file.size;
-    if (place.type == Place::Type::File && status.st_nlink > 1) ++audit_.shared;  // a copy has only this name
+    if (place.type == Place::Type::File && status.st_nlink > 1) {  // a copy has only this name
+      ++audit_.shared;
+      renew_stamp(there, place.file.stamp, stamp_of(status));
+    }
   }
 
   // path,sha256=DIGEST,SIZE with the path relative to site-packages.
@@ -186,6 +198,7 @@ class Auditor {
   bundle::Descriptor opened_;
   std::string place_, expected_;  // of one row; members, so that their memory is reused
   Audit audit_;
+  std::vector<std::pair<Stamp*, Stamp>> stamps_;
 };
 
 }  // namespace
@@ -210,13 +223,16 @@ Audit audit_generation(const Layout& layout, const bundle::Environment& environm
   Auditor(layout, counts, environment, generation).check_nothing_extra("");
   std::mutex guard;
   Audit audit;
+  std::vector<std::pair<Stamp*, Stamp>> stamps;
   bundle::parallel_for(threads, (there.size() + kNeighbours - 1) / kNeighbours, [&](std::size_t group) {
     Auditor auditor(layout, counts, environment, generation);
     for (std::size_t i = group * kNeighbours; i < std::min((group + 1) * kNeighbours, there.size()); ++i)
       auditor.check(there[i]->first, there[i]->second);
     const std::lock_guard lock(guard);
     audit += auditor.found();
+    stamps.insert(stamps.end(), auditor.stamps().begin(), auditor.stamps().end());
   });
+  for (const auto& [kept, now] : stamps) *kept = now;  // one item may be placed twice
   return audit;
 }
 

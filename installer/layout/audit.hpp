@@ -23,7 +23,8 @@ struct Audit {
   Audit& operator+=(const Audit& other);
 };
 
-// Throws Digest, naming the first path that differs.
+// Throws Digest, naming the first path that differs, also when a file is another one than the one whose stamp or digest
+// was right when it was linked. Then it renews the stamps of the linked files, whose time of change the link has moved.
 Audit audit_generation(const Layout& layout, const bundle::Environment& environment,
                        const std::filesystem::path& generation, unsigned threads);
 

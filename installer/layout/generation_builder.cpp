@@ -3,6 +3,8 @@
 // to a folder.
 #include "installer/layout/generation_builder.hpp"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <optional>
 #include <system_error>
@@ -20,6 +22,47 @@ namespace {
 constexpr std::size_t kCopyPiece = std::size_t{1} << 20;
 constexpr std::size_t kNeighbours = 50;
 
+[[noreturn]] void refuse_changed(const Place& place, const std::string& got) {
+  throw Error(ErrorCode::Digest, {.what = "a file of the store was changed since it was unpacked",
+                                  .where = place.source(),
+                                  .expected = "sha256 " + place.file.sha256.hex(),
+                                  .got = got,
+                                  .next = "sealift-install doctor --repair BUNDLE with a bundle that carries it; then "
+                                          "run this again"});
+}
+
+bundle::Digest digest_of(int file, const Place& place) {
+  bundle::Bytes piece(static_cast<std::size_t>(std::clamp<std::uint64_t>(place.file.size, 1, kCopyPiece)));
+  bundle::Hasher hasher;
+  for (;;) {
+    const ssize_t count = ::read(file, piece.data(), piece.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) bundle::throw_errno("a file of the store cannot be read", place.source());
+    if (count == 0) return hasher.finish();
+    hasher.update(bundle::ByteView(piece).first(static_cast<std::size_t>(count)));
+  }
+}
+
+// Hashes a file of the store and returns the stamp that it had all the while. Throws Digest unless its bytes are those
+// that were unpacked.
+Stamp check_bytes(const FileName& from, const Place& place) {
+  const bundle::Descriptor file(
+      ::openat(from.folder.descriptor(), from.name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct stat before {
+  }, after{};
+  if (!file && errno == ELOOP) refuse_changed(place, "a symbolic link");
+  if (!file || ::fstat(file.get(), &before) != 0)
+    bundle::throw_errno("a file of the store cannot be opened", place.source());
+  if (!S_ISREG(before.st_mode)) refuse_changed(place, "no plain file");
+  if (static_cast<std::uint64_t>(before.st_size) != place.file.size)
+    refuse_changed(place, std::to_string(before.st_size) + " bytes");
+  if (const bundle::Digest digest = digest_of(file.get(), place); digest != place.file.sha256)
+    refuse_changed(place, "sha256 " + digest.hex());
+  if (::fstat(file.get(), &after) != 0 || stamp_of(after) != stamp_of(before))
+    refuse_changed(place, "a file that changes while it is read");
+  return stamp_of(before);
+}
+
 void copy_file(const Place& place, const fs::path& to, Disk& disk) {
   const std::string from = place.source();
   bundle::FileSource source(from);
@@ -32,11 +75,7 @@ void copy_file(const Place& place, const fs::path& to, Disk& disk) {
     at += piece.size();
   }
   if (const bundle::Digest digest = hasher.finish(); digest != place.file.sha256)
-    throw Error(ErrorCode::Digest, {.what = "a file of the store was changed since it was unpacked",
-                                    .where = from,
-                                    .expected = "sha256 " + place.file.sha256.hex(),
-                                    .got = "sha256 " + digest.hex(),
-                                    .next = "move its store item away and run apply again"});
+    refuse_changed(place, "sha256 " + digest.hex());
   disk.close(std::move(file), to);
 }
 
@@ -47,7 +86,8 @@ std::pair<std::string_view, const char*> split_path(const std::string& path) {
   return {std::string_view(path).substr(0, slash), path.c_str() + slash + 1};
 }
 
-// Makes one thread's names; keeps the folders of its last file open.
+// Makes one thread's names; keeps the folders of its last file open. A file of the store is linked when it has its
+// stamp; otherwise once its bytes are known to be right.
 class NameMaker {
  public:
   NameMaker(const fs::path& generation, Disk& disk) : generation_(generation), disk_(disk) {}
@@ -62,20 +102,34 @@ class NameMaker {
       copy_file(place, generation_ / path, disk_);
   }
 
+  std::vector<std::pair<Stamp*, Stamp>> take_hashed() { return std::move(hashed_); }
+
  private:
   bool link(const std::string& path, const Place& place) {
     const auto [from_folder, from] = split_path(place.file.path);
     if (!from_ || origin_ != place.origin.get() || from_folder_ != from_folder) {
       origin_ = place.origin.get();
       from_folder_ = from_folder;
-      from_.emplace(fs::path(origin_->item) / from_folder);
+      from_.emplace(disk_.open_folder(fs::path(origin_->item) / from_folder));
     }
     const auto [to_folder, to] = split_path(path);
     if (!to_ || to_folder_ != to_folder) {
       to_folder_ = to_folder;
-      to_.emplace(generation_ / to_folder);
+      to_.emplace(disk_.open_folder(generation_ / to_folder));
     }
-    return disk_.link({.folder = *from_, .name = from}, {.folder = *to_, .name = to});
+    const FileName source{.folder = *from_, .name = from};
+    const std::optional<Stamp> fresh =
+        has_its_stamp(source, place) ? std::nullopt : std::optional(check_bytes(source, place));
+    if (!disk_.link(source, {.folder = *to_, .name = to})) return false;
+    if (fresh) hashed_.emplace_back(place.file.stamp, *fresh);
+    return true;
+  }
+
+  static bool has_its_stamp(const FileName& from, const Place& place) {
+    struct stat status {};
+    return place.file.stamp != nullptr && *place.file.stamp &&
+           ::fstatat(from.folder.descriptor(), from.name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+           S_ISREG(status.st_mode) && stamp_of(status) == *place.file.stamp;
   }
 
   const fs::path& generation_;
@@ -83,6 +137,7 @@ class NameMaker {
   const Place::Origin* origin_ = nullptr;
   std::string from_folder_, to_folder_;  // below the origin's item, below the generation
   std::optional<OpenFolder> from_, to_;
+  std::vector<std::pair<Stamp*, Stamp>> hashed_;
 };
 
 }  // namespace
@@ -123,6 +178,8 @@ void GenerationBuilder::finish() {
   make_names();
   others_.clear();  // joined
   if (failure_) std::rethrow_exception(failure_);
+  for (const auto& [kept, stamp] : hashed_)
+    if (kept != nullptr) *kept = stamp;
 }
 
 void GenerationBuilder::make_names() {
@@ -137,7 +194,11 @@ void GenerationBuilder::make_names() {
                   waiting_.begin() + static_cast<std::ptrdiff_t>(end));
       next_ = end;
     }
-    if (mine.empty()) return;
+    if (mine.empty()) {
+      const std::lock_guard lock(guard_);
+      for (const auto& one : maker.take_hashed()) hashed_.push_back(one);
+      return;
+    }
     try {
       for (const Name* name : mine) maker.put(*name);
     } catch (...) {

@@ -29,6 +29,8 @@ class GenerationBuilder {
   void add(const Name& name);
   // After the last add(). Throws the first failure once all threads have stopped.
   void finish();
+  // Files of the store that did not have their stamp, so that their bytes were hashed before they were used.
+  std::uint64_t hashed() const { return hashed_.size(); }
 
  private:
   void make_names();  // until none is left and none will come
@@ -41,7 +43,8 @@ class GenerationBuilder {
   std::size_t next_ = 0;
   bool closed_ = false;  // nothing more is added
   std::exception_ptr failure_;
-  std::vector<std::jthread> others_;  // last member, since the threads use all others
+  std::vector<std::pair<Stamp*, Stamp>> hashed_;  // where a stamp is kept, if anywhere, and what it was when hashed
+  std::vector<std::jthread> others_;              // last member, since the threads use all others
 };
 
 // Builds a layout that is complete already.

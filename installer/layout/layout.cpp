@@ -6,8 +6,11 @@
 #include <algorithm>
 #include <set>
 
+#include "bundle/wheel/wheel_startup.hpp"
 #include "sealift/bundle/archive/archive_tree.hpp"
+#include "sealift/bundle/core/file.hpp"
 #include "sealift/bundle/wheel/installed_path.hpp"
+#include "sealift/bundle/wheel/wheel_places.hpp"
 
 namespace sealift::installer {
 
@@ -76,7 +79,45 @@ std::string csv(const std::string& field) {
   return out + "\"";
 }
 
+constexpr std::uint64_t kMaxStartupFile = std::uint64_t{16} << 20;
+
+bundle::StartupFile read_startup_file(const UnpackedEntry& unpacked, const StoredFile& file) {
+  const std::filesystem::path path = unpacked.item / file.path;
+  const std::string text = bundle::read_text(path, kMaxStartupFile);
+  if (bundle::sha256(bundle::as_bytes(text)) != file.sha256)
+    throw Error(ErrorCode::Digest, {.what = "a file of the store was changed since it was unpacked",
+                                    .where = path.string(),
+                                    .expected = "sha256 " + file.sha256.hex(),
+                                    .next = "move its store item away and run apply again"});
+  bundle::StartupFile read = bundle::read_pth(text);
+  if (!read.fault.empty())
+    throw Error(ErrorCode::Format,
+                {.what = "a wheel is not acceptable: " + read.fault,
+                 .where = unpacked.entry->path.text() + ", " + bundle::SafePath::printable(file.path),
+                 .got = "sha256 " + file.sha256.hex(),
+                 .next = "do not use this bundle"});
+  return read;
+}
+
 }  // namespace
+
+bundle::StartupEffects startup_of(const bundle::Environment& environment, const UnpackedEntry& unpacked) {
+  bundle::StartupEffects effects;
+  if (unpacked.entry->kind != EntryKind::Wheel) return effects;
+  const std::vector<bundle::Digest>& allowed = environment.startup_files;
+  for (const StoredFile& file : unpacked.record.files) {
+    const std::size_t slash = file.path.find('/');
+    const bundle::Scheme scheme = scheme_of(std::string_view(file.path).substr(0, slash));
+    const std::string_view path = std::string_view(file.path).substr(slash + 1);
+    bundle::check_place(scheme, path, unpacked.record.dist_info, unpacked.entry->path.text());
+    if (scheme != bundle::Scheme::SitePackages || !bundle::is_pth(path)) continue;
+    if (std::find(allowed.begin(), allowed.end(), file.sha256) != allowed.end()) continue;
+    const bundle::StartupFile read = read_startup_file(unpacked, file);
+    effects.folders.insert(effects.folders.end(), read.folders.begin(), read.folders.end());
+    effects.namespaces.insert(effects.namespaces.end(), read.namespaces.begin(), read.namespaces.end());
+  }
+  return effects;
+}
 
 std::string place_of_wheel_file(const bundle::Environment& environment, const std::string& dist_info,
                                 const std::string& stored_path) {
@@ -126,6 +167,7 @@ void LayoutMaker::add(UnpackedEntry unpacked, const NewName& new_name) {
     claim(place(stored.path), std::move(link), new_name);
   }
   if (!is_wheel) return;
+  packages_.claim(unpacked.startup, origin->owner);
   if (!left_out.empty()) refuse_left_out(origin->owner, *left_out.begin(), "which the wheel does not have");
   wheels_.push_back(std::move(wheel));
 }

@@ -40,7 +40,13 @@ struct UnpackedEntry {
   std::filesystem::path item;  // its folder in the store
   ItemRecord record;
   std::vector<bundle::SafePath> left_out = {};  // the placement's
+  bundle::StartupEffects startup = {};          // of a Wheel, as startup_of gives them
 };
+
+// What the .pth files of a wheel do, read from the store again, since an older installer with other rules may have
+// unpacked it. Throws as bundle::Wheel does for what no wheel may place or run when Python starts. Of other entries
+// nothing.
+bundle::StartupEffects startup_of(const bundle::Environment& environment, const UnpackedEntry& entry);
 
 // Called for every path as it gets its owner, a folder before what it holds. The reference lives as long as the layout.
 using NewName = std::function<void(const Layout::value_type&)>;

@@ -24,6 +24,7 @@ class Prefix {
   std::filesystem::path failed() const { return folder_ / "failed"; }
   std::filesystem::path receipts() const { return folder_ / "receipts"; }
   std::filesystem::path lock() const { return folder_ / "lock"; }
+  std::filesystem::path stamps() const { return folder_ / "stamps"; }
   std::filesystem::path current() const { return folder_ / "current"; }
   std::filesystem::path generation(unsigned number) const { return generations() / generation_name(number); }
 

@@ -10,6 +10,7 @@
 #include <cerrno>
 
 #include "installer/host/time.hpp"
+#include "installer/prefix/prefix_owner.hpp"
 #include "sealift/bundle/core/safe_path.hpp"
 
 namespace sealift::installer {
@@ -30,9 +31,20 @@ std::string holder_of(const bundle::Descriptor& file) {
 
 }  // namespace
 
-PrefixLock::PrefixLock(const Prefix& prefix, Disk& disk, const char* verb) {
+PrefixLock::PrefixLock(const Prefix& prefix, Disk& disk, const char* verb) : disk_(disk) {
   disk.make_folders(prefix.folder());
-  file_ = disk.open_lock(prefix.lock());
+  before_ = disk.anchor(prefix.folder());
+  try {
+    take(prefix, verb);
+  } catch (...) {
+    disk.anchor(std::move(before_));
+    throw;
+  }
+}
+
+void PrefixLock::take(const Prefix& prefix, const char* verb) {
+  require_own_prefix(prefix);
+  file_ = disk_.open_lock(prefix.lock());
   struct flock range {};
   range.l_type = F_WRLCK;
   range.l_whence = SEEK_SET;

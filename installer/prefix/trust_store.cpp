@@ -35,7 +35,7 @@ std::string text_of_paths(const std::vector<fs::path>& files) {
 
 }  // namespace
 
-std::vector<bundle::SignedRoot> load_roots(const std::vector<fs::path>& files) {
+std::vector<bundle::Envelope> load_roots(const std::vector<fs::path>& files) {
   std::vector<bundle::Envelope> chain;
   for (const fs::path& file : files) {
     const bool is_bundle = fs::is_directory(file) || file.extension() == bundle::kSealSuffix;
@@ -44,30 +44,34 @@ std::vector<bundle::SignedRoot> load_roots(const std::vector<fs::path>& files) {
                    : bundle::parse_roots(bundle::read_text(file, bundle::kMaxSealSize), file.string()))
       chain.push_back(std::move(root));
   }
-  return bundle::read_root_chain(chain, text_of_paths(files));
+  return chain;
 }
+
+namespace {
+
+// Signatures are checked before the prefix lock is taken; with it, only whether the site still trusts what it did then.
+TrustChange take_in(const Prefix& prefix, Disk& disk, const std::vector<fs::path>& roots,
+                    const std::optional<bundle::Digest>& fingerprint, const char* verb) {
+  const std::vector<bundle::Envelope> chain = load_roots(roots);
+  for (;;) {
+    const TrustState before = bundle::trust_for_run(prefix.trust(), fingerprint);
+    TrustChange change{.state = follow_roots(before, chain, text_of_paths(roots))};  // throws before a prefix is made
+    const PrefixLock lock(prefix, disk, verb);
+    if (bundle::trust_for_run(prefix.trust(), fingerprint) != before) continue;
+    change.changed = save_trust(prefix, disk, change.state);
+    return change;
+  }
+}
+
+}  // namespace
 
 TrustChange pin_root(const Prefix& prefix, Disk& disk, const std::vector<fs::path>& roots,
                      const bundle::Digest& fingerprint) {
-  const std::vector<bundle::SignedRoot> chain = load_roots(roots);
-  const auto state = [&] {
-    return accept_roots(bundle::trust_for_run(prefix.trust(), fingerprint), chain, text_of_paths(roots));
-  };
-  state();  // throws before a prefix is made
-  const PrefixLock lock(prefix, disk, "trust add");
-  TrustChange change{.state = state()};
-  change.changed = save_trust(prefix, disk, change.state);
-  return change;
+  return take_in(prefix, disk, roots, fingerprint, "trust add");
 }
 
 TrustChange update_root(const Prefix& prefix, Disk& disk, const std::vector<fs::path>& roots) {
-  const std::vector<bundle::SignedRoot> chain = load_roots(roots);
-  bundle::trust_for_run(prefix.trust(), std::nullopt);
-  const PrefixLock lock(prefix, disk, "trust update");
-  TrustChange change{
-      .state = accept_roots(bundle::trust_for_run(prefix.trust(), std::nullopt), chain, text_of_paths(roots))};
-  change.changed = save_trust(prefix, disk, change.state);
-  return change;
+  return take_in(prefix, disk, roots, std::nullopt, "trust update");
 }
 
 bool save_trust(const Prefix& prefix, Disk& disk, const TrustState& state) {

@@ -12,8 +12,8 @@
 
 namespace sealift::installer {
 
-// The trust roots in files, or in a bundle's seal, oldest first. Throws unless they obey every rule of a root chain.
-std::vector<bundle::SignedRoot> load_roots(const std::vector<std::filesystem::path>& files);
+// The trust roots in files, or in a bundle's seal, oldest first, as they were read: nobody has vouched for them.
+std::vector<bundle::Envelope> load_roots(const std::vector<std::filesystem::path>& files);
 
 // The trust state after a command, and whether the command changed it.
 struct TrustChange {

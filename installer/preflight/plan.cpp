@@ -112,6 +112,9 @@ InstallPlan make_plan(const bundle::VerifiedBundle& bundle, const Prefix& prefix
   std::error_code ignored;
   if (std::filesystem::exists(prefix.folder(), ignored)) {
     const Status status = status_of(prefix);
+    for (const Status::Generation& generation : status.generations)
+      if (generation.number == status.current && generation.record)
+        plan.current = {.channel = generation.record->channel, .name = generation.record->name};
     if (const std::optional<unsigned> same = generation_of(bundle.identity(), status)) {
       plan.action = same == status.current ? InstallPlan::Action::Nothing : InstallPlan::Action::SwitchTo;
       plan.generation = *same;

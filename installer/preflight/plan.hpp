@@ -3,6 +3,8 @@
 // the space they need. Planning reads the prefix and changes nothing; the installation works from the same value.
 #pragma once
 
+#include <optional>
+
 #include "installer/disk/disk.hpp"
 #include "installer/prefix/prefix.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
@@ -18,6 +20,7 @@ struct InstallPlan {
 
   Action action = Action::Install;
   unsigned generation = 1;                   // that becomes current
+  std::optional<bundle::Stream> current;     // what is current now; nothing too when its record cannot be read
   std::vector<const bundle::Entry*> unpack;  // point into the bundle's manifest
   std::vector<const bundle::Entry*> reuse;   // are in the store already
   std::uint64_t needed_bytes = 0;            // with a margin for folders and records

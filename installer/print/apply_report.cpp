@@ -28,6 +28,14 @@ std::string headline(const Applied& applied, bool dry_run) {
   return (dry_run ? "would install " : "installed ") + bundle + " as " + generation + "\n";
 }
 
+// What of the medium was looked at: an installation that needs little of it says nothing of the rest.
+std::string medium_text(const Applied& applied) {
+  const std::string chunks = std::to_string(applied.chunks) + " chunks";
+  if (applied.chunks_read == applied.chunks) return "all " + chunks + " read and right";
+  return std::to_string(applied.chunks_read) + " of " + chunks +
+         " read and right; the others were not needed and not looked at (sealift-install verify reads all)";
+}
+
 }  // namespace
 
 bundle::Json json_of(const Applied& applied, const ApplyOptions& options) {
@@ -44,6 +52,9 @@ bundle::Json json_of(const Applied& applied, const ApplyOptions& options) {
                        {"generation", applied.generation},
                        {"unpack", applied.unpacked},
                        {"reuse", applied.reused},
+                       {"hashed_files", applied.hashed},
+                       {"chunks", applied.chunks},
+                       {"chunks_read", applied.chunks_read},
                        {"needed_bytes", applied.needed_bytes},
                        {"free_bytes", applied.free.bytes},
                        {"needed_inodes", applied.needed_inodes},
@@ -70,6 +81,11 @@ std::string text_of(const Applied& applied, const ApplyOptions& options) {
     }
     line("room      ", bundle::human_size(applied.needed_bytes) + " and " + std::to_string(applied.needed_inodes) +
                            " inodes at most, of " + bundle::human_size(applied.free.bytes) + " free");
+  }
+  if (!options.dry_run) {
+    if (applied.hashed > 0)
+      line("hashed    ", std::to_string(applied.hashed) + " reused files, whose stamps did not match");
+    line("medium    ", medium_text(applied));
   }
   if (applied.record) {
     line("audit     ", facts_of(applied.record->audit));

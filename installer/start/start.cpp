@@ -4,7 +4,8 @@
 // finds a program's $ORIGIN through /proc, which bare hosts and chroots do not always have; there LD_ORIGIN_PATH is
 // set. LD_LIBRARY_PATH gets the carried CUDA libraries in front of the host's value: they find each other by DT_RUNPATH
 // and by dlopen, which that variable and ld.so.cache would override with a stray /usr/local/cuda or another cuDNN. The
-// host's value stays behind them, since its driver may be found through it. Where the environment carries glibc
+// host's value stays behind them, since its driver may be found through it; folders with libraries that belong to the
+// runtime are passed over, since children inherit the variable. Where the environment carries glibc
 // (PREFIX/lib/runtime), its loader starts the program and gets those folders as an argument: the variables stay as they
 // are, and the host's glibc is left alone. Static, so that it starts anywhere; no library of ours, so that it starts at
 // once.
@@ -18,8 +19,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include "installer/start/carried_loader.hpp"
+#include "sealift/bundle/native/system_libraries.hpp"
 
 namespace {
 
@@ -60,7 +63,21 @@ void for_each_name(const char* folder, int (*filter)(const dirent*), const Use& 
   std::free(names);
 }
 
-// PREFIX/lib/python3.N/site-packages/nvidia/*/lib of the environment whose libexec is `libexec`; often none.
+// Whether a library lies there that only runtime, interpreter or driver may bring: with LD_LIBRARY_PATH it would come
+// before theirs in every program that is started from here.
+bool holds_reserved(const char* folder) {
+  bool found = false;
+  for_each_name(folder, is_visible, [&](const char* path) {
+    const std::string_view name = std::strrchr(path, '/') + 1;
+    found = found || name == "glibc-hwcaps" || sealift::bundle::is_glibc_library(name) ||
+            sealift::bundle::is_interpreter_library(name) || sealift::bundle::is_driver_library(name);
+  });
+  return found;
+}
+
+// PREFIX/lib/python3.N/site-packages/nvidia/*/lib of the environment whose libexec is `libexec`; often none. A folder
+// with a library that is not its own to bring is passed over: wheels are refused for that, but an older installer did
+// not.
 const char* own_libraries(const char* libexec) {
   static char list[1 << 16];
   char lib[PATH_MAX], root[PATH_MAX];
@@ -73,6 +90,7 @@ const char* own_libraries(const char* libexec) {
     for_each_name(nvidia, is_visible, [&](const char* package) {
       char folder[PATH_MAX];
       if (std::snprintf(folder, sizeof folder, "%s/lib", package) >= PATH_MAX || ::access(folder, R_OK) != 0) return;
+      if (holds_reserved(folder)) return;
       const int size = std::snprintf(list + used, sizeof list - used, "%s%s", used == 0 ? "" : ":", folder);
       if (static_cast<std::size_t>(size) < sizeof list - used)
         used += static_cast<std::size_t>(size);

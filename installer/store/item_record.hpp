@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bundle/core/json.hpp"
+#include "installer/disk/stamp.hpp"
 #include "sealift/bundle/manifest/manifest.hpp"
 
 namespace sealift::installer {
@@ -18,8 +19,13 @@ struct StoredFile {
   std::uint64_t size = 0;
   bundle::Digest sha256;
   bool executable = false;
+  // Not in the record: where this file's stamp is kept while an environment is built (stamps.hpp). A file without one
+  // is hashed before it is used.
+  Stamp* stamp = nullptr;
 
-  bool operator==(const StoredFile&) const = default;
+  bool operator==(const StoredFile& other) const {
+    return path == other.path && size == other.size && sha256 == other.sha256 && executable == other.executable;
+  }
 };
 
 struct StoredLink {

@@ -101,7 +101,11 @@ void ItemWriter::append(bundle::ByteView bytes) {
 }
 
 void ItemWriter::close_file(const bundle::Digest& sha256) {
-  output_.finish();
+  Stamp stamp = output_.finish();
+  struct stat status {};
+  const std::filesystem::path there = folder_ / open_->path;
+  if (disk_.protect(there) && ::lstat(there.c_str(), &status) == 0) stamp = stamp_of(status);
+  stamps_.push_back(stamp);
   open_->sha256 = sha256;
   record_.files.push_back(*std::move(open_));
   open_.reset();
@@ -126,7 +130,9 @@ void ItemWriter::add_text(const std::string& path, bool executable, std::string_
 
 void ItemWriter::finish() {
   end_file();
-  disk_.write_new(folder_ / kRecordName, write_item_record(record_), kFileMode);
+  const std::string text = write_item_record(record_);
+  disk_.write_new(folder_ / kRecordName, text, kFileMode);
+  record_digest_ = bundle::sha256(bundle::as_bytes(text));
 }
 
 }  // namespace sealift::installer

@@ -38,8 +38,11 @@ class ItemWriter {
   void add_text(const std::string& path, bool executable, std::string_view text);
 
   void set_dist_info(const std::string& dist_info) { record_.dist_info = dist_info; }
-  // Writes record.json. The writer cannot be used afterwards.
+  // Writes record.json. Nothing can be added afterwards.
   void finish();
+  // After finish(): the stamps of the record's files, in their order, as each was when its last byte was written.
+  std::vector<Stamp> take_stamps() { return std::move(stamps_); }
+  const bundle::Digest& record_digest() const { return record_digest_; }
 
  private:
   enum class Made { File, Folder, Link };
@@ -59,6 +62,8 @@ class ItemWriter {
   bundle::Progress& progress_;
   std::map<std::string, Made> made_;
   std::optional<StoredFile> open_;
+  std::vector<Stamp> stamps_;
+  bundle::Digest record_digest_;
   FileOutput output_;
   bundle::Hasher hasher_;
 };

@@ -23,6 +23,7 @@ class RecordingDisk final : public Disk {
     if (path == record_) text_ += bundle::as_text(bytes);
   }
   void close(bundle::Descriptor, const std::filesystem::path&) override {}
+  bool protect(const std::filesystem::path&) override { return false; }
   const std::string& text() const { return text_; }
 
  private:
@@ -42,9 +43,15 @@ std::map<std::string, const bundle::Entry*> placed_items(const bundle::VerifiedB
 }
 
 ItemRecords signed_records(const bundle::VerifiedBundle& bundle, unsigned threads, bundle::Progress& progress) {
+  return signed_records(bundle, placed_items(bundle), threads, progress);
+}
+
+ItemRecords signed_records(const bundle::VerifiedBundle& bundle,
+                           const std::map<std::string, const bundle::Entry*>& entries, unsigned threads,
+                           bundle::Progress& progress) {
   std::vector<std::pair<std::string, const bundle::Entry*>> work;
   std::uint64_t bytes = 0;
-  for (const auto& item : placed_items(bundle)) {
+  for (const auto& item : entries) {
     work.push_back(item);
     bytes += item.second->installed_size;
   }

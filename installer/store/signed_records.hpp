@@ -15,6 +15,10 @@ using ItemRecords = std::map<std::string, ItemRecord>;
 
 // Of all placed entries; reads each of their bytes once.
 ItemRecords signed_records(const bundle::VerifiedBundle& bundle, unsigned threads, bundle::Progress& progress);
+// Of these entries, by the names of their items.
+ItemRecords signed_records(const bundle::VerifiedBundle& bundle,
+                           const std::map<std::string, const bundle::Entry*>& entries, unsigned threads,
+                           bundle::Progress& progress);
 
 // The placed entries by their items' names.
 std::map<std::string, const bundle::Entry*> placed_items(const bundle::VerifiedBundle& bundle);

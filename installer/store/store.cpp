@@ -25,7 +25,11 @@ bool Store::is_staged(const bundle::Entry& entry) const {
 }
 
 ItemRecord Store::record(const bundle::Entry& entry) const {
-  ItemRecord record = read_item_record(item(entry) / kRecordName);
+  return record(entry, bundle::read_text(item(entry) / kRecordName, kMaxItemRecord));
+}
+
+ItemRecord Store::record(const bundle::Entry& entry, std::string_view text) const {
+  ItemRecord record = parse_item_record(text, (item(entry) / kRecordName).string());
   if (record.sha256 != entry.sha256 || record.kind != entry.kind)
     throw Error(ErrorCode::Format, {.what = "a store item is not the one that its name says",
                                     .where = item(entry).string(),

@@ -25,6 +25,7 @@ class Store {
   bool is_staged(const bundle::Entry& entry) const;
   // Of an item that exists; throws Format when the record is another entry's.
   ItemRecord record(const bundle::Entry& entry) const;
+  ItemRecord record(const bundle::Entry& entry, std::string_view text) const;  // whose text was read already
 
  private:
   std::filesystem::path folder_;

@@ -48,8 +48,8 @@ void check_chunks_of_no_entry(const bundle::VerifiedBundle& bundle) {
 
 }  // namespace
 
-void unpack_entry(const bundle::VerifiedBundle& bundle, const Entry& entry, const std::filesystem::path& folder,
-                  Disk& disk, bundle::Progress& progress) {
+Unpacked unpack_entry(const bundle::VerifiedBundle& bundle, const Entry& entry, const std::filesystem::path& folder,
+                      Disk& disk, bundle::Progress& progress) {
   const std::string& path = entry.path.text();
   ItemWriter writer(disk, folder,
                     {.kind = entry.kind, .name = path.substr(path.rfind('/') + 1), .sha256 = entry.sha256},
@@ -63,10 +63,12 @@ void unpack_entry(const bundle::VerifiedBundle& bundle, const Entry& entry, cons
                     [&](const bundle::ByteSink& sink) { bundle.stream(entry, sink); });
   }
   writer.finish();
+  return {.record = writer.record_digest(), .stamps = writer.take_stamps()};
 }
 
 void unpack_all(const bundle::VerifiedBundle& bundle, std::vector<const Entry*> entries, const Prefix& prefix,
-                const std::filesystem::path& staging, Disk& disk, unsigned threads, bundle::Progress& progress) {
+                const std::filesystem::path& staging, Disk& disk, unsigned threads, bundle::Progress& progress,
+                Stamps& stamps) {
   // Discs that are put in one after the other are read in order and by one thread, so that each is asked for once.
   const bool disc_by_disc = !bundle.payload().all_there();
   if (disc_by_disc) threads = 1;
@@ -88,7 +90,8 @@ void unpack_all(const bundle::VerifiedBundle& bundle, std::vector<const Entry*> 
     bundle::parallel_for(threads, entries.size(), [&](std::size_t index) {
       const Entry& entry = *entries[index];
       const std::filesystem::path staged = staging / Store::item_name(entry);
-      unpack_entry(bundle, entry, staged, disk, progress);
+      Unpacked made = unpack_entry(bundle, entry, staged, disk, progress);
+      stamps.add(Store::item_name(entry), made.record, std::move(made.stamps));
       finisher.add(staged, Store::item_name(entry), entry.installed_size);
     });
   } catch (...) {

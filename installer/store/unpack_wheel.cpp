@@ -87,7 +87,8 @@ void unpack_wheel(const bundle::VerifiedBundle& bundle, const bundle::Entry& ent
                                          .where = path,
                                          .next = "use the sealift-install that came with the bundle"});
   DigestingSource source(bundle.stored(entry));
-  bundle::Wheel wheel(source, name);
+  const std::vector<bundle::Digest>& allowed = bundle.manifest().environment.startup_files;
+  bundle::Wheel wheel(source, name, {allowed.begin(), allowed.end()});
   source.follow();
   writer.set_dist_info(wheel.dist_info());
   writer.add_folder(std::string(kSitePackagesFolder));

@@ -16,6 +16,8 @@ struct ApplyArguments {
   std::filesystem::path prefix;
   std::string self_test = "full";
   bool compile_bytecode = false;
+  bool allow_other_name = false;
+  bool verify_store = false;
   bool dry_run = false;
   bool json = false;
 };
@@ -29,6 +31,8 @@ int run(const ApplyArguments& arguments) {
   bundle::Progress progress;
   Disk disk;
   ApplyOptions options = apply_options_of(arguments.bundle, arguments.prefix, arguments.compile_bytecode);
+  options.allow_other_name = arguments.allow_other_name;
+  options.verify_store = arguments.verify_store;
   options.dry_run = arguments.dry_run;
   options.self_check = depth_of(arguments.self_test);
   options.ask = terminal_asker();
@@ -49,6 +53,9 @@ void add_apply(bundle::Program& program) {
   verb.option("--self-test", arguments->self_test, "how much to try before the switch: imports, full or training")
       .one_of({"imports", "full", "training"});
   add_compile_bytecode(verb, arguments->compile_bytecode);
+  add_allow_other_name(verb, arguments->allow_other_name);
+  verb.flag("--verify-store", arguments->verify_store,
+            "hash every file that is reused from the store, and hold its records to the bundle");
   verb.flag("--dry-run", arguments->dry_run, "the same as plan");
   verb.action([arguments] { return run(*arguments); });
 }

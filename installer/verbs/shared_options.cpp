@@ -31,6 +31,11 @@ void add_threads(const bundle::Verb& verb, unsigned& threads) {
   verb.option("--threads", threads, "how many threads to use").between(1, 256);
 }
 
+void add_allow_other_name(const bundle::Verb& verb, bool& allow_other_name) {
+  verb.flag("--allow-other-name", allow_other_name,
+            "let a bundle of another name or channel take the place of the current one");
+}
+
 void add_compile_bytecode(const bundle::Verb& verb, bool& compile_bytecode) {
   verb.flag("--compile-bytecode", compile_bytecode, "compile every Python module once, into the generation");
 }

@@ -30,6 +30,7 @@ struct BundleOptions {
 void add_bundle_options(const bundle::Verb& verb, BundleOptions& options);
 void add_prefix(const bundle::Verb& verb, std::filesystem::path& prefix, bool required = true);
 void add_threads(const bundle::Verb& verb, unsigned& threads);
+void add_allow_other_name(const bundle::Verb& verb, bool& allow_other_name);
 void add_compile_bytecode(const bundle::Verb& verb, bool& compile_bytecode);
 
 // What `apply` and `plan` begin with: the bundle, the prefix and this machine, probed now.

@@ -23,7 +23,8 @@ IndexedWheel read_wheel(const std::shared_ptr<const bundle::VerifiedBundle>& in,
   IndexedWheel indexed{.file_name = path.substr(path.rfind('/') + 1)};
   const std::unique_ptr<bundle::ByteSource> source = in->stored(entry);
   try {
-    const bundle::Wheel wheel(*source, indexed.file_name);
+    const std::vector<bundle::Digest>& allowed = in->manifest().environment.startup_files;
+    const bundle::Wheel wheel(*source, indexed.file_name, {allowed.begin(), allowed.end()});
     indexed.version = wheel.metadata_field("Version").value_or(wheel.name().version);
     indexed.requires_python = wheel.metadata_field("Requires-Python");
     indexed.metadata = wheel.metadata();

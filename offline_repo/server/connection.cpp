@@ -4,11 +4,15 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/read_until.hpp>
 #include <boost/asio/write.hpp>
 #include <ctime>
 
+#include "offline_repo/server/client_address.hpp"
+#include "offline_repo/server/request_head.hpp"
 #include "offline_repo/server/routes.hpp"
 #include "sealift/bundle/core/safe_path.hpp"
 
@@ -22,7 +26,6 @@ using net::ip::tcp;
 
 namespace {
 
-constexpr std::size_t kReadSize = std::size_t{256} << 10;
 constexpr std::chrono::milliseconds kLinger{2'000};
 
 // The present moment, for the Date header ("%a, %d %b %Y %T GMT") and for log lines ("%FT%TZ").
@@ -40,6 +43,12 @@ std::string peer_name(const tcp_stream& stream) {
   return error ? "unknown" : peer.address().to_string();
 }
 
+std::string client_name(const tcp_stream& stream) {
+  error_code error;
+  const tcp::endpoint peer = stream.socket().remote_endpoint(error);
+  return error ? "unknown" : client_of(peer.address());
+}
+
 std::string joined(const http::request<http::empty_body>& message, http::field field) {
   std::string all;
   const auto [begin, end] = message.equal_range(field);
@@ -53,18 +62,30 @@ Connection::Connection(ServerState& state, tcp::socket socket)
     : state_(state),
       stream_(std::move(socket)),
       peer_(peer_name(stream_)),
-      buffer_(state.options.max_header + kReadSize) {
+      client_(client_name(stream_)),
+      buffer_(state.options.max_header) {
   error_code ignored;  // headers and bodies are separate writes
   stream_.socket().set_option(tcp::no_delay(true), ignored);
 }
 
 void Connection::start() {
-  net::dispatch(stream_.get_executor(), [self = shared_from_this()] { self->read_request(); });
+  begin_waiting();
+  net::dispatch(stream_.get_executor(), [self = shared_from_this()] { self->await_request(); });
+}
+
+void Connection::begin_waiting() {
+  waiting_since_ = std::chrono::steady_clock::now().time_since_epoch().count();
+}
+
+std::optional<std::chrono::steady_clock::time_point> Connection::waiting_since() const {
+  using Clock = std::chrono::steady_clock;
+  const Clock::rep since = waiting_since_;
+  return since == 0 ? std::nullopt : std::optional(Clock::time_point(Clock::duration(since)));
 }
 
 void Connection::end_if_idle() {
   net::post(stream_.get_executor(), [self = shared_from_this()] {
-    if (self->idle_) self->close();
+    if (self->waiting_since_ != 0) self->close();
   });
 }
 
@@ -72,28 +93,43 @@ void Connection::end_now() {
   net::post(stream_.get_executor(), [self = shared_from_this()] { self->close(); });
 }
 
-void Connection::read_request() {
+// Between two requests a client may take its time; once it has begun one, it has to end it.
+void Connection::await_request() {
   if (state_.stopping) return close();
-  idle_ = true;
+  begin_waiting();
   head_ = false;
   version_ = 11;
-  parser_.emplace();
-  parser_->header_limit(static_cast<std::uint32_t>(state_.options.max_header));
-  parser_->skip(true);  // a body is never read: its request gets a refusal, then the connection ends
-  stream_.expires_after(state_.options.request_timeout);
-  http::async_read_header(stream_, buffer_, *parser_, [self = shared_from_this()](error_code error, std::size_t) {
-    self->idle_ = false;
-    self->on_request(error);
+  if (buffer_.size() > 0) return read_request();
+  stream_.expires_after(state_.options.idle_timeout);
+  const std::size_t wanted = std::min<std::size_t>(4096, state_.options.max_header);
+  stream_.async_read_some(buffer_.prepare(wanted), [self = shared_from_this()](error_code error, std::size_t count) {
+    if (error) return self->close();
+    self->buffer_.commit(count);
+    self->read_request();
   });
 }
 
-void Connection::on_request(error_code error) {
-  static const auto& http_errors = http::make_error_code(http::error::end_of_stream).category();
-  if (error == http::error::end_of_stream || error == http::error::partial_message) return close();
-  if (error == http::error::header_limit || error == http::error::buffer_overflow)
-    return refuse(431, "the request's headers are too long");
-  if (error && error.category() == http_errors) return refuse(400, "the request is not HTTP: " + error.message());
+void Connection::read_request() {
+  stream_.expires_after(state_.options.request_timeout);
+  net::async_read_until(stream_, buffer_, "\r\n\r\n", [self = shared_from_this()](error_code error, std::size_t size) {
+    self->waiting_since_ = 0;
+    self->on_request(error, size);
+  });
+}
+
+// Of a head with a fault nothing is parsed, and what comes behind it is never read as a request.
+void Connection::on_request(error_code error, std::size_t size) {
+  if (error == net::error::not_found) return refuse(431, "the request's headers are too long");
   if (error) return close();
+  const std::string_view head(static_cast<const char*>(buffer_.data().data()), size);
+  head_ = head.starts_with("HEAD ");
+  if (const std::string fault = fault_of_head(head); !fault.empty()) return refuse(400, fault);
+  parser_.emplace();
+  parser_->header_limit(static_cast<std::uint32_t>(state_.options.max_header));
+  parser_->skip(true);  // a body is never read: its request gets a refusal, then the connection ends
+  parser_->put(net::buffer(head), error);
+  if (error || !parser_->is_header_done()) return refuse(400, "the request is not HTTP: " + error.message());
+  buffer_.consume(size);
   const http::request<http::empty_body>& message = parser_->get();
   keep_alive_ = parser_->keep_alive() && parser_->content_length().value_or(0) == 0 && !parser_->chunked();
   version_ = message.version();
@@ -161,7 +197,7 @@ void Connection::finish(const std::string& trouble) {
   body_ = {};
   line_.clear();
   if (!trouble.empty()) return close();
-  keep_alive_ ? read_request() : linger();
+  keep_alive_ ? await_request() : linger();
 }
 
 // Closing while the client still sends would discard the answer on its way to it, so its bytes are read for a moment.
@@ -169,7 +205,7 @@ void Connection::linger() {
   error_code ignored;
   stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
   stream_.expires_after(kLinger);
-  idle_ = true;
+  begin_waiting();
   drain();
 }
 

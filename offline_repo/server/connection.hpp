@@ -4,10 +4,12 @@
 // of the answer: the client sees a short one and never a wrong one.
 #pragma once
 
+#include <atomic>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,11 +29,18 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void end_if_idle();
   void end_now();  // from any thread
 
+  const std::string& client() const { return client_; }  // as client_of says
+  // From any thread: since when it has been waiting for its client, with no answer under way; nothing while there is
+  // one.
+  std::optional<std::chrono::steady_clock::time_point> waiting_since() const;
+
  private:
   using Message = boost::beast::http::request<boost::beast::http::empty_body>;
 
+  void await_request();
   void read_request();
-  void on_request(boost::beast::error_code error);
+  void on_request(boost::beast::error_code error, std::size_t size);
+  void begin_waiting();
   void refuse(unsigned status, const std::string& why);
   void answer(Response response);
   void send_body();
@@ -43,6 +52,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   ServerState& state_;
   boost::beast::tcp_stream stream_;
   std::string peer_;
+  std::string client_;
   boost::beast::flat_buffer buffer_;
   std::optional<boost::beast::http::request_parser<boost::beast::http::empty_body>> parser_;
   boost::beast::http::response<boost::beast::http::empty_body> header_;
@@ -51,7 +61,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   ResponseBody body_;  // of response_; empty for HEAD and 304
   std::string line_;   // of the request, for the log
   unsigned version_ = 11;
-  bool idle_ = false;  // waiting for a request, or for the client to close
+  // Since when it has been waiting for a request, for the rest of one, or for the client to close; 0: it is not.
+  std::atomic<std::chrono::steady_clock::rep> waiting_since_{0};
   bool head_ = false;
   bool keep_alive_ = false;
 };

@@ -9,9 +9,12 @@
 #include <boost/asio/strand.hpp>
 #include <csignal>
 #include <map>
+#include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "offline_repo/server/client_address.hpp"
 #include "offline_repo/server/connection.hpp"
 
 namespace sealift::offline_repo {
@@ -23,6 +26,7 @@ using boost::beast::error_code;
 using net::ip::tcp;
 
 constexpr std::chrono::milliseconds kAcceptPause{100};  // after running out of descriptors
+constexpr std::chrono::milliseconds kMakeRoom{20};      // until another connection is asked to make room
 
 [[noreturn]] void throw_listen(const ListenAddress& address, const error_code& error) {
   throw bundle::Error(bundle::ErrorCode::Io, {.what = "this address cannot be listened on",
@@ -38,6 +42,7 @@ struct Server::Impl {
       : state{.catalogue = std::move(catalogue), .options = std::move(options), .context = {}},
         acceptor(net::make_strand(state.context)),
         timer(acceptor.get_executor()),
+        room_timer(acceptor.get_executor()),
         signals(acceptor.get_executor()) {
     const ListenAddress& wanted = state.options.listen;
     const tcp::endpoint endpoint(net::ip::make_address(wanted.host), wanted.port);
@@ -50,19 +55,59 @@ struct Server::Impl {
   }
 
   void accept() {
-    if (state.stopping || connections.size() >= state.options.max_connections) {
-      accepting = false;
-      return;
-    }
-    accepting = true;
+    accepting = !state.stopping && !held;
+    if (!accepting) return;
     acceptor.async_accept(net::make_strand(state.context), [this](error_code error, tcp::socket socket) {
       if (state.stopping) return;
-      if (!error) admit(std::move(socket));
+      if (!error) find_room(std::move(socket));
       if (!error || error == net::error::connection_aborted) return accept();
       state.options.on_fault("a connection cannot be accepted: " + error.message());
       timer.expires_after(kAcceptPause);
       timer.async_wait([this](error_code) { accept(); });
     });
+  }
+
+  // Admits a new connection at once, or when one that waits for its client has made room, or when an answer has ended.
+  // A client that has as many answers under way as it may is turned away.
+  void find_room(tcp::socket socket) {
+    error_code error;
+    const tcp::endpoint peer = socket.remote_endpoint(error);
+    if (error) return;
+    const std::string client = client_of(peer.address());
+    std::map<std::string, std::size_t> counts;
+    for (const auto& [key, weak] : connections)
+      if (const std::shared_ptr<Connection> connection = weak.lock()) ++counts[connection->client()];
+    const bool too_many = counts[client] >= state.options.max_per_client;
+    if (!too_many && connections.size() < state.options.max_connections) return admit(std::move(socket));
+    const std::shared_ptr<Connection> longest = longest_waiting(counts, too_many ? client : "");
+    if (!longest && too_many) return;
+    if (longest) longest->end_if_idle();
+    held.emplace(std::move(socket));
+    room_timer.expires_after(kMakeRoom);  // the one that was asked may have begun an answer meanwhile
+    room_timer.async_wait([this](error_code failed) {
+      if (!failed) try_held();
+    });
+  }
+  // Of the client with the most connections, or of `client`; nothing when none waits.
+  std::shared_ptr<Connection> longest_waiting(const std::map<std::string, std::size_t>& counts,
+                                              const std::string& client) {
+    std::shared_ptr<Connection> found;
+    for (const auto& [key, weak] : connections) {
+      const std::shared_ptr<Connection> one = weak.lock();
+      if (!one || !one->waiting_since() || (!client.empty() && one->client() != client)) continue;
+      const auto rank = [&](const Connection& other) {
+        return std::pair(counts.at(other.client()),
+                         -other.waiting_since().value_or(std::chrono::steady_clock::now()).time_since_epoch());
+      };
+      if (!found || rank(*one) > rank(*found)) found = one;
+    }
+    return found;
+  }
+  void try_held() {
+    if (!held || state.stopping) return;
+    tcp::socket socket = *std::exchange(held, std::nullopt);
+    find_room(std::move(socket));
+    if (!accepting) accept();
   }
 
   // The last owner of a connection releases it on some thread; the list of connections is kept on the acceptor's
@@ -79,7 +124,7 @@ struct Server::Impl {
   void forget(Connection* gone) {
     connections.erase(gone);
     if (state.stopping && connections.empty()) timer.cancel();
-    if (!accepting && !state.stopping) accept();
+    try_held();
   }
 
   void begin_stop() {
@@ -87,6 +132,8 @@ struct Server::Impl {
     error_code ignored;
     acceptor.close(ignored);
     signals.cancel(ignored);
+    room_timer.cancel();
+    held.reset();
     for (const auto& [key, weak] : connections)
       if (const std::shared_ptr<Connection> connection = weak.lock()) connection->end_if_idle();
     if (connections.empty()) return;
@@ -100,9 +147,10 @@ struct Server::Impl {
 
   ServerState state;
   tcp::acceptor acceptor;  // its strand guards what follows
-  net::steady_timer timer;
+  net::steady_timer timer, room_timer;
   net::signal_set signals;
   std::map<Connection*, std::weak_ptr<Connection>> connections;
+  std::optional<tcp::socket> held;  // accepted, and without a place yet; no other one is accepted meanwhile
   bool accepting = false;
 };
 

@@ -23,6 +23,7 @@ struct ServeOptions {
   bool allow_downgrade = false;
   std::string listen = "127.0.0.1:8080";
   unsigned threads = std::max(1u, std::thread::hardware_concurrency());
+  unsigned per_client = 64;
   bool quiet = false;
 };
 
@@ -55,6 +56,7 @@ std::vector<bundle::VerifiedBundle> verified_bundles(const ServeOptions& options
 int run(const ServeOptions& options) {
   ServerOptions server_options{.listen = parse_listen(options.listen),
                                .threads = options.threads,
+                               .max_per_client = options.per_client,
                                .on_fault = [](const std::string& line) { log_line("fault: " + line); }};
   if (!options.quiet) server_options.on_request = log_line;
   std::vector<bundle::VerifiedBundle> bundles = verified_bundles(options);
@@ -81,6 +83,9 @@ void add_serve(bundle::Program& program) {
   verb.flag("--allow-downgrade", options->allow_downgrade, "Serve older versions than were accepted, too");
   verb.option("--listen", options->listen, "Numeric ADDRESS:PORT; port 0: any free one").show_default();
   verb.option("--threads", options->threads, "Threads that read and check").show_default().between(1, 256);
+  verb.option("--connections-per-client", options->per_client, "Of one address; behind a proxy: 256")
+      .show_default()
+      .between(1, 256);
   verb.flag("--quiet", options->quiet, "No line for each request");
   verb.action([options] { return run(*options); });
 }

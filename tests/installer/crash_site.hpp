@@ -89,10 +89,11 @@ struct CrashSite : Site {
   }
 };
 
-// The same image without what may differ from run to run: times and what the place was
+// The same image without what may differ from run to run: stamps, times and what the place was
 // warned of in a generation's record and in its receipt, the page
 // that tells the receipt's digest, who held the lock.
 inline DiskImage comparable(DiskImage image) {
+  image.erase("stamps");  // a cache of inodes and times
   const auto without = [](std::string& text, const std::string& key, char end) {
     if (const std::size_t at = text.find("\"" + key + "\":"); at != std::string::npos)
       text.erase(at, text.find(end, at) - at);

@@ -43,7 +43,7 @@ bool enter_own_mounts() {
 }
 
 bool set_size(const fs::path& where, std::uint64_t bytes, unsigned long flags = 0) {
-  return ::mount("none", where.c_str(), "tmpfs", flags, ("size=" + std::to_string(bytes)).c_str()) == 0;
+  return ::mount("none", where.c_str(), "tmpfs", flags, ("mode=755,size=" + std::to_string(bytes)).c_str()) == 0;
 }
 
 // What is wrong, or nothing. Runs in a child, where doctest does not reach.

@@ -198,6 +198,7 @@ class Kills:
     def check_end(self):
         got = tree(self.prefix, True)
         got["lock"] = self.after["lock"]  # who held it
+        got["stamps"] = self.after["stamps"]  # inodes and times
         if got != self.after:
             wrong = sorted(path for path in got.keys() | self.after.keys() if got.get(path) != self.after.get(path))
             raise SystemExit(f"the result differs: {len(wrong)} paths, such as {wrong[0]}")

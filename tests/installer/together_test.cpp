@@ -124,7 +124,7 @@ TEST_CASE("32 installers of three bundles, gc, switch, status and doctor at once
     std::vector<std::vector<std::string>> commands;
     for (int i = 0; i < 32; ++i) {
       commands.push_back(apply_of(site, bundles[i % 3]));
-      commands.back().push_back("--allow-downgrade");
+      commands.back().insert(commands.back().end(), {"--allow-downgrade", "--allow-other-name"});
       if (i % 4 == 0) commands.push_back(verb_of(site, {"gc", "--keep", "1"}));
       if (i % 4 == 1) commands.push_back(verb_of(site, {"switch", std::to_string(1 + i % 3)}));
       if (i % 8 == 2) commands.push_back(verb_of(site, {"status"}));

@@ -25,9 +25,14 @@ struct RawResponse {
 
 class RawClient {
  public:
-  explicit RawClient(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  // `from`: the client's own address, such as 0x7f000002 for 127.0.0.2.
+  explicit RawClient(std::uint16_t port, std::uint32_t from = 0)
+      : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     const timeval limit{.tv_sec = 30, .tv_usec = 0};
     ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    const sockaddr_in own{.sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(from)}};
+    if (from != 0 && ::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&own), sizeof own) != 0)
+      throw std::runtime_error("cannot have this address");
     sockaddr_in address{.sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
     if (::connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
       throw std::runtime_error("cannot connect to port " + std::to_string(port));
@@ -57,6 +62,12 @@ class RawClient {
     response.complete = response.body.size() == length;
     pending_.erase(0, response.body.size());
     return response;
+  }
+
+  // Returns once an answer has begun to arrive.
+  void await_answer() {
+    while (pending_.empty() && more()) {
+    }
   }
 
   // True when the server ends the connection without sending anything more.

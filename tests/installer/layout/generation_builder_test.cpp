@@ -29,8 +29,12 @@ Layout made_layout(const fs::path& item) {
     for (int i = 0; i < kFiles; ++i) {
       const std::string name = "/f" + std::to_string(i);
       write_file(item / (in + name), out + name);
-      layout[out + name] = {
-          .type = Place::Type::File, .origin = origin, .file = {.path = in + name, .size = 1}, .text = {}};
+      layout[out + name] = {.type = Place::Type::File,
+                            .origin = origin,
+                            .file = {.path = in + name,
+                                     .size = (out + name).size(),
+                                     .sha256 = bundle::sha256(bundle::as_bytes(out + name))},
+                            .text = {}};
     }
     layout[out + "/text"] = {.type = Place::Type::Text, .origin = origin, .file = {}, .text = "text of " + out};
     layout[out + "/link"] = {.type = Place::Type::Link, .origin = origin, .file = {}, .text = "text"};

@@ -117,6 +117,9 @@ expect "stray, stray, the driver of the host" "$(LD_LIBRARY_PATH=$stray "$root/l
 expect "carried, carried, the driver of the host" "$(LD_LIBRARY_PATH=$stray "$root/bin/app" | said)"
 expect "carried, carried, nothing" "$(env -u LD_LIBRARY_PATH "$root/bin/app" | said)"
 expect 1 "$(LD_LIBRARY_PATH=$stray "$root/bin/app" "'$root/bin/app'" | sort -u | wc -l)"  # a child's path does not grow
+touch "$own/cudnn/lib/libm.so.6"  # only the runtime may bring it: that folder does not come before the host's any more
+expect "stray, stray, the driver of the host" "$(LD_LIBRARY_PATH=$stray "$root/bin/app" | said)"
+rm "$own/cudnn/lib/libm.so.6"
 mv "$root" "$work/a:b"  # the variable cannot name this folder: left as it is
 expect "ran with 0 arguments: |, origin unset" "$("$work/a:b/bin/tool"; true)"
 

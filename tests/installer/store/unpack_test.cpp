@@ -149,7 +149,7 @@ TEST_CASE("the parts of .data go to the prefix's own folders, and RECORD tells w
                                   {"demo-1.0.data/data/share/man/demo.1", "man\n"},
                                   {"demo-1.0.data/scripts/tool", "#!python\nprint(1)\n"}}};
   TinyBundle tiny;
-  tiny.items = {wheel_item(with_odd_name(wheel, "demo-1.0.data/data/etc/a,\"b\"", "odd\n"))};
+  tiny.items = {wheel_item(with_odd_name(wheel, "demo-1.0.data/data/share/a,\"b\"", "odd\n"))};
   site.apply(site.make(tiny));
   CHECK(fs::exists(site.site_packages() / "pure.py"));
   CHECK(fs::exists(site.site_packages() / "plat.py"));
@@ -158,7 +158,7 @@ TEST_CASE("the parts of .data go to the prefix's own folders, and RECORD tells w
   CHECK(!fs::exists(site.site_packages() / "demo-1.0.data"));
   const std::string record = read_file(site.site_packages() / "demo-1.0.dist-info/RECORD");
   for (const char* row : {"../../../bin/tool,sha256=", "../../../include/python3.11/demo/demo.h,sha256=",
-                          "../../../share/man/demo.1,sha256=", "\"../../../etc/a,\"\"b\"\"\",sha256=",
+                          "../../../share/man/demo.1,sha256=", "\"../../../share/a,\"\"b\"\"\",sha256=",
                           "pure.py,sha256=", "demo-1.0.dist-info/INSTALLER,sha256=", "demo-1.0.dist-info/RECORD,,\n"}) {
     INFO(record);
     CHECK(record.find(row) != std::string::npos);

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nothing is repaired: a head with a fault ends its connection, so what follows it is never read as a request.
+#include "offline_repo/server/request_head.hpp"
+
+#include <algorithm>
+
+namespace sealift::offline_repo {
+
+namespace {
+
+bool is_name(std::string_view text) {
+  constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
+  return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || kMarks.find(c) != kMarks.npos;
+  });
+}
+
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return lower;
+}
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t");
+  return first == text.npos ? std::string_view() : text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+// Of one line without its end; `lengths` counts Content-Length.
+std::string fault_of_field(std::string_view line, bool reads_only, int& lengths) {
+  if (line.starts_with(' ') || line.starts_with('\t')) return "a header line is folded";
+  const std::size_t colon = line.find(':');
+  if (colon == line.npos || !is_name(line.substr(0, colon))) return "a header line has no name of its own";
+  const std::string name = lower_case(line.substr(0, colon));
+  if (name == "transfer-encoding") return "no request here has a body, and so no Transfer-Encoding";
+  if (name != "content-length") return {};
+  if (++lengths > 1) return "Content-Length stands twice";
+  return reads_only && trimmed(line.substr(colon + 1)) != "0" ? "GET and HEAD have no body here" : "";
+}
+
+}  // namespace
+
+std::string fault_of_head(std::string_view head) {
+  for (const char c : head)
+    if ((static_cast<unsigned char>(c) < 0x20 && c != '\r' && c != '\n' && c != '\t') || c == 0x7f)
+      return "the request's head holds a control character";
+  bool first = true, reads_only = false;
+  int lengths = 0;
+  while (!head.empty()) {
+    const std::size_t end = head.find("\r\n");
+    const std::string_view line = head.substr(0, end);
+    if (end == head.npos || line.find_first_of("\r\n") != line.npos) return "a line does not end with CR and LF";
+    head.remove_prefix(end + 2);
+    if (line.empty()) return first ? "the request has no first line" : head.empty() ? "" : "the head has two ends";
+    if (first)
+      reads_only = line.starts_with("GET ") || line.starts_with("HEAD ");
+    else if (std::string fault = fault_of_field(line, reads_only, lengths); !fault.empty())
+      return fault;
+    first = false;
+  }
+  return "the request's head has no end";
+}
+
+}  // namespace sealift::offline_repo

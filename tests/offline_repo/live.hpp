@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// A server in this process over a real bundle, on a free port, with what it logged.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <random>
+#include <thread>
+
+#include "offline_repo/protocols/index_pages.hpp"
+#include "offline_repo/server/server.hpp"
+#include "tests/offline_repo/raw_client.hpp"
+#include "tests/support/tiny_bundle.hpp"
+
+namespace sealift::test {
+
+inline std::string noise(std::size_t size) {
+  std::mt19937_64 random(size);
+  std::string bytes(size, '\0');
+  for (char& c : bytes) c = static_cast<char>(random());
+  return bytes;
+}
+
+inline TinyWheel big_wheel(std::size_t size) {
+  return {.name = "big", .files = {{"big/__init__.py", ""}, {"big/data.bin", noise(size)}}};
+}
+
+// A bundle, a server over it on a free port, and what the server logged.
+class Live {
+ public:
+  explicit Live(TinyBundle tiny, offline_repo::ServerOptions options = {})
+      : made(make_bundle(dir_ / "bundle", std::move(tiny))) {
+    options.listen.port = 0;
+    options.threads = 2;
+    options.on_request = [this](const std::string& line) { log(line); };
+    options.on_fault = [this](const std::string& line) { log("fault: " + line); };
+    catalogue = offline_repo::make_catalogue({bundle::verify(bundle::open(made.folder), made.trusted, kNow)});
+    server = std::make_unique<offline_repo::Server>(catalogue, std::move(options));
+    port = server->address().port;
+    thread_ = std::jthread([this] { server->run(); });
+  }
+  ~Live() { finish(); }
+
+  void finish() {
+    server->stop();
+    if (thread_.joinable()) thread_.join();
+  }
+  const offline_repo::IndexedWheel& wheel(const std::string& project) const {
+    return catalogue.projects.at(project).wheels.begin()->second;
+  }
+  std::string target(const std::string& project) const {
+    return "/files/" + wheel(project).sha256.hex() + "/" + offline_repo::url_escaped(wheel(project).file_name);
+  }
+  std::string logged() {
+    const std::lock_guard lock(guard_);
+    return log_;
+  }
+  // Returns once the log holds `text`.
+  void await_log(const std::string& text) {
+    std::unique_lock lock(guard_);
+    grown_.wait(lock, [&] { return log_.find(text) != std::string::npos; });
+  }
+
+ private:
+  void log(const std::string& line) {
+    const std::lock_guard lock(guard_);
+    log_ += line + "\n";
+    grown_.notify_all();
+  }
+
+  TempDir dir_;
+  std::mutex guard_;
+  std::condition_variable grown_;
+  std::string log_;
+
+ public:
+  MadeBundle made;
+  offline_repo::Catalogue catalogue;
+  std::unique_ptr<offline_repo::Server> server;
+  std::uint16_t port = 0;
+
+ private:
+  std::jthread thread_;
+};
+
+}  // namespace sealift::test
