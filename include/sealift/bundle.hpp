@@ -62,6 +62,8 @@
 
 // Wheel: Python packages as they were published
 #include "sealift/bundle/wheel/wheel_name.hpp"         // file names, project names and versions of wheels
+#include "sealift/bundle/wheel/scheme.hpp"             // the kinds of places of its files
+#include "sealift/bundle/wheel/wheel_places.hpp"       // what a wheel may place, and what not
 #include "sealift/bundle/wheel/wheel.hpp"              // what a wheel holds and where it goes
 #include "sealift/bundle/wheel/installed_path.hpp"     // the path of each of its files in a generation
 #include "sealift/bundle/wheel/package_owners.hpp"     // one wheel for each package folder
