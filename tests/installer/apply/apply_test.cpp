@@ -255,8 +255,8 @@ TEST_CASE("an installer that comes late to a fresh prefix goes on from what the 
     CHECK(fs::read_symlink(site.current()) == "generations/0001");
   }
   SUBCASE("who is still at work is named") {
+    Disk other;  // outlives the lock, which gives it its anchor back
     std::optional<PrefixLock> held;
-    Disk other;
     RivalDisk disk([&] {
       site.apply(made);
       held.emplace(site.prefix(), other, "switch");
