@@ -12,6 +12,8 @@
 #include "sealift/bundle/core/output_file.hpp"
 #include "sealift/bundle/manifest/manifest_json.hpp"
 #include "sealift/bundle/open_bundle.hpp"
+#include "sealift/bundle/payload/chunk_buffer.hpp"
+#include "sealift/bundle/payload/chunk_digester.hpp"
 #include "sealift/bundle/trust/seal.hpp"
 
 namespace sealift::bundle {
@@ -33,7 +35,56 @@ void check(const Entry& entry, const ByteSource& source, std::uint64_t size, con
                                   .next = "remove it and run the same command again"});
 }
 
+// Gives the entry's stored bytes to `sink`, and fills in their sizes and digests; throws unless `source` is what it
+// says.
+void encode(Entry& entry, ByteSource& source, const ByteSink& sink) {
+  Hasher plain, stored;
+  entry.stored_size = 0;
+  const ByteSink take = [&](ByteView piece) {
+    stored.update(piece);
+    entry.stored_size += piece.size();
+    sink(piece);
+  };
+  ZstdEncoder encoder(source.size());
+  for (std::uint64_t offset = 0; offset < source.size();) {
+    const ByteView piece = source.view(offset, kPiece);
+    plain.update(piece);
+    encoder.feed(piece, take);
+    offset += piece.size();
+  }
+  encoder.finish(take);
+  entry.stored_sha256 = stored.finish();
+  check(entry, source, entry.size, plain.finish(), entry.sha256);
+}
+
+// The same for one that is stored as it is.
+void pass_on(Entry& entry, ByteSource& source, const ByteSink& sink) {
+  Hasher hasher;
+  for (std::uint64_t offset = 0; source.size() == entry.size && offset < source.size();) {
+    const ByteView piece = source.view(offset, kPiece);
+    hasher.update(piece);
+    sink(piece);
+    offset += piece.size();
+  }
+  check(entry, source, entry.size, hasher.finish(), entry.sha256);
+  entry.stored_size = entry.size;
+  entry.stored_sha256 = entry.sha256;
+}
+
 }  // namespace
+
+StoredForm stored_form(Entry draft, ByteSource& source, const Payload& payload) {
+  StoredForm form{.entry = std::move(draft), .chunks = {}};
+  ChunkDigester digester(payload.chunk_size, payload.digest);
+  const ByteSink sink = [&](ByteView piece) { digester.update(piece); };
+  if (form.entry.encoding == Encoding::Zstd)
+    encode(form.entry, source, sink);
+  else
+    pass_on(form.entry, source, sink);
+  form.chunks = digester.finish();
+  form.entry.content = content_digest(form.entry, payload, form.chunks);
+  return form;
+}
 
 BundleWriter::BundleWriter(std::filesystem::path folder, Manifest draft, std::uint64_t volume_size)
     : folder_(std::move(folder)),
@@ -49,12 +100,23 @@ void BundleWriter::add(Entry draft, ByteSource& source) {
   }
   draft.stored_size = draft.size;
   draft.stored_sha256 = draft.sha256;
-  store(std::move(draft), source);
+  store(std::move(draft), source, true);
+}
+
+void BundleWriter::add(Entry draft, ByteSource& source, std::vector<Digest> known) {
+  draft.encoding = Encoding::Identity;
+  draft.stored_size = draft.size;
+  draft.stored_sha256 = draft.sha256;
+  const SafePath path = draft.path;
+  store(std::move(draft), source, false);
+  known_.insert_or_assign(path, std::move(known));
 }
 
 void BundleWriter::add_absent(Entry draft) {
   draft.absent = true;
   draft.encoding = Encoding::Identity;
+  draft.offset = draft.stored_size = 0;
+  draft.stored_sha256 = {};
   manifest_.entries.push_back(std::move(draft));
 }
 
@@ -62,6 +124,9 @@ Manifest BundleWriter::finish(std::vector<Envelope> roots, std::span<const Priva
   append_index();
   append_text(tar_end());
   manifest_.payload = payload_.finish();
+  layout_.emplace(manifest_.payload);
+  name_contents(manifest_, payload_.chunks());
+  compare_known();
   manifest_.installer_level = std::max(manifest_.installer_level, needed_installer_level(manifest_));
   Seal seal{.roots = std::move(roots)};
   seal.manifest.payload = write_manifest(manifest_);
@@ -71,10 +136,26 @@ Manifest BundleWriter::finish(std::vector<Envelope> roots, std::span<const Priva
   return std::move(manifest_);
 }
 
-void BundleWriter::store(Entry entry, ByteSource& source) {
+std::vector<Digest> BundleWriter::chunks(const Entry& entry) const {
+  if (entry.absent) return {};
+  const std::span<const Digest> found = chunks_of(entry, layout_.value(), payload_.chunks());
+  return {found.begin(), found.end()};
+}
+
+void BundleWriter::compare_known() const {
+  for (const auto& [path, known] : known_)
+    if (const Entry* entry = manifest_.find(path); chunks(*entry) != known)
+      throw Error(ErrorCode::Digest, {.what = "an input is not the one that was locked: " + path.text(),
+                                      .where = folder_.string(),
+                                      .expected = "the chunks of sha256 " + entry->sha256.hex(),
+                                      .got = "other ones",
+                                      .next = "remove it and run the same command again"});
+}
+
+void BundleWriter::store(Entry entry, ByteSource& source, bool hashed) {
   const auto [known, fresh] = blobs_.emplace(entry.stored_sha256, 0);
   if (fresh) try {
-      known->second = append_blob(entry, source);
+      known->second = append_blob(entry, source, hashed);
     } catch (const Error&) {
       blobs_.erase(known);
       throw;
@@ -83,56 +164,45 @@ void BundleWriter::store(Entry entry, ByteSource& source) {
   manifest_.entries.push_back(std::move(entry));
 }
 
-// The offset of its bytes.
-std::uint64_t BundleWriter::append_blob(const Entry& entry, ByteSource& source) {
+// The offset of its bytes, which are chunks of their own.
+std::uint64_t BundleWriter::append_blob(const Entry& entry, ByteSource& source, bool hashed) {
   const std::uint64_t before = payload_.size();
-  append_text(write_tar_header({.path = blob_path(entry.stored_sha256), .size = entry.stored_size}));
+  append_text(write_aligned_tar_header({.path = blob_path(entry.stored_sha256), .size = entry.stored_size}, before,
+                                       ChunkBuffer::kAlignment));
+  payload_.begin_chunk();
   const std::uint64_t offset = payload_.size();
   try {
-    copy_checked(entry, source);
+    copy_checked(entry, source, hashed);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::Digest) payload_.cut_back(before);
     throw;
   }
+  payload_.begin_chunk();
   append_text(std::string(tar_padding(entry.stored_size), '\0'));
   return offset;
 }
 
-void BundleWriter::copy_checked(const Entry& entry, ByteSource& source) {
+// `hashed`: by SHA-256, which is compared at once.
+void BundleWriter::copy_checked(const Entry& entry, ByteSource& source, bool hashed) {
   Hasher hasher;
   for (std::uint64_t offset = 0; source.size() == entry.stored_size && offset < source.size();) {
     const ByteView piece = source.view(offset, kPiece);
-    hasher.update(piece);
+    if (hashed) hasher.update(piece);
     payload_.append(piece);
     offset += piece.size();
   }
-  check(entry, source, entry.stored_size, hasher.finish(), entry.stored_sha256);
+  check(entry, source, entry.stored_size, hashed ? hasher.finish() : entry.stored_sha256, entry.stored_sha256);
 }
 
 void BundleWriter::add_compressed(Entry entry, ByteSource& source) {
   const std::filesystem::path partial = folder_ / ".blob.partial";
   std::filesystem::remove(partial);  // of an attempt that was refused
-  Hasher plain, stored;
   {
     OutputFile file(partial);
-    ZstdEncoder encoder(source.size());
-    const ByteSink sink = [&](ByteView piece) {
-      stored.update(piece);
-      file.write(piece);
-    };
-    for (std::uint64_t offset = 0; offset < source.size();) {
-      const ByteView piece = source.view(offset, kPiece);
-      plain.update(piece);
-      encoder.feed(piece, sink);
-      offset += piece.size();
-    }
-    encoder.finish(sink);
-    entry.stored_size = file.size();
+    encode(entry, source, [&](ByteView piece) { file.write(piece); });
   }
-  entry.stored_sha256 = stored.finish();
-  check(entry, source, entry.size, plain.finish(), entry.sha256);
   FileSource compressed(partial);
-  store(std::move(entry), compressed);
+  store(std::move(entry), compressed, false);  // it was hashed while it was written
   std::filesystem::remove(partial);
 }
 

@@ -12,6 +12,31 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// A disc that is read without Rock Ridge or Joliet, or written to FAT by an old system, shows its names in upper case.
+bool has_shouted_seal(const fs::path& folder) {
+  std::error_code error;
+  for (const fs::directory_entry& file : fs::directory_iterator(folder, error)) {
+    const std::string name = file.path().filename().string();
+    if (name.ends_with(".SEAL") || name.ends_with(".SEAL;1")) return true;
+  }
+  return false;
+}
+
+[[noreturn]] void refuse_without_seal(const fs::path& folder) {
+  if (has_shouted_seal(folder))
+    throw Error(
+        ErrorCode::Missing,
+        {.what = "the file names are in upper case here, so the seal does not seal them",
+         .where = folder.string(),
+         .expected = "the names that the bundle was written with, like NAME-VERSION.seal",
+         .next = "mount the disc with its own names (its Rock Ridge or Joliet names, or `mount -o map=normal`), "
+                 "or copy the files and give them their names back"});
+  throw Error(ErrorCode::Missing, {.what = "there is no seal here",
+                                   .where = folder.string(),
+                                   .expected = "a file named NAME-VERSION.seal",
+                                   .next = "name the bundle's folder"});
+}
+
 // The seal's path, its contents not read yet.
 OpenBundle find_seal(const std::filesystem::path& folder_or_seal) {
   std::error_code error;
@@ -32,11 +57,7 @@ OpenBundle find_seal(const std::filesystem::path& folder_or_seal) {
                    .next = "name the seal file instead of the folder"});
     found.seal_path = file.path();
   }
-  if (found.seal_path.empty())
-    throw Error(ErrorCode::Missing, {.what = "there is no seal here",
-                                     .where = folder_or_seal.string(),
-                                     .expected = "a file named NAME-VERSION.seal",
-                                     .next = "name the bundle's folder"});
+  if (found.seal_path.empty()) refuse_without_seal(folder_or_seal);
   return found;
 }
 

@@ -11,6 +11,7 @@
 #include "sealift/bundle/core/error.hpp"
 #include "sealift/bundle/core/parallel_for.hpp"
 #include "sealift/bundle/core/safe_path.hpp"
+#include "sealift/bundle/manifest/chunk_layout.hpp"
 #include "sealift/bundle/manifest/manifest_json.hpp"
 #include "sealift/bundle/payload/bundle_folder.hpp"
 #include "sealift/bundle/trust/acceptance.hpp"
@@ -60,7 +61,7 @@ std::unique_ptr<ByteSource> VerifiedBundle::range_of(const Entry& entry, std::ui
   if (entry.absent)
     throw Error(ErrorCode::Missing, {.what = "the bundle is a delta and does not carry this entry",
                                      .where = manifest_.stem() + ":" + entry.path.text(),
-                                     .expected = "sha256 " + entry.sha256.hex() + " in the target's store",
+                                     .expected = "content " + entry.content.hex() + " in the target's store",
                                      .next = "use a bundle that carries it"});
   return std::make_unique<PayloadRange>(payload_, entry.offset, entry.stored_size,
                                         manifest_.stem() + ":" + entry.path.text(), memory);
@@ -68,23 +69,24 @@ std::unique_ptr<ByteSource> VerifiedBundle::range_of(const Entry& entry, std::ui
 
 void VerifiedBundle::stream(const Entry& entry, const ByteSink& sink) const {
   const std::unique_ptr<ByteSource> source = stored(entry);
+  if (entry.encoding == Encoding::Identity) return for_each_piece(*source, sink);
+  ZstdDecoder decoder(entry.size, source->name());
+  for_each_piece(*source, [&](ByteView piece) { decoder.feed(piece, sink); });
+  decoder.finish();
+}
+
+void VerifiedBundle::check_published(const Entry& entry, const std::function<void(std::uint64_t)>& progress) const {
   Hasher hasher;
-  const auto hashed = [&](ByteView piece) {
+  stream(entry, [&](ByteView piece) {
     hasher.update(piece);
-    sink(piece);
-  };
-  if (entry.encoding == Encoding::Identity) {
-    for_each_piece(*source, hashed);
-  } else {
-    ZstdDecoder decoder(entry.size, source->name());
-    for_each_piece(*source, [&](ByteView piece) { decoder.feed(piece, hashed); });
-    decoder.finish();
-  }
+    if (progress) progress(piece.size());
+  });
   if (const Digest digest = hasher.finish(); digest != entry.sha256)
-    throw Error(ErrorCode::Digest, {.what = "an entry differs from what was signed",
-                                    .where = source->name(),
+    throw Error(ErrorCode::Digest, {.what = "an entry is not what the manifest says was published",
+                                    .where = manifest_.stem() + ":" + entry.path.text(),
                                     .expected = "sha256 " + entry.sha256.hex(),
-                                    .got = "sha256 " + digest.hex()});
+                                    .got = "sha256 " + digest.hex(),
+                                    .next = "do not use this bundle; tell who signed it"});
 }
 
 VerifiedBundle verify(const OpenBundle& opened, const Trust& trust, Time now) {
@@ -114,6 +116,7 @@ VerifiedBundle verify(const OpenBundle& opened, const Trust& trust, Time now) {
   refuse_extra_files(opened.folder, manifest);
   std::vector<Digest> chunks =
       read_chunk_list(opened.folder / (manifest.stem() + std::string(kChunksSuffix)), manifest.payload);
+  name_contents(bundle.manifest_, chunks);
   VolumeSources sources{.folders = {opened.folder}, .ask = opened.ask, .read_once = opened.read_once};
   sources.folders.insert(sources.folders.end(), opened.more_folders.begin(), opened.more_folders.end());
   bundle.payload_ = std::make_shared<PayloadReader>(std::move(sources), manifest.payload, std::move(chunks));

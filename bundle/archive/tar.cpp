@@ -22,6 +22,7 @@ std::string write_tar_header(const TarMember& member) {
   if (path.size() > 100) pax += detail::pax_record("path", path);
   if (member.target.size() > 100) pax += detail::pax_record("linkpath", member.target);
   if (size > detail::kMaxUstarSize) pax += detail::pax_record("size", std::to_string(size));
+  if (!member.comment.empty()) pax += detail::pax_record("comment", member.comment);
   std::string out;
   if (!pax.empty()) {
     const detail::TarHeader extra = detail::tar_header("pax", 'x', pax.size(), false, "");
@@ -31,6 +32,22 @@ std::string write_tar_header(const TarMember& member) {
   }
   const detail::TarHeader header = detail::tar_header(path, type, size, member.executable, member.target);
   return out.append(header.raw.data(), kTarBlock);
+}
+
+std::string write_aligned_tar_header(TarMember member, std::uint64_t offset, std::size_t alignment) {
+  for (;;) {
+    std::string header = write_tar_header(member);
+    if ((offset + header.size()) % alignment == 0) return header;
+    member.comment.append(member.comment.empty() ? 1 : kTarBlock, '-');
+  }
+}
+
+std::string digest_comment(const Digest& sha256) {
+  return "sha256 " + sha256.hex();
+}
+
+std::optional<Digest> digest_of_comment(std::string_view comment) {
+  return comment.starts_with("sha256 ") ? Digest::from_hex(comment.substr(7)) : std::nullopt;
 }
 
 class TarReader::State {
@@ -134,9 +151,10 @@ class TarReader::State {
           rest[length - 1] != '\n')
         refuse("a pax record does not parse");
       const std::string key(rest.substr(space + 1, equals - space - 1));
-      if (key != "path" && key != "linkpath" && key != "size") refuse("a pax record is of an unknown kind");
-      if (!extra_.emplace(key, rest.substr(equals + 1, length - equals - 2)).second)
-        refuse("a pax record stands twice");
+      const std::string_view value = rest.substr(equals + 1, length - equals - 2);
+      const bool known = key == "path" || key == "linkpath" || key == "size";
+      if (!known && !(key == "comment" && digest_of_comment(value))) refuse("a pax record is of an unknown kind");
+      if (!extra_.emplace(key, value).second) refuse("a pax record stands twice");
       rest.remove_prefix(length);
     }
   }
@@ -156,6 +174,7 @@ class TarReader::State {
     member.executable = (octal(100, 8) & 0100) != 0 && member.type == TarType::File;
     member.target = extra("linkpath") != nullptr ? *extra("linkpath") : std::string(header_.text(157, 100));
     if (member.type != TarType::Link && !member.target.empty()) refuse("a member that is no link has a target");
+    if (extra("comment") != nullptr) member.comment = *extra("comment");
     const char* fault = member.type == TarType::File     ? tree_.add_file(safe)
                         : member.type == TarType::Folder ? tree_.add_folder(safe)
                                                          : tree_.add_link(safe, member.target);

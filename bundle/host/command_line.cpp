@@ -4,6 +4,7 @@
 #include "bundle/host/command_line.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <iostream>
 
@@ -19,6 +20,11 @@ bool wants_json(const CLI::App& app) {
   for (const CLI::App* verb : app.get_subcommands())
     if (wants_json(*verb)) return true;
   return false;
+}
+
+// Arguments that do not parse may have kept the verb, and so its --json, from being parsed too.
+bool asks_for_json(int argc, char** argv) {
+  return std::any_of(argv + 1, argv + argc, [](const char* word) { return std::string_view(word) == "--json"; });
 }
 
 int fail(const Error& error, bool json) {
@@ -114,7 +120,9 @@ int Program::run(int argc, char** argv) {
     app_->parse(argc, argv);
     return exit_code_;
   } catch (const CLI::ParseError& error) {
-    return app_->exit(error, std::cout, std::cerr) == 0 ? 0 : static_cast<int>(ErrorCode::Usage);
+    if (error.get_exit_code() == 0) return app_->exit(error, std::cout, std::cerr);  // --help, --version
+    return fail({ErrorCode::Usage, {.what = error.what(), .next = "see --help, also behind a verb"}},
+                asks_for_json(argc, argv));
   } catch (const Interrupted& stopped) {
     std::cerr << "stopped; the same command goes on from here\n";
     std::raise(stopped.signal);  // whose handler is the system's own again, so that the caller sees what ended us

@@ -18,7 +18,7 @@ std::string store_item_name(const Entry& entry) {
                        : entry.kind == EntryKind::Tree ? "-tree"
                        : entry.executable              ? "-program"
                                                        : "-file";
-  return entry.sha256.hex() + suffix;
+  return entry.content.hex() + suffix;
 }
 
 bool is_store_item_name(std::string_view name) {

@@ -12,6 +12,7 @@
 
 #include "bundle/core/json_object.hpp"
 #include "bundle/core/unicode.hpp"
+#include "sealift/bundle/manifest/chunk_layout.hpp"
 
 namespace sealift::bundle {
 namespace {
@@ -23,9 +24,10 @@ void check_payload(const Payload& payload, const std::string& stem, const std::s
   if (payload.chunk_size < kMinChunkSize || !std::has_single_bit(payload.chunk_size))
     refuse_json(where, "the chunk size must be a power of two from 4 KiB to 16 MiB",
                 std::to_string(payload.chunk_size));
-  if (payload.chunk_count() > kMaxChunks)
+  const ChunkLayout layout(payload);
+  if (layout.count() > kMaxChunks)
     refuse_json(where, "at most 2097152 chunks are read; a larger chunk_size makes fewer",
-                std::to_string(payload.chunk_count()) + " chunks");
+                std::to_string(layout.count()) + " chunks");
   std::uint64_t left = payload.size;
   std::size_t count = 0;
   for (const Volume& volume : payload.volumes) {
@@ -35,7 +37,8 @@ void check_payload(const Payload& payload, const std::string& stem, const std::s
       refuse_json(where + ".volumes", "volumes must be named in order", SafePath::printable(volume.name));
     if (volume.size > left) refuse_json(where + ".volumes", "the volumes hold more than the payload", volume.name);
     left -= volume.size;
-    if (volume.size == 0 || (left != 0 && volume.size % payload.chunk_size != 0))
+    const std::uint64_t end = payload.size - left;
+    if (volume.size == 0 || (left != 0 && layout.begin_of(layout.at(end)) != end))
       refuse_json(where + ".volumes", "a volume must hold whole chunks", volume.name);
   }
   if (left != 0 || payload.size == 0) refuse_json(where, "the volumes do not add up to the payload's size");
@@ -125,8 +128,8 @@ void check_manifest(const Manifest& manifest, const std::string& where) {
   if (manifest.rollback_floor > manifest.version)
     refuse_json(where + ".rollback_floor", "a bundle's rollback floor is above its own version",
                 std::to_string(manifest.rollback_floor));
+  check_entries(manifest.entries, where + ".entries");  // first: where chunks begin depends on them
   check_payload(manifest.payload, manifest.stem(), where + ".payload");
-  check_entries(manifest.entries, where + ".entries");
   check_placements(manifest, where + ".environment.placements");
   check_level(manifest, where);
   check_companion_names(manifest, where + ".companions");

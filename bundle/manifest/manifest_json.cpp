@@ -8,6 +8,7 @@
 
 #include "bundle/core/json.hpp"
 #include "bundle/manifest/manifest_words.hpp"
+#include "sealift/bundle/manifest/chunk_layout.hpp"
 #include "sealift/bundle/manifest/manifest_check.hpp"
 
 namespace sealift::bundle {
@@ -31,7 +32,9 @@ Entry parse_entry(const Json& json, const std::string& where, const Payload& pay
   entry.absent = object.has("absent");
   if (entry.absent && !object.boolean("absent"))
     refuse_json(where + ".absent", "true was expected, or no such key", entry.path.text());
-  if (!entry.absent) {
+  if (entry.absent) {
+    entry.content = object.digest("content");
+  } else {
     entry.encoding = enum_value(kEncodingNames, object.string("encoding", 20), where + ".encoding");
     entry.offset = object.integer("offset", payload.size);
     entry.stored_size = object.integer("stored_size", payload.size - entry.offset);
@@ -119,17 +122,24 @@ Environment parse_environment(JsonObject object) {
   return environment;
 }
 
+// What to do about a manifest of another format.
+std::string next_step_for(std::uint64_t format) {
+  return format < kFormatVersion ? "pack it again with this version's sealift-pack; this version does not read it"
+                                 : "use the sealift-install that came with the bundle";
+}
+
 }  // namespace
 
 Manifest parse_manifest(std::string_view text, const std::string& where) {
   const Json root = parse_json(text, where);
   JsonObject object(root, where);
   if (const std::uint64_t format = object.integer("format"); format != kFormatVersion)
-    throw Error(ErrorCode::CannotCheck, {.what = "the bundle is of a format that this version does not know",
-                                         .where = where,
-                                         .expected = std::to_string(kFormatVersion),
-                                         .got = std::to_string(format),
-                                         .next = "use the sealift-install that came with the bundle"});
+    throw Error(ErrorCode::CannotCheck,
+                {.what = "the bundle is of format " + std::to_string(format) + ", which this version does not read",
+                 .where = where,
+                 .expected = std::to_string(kFormatVersion),
+                 .got = std::to_string(format),
+                 .next = next_step_for(format)});
   Manifest manifest;
   manifest.installer_level = object.integer("installer_level");
   if (manifest.installer_level > kInstallerLevel)
@@ -156,6 +166,7 @@ Manifest parse_manifest(std::string_view text, const std::string& where) {
   for (const Json& json : object.array("entries", kMaxEntries))
     manifest.entries.push_back(
         parse_entry(json, where + ".entries[" + std::to_string(manifest.entries.size()) + "]", manifest.payload));
+  manifest.payload.cuts = cuts_of(manifest.entries, manifest.payload.size);
   manifest.environment = parse_environment(object.object("environment"));
   if (object.has("base")) manifest.base = object.digest("base");
   for (const Json& json : object.array("companions", 16)) {
@@ -183,6 +194,7 @@ std::string write_manifest(const Manifest& manifest) {
                  {"executable", entry.executable}};
     if (entry.absent) {
       item["absent"] = true;
+      item["content"] = entry.content.hex();
     } else {
       item["encoding"] = enum_name(kEncodingNames, entry.encoding);
       item["offset"] = entry.offset;

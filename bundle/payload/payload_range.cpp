@@ -16,9 +16,9 @@ PayloadRange::~PayloadRange() {
 
 ByteView PayloadRange::view(std::uint64_t offset, std::size_t wanted) {
   const std::uint64_t position = offset_ + offset;
-  const std::uint64_t chunk_size = reader_->payload().chunk_size;
-  const ByteView chunk = cached(position / chunk_size);
-  const ByteView rest = chunk.subspan(static_cast<std::size_t>(position % chunk_size));
+  const std::uint64_t index = reader_->layout().at(position);
+  const ByteView chunk = cached(index);
+  const ByteView rest = chunk.subspan(static_cast<std::size_t>(position - reader_->layout().begin_of(index)));
   return rest.first(static_cast<std::size_t>(std::min<std::uint64_t>({wanted, rest.size(), size_ - offset})));
 }
 
@@ -33,7 +33,7 @@ ByteView PayloadRange::cached(std::uint64_t index) {
     slots_.push_back({});
   else
     std::rotate(slots_.begin(), slots_.begin() + 1, slots_.end());
-  if ((index + 1) * reader_->payload().chunk_size < offset_ + size_ && !has(index + 1)) reader_->will_need(index + 1);
+  if (reader_->layout().begin_of(index + 1) < offset_ + size_ && !has(index + 1)) reader_->will_need(index + 1);
   Slot& slot = slots_.back();
   slot.index = ~std::uint64_t{0};  // nothing can be found here if the chunk is refused
   slot.shared.reset();

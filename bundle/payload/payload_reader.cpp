@@ -31,15 +31,11 @@ Place locate(const Payload& payload, std::uint64_t payload_offset) {
   return {volume, payload_offset};
 }
 
-std::size_t size_of_chunk(const Payload& payload, std::uint64_t index) {
-  return static_cast<std::size_t>(std::min(payload.chunk_size, payload.size - index * payload.chunk_size));
-}
-
 // The chunks at the ends of a range. The last one counts twice where it is not also the first: a zip is read from its
 // end, then from its start.
-std::vector<std::uint64_t> ends_of(const Payload& payload, std::uint64_t offset, std::uint64_t size) {
+std::vector<std::uint64_t> ends_of(const ChunkLayout& layout, std::uint64_t offset, std::uint64_t size) {
   if (size == 0) return {};
-  const std::uint64_t first = offset / payload.chunk_size, last = (offset + size - 1) / payload.chunk_size;
+  const std::uint64_t first = layout.at(offset), last = layout.at(offset + size - 1);
   if (first == last) return {first};
   return {first, last, last};
 }
@@ -55,8 +51,10 @@ struct Kept {
 }  // namespace
 
 struct PayloadReader::State {
-  State(VolumeSources sources, const Payload& signed_payload, std::vector<Digest> digests)
+  State(VolumeSources sources, const Payload& signed_payload, const ChunkLayout& its_layout,
+        std::vector<Digest> digests)
       : payload(signed_payload),
+        layout(its_layout),
         chunks(std::move(digests)),
         volumes(std::move(sources), payload.volumes),
         checked(chunks.size()) {}
@@ -70,7 +68,7 @@ struct PayloadReader::State {
   // The chunk, or its beginning, where it was read ahead or can be read past the system's page cache.
   ReadAhead::Chunk first_read(const VolumeInput& file, const Place& place, std::uint64_t index, ChunkBuffer memory) {
     if (std::optional<ReadAhead::Chunk> ready = ahead.take(index, memory)) return std::move(*ready);
-    memory.resize(size_of_chunk(payload, index));
+    memory.resize(layout.size_of(index));
     const bool past = file.passes_the_cache(place.offset, memory.size());
     const std::size_t filled = past ? file.read_past_the_cache(place.offset, memory) : 0;
     return {.bytes = std::move(memory), .filled = filled};
@@ -96,6 +94,7 @@ struct PayloadReader::State {
   }
 
   const Payload& payload;
+  const ChunkLayout& layout;
   std::vector<Digest> chunks;
   OpenVolumes volumes;
   ReadAhead ahead{static_cast<std::size_t>(std::max<std::uint64_t>(1, kMaxAhead / payload.chunk_size))};
@@ -107,12 +106,18 @@ struct PayloadReader::State {
 };
 
 PayloadReader::PayloadReader(VolumeSources sources, Payload payload, std::vector<Digest> chunks)
-    : payload_(std::move(payload)), state_(std::make_unique<State>(std::move(sources), payload_, std::move(chunks))) {}
+    : payload_(std::move(payload)),
+      layout_(payload_),
+      state_(std::make_unique<State>(std::move(sources), payload_, layout_, std::move(chunks))) {}
 
 PayloadReader::PayloadReader(const std::filesystem::path& folder, Payload payload, std::vector<Digest> chunks)
     : PayloadReader(VolumeSources{.folders = {folder}}, std::move(payload), std::move(chunks)) {}
 
 PayloadReader::~PayloadReader() = default;
+
+const std::vector<Digest>& PayloadReader::digests() const {
+  return state_->chunks;
+}
 
 bool PayloadReader::all_there() const {
   return state_->volumes.all_there();
@@ -123,7 +128,7 @@ std::uint64_t PayloadReader::chunks_checked() const {
 }
 
 ChunkBuffer PayloadReader::chunk(std::uint64_t index, ChunkBuffer memory) const {
-  const Place place = locate(payload_, index * payload_.chunk_size);
+  const Place place = locate(payload_, layout_.begin_of(index));
   for (;;) {
     OpenVolumes::File file = state_->volumes.get(place.volume);
     try {
@@ -136,7 +141,7 @@ ChunkBuffer PayloadReader::chunk(std::uint64_t index, ChunkBuffer memory) const 
 
 void PayloadReader::expect(std::uint64_t offset, std::uint64_t size) const {
   const std::lock_guard lock(state_->guard);
-  for (const std::uint64_t index : ends_of(payload_, offset, size)) {
+  for (const std::uint64_t index : ends_of(layout_, offset, size)) {
     std::shared_ptr<Kept>& kept = state_->kept[index];
     if (!kept) kept = std::make_shared<Kept>();
     ++kept->readers;
@@ -145,7 +150,7 @@ void PayloadReader::expect(std::uint64_t offset, std::uint64_t size) const {
 
 void PayloadReader::leave(std::uint64_t offset, std::uint64_t size) const {
   const std::lock_guard lock(state_->guard);
-  for (const std::uint64_t index : ends_of(payload_, offset, size)) {
+  for (const std::uint64_t index : ends_of(layout_, offset, size)) {
     const auto kept = state_->kept.find(index);
     if (kept == state_->kept.end() || --kept->second->readers != 0) continue;
     if (kept->second->bytes) state_->kept_bytes -= kept->second->bytes->size();
@@ -174,9 +179,9 @@ std::shared_ptr<const ChunkBuffer> PayloadReader::kept(std::uint64_t index, Chun
 }
 
 void PayloadReader::will_need(std::uint64_t index) const {
-  if (index >= payload_.chunk_count() || state_->is_kept(index)) return;
-  const Place place = locate(payload_, index * payload_.chunk_size);
-  const std::size_t size = size_of_chunk(payload_, index);
+  if (index >= layout_.count() || state_->is_kept(index)) return;
+  const Place place = locate(payload_, layout_.begin_of(index));
+  const std::size_t size = layout_.size_of(index);
   OpenVolumes::File file = state_->volumes.if_open(place.volume);
   if (!file) return;
   if (file->passes_the_cache(place.offset, size))

@@ -13,6 +13,15 @@
 
 namespace sealift::bundle {
 
+namespace {
+
+// A volume begins at a whole page of the payload where it can, so that its chunks are read and written past the page
+// cache: what lies between two entries is shorter than this, and goes into the volume that was full before.
+constexpr std::uint64_t kReserve = 8192;
+constexpr std::uint64_t kSmallVolume = std::uint64_t{1} << 20;
+
+}  // namespace
+
 struct PayloadWriter::State {
   void append(ByteView bytes) {
     payload.size += bytes.size();
@@ -25,10 +34,27 @@ struct PayloadWriter::State {
     }
   }
 
+  void begin_chunk() {
+    if (chunk && !chunk->empty()) put_chunk();
+    if (payload.size != 0 && (payload.cuts.empty() || payload.cuts.back() != payload.size))
+      payload.cuts.push_back(payload.size);
+  }
+
+  // How much of the payload is in volumes.
+  std::uint64_t put() const { return ends.empty() ? 0 : ends.back(); }
+
+  bool fits(std::uint64_t bytes) const {
+    const std::uint64_t size = payload.volumes.back().size;
+    const bool at_page = put() % ChunkBuffer::kAlignment == 0;
+    const std::uint64_t reserve = at_page && volume_size >= kSmallVolume ? kReserve : 0;
+    return volume_size == 0 || size == 0 || size + bytes + reserve <= volume_size;
+  }
+
   void put_chunk() {
-    if (volume && volume_size != 0 && payload.volumes.back().size == volume_size) close_volume();
+    if (volume && !fits(chunk->size())) close_volume();
     if (!volume) open_volume();
     std::uint64_t& size = payload.volumes.back().size;
+    ends.push_back(put() + chunk->size());
     const std::uint64_t offset = std::exchange(size, size + chunk->size());
     workers.put(*std::exchange(chunk, std::nullopt), volume, offset);
   }
@@ -48,17 +74,19 @@ struct PayloadWriter::State {
   }
 
   void cut_back(std::uint64_t size) {
-    const std::uint64_t in_volumes = workers.finish().size() * payload.chunk_size;
-    if (size < in_volumes)
-      cut_volumes(size, in_volumes);
+    workers.finish();
+    if (size < put())
+      cut_volumes(size, put());
     else if (chunk)
-      chunk->shorten(static_cast<std::size_t>(size - in_volumes));
+      chunk->shorten(static_cast<std::size_t>(size - put()));
     payload.size = size;
+    while (!payload.cuts.empty() && payload.cuts.back() > size) payload.cuts.pop_back();
   }
 
-  // Volumes keep their whole chunks; the rest of the last chunk is read back, to be filled up again.
+  // Volumes keep their whole chunks; the rest of the chunk behind them is read back, to be filled up again.
   void cut_volumes(std::uint64_t size, std::uint64_t end) {
-    const std::uint64_t whole = size / payload.chunk_size * payload.chunk_size;
+    while (!ends.empty() && ends.back() > size) ends.pop_back();
+    const std::uint64_t whole = put();
     close_volume();
     for (; end - payload.volumes.back().size > whole; payload.volumes.pop_back()) {
       end -= payload.volumes.back().size;
@@ -71,7 +99,7 @@ struct PayloadWriter::State {
     InputFile(path).read_exactly(last.size, chunk->resize(static_cast<std::size_t>(size - whole)));
     std::filesystem::resize_file(path, last.size);
     volume = std::make_shared<VolumeOutput>(path, VolumeOutput::Opening::Again);
-    workers.forget_after(static_cast<std::size_t>(whole / payload.chunk_size));
+    workers.forget_after(ends.size());
   }
 
   std::filesystem::path folder;
@@ -80,19 +108,19 @@ struct PayloadWriter::State {
   Payload payload;
   ChunkWorkers workers;
   std::optional<ChunkBuffer> chunk = {};  // the one that is being filled
+  std::vector<std::uint64_t> ends = {};   // of the chunks in volumes
   std::shared_ptr<const VolumeOutput> volume = {};
 };
 
 PayloadWriter::PayloadWriter(std::filesystem::path folder, std::string stem, std::uint64_t chunk_size,
                              std::uint64_t volume_size, DigestAlgorithm digest) {
-  const std::uint64_t whole_chunks = volume_size / chunk_size * chunk_size;
-  if (volume_size != 0 && whole_chunks == 0)
+  if (volume_size != 0 && volume_size < chunk_size)
     throw Error(ErrorCode::Usage, {.what = "a volume cannot be smaller than a chunk",
                                    .expected = "at least " + std::to_string(chunk_size) + " bytes",
                                    .got = std::to_string(volume_size) + " bytes"});
   state_.reset(new State{.folder = std::move(folder),
                          .stem = std::move(stem),
-                         .volume_size = whole_chunks,
+                         .volume_size = volume_size,
                          .payload = {.chunk_size = chunk_size, .digest = digest},
                          .workers = {static_cast<std::size_t>(chunk_size), digest}});
 }
@@ -107,6 +135,10 @@ void PayloadWriter::append(ByteView bytes) {
   state_->append(bytes);
 }
 
+void PayloadWriter::begin_chunk() {
+  state_->begin_chunk();
+}
+
 void PayloadWriter::cut_back(std::uint64_t size) {
   state_->cut_back(size);
 }
@@ -119,6 +151,10 @@ Payload PayloadWriter::finish() {
   state.payload.chunk_list_digest = digest_of(chunk_list, state.payload.digest);
   write_text(state.folder / (state.stem + std::string(kChunksSuffix)), as_text(chunk_list));
   return std::move(state.payload);
+}
+
+const std::vector<Digest>& PayloadWriter::chunks() const {
+  return state_->workers.finish();
 }
 
 }  // namespace sealift::bundle

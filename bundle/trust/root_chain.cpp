@@ -26,22 +26,6 @@ void check_revocations_kept(const Revocations& before, const Revocations& after,
                                          .next = "its owner makes it again with: sealift-pack root create --previous"});
 }
 
-}  // namespace
-
-void require_succession(const Root& previous, const Root& next, const std::string& where) {
-  const std::string place = where_of_root(next, where);
-  if (next.version != previous.version + 1)
-    throw Error(ErrorCode::Signature, {.what = "the chain of roots has a gap",
-                                       .where = place,
-                                       .expected = "root " + std::to_string(previous.version + 1),
-                                       .got = "root " + std::to_string(next.version),
-                                       .next = "get the roots between: sealift-install trust update ROOT..."});
-  check_revocations_kept(previous.revoked_keys, next.revoked_keys, place);
-  check_revocations_kept(previous.revoked_bundles, next.revoked_bundles, place);
-}
-
-namespace {
-
 // `next` may follow `previous`, and is signed by the old threshold.
 void check_step(const Root& previous, const SignedRoot& next, const std::string& where) {
   const std::string place = where_of_root(next.root, where);
@@ -135,21 +119,6 @@ void take_in(TrustState& state, const Root& root, const std::string& text) {
   state.time_floor = std::max(state.time_floor, *parse_time(root.created));
 }
 
-}  // namespace
-
-std::vector<SignedRoot> read_root_chain(const std::vector<Envelope>& envelopes, const std::string& where) {
-  std::vector<SignedRoot> chain;
-  for (const Envelope& envelope : envelopes) {
-    SignedRoot signed_root = parse_signed_root(envelope, where);
-    check_own_signatures(signed_root, where);
-    if (!chain.empty()) check_step(chain.back().root, signed_root, where);
-    chain.push_back(std::move(signed_root));
-  }
-  return chain;
-}
-
-namespace {
-
 [[noreturn]] void refuse_no_pin(const std::string& where) {
   throw Error(ErrorCode::Signature,
               {.what = "no root is pinned, so nobody is trusted",
@@ -179,6 +148,29 @@ std::vector<Digest> fingerprints_of(const std::vector<Envelope>& envelopes) {
 }
 
 }  // namespace
+
+void require_succession(const Root& previous, const Root& next, const std::string& where) {
+  const std::string place = where_of_root(next, where);
+  if (next.version != previous.version + 1)
+    throw Error(ErrorCode::Signature, {.what = "the chain of roots has a gap",
+                                       .where = place,
+                                       .expected = "root " + std::to_string(previous.version + 1),
+                                       .got = "root " + std::to_string(next.version),
+                                       .next = "get the roots between: sealift-install trust update ROOT..."});
+  check_revocations_kept(previous.revoked_keys, next.revoked_keys, place);
+  check_revocations_kept(previous.revoked_bundles, next.revoked_bundles, place);
+}
+
+std::vector<SignedRoot> read_root_chain(const std::vector<Envelope>& envelopes, const std::string& where) {
+  std::vector<SignedRoot> chain;
+  for (const Envelope& envelope : envelopes) {
+    SignedRoot signed_root = parse_signed_root(envelope, where);
+    check_own_signatures(signed_root, where);
+    if (!chain.empty()) check_step(chain.back().root, signed_root, where);
+    chain.push_back(std::move(signed_root));
+  }
+  return chain;
+}
 
 TrustState follow_roots(TrustState state, const std::vector<Envelope>& envelopes, const std::string& where) {
   if (!state.pinned) refuse_no_pin(where);

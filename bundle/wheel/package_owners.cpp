@@ -35,16 +35,29 @@ std::string module_of(std::string_view path) {
 
 }  // namespace
 
-void PackageOwners::claim(const std::string& path, const std::string& wheel) {
+void PackageOwners::claim(const std::string& path, const std::string& wheel, bool empty) {
   claim_module(path, wheel);
   const std::size_t slash = path.find('/');
   if (slash == path.npos) return;
   const std::string package = path.substr(0, slash);
-  if (std::string_view(path).substr(slash + 1) == "__init__.py") owners_.emplace(package, wheel);
-  if (package == last_package_ && wheel == last_wheel_) return;  // as for most files of a wheel
+  const std::string_view rest = std::string_view(path).substr(slash + 1), inner = rest.substr(0, rest.find('/') + 1);
+  if (rest == "__init__.py") owners_.emplace(package, Owner{.wheel = wheel, .empty = empty});
+  if (package == last_package_ && wheel == last_wheel_ && inner == last_inner_ && !inner.empty()) return;
   guests_[package].try_emplace(wheel, path);
+  inner_[{package, wheel}].emplace(inner.empty() ? rest : inner);
   last_package_ = package;
   last_wheel_ = wheel;
+  last_inner_ = inner;
+}
+
+// Whether `owner` has but an empty __init__.py and folders in `package`, and `guest` is in none of these folders.
+bool PackageOwners::are_apart(const std::string& package, const std::string& owner, const std::string& guest) const {
+  if (!owners_.at(package).empty) return false;
+  const auto theirs = inner_.find({package, guest});
+  const Inner& own = inner_.at({package, owner});
+  return std::all_of(own.begin(), own.end(), [&](const std::string& name) {
+    return name == "__init__.py" || (name.ends_with('/') && (theirs == inner_.end() || !theirs->second.contains(name)));
+  });
 }
 
 void PackageOwners::claim_module(const std::string& path, const std::string& wheel) {
@@ -62,7 +75,7 @@ void PackageOwners::claim_module(const std::string& path, const std::string& whe
 void PackageOwners::claim(const StartupEffects& startup, const std::string& wheel) {
   for (const std::string& folder : startup.folders) {
     const std::string top = folder.substr(0, folder.find('/'));
-    owners_.emplace(top, wheel);
+    owners_.insert_or_assign(top, Owner{.wheel = wheel, .empty = false});
     guests_[top].try_emplace(wheel, top);
   }
   for (std::string module : startup.namespaces) {
@@ -85,10 +98,10 @@ void PackageOwners::check() const {
            twins.first.wheel, twins.second.wheel);
   for (const auto& [package, owner] : owners_)
     for (const auto& [wheel, path] : guests_.at(package))
-      if (wheel != owner)
+      if (wheel != owner.wheel && !are_apart(package, owner.wheel, wheel))
         throw Error(ErrorCode::Conflict, {.what = "a wheel puts a file into the package of another one",
                                           .where = SafePath::printable(path),
-                                          .expected = "files of " + owner + " only, which owns " + package,
+                                          .expected = "files of " + owner.wheel + " only, which owns " + package,
                                           .got = "a file of " + wheel,
                                           .next = "leave one of them out of the job file and pack again"});
 }

@@ -78,6 +78,7 @@ class Wheel::Parser {
     assign_files();
     if (const ZipMember* points = find(dist_info_ + "/entry_points.txt"))
       read_entry_points(zip_.extract_text(*points, kMaxText));
+    check_completions();
   }
 
  private:
@@ -161,16 +162,19 @@ class Wheel::Parser {
     }
     if (!rows.empty()) refuse("RECORD lists a file that is not there: " + SafePath::printable(rows.begin()->first));
     check_startup_folders();
-    check_bytecode(places);
+    leave_out_bytecode(places);
   }
 
   // Refuses a .pth file that would run code, unless setuptools is known to write it or somebody allowed these bytes.
   void read_startup_file(const WheelFile& file) {
-    if (allowed_.contains(file.sha256)) {  // what is extracted must have this digest
+    const std::string text = zip_.extract_text(file.member, kMaxText);
+    if (const Digest digest = sha256(as_bytes(text)); digest != file.sha256)  // nobody else may ever hash it
+      refuse("RECORD has another digest of a start-up file: " + SafePath::printable(file.path));
+    if (allowed_.contains(file.sha256)) {
       wheel_.allowed_startup_files_.push_back(file.path);
       return;
     }
-    const StartupFile pth = read_pth(zip_.extract_text(file.member, kMaxText));
+    const StartupFile pth = read_pth(text);
     std::string fault = pth.fault;
     if (fault.empty() && pth.distutils && file.path != "distutils-precedence.pth")
       fault = "it runs code when Python starts: setuptools' line in a file of another name";
@@ -193,23 +197,29 @@ class Wheel::Parser {
           check_place(file.scheme, std::string_view(file.path).substr(folder.size() + 1), dist_info_, where_);
   }
 
-  // Bytecode must be of a source that lies beside it, and Python must compare the two before it runs it (PEP 552).
-  void check_bytecode(const std::set<std::pair<Scheme, std::string>>& places) {
-    constexpr std::string_view kCache = "__pycache__/";
-    for (const WheelFile& file : files_) {
-      if (file.scheme != Scheme::SitePackages || !file.path.ends_with(".pyc")) continue;
-      const std::size_t name = file.path.rfind('/') + 1;
-      const std::string_view folder = std::string_view(file.path).substr(0, name);
-      if (folder != kCache && !folder.ends_with("/__pycache__/")) continue;  // a module of its own, like a library
-      const std::string stem = file.path.substr(name, file.path.find('.', name) - name);
-      const std::string source = std::string(folder.substr(0, folder.size() - kCache.size())) + stem + ".py";
-      if (!places.contains({Scheme::SitePackages, source}))
+  // Compiled code must be of a source that lies beside it, and not be what Python runs without a look at that (PEP
+  // 552): who ships such wants the source to be passed over. The rest is harmless by intent, and left out all the same.
+  void leave_out_bytecode(const std::set<std::pair<Scheme, std::string>>& places) {
+    wheel_.left_out_bytecode_ = std::erase_if(files_, [&](const WheelFile& file) {
+      const std::optional<std::string> source = source_of_bytecode(file);
+      if (!source) return false;
+      if (!places.contains({Scheme::SitePackages, *source}))
         refuse("it brings compiled code of a module that it does not have: " + SafePath::printable(file.path));
       const std::string head = zip_.start_of(file.member, 8);
       if (head.size() < 8 || (head[4] & 3) == 1)
         refuse("it brings compiled code that Python would run without a look at its source: " +
                SafePath::printable(file.path));
-    }
+      return true;
+    });
+  }
+
+  // "demo/a.py" for demo/__pycache__/a.cpython-311.pyc; nothing for other files: a .pyc elsewhere is a module of its
+  // own, like a library.
+  static std::optional<std::string> source_of_bytecode(const WheelFile& file) {
+    constexpr std::size_t kCache = std::string_view("__pycache__/").size();
+    if (file.scheme != Scheme::SitePackages || !is_cached_bytecode(file.path)) return std::nullopt;
+    const std::size_t name = file.path.rfind('/') + 1;
+    return file.path.substr(0, name - kCache).append(file.path, name, file.path.find('.', name) - name).append(".py");
   }
 
   // A file NAME-VERSION.data/KEY/REST goes to the scheme KEY, every other file to site-packages.
@@ -232,6 +242,33 @@ class Wheel::Parser {
     if (file.scheme == Scheme::SitePackages && file.path.starts_with(dist_info_ + "/"))
       refuse("its .data adds to its metadata: " + SafePath::printable(member.name));
     return file;
+  }
+
+  // bash-completion 2.12 and newer sources the file that is named as a command from ../share of every folder of PATH,
+  // when somebody types that command: only a wheel's own programs are its to complete.
+  void check_completions() const {
+    constexpr std::string_view kFolder = "share/bash-completion/";
+    for (const WheelFile& file : files_) {
+      if (file.scheme != Scheme::Data || !case_folded(file.path).starts_with(kFolder)) continue;
+      std::string_view name = std::string_view(file.path).substr(file.path.rfind('/') + 1);
+      if (name.ends_with(".bash")) name.remove_suffix(std::string_view(".bash").size());
+      if (!is_own_program(name) && !(name.starts_with('_') && is_own_program(name.substr(1))))
+        throw Error(ErrorCode::Conflict,
+                    {.what = "a wheel is not acceptable: it completes a command that it does not bring, and a shell "
+                             "would run that",
+                     .where = where_,
+                     .got = SafePath::printable(file.path),
+                     .next = "leave this wheel out, or use a version of it without that file"});
+    }
+  }
+
+  bool is_own_program(std::string_view name) const {
+    return std::any_of(entry_points_.begin(), entry_points_.end(),
+                       [&](const EntryPoint& point) { return point.script == name; }) ||
+           std::any_of(files_.begin(), files_.end(), [&](const WheelFile& file) {
+             return (file.scheme == Scheme::Scripts && file.path == name) ||
+                    (file.scheme == Scheme::Data && file.path == "bin/" + std::string(name));
+           });
   }
 
   // Reads the sections console_scripts and gui_scripts: "script = module:function [extras]".

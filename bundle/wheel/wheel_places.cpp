@@ -33,6 +33,14 @@ constexpr std::string_view kRootNames[] = {"bin",     "boot", "dev", "etc",  "in
 // interactive session the next; Debian's own sitecustomize the last.
 constexpr std::string_view kStartupModules[] = {"sitecustomize", "usercustomize", "readline", "rlcompleter",
                                                 "apport_python_hook"};
+// Modules that the standard library tries to import on every system, and that no Python for Linux has: `import copy`
+// asks for org.python.core (Jython's), pathlib for nt, subprocess for msvcrt, platform for _wmi.
+constexpr std::string_view kForeignModules[] = {"nt",   "msvcrt", "_winapi", "winreg", "_winreg",
+                                                "_wmi", "org",    "java",    "vms_lib"};
+// Compiled modules of the standard library that an interpreter may lack, and that others of it then do without.
+constexpr std::string_view kOptionalModules[] = {"_bz2", "_crypt",   "_ctypes",  "_curses", "_curses_panel",
+                                                 "_dbm", "_gdbm",    "_hashlib", "_lzma",   "_posixshmem",
+                                                 "_ssl", "_sqlite3", "_tkinter", "_uuid",   "_zstd"};
 // Programs that scripts rely on: with bin/ first in PATH a wheel's would be called instead. POSIX without its compilers
 // and editors, and what else Debian calls essential.
 constexpr std::string_view kSystemPrograms[] = {
@@ -55,6 +63,15 @@ constexpr std::string_view kSystemPrograms[] = {
     "time",     "timeout",   "top",      "touch",      "tput",      "tr",        "true",    "truncate", "tty",
     "umount",   "uname",     "unexpand", "uniq",       "unlink",    "unxz",      "uptime",  "vdir",     "wc",
     "wget",     "which",     "who",      "whoami",     "xargs",     "xz",        "yes",     "zcat",     "zsh"};
+// What people run with a password or as root, and what tells the state of a machine or a cluster.
+constexpr std::string_view kOperatorPrograms[] = {
+    "apt",     "apt-get",    "dcgmi",  "dnf",     "docker",    "doas",       "dpkg",      "git",     "gpg2",
+    "ibstat",  "journalctl", "kinit",  "kubectl", "lscpu",     "lspci",      "newgrp",    "nsenter", "numactl",
+    "pkexec",  "podman",     "rpm",    "runuser", "sacct",     "salloc",     "sbatch",    "scancel", "scontrol",
+    "screen",  "sinfo",      "squeue", "ssh-add", "ssh-agent", "ssh-keygen", "systemctl", "taskset", "tmux",
+    "unshare", "vi",         "vim",    "visudo",  "yum"};
+// Folders of etc/ whose files a program of another wheel runs, or reads lines to run from, when it starts.
+constexpr std::string_view kRunEtc[] = {"ipython"};
 constexpr const char* kLeaveOut = "leave this wheel out, or use a version of it without that file";
 
 template <std::size_t N>
@@ -64,6 +81,14 @@ bool among(std::string_view name, const std::string_view (&list)[N]) {
 
 PlaceFault refused(std::string why, ErrorCode code = ErrorCode::Format) {
   return {.code = code, .why = std::move(why), .next = kLeaveOut};
+}
+
+PlaceFault job_fault(std::string why) {
+  return {.code = ErrorCode::Conflict, .why = std::move(why), .next = "choose another place for it: into = \"...\""};
+}
+
+bool is_shell_file(std::string_view name) {
+  return name == "activate" || name.starts_with("activate.") || name == "deactivate";
 }
 
 std::string_view first_of(std::string_view path) {
@@ -111,9 +136,9 @@ std::optional<PlaceFault> fault_of_script(std::string_view folded) {
     return refused("a wheel brings a program that is named as the interpreter", ErrorCode::Conflict);
   if (folded == "pyvenv.cfg" || folded == "pybuilddir.txt")
     return refused("it tells Python where its standard library is: " + std::string(folded));
-  if (folded == "activate" || folded.starts_with("activate.") || folded == "deactivate")
+  if (is_shell_file(folded))
     return refused("it brings a file that people read into their shells: " + SafePath::printable(folded));
-  if (among(folded, kSystemPrograms))
+  if (among(folded, kSystemPrograms) || among(folded, kOperatorPrograms))
     return refused("it brings a program that is named as one of the system's, and would be called instead: " +
                        SafePath::printable(folded),
                    ErrorCode::Conflict);
@@ -149,6 +174,9 @@ std::optional<PlaceFault> fault_of_data(std::string_view folded, std::string_vie
   if (first == "etc") {
     if (below(rest).empty() || among(first_of(rest), kSystemEtc))
       return refused("it configures the system's programs: " + SafePath::printable(folded));
+    if (among(first_of(rest), kRunEtc) || rest.ends_with(".py"))
+      return refused("it brings settings that are code, which another package's program runs when it starts: " +
+                     SafePath::printable(folded));
     return std::nullopt;
   }
   if (!among(first, kRootNames) && normalized_project_name(first) == project) return std::nullopt;
@@ -188,6 +216,13 @@ std::optional<PlaceFault> fault_of_package(std::string_view path, std::string_vi
   const std::string_view module = top == "__pycache__" ? stem_of(rest) : stem_of(top);
   if (among(module, kStartupModules) || module.starts_with("_sysconfigdata"))
     return refused("it runs code when Python starts: " + SafePath::printable(path));
+  const bool is_module = !rest.empty() || top.ends_with(".py") || top.ends_with(".pyc") || top.ends_with(".so");
+  if (is_module && (among(module, kForeignModules) || among(module, kOptionalModules)))
+    return refused(
+        "it brings a module that the standard library asks for and that is not there, so that it runs as a "
+        "part of that: " +
+            SafePath::printable(path),
+        ErrorCode::Conflict);
   if (rest.empty() && (top.ends_with(".start") || top.ends_with(".site.toml")))
     return refused("it runs code when Python starts (3.15): " + SafePath::printable(path));
   if ((top == "_distutils_hack" || top == "distutils-precedence.pth") && project != "setuptools")
@@ -200,7 +235,43 @@ std::optional<PlaceFault> fault_of_package(std::string_view path, std::string_vi
   return std::nullopt;
 }
 
+// lib/ itself, for an entry of the job; `rest` is below it.
+std::optional<PlaceFault> fault_of_job_library(std::string_view rest) {
+  const std::string_view first = first_of(rest);
+  if (first.starts_with("python"))
+    return job_fault("site-packages and the standard library belong to wheels and to the interpreter");
+  if (first == "runtime") return job_fault("lib/runtime is for the C library that a bundle carries");
+  if (rest.find('/') != rest.npos && among(first, kVariants))
+    return job_fault("ld.so would take a library there before all others");
+  if (rest.find('/') == rest.npos && (is_glibc_library(rest) || is_driver_library(rest)))
+    return job_fault("this library belongs to the C library or to the driver");
+  return std::nullopt;
+}
+
 }  // namespace
+
+bool is_cached_bytecode(std::string_view path) {
+  if (!path.ends_with(".pyc")) return false;
+  const std::size_t slash = path.rfind('/');
+  const std::string_view folder = slash == path.npos ? std::string_view() : path.substr(0, slash);
+  return folder == "__pycache__" || folder.ends_with("/__pycache__");
+}
+
+std::optional<PlaceFault> fault_of_entry_place(std::string_view path, std::string_view interpreter) {
+  const std::string folded = case_folded(path);
+  const std::string_view first = first_of(folded), rest = below(folded), name = last_of(folded);
+  if (first == "lib") return fault_of_job_library(rest);
+  if (first == "include" && first_of(rest).starts_with("python"))
+    return job_fault("the headers of Python are the interpreter's");
+  const bool is_program = first == "bin" || first == "libexec";
+  if (path == interpreter || (!rest.empty() && (!is_program || rest.find('/') != rest.npos))) return std::nullopt;
+  if (name == "pyvenv.cfg" || name == "pybuilddir.txt" || name.ends_with("._pth"))
+    return job_fault("it would tell Python where its modules are");
+  if (!is_program) return std::nullopt;
+  if (is_interpreter_name(rest)) return job_fault("a program that is named as the interpreter is the interpreter's");
+  if (is_shell_file(rest)) return job_fault("people read a file of this name into their shells");
+  return std::nullopt;
+}
 
 std::optional<PlaceFault> fault_of_place(Scheme scheme, std::string_view path, std::string_view dist_info) {
   const std::string folded = case_folded(path);

@@ -29,7 +29,9 @@
 // Manifest: what a bundle says of itself
 #include "sealift/bundle/manifest/target.hpp"          // the machine a bundle is made for
 #include "sealift/bundle/manifest/target_profile.hpp"  // the same as text that can be typed
+#include "sealift/bundle/manifest/variables.hpp"       // what an environment sets for what runs in it
 #include "sealift/bundle/manifest/manifest.hpp"        // everything about a bundle, as a plain value
+#include "sealift/bundle/manifest/chunk_layout.hpp"    // where chunks begin, and what names an entry's content
 #include "sealift/bundle/manifest/manifest_check.hpp"  // which values are a manifest
 #include "sealift/bundle/manifest/manifest_json.hpp"   // its strict reader, and its writer
 #include "sealift/bundle/manifest/inventory.hpp"       // what a prefix holds, for the packer of a delta
@@ -51,6 +53,7 @@
 #include "sealift/bundle/payload/chunk_buffer.hpp"     // memory for one chunk, on whole pages
 #include "sealift/bundle/payload/volumes.hpp"          // where volumes are looked for, and whom to ask
 #include "sealift/bundle/payload/payload_reader.hpp"   // volumes -> checked chunks
+#include "sealift/bundle/payload/chunk_digester.hpp"   // the digests of chunks before there is a payload
 #include "sealift/bundle/payload/bundle_folder.hpp"    // what lies in the folder, compared with the manifest
 #include "sealift/bundle/payload/payload_writer.hpp"   // bytes -> volumes and chunk list
 

@@ -52,7 +52,7 @@ TEST_CASE("a bundle that uses nothing new stays at level 1 and has no new keys, 
   for (const char* key : {"absent", "\"base\"", "left_out"}) CHECK(text.find(key) == text.npos);
   Manifest less = made.manifest;
   less.installer_level = 0;  // as some older packer may have written it
-  CHECK(parse_manifest(write_manifest(less), "seal") == less);
+  CHECK(parse_manifest(write_manifest(less), "seal") == as_written(less));
 }
 
 TEST_CASE("a delta carries what it lists as carried, and its image names no layer that is not there") {
@@ -100,7 +100,7 @@ TEST_CASE("files left out of a wheel are part of what is signed, and ask for lev
   const MadeBundle made = make_bundle(dir / "b", tiny);
   CHECK(made.manifest.installer_level == 2);
   const Manifest read = parse_manifest(write_manifest(made.manifest), "seal");
-  CHECK(read == made.manifest);
+  CHECK(read == as_written(made.manifest));
   REQUIRE(read.environment.placements[0].left_out.size() == 2);
   CHECK(read.environment.placements[0].left_out[1].text() == "lib/y");
 }

@@ -80,6 +80,14 @@ void manifest_path(const std::string& name, const std::string& path) {
   });
 }
 
+// The same with two entries' paths.
+void two_paths(const std::string& name, const std::string& first, const std::string& second) {
+  manifest("path-" + name, [&](Json& json) {
+    for (int i = 0; i < 2; ++i)
+      json["environment"]["placements"][i]["entry"] = json["entries"][i]["path"] = i == 0 ? first : second;
+  });
+}
+
 // A rightly signed root that `change` made wrong.
 void root(const std::string& name, const std::function<void(Json&)>& change, const Keys& signers = {&key}) {
   Json json = parse_json(write_root(make_root({&key, &other}, {&key})), "");
@@ -392,7 +400,8 @@ void bad_manifests() {
   manifest_text("cut", "\"version\":7}", "");
   for (const auto& [name, where, value] : std::initializer_list<std::tuple<const char*, const char*, Json>>{
            {"unknown-key", "/extra", 1},
-           {"format-2", "/format", 2},
+           {"format-1", "/format", 1},
+           {"format-3", "/format", 3},
            {"level-4", "/installer_level", 4},
            {"good-level-2", "/installer_level", 2},
            {"good-level-0", "/installer_level", 0},
@@ -487,7 +496,19 @@ void bad_manifests() {
   manifest_path("twin", "files/b");
   manifest_path("case", "files/B");
   manifest_path("above", "files");
-  manifest_path("non-ascii", "files/a\xc3\xa4");
+  manifest_path("good-latin", "files/a\u00c4\u00df\u00d7\u00f7\u00ff");
+  manifest_path("good-russian", "files/a\u0410\u042f\u043f\u0440\u044f");
+  manifest_path("good-japanese", "files/a\u3042\u30a2\u30fc\u6f22");
+  manifest_path("good-chinese", "files/a\u4e2d\u6587\u9fa5");
+  manifest_path("good-korean", "files/a\uac00\ud7a3");
+  manifest_path("greek", "files/a\u03b1");
+  manifest_path("composed-otherwise", "files/aa\u0308");
+  two_paths("latin-case", "files/\u00c4", "files/\u00e4");
+  two_paths("sharp-s", "files/ss", "files/\u00df");
+  two_paths("russian-case", "files/\u0419", "files/\u0439");
+  two_paths("russian-case-far", "files/\u042e", "files/\u044e");
+  two_paths("good-no-case", "files/\u00d7", "files/\u00f7");
+  two_paths("good-kana", "files/\u3042", "files/\u30a2");
   manifest_path("good-strange", "files/$(touch x) `y` ' {a},{[b]: * ?\"");
   manifest("path-below-not-next", [](Json& j) {  // "a", "a-b", "a/b": the last lies below the first
     for (int i = 0; i < 3; ++i)
@@ -495,6 +516,11 @@ void bad_manifests() {
   });
   manifest("offset-overlap", [](Json& j) { j["entries"][1]["offset"] = j["entries"][0]["offset"].get<int>() + 1; });
   manifest("blob-shared-otherwise", [](Json& j) { j["entries"][1]["offset"] = j["entries"][0]["offset"]; });
+  manifest("offset-within-a-gap",
+           [](Json& j) { j["entries"][0]["offset"] = j["entries"][0]["offset"].get<int>() - 512; });
+  manifest("stored-less", [](Json& j) {
+    j["entries"][0]["stored_size"] = j["entries"][0]["size"] = j["entries"][0]["size"].get<int>() - 1;
+  });
   manifest("good-blob-shared", [](Json& j) {
     j["entries"].push_back(j["entries"][0]);
     j["entries"].back()["path"] = "zz";
@@ -547,6 +573,9 @@ void deltas() {
   made("delta-encoding", absent, [](Json& j) { j["entries"][0]["encoding"] = "identity"; });
   made("delta-false", absent, [](Json& j) { j["entries"][0]["absent"] = false; });
   made("delta-neither", absent, [](Json& j) { j["entries"][0].erase("absent"); });
+  made("delta-no-content", absent, [](Json& j) { j["entries"][0].erase("content"); });
+  made("delta-content-bad", absent, [](Json& j) { j["entries"][0]["content"] = "x"; });
+  made("content-carried", absent, [](Json& j) { j["entries"][1]["content"] = std::string(64, '0'); });
   made("delta-no-base", absent, [](Json& j) { j.erase("base"); });
   made("delta-base-bad", absent, [](Json& j) { j["base"] = "x"; });
   made("delta-level", absent, [](Json& j) { j["installer_level"] = 1; });

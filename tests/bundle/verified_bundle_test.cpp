@@ -70,6 +70,9 @@ TEST_CASE("a bundle is found by its folder or by its seal, and two seals in one 
   CHECK(open(made.seal()).seal_path == open(made.folder).seal_path);
   CHECK_REFUSED(open(dir / "nowhere"), Missing, "nowhere");
   CHECK_REFUSED(open(dir.path()), Missing, "no seal");
+  write_file(dir / "DEMO-1.SEAL", "");
+  CHECK_REFUSED(open(dir.path()), Missing, "in upper case");
+  std::filesystem::remove(dir / "DEMO-1.SEAL");
   write_file(made.folder / "other-1.seal", "x");
   CHECK_REFUSED(open(made.folder), Conflict, "more than one seal");
 }
@@ -145,7 +148,7 @@ TEST_CASE("ten thousand flipped bits of the volumes are all found, in the right 
     flip(made.volume(index), bit);
     const std::vector<Error> errors = check_every_chunk(bundle, 1);
     REQUIRE(errors.size() == 1);
-    CHECK(mentions(errors[0], made.volume(index).string() + " at offset " + std::to_string(bit / 8 / 4096 * 4096)));
+    CHECK(mentions(errors[0], place_of_chunk(made, index, bit / 8)));
     flip(made.volume(index), bit);
   }
   CHECK_NOTHROW(verify_fully(made));
@@ -166,9 +169,16 @@ TEST_CASE("a block of 4 KiB that became zeros or another block is found wherever
         if (good.compare(at, size, block, 0, size) == 0) continue;
         write_file(made.volume(i), std::string(good).replace(at, size, block.substr(0, size)));
         const std::vector<Error> errors = check_every_chunk(verify(open(made.folder), made.trusted, kNow), 1);
-        REQUIRE(errors.size() == 1);
-        CHECK(errors[0].code() == ErrorCode::Digest);
-        CHECK(mentions(errors[0], made.volume(i).string() + " at offset " + std::to_string(at / 8192 * 8192)));
+        std::vector<std::string> hit;  // the block may lie across the end of a chunk
+        for (std::size_t byte = at; byte < at + size; ++byte)
+          if (const std::string place = place_of_chunk(made, i, byte);
+              good[byte] != block[byte - at] && (hit.empty() || hit.back() != place))
+            hit.push_back(place);
+        REQUIRE(errors.size() == hit.size());
+        for (std::size_t k = 0; k < hit.size(); ++k) {
+          CHECK(errors[k].code() == ErrorCode::Digest);
+          CHECK(mentions(errors[k], hit[k]));
+        }
       }
     }
     write_file(made.volume(i), good);
@@ -185,11 +195,17 @@ TEST_CASE("a volume of an older, valid bundle is found, and every chunk of it th
   const MadeBundle old = make_bundle(dir / "old", older, key), made = make_bundle(dir / "new", newer, key);
   CHECK_NOTHROW(verify_fully(old));
   REQUIRE(fs::file_size(old.volume(1)) == fs::file_size(made.volume(1)));
+  const std::string before = read_file(old.volume(1)), now = read_file(made.volume(1));
+  std::vector<std::string> differing;
+  for (std::size_t byte = 0; byte < now.size(); ++byte)
+    if (before[byte] != now[byte])
+      if (const std::string place = place_of_chunk(made, 1, byte); differing.empty() || differing.back() != place)
+        differing.push_back(place);
   fs::copy_file(old.volume(1), made.volume(1), fs::copy_options::overwrite_existing);
   const std::vector<Error> errors = check_every_chunk(verify(open(made.folder), made.trusted, kNow), 2);
-  REQUIRE(errors.size() == 4);
-  for (std::size_t i = 0; i < 4; ++i)
-    CHECK(mentions(errors[i], made.volume(1).string() + " at offset " + std::to_string(i * 4096)));
+  REQUIRE(differing.size() > 2);
+  REQUIRE(errors.size() == differing.size());
+  for (std::size_t i = 0; i < errors.size(); ++i) CHECK(mentions(errors[i], differing[i]));
 }
 
 TEST_CASE("a thousand checks of a good bundle raise no alarm") {
@@ -233,7 +249,7 @@ TEST_CASE("all damaged chunks are reported, in order") {
   const std::vector<Error> errors = check_every_chunk(verify(open(made.folder), made.trusted, kNow), 4);
   REQUIRE(errors.size() == 2);
   CHECK(mentions(errors[0], "vol001 at offset 0"));
-  CHECK(mentions(errors[1], "vol002 at offset 4096"));
+  CHECK(mentions(errors[1], place_of_chunk(made, 1, 5000)));
 }
 
 TEST_CASE("a missing, cut, extra or swapped volume is refused by name") {

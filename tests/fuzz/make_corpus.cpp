@@ -80,6 +80,23 @@ Good trust_states() {
   return {{"fresh", std::move(fresh)}, {"known", write_trust_copy(state, 2)}};
 }
 
+Good root_chains() {
+  const bundle::PrivateKey key = bundle::PrivateKey::generate();
+  const bundle::Root first = make_root({&key}, {&key});
+  return {{"one", write_envelope(signed_root(first, {&key}))},
+          {"two", write_envelope(signed_root(first, {&key})) + write_envelope(signed_root(next_root(first), {&key}))}};
+}
+
+// A scheme, a metadata folder and a path, as the target wants them.
+Good places() {
+  const std::string info = std::string("demo-1.0.dist-info") + '\0';
+  Good found;
+  for (const char* path :
+       {"lib/demo/x", "lib/libdemo.so", "bin/demo", "share/man/x", "demo/a.py", "nvidia/cu13/lib/x.so"})
+    for (const char scheme : {'\0', '\1', '\3'}) found.emplace_back(std::to_string(found.size()), scheme + info + path);
+  return found;
+}
+
 Good tars() {
   return {{"good-all-kinds", make_tar({{tar_folder("lib"), ""},
                                        {tar_file("lib/run", true), "hello"},
@@ -159,6 +176,8 @@ std::vector<Family> families() {
                                           .items = {std::string(64, 'a'), std::string(64, 'b') + "-tree"}})}}},
       {"seal", {}, seals()},
       {"root", {}, roots()},
+      {"root_chain", {}, root_chains()},
+      {"places", {}, places()},
       {"trust", {}, trust_states()},
       {"tar", hostile_tars(), tars()},
       {"zip", hostile_zips(), zips()},

@@ -27,11 +27,14 @@ inline TinyItem wheel_item(const TinyWheel& wheel) {
   return {.path = "wheels/" + wheel.file_name(), .kind = bundle::EntryKind::Wheel, .bytes = make_wheel(wheel)};
 }
 
-// A tar as TarReader accepts it.
-inline std::string make_tar(const std::vector<std::pair<bundle::TarMember, std::string>>& members) {
+// A tar as TarReader accepts it; `listed`: with the digests of its files, as the packager writes it.
+inline std::string make_tar(const std::vector<std::pair<bundle::TarMember, std::string>>& members,
+                            bool listed = false) {
   std::string out;
   for (auto [member, bytes] : members) {
     member.size = bytes.size();
+    if (listed && member.type == bundle::TarType::File)
+      member.comment = bundle::digest_comment(bundle::sha256(bundle::as_bytes(bytes)));
     out += bundle::write_tar_header(member) + bytes + std::string(bundle::tar_padding(bytes.size()), '\0');
   }
   return out + bundle::tar_end();
@@ -88,6 +91,40 @@ inline void reseal(const MadeBundle& made, const std::vector<bundle::Envelope>& 
   write_file(made.seal(), write_seal(seal));
 }
 
+inline bundle::Entry draft_of(const TinyItem& item) {
+  bundle::Entry entry{.path = bundle::SafePath::parse(item.path, ""),
+                      .kind = item.kind,
+                      .size = item.bytes.size(),
+                      .sha256 = bundle::sha256(bundle::as_bytes(item.bytes)),
+                      .encoding = item.encoding};
+  entry.executable = item.executable;
+  return entry;
+}
+
+// What the item is in the store of a site that has it from a bundle with chunks like these.
+inline std::string store_name_of(const TinyItem& item, const TinyBundle& tiny) {
+  const bundle::ByteView view = bundle::as_bytes(item.bytes);
+  bundle::MemorySource source(bundle::Bytes(view.begin(), view.end()), item.path);
+  const bundle::Payload payload{.chunk_size = tiny.chunk_size, .digest = tiny.digest};
+  return bundle::store_item_name(bundle::stored_form(draft_of(item), source, payload).entry);
+}
+
+// The manifest as its text says it: what is carried has its content from the chunk list.
+inline bundle::Manifest as_written(bundle::Manifest manifest) {
+  for (bundle::Entry& entry : manifest.entries)
+    if (!entry.absent) entry.content = {};
+  return manifest;
+}
+
+// "VOLUME at offset N", as messages have it, of the chunk that holds this byte of a volume.
+inline std::string place_of_chunk(const MadeBundle& made, std::size_t volume, std::uint64_t offset) {
+  const bundle::ChunkLayout layout(made.manifest.payload);
+  std::uint64_t before = 0;
+  for (std::size_t i = 0; i < volume; ++i) before += made.manifest.payload.volumes[i].size;
+  return made.volume(volume).string() + " at offset " +
+         std::to_string(layout.begin_of(layout.at(before + offset)) - before);
+}
+
 // Writes the bundle into the new folder `folder`, signed by `key` under a root of this one key.
 inline MadeBundle make_bundle(const std::filesystem::path& folder, TinyBundle tiny = {},
                               const bundle::PrivateKey& key = bundle::PrivateKey::generate()) {
@@ -115,16 +152,11 @@ inline MadeBundle make_bundle(const std::filesystem::path& folder, TinyBundle ti
   for (const TinyItem& item : tiny.items) {
     const ByteView view = as_bytes(item.bytes);
     MemorySource source(Bytes(view.begin(), view.end()), item.path);
-    Entry entry{.path = SafePath::parse(item.path, ""),
-                .kind = item.kind,
-                .size = item.bytes.size(),
-                .sha256 = sha256(view),
-                .encoding = item.encoding};
+    Entry entry = draft_of(item);
     entry.installed_size = tiny.installed_size != 0 ? tiny.installed_size : (1 << 20) + 16 * item.bytes.size();
     entry.installed_files = tiny.installed_files;
-    entry.executable = item.executable;
     if (item.absent)
-      writer.add_absent(std::move(entry));
+      writer.add_absent(stored_form(std::move(entry), source, draft.payload).entry);
     else
       writer.add(std::move(entry), source);
   }

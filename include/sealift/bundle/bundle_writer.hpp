@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,12 +15,23 @@
 
 #include "sealift/bundle/core/byte_source.hpp"
 #include "sealift/bundle/core/digest.hpp"
+#include "sealift/bundle/manifest/chunk_layout.hpp"
 #include "sealift/bundle/manifest/manifest.hpp"
 #include "sealift/bundle/payload/payload_writer.hpp"
 #include "sealift/bundle/trust/envelope.hpp"
 #include "sealift/bundle/trust/private_key.hpp"
 
 namespace sealift::bundle {
+
+// What an entry becomes in a payload: its sizes, its content, and the digests of its chunks.
+struct StoredForm {
+  Entry entry;
+  std::vector<Digest> chunks;
+};
+
+// What BundleWriter::add would store of `source` in a payload of this chunk size and digest, and nothing is written.
+// Throws as add does.
+StoredForm stored_form(Entry draft, ByteSource& source, const Payload& payload);
 
 // Members throw Io, or Space when the disk is full.
 class BundleWriter {
@@ -32,6 +44,9 @@ class BundleWriter {
   // nothing, so that the entry can be added again from a good source. Entries are added sorted by path. Equal bytes are
   // stored once.
   void add(Entry draft, ByteSource& source);
+  // The same for an entry that is stored as it is, where the digests of its chunks are known from bytes that had its
+  // SHA-256: one pass over the bytes instead of two. They are compared in finish(), which throws Digest.
+  void add(Entry draft, ByteSource& source, std::vector<Digest> known);
 
   // Lists an entry of a delta without its bytes, in the same order as the others.
   void add_absent(Entry draft);
@@ -40,10 +55,14 @@ class BundleWriter {
   // manifest that was sealed. Called once, last.
   Manifest finish(std::vector<Envelope> roots, std::span<const PrivateKey> keys);
 
+  // After finish(): the digests of the chunks of an entry of its manifest; none of an absent one.
+  std::vector<Digest> chunks(const Entry& entry) const;
+
  private:
-  void store(Entry entry, ByteSource& source);
-  std::uint64_t append_blob(const Entry& entry, ByteSource& source);
-  void copy_checked(const Entry& entry, ByteSource& source);
+  void store(Entry entry, ByteSource& source, bool hashed);
+  std::uint64_t append_blob(const Entry& entry, ByteSource& source, bool hashed);
+  void copy_checked(const Entry& entry, ByteSource& source, bool hashed);
+  void compare_known() const;
   void add_compressed(Entry entry, ByteSource& source);
   void append_index();
   void append_text(std::string_view text);
@@ -52,7 +71,9 @@ class BundleWriter {
   std::filesystem::path folder_;
   Manifest manifest_;
   PayloadWriter payload_;
-  std::map<Digest, std::uint64_t> blobs_;  // stored digest -> offset of its bytes
+  std::map<Digest, std::uint64_t> blobs_;          // stored digest -> offset of its bytes
+  std::map<SafePath, std::vector<Digest>> known_;  // of entries whose SHA-256 was not computed
+  std::optional<ChunkLayout> layout_;              // once it is finished
 };
 
 }  // namespace sealift::bundle

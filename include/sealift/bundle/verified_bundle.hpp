@@ -55,9 +55,13 @@ class VerifiedBundle {
   std::unique_ptr<ByteSource> stored(const Entry& entry) const;
   // The same for a reader that goes forward and is one of many, such as a server: keeps one chunk in memory.
   std::unique_ptr<ByteSource> stored_in_order(const Entry& entry) const;
-  // The entry's own bytes in order, decoded. Throws before returning when they are not the signed ones, so what the
-  // sink wrote must not be used before this returns.
+  // The entry's own bytes in order, decoded. Their chunks vouch for them; what comes out of a zstd frame is held to the
+  // frame's size and checksum, and this throws where they differ: what the sink wrote must not be used before it
+  // returns.
   void stream(const Entry& entry, const ByteSink& sink) const;
+  // Reads the entry; throws Digest unless its own bytes have the SHA-256 that the manifest promises, and under which
+  // others published them. The chunks do not say that.
+  void check_published(const Entry& entry, const std::function<void(std::uint64_t)>& progress = {}) const;
 
   const PayloadReader& payload() const { return *payload_; }
 

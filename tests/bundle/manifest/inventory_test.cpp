@@ -66,7 +66,8 @@ TEST_CASE("an inventory with one fault is refused for it") {
   escaping["name"] = "../env";
   more["host"] = "node1";
   const Case cases[] = {
-      {"/format", 2, ErrorCode::CannotCheck, "format"},
+      {"/format", 3, ErrorCode::CannotCheck, "format"},
+      {"/format", 1, ErrorCode::CannotCheck, "format"},
       {"/surprise", 1, ErrorCode::Format, "surprise"},
       {"/items", "all", ErrorCode::Format, "array"},
       {"/items/0", "../../etc/passwd", ErrorCode::Format, "name of a store item"},
@@ -92,7 +93,7 @@ TEST_CASE("an inventory with one fault is refused for it") {
     CHECK(sealift::test::mentions(error, wrong.word));
     CHECK(sealift::test::mentions(error, "site.json"));
   }
-  for (const char* text : {"", "{", "[]", "null", "{\"format\":1}", "{\"format\":1.0}"})
+  for (const char* text : {"", "{", "[]", "null", "{\"format\":2}", "{\"format\":2.0}"})
     CHECK_REFUSED(parse_inventory(text, "site.json"), Format, "site.json");
 }
 

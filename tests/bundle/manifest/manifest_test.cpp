@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The manifest round-trips exactly, and each rule of FORMAT.md has a manifest that breaks only that rule.
 #include "sealift/bundle/manifest/manifest_json.hpp"
+#include "sealift/bundle/manifest/variables.hpp"
 
 #include "tests/support/hostile/hostile_manifest.hpp"
 #include "tests/support/refusal.hpp"
@@ -32,7 +33,8 @@ TEST_CASE("a manifest that breaks one rule is refused for that rule") {
     const char* reason;
   };
   const Case cases[] = {
-      {"newer format", "/format", 2, ErrorCode::CannotCheck, "format"},
+      {"newer format", "/format", 3, ErrorCode::CannotCheck, "use the sealift-install that came with the bundle"},
+      {"the first format", "/format", 1, ErrorCode::CannotCheck, "format 1, which this version does not read"},
       {"newer installer", "/installer_level", 99, ErrorCode::CannotCheck, "newer installer"},
       {"unknown kind", "/entries/0/kind", "firmware", ErrorCode::CannotCheck, "firmware"},
       {"unknown encoding", "/entries/0/encoding", "brotli", ErrorCode::CannotCheck, "brotli"},
@@ -63,7 +65,7 @@ TEST_CASE("a manifest that breaks one rule is refused for that rule") {
       {"huge payload", "/payload/size", 1LL << 52, ErrorCode::Format, "payload.size"},
       {"payload longer than its volumes", "/payload/size", 10001, ErrorCode::Format, "whole chunks"},
       {"volumes longer than the payload", "/payload/size", 9999, ErrorCode::Format, "hold more than the payload"},
-      {"volume of half a chunk", "/payload/volumes/0/size", 8191, ErrorCode::Format, "whole chunks"},
+      {"volume of half a chunk", "/payload/volumes/0/size", 6243, ErrorCode::Format, "whole chunks"},
       {"volume with another name", "/payload/volumes/1/name", "../evil.vol002", ErrorCode::Format, "in order"},
       {"no volumes", "/payload/volumes", Json::array(), ErrorCode::Format, "add up"},
       {"placement of nothing", "/environment/placements/0/entry", "nothing", ErrorCode::Format, "not there"},
@@ -179,4 +181,25 @@ TEST_CASE("entries are found by path") {
   REQUIRE(manifest.find(SafePath::parse("programs/tool", "")) != nullptr);
   CHECK(manifest.find(SafePath::parse("programs/tool", ""))->executable);
   CHECK(manifest.find(SafePath::parse("programs/toolx", "")) == nullptr);
+}
+
+TEST_CASE("an environment's variables are lines that read back as they were written, and nothing else is read") {
+  const Variables variables = {{"HF_HUB_OFFLINE", "1"},
+                               {"NLTK_DATA", "${PREFIX}/data/nltk=x y"},
+                               {"TRITON_CACHE_DIR", "${CACHE}/triton"},
+                               {"Z", ""}};
+  const std::string text = write_variables(variables);
+  CHECK(text.starts_with("HF_HUB_OFFLINE=1\nNLTK_DATA=${PREFIX}/data/nltk=x y\n"));
+  CHECK(parse_variables(text, "file") == variables);
+  CHECK(parse_variables("", "file").empty());
+  for (const std::string bad : {"A=1", "A\n", "=1\n", "1A=1\n", "A B=1\n", "B=1\nA=1\n", "A=1\nA=2\n", "A=${HOME}\n",
+                                "A=1\r\n", "A=\xff\n", "PATH=/x\n", "LD_PRELOAD=x\n", "PYTHONPATH=x\n", "A=1\n\n"}) {
+    CAPTURE(bad);
+    CHECK_REFUSED(parse_variables(bad, "file"), Format, "file");
+  }
+  CHECK_REFUSED(parse_variables("A=" + std::string(301, 'x') + "\n", "file"), Format, "longer than 300");
+  std::string many;
+  for (int i = 100; i < 301; ++i) many += "A" + std::to_string(i) + "=\n";
+  CHECK_REFUSED(parse_variables(many, "file"), Format, "more than 200");
+  CHECK(fault_of_variable("A", "${PREFIX}${CACHE} $HOME $5") == nullptr);
 }

@@ -26,6 +26,10 @@ TEST_CASE("what real wheels place is allowed: jupyter, tbb, intel-openmp, ninja,
       {Scheme::Data, "etc/jupyter/nbconfig/notebook.d/widgets.json"},
       {Scheme::Data, "share/jupyter/kernels/python3/kernel.json"},
       {Scheme::Data, "share/man/man1/ttx.1"},
+      {Scheme::SitePackages, "org.jpype.jar"},
+      {Scheme::SitePackages, "orgs/__init__.py"},
+      {Scheme::SitePackages, "audioop/__init__.py"},
+      {Scheme::SitePackages, "demo/nt.py"},
       {Scheme::Data, "lib/libiomp5.so"},
       {Scheme::Data, "lib/libtbb.so.12.20"},
       {Scheme::Data, "lib/pkgconfig/openmp.pc"},
@@ -83,9 +87,32 @@ TEST_CASE("setuptools may bring its own start-up line, and says which folders an
   CHECK(setuptools.wheel.startup().namespaces.empty());
 }
 
-TEST_CASE("compiled code that Python compares with its source in the same wheel is allowed") {
-  for (const char flags : {'\0', '\3'})
-    CHECK_NOTHROW(Opened(TinyWheel{.files = {{"demo/a.py", "x"},
-                                             {"demo/__pycache__/a.cpython-311.opt-1.pyc",
-                                              std::string("\xa7\r\r\n") + flags + std::string(11, '\0')}}}));
+TEST_CASE("compiled code that Python compares with its source in the same wheel is allowed, and left out") {
+  for (const char flags : {'\0', '\3'}) {
+    const Opened opened(TinyWheel{.files = {{"demo/a.py", "x"},
+                                            {"demo/__pycache__/a.cpython-311.opt-1.pyc",
+                                             std::string("\xa7\r\r\n") + flags + std::string(11, '\0')}}});
+    CHECK(opened.wheel.left_out_bytecode() == 1);
+    for (const WheelFile& file : opened.wheel.files()) CHECK_FALSE(file.path.ends_with(".pyc"));
+  }
+}
+
+TEST_CASE("a wheel completes the commands that it brings") {
+  for (const char* name : {"tool", "tool.bash", "_tool", "other"})
+    CHECK_NOTHROW(Opened(TinyWheel{
+        .files = {{std::string("demo-1.0.data/data/share/bash-completion/completions/") + name, "complete tool"},
+                  {"demo-1.0.data/scripts/other", "#!python\n"}},
+        .entry_points = "[console_scripts]\ntool = demo:main\n"}));
+}
+
+TEST_CASE("a job may place programs, libraries and data, also under names of the system's, but nothing of Python's") {
+  for (const char* path :
+       {"bin/openssl", "bin/sh", "bin/sealift-train", "libexec/self", "lib/libGL.so.1", "lib/libsealift_train_cuda.so",
+        "models/m/pyvenv.cfg", "data/activate", "hello", "bin/python3", "etc/site.conf", "share/python3/x",
+        "lib/tcl8.6/init.tcl", "bin/tools/python3"}) {
+    CAPTURE(path);
+    CHECK_FALSE(fault_of_entry_place(path, "bin/python3"));
+  }
+  CHECK(fault_of_entry_place("bin/python3", "bin/python3.11"));
+  CHECK(fault_of_entry_place("LIB/runtime/libc.so.6", "bin/python3.11"));
 }

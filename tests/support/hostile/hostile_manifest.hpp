@@ -5,12 +5,13 @@
 #include <functional>
 
 #include "bundle/core/json.hpp"
+#include "sealift/bundle/manifest/chunk_layout.hpp"
 #include "sealift/bundle/manifest/manifest_json.hpp"
 #include "tests/support/hostile/hostile_case.hpp"
 
 namespace sealift::test {
 
-// A program at 512 and a wheel at 2048 of a payload of two volumes.
+// A program at 512 and a wheel at 2048 of a payload of two volumes; the last chunks begin at 2148 and 6244.
 inline bundle::Manifest good_manifest() {
   using namespace bundle;
   Manifest manifest{.name = "env", .channel = "prod", .version = 3, .created = "2026-01-01T00:00:00Z"};
@@ -19,7 +20,7 @@ inline bundle::Manifest good_manifest() {
   manifest.payload = {.size = 10000,
                       .chunk_size = 4096,
                       .chunk_list_digest = sha256({}),
-                      .volumes = {{.name = "env-3.vol001", .size = 8192}, {.name = "env-3.vol002", .size = 1808}}};
+                      .volumes = {{.name = "env-3.vol001", .size = 6244}, {.name = "env-3.vol002", .size = 3756}}};
   Entry program{.path = SafePath::parse("programs/tool", ""),
                 .size = 3000,
                 .sha256 = sha256(as_bytes("x")),
@@ -37,6 +38,7 @@ inline bundle::Manifest good_manifest() {
                     .stored_sha256 = sha256(as_bytes("z"))};
   manifest.entries = {program, wheel};
   manifest.environment.placements = {{.entry = program.path, .into = "bin/tool"}, {.entry = wheel.path, .into = ""}};
+  manifest.payload.cuts = cuts_of(manifest.entries, manifest.payload.size);
   manifest.environment.imports = {"torch"};
   manifest.companions = {{.name = "sealift-install", .size = 9, .sha256 = sha256(as_bytes("i"))}};
   return manifest;
@@ -49,6 +51,9 @@ inline bundle::Manifest good_delta() {
   wheel.absent = true;
   wheel.offset = wheel.stored_size = 0;
   wheel.stored_sha256 = {};
+  wheel.content = bundle::sha256(bundle::as_bytes("its chunks"));
+  manifest.payload.cuts = bundle::cuts_of(manifest.entries, manifest.payload.size);
+  manifest.payload.volumes[0].size = 5608, manifest.payload.volumes[1].size = 4392;  // the wheel cuts nothing
   manifest.base = bundle::sha256(bundle::as_bytes("an inventory"));
   manifest.installer_level = 2;
   return manifest;
@@ -124,7 +129,8 @@ inline HostileCases hostile_manifests() {
   add("M07", "second-document", good + good, "does not parse");
   with("M08", "unknown-key", "/surprise", 1, "surprise");
   with("M08", "unknown-key-in-entry", "/entries/0/surprise", 1, "surprise");
-  with("M08", "newer-format", "/format", 2, "format", ErrorCode::CannotCheck);
+  with("M08", "newer-format", "/format", 3, "format 3", ErrorCode::CannotCheck);
+  with("M08", "older-format", "/format", 1, "pack it again", ErrorCode::CannotCheck);
   with("M08", "newer-installer", "/installer_level", 99, "level 99", ErrorCode::CannotCheck);
   with("M08", "unknown-kind", "/entries/0/kind", "firmware", "firmware", ErrorCode::CannotCheck);
   for (const auto& [name, path] : std::vector<std::pair<const char*, std::string>>{{"parent", "../x"},
@@ -182,7 +188,8 @@ inline HostileCases hostile_manifests() {
   with("M16", "volume-twice", "/payload/volumes/1/name", "env-3.vol001", "in order");
   with("M16", "volume-left-out", "/payload/volumes/1/name", "env-3.vol003", "in order");
   with("M16", "volume-elsewhere", "/payload/volumes/1/name", "../env-3.vol002", "in order");
-  with("M16", "volume-of-half-a-chunk", "/payload/volumes/0/size", 8191, "whole chunks");
+  with("M16", "volume-of-half-a-chunk", "/payload/volumes/0/size", 6243, "whole chunks");
+  with("M16", "volume-cut-as-if-nothing-lay-in-it", "/payload/volumes/0/size", 4096, "whole chunks");
   with("M16", "volume-of-nothing", "/payload/volumes/1/size", 0, "whole chunks");
   with("M16", "no-volumes", "/payload/volumes", Json::array(), "add up");
   with("M16", "entries-overlap", "/entries/1/offset", 1500, "overlap");
@@ -227,6 +234,11 @@ inline HostileCases hostile_manifests() {
       "base-that-is-no-digest", [](Json& json) { json["base"] = "latest"; }, "SHA-256");
   delta(
       "base-null", [](Json& json) { json["base"] = nullptr; }, "string");
+  delta(
+      "absent-without-a-name", [](Json& json) { json["entries"][1].erase("content"); }, "content");
+  delta(
+      "absent-with-half-a-name", [](Json& json) { json["entries"][1]["content"] = "abcd"; }, "SHA-256");
+  with("M21", "name-of-what-is-there", "/entries/0/content", std::string(64, 'a'), "content");
   delta(
       "neither-absent-nor-there", [](Json& json) { json["entries"][1].erase("absent"); }, "encoding");
   with("M21", "base-with-everything-there", "/base", std::string(64, 'a'), "no absent entry");

@@ -37,6 +37,7 @@ inline HostileCases hostile_wheels() {
   add("W10", "file-without-digest", {.record_digests = {{"demo/__init__.py", ""}}}, "not listed in RECORD");
   add("W10", "record-lists-nothing", {.extra_record = "gone.py," + zeros + ",0\n"}, "gone.py");
   add("W10", "record-lists-a-path-outside", {.extra_record = "../../x," + zeros + ",0\n"}, "../../x");
+  add("W10", "record-lists-an-absolute-path", {.extra_record = "/etc/passwd," + zeros + ",0\n"}, "/etc/passwd");
   add("W10", "record-lists-another-case", {.extra_record = "demo/__INIT__.py," + zeros + ",0\n"}, "__INIT__");
   add("W10", "wrong-digest", {.record_digests = {{"demo/__init__.py", zeros}}}, "demo/__init__.py", ErrorCode::Digest);
   add("W10", "md5", {.record_digests = {{"demo/__init__.py", "md5=abc"}}}, "md5", ErrorCode::CannotCheck);
@@ -116,6 +117,10 @@ inline HostileCases hostile_wheels() {
         {{"distutils-precedence.pth", bundle::detail::distutils_line("local") + "\n"},
          {"_distutils_hack/__init__.py", "x"}},
         "belongs to setuptools", ErrorCode::Conflict);
+  files("W13", "editable-finder",
+        {{"__editable__.demo-1.0.pth", "import __editable___demo_finder; __editable___demo_finder.install()\n"},
+         {"__editable___demo_finder.py", "x"}},
+        "when Python starts");
   files("W13", "hack-alone", {{"_distutils_hack/__init__.py", "x"}}, "belongs to setuptools", ErrorCode::Conflict);
   add("W13", "setuptools-line-in-another-file",
       {.name = "setuptools", .files = {{"evil.pth", bundle::detail::distutils_line("local") + "\n"}}}, "another name");
@@ -128,9 +133,10 @@ inline HostileCases hostile_wheels() {
   };
   for (const char* path : {"lib/python3.11/os.py", "lib/python3.11/lib-dynload/_lzma.so", "lib/python311.zip",
                            "lib/python3.11/encodings/evil.py", "lib/python3.11/__pycache__/os.cpython-311.pyc",
-                           "LIB/Python3.11/os.py", "lib/python3"})
+                           "LIB/Python3.11/os.py", "lib/python3", "lib/python3.13t/site-packages/evil.pth"})
     data(path, "by another way");
-  for (const char* path : {"pyvenv.cfg", "pip.conf", "evil", "python311._pth"}) data(path, "root of the environment");
+  for (const char* path : {"pyvenv.cfg", "pip.conf", "uv.toml", "openssl.cnf", "evil", "python311._pth"})
+    data(path, "root of the environment");
   for (const char* path : {"lib64/libevil.so", "libexec/python3.11", "sbin/evil", "usr/bin/evil", "torch/evil.py"})
     data(path, "where no wheel may");
   for (const char* path : {"etc/profile.d/evil.sh", "etc/ld.so.preload", "etc/ssl/openssl.cnf"})
@@ -163,6 +169,21 @@ inline HostileCases hostile_wheels() {
     files("W15", "library-" + std::to_string(number++), {{path, "x"}}, "belongs to the runtime", ErrorCode::Conflict);
   files("W15", "library-for-some-processors", {{"nvidia/evil/lib/glibc-hwcaps/x86-64-v3/libevil.so.1", "x"}},
         "for some processors");
+  for (const char* module :
+       {"nt.py", "msvcrt.py", "_wmi.abi3.so", "org/python/core.py", "java/lang/__init__.py", "_winapi/__init__.py",
+        "_lzma.cpython-311-x86_64-linux-gnu.so", "_uuid.py", "demo-1.0.data/purelib/nt.py", "NT.py"})
+    files("W18", "module-" + std::to_string(number++), {{module, "x"}}, "as a part of that", ErrorCode::Conflict);
+  for (const char* file :
+       {"etc/ipython/ipython_config.py", "etc/ipython/ipython_config.json", "etc/jupyter/x_config.py"})
+    files("W18", "settings-" + std::to_string(number++), {{std::string("demo-1.0.data/data/") + file, "x"}},
+          "settings that are code");
+  for (const char* name : {"completions/git", "completions/_ssh", "completions/sudo.bash", "bash_completion"})
+    files("W18", "completion-" + std::to_string(number++),
+          {{std::string("demo-1.0.data/data/share/bash-completion/") + name, "x"}}, "completes a command",
+          ErrorCode::Conflict);
+  for (const char* name : {"git", "systemctl", "sbatch", "Ssh-Add"})
+    files("W18", "program-" + std::to_string(number++), {{std::string("demo-1.0.data/scripts/") + name, "#!python\n"}},
+          "one of the system's", ErrorCode::Conflict);
   files("W15", "bytecode-of-another-module", {{"__pycache__/other.cpython-311.pyc", "x"}}, "does not have");
   files("W15", "bytecode-that-is-not-compared",
         {{"demo.py", "x"}, {"__pycache__/demo.cpython-311.pyc", std::string("\xa7\r\r\n\1\0\0\0", 8)}},

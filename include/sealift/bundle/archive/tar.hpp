@@ -9,9 +9,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "sealift/bundle/core/bytes.hpp"
+#include "sealift/bundle/core/digest.hpp"
 
 namespace sealift::bundle {
 
@@ -24,11 +27,21 @@ struct TarMember {
   TarType type = TarType::File;
   std::uint64_t size = 0;  // bytes of a File
   bool executable = false;
-  std::string target;  // of a Link
+  std::string target;   // of a Link
+  std::string comment;  // of pax: programs pass over it; a reader takes none but digest_comment's
 };
 
 // What precedes a member's bytes. The bytes follow it, then tar_padding() zeros.
 std::string write_tar_header(const TarMember& member);
+// The same for a header that begins at `offset` of the archive, with a comment that makes the member's bytes begin at a
+// multiple of `alignment`, which is a multiple of kTarBlock and at most 4096.
+std::string write_aligned_tar_header(TarMember member, std::uint64_t offset, std::size_t alignment);
+
+// The comment by which a tree's packer says a file's SHA-256, which it compared; an installer need not compute it
+// again.
+std::string digest_comment(const Digest& sha256);
+// The inverse of digest_comment; every other text is nothing.
+std::optional<Digest> digest_of_comment(std::string_view comment);
 
 // How many zero bytes fill the last block of a file of `size` bytes.
 inline std::size_t tar_padding(std::uint64_t size) {

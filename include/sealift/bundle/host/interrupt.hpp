@@ -13,6 +13,10 @@ struct Interrupted {
 // For main. The first signal is remembered, the second one kills at once. What the caller ignores stays ignored.
 void catch_interrupts();
 
+// For the main of a program that may be killed at any instruction anyway: the first signal writes one line to stderr,
+// which must outlive the process, and then ends it as it would have without.
+void say_when_interrupted(const char* line);
+
 // Throws Interrupted when a signal has come. To be asked wherever work takes long, on any thread that may throw.
 void stop_if_interrupted();
 

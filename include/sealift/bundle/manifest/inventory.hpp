@@ -15,11 +15,11 @@
 
 namespace sealift::bundle {
 
-inline constexpr std::uint64_t kInventoryFormat = 1;
+inline constexpr std::uint64_t kInventoryFormat = 2;                     // 1 named items by other digests
 inline constexpr std::size_t kMaxInventorySize = std::size_t{64} << 20;  // some 900,000 items
 inline constexpr std::size_t kMaxInventoryGenerations = 10'000;
 
-// The name of what an entry becomes in a store: its digest, with a suffix for what is no wheel, since the same bytes
+// The name of what an entry becomes in a store: its content, with a suffix for what is no wheel, since the same bytes
 // as a tree, a file or a program give different items.
 std::string store_item_name(const Entry& entry);
 // True for the texts that store_item_name makes.

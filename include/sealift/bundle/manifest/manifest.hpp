@@ -15,7 +15,7 @@
 
 namespace sealift::bundle {
 
-inline constexpr std::uint64_t kFormatVersion = 1;
+inline constexpr std::uint64_t kFormatVersion = 2;
 inline constexpr std::uint64_t kInstallerLevel = 3;  // grows when bundles need something that older installers lack
 inline constexpr std::uint64_t kDefaultChunkSize = std::uint64_t{4} << 20;
 inline constexpr std::uint64_t kMinChunkSize = std::uint64_t{4} << 10;
@@ -59,6 +59,9 @@ struct Entry {
   std::uint64_t installed_size = 0;   // bytes on disk once unpacked, each file rounded up to 4 KiB
   std::uint64_t installed_files = 0;  // files, folders and links once unpacked
   bool executable = false;            // for a File
+  // Names these stored bytes: a digest over the digests of their chunks (chunk_layout.hpp). The manifest says it of an
+  // absent entry; of the others whoever has the chunk list computes it.
+  Digest content{};
   bool absent = false;  // of a delta: the target's store has it; encoding, offset and stored_* say nothing
 
   bool operator==(const Entry&) const = default;
@@ -75,12 +78,16 @@ struct Volume {
 // The byte stream that the volumes hold, and how its chunks are checked.
 struct Payload {
   std::uint64_t size = 0;                            // bytes, never 0
-  std::uint64_t chunk_size = kDefaultChunkSize;      // bytes, a power of two; the last chunk may be shorter
+  std::uint64_t chunk_size = kDefaultChunkSize;      // bytes, a power of two; the last before a cut may be shorter
   DigestAlgorithm digest = DigestAlgorithm::Sha256;  // of every chunk and of their list
   Digest chunk_list_digest;
   std::vector<Volume> volumes;
+  // Where a chunk begins although the one before is not full: at the ends of entries. Sorted; not written, since the
+  // entries say it.
+  std::vector<std::uint64_t> cuts = {};
 
-  std::uint64_t chunk_count() const { return (size + chunk_size - 1) / chunk_size; }
+  // How many chunks there are; a ChunkLayout tells where.
+  std::uint64_t chunk_count() const;
   bool operator==(const Payload&) const = default;
 };
 

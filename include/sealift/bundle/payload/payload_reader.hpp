@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sealift/bundle/core/digest.hpp"
+#include "sealift/bundle/manifest/chunk_layout.hpp"
 #include "sealift/bundle/manifest/manifest.hpp"
 #include "sealift/bundle/payload/chunk_buffer.hpp"
 #include "sealift/bundle/payload/volumes.hpp"
@@ -28,6 +29,9 @@ class PayloadReader {
   ~PayloadReader();
 
   const Payload& payload() const { return payload_; }
+  const ChunkLayout& layout() const { return layout_; }
+  // The digests of all chunks, as they were signed.
+  const std::vector<Digest>& digests() const;
   // Whether every volume was there at the beginning; if not, reading in order asks for each disc once.
   bool all_there() const;
 
@@ -58,6 +62,7 @@ class PayloadReader {
   struct State;
 
   Payload payload_;
+  ChunkLayout layout_;
   std::unique_ptr<State> state_;  // open files, chunks read ahead, chunks kept
 };
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "sealift/bundle/core/bytes.hpp"
 #include "sealift/bundle/core/digest.hpp"
@@ -18,8 +19,8 @@ namespace sealift::bundle {
 // Members throw Io, or Space when the disk is full. Can be neither copied nor moved.
 class PayloadWriter {
  public:
-  // Writes STEM.vol001, STEM.vol002, ... into `folder`, each of at most `volume_size` bytes rounded down to whole
-  // chunks; 0: one volume. Throws Usage when a volume would be smaller than a chunk.
+  // Writes STEM.vol001, STEM.vol002, ... into `folder`, each of whole chunks and at most `volume_size` bytes; 0:
+  // one volume. Throws Usage when a volume would be smaller than a chunk.
   PayloadWriter(std::filesystem::path folder, std::string stem, std::uint64_t chunk_size, std::uint64_t volume_size,
                 DigestAlgorithm digest = DigestAlgorithm::Sha256);
   PayloadWriter(const PayloadWriter&) = delete;
@@ -30,11 +31,15 @@ class PayloadWriter {
   std::uint64_t size() const;
 
   void append(ByteView bytes);
+  // What is appended next begins a chunk of its own: Payload::cuts.
+  void begin_chunk();
   // Takes back everything behind the first `size` bytes, as if it had never been appended.
   void cut_back(std::uint64_t size);
 
   // Writes STEM.chunks, makes every file durable and returns what the manifest says of them. Called once, last.
   Payload finish();
+  // After finish(): the digests of all chunks.
+  const std::vector<Digest>& chunks() const;
 
  private:
   struct State;

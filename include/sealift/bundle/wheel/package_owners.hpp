@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who owns a package folder of site-packages: a wheel must not put modules into a package that another one brings, as
 // they would be imported as if they belonged to it; nor a module beside another one's of the same name, which Python
-// might prefer for its ending. Folders without __init__.py are namespaces and may be shared.
-// The packager asks before anything crosses the gap, and the installer asks again.
+// might prefer for its ending. Folders without __init__.py are namespaces and may be shared; so may a folder of which
+// the owner has nothing but an empty __init__.py and folders of its own, as nvidia-* wheels have had. The packager asks
+// before anything crosses the gap, and the installer asks again.
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -15,8 +17,8 @@ namespace sealift::bundle {
 
 class PackageOwners {
  public:
-  // Notes that `wheel`, named in messages, installs `path` below site-packages.
-  void claim(const std::string& path, const std::string& wheel);
+  // Notes that `wheel`, named in messages, installs `path` below site-packages; `empty` when the file has no bytes.
+  void claim(const std::string& path, const std::string& wheel, bool empty = false);
 
   // Notes what `wheel`'s .pth files do: nobody else may have files in a folder of the module path, or a native module
   // of the name of a namespace, which would be run to make it.
@@ -26,7 +28,16 @@ class PackageOwners {
   void check() const;
 
  private:
-  std::map<std::string, std::string> owners_;                         // package -> wheel with its __init__.py
+  struct Owner {
+    std::string wheel;
+    bool empty;  // its __init__.py
+  };
+  // What a wheel has directly in a package; folders end with '/'.
+  using Inner = std::set<std::string>;
+  bool are_apart(const std::string& package, const std::string& owner, const std::string& guest) const;
+
+  std::map<std::string, Owner> owners_;                               // package -> wheel with its __init__.py
+  std::map<std::pair<std::string, std::string>, Inner> inner_;        // package, wheel
   std::map<std::string, std::map<std::string, std::string>> guests_;  // package -> wheel -> one of its files
   struct Module {
     std::string wheel, path;
@@ -38,7 +49,7 @@ class PackageOwners {
   std::map<std::string, Module> modules_;          // "six", "google/auth"; of the deeper ones, the native
   std::map<std::string, std::string> namespaces_;  // "google/cloud" -> wheel
   std::map<std::string, std::pair<Module, Module>> twins_;
-  std::string last_package_, last_wheel_;  // that guests_ was asked for last
+  std::string last_package_, last_wheel_, last_inner_;  // that were claimed last
 };
 
 }  // namespace sealift::bundle

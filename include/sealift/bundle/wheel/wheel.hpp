@@ -49,7 +49,10 @@ class Wheel {
   const WheelName& name() const { return name_; }
   const std::string& dist_info() const { return dist_info_; }     // NAME-VERSION.dist-info
   const std::string& metadata() const { return metadata_; }       // METADATA as it is in the wheel
-  const std::vector<WheelFile>& files() const { return files_; }  // all but RECORD and its signatures
+  const std::vector<WheelFile>& files() const { return files_; }  // all that is installed but RECORD
+  // Compiled files beside their sources (__pycache__), which are never installed: that one is of its source is the
+  // wheel's own word (PEP 552 puts it into the file), and Python would run it in place of what people read.
+  std::size_t left_out_bytecode() const { return left_out_bytecode_; }
   const std::vector<EntryPoint>& entry_points() const { return entry_points_; }
 
   const StartupEffects& startup() const { return startup_; }
@@ -64,6 +67,9 @@ class Wheel {
   // Streams one file and throws Digest unless its bytes are those that RECORD promises. What the sink got must not be
   // used before this returns.
   void extract(const WheelFile& file, const ByteSink& sink);
+  // The same without a digest, for bytes of checked chunks: size and CRC-32 tell a fault of the unpacking. That RECORD
+  // is right was seen when the wheel was packed, and its rows are signed as all of it is.
+  void unpack(const WheelFile& file, const ByteSink& sink) { zip_.extract(file.member, sink); }
 
  private:
   class Parser;  // fills the fields below
@@ -77,6 +83,7 @@ class Wheel {
   std::vector<EntryPoint> entry_points_;
   StartupEffects startup_;
   std::vector<std::string> allowed_startup_files_;
+  std::size_t left_out_bytecode_ = 0;
 };
 
 }  // namespace sealift::bundle

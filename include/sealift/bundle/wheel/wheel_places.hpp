@@ -24,6 +24,15 @@ struct PlaceFault {
 // nothing when it may. Contents are not looked at: see wheel_startup.hpp. Upper and lower case count as one.
 std::optional<PlaceFault> fault_of_place(Scheme scheme, std::string_view path, std::string_view dist_info);
 
+// Whether a wheel's file below site-packages is what Python keeps of a compiled module: __pycache__/NAME.pyc. It is
+// never placed, since that it is of its source is the wheel's own word.
+bool is_cached_bytecode(std::string_view path);
+
+// Why an entry that is no wheel must not place `path`, below the root of a generation whose interpreter is
+// `interpreter`: a file or link of the job, such as a program, a library or a model's file. A job may name what a wheel
+// may not, such as a program of the system; what belongs to Python, the carried C library or the driver stays theirs.
+std::optional<PlaceFault> fault_of_entry_place(std::string_view path, std::string_view interpreter);
+
 // The same as an Error, for `wheel`.
 void check_place(Scheme scheme, std::string_view path, std::string_view dist_info, const std::string& wheel);
 
