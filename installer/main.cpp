@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "installer/verbs/verbs.hpp"
+#include "sealift/bundle/host/interrupt.hpp"
 
 int main(int argc, char** argv) {
   using namespace sealift::installer;
@@ -13,5 +14,8 @@ int main(int argc, char** argv) {
   for (const auto add : {add_probe, add_trust, add_verify, add_preflight, add_plan, add_apply, add_status, add_switch,
                          add_pin, add_unpin, add_receipt, add_gc, add_doctor, add_inventory})
     add(program);
+  // A run may be killed at any instruction: what is current stays, and the next run goes on.
+  sealift::bundle::say_when_interrupted(
+      "\nstopped; what was current before still is, and the same command goes on from here\n");
   return program.run(argc, argv);
 }

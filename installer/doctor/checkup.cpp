@@ -71,7 +71,7 @@ void PrefixCheckup::check_items() {
     std::optional<ItemRecord> record;
     try {
       record = read_item_record(folder / kRecordName);
-      const std::string hex = record->sha256.hex();
+      const std::string hex = record->content.hex();
       if (!name.starts_with(hex)) {
         find(Kind::Changed, "store/" + name + "/record.json", "the record of " + name, "that of " + hex);
         record.reset();

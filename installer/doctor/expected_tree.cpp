@@ -50,7 +50,7 @@ ExpectedTree generation_tree(const Prefix& prefix, const GenerationRecord& recor
   for (const GenerationRecord::Part& part : record.entries) {
     const ItemRecord& item = records.at(part.item);
     entries.push_back(
-        {.path = bundle::SafePath::parse(part.path, "entries"), .kind = item.kind, .sha256 = item.sha256});
+        {.path = bundle::SafePath::parse(part.path, "entries"), .kind = item.kind, .content = item.content});
     unpacked.push_back({.entry = &entries.back(),
                         .into = part.into,
                         .item = prefix.store() / part.item,

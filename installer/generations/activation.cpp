@@ -4,6 +4,9 @@
 // rewrites them after a move.
 #include "installer/generations/activation.hpp"
 
+#include <algorithm>
+#include <functional>
+
 namespace sealift::installer {
 
 namespace {
@@ -30,7 +33,8 @@ sealift_deactivate() {
   PATH=$_SEALIFT_PATH
   if [ -n "$_SEALIFT_PYTHONPATH" ]; then PYTHONPATH=$_SEALIFT_PYTHONPATH; export PYTHONPATH; fi
   if [ -n "$_SEALIFT_PYTHONHOME" ]; then PYTHONHOME=$_SEALIFT_PYTHONHOME; export PYTHONHOME; fi
-  unset SEALIFT_PREFIX PYTHONNOUSERSITE _SEALIFT_PATH _SEALIFT_PYTHONPATH _SEALIFT_PYTHONHOME
+  eval "unset _sealift_none ${_SEALIFT_SET:-}"
+  unset SEALIFT_PREFIX PYTHONNOUSERSITE _SEALIFT_PATH _SEALIFT_PYTHONPATH _SEALIFT_PYTHONHOME _SEALIFT_SET
   unset -f sealift_deactivate
   hash -r 2>/dev/null || true
 }
@@ -39,7 +43,7 @@ SEALIFT_PREFIX=$_sealift_here
 PYTHONNOUSERSITE=1
 PATH=$SEALIFT_PREFIX/current/bin:$PATH
 export SEALIFT_PREFIX PYTHONNOUSERSITE PATH
-unset _sealift_here
+@VARIABLES@unset _sealift_here
 hash -r 2>/dev/null || true
 )sh";
 
@@ -59,6 +63,10 @@ function sealift_deactivate
     test -n "$_sealift_pythonhome"; and set -gx PYTHONHOME $_sealift_pythonhome
     set -e SEALIFT_PREFIX
     set -e PYTHONNOUSERSITE
+    for name in $_sealift_set
+        set -e $name
+    end
+    set -e _sealift_set
     functions -e sealift_deactivate
 end
 set -e PYTHONPATH
@@ -66,18 +74,19 @@ set -e PYTHONHOME
 set -gx SEALIFT_PREFIX $here
 set -gx PYTHONNOUSERSITE 1
 set -gx PATH "$here/current/bin" $PATH
-)fish";
+@VARIABLES@)fish";
 
 constexpr std::string_view kCsh = R"csh(# For csh and tcsh: source PREFIX/activate.csh; the way back: sealift_deactivate
 # These shells cannot tell where this file lies. After the prefix was moved: sealift-install switch N writes it again.
 setenv SEALIFT_PREFIX @PREFIX@
 if ( ! $?_sealift_path ) set _sealift_path = "$PATH"
-alias sealift_deactivate 'setenv PATH "$_sealift_path"; unset _sealift_path; unsetenv SEALIFT_PREFIX; unsetenv PYTHONNOUSERSITE; unalias sealift_deactivate; rehash'
+if ( ! $?_sealift_undo ) set _sealift_undo = ""
+alias sealift_deactivate 'setenv PATH "$_sealift_path"; unset _sealift_path; eval "$_sealift_undo"; unset _sealift_undo; unsetenv SEALIFT_PREFIX; unsetenv PYTHONNOUSERSITE; unalias sealift_deactivate; rehash'
 unsetenv PYTHONPATH
 unsetenv PYTHONHOME
 setenv PYTHONNOUSERSITE 1
 setenv PATH "${SEALIFT_PREFIX}/current/bin:$_sealift_path"
-rehash
+@VARIABLES@rehash
 )csh";
 
 constexpr std::string_view kLua = R"lua(-- For Lmod: module use PREFIX/modulefiles; module load @NAME@
@@ -89,7 +98,7 @@ unsetenv("PYTHONHOME")
 setenv("PYTHONNOUSERSITE", "1")
 setenv("SEALIFT_PREFIX", prefix)
 prepend_path("PATH", pathJoin(prefix, "current", "bin"))
-)lua";
+@VARIABLES@)lua";
 
 std::string replaced(std::string_view text, std::string_view word, const std::string& by) {
   std::string out(text);
@@ -111,14 +120,95 @@ std::string quoted(const std::string& text, bool csh) {
   return out + "'";
 }
 
+// The value in a shell's words: its plain parts as `quote` writes them, between what stands for the two folders.
+std::string expanded(std::string_view value, const std::function<std::string(const std::string&)>& quote,
+                     const std::string& prefix, const std::string& cache, const std::string& joint = "") {
+  std::string out;
+  const auto add = [&](const std::string& part) { out += (out.empty() ? "" : joint) + part; };
+  while (!value.empty()) {
+    const std::size_t at = std::min({value.find(bundle::kPrefixWord), value.find(bundle::kCacheWord), value.size()});
+    if (at > 0) add(quote(std::string(value.substr(0, at))));
+    value.remove_prefix(at);
+    if (value.empty()) break;
+    const bool is_prefix = value.starts_with(bundle::kPrefixWord);
+    add(is_prefix ? prefix : cache);
+    value.remove_prefix(is_prefix ? bundle::kPrefixWord.size() : bundle::kCacheWord.size());
+  }
+  return out.empty() ? quote("") : out;
+}
+
+// In each shell: a variable that the user has set is theirs; the others are noted, to be removed again.
+std::string in_sh(const bundle::Variables& variables) {
+  if (variables.empty()) return {};
+  std::string lines =
+      "_SEALIFT_SET=\n_sealift_cache=${XDG_CACHE_HOME:-${HOME:-}/.cache}\n"
+      "_sealift_set() {\n"
+      "  if ! eval \"[ -n \\\"\\${$1+x}\\\" ]\"; then export \"$1=$2\"; _SEALIFT_SET=\"$_SEALIFT_SET $1\"; fi\n}\n";
+  for (const auto& [name, value] : variables)
+    lines += "_sealift_set " + name + " " +
+             expanded(
+                 value, [](const std::string& text) { return quoted(text, false); }, "\"$SEALIFT_PREFIX/current\"",
+                 "\"$_sealift_cache\"") +
+             "\n";
+  return lines + "unset -f _sealift_set\nunset _sealift_cache\n";
+}
+
+std::string in_fish(const bundle::Variables& variables) {
+  if (variables.empty()) return {};
+  std::string lines =
+      "set -g _sealift_set\nset -l cache $HOME/.cache\ntest -n \"$XDG_CACHE_HOME\"; and set cache $XDG_CACHE_HOME\n";
+  const auto quote = [](const std::string& text) {
+    return "'" + replaced(replaced(text, "\\", "\\\\"), "'", "\\'") + "'";
+  };
+  for (const auto& [name, value] : variables)
+    lines += "if not set -q " + name + "\n    set -gx " + name + " " +
+             expanded(value, quote, "\"$here/current\"", "\"$cache\"") + "\n    set -ga _sealift_set " + name +
+             "\nend\n";
+  return lines;
+}
+
+std::string in_csh(const bundle::Variables& variables) {
+  if (variables.empty()) return {};
+  std::string lines =
+      "set _sealift_cache = ~/.cache\n"
+      "if ( $?XDG_CACHE_HOME ) set _sealift_cache = \"$XDG_CACHE_HOME\"\n";
+  for (const auto& [name, value] : variables)
+    lines += "if ( ! $?" + name + " ) then\n  setenv " + name + " " +
+             expanded(
+                 value, [](const std::string& text) { return quoted(text, true); }, "\"${SEALIFT_PREFIX}/current\"",
+                 "\"$_sealift_cache\"") +
+             "\n  set _sealift_undo = \"$_sealift_undo unsetenv " + name + ";\"\nendif\n";
+  return lines + "unset _sealift_cache\n";
+}
+
+std::string in_lua(const bundle::Variables& variables) {
+  if (variables.empty()) return {};
+  std::string lines =
+      "local cache = os.getenv(\"XDG_CACHE_HOME\") or pathJoin(os.getenv(\"HOME\") or \"\", \".cache\")\n"
+      "local function default(name, value)\n"
+      "  if os.getenv(name) == nil or os.getenv(\"_SEALIFT_SET_\" .. name) then\n"
+      "    setenv(name, value)\n    setenv(\"_SEALIFT_SET_\" .. name, \"1\")\n  end\nend\n";
+  const auto quote = [](const std::string& text) {
+    return "\"" + replaced(replaced(text, "\\", "\\\\"), "\"", "\\\"") + "\"";
+  };
+  for (const auto& [name, value] : variables)
+    lines +=
+        "default(\"" + name + "\", " + expanded(value, quote, "pathJoin(prefix, \"current\")", "cache", " .. ") + ")\n";
+  return lines;
+}
+
 }  // namespace
 
-SmallFiles activation_files(const Prefix& prefix, const std::string& name) {
+SmallFiles activation_files(const Prefix& prefix, const std::string& name, const bundle::Variables& variables) {
   const std::string root = prefix.folder().string();
-  return {{prefix.folder() / "activate", replaced(kSh, "@PREFIX@", quoted(root, false))},
-          {prefix.folder() / "activate.fish", std::string(kFish)},
-          {prefix.folder() / "activate.csh", replaced(kCsh, "@PREFIX@", quoted(root, true))},
-          {prefix.folder() / "modulefiles" / (name + ".lua"), replaced(kLua, "@NAME@", name)}};
+  // The variables come last: a value may look like a word that is replaced.
+  const auto with = [&](const std::string& text, const std::string& lines) {
+    return replaced(text, "@VARIABLES@", lines);
+  };
+  return {{prefix.folder() / "activate", with(replaced(kSh, "@PREFIX@", quoted(root, false)), in_sh(variables))},
+          {prefix.folder() / "activate.fish", with(std::string(kFish), in_fish(variables))},
+          {prefix.folder() / "activate.csh", with(replaced(kCsh, "@PREFIX@", quoted(root, true)), in_csh(variables))},
+          {prefix.folder() / "modulefiles" / (name + ".lua"), with(replaced(kLua, "@NAME@", name), in_lua(variables))}};
 }
 
 }  // namespace sealift::installer

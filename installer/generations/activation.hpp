@@ -4,10 +4,11 @@
 #pragma once
 
 #include "installer/prefix/small_files.hpp"
+#include "sealift/bundle/manifest/variables.hpp"
 
 namespace sealift::installer {
 
 // The files and their texts; `name` is the bundle's.
-SmallFiles activation_files(const Prefix& prefix, const std::string& name);
+SmallFiles activation_files(const Prefix& prefix, const std::string& name, const bundle::Variables& variables);
 
 }  // namespace sealift::installer

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "installer/generations/pins.hpp"
+#include "installer/generations/variables.hpp"
 
 namespace sealift::installer {
 
@@ -24,6 +25,7 @@ Status status_of(const Prefix& prefix) {
   for (const unsigned number : generation_numbers(prefix)) {
     Status::Generation generation{.number = number, .record = {}, .fault = {}, .pinned = pinned.contains(number)};
     try {
+      generation.variables = variables_of(prefix.generation(number));
       generation.record = read_generation_record(prefix.generation(number), number);
     } catch (const bundle::Error& error) {
       generation.fault = error.facts().what;

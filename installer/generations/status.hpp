@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "installer/generations/failed_generation.hpp"
+#include "sealift/bundle/manifest/variables.hpp"
 
 namespace sealift::installer {
 
@@ -15,6 +16,7 @@ struct Status {
     std::optional<GenerationRecord> record;
     std::string fault;  // why there is no record
     bool pinned = false;
+    bundle::Variables variables = {};  // that its programs get
   };
 
   std::filesystem::path prefix;

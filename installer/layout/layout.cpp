@@ -4,6 +4,7 @@
 #include "installer/layout/layout.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "bundle/wheel/wheel_startup.hpp"
@@ -35,6 +36,14 @@ namespace {
                                   .expected = "a file of this wheel that another entry brings",
                                   .got = bundle::SafePath::printable(path),
                                   .next = "this bundle was not made by sealift-pack; do not use it"});
+}
+
+[[noreturn]] void refuse_place(const std::string& entry, const std::string& path, ErrorCode code,
+                               const std::string& why, const std::string& next) {
+  throw Error(code, {.what = "an entry would lie where it must not: " + why,
+                     .where = entry,
+                     .got = bundle::SafePath::printable(path),
+                     .next = next});
 }
 
 Place place_of_type(Place::Type type, std::shared_ptr<const Place::Origin> origin) {
@@ -99,6 +108,35 @@ bundle::StartupFile read_startup_file(const UnpackedEntry& unpacked, const Store
   return read;
 }
 
+// Holds the places of an entry that is no wheel to the table; of the interpreter's own, only that it brings no package.
+class PlaceJudge {
+ public:
+  PlaceJudge(const bundle::Environment& environment, const UnpackedEntry& unpacked)
+      : environment_(environment), owner_(unpacked.entry->path.text()) {
+    const auto is_it = [&](const auto& stored) {
+      return place_of(environment, unpacked, stored.path) == environment.interpreter.text();
+    };
+    const ItemRecord& record = unpacked.record;
+    interpreter_ = std::any_of(record.files.begin(), record.files.end(), is_it) ||
+                   std::any_of(record.links.begin(), record.links.end(), is_it);
+  }
+
+  void check(const std::string& path) const {
+    const std::string& packages = environment_.site_packages.text();
+    if (path == packages || path.starts_with(packages + "/"))
+      refuse_place(owner_, path, ErrorCode::Conflict, "site-packages belongs to wheels",
+                   "this bundle was not made by sealift-pack; do not use it");
+    if (interpreter_) return;
+    if (const auto fault = bundle::fault_of_entry_place(path, environment_.interpreter.text()))
+      refuse_place(owner_, path, fault->code, fault->why, fault->next);
+  }
+
+ private:
+  const bundle::Environment& environment_;
+  std::string owner_;
+  bool interpreter_ = false;
+};
+
 }  // namespace
 
 bundle::StartupEffects startup_of(const bundle::Environment& environment, const UnpackedEntry& unpacked) {
@@ -148,8 +186,12 @@ void LayoutMaker::add(UnpackedEntry unpacked, const NewName& new_name) {
   const std::string packages = environment_.site_packages.text() + "/";
   Wheel wheel{.origin = origin, .dist_info = unpacked.record.dist_info, .rows = {}};
   wheel.rows.reserve(unpacked.record.files.size());
+  std::optional<PlaceJudge> judge;
+  if (!is_wheel) judge.emplace(environment_, unpacked);
   for (StoredFile& stored : unpacked.record.files) {
+    if (is_wheel && bundle::is_cached_bytecode(stored.path)) continue;  // an older installer unpacked it
     std::string path = place(stored.path);
+    if (judge) judge->check(path);
     if (left_out.erase(path) != 0) {
       if (is_wheel) wheel.rows.push_back({.there = nullptr, .place = std::move(path)});
       continue;
@@ -159,10 +201,12 @@ void LayoutMaker::add(UnpackedEntry unpacked, const NewName& new_name) {
     const Layout::value_type* const there = claim(std::move(path), std::move(file), new_name);
     if (!is_wheel) continue;
     wheel.rows.push_back({.there = there, .place = {}});
-    if (there->first.starts_with(packages)) packages_.claim(there->first.substr(packages.size()), origin->owner);
+    if (there->first.starts_with(packages))
+      packages_.claim(there->first.substr(packages.size()), origin->owner, there->second.file.size == 0);
   }
   for (StoredLink& stored : unpacked.record.links) {
     Place link = place_of_type(Place::Type::Link, origin);
+    if (judge) judge->check(place(stored.path));
     link.text = std::move(stored.target);
     claim(place(stored.path), std::move(link), new_name);
   }

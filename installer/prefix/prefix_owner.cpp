@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
+#include <fstream>
 
 #include "sealift/bundle/core/error.hpp"
 
@@ -59,6 +61,44 @@ void check_path(const fs::path& path, mode_t type) {
   if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) refuse_mode(path, status.st_mode);
 }
 
+// Files of users whom this user namespace does not know seem to be this one's; a container sees its host's so.
+constexpr const char* kUnknownUser = "/proc/sys/kernel/overflowuid";
+
+bool is_unknown_user(uid_t owner) {
+  std::uint64_t first = 0, outside = 0, count = 0, unknown = 65534;
+  std::ifstream("/proc/self/uid_map") >> first >> outside >> count;
+  std::ifstream(kUnknownUser) >> unknown;
+  const bool knows_all = first == 0 && outside == 0 && count >= 0xffffffff;  // not without /proc, which some roots lack
+  return !knows_all && owner == unknown;
+}
+
+// A folder above the prefix: who may rename what is in it can put another prefix in this one's place.
+void check_parent(const fs::path& folder) {
+  struct stat status {};
+  if (::stat(folder.c_str(), &status) != 0) return;
+  if (status.st_uid != 0 && status.st_uid != ::geteuid() && !is_unknown_user(status.st_uid))
+    throw Error(ErrorCode::Usage,
+                {.what = "another user may put something else in the place of this prefix",
+                 .where = folder.string(),
+                 .expected = "each folder above it of root or of user " + std::to_string(::geteuid()),
+                 .got = "user " + std::to_string(status.st_uid),
+                 .next = "choose a --prefix whose folders are yours, or have the folder's owner changed"});
+  if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0 && (status.st_mode & S_ISVTX) == 0)
+    throw Error(ErrorCode::Usage, {.what = "others may put something else in the place of this prefix",
+                                   .where = folder.string(),
+                                   .expected = "a folder that only its owner writes, or a sticky one as /tmp is",
+                                   .got = octal(status.st_mode),
+                                   .next = "chmod go-w '" + folder.string() + "', or choose another --prefix"});
+}
+
+// Of the prefix as it was named and of the one behind links: the site chose both.
+void check_parents(const fs::path& prefix) {
+  std::error_code error;
+  const fs::path real = fs::canonical(prefix, error);
+  for (fs::path path : {prefix, error ? prefix : real})
+    while (path.has_relative_path()) check_parent(path = path.parent_path());
+}
+
 }  // namespace
 
 void require_own_prefix(const Prefix& prefix) {
@@ -67,6 +107,7 @@ void require_own_prefix(const Prefix& prefix) {
     if (status.st_uid != ::geteuid() && status.st_uid != 0) refuse_owner(prefix.folder(), status.st_uid);
     if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) refuse_mode(prefix.folder(), status.st_mode);
   }
+  check_parents(prefix.folder());
   for (const fs::path& folder : {prefix.trust(), prefix.store(), prefix.generations(), prefix.staging(),
                                  prefix.staged_items(), prefix.failed(), prefix.receipts(), prefix.pins()})
     check_path(folder, S_IFDIR);

@@ -47,7 +47,7 @@ class AbsentEntries {
   void add(const Entry& entry) {
     ++count_;
     const std::string fault = store_.has(entry) ? item_fault(store_.item(entry)) : "not there";
-    if (!fault.empty()) missing_ += "\n    " + entry.path.text() + " (sha256 " + entry.sha256.hex() + "): " + fault;
+    if (!fault.empty()) missing_ += "\n    " + entry.path.text() + " (content " + entry.content.hex() + "): " + fault;
   }
   void require() const {
     if (missing_.empty()) return;

@@ -15,7 +15,7 @@ using Verdict = Finding::Verdict;
 
 namespace {
 
-enum class Family { Foreign, Network, Volatile, MayLackLinks, Fine };
+enum class Family { Foreign, Kernel, Network, Volatile, MayLackLinks, Fine };
 
 struct KnownFileSystem {
   const char* name;
@@ -26,6 +26,9 @@ const std::map<long, KnownFileSystem>& file_systems() {
   static const std::map<long, KnownFileSystem> table = {
       {0x4d44, {"FAT", Family::Foreign}},           {0x2011BAB0, {"exFAT", Family::Foreign}},
       {0x5346544e, {"NTFS", Family::Foreign}},      {0x7366746e, {"NTFS", Family::Foreign}},
+      {0x9fa0, {"proc", Family::Kernel}},           {0x62656572, {"sysfs", Family::Kernel}},
+      {0x27e0eb, {"cgroup", Family::Kernel}},       {0x63677270, {"cgroup", Family::Kernel}},
+      {0x64626720, {"debugfs", Family::Kernel}},    {0x1cd1, {"devpts", Family::Kernel}},
       {0x6969, {"NFS", Family::Network}},           {0x01021994, {"tmpfs", Family::Volatile}},
       {0x858458f6, {"ramfs", Family::Volatile}},    {0x65735546, {"FUSE", Family::MayLackLinks}},
       {0xff534d42, {"CIFS", Family::MayLackLinks}}, {0xfe534d42, {"SMB", Family::MayLackLinks}},
@@ -46,16 +49,18 @@ Finding file_system(const PrefixFilesystem& filesystem) {
   const KnownFileSystem what =
       type == file_systems().end() ? KnownFileSystem{"not known by its number", Family::Fine} : type->second;
   const std::string needed = "a Linux file system that is mounted rw,exec";
-  const char* fault = filesystem.mount.read_only       ? "it is mounted read-only"
+  const char* fault = what.family == Family::Kernel    ? "shows the kernel's own data and keeps no files"
+                      : filesystem.mount.read_only     ? "it is mounted read-only"
                       : filesystem.mount.no_exec       ? "it is mounted noexec, so no interpreter starts from it"
                       : what.family == Family::Foreign ? "has no links and no modes"
                                                        : nullptr;
+  const bool named = what.family == Family::Foreign || what.family == Family::Kernel;
   if (fault != nullptr)
     return noted(Verdict::Fail, "file system",
                  {.what = "no environment can live on this file system",
                   .where = filesystem.path.string(),
                   .expected = needed,
-                  .got = what.family == Family::Foreign ? std::string(what.name) + ", which " + fault : fault,
+                  .got = named ? std::string(what.name) + ", which " + fault : fault,
                   .next = "choose a --prefix on another file system"});
   const auto warn = [&](std::string sentence, std::string next) {
     return noted(Verdict::Warn, "file system",
@@ -76,6 +81,7 @@ Finding file_system(const PrefixFilesystem& filesystem) {
       return warn("this file system may have no hard links",
                   "then files are copied, and every generation takes its whole size; choose another one for several");
     case Family::Foreign:
+    case Family::Kernel:
     case Family::Fine:
       break;
   }

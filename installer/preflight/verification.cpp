@@ -5,16 +5,20 @@
 
 #include <algorithm>
 
+#include "installer/preflight/published.hpp"
+
 namespace sealift::installer {
 
 Verification verify_every_byte(const bundle::OpenBundle& opened, const bundle::Trust& trust, bundle::Time now,
-                               unsigned threads, bundle::Progress& progress) {
+                               unsigned threads, bundle::Progress& progress, bool deep) {
   const bundle::VerifiedBundle bundle = bundle::verify(opened, trust, now);
   const bundle::Manifest& manifest = bundle.manifest();
   progress.begin("verifying", manifest.payload.size);
   std::vector<bundle::Error> failures =
       bundle::check_every_chunk(bundle, threads, [&progress](std::uint64_t bytes) { progress.add(bytes); });
   progress.end();
+  deep = deep && failures.empty();
+  if (deep) failures = check_published(bundle, threads, progress);
   return {.name = manifest.name,
           .version = manifest.version,
           .channel = manifest.channel,
@@ -31,6 +35,7 @@ Verification verify_every_byte(const bundle::OpenBundle& opened, const bundle::T
           .volumes = manifest.payload.volumes.size(),
           .chunks = manifest.payload.chunk_count(),
           .bytes = manifest.payload.size,
+          .deep = deep,
           .failures = std::move(failures)};
 }
 

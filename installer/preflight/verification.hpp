@@ -26,11 +26,13 @@ struct Verification {
   std::uint64_t volumes = 0;
   std::uint64_t chunks = 0;
   std::uint64_t bytes = 0;
-  std::vector<bundle::Error> failures;  // of chunks, in payload order; empty: the bundle is whole
+  bool deep = false;                    // the published digests were compared, too
+  std::vector<bundle::Error> failures;  // of chunks, in payload order, then of entries; empty: the bundle is whole
 };
 
-// Throws when seal, manifest, chunk list or volume sizes are wrong, since then no chunk can be checked.
+// Throws when seal, manifest, chunk list or volume sizes are wrong, since then no chunk can be checked. `deep`: also
+// what published.hpp compares, where every chunk is right.
 Verification verify_every_byte(const bundle::OpenBundle& opened, const bundle::Trust& trust, bundle::Time now,
-                               unsigned threads, bundle::Progress& progress);
+                               unsigned threads, bundle::Progress& progress, bool deep = false);
 
 }  // namespace sealift::installer

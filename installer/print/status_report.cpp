@@ -52,6 +52,7 @@ bundle::Json json_of(const Status& status) {
                                                            {"current", generation.number == status.current},
                                                            {"fault", generation.fault}});
     generations.back()["pinned"] = generation.pinned;
+    if (generation.record) generations.back()["variables"] = generation.variables;
   }
   return {{"prefix", status.prefix.string()},
           {"current", status.current ? bundle::Json(*status.current) : bundle::Json()},
@@ -74,6 +75,7 @@ std::string text_of(const Status& status) {
             bundle::fingerprint_text(record.identity) + "\n        signed by " + text_of(record.signers) +
             "\n        root      " + text_of(record.root) + "\n        audit     " + facts_of(record.audit) +
             "\n        self-test " + facts_of(record.self_check) + "\n";
+    for (const auto& [name, value] : generation.variables) text += "        sets      " + name + "=" + value + "\n";
   }
   if (status.failed) text += failed_text(*status.failed, status.prefix);
   return text;

@@ -27,6 +27,7 @@ bundle::Json json_of(const Verification& verification) {
           {"volumes", verification.volumes},
           {"chunks", verification.chunks},
           {"bytes", verification.bytes},
+          {"deep", verification.deep},
           {"failures", std::move(failures)}};
 }
 
@@ -38,7 +39,8 @@ std::string text_of(const Verification& verification) {
          verification.target.glibc.text() + " or newer\n  contents  " + std::to_string(verification.entries) +
          " entries, " + (verification.base ? std::to_string(verification.absent) + " of them not carried, " : "") +
          std::to_string(verification.bytes) + " bytes in " + std::to_string(verification.chunks) + " chunks and " +
-         std::to_string(verification.volumes) + " volume(s), every byte read\n" +
+         std::to_string(verification.volumes) + " volume(s), every byte read" +
+         (verification.deep ? ",\n            every entry and file as it was published\n" : "\n") +
          (verification.base ? "  delta to  the inventory " + bundle::fingerprint_text(*verification.base) + "\n" : "");
 }
 

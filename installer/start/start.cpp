@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // sealift-start: stands in for a program of an environment (PREFIX/bin/NAME) and becomes the real one
-// (PREFIX/libexec/NAME), same arguments, same environment except for the dynamic linker's variables. The linker
-// finds a program's $ORIGIN through /proc, which bare hosts and chroots do not always have; there LD_ORIGIN_PATH is
-// set. LD_LIBRARY_PATH gets the carried CUDA libraries in front of the host's value: they find each other by DT_RUNPATH
-// and by dlopen, which that variable and ld.so.cache would override with a stray /usr/local/cuda or another cuDNN. The
-// host's value stays behind them, since its driver may be found through it; folders with libraries that belong to the
-// runtime are passed over, since children inherit the variable. Where the environment carries glibc
-// (PREFIX/lib/runtime), its loader starts the program and gets those folders as an argument: the variables stay as they
-// are, and the host's glibc is left alone. Static, so that it starts anywhere; no library of ours, so that it starts at
-// once.
+// (PREFIX/libexec/NAME), same arguments, same environment. The dynamic linker is told two things, and what the program
+// starts is told neither: the carried CUDA libraries come before the host's LD_LIBRARY_PATH, since they find each other
+// by DT_RUNPATH and by dlopen, which that variable and ld.so.cache would override with a stray /usr/local/cuda or
+// another cuDNN; the host's value stays behind them, since its driver may be found through it. And where /proc, by
+// which the linker finds a program's $ORIGIN, is missing (bare hosts and chroots), where the program lies. Where the
+// environment carries glibc (PREFIX/lib/runtime), its loader starts the program, and the host's is left alone. Static,
+// so that it starts anywhere; no library of ours, so that it starts at once.
 #include <alloca.h>
 #include <dirent.h>
 #include <limits.h>
@@ -22,6 +20,8 @@
 #include <string_view>
 
 #include "installer/start/carried_loader.hpp"
+#include "installer/start/host_loader.hpp"
+#include "sealift/bundle/manifest/variables.hpp"
 #include "sealift/bundle/native/system_libraries.hpp"
 
 namespace {
@@ -63,8 +63,7 @@ void for_each_name(const char* folder, int (*filter)(const dirent*), const Use& 
   std::free(names);
 }
 
-// Whether a library lies there that only runtime, interpreter or driver may bring: with LD_LIBRARY_PATH it would come
-// before theirs in every program that is started from here.
+// Whether a library lies there that only runtime, interpreter or driver may bring: it would come before theirs.
 bool holds_reserved(const char* folder) {
   bool found = false;
   for_each_name(folder, is_visible, [&](const char* path) {
@@ -101,11 +100,90 @@ const char* own_libraries(const char* libexec) {
   return list;
 }
 
+// The user's own folder for what programs write; null where there is none.
+const char* cache_folder() {
+  static char folder[PATH_MAX];
+  if (const char* given = std::getenv("XDG_CACHE_HOME"); given != nullptr && *given == '/') return given;
+  const char* const home = std::getenv("HOME");
+  if (home == nullptr || *home != '/') return nullptr;
+  return std::snprintf(folder, sizeof folder, "%s/.cache", home) < PATH_MAX ? folder : nullptr;
+}
+
+// Sets one variable of the environment, unless its user has; a value that needs a folder that is not there is left out.
+void set_variable(const char* name, std::string_view value, const char* root) {
+  static char expanded[1 << 14];
+  if (std::getenv(name) != nullptr) return;
+  const char* const cache = cache_folder();
+  std::size_t used = 0;
+  while (!value.empty()) {
+    const bool is_prefix = value.starts_with(sealift::bundle::kPrefixWord);
+    const bool is_cache = value.starts_with(sealift::bundle::kCacheWord);
+    const char* const word = is_prefix ? root : cache;
+    if (is_cache && cache == nullptr) return;
+    const std::string_view part = is_prefix || is_cache ? std::string_view(word) : value.substr(0, 1);
+    if (used + part.size() >= sizeof expanded) return;
+    std::memcpy(expanded + used, part.data(), part.size());
+    used += part.size();
+    value.remove_prefix(is_prefix  ? sealift::bundle::kPrefixWord.size()
+                        : is_cache ? sealift::bundle::kCacheWord.size()
+                                   : 1);
+  }
+  expanded[used] = '\0';
+  ::setenv(name, expanded, 1);
+}
+
+// What the bundle says that programs of this environment get: lines NAME=VALUE, which the installer has checked.
+void set_variables(const char* libexec) {
+  static char text[1 << 17];
+  char root[PATH_MAX], file[PATH_MAX];
+  if (std::snprintf(file, sizeof file, "%s/..", libexec) >= PATH_MAX || ::realpath(file, root) == nullptr) return;
+  if (std::snprintf(file, sizeof file, "%s/%s", root, sealift::bundle::kVariablesPlace.data()) >= PATH_MAX) return;
+  std::FILE* const opened = std::fopen(file, "re");
+  if (opened == nullptr) return;
+  const std::size_t size = std::fread(text, 1, sizeof text - 1, opened);
+  std::fclose(opened);
+  text[size] = '\0';
+  for (char* line = text; *line != '\0';) {
+    char* const end = std::strchr(line, '\n');
+    if (end == nullptr) return;
+    *end = '\0';
+    if (char* const equals = std::strchr(line, '='); equals != nullptr) {
+      *equals = '\0';
+      set_variable(line, equals + 1, root);
+    }
+    line = end + 1;
+  }
+}
+
 // Appends to `path`, which has space for them.
 void add_folders(char* path, const char* folders) {
   if (*folders == '\0') return;
   std::strcat(path, ":");
   std::strcat(path, folders);
+}
+
+// "NAME=FIRST:SECOND" in new memory, without the colon when there is no second; nullptr when there is no memory.
+char* variable_of(const char* name, const char* first, const char* second) {
+  const std::size_t size = std::strlen(name) + std::strlen(first) + std::strlen(second) + 3;
+  char* const text = static_cast<char*>(std::malloc(size));
+  if (text == nullptr) return nullptr;
+  std::snprintf(text, size, "%s=%s", name, first);
+  add_folders(text, second);
+  return text;
+}
+
+// Without variables for the linker when the program cannot be started with them: it is no dynamic program of this kind
+// of machine, and its libraries find each other by their own search paths.
+void start_by_host(const char* folder, const char* own, const char* host, bool has_proc, const char* real, int argc,
+                   char** argv) {
+  sealift::installer::LinkerVariable variables[2];
+  int count = 0;
+  if (*own != '\0') variables[count++] = {.text = variable_of("LD_LIBRARY_PATH", own, host), .read_once = true};
+  if (!has_proc) variables[count++] = {.text = variable_of("LD_ORIGIN_PATH", folder, ""), .read_once = false};
+  for (int i = 0; i < count; ++i)
+    if (variables[i].text == nullptr) return;  // errno says it
+  if (count > 0) sealift::installer::start_with(variables, count, real, argc, argv);
+  ::execv(real, argv);
 }
 
 }  // namespace
@@ -120,6 +198,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "%s: the program behind this one is not where it belongs (../libexec)\n", called);
     return 127;
   }
+  set_variables(folder);
   const char* const own = own_libraries(folder);
   const char* const asked = std::getenv("LD_LIBRARY_PATH");
   const char* const host = asked == nullptr ? "" : asked;
@@ -132,13 +211,7 @@ int main(int argc, char** argv) {
     add_folders(path, host);
     sealift::installer::start_through(loader, path, real, argc, argv);
   } else {
-    if (!has_proc) ::setenv("LD_ORIGIN_PATH", folder, 1);
-    if (*own != '\0' && std::strncmp(host, own, std::strlen(own)) != 0) {  // else a parent process has done it
-      std::strcpy(path, own);
-      add_folders(path, host);
-      ::setenv("LD_LIBRARY_PATH", path, 1);
-    }
-    ::execv(real, argv);
+    start_by_host(folder, own, host, has_proc, real, argc, argv);
   }
   std::fprintf(stderr, "%s: cannot be started: %s\n", real, std::strerror(errno));
   return 127;

@@ -39,7 +39,7 @@ bool is_link(const fs::path& path, const std::string& target) {
 std::string name_of(const ItemRecord& record) {
   bundle::Entry entry;
   entry.kind = record.kind;
-  entry.sha256 = record.sha256;
+  entry.content = record.content;
   entry.executable =
       std::any_of(record.files.begin(), record.files.end(), [](const StoredFile& file) { return file.executable; });
   return bundle::store_item_name(entry);

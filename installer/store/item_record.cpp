@@ -30,7 +30,7 @@ std::string write_item_record(const ItemRecord& record) {
   return bundle::write_json({{"format", kRecordFormat},
                              {"kind", bundle::detail::enum_name(bundle::detail::kKindNames, record.kind)},
                              {"name", record.name},
-                             {"sha256", record.sha256.hex()},
+                             {"content", record.content.hex()},
                              {"dist_info", record.dist_info},
                              {"files", std::move(files)},
                              {"folders", record.folders},
@@ -40,12 +40,15 @@ std::string write_item_record(const ItemRecord& record) {
 
 void check_record_format(JsonObject& object) {
   if (const std::uint64_t format = object.integer("format"); format != kRecordFormat)
-    throw bundle::Error(bundle::ErrorCode::CannotCheck,
-                        {.what = "a record of this prefix is of a format that this version does not know",
-                         .where = object.where(),
-                         .expected = std::to_string(kRecordFormat),
-                         .got = std::to_string(format),
-                         .next = "use the sealift-install that wrote it, or a newer one"});
+    throw bundle::Error(
+        bundle::ErrorCode::CannotCheck,
+        {.what = "a record of this prefix is of a format that this version does not know",
+         .where = object.where(),
+         .expected = std::to_string(kRecordFormat),
+         .got = std::to_string(format),
+         .next = format < kRecordFormat
+                     ? "install into a new prefix; the sealift-install that wrote this one still reads it"
+                     : "use the sealift-install that wrote it, or a newer one"});
 }
 
 ItemRecord read_item_record(const std::filesystem::path& path) {
@@ -86,7 +89,7 @@ ItemRecord parse_item_record(std::string_view text, const std::string& where) {
   if (fault) std::rethrow_exception(fault);
   record.kind = bundle::detail::enum_value(bundle::detail::kKindNames, object.string("kind", 20), where);
   record.name = object.string("name");
-  record.sha256 = object.digest("sha256");
+  record.content = object.digest("content");
   record.dist_info = object.string("dist_info");
   for (const char* taken : {"files", "folders", "links"}) object.array(taken, 0);
   object.done();

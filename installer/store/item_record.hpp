@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The item record, record.json of a store item: what unpacking an entry gave, with the size and digest of every file.
-// Made from verified bytes while they were written; generations are laid out from it, not from listings. (The
-// generation record is generation.json; RECORD is the file in a wheel.)
+// Made from verified bytes while they were written, the digests from the list that the entry brings; generations are
+// laid out from it, not from listings. (The generation record is generation.json; RECORD is the file in a wheel.)
 #pragma once
 
 #include <filesystem>
@@ -47,7 +47,7 @@ inline constexpr std::string_view kRecordName = "record.json";
 struct ItemRecord {
   bundle::EntryKind kind = bundle::EntryKind::File;
   std::string name;  // the entry's file name when it was unpacked, for people
-  bundle::Digest sha256;
+  bundle::Digest content{};
   std::string dist_info;  // of a wheel: NAME-VERSION.dist-info
   std::vector<StoredFile> files;
   std::vector<std::string> folders;  // all of them, each after its parent
@@ -57,7 +57,8 @@ struct ItemRecord {
 };
 
 inline constexpr std::uint64_t kMaxItemRecord = std::uint64_t{1} << 30;
-inline constexpr std::uint64_t kRecordFormat = 1;  // of the item record and of the generation record
+inline constexpr std::uint64_t kRecordFormat =
+    2;  // of the item record and of the generation record; 1 named items otherwise
 // Takes the key "format"; throws CannotCheck when it is another version's.
 void check_record_format(bundle::JsonObject& object);
 

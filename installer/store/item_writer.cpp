@@ -80,8 +80,9 @@ void ItemWriter::add_link(const std::string& path, const std::string& target) {
   record_.links.push_back({.path = path, .target = target});
 }
 
-void ItemWriter::begin_file(const std::string& path, bool executable) {
+void ItemWriter::begin_file(const std::string& path, bool executable, const std::optional<bundle::Digest>& known) {
   end_file();
+  known_ = known;
   claim(path, Made::File);
   output_.begin(disk_.create(folder_ / path, executable ? kProgramMode : kFileMode), folder_ / path);
   open_ = StoredFile{.path = path, .executable = executable};
@@ -97,7 +98,7 @@ void ItemWriter::write(bundle::ByteView bytes) {
 
 void ItemWriter::append(bundle::ByteView bytes) {
   write(bytes);
-  hasher_.update(bytes);
+  if (!known_) hasher_.update(bytes);
 }
 
 void ItemWriter::close_file(const bundle::Digest& sha256) {
@@ -112,14 +113,14 @@ void ItemWriter::close_file(const bundle::Digest& sha256) {
 }
 
 void ItemWriter::end_file() {
-  if (open_) close_file(hasher_.finish());
+  if (open_) close_file(known_ ? *known_ : hasher_.finish());
 }
 
 void ItemWriter::add_file(const std::string& path, bool executable, const bundle::Digest& sha256,
                           const std::function<void(const bundle::ByteSink&)>& produce) {
-  begin_file(path, executable);
-  produce([this](bundle::ByteView piece) { write(piece); });  // `produce` has checked their digest
-  close_file(sha256);
+  begin_file(path, executable, sha256);
+  produce([this](bundle::ByteView piece) { append(piece); });
+  end_file();
 }
 
 void ItemWriter::add_text(const std::string& path, bool executable, std::string_view text) {

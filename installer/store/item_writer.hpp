@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the files of one entry below a new staging folder, hashes each and makes the item record. Payload bytes reach
+// Writes the files of one entry below a new staging folder and makes the item record. What is written is hashed only
+// where the entry brings no digest of it. Payload bytes reach
 // the disk only through here: a path is made once, and only below folders made here.
 #pragma once
 
@@ -29,10 +30,11 @@ class ItemWriter {
   // file or a symbolic link, or would exceed the limit.
   void add_folder(const std::string& path);
   void add_link(const std::string& path, const std::string& target);
-  void begin_file(const std::string& path, bool executable);
+  // `known`: the file's SHA-256, where the entry says it; otherwise its bytes are hashed.
+  void begin_file(const std::string& path, bool executable, const std::optional<bundle::Digest>& known = {});
   void append(bundle::ByteView bytes);
   void end_file();
-  // `produce` passes the bytes to its sink and throws unless they have this digest; then nothing is recorded.
+  // `produce` passes the bytes to its sink; where it throws, nothing is recorded. Their digest is what the entry says.
   void add_file(const std::string& path, bool executable, const bundle::Digest& sha256,
                 const std::function<void(const bundle::ByteSink&)>& produce);
   void add_text(const std::string& path, bool executable, std::string_view text);
@@ -62,6 +64,7 @@ class ItemWriter {
   bundle::Progress& progress_;
   std::map<std::string, Made> made_;
   std::optional<StoredFile> open_;
+  std::optional<bundle::Digest> known_;  // of the open file
   std::vector<Stamp> stamps_;
   bundle::Digest record_digest_;
   FileOutput output_;

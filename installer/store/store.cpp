@@ -30,11 +30,11 @@ ItemRecord Store::record(const bundle::Entry& entry) const {
 
 ItemRecord Store::record(const bundle::Entry& entry, std::string_view text) const {
   ItemRecord record = parse_item_record(text, (item(entry) / kRecordName).string());
-  if (record.sha256 != entry.sha256 || record.kind != entry.kind)
+  if (record.content != entry.content || record.kind != entry.kind)
     throw Error(ErrorCode::Format, {.what = "a store item is not the one that its name says",
                                     .where = item(entry).string(),
-                                    .expected = "sha256 " + entry.sha256.hex(),
-                                    .got = "sha256 " + record.sha256.hex(),
+                                    .expected = "content " + entry.content.hex(),
+                                    .got = "content " + record.content.hex(),
                                     .next = "move the item away and run apply again; it is unpacked anew"});
   return record;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PREFIX/store: unpacked entries by digest, each whole or absent, never changed once named. Generations are hard links
+// PREFIX/store: unpacked entries by content, each whole or absent, never changed once named. Generations are hard links
 // into it, and later bundles reuse its items. New items wait in staging until all of a bundle's are complete, so a
 // bundle that is refused half-way has changed nothing else, and the next try finds them.
 #pragma once

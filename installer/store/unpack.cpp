@@ -35,12 +35,13 @@ void put_in_order(std::vector<const Entry*>& entries, std::uint64_t chunk_size) 
 }
 
 void check_chunks_of_no_entry(const bundle::VerifiedBundle& bundle) {
-  const bundle::Payload& payload = bundle.payload().payload();
-  std::vector<bool> covered(static_cast<std::size_t>(payload.chunk_count()), false);
+  const bundle::ChunkLayout& layout = bundle.payload().layout();
+  std::vector<bool> covered(static_cast<std::size_t>(layout.count()), false);
   for (const Entry& entry : bundle.manifest().entries)
-    for (std::uint64_t at = entry.offset / payload.chunk_size * payload.chunk_size;
-         at < entry.offset + entry.stored_size; at += payload.chunk_size)
-      covered[static_cast<std::size_t>(at / payload.chunk_size)] = true;
+    if (!entry.absent)
+      for (std::uint64_t index = layout.from(entry.offset); index < layout.from(entry.offset + entry.stored_size);
+           ++index)
+        covered[static_cast<std::size_t>(index)] = true;
   bundle::ChunkBuffer memory;
   for (std::size_t index = 0; index < covered.size(); ++index)
     if (!covered[index]) memory = bundle.payload().chunk(index, std::move(memory));
@@ -52,7 +53,7 @@ Unpacked unpack_entry(const bundle::VerifiedBundle& bundle, const Entry& entry, 
                       Disk& disk, bundle::Progress& progress) {
   const std::string& path = entry.path.text();
   ItemWriter writer(disk, folder,
-                    {.kind = entry.kind, .name = path.substr(path.rfind('/') + 1), .sha256 = entry.sha256},
+                    {.kind = entry.kind, .name = path.substr(path.rfind('/') + 1), .content = entry.content},
                     limit_of(entry), progress);
   if (entry.kind == EntryKind::Wheel) {
     unpack_wheel(bundle, entry, writer);

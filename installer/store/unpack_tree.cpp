@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams the archive and keeps nothing of it. The reader refuses bad link targets and repeated paths.
+// Streams the archive and keeps nothing of it. The reader refuses bad link targets and repeated paths. Each file's
+// digest is the one that its header says, as a wheel's RECORD does for a wheel.
 #include "installer/store/unpack_tree.hpp"
 
 #include "sealift/bundle/archive/tar.hpp"
@@ -13,7 +14,8 @@ void unpack_tree(const bundle::VerifiedBundle& bundle, const bundle::Entry& entr
     const std::string path = root + "/" + member.path;
     writer.end_file();
     if (member.type == bundle::TarType::Folder) writer.add_folder(path);
-    if (member.type == bundle::TarType::File) writer.begin_file(path, member.executable);
+    if (member.type == bundle::TarType::File)
+      writer.begin_file(path, member.executable, bundle::digest_of_comment(member.comment));
     if (member.type == bundle::TarType::Link) writer.add_link(path, member.target);
   };
   bundle::TarReader reader({.begin = begin, .data = [&](bundle::ByteView piece) { writer.append(piece); }},

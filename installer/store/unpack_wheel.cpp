@@ -6,8 +6,6 @@
 
 #include <algorithm>
 
-#include "installer/store/digesting_source.hpp"
-
 namespace sealift::installer {
 
 using bundle::Error;
@@ -53,7 +51,7 @@ void add_wheel_file(bundle::Wheel& wheel, const bundle::WheelFile& file, std::st
   const std::string path = joined(folder_of(file.scheme), file.path);
   if (!file.python_script) {
     writer.add_file(path, file.executable, file.sha256,
-                    [&](const bundle::ByteSink& sink) { wheel.extract(file, sink); });
+                    [&](const bundle::ByteSink& sink) { wheel.unpack(file, sink); });
     return;
   }
   if (file.member.size > kMaxScript)
@@ -62,7 +60,7 @@ void add_wheel_file(bundle::Wheel& wheel, const bundle::WheelFile& file, std::st
                                     .expected = "at most " + std::to_string(kMaxScript) + " bytes",
                                     .got = std::to_string(file.member.size) + " bytes"});
   std::string text;
-  wheel.extract(file, [&text](bundle::ByteView piece) { text.append(bundle::as_text(piece)); });
+  wheel.unpack(file, [&text](bundle::ByteView piece) { text.append(bundle::as_text(piece)); });
   writer.add_text(path, true, relocatable_script(text));
 }
 
@@ -86,10 +84,9 @@ void unpack_wheel(const bundle::VerifiedBundle& bundle, const bundle::Entry& ent
     throw Error(ErrorCode::CannotCheck, {.what = "a wheel is stored compressed, which this version does not read",
                                          .where = path,
                                          .next = "use the sealift-install that came with the bundle"});
-  DigestingSource source(bundle.stored(entry));
+  const std::unique_ptr<bundle::ByteSource> source = bundle.stored(entry);
   const std::vector<bundle::Digest>& allowed = bundle.manifest().environment.startup_files;
-  bundle::Wheel wheel(source, name, {allowed.begin(), allowed.end()});
-  source.follow();
+  bundle::Wheel wheel(*source, name, {allowed.begin(), allowed.end()});
   writer.set_dist_info(wheel.dist_info());
   writer.add_folder(std::string(kSitePackagesFolder));
   const std::string installer = wheel.dist_info() + "/INSTALLER";
@@ -99,13 +96,6 @@ void unpack_wheel(const bundle::VerifiedBundle& bundle, const bundle::Entry& ent
   for (const bundle::EntryPoint& point : wheel.entry_points())
     writer.add_text(joined(kScriptsFolder, point.script), true, script_of(point));
   writer.add_text(joined(kSitePackagesFolder, installer), false, "sealift\n");
-  // The item's name in the store: a later bundle finds it by this digest, so the signed one must be checked.
-  if (const bundle::Digest digest = source.digest(); digest != entry.sha256)
-    throw Error(ErrorCode::Digest, {.what = "an entry differs from what was signed",
-                                    .where = path,
-                                    .expected = "sha256 " + entry.sha256.hex(),
-                                    .got = "sha256 " + digest.hex(),
-                                    .next = "this bundle was not made by sealift-pack; do not use it"});
 }
 
 }  // namespace sealift::installer

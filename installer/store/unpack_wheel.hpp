@@ -9,7 +9,8 @@
 
 namespace sealift::installer {
 
-// Throws Format or Digest when the wheel is not what its own RECORD says.
+// The digests of its files are those of its RECORD, which the packer compared. Throws Format or Digest when chunks,
+// archive or RECORD do not hold.
 void unpack_wheel(const bundle::VerifiedBundle& bundle, const bundle::Entry& entry, ItemWriter& writer);
 
 // The program of an entry point; it runs the python3 in its own folder.

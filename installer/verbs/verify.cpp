@@ -17,6 +17,7 @@ namespace {
 struct VerifyOptions {
   BundleOptions bundle;
   std::filesystem::path prefix;  // whose trust is read; empty: none
+  bool deep = false;             // also what the chunks do not say
   bool json = false;
 };
 
@@ -27,7 +28,8 @@ int run(const VerifyOptions& options) {
                             .allow_downgrade = options.bundle.allow_downgrade};
   bundle::OpenBundle opened = bundle::open(options.bundle.bundle);
   opened.more_folders = options.bundle.volumes;
-  const Verification result = verify_every_byte(opened, trust, bundle::system_time(), options.bundle.threads, progress);
+  const Verification result =
+      verify_every_byte(opened, trust, bundle::system_time(), options.bundle.threads, progress, options.deep);
   bundle::print_warnings(result.warnings);
   if (result.failures.empty() || options.json) bundle::print(options.json, json_of(result), text_of(result));
   for (const bundle::Error& failure : result.failures) bundle::print_error(failure);
@@ -42,6 +44,8 @@ void add_verify(bundle::Program& program) {
   verb.json(options->json);
   add_bundle_options(verb, options->bundle);
   add_prefix(verb, options->prefix, false);
+  verb.flag("--deep", options->deep,
+            "also compare each entry with the SHA-256 under which it was published, and each file with its list");
   verb.action([options] { return run(*options); });
 }
 

@@ -15,11 +15,7 @@ namespace {
 TinyBundle second(const bundle::Inventory& inventory) {
   TinyBundle tiny = three_kinds_and_more();
   for (TinyItem& item : tiny.items) {
-    bundle::Entry entry;
-    entry.kind = item.kind;
-    entry.sha256 = bundle::sha256(bundle::as_bytes(item.bytes));
-    entry.executable = item.executable;
-    item.absent = inventory.has(entry);
+    item.absent = inventory.items.contains(store_name_of(item, tiny));
   }
   tiny.base = bundle::inventory_digest(inventory);
   return tiny;

@@ -220,10 +220,12 @@ TEST_CASE("sizes that would not fit into memory are refused before any is taken"
   refused("chunks", 4, "larger chunk_size",
           [](Manifest& manifest) { manifest.payload.size = manifest.payload.volumes[0].size = kMaxPayloadSize; });
   refused("list", 5, "the chunk list has the wrong length", [](Manifest& manifest) {
-    manifest.payload.size = manifest.payload.volumes[0].size = kMaxChunks * kDefaultChunkSize;
+    manifest.payload.size = manifest.payload.volumes[0].size = (kMaxChunks - 1) * kDefaultChunkSize;
   });
-  refused("volume", 5, "a volume is cut short",
-          [](Manifest& manifest) { manifest.payload.size = manifest.payload.volumes[0].size = kDefaultChunkSize; });
+  refused("volume", 5, "a volume is cut short", [](Manifest& manifest) {
+    manifest.payload.size = manifest.payload.volumes[0].size = kDefaultChunkSize;
+    manifest.entries[0].size = manifest.entries[0].stored_size = kDefaultChunkSize;  // one chunk, as in the list
+  });
 }
 
 TEST_CASE("a seal of a tebibyte is refused before it is read") {

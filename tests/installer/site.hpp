@@ -168,7 +168,7 @@ inline TinyItem tree_item(const std::string& path,
                           const std::string& into = "") {
   return {.path = path,
           .kind = bundle::EntryKind::Tree,
-          .bytes = make_tar(members),
+          .bytes = make_tar(members, true),
           .into = into,
           .encoding = bundle::Encoding::Zstd};
 }

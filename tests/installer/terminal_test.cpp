@@ -2,6 +2,8 @@
 // The real sealift-install on a terminal, a pseudo one: what it asks there, and that it asks nowhere else.
 #include <pty.h>
 
+#include <csignal>
+
 #include "tests/installer/program.hpp"
 
 using namespace sealift;
@@ -34,8 +36,9 @@ class OnTerminal {
       seen.append(piece, static_cast<std::size_t>(count));
     return seen;
   }
-  void type(const std::string& line) {
-    [[maybe_unused]] const ssize_t written = ::write(terminal_, (line + "\n").data(), line.size() + 1);
+  void type(const std::string& line) { type_raw(line + "\n"); }
+  void type_raw(const std::string& text) {
+    [[maybe_unused]] const ssize_t written = ::write(terminal_, text.data(), text.size());
   }
   int finish() {
     read_until("\x01");  // to its end
@@ -101,6 +104,13 @@ TEST_CASE("on a terminal apply asks for the missing disc, takes Enter or a folde
   SUBCASE("q") {
     program.type("q");
     CHECK(program.finish() == 7);
+    CHECK(!fs::exists(site.current()));
+  }
+  SUBCASE("Ctrl-C") {
+    program.type_raw("\x03");
+    CHECK(program.read_until("goes on from here").find("stopped; what was current before still is") !=
+          std::string::npos);
+    CHECK(program.finish() == 128 + SIGINT);
     CHECK(!fs::exists(site.current()));
   }
 }

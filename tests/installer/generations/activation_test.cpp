@@ -3,6 +3,7 @@
 #include "installer/generations/activation.hpp"
 
 #include "installer/generations/switch.hpp"
+#include "installer/print/status_report.hpp"
 #include "tests/installer/host_python.hpp"
 
 using namespace sealift;
@@ -123,4 +124,67 @@ TEST_CASE("activation files are written once, and again only when they would say
   write_file(site.prefix().folder() / "activate", "something else\n");
   site.apply(site.make(with_program(3), "bundle3"));
   CHECK(read_file(site.prefix().folder() / "activate").find("sealift_deactivate") != std::string::npos);
+}
+
+namespace {
+
+// Prints what is asked of it, and sets these variables.
+TinyBundle with_variables() {
+  TinyBundle tiny{.version = 1};
+  tiny.items = {
+      file_item("files/show", "#!/bin/sh\necho \"${A-none}|${DATA-none}|${WRITTEN-none}|${MINE-none}|${ODD-none}\"\n",
+                "bin/show", true),
+      file_item("environment/variables",
+                "A=1\nDATA=${PREFIX}/data x\nMINE=theirs\nODD=it's \"$HOME\" `x` \\ !\nWRITTEN=${CACHE}/w\n",
+                std::string(bundle::kVariablesPlace))};
+  return tiny;
+}
+
+}  // namespace
+
+TEST_CASE("activation sets the environment's variables but not over the user's own, and takes back what it has set") {
+  const OddSite site;
+  ApplyOptions here = site.options(site.make(with_variables()));
+  here.prefix = site.odd;
+  site.apply(here);
+  const std::string root = site.odd.folder().string();
+  const std::string set = "1|" + root + "/current/data x|/c/w|mine|it's \"$HOME\" `x` \\ !\n";
+  const std::string back = "none|none|none|mine|none\n";
+  for (const char* shell : {"sh", "dash", "bash", "zsh"}) {
+    if (!shell_is_there(shell)) continue;
+    INFO(shell);
+    CHECK(in_shell(site, shell,
+                   "XDG_CACHE_HOME=/c; MINE=mine; export XDG_CACHE_HOME MINE; set -eu\n. \"$P/activate\"\nshow\n. "
+                   "\"$P/activate\"\n"
+                   "show=$(command -v show)\nsealift_deactivate\n\"$show\"\n",
+                   site.odd.folder()) == set + back);
+  }
+  if (shell_is_there("fish"))
+    CHECK(
+        in_shell(
+            site, "fish",
+            "set -gx XDG_CACHE_HOME /c; set -gx MINE mine; source $P/activate.fish; show; set show (command -v show); "
+            "sealift_deactivate; $show\n",
+            site.odd.folder()) == set + back);
+  if (shell_is_there("tcsh"))
+    CHECK(in_shell(site, "tcsh -f",
+                   "setenv XDG_CACHE_HOME /c\nsetenv MINE mine\nsource \"$P/activate.csh\"\nshow\n"
+                   "sealift_deactivate\n\"$P/current/bin/show\"\n",
+                   site.odd.folder()) == set + back);
+  const Status status = status_of(site.odd);
+  REQUIRE(status.generations.size() == 1);
+  CHECK(status.generations[0].variables.at("DATA") == "${PREFIX}/data x");
+  CHECK(text_of(status).find("        sets      A=1\n") != std::string::npos);
+  CHECK(json_of(status)["generations"][0]["variables"]["MINE"] == "theirs");
+}
+
+TEST_CASE("a generation without variables activates as before, and damaged ones are refused before the switch") {
+  const Site site;
+  site.apply(site.make(with_program()));
+  CHECK(read_file(site.prefix().folder() / "activate").find("_sealift_set") == std::string::npos);
+  CHECK(read_file(site.prefix().folder() / "activate").find("@VARIABLES@") == std::string::npos);
+  TinyBundle bad = with_program(2);
+  bad.items.push_back(file_item("environment/variables", "LD_PRELOAD=x\n", std::string(bundle::kVariablesPlace)));
+  CHECK_REFUSED(site.apply(site.make(bad, "bundle2")), Format, "share/sealift/environment");
+  CHECK(current_generation(site.prefix()).value_or(0) == 1);
 }

@@ -67,6 +67,37 @@ bool is_root() {
 
 }  // namespace
 
+TEST_CASE("a prefix below a folder in which others may rename is refused by every verb that writes") {
+  struct Deep : Installed {
+    fs::path above = dir / "above";
+  };
+  const Deep site;
+  fs::create_directories(site.above / "below");
+  const Prefix inner(site.above / "below/prefix");
+  const auto judge = [&] { require_own_prefix(inner); };
+  CHECK_NOTHROW(judge());
+  for (const fs::perms mode : {fs::perms(0777), fs::perms(0775)}) {
+    fs::permissions(site.above, mode);
+    CHECK_REFUSED(judge(), Usage, "in the place of this prefix");
+  }
+  fs::permissions(site.above, fs::perms(01777));  // as /tmp is
+  CHECK_NOTHROW(judge());
+  fs::permissions(site.above, fs::perms(0755));
+  fs::create_directory_symlink(site.above / "below", site.dir / "link");
+  fs::permissions(site.above, fs::perms(0777));
+  fs::create_directories(inner.folder());
+  CHECK_REFUSED(require_own_prefix(Prefix(site.dir / "link/prefix")), Usage, site.above.string());
+  fs::permissions(site.above, fs::perms(0755));
+  CHECK_NOTHROW(require_own_prefix(Prefix(site.dir / "link/prefix")));
+  if (!is_root()) return;
+  REQUIRE(::chown(site.above.c_str(), 4711, 4711) == 0);
+  CHECK_REFUSED(judge(), Usage, "user 4711");
+  const fs::perms was = fs::status(site.dir.path()).permissions();
+  fs::permissions(site.dir.path(), fs::perms(0777));
+  site.check_all_refused(bundle::ErrorCode::Usage, "in the place of this prefix");
+  fs::permissions(site.dir.path(), was);
+}
+
 TEST_CASE("a prefix whose folders others may write is refused by every verb that writes, with what to do") {
   const Installed site;
   for (const fs::path& path : {site.prefix().folder(), site.prefix().store(), site.prefix().generations()})

@@ -186,6 +186,8 @@ TEST_CASE("the file system: refused where nothing can live, warned of where it h
   };
   on(0x4d44, Verdict::Fail, "FAT, which has no links");
   on(0x2011BAB0, Verdict::Fail, "exFAT");
+  on(0x9fa0, Verdict::Fail, "proc, which shows the kernel's own data");
+  on(0x62656572, Verdict::Fail, "sysfs");
   on(0x6969, Verdict::Warn, "NFS");
   on(0x01021994, Verdict::Warn, "tmpfs");
   on(0xff534d42, Verdict::Warn, "no hard links");

@@ -29,6 +29,27 @@ expect 127 "$("$work/a b/bin/tool" 2> "$work/said"; echo $?)"
 grep -q "not where it belongs" "$work/said"
 mv "$work/gone" "$work/a b/libexec"
 
+# The environment's variables, but not over the user's own; what needs a folder that nobody has is left out.
+mkdir -p "$work/a b/share/sealift"
+cat > "$work/a b/share/sealift/environment" <<'LINES'
+A=1
+DATA=${PREFIX}/d x
+MINE=theirs
+ODD=$HOME `x` "y" \z
+WRITTEN=${CACHE}/w
+LINES
+cat > "$work/a b/libexec/show" <<'SHOW'
+#!/bin/sh
+echo "$A|$DATA|$MINE|$ODD|${WRITTEN-none}"
+SHOW
+chmod +x "$work/a b/libexec/show"
+cp "$start" "$work/a b/bin/show"
+odd='$HOME `x` "y" \z'
+expect "1|$work/a b/d x|mine|$odd|/c/w" "$(MINE=mine XDG_CACHE_HOME=/c "$work/a b/bin/show")"
+expect "1|$work/a b/d x|theirs|$odd|/h/.cache/w" "$(env -u XDG_CACHE_HOME HOME=/h "$work/a b/bin/show")"
+expect "1|$work/a b/d x|theirs|$odd|none" "$(env -u XDG_CACHE_HOME -u HOME "$work/a b/bin/show")"
+rm -r "$work/a b/share" "$work/a b/bin/show" "$work/a b/libexec/show"
+
 # With a carried runtime: this machine's own, so that only its path tells it from the host's.
 runtime="$work/a b/lib/runtime"
 mkdir -p "$runtime" "$work/elsewhere"
@@ -104,7 +125,7 @@ static const char* from(const char* library, const char* function) {
 int main(int argc, char** argv) {
   const char* path = getenv("LD_LIBRARY_PATH");
   const char* opened = from("libopened.so.1", "opened");
-  printf("%s, %s, %s, %zu\n", core(), opened, from("libdriver.so.1", "driver"), path ? strlen(path) : 0);
+  printf("%s, %s, %s, %s\n", core(), opened, from("libdriver.so.1", "driver"), path ? path : "unset");
   fflush(stdout);
   return argc > 1 ? system(argv[1]) : 0;
 }
@@ -112,11 +133,61 @@ APP
 cc -o "$root/libexec/app" "$work/app.c" "$own/cu13/lib/libcore.so.1" -Wl,--disable-new-dtags \
   '-Wl,-rpath,$ORIGIN/../lib/python3.11/site-packages/nvidia/cu13/lib' -Wl,--allow-shlib-undefined -ldl
 cp "$start" "$root/bin/app"
-said() { sed 's/, [0-9]*$//'; }
+said() { sed 's/, [^,]*$//'; }
 expect "stray, stray, the driver of the host" "$(LD_LIBRARY_PATH=$stray "$root/libexec/app" | said)"  # what is prevented
 expect "carried, carried, the driver of the host" "$(LD_LIBRARY_PATH=$stray "$root/bin/app" | said)"
 expect "carried, carried, nothing" "$(env -u LD_LIBRARY_PATH "$root/bin/app" | said)"
-expect 1 "$(LD_LIBRARY_PATH=$stray "$root/bin/app" "'$root/bin/app'" | sort -u | wc -l)"  # a child's path does not grow
+expect 1 "$(LD_LIBRARY_PATH=$stray "$root/bin/app" "'$root/bin/app'" | sort -u | wc -l)"  # a child starts as it did
+
+# The variables are for the linker alone: the program and what it starts see those of the host.
+expect "unset" "$(env -u LD_LIBRARY_PATH "$root/bin/app" | sed 's/.*, //')"
+expect "$stray" "$(LD_LIBRARY_PATH=$stray "$root/bin/app" | sed 's/.*, //')"
+expect "ONE=1
+PWD=$PWD
+TWO=2" "$(env -i ONE=1 TWO=2 "$root/bin/app" /usr/bin/env | grep -v -e carried -e '^_=' | sort)"
+expect "LD_LIBRARY_PATH=$stray
+ONE=1" "$(env -i ONE=1 LD_LIBRARY_PATH="$stray" "$root/bin/app" 'exec /usr/bin/env' | grep -v -e carried -e '^_=' -e '^PWD=' | sort)"
+LD_LIBRARY_PATH=$stray "$root/bin/app" 'cat /proc/self/maps' | libraries > "$work/maps"
+! grep -F "$own" "$work/maps" || { echo "a program of the host runs with a carried library"; exit 1; }
+cat > "$work/early.c" <<'EARLY'
+#include <stdlib.h>
+__attribute__((constructor)) static void copy(void) { setenv("EARLY", "1", 1); }
+EARLY
+cc -shared -fPIC -o "$work/early.so" "$work/early.c"  # a constructor that makes the C library copy the environment
+expect "EARLY=1
+LD_LIBRARY_PATH=" "$(env -i LD_PRELOAD="$work/early.so" "$root/bin/app" '/usr/bin/env -u LD_PRELOAD /usr/bin/env' | grep -e EARLY -e LIBRARY | sort)"
+expect "LD_LIBRARY_PATH=$stray" "$(env -i LD_LIBRARY_PATH="$stray" LD_PRELOAD="$work/early.so" "$root/bin/app" /usr/bin/env | grep LIBRARY)"
+
+# The process is the launcher's own here too, with a fixed place as well as without, and with a large alignment.
+cat > "$work/self.c" <<'SELF'
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+static char many[1 << 22];
+static _Thread_local int local = 41;
+static int prepared;
+__attribute__((constructor)) static void prepare(void) { prepared = 1; }
+__attribute__((destructor)) static void leave(void) { puts("left"); fflush(stdout); }
+int main(int argc, char** argv) {
+  char exe[4096] = "";
+  for (unsigned i = 0; i < sizeof many; ++i) if (many[i] != 0) return 1;
+  memset(many, 1, sizeof many);
+  readlink("/proc/self/exe", exe, sizeof exe - 1);
+  printf("%s|%s|%d|%d|%d\n", exe, argv[0], argc, local + prepared, getauxval(AT_BASE) != 0);
+  return argc;
+}
+SELF
+for flags in "-pie -fPIE" "-no-pie -fno-pie" "-pie -fPIE -Wl,-z,max-page-size=0x200000" "-no-pie -fno-pie -Wl,-z,norelro"; do
+  cc $flags -o "$root/libexec/self" "$work/self.c" && cp "$start" "$root/bin/self"
+  expect "$root/bin/self|other|3|42|1
+left
+3" "$( (exec -a other "$root/bin/self" 'x y' z); echo $?)"
+  [ "$(head -1 <("$root/bin/self"))" != "$(head -1 <("$root/libexec/self"))" ]
+done
+cc -static -o "$root/libexec/self" "$work/self.c" 2> /dev/null && expect 1 "$("$root/bin/self" > /dev/null; echo $?)"
+cc -z execstack -o "$root/libexec/self" "$work/self.c" 2> /dev/null && expect 1 "$("$root/bin/self" > /dev/null; echo $?)"
+
 touch "$own/cudnn/lib/libm.so.6"  # only the runtime may bring it: that folder does not come before the host's any more
 expect "stray, stray, the driver of the host" "$(LD_LIBRARY_PATH=$stray "$root/bin/app" | said)"
 rm "$own/cudnn/lib/libm.so.6"

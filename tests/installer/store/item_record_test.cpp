@@ -10,13 +10,13 @@ using namespace sealift::test;
 
 TEST_CASE("an item's record is read back as it was written") {
   const TempDir dir;
-  ItemRecord record{.kind = bundle::EntryKind::Tree, .name = "t.tar", .sha256 = bundle::sha256({}), .dist_info = ""};
+  ItemRecord record{.kind = bundle::EntryKind::Tree, .name = "t.tar", .content = bundle::sha256({}), .dist_info = ""};
   record.files = {{.path = "tree/a", .size = 3, .sha256 = bundle::sha256(bundle::as_bytes("abc")), .executable = true}};
   record.folders = {"tree"};
   record.links = {{.path = "tree/l", .target = "a"}};
   write_file(dir / "record.json", write_item_record(record));
   CHECK(read_item_record(dir / "record.json") == record);
-  write_file(dir / "bad.json", R"({"format":1,"kind":"tree","name":"x","sha256":")" + std::string(64, '0') +
+  write_file(dir / "bad.json", R"({"format":2,"kind":"tree","name":"x","content":")" + std::string(64, '0') +
                                    R"(","dist_info":"","files":[],"folders":["../x"],"links":[]})");
   CHECK_REFUSED(read_item_record(dir / "bad.json"), Format, "../x");
   const auto parse_with = [&record](const std::string& from, const std::string& to) {
@@ -31,7 +31,9 @@ TEST_CASE("an item's record is read back as it was written") {
   CHECK_REFUSED(parse_with(R"("folders":["tree"])", R"("folders":{})"), Format, "an array was expected");
   // Of another version's record only that is said, whatever its files look like.
   std::string newer = write_item_record(record);
-  newer.replace(newer.find(R"("format":1)"), 10, R"("format":2)");
+  newer.replace(newer.find(R"("format":2)"), 10, R"("format":3)");
   newer.replace(newer.find(R"("size":3)"), 8, R"("bytes":3)");
   CHECK_REFUSED(parse_item_record(newer, "a record"), CannotCheck, "does not know");
+  newer.replace(newer.find(R"("format":3)"), 10, R"("format":1)");
+  CHECK_REFUSED(parse_item_record(newer, "a record"), CannotCheck, "install into a new prefix");
 }

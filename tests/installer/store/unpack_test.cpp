@@ -2,7 +2,8 @@
 // Entries that are not what they seem: lying wheels, archives that try to leave their folder, two owners of one path.
 #include "installer/store/unpack.hpp"
 
-#include "installer/store/digesting_source.hpp"
+#include "installer/doctor/doctor.hpp"
+#include "installer/preflight/verification.hpp"
 #include "installer/store/unpack_wheel.hpp"
 #include "tests/installer/site.hpp"
 
@@ -34,13 +35,73 @@ void check_apply_refused(const std::vector<TinyItem>& items, ErrorCode code, con
 
 }  // namespace
 
-TEST_CASE("a wheel whose RECORD lies is refused") {
+TEST_CASE("a wheel whose RECORD does not list its files is refused") {
   const std::string zeros = "sha256=" + std::string(43, 'A');
-  check_apply_refused({wheel_item({.record_digests = {{"demo/__init__.py", zeros}}})}, ErrorCode::Digest,
-                      "demo/__init__.py");
   check_apply_refused({wheel_item({.unrecorded = {"demo/__init__.py"}})}, ErrorCode::Format, "demo/__init__.py");
   check_apply_refused({wheel_item({.extra_record = "demo/ghost.py," + zeros + ",3\n"})}, ErrorCode::Format,
                       "demo/ghost.py");
+}
+
+TEST_CASE("a digest of RECORD is taken as it is, since the packer compared it; verify --deep and doctor do") {
+  const Site site;
+  TinyBundle tiny;
+  tiny.items = {wheel_item({.record_digests = {{"demo/__init__.py", "sha256=" + std::string(43, 'A')}}})};
+  const MadeBundle made = site.make(tiny);
+  bundle::Progress silent(nullptr);
+  CHECK(verify_every_byte(bundle::open(made.folder), made.trusted, kNow, 2, silent).failures.empty());
+  const Verification deep = verify_every_byte(bundle::open(made.folder), made.trusted, kNow, 2, silent, true);
+  REQUIRE(deep.failures.size() == 1);
+  CHECK(deep.failures[0].code() == ErrorCode::Digest);
+  CHECK(mentions(deep.failures[0], "demo/__init__.py"));
+  site.apply(made);
+  Disk disk;
+  const Checkup checkup = doctor({.prefix = site.prefix(), .now = kNow}, disk, silent);
+  REQUIRE(checkup.findings.size() == 1);
+  CHECK(checkup.findings[0].kind == Deviation::Kind::Changed);
+  CHECK(checkup.findings[0].paths.front().ends_with("demo/__init__.py"));
+}
+
+TEST_CASE("a tree whose headers say digests that are not its files' is found by verify --deep") {
+  const Site site;
+  bundle::TarMember liar = tar_file("lib/a");
+  liar.size = 1;
+  liar.comment = bundle::digest_comment(bundle::sha256({}));
+  TinyItem tree = tree_item("trees/t.tar", {});
+  tree.bytes = bundle::write_tar_header(liar) + "x" + std::string(bundle::tar_padding(1), '\0') + bundle::tar_end();
+  TinyBundle tiny;
+  tiny.items = {tree};
+  const MadeBundle made = site.make(tiny);
+  bundle::Progress silent(nullptr);
+  const Verification deep = verify_every_byte(bundle::open(made.folder), made.trusted, kNow, 2, silent, true);
+  REQUIRE(deep.failures.size() == 1);
+  CHECK(mentions(deep.failures[0], "lib/a"));
+}
+
+TEST_CASE("a tree that says no digests is installed, and its record has those of the bytes") {
+  const Site site;
+  bundle::TarMember plain = tar_file("lib/a");
+  plain.size = 1;
+  TinyItem tree = tree_item("trees/t.tar", {});
+  tree.bytes = bundle::write_tar_header(plain) + "x" + std::string(bundle::tar_padding(1), '\0') + bundle::tar_end();
+  TinyBundle tiny;
+  tiny.items = {tree};
+  const MadeBundle made = site.make(tiny);
+  site.apply(made);
+  const ItemRecord record = Store(site.prefix()).record(made.manifest.entries[0]);
+  REQUIRE(record.files.size() == 1);
+  CHECK(record.files[0].sha256 == bundle::sha256(bundle::as_bytes("x")));
+}
+
+TEST_CASE("a start-up file whose digest in RECORD is another one is refused, also where that one is allowed") {
+  const std::string allowed = "import sys; sys.flags\n", evil = "import os; os.abort()\n";
+  const bundle::Digest digest = bundle::sha256(bundle::as_bytes(allowed));
+  TinyBundle tiny;
+  tiny.items = {wheel_item(
+      {.files = {{"demo.pth", evil}},
+       .record_digests = {{"demo.pth", "sha256=" + bundle::to_base64(digest.bytes, bundle::Base64::UrlNoPad)}}})};
+  tiny.startup_files = {digest};
+  const Site site;
+  CHECK_REFUSED(site.apply(site.make(tiny)), Format, "another digest of a start-up file");
 }
 
 TEST_CASE("a wheel with a path that leaves its folder is refused") {
@@ -184,31 +245,4 @@ TEST_CASE("many entries on many threads give the same store as on one") {
   }
   CHECK(stores[0].size() == 48);
   CHECK(stores[0] == stores[1]);
-}
-
-TEST_CASE("the digest of a wheel as a whole costs no second reading of its files") {
-  class Counting final : public bundle::ByteSource {
-   public:
-    Counting(const std::string& bytes, std::uint64_t& count) : bytes_(bytes), count_(count) {}
-    std::uint64_t size() const override { return bytes_.size(); }
-    std::string name() const override { return "demo"; }
-    bundle::ByteView view(std::uint64_t offset, std::size_t wanted) override {
-      const bundle::ByteView piece = bundle::as_bytes(std::string_view(bytes_).substr(offset, wanted));
-      count_ += piece.size();
-      return piece;
-    }
-
-   private:
-    const std::string& bytes_;
-    std::uint64_t& count_;
-  };
-  TinyWheel tiny;
-  for (unsigned i = 0; i < 20; ++i) tiny.files["demo/" + std::to_string(i) + ".txt"] = numbers_text(i, 5000);
-  const std::string bytes = make_wheel(tiny);
-  std::uint64_t count = 0;
-  DigestingSource source(std::make_unique<Counting>(bytes, count));
-  bundle::Wheel wheel(source, tiny.file_name());
-  for (const bundle::WheelFile& file : wheel.files()) wheel.extract(file, [](bundle::ByteView) {});
-  CHECK(source.digest() == bundle::sha256(bundle::as_bytes(bytes)));
-  CHECK(count < bytes.size() + bytes.size() / 20);  // the directory and RECORD are read again
 }

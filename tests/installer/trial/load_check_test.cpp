@@ -41,8 +41,12 @@ struct Workshop {
 TinyBundle with(const std::vector<std::pair<std::string, std::string>>& files) {
   TinyBundle tiny{.arch = probe().target.arch};
   tiny.items = {host_python()};
+  const std::string packages = tiny.site_packages + "/";
   for (const auto& [path, bytes] : files)
-    tiny.items.push_back(file_item("files/" + path, bytes, path, path.starts_with("bin/")));
+    if (path.starts_with(packages))  // where only wheels may place something
+      tiny.items.push_back(wheel_item({.name = "module", .files = {{path.substr(packages.size()), bytes}}}));
+    else
+      tiny.items.push_back(file_item("files/" + path, bytes, path, path.starts_with("bin/")));
   return tiny;
 }
 
