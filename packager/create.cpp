@@ -39,6 +39,7 @@ CreateResult create(const CreateOptions& options, bundle::Progress& progress) {
   // What is asked for.
   const Lock lock = read_lock(options.lock);
   const Signing signing = read_signing(read_roots(options.roots), options.keys, options.passphrase);
+  for (const std::string& warning : signing.warnings) progress.warn(warning);
   std::optional<bundle::Inventory> base;
   if (!options.base.empty()) base = read_inventory(options.base);
   const Companions companions = find_companions(options, lock);
@@ -59,7 +60,12 @@ CreateResult create(const CreateOptions& options, bundle::Progress& progress) {
   // What will be written, and whether it will work.
   require_sound_files(lock.models, cache, repair, progress);
   PackPlan plan = plan_pack(lock, contents, companions, cache, repair);
-  if (base) make_delta(plan, *base, progress);
+  if (plan.left_out_bytecode != 0)
+    progress.note(
+        std::to_string(plan.left_out_bytecode) +
+        " compiled file(s) of wheels (__pycache__) will not be installed; Python compiles the sources itself");
+  const KnownChunks known(cache);
+  if (base) make_delta(plan, *base, known, repair, progress);
   NativeReport native = check_native(plan, cache, repair, progress);
   raise_floors(plan.draft, native);
 
@@ -67,7 +73,7 @@ CreateResult create(const CreateOptions& options, bundle::Progress& progress) {
   fs::create_directories(folder.parent_path());
   check_space(folder.parent_path(), plan.total_size());
   PartialFolder partial(folder);
-  bundle::Manifest manifest = write_bundle(plan, partial.path(), options.volume_size, signing, repair, progress);
+  bundle::Manifest manifest = write_bundle(plan, partial.path(), options.volume_size, signing, repair, known, progress);
   partial.become(folder);
   return {.folder = folder,
           .manifest = std::move(manifest),

@@ -21,6 +21,7 @@
 #include "packager/native/elf_on_disk.hpp"
 #include "packager/pack/contents.hpp"
 #include "packager/pack/plan_check.hpp"
+#include "packager/python/imports.hpp"
 #include "packager/python/interpreter.hpp"
 #include "packager/python/lock_python.hpp"
 #include "packager/python/wheel_tags.hpp"
@@ -102,6 +103,12 @@ std::vector<NativeNeed> with_wheels(std::vector<NativeNeed> needs, const Lock& l
   return needs;
 }
 
+// Before anything is resolved or built for it.
+void refuse_newer_interpreter(const Interpreter& interpreter, const Job& job, NativeResolver resolver) {
+  resolver.add(interpreter.executable, "bin/python" + interpreter.minor);
+  check_glibc_floor(resolver.closure().needs, job.target.glibc);
+}
+
 LockedInterpreter store_interpreter(const Tree& tree, const Interpreter& interpreter, const NativeClosure& closure,
                                     const Cache& cache, const fs::path& scratch) {
   const fs::path file = scratch / "interpreter.tar";
@@ -149,6 +156,20 @@ void tell_of_indexes(const LockedIndexes& indexes, bundle::Progress& progress) {
   for (const std::string& warning : index_warnings(indexes)) progress.warn(warning);
 }
 
+// What the packages need offline, and what the job says, which wins.
+bundle::Variables variables_of(const std::vector<OfflineFinding>& findings, const Job& job) {
+  bundle::Variables variables;
+  for (const std::string& setting : offline_settings(findings)) {
+    const std::size_t equals = setting.find('=');
+    variables.emplace(setting.substr(0, equals), setting.substr(equals + 1));
+  }
+  for (const auto& [name, value] : job.variables) {
+    variables.erase(name);
+    if (value) variables.emplace(name, *value);
+  }
+  return variables;
+}
+
 std::set<std::string> projects_of(const std::vector<LockedWheel>& wheels) {
   std::set<std::string> projects;
   for (const LockedWheel& wheel : wheels) projects.insert(bundle::normalized_project_name(wheel.name));
@@ -194,10 +215,12 @@ LockResult lock_job(const LockOptions& options, bundle::Progress& progress) {
   tell_of_indexes(lock.indexes, progress);
   const Interpreter interpreter = find_interpreter(interpreter_of(job), uv, scratch.path());
   progress.note(fmt::format("interpreter: {} ({})", interpreter.description(), interpreter.executable.string()));
+  refuse_newer_interpreter(interpreter, job, {job.target.arch, system_folders});
   LockedPython python = lock_python(job, uv, interpreter, folder, cache, progress, options.isolation);
   lock.wheels = std::move(python.wheels);
   require_packages(lock.owners, projects_of(lock.wheels));
   std::vector<OfflineFinding> findings = offline_findings(lock.wheels);
+  lock.variables = variables_of(findings, job);
   if (!findings.empty()) add_needs(findings, who_needs(job, uv, interpreter.executable, python.facts));
   if (options.ask_sizes) fill_sizes(lock.wheels);
 
@@ -206,6 +229,7 @@ LockResult lock_job(const LockOptions& options, bundle::Progress& progress) {
   NativeResolver resolver(job.target.arch, system_folders);
   lock.programs = lock_programs(job, launcher, resolver);
   Tree tree = gather_interpreter(interpreter, launcher);
+  require_imports(lock.imports, own_modules(interpreter, tree, lock.programs), lock.wheels, cache, job.file, progress);
   carry_libraries(tree, interpreter, resolver, job.target.glibc, options.patchelf, scratch.path(), progress);
   if (runtime)
     carry_runtime(tree, *runtime);

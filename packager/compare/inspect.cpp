@@ -131,7 +131,8 @@ std::string inspect_text(const InspectReport& report) {
       out += fmt::format("left out of {}\n              {}, which another package owns\n", placement.entry.text(),
                          path.text());
   for (const bundle::Companion& companion : manifest.companions)
-    out += fmt::format("beside it\n  {:>10}  {}\n", bundle::human_size(companion.size), companion.name);
+    out += fmt::format("beside it\n  {:>10}  {}  sha256:{}\n", bundle::human_size(companion.size), companion.name,
+                       companion.sha256.hex());
   return out;
 }
 

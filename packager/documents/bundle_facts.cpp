@@ -22,7 +22,7 @@ std::vector<bundle::Digest> digest_volumes(const bundle::VerifiedBundle& source,
   bundle::Hasher hasher;
   bundle::ChunkBuffer memory;
   std::uint64_t done = 0;
-  for (std::uint64_t index = 0; index < payload.chunk_count(); ++index) {
+  for (std::uint64_t index = 0; index < reader.layout().count(); ++index) {
     reader.will_need(index + 1);
     memory = reader.chunk(index, std::move(memory));
     hasher.update(memory.view());

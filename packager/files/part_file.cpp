@@ -35,6 +35,7 @@ void PartFile::hash_existing() {
     bundle::stop_if_interrupted();
     const bundle::ByteView piece = source.view(size_, std::size_t{1} << 20);
     hasher_.update(piece);
+    chunks_.update(piece);
     size_ += piece.size();
   }
   progress_.skip(size_);
@@ -43,6 +44,7 @@ void PartFile::hash_existing() {
 
 void PartFile::write(bundle::ByteView bytes) {
   hasher_.update(bytes);
+  chunks_.update(bytes);
   for (std::size_t done = 0; done < bytes.size();) {
     const ssize_t written = ::write(file_.get(), bytes.data() + done, bytes.size() - done);
     if (written < 0 && errno == EINTR) continue;
@@ -58,11 +60,13 @@ void PartFile::discard() {
   ::lseek(file_.get(), 0, SEEK_SET);
   progress_.take_back(std::exchange(size_, 0));
   hasher_ = bundle::Hasher();
+  chunks_ = bundle::ChunkDigester();
 }
 
 void PartFile::adopt() {
   if (::fsync(file_.get()) != 0) bundle::throw_errno("a download cannot be synced", path_);
   cache_.adopt(path_, digest_);
+  KnownChunks(cache_).write(digest_, bundle::Payload{}, chunks_.finish());
   file_ = bundle::Descriptor();
 }
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file of the cache while it is downloaded: written and hashed in the same order, kept when the download stops. What
-// an earlier run left is hashed first and continued. Locked, so that two packers can share a cache.
+// A file of the cache while it is downloaded: written and hashed in the same order, kept when the download stops, by
+// SHA-256 and by chunks, so that `create` has one pass to make. What an earlier run left is hashed first and continued.
+// Locked, so that two packers can share a cache.
 #pragma once
 
 #include <filesystem>
 
-#include "packager/files/cache.hpp"
+#include "packager/files/known_chunks.hpp"
 #include "sealift/bundle/core/file.hpp"
 #include "sealift/bundle/host/progress.hpp"
 
@@ -42,6 +43,7 @@ class PartFile {
   std::filesystem::path path_;
   bundle::Descriptor file_;
   bundle::Hasher hasher_;
+  bundle::ChunkDigester chunks_;
   std::uint64_t size_ = 0;
 };
 

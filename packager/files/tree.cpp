@@ -22,12 +22,15 @@ class TarFile {
   explicit TarFile(const fs::path& path) : file_(path) {}
 
   void add(const TarMember& member) { put(bundle::as_bytes(bundle::write_tar_header(member))); }
-  void add_bytes(bundle::ByteSource& source) {
-    for (std::uint64_t offset = 0; offset < source.size();) {
-      const bundle::ByteView piece = source.view(offset, std::size_t{1} << 20);
-      put(piece);
-      offset += piece.size();
-    }
+  // Reads the source twice: its digest stands in front of its bytes.
+  void add_file(const std::string& path, bool executable, bundle::ByteSource& source) {
+    bundle::Hasher hasher;
+    for_each_piece(source, [&](bundle::ByteView piece) { hasher.update(piece); });
+    add({.path = path,
+         .size = source.size(),
+         .executable = executable,
+         .comment = bundle::digest_comment(hasher.finish())});
+    for_each_piece(source, [&](bundle::ByteView piece) { put(piece); });
     put(bundle::as_bytes(std::string(bundle::tar_padding(source.size()), '\0')));
   }
   TreeTar finish() {
@@ -37,6 +40,13 @@ class TarFile {
   }
 
  private:
+  static void for_each_piece(bundle::ByteSource& source, const bundle::ByteSink& take) {
+    for (std::uint64_t offset = 0; offset < source.size();) {
+      const bundle::ByteView piece = source.view(offset, std::size_t{1} << 20);
+      take(piece);
+      offset += piece.size();
+    }
+  }
   void put(bundle::ByteView bytes) {
     hasher_.update(bytes);
     file_.write(bytes);
@@ -68,12 +78,10 @@ TreeTar write_tree_tar(const Tree& tree, const fs::path& path) {
     } else if (item->source.empty()) {
       const bundle::ByteView text = bundle::as_bytes(item->text);
       bundle::MemorySource source(bundle::Bytes(text.begin(), text.end()), name);
-      tar.add({.path = name, .size = source.size(), .executable = item->executable});
-      tar.add_bytes(source);
+      tar.add_file(name, item->executable, source);
     } else {
       bundle::FileSource source(fs::canonical(item->source));
-      tar.add({.path = name, .size = source.size(), .executable = item->executable});
-      tar.add_bytes(source);
+      tar.add_file(name, item->executable, source);
     }
   }
   return tar.finish();

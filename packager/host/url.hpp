@@ -26,6 +26,15 @@ struct Url {
 // Nothing when the text is not an absolute URL.
 std::optional<Url> parse_url(std::string_view text);
 
+struct UrlLogin {
+  std::string address;         // the URL without name and password
+  std::string server;          // scheme, host and port of it
+  std::string name, password;  // decoded
+};
+
+// The name and password of an http or https URL that has both; nothing otherwise.
+std::optional<UrlLogin> login_of(std::string_view text);
+
 // "file:///…" of an absolute path.
 std::string file_url(const std::filesystem::path& path);
 

@@ -11,6 +11,7 @@
 #include "packager/job/toml_file.hpp"
 #include "sealift/bundle/core/fields.hpp"
 #include "sealift/bundle/core/safe_path.hpp"
+#include "sealift/bundle/manifest/variables.hpp"
 
 namespace sealift::packager {
 
@@ -95,6 +96,17 @@ void read_program(TomlTable table, const fs::path& folder, Job& job) {
   job.programs.push_back(std::move(program));
 }
 
+// [environment]: NAME = "VALUE", or NAME = false to have nothing set under a name.
+void read_environment(TomlTable table, Job& job) {
+  for (const std::string& name : table.keys()) {
+    const bool removed = table.is_boolean(name) && !table.boolean_or(name, true);
+    const std::string value = removed ? "" : table.string(name);
+    if (const char* fault = bundle::fault_of_variable(name, value))
+      table.refuse(name, fault, "like NLTK_DATA = \"${PREFIX}/data/nltk_data\"", value);
+    job.variables.emplace(name, removed ? std::nullopt : std::optional(value));
+  }
+}
+
 }  // namespace
 
 Job read_job(const fs::path& file) {
@@ -124,6 +136,7 @@ Job read_job(const fs::path& file) {
   job.owners = read_owner_rules(table);
   job.startup_files = read_startup_rules(table);
   job.apt = read_job_apt(table);
+  if (table.has("environment")) read_environment(table.table("environment"), job);
   table.done();
   return job;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -43,6 +44,8 @@ struct Job {
   JobApt apt;                                   // Debian packages
   std::vector<OwnerRule> owners;                // for paths that two packages install
   std::vector<StartupRule> startup_files = {};  // .pth files that may run code when Python starts
+  // What programs inside get; nothing: what Sealift would set is left out.
+  std::map<std::string, std::optional<std::string>> variables = {};
 };
 
 // Throws Usage naming file, line and key.

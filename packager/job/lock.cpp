@@ -113,6 +113,23 @@ std::string write_indexes(const LockedIndexes& indexes) {
   return out;
 }
 
+std::string write_environment(const bundle::Variables& variables) {
+  if (variables.empty()) return {};
+  std::string out = "\n[environment]\n";
+  for (const auto& [name, value] : variables) out += fmt::format("{} = {}\n", name, toml_quoted(value));
+  return out;
+}
+
+bundle::Variables read_environment(TomlTable table) {
+  bundle::Variables variables;
+  for (const std::string& name : table.keys()) {
+    const std::string value = table.string(name);
+    if (const char* fault = bundle::fault_of_variable(name, value)) table.refuse(name, fault, {}, value);
+    variables.emplace(name, value);
+  }
+  return variables;
+}
+
 LockedIndexes read_indexes(TomlTable table) {
   LockedIndexes indexes{.default_index = table.string_or("default", ""),
                         .others = table.strings("others"),
@@ -150,7 +167,7 @@ std::string write_lock(const Lock& lock, const fs::path& folder) {
       fmt::format("[interpreter]\ndescription = {}\nversion = {}\nsha256 = {}\nsize = {}\nlibraries = {}\n",
                   toml_quoted(lock.interpreter.description), toml_quoted(lock.interpreter.version),
                   toml_quoted(lock.interpreter.sha256.hex()), lock.interpreter.size, list(lock.interpreter.libraries));
-  out += write_indexes(lock.indexes);
+  out += write_indexes(lock.indexes) + write_environment(lock.variables);
   if (lock.runtime)
     out += fmt::format("\n[runtime]\nglibc = {}\nkernel = {}\n", toml_quoted(lock.runtime->glibc.text()),
                        toml_quoted(lock.runtime->kernel));
@@ -173,6 +190,12 @@ std::string write_lock(const Lock& lock, const fs::path& folder) {
 Lock read_lock(const fs::path& file) {
   const TomlValue document = read_toml(file, ErrorCode::Format);
   TomlTable table(document, file, ErrorCode::Format);
+  if (!table.has("format") && table.has("python") && table.has("target"))
+    throw Error(ErrorCode::Usage,
+                {.what = "this is a job file; what is packed is its lock",
+                 .where = file.string(),
+                 .expected = "a file that `sealift-pack lock` wrote, like NAME.lock.toml",
+                 .next = "sealift-pack lock '" + file.string() + "', then create with what it wrote"});
   if (const std::uint64_t format = table.integer("format"); format != kLockFormat)
     throw Error(ErrorCode::CannotCheck, {.what = "the lock is of a format that this version does not know",
                                          .where = file.string(),
@@ -201,6 +224,7 @@ Lock read_lock(const fs::path& file) {
                       .libraries = interpreter.strings("libraries")};
   interpreter.done();
   if (table.has("indexes")) lock.indexes = read_indexes(table.table("indexes"));
+  if (table.has("environment")) lock.variables = read_environment(table.table("environment"));
   if (table.has("runtime")) {
     TomlTable runtime = table.table("runtime");
     lock.runtime = {.glibc = glibc(runtime, "glibc"), .kernel = runtime.string("kernel")};

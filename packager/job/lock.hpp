@@ -16,6 +16,7 @@
 #include "packager/job/startup_rules.hpp"
 #include "sealift/bundle/core/digest.hpp"
 #include "sealift/bundle/manifest/manifest.hpp"
+#include "sealift/bundle/manifest/variables.hpp"
 
 namespace sealift::packager {
 
@@ -93,6 +94,7 @@ struct Lock {
   LockedApt apt;                                // Debian packages
   std::vector<OwnerRule> owners;                // rules for paths that two wheels bring
   std::vector<StartupRule> startup_files = {};  // .pth files that may run code when Python starts
+  bundle::Variables variables = {};             // what programs inside get
 
   std::string stem() const { return name + "-" + std::to_string(version); }
   bool operator==(const Lock&) const = default;

@@ -75,6 +75,8 @@ class Settlement {
 
   LeftOut take() {
     LeftOut left_out;
+    for (const PathOwners::Contested& contested : owners_.contested())
+      if (contested.equal) winners_.emplace(contested.path, contested.owners.front());
     for (const auto& [path, winner] : winners_) {
       for (const std::string& loser : owners_.give(path, winner)) left_out[loser].insert(path);
     }

@@ -10,12 +10,14 @@ namespace sealift::packager {
 using bundle::Error;
 using bundle::ErrorCode;
 
-void PathOwners::claim(const std::string& path, const std::string& owner) {
-  const auto [found, fresh] = owners_.emplace(path, owner);
+void PathOwners::claim(const std::string& path, const std::string& owner, const std::optional<bundle::Digest>& sha256) {
+  const auto [found, fresh] = owners_.emplace(path, Owner{.name = owner, .sha256 = sha256});
   if (fresh) return;
   const auto [place, first] = index_.emplace(path, contested_.size());
-  if (first) contested_.push_back({.path = path, .owners = {found->second}});
-  contested_[place->second].owners.push_back(owner);
+  if (first) contested_.push_back({.path = path, .owners = {found->second.name}, .equal = true});
+  Contested& contested = contested_[place->second];
+  contested.owners.push_back(owner);
+  contested.equal = contested.equal && sha256 && sha256 == found->second.sha256;
 }
 
 std::vector<std::string> PathOwners::give(const std::string& path, const std::string& winner) {
@@ -23,7 +25,7 @@ std::vector<std::string> PathOwners::give(const std::string& path, const std::st
   std::vector<std::string>& owners = contested_.at(index_.at(path)).owners;
   for (const std::string& owner : owners) (owner != winner && owner.ends_with(".whl") ? losers : left).push_back(owner);
   owners = std::move(left);
-  owners_[path] = winner;
+  owners_[path].name = winner;
   return losers;
 }
 
@@ -41,21 +43,20 @@ void PathOwners::check() const {
   for (const auto& [path, owner] : owners_)
     for (std::size_t slash = path.find('/'); slash != path.npos; slash = path.find('/', slash + 1))
       if (const auto file = owners_.find(path.substr(0, slash)); file != owners_.end())
-        add(conflicts, file->first, file->second, owner, ", a file of the first and a folder of the second");
+        add(conflicts, file->first, file->second.name, owner.name, ", a file of the first and a folder of the second");
   if (conflicts.empty()) return;
   std::string got;
   for (const auto& [owners, conflict] : conflicts) {
     got += "\n    " + conflict.text;
     if (conflict.paths > 1) got += ", and " + std::to_string(conflict.paths - 1) + " more path(s) of the same two";
   }
-  throw Error(
-      ErrorCode::Conflict,
-      {.what = "two packages would install the same path",
-       .expected = "one owner for every path; the installer accepts nothing else, even where the bytes are equal",
-       .got = got,
-       .next = "require only one of each two; if another package asks for it, choose a version of that "
-               "package that asks for the same one, or say in the job file which one owns the path: [[owner]] "
-               "path = \"...\", package = \"...\""});
+  throw Error(ErrorCode::Conflict,
+              {.what = "two packages would install the same path",
+               .expected = "one owner for every path, or the same bytes in each wheel",
+               .got = got,
+               .next = "require only one of each two; if another package asks for it, choose a version of that "
+                       "package that asks for the same one, or say in the job file which one owns the path: [[owner]] "
+                       "path = \"...\", package = \"...\""});
 }
 
 }  // namespace sealift::packager

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // One owner for every path of a generation: two wheels with the same file would silently overwrite each other, and the
-// order of installation would decide which one stays. `create` finds that here, before anything crosses the gap.
+// order of installation would decide which one stays. `create` finds that here, before anything crosses the gap. Where
+// their bytes are equal, there is nothing to decide.
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "sealift/bundle/core/digest.hpp"
 
 namespace sealift::packager {
 
@@ -16,10 +20,12 @@ class PathOwners {
   struct Contested {
     std::string path;
     std::vector<std::string> owners;
+    bool equal = false;  // all of them are wheels, and bring the same bytes
   };
 
-  // `path` is relative to the generation's root.
-  void claim(const std::string& path, const std::string& owner);
+  // `path` is relative to the generation's root; `sha256` is of a wheel's file.
+  void claim(const std::string& path, const std::string& owner,
+             const std::optional<bundle::Digest>& sha256 = std::nullopt);
   const std::vector<Contested>& contested() const { return contested_; }
   // Takes a contested path from every wheel but `winner`, and returns those wheels.
   std::vector<std::string> give(const std::string& path, const std::string& winner);
@@ -37,8 +43,12 @@ class PathOwners {
   static void add(Conflicts& conflicts, const std::string& path, const std::string& first, const std::string& second,
                   const std::string& note);
 
-  std::map<std::string, std::string> owners_;  // the first of each path
-  std::map<std::string, std::size_t> index_;   // path -> place in contested_
+  struct Owner {
+    std::string name;
+    std::optional<bundle::Digest> sha256;
+  };
+  std::map<std::string, Owner> owners_;       // the first of each path
+  std::map<std::string, std::size_t> index_;  // path -> place in contested_
   std::vector<Contested> contested_;
 };
 

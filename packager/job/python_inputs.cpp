@@ -88,7 +88,8 @@ PythonInputs read_python_inputs(TomlTable& table, const fs::path& folder) {
   inputs.pyproject = existing_file(table, "pyproject", folder);
   inputs.lock_file = existing_file(table, "lock_file", folder);
   if (inputs.requirements.empty() && !inputs.requirements_file && !inputs.pyproject && !inputs.lock_file)
-    table.refuse("requirements", "there is nothing to pack", "requirements, requirements_file, pyproject or lock_file");
+    table.refuse_missing("requirements", "there is nothing to pack",
+                         "requirements, requirements_file, pyproject or lock_file");
   inputs.extras = plain_names(table, "extras");
   inputs.groups = plain_names(table, "groups");
   if ((!inputs.extras.empty() || !inputs.groups.empty()) && !inputs.pyproject && !inputs.is_uv_lock())

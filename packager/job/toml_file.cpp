@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 
 #include "sealift/bundle/core/fields.hpp"
@@ -61,7 +62,34 @@ std::string describe(const TomlValue& value) {
   return "?";
 }
 
+// How many letters must be inserted, removed, replaced or swapped with their neighbour to make one the other.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::vector<std::size_t>> table(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i)
+    for (std::size_t j = 0; j <= b.size(); ++j) {
+      std::size_t& least = table[i][j] = i == 0 ? j : j == 0 ? i : table[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+      if (i == 0 || j == 0) continue;
+      least = std::min({least, table[i - 1][j] + 1, table[i][j - 1] + 1});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        least = std::min(least, table[i - 2][j - 2] + 1);
+    }
+  return table[a.size()][b.size()];
+}
+
+// Likely the same word, mistyped; long keys are not compared, since their length is a stranger's choice.
+bool is_near(std::string_view a, std::string_view b) {
+  const std::size_t longest = std::max(a.size(), b.size());
+  return a != b && longest <= 40 && distance(a, b) <= (longest < 5 ? 1 : 2);
+}
+
 }  // namespace
+
+std::string nearest(const std::string& text, const std::set<std::string>& known) {
+  std::string best;
+  for (const std::string& one : known)
+    if (is_near(text, one) && (best.empty() || distance(text, one) < distance(text, best))) best = one;
+  return best;
+}
 
 TomlValue parse_toml(std::string_view text, const std::filesystem::path& where, ErrorCode fault) {
   try {
@@ -94,11 +122,18 @@ TomlTable::TomlTable(const TomlValue& value, std::filesystem::path file, ErrorCo
     : value_(&value), file_(std::move(file)), fault_(fault), name_(std::move(name)) {}
 
 const TomlValue& TomlTable::at(const std::string& key, TomlValue::Kind kind, const char* expected) {
+  asked_.insert(key);
   const auto found = value_->members.find(key);
-  if (found == value_->members.end()) refuse(key, "a key is missing", expected);
+  if (found == value_->members.end()) refuse_missing(key, "a key is missing", expected);
   seen_.insert(key);
   if (found->second.kind != kind) refuse(key, "a value is of the wrong kind", expected, describe(found->second));
   return found->second;
+}
+
+std::vector<std::string> TomlTable::keys() const {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : value_->members) names.push_back(name);
+  return names;
 }
 
 std::string TomlTable::string(const std::string& key) {
@@ -155,8 +190,19 @@ void TomlTable::done() const {
   if (ignore_others_) return;
   for (const auto& [key, value] : value_->members) {
     if (seen_.contains(key)) continue;
-    refuse(key, "a key is not known", {}, {}, "correct its spelling or remove it");
+    const std::string near = nearest(key, asked_);
+    refuse(key, "a key is not known", near.empty() ? "" : "'" + near + "' perhaps", {},
+           "correct its spelling or remove it");
   }
+}
+
+void TomlTable::refuse_missing(const std::string& key, std::string what, std::string expected) const {
+  std::set<std::string> others;
+  for (const auto& [other, value] : value_->members)
+    if (!asked_.contains(other)) others.insert(other);
+  const std::string near = nearest(key, others);
+  if (near.empty()) refuse(key, std::move(what), std::move(expected));
+  refuse(near, "a key is not known", "'" + key + "' perhaps, which is missing", {}, "correct its spelling");
 }
 
 void TomlTable::refuse(const std::string& key, std::string what, std::string expected, std::string got,

@@ -34,15 +34,26 @@ TomlValue read_toml(const std::filesystem::path& path, bundle::ErrorCode fault);
 // The text as a TOML basic string, with its quotes.
 std::string toml_quoted(std::string_view text);
 
-// One table of a document. Keys that are read are remembered; done() refuses the others by name.
+// The one that `text` was meant to be, if it is a slip of the hand away; otherwise empty.
+std::string nearest(const std::string& text, const std::set<std::string>& known);
+
+// One table of a document. Keys that are read are remembered; done() refuses the others by name, and names the known
+// key that each is nearest to.
 class TomlTable {
  public:
   TomlTable(const TomlValue& value, std::filesystem::path file, bundle::ErrorCode fault, std::string name = {});
 
-  bool has(const std::string& key) const { return value_->members.contains(key); }
+  bool has(const std::string& key) const {
+    asked_.insert(key);
+    return value_->members.contains(key);
+  }
   bool is_array(const std::string& key) const {
     return has(key) && value_->members.at(key).kind == TomlValue::Kind::Array;
   }
+  bool is_boolean(const std::string& key) const {
+    return has(key) && value_->members.at(key).kind == TomlValue::Kind::Boolean;
+  }
+  std::vector<std::string> keys() const;  // of a table whose keys are the writer's choice
   std::string string(const std::string& key);
   std::string string_or(const std::string& key, std::string otherwise);
   std::string plain_name(const std::string& key);  // a string that can be part of a file's name
@@ -60,6 +71,8 @@ class TomlTable {
   // Throws the document's fault, naming file, line and key.
   [[noreturn]] void refuse(const std::string& key, std::string what, std::string expected = {}, std::string got = {},
                            std::string next = {}) const;
+  // The same for a key that is not there; if another key looks like it mistyped, that one is named instead.
+  [[noreturn]] void refuse_missing(const std::string& key, std::string what, std::string expected = {}) const;
 
  private:
   const TomlValue& at(const std::string& key, TomlValue::Kind kind, const char* expected);
@@ -69,6 +82,7 @@ class TomlTable {
   bundle::ErrorCode fault_;
   std::string name_;
   std::set<std::string> seen_;
+  mutable std::set<std::string> asked_;  // whether they are there or not
   bool ignore_others_ = false;
 };
 

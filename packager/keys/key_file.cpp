@@ -4,7 +4,9 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <span>
+#include <string_view>
 
 #include "sealift/bundle/core/file.hpp"
 
@@ -20,10 +22,24 @@ std::string first_line(std::string text) {
   return text.substr(0, std::min(text.find('\n'), text.size()));
 }
 
+// Before its mode, which is rightly that of something everybody may read.
+void refuse_public_key(const bundle::InputFile& opened, const std::filesystem::path& file) {
+  static constexpr std::string_view kPublic = "-----BEGIN PUBLIC KEY-----";
+  std::string start(std::min<std::uint64_t>(opened.size(), kPublic.size()), '\0');
+  opened.read_exactly(0, std::as_writable_bytes(std::span(start.data(), start.size())));
+  if (start != kPublic) return;
+  const std::filesystem::path beside = std::filesystem::path(file).replace_extension(".key");
+  throw Error(ErrorCode::Usage, {.what = "this is a public key, which checks signatures and cannot make them",
+                                 .where = file.string(),
+                                 .expected = "a private key, as `sealift-pack keygen` wrote it to NAME.key",
+                                 .next = "--key '" + beside.string() + "', if that is where it is kept"});
+}
+
 // The text of a file that only its owner can read. Mode and bytes are those of one descriptor, so that no other file
 // can take the path's place in between.
 std::string read_secret(const std::filesystem::path& file, const char* what, const std::string& next) {
   const bundle::InputFile opened(file);
+  refuse_public_key(opened, file);
   struct stat status {};
   if (::fstat(opened.descriptor(), &status) != 0) bundle::throw_errno("a file cannot be examined", file);
   if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0)

@@ -9,11 +9,16 @@ namespace sealift::packager {
 namespace fs = std::filesystem;
 using bundle::Envelope;
 
-std::vector<Envelope> read_roots(const std::vector<fs::path>& files) {
+std::vector<Envelope> read_root_files(const std::vector<fs::path>& files) {
   std::vector<Envelope> chain;
   for (const fs::path& file : files)
     for (Envelope& root : bundle::parse_roots(bundle::read_text(file, bundle::kMaxSealSize), file.string()))
       chain.push_back(std::move(root));
+  return chain;
+}
+
+std::vector<Envelope> read_roots(const std::vector<fs::path>& files) {
+  std::vector<Envelope> chain = read_root_files(files);
   bundle::read_root_chain(chain, files.empty() ? "no root" : files.back().string());
   return chain;
 }

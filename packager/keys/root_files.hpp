@@ -10,6 +10,9 @@
 
 namespace sealift::packager {
 
+// The envelopes of root files, in order, as they were read: for who follows them from a pinned root.
+std::vector<bundle::Envelope> read_root_files(const std::vector<std::filesystem::path>& files);
+
 // The envelopes of root files, in order, held to every rule of a chain; throws as bundle::read_root_chain does.
 std::vector<bundle::Envelope> read_roots(const std::vector<std::filesystem::path>& files);
 

@@ -93,8 +93,9 @@ SignResult sign(const SignOptions& options, bundle::Progress& progress) {
   const bundle::TrustState pinned = pinned_by(options);
   bundle::OpenBundle opened = open_bundle(options.file);
   const std::string where = opened.seal_path.string();
-  if (!options.roots.empty()) opened.seal.roots = read_roots(options.roots);
-  const bundle::TrustState trust = accept_roots(pinned, bundle::read_root_chain(opened.seal.roots, where), where);
+  if (!options.roots.empty()) opened.seal.roots = read_root_files(options.roots);
+  const bundle::TrustState trust = follow_roots(pinned, opened.seal.roots, where);
+  if (!options.roots.empty()) bundle::read_root_chain(opened.seal.roots, where);  // they are written: the old ones, too
   const bundle::Root root = bundle::parse_root(trust.root, where);
   const bundle::Manifest manifest = judged_manifest(opened);
   refuse_revoked(root, opened.seal.manifest.digest(), where);

@@ -58,8 +58,7 @@ std::optional<bundle::Root> root_before(const bundle::Root& next, const Envelope
                                    .where = where,
                                    .expected = "--previous root." + std::to_string(next.version - 1) + ".json",
                                    .next = "name all roots from the pinned one on, oldest first"});
-  const std::vector<Envelope> before = options.roots.empty() ? std::vector<Envelope>() : read_roots(options.roots);
-  const bundle::TrustState trust = accept_roots(pinned, bundle::read_root_chain(before, where), where);
+  const bundle::TrustState trust = follow_roots(pinned, read_root_files(options.roots), where);
   bundle::Root previous = bundle::parse_root(trust.root, where);
   require_succession(previous, next, where);
   return previous;

@@ -15,11 +15,13 @@ namespace sealift::packager {
 struct Signing {
   std::vector<bundle::Envelope> roots;  // the chain that travels along, oldest first
   std::vector<bundle::PrivateKey> keys;
+  std::vector<std::string> warnings;  // about the newest root's time
 
   std::vector<bundle::Digest> signers() const;  // the keys' identities
 };
 
-// Throws as read_private_key does, and Usage for a key that the newest of `roots` does not let sign bundles.
+// Throws as read_private_key does, Usage for a key that the newest of `roots` does not let sign bundles, and Revoked
+// when that root has expired and is strict: no site would take what it signs.
 Signing read_signing(std::vector<bundle::Envelope> roots, const std::vector<std::filesystem::path>& keys,
                      const std::string& passphrase);
 

@@ -25,6 +25,7 @@ using bundle::ErrorCode;
 namespace {
 
 constexpr std::uint64_t kMaxShardIndex = std::uint64_t{64} << 20;
+constexpr std::uint64_t kMaxConfig = std::uint64_t{16} << 20;
 constexpr std::size_t kMaxModelFiles = 50'000;  // each is an entry of the signed manifest, whose size is bounded
 constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
 
@@ -37,6 +38,25 @@ std::string some_of(const std::vector<std::string>& texts) {
   std::string out;
   for (std::size_t i = 0; i < texts.size() && i < 5; ++i) out += (i > 0 ? ", " : "") + texts[i];
   return texts.size() > 5 ? fmt::format("{} and {} more", out, texts.size() - 5) : out;
+}
+
+// NaN and Infinity as 0: Python's json takes them, and so do models that were saved with them.
+std::string with_plain_numbers(std::string_view text) {
+  std::string out;
+  bool quoted = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const std::string_view rest = text.substr(at);
+    const std::size_t word = quoted ? 0 : rest.starts_with("NaN") ? 3 : rest.starts_with("Infinity") ? 8 : 0;
+    if (word > 0) {
+      out += '0';
+      at += word - 1;
+      continue;
+    }
+    if (text[at] == '"') quoted = !quoted;
+    out += text[at];
+    if (quoted && text[at] == '\\' && at + 1 < text.size()) out += text[++at];
+  }
+  return out;
 }
 
 class ModelCheck {
@@ -185,7 +205,19 @@ class ModelCheck {
                               twin->second, shard));
   }
 
+  // What loaders read first: whatever Python's json does not take loads nowhere.
+  void check_json(const std::string& path) {
+    const auto found = files_.find(path);
+    if (found == files_.end() || found->second.empty()) return;
+    const std::string text = with_plain_numbers(bundle::read_text(found->second, kMaxConfig));
+    const std::size_t start = text.find_first_not_of(" \t\r\n");
+    if (start == text.npos || text[start] != '{' || !safetensors::Json::accept(text))
+      fault(path + ": this is no JSON object, so loaders cannot read it");
+  }
+
   void check_config() {
+    for (const char* path : {"config.json", "adapter_config.json", "generation_config.json", "tokenizer_config.json"})
+      check_json(path);
     static const std::vector<std::string> kConfigs = {"config.json", "adapter_config.json", "model_index.json",
                                                       "modules.json"};
     const bool one_file = any([](const std::string& path) { return path.ends_with(".gguf"); });

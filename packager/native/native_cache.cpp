@@ -14,7 +14,7 @@ using bundle::JsonObject;
 
 namespace {
 
-constexpr std::string_view kFormat = "1";  // changes whenever something else is read of a file
+constexpr std::string_view kFormat = "2";  // changes whenever something else is read or compared of a file
 constexpr std::uint64_t kMaxCached = std::uint64_t{256} << 20;
 constexpr std::size_t kMany = 1'000'000;
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keeps what was read of the ELF files of a wheel, or of the interpreter's tar, between runs: inflating gigabytes again
 // for the same tables would be most of the time that `create` takes. Results are only kept for a file whose digest was
-// just computed, so they belong to their digest; a damaged entry counts as none.
+// just computed, and only once all files of a wheel were what its RECORD says; so that both hold for the digest for
+// ever. A damaged entry counts as none.
 #pragma once
 
 #include <optional>

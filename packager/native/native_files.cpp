@@ -147,6 +147,7 @@ struct Shelf {
   std::string site_packages;
 };
 
+// Compares each file with its digest in RECORD, which installers take as it is, on the way to the native ones.
 std::vector<NativeFile> read_wheel(const Content& content, const Shelf& shelf, Intake& intake) {
   const fs::path path = shelf.cache.path(content.sha256);
   if (const bundle::Digest digest = digest_of_file(path); digest != content.sha256)
@@ -159,7 +160,10 @@ std::vector<NativeFile> read_wheel(const Content& content, const Shelf& shelf, I
   bundle::Wheel wheel(source, content.name, content.startup_files);
   std::vector<NativeFile> files;
   for (const bundle::WheelFile& file : wheel.files()) {
-    if (!is_elf(wheel.start_of(file, SELFMAG))) continue;
+    if (!is_elf(wheel.start_of(file, SELFMAG))) {
+      wheel.extract(file, [](ByteView) { bundle::stop_if_interrupted(); });  // for its digest in RECORD
+      continue;
+    }
     intake.begin();
     wheel.extract(file, [&](ByteView piece) { intake.feed(piece); });
     intake.end({.path = bundle::installed_path(file.scheme, file.path, wheel.dist_info(), shelf.site_packages),

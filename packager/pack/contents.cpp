@@ -44,6 +44,18 @@ Content content_of(const LockedProgram& locked) {
           .origin = FromDisk{locked.source}};
 }
 
+Content content_of(const bundle::Variables& variables) {
+  const std::string text = bundle::write_variables(variables), place(bundle::kVariablesPlace);
+  return {.kind = Content::Kind::File,
+          .name = place,
+          .owner = "the job's [environment]",
+          .entry = "environment/variables",
+          .into = place,
+          .size = text.size(),
+          .sha256 = bundle::sha256(bundle::as_bytes(text)),
+          .origin = FromText{text}};
+}
+
 }  // namespace
 
 std::vector<Content> contents_of(const Lock& lock) {
@@ -53,6 +65,7 @@ std::vector<Content> contents_of(const Lock& lock) {
     contents.back().startup_files = allowed_files(lock.startup_files, wheel.name);
   }
   for (const LockedProgram& program : lock.programs) contents.push_back(content_of(program));
+  if (!lock.variables.empty()) contents.push_back(content_of(lock.variables));
   for (const LockedModel& model : lock.models)
     for (Content& content : contents_of(model)) contents.push_back(std::move(content));
   for (Content& content : contents_of(lock.apt)) contents.push_back(std::move(content));

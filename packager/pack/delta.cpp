@@ -4,8 +4,10 @@
 
 #include <fmt/format.h>
 
+#include "sealift/bundle/bundle_writer.hpp"
 #include "sealift/bundle/core/file.hpp"
 #include "sealift/bundle/core/human_text.hpp"
+#include "sealift/bundle/host/interrupt.hpp"
 
 namespace sealift::packager {
 
@@ -13,15 +15,44 @@ bundle::Inventory read_inventory(const std::filesystem::path& file) {
   return bundle::parse_inventory(bundle::read_text(file, bundle::kMaxInventorySize), file.string());
 }
 
-void make_delta(PackPlan& plan, const bundle::Inventory& inventory, bundle::Progress& progress) {
+namespace {
+
+// What names this entry in a store: bytes that were read, or whose chunks are known for their SHA-256.
+bundle::Digest content_of(const PlannedEntry& planned, const bundle::Payload& payload, const KnownChunks& known,
+                          const Repair& repair, bundle::Progress& progress) {
+  const bool plain = planned.draft.encoding == bundle::Encoding::Identity;
+  if (plain)
+    if (const auto chunks = known.read(planned.draft.sha256, payload)) {
+      progress.skip(planned.draft.size);
+      bundle::Entry entry = planned.draft;
+      entry.stored_size = entry.size;
+      return content_digest(entry, payload, *chunks);
+    }
+  const bundle::StoredForm form = read_repaired(planned.content, repair, [&] {
+    bundle::FileSource source(std::filesystem::canonical(planned.file));
+    return bundle::stored_form(planned.draft, source, payload);
+  });
+  if (plain) known.write(planned.draft.sha256, payload, form.chunks);
+  progress.add(planned.draft.size);
+  return form.entry.content;
+}
+
+}  // namespace
+
+void make_delta(PackPlan& plan, const bundle::Inventory& inventory, const KnownChunks& known, const Repair& repair,
+                bundle::Progress& progress) {
   std::size_t absent = 0;
   std::uint64_t bytes = 0;
+  progress.begin("comparing with the inventory", plan.payload_size());
   for (PlannedEntry& entry : plan.entries) {
+    bundle::stop_if_interrupted();
+    entry.draft.content = content_of(entry, plan.draft.payload, known, repair, progress);
     entry.draft.absent = inventory.has(entry.draft);
     if (!entry.draft.absent) continue;
     ++absent;
     bytes += entry.draft.size;
   }
+  progress.end();
   for (const bundle::Inventory::Installed& one : inventory.generations)
     if (one.name == plan.draft.name && one.channel == plan.draft.channel && one.version >= plan.draft.version)
       progress.warn(

@@ -11,6 +11,7 @@
 #include "sealift/bundle/wheel/installed_path.hpp"
 #include "sealift/bundle/wheel/package_owners.hpp"
 #include "sealift/bundle/wheel/wheel.hpp"
+#include "sealift/bundle/wheel/wheel_places.hpp"
 
 namespace sealift::packager {
 
@@ -28,24 +29,29 @@ constexpr std::uint64_t kBlock = 4096;  // what a file takes at least on the usu
 // What an entry becomes once it is installed: its paths, and the room that they take.
 struct Installed {
   struct File {
-    std::string place;     // below the generation's root
-    std::string packaged;  // of a wheel's file in site-packages: its path there
+    std::string place;                          // below the generation's root
+    std::string packaged = {};                  // of a wheel's file in site-packages: its path there
+    bool empty = false;                         // of that: it has no bytes
+    std::optional<bundle::Digest> sha256 = {};  // of a wheel's file
   };
 
   std::vector<File> files;
   bundle::StartupEffects startup;    // of a wheel
   std::vector<std::string> may_run;  // its .pth files that the job allows
+  std::size_t left_out_bytecode = 0;
   std::set<std::string> folders;
   std::uint64_t size = 0;
 
   void folder(const std::string& path) {
     if (folders.insert(path).second) size += kBlock;
   }
-  void file(std::string path, std::uint64_t bytes, std::string packaged = {}) {
+  void file(std::string path, std::uint64_t bytes) { file(File{.place = std::move(path)}, bytes); }
+  void file(File one, std::uint64_t bytes) {
+    const std::string& path = one.place;
     for (std::size_t slash = path.find('/'); slash != path.npos; slash = path.find('/', slash + 1))
       folder(path.substr(0, slash));
     size += (bytes + kBlock - 1) / kBlock * kBlock;
-    files.push_back({.place = std::move(path), .packaged = std::move(packaged)});
+    files.push_back(std::move(one));
   }
 };
 
@@ -55,9 +61,13 @@ Installed install_wheel(const Content& content, const fs::path& file, const std:
   Installed installed;
   installed.startup = wheel.startup();
   installed.may_run = wheel.allowed_startup_files();
+  installed.left_out_bytecode = wheel.left_out_bytecode();
   for (const bundle::WheelFile& member : wheel.files())
-    installed.file(bundle::installed_path(member.scheme, member.path, wheel.dist_info(), site_packages),
-                   member.member.size, member.scheme == bundle::Scheme::SitePackages ? member.path : "");
+    installed.file({.place = bundle::installed_path(member.scheme, member.path, wheel.dist_info(), site_packages),
+                    .packaged = member.scheme == bundle::Scheme::SitePackages ? member.path : "",
+                    .empty = member.member.size == 0,
+                    .sha256 = member.python_script ? std::nullopt : std::optional(member.sha256)},
+                   member.member.size);
   for (const bundle::EntryPoint& point : wheel.entry_points()) installed.file("bin/" + point.script, 1);
   const std::string info = site_packages + "/" + wheel.dist_info();
   installed.file(info + "/RECORD", wheel.files().size() * 160);
@@ -66,6 +76,37 @@ Installed install_wheel(const Content& content, const fs::path& file, const std:
     installed.file(info + "/INSTALLER", 1);
   return installed;
 }
+
+// Compares the files of a tree with the digests that it says of them: installers take them as they are.
+class TreeDigests {
+ public:
+  explicit TreeDigests(const fs::path& file) : file_(file) {}
+
+  void begin(const bundle::TarMember& member) {
+    end();
+    path_ = member.path;
+    said_ = bundle::digest_of_comment(member.comment);
+  }
+  void take(bundle::ByteView piece) {
+    if (said_) hasher_.update(piece);
+  }
+  void end() {
+    if (!said_) return;
+    if (const bundle::Digest digest = hasher_.finish(); digest != *said_)
+      throw Error(ErrorCode::Digest, {.what = "the interpreter's tar says another digest of a file than it has",
+                                      .where = file_.string() + ", " + path_,
+                                      .expected = "sha256 " + said_->hex(),
+                                      .got = "sha256 " + digest.hex(),
+                                      .next = "remove it and run sealift-pack lock again"});
+    said_.reset();
+  }
+
+ private:
+  const fs::path& file_;
+  std::string path_;
+  std::optional<bundle::Digest> said_;
+  bundle::Hasher hasher_;
+};
 
 Installed install_interpreter(const Content& content, const fs::path& file, bool carries_runtime) {
   if (const bundle::Digest digest = digest_of_file(file); digest != content.sha256)
@@ -76,15 +117,17 @@ Installed install_interpreter(const Content& content, const fs::path& file, bool
                                     .next = "remove it and run sealift-pack lock again"});
   Installed installed;
   bool has_runtime = false;
+  TreeDigests digests(file);
   bundle::TarReader reader({.begin =
                                 [&](const bundle::TarMember& member) {
+                                  digests.begin(member);
                                   has_runtime = has_runtime || is_runtime_file(member.path);
                                   if (member.type == bundle::TarType::Folder)
                                     installed.folder(member.path);
                                   else
                                     installed.file(member.path, member.size);
                                 },
-                            .data = [](bundle::ByteView) {}},
+                            .data = [&](bundle::ByteView piece) { digests.take(piece); }},
                            file.string());
   bundle::FileSource source(file);
   for (std::uint64_t offset = 0; offset < source.size();) {
@@ -93,6 +136,7 @@ Installed install_interpreter(const Content& content, const fs::path& file, bool
     offset += piece.size();
   }
   reader.finish();
+  digests.end();
   if (has_runtime != carries_runtime)
     throw Error(ErrorCode::Format, {.what = "lock and interpreter do not agree whether glibc is carried",
                                     .where = file.string(),
@@ -157,15 +201,19 @@ class Planner {
     const fs::path file = file_of(content, cache_);
     const Installed installed = read_repaired(content, repair_, [&] { return install(content, file); });
     for (const Installed::File& one : installed.files) {
-      owners_.claim(one.place, content.owner);
+      owners_.claim(one.place, content.owner, one.sha256);
+      if (content.kind != Content::Kind::Wheel) require_place(content, one.place);
       if (content.kind != Content::Kind::Wheel) continue;
       libraries_.insert(one.place.substr(one.place.rfind('/') + 1));
       if (!one.packaged.empty()) packaged_.push_back({one, content.owner});
     }
     startup_.emplace_back(installed.startup, content.owner);
     used_startup_files_ += installed.may_run.size();
+    left_out_bytecode_ += installed.left_out_bytecode;
     return {.content = content, .draft = draft_of(content, file, installed), .file = file};
   }
+
+  std::size_t left_out_bytecode() const { return left_out_bytecode_; }
 
   // Of all that was added. Throws Conflict when a path or package has two owners, Missing when nothing brings a
   // library.
@@ -175,7 +223,7 @@ class Planner {
     bundle::PackageOwners packages;
     for (const auto& [file, wheel] : packaged_)  // a file that is left out makes nobody a second owner
       if (const auto out = left_out.find(wheel); out == left_out.end() || !out->second.contains(file.place))
-        packages.claim(file.packaged, wheel);
+        packages.claim(file.packaged, wheel, file.empty);
     for (const auto& [startup, wheel] : startup_) packages.claim(startup, wheel);
     packages.check();
     require_libraries();
@@ -196,6 +244,21 @@ class Planner {
         break;
     }
     return install_file(content);
+  }
+
+  // What a job places where only wheels, the interpreter or the runtime may: the installer refuses it too.
+  void require_place(const Content& content, const std::string& place) const {
+    std::optional<bundle::PlaceFault> fault;
+    if (content.kind != Content::Kind::Interpreter)
+      fault = bundle::fault_of_entry_place(place, "bin/python" + lock_.python);
+    else if (place.starts_with(site_packages_ + "/"))
+      fault = bundle::PlaceFault{
+          .code = ErrorCode::Conflict, .why = "site-packages belongs to wheels", .next = "run lock again"};
+    if (!fault) return;
+    throw Error(fault->code, {.what = "something would lie where it must not: " + fault->why,
+                              .where = content.owner,
+                              .got = SafePath::printable(place),
+                              .next = fault->next});
   }
 
   void require_startup_files() const {
@@ -227,7 +290,7 @@ class Planner {
   PathOwners owners_;
   std::vector<std::pair<Installed::File, std::string>> packaged_;  // files of site-packages, and their wheels
   std::vector<std::pair<bundle::StartupEffects, std::string>> startup_;
-  std::size_t used_startup_files_ = 0;
+  std::size_t used_startup_files_ = 0, left_out_bytecode_ = 0;
   std::set<std::string> libraries_;  // names of the wheels' files
 };
 
@@ -278,10 +341,16 @@ std::uint64_t PackPlan::total_size() const {
 
 PackPlan plan_pack(const Lock& lock, const std::vector<Content>& contents, const Companions& companions,
                    const Cache& cache, const Repair& repair) {
-  PackPlan plan{.draft = draft_of(lock), .python = lock.python, .entries = {}, .companions = {}, .left_out = {}};
+  PackPlan plan{.draft = draft_of(lock),
+                .python = lock.python,
+                .entries = {},
+                .companions = {},
+                .left_out = {},
+                .left_out_bytecode = 0};
   Planner planner(lock, cache, repair);
   for (const Content& content : contents) plan.entries.push_back(planner.add(content));
   plan.left_out = planner.settle_owners();
+  plan.left_out_bytecode = planner.left_out_bytecode();
   std::sort(plan.entries.begin(), plan.entries.end(),
             [](const PlannedEntry& a, const PlannedEntry& b) { return a.draft.path < b.draft.path; });
   plan.draft.environment.placements = placements_of(plan);

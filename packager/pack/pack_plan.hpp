@@ -28,7 +28,8 @@ struct PackPlan {
   std::vector<PlannedEntry> entries;  // sorted by path
   std::vector<std::filesystem::path>
       companions;    // copied beside the payload, in the order and under the names of the draft's
-  LeftOut left_out;  // by [[owner]] rules; the draft's placements say it too
+  LeftOut left_out;  // by [[owner]] rules, or brought by another wheel too; the draft's placements say it as well
+  std::size_t left_out_bytecode = 0;  // compiled files of wheels, which are never installed
 
   std::uint64_t payload_size() const;  // bytes before compression that are carried; equal ones are carried once
   std::uint64_t total_size() const;    // the same with what is copied beside the payload

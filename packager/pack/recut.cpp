@@ -3,6 +3,8 @@
 // keys and roots inside a bundle prove nothing by themselves.
 #include "packager/pack/recut.hpp"
 
+#include <algorithm>
+
 #include "packager/files/new_bundle_folder.hpp"
 #include "packager/keys/signing.hpp"
 #include "sealift/bundle/core/output_file.hpp"
@@ -28,9 +30,11 @@ bundle::Payload cut(const bundle::VerifiedBundle& source, const fs::path& folder
   bundle::PayloadWriter writer(folder, manifest.stem(), manifest.payload.chunk_size, volume_size,
                                manifest.payload.digest);
   bundle::ChunkBuffer memory;
-  for (std::uint64_t index = 0; index < manifest.payload.chunk_count(); ++index) {
+  const std::vector<std::uint64_t>& cuts = manifest.payload.cuts;
+  for (std::uint64_t index = 0; index < reader.layout().count(); ++index) {
     reader.will_need(index + 1);
     memory = reader.chunk(index, std::move(memory));
+    if (std::binary_search(cuts.begin(), cuts.end(), reader.layout().begin_of(index))) writer.begin_chunk();
     writer.append(memory.view());
     progress.add(memory.size());
   }

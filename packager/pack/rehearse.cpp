@@ -48,16 +48,34 @@ std::string install(const RehearseOptions& options, const fs::path& folder, cons
                                                            .read_below_mnt = {{"bundle", folder}}})
                                      : run_sandboxed(run);
   if (result.exit_code != 0)
-    throw Error(result.exit_code <= static_cast<int>(ErrorCode::Revoked) && result.exit_code > 2
-                    ? static_cast<ErrorCode>(result.exit_code)
-                    : ErrorCode::SelfTest,
-                {.what = "the rehearsal failed: this bundle does not install without a network",
-                 .where = folder.string(),
-                 .expected = "exit code 0 of sealift-install apply",
-                 .got = std::to_string(result.exit_code) + ": " +
-                        result.err.substr(result.err.size() > 4000 ? result.err.size() - 4000 : 0),
-                 .next = "do not hand it out; correct the job, raise its version and pack again"});
+    throw RehearsalFailure(result.exit_code <= static_cast<int>(ErrorCode::Revoked) && result.exit_code > 2
+                               ? static_cast<ErrorCode>(result.exit_code)
+                               : ErrorCode::SelfTest,
+                           {.what = "the rehearsal failed: this bundle does not install without a network",
+                            .where = folder.string(),
+                            .expected = "exit code 0 of sealift-install apply",
+                            .got = std::to_string(result.exit_code) + ": " +
+                                   result.err.substr(result.err.size() > 4000 ? result.err.size() - 4000 : 0),
+                            .next = "do not hand it out; correct the job, raise its version and pack again"});
   return result.out.substr(0, result.out.find('\n'));
+}
+
+// What a delta builds on; that it does not install is no fault of the delta.
+void install_first(const RehearseOptions& options, const fs::path& onto, const fs::path& area) {
+  try {
+    install(options, folder_of(verified_by(options, onto)), area);
+  } catch (const RehearsalFailure& failure) {
+    throw Error(failure.code(), failure.facts());
+  }
+}
+
+// Under another name, where it can be looked at; returns that name.
+fs::path set_aside(const fs::path& folder) {
+  const fs::path first = fs::path(folder.string() + ".failed");
+  fs::path aside = first;
+  for (int i = 2; fs::exists(fs::symlink_status(aside)); ++i) aside = first.string() + "." + std::to_string(i);
+  fs::rename(folder, aside);
+  return aside;
 }
 
 std::string system_name(const fs::path& system, const bundle::Manifest& manifest) {
@@ -81,7 +99,7 @@ Rehearsal rehearse(const RehearseOptions& options, bundle::Progress& progress) {
   const ScratchFolder area(".rehearsal",
                            fs::canonical(options.work_area.empty() ? folder.parent_path() : options.work_area));
   progress.note("rehearsing: installing into " + area.path().string() + ", without a network");
-  for (const fs::path& onto : options.onto) install(options, folder_of(verified_by(options, onto)), area.path());
+  for (const fs::path& onto : options.onto) install_first(options, onto, area.path());
   return {.system = system_name(options.system, verified.manifest()),
           .installed = install(options, folder, area.path())};
 }
@@ -103,6 +121,11 @@ NewRehearsal rehearse_new(const fs::path& folder, const std::vector<RoleStatus>&
                               progress);
     progress.note("rehearsed: " + done.installed + " in " + done.system);
     return {.done = std::move(done)};
+  } catch (const RehearsalFailure& failure) {
+    bundle::Facts facts = failure.facts();
+    facts.where = set_aside(folder).string();
+    facts.next = "it was renamed, so that nobody hands it out; correct the job, lock and create again, and remove it";
+    throw RehearsalFailure(failure.code(), std::move(facts));
   } catch (const Error& error) {
     if (error.code() != ErrorCode::CannotCheck) throw;
     return not_yet(error.facts().what + " (" + error.facts().got + ")");

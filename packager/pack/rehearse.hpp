@@ -22,13 +22,19 @@ struct RehearseOptions {
   std::filesystem::path work_area;  // has room for all that is installed; empty: the folder that the bundle is in
 };
 
+// The bundle that is rehearsed, and not one that it builds on, did not install.
+struct RehearsalFailure : bundle::Error {
+  using bundle::Error::Error;
+};
+
 struct Rehearsal {
   std::string system;     // what it was installed in, for people
   std::string installed;  // the installer's first line
 };
 
 // Throws what bundle::verify throws; CannotCheck for a delta without the bundle that it builds on, and when this
-// machine cannot start a process without a network; and the installer's own error when the bundle cannot be installed.
+// machine cannot start a process without a network; and RehearsalFailure with the installer's own code when the bundle
+// cannot be installed.
 Rehearsal rehearse(const RehearseOptions& options, bundle::Progress& progress);
 
 // What `create` ends with: a rehearsal, or the reason why there was none.
@@ -39,7 +45,8 @@ struct NewRehearsal {
 
 // Rehearses the bundle that was just written into `folder`, and notes the result. A bundle that still needs signatures
 // cannot be installed, and where there is no sandbox nothing is known: both are warned of, and neither is a pass.
-// Throws what rehearse throws, but CannotCheck.
+// Throws what rehearse throws, but CannotCheck. A bundle that failed is renamed to NAME-VERSION.failed first, so that
+// nobody hands it out by mistake.
 NewRehearsal rehearse_new(const std::filesystem::path& folder, const std::vector<RoleStatus>& roles,
                           const std::filesystem::path& system, const std::vector<std::filesystem::path>& onto,
                           bundle::Progress& progress);

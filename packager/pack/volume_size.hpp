@@ -11,7 +11,7 @@ namespace sealift::packager {
 std::uint64_t parse_size(const std::string& text);
 
 // "cd", "dvd", "dvd-dl", "bd", "fat32", or what parse_size takes; 0 means one volume. In
-// bytes, before volumes are rounded down to whole chunks. Throws Usage listing the words.
+// bytes, of which a volume takes whole chunks. Throws Usage listing the words.
 std::uint64_t parse_volume_size(const std::string& text);
 
 }  // namespace sealift::packager

@@ -83,9 +83,9 @@ GlibcVersion glibc_of(bundle::Wheel& wheel, const std::string& arch) {
 
 // Opens the built wheel like any other; returns the glibc that it needs.
 GlibcVersion check_wheel(const fs::path& file, const SourcePackage& source, const std::string& python,
-                         const bundle::Target& target) {
+                         const bundle::Target& target, const std::set<Digest>& startup_files) {
   bundle::FileSource bytes(file);
-  bundle::Wheel wheel(bytes, file.filename().string());
+  bundle::Wheel wheel(bytes, file.filename().string(), startup_files);
   if (bundle::normalized_project_name(wheel.name().name) != source.name ||
       (!source.version.empty() && wheel.name().version != source.version))
     throw Error(ErrorCode::Conflict, {.what = "the build made a wheel of another package",
@@ -133,7 +133,8 @@ std::string indented(const std::string& text) {
 // One wheel from a source in the cache, adopted by the cache.
 LockedWheel build_one(const SourcePackage& source, const Digest& archive, const fs::path& history,
                       const BuildTools& tools, const std::string& tool_names, const bundle::Target& target,
-                      const Cache& cache, std::vector<NativeNeed>& needs) {
+                      const Cache& cache, const std::vector<StartupRule>& startup_files,
+                      std::vector<NativeNeed>& needs) {
   const BuildPlace place(cache, archive);
   BuildOrder order{.name = source.name,
                    .version = source.version,
@@ -150,7 +151,9 @@ LockedWheel build_one(const SourcePackage& source, const Digest& archive, const 
   }
   const BuiltWheel built = build_wheel(order, tools, place.path());
   const std::string python = tools.python_version.substr(0, tools.python_version.rfind('.'));
-  needs.push_back({.who = built.file.filename().string(), .glibc = check_wheel(built.file, source, python, target)});
+  needs.push_back(
+      {.who = built.file.filename().string(),
+       .glibc = check_wheel(built.file, source, python, target, allowed_files(startup_files, source.name))});
   LockedWheel wheel{.name = source.name,
                     .version = bundle::parse_wheel_name(built.file.filename().string())->version,
                     .file_name = built.file.filename().string(),
@@ -174,7 +177,7 @@ LockedWheel build_one(const SourcePackage& source, const Digest& archive, const 
 
 BuiltWheels build_sources(const std::vector<SourcePackage>& sources, const BuildTools& tools,
                           const bundle::Target& target, const Cache& cache, bundle::Progress& progress,
-                          const WhoNeeds& who_needs) {
+                          const WhoNeeds& who_needs, const std::vector<StartupRule>& startup_files) {
   BuiltWheels result;
   if (sources.empty()) return result;
   const ScratchFolder scratch("sources", cache.root());
@@ -185,7 +188,7 @@ BuiltWheels build_sources(const std::vector<SourcePackage>& sources, const Build
     progress.note(fmt::format("building {} ({} of {})", sources[i].title(), i + 1, sources.size()));
     try {
       result.wheels.push_back(build_one(sources[i], digests[i], history_of(sources[i], scratch.path()), tools,
-                                        tool_names, target, cache, result.needs));
+                                        tool_names, target, cache, startup_files, result.needs));
     } catch (const Error& error) {
       if (error.code() == ErrorCode::CannotCheck) throw;  // no sandbox: no package's fault
       failures.emplace_back(&sources[i], error);

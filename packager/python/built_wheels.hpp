@@ -10,6 +10,7 @@
 
 #include "packager/files/cache.hpp"
 #include "packager/files/fetch.hpp"
+#include "packager/job/startup_rules.hpp"
 #include "packager/native/native_closure.hpp"
 #include "packager/python/pylock.hpp"
 #include "packager/python/source_build.hpp"
@@ -24,10 +25,11 @@ struct BuiltWheels {
 
 using WhoNeeds = std::function<std::map<std::string, std::string>()>;  // asked only when something failed
 
-// Throws Platform listing the packages that cannot be built or whose wheel does not fit `target`.
+// `startup_files` are the job's, for built wheels as for others. Throws Platform listing the packages that cannot be
+// built or whose wheel does not fit `target`.
 BuiltWheels build_sources(const std::vector<SourcePackage>& sources, const BuildTools& tools,
                           const bundle::Target& target, const Cache& cache, bundle::Progress& progress,
-                          const WhoNeeds& who_needs);
+                          const WhoNeeds& who_needs, const std::vector<StartupRule>& startup_files = {});
 
 // Builds again those of these wheels that were built here and are missing or damaged in the cache; calls `tools` only
 // when there is one. Throws Digest listing every wheel that came out with other bytes, Missing when a source or the

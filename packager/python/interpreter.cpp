@@ -30,7 +30,7 @@ print(json.dumps({
     'virtual': sys.prefix != sys.base_prefix, 'prefix': sys.base_prefix,
     'stdlib': paths['stdlib'], 'platstdlib': paths['platstdlib'], 'headers': paths['include'],
     'pyconfig': os.path.join(sys.base_prefix, 'include', multiarch, 'python' + minor, 'pyconfig.h') if multiarch else '',
-    'sites': site.getsitepackages()}))
+    'wheels': sysconfig.get_config_var('WHEEL_PKG_DIR') or '', 'builtin': sys.builtin_module_names, 'sites': site.getsitepackages()}))
 )";
 
 // A distribution's interpreter only searches dist-packages; this adds the folder that the installer fills.
@@ -124,6 +124,9 @@ Interpreter ask(const fs::path& executable, bool again = false) {
                                       .next = "use another one"});
   if (const fs::path headers = object.string("headers"); fs::exists(headers / "Python.h")) found.headers = headers;
   if (const fs::path pyconfig = object.string("pyconfig"); fs::is_regular_file(pyconfig)) found.pyconfig = pyconfig;
+  found.wheels = object.string("wheels");
+  for (const bundle::Json& module : object.array("builtin", 1000))
+    if (module.is_string()) found.builtin_modules.push_back(module.get<std::string>());
   const bundle::Json& sites = object.array("sites", 100);
   found.finds_site_packages = std::any_of(sites.begin(), sites.end(), [&](const bundle::Json& site) {
     return site == (found.prefix / found.site_packages()).string();
@@ -198,6 +201,28 @@ Interpreter find_interpreter(const InterpreterChoice& choice, const fs::path& uv
   return interpreter;
 }
 
+namespace {
+
+// A distribution's ensurepip takes its wheels from a folder of the system; the carried one from beside itself, so that
+// `python -m venv` works where there is no such folder.
+void carry_ensurepip(const Interpreter& interpreter, const std::string& stdlib, Tree& tree) {
+  static const std::string kFolder = "sysconfig.get_config_var('WHEEL_PKG_DIR')";
+  const auto found = tree.find(stdlib + "/ensurepip/__init__.py");
+  if (interpreter.wheels.empty() || found == tree.end() || !fs::is_directory(interpreter.wheels)) return;
+  std::string text = bundle::read_text(found->second.source, std::uint64_t{1} << 20);
+  const std::size_t at = text.find(kFolder);
+  if (at == text.npos) return;
+  text.replace(at, kFolder.size(), "os.path.join(os.path.dirname(os.path.abspath(__file__)), '_bundled')");
+  found->second = {.text = std::move(text)};
+  for (const fs::directory_entry& file : fs::directory_iterator(interpreter.wheels)) {
+    const std::string name = file.path().filename().string();
+    if (name.ends_with(".whl") && (name.starts_with("pip-") || name.starts_with("setuptools-")))
+      tree[stdlib + "/ensurepip/_bundled/" + name] = {.source = fs::canonical(file.path())};
+  }
+}
+
+}  // namespace
+
 Tree gather_interpreter(const Interpreter& interpreter, const fs::path& launcher) {
   const std::string name = "python" + interpreter.minor;
   Tree tree;
@@ -206,6 +231,7 @@ Tree gather_interpreter(const Interpreter& interpreter, const fs::path& launcher
   gather_folder(interpreter.stdlib, stdlib, tree, links);
   if (!interpreter.headers.empty()) gather_folder(interpreter.headers, "include/" + name, tree, links);
   settle_links(links, tree);
+  carry_ensurepip(interpreter, stdlib, tree);
   if (!interpreter.headers.empty() && !interpreter.pyconfig.empty())
     tree["include/" + name + "/pyconfig.h"] = {.source = interpreter.pyconfig};
   tree["libexec/" + name] = {.source = interpreter.executable, .executable = true};

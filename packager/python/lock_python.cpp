@@ -37,9 +37,9 @@ std::string identity_of(const SourcePackage& source) {
          source.subdirectory + (source.sha256 ? source.sha256->hex() : "");
 }
 
-SourceMetadata metadata_in(const LockedWheel& wheel, const SourcePackage& source, const Cache& cache) {
+SourceMetadata metadata_in(const LockedWheel& wheel, const SourcePackage& source, const Job& job, const Cache& cache) {
   bundle::FileSource bytes(cache.path(wheel.sha256));
-  const bundle::Wheel opened(bytes, wheel.file_name);
+  const bundle::Wheel opened(bytes, wheel.file_name, allowed_files(job.startup_files, source.name));
   return metadata_of(source.name, wheel.version, opened.metadata());
 }
 
@@ -53,9 +53,9 @@ class SourceWheels {
     for (const SourcePackage& source : sources)
       if (!built_.contains(identity_of(source))) fresh.push_back(source);
     if (fresh.empty()) return false;
-    BuiltWheels made = build_sources(fresh, tools, job.target, cache, progress, needs);
+    BuiltWheels made = build_sources(fresh, tools, job.target, cache, progress, needs, job.startup_files);
     for (std::size_t i = 0; i < fresh.size(); ++i) {
-      facts.built.push_back(metadata_in(made.wheels[i], fresh[i], cache));
+      facts.built.push_back(metadata_in(made.wheels[i], fresh[i], job, cache));
       built_.insert_or_assign(identity_of(fresh[i]), std::pair(std::move(made.wheels[i]), std::move(made.needs[i])));
     }
     return true;

@@ -35,7 +35,7 @@ const std::vector<Row>& table() {
        "",
        "",
        "asks the hub for every model or dataset that is named by id, and sends telemetry",
-       "name models and data by path; leave HF_HUB_OFFLINE out where HF_ENDPOINT points to sealift-repo",
+       "name models and data by path; where a site has a hub of its own, HF_HUB_OFFLINE=0 and HF_ENDPOINT lead there",
        {"HF_HUB_OFFLINE=1", "HF_HUB_DISABLE_TELEMETRY=1", "HF_HUB_DISABLE_UPDATE_CHECK=1"},
        {}},
       // huggingface/transformers#44843, fixed by #42880: model_info() while any tokenizer is loaded by id.
@@ -60,7 +60,7 @@ const std::vector<Row>& table() {
        "",
        "asks its hub for models that are named by id, and to check files that are already there",
        "name models by path",
-       {},
+       {"MODELSCOPE_CACHE=${CACHE}/modelscope"},
        {}},
       // wheel ms-swift 4.6.0: swift/trainers/arguments.py, check_model = True; its FAQ; modelscope/ms-swift#982, #1346.
       {"ms-swift",
@@ -76,24 +76,24 @@ const std::vector<Row>& table() {
        "",
        "",
        "downloads an encoding's vocabulary when it is first used",
-       "carry the files and set TIKTOKEN_CACHE_DIR to their folder; a file's name is the SHA-1 of its address",
-       {},
+       "carry the files as [[data]] with into = \"data/tiktoken\"; a file's name is the SHA-1 of its address",
+       {"TIKTOKEN_CACHE_DIR=${PREFIX}/data/tiktoken"},
        {}},
       // openai/harmony#101; wheel openai-harmony 0.0.8: openai_harmony.abi3.so has the name of the variable.
       {"openai-harmony",
        "",
        "",
        "downloads its vocabulary when it is first used",
-       "carry the files and set TIKTOKEN_ENCODINGS_BASE to their folder",
-       {},
+       "carry the files as [[data]] with into = \"data/harmony\"",
+       {"TIKTOKEN_ENCODINGS_BASE=${PREFIX}/data/harmony"},
        {}},
       // wheel nltk 3.10.4: data.py.
       {"nltk",
        "",
        "",
        "comes without its data, which nltk.download() fetches",
-       "carry the data and set NLTK_DATA to its folder",
-       {},
+       "carry the data as [[data]] with into = \"data/nltk_data\"",
+       {"NLTK_DATA=${PREFIX}/data/nltk_data"},
        {}},
       // wheel litellm 1.109.1: litellm_core_utils/get_model_cost_map.py.
       {"litellm",
@@ -133,7 +133,7 @@ const std::vector<Row>& table() {
        "compiles C when it first runs a kernel (torch.compile does): it needs cc and Python.h",
        "see that the targets have gcc or clang, or set CC; take an interpreter with headers; or run without "
        "torch.compile (TORCHDYNAMO_DISABLE=1)",
-       {},
+       {"TRITON_CACHE_DIR=${CACHE}/triton"},
        {}},
       // deepspeedai/DeepSpeed#1534, #3772, #5653.
       {"deepspeed",
@@ -244,9 +244,6 @@ void show_findings(const std::vector<OfflineFinding>& findings, bundle::Progress
     const std::string who = finding.needed_by.empty() ? "" : " (needed by " + finding.needed_by + ")";
     progress.warn(finding.package + who + " " + finding.problem + ". Remedy: " + finding.remedy);
   }
-  std::string line;
-  for (const std::string& setting : offline_settings(findings)) line += " " + setting;
-  if (!line.empty()) progress.note("set inside, for all of these:" + line);
 }
 
 bundle::Json findings_json(const std::vector<OfflineFinding>& findings) {

@@ -31,7 +31,7 @@ void add_needs(std::vector<OfflineFinding>& findings, const std::map<std::string
 // Every setting of the findings once, sorted.
 std::vector<std::string> offline_settings(const std::vector<OfflineFinding>& findings);
 
-// A warning for each finding, then one line with all settings.
+// A warning for each finding.
 void show_findings(const std::vector<OfflineFinding>& findings, bundle::Progress& progress);
 
 bundle::Json findings_json(const std::vector<OfflineFinding>& findings);

@@ -14,6 +14,7 @@
 #include "packager/python/need_chains.hpp"
 #include "packager/python/pylock.hpp"
 #include "packager/python/source_facts.hpp"
+#include "packager/python/uv_refusal.hpp"
 #include "sealift/bundle/payload/payload_writer.hpp"
 #include "sealift/bundle/wheel/wheel_name.hpp"
 
@@ -224,13 +225,13 @@ Resolution resolve(const Job& job, const fs::path& uv, const fs::path& python, c
     if (!fresh.empty()) continue;
     if (!without_wheels.empty() && !job.inputs.build) refuse_without_wheels(without_wheels);
     if (result.err.find("Building source distributions is disabled") != std::string::npos) refuse_nameless(result.err);
-    throw Error(ErrorCode::Network,
-                {.what = "uv could not resolve the requirements",
-                 .where = job.file.string(),
-                 .expected = fmt::format("one set of packages for CPython {} on {}, glibc {}", job.python,
-                                         job.target.arch, job.target.glibc.text()),
-                 .got = result.err,
-                 .next = "correct the requirements, or check network, proxy and index (UV_DEFAULT_INDEX)"});
+    const UvRefusal refusal = refusal_of(result.err);
+    throw Error(refusal.code, {.what = refusal.what,
+                               .where = job.file.string(),
+                               .expected = fmt::format("one set of packages for CPython {} on {}, glibc {}", job.python,
+                                                       job.target.arch, job.target.glibc.text()),
+                               .got = result.err,
+                               .next = refusal.next});
   }
   if (!without_wheels.empty() && !job.inputs.build) refuse_without_wheels(without_wheels);
   resolution.pylock = bundle::read_text(answer.path(), kMaxPylock);

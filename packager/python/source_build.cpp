@@ -9,6 +9,7 @@
 #include "packager/host/uv.hpp"
 #include "packager/job/toml_file.hpp"
 #include "packager/python/requirement_hashes.hpp"
+#include "packager/python/uv_refusal.hpp"
 #include "sealift/bundle/payload/payload_writer.hpp"
 
 namespace sealift::packager {
@@ -166,7 +167,7 @@ class Build {
 
   void uv(const std::vector<std::string>& words, const char* what) const {
     const ProcessResult result = run_uv(words);
-    if (result.exit_code != 0) refuse(ErrorCode::Network, what, tail(result.err, 10));
+    if (result.exit_code != 0) refuse(refusal_of(result.err).code, what, tail(result.err, 10));
   }
 
   // Anew for each set of packages: uv asks the interpreter of an environment about itself, and in one that holds

@@ -14,6 +14,27 @@ using bundle::ErrorCode;
 
 namespace {
 
+// Asks for a name and a password of the address by a helper, for its server alone. Every user can read the arguments of
+// a process, and git hands an address on to others; variables can be read by the same user only, and the helper's
+// command just names them.
+struct GitLogin {
+  std::vector<std::string> words;
+  std::map<std::string, std::string> variables = {{"GIT_TERMINAL_PROMPT", "0"}, {"GIT_LFS_SKIP_SMUDGE", "1"}};
+
+  explicit GitLogin(const std::string& url) {
+    const std::optional<UrlLogin> login = login_of(url);
+    if (!login) return;
+    const std::string helper = "credential." + login->server + ".helper=";
+    words = {"-c", helper,  // those that the user has for this server are not asked
+             "-c",
+             helper +
+                 "!f() { test \"$1\" = get && printf 'username=%s\\npassword=%s\\n' "
+                 "\"$SEALIFT_GIT_NAME\" \"$SEALIFT_GIT_PASSWORD\"; }; f"};
+    variables["SEALIFT_GIT_NAME"] = login->name;
+    variables["SEALIFT_GIT_PASSWORD"] = login->password;
+  }
+};
+
 // What a repository could make git start: hooks (its template's too), filters' programs, a monitor, odd transports. The
 // user's own configuration is read, because it holds the ways to passwords.
 std::string git(std::vector<std::string> words, const SourcePackage& source) {
@@ -26,8 +47,10 @@ std::string git(std::vector<std::string> words, const SourcePackage& source) {
                                                   "init.templateDir=",
                                                   "-c",
                                                   "protocol.ext.allow=never"};
+  const GitLogin login(source.url);
+  words.insert(words.begin(), login.words.begin(), login.words.end());
   words.insert(words.begin(), kQuiet.begin(), kQuiet.end());
-  const ProcessResult result = run_process(words, {{"GIT_TERMINAL_PROMPT", "0"}, {"GIT_LFS_SKIP_SMUDGE", "1"}});
+  const ProcessResult result = run_process(words, login.variables);
   if (result.exit_code != 0)
     throw Error(ErrorCode::Network, {.what = "git cannot fetch " + source.title(),
                                      .where = without_credentials(source.url) + " at " + source.commit,
@@ -38,7 +61,8 @@ std::string git(std::vector<std::string> words, const SourcePackage& source) {
 fs::path clone(const SourcePackage& source, const fs::path& scratch) {
   const fs::path folder = clone_of(source, scratch);
   fs::remove_all(folder);
-  git({"clone", "--quiet", "--no-checkout", "--", source.url, folder.string()}, source);
+  const std::optional<UrlLogin> login = login_of(source.url);
+  git({"clone", "--quiet", "--no-checkout", "--", login ? login->address : source.url, folder.string()}, source);
   git({"-C", folder.string(), "checkout", "--quiet", "--detach", source.commit, "--"}, source);
   // A branch or tag of that name would have been taken first.
   if (const std::string head = git({"-C", folder.string(), "rev-parse", "HEAD"}, source); head != source.commit + "\n")

@@ -31,6 +31,12 @@ void show(const LockResult& result, bundle::Progress& progress) {
         fmt::format("{} runs code whenever Python starts: its .pth file with SHA-256 {} is allowed by the job",
                     rule.package, rule.sha256.hex()));
   show_findings(result.findings, progress);
+  if (!lock.variables.empty())
+    progress.note("programs inside get, unless their user sets them:" + [&] {
+      std::string line;
+      for (const auto& [name, value] : lock.variables) line += " " + name + "=" + value;
+      return line;
+    }());
 }
 
 }  // namespace
@@ -60,6 +66,7 @@ void add_lock(bundle::Program& program) {
                    {"wheels", result.lock.wheels.size()},
                    {"size", size_of(result.lock.wheels)},
                    {"glibc_floor", result.lock.glibc_floor.text()},
+                   {"variables", result.lock.variables},
                    {"offline", findings_json(result.findings)}},
                   result.file.string() + "\n");
     return 0;

@@ -7,13 +7,17 @@
 #include <fcntl.h>
 #include <sys/wait.h>
 
+#include <atomic>
 #include <functional>
 
+#include "bundle/core/openssl.hpp"
 #include "packager/compare/diff.hpp"
 #include "packager/compare/inspect.hpp"
+#include "packager/files/known_chunks.hpp"
 #include "packager/host/process.hpp"
 #include "packager/pack/recut.hpp"
 #include "packager/pack/volume_size.hpp"
+#include "sealift/bundle/manifest/chunk_layout.hpp"
 #include "sealift/bundle/manifest/inventory.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 #include "tests/packager/workshop.hpp"
@@ -29,6 +33,16 @@ using sealift::test::TinyWheel;
 using sealift::test::Workshop;
 using sealift::test::write_file;
 namespace fs = std::filesystem;
+
+// This program is linked with --wrap, so that what it hashes is counted.
+static std::atomic<std::uint64_t> hashed{0};
+extern "C" {
+int __real_EVP_DigestUpdate(EVP_MD_CTX* context, const void* bytes, size_t count);
+int __wrap_EVP_DigestUpdate(EVP_MD_CTX* context, const void* bytes, size_t count) {
+  hashed += count;
+  return __real_EVP_DigestUpdate(context, bytes, count);
+}
+}
 
 namespace {
 
@@ -120,9 +134,12 @@ TEST_CASE("cutting into volumes changes nothing but the volumes, which end at ch
   workshop.add_wheel({.name = "noise", .files = {{"noise.bin", noise}}});
   bundle::Manifest whole = workshop.pack("one").manifest;
   const bundle::Manifest cut = workshop.pack("two", 5 << 20).manifest;
-  REQUIRE(cut.payload.volumes.size() == 3);
-  CHECK(cut.payload.volumes[0].size == bundle::kDefaultChunkSize);
-  CHECK(cut.payload.volumes[1].size == bundle::kDefaultChunkSize);
+  REQUIRE(cut.payload.volumes.size() == 2);
+  const bundle::ChunkLayout layout(cut.payload);
+  const std::uint64_t end = cut.payload.volumes[0].size;
+  CHECK(end <= 5 << 20);
+  CHECK(layout.begin_of(layout.at(end)) == end);
+  CHECK(end % 4096 == 0);  // so that the next volume is read past the page cache
   whole.payload.volumes = cut.payload.volumes;
   CHECK(whole == cut);
   std::string joined;
@@ -232,6 +249,79 @@ TEST_CASE("a damaged file is fetched again where it is read, and no step is take
   CHECK(count("writing demo-1") == 1);
 }
 
+TEST_CASE("a file that was packed or fetched before is packed with one pass over its bytes") {
+  Workshop workshop;
+  std::string noise(9'000'000, '\0');
+  unsigned seed = 5;
+  for (char& byte : noise) byte = static_cast<char>((seed = seed * 1664525 + 1013904223) >> 24);
+  workshop.add_wheel({.name = "noise", .files = {{"noise.bin", noise}}});
+  workshop.pack("one");
+  for (const char* out : {"two", "three"}) {
+    hashed = 0;
+    const bundle::Manifest manifest = workshop.pack(out).manifest;
+    MESSAGE("hashed " << hashed << " of " << manifest.payload.size);
+    CHECK(hashed >= manifest.payload.size);
+    CHECK(hashed < manifest.payload.size + 300'000);  // interpreter, programs, manifest
+    // Without what is known of its chunks, SHA-256 is computed as well.
+    fs::remove_all(workshop.cache() / "chunks");
+    hashed = 0;
+    const std::string again = std::string(out) + "-again";
+    CHECK(workshop.pack(again).manifest == manifest);
+    CHECK(hashed > 2 * noise.size());
+    CHECK(files_of(workshop.dir / again / "demo-1") == files_of(workshop.dir / out / "demo-1"));
+  }
+}
+
+TEST_CASE("what is known of chunks counts for nothing where it is damaged or wrong") {
+  Workshop workshop;
+  workshop.pack("one");
+  const bundle::Digest wheel = workshop.lock.wheels[0].sha256;
+  const auto known = [&] { return KnownChunks(Cache(workshop.cache())).read(wheel, bundle::Payload{}); };
+  const std::optional<std::vector<bundle::Digest>> right = known();
+  REQUIRE(right);
+  REQUIRE(right->size() == 1);
+  SUBCASE("damaged") {
+    for (const fs::directory_entry& file : fs::directory_iterator(workshop.cache() / "chunks")) {
+      std::string bytes = read_file(file.path());
+      bytes[0] ^= 1;
+      write_file(file.path(), bytes);
+    }
+    CHECK_FALSE(known());
+  }
+  SUBCASE("torn") {
+    for (const fs::directory_entry& file : fs::directory_iterator(workshop.cache() / "chunks"))
+      write_file(file.path(), read_file(file.path()).substr(0, 40));
+    CHECK_FALSE(known());
+  }
+  SUBCASE("of other bytes") {
+    KnownChunks(Cache(workshop.cache())).write(wheel, bundle::Payload{}, {bundle::Digest{}});
+  }
+  workshop.pack("two");
+  CHECK(files_of(workshop.dir / "one/demo-1") == files_of(workshop.dir / "two/demo-1"));
+  CHECK(known() == right);
+}
+
+TEST_CASE("a wheel with a file that is not what its RECORD says is refused when it is packed") {
+  Workshop workshop;
+  workshop.add_wheel({.name = "liar",
+                      .files = {{"liar.py", "LIE = 1\n"}},
+                      .record_digests = {{"liar.py", "sha256=" + std::string(43, 'A')}}});
+  CHECK_REFUSED(workshop.pack(), Digest, "liar.py");
+  CHECK_REFUSED(workshop.pack(), Digest, "RECORD");  // nor is it remembered as one that was looked at
+}
+
+TEST_CASE("an interpreter's tar that says other digests than its files have is refused when it is packed") {
+  Workshop workshop;
+  const fs::path file = workshop.cache() / "sha256" / workshop.lock.interpreter.sha256.hex();
+  std::string tar = read_file(file);
+  const std::string said = "sha256 " + bundle::sha256(bundle::as_bytes("# os\n")).hex();
+  REQUIRE(tar.find(said) != tar.npos);
+  tar.replace(tar.find(said), said.size(), "sha256 " + std::string(64, '0'));
+  workshop.lock.interpreter.sha256 = bundle::sha256(bundle::as_bytes(tar));
+  write_file(workshop.cache() / "sha256" / workshop.lock.interpreter.sha256.hex(), tar);
+  CHECK_REFUSED(workshop.pack(), Digest, "lib/python3.11/os.py");
+}
+
 TEST_CASE("a lost or damaged interpreter is refused with what to do") {
   Workshop workshop;
   const fs::path file = workshop.cache() / "sha256" / workshop.lock.interpreter.sha256.hex();
@@ -265,7 +355,7 @@ TEST_CASE("wheels, programs and interpreter that would install the same path are
   SUBCASE("a wheel and the interpreter") {
     Workshop workshop;
     workshop.add_wheel({.name = "evil", .files = {{"evil-1.0.data/data/lib/python3.11/os.py", ""}}});
-    CHECK_REFUSED(workshop.pack(), Conflict, "lib/python3.11/os.py: the interpreter and evil");
+    CHECK_REFUSED(workshop.pack(), Format, "lib/python3.11/os.py");  // nobody else's, whether it is there or not
   }
 }
 
@@ -476,7 +566,9 @@ TEST_CASE("inspect shows a bundle without trusting it, and says so") {
   const CreateResult result = workshop.pack();
   const InspectReport report = inspect(result.folder, std::nullopt);
   CHECK_FALSE(report.trusted);
-  CHECK(report.manifest == result.manifest);
+  bundle::Manifest written = result.manifest;
+  for (bundle::Entry& entry : written.entries) entry.content = {};  // which the chunk list says, and nobody read here
+  CHECK(report.manifest == written);
   CHECK(report.signers == result.signers);
   CHECK(report.roots.size() == 1);
   const std::string text = inspect_text(report);
@@ -502,4 +594,41 @@ TEST_CASE("inspect refuses a seal that was changed, even without a fingerprint")
   manifest.replace(manifest.find("\"test\""), 6, "\"best\"");
   write_file(result.folder / "demo-1.seal", bundle::write_seal(seal));
   CHECK_REFUSED(inspect(result.folder, std::nullopt), Signature, "does not hold");
+}
+
+TEST_CASE("a strict root that has expired signs no bundle, and one that is not strict is warned of") {
+  Workshop workshop;
+  bundle::Root root = test::make_root({&workshop.key}, {&workshop.key});
+  root.expires = "2026-01-02T00:00:00Z";
+  root.strict = true;
+  write_file(workshop.dir / "root.1.json", write_envelope(test::signed_root(root, {&workshop.key})));
+  CHECK_REFUSED(workshop.pack(), Revoked, "the root has expired");
+  CHECK_REFUSED(workshop.pack(), Revoked, "make the next root");
+  CHECK_FALSE(fs::exists(workshop.dir / "out"));
+  root.strict = false;
+  write_file(workshop.dir / "root.1.json", write_envelope(test::signed_root(root, {&workshop.key})));
+  std::FILE* stream = std::fopen((workshop.dir / "said").c_str(), "w");
+  workshop.pack("out", 0, {}, stream);
+  std::fclose(stream);
+  CHECK(read_file(workshop.dir / "said").find("expired on 2026-01-02") != std::string::npos);
+}
+
+TEST_CASE("the environment's variables travel as one file of it, and a bundle without any has none") {
+  Workshop workshop;
+  const auto has = [](const CreateResult& result) {
+    return result.manifest.find(bundle::SafePath::parse("environment/variables", "")) != nullptr;
+  };
+  CHECK_FALSE(has(workshop.pack("without")));
+  workshop.lock.variables = {{"NLTK_DATA", "${PREFIX}/data"}, {"WANDB_MODE", "offline"}};
+  const CreateResult result = workshop.pack("with");
+  REQUIRE(has(result));
+  const bundle::VerifiedBundle verified =
+      bundle::verify(bundle::open(result.folder), pinned_root(workshop), bundle::system_time());
+  std::string text;
+  verified.stream(*result.manifest.find(bundle::SafePath::parse("environment/variables", "")),
+                  [&](bundle::ByteView piece) { text += bundle::as_text(piece); });
+  CHECK(text == "NLTK_DATA=${PREFIX}/data\nWANDB_MODE=offline\n");
+  const auto& placements = result.manifest.environment.placements;
+  CHECK(std::any_of(placements.begin(), placements.end(),
+                    [](const auto& placement) { return placement.into == "share/sealift/environment"; }));
 }

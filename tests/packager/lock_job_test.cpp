@@ -44,6 +44,32 @@ TEST_CASE("a job becomes a lock beside it, with uv's own answer as evidence and 
   ::unsetenv("SOURCE_DATE_EPOCH");
 }
 
+TEST_CASE("a misspelt import is known at lock, by the directory of a wheel that nobody has fetched yet") {
+  if (no_python()) return;
+  const Desk desk;
+  const std::string good = read_file(desk.dir / "job.toml"), key = "imports = [\"demo\"]";
+  const auto locked = [&](const std::string& imports) {
+    std::string job = good;
+    write_file(desk.dir / "job.toml", job.replace(job.find(key), key.size(), "imports = " + imports));
+    return desk.lock();
+  };
+  CHECK_REFUSED(locked("[\"demo\", \"dmeo\"]"), Usage, "'demo' perhaps");
+  CHECK_REFUSED(locked("[\"dmeo.sub\"]"), Usage, "dmeo.sub");
+  CHECK_REFUSED(locked("[\"jsno\"]"), Usage, "'json' perhaps");
+  CHECK_NOTHROW(locked("[\"demo\", \"json\", \"sys\", \"ctypes\", \"zlib\"]"));
+  // A package with a module of another name is found by what its wheel holds.
+  const test::TinyWheel other{.name = "pyother", .files = {{"other_name/__init__.py", ""}, {"single.py", ""}}};
+  const std::string bytes = test::make_wheel(other);
+  write_file(desk.dir / ("wheels/" + other.file_name()), bytes);
+  std::string uv = read_file(desk.dir / "uv");
+  uv.insert(uv.rfind("END\n"), "[[packages]]\nname = \"pyother\"\nversion = \"1.0\"\nwheels = [{ path = \"wheels/" +
+                                   other.file_name() + "\", hashes = { sha256 = \"" +
+                                   bundle::sha256(bundle::as_bytes(bytes)).hex() + "\" } }]\n");
+  write_file(desk.dir / "uv", uv);
+  CHECK_NOTHROW(locked("[\"other_name.sub\", \"single\"]"));
+  CHECK_REFUSED(locked("[\"singel\"]"), Usage, "'single' perhaps");
+}
+
 TEST_CASE("a lock that the job brings is not written over, whatever its name") {
   if (no_python()) return;
   const Desk desk;
@@ -63,6 +89,9 @@ TEST_CASE("an interpreter that needs a newer glibc than the target has is refuse
   CHECK_REFUSED(desk.lock(), Platform, "bin/python3.11 needs");
   CHECK_REFUSED(desk.lock(), Platform, "[target] runtime = \"carried\"");
   CHECK_FALSE(fs::exists(desk.dir / "de.mo.lock.toml"));
+  write_file(desk.dir / "uv", "#!/bin/sh\ntouch '" + (desk.dir / "asked").string() + "'\nexit 1\n");
+  CHECK_REFUSED(desk.lock(), Platform, "bin/python3.11 needs");
+  CHECK_FALSE(fs::exists(desk.dir / "asked"));  // known before packages are resolved
 }
 
 TEST_CASE("with a carried runtime the target's old glibc does not matter, and all programs are started through it") {
@@ -177,6 +206,10 @@ TEST_CASE("the program answers mistakes with the code of their kind and says wha
   CHECK(missing.exit_code == 7);
   CHECK(missing.out.empty());
   CHECK(missing.err.starts_with("error[missing]: "));
+  const ProcessResult wrong = run_process({program, "lock", "--json"});
+  CHECK(wrong.exit_code == 2);
+  CHECK(wrong.out.starts_with("{\"error\":{\"code\":\"usage\",\"exit\":2,"));
+  CHECK(wrong.err.starts_with("error[usage]: JOB is required"));
   run_checked({program, "keygen", folder});
   CHECK(run_process({program, "keygen", folder}).exit_code == 10);
   CHECK(run_checked({program, "--version"}).starts_with("sealift-pack "));

@@ -76,7 +76,7 @@ struct Trap {
 
 // Beside what the cache keeps there is nothing in it.
 void check_no_scratch(const fs::path& cache) {
-  static const std::set<std::string> kKept = {"CACHEDIR.TAG", "native", "parts", "sha256"};
+  static const std::set<std::string> kKept = {"CACHEDIR.TAG", "chunks", "native", "parts", "sha256"};
   for (const fs::directory_entry& entry : fs::directory_iterator(cache)) {
     INFO(entry.path().string());
     CHECK(kKept.contains(entry.path().filename().string()));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Job files: what is read from a good one, and what each fault is answered with.
 #include "packager/job/job.hpp"
+#include "packager/job/toml_file.hpp"
 
 #include <doctest/doctest.h>
 
@@ -88,6 +89,20 @@ TEST_CASE("a job file with an unknown key is refused with its name and line") {
   CHECK_REFUSED(folder.read_with("into =", "mode = 1\ninto ="), Usage, "key 'program.mode'");
 }
 
+TEST_CASE("a mistyped key is named with the known key that it is nearest to, whichever of the two is missed first") {
+  const JobFolder folder;
+  CHECK_REFUSED(folder.read_with("channel =", "chanel ="), Usage, "'channel' perhaps");
+  CHECK_REFUSED(folder.read_with("version = 3", "verison = 3"), Usage, "key 'verison'");
+  CHECK_REFUSED(folder.read_with("version = 3", "verison = 3"), Usage, "'version' perhaps");
+  CHECK_REFUSED(folder.read_with("requirements =", "requirments ="), Usage, "key 'python.requirments'");
+  CHECK_REFUSED(folder.read_with("requirements =", "requirments ="), Usage, "'requirements' perhaps");
+  CHECK_REFUSED(folder.read_with("[target]", "[taget]"), Usage, "'target' perhaps");
+  CHECK_REFUSED(folder.read_with("source =", "origin ="), Usage, "a key is missing");  // no slip of the hand
+  CHECK(packager::nearest("torhc", {"torch", "touch"}) == "torch");
+  CHECK(packager::nearest("torch", {"torch"}).empty());
+  CHECK(packager::nearest(std::string(100000, 'x'), {"version"}).empty());
+}
+
 TEST_CASE("a job file with a fault is refused with the place and what was expected") {
   const JobFolder folder;
   CHECK_REFUSED(folder.read_with("version = 3\n", ""), Usage, "key 'version'");
@@ -120,4 +135,21 @@ TEST_CASE("several Pythons in one job are refused with the way to have them") {
   CHECK(test::mentions(several, "a job has one Python"));
   CHECK(test::mentions(several, "[[python]] with version 3.12, 3.11"));
   CHECK(test::mentions(several, "a job file for each version"));
+}
+
+TEST_CASE("a job says which variables programs inside get, and which of ours are to be left out") {
+  const JobFolder folder;
+  const Job job = folder.read(kGood + "[environment]\nNLTK_DATA = \"${PREFIX}/data\"\nWANDB_MODE = false\nA = \"\"\n");
+  CHECK(job.variables.at("NLTK_DATA") == "${PREFIX}/data");
+  CHECK(job.variables.at("A") == "");
+  CHECK_FALSE(job.variables.at("WANDB_MODE").has_value());
+  const auto refused = [&](const std::string& line, const char* word) {
+    CHECK_REFUSED(folder.read(kGood + "[environment]\n" + line + "\n"), Usage, word);
+  };
+  refused("LD_PRELOAD = \"x\"", "the loader's");
+  refused("A = true", "a string");
+  refused("A = 1", "a string");
+  refused("A = \"${HOME}\"", "${PREFIX} and ${CACHE}");
+  refused("A = \"a\\nb\"", "one line");
+  refused("\"a b\" = \"c\"", "not the name of a variable");
 }

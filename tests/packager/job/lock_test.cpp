@@ -59,6 +59,7 @@ Lock sample(const std::filesystem::path& folder) {
                   .others = {"ours=https://ours.invalid/simple"},
                   .strategy = "first-index",
                   .in_files = {"--extra-index-url https://more.invalid/simple"}};
+  lock.variables = {{"NLTK_DATA", "${PREFIX}/it's \"data\""}, {"WANDB_MODE", "offline"}};
   return lock;
 }
 
@@ -102,6 +103,7 @@ TEST_CASE("a lock that was edited into something else is refused with line and k
   CHECK_REFUSED(read(replaced(good, "format = 1", "format = 2")), CannotCheck, "of a format");
   CHECK_REFUSED(read(replaced(good, "channel =", "chanel =")), Format, "channel");
   CHECK_REFUSED(read(replaced(good, "\"sm3\"", "\"md5\"")), Format, "sha256 or sm3");
+  CHECK_REFUSED(read(replaced(good, "WANDB_MODE =", "LD_PRELOAD =")), Format, "the loader's");
   CHECK_REFUSED(read(replaced(good, "channel =", "x = 1\nchannel =")), Format, "key 'x'");
   CHECK_REFUSED(read(replaced(good, "glibc_floor = \"2.35\"", "glibc_floor = \"?\"")), Format, "glibc");
   CHECK_REFUSED(read(replaced(good, "into = \"bin/run\"", "into = \"../run\"")), Format, "not safe");
@@ -115,4 +117,11 @@ TEST_CASE("a lock that was edited into something else is refused with line and k
   CHECK_REFUSED(read(replaced(good, "url = \"https://example.invalid/b\"\n", "")), Format, "url or built_from");
   CHECK_REFUSED(read(replaced(good, "[wheel.built_from]", "url = \"https://x.invalid\"\n[wheel.built_from]")), Format,
                 "url or built_from");
+}
+
+TEST_CASE("a job file in the place of its lock is told apart, with the command that makes the lock") {
+  const TempDir dir;
+  write_file(dir / "job.toml", "name = \"a\"\nversion = 1\n[target]\nprofile = \"debian-12\"\n[python]\n");
+  CHECK_REFUSED(read_lock(dir / "job.toml"), Usage, "this is a job file");
+  CHECK_REFUSED(read_lock(dir / "job.toml"), Usage, "sealift-pack lock '");
 }

@@ -101,6 +101,23 @@ TEST_CASE("rules that do not fit are told together with the collisions that no r
   CHECK_FALSE(sealift::test::mentions(error, "nccl.h"));
 }
 
+TEST_CASE("a path that every wheel brings with the same bytes needs no rule, and one may name another owner") {
+  const auto equal = [] {
+    PathOwners owners;
+    const auto digest = sealift::bundle::sha256(sealift::bundle::as_bytes(std::string()));
+    for (const char* wheel : {"one-1-py3-none-any.whl", "two-1-py3-none-any.whl", "three-1-py3-none-any.whl"})
+      owners.claim(at_site("nvidia/__init__.py"), wheel, digest);
+    return owners;
+  };
+  const std::set<std::string> path = {at_site("nvidia/__init__.py")};
+  PathOwners plain = equal(), named = equal();
+  CHECK(settle(plain, {}, kSitePackages) ==
+        LeftOut{{"two-1-py3-none-any.whl", path}, {"three-1-py3-none-any.whl", path}});
+  CHECK_NOTHROW(plain.check());
+  CHECK(settle(named, {{.path = "nvidia/__init__.py", .package = "two"}}, kSitePackages) ==
+        LeftOut{{"one-1-py3-none-any.whl", path}, {"three-1-py3-none-any.whl", path}});
+}
+
 TEST_CASE("rules for packages that are not locked are refused before any wheel is there, all in one message") {
   const std::set<std::string> locked = {"nvidia-nccl-cu13", "torch"};
   CHECK_NOTHROW(require_packages({{.path = "a", .package = "torch"}}, locked));

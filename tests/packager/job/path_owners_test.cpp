@@ -18,6 +18,23 @@ TEST_CASE("a path with two owners is refused with both names") {
   CHECK_REFUSED(owners.check(), Conflict, "lib/a.py: one.whl and two.whl");
 }
 
+TEST_CASE("a path that wheels bring with the same bytes is marked, so that one of them is enough") {
+  const auto digest = [](const char* text) { return sealift::bundle::sha256(sealift::bundle::as_bytes(text)); };
+  PathOwners owners;
+  owners.claim("nvidia/__init__.py", "one.whl", digest(""));
+  owners.claim("nvidia/__init__.py", "two.whl", digest(""));
+  owners.claim("bin/run", "the program", digest("x"));
+  owners.claim("bin/run", "one.whl", digest("y"));
+  owners.claim("share/x", "the data x");
+  owners.claim("share/x", "one.whl", digest("x"));
+  REQUIRE(owners.contested().size() == 3);
+  CHECK(owners.contested()[0].equal);
+  CHECK_FALSE(owners.contested()[1].equal);
+  CHECK_FALSE(owners.contested()[2].equal);
+  owners.claim("nvidia/__init__.py", "three.whl", digest("other"));
+  CHECK_FALSE(owners.contested()[0].equal);
+}
+
 TEST_CASE("a file where another package needs a folder is refused") {
   PathOwners owners;
   owners.claim("lib/demo", "one.whl");

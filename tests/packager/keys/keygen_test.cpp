@@ -80,3 +80,10 @@ TEST_CASE("a private key that others can read does not sign") {
   CHECK_NOTHROW(read_private_key(dir / "release.key", ""));
   CHECK_REFUSED(read_private_key(dir / "nowhere.key", ""), Missing, "nowhere.key");
 }
+
+TEST_CASE("a public key in the place of its private half is told as what it is") {
+  const TempDir dir;
+  keygen({.folder = dir.path()});
+  CHECK_REFUSED(read_private_key(dir / "release.pub", ""), Usage, "this is a public key");
+  CHECK_REFUSED(read_private_key(dir / "release.pub", ""), Usage, "release.key'");
+}

@@ -116,6 +116,24 @@ TEST_CASE("a bundle that does not pass its self-test fails the rehearsal with th
   CHECK(finished.beside() == 1);
 }
 
+TEST_CASE("a new bundle that fails its rehearsal loses its name, one that was not tried keeps it") {
+  Finished finished("#!/bin/sh\nexit 3\n");
+  const fs::path folder = finished.made.folder, aside = folder.string() + ".failed";
+  const auto rehearsed = [&](const std::vector<fs::path>& onto = {}) {
+    return rehearse_new(folder, {}, {}, onto, finished.progress);
+  };
+  if (!Finished("#!/bin/sh\nexit 0\n").rehearsed()) return;
+  rehearse_new(folder, {{.role = "release", .signatures = 0, .threshold = 1}}, {}, {}, finished.progress);
+  CHECK(fs::exists(folder));
+  CHECK_REFUSED(rehearsed({finished.dir / "none"}), Missing, "none");  // not this bundle's fault
+  CHECK(fs::exists(folder));
+  CHECK_REFUSED(rehearsed(), SelfTest, "tiny-1.failed");
+  CHECK_FALSE(fs::exists(folder));
+  CHECK(fs::exists(aside / "sealift-install"));
+  fs::copy(aside, folder, fs::copy_options::recursive);
+  CHECK_REFUSED(rehearsed(), SelfTest, "tiny-1.failed.2");
+}
+
 TEST_CASE("only the installer that was signed is started") {
   Finished finished("#!/bin/sh\nexit 0\n");
   const fs::path installer = finished.made.folder / "sealift-install";

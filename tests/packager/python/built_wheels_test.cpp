@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "packager/host/process.hpp"
+#include "packager/host/url.hpp"
 #include "packager/lock_job.hpp"
 #include "packager/python/resolve.hpp"
 #include "packager/python/source_tree.hpp"
@@ -105,10 +106,9 @@ struct Yard {
     package.sha256 = digest_of_file(file);
     return package;
   }
-  BuiltWheels build(const std::vector<SourcePackage>& sources) {
-    return build_sources(sources, tools, target, cache, progress, [] {
-      return std::map<std::string, std::string>{{"demo", "app, tool"}};
-    });
+  BuiltWheels build(const std::vector<SourcePackage>& sources, const std::vector<StartupRule>& startup_files = {}) {
+    const auto needs = [] { return std::map<std::string, std::string>{{"demo", "app, tool"}}; };
+    return build_sources(sources, tools, target, cache, progress, needs, startup_files);
   }
   void rebuild(const LockedWheel& wheel) {
     rebuild_missing({wheel}, [&] { return tools; }, cache, progress, {});
@@ -382,6 +382,45 @@ TEST_CASE("everything that cannot be built is one list, with the end of each log
   CHECK(test::mentions(refused, "empty: there is no Python project in the source"));
 }
 
+TEST_CASE("a built wheel's start-up file is refused unless the job allows these bytes of this package") {
+  if (no_tools()) return;
+  Yard yard;
+  const std::string line = "import sys; sys.flags\n";
+  const SourcePackage source =
+      yard.folder("starts", "FILES = {'demo/__init__.py': b'', 'demo.pth': b'import sys; sys.flags\\n'}\n");
+  CHECK_REFUSED(yard.build({source}), Platform, "runs code when Python starts");
+  const bundle::Digest digest = bundle::sha256(bundle::as_bytes(line));
+  CHECK_REFUSED(yard.build({source}, {{.package = "other", .sha256 = digest}}), Platform, "when Python starts");
+  CHECK(yard.build({source}, {{.package = "demo", .sha256 = digest}}).wheels.size() == 1);
+}
+
+TEST_CASE("a password in a repository's address is no argument of git, and its server alone gets it") {
+  TempDir dir;
+  write_file(dir / "bin/git",
+             "#!/bin/bash\necho \"$@\" >> '" + (dir / "arguments").string() +
+                 "'\nkept=()\nwhile [ \"$1\" = -c ]; do kept+=(-c \"$2\"); shift 2; done\n"
+                 "for host in h.invalid:8443 other.invalid; do printf 'protocol=https\\nhost=%s\\n\\n' $host |\n"
+                 "  /usr/bin/git \"${kept[@]}\" credential fill >> '" +
+                 (dir / "answers").string() + "' 2>> '" + (dir / "said").string() + "'; done\nexit 1\n");
+  fs::permissions(dir / "bin/git", fs::perms(0755));
+  const std::string path = std::getenv("PATH");
+  ::setenv("PATH", ((dir / "bin").string() + ":" + path).c_str(), 1);
+  ::setenv("HOME", dir.path().c_str(), 1);
+  SourcePackage package{.name = "demo"};
+  package.kind = SourceKind::Git;
+  package.url = "https://me%40work:sec%2Fret@h.invalid:8443/demo.git";
+  package.commit = std::string(40, 'a');
+  const bundle::Error error = test::refusal([&] { store_source(package, Cache(dir / "cache"), dir / "scratch"); });
+  ::setenv("PATH", path.c_str(), 1);
+  CHECK(error.code() == bundle::ErrorCode::Network);
+  CHECK_FALSE(test::mentions(error, "sec"));
+  CHECK(read_file(dir / "arguments").find("https://h.invalid:8443/demo.git") != std::string::npos);
+  CHECK(read_file(dir / "arguments").find("sec") == std::string::npos);
+  CHECK(read_file(dir / "answers") == "protocol=https\nhost=h.invalid:8443\nusername=me@work\npassword=sec/ret\n");
+  CHECK(login_of("https://me:x@h/y")->server == "https://h");
+  CHECK_FALSE(login_of("ssh://git@h/y"));
+}
+
 TEST_CASE("a build that makes something else than was asked for is refused") {
   if (no_tools()) return;
   Yard yard;
@@ -422,7 +461,7 @@ TEST_CASE("a job with an sdist of an index and a folder beside it is locked and 
       "REQUIRES = [\"demo; sys_platform == 'linux'\", \"nowhere; sys_platform == 'win32'\"]\n"
       "try:\n    open('" +
       marker.string() + "', 'w').close()\nexcept OSError:\n    pass\n";
-  write_file(yard.dir / "mine/source.py", "NAME = 'mine'\n" + needs);
+  write_file(yard.dir / "mine/source.py", "NAME, FILES = 'mine', {'demo/__init__.py': b'other = 1'}\n" + needs);
   const auto job = [&](const std::string& more) {
     write_file(yard.dir / "job.toml",
                "name = \"demo\"\nversion = 1\n[target]\narch = \"x86_64\"\nglibc = \"2.36\"\n"

@@ -94,6 +94,23 @@ print([p for p in paths if not p.startswith(sys.prefix) and not p.rsplit('/', 1)
   CHECK(inside.find("some where/lib/python3.11/site-packages") == std::string::npos);
 }
 
+TEST_CASE("a distribution's interpreter brings the wheels of ensurepip, so that an environment made from it has pip") {
+  if (no_distribution()) return;
+  if (!fs::exists("/usr/share/python-wheels") || !fs::exists("/usr/lib/python3.11/ensurepip/__init__.py")) {
+    MESSAGE("skipped: needs python3.11-venv");
+    return;
+  }
+  const TempDir scratch, target;
+  const Relocated relocated = relocate(kDistribution.string(), scratch.path(), target / "prefix");
+  run_checked({(target / "prefix/bin/python3").string(), "-m", "venv", (target / "venv").string()});
+  CHECK(
+      run_checked({(target / "venv/bin/python").string(), "-m", "pip", "--version"}).find((target / "venv").string()) !=
+      std::string::npos);
+  const std::string asked = run_checked({(target / "prefix/bin/python3").string(), "-c",
+                                         "import ensurepip; print(ensurepip._get_packages()['pip'].wheel_path)"});
+  CHECK(asked.starts_with((target / "prefix/lib/python3.11/ensurepip/_bundled/pip-").string()));
+}
+
 TEST_CASE("a distribution's interpreter is taken without tests, caches and its site's settings") {
   if (no_distribution()) return;
   const TempDir scratch, target;

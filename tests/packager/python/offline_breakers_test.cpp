@@ -35,7 +35,7 @@ TEST_CASE("what makes a package work offline silences its finding, once all of i
   CHECK(findings({{"opencv-python-headless", "4"}}).empty());
 }
 
-TEST_CASE("findings come in the order of names, are warned of, and their settings are said once in one line") {
+TEST_CASE("findings come in the order of names, are warned of, and their settings are one list") {
   const auto found = findings({{"wandb", "0.31"}, {"huggingface-hub", "1.0"}, {"numpy", "2"}, {"triton", "3.6.0"}});
   REQUIRE(found.size() == 3);
   CHECK(found[0].package == "huggingface-hub 1.0");
@@ -49,7 +49,6 @@ TEST_CASE("findings come in the order of names, are warned of, and their setting
   std::fclose(stream);
   const std::string said = test::read_file(dir / "said");
   CHECK(said.find("warning: triton 3.6.0 compiles C") != said.npos);
-  CHECK(said.find("set inside, for all of these: HF_HUB_DISABLE_TELEMETRY=1 ") != said.npos);
   CHECK(said.find("numpy") == said.npos);
   const bundle::Json json = findings_json(found);
   REQUIRE(json.size() == 3);
@@ -83,4 +82,19 @@ TEST_CASE("what does not run with another package is found beside it, from its f
   const auto found = findings({{"transformers-stream-generator", "0.0.5"}, {"transformers", "5.19.0"}});
   REQUIRE(found.size() == 1);
   CHECK(found[0].remedy.find("transformers<5") != std::string::npos);
+}
+
+TEST_CASE("every setting of the table can be carried as a variable of the environment") {
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const char* name : {"huggingface-hub", "datasets", "modelscope", "ms-swift", "tiktoken", "openai-harmony",
+                           "nltk", "litellm", "gradio", "wandb", "mlflow-skinny", "triton"})
+    all.emplace_back(name, "4.0");
+  const std::vector<std::string> settings = offline_settings(findings(all));
+  CHECK(settings.size() >= 12);
+  for (const std::string& setting : settings) {
+    CAPTURE(setting);
+    const std::size_t equals = setting.find('=');
+    REQUIRE(equals != setting.npos);
+    CHECK(bundle::fault_of_variable(setting.substr(0, equals), setting.substr(equals + 1)) == nullptr);
+  }
 }

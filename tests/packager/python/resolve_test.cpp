@@ -9,6 +9,7 @@
 #include "packager/host/uv.hpp"
 #include "packager/python/need_chains.hpp"
 #include "packager/python/pylock.hpp"
+#include "packager/python/uv_refusal.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/temp_dir.hpp"
 
@@ -233,7 +234,45 @@ TEST_CASE("the way to a package is the shortest, and ends in a circle too") {
 TEST_CASE("uv's own words are shown when it finds no solution") {
   const TempDir dir;
   write_script(dir / "uv", "echo 'no version of demo' >&2; exit 1\n");
-  CHECK_REFUSED(resolve(small_job(), dir / "uv", "/python", dir.path()), Network, "no version of demo");
+  CHECK_REFUSED(resolve(small_job(), dir / "uv", "/python", dir.path()), Io, "no version of demo");
+}
+
+TEST_CASE("each cause for which uv finds no packages has a code and a next step of its own") {
+  using bundle::ErrorCode;
+  const std::string none = "error: No solution found when resolving dependencies\n  cause: Because ";
+  const std::vector<std::pair<std::string, ErrorCode>> said = {
+      // as uv 0.13 says it
+      {none + "nosuch was not found in the package registry and you require nosuch, we can conclude that your "
+              "requirements are unsatisfiable.",
+       ErrorCode::Missing},
+      {none + "there is no version of foo==9 and you require foo==9, we can conclude that your requirements are "
+              "unsatisfiable.",
+       ErrorCode::Conflict},
+      {"error: No solution found when resolving dependencies\n  cause: you require foo<1 and foo>1, which are "
+       "incompatible",
+       ErrorCode::Conflict},
+      {none + "the requested Python version (>=3.8) does not satisfy Python>=3.9 and foo==1 depends on Python>=3.9",
+       ErrorCode::Platform},
+      {"error: Couldn't parse requirement in `r.in` at position 0\n  cause: no such comparison operator",
+       ErrorCode::Usage},
+      {"error: Failed to fetch: http://127.0.0.1:9/simple/foo/\n  cause: tcp connect error", ErrorCode::Network},
+      {none + "foo was not found in the cache and you require foo\n\nhint: Packages were unavailable because the "
+              "network was disabled.",
+       ErrorCode::Network},
+      {"error: Git operation failed\n  cause: failed to clone into: /x", ErrorCode::Network},
+      {"error: Distribution not found at: file:///x/nofolder", ErrorCode::Missing},
+      {"thread 'main' panicked", ErrorCode::Io}};
+  std::map<ErrorCode, std::set<std::string>> next;
+  for (const auto& [text, code] : said) {
+    CAPTURE(text);
+    CHECK(refusal_of(text).code == code);
+    next[code].insert(refusal_of(text).next);
+  }
+  CHECK(next.size() == 6);
+  for (const auto& [code, steps] : next)
+    for (const auto& [other, others] : next)
+      if (code != other)
+        for (const std::string& step : steps) CHECK_FALSE(others.contains(step));
 }
 
 TEST_CASE("uv is named, or found, or missed with advice") {
