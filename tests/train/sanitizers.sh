@@ -6,11 +6,12 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-kPrograms="train_test monitor_test pieces_test collectives_test launch_test checkpoint_test"
+kPrograms="train_test monitor_test pieces_test collectives_test launch_test checkpoint_test property_test"
 here=$PWD/tests/train
-export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1
+export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:allocator_may_return_null=1
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1:suppressions=$here/ubsan.supp
-export TSAN_OPTIONS=history_size=4:suppressions=$here/tsan.supp
+export SEALIFT_PROPERTY_SECONDS=30
+export TSAN_OPTIONS=history_size=4:allocator_may_return_null=1:suppressions=$here/tsan.supp
 
 for preset in "${@:-asan-train tsan-train}"; do
   for name in $preset; do

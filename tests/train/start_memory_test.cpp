@@ -22,9 +22,9 @@ class SquareImpl : public torch::nn::Module {
 };
 TORCH_MODULE(Square);
 
-class StackImpl : public torch::nn::Module {
+class PileImpl : public torch::nn::Module {
  public:
-  StackImpl(std::int64_t layers, std::int64_t width) {
+  PileImpl(std::int64_t layers, std::int64_t width) {
     for (std::int64_t i = 0; i < layers; ++i) {
       blocks.push_back(register_module("block" + std::to_string(i), Shardable<Square>(width)));
     }
@@ -35,7 +35,7 @@ class StackImpl : public torch::nn::Module {
   }
   std::vector<Shardable<Square>> blocks;
 };
-TORCH_MODULE(Stack);
+TORCH_MODULE(Pile);
 
 /// Block i's weights are zero but for the last one, which is i + 1.
 void write_sparse(const std::filesystem::path& path, std::int64_t layers, std::int64_t width) {
@@ -76,7 +76,7 @@ TEST_CASE("a model of a gigabyte starts on four ranks with a quarter of it on ea
     const auto groups = groups_of(world, fsdp());
     const auto peak = peak_of([&] {
       std::optional<MetaDevice> meta(std::in_place);
-      Shardable<Stack> net(layers, width);
+      Shardable<Pile> net(layers, width);
       meta.reset();
       SafetensorsSource source(folder.path());
       const auto parallel = parallelize(*net, groups, fsdp(), &source);
@@ -98,7 +98,7 @@ TEST_CASE("an init function holds one parameter beside the shard") {
     const auto groups = groups_of(world, fsdp());
     const auto peak = peak_of([&] {
       std::optional<MetaDevice> meta(std::in_place);
-      Shardable<Stack> net(layers, width);
+      Shardable<Pile> net(layers, width);
       meta.reset();
       InitFunction source([](const std::string&, at::Tensor tensor, const at::Generator&) { tensor.fill_(2); }, 0);
       const auto parallel = parallelize(*net, groups, fsdp(), &source);
@@ -117,7 +117,7 @@ TEST_CASE("when rank 0 alone has built the model, the others never hold more tha
     const auto peak = peak_of([&] {
       std::optional<MetaDevice> meta;
       if (world.rank > 0) meta.emplace();
-      Shardable<Stack> net(layers, width);
+      Shardable<Pile> net(layers, width);
       meta.reset();
       parallelize(*net, groups, fsdp());
     });

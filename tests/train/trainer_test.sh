@@ -56,6 +56,10 @@ expect 1 "fsdp x2 differs from none x1 in step 1" "$train" check none/result.jso
 expect 1 "times the entropy of the data" "$train" check none/result.json --floor-factor 1.0
 expect 0 "" "$train" run --out short --steps 2
 expect 1 "times the entropy of the data" "$train" check short/result.json
+grep -q '"verdict": "not judged"' short/result.json || fail "two steps were judged"
+expect 1 "the final loss is not near the floor" \
+  "$train" run --out untaught --steps 100 --layers 1 --width 16 --learning-rate 1e-9
+grep -q '"verdict": "fail"' untaught/result.json || fail "no learning is no failure"
 expect 2 "another job" "$train" check none/result.json short/result.json
 expect 2 "cannot read missing.json" "$train" check missing.json
 

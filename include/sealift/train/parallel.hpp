@@ -124,6 +124,7 @@ class Parallel {
    public:
     explicit Whole(std::shared_ptr<Session> session) : session_(std::move(session)) {
       const bool in_backward = session_->in_backward;
+      if (session_->memory) made_ = session_->memory->made();
       // What was gathered before may be older than the optimizer's last step.
       if (session_->forwards == 0 && !in_backward && session_->holds == 0) ++session_->epoch;
       for (auto& unit : session_->units) {
@@ -139,13 +140,28 @@ class Parallel {
     ~Whole() {
       if (--session_->holds > 0) return;
       for (auto* flat : gathered_) flat->reshard();
+      if (session_->memory) session_->memory->release(made_);
     }
 
    private:
     std::shared_ptr<Session> session_;
     std::vector<FlatParam*> gathered_;  ///< here; the others stay as they are
+    std::uint64_t made_ = 0;            ///< buffers before: a step needs no more
   };
   Whole gather_parameters() { return Whole(session_); }
+
+  /// With `Policy::stable_addresses`: the buffers that flats use; complete after two steps and an evaluation. Valid as
+  /// long as the model.
+  std::vector<FlatMemory> flat_memory() const {
+    return session_->memory ? session_->memory->all() : std::vector<FlatMemory>{};
+  }
+
+  /// Calls `observer` for every buffer that a flat takes from now on, with its address and size, on the thread that
+  /// takes it.
+  void observe_flat_memory(std::function<void(const void* data, std::size_t bytes)> observer) const {
+    TORCH_CHECK(session_->memory, "flats have no buffers of their own; set Policy::stable_addresses");
+    session_->memory->observe(std::move(observer));
+  }
 
   Groups& groups() { return session_->groups; }
 

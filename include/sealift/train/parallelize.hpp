@@ -136,7 +136,8 @@ inline void shard_unit(Session& session, const std::shared_ptr<Unit>& unit, cons
             .broadcast = policy.sync_module_states,
             .reshard_group = divides ? plan.options.reshard_group : 0,
             .gather = policy.compression.gather,
-            .stored = stored},
+            .stored = stored,
+            .memory = session.memory},
         source);
     std::vector<GradientSlot> slots;
     for (std::size_t i = 0; i < flat->size(); ++i) {
@@ -161,6 +162,7 @@ inline void shard_unit(Session& session, const std::shared_ptr<Unit>& unit, cons
                                                                .always_used = policy.find_unused_parameters,
                                                                .compression = policy.compression.gradients,
                                                                .power_sgd = session.reducer.power_sgd(),
+                                                               .memory = session.memory,
                                                                // The root is open from first to last.
                                                                .late = unit->is_root() && narrower});
       unit->listen(slots, session.reducer.add(std::move(gradients)), unit);

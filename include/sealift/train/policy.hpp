@@ -55,6 +55,10 @@ struct Policy {
   std::int64_t forward_prefetch = 1;   ///< units gathered ahead in forward; 0: none. All, in a step that stays gathered
   std::int64_t backward_prefetch = 1;  ///< the same in backward; at least 1 is FSDP1's BACKWARD_PRE
 
+  /// Flats lie at the same addresses in every step, for memory that is registered or recorded; they keep it between
+  /// steps.
+  bool stable_addresses = false;
+
   MixedPrecision precision = {};
   Offload offload = {};
   Compression compression = {};  ///< of what travels; off by default

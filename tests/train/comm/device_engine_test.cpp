@@ -145,9 +145,9 @@ TEST_CASE("a group has one communicator, split off the world's; Gloo is connecte
     });
     CHECK(said == std::vector<std::string>(4));
     std::set<std::string> names;
-    for (const auto& request : fabric->requests()) {
+    for (const auto& [request, splits] : fabric->requests()) {
       names.insert(request.name);
-      CHECK((request.name == "world") == !request.split_from);
+      CHECK((request.name == "world") == !splits);
       CHECK(request.color == request.ranks.front());
       CHECK(request.ranks.size() == static_cast<std::size_t>(request.size));
     }

@@ -26,8 +26,14 @@ class FakeFabric : public std::enable_shared_from_this<FakeFabric> {
     return [self = shared_from_this()](const NcclRequest& request) { return self->connect(request); };
   }
 
+  /// A request, without the engine that it splits: engines keep the fabric alive.
+  struct Asked {
+    NcclRequest request;  ///< without `split_from`
+    bool splits = false;  ///< it had one
+  };
+
   /// What was asked for so far, by all ranks.
-  std::vector<NcclRequest> requests() {
+  std::vector<Asked> requests() {
     const std::lock_guard lock(mutex_);
     return requests_;
   }
@@ -132,7 +138,8 @@ class FakeFabric : public std::enable_shared_from_this<FakeFabric> {
 
   c10::intrusive_ptr<c10d::Backend> connect(const NcclRequest& request) {
     std::unique_lock lock(mutex_);
-    requests_.push_back(request);
+    requests_.push_back({request, static_cast<bool>(request.split_from)});
+    requests_.back().request.split_from.reset();
     if (calls_.empty()) calls_.resize(static_cast<std::size_t>(request.size));  // the world's is the first
     // A split is of all ranks of the world.
     const auto number = ++calls_[static_cast<std::size_t>(request.ranks[static_cast<std::size_t>(request.rank)])];
@@ -196,7 +203,7 @@ class FakeFabric : public std::enable_shared_from_this<FakeFabric> {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<NcclRequest> requests_;
+  std::vector<Asked> requests_;
   std::vector<int> calls_;  ///< for an engine, by rank of the world
   std::map<std::pair<std::string, std::uint64_t>, Exchange> exchanges_;
   bool aborted_ = false;

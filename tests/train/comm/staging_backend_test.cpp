@@ -4,6 +4,8 @@
 #include "tests/support/staging_backend.hpp"
 #include "tests/support/ranks.hpp"
 
+#include <sealift/train/comm/collectives.hpp>
+
 #include <doctest/doctest.h>
 
 using namespace sealift;
@@ -46,7 +48,7 @@ TEST_CASE("staged collectives give what one process computes") {
     tensors = {mine.to(at::kBFloat16)};
     backend.allreduce(tensors, mean)->wait();
     CHECK(tensors[0].equal((sum / kRanks).to(at::kBFloat16)));
-    scaled.reduceOp = c10d::makeNCCLPreMulSum(0.5);
+    scaled.reduceOp = train::detail::sum_times(0.5);
     tensors = {mine.clone()};
     backend.allreduce(tensors, scaled)->wait();
     CHECK(tensors[0].equal(sum / 2));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // buffer_pool.hpp: what the pool keeps and when it frees it, and that no unit reads what another one left in memory,
-// even when ranks are slow at the worst places.
+// even when ranks are slow at the worst places. steady_buffers.hpp: that a model's flats keep their addresses, whatever
+// lies between two steps.
 #include "tests/train/fixture.hpp"
 
 #include <c10/core/CPUAllocator.h>
@@ -13,11 +14,16 @@ using namespace sealift::test;
 namespace {
 
 using Pool = sealift::train::detail::BufferPool;
+using Steady = sealift::train::detail::SteadyBuffers;
 
 /// While it lives, memory that units free is filled with NaN.
 struct Poisoned {
-  Poisoned() { Pool::instance().poison_returned(true); }
-  ~Poisoned() { Pool::instance().poison_returned(false); }
+  Poisoned() { set(true); }
+  ~Poisoned() { set(false); }
+  static void set(bool on) {
+    Pool::instance().poison_returned(on);
+    Steady::poison_returned(on);
+  }
 };
 
 at::Tensor buffer(std::int64_t numel) {
@@ -33,6 +39,61 @@ Outcome train_with_pauses(std::int64_t size, const Policy& policy, const Loop& l
     outcomes[static_cast<std::size_t>(world.rank)] = train(world, policy, loop, pause);
   });
   return outcomes[0];
+}
+
+/// What a model's loop does between steps and in them, other than the same again.
+struct Odd {
+  std::int64_t micro_batches = 1;
+  bool adapters = false;  ///< all but the biases are frozen
+};
+
+using Addresses = std::vector<const void*>;
+
+/// The addresses of what flats took in each step, of parameters in forward and backward, and of gradients, in order.
+std::vector<Addresses> addresses_of_steps(const World& world, const Policy& policy, const Odd& odd) {
+  auto groups = make_groups(world, make_mesh(policy, world.size));
+  Shardable<Net> net;
+  for (auto& item : net->named_parameters()) {
+    if (odd.adapters && !item.key().ends_with("bias")) item.value().set_requires_grad(false);
+  }
+  auto parallel = parallelize(*net, groups, policy);
+  FusedAdamW optimizer(parallel.shards(), torch::optim::AdamWOptions(kLearningRate));
+  std::vector<Addresses> steps;
+  parallel.observe_flat_memory([&](const void* data, std::size_t) { steps.back().push_back(data); });
+  for (auto& layer : net->layers) {
+    layer->probe = [&steps, &layer] {
+      for (const auto& parameter : layer->parameters()) steps.back().push_back(parameter.data_ptr());
+    };
+  }
+  std::size_t made = 0;
+  for (std::int64_t step = 0; step < 9; ++step) {
+    steps.emplace_back();
+    optimizer.zero_grad();
+    const auto [ids, targets] = batch_of(step);
+    const auto rows = 1 + step % 3;  // of a micro-batch
+    for (std::int64_t micro = 0; micro < odd.micro_batches; ++micro) {
+      parallel.set_micro_batch(micro, odd.micro_batches);
+      torch::nn::functional::cross_entropy(net(ids.narrow(0, 0, rows)), targets.narrow(0, 0, rows)).backward();
+    }
+    for (const auto& shard : parallel.shards()) {
+      if (shard.grad().defined()) steps.back().push_back(shard.grad().data_ptr());
+    }
+    optimizer.step();
+    if (step == 2) made = parallel.flat_memory().size();
+    const Addresses taken = steps.back();
+    if (step % 2 == 1) {  // evaluations
+      at::NoGradGuard no_grad;
+      net(ids);
+      if (step == 3) {
+        const auto whole = parallel.gather_parameters();
+        CHECK(parallel.flat_memory().size() >= made);
+      }
+    }
+    steps.back() = taken;
+  }
+  CHECK(parallel.flat_memory().size() == made);
+  parallel.observe_flat_memory({});
+  return steps;
 }
 
 }  // namespace
@@ -98,11 +159,15 @@ TEST_CASE("training never reads what another unit left in its memory") {
   const Poisoned poisoned;
   for (const std::int64_t size : {2, 3, 4}) {
     for (const bool reshard : {true, false}) {
-      CAPTURE(size);
-      CAPTURE(reshard);
-      Policy policy{.method = ParallelMethod::Fsdp};
-      policy.reshard_after_forward = reshard;
-      check_same(train_on_ranks(size, policy), expected);
+      for (const bool stable : {false, true}) {
+        CAPTURE(size);
+        CAPTURE(reshard);
+        CAPTURE(stable);
+        Policy policy{.method = ParallelMethod::Fsdp};
+        policy.reshard_after_forward = reshard;
+        policy.stable_addresses = stable;
+        check_same(train_on_ranks(size, policy), expected);
+      }
     }
   }
 }
@@ -128,4 +193,54 @@ TEST_CASE("pauses in forward, backward and before the step change no bit, with p
       }
     }
   }
+}
+
+TEST_CASE("with stable addresses each step finds its flats and gradients where the step two before had them") {
+  Policy mixed = fsdp(), kept = fsdp(), bytes = fsdp(), freed = fsdp();
+  mixed.precision = {.param_dtype = at::kBFloat16, .reduce_dtype = at::kFloat};
+  kept.reshard_after_forward = false;
+  bytes.compression = {.gradients = GradientCompression::Bf16, .gather = GatherCompression::Int8};
+  freed.keep_gathered = KeepGathered::Never;
+  // Without sums over copies: Gloo's workers let go of their buffers when they like.
+  int number = 0;
+  for (auto policy : {fsdp(), mixed, kept, bytes, freed}) {
+    policy.stable_addresses = true;
+    ++number;
+    for (const Odd& odd : {Odd{}, Odd{.micro_batches = 3}, Odd{.adapters = true}}) {
+      on_ranks(2, [&](const World& world) {
+        CAPTURE(number);
+        CAPTURE(odd.micro_batches);
+        CAPTURE(odd.adapters);
+        const auto steps = addresses_of_steps(world, policy, odd);
+        for (std::size_t step = 5; step < steps.size(); ++step) {
+          CHECK(steps[step].size() > 10);
+          CHECK(steps[step] == steps[step - 2]);
+        }
+      });
+    }
+  }
+}
+
+TEST_CASE("of a model's free buffers the oldest is taken, and a gradient may outlive the model") {
+  at::DataPtr late;
+  std::weak_ptr<Steady> alive;
+  {
+    const auto steady = std::make_shared<Steady>();
+    alive = steady;
+    const sealift::train::detail::UseBuffers use(steady);
+    auto first = buffer(1000), second = buffer(1000), other = buffer(500);
+    const auto *oldest = first.data_ptr(), *newer = second.data_ptr();
+    first.reset();
+    second.reset();  // came back last
+    first = buffer(1000);
+    CHECK(first.data_ptr() == oldest);
+    CHECK(buffer(1000).data_ptr() == newer);
+    CHECK(steady->all().size() == 3);
+    steady->release(1);
+    CHECK(steady->all().size() == 2);  // the second was free, the others are used
+    late = steady->take(100, at::kCPU);
+  }
+  CHECK(!alive.expired());
+  late.clear();
+  CHECK(alive.expired());
 }

@@ -59,16 +59,17 @@ def make_tokenizer(folder):
          "tokenizer_class": "PreTrainedTokenizerFast"}))
 
 
-def make_model(folder, seed=7):
-    """A Qwen2 of about 0.1 M parameters, in transformers' own layout."""
+SHAPE = {"vocab_size": 320, "hidden_size": 48, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4,
+         "num_key_value_heads": 2, "max_position_embeddings": 128, "tie_word_embeddings": False}
+
+
+def make_model(folder, seed=7, **shape):
+    """A Qwen2 of about 0.1 M parameters, or of another shape, in transformers' own layout."""
     import transformers
 
     folder.mkdir()
     make_tokenizer(folder)
-    config = transformers.Qwen2Config(
-        vocab_size=320, hidden_size=48, intermediate_size=96, num_hidden_layers=2, num_attention_heads=4,
-        num_key_value_heads=2, max_position_embeddings=128, tie_word_embeddings=False, use_cache=False,
-        eos_token_id=2, pad_token_id=0)
+    config = transformers.Qwen2Config(**{**SHAPE, **shape}, use_cache=False, eos_token_id=2, pad_token_id=0)
     torch.manual_seed(seed)
     model = transformers.Qwen2ForCausalLM(config).float()
     with torch.no_grad():  # transformers' own first values hide a wrong bias and a wrong norm

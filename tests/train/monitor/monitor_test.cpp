@@ -27,7 +27,7 @@ Monitor::Place place_of(const train::World& world) {
   return place;
 }
 
-train::Groups groups_of(const train::World& world) {
+train::Groups monitored_groups(const train::World& world) {
   return train::make_groups(world, train::make_mesh(place_of(world).policy, world.size));
 }
 
@@ -66,7 +66,7 @@ TEST_CASE("a run whose ranks wait for most of a step is advised, in the report a
   auto* const stderr_buffer = std::cerr.rdbuf(said.rdbuf());
   std::vector<Json> reports(2);
   on_ranks(2, [&](const train::World& world) {
-    auto groups = groups_of(world);
+    auto groups = monitored_groups(world);
     Monitor monitor({}, place_of(world));
     for (std::int64_t number = 1; number <= 25; ++number) make_step(monitor, number, /*waits=*/true);
     reports[static_cast<std::size_t>(world.rank)] = monitor.report(groups.world);
@@ -91,7 +91,7 @@ TEST_CASE("a run whose ranks wait for most of a step is advised, in the report a
 
 TEST_CASE("a run that never waits gets no advice, and ranks that differ show in the spread") {
   on_ranks(3, [&](const train::World& world) {
-    auto groups = groups_of(world);
+    auto groups = monitored_groups(world);
     Monitor monitor({}, place_of(world));
     for (std::int64_t number = 1; number <= 4; ++number) make_step(monitor, number, /*waits=*/world.rank == 2);
     const auto report = monitor.report(groups.world);
@@ -172,7 +172,7 @@ TEST_CASE("a trace has the last ten steps of all ranks, however long a rank's pa
   options.trace = (folder / "new" / "trace.json").string();
   const std::string long_name((5U << 20) / 2, 'x');  // in three pieces
   on_ranks(2, [&](const train::World& world) {
-    auto groups = groups_of(world);
+    auto groups = monitored_groups(world);
     Monitor monitor(options, place_of(world));
     for (std::int64_t number = 1; number <= 12; ++number) {
       make_step(monitor, number, /*waits=*/true, world.rank == 1 && number == 12 ? long_name : "layer0");

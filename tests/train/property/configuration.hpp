@@ -63,6 +63,7 @@ enum Feature : std::size_t {
   kStart,
   kSteps,
   kData,
+  kAddresses,
   kFeatures
 };
 
@@ -128,6 +129,7 @@ inline const std::array<FeatureRow, kFeatures>& table() {
       {"start", 60, {"same", "rank_0"}},
       {"steps", 30, {"3", "2", "5"}},
       {"data", 60, {"0", "1", "2", "3"}},
+      {"addresses", 20, {"any", "stable"}},
   }};
   return rows;
 }

@@ -40,7 +40,7 @@ struct Profiler {
   at::CallbackHandle handle;
 };
 
-using Log = std::vector<std::string>;
+using Lines = std::vector<std::string>;
 
 }  // namespace
 
@@ -55,8 +55,8 @@ TEST_CASE("a profiler sees forward, backward and waits of units, and no collecti
   ranges.end(Forward, "root");
   ranges.begin(Reduce, "layer0");
   ranges.end(Reduce, "layer0");
-  CHECK(Profiler::log == Log{"+ sealift::forward root", "+ sealift::gather wait layer0",
-                             "- sealift::gather wait layer0", "- sealift::forward root"});
+  CHECK(Profiler::log == Lines{"+ sealift::forward root", "+ sealift::gather wait layer0",
+                               "- sealift::gather wait layer0", "- sealift::forward root"});
 }
 
 TEST_CASE("units that end in another order than they began are cut, so that ranges nest") {
@@ -66,8 +66,8 @@ TEST_CASE("units that end in another order than they began are cut, so that rang
   ranges.begin(Backward, "right");
   ranges.end(Backward, "left");
   ranges.end(Backward, "right");
-  CHECK(Profiler::log == Log{"+ sealift::backward left", "+ sealift::backward right", "- sealift::backward right",
-                             "- sealift::backward left", "+ sealift::backward right", "- sealift::backward right"});
+  CHECK(Profiler::log == Lines{"+ sealift::backward left", "+ sealift::backward right", "- sealift::backward right",
+                               "- sealift::backward left", "+ sealift::backward right", "- sealift::backward right"});
 }
 
 TEST_CASE("the end of a step closes what a failed pass has left open") {

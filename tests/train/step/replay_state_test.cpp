@@ -28,23 +28,23 @@ class Autocast {
   sealift::train::detail::AutocastState before_;
 };
 
-at::Tensor wave(std::vector<std::int64_t> shape) {
+at::Tensor sines(std::vector<std::int64_t> shape) {
   return torch::sin(torch::arange(torch::ones(shape).numel()) * 0.7).view(shape);
 }
 
 /// Three weights: of the body alone, twice in the body, and of the body and the head after it.
 struct Weights {
-  at::Tensor once = wave({12, 12}).requires_grad_();
-  at::Tensor twice = (wave({12, 12}) * 0.5).requires_grad_();
-  at::Tensor tied = (wave({12, 12}) * 0.9).requires_grad_();
+  at::Tensor once = sines({12, 12}).requires_grad_();
+  at::Tensor twice = (sines({12, 12}) * 0.5).requires_grad_();
+  at::Tensor tied = (sines({12, 12}) * 0.9).requires_grad_();
 };
 
 enum class Way { Plain, Recomputed, Nested };
 
 /// Gradients of the weights and the input by a forward under autocast, and whether the body's product was in bf16.
-std::vector<at::Tensor> gradients(Way way, bool tied_head, std::vector<at::ScalarType>* seen = nullptr) {
+std::vector<at::Tensor> gradients_of(Way way, bool tied_head, std::vector<at::ScalarType>* seen = nullptr) {
   Weights weights;
-  const auto x = wave({5, 12}).requires_grad_();
+  const auto x = sines({5, 12}).requires_grad_();
   const auto body = [&](const at::Tensor& input) {
     const auto first = torch::mm(input, weights.once).tanh();
     if (seen) seen->push_back(first.scalar_type());
@@ -67,25 +67,25 @@ std::vector<at::Tensor> gradients(Way way, bool tied_head, std::vector<at::Scala
 }  // namespace
 
 TEST_CASE("recompute under autocast equals no recompute bit for bit: issue 15, silently wrong 8") {
-  const auto expected = gradients(Way::Plain, false);
+  const auto expected = gradients_of(Way::Plain, false);
   for (const auto way : {Way::Recomputed, Way::Nested}) {
     std::vector<at::ScalarType> seen;
-    const auto got = gradients(way, false, &seen);
+    const auto got = gradients_of(way, false, &seen);
     CHECK((seen == std::vector<at::ScalarType>(way == Way::Nested ? 3 : 2, torch::kBFloat16)));
     for (std::size_t i = 0; i < got.size(); ++i) CHECK(got[i].equal(expected[i]));
   }
 }
 
 TEST_CASE("a weight that autocast casts in a body and again after it gets both gradients") {
-  const auto expected = gradients(Way::Plain, true);
-  const auto got = gradients(Way::Recomputed, true);
+  const auto expected = gradients_of(Way::Plain, true);
+  const auto got = gradients_of(Way::Recomputed, true);
   // The plain call adds the two gradients of its one cast in bf16.
   for (std::size_t i = 0; i < got.size(); ++i) CHECK(got[i].allclose(expected[i], 2e-2, 1e-5));
 }
 
 TEST_CASE("backward and a body that throws leave autocast, its cache and the random numbers as they were") {
-  const auto x = wave({4, 12}).requires_grad_();
-  const auto weight = (wave({12, 12}) * 1).requires_grad_();  // no view, so that autocast keeps its cast
+  const auto x = sines({4, 12}).requires_grad_();
+  const auto weight = (sines({12, 12}) * 1).requires_grad_();  // no view, so that autocast keeps its cast
   bool throws = false;
   const auto body = [&](const at::Tensor& input) {
     const auto y = torch::dropout(torch::mm(input, weight), 0.5, true);
@@ -126,7 +126,7 @@ TEST_CASE("backward and a body that throws leave autocast, its cache and the ran
 
 TEST_CASE("a backward inside an autocast region recomputes by the forward's state, not by the region's") {
   Weights weights;
-  const auto x = wave({5, 12}).requires_grad_();
+  const auto x = sines({5, 12}).requires_grad_();
   const auto run = [&](bool recomputed) {
     weights.once.mutable_grad() = at::Tensor();
     const auto body = [&](const at::Tensor& input) { return torch::mm(input, weights.once).tanh(); };
@@ -142,7 +142,7 @@ TEST_CASE("a backward inside an autocast region recomputes by the forward's stat
 
 TEST_CASE("a body whose dtype differs in backward is an error that says so") {
   bool second = false;
-  const auto x = wave({3}).requires_grad_();
+  const auto x = sines({3}).requires_grad_();
   auto loss =
       recompute([&](const at::Tensor& y) { return std::exchange(second, true) ? y.to(torch::kHalf) : y * 2; }, x).sum();
   CHECK_THROWS_WITH_AS(loss.backward(), doctest::Contains("output 0 is Half in backward and Float in forward"),
@@ -150,7 +150,7 @@ TEST_CASE("a body whose dtype differs in backward is an error that says so") {
 }
 
 TEST_CASE("a generator that the body did not draw from goes on through the backward") {
-  const auto x = wave({3}).requires_grad_();
+  const auto x = sines({3}).requires_grad_();
   torch::manual_seed(9);
   auto loss = recompute([](const at::Tensor& y) { return y.exp(); }, x).sum();
   auto drawn = torch::rand({2});

@@ -26,6 +26,20 @@ namespace sealift::train {
 /// An all-reduce of at most this size sends everything to everyone: one round instead of Gloo's 2 (W - 1).
 inline constexpr std::int64_t kFewBytes = 512;
 
+namespace detail {
+
+/// The operation of an engine that adds `factor` times what each rank has. By its parts, since c10d's function for it
+/// was renamed between the versions that this is built with.
+inline c10d::ReduceOp sum_times(double factor) {
+  c10d::ReduceOp op(c10d::ReduceOp::SUM);
+  if (factor == 1) return op;
+  op.op_ = c10d::ReduceOp::PREMUL_SUM;
+  op.supplement_ = c10::make_intrusive<c10d::NCCLPreMulSumSupplement>(factor);
+  return op;
+}
+
+}  // namespace detail
+
 /// A collective in flight; its buffers belong to it until `wait` returns. On CUDA they may be freed then on the stream
 /// that is current, which must be the one they were allocated on.
 class Ticket {
@@ -92,7 +106,7 @@ class Collectives {
     if (full.numel() == 0) return {};
     if (channel_->takes(full)) {
       flight->issue_on_device([&](c10d::Backend& engine) {
-        return engine._reduce_scatter_base(shard, full, {.reduceOp = sum_times(factor)});
+        return engine._reduce_scatter_base(shard, full, {.reduceOp = detail::sum_times(factor)});
       });
       return Ticket(std::move(flight));
     }
@@ -116,7 +130,7 @@ class Collectives {
     std::vector<at::Tensor> tensors{tensor};
     if (channel_->takes(tensor)) {
       flight->issue_on_device(
-          [&](c10d::Backend& engine) { return engine.allreduce(tensors, {.reduceOp = sum_times(factor)}); });
+          [&](c10d::Backend& engine) { return engine.allreduce(tensors, {.reduceOp = detail::sum_times(factor)}); });
       return Ticket(std::move(flight));
     }
     if (!few) {
@@ -197,9 +211,6 @@ class Collectives {
   /// For what only moves: no engine knows every dtype.
   static at::Tensor as_bytes(const at::Tensor& tensor) { return tensor.flatten().view(at::kByte); }
 
-  static c10d::ReduceOp sum_times(double factor) {
-    return factor == 1 ? c10d::ReduceOp(c10d::ReduceOp::SUM) : c10d::makeNCCLPreMulSum(factor);
-  }
   static void multiply(const at::Tensor& tensor, double factor) {
     at::NoGradGuard no_grad;
     tensor.mul_(factor);

@@ -5,13 +5,9 @@
 // page again: a tenth of a step where a model is gathered and freed each time. On other devices nothing is added.
 #pragma once
 
-#include <torch/torch.h>
+#include <sealift/train/flat/steady_buffers.hpp>
 
-#include <algorithm>
-#include <cstring>
-#include <list>
-#include <memory>
-#include <mutex>
+#include <utility>
 
 namespace sealift::train::detail {
 
@@ -127,11 +123,34 @@ class BufferPool final : public c10::Allocator {
   bool poison_ = false;
 };
 
+/// While it lives, `flat_buffer` takes memory of this thread's flats from `buffers`, unless null.
+class UseBuffers {
+ public:
+  explicit UseBuffers(const std::shared_ptr<SteadyBuffers>& buffers)
+      : before_(std::exchange(current(), buffers.get())) {}
+  UseBuffers(const UseBuffers&) = delete;
+  UseBuffers& operator=(const UseBuffers&) = delete;
+  ~UseBuffers() { current() = before_; }
+
+  static SteadyBuffers*& current() {
+    thread_local SteadyBuffers* buffers = nullptr;
+    return buffers;
+  }
+
+ private:
+  SteadyBuffers* before_;
+};
+
 /// An uninitialised buffer of `numel` elements for a flat. [numel]
 inline at::Tensor flat_buffer(std::int64_t numel, const at::TensorOptions& options) {
+  const auto bytes = static_cast<std::size_t>(numel) * options.dtype().itemsize();
+  if (auto* steady = UseBuffers::current(); steady && !options.pinned_memory()) {
+    c10::Storage storage(c10::Storage::use_byte_size_t{}, bytes, steady->take(bytes, options.device()),
+                         c10::GetAllocator(options.device().type()), /*resizable=*/true);
+    return torch::empty({0}, options).set_(storage, 0, {numel}, {1});
+  }
   if (!options.device().is_cpu() || options.pinned_memory()) return torch::empty({numel}, options);
   auto& pool = BufferPool::instance();
-  const auto bytes = static_cast<std::size_t>(numel) * options.dtype().itemsize();
   c10::Storage storage(c10::Storage::use_byte_size_t{}, bytes, pool.allocate(bytes), &pool, /*resizable=*/true);
   return torch::empty({0}, options).set_(storage, 0, {numel}, {1});
 }

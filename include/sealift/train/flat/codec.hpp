@@ -30,7 +30,9 @@ class Codec {
 class CastCodec final : public Codec {
  public:
   at::Tensor encode(const at::Tensor& shard, const at::TensorOptions& options) const override {
-    return shard.to(options, /*non_blocking=*/true);
+    const bool same = shard.dtype() == options.dtype() && shard.device() == options.device();
+    if (same || !detail::UseBuffers::current()) return shard.to(options, /*non_blocking=*/true);
+    return detail::flat_buffer(shard.numel(), options).copy_(shard, /*non_blocking=*/true);
   }
   bool is_whole() const override { return true; }
   void decode(at::Tensor, const at::Tensor&, std::int64_t) const override {}

@@ -33,12 +33,13 @@ enum class Reduction {
 class FlatGradient {
  public:
   struct Options {
-    std::string label = {};                           ///< for messages
-    std::optional<at::ScalarType> reduce_dtype = {};  ///< unset: that of the leaves
-    bool on_host = false;                             ///< means wait in host memory until `flush`
-    bool always_used = false;                         ///< ranks need not agree on which parameters had a gradient
-    GradientCompression compression = {};             ///< how it travels
-    std::shared_ptr<PowerSgd> power_sgd = {};         ///< for `GradientCompression::PowerSgd`
+    std::string label = {};                              ///< for messages
+    std::optional<at::ScalarType> reduce_dtype = {};     ///< unset: that of the leaves
+    bool on_host = false;                                ///< means wait in host memory until `flush`
+    bool always_used = false;                            ///< ranks need not agree on which parameters had a gradient
+    GradientCompression compression = {};                ///< how it travels
+    std::shared_ptr<PowerSgd> power_sgd = {};            ///< for `GradientCompression::PowerSgd`
+    std::shared_ptr<detail::SteadyBuffers> memory = {};  ///< of the buffers and of what travels; null: `BufferPool`
     bool late = false;  ///< gradients stay on their parameters until `settle`: less memory when they are narrower
   };
 
@@ -110,7 +111,9 @@ class FlatGradient {
       return advance();
     }
     // New each time, so that its memory is freed by the optimizer's zero_grad.
-    reduced_ = torch::empty({layout_.shard_numel}, whole_.options());
+    const detail::UseBuffers use(options_.memory);
+    reduced_ = options_.memory ? detail::flat_buffer(layout_.shard_numel, whole_.options())
+                               : torch::empty({layout_.shard_numel}, whole_.options());
     in_context([&] {
       transfer_ =
           transport_->reduce_scatter(reduced_, std::exchange(whole_, {}), groups_.shard, options_.label, used_hash());
@@ -293,6 +296,7 @@ class FlatGradient {
   void wait(bool for_all = true) {
     if (!for_all && !transfer_.has_next_round()) return;
     const ObservedScope waiting(*groups_.observers, Activity::ReduceWait, options_.label);
+    const detail::UseBuffers use(options_.memory);
     for_all ? transfer_.wait() : transfer_.advance();
   }
 
@@ -320,6 +324,7 @@ class FlatGradient {
   /// Adds to an error which parameters had no gradient on this rank, in case the ranks disagree about that.
   template <class Body>
   void in_context(const Body& body) const {
+    const detail::UseBuffers use(options_.memory);
     try {
       body();
     } catch (c10::Error& error) {
@@ -352,6 +357,7 @@ class FlatGradient {
   /// Reuses the buffer of the last step if the optimizer's `zero_grad` has released it.
   void make_room(at::Tensor& buffer, std::int64_t numel, const at::Tensor& like) const {
     if (buffer.defined() && buffer.storage().use_count() == 1) return;
+    const detail::UseBuffers use(options_.memory);
     buffer = detail::flat_buffer(numel, like.options().dtype(dtype_).requires_grad(false));
   }
 

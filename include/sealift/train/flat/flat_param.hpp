@@ -28,15 +28,16 @@ enum class Residence {
 class FlatParam {
  public:
   struct Options {
-    std::string unit = {};                             ///< for messages
-    std::string label = {};                            ///< for observers: the unit's, and which of its flats this is
-    std::optional<at::ScalarType> compute_dtype = {};  ///< of the whole; unset: the parameters' own
-    bool on_host = false;                              ///< the shard lives in host memory
-    bool pin_memory = false;                           ///< ... page-locked
-    bool broadcast = true;                             ///< without a source: start from rank 0's values
-    std::int64_t reshard_group = 0;                    ///< ranks of the group of `reshard_to_group`; 0: none
-    GatherCompression gather = {};                     ///< how shards travel
-    StoredAs stored = {};                              ///< what is kept of the shard; other than `Plain`: frozen ones
+    std::string unit = {};                               ///< for messages
+    std::string label = {};                              ///< for observers: the unit's, and which of its flats this is
+    std::optional<at::ScalarType> compute_dtype = {};    ///< of the whole; unset: the parameters' own
+    bool on_host = false;                                ///< the shard lives in host memory
+    bool pin_memory = false;                             ///< ... page-locked
+    bool broadcast = true;                               ///< without a source: start from rank 0's values
+    std::int64_t reshard_group = 0;                      ///< ranks of the group of `reshard_to_group`; 0: none
+    GatherCompression gather = {};                       ///< how shards travel
+    StoredAs stored = {};                                ///< what is kept of the shard; other than `Plain`: frozen ones
+    std::shared_ptr<detail::SteadyBuffers> memory = {};  ///< of the whole and of what travels; null: `BufferPool`
   };
 
   /// Takes over the parameters: each becomes a part of the whole, on the rank's device, and this rank's shard gets the
@@ -149,7 +150,9 @@ class FlatParam {
     if (residence_ != Residence::Unsharded) return;
     if (group_.size() == 1) return reshard();  // a replicated unit: nobody to gather from
     const auto numel = layout_.padded_numel() / group_.size();
-    source_ = whole_.narrow(0, group_.rank() * numel, numel).clone();
+    const auto mine = whole_.narrow(0, group_.rank() * numel, numel);
+    const detail::UseBuffers use(options_.memory);
+    source_ = options_.memory ? detail::flat_buffer(numel, mine.options()).copy_(mine) : mine.clone();
     release();
     residence_ = Residence::GroupSharded;
   }
@@ -193,6 +196,7 @@ class FlatParam {
 
   void gather() {
     at::NoGradGuard no_grad;
+    const detail::UseBuffers use(options_.memory);
     version_ = shard_._version();
     groups_.observers->begin(Activity::Gather, options_.label);
     if (!has_memory()) refill();
@@ -232,7 +236,8 @@ class FlatParam {
     const c10::DeviceGuard on(whole_.device());  // an allocator takes the current one
     auto* storage = whole_.storage().unsafeGetStorageImpl();
     const auto bytes = static_cast<std::size_t>(whole_.numel()) * whole_.element_size();
-    storage->set_data_ptr_noswap(storage->allocator()->allocate(bytes));
+    storage->set_data_ptr_noswap(options_.memory ? options_.memory->take(bytes, whole_.device())
+                                                 : storage->allocator()->allocate(bytes));
     storage->set_nbytes(bytes);
     point_parameters_to(whole_.storage());
   }

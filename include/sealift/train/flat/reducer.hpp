@@ -15,7 +15,9 @@ namespace sealift::train {
 
 class Reducer {
  public:
-  Reducer(Groups groups, const Policy& policy) : groups_(std::move(groups)), policy_(policy) {
+  /// Buffers lie in `memory`, unless null.
+  Reducer(Groups groups, const Policy& policy, std::shared_ptr<detail::SteadyBuffers> memory = {})
+      : groups_(std::move(groups)), policy_(policy), memory_(std::move(memory)) {
     if (policy.compression.gradients == GradientCompression::PowerSgd) {
       power_sgd_ = std::make_shared<PowerSgd>(policy.compression.power_sgd);
     }
@@ -268,6 +270,7 @@ class Reducer {
     groups_.world.broadcast(shared, "order of gradients").wait();
     shared = shared.cpu();
     make_buckets({shared.data_ptr<std::int64_t>(), shared.data_ptr<std::int64_t>() + shared.numel()});
+    if (memory_) memory_->release(0);  // the first buckets' have other sizes
   }
 
   /// Makes buckets of one kind each over the replicated parameters in `order`; nothing may be collected.
@@ -297,7 +300,8 @@ class Reducer {
                                                                  .on_host = policy_.offload.gradients,
                                                                  .always_used = policy_.find_unused_parameters,
                                                                  .compression = policy_.compression.gradients,
-                                                                 .power_sgd = power_sgd_});
+                                                                 .power_sgd = power_sgd_,
+                                                                 .memory = memory_});
         buckets_.push_back({std::move(gradients), {}, 0});
       }
     }
@@ -305,6 +309,7 @@ class Reducer {
 
   Groups groups_;
   Policy policy_;
+  std::shared_ptr<detail::SteadyBuffers> memory_;
   std::shared_ptr<PowerSgd> power_sgd_;
   std::vector<std::unique_ptr<FlatGradient>> flats_;   ///< by number; the next number is the replicated parameters'
   std::vector<GradientSlot> slots_;                    ///< of the replicated parameters

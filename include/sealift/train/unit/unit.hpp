@@ -25,10 +25,15 @@ struct Pass {
 /// State that the units of one model share. Used by one thread, as a rank is.
 struct Session {
   Session(const Policy& policy, Groups with)
-      : policy(policy), groups(std::move(with)), reducer(groups, policy), holders(groups.shard) {}
+      : policy(policy),
+        groups(std::move(with)),
+        memory(policy.stable_addresses ? std::make_shared<detail::SteadyBuffers>() : nullptr),
+        reducer(groups, policy, memory),
+        holders(groups.shard) {}
 
   Policy policy;
   Groups groups;
+  std::shared_ptr<detail::SteadyBuffers> memory;  ///< of all flats; null unless the policy asks for stable addresses
   Reducer reducer;
   Collectives holders;    ///< ranks that together hold what is not replicated
   bool is_split = false;  ///< some of it by an axis of its own
