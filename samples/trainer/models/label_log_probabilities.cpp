@@ -31,7 +31,7 @@ at::Tensor fp32_logits(const at::Tensor& tokens, const at::Tensor& rows) {
 
 /// In place: logits become d log softmax(logits)[label] / d logits = [is label] - softmax. Returns the log-probability
 /// [tokens], NaN for a label that is no column, since on a device nobody looks; `normalizers` gets log sum exp.
-at::Tensor take_log_probabilities(at::Tensor& logits, const at::Tensor& labels, at::Tensor normalizers) {
+at::Tensor take_of_rows(at::Tensor logits, const at::Tensor& labels, at::Tensor normalizers) {
   const auto exists = (labels >= 0) & (labels < logits.size(1));
   const auto columns = labels.clamp(0, logits.size(1) - 1).unsqueeze(1);
   const auto own = logits.gather(1, columns).squeeze(1);
@@ -41,6 +41,18 @@ at::Tensor take_log_probabilities(at::Tensor& logits, const at::Tensor& labels, 
   logits.div_(sums.neg().unsqueeze(1));
   logits.scatter_add_(1, columns, at::ones({}, logits.options()).expand_as(columns));
   return at::where(exists, own - normalizers, at::full({}, std::numeric_limits<double>::quiet_NaN(), own.options()));
+}
+
+/// The same, on the CPU for as many rows at a time as stay in the cache through all of these operations.
+at::Tensor take_log_probabilities(const at::Tensor& logits, const at::Tensor& labels, const at::Tensor& normalizers) {
+  constexpr std::int64_t kCached = std::int64_t{1} << 18;
+  const auto rows = logits.is_cpu() ? std::max<std::int64_t>(1, kCached / logits.size(1)) : logits.size(0);
+  const auto values = at::empty_like(normalizers);
+  for_each_piece(logits.size(0), rows, [&](std::int64_t first, std::int64_t count) {
+    const auto part = [&](const at::Tensor& all) { return all.narrow(0, first, count); };
+    part(values).copy_(take_of_rows(part(logits), part(labels), part(normalizers)));
+  });
+  return values;
 }
 
 /// What forward made for backward; all but `normalizers` may be undefined.
@@ -57,11 +69,12 @@ Made compute(const at::Tensor& hidden, const at::Tensor& weight, const at::Tenso
   const auto fp32 = hidden.options().dtype(at::kFloat);
   Made made{.values = at::empty({tokens}, fp32), .normalizers = at::empty({tokens}, fp32)};
   if (for_hidden) made.hidden_gradients = at::empty_like(hidden);
-  if (for_weight) made.weight_gradient = at::zeros(weight.sizes(), fp32);
+  // Written by the first piece, so that it needs not be zeroed before.
+  if (for_weight) made.weight_gradient = tokens > 0 ? at::empty(weight.sizes(), fp32) : at::zeros(weight.sizes(), fp32);
   const auto piece = std::max<std::int64_t>(1, logits_at_a_time / weight.size(0));
   for_each_piece(tokens, piece, [&](std::int64_t first, std::int64_t count) {
     const auto states = hidden.narrow(0, first, count);
-    auto logits = fp32_logits(states, weight);
+    const auto logits = fp32_logits(states, weight);
     made.values.narrow(0, first, count)
         .copy_(
             take_log_probabilities(logits, labels.narrow(0, first, count), made.normalizers.narrow(0, first, count)));
@@ -73,9 +86,10 @@ Made compute(const at::Tensor& hidden, const at::Tensor& weight, const at::Tenso
     }
     if (!for_weight) return;
     if (hidden.scalar_type() == at::kFloat) {
-      made.weight_gradient.addmm_(slopes.t(), states);
+      made.weight_gradient.addmm_(slopes.t(), states, /*beta=*/first == 0 ? 0 : 1);
     } else {
-      made.weight_gradient.add_(at::mm(slopes.t(), states));
+      const auto sum = at::mm(slopes.t(), states);
+      first == 0 ? made.weight_gradient.copy_(sum) : made.weight_gradient.add_(sum);
     }
   });
   return made;

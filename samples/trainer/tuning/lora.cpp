@@ -91,6 +91,14 @@ void fill_in_place(const std::string& path, const ProjectionImpl& projection, co
   }
 }
 
+/// output + low · upᵀ, added by the multiplication itself: no pass over what is as large as the output.
+at::Tensor plus_product(const at::Tensor& output, const at::Tensor& low, const at::Tensor& up) {
+  if (output.scalar_type() != low.scalar_type() || up.scalar_type() != low.scalar_type()) {
+    return (output + torch::linear(low, up)).to(output.scalar_type());
+  }
+  return at::addmm(output.flatten(0, -2), low.flatten(0, -2), up.t()).view(output.sizes());
+}
+
 }  // namespace
 
 void check(const LoraOptions& options) {
@@ -118,8 +126,9 @@ at::Tensor LoraAdapter::apply_to(const at::Tensor& output, const at::Tensor& inp
   const bool drops = options_.dropout > 0 && is_training();
   const auto x =
       drops ? torch::dropout(input.to(a_.scalar_type()), options_.dropout, true) : input.to(a_.scalar_type());
-  const auto change = torch::linear(torch::linear(x, a_), b_) * options_.scaling();
-  if (!magnitude_.defined()) return (output + change).to(output.scalar_type());
+  const auto low = torch::linear(x, a_);
+  if (!magnitude_.defined()) return plus_product(output, low * options_.scaling(), b_);
+  const auto change = torch::linear(low, b_) * options_.scaling();
   return (output + stretched(drops ? at::Tensor() : output, x, weight, change)).to(output.scalar_type());
 }
 

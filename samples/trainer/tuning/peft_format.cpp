@@ -11,7 +11,7 @@ using safetensors::Json;
 constexpr const char* kConfig = "adapter_config.json";
 constexpr const char* kFile = "adapter_model.safetensors";
 constexpr std::string_view kPrefix = "base_model.model.";
-constexpr std::string_view kMagnitude = "lora_magnitude_vector";
+constexpr std::string_view kMagnitudeName = "lora_magnitude_vector";
 
 /// Keys that say nothing about the numbers of a LoRA, whatever their value.
 const std::set<std::string> kInert{"base_model_name_or_path",
@@ -31,14 +31,14 @@ std::string to_peft(const std::string& name) {
   if (!is_adapters(name)) return {};
   const auto at = name.rfind(".lora.lora_");
   auto rest = name.substr(at + std::strlen(".lora"));
-  if (rest == "." + std::string(kMagnitude) + ".weight") rest = "." + std::string(kMagnitude);
+  if (rest == "." + std::string(kMagnitudeName) + ".weight") rest = "." + std::string(kMagnitudeName);
   return std::string(kPrefix) + name.substr(0, at) + rest;
 }
 
 std::string from_peft(const std::string& stored) {
   const auto at = stored.rfind(".lora_");
   const auto rest = at == std::string::npos ? std::string() : stored.substr(at + 1);
-  const bool magnitude = rest == kMagnitude;
+  const bool magnitude = rest == kMagnitudeName;
   TORCH_CHECK(stored.starts_with(kPrefix) && (rest == "lora_A.weight" || rest == "lora_B.weight" || magnitude), kFile,
               " has '", stored.substr(0, 200), "', which is no part of a LoRA of a decoder's projections; save the ",
               "adapter without modules_to_save and other methods' parameters");

@@ -4,6 +4,7 @@
 // Settings that contradict each other are refused here, before any rank is started.
 #include "run.hpp"
 
+#include "failure.hpp"
 #include "job_policy.hpp"
 #include "monitor/monitor.hpp"
 #include "verbs/on_ranks.hpp"
@@ -44,7 +45,12 @@ void add_run(CLI::App& app, char** argv) {
     make_policy(options);  // settings that contradict each other are refused once, not by each rank
     const auto result =
         on_ranks([&](const auto& launch, auto& world) { return run(options, launch, world); }, arguments->ranks, argv);
-    if (result) print(*result, arguments->json);
+    if (!result) return;
+    print(*result, arguments->json);
+    if ((*result)["verdict"] != "fail") return;
+    say("the final loss is not near the floor: this environment does not compute what it should, or the settings do "
+        "not let the model learn; see check --help");
+    throw CLI::RuntimeError(kBad);
   });
 }
 
