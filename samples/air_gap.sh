@@ -12,6 +12,7 @@ tools=${SEALIFT_TOOLS_BUILD:-$project/build/tools}   # a build folder whose bin/
 train=$project/build/release                         # a build folder that knows LibTorch
 cache=$project/build/prerequisites
 prefix=/opt/sealift                                  # on the bare host
+job=${SEALIFT_JOB:-samples/air_gap.toml}             # what to pack: that, or that and more
 started=$(date +%s)
 
 mkdir -p "$out/logs"
@@ -63,7 +64,7 @@ pack=$tools/bin/sealift-pack
 stage lock "resolve for the target, pin every file by digest"
 [ -f "$out/keys/root.1.json" ] || { rm -rf "$out/keys"; logged keygen "$pack" keygen "$out/keys"; }
 fingerprint=$(cat "$out/keys/root.fingerprint")
-logged lock "$pack" lock samples/air_gap.toml -o "$out/air_gap.lock.toml" --cache "$cache/downloads" \
+logged lock "$pack" lock "$job" -o "$out/air_gap.lock.toml" --cache "$cache/downloads" \
   --launcher "$tools/bin/sealift-start"
 
 stage pack "fetch, check, pack and sign"
@@ -78,32 +79,8 @@ ls -l "$bundle"
 
 # ---- the air gap -----------------------------------------------------------------------------------------------------
 
-# The bare host is entered with its own network, mounts and processes: only loopback, no files but its own.
-enter=(unshare --net --pid --fork --kill-child)
-[ "$(id -u)" -eq 0 ] || enter+=(--user --map-root-user --map-auto)
-mounts=private
-if "${enter[@]}" --mount true 2>/dev/null; then
-  enter+=(--mount)
-else  # this machine's own root is no mount point, as in a chroot: the host's folder is made one, and that private
-  enter+=(--mount --propagation unchanged)
-  mounts=bind
-fi
 host=$out/host
-
-# inside COMMAND...: on the bare host, with nothing of this machine's environment.
-inside() {
-  "${enter[@]}" sh -c '
-    host=$1; mounts=$2; shift 2
-    ip link set lo up
-    if [ "$mounts" = bind ]; then mount --bind "$host" "$host" && mount --make-private "$host"; fi
-    mount -t proc proc "$host/proc" 2>/dev/null || mount --rbind /proc "$host/proc"
-    for node in null zero full random urandom; do
-      [ -e "$host/dev/$node" ] || : > "$host/dev/$node"
-      mount --bind "/dev/$node" "$host/dev/$node"
-    done
-    mkdir -p "$host/dev/shm" && mount -t tmpfs tmpfs "$host/dev/shm"
-    exec chroot "$host" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/var/tmp "$@"' sh "$host" "$mounts" "$@"
-}
+source samples/bare_host.sh
 
 stage carry "make a bare Debian host; carry over the bundle and say the root's fingerprint, nothing else"
 if [ ! -f "$cache/bare-host.tar" ]; then

@@ -47,8 +47,12 @@ for offset in 0 100 $(($(size "$stem.seal") / 2)) $(($(size "$stem.seal") - 2));
   grep -qF "$stem.seal" "$work/stderr"
 done
 for offset in 0 777 $(($(size "$stem.chunks") - 1)); do fresh; flip "$stem.chunks" "$offset"; refused 5 "$stem.chunks"; done
-fresh; flip "$stem.vol003" $(($(size "$stem.vol003") - 1)); refused 5 "$stem.vol003 at offset $((($(size "$stem.vol003") - 1) / 4194304 * 4194304))"
-fresh; flip "$stem.vol002" 500000000; refused 5 "$stem.vol002 at offset $((500000000 / 4194304 * 4194304))"
+for place in "$stem.vol003 $(($(size "$stem.vol003") - 1))" "$stem.vol002 500000000"; do
+  read -r volume offset <<< "$place"
+  fresh; flip "$volume" "$offset"; refused 5 "$volume at offset "
+  chunk=$(sed -n "s/.*$volume at offset //p" "$work/stderr" | head -1)  # the one that holds it, of 4 MiB at most
+  [ "$chunk" -le "$offset" ] && [ "$offset" -lt $((chunk + 4194304)) ]
+done
 fresh; rm "$bad/$stem.vol002"; refused 7 "$stem.vol002"
 fresh; own "$stem.vol003"; truncate -s -1 "$bad/$stem.vol003"; refused 5 "$stem.vol003"
 fresh; own "$stem.vol003"; truncate -s +1 "$bad/$stem.vol003"; refused 5 "$stem.vol003"

@@ -18,7 +18,8 @@ assert [run["parallel_method"] for run in report["runs"]] == ["none", "ddp", "fs
 assert [run["world_size"] for run in report["runs"]] == [1, 2, 2]
 assert report["check"]["max_relative_difference"] < 1e-5, report["check"]
 assert report["verify"]["bytes"] > 2.5e9 and report["verify"]["entries"] >= 32 and report["verify"]["failures"] == []
-assert report["install"]["audit"]["wheels"] == 30 and report["install"]["audit"]["record_rows"] > 15000
+locked = (out / "air_gap.lock.toml").read_text().count("\n[[wheel]]\n")
+assert locked > 30 and report["install"]["audit"]["wheels"] == locked and report["install"]["audit"]["record_rows"] > 15000
 assert report["python"]["torch"] == "2.11.0+cu130" and report["python"]["nccl"] == "2.28.9"
 assert report["python"]["torch_from"].startswith("/opt/sealift/"), report["python"]
 assert page.count("<polyline") == 3 and "<script" not in page and "http" not in page and "PASS" in page

@@ -59,9 +59,15 @@ tar -C "$prefix/current/" --sort=name --format=gnu --mtime="$created" --owner=0 
 keep "$making/layer"
 layers="$layers$(descriptor layer.v1.tar)}" layer_digests="$layer_digests\"sha256:$digest\""
 
+# What the environment sets, but for the user's own folders, which sealift-start knows when a program starts.
+variables=
+if [ -f "$prefix/current/share/sealift/environment" ]; then
+  variables=$(sed -e '/\${CACHE}/d' -e "s,\${PREFIX},/$at,g" -e 's/[\\"]/\\&/g' -e 's/.*/,"&"/' "$prefix/current/share/sealift/environment" | tr -d '\n')
+fi
+
 cat >"$making/config" <<END
 {"created":"$created","architecture":"$arch","os":"linux","config":{\
-"Env":["PATH=/$at/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin","PYTHONNOUSERSITE=1"],\
+"Env":["PATH=/$at/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin","PYTHONNOUSERSITE=1"$variables],\
 "Cmd":["/$at/$python"],"Labels":{"org.opencontainers.image.title":"$name","org.opencontainers.image.version":"$version",\
 "sealift.identity":"sha256:$identity"}},"rootfs":{"type":"layers","diff_ids":[$layer_digests]}}
 END
