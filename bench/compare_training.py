@@ -186,11 +186,17 @@ def race(program, comparison, fused_is_faster):
     try:
         for job in jobs:
             job.ready = job.read()
-        # The first round touches all memory; the next two choose the peer and the number of steps.
+        # The first round touches all memory; the next two choose the peer and the number of steps. One of each where a
+        # step takes seconds.
+        slow = comparison.model.startswith("qwen")
+        warm_up = 1 if slow else 2
         for job in jobs:
-            job.run(2)
-        trial = {job: job.run(2) for job in jobs}
-        trial = {job: min(trial[job], job.run(2)) for job in jobs}
+            job.run(warm_up)
+        trial = {job: job.run(warm_up) for job in jobs}
+        if not slow:
+            trial = {job: min(trial[job], job.run(2)) for job in jobs}
+        if slow:
+            say("    to begin with: " + ", ".join(f"{trial[job]:.0f} ms" + (" ours" if job is ours else "") for job in jobs))
         peer = min(peers, key=trial.get)
         side = sides[peers.index(peer)]
         if peer.settings is not None:

@@ -8,6 +8,7 @@ import pathlib
 import platform
 import subprocess
 import sys
+import textwrap
 
 import torch
 
@@ -34,8 +35,10 @@ def verdict(folder, name):
 
 
 def block(text, last=60):
-    lines = text.strip().splitlines()[-last:]
-    return "```text\n" + "\n".join(line[:118] for line in lines) + "\n```\n" if lines else ""
+    lines = []
+    for line in text.strip().splitlines()[-last:]:
+        lines += textwrap.wrap(line, 118, subsequent_indent="      ", replace_whitespace=False) or [""]
+    return "```text\n" + "\n".join(lines) + "\n```\n" if lines else ""
 
 
 def versions(device):
@@ -81,7 +84,8 @@ def main():
     print(block(read(folder, "tests.out") + read(folder, "tests.err")))
     print(f"## sealift-train on a CPU and here: {verdict(folder, 'trainer')}\n")
     print(block(read(folder, "trainer.out")))
-    print(f"## A Llama of 1.1 billion parameters against Python: {verdict(folder, 'llama')}\n")
+    size = "204 thousand" if tiny else "1.1 billion"
+    print(f"## A Llama of {size} parameters against Python: {verdict(folder, 'llama')}\n")
     print("Milliseconds per step; ratio is peer ÷ ours. How to read it: [README.md](README.md#on-a-gpu).\n")
     print("| name | ours | peer | ratio | spread |\n|---|---|---|---|---|")
     for row in llama_rows(folder, device, tiny):

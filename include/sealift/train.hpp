@@ -41,6 +41,7 @@
 
 // flat: parameters and gradients as one buffer
 #include <sealift/train/flat/flat_layout.hpp>             // sizes, padding, offsets: pure arithmetic
+#include <sealift/train/flat/steady_buffers.hpp>          // memory of flats that keeps its addresses
 #include <sealift/train/flat/buffer_pool.hpp>             // memory of flats, kept for the next flat
 #include <sealift/train/flat/codec.hpp>                   // how a shard travels in a gather: as it is, as bytes
 #include <sealift/train/flat/guard.hpp>                   // tensors that throw when they are read
