@@ -32,7 +32,7 @@ root_of() {  # root_of SUITE: a bare host of that suite, made once
 
 echo "== a newer Debian, installed by an ordinary user"
 root_of trixie
-mkdir -m 0777 "$out/trixie/srv/env"
+mkdir "$out/trixie/srv/env" && chown 1234:1234 "$out/trixie/srv/env"
 "${bare[@]}" chroot --userspec=1234:1234 "$out/trixie" /disc/sealift-install apply /disc --prefix /srv/env/p --fingerprint "$fingerprint" 2>&1 | tail -3
 "${bare[@]}" chroot --userspec=1234:1234 "$out/trixie" /srv/env/p/current/bin/python -W ignore -c "$try" | grep -qx 'sum 83.0'
 rm -rf "$out/trixie"
