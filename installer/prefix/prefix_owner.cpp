@@ -72,18 +72,21 @@ bool is_unknown_user(uid_t owner) {
   return !knows_all && owner == unknown;
 }
 
-// A folder above the prefix: who may rename what is in it can put another prefix in this one's place.
+// A folder above the prefix: who may rename what is in it can put another prefix in this one's place. That is nobody's
+// to decide where root installs for all; a user's prefix may lie below a group's or a project's folder of the site.
 void check_parent(const fs::path& folder) {
   struct stat status {};
   if (::stat(folder.c_str(), &status) != 0) return;
-  if (status.st_uid != 0 && status.st_uid != ::geteuid() && !is_unknown_user(status.st_uid))
+  const bool for_all = ::geteuid() == 0;
+  if (for_all && status.st_uid != 0 && !is_unknown_user(status.st_uid))
     throw Error(ErrorCode::Usage,
                 {.what = "another user may put something else in the place of this prefix",
                  .where = folder.string(),
-                 .expected = "each folder above it of root or of user " + std::to_string(::geteuid()),
+                 .expected = "each folder above it of root",
                  .got = "user " + std::to_string(status.st_uid),
-                 .next = "choose a --prefix whose folders are yours, or have the folder's owner changed"});
-  if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0 && (status.st_mode & S_ISVTX) == 0)
+                 .next = "choose another --prefix, install as that user, or have the folder's owner changed"});
+  const mode_t others = for_all && status.st_gid != 0 ? S_IWGRP | S_IWOTH : S_IWOTH;
+  if ((status.st_mode & others) != 0 && (status.st_mode & S_ISVTX) == 0)
     throw Error(ErrorCode::Usage, {.what = "others may put something else in the place of this prefix",
                                    .where = folder.string(),
                                    .expected = "a folder that only its owner writes, or a sticky one as /tmp is",

@@ -76,10 +76,10 @@ TEST_CASE("a prefix below a folder in which others may rename is refused by ever
   const Prefix inner(site.above / "below/prefix");
   const auto judge = [&] { require_own_prefix(inner); };
   CHECK_NOTHROW(judge());
-  for (const fs::perms mode : {fs::perms(0777), fs::perms(0775)}) {
-    fs::permissions(site.above, mode);
-    CHECK_REFUSED(judge(), Usage, "in the place of this prefix");
-  }
+  fs::permissions(site.above, fs::perms(0777));
+  CHECK_REFUSED(judge(), Usage, "in the place of this prefix");
+  fs::permissions(site.above, fs::perms(0775));  // as a umask of 002 makes it
+  CHECK_NOTHROW(judge());
   fs::permissions(site.above, fs::perms(01777));  // as /tmp is
   CHECK_NOTHROW(judge());
   fs::permissions(site.above, fs::perms(0755));
@@ -90,9 +90,16 @@ TEST_CASE("a prefix below a folder in which others may rename is refused by ever
   fs::permissions(site.above, fs::perms(0755));
   CHECK_NOTHROW(require_own_prefix(Prefix(site.dir / "link/prefix")));
   if (!is_root()) return;
-  REQUIRE(::chown(site.above.c_str(), 4711, 4711) == 0);
-  CHECK_REFUSED(judge(), Usage, "user 4711");
   const fs::perms was = fs::status(site.dir.path()).permissions();
+  fs::permissions(site.dir.path(), fs::perms(0755));
+  fs::permissions(site.above, fs::perms(02775));
+  for (const uid_t owner : {0, 4711}) {  // a project's folder: no place for root's prefix, but for a user's
+    REQUIRE(::chown(site.above.c_str(), owner, 4711) == 0);
+    CHECK_REFUSED(judge(), Usage, owner == 0 ? "in the place of this prefix" : "user 4711");
+    REQUIRE(::seteuid(1234) == 0);
+    CHECK_NOTHROW(judge());
+    REQUIRE(::seteuid(0) == 0);
+  }
   fs::permissions(site.dir.path(), fs::perms(0777));
   site.check_all_refused(bundle::ErrorCode::Usage, "in the place of this prefix");
   fs::permissions(site.dir.path(), was);
