@@ -48,10 +48,12 @@ void start_through(const char* loader, const char* library_path, const char* pro
 
   const char* const first[] = {loader,           "--argv0",    argc > 0 ? argv[0] : program,
                                "--library-path", library_path, program};
-  char** const variables = argv + argc + 1;
+  char** kernels = argv + argc + 1;  // the variables as the kernel wrote them; the environment's own were added since
+  while (*kernels != nullptr) ++kernels;
+  const auto* const auxiliary = reinterpret_cast<const Elf64_auxv_t*>(kernels + 1);
+  char** const variables = environ;
   std::size_t variable_count = 0;
   while (variables[variable_count] != nullptr) ++variable_count;
-  const auto* const auxiliary = reinterpret_cast<const Elf64_auxv_t*>(variables + variable_count + 1);
   std::size_t auxiliary_count = 1;  // AT_NULL is counted
   while (auxiliary[auxiliary_count - 1].a_type != AT_NULL) ++auxiliary_count;
 

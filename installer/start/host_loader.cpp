@@ -137,8 +137,11 @@ std::uintptr_t auxiliary_value(const Elf64_auxv_t& entry, const ProgramImage& pr
 
 // Our variable of this one's name, noted as its replacement; or the variable itself.
 char* replacement_of(char* variable, const LinkerVariable* ours, int count) {
-  for (int i = 0; i < count; ++i)
-    if (same_name(variable, ours[i].text)) return (replaced[i].before = variable, ours[i].text);
+  for (int i = 0; i < count; ++i) {
+    if (!same_name(variable, ours[i].text)) continue;
+    if (replaced[i].before == nullptr) replaced[i].before = variable;  // of several, the one that getenv finds
+    return ours[i].text;
+  }
   return variable;
 }
 
@@ -152,10 +155,12 @@ void start_with(const LinkerVariable* ours, int count, const char* path, int arg
   for (int i = 0; i < count; ++i)
     replaced[i] = {.ours = ours[i].text, .before = nullptr, .read_once = ours[i].read_once};
 
-  char** const variables = argv + argc + 1;
+  char** kernels = argv + argc + 1;  // the variables as the kernel wrote them; the environment's own were added since
+  while (*kernels != nullptr) ++kernels;
+  const auto* const auxiliary = reinterpret_cast<const Elf64_auxv_t*>(kernels + 1);
+  char** const variables = environ;
   std::size_t variable_count = 0;
   while (variables[variable_count] != nullptr) ++variable_count;
-  const auto* const auxiliary = reinterpret_cast<const Elf64_auxv_t*>(variables + variable_count + 1);
   std::size_t auxiliary_count = 1;  // AT_NULL is counted
   while (auxiliary[auxiliary_count - 1].a_type != AT_NULL) ++auxiliary_count;
 

@@ -86,6 +86,13 @@ expect "LD_LIBRARY_PATH=$work/elsewhere" "$(env -i LD_LIBRARY_PATH="$work/elsewh
 grep -q 'libc\.so\.6' "$work/maps"
 ! grep -F "$work" "$work/maps" || { echo "a program of the host runs with a carried library"; exit 1; }
 
+# But what the environment says that its programs get.
+mkdir -p "$work/a b/share/sealift" && echo 'ONE=theirs
+TWO=2' > "$work/a b/share/sealift/environment"
+expect "ONE=1
+TWO=2" "$(env -i ONE=1 "$bin/env" | sort)"
+rm -r "$work/a b/share/sealift"
+
 # LD_LIBRARY_PATH is asked behind the environment, before the host.
 cp "$runtime"/libtinfo.so.* "$work/elsewhere" && rm "$runtime"/libtinfo.so.*
 LD_LIBRARY_PATH="$work/elsewhere" "$bin/bash" -c 'exec < /proc/$$/maps; while read -r line; do echo "$line"; done' | libraries > "$work/maps"
@@ -147,6 +154,18 @@ PWD=$PWD
 TWO=2" "$(env -i ONE=1 TWO=2 "$root/bin/app" /usr/bin/env | grep -v -e carried -e '^_=' | sort)"
 expect "LD_LIBRARY_PATH=$stray
 ONE=1" "$(env -i ONE=1 LD_LIBRARY_PATH="$stray" "$root/bin/app" 'exec /usr/bin/env' | grep -v -e carried -e '^_=' -e '^PWD=' | sort)"
+mkdir -p "$root/share/sealift" && echo 'TWO=2' > "$root/share/sealift/environment"
+expect "TWO=2" "$(env -i LD_LIBRARY_PATH="$stray" "$root/bin/app" 'exec /usr/bin/env' | grep TWO)"
+rm -r "$root/share/sealift"
+cat > "$work/twice.c" <<'TWICE'
+#include <unistd.h>
+int main(int argc, char** argv) {
+  char* both[] = {"LD_LIBRARY_PATH=/short", "LD_LIBRARY_PATH=/a/much/longer/one/that/is/not/what/getenv/finds", 0};
+  return execve(argv[1], argv + 1, both);
+}
+TWICE
+cc -o "$work/twice" "$work/twice.c"  # a variable that stands twice
+expect "/short" "$("$work/twice" "$root/bin/app" | sed 's/.*, //')"
 LD_LIBRARY_PATH=$stray "$root/bin/app" 'cat /proc/self/maps' | libraries > "$work/maps"
 ! grep -F "$own" "$work/maps" || { echo "a program of the host runs with a carried library"; exit 1; }
 cat > "$work/early.c" <<'EARLY'
