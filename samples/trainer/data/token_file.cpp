@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maps a token file, and holds its content to its digest.
-// See token_file.hpp. Pages are read as they are used, so a file may be larger than memory.
-// The digest is compared with the bytes that lie in memory, those that are used.
+// Reads a token file, and holds its content to its digest.
+// See token_file.hpp. A sequence is read when it is used, so a file may be larger than memory.
+// By pread and not by a mapping: where a file is cut, a mapping ends the process by SIGBUS, without a word.
 #include "data/token_file.hpp"
 
 #include <sealift/train/checkpoint/digest.hpp>
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <stdexcept>
@@ -23,37 +23,60 @@ namespace {
                               std::strerror(error) + "; `sealift-train tokenize` makes one");
 }
 
-struct Descriptor {
-  int number;
-  ~Descriptor() {
-    if (number >= 0) ::close(number);
+/// The bytes of an open file.
+class BytesOfFile final : public TokenBytes {
+ public:
+  explicit BytesOfFile(const std::filesystem::path& path) : path_(path) {
+    number_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (number_ < 0) cannot("open", path, errno);
+    struct stat status {};
+    const int error = ::fstat(number_, &status) != 0 ? errno : S_ISREG(status.st_mode) ? 0 : EINVAL;
+    if (error != 0) {
+      ::close(number_);
+      cannot("read", path, error);
+    }
+    size_ = static_cast<std::uint64_t>(status.st_size);
   }
+  ~BytesOfFile() override { ::close(number_); }
+  BytesOfFile(const BytesOfFile&) = delete;
+  BytesOfFile& operator=(const BytesOfFile&) = delete;
+
+  std::uint64_t size() const override { return size_; }
+
+  void read(std::uint64_t at, std::span<std::byte> into) const override {
+    while (!into.empty()) {
+      const auto got = ::pread(number_, into.data(), into.size(), static_cast<off_t>(at));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) cannot("read", path_, errno);
+      if (got == 0)
+        throw std::invalid_argument("the token file " + path_.string() + " was cut while it was read: it had " +
+                                    std::to_string(size_) + " bytes, now it ends before byte " +
+                                    std::to_string(at + into.size()) + "; make it again, and begin the job again");
+      at += static_cast<std::uint64_t>(got);
+      into = into.subspan(static_cast<std::size_t>(got));
+    }
+  }
+
+ private:
+  std::filesystem::path path_;
+  int number_ = -1;
+  std::uint64_t size_ = 0;
 };
-
-std::size_t size_of(const Descriptor& file, const std::filesystem::path& path) {
-  struct stat status {};
-  if (::fstat(file.number, &status) != 0) cannot("ask about", path, errno);
-  if (!S_ISREG(status.st_mode)) cannot("map", path, EINVAL);
-  return static_cast<std::size_t>(status.st_size);
-}
-
-std::shared_ptr<const std::byte> map(const std::filesystem::path& path, std::size_t& size) {
-  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-  if (file.number < 0) cannot("open", path, errno);
-  size = size_of(file, path);
-  if (size == 0) return nullptr;
-  void* const memory = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.number, 0);
-  if (memory == MAP_FAILED) cannot("map", path, errno);
-  return {static_cast<const std::byte*>(memory),
-          [size](const std::byte* begin) { ::munmap(const_cast<std::byte*>(begin), size); }};
-}
 
 constexpr std::size_t kDigestAt = 128, kDigestEnd = TokenFileHeader::kBytes;
 
-std::string digest_of(std::span<const std::byte> bytes) {
+std::string digest_of(const TokenBytes& bytes) {
   train::Sha256 digest;
-  digest.update(bytes.data(), kDigestAt);
-  digest.update(bytes.data() + kDigestEnd, bytes.size() - kDigestEnd);
+  std::vector<std::byte> piece(1 << 20);
+  const auto add = [&](std::uint64_t begin, std::uint64_t end) {
+    for (; begin < end; begin += piece.size()) {
+      const auto part = std::span(piece).first(std::min<std::uint64_t>(piece.size(), end - begin));
+      bytes.read(begin, part);
+      digest.update(part.data(), part.size());
+    }
+  };
+  add(0, kDigestAt);
+  add(kDigestEnd, bytes.size());
   return digest.hex();
 }
 
@@ -61,15 +84,13 @@ std::string digest_of(std::span<const std::byte> bytes) {
 
 TokenFile TokenFile::open(const std::filesystem::path& path) {
   TokenFile file;
-  std::size_t size = 0;
-  file.memory_ = map(path, size);
-  file.bytes_ = {file.memory_.get(), size};
+  file.bytes_ = std::make_shared<BytesOfFile>(path);
   file.view_ = std::make_shared<TokenView>(file.bytes_, path.string());
   return file;
 }
 
 void TokenFile::check_content() const {
-  const auto digest = digest_of(bytes_);
+  const auto digest = digest_of(*bytes_);
   const auto& expected = view_->header().content_sha256;
   if (digest != expected)
     throw std::invalid_argument("the token file " + view_->name() + " is damaged: its header says SHA-256 " + expected +

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A token file that is mapped into memory.
+// A token file that is read from where it lies, a sequence at a time.
 // The loop opens one for training and one for evaluation; everything else sees its view.
 // Apart from the view, which must not need the system or libcrypto to be fuzzed.
 #pragma once
@@ -11,11 +11,11 @@
 
 namespace sealift::trainer {
 
-/// Copies share the memory.
+/// Copies share the open file.
 class TokenFile {
  public:
-  /// Opens and maps; std::invalid_argument as TokenView, and where the system refuses. The file must not
-  /// be changed while it is in use.
+  /// Opens; std::invalid_argument as TokenView, and where the system refuses. A file that is cut or cannot be read
+  /// while it is in use is an error of the call that reads: nothing is mapped.
   static TokenFile open(const std::filesystem::path& path);
 
   const TokenView& view() const { return *view_; }
@@ -26,8 +26,7 @@ class TokenFile {
   void check_content() const;
 
  private:
-  std::shared_ptr<const std::byte> memory_;
-  std::span<const std::byte> bytes_;
+  std::shared_ptr<const TokenBytes> bytes_;
   std::shared_ptr<const TokenView> view_;
 };
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads a token file's bytes strictly.
-// See token_view.hpp. The header's counts are bounded by the file's size before any of them is multiplied.
-// What costs a pass over the tokens is left to those who read them.
+// See token_view.hpp. The header's counts are bounded by the file's size before any of them is multiplied. What costs a
+// pass over the tokens is left to those who read them. A file may change while it is read, so what is read is checked
+// each time and not once.
 #include "data/token_view.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -13,7 +15,7 @@
 namespace sealift::trainer {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "a token file is read where it lies, and is little-endian");
+static_assert(std::endian::native == std::endian::little, "a token file is read as it lies, and is little-endian");
 
 constexpr char kMagic[] = {'S', 'L', 'T', 'O', 'K', 'E', 'N', 'S'};
 constexpr std::uint32_t kVersion = 1;
@@ -53,8 +55,29 @@ bool has_values(ExampleKind kind) {
   return kind == ExampleKind::Preference || kind == ExampleKind::Labelled;
 }
 
-TokenFileHeader read_header(std::span<const std::byte> bytes, const std::string& name) {
-  expect(bytes.size() >= TokenFileHeader::kBytes, name, "bytes of a header", TokenFileHeader::kBytes, bytes.size());
+class BytesInMemory final : public TokenBytes {
+ public:
+  explicit BytesInMemory(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  std::uint64_t size() const override { return bytes_.size(); }
+  void read(std::uint64_t at, std::span<std::byte> into) const override {
+    std::memcpy(into.data(), bytes_.data() + at, into.size());
+  }
+
+ private:
+  std::span<const std::byte> bytes_;
+};
+
+/// `count` numbers that begin at `at`.
+template <class Number>
+std::vector<Number> numbers_at(const TokenBytes& bytes, std::uint64_t at, std::uint64_t count) {
+  std::vector<Number> numbers(count);
+  bytes.read(at, std::as_writable_bytes(std::span(numbers)));
+  return numbers;
+}
+
+TokenFileHeader read_header(const TokenBytes& all, const std::string& name) {
+  expect(all.size() >= TokenFileHeader::kBytes, name, "bytes of a header", TokenFileHeader::kBytes, all.size());
+  const auto bytes = numbers_at<std::byte>(all, 0, TokenFileHeader::kBytes);
   if (std::memcmp(bytes.data(), kMagic, sizeof kMagic) != 0) refuse(name, "it does not begin with SLTOKENS");
   const auto small = [&](std::size_t at) { return number_at<std::uint32_t>(bytes.data() + at); };
   const auto large = [&](std::size_t at) { return number_at<std::uint64_t>(bytes.data() + at); };
@@ -109,42 +132,46 @@ std::string name_of(ExampleKind kind) {
   return "unknown";
 }
 
-std::uint32_t TokenSequence::token(std::size_t at) const {
-  const auto* place = tokens_ + at * token_bytes_;
-  return token_bytes_ == 2 ? number_at<std::uint16_t>(place) : number_at<std::uint32_t>(place);
-}
-
-bool TokenSequence::counts(std::size_t at) const {
-  const auto bit = first_ + at;
-  return (std::to_integer<unsigned>(mask_[bit / 8]) >> (bit % 8) & 1) != 0;
-}
-
-TokenView::TokenView(std::span<const std::byte> bytes, std::string name)
-    : bytes_(bytes), name_(std::move(name)), header_(read_header(bytes, name_)) {
-  check_counts(header_, bytes.size(), name_);
+TokenView::TokenView(std::shared_ptr<const TokenBytes> bytes, std::string name)
+    : bytes_(std::move(bytes)), name_(std::move(name)), header_(read_header(*bytes_, name_)) {
+  check_counts(header_, bytes_->size(), name_);
   values_ = TokenFileHeader::kBytes + (header_.sequences + 1) * 8;
   mask_ = values_ + (has_values(header_.kind) ? to_eight(header_.examples * 4) : 0);
   tokens_ = mask_ + to_eight((header_.tokens + 7) / 8);
-  expect(bytes.size() == tokens_ + header_.tokens * header_.token_bytes, name_, "bytes of the file, by its header",
-         tokens_ + header_.tokens * header_.token_bytes, bytes.size());
-  expect(begin_of(0) == 0, name_, "the first sequence's begin", 0, begin_of(0));
-  for (std::uint64_t index = 0; index < header_.sequences; ++index)
-    expect(begin_of(index) < begin_of(index + 1), name_,
-           ("the begin of sequence " + std::to_string(index + 1) + ", above").c_str(), begin_of(index),
-           begin_of(index + 1));
-  expect(begin_of(header_.sequences) == header_.tokens, name_, "the last sequence's end", header_.tokens,
-         begin_of(header_.sequences));
+  expect(bytes_->size() == tokens_ + header_.tokens * header_.token_bytes, name_, "bytes of the file, by its header",
+         tokens_ + header_.tokens * header_.token_bytes, bytes_->size());
+  check_table();
 }
 
-std::uint64_t TokenView::begin_of(std::uint64_t index) const {
-  return number_at<std::uint64_t>(bytes_.data() + TokenFileHeader::kBytes + index * 8);
+TokenView::TokenView(std::span<const std::byte> bytes, std::string name)
+    : TokenView(std::make_shared<BytesInMemory>(bytes), std::move(name)) {}
+
+void TokenView::check_table() const {
+  constexpr std::uint64_t kAtOnce = 1 << 16;
+  std::uint64_t before = 0;
+  for (std::uint64_t first = 0; first <= header_.sequences; first += kAtOnce) {
+    const auto count = std::min(kAtOnce, header_.sequences + 1 - first);
+    const auto begins = numbers_at<std::uint64_t>(*bytes_, TokenFileHeader::kBytes + first * 8, count);
+    if (first == 0) expect(begins[0] == 0, name_, "the first sequence's begin", 0, begins[0]);
+    for (std::uint64_t at = first == 0 ? 1 : 0; at < count; before = begins[at++])
+      expect(before < begins[at], name_, ("the begin of sequence " + std::to_string(first + at) + ", above").c_str(),
+             before, begins[at]);
+  }
+  expect(before == header_.tokens, name_, "the last sequence's end", header_.tokens, before);
 }
 
-std::uint64_t TokenView::length(std::uint64_t index) const {
+std::pair<std::uint64_t, std::uint64_t> TokenView::ends_of(std::uint64_t index) const {
   if (index >= header_.sequences)
     throw std::invalid_argument(name_ + " has " + std::to_string(header_.sequences) + " sequences; asked for number " +
                                 std::to_string(index));
-  return begin_of(index + 1) - begin_of(index);
+  const auto ends = numbers_at<std::uint64_t>(*bytes_, TokenFileHeader::kBytes + index * 8, 2);
+  if (ends[0] >= ends[1] || ends[1] > header_.tokens) refuse(name_, "it was changed while it was read");
+  return {ends[0], ends[1]};
+}
+
+std::uint64_t TokenView::length(std::uint64_t index) const {
+  const auto [begin, end] = ends_of(index);
+  return end - begin;
 }
 
 std::uint64_t TokenView::example_length(std::uint64_t example) const {
@@ -153,16 +180,21 @@ std::uint64_t TokenView::example_length(std::uint64_t example) const {
 }
 
 TokenSequence TokenView::sequence(std::uint64_t index) const {
+  const auto [begin, end] = ends_of(index);
   TokenSequence found;
-  found.size_ = length(index);
-  found.first_ = begin_of(index);
-  found.token_bytes_ = header_.token_bytes;
-  found.tokens_ = bytes_.data() + tokens_ + found.first_ * header_.token_bytes;
-  found.mask_ = bytes_.data() + mask_;
-  for (std::size_t at = 0; at < found.size_; ++at)
-    expect(found.token(at) < header_.vocabulary, name_,
-           ("token " + std::to_string(at) + " of sequence " + std::to_string(index) + ", below").c_str(),
-           header_.vocabulary, found.token(at));
+  const auto at = tokens_ + begin * header_.token_bytes;
+  if (header_.token_bytes == 2) {
+    const auto narrow = numbers_at<std::uint16_t>(*bytes_, at, end - begin);
+    found.tokens_.assign(narrow.begin(), narrow.end());
+  } else {
+    found.tokens_ = numbers_at<std::uint32_t>(*bytes_, at, end - begin);
+  }
+  for (std::size_t token = 0; token < found.size(); ++token)
+    expect(found.token(token) < header_.vocabulary, name_,
+           ("token " + std::to_string(token) + " of sequence " + std::to_string(index) + ", below").c_str(),
+           header_.vocabulary, found.token(token));
+  const auto mask = numbers_at<std::uint8_t>(*bytes_, mask_ + begin / 8, (end + 7) / 8 - begin / 8);
+  for (auto bit = begin; bit < end; ++bit) found.counts_.push_back((mask[bit / 8 - begin / 8] >> (bit % 8) & 1) != 0);
   return found;
 }
 
@@ -170,7 +202,7 @@ float TokenView::value(std::uint64_t example) const {
   if (!has_values(header_.kind) || example >= header_.examples)
     throw std::invalid_argument(name_ + " has no value of example " + std::to_string(example) + ": it is of " +
                                 name_of(header_.kind) + " with " + std::to_string(header_.examples) + " examples");
-  const auto value = number_at<float>(bytes_.data() + values_ + example * 4);
+  const auto value = numbers_at<float>(*bytes_, values_ + example * 4, 1).front();
   const bool good = header_.kind == ExampleKind::Labelled ? value == 0 || value == 1 : std::isfinite(value);
   if (!good)
     refuse(name_, "the value of example " + std::to_string(example) + " is " + std::to_string(value) + ", expected " +

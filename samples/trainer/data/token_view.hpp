@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// A token file's bytes: what a model is trained on, as numbers that are read where they lie.
+// A token file's bytes: what a model is trained on, as numbers that are read when they are asked for.
 // Written by `sealift-train tokenize` (write_token_file.py); read by sampler and batches. Format: docs/token_files.md.
 // Sizes all follow from a fixed header, so one comparison with the file's size bounds everything that is read later.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace sealift::trainer {
 
@@ -34,22 +37,28 @@ struct TokenFileHeader {
   std::string content_sha256;    ///< of all of the file but these 32 bytes
 };
 
-/// The tokens of one sequence, in the file's memory: valid as long as the TokenFile.
+/// The tokens of one sequence.
 class TokenSequence {
  public:
-  std::size_t size() const { return size_; }
+  std::size_t size() const { return tokens_.size(); }
   /// Below the file's vocabulary.
-  std::uint32_t token(std::size_t at) const;
+  std::uint32_t token(std::size_t at) const { return tokens_[at]; }
   /// Whether the model is to learn to say this token: it is the answer's.
-  bool counts(std::size_t at) const;
+  bool counts(std::size_t at) const { return counts_[at]; }
 
  private:
   friend class TokenView;
-  const std::byte* tokens_ = nullptr;
-  const std::byte* mask_ = nullptr;  ///< of the whole file
-  std::uint64_t first_ = 0;          ///< of the file's tokens
-  std::size_t size_ = 0;
-  std::uint32_t token_bytes_ = 2;
+  std::vector<std::uint32_t> tokens_;
+  std::vector<bool> counts_;
+};
+
+/// Where a token file's bytes are: in memory, or in a file.
+class TokenBytes {
+ public:
+  virtual ~TokenBytes() = default;
+  virtual std::uint64_t size() const = 0;
+  /// Fills `into` with what begins at `at`, all within size(). Throws where the bytes are no longer there.
+  virtual void read(std::uint64_t at, std::span<std::byte> into) const = 0;
 };
 
 /// A token file's bytes, read strictly. Throws std::invalid_argument that names the file, the place, what was expected
@@ -57,7 +66,9 @@ class TokenSequence {
 class TokenView {
  public:
   /// Checks the header, the file's size against it, and the table of sequences; not the tokens, which are checked as
-  /// they are read, nor the digest. `bytes` must outlive the view.
+  /// they are read, nor the digest.
+  TokenView(std::shared_ptr<const TokenBytes> bytes, std::string name);
+  /// The same of bytes in memory, which must outlive the view.
   TokenView(std::span<const std::byte> bytes, std::string name);
 
   const TokenFileHeader& header() const { return header_; }
@@ -78,10 +89,11 @@ class TokenView {
   float value(std::uint64_t example) const;
 
  private:
-  /// Where sequence `index` begins, in tokens; of `sequences`: where the last ends.
-  std::uint64_t begin_of(std::uint64_t index) const;
+  /// Where sequence `index` begins and ends, in tokens; throws unless that is a sequence of this file.
+  std::pair<std::uint64_t, std::uint64_t> ends_of(std::uint64_t index) const;
+  void check_table() const;
 
-  std::span<const std::byte> bytes_;
+  std::shared_ptr<const TokenBytes> bytes_;
   std::string name_;
   TokenFileHeader header_;
   std::uint64_t values_ = 0, mask_ = 0, tokens_ = 0;  ///< where these begin

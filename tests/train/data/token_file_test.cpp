@@ -72,7 +72,27 @@ TEST_CASE("what is no file is refused with its name") {
   CHECK_THROWS_AS(TokenFile::open(folder.with("")), std::invalid_argument);
 }
 
-TEST_CASE("a copy keeps the mapped memory") {
+TEST_CASE("a file that is cut while it is read is an error with its name, not the end of the process") {
+  const Folder folder;
+  const auto path = folder.with(signed_with_digest(made_chats().bytes()));
+  const auto file = TokenFile::open(path);
+  CHECK(file->sequence(1).token(8) == 12);
+  std::filesystem::resize_file(path, 200);
+  CHECK_THROWS_WITH_AS(file->sequence(1), doctest::Contains("was cut while it was read"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS(file.check_content(), doctest::Contains("was cut while it was read"), std::invalid_argument);
+  std::filesystem::resize_file(path, 160);
+  CHECK_THROWS_WITH_AS(file->length(0), doctest::Contains(path.c_str()), std::invalid_argument);
+}
+
+TEST_CASE("a table of sequences that is overwritten while it is read leads to no bytes outside of the file") {
+  const Folder folder;
+  const auto good = made_chats().bytes();
+  const auto file = TokenFile::open(folder.with(good));
+  folder.with(patched(good, 160 + 2 * 8, std::uint64_t{1} << 40));
+  CHECK_THROWS_WITH_AS(file->sequence(1), doctest::Contains("changed while it was read"), std::invalid_argument);
+}
+
+TEST_CASE("a copy keeps the open file") {
   const Folder folder;
   auto file = std::make_unique<TokenFile>(TokenFile::open(folder.with(made_chats().bytes())));
   const TokenFile copy = *file;
