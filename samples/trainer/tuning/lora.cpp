@@ -2,6 +2,7 @@
 #include "tuning/lora.hpp"
 
 #include <cmath>
+#include <regex>
 #include <set>
 
 namespace sealift::trainer {
@@ -41,10 +42,30 @@ std::vector<std::pair<std::string, ProjectionImpl*>> projections_of(torch::nn::M
   return result;
 }
 
+/// Those whose whole path matches `expression`.
+std::vector<std::pair<std::string, ProjectionImpl*>> matching(std::vector<std::pair<std::string, ProjectionImpl*>> all,
+                                                              const std::string& expression) {
+  constexpr std::size_t kLongest = 1000;  // std::regex recurses
+  TORCH_CHECK(expression.size() <= kLongest, "target_regex has ", expression.size(), " characters; expected at most ",
+              kLongest);
+  std::regex regex;
+  try {
+    regex.assign(expression);
+  } catch (const std::regex_error& error) {
+    TORCH_CHECK(false, "target_regex '", expression, "' is no expression of ECMAScript's: ", error.what(),
+                "; name the projections in target_modules instead");
+  }
+  const auto example = all.empty() ? std::string() : all.front().first;
+  std::erase_if(all, [&](const auto& each) { return !std::regex_match(each.first, regex); });
+  TORCH_CHECK(!all.empty(), "target_regex '", expression, "' matches no projection; a whole path is ", example);
+  return all;
+}
+
 /// Those that `options` names; throws when a name matches none.
 std::vector<std::pair<std::string, ProjectionImpl*>> find_targets(torch::nn::Module& model,
                                                                   const LoraOptions& options) {
   auto found = projections_of(model);
+  if (!options.target_regex.empty()) return matching(std::move(found), options.target_regex);
   std::set<std::string> names;
   for (const auto& [path, projection] : found) names.insert(last_part(path));
   for (const auto& target : options.target_modules) {
@@ -99,6 +120,33 @@ at::Tensor plus_product(const at::Tensor& output, const at::Tensor& low, const a
   return at::addmm(output.flatten(0, -2), low.flatten(0, -2), up.t()).view(output.sizes());
 }
 
+/// Lets train what `modules_to_save` names, in fp32.
+void unfreeze(torch::nn::Module& model, const std::vector<std::string>& modules_to_save) {
+  std::set<std::string> names;
+  std::vector<std::size_t> found(modules_to_save.size());
+  for (const auto& item : model.named_modules()) {
+    auto& module = *item.value();
+    if (dynamic_cast<ProjectionImpl*>(&module) || dynamic_cast<train::SplitAlong*>(&module)) continue;
+    const auto parameters = module.parameters(/*recurse=*/false);
+    if (parameters.empty() || !module.children().empty()) continue;
+    names.insert(last_part(item.key()));
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      if (!item.key().ends_with(modules_to_save[i])) continue;
+      ++found[i];
+      for (auto parameter : parameters) {
+        if (parameter.scalar_type() == at::kHalf || parameter.scalar_type() == at::kBFloat16)
+          parameter.set_data(parameter.to(at::kFloat));
+        parameter.set_requires_grad(true);
+      }
+    }
+  }
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    TORCH_CHECK(
+        found[i] > 0, "modules_to_save has '", modules_to_save[i], "', which is no module that can be trained ",
+        "whole beside adapters; there are: ", c10::Join(", ", std::vector<std::string>(names.begin(), names.end())));
+  }
+}
+
 }  // namespace
 
 void check(const LoraOptions& options) {
@@ -107,6 +155,9 @@ void check(const LoraOptions& options) {
   TORCH_CHECK(options.dropout >= 0 && options.dropout < 1, "lora_dropout is ", options.dropout,
               "; expected at least 0 and below 1");
   TORCH_CHECK(!options.target_modules.empty(), "target_modules is empty; name projections, or all-linear");
+  for (const auto& module : options.modules_to_save) {
+    TORCH_CHECK(!module.empty(), "modules_to_save has an empty name");
+  }
 }
 
 LoraAdapter::LoraAdapter(const ProjectionImpl& base, const LoraOptions& options) : options_(options), bias_(base.bias) {
@@ -123,6 +174,7 @@ LoraAdapter::LoraAdapter(const ProjectionImpl& base, const LoraOptions& options)
 }
 
 at::Tensor LoraAdapter::apply_to(const at::Tensor& output, const at::Tensor& input, const at::Tensor& weight) {
+  if (!enabled_) return output;
   const bool drops = options_.dropout > 0 && is_training();
   const auto x =
       drops ? torch::dropout(input.to(a_.scalar_type()), options_.dropout, true) : input.to(a_.scalar_type());
@@ -156,6 +208,7 @@ std::vector<std::string> add_lora(torch::nn::Module& model, const LoraOptions& o
   check(options);
   const auto targets = find_targets(model, options);
   for (auto& parameter : model.parameters()) parameter.set_requires_grad(false);
+  unfreeze(model, options.modules_to_save);
   std::vector<std::string> paths;
   for (const auto& [path, projection] : targets) {
     const auto adapter = std::make_shared<LoraAdapter>(*projection, options);
@@ -169,6 +222,12 @@ std::vector<std::string> add_lora(torch::nn::Module& model, const LoraOptions& o
 
 bool is_adapters(const std::string& name) {
   return name.find(".lora.lora_") != std::string::npos;
+}
+
+bool is_saved_whole(const std::string& name, const std::vector<std::string>& modules_to_save) {
+  const auto module = name.substr(0, name.rfind('.'));
+  return std::any_of(modules_to_save.begin(), modules_to_save.end(),
+                     [&](const auto& target) { return module.ends_with(target); });
 }
 
 LoraSource::LoraSource(train::Source& base, const LoraOptions& options, std::uint64_t seed)
@@ -220,8 +279,7 @@ train::ExportOptions merge_adapters(const torch::nn::Module& model, train::Paral
     shapes[parameter.name] = parameter.sizes;
     if (!is_adapters(parameter.name)) continue;
     const auto numel = c10::multiply_integers(parameter.sizes);
-    values[parameter.name] =
-        train::detail::gather_slab(parameter, parallel.groups().shard, 0, numel).view(parameter.sizes);
+    values[parameter.name] = train::detail::gather_slab(parameter, parallel.holders(), 0, numel).view(parameter.sizes);
   }
   std::map<std::string, LoraOptions> adapted;  // by the name of the weight
   bool whole_rows = false;

@@ -22,6 +22,10 @@ struct LoraOptions {
   /// Names of projections, as `q_proj` or `layers.0.self_attn.q_proj`: each matches all whose path is it or ends in a
   /// dot and it. "all-linear" alone: every projection but lm_head.
   std::vector<std::string> target_modules = {"all-linear"};
+  std::string target_regex = {};  ///< not empty: instead, an ECMAScript expression that a projection's path must match
+  /// What the paths of modules end in that are trained whole, in fp32: the embedding, heads, norms, routers. As in
+  /// PEFT, `norm` is every norm.
+  std::vector<std::string> modules_to_save = {};
   bool rank_stabilized = false;  ///< use_rslora: scaling is alpha / sqrt(rank) instead of alpha / rank
   bool dora = false;             ///< use_dora: the length of each row is trained beside its direction
   LoraInit init = LoraInit::Kaiming;
@@ -43,11 +47,15 @@ class LoraAdapter final : public Adapter {
 
   const LoraOptions& options() const { return options_; }
 
+  /// false: the projection computes what it does without the adapter.
+  void enable(bool enabled) { enabled_ = enabled; }
+
  private:
   at::Tensor stretched(const at::Tensor& output, const at::Tensor& input, const at::Tensor& weight,
                        const at::Tensor& change) const;
 
   LoraOptions options_;
+  bool enabled_ = true;
   at::Tensor a_, b_, magnitude_;  ///< [rank, in], [out, rank], [out] or undefined
   at::Tensor bias_;               ///< the projection's
 };
@@ -58,9 +66,10 @@ class LoraAdapter final : public Adapter {
 at::Tensor merged(const at::Tensor& weight, const at::Tensor& a, const at::Tensor& b, const at::Tensor& magnitude,
                   double scaling);
 
-/// Freezes `model` and adds an adapter to each projection that `options` names, under `lora`; returns their paths, in
-/// the order of the model. Throws when a name matches none, with the names that there are. Where the model has values,
-/// the adapters get those of `LoraSource`; where it is on the meta device, give parallelize() a `LoraSource`.
+/// Freezes `model` except `modules_to_save` and adds an adapter to each projection that `options` names, under `lora`;
+/// returns their paths, in the order of the model. Throws when a name matches none, with the names that there are.
+/// Where the model has values, the adapters get those of `LoraSource`; where it is on the meta device, give
+/// parallelize() a `LoraSource`.
 std::vector<std::string> add_lora(torch::nn::Module& model, const LoraOptions& options, std::uint64_t seed = 0);
 
 /// First values of an adapted model: adapters as the options say, from numbers that depend on `seed` and the name
@@ -82,8 +91,28 @@ class LoraSource final : public train::Source {
 /// Whether `name` is a parameter of an adapter that `add_lora` added.
 bool is_adapters(const std::string& name);
 
+/// Whether `name` is a parameter of a module that `modules_to_save` names.
+bool is_saved_whole(const std::string& name, const std::vector<std::string>& modules_to_save);
+
 /// The adapters of a model, by the path of their projection.
 std::map<std::string, std::shared_ptr<LoraAdapter>> find_adapters(const torch::nn::Module& model);
+
+/// While it lives, `model` computes what it does without its adapters, if `without`.
+class WithoutAdapters {
+ public:
+  explicit WithoutAdapters(const torch::nn::Module& model, bool without = true)
+      : adapters_(without ? find_adapters(model) : decltype(adapters_){}) {
+    for (auto& [path, adapter] : adapters_) adapter->enable(false);
+  }
+  WithoutAdapters(const WithoutAdapters&) = delete;
+  WithoutAdapters& operator=(const WithoutAdapters&) = delete;
+  ~WithoutAdapters() {
+    for (auto& [path, adapter] : adapters_) adapter->enable(true);
+  }
+
+ private:
+  std::map<std::string, std::shared_ptr<LoraAdapter>> adapters_;
+};
 
 /// How `model`, adapted and spread as `parallel`, is written as a plain one by `train::export_safetensors`: adapters
 /// merged, projections that are kept encoded read again from `stored`, which may be null when none is. Gathers the

@@ -27,7 +27,8 @@ const std::set<std::string> kInert{"base_model_name_or_path",
                                    "layers_pattern"};
 
 /// PEFT's name of an adapter's parameter: without our module and, for magnitudes, without `.weight`.
-std::string to_peft(const std::string& name) {
+std::string to_peft(const std::string& name, const std::vector<std::string>& modules_to_save) {
+  if (is_saved_whole(name, modules_to_save)) return std::string(kPrefix) + name;
   if (!is_adapters(name)) return {};
   const auto at = name.rfind(".lora.lora_");
   auto rest = name.substr(at + std::strlen(".lora"));
@@ -35,13 +36,16 @@ std::string to_peft(const std::string& name) {
   return std::string(kPrefix) + name.substr(0, at) + rest;
 }
 
-std::string from_peft(const std::string& stored) {
+std::string from_peft(const std::string& stored, const std::vector<std::string>& modules_to_save) {
+  if (stored.starts_with(kPrefix) && is_saved_whole(stored.substr(kPrefix.size()), modules_to_save)) {
+    return stored.substr(kPrefix.size());
+  }
   const auto at = stored.rfind(".lora_");
   const auto rest = at == std::string::npos ? std::string() : stored.substr(at + 1);
   const bool magnitude = rest == kMagnitudeName;
   TORCH_CHECK(stored.starts_with(kPrefix) && (rest == "lora_A.weight" || rest == "lora_B.weight" || magnitude), kFile,
-              " has '", stored.substr(0, 200), "', which is no part of a LoRA of a decoder's projections; save the ",
-              "adapter without modules_to_save and other methods' parameters");
+              " has '", stored.substr(0, 200), "', which is no part of a LoRA of a decoder's projections, nor of its ",
+              "modules_to_save; save the adapter without other methods' parameters");
   return stored.substr(kPrefix.size(), at - kPrefix.size()) + ".lora." + rest + (magnitude ? ".weight" : "");
 }
 
@@ -121,8 +125,26 @@ LoraInit read_init(Keys& keys) {
   return LoraInit::Gaussian;
 }
 
-/// The names that adapted projections end in: what PEFT stores for all-linear.
+/// The modules of a config's `key`, a list of names or nothing.
+std::vector<std::string> read_modules(Keys& keys, const std::string& key) {
+  const auto* value = keys.find(key);
+  if (!value) return {};
+  if (!value->is_array()) keys.refuse(key, "a list of names");
+  std::vector<std::string> names;
+  for (const auto& name : *value) {
+    if (!name.is_string() || name.get_ref<const std::string&>().empty()) keys.refuse(key, "names");
+    names.push_back(name.get<std::string>());
+  }
+  return names;
+}
+
+/// The names that adapted projections end in, what PEFT stores for all-linear; for an expression their whole paths.
 std::vector<std::string> stored_targets(const torch::nn::Module& model, const LoraOptions& options) {
+  if (!options.target_regex.empty()) {
+    std::vector<std::string> paths;
+    for (const auto& [path, adapter] : find_adapters(model)) paths.push_back(path);
+    return paths;
+  }
   if (options.target_modules != std::vector<std::string>{"all-linear"}) return options.target_modules;
   std::set<std::string> names;
   for (const auto& [path, adapter] : find_adapters(model)) names.insert(path.substr(path.rfind('.') + 1));
@@ -133,9 +155,11 @@ std::string config_of(const torch::nn::Module& model, const std::string& base) {
   const auto adapters = find_adapters(model);
   TORCH_CHECK(!adapters.empty(), "the model has no adapters; call add_lora() before parallelize()");
   const auto& options = adapters.begin()->second->options();
+  const auto& whole = options.modules_to_save;
+  const bool scores = std::find(whole.begin(), whole.end(), kScore) != whole.end();
   const Json json = {
       {"peft_type", "LORA"},
-      {"task_type", "CAUSAL_LM"},
+      {"task_type", scores ? "SEQ_CLS" : "CAUSAL_LM"},
       {"base_model_name_or_path", base.empty() ? Json() : Json(base)},
       {"inference_mode", true},
       {"r", options.rank},
@@ -147,7 +171,7 @@ std::string config_of(const torch::nn::Module& model, const std::string& base) {
       {"init_lora_weights", options.init == LoraInit::Gaussian ? Json("gaussian") : Json(true)},
       {"bias", "none"},
       {"fan_in_fan_out", false},
-      {"modules_to_save", nullptr},
+      {"modules_to_save", whole.empty() ? Json() : Json(whole)},
   };
   return json.dump(2) + "\n";
 }
@@ -165,7 +189,9 @@ void save_adapter(const std::filesystem::path& folder, const torch::nn::Module& 
     });
   };
   on_rank_0([&] { std::filesystem::create_directories(folder); });
-  train::export_safetensors(folder / kFile, model, parallel, {.name = to_peft});
+  const auto whole = find_adapters(model).begin()->second->options().modules_to_save;
+  train::export_safetensors(folder / kFile, model, parallel,
+                            {.name = [&](const std::string& name) { return to_peft(name, whole); }});
   on_rank_0([&] {
     train::OutputFile file(folder / kConfig);
     file.write(text.data(), text.size());
@@ -187,6 +213,7 @@ LoraOptions parse_adapter_config(std::string_view text, const std::string& where
   options.rank_stabilized = keys.flag("use_rslora");
   options.dora = keys.flag("use_dora");
   options.init = read_init(keys);
+  options.modules_to_save = read_modules(keys, "modules_to_save");
   keys.expect_nothing_else();
   check(options);
   return options;
@@ -197,9 +224,17 @@ LoraOptions read_adapter_config(const std::filesystem::path& folder) {
   return parse_adapter_config(train::read_text(path, std::uint64_t{16} << 20), path.string());
 }
 
-std::unique_ptr<train::Source> adapter_source(const std::filesystem::path& folder, train::Source& base) {
+std::unique_ptr<train::Source> adapter_source(const std::filesystem::path& folder, train::Source& base,
+                                              const LoraOptions& options) {
+  auto missing = options.modules_to_save;  // the base has these too, which is not what was trained
+  for (const auto& tensor : train::read_header(train::InputFile(folder / kFile)).tensors) {
+    std::erase_if(missing, [&](const auto& module) { return is_saved_whole(tensor.name, {module}); });
+  }
+  TORCH_CHECK(missing.empty(), (folder / kFile).string(), " has no ", missing.front(),
+              ", which adapter_config.json names in modules_to_save; save the adapter again");
+  const auto name = [whole = options.modules_to_save](const std::string& stored) { return from_peft(stored, whole); };
   return std::make_unique<train::SafetensorsSource>(folder / kFile,
-                                                    train::SafetensorsOptions{.name = from_peft, .otherwise = &base});
+                                                    train::SafetensorsOptions{.name = name, .otherwise = &base});
 }
 
 }  // namespace sealift::trainer

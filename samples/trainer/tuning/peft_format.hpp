@@ -13,14 +13,18 @@ namespace sealift::trainer {
 void save_adapter(const std::filesystem::path& folder, const torch::nn::Module& model, train::Parallel& parallel,
                   const std::string& base = "");
 
+/// A reward model's head; an adapter of which it is a saved module has PEFT's task_type SEQ_CLS.
+inline constexpr const char* kScore = "score";
+
 /// What FOLDER/adapter_config.json says; throws naming a key that is unknown or not what it should be.
 LoraOptions read_adapter_config(const std::filesystem::path& folder);
 
 /// The same from its text; `where` is for messages.
 LoraOptions parse_adapter_config(std::string_view text, const std::string& where);
 
-/// First values of a model to which `add_lora` was applied with the folder's options: adapters from its file, the rest
-/// from `base`, which outlives the source.
-std::unique_ptr<train::Source> adapter_source(const std::filesystem::path& folder, train::Source& base);
+/// First values of a model to which `add_lora` was applied with the folder's `options`: adapters and modules_to_save
+/// from its file, the rest from `base`, which outlives the source.
+std::unique_ptr<train::Source> adapter_source(const std::filesystem::path& folder, train::Source& base,
+                                              const LoraOptions& options = {});
 
 }  // namespace sealift::trainer

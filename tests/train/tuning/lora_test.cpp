@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Adapters: which projections get one, which values, what is trained and sent, and what is saved of them.
 // That the numbers are PEFT's is in tuning_peer_test.py.
+#include "method_choice.hpp"
+
 #include "tests/support/temp_dir.hpp"
 #include "tests/train/fixture.hpp"
 #include "tuning/peft_format.hpp"
@@ -121,6 +123,13 @@ TEST_CASE("targets match as PEFT's do: by the last parts of a path; all-linear l
                                          "q_proj"),
                        c10::Error);
   CHECK_THROWS_WITH_AS(adapted({"gain"}), doctest::Contains("'gain', which is no projection"), c10::Error);
+  const auto matching = [](const std::string& expression) {
+    Stack stack;
+    return add_lora(*stack, {.target_regex = expression});
+  };
+  CHECK(matching("layer[02]\\.q_proj") == Paths{"layer0.q_proj", "layer2.q_proj"});
+  CHECK_THROWS_WITH_AS(matching("q_proj"), doctest::Contains("a whole path is layer0.q_proj"), c10::Error);
+  CHECK_THROWS_WITH_AS(matching("(q"), doctest::Contains("is no expression of ECMAScript's"), c10::Error);
   Stack twice;
   add_lora(*twice, some_options());
   CHECK_THROWS_WITH_AS(add_lora(*twice, some_options()), doctest::Contains("has an adapter already"), c10::Error);
@@ -135,6 +144,9 @@ TEST_CASE("options that cannot be meant are refused by name") {
   refused({.alpha = kInfinity}, "lora_alpha");
   refused({.dropout = 1}, "lora_dropout is 1");
   refused({.target_modules = {}}, "target_modules is empty");
+  refused({.modules_to_save = {"q_proj"}}, "no module that can be trained whole");
+  refused({.modules_to_save = {"layer1"}}, "no module that can be trained whole");
+  refused({.modules_to_save = {""}}, "modules_to_save has an empty name");
 }
 
 TEST_CASE("a new adapter changes nothing, and only it is trained") {
@@ -380,7 +392,9 @@ TEST_CASE("a key of adapter_config.json that could change the numbers and is not
   refused(R"(, "something_new": 1)", "something_new is 1, which may change the numbers");
   refused(R"(, "bias": "all")", "bias");
   refused(R"(, "fan_in_fan_out": true)", "fan_in_fan_out");
-  refused(R"(, "modules_to_save": ["lm_head"])", "modules_to_save");
+  CHECK(parse(R"(, "modules_to_save": ["lm_head"])").modules_to_save == std::vector<std::string>{"lm_head"});
+  refused(R"(, "modules_to_save": "lm_head")", "modules_to_save");
+  refused(R"(, "modules_to_save": [""])", "modules_to_save");
   refused(R"(, "init_lora_weights": "pissa")", "init_lora_weights");
   refused(R"(, "init_lora_weights": false)", "init_lora_weights");
   refused(R"(, "r": -1)", "r is -1");
@@ -414,9 +428,36 @@ TEST_CASE("an adapter's file with other parameters than a LoRA's, or of another 
   CHECK_NOTHROW(load({a, b}));
   CHECK_THROWS_WITH_AS(load({a, b, {"base_model.model.lm_head.weight", torch::ones({2})}}),
                        doctest::Contains("no part of a LoRA"), c10::Error);
+  const auto incomplete = [&] {
+    StackValues base;
+    adapter_source(folder / "adapter", base, {.modules_to_save = {"score"}});
+  };
+  CHECK_THROWS_WITH_AS(incomplete(), doctest::Contains("has no score, which adapter_config.json names"), c10::Error);
   CHECK_THROWS_WITH_AS(load({a, b, {"layer0.q_proj.lora_A.weight", torch::ones({2})}}),
                        doctest::Contains("no part of a LoRA"), c10::Error);
   CHECK_THROWS_WITH_AS(load({a}), doctest::Contains("no values for layer0.q_proj.lora.lora_B.weight"), c10::Error);
   CHECK_THROWS_WITH_AS(load({a, {path + "lora_B.weight", torch::ones({24, 3})}}), doctest::Contains("Different"),
                        c10::Error);
+}
+
+TEST_CASE("parallel_method auto takes the method that sends least of those that leave room, and says why") {
+  Shardable<Stack> stack;
+  constexpr std::int64_t kRanks = 4, kOfHost = 2;
+  const auto needs = [&](Policy policy) { return tuning_memory(*stack, policy, kRanks).sum(); };
+  const auto of_ddp = needs({.method = ParallelMethod::Ddp});
+  const auto of_hsdp = needs({.method = ParallelMethod::Hsdp, .shard_size = kOfHost});
+  REQUIRE(of_hsdp < of_ddp);
+  const auto chosen = [&](std::int64_t for_model, std::int64_t of_host = kOfHost) {
+    const auto free = static_cast<std::int64_t>(std::ceil(static_cast<double>(for_model) / kModelsPart));
+    return choose_method(*stack, {}, kRanks, of_host, free);
+  };
+  CHECK(chosen(of_ddp).method == "ddp");
+  CHECK(chosen(of_hsdp).method == "hsdp");
+  CHECK(chosen(of_hsdp).shard_size == kOfHost);
+  CHECK(chosen(of_hsdp, kRanks).method == "fsdp");  // one host has all
+  CHECK(chosen(of_hsdp - 8).method == "fsdp");
+  CHECK(chosen(0).method == "fsdp");
+  CHECK(chosen(0).reason.find("an unknown amount") != std::string::npos);
+  CHECK(chosen(of_hsdp).reason.find("ddp would take") != std::string::npos);
+  CHECK(choose_method(*stack, {}, 1, 1, 0).method == "none");
 }
