@@ -5,9 +5,12 @@
 #include "fine_tune.hpp"
 
 #include "job_policy.hpp"
+#include "loop/goals.hpp"
 #include "loop/loop.hpp"
 #include "made_tokens.hpp"
+#include "method_choice.hpp"
 #include "models/hf_folder.hpp"
+#include "models/moe.hpp"
 #include "tuning/peft_format.hpp"
 #include "tuning/qlora.hpp"
 
@@ -56,13 +59,37 @@ Model build_on_meta(const FineTuneOptions& options, const DecoderConfig& config)
   return Model(config, DecoderOptions{.recompute = options.gradient_checkpointing, .dtype = parameter_dtype(options)});
 }
 
+/// The config of the model that is trained: for `reward` one with a score, whatever the folder has.
+DecoderConfig config_of(const FineTuneOptions& options) {
+  auto config = read_decoder_config(options.model);
+  if (config.reward_head && options.task != Task::Reward) {
+    throw std::invalid_argument(options.model + " is a reward model; sealift-train " + to_string(options.task) +
+                                " needs a language model");
+  }
+  config.reward_head = options.task == Task::Reward;
+  if (options.expert_model_parallel_size > 1 && !config.experts) {
+    throw std::invalid_argument("expert_model_parallel_size is " + std::to_string(options.expert_model_parallel_size) +
+                                ", but " + options.model + " has no experts; leave it out");
+  }
+  return config;
+}
+
+/// The adapters that the settings describe, or the folder that they go on from. A score is trained whole beside them.
 LoraOptions lora_of(const FineTuneOptions& options) {
-  return {.rank = options.lora_rank,
-          .alpha = options.lora_alpha,
-          .dropout = options.lora_dropout,
-          .target_modules = options.target_modules,
-          .rank_stabilized = options.use_rslora,
-          .dora = options.use_dora};
+  auto lora = options.adapters.empty() ? LoraOptions{.rank = options.lora_rank,
+                                                     .alpha = options.lora_alpha,
+                                                     .dropout = options.lora_dropout,
+                                                     .target_modules = options.target_modules,
+                                                     .target_regex = options.target_regex,
+                                                     .modules_to_save = options.modules_to_save,
+                                                     .rank_stabilized = options.use_rslora,
+                                                     .dora = options.use_dora}
+                                       : read_adapter_config(options.adapters.front());
+  auto& whole = lora.modules_to_save;
+  if (options.task == Task::Reward && std::find(whole.begin(), whole.end(), kScore) == whole.end()) {
+    whole.push_back(kScore);
+  }
+  return lora;
 }
 
 /// Makes of the model what is trained; before parallelize().
@@ -70,9 +97,11 @@ void adapt(Model& model, const FineTuneOptions& options) {
   if (options.has_adapters()) add_lora(*model, lora_of(options));
 }
 
-/// Where first values come from: the model's files, and of adapters the seed; without files, for pretrain, the seed.
+/// Where first values come from: the model's files, and of adapters and a new score the seed; without files, for
+/// pretrain, the seed.
 struct FirstValues {
-  std::unique_ptr<train::Source> base;
+  std::unique_ptr<train::Source> score = {};  ///< under `base`
+  std::unique_ptr<train::Source> base = {};
   std::unique_ptr<train::Source> adapted = {};  ///< over `base`
 
   train::Source* source() const { return adapted ? adapted.get() : base.get(); }
@@ -84,10 +113,18 @@ FirstValues first_values_of(const FineTuneOptions& options, const DecoderConfig&
   const bool has_files = std::filesystem::exists(folder / "model.safetensors") ||
                          std::filesystem::exists(folder / "model.safetensors.index.json");
   if (!has_files && options.task == Task::Pretrain) {
-    return {std::make_unique<train::InitFunction>(first_values(config, seed))};
+    return {.base = std::make_unique<train::InitFunction>(first_values(config, seed))};
   }
-  FirstValues values{model_folder_source(folder, config)};
-  if (options.has_adapters()) values.adapted = std::make_unique<LoraSource>(*values.base, lora_of(options), seed);
+  FirstValues values;
+  if (config.reward_head) values.score = std::make_unique<train::InitFunction>(first_values(config, seed));
+  values.base = model_folder_source(folder, config, values.score.get());
+  if (!options.has_adapters()) return values;
+  if (options.adapters.empty()) {
+    values.adapted = std::make_unique<LoraSource>(*values.base, lora_of(options), seed);
+  } else {
+    const std::filesystem::path from(options.adapters.front());
+    values.adapted = adapter_source(from, *values.base, read_adapter_config(from));
+  }
   return values;
 }
 
@@ -111,39 +148,6 @@ ModelSize size_of(const torch::nn::Module& model) {
     if (parameter.requires_grad()) size.trainable += parameter.numel();
   }
   return size;
-}
-
-/// The formula of rlhf_type and loss_type with the job's numbers in it.
-PreferenceOptions preference_of(const FineTuneOptions& options) {
-  const auto refuse_unless = [](bool holds, const std::string& what) {
-    if (!holds) throw std::invalid_argument(what);
-  };
-  auto method = options.rlhf_type;
-  if (!options.loss_type.empty() && options.loss_type != "sigmoid") {
-    refuse_unless(method == "dpo" || options.loss_type == method,
-                  "loss_type " + options.loss_type + " with rlhf_type " + method + "; it belongs to dpo");
-    method = options.loss_type;
-  }
-  auto result = preference_options(method);
-  if (options.beta) (method == "orpo" ? result.weight : result.beta) = *options.beta;
-  result.label_smoothing = options.label_smoothing;
-  if (options.rpo_alpha) result.nll_weight = *options.rpo_alpha;
-  if (options.cpo_alpha) result.nll_weight = *options.cpo_alpha;
-  if (options.simpo_gamma) result.margin = *options.simpo_gamma;
-  refuse_unless(!options.simpo_gamma || method == "simpo", "simpo_gamma with rlhf_type " + method);
-  refuse_unless(!options.cpo_alpha || method == "cpo" || method == "simpo", "cpo_alpha with rlhf_type " + method);
-  return result;
-}
-
-/// The goal of `options` on `data`. With a reference this runs the model, as it is now, over the data. Collective.
-std::unique_ptr<Goal> make_goal(const FineTuneOptions& options, const TokenFile& data, Model& model, const Place& place,
-                                train::Groups& world) {
-  if (options.task != Task::Dpo) return std::make_unique<CausalGoal>();
-  auto goal = std::make_unique<PreferenceGoal>(preference_of(options));
-  if (goal->options().reference) {
-    goal->set_reference(answer_log_probs(model, data, options.per_device_train_batch_size, place, world));
-  }
-  return goal;
 }
 
 struct Data {
@@ -239,11 +243,15 @@ nlohmann::ordered_json report(const Training& training, const ModelSize& size, c
                               double seconds) {
   const auto& [options, place, position] = std::tie(training.options, training.place, training.position);
   nlohmann::ordered_json evaluations = nlohmann::ordered_json::array();
-  for (const auto& each : position.evaluations) evaluations.push_back({{"step", each.step}, {"loss", each.loss}});
+  for (const auto& each : position.evaluations) {
+    evaluations.push_back({{"step", each.step}, {"loss", each.loss}});
+    if (!each.metrics.empty()) evaluations.back()["metrics"] = each.metrics;
+  }
   nlohmann::ordered_json result{
       {"parallel_method", options.parallel_method.empty() ? "none" : options.parallel_method},
       {"world_size", place.world_size},
       {"mesh", {{"replicate", place.mesh.replicate}, {"shard", place.mesh.shard}}},
+      {"expert_ranks", options.expert_model_parallel_size},
       {"tuner_type", options.tuner_type},
       {"parameters", size.parameters},
       {"trainable_parameters", size.trainable},
@@ -264,10 +272,27 @@ nlohmann::ordered_json report(const Training& training, const ModelSize& size, c
   return result;
 }
 
+/// Sets the method of `options`, which leave it open, and the place that follows from it. Collective.
+void settle_method(FineTuneOptions& options, const DecoderConfig& config, Place& place, const train::Launch& launch,
+                   const train::World& ranks) {
+  auto model = build_on_meta(options, config);
+  adapt(model, options);
+  auto policy = place.policy;
+  if (options.tuner_type == "qlora") policy.store = store_projections(*model);
+  const auto of_host = launch.local_world_size;
+  const auto choice =
+      choose_method(*model, policy, ranks.size, of_host, least_free_memory(ranks, place.device.device, of_host));
+  options.parallel_method = choice.method;
+  options.shard_size = choice.shard_size;
+  place.policy = with_units(policy_of(options), options, ranks.size);
+  place.mesh = train::make_mesh(place.policy, ranks.size);
+  if (place.is_first()) std::cerr << choice.reason << '\n';
+}
+
 }  // namespace
 
 nlohmann::ordered_json describe(const FineTuneOptions& options, std::int64_t world_size) {
-  const auto config = read_decoder_config(options.model);
+  const auto config = config_of(options);
   const auto data = open_data(options.dataset.front(), "", options, config, /*checks=*/false);
   auto sampler = make_sampler(data.training, options, config, 0, world_size);
   const auto steps = steps_of(sampler, options);
@@ -292,13 +317,22 @@ nlohmann::ordered_json describe(const FineTuneOptions& options, std::int64_t wor
           {"configuration", comparable(options)}};
 }
 
-nlohmann::ordered_json fine_tune(const FineTuneOptions& options, const train::Launch& launch,
+nlohmann::ordered_json fine_tune(const FineTuneOptions& given, const train::Launch& launch,
                                  std::optional<train::Groups>& world) {
-  const auto place = place_in_world(with_units(policy_of(options), options, launch.world_size), options, launch);
+  auto options = given;
+  const bool chooses = options.parallel_method == "auto";
+  if (chooses) options.parallel_method = launch.world_size == 1 ? "none" : "ddp";  // until ranks have met
+  auto place = place_in_world(with_units(policy_of(options), options, launch.world_size), options, launch);
   const auto micro_batches = options.micro_batches(place.world_size);
-  const auto config = read_decoder_config(options.model);
+  const auto config = config_of(options);
+  std::optional<train::World> ranks;
+  if (chooses) {
+    ranks = find_ranks(place, options, launch);
+    settle_method(options, config, place, launch, *ranks);
+  }
   Monitor monitor(options, place.watched(micro_batches));
-  world = meet(place, options, launch);
+  if (!ranks) ranks = find_ranks(place, options, launch);
+  world = make_groups(place, *ranks, {kExpertAxis, options.expert_model_parallel_size});
   monitor.started("connect");
   auto data = data_of(options, config, launch, *world);
 
@@ -315,8 +349,11 @@ nlohmann::ordered_json fine_tune(const FineTuneOptions& options, const train::La
   print_advice(place, parallel, micro_batches);
   monitor.started("parallelize");
 
-  auto goal = make_goal(options, data.training, model, place, *world);
-  auto evaluation_goal = data.evaluation ? make_goal(options, *data.evaluation, model, place, *world) : nullptr;
+  auto goal = make_goal(options, config);
+  auto evaluation_goal = data.evaluation ? make_goal(options, config) : nullptr;
+  std::vector<GoalOf> goals{{goal.get(), &data.training}};
+  if (evaluation_goal) goals.push_back({evaluation_goal.get(), &*data.evaluation});
+  ask_reference(goals, model, options, place, *world);
   const auto rates = optimizer_options(options);
   auto groups = decay_groups(parallel.named_shards(), rates);
   const auto moments = place.policy.offload.optimizer_state ? train::Moments::OnHost : train::Moments::WithParameter;
@@ -351,11 +388,7 @@ nlohmann::ordered_json fine_tune(const FineTuneOptions& options, const train::La
   take_best(training);
   const auto saved = save_result(training, values);
   auto result = report(training, size, saved, seconds);
-  result["monitor"] = monitor.report(world->world);
-  if (place.is_first()) {
-    open_for_writing(std::filesystem::path(options.out) / "result.json") << result.dump(1) << '\n';
-  }
-  world->world.barrier();
+  write_result(result, monitor, place, options, *world);
   return result;
 }
 

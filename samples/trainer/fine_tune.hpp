@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `sealift-train sft|dpo|pretrain`: trains a Hugging Face model as one rank of a world, and returns what it computed.
-// Middle of the flow: options and a launch in; an adapter or a model on disk, and the content of result.json, out.
-// The world is the caller's, so that it is still connected when an error is reported.
+// `sealift-train sft|dpo|kto|reward|pretrain`: trains a Hugging Face model as one rank of a world, and returns what it
+// computed. Middle of the flow: options and a launch in; an adapter or a model on disk, and the content of result.json,
+// out. The world is the caller's, so that it is still connected when an error is reported.
 #pragma once
 
 #include "fine_tune_options.hpp"

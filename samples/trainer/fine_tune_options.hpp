@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The settings of `sft`, `dpo` and `pretrain`, by ms-swift's names where it has one.
+// The settings of `sft`, `dpo`, `kto`, `reward` and `pretrain`, by ms-swift's names where it has one.
 // First step of these verbs: flags, environment, a config file (also one of ms-swift's) and a preset in, one value out.
 // Everything that can be refused without the model is refused here, once, and not by each rank.
 #pragma once
@@ -9,27 +9,39 @@
 namespace sealift::trainer {
 
 /// Which verb reads the settings; each has a few defaults of its own.
-enum class Task { Sft, Dpo, Pretrain };
+enum class Task { Sft, Dpo, Kto, Reward, Pretrain };
+
+/// The verb of a task.
+std::string to_string(Task task);
 
 struct FineTuneOptions : ParallelOptions, HostOptions {
   Task task = Task::Sft;
 
   // What is trained, and on what.
+  std::int64_t expert_model_parallel_size = 1;  ///< ranks over which a layer's experts are spread
+
   std::string model;                     ///< a folder with config.json, safetensors and tokenizer
   std::vector<std::string> dataset;      ///< a token file, or what `tokenize` makes one of
   std::vector<std::string> val_dataset;  ///< the same for evaluation
   bool packing = false;
-  std::int64_t max_length = 0;  ///< tokens of a row; 0: the longest example's, or with packing the model's
+  std::int64_t max_length = 0;         ///< tokens of a row; 0: the longest example's, or with packing the model's
+  std::string truncation_strategy;     ///< raise, delete, left, right, split; empty: raise, of pretrain's texts split
+  std::string loss_scale = "default";  ///< default: all answers count; last_round; all
+  std::string system;                  ///< for chats without a system prompt
+  bool use_chat_template = true;
   std::int64_t seed = 42;
   std::int64_t data_seed = 42;
   bool train_dataloader_shuffle = true;
 
   // What is changed of it.
   std::string tuner_type = "lora";
+  std::vector<std::string> adapters;  ///< one folder in PEFT's layout to go on from; it says rank, targets ...
   std::int64_t lora_rank = 8;
   double lora_alpha = 32;
   double lora_dropout = 0.05;
   std::vector<std::string> target_modules = {"all-linear"};
+  std::string target_regex;                  ///< not empty: instead of target_modules, of a projection's whole path
+  std::vector<std::string> modules_to_save;  ///< trained whole beside the adapters
   bool use_rslora = false;
   bool use_dora = false;
   std::optional<double> lorap_lr_ratio;  ///< LoRA+: of B's learning rate to A's
@@ -61,6 +73,8 @@ struct FineTuneOptions : ParallelOptions, HostOptions {
   std::int64_t save_total_limit = 0;     ///< 0: all
   std::int64_t early_stop_interval = 0;  ///< evaluations without a better one; 0: never
   bool load_best_model_at_end = false;
+  std::int64_t sample_prompts = 0;  ///< how many prompts are answered between steps; 0: none
+  std::int64_t sample_tokens = 64;
   std::string resume_from_checkpoint = "auto";  ///< auto, none, or a folder
 
   // Preferences.
@@ -71,6 +85,9 @@ struct FineTuneOptions : ParallelOptions, HostOptions {
   std::optional<double> rpo_alpha;
   std::optional<double> simpo_gamma, cpo_alpha;
   double desirable_weight = 1, undesirable_weight = 1;
+  std::string ref_model;                  ///< a folder; empty: the model itself as it begins
+  std::vector<std::string> ref_adapters;  ///< empty: the model without adapters; else the same as `adapters`
+  double center_rewards_coefficient = 0;
 
   bool dry_run = false;
   std::vector<std::string> ignored = {};  ///< keys that were given and cannot matter; for a note, no setting

@@ -49,7 +49,8 @@ template <class Options>
 std::vector<SettingOf<Options>> parallel_settings() {
   using enum Changes;
   return {
-      {Way, "parallel_method", "none, ddp, fsdp or hsdp", &Options::parallel_method},
+      {Way, "parallel_method", "none, ddp, fsdp or hsdp; fine-tuning also auto: by the memory that is there",
+       &Options::parallel_method},
       {Way, "sharding_strategy", "the same in FSDP1's names: FULL_SHARD, SHARD_GRAD_OP, HYBRID_SHARD, NO_SHARD",
        &Options::sharding_strategy},
       {Way, "shard_size", "hsdp: ranks that share one copy of the model", &Options::shard_size},

@@ -15,4 +15,8 @@ namespace sealift::trainer {
 std::string made_tokens(const std::vector<std::string>& files, const std::string& name, const FineTuneOptions& options,
                         train::Groups& world);
 
+/// Adds texts to the lines of `samples`, a samples.jsonl, by the tokenizer of `model`; false, with a line on standard
+/// error, where there is no Python that can.
+bool add_texts(const std::filesystem::path& samples, const std::string& model);
+
 }  // namespace sealift::trainer

@@ -4,6 +4,8 @@
 // Results are made comparable before the first computation, whatever the verb.
 #include "place.hpp"
 
+#include "step_log.hpp"
+
 #include <thread>
 
 namespace sealift::trainer {
@@ -26,13 +28,27 @@ Place place_in_world(train::Policy policy, const HostOptions& options, const tra
   return place;
 }
 
-train::Groups meet(const Place& place, const HostOptions& options, const train::Launch& launch) {
+train::World find_ranks(const Place& place, const HostOptions& options, const train::Launch& launch) {
   at::set_num_threads(static_cast<int>(place.threads));
   if (place.is_first()) std::cerr << place.device.line << '\n';
   auto ranks = train::connect(launch, std::chrono::seconds(options.timeout_seconds));
   ranks.device = place.device.device;
   check_devices(place.device, launch, ranks);
-  return train::make_groups(ranks, place.mesh);
+  return ranks;
+}
+
+train::Groups make_groups(const Place& place, const train::World& ranks, const FurtherAxis& axis) {
+  return axis.ranks > 1 ? train::make_groups(ranks, place.policy, axis.name, axis.ranks)
+                        : train::make_groups(ranks, place.mesh);
+}
+
+void write_result(nlohmann::ordered_json& result, Monitor& monitor, const Place& place, const HostOptions& options,
+                  train::Groups& world) {
+  result["monitor"] = monitor.report(world.world);
+  if (place.is_first()) {
+    open_for_writing(std::filesystem::path(options.out) / "result.json") << result.dump(1) << '\n';
+  }
+  world.world.barrier();
 }
 
 void print_advice(const Place& place, const train::Parallel& parallel, std::int64_t micro_batches) {

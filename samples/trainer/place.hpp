@@ -29,8 +29,21 @@ struct Place {
 /// Chooses mesh and device; touches no other rank.
 Place place_in_world(train::Policy policy, const HostOptions& options, const train::Launch& launch);
 
-/// Meets the other ranks and makes the groups of `place.mesh`. Sets this process's threads. Collective.
-train::Groups meet(const Place& place, const HostOptions& options, const train::Launch& launch);
+/// An axis of the mesh beside the core's two: the ranks along it, neighbours of those that share the model.
+struct FurtherAxis {
+  std::string name;
+  std::int64_t ranks = 1;
+};
+
+/// Meets the other ranks. Sets this process's threads. Collective.
+train::World find_ranks(const Place& place, const HostOptions& options, const train::Launch& launch);
+
+/// The groups of `place.mesh`, where `axis` has more than one rank with it. Collective.
+train::Groups make_groups(const Place& place, const train::World& ranks, const FurtherAxis& axis = {});
+
+/// Adds the monitor's part to `result`; rank 0 writes it as OUT/result.json. All ranks leave together. Collective.
+void write_result(nlohmann::ordered_json& result, Monitor& monitor, const Place& place, const HostOptions& options,
+                  train::Groups& world);
 
 /// Prints the core's advice: of several warnings with one remedy, the first; and with `micro_batches` above 1 what was
 /// chosen for them.

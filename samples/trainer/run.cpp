@@ -197,7 +197,7 @@ nlohmann::ordered_json run(const Options& options, const train::Launch& launch, 
   const auto place = place_in_world(make_policy(options), options, launch);
   micro_batch_of(options, place.world_size);  // refused before ranks meet
   Monitor monitor(options, place.watched(options.micro_batches));
-  world = meet(place, options, launch);
+  world = make_groups(place, find_ranks(place, options, launch));
   monitor.started("connect");
 
   const MarkovSource source(options.vocabulary, static_cast<std::uint64_t>(options.seed));
@@ -221,11 +221,7 @@ nlohmann::ordered_json run(const Options& options, const train::Launch& launch, 
   train_to_the_end(training, options, place, source, *world, monitor);
 
   auto result = report(training, options, place, size, source.entropy(), *world, seconds_since(start));
-  result["monitor"] = monitor.report(world->world);
-  if (place.is_first()) {
-    open_for_writing(std::filesystem::path(options.out) / "result.json") << result.dump(1) << '\n';
-  }
-  world->world.barrier();
+  write_result(result, monitor, place, options, *world);
   return result;
 }
 

@@ -33,7 +33,8 @@ class StepTraffic {
     step_ = {.all_gather = since(counters_->all_gather, before_.all_gather),
              .reduce_scatter = since(counters_->reduce_scatter, before_.reduce_scatter),
              .all_reduce = since(counters_->all_reduce, before_.all_reduce),
-             .broadcast = since(counters_->broadcast, before_.broadcast)};
+             .broadcast = since(counters_->broadcast, before_.broadcast),
+             .all_to_all = since(counters_->all_to_all, before_.all_to_all)};
   }
 
   /// Of the last step.
@@ -90,7 +91,8 @@ inline nlohmann::ordered_json traffic_json(const train::TrafficReport& counted,
   for (auto [name, part] : {std::pair{"all_gather", &train::TrafficReport::all_gather},
                             {"reduce_scatter", &train::TrafficReport::reduce_scatter},
                             {"all_reduce", &train::TrafficReport::all_reduce},
-                            {"broadcast", &train::TrafficReport::broadcast}}) {
+                            {"broadcast", &train::TrafficReport::broadcast},
+                            {"all_to_all", &train::TrafficReport::all_to_all}}) {
     json[name] = {{"calls", (counted.*part).calls}, {"bytes", (counted.*part).bytes}};
     if (formula) json[name]["bytes_by_formula"] = (formula->*part).bytes;
   }

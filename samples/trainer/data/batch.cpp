@@ -163,14 +163,12 @@ Batch make_mismatched_batch(const TokenView& file, const ExampleRows& rows, cons
     throw std::invalid_argument(file.name() + " holds examples of the kind " + name_of(file.header().kind) +
                                 "; KTO needs labelled ones: make it of lines with a label");
   const auto examples = examples_of(rows);
-  if (examples.size() < 2)
-    throw std::invalid_argument("KTO's distance needs at least 2 examples in a micro-batch; got " +
-                                std::to_string(examples.size()) + "; use a larger per_device_train_batch_size");
+  if (file.examples() < 2) throw std::invalid_argument(file.name() + " has 1 example; KTO's distance needs at least 2");
   PieceRows pieces;
   for (std::size_t at = 0; at < examples.size(); ++at) {
-    const auto before = examples[(at + examples.size() - 1) % examples.size()];
+    const auto before = (examples[at] + file.examples() - 1) % file.examples();
     const auto prompt = piece_of(file.sequence(examples[at]), static_cast<std::int64_t>(at));
-    pieces.push_back({mismatched(prompt, piece_of(file.sequence(before), 0), options.pad_to)});
+    pieces.push_back({mismatched(prompt, piece_of(file.sequence(before), 0), options.cut_at)});
   }
   return with_examples(fill(pieces, options), file, rows);
 }

@@ -29,15 +29,16 @@ struct BatchOptions {
   std::int64_t multiple = 8;   ///< of tokens of a row when pad_to is 0
   bool prompt_labels = false;  ///< labels for the prompts' tokens too: ORPO's NLL term as TRL has it
   bool packing = true;         ///< a row holds all sequences of its examples; false: a row for each sequence
+  std::int64_t cut_at = 0;     ///< tokens of a mismatched sequence at most; 0: any
 };
 
 /// Tensors on the CPU. An example without a token that counts adds nothing to a sum; a row longer than pad_to is an
 /// error.
 Batch make_batch(const TokenView& file, const ExampleRows& rows, const BatchOptions& options = {});
 
-/// The same examples, each prompt with the answer of the one before it in the batch, the first with the last's: what
-/// KTO's distance is measured on, as TRL pairs them. A row for each. Needs at least 2 examples; cut at pad_to
-/// where that is not 0.
+/// The same examples, each prompt with the answer of the one before it in the file, the first with the last's: what
+/// KTO's distance is measured on. TRL pairs neighbours too; by the file, pairs do not depend on who computes what. A
+/// row for each. The file must have at least 2 examples.
 Batch make_mismatched_batch(const TokenView& file, const ExampleRows& rows, const BatchOptions& options = {});
 
 /// A batch of the right shapes that counts for nothing: for a rank that never had one (Join).

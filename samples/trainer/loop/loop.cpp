@@ -5,6 +5,8 @@
 // that all make the same collectives.
 #include "loop/loop.hpp"
 
+#include "loop/samples.hpp"
+
 #include <cmath>
 
 namespace sealift::trainer {
@@ -12,7 +14,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::int64_t kEmptyTokens = 8;
 constexpr std::size_t kMostMetrics = 10;
 
 /// One micro-batch on the host; without rows it counts for nothing.
@@ -134,6 +135,9 @@ StepOutcome train_step(Training& training) {
   training.world.set_step(position.step + 1);
   training.optimizer.zero_grad();
   const auto batches = next_batches(training);
+  std::vector<ExampleRows> rows;
+  for (const auto& each : batches) rows.push_back(each.rows);
+  training.goal->begin(training.model, {training.data.view(), rows, training.place.device.device, training.world});
   std::int64_t mine = 0, with_rows = 0, tokens = 0;
   for (const auto& each : batches) {
     if (each.rows.empty()) continue;
@@ -181,9 +185,11 @@ bool save(Training& training, const std::filesystem::path& folder, std::int64_t 
 /// Evaluates, keeps the best and says whether to go on.
 void evaluate_and_judge(Training& training, StepLog* log) {
   auto& position = training.position;
-  const auto loss = evaluate(training, *training.evaluation, *training.evaluation_goal);
-  position.evaluations.push_back({position.step, loss});
-  if (log) log->write({{"step", position.step}, {"eval_loss", loss}});
+  const auto [loss, metrics] = evaluate(training, *training.evaluation, *training.evaluation_goal);
+  position.evaluations.push_back({position.step, loss, metrics});
+  nlohmann::ordered_json line{{"step", position.step}, {"eval_loss", loss}};
+  for (const auto& [name, value] : metrics.items()) line["eval_" + name] = value;
+  if (log) log->write(line);
   if (training.place.is_first()) std::cerr << "step " << position.step << "  eval loss " << loss << '\n';
   const auto& options = training.options;
   const bool is_best = position.best()->step == position.step;
@@ -198,11 +204,13 @@ void finish_step(Training& training, Monitor& monitor, StepLog* log) {
   const auto state = training.sampler.state();
   const bool epoch_ended = state.row == training.sampler.rows(state.epoch);
   const bool last = position.step == training.steps;
-  if (training.evaluation && is_due(options.eval_strategy, options.eval_steps, position.step, epoch_ended, last)) {
-    evaluate_and_judge(training, log);
-  }
+  const bool evaluates =
+      training.evaluation && is_due(options.eval_strategy, options.eval_steps, position.step, epoch_ended, last);
+  if (evaluates) evaluate_and_judge(training, log);
   const bool saves =
       is_due(options.save_strategy, options.save_steps, position.step, epoch_ended, last || position.stopped);
+  const bool samples = training.evaluation ? evaluates : saves || last;
+  if (options.sample_prompts > 0 && samples) write_samples(training);
   monitor.checkpoint(position.step,
                      [&] { return saves && save(training, checkpoint_folder(options), options.save_total_limit); });
 }
@@ -230,14 +238,15 @@ std::int64_t rows_of_step(const FineTuneOptions& options, std::int64_t world_siz
   return options.per_device_train_batch_size * options.micro_batches(world_size) * world_size;
 }
 
-double evaluate(Training& training, const TokenFile& data, Goal& goal) {
+std::pair<double, nlohmann::ordered_json> evaluate(Training& training, const TokenFile& data, Goal& goal) {
   at::NoGradGuard no_grad;
   training.model->eval();
   const auto& place = training.place;
   StepSums sums(place.device.device);
   std::int64_t weight = 0;
-  for (auto& rows :
-       rows_in_order(data.view(), training.options.per_device_eval_batch_size, place.rank, place.world_size)) {
+  auto all_rows = rows_in_order(data.view(), training.options.per_device_eval_batch_size, place.rank, place.world_size);
+  goal.begin(training.model, {data.view(), all_rows, place.device.device, training.world});
+  for (auto& rows : all_rows) {
     const auto micro = micro_batch(data.view(), std::move(rows), goal.batch_options());
     const auto batch = to_device(micro.batch, place.device.device);
     if (micro.rows.empty()) {
@@ -250,33 +259,16 @@ double evaluate(Training& training, const TokenFile& data, Goal& goal) {
   training.model->train();
   const auto all = sum_over_ranks(training.world, {weight});
   sums.reduce(training.world);
-  return sums.loss() / static_cast<double>(std::max<std::int64_t>(1, all[0]));
-}
-
-at::Tensor answer_log_probs(Model& model, const TokenFile& data, std::int64_t rows, const Place& place,
-                            train::Groups& world) {
-  at::NoGradGuard no_grad;
-  model->eval();
-  const auto each = static_cast<std::int64_t>(data->sequences_of_example());
-  auto result = torch::zeros({static_cast<std::int64_t>(data->examples()) * each},
-                             at::dtype(at::kFloat).device(place.device.device));
-  for (auto& examples : rows_in_order(data.view(), rows, place.rank, place.world_size)) {
-    const auto micro = micro_batch(data.view(), std::move(examples), {});
-    const auto batch = to_device(micro.batch, place.device.device);
-    const auto log_probs = std::get<0>(model(batch.tokens));
-    if (micro.rows.empty()) continue;
-    const auto sums = sequence_sums(log_probs, batch.sequence, batch.counts, batch.sequences);
-    result.narrow(0, each * micro.rows.front().front(), sums.size(0)).copy_(sums);
-  }
-  model->train();
-  world.world.all_reduce(result).wait();
-  return result.cpu();
+  return {sums.loss() / static_cast<double>(std::max<std::int64_t>(1, all[0])), sums.metrics()};
 }
 
 void train_to_the_end(Training& training, Monitor& monitor) {
   auto& position = training.position;
   std::optional<StepLog> log;
-  if (training.place.is_first()) log.emplace(training.options.out, training.steps, position.step);
+  if (training.place.is_first()) {
+    log.emplace(training.options.out, training.steps, position.step);
+    if (position.step == 0) std::filesystem::remove(std::filesystem::path(training.options.out) / "samples.jsonl");
+  }
   training.model->train();
   while (position.step < training.steps && !position.stopped) {
     const auto number = position.step + 1;

@@ -39,13 +39,9 @@ OptimizerOptions optimizer_options(const FineTuneOptions& options);
 /// Rows of a step over all ranks.
 std::int64_t rows_of_step(const FineTuneOptions& options, std::int64_t world_size);
 
-/// The mean over all examples of `data`, in evaluation mode and without gradients. Collective.
-double evaluate(Training& training, const TokenFile& data, Goal& goal);
-
-/// [sequences of `data`] fp32 on every rank's host: the log-probability of each answer under the model as it is now.
+/// The mean over all examples of `data` and the objective's metrics, in evaluation mode and without gradients.
 /// Collective.
-at::Tensor answer_log_probs(Model& model, const TokenFile& data, std::int64_t rows, const Place& place,
-                            train::Groups& world);
+std::pair<double, nlohmann::ordered_json> evaluate(Training& training, const TokenFile& data, Goal& goal);
 
 /// Trains from where `training` stands to its end. Collective.
 void train_to_the_end(Training& training, Monitor& monitor);

@@ -17,6 +17,7 @@ namespace sealift::trainer {
 struct Evaluation {
   std::int64_t step = 0;
   double loss = 0;
+  nlohmann::json metrics = nlohmann::json::object();  ///< of the objective, by name
 };
 
 struct Position {
@@ -67,7 +68,7 @@ inline train::TrainingState training_state(const FineTuneOptions& options, std::
   for (const auto& name : free_to_change()) job.erase(name);
   job["rows of a step"] = std::to_string(rows);
   nlohmann::json evaluations = nlohmann::json::array();
-  for (const auto& each : position.evaluations) evaluations.push_back({each.step, each.loss});
+  for (const auto& each : position.evaluations) evaluations.push_back({each.step, each.loss, each.metrics});
   return {.step = position.step,
           .sampler_position = position.sampler.row,
           .seed = static_cast<std::uint64_t>(options.seed),
@@ -127,7 +128,8 @@ inline Position load_position(const std::filesystem::path& checkpoint, const Fin
   try {
     position.losses = nlohmann::json::parse(state.notes.at("losses")).get<std::vector<double>>();
     for (const auto& each : nlohmann::json::parse(state.notes.at("evaluations"))) {
-      position.evaluations.push_back({each.at(0).get<std::int64_t>(), each.at(1).get<double>()});
+      const auto metrics = each.size() > 2 ? each.at(2) : nlohmann::json::object();
+      position.evaluations.push_back({each.at(0).get<std::int64_t>(), each.at(1).get<double>(), metrics});
     }
     const auto scaler = nlohmann::json::parse(state.notes.at("scaler"));
     position.scaler = {.scale = scaler.at(0).get<double>(), .growth_tracker = scaler.at(1).get<std::int64_t>()};

@@ -18,11 +18,14 @@ namespace {
 
 void check_kind(const TokenFile& file, Task task, const std::string& path) {
   const auto kind = file->header().kind;
-  const bool fits = task == Task::Dpo        ? kind == ExampleKind::Preference
+  const bool takes_pairs = task == Task::Dpo || task == Task::Reward;
+  const bool fits = takes_pairs              ? kind == ExampleKind::Preference
+                    : task == Task::Kto      ? kind == ExampleKind::Labelled
                     : task == Task::Pretrain ? kind == ExampleKind::Text
                                              : kind == ExampleKind::Chat || kind == ExampleKind::Text;
   if (fits) return;
-  const auto* wanted = task == Task::Dpo        ? "pairs of a chosen and a rejected answer (preference)"
+  const auto* wanted = takes_pairs              ? "pairs of a chosen and a rejected answer (preference)"
+                       : task == Task::Kto      ? "answers with a label, true or false (labelled)"
                        : task == Task::Pretrain ? "documents (text)"
                                                 : "prompts with answers (chat)";
   refuse(path + " holds examples of the kind " + name_of(kind) + "; this verb needs " + wanted);
@@ -70,6 +73,7 @@ TokenFile open_tokens(const std::string& path, const FineTuneOptions& options, c
            std::to_string(config.vocabulary) + " rows; tokenize the data with this model");
   }
   if (file->examples() == 0) refuse(path + " holds no examples");
+  if (options.task == Task::Kto && file->examples() == 1) refuse(path + " holds 1 example; KTO needs at least 2");
   check_lengths(file, options, config, path);
   return file;
 }

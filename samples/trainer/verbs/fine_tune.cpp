@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// `sealift-train sft`, `dpo` and `pretrain`: settings in, ranks started, a trained model or adapter out.
-// See fine_tune.hpp for the training and on_ranks.hpp for the start of ranks.
-// One file for the three, which differ in the data that they take. ms-swift's own command line is accepted: its flags
-// have underscores, its lists are separated by spaces, and flags that mean nothing here are given to swift_names.
+// `sealift-train sft`, `dpo`, `kto`, `reward` and `pretrain`: settings in, ranks started, a trained model or adapter
+// out. See fine_tune.hpp for the training and on_ranks.hpp for the start of ranks. One file for all, which differ in
+// the data that they take. ms-swift's own command line is accepted: its flags have underscores, its lists are separated
+// by spaces, and flags that mean nothing here are given to swift_names.
 #include "fine_tune.hpp"
 
 #include "failure.hpp"
@@ -89,6 +89,8 @@ void add(CLI::App& app, char** argv, Task task, const char* name, const char* wh
 void add_fine_tune(CLI::App& app, char** argv) {
   add(app, argv, Task::Sft, "sft", "fine-tune a model on prompts and answers");
   add(app, argv, Task::Dpo, "dpo", "fine-tune a model on preferences: DPO and its relatives");
+  add(app, argv, Task::Kto, "kto", "fine-tune a model on answers that are good or bad");
+  add(app, argv, Task::Reward, "reward", "train a model to score answers by preferences");
   add(app, argv, Task::Pretrain, "pretrain", "train a model on text");
 }
 

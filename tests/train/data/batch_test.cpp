@@ -75,8 +75,12 @@ TEST_CASE("a mismatched answer is the one of the example before, and the first g
   CHECK(rows_of(batch.tokens.ids) == Rows{{1, 2, 9, 0}, {4, 3, 0, 0}, {8, 5, 6, 7}});
   CHECK(rows_of(batch.counts) == Rows{{0, 1, 0, 0}, {1, 0, 0, 0}, {1, 0, 1, 0}});
   CHECK(rows_of(batch.sequence) == Rows{{0, 0, 0, -1}, {1, 1, -1, -1}, {2, 2, 2, 2}});
-  CHECK(make_mismatched_batch(file, {{0}, {1}, {2}}, {.pad_to = 3}).tokens.ids.size(1) == 3);
-  CHECK_THROWS_WITH_AS(make_mismatched_batch(file, {{0}}), doctest::Contains("at least 2"), std::invalid_argument);
+  CHECK(make_mismatched_batch(file, {{0}, {1}, {2}}, {.multiple = 1, .cut_at = 3}).tokens.ids.size(1) == 3);
+  // Whatever else is in the batch.
+  CHECK(rows_of(make_mismatched_batch(file, {{2, 1}}, {.multiple = 1}).tokens.ids) == Rows{{8, 5, 6, 7}, {4, 3, 0, 0}});
+  const auto one = MadeTokenFile{.kind = 3, .sequences = {{1, 2}}, .counts = {{false, true}}, .values = {1}}.bytes();
+  const TokenView lonely(as_bytes(one), "made");
+  CHECK_THROWS_WITH_AS(make_mismatched_batch(lonely, {{0}}), doctest::Contains("at least 2"), std::invalid_argument);
 }
 
 TEST_CASE("a row that is longer than asked for is refused, and a batch for nobody counts for nothing") {

@@ -167,6 +167,16 @@ TEST_CASE("words of ms-swift that are two here, and two that are one") {
   CHECK_THROWS_WITH(read({{"torch_dtype", "float8"}}), doctest::Contains("use float32, bfloat16 or float16"));
 }
 
+TEST_CASE("how JSON lines become tokens is said in ms-swift's words") {
+  const auto options = read_file(".yaml", "truncation_strategy: delete\nloss_scale: last_round\nsystem: 'Be brief.'\n");
+  CHECK(options.truncation_strategy == "delete");
+  CHECK(options.loss_scale == "last_round");
+  CHECK(options.system == "Be brief.");
+  CHECK(options.use_chat_template);
+  CHECK_THROWS_WITH(read({{"truncation_strategy", "middle"}}), doctest::Contains("truncation_strategy is 'middle'"));
+  CHECK_THROWS_WITH(read({{"loss_scale", "react"}}), doctest::Contains("use one of , default, last_round, all"));
+}
+
 TEST_CASE("what could change the numbers and is not there is refused by name with the remedy") {
   CHECK_THROWS_WITH(read_file(".json", R"({"deepspeed": "zero3"})"),
                     doctest::Contains("deepspeed is 'zero3'; here it can only be nothing: ranks shard by themselves"));
@@ -203,6 +213,28 @@ TEST_CASE("a job that cannot be is refused before any rank is started") {
   CHECK_THROWS_WITH(read({{"learning_rate", "nan"}}), doctest::Contains("learning_rate is 'nan'"));
 }
 
+TEST_CASE("each verb has its own preferences, references and adapters, and refuses what belongs to another") {
+  const auto of = [](Task task, Texts flags) { return read(std::move(flags), "", "", task); };
+  CHECK(of(Task::Kto, {}).rlhf_type == "kto");
+  CHECK(of(Task::Reward, {{"rlhf_type", "rm"}}).rlhf_type == "rm");
+  CHECK(of(Task::Kto, {{"loss_type", "apo_zero_unpaired"}}).loss_type == "apo_zero_unpaired");
+  CHECK_THROWS_WITH(of(Task::Dpo, {{"rlhf_type", "kto"}}), doctest::Contains("use sealift-train kto"));
+  CHECK_THROWS_WITH(of(Task::Dpo, {{"rlhf_type", "rm"}}), doctest::Contains("use sealift-train reward"));
+  CHECK_THROWS_WITH(of(Task::Kto, {{"rlhf_type", "simpo"}}), doctest::Contains("rlhf_type is 'simpo'"));
+  CHECK_THROWS_WITH(of(Task::Kto, {{"loss_type", "ipo"}}), doctest::Contains("loss_type is 'ipo'"));
+  CHECK_THROWS_WITH(of(Task::Reward, {{"sample_prompts", "1"}}), doctest::Contains("a reward model writes no text"));
+  CHECK_THROWS_WITH(read({{"ref_model", "m"}}), doctest::Contains("sealift-train sft, which has no reference"));
+  CHECK(of(Task::Dpo, {{"adapters", "a"}, {"ref_adapters", "a"}}).ref_adapters == std::vector<std::string>{"a"});
+  CHECK_THROWS_WITH(of(Task::Dpo, {{"adapters", "a"}, {"ref_adapters", "b"}}),
+                    doctest::Contains("give that folder as ref_model"));
+  CHECK_THROWS_WITH(read({{"adapters", "a,b"}}), doctest::Contains("adapters names several folders"));
+  CHECK_THROWS_WITH(read({{"adapters", "a"}, {"tuner", "none"}}), doctest::Contains("adapters with tuner_type none"));
+  CHECK_THROWS_WITH(read({{"modules_to_save", "a"}, {"tuner", "none"}}), doctest::Contains("there is no adapter"));
+  CHECK(read({{"expert_parallel_size", "2"}}).expert_model_parallel_size == 2);
+  CHECK_THROWS_WITH(read({{"expert_parallel_size", "0"}}), doctest::Contains("expected at least 1"));
+  CHECK_THROWS_WITH(read({{"tensor_model_parallel_size", "2"}}), doctest::Contains("use fsdp"));
+}
+
 TEST_CASE("a step has at least sixteen rows unless the job says how many") {
   CHECK(read({}).micro_batches(1) == 16);
   CHECK(read({}).micro_batches(2) == 8);
@@ -214,6 +246,7 @@ TEST_CASE("a step has at least sixteen rows unless the job says how many") {
 TEST_CASE("only what changes the numbers tells two jobs apart") {
   CHECK(comparable(read({{"parallel_method", "fsdp"}, {"output_dir", "x"}, {"save_steps", "3"}})) ==
         comparable(read({})));
+  CHECK(comparable(read({{"expert_parallel_size", "2"}, {"sample_prompts", "3"}})) == comparable(read({})));
   CHECK(comparable(read({{"lora_rank", "4"}})) != comparable(read({})));
   CHECK(comparable(read({{"learning_rate", "0.5"}})) != comparable(read({})));
 }

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# sealift-train sft, dpo and pretrain as a user runs them, held to transformers, PEFT and to themselves.
+# sealift-train sft, dpo, kto, reward and pretrain as a user runs them, held to transformers, PEFT and to themselves.
 #   a made Qwen is fine-tuned with every tuner under every parallel method, with options drawn from a seed: equal losses
 #   the first losses, the learning rates and the losses of the whole run are those of a loop in transformers
-#   the adapter is opened by PEFT, the model by transformers, and both have the loss that was reported
+#   the adapter is opened by PEFT, the model by transformers, and both have the loss that was reported, also of rewards
+#   experts over ranks, resumed on one process, are those of one process; answers between steps are transformers'
 #   a run that is killed ends with the losses of one that never stopped; ms-swift's args.json and flags are taken over
 # usage: fine_tune_test.py SEALIFT_TRAIN REPOSITORY [SEED [PART…]]      PART: a function's name; without: all
 import json
@@ -47,7 +48,8 @@ def run(*arguments, expect=0, says="", cwd=None):
 
 
 def train(verb, out, *arguments, ranks=1, **more):
-    run(verb, "--model", MODEL, "--output_dir", out, "--ranks", ranks, *arguments, **more)
+    model = [] if "--model" in arguments else ["--model", MODEL]
+    run(verb, *model, "--output_dir", out, "--ranks", ranks, *arguments, **more)
     return json.loads((out / "result.json").read_text())
 
 
@@ -114,25 +116,26 @@ def methods_agree(name, verb, job, methods=tuple(METHODS), tolerance=1e-5):
     return first
 
 
-def like_transformers():
+SCHEDULE = DRAW.choice([("cosine", {}), ("linear", {}), ("cosine_with_min_lr", {"min_lr": 1e-3}),
+                        ("warmup_stable_decay", {"num_decay_steps": 3})])
+AS_TRANSFORMERS = ["--train_dataloader_shuffle", "false", "--lr_scheduler_type", SCHEDULE[0], "--weight_decay", "0.3",
+                   "--max_grad_norm", "0.7", *(["--lr_scheduler_kwargs", json.dumps(SCHEDULE[1])] if SCHEDULE[1] else [])]
+
+
+def like_transformers(result, out):
     """The whole job again in transformers, on the same rows: losses and learning rates."""
     import torch
     import transformers
 
-    out = WORK / "as-transformers"
-    kind, kwargs = DRAW.choice([("cosine", {}), ("linear", {}), ("cosine_with_min_lr", {"min_lr": 1e-3}),
-                                ("warmup_stable_decay", {"num_decay_steps": 3})])
-    job = ["--tuner", "none", "--data", CHAT, "--train_dataloader_shuffle", "false", "--lr_scheduler_type", kind,
-           "--weight_decay", "0.3", "--max_grad_norm", "0.7"]
-    result = train("sft", out, *job, *(["--lr_scheduler_kwargs", json.dumps(kwargs)] if kwargs else []), *rows_for(2),
-                   *JOB, "--parallel-method", "fsdp", ranks=2)
+    kind, kwargs = SCHEDULE
     model = transformers.AutoModelForCausalLM.from_pretrained(MODEL, dtype=torch.float32)
     decays = set(transformers.Trainer.get_decay_parameter_names(None, model))
     groups = [{"params": [p for n, p in model.named_parameters() if (n in decays) == wanted], "weight_decay": decay}
               for wanted, decay in ((True, 0.3), (False, 0.0))]
     optimizer = torch.optim.AdamW(groups, lr=0.01, betas=(0.9, 0.95), eps=1e-8)
     scheduler = transformers.get_scheduler(kind, optimizer, 2, 6, scheduler_specific_kwargs=kwargs)
-    sequences, logged = made.read_tokens(CHAT), lines_of(out)
+    sequences = made.read_tokens(CHAT)
+    logged = [line for line in lines_of(out) if "loss" in line]
     for step in range(6):
         losses = tokens = 0
         for ids, counts in sequences[step * ROWS:(step + 1) * ROWS]:
@@ -153,16 +156,16 @@ def like_transformers():
     say(f"six steps under {kind} are those of transformers")
 
 
-def opened_by_transformers(result, out):
+def opened_by_transformers(result, out, name="model", tolerance=1e-5):
     """The model that was written has the evaluation's loss in transformers."""
     import torch
     import transformers
 
-    model = transformers.AutoModelForCausalLM.from_pretrained(out / "model", dtype=torch.float32)
+    model = transformers.AutoModelForCausalLM.from_pretrained(out / name, dtype=torch.float32)
     theirs = made.mean_loss(model, made.read_tokens(EVALUATION))
-    check(abs(theirs - result["evaluations"][-1]["loss"]) < 1e-5 * theirs,
+    check(abs(theirs - result["evaluations"][-1]["loss"]) < tolerance * theirs,
           f"transformers has a loss of {theirs} where {result['evaluations'][-1]['loss']} was reported")
-    transformers.AutoTokenizer.from_pretrained(out / "model")
+    transformers.AutoTokenizer.from_pretrained(out / name)
     say("transformers opens the model and has the loss that was reported")
 
 
@@ -209,16 +212,94 @@ def killed_and_resumed():
         says='lora_rank is "4", was "8"')
 
 
-def goes_on_elsewhere():
-    """A run that one process began is ended by two ranks under fsdp."""
-    job = ["--data", CHAT, "--tuner", "none", *without("--save_strategy", "--max_steps"), "--lr_scheduler_type", "constant"]
-    out = WORK / "elsewhere"
-    train("sft", out, *job, *rows_for(1), "--max_steps", "3")
-    result = train("sft", out, *job, *rows_for(2), "--max_steps", "6", "--parallel-method", "fsdp", ranks=2)
-    alone = train("sft", WORK / "alone", *job, *rows_for(1), "--max_steps", "6")
+def experts_over_ranks():
+    """Experts on two ranks for three steps, then on one process: the losses of one process, and transformers' model."""
+    folder = made.make_experts(WORK / "experts", MODEL)
+    job = ["--model", folder, "--data", CHAT, "--tuner", "none", *without("--save_strategy", "--max_steps"),
+           "--lr_scheduler_type", "constant", "--val_dataset", EVALUATION, "--eval_steps", "6"]
+    out = WORK / "spread"
+    spread = [*job, "--parallel-method", "fsdp", "--expert_parallel_size", "2", *rows_for(2)]
+    train("sft", out, *spread, "--max_steps", "3", "--eval_strategy", "no", ranks=2)
+    result = train("sft", out, *job, *rows_for(1), "--max_steps", "6", says="resuming after step 3")
+    alone = train("sft", WORK / "alone", *job, *rows_for(1), "--max_steps", "6", "--save_strategy", "no")
     found = differ(alone["losses"], result["losses"])
-    check(found < 1e-5, f"after another world took over, losses differ by {found}")
-    say("three steps of one process, three of fsdp: the losses of six of one process")
+    check(found < 2e-5, f"experts over two ranks, resumed on one process: losses differ by {found}")
+    # An adapted one: the last step of six has 5 rows, so that a rank has no tokens of its own in its last micro-batch.
+    job = ["--model", folder, "--data", CHAT, *LORA, *JOB, "--merge_lora", "true", "--val_dataset", EVALUATION]
+    adapted = train("sft", WORK / "spread-lora", *job, "--per_device_train_batch_size", "1", "--gradient_accumulation_steps",
+                    "4", "--parallel-method", DRAW.choice(["fsdp", "ddp"]), "--expert_parallel_size", "2", ranks=2)
+    lonely = train("sft", WORK / "alone-lora", *job, *rows_for(1))
+    found = differ(lonely["losses"], adapted["losses"])
+    check(found < 2e-5, f"adapters beside experts over two ranks: losses differ by {found}")
+    opened_by_transformers(result, out)
+    opened_by_transformers(adapted, WORK / "spread-lora", "merged", 1e-4)
+    refuse = ["--data", CHAT, "--output_dir", WORK / "refused", "--expert_parallel_size", "2"]
+    run("sft", "--model", MODEL, *refuse, expect=2, says="has no experts; leave it out")
+    say(f"experts over two ranks, resumed on one process: the losses of one process, {found:.1e}")
+
+
+def labelled_answers():
+    """KTO: the same under methods, whatever the micro-batches: its distance is of the step."""
+    job = ["--data", LABELS, "--tuner", "lora", "--desirable_weight", "1.5", "--undesirable_weight", "1.5",
+           "--beta", "0.3", "--val_dataset", LABELS, *JOB]
+    kto = methods_agree("kto", "kto", job, ("none", DRAW.choice(["ddp", "fsdp"])))
+    check(abs(kto["losses"][0] - 0.75) < 1e-5, f"kto begins with {kto['losses'][0]}, not half of the weight")
+    found = kto["evaluations"][-1]["metrics"]
+    check(found["rewards/chosen"] > found["rewards/rejected"], f"good answers are worth no more than bad ones: {found}")
+    run("dpo", "--model", MODEL, "--data", LABELS, "--rlhf_type", "kto", expect=2, says="use sealift-train kto")
+    run("kto", "--model", MODEL, "--data", PAIRS, "--output_dir", WORK / "refused", expect=2, says="(labelled)")
+
+
+def rewards():
+    """A score trained beside adapters: PEFT and transformers open it and have the loss that was reported."""
+    import peft
+    import torch
+    import transformers
+
+    job = ["--data", PAIRS, *LORA, "--merge_lora", "true", "--center_rewards_coefficient", "0.01", "--val_dataset", PAIRS, *JOB]
+    scored = methods_agree("reward", "reward", job, ("none", "ddp", "fsdp"))
+    out, ours = WORK / "reward-fsdp", scored["evaluations"][-1]
+    of_scores = transformers.AutoModelForSequenceClassification
+    base = of_scores.from_pretrained(MODEL, dtype=torch.float32, num_labels=1)
+    models = {"adapter": peft.PeftModel.from_pretrained(base, out / "adapter").eval(),
+              "merged": of_scores.from_pretrained(out / "merged", dtype=torch.float32).eval()}
+    for name, model in models.items():
+        loss, accuracy = made.reward_loss(model, made.read_tokens(PAIRS), 0.01)
+        check(abs(loss - ours["loss"]) < 1e-4 * loss, f"{name}: transformers has {loss}, {ours['loss']} was reported")
+        check(abs(accuracy - ours["metrics"]["accuracy"]) < 1e-9, f"{name}: {accuracy} of the pairs, reported {ours}")
+    run("sft", "--model", out / "merged", "--data", CHAT, "--output_dir", WORK / "refused", expect=2, says="is a reward model")
+    say("PEFT and transformers score as was reported")
+
+
+def goes_on_from_an_adapter():
+    """A saved adapter is where training begins; what the reference is, is said; samples are transformers' answers."""
+    import torch
+    import transformers
+
+    adapter, merged = WORK / "lora-none/adapter", WORK / "lora-none/merged"
+    ended = json.loads((WORK / "lora-none/result.json").read_text())["evaluations"][-1]["loss"]
+    still = [*without("--learning_rate", "--max_steps", "--warmup_steps"), "--learning_rate", "1e-12", "--max_steps", "1",
+             "--adapters", adapter]
+    out = WORK / "goes-on"
+    result = train("sft", out, "--data", CHAT, "--val_dataset", EVALUATION, *still, "--sample_prompts", "2",
+                   "--sample_tokens", "6", "--parallel-method", "fsdp", *rows_for(2), ranks=2)
+    found = result["evaluations"][-1]["loss"]
+    check(abs(found - ended) < 1e-5 * ended, f"with the adapter the loss is {found}, it ended with {ended}")
+    model = transformers.AutoModelForCausalLM.from_pretrained(merged, dtype=torch.float32)
+    samples = [json.loads(line) for line in (out / "samples.jsonl").read_text().splitlines()]
+    check(len(samples) == 2, f"samples are {samples}")
+    for sample in samples:
+        ids = torch.tensor([sample["prompt"]])
+        theirs = model.generate(ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=6)
+        check(theirs[0, ids.shape[1]:].tolist() == sample["answer"], f"transformers answers {theirs[0].tolist()}: {sample}")
+        check("<|im_start|>assistant" in sample["prompt_text"] and "text" in sample, f"a sample without text: {sample}")
+    first = {}
+    for name, more in (("base", []), ("model", ["--ref_model", MODEL]), ("adapter", ["--ref_adapters", adapter])):
+        first[name] = train("dpo", WORK / f"ref-{name}", "--data", PAIRS, *still, *rows_for(1), *more)["losses"][0]
+    check(abs(first["adapter"] - 0.693147) < 1e-5, f"with itself as the reference dpo begins with {first['adapter']}")
+    check(abs(first["base"] - first["adapter"]) > 1e-4, "the adapter is no part of the difference from the base")
+    check(abs(first["base"] - first["model"]) < 1e-5, f"the base as ref_model is another reference: {first}")
+    say("training goes on from an adapter; samples are transformers' answers; three references")
 
 
 def stops_early():
@@ -256,6 +337,7 @@ def words_of_swift():
     run(*refuse, "--deepspeed", "zero3", expect=2, says="deepspeed is 'zero3'; here it can only be nothing")
     run(*refuse, "--lora_rang", "3", expect=2, says="unknown key 'lora_rang'")
     run(*refuse, "--dataset", PAIRS, expect=2, says="this verb needs prompts with answers (chat)")
+    run(*refuse, "--system", "Be brief.", expect=2, says="system is of JSON lines, and dataset is the token file")
     run(*refuse, "--max_length", "8", expect=2, says="more than max_length, 8; tokenize with --max-length 8")
     say("ms-swift's args.json and flags are taken over, or refused by name")
 
@@ -282,22 +364,26 @@ def part(what, *arguments, **more):
 
 
 def whole_models():
-    full = methods_agree("full", "sft", ["--data", CHAT, "--tuner", "none", *EVALUATES])
+    full = methods_agree("full", "sft", ["--data", CHAT, "--tuner", "none", *AS_TRANSFORMERS, *EVALUATES])
+    like_transformers(full, WORK / "full-none")
     opened_by_transformers(full, WORK / "full-hsdp")
 
 
 LORA = ["--tuner", "lora", "--lora_rank", DRAW.choice(["4", "7"]), "--use_rslora", DRAW.choice(["true", "false"]),
-        "--use_dora", DRAW.choice(["true", "false"])]
+        "--use_dora", DRAW.choice(["true", "false"]),
+        *DRAW.choice([[], ["--target_regex", r"model\.layers\.\d+\.self_attn\.[qv]_proj"]])]
 
 
 def adapters():
     adapted = methods_agree("lora", "sft", ["--data", CHAT, *LORA, *EVALUATES, "--packing", "true", "--max_length", "128",
-                                            "--merge_lora", "true"])
+                                            "--merge_lora", "true", "--modules_to_save", "lm_head", "embed_tokens"],
+                            ("none", DRAW.choice(["ddp", "hsdp"]), "fsdp"))
     opened_by_peft(adapted, WORK / "lora-fsdp")
 
 
 def adapters_over_four_bits():
-    quantized = methods_agree("qlora", "sft", ["--data", CHAT, "--tuner", "qlora", *JOB], ("none", "ddp", "fsdp"))
+    quantized = methods_agree("qlora", "sft", ["--data", CHAT, "--tuner", "qlora", *JOB],
+                              ("none", DRAW.choice(["ddp", "fsdp"])))
     check(quantized["trainable_parameters"] < quantized["parameters"] / 4, "qlora trains the whole model")
 
 
@@ -311,14 +397,15 @@ def preferences():
 
 def text():
     """JSON lines are tokenized by the verb itself."""
-    methods_agree("pretrain", "pretrain", ["--data", WORK / "text.jsonl", "--max_length", "64", *JOB],
+    methods_agree("pretrain", "pretrain", ["--data", WORK / "text.jsonl", "--max_length", "64", "--truncation_strategy", "split", *JOB],
                   ("none", DRAW.choice(["ddp", "fsdp"])))
 
 
 def half_precision():
-    for precision in ("bf16", "fp16"):
+    for precision, ranks in (("bf16", 1), ("fp16", 2)):
         half = train("sft", WORK / precision, "--data", CHAT, *LORA, *without("--precision"), "--precision", precision,
-                     "--parallel-method", "fsdp", *rows_for(2), ranks=2)
+                     "--parallel-method", "auto", *rows_for(ranks), ranks=ranks, says="parallel_method auto: ")
+        check(half["parallel_method"] == ("none" if ranks == 1 else "ddp"), f"auto chose {half['parallel_method']}")
         check(half["final_loss"] < half["losses"][0] and half["skipped_steps"] <= 3, f"{precision}: {half['losses']}")
         say(f"{precision} learns: {half['losses'][0]:.4f} -> {half['final_loss']:.4f}")
 
@@ -327,13 +414,15 @@ with tempfile.TemporaryDirectory() as folder:
     WORK = pathlib.Path(folder)
     MODEL = made.make_model(WORK / "model")
     for name, lines in (("chat", made.chat_lines(45, 1)), ("evaluation", made.chat_lines(7, 2)),
-                        ("pairs", made.pair_lines(20, 3)), ("text", made.text_lines(30, 4))):
+                        ("pairs", made.pair_lines(20, 3)), ("labels", made.label_lines(21, 5)),
+                        ("text", made.text_lines(30, 4))):
         made.write_lines(WORK / f"{name}.jsonl", lines)
-    CHAT, EVALUATION, PAIRS = (tokenize(WORK / f"{name}.jsonl", WORK / name) for name in ("chat", "evaluation", "pairs"))
+    CHAT, EVALUATION, PAIRS, LABELS = (tokenize(WORK / f"{name}.jsonl", WORK / name)
+                                       for name in ("chat", "evaluation", "pairs", "labels"))
     EVALUATES = ["--val_dataset", EVALUATION, "--eval_steps", "6", *JOB]
     say("made a Qwen2, its tokenizer and data")
-    parts = (like_transformers, whole_models, adapters, adapters_over_four_bits, preferences, text, killed_and_resumed,
-             goes_on_elsewhere, stops_early, words_of_swift, another_tokenizer, half_precision)
+    parts = (whole_models, adapters, goes_on_from_an_adapter, adapters_over_four_bits, preferences, labelled_answers, rewards,
+             text, killed_and_resumed, experts_over_ranks, stops_early, words_of_swift, another_tokenizer, half_precision)
     for each in parts:
         if len(sys.argv) <= 4 or each.__name__ in sys.argv[4:]:
             part(each)

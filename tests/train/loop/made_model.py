@@ -36,6 +36,14 @@ def pair_lines(count, seed):
     return [{"prompt": prompt, "chosen": answer_to(prompt), "rejected": sentence(draw)} for prompt in prompts]
 
 
+def label_lines(count, seed):
+    """Every other answer is a bad one."""
+    draw = random.Random(seed)
+    prompts = [sentence(draw) for _ in range(count)]
+    return [{"prompt": prompt, "completion": answer_to(prompt) if i % 2 else sentence(draw), "label": i % 2 == 1}
+            for i, prompt in enumerate(prompts)]
+
+
 def text_lines(count, seed):
     draw = random.Random(seed)
     return [{"text": " ".join(sentence(draw) for _ in range(3))} for _ in range(count)]
@@ -70,8 +78,27 @@ def make_model(folder, seed=7, **shape):
     folder.mkdir()
     make_tokenizer(folder)
     config = transformers.Qwen2Config(**{**SHAPE, **shape}, use_cache=False, eos_token_id=2, pad_token_id=0)
+    return save_random(folder, transformers.Qwen2ForCausalLM, config, seed)
+
+
+def make_experts(folder, like, seed=8):
+    """A Qwen3-MoE of four experts with the tokenizer of the folder `like`."""
+    import transformers
+
+    folder.mkdir()
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (folder / name).write_bytes((like / name).read_bytes())
+    config = transformers.Qwen3MoeConfig(
+        vocab_size=320, hidden_size=32, intermediate_size=48, moe_intermediate_size=24, num_hidden_layers=2,
+        num_attention_heads=4, num_key_value_heads=2, head_dim=8, num_experts=4, num_experts_per_tok=2,
+        norm_topk_prob=True, max_position_embeddings=128, tie_word_embeddings=False, use_cache=False, eos_token_id=2,
+        pad_token_id=0)
+    return save_random(folder, transformers.Qwen3MoeForCausalLM, config, seed)
+
+
+def save_random(folder, family, config, seed):
     torch.manual_seed(seed)
-    model = transformers.Qwen2ForCausalLM(config).float()
+    model = family(config).float()
     with torch.no_grad():  # transformers' own first values hide a wrong bias and a wrong norm
         for name, parameter in model.named_parameters():
             if parameter.dim() == 1:
@@ -94,6 +121,19 @@ def read_tokens(path):
     ids = struct.unpack_from(f"<{tokens}{'H' if width == 2 else 'I'}", data, first)
     counts = [data[mask + i // 8] >> (i % 8) & 1 == 1 for i in range(tokens)]
     return [(ids[a:b], counts[a:b]) for a, b in zip(begins, begins[1:])]
+
+
+def reward_loss(model, sequences, center):
+    """The mean of -log sigmoid(chosen - rejected) + center (chosen + rejected)^2, and how often chosen is above."""
+    losses = right = 0
+    with torch.no_grad():
+        for (chosen, _), (rejected, _) in zip(sequences[::2], sequences[1::2]):
+            scores = [model(input_ids=torch.tensor([ids])).logits[0, 0].double() for ids in (chosen, rejected)]
+            losses += center * sum(scores).item() ** 2
+            losses -= torch.nn.functional.logsigmoid(scores[0] - scores[1]).item()
+            right += int(scores[0] > scores[1])
+    pairs = len(sequences) // 2
+    return losses / pairs, right / pairs
 
 
 def mean_loss(model, sequences):

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Objectives: that sums over ranks and micro-batches are those of one batch, and what happens at their edges.
 // That the formulas are the papers' is for objectives_peer_test.py, which holds them to TRL.
+#include "models/label_log_probabilities.hpp"
 #include "objectives/causal.hpp"
 #include "objectives/kto.hpp"
 #include "objectives/preference.hpp"
 #include "objectives/reward.hpp"
 #include "objectives/sequence_sums.hpp"
 
+#include <ATen/autocast_mode.h>
 #include <doctest/doctest.h>
 
 using namespace sealift::trainer;
@@ -163,4 +165,25 @@ TEST_CASE("a margin asks for more of a reward, and scores that are far from zero
   CHECK(reward_loss(scores, torch::zeros({1})).sum.item<double>() == doctest::Approx(plain));
   CHECK(reward_loss(scores, {}, {.center_coefficient = 0.1}).sum.item<double>() == doctest::Approx(plain + 0.1));
   CHECK_THROWS_WITH(reward_loss(scores, torch::zeros({2})), doctest::Contains("margins"));
+}
+
+TEST_CASE("label log-probabilities under autocast are those of the narrow dtype, and gradients come in the wide one") {
+  const auto hidden = torch::randn({6, 5}), head = torch::randn({9, 5});
+  const auto labels = torch::tensor({1, 2, kNoLabel, 8, 0, 3}, at::kLong);
+  const auto run = [&](bool autocasts, at::ScalarType dtype) {
+    const auto x = hidden.clone().requires_grad_(), w = head.clone().requires_grad_();
+    at::autocast::set_autocast_enabled(at::kCPU, autocasts);
+    at::autocast::set_autocast_dtype(at::kCPU, at::kBFloat16);
+    const auto values = label_log_probabilities(x.to(dtype), w.to(dtype), labels);
+    at::autocast::set_autocast_enabled(at::kCPU, false);
+    values.sum().backward();
+    return std::vector<at::Tensor>{values.detach(), x.grad(), w.grad()};
+  };
+  const auto automatic = run(true, at::kFloat), narrow = run(false, at::kBFloat16), wide = run(false, at::kFloat);
+  for (std::size_t i = 0; i < narrow.size(); ++i) {
+    CHECK(automatic[i].equal(narrow[i]));
+    CHECK((automatic[i].scalar_type() == at::kFloat));
+    CHECK(automatic[i].allclose(wide[i], 5e-2, 5e-2));
+  }
+  CHECK_FALSE(automatic[0].equal(wide[0]));
 }

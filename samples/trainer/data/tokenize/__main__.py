@@ -20,6 +20,7 @@ from answer_spans import parts_of
 from chat_template import Template
 from example_lines import KINDS, Bad, example_of
 from model_folder import Model
+from sample_texts import add_texts
 from token_pieces import TooLong, sequences_of
 from token_writer import Writer
 
@@ -157,6 +158,9 @@ def options_of(arguments):
 def main(arguments):
     conversion = None
     try:
+        if arguments[:1] == ["--decode"]:
+            add_texts(arguments)
+            return 0
         conversion = Conversion(options_of(arguments))
         print(json.dumps(conversion.run()))
         return 0
