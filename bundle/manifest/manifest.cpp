@@ -13,6 +13,7 @@ const Entry* Manifest::find(const SafePath& path) const {
 }
 
 std::uint64_t needed_installer_level(const Manifest& manifest) {
+  if (!manifest.gpu_code.empty() || !manifest.overruled.empty()) return 4;
   if (!manifest.environment.startup_files.empty()) return 3;
   const auto& placements = manifest.environment.placements;
   const bool leaves_out = std::any_of(placements.begin(), placements.end(),

@@ -2,6 +2,7 @@
 // Reads and writes the manifest field by field; see manifest_json.hpp.
 #include "sealift/bundle/manifest/manifest_json.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -98,6 +99,38 @@ std::vector<Digest> parse_startup_files(JsonObject& environment) {
   return digests;
 }
 
+// Words of nvcc, which the reader of fat binaries writes; a word that is not known here is kept.
+bool is_gpu_words(std::string_view text) {
+  const auto fits = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == ' '; };
+  return !text.empty() && text.size() <= 1000 && std::all_of(text.begin(), text.end(), fits);
+}
+
+std::map<std::string, std::string> parse_gpu_code(const Json& code, const std::string& where) {
+  std::map<std::string, std::string> out;
+  if (!code.is_object() || code.empty() || code.size() > kMaxEntries)
+    refuse_json(where, "components and what their code is for were expected, or no such key");
+  for (const auto& [component, images] : code.items()) {
+    if (!is_plain_name(component) || !images.is_string() || !is_gpu_words(images.get_ref<const std::string&>()))
+      refuse_json(where, "a component and words such as sm_90 were expected", SafePath::printable(component));
+    out[component] = images.get<std::string>();
+  }
+  return out;
+}
+
+std::vector<std::string> parse_overruled(JsonObject& target) {
+  const std::string where = target.where() + ".overruled";
+  std::vector<std::string> checks;
+  for (const Json& json : target.array("overruled", 100)) {
+    if (!json.is_string() || !is_plain_name(json.get_ref<const std::string&>()))
+      refuse_json(where, "the name of a check was expected", json.dump().substr(0, 80));
+    if (!checks.empty() && checks.back() >= json.get_ref<const std::string&>())
+      refuse_json(where, "checks must be sorted and unique", checks.back());
+    checks.push_back(json.get<std::string>());
+  }
+  if (checks.empty()) refuse_json(where, "a check was expected, or no such key");
+  return checks;
+}
+
 Environment parse_environment(JsonObject object) {
   Environment environment;
   environment.interpreter = SafePath::parse(object.string("interpreter"), object.where() + ".interpreter");
@@ -161,6 +194,8 @@ Manifest parse_manifest(std::string_view text, const std::string& where) {
   manifest.target.glibc = glibc_version(target, "glibc");
   manifest.glibc_floor = glibc_version(target, "glibc_floor");
   if (target.has("driver_floor")) manifest.driver_floor = dotted_version(target, "driver_floor");
+  if (target.has("gpu_code")) manifest.gpu_code = parse_gpu_code(target.at("gpu_code"), where + ".target.gpu_code");
+  if (target.has("overruled")) manifest.overruled = parse_overruled(target);
   target.done();
   manifest.payload = parse_payload(object.object("payload"));
   for (const Json& json : object.array("entries", kMaxEntries))
@@ -241,6 +276,8 @@ std::string write_manifest(const Manifest& manifest) {
   for (const Digest& file : manifest.environment.startup_files) json["environment"]["startup"].push_back(file.hex());
   if (manifest.base) json["base"] = manifest.base->hex();
   if (!manifest.driver_floor.empty()) json["target"]["driver_floor"] = manifest.driver_floor;
+  if (!manifest.gpu_code.empty()) json["target"]["gpu_code"] = manifest.gpu_code;
+  if (!manifest.overruled.empty()) json["target"]["overruled"] = manifest.overruled;
   if (const std::optional<CarriedRuntime>& runtime = manifest.environment.runtime)
     json["environment"]["runtime"] = {{"glibc", runtime->glibc.text()}, {"kernel", runtime->kernel}};
   return write_json(json);

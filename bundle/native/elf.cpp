@@ -4,6 +4,7 @@
 #include <elf.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <span>
 #include <string_view>
@@ -98,7 +99,28 @@ class ElfParser {
     refuse("an address is in no segment");
   }
 
-  // Looks for NT_GNU_ABI_TAG only (LSB, "Note Sections"); a segment that does not look like notes is ignored.
+  // GNU_PROPERTY_X86_ISA_1_NEEDED of an NT_GNU_PROPERTY_TYPE_0 note (x86-64 psABI, "Program Property").
+  void read_property(std::uint64_t offset, std::uint64_t size) {
+    struct Property {
+      Elf64_Word type, size;
+    };
+    constexpr Elf64_Word kIsaNeeded = 0xc0008002;
+    const std::uint64_t end = offset + size;
+    while (end - offset >= sizeof(Property) + sizeof(Elf64_Word)) {
+      const auto property = structure<Property>(offset);
+      offset += sizeof property;
+      if (property.type == kIsaNeeded && property.size == sizeof(Elf64_Word)) {
+        const auto levels = structure<Elf64_Word>(offset) & 0xfU;
+        if (levels > 1) file_.cpu_floor = "x86-64-v" + std::to_string(std::bit_width(levels));
+      }
+      const std::uint64_t step = (std::uint64_t{property.size} + 7) / 8 * 8;
+      if (step > end - offset) return;
+      offset += step;
+    }
+  }
+
+  // Looks for NT_GNU_ABI_TAG and NT_GNU_PROPERTY_TYPE_0 (LSB, "Note Sections"); a segment that does not look like notes
+  // is ignored.
   void read_notes(const Elf64_Phdr& segment) {
     struct AbiTag {
       char name[4];
@@ -111,8 +133,11 @@ class ElfParser {
     const std::uint64_t end = offset + std::min({segment.p_filesz, source_.size() - offset, kMaxNotes});
     while (end - offset >= sizeof(Elf64_Nhdr)) {
       const auto note = structure<Elf64_Nhdr>(offset);
-      const std::uint64_t size = sizeof note + padded(note.n_namesz) + padded(note.n_descsz);
+      const std::uint64_t description = padded(sizeof note + std::uint64_t{note.n_namesz});
+      const std::uint64_t size = description + padded(note.n_descsz);
       if (size > end - offset) return;
+      if (note.n_type == NT_GNU_PROPERTY_TYPE_0 && note.n_namesz == 4 && align == 8 && file_.arch == "x86_64")
+        read_property(offset + description, note.n_descsz);
       if (note.n_type == NT_GNU_ABI_TAG && note.n_namesz == 4 && note.n_descsz >= sizeof(AbiTag) - 4) {
         const auto tag = structure<AbiTag>(offset + sizeof note);
         if (std::memcmp(tag.name, "GNU", 4) == 0 && tag.system == ELF_NOTE_OS_LINUX)

@@ -81,6 +81,8 @@ carried="\\{\"encoding\":\"$word\",\"executable\":$bool,\"installed_files\":$num
 \"stored_sha256\":\"$hex\",\"stored_size\":$number\\}"
 placement="\\{\"entry\":\"$text\",\"into\":\"$text\"(,\"left_out\":\\[\"$text\"(,\"$text\")*\\])?\\}"
 runtime="(\"runtime\":\\{\"glibc\":\"$glibc\",\"kernel\":\"$dotted\"\\},)?"
+gpu='[a-z0-9_ ]+'
+gpu_code="(,\"gpu_code\":\\{\"$name\":\"$gpu\"(,\"$name\":\"$gpu\")*\\})?(,\"overruled\":\\[\"$name\"(,\"$name\")*\\])?"
 startup="(,\"startup\":\\[\"$hex\"(,\"$hex\")*\\])?"
 volume="\\{\"name\":\"[A-Za-z0-9][A-Za-z0-9._-]{0,254}\",\"size\":$number\\}"
 manifest_grammar="\\{(\"base\":\"$hex\",)?\"channel\":\"$name\",\"companions\":\\[$(any_of "$companion")\\],\"created\":\"$time\",\
@@ -88,7 +90,7 @@ manifest_grammar="\\{(\"base\":\"$hex\",)?\"channel\":\"$name\",\"companions\":\
 \"interpreter\":\"$text\",\"placements\":\\[$(any_of "$placement")\\],$runtime\"site_packages\":\"$text\"$startup\\},\
 \"format\":$number,\"installer_level\":$number,\"name\":\"$name\",\"payload\":\\{\"chunk_list_digest\":\"$hex\",\
 \"chunk_size\":$number,\"digest\":\"$word\",\"size\":$number,\"volumes\":\\[$(any_of "$volume")\\]\\},\
-\"rollback_floor\":$number,\"target\":\\{\"arch\":\"$name\",(\"driver_floor\":\"$dotted\",)?\"glibc\":\"$glibc\",\"glibc_floor\":\"$glibc\"\\},\
+\"rollback_floor\":$number,\"target\":\\{\"arch\":\"$name\",(\"driver_floor\":\"$dotted\",)?\"glibc\":\"$glibc\",\"glibc_floor\":\"$glibc\"$gpu_code\\},\
 \"version\":$number\\}"
 
 size_of() { echo $(($(wc -c < "$1"))); }
@@ -97,7 +99,7 @@ sha256_of() { sha256sum < "$1" | sed 's/ .*//'; }
 follows() {  # FILE GRAMMAR WHERE FORMAT
   [ "$(tr -d '\000-\037' < "$1" | wc -c)" -eq "$(size_of "$1")" ] && { cat "$1"; echo; } | grep -Eqx "$2" && return
   { ! grep -Eq "[,{]\"format\":$4[,}]" "$1" && grep -Eq '[,{]"format":[0-9]+[,}]' "$1"; } ||
-    grep -Eq '[,{]"installer_level":([04-9]|[1-9][0-9]+)[,}]' "$1" &&
+    grep -Eq '[,{]"installer_level":([05-9]|[1-9][0-9]+)[,}]' "$1" &&
     fail 11 'it is of a format that this script does not know' "$3" "format $4" '' 'use the audit.sh that came with it'
   fail 4 'it is not spelled as FORMAT.md says, to the byte' "$3" 'sorted keys, no spaces, known keys only' '' "$again"
 }
@@ -492,7 +494,7 @@ manifest_rules='
   }
   $1 == ".environment.runtime.glibc" { glibc($2); needed = 2 }
   $1 == ".format" && $2 != "2" { bad(11, "the bundle is of a format that this script does not know", $2) }
-  $1 == ".installer_level" { level = $2; if ($2 > 3) bad(11, "the bundle needs a newer installer", $2) }
+  $1 == ".installer_level" { level = $2; if ($2 > 4) bad(11, "the bundle needs a newer installer", $2) }
   $1 == ".name" { name = $2 }
   $1 == ".payload.chunk_size" {
     chunk = integer($2, "16777216", $1)
@@ -510,9 +512,13 @@ manifest_rules='
   }
   $1 == ".rollback_floor" { floor = integer($2, "9007199254740991", $1) }
   $1 == ".target.driver_floor" { needed = 2 }
+  $1 ~ /^\.target\.gpu_code\./ { gpu = 1; if ($1 "" <= component "") bad(4, "components must be sorted and unique", $1)
+    component = $1; if (length($2) > 1000) bad(4, "more than 1000 characters of GPU code", $1) }
+  $1 == ".target.overruled" { gpu = 1; if ($2 "" <= check "") bad(4, "checks must be sorted and unique", $2); check = $2 }
   $1 == ".target.glibc" || $1 == ".target.glibc_floor" { glibc($2) }
   $1 == ".version" {  # the last key: everything was seen
     if (startup) needed = 3
+    if (gpu) needed = 4
     if (level + 0 < needed + 0) bad(4, "it uses what installers of its level lack", level)
     version = $2
     if (integer($2, "9007199254740991", $1) < floor) bad(4, "a rollback floor above its own version", floor)

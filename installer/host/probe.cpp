@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C library's version is the newest GLIBC_x.y that libc.so.6 offers, read with the ELF reader that the packager
-// uses for a bundle's floor, so both sides mean the same number. libstdc++ likewise.
+// The C library's version is read as the packager reads that of a glibc it carries; libstdc++'s is the newest version
+// that it offers, as its symbols are what a bundle's floor counts.
 #include "installer/host/probe.hpp"
 
 #include <sys/utsname.h>
@@ -15,6 +15,7 @@
 
 #include "installer/host/probe_hardware.hpp"
 #include "sealift/bundle/native/elf.hpp"
+#include "sealift/bundle/native/libc_version.hpp"
 
 namespace sealift::installer {
 
@@ -55,8 +56,11 @@ void probe_libc(const std::vector<fs::path>& folders, Machine& machine) {
     std::error_code error;
     const fs::path libc = fs::canonical(folder / "libc.so.6", error);  // a link to libc-2.31.so on older hosts
     const std::optional<bundle::ElfFile> elf = error ? std::nullopt : library(libc, machine.target.arch);
-    if (!elf || !elf->glibc_offered()) continue;
-    machine.target.glibc = *elf->glibc_offered();
+    if (!elf) continue;
+    bundle::FileSource source(libc);
+    const std::optional<bundle::GlibcVersion> version = bundle::libc_version(source, *elf);
+    if (!version) continue;
+    machine.target.glibc = *version;
     machine.libc = libc;
     return;
   }

@@ -7,6 +7,8 @@
 
 #include "installer/preflight/preflight.hpp"
 #include "sealift/bundle/core/human_text.hpp"
+#include "sealift/bundle/native/gpu_code.hpp"
+#include "sealift/bundle/native/gpu_models.hpp"
 
 namespace sealift::installer {
 
@@ -127,6 +129,10 @@ Finding processor(const bundle::Manifest& manifest, const Machine& machine) {
   return ok("processor", wanted.empty() ? "x86-64-v3" : wanted, cpu);
 }
 
+bool is_overruled(const bundle::Manifest& manifest, const std::string& check) {
+  return std::binary_search(manifest.overruled.begin(), manifest.overruled.end(), check);
+}
+
 Finding driver(const bundle::Manifest& manifest, const Machine& machine) {
   const std::string &floor = manifest.driver_floor, &there = machine.target.driver;
   const std::string needed = floor.empty() ? "" : "driver " + floor + " or newer";
@@ -138,7 +144,7 @@ Finding driver(const bundle::Manifest& manifest, const Machine& machine) {
                   .got = "none",
                   .next = "a node without GPUs needs none; on others install it, or nothing runs on the GPUs"});
   if (Version::leading(there) < Version::leading(floor))
-    return found(Verdict::Fail, "driver",
+    return found(is_overruled(manifest, "driver") ? Verdict::Warn : Verdict::Fail, "driver",
                  {.what = "NVIDIA's driver is older than what the bundle's CUDA needs",
                   .expected = needed,
                   .got = "driver " + there,
@@ -155,6 +161,39 @@ Finding gpus(const bundle::Manifest& manifest, const Machine& machine) {
                 .expected = "one or more, for what the bundle brings of CUDA",
                 .got = "none",
                 .next = "a login or build node is fine; in a machine with GPUs look for them with lspci"});
+}
+
+// "torch-2.11.0 (for sm_75 sm_80)", of the components that have code for GPUs, but none for this one.
+std::string without_code_for(const bundle::Manifest& manifest, unsigned capability) {
+  std::string list;
+  for (const auto& [component, text] : manifest.gpu_code)
+    if (const auto images = bundle::parse_gpu_images(text); images && !bundle::runs_on(*images, capability))
+      list += (list.empty() ? "" : ", ") + component + " (for " + text + ")";
+  return list;
+}
+
+// Whether the GPUs that are here have something to run; nothing where no code or no GPU is.
+std::optional<Finding> gpu_code(const bundle::Manifest& manifest, const Machine& machine) {
+  if (manifest.gpu_code.empty() || machine.target.gpus.empty()) return std::nullopt;
+  std::string known;
+  for (const std::string& gpu : machine.target.gpus) {
+    const std::optional<unsigned> capability = bundle::gpu_capability(gpu);
+    if (!capability)
+      return found(Verdict::Warn, "GPU code",
+                   {.what = "a GPU of this machine is in no table here, so nobody checked its code",
+                    .expected = "a GPU whose architecture is known",
+                    .got = gpu,
+                    .next = "run a small training step before you rely on it"});
+    const std::string needed = "code for sm_" + std::to_string(*capability);
+    known += (known.empty() ? "" : ", ") + needed;
+    if (const std::string without = without_code_for(manifest, *capability); !without.empty())
+      return found(is_overruled(manifest, "gpu") ? Verdict::Warn : Verdict::Fail, "GPU code",
+                   {.what = "components of the bundle have no code that " + gpu + " can run",
+                    .expected = needed,
+                    .got = without,
+                    .next = "ask for a bundle made for this machine: send the output of `sealift-install probe`"});
+  }
+  return ok("GPU code", known, "there, or compiled by the driver at the first use");
 }
 
 Finding shared_memory(const Machine& machine) {
@@ -219,6 +258,7 @@ std::vector<Finding> machine_findings(const bundle::Manifest& manifest, const Ma
       kernel(manifest, machine),       processor(manifest, machine), driver(manifest, machine),
       gpus(manifest, machine),         shared_memory(machine),       locale(machine),
       clock_of(manifest, now)};
+  if (std::optional<Finding> finding = gpu_code(manifest, machine)) findings.push_back(std::move(*finding));
   if (std::optional<Finding> finding = compiler(manifest, machine)) findings.push_back(std::move(*finding));
   return findings;
 }

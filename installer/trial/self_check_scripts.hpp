@@ -28,7 +28,9 @@ lib = os.path.join(sys.argv[5], "lib")
 loader = os.path.join(lib, "runtime", "ld-linux-x86-64.so.2")
 
 def trace(path):
-    variables = dict(os.environ, LD_TRACE_LOADED_OBJECTS="1", LD_ORIGIN_PATH=os.path.dirname(path))
+    # All symbols are bound, as `ldd -r` does: a program that is bound as it runs dies when it comes to one.
+    variables = dict(os.environ, LD_TRACE_LOADED_OBJECTS="1", LD_WARN="1", LD_BIND_NOW="1",
+                     LD_ORIGIN_PATH=os.path.dirname(path))
     command = [path]
     if os.path.dirname(path) == os.path.join(sys.argv[5], "libexec") and os.path.exists(loader):
         command = [loader, "--library-path", os.path.join(lib, "runtime") + ":" + lib, path]
@@ -39,6 +41,11 @@ def trace(path):
         if "not found" in line:
             name, arrow, _ = line.partition("=>")
             raise OSError(name.strip() + ": cannot open shared object file" if arrow else line)
+    unbound = [line.strip() for line in lines if line.startswith("undefined symbol: ") or
+               (line.startswith("symbol ") and " not defined in file " in line)]
+    if unbound:
+        more = " and %d more" % (len(unbound) - 3) if len(unbound) > 3 else ""
+        raise OSError("; ".join(unbound[:3]) + more)
     if done.returncode != 0:
         raise OSError("its dynamic linker ended with %d: %s" % (done.returncode, " ".join(lines)[-500:]))
 

@@ -478,6 +478,26 @@ void bad_manifests() {
   level_2("driver-empty", "/target/driver_floor", "");
   level_2("driver-dots", "/target/driver_floor", "1.2.3.4.5");
   level_2("driver-long", "/target/driver_floor", "1234567890");
+  // And with level 4.
+  const auto level_4 = [](const char* name, const char* where, const Json& value) {
+    manifest(name, [&](Json& j) {
+      j["installer_level"] = 4;
+      j[Json::json_pointer(where)] = value;
+    });
+  };
+  level_4("good-gpu-code", "/target/gpu_code", {{"a", "sm_75"}, {"torch-2.11.0", "sm_90a compute_90"}});
+  level_4("good-overruled", "/target/overruled", {"driver", "gpu"});
+  level_4("gpu-code-empty", "/target/gpu_code", Json::object());
+  level_4("gpu-code-list", "/target/gpu_code", {"sm_75"});
+  level_4("gpu-code-name", "/target/gpu_code", {{"a b", "sm_75"}});
+  level_4("gpu-code-long", "/target/gpu_code", {{"a", std::string(1001, 'a')}});
+  level_4("good-gpu-code-long", "/target/gpu_code", {{"a", std::string(1000, 'a')}});
+  level_4("gpu-code-words", "/target/gpu_code", {{"a", "SM 75"}});
+  level_4("overruled-empty", "/target/overruled", Json::array());
+  level_4("overruled-unsorted", "/target/overruled", {"gpu", "driver"});
+  level_4("overruled-twice", "/target/overruled", {"gpu", "gpu"});
+  manifest_field("gpu-code-level-1", "/target/gpu_code", {{"a", "sm_75"}});
+  manifest_field("overruled-level-1", "/target/overruled", Json::array({"gpu"}));
   manifest_field("runtime-level-1", "/environment/runtime", runtime);
   manifest_field("driver-level-1", "/target/driver_floor", "580");
   manifest_path("absolute", "/files/a");

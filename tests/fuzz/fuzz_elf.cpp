@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whatever the tables of an ELF file point at, reading them ends, and takes no more text than it may.
 #include "sealift/bundle/native/elf.hpp"
+
+#include "sealift/bundle/native/elf_symbols.hpp"
+#include "sealift/bundle/native/libc_version.hpp"
 #include "tests/fuzz/fuzz.hpp"
 #include "tests/support/hostile/read_hostile.hpp"
 
@@ -23,5 +26,11 @@ FUZZ(text) {
     must(bytes <= (std::size_t{8} << 20), "names are bounded");
     elf->glibc_floor();
     elf->glibc_offered();
+    libc_version(source, *elf);
+  });
+  accepted([&] {
+    MemorySource source = source_of(text, "elf");
+    const ElfSymbols symbols = read_elf_symbols(source);
+    must(symbols.defined.size() + symbols.undefined.size() <= text.size() / 24, "each symbol takes its 24 bytes");
   });
 }

@@ -9,6 +9,7 @@
 #include "sealift/bundle/manifest/inventory.hpp"
 #include "sealift/bundle/trust/trust_folder.hpp"
 #include "tests/support/hostile/hostile_elf.hpp"
+#include "tests/support/hostile/hostile_gpu_code.hpp"
 #include "tests/support/hostile/hostile_job.hpp"
 #include "tests/support/hostile/hostile_manifest.hpp"
 #include "tests/support/hostile/hostile_safetensors.hpp"
@@ -184,6 +185,10 @@ std::vector<Family> families() {
       {"wheel", {}, wheel_texts()},
       {"wheel-file", hostile_wheels(), {{"good", make_wheel({})}}},
       {"elf", hostile_elfs(), {{"good", make_elf()}}},
+      {"gpu_code",
+       hostile_gpu_code(),
+       {{"good",
+         elf_with_gpu_code(fat_binary({"sm_80", "sm_90a", "sm_100f", "compute_120"}) + fat_binary({"sm_75"}))}}},
       {"safetensors",
        hostile_safetensors(),
        {{"good",

@@ -7,6 +7,7 @@
 #include "bundle/core/unicode.hpp"
 #include "bundle/wheel/wheel_startup.hpp"
 #include "tests/support/hostile/hostile_elf.hpp"
+#include "tests/support/hostile/hostile_gpu_code.hpp"
 #include "tests/support/hostile/hostile_manifest.hpp"
 #include "tests/support/hostile/hostile_safetensors.hpp"
 #include "tests/support/hostile/hostile_tar.hpp"
@@ -82,6 +83,13 @@ TEST_CASE("hostile ELF files are refused, or said to be for another machine") {
     MemorySource source = source_of(hostile.bytes, hostile.file);
     if (const std::optional<ElfFile> read = read_elf(source); read && read->arch != "x86_64")
       throw Error(ErrorCode::Format, {.what = read->arch, .where = hostile.file});
+  });
+}
+
+TEST_CASE("hostile code for GPUs is refused") {
+  check_cases(hostile_gpu_code(), [](const HostileCase& hostile) {
+    MemorySource source = source_of(hostile.bytes, hostile.file);
+    read_gpu_code(source);
   });
 }
 

@@ -130,6 +130,35 @@ TEST_CASE("a runtime or a driver floor that breaks one rule is refused for that 
   }
 }
 
+TEST_CASE("code for GPUs and overruled checks are kept, and a fault in them is refused") {
+  Manifest manifest = sample();
+  manifest.gpu_code = {{"torch-2.11.0", "sm_75 sm_90a compute_120"}};
+  CHECK(needed_installer_level(manifest) == 4);
+  manifest.gpu_code.clear();
+  manifest.overruled = {"driver", "gpu"};
+  CHECK(needed_installer_level(manifest) == 4);
+  manifest.gpu_code = {{"torch-2.11.0", "sm_75 sm_90a compute_120"}, {"triton-3", "sm_130x_of_the_future"}};
+  CHECK_REFUSED(parse_manifest(write_manifest(manifest), "seal"), Format, "installers below level 4");
+  manifest.installer_level = 4;
+  CHECK(parse_manifest(write_manifest(manifest), "seal") == manifest);
+  const Json good = Json::parse(write_manifest(manifest));
+  const auto refused = [&](const std::string& pointer, const Json& value, const std::string& reason) {
+    Json json = good;
+    json[Json::json_pointer(pointer)] = value;
+    CAPTURE(value.dump());
+    CHECK_REFUSED(parse_manifest(write_json(json), "seal"), Format, reason);
+  };
+  refused("/target/gpu_code", Json::object(), "or no such key");
+  refused("/target/gpu_code", Json::array(), "components and what");
+  refused("/target/gpu_code", {{"a b", "sm_75"}}, "a component and words");
+  for (const Json& images : {Json(""), Json("SM_75"), Json(75), Json("sm_75\n"), Json(std::string(1001, 'a'))})
+    refused("/target/gpu_code/torch-2.11.0", images, "a component and words");
+  refused("/target/overruled", Json::array(), "or no such key");
+  refused("/target/overruled", {"gpu", "driver"}, "sorted and unique");
+  refused("/target/overruled", {"gpu", "gpu"}, "sorted and unique");
+  refused("/target/overruled", Json::array({"a b"}), "the name of a check");
+}
+
 TEST_CASE("a manifest has one spelling") {
   const std::string text = write_manifest(sample());
   const auto refused = [&](const std::string& from, const std::string& to) {

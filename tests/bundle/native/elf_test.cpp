@@ -5,6 +5,9 @@
 #include <elf.h>
 #include <gnu/libc-version.h>
 
+#include "sealift/bundle/native/libc_version.hpp"
+#include "tests/support/hostile/read_hostile.hpp"
+#include "tests/support/offering_elf.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/tiny_bundle.hpp"
 
@@ -34,12 +37,31 @@ TEST_CASE("a program's libraries, interpreter and glibc floor are read") {
   CHECK(*self->glibc_floor() >= GlibcVersion{2, 2});
 }
 
-TEST_CASE("the C library's own version is what it offers") {
+TEST_CASE("the C library's own version is what its banner says, as it says it itself") {
   FileSource source(host_libc());
   const std::optional<ElfFile> libc = read_elf(source);
   REQUIRE(libc);
   CHECK(libc->soname == "libc.so.6");
-  CHECK(libc->glibc_offered() == parse_glibc(gnu_get_libc_version()));
+  CHECK(libc_version(source, *libc) == parse_glibc(gnu_get_libc_version()));
+}
+
+TEST_CASE("a C library that brought no new symbol is not taken for the version before it") {
+  const auto version = [](const std::string& newest, const std::string& banner, std::size_t before = 100) {
+    MemorySource source = source_of(
+        make_offering_elf({"libc.so.6", "GLIBC_2.2.5", "GLIBC_" + newest}) + std::string(before, 'x') + banner, "libc");
+    return libc_version(source, read_elf(source).value()).value_or(GlibcVersion{});
+  };
+  const std::string debian_11 = "GNU C Library (Debian GLIBC 2.31-13+deb11u11) stable release version 2.31.\nCopyright";
+  CHECK(version("2.30", debian_11) == GlibcVersion{2, 31});
+  CHECK(version("2.38", "GNU C Library (GNU libc) stable release version 2.40.\n") == GlibcVersion{2, 40});
+  CHECK(version("2.39", "GNU C Library (GNU libc) development release version 2.39.9000.\n") == GlibcVersion{2, 39});
+  for (std::size_t before = (1 << 20) - 700; before < 1 << 20; before += 7)  // wherever the pieces end
+    REQUIRE(version("2.30", debian_11, before) == GlibcVersion{2, 31});
+  CHECK(version("2.36", debian_11) == GlibcVersion{2, 36});  // what it offers, it is
+  const GlibcVersion newest{2, 28};
+  for (const std::string banner :
+       {"", "release version 2.99", " release version x.y", " release version 2", " release version"})
+    CHECK_MESSAGE(version("2.28", banner) == newest, banner);
 }
 
 TEST_CASE("the oldest kernel is read from the note that says it, and from no other") {
@@ -144,4 +166,11 @@ TEST_CASE("packed relocations ask for the glibc that understands them") {
   ElfFile file;
   file.wanted_versions["libc.so.6"] = {"GLIBC_2.2.5", "GLIBC_ABI_DT_RELR", "GLIBC_PRIVATE"};
   CHECK(file.glibc_floor() == GlibcVersion{2, 36});
+}
+
+TEST_CASE("the processor's level that a property note asks for is read") {
+  const TempDir dir;
+  CHECK(compiled(dir, "-fPIC", "int a;\n")->cpu_floor.empty());
+  CHECK(compiled(dir, "-fPIC -Wl,-z,x86-64-v2", "int a;\n")->cpu_floor == "x86-64-v2");
+  CHECK(compiled(dir, "-fPIC -Wl,-z,x86-64-v4", "int a;\n")->cpu_floor == "x86-64-v4");
 }

@@ -80,6 +80,10 @@ TEST_CASE("probe sees RHEL 8: its hidden Python, OpenSSL 1.1, GPUs and their ope
   host.gpu("0000:03:00.0", "0x1a03", "0x030000", "");  // nor is another maker's
   const bundle::Target target = host.target();
   CHECK(target.glibc == bundle::GlibcVersion{2, 28});
+  write_file(host.root / (host.folder + "/libc.so.6"),
+             make_offering_elf({"libc.so.6", "GLIBC_2.30"}) +
+                 "GNU C Library (Debian GLIBC 2.31-13+deb11u11) stable release version 2.31.\n");
+  CHECK(host.target().glibc == bundle::GlibcVersion{2, 31});
   CHECK(target.glibcxx == "3.4.25");
   CHECK(target.cxxabi == "1.3.11");
   CHECK(target.distribution == "rhel 8.10");

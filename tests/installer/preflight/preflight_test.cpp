@@ -153,6 +153,35 @@ TEST_CASE("an older driver than the bundle's floor is refused; none at all, as o
   });
 }
 
+TEST_CASE(
+    "GPUs that a component has no code for are refused with the component, or warned of where the job overruled it") {
+  const auto with = [](const char* gpu, const char* images, std::vector<std::string> overruled = {}) {
+    return [=](Facts& facts) {
+      facts.manifest.gpu_code = {{"torch-2.11.0", images}, {"triton-3.6.0", "compute_60"}};
+      facts.manifest.overruled = overruled;
+      facts.machine.target.gpus = {"1 x NVIDIA H200", gpu};
+    };
+  };
+  check_each({
+      {"V100", with("8 x Tesla V100-SXM2-32GB", "sm_75 sm_90"), "GPU code", Verdict::Fail,
+       "8 x Tesla V100-SXM2-32GB can run|code for sm_70|torch-2.11.0 (for sm_75 sm_90)"},
+      {"overruled", with("8 x Tesla V100-SXM2-32GB", "sm_75 sm_90", {"driver", "gpu"}), "GPU code", Verdict::Warn,
+       "torch-2.11.0"},
+      {"newer, by PTX", with("8 x NVIDIA B200", "sm_90 compute_90"), "GPU code", Verdict::Ok, "sm_90, code for sm_100"},
+      {"newer, without", with("8 x NVIDIA B200", "sm_90"), "GPU code", Verdict::Fail, "code for sm_100"},
+      {"not known", with("8 x NVIDIA Z900", "sm_90"), "GPU code", Verdict::Warn, "8 x NVIDIA Z900"},
+      {"words of a later packer", with("8 x NVIDIA B200", "sm_90 lto_90"), "GPU code", Verdict::Ok, ""},
+      {"a driver that the job overruled",
+       [](Facts& facts) {
+         facts.manifest.driver_floor = "580", facts.manifest.overruled = {"driver"};
+         facts.machine.target.driver = "535.183.01";
+       },
+       "driver", Verdict::Warn, "driver 580 or newer|driver 535.183.01"},
+  });
+  Facts cpu;  // no row without code, and none without GPUs
+  for (const Finding& finding : cpu.all()) CHECK(finding.check != "GPU code");
+}
+
 TEST_CASE("shared memory, locale, clock and compiler only warn") {
   const auto in = [](const char* locale) { return [=](Facts& facts) { facts.machine.locale = locale; }; };
   const auto no_compiler = [](Facts& facts) { facts.machine.compiler = ""; };

@@ -108,6 +108,30 @@ TEST_CASE(
   CHECK(step(applied.record->self_check, "native files")->detail == "3 of 3 libraries and programs load");
 }
 
+TEST_CASE("a program whose library lacks a function that it calls is refused, although it would start") {
+  if (!host_has_tools()) return;
+  const Workshop shop;
+  shop.library("libmath.so.1", "int old_sum(void) { return 0; } int sum(void) { return 1; }");
+  const std::string program =
+      shop.make("tool", "int old_sum(void); int main(int n, char** v) { return n > 1 ? old_sum() : 0; }",
+                "-Wl,-z,lazy '-Wl,-rpath,$ORIGIN/../lib'", {"libmath.so.1"});
+  const std::string optional =
+      shop.make("optional",
+                "__attribute__((weak)) int new_sum(void); int sum(void); int main(void) { return new_sum ? "
+                "new_sum() : sum() - 1; }",
+                "-Wl,-z,lazy '-Wl,-rpath,$ORIGIN/../lib'", {"libmath.so.1"});
+  const std::string newer = shop.library("libmath.so.1", "int sum(void) { return 1; }");
+  const HostSite site;
+  const bundle::Error error = refusal([&] {
+    site.apply(site.make(with({{"lib/libmath.so.1", newer}, {"bin/tool", program}})));
+  });
+  CHECK(error.code() == bundle::ErrorCode::SelfTest);
+  CHECK(mentions(error, "bin/tool"));
+  CHECK(mentions(error, "undefined symbol: old_sum"));
+  const Applied applied = site.apply(site.make(with({{"lib/libmath.so.1", newer}, {"bin/optional", optional}})));
+  CHECK(step(applied.record->self_check, "native files")->detail == "2 of 2 libraries and programs load");
+}
+
 TEST_CASE("what waits for the GPU's driver is said to, also through another library, and does not pass") {
   if (!host_has_tools()) return;
   if (fs::exists("/usr/lib/x86_64-linux-gnu/libcuda.so.1") || fs::exists("/usr/lib64/libcuda.so.1")) {

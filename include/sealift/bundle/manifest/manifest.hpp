@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,7 +17,7 @@
 namespace sealift::bundle {
 
 inline constexpr std::uint64_t kFormatVersion = 2;
-inline constexpr std::uint64_t kInstallerLevel = 3;  // grows when bundles need something that older installers lack
+inline constexpr std::uint64_t kInstallerLevel = 4;  // grows when bundles need something that older installers lack
 inline constexpr std::uint64_t kDefaultChunkSize = std::uint64_t{4} << 20;
 inline constexpr std::uint64_t kMinChunkSize = std::uint64_t{4} << 10;
 inline constexpr std::uint64_t kMaxChunkSize = std::uint64_t{16} << 20;  // a reader holds one chunk for each thread
@@ -140,8 +141,11 @@ struct Manifest {
   GlibcVersion glibc_floor;           // what the carried ELF files really need; never above what they run with
   std::uint64_t installer_level = 1;  // at least needed_installer_level
   std::uint64_t rollback_floor = 0;   // once installed, lower versions than this are refused; at most `version`
-  std::string driver_floor;    // the oldest driver of NVIDIA's that the carried CUDA runs with; empty: nobody said
-  std::optional<Digest> base;  // of a delta, which has absent entries: the inventory that it was made for
+  std::string driver_floor;  // the oldest driver of NVIDIA's that the carried CUDA runs with; empty: nobody said
+  // What the CUDA code of each component is for, in nvcc's words: "torch-2.11.0" -> "sm_75 sm_80 compute_90".
+  std::map<std::string, std::string> gpu_code;
+  std::vector<std::string> overruled;  // checks against the profile that the job overruled: "driver"; sorted
+  std::optional<Digest> base;          // of a delta, which has absent entries: the inventory that it was made for
   Payload payload;
   std::vector<Entry> entries;  // sorted by path
   Environment environment;
@@ -154,8 +158,8 @@ struct Manifest {
   bool operator==(const Manifest&) const = default;
 };
 
-// The level of installer that a manifest needs: 3 with start-up files, 2 when it uses what else installers of level 1
-// lack, else 0, so that older ones go on to read it.
+// The level of installer that a manifest needs: 4 with GPU code or overruled checks, 3 with start-up files, 2 when it
+// uses what else installers of level 1 lack, else 0, so that older ones go on to read it.
 std::uint64_t needed_installer_level(const Manifest& manifest);
 
 }  // namespace sealift::bundle

@@ -29,11 +29,12 @@ struct ElfFile {
   std::set<std::string> offered_versions;
   bool executable_stack = false;  // asked for, or not stated, which means the same
   bool text_relocations = false;
+  std::string cpu_floor;     // the level that its x86 property note asks for: "x86-64-v3"; ld.so refuses older ones
   std::string kernel_floor;  // the oldest Linux that its ABI note asks for: "3.2.0"
 
   // The newest GLIBC_x.y that is wanted, from whichever library.
   std::optional<GlibcVersion> glibc_floor() const;
-  // The newest GLIBC_x.y that is offered: for libc.so.6, the version of the C library.
+  // The newest GLIBC_x.y that is offered; a C library may be newer than that (libc_version.hpp).
   std::optional<GlibcVersion> glibc_offered() const;
 };
 
