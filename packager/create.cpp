@@ -31,6 +31,7 @@ Companions find_companions(const CreateOptions& options, const Lock& lock) {
 void raise_floors(bundle::Manifest& draft, const NativeReport& native) {
   draft.glibc_floor = std::max(draft.glibc_floor, glibc_floor(native));
   if (native.cuda) draft.driver_floor = driver_floor(*native.cuda).value_or("");
+  draft.gpu_code = native.gpu_code;
 }
 
 }  // namespace

@@ -18,12 +18,16 @@
 #include "packager/job/owner_rules.hpp"
 #include "packager/models/lock_model.hpp"
 #include "packager/native/carried_runtime.hpp"
+#include "packager/native/driver_floor.hpp"
 #include "packager/native/elf_on_disk.hpp"
+#include "packager/native/native_report.hpp"
+#include "packager/native/profile_check.hpp"
 #include "packager/pack/contents.hpp"
 #include "packager/pack/plan_check.hpp"
 #include "packager/python/imports.hpp"
 #include "packager/python/interpreter.hpp"
 #include "packager/python/lock_python.hpp"
+#include "packager/python/torch_backend.hpp"
 #include "packager/python/wheel_tags.hpp"
 #include "sealift/bundle/core/output_file.hpp"
 #include "sealift/bundle/wheel/wheel_name.hpp"
@@ -141,11 +145,30 @@ Lock unresolved(const Job& job) {
           .created = bundle::write_time(creation_time()),
           .payload_digest = job.payload_digest,
           .target = job.target,
+          .overruled = job.overruled,
           .python = job.python,
           .imports = job.imports,
           .indexes = locked_indexes(job.inputs),
           .owners = job.owners,
           .startup_files = job.startup_files};
+}
+
+// The job with the backend of torch that fits the target; uv is asked, and what it answers is thrown away.
+void settle_torch(Job& job, const fs::path& uv, const fs::path& python, const fs::path& scratch,
+                  bundle::Progress& progress) {
+  const bool chosen_here = job.inputs.torch_backend == "auto";
+  job.inputs.torch_backend = choose_torch_backend(job, [&](const Job& candidate) -> std::string {
+    try {
+      SourceFacts nothing_known;
+      resolve(candidate, uv, python, scratch / "torch", nothing_known);
+      return {};
+    } catch (const Error& error) {
+      const auto causes = {ErrorCode::Missing, ErrorCode::Platform, ErrorCode::Conflict};  // of uv_refusal.hpp
+      if (std::find(causes.begin(), causes.end(), error.code()) == causes.end()) throw;
+      return error.facts().got;
+    }
+  });
+  if (chosen_here) progress.note(fmt::format("torch: {}, for driver {}", job.inputs.torch_backend, job.target.driver));
 }
 
 // What decides which packages are taken, and who else could decide it.
@@ -176,6 +199,26 @@ std::set<std::string> projects_of(const std::vector<LockedWheel>& wheels) {
   return projects;
 }
 
+// What the profile's machine lacks, as far as names and sizes tell it. The rest is left to `create`.
+void check_profile(const Lock& lock, bundle::Progress& progress) {
+  std::vector<std::string> names;
+  MachineNeeds needs{.bytes = lock.interpreter.size};
+  for (const LockedWheel& wheel : lock.wheels) {
+    names.push_back(wheel.file_name);
+    needs.bytes += wheel.size;  // installed it takes more
+    if (cuda_of_wheels({wheel.file_name})) needs.cuda_of = wheel.file_name;
+  }
+  needs.cuda = cuda_of_wheels(names);
+  for (const LockedModel& model : lock.models)
+    for (const LockedFile& file : model.files) needs.bytes += file.size;
+  if (lock.runtime) needs.kernel = {lock.runtime->kernel, "the carried glibc"};
+  NativeReport report;
+  report.findings = profile_findings(needs, lock.target, lock.overruled);
+  for (const NativeFinding& finding : report.findings)
+    if (finding.severity == Severity::Warning) progress.warn(finding.what + " (" + finding.next + ")");
+  require_native(report, lock.target, {});
+}
+
 // What `create` would refuse is refused now, if all wheels happen to be here already.
 void check_if_possible(const Lock& lock, const Cache& cache, bundle::Progress& progress) {
   const bool here = std::all_of(lock.wheels.begin(), lock.wheels.end(),
@@ -197,6 +240,7 @@ LockResult lock_job(const LockOptions& options, bundle::Progress& progress) {
   // What is asked for, and the tools to resolve it.
   Job job = read_job(options.job);
   Lock lock = unresolved(job);
+  for (const std::string& floor : job.fleet_floors) progress.note("fleet: " + floor);
   const fs::path file = lock_file_of(options, job), folder = file.parent_path();
   const fs::path uv = find_uv(options.uv);
   const Cache cache(options.cache.empty() ? Cache::default_root() : options.cache);
@@ -211,11 +255,13 @@ LockResult lock_job(const LockOptions& options, bundle::Progress& progress) {
   }
 
   // Python and its packages.
-  if (job.inputs.requirements_file) lock.indexes.in_files = index_lines(*job.inputs.requirements_file);
-  tell_of_indexes(lock.indexes, progress);
   const Interpreter interpreter = find_interpreter(interpreter_of(job), uv, scratch.path());
   progress.note(fmt::format("interpreter: {} ({})", interpreter.description(), interpreter.executable.string()));
   refuse_newer_interpreter(interpreter, job, {job.target.arch, system_folders});
+  settle_torch(job, uv, interpreter.executable, scratch.path(), progress);
+  lock.indexes = locked_indexes(job.inputs);
+  if (job.inputs.requirements_file) lock.indexes.in_files = index_lines(*job.inputs.requirements_file);
+  tell_of_indexes(lock.indexes, progress);
   LockedPython python = lock_python(job, uv, interpreter, folder, cache, progress, options.isolation);
   lock.wheels = std::move(python.wheels);
   require_packages(lock.owners, projects_of(lock.wheels));
@@ -243,6 +289,7 @@ LockResult lock_job(const LockOptions& options, bundle::Progress& progress) {
   // Everything else, and whether it fits together.
   lock.models = lock_models(job.models, cache, progress);
   lock.apt = lock_apt(job.apt, job.target.arch, cache, progress);
+  check_profile(lock, progress);
   check_if_possible(lock, cache, progress);
 
   fs::create_directories(folder);

@@ -111,6 +111,10 @@ std::string inspect_text(const InspectReport& report) {
       wheels.push_back(entry.path.text().substr(entry.path.text().rfind('/') + 1));
   if (const std::string driver = driver_text(cuda_of_wheels(wheels)); !driver.empty())
     out += fmt::format("driver     {}\n", driver);
+  for (const auto& [component, images] : manifest.gpu_code)
+    out += fmt::format("GPU code   {}: {}\n", component, images);
+  for (const std::string& check : manifest.overruled)
+    out += fmt::format("overruled  {}: the target's profile may have less than the bundle needs\n", check);
   out += fmt::format("payload    {} in {} volume(s), {} chunks of {} bytes; not read by inspect\n",
                      bundle::human_size(manifest.payload.size), manifest.payload.volumes.size(),
                      manifest.payload.chunk_count(), manifest.payload.chunk_size);

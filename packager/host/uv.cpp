@@ -53,9 +53,9 @@ ProcessResult run_uv(std::vector<std::string> command) {
 }
 
 std::vector<std::string> ignored_uv_variables() {
-  static constexpr std::array<std::string_view, 10> kDeciding = {
-      "UV_INDEX",       "UV_INDEX_URL",  "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS", "UV_INDEX_STRATEGY",
-      "UV_CONFIG_FILE", "UV_CONSTRAINT", "UV_OVERRIDE",        "UV_PRERELEASE", "UV_EXCLUDE_NEWER"};
+  static constexpr std::array<std::string_view, 11> kDeciding = {
+      "UV_INDEX",      "UV_INDEX_URL", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS",    "UV_INDEX_STRATEGY", "UV_CONFIG_FILE",
+      "UV_CONSTRAINT", "UV_OVERRIDE",  "UV_PRERELEASE",      "UV_EXCLUDE_NEWER", "UV_TORCH_BACKEND"};
   std::vector<std::string> names;
   for (const auto& [name, value] : our_uv_variables())
     if (std::find(kDeciding.begin(), kDeciding.end(), name) != kDeciding.end()) names.push_back(name);

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "packager/job/apt_toml.hpp"
+#include "packager/job/fleet_profile.hpp"
 #include "packager/job/model_toml.hpp"
 #include "packager/job/target_profile.hpp"
 #include "packager/job/toml_file.hpp"
@@ -32,16 +33,31 @@ void read_payload_digest(TomlTable& table, Job& job) {
   job.payload_digest = *algorithm;
 }
 
+// A built-in profile, a file, or a folder of the probes of a fleet.
+void read_profile_of(const std::string& profile, const fs::path& folder, Job& job) {
+  const std::vector<std::string> shipped = shipped_profiles();
+  std::error_code unreadable;  // such as a name that is too long
+  if (std::find(shipped.begin(), shipped.end(), profile) != shipped.end() || profile.empty() ||
+      !fs::is_directory(resolved(folder, profile), unreadable)) {
+    job.target = find_profile(profile, folder);
+    return;
+  }
+  FleetProfile fleet = read_fleet(resolved(folder, profile));
+  job.target = std::move(fleet.target);
+  job.fleet_floors = std::move(fleet.floors);
+}
+
 // The profile's values, and those of the job file, which override them.
 void read_target(TomlTable table, const fs::path& folder, Job& job) {
   if (table.has("profile"))
-    job.target = find_profile(table.string("profile"), folder);
+    read_profile_of(table.string("profile"), folder, job);
   else
     table.string("arch");
   read_target_keys(table, job.target);
   if (job.target.arch != "x86_64")
     table.refuse("arch", "the target's architecture is not supported", "x86_64", job.target.arch);
   if (job.target.glibc == bundle::GlibcVersion{}) table.string("glibc");  // refuses, because it is missing
+  job.overruled = read_overruled(table);
   const std::string runtime = table.string_or("runtime", "target");
   if (runtime != "target" && runtime != "carried")
     table.refuse("runtime", "the C library is the target's or a carried one", "target or carried", runtime);

@@ -109,6 +109,7 @@ std::string write_indexes(const LockedIndexes& indexes) {
   if (!indexes.default_index.empty()) out += fmt::format("default = {}\n", toml_quoted(indexes.default_index));
   if (!indexes.others.empty()) out += fmt::format("others = {}\n", list(indexes.others));
   if (!indexes.strategy.empty()) out += fmt::format("strategy = {}\n", toml_quoted(indexes.strategy));
+  if (!indexes.torch_backend.empty()) out += fmt::format("torch_backend = {}\n", toml_quoted(indexes.torch_backend));
   if (!indexes.in_files.empty()) out += fmt::format("in_files = {}\n", list(indexes.in_files));
   return out;
 }
@@ -134,6 +135,7 @@ LockedIndexes read_indexes(TomlTable table) {
   LockedIndexes indexes{.default_index = table.string_or("default", ""),
                         .others = table.strings("others"),
                         .strategy = table.string_or("strategy", ""),
+                        .torch_backend = table.string_or("torch_backend", ""),
                         .in_files = table.strings("in_files")};
   table.done();
   return indexes;
@@ -159,10 +161,11 @@ std::string write_lock(const Lock& lock, const fs::path& folder) {
       "format = {}\nname = {}\nversion = {}\nchannel = {}\nrollback_floor = {}\ncreated = {}\npayload_digest = "
       "{}\npython "
       "= {}\nimports = {}\n\n"
-      "[target]\n{}glibc_floor = {}\n\n",
+      "[target]\n{}glibc_floor = {}\n{}\n",
       kLockFormat, toml_quoted(lock.name), lock.version, toml_quoted(lock.channel), lock.rollback_floor,
       toml_quoted(lock.created), toml_quoted(name_of(lock.payload_digest)), toml_quoted(lock.python),
-      list(lock.imports), bundle::write_target_keys(lock.target), toml_quoted(lock.glibc_floor.text()));
+      list(lock.imports), bundle::write_target_keys(lock.target), toml_quoted(lock.glibc_floor.text()),
+      lock.overruled.empty() ? "" : "overrule = " + list(lock.overruled) + "\n");
   out +=
       fmt::format("[interpreter]\ndescription = {}\nversion = {}\nsha256 = {}\nsize = {}\nlibraries = {}\n",
                   toml_quoted(lock.interpreter.description), toml_quoted(lock.interpreter.version),
@@ -215,6 +218,7 @@ Lock read_lock(const fs::path& file) {
   lock.target.arch = target.plain_name("arch");
   read_target_keys(target, lock.target);
   lock.glibc_floor = glibc(target, "glibc_floor");
+  lock.overruled = read_overruled(target);
   target.done();
   TomlTable interpreter = table.table("interpreter");
   lock.interpreter = {.description = interpreter.string("description"),

@@ -82,6 +82,7 @@ struct Lock {
   std::string created;                                                       // RFC 3339, UTC
   bundle::DigestAlgorithm payload_digest = bundle::DigestAlgorithm::Sha256;  // of the payload's chunks
   bundle::Target target;
+  std::vector<std::string> overruled = {};  // checks against the target that refuse nothing; sorted
   bundle::GlibcVersion glibc_floor;
   std::string python;  // "3.11"
   std::vector<std::string> imports;

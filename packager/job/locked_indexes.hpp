@@ -13,6 +13,7 @@ struct LockedIndexes {
   std::string default_index;
   std::vector<std::string> others;         // "NAME=URL" or "URL", in the order in which they were asked
   std::string strategy;                    // uv's --index-strategy
+  std::string torch_backend = {};          // uv's --torch-backend, of which each has an index of PyTorch's
   std::vector<std::string> in_files = {};  // options of the job's requirements files, such as "--extra-index-url URL"
 
   bool operator==(const LockedIndexes&) const = default;

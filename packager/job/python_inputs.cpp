@@ -66,6 +66,20 @@ void read_indexes(TomlTable& table, PythonInputs& inputs) {
                  inputs.index_strategy);
 }
 
+void read_torch_backend(TomlTable& table, PythonInputs& inputs) {
+  inputs.torch_backend = table.string_or("torch_backend", "");
+  const std::string& name = inputs.torch_backend;
+  const bool cuda = name.size() >= 4 && name.size() <= 6 && name.starts_with("cu") &&
+                    std::all_of(name.begin() + 2, name.end(), [](char c) { return c >= '0' && c <= '9'; });
+  if (!name.empty() && name != "auto" && name != "cpu" && !cuda)
+    table.refuse("torch_backend", "this is not a backend of torch that can be packed", "auto, cpu or like cu128", name);
+  if (table.has("torch_index")) inputs.torch_index = index_url(table, "torch_index");
+  while (inputs.torch_index.ends_with('/')) inputs.torch_index.pop_back();
+  if (!inputs.torch_index.empty() && name.empty())
+    table.refuse("torch_index", "an index for backends of torch is of use with a backend only", "torch_backend",
+                 inputs.torch_index);
+}
+
 void check_lock_file(const TomlTable& table, const PythonInputs& inputs) {
   if (!inputs.lock_file) return;
   const std::string name = inputs.lock_file->filename().string();
@@ -99,6 +113,7 @@ PythonInputs read_python_inputs(TomlTable& table, const fs::path& folder) {
   inputs.build_constraints = lines(table, "build_constraints");
   inputs.build = table.boolean_or("build", true);
   read_indexes(table, inputs);
+  read_torch_backend(table, inputs);
   check_lock_file(table, inputs);
   return inputs;
 }
@@ -107,6 +122,10 @@ LockedIndexes locked_indexes(const PythonInputs& inputs) {
   LockedIndexes locked{.default_index = {}, .others = {}, .strategy = inputs.index_strategy};
   const char* set = std::getenv("UV_DEFAULT_INDEX");
   locked.default_index = inputs.default_index ? *inputs.default_index : without_credentials(set == nullptr ? "" : set);
+  if (inputs.torch_index.empty())
+    locked.torch_backend = inputs.torch_backend;
+  else
+    locked.others.push_back(inputs.torch_index + "/" + inputs.torch_backend);
   for (const PythonIndex& index : inputs.indexes)
     locked.others.push_back(index.name.empty() ? index.url : index.name + "=" + index.url);
   return locked;
@@ -117,6 +136,7 @@ std::vector<std::string> index_words(const LockedIndexes& indexes) {
   if (!indexes.default_index.empty()) words.insert(words.end(), {"--default-index", indexes.default_index});
   for (const std::string& index : indexes.others) words.insert(words.end(), {"--index", index});
   if (!indexes.strategy.empty()) words.insert(words.end(), {"--index-strategy", indexes.strategy});
+  if (!indexes.torch_backend.empty()) words.insert(words.end(), {"--torch-backend", indexes.torch_backend});
   return words;
 }
 

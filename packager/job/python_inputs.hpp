@@ -28,6 +28,8 @@ struct PythonInputs {
   std::vector<std::string> build_constraints;  // for the requirements of builds
   std::optional<std::string> default_index;    // instead of uv's
   std::vector<PythonIndex> indexes;            // asked before it
+  std::string torch_backend;                   // "auto", or uv's name: "cu128", "cpu"; empty: torch comes as all else
+  std::string torch_index;                     // of a mirror: the address above those of the backends
   std::string index_strategy;                  // uv's --index-strategy; empty: uv's default
   bool build = true;                           // false: packages without a wheel are refused
 

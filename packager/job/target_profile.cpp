@@ -4,6 +4,7 @@
 #include "packager/job/target_profile.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "sealift/bundle/core/fields.hpp"
 #include "sealift/bundle/core/file.hpp"
@@ -117,6 +118,18 @@ void read_target_keys(TomlTable& table, bundle::Target& target) {
   for (const std::string& version : target.python)
     if (table.has("python")) check_range(table, "python", version, {"a Python version", "3.0", "3.100"});
   if (table.has("free_gib")) target.free_gib = table.integer("free_gib");
+}
+
+std::vector<std::string> read_overruled(TomlTable& table) {
+  const std::set<std::string> known = {"cpu", "driver", "gpu", "kernel", "space"};
+  std::vector<std::string> checks = table.strings("overrule");
+  for (const std::string& check : checks)
+    if (!known.contains(check))
+      table.refuse("overrule", "there is no such check of the target", "cpu, driver, gpu, kernel or space",
+                   SafePath::printable(check));
+  std::sort(checks.begin(), checks.end());
+  checks.erase(std::unique(checks.begin(), checks.end()), checks.end());
+  return checks;
 }
 
 bundle::Target parse_profile(std::string_view text, const fs::path& where) {

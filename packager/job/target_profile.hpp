@@ -16,6 +16,9 @@ namespace sealift::packager {
 // no machine has.
 void read_target_keys(TomlTable& table, bundle::Target& target);
 
+// The names of the checks that `overrule` lists, sorted; throws the document's fault for one that does not exist.
+std::vector<std::string> read_overruled(TomlTable& table);
+
 // Throws Usage naming file, line and key for a fault, an unknown key, and lines that do not match `check`; CannotCheck
 // for a profile of another format.
 bundle::Target read_profile(const std::filesystem::path& file);

@@ -4,6 +4,7 @@
 #include "packager/native/carried_runtime.hpp"
 
 #include "packager/native/elf_on_disk.hpp"
+#include "sealift/bundle/native/libc_version.hpp"
 
 namespace sealift::packager {
 
@@ -42,7 +43,8 @@ std::optional<ElfFile> read_library(const fs::path& file, const std::string& arc
 }
 
 RuntimeFiles take(const fs::path& folder, const ElfFile& libc, const std::string& arch) {
-  const GlibcVersion glibc = libc.glibc_offered().value_or(GlibcVersion{});
+  bundle::FileSource source(fs::canonical(folder / kLibc));
+  const GlibcVersion glibc = bundle::libc_version(source, libc).value_or(GlibcVersion{});
   if (glibc < kFirstWithArgv0)
     throw Error(ErrorCode::Platform, {.what = "the glibc of this machine is too old to be carried",
                                       .where = (folder / kLibc).string(),

@@ -2,6 +2,9 @@
 // One file each: a line with the SHA-256 of the rest, and JSON; see native_cache.hpp.
 #include "packager/native/native_cache.hpp"
 
+#include <charconv>
+#include <cstdio>
+
 #include "bundle/core/json.hpp"
 #include "packager/host/scratch_folder.hpp"
 #include "sealift/bundle/core/output_file.hpp"
@@ -14,7 +17,7 @@ using bundle::JsonObject;
 
 namespace {
 
-constexpr std::string_view kFormat = "2";  // changes whenever something else is read or compared of a file
+constexpr std::string_view kFormat = "3";  // changes whenever something else is read or compared of a file
 constexpr std::uint64_t kMaxCached = std::uint64_t{256} << 20;
 constexpr std::size_t kMany = 1'000'000;
 
@@ -24,9 +27,30 @@ std::vector<std::string> texts(const Json& array) {
   return out;
 }
 
+constexpr std::size_t kHash = 16;  // hexadecimal digits of a symbol's
+
+std::string joined(const std::vector<std::uint64_t>& hashes) {
+  std::string text;
+  char digits[kHash + 1];
+  for (const std::uint64_t hash : hashes) {
+    std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash));
+    text.append(digits, kHash);
+  }
+  return text;
+}
+
+std::vector<std::uint64_t> split(const std::string& text) {
+  std::vector<std::uint64_t> hashes(text.size() / kHash);
+  for (std::size_t i = 0; i < hashes.size(); ++i)
+    std::from_chars(text.data() + i * kHash, text.data() + (i + 1) * kHash, hashes[i], 16);
+  return hashes;
+}
+
 Json to_json(const NativeFile& file) {
   Json wanted = Json::object();
   for (const auto& [library, versions] : file.elf.wanted_versions) wanted[library] = versions;
+  Json gpu = Json::object();
+  for (const auto& [images, times] : file.gpu.binaries) gpu[bundle::text_of(images)] = times;
   return {{"path", file.path},
           {"fault", file.fault},
           {"names", file.names},
@@ -41,7 +65,13 @@ Json to_json(const NativeFile& file) {
           {"wanted", std::move(wanted)},
           {"offered", file.elf.offered_versions},
           {"executable_stack", file.elf.executable_stack},
-          {"text_relocations", file.elf.text_relocations}};
+          {"text_relocations", file.elf.text_relocations},
+          {"cpu", file.elf.cpu_floor},
+          {"kernel", file.elf.kernel_floor},
+          {"defined", joined(file.symbols.defined)},
+          {"undefined", file.symbols.undefined},
+          {"gpu", std::move(gpu)},
+          {"gpu_fault", file.gpu_fault}};
 }
 
 // The digest in front of it was checked, so to_json wrote this.
@@ -63,6 +93,13 @@ NativeFile from_json(const Json& json, const std::string& owner) {
   for (const std::string& version : texts(object.array("offered", kMany))) file.elf.offered_versions.insert(version);
   file.elf.executable_stack = object.boolean("executable_stack");
   file.elf.text_relocations = object.boolean("text_relocations");
+  file.elf.cpu_floor = object.string("cpu");
+  file.elf.kernel_floor = object.string("kernel");
+  file.symbols.defined = split(object.string("defined", kMaxCached));
+  file.symbols.undefined = texts(object.array("undefined", kMany));
+  for (const auto& [images, times] : object.at("gpu").items())
+    file.gpu.binaries[bundle::parse_gpu_images(images).value()] = times.get<std::size_t>();
+  file.gpu_fault = object.string("gpu_fault");
   object.done();
   return file;
 }

@@ -12,6 +12,7 @@
 #include "packager/native/dlopen_table.hpp"
 #include "packager/native/native_walk.hpp"
 #include "packager/native/renamed_libraries.hpp"
+#include "packager/native/symbol_check.hpp"
 #include "sealift/bundle/native/system_libraries.hpp"
 
 namespace sealift::packager {
@@ -48,8 +49,9 @@ std::string described(const NativeFile& file) {
 class Check {
  public:
   Check(const NativeFiles& files, const bundle::Target& target, const std::string& interpreter,
-        const std::optional<bundle::CarriedRuntime>& runtime)
+        const std::optional<bundle::CarriedRuntime>& runtime, const std::vector<std::uint64_t>& of_target)
       : machine_(target),
+        of_target_(of_target),
         carried_(runtime.has_value()),
         target_(loaded_with(target, runtime)),
         index_(files, target.arch),
@@ -67,6 +69,7 @@ class Check {
     needed_libraries();
     program_gaps();
     symbol_versions();
+    symbols();
     glibc_floors();
     programs_on_their_own();
     opened_libraries();
@@ -177,6 +180,25 @@ class Check {
            fmt::format("{} ({}) does not offer {}; wanted by {}", library.first, library.second, several(lack.first),
                        several(lack.second)),
            "carry a newer one, or use a build that was made for an older one");
+  }
+
+  // ld.so: "undefined symbol: ...", when the file is loaded, or when a program comes to it. What nothing loads but code
+  // that opens it by name may find the symbol in whatever opens it.
+  void symbols() {
+    for (const auto& [file, names] : unbound_symbols(index_, of_target_)) {
+      const bool loaded = is_program(at(file)) || is_extension(at(file)) || used_.contains(file);
+      const bool plugin = is_optional_plugin(at(file).file_name());
+      const std::set<std::string> some(names.begin(), names.end());
+      find(Kind::UndefinedSymbol,
+           plugin   ? Severity::Note
+           : loaded ? Severity::Refusal
+                    : Severity::Warning,
+           {}, fmt::format("{} needs {}, which nothing in the bundle defines", described(at(file)), several(some)),
+           loaded
+               ? "take builds that were made for each other: the library that defined it is here in another version, "
+                 "or not at all"
+               : "nothing, if what opens this file by name defines it");
+    }
   }
 
   void glibc_floors() {
@@ -330,6 +352,7 @@ class Check {
   }
 
   const bundle::Target& machine_;
+  const std::vector<std::uint64_t>& of_target_;
   const bool carried_;
   bundle::Target target_;  // with the glibc that programs are loaded with
   NativeIndex index_;
@@ -348,8 +371,9 @@ std::size_t NativeReport::count(Severity severity) const {
 }
 
 NativeReport check_native(const NativeFiles& files, const bundle::Target& target, const std::string& interpreter,
-                          const std::optional<bundle::CarriedRuntime>& runtime) {
-  return Check(files, target, interpreter, runtime).run();
+                          const std::optional<bundle::CarriedRuntime>& runtime,
+                          const std::vector<std::uint64_t>& of_target) {
+  return Check(files, target, interpreter, runtime, of_target).run();
 }
 
 }  // namespace sealift::packager

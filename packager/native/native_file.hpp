@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "sealift/bundle/native/elf.hpp"
+#include "sealift/bundle/native/elf_symbols.hpp"
+#include "sealift/bundle/native/gpu_code.hpp"
 
 namespace sealift::packager {
 
@@ -18,6 +20,9 @@ struct NativeFile {
   bundle::ElfFile elf;
   std::string fault;               // why it cannot be read; then `elf` says nothing
   std::vector<std::string> names;  // of libraries, found as text in it
+  bundle::ElfSymbols symbols = {};
+  bundle::GpuCode gpu = {};
+  std::string gpu_fault = {};  // why its code for GPUs cannot be read
 
   std::string folder() const { return path.substr(0, path.rfind('/') == path.npos ? 0 : path.rfind('/')); }
   std::string file_name() const { return path.substr(path.rfind('/') + 1); }

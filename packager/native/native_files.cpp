@@ -57,6 +57,8 @@ std::size_t text_size(const NativeFile& file) {
     for (const std::string& version : versions) size += version.size() + sizeof version;
   for (const std::string& version : file.elf.offered_versions) size += version.size() + sizeof version;
   for (const std::string& name : file.names) size += name.size() + sizeof name;
+  for (const std::string& name : file.symbols.undefined) size += name.size() + sizeof name;
+  size += file.symbols.defined.size() * sizeof file.symbols.defined[0];
   return size;
 }
 
@@ -126,15 +128,29 @@ class Intake {
     try {
       file.elf = bundle::read_elf(source).value();
       if (!is_plain(file.elf)) file.fault = "its names are not plain text";
+      if (file.fault.empty() && is_loadable(file.elf)) {
+        file.symbols = bundle::read_elf_symbols(source);
+        for (const std::string& name : file.symbols.undefined)
+          if (!is_plain(name)) file.fault = "its names are not plain text";
+      }
     } catch (const Error& error) {
       file.fault = error.facts().what;
     }
-    if (!file.fault.empty()) file.elf = {};
+    if (!file.fault.empty()) file.elf = {}, file.symbols = {};
+    if (file.fault.empty() && is_loadable(file.elf)) read_gpu(source, file);
     fs::remove(scratch_);
     if (is_loadable(file.elf)) files.push_back(std::move(file));
   }
 
  private:
+  static void read_gpu(bundle::ByteSource& source, NativeFile& file) {
+    try {
+      file.gpu = bundle::read_gpu_code(source);
+    } catch (const Error& error) {
+      file.gpu_fault = error.facts().what;
+    }
+  }
+
   fs::path scratch_;
   std::optional<bundle::OutputFile> out_;
   NameScan scan_;

@@ -51,9 +51,10 @@ std::string_view name_of(Severity severity) {
 
 std::string_view name_of(Kind kind) {
   static constexpr std::string_view kNames[] = {
-      "missing-library",  "loaded-before",  "targets-own",  "wrong-architecture", "symbol-version",
-      "glibc-floor",      "opened-library", "unknown-name", "driver-library",     "executable-stack",
-      "text-relocations", "no-soname",      "circle",       "unreadable"};
+      "missing-library",  "loaded-before",  "targets-own",      "wrong-architecture",
+      "undefined-symbol", "symbol-version", "glibc-floor",      "opened-library",
+      "unknown-name",     "driver-library", "executable-stack", "text-relocations",
+      "no-soname",        "circle",         "unreadable",       "machine"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
@@ -72,11 +73,10 @@ void require_native(const NativeReport& report, const bundle::Target& target, co
   }
   if (number == 0) return;
   if (number > kMaxShown) got += fmt::format("\n    and {} more", number - kMaxShown);
-  throw Error(code,
-              {.what = fmt::format("the native libraries do not hold together on the target: {} finding(s)", number),
-               .where = fmt::format("{}, glibc {}; {} ELF files", target.arch, target.glibc.text(), report.files),
-               .got = got,
-               .next = "each finding says what to do; then lock and create again"});
+  throw Error(code, {.what = fmt::format("the bundle would not work on the target: {} finding(s)", number),
+                     .where = fmt::format("{}, glibc {}; {} ELF files", target.arch, target.glibc.text(), report.files),
+                     .got = got,
+                     .next = "each finding says what to do; then lock and create again"});
 }
 
 bundle::GlibcVersion glibc_floor(const NativeReport& report) {
@@ -117,6 +117,7 @@ bundle::Json native_json(const NativeReport& report) {
                        {"floors", std::move(floors)},
                        {"components", std::move(components)},
                        {"findings", std::move(findings)}};
+  if (!report.gpu_code.empty()) json["gpu_code"] = report.gpu_code;
   if (report.cuda) json["cuda"] = *report.cuda;
   if (const auto driver = report.cuda ? driver_floor(*report.cuda) : std::nullopt) json["driver_floor"] = *driver;
   return json;

@@ -304,6 +304,7 @@ bundle::Manifest draft_of(const Lock& lock) {
   draft.payload.digest = lock.payload_digest;
   draft.target = {.arch = lock.target.arch, .glibc = lock.target.glibc};  // what a manifest carries
   draft.glibc_floor = lock.glibc_floor;
+  draft.overruled = lock.overruled;
   draft.environment.interpreter = SafePath::parse("bin/python" + lock.python, "lock");
   draft.environment.site_packages = SafePath::parse(bundle::site_packages_of(lock.python), "lock");
   draft.environment.imports = lock.imports;
@@ -342,6 +343,7 @@ std::uint64_t PackPlan::total_size() const {
 PackPlan plan_pack(const Lock& lock, const std::vector<Content>& contents, const Companions& companions,
                    const Cache& cache, const Repair& repair) {
   PackPlan plan{.draft = draft_of(lock),
+                .profile = lock.target,
                 .python = lock.python,
                 .entries = {},
                 .companions = {},

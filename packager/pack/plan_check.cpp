@@ -2,9 +2,13 @@
 // Read, judge, report; see plan_check.hpp.
 #include "packager/pack/plan_check.hpp"
 
+#include <algorithm>
+
 #include "packager/native/carried_runtime.hpp"
 #include "packager/native/native_closure.hpp"
 #include "packager/native/native_files.hpp"
+#include "packager/native/profile_check.hpp"
+#include "packager/native/symbol_check.hpp"
 
 namespace sealift::packager {
 
@@ -22,13 +26,27 @@ NativeFiles files_of(const PackPlan& plan, const Cache& cache, const Repair& rep
   return files;
 }
 
+// What the profile's machine lacks joins the findings, the most severe first.
+void add_profile(NativeReport& report, const NativeFiles& files, const PackPlan& plan) {
+  MachineNeeds needs = machine_needs(files, plan.profile.arch, report.cuda);
+  if (const auto& runtime = plan.draft.environment.runtime) needs.kernel = {runtime->kernel, "the carried glibc"};
+  for (const PlannedEntry& entry : plan.entries) needs.bytes += entry.draft.installed_size;
+  report.gpu_code = gpu_code_of(needs);
+  for (NativeFinding& finding : profile_findings(needs, plan.profile, plan.draft.overruled))
+    report.findings.push_back(std::move(finding));
+  std::stable_sort(report.findings.begin(), report.findings.end(),
+                   [](const NativeFinding& a, const NativeFinding& b) { return a.severity > b.severity; });
+}
+
 }  // namespace
 
 NativeReport check_native(const PackPlan& plan, const Cache& cache, const Repair& repair, bundle::Progress& progress) {
   const bundle::Target& target = plan.draft.target;
   const std::optional<bundle::CarriedRuntime>& runtime = plan.draft.environment.runtime;
-  const NativeReport report =
-      check_native(files_of(plan, cache, repair, progress), target, "libexec/python" + plan.python, runtime);
+  const NativeFiles files = files_of(plan, cache, repair, progress);
+  NativeReport report = check_native(files, target, "libexec/python" + plan.python, runtime,
+                                     glibc_symbols(target.arch, NativeResolver::system_folders(target.arch)));
+  add_profile(report, files, plan);
   for (const NativeFinding& finding : report.findings)
     if (finding.severity == Severity::Warning) progress.warn(finding.what + " (" + finding.next + ")");
   require_native(report, loaded_with(target, runtime), NativeResolver::system_folders(target.arch));

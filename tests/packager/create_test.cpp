@@ -21,6 +21,7 @@
 #include "sealift/bundle/manifest/inventory.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 #include "tests/packager/workshop.hpp"
+#include "tests/support/hostile/hostile_gpu_code.hpp"
 #include "tests/support/no_sockets.hpp"
 #include "tests/support/refusal.hpp"
 
@@ -406,6 +407,26 @@ TEST_CASE("native libraries that do not hold together are refused before anythin
     CHECK(result.manifest.driver_floor == "580");
     CHECK(result.manifest.installer_level == 2);
   }
+}
+
+TEST_CASE("a bundle for other GPUs than the profile has is refused, or packed where the job overrules it") {
+  Workshop workshop;
+  const std::string torch = test::elf_with_gpu_code(test::fat_binary({"sm_75", "sm_90a"}));
+  workshop.add_wheel({.name = "torch", .files = {{"torch/lib/libtorch_cuda.so", torch}}});
+  workshop.lock.target.gpus = {"8 x Tesla V100-SXM2-32GB"};
+  const bundle::Error error = test::refusal([&] { workshop.pack(); });
+  CHECK(error.code() == bundle::ErrorCode::Platform);
+  CHECK(test::mentions(error, "torch-1.0-py3-none-any.whl has no code that 8 x Tesla V100-SXM2-32GB (sm_70) can run"));
+  CHECK_FALSE(fs::exists(workshop.dir / "out"));
+  workshop.lock.overruled = {"gpu"};
+  const CreateResult result = workshop.pack();
+  CHECK(read_lock(workshop.dir / "demo.lock.toml").overruled == workshop.lock.overruled);
+  CHECK(result.manifest.overruled == workshop.lock.overruled);
+  CHECK(result.manifest.gpu_code == std::map<std::string, std::string>{{"torch-1.0", "sm_75 sm_90a"}});
+  CHECK(result.manifest.installer_level == 4);
+  const std::string shown = inspect_text(inspect(result.folder, std::nullopt));
+  CHECK(shown.find("torch-1.0: sm_75 sm_90a") != std::string::npos);
+  CHECK(shown.find("overruled  gpu") != std::string::npos);
 }
 
 TEST_CASE("a rule in the job gives a path of two wheels to one of them, and the other leaves it out") {

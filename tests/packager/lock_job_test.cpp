@@ -83,6 +83,33 @@ TEST_CASE("a lock that the job brings is not written over, whatever its name") {
   CHECK(read_file(desk.dir / "pylock.de-mo.toml") == brought);
 }
 
+TEST_CASE("a lock for a CUDA that the profile's driver does not run is refused, or made where the job overrules it") {
+  if (no_python()) return;
+  const Desk desk;
+  const test::TinyWheel cuda{.name = "nvidia_cuda_runtime", .version = "13.0.96", .files = {{"nvidia/cu13/x", ""}}};
+  const std::string bytes = test::make_wheel(cuda);
+  write_file(desk.dir / ("wheels/" + cuda.file_name()), bytes);
+  std::string uv = read_file(desk.dir / "uv");
+  uv.insert(uv.rfind("END\n"),
+            "[[packages]]\nname = \"nvidia-cuda-runtime\"\nversion = \"13.0.96\"\nwheels = [{ path = "
+            "\"wheels/" +
+                cuda.file_name() + "\", hashes = { sha256 = \"" + bundle::sha256(bundle::as_bytes(bytes)).hex() +
+                "\" } }]\n");
+  write_file(desk.dir / "uv", uv);
+  fs::permissions(desk.dir / "uv", fs::perms(0755));
+  std::string job = read_file(desk.dir / "job.toml");
+  job.insert(job.find("[python]"), "driver = \"535.183.06\"\n");
+  write_file(desk.dir / "job.toml", job);
+  CHECK_REFUSED(
+      desk.lock(), Platform,
+      cuda.file_name() + " brings CUDA 13, which needs NVIDIA's driver 580 or newer; the target has 535.183.06");
+  CHECK_FALSE(fs::exists(desk.dir / "de.mo.lock.toml"));
+  job.insert(job.find("[python]"), "overrule = [\"driver\"]\n");
+  write_file(desk.dir / "job.toml", job);
+  desk.lock();
+  CHECK(read_lock(desk.dir / "de.mo.lock.toml").overruled == std::vector<std::string>{"driver"});
+}
+
 TEST_CASE("an interpreter that needs a newer glibc than the target has is refused with what needs it") {
   if (no_python()) return;
   const Desk desk("2.17");

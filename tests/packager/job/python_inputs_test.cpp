@@ -121,3 +121,20 @@ TEST_CASE("inputs with a fault are refused with their key") {
   CHECK_REFUSED(folder.read(good + "indexes = [{ url = \"https://x.invalid\", key = 1 }]"), Usage, "'indexes.key'");
   CHECK_REFUSED(folder.read(good + "index_strategy = \"best\""), Usage, "first-index");
 }
+
+TEST_CASE("a backend of torch is one of uv's words, and a mirror is asked for it by its own address") {
+  const ProjectFolder folder;
+  const std::string job = "requirements = [\"torch\"]\n";
+  CHECK(index_words(folder.read(job)) == Words{});
+  CHECK(index_words(folder.read(job + "torch_backend = \"cu128\"")) == Words{"--torch-backend", "cu128"});
+  const PythonInputs mirror =
+      folder.read(job +
+                  "torch_backend = \"cu126\"\ntorch_index = \"https://mirror.example/whl/\"\n[[indexes]]\nurl = "
+                  "\"https://other.example/simple\"");
+  CHECK(index_words(mirror) ==
+        Words{"--index", "https://mirror.example/whl/cu126", "--index", "https://other.example/simple"});
+  CHECK(index_words(locked_indexes(mirror)) == index_words(mirror));
+  for (const char* name : {"cuda", "cu", "CU128", "rocm6.4", "cu12800000"})
+    CHECK_REFUSED(folder.read(job + "torch_backend = \"" + name + "\""), Usage, "auto, cpu or like cu128");
+  CHECK_REFUSED(folder.read(job + "torch_index = \"https://mirror.example/whl\""), Usage, "with a backend only");
+}

@@ -15,6 +15,7 @@ using namespace sealift;
 using namespace sealift::packager;
 using sealift::test::TempDir;
 using sealift::test::write_file;
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -202,4 +203,64 @@ TEST_CASE("a wheel that needs a newer glibc than the profile has is refused with
   CHECK(both[0].file_name == "demo-1.0-cp311-cp311-manylinux_2_28_x86_64.whl");
   // One for another system has no glibc to speak of.
   CHECK_REFUSED(choose_packages(pylock(wheel("win_amd64")), "/", "3.11", kylin), Platform, "got:      demo 1.0\n");
+}
+
+TEST_CASE("a job overrules checks of the target by their names, and the lock keeps them in order") {
+  const TempDir dir;
+  const std::string target = "arch = \"x86_64\"\nglibc = \"2.28\"\n";
+  CHECK(job_with(dir, target).overruled.empty());
+  CHECK(job_with(dir, target + "overrule = [\"gpu\", \"driver\", \"gpu\"]").overruled ==
+        std::vector<std::string>{"driver", "gpu"});
+  CHECK_REFUSED(job_with(dir, target + "overrule = [\"everything\"]"), Usage, "cpu, driver, gpu, kernel or space");
+}
+
+TEST_CASE("the profiles of a fleet give what all its machines have, and who lowers each floor") {
+  bundle::Target newer = kHost;
+  newer.glibc = {2, 36}, newer.kernel = "6.1.0-13", newer.driver = "590.10", newer.gpus = {"4 x NVIDIA H200"};
+  newer.python = {"3.7", "3.11"}, newer.flags = {"amx_bf16"}, newer.free_gib = 90, newer.distribution = "debian 12";
+  bundle::Target login = kHost;
+  login.gpus.clear(), login.driver.clear(), login.cpu = "x86-64-v3", login.glibcxx = "3.4.9";
+  const TempDir dir;
+  const std::pair<const char*, const bundle::Target*> machines[] = {
+      {"node1", &kHost}, {"node2", &newer}, {"login", &login}};
+  for (const auto& [name, target] : machines)
+    write_file(dir / ("fleet/" + std::string(name) + ".toml"), bundle::write_profile(*target));
+  write_file(dir / "fleet/README", "no profile");
+  const Job job = job_with(dir, "profile = \"fleet\"");
+  bundle::Target expected = kHost;
+  expected.glibcxx = "3.4.9", expected.cpu = "x86-64-v3", expected.flags = {"amx_bf16"}, expected.free_gib = 90;
+  expected.distribution.clear();
+  CHECK(job.target == expected);
+  const std::vector<std::string> floors = {"glibc 2.28 is that of login; others have up to 2.36",
+                                           "glibcxx 3.4.9 is that of login; others have up to 3.4.24",
+                                           "kernel 4.19.90-52.22.v2207.ky10.x86_64 is that of login; others have up "
+                                           "to 6.1.0-13",
+                                           "cpu x86-64-v3 is that of login; others have up to x86-64-v4",
+                                           "driver 580.65.06 is that of node1; others have up to 590.10",
+                                           "free_gib 90 is that of node2; others have up to 812"};
+  CHECK(job.fleet_floors == floors);
+  CHECK(job_with(dir, "profile = \"fleet\"\nglibc = \"2.17\"").target.glibc == bundle::GlibcVersion{2, 17});
+
+  SUBCASE("a node with GPUs that does not tell its driver is named") {
+    newer.driver.clear();
+    write_file(dir / "fleet/node2.toml", bundle::write_profile(newer));
+    const std::vector<std::string> said = job_with(dir, "profile = \"fleet\"").fleet_floors;
+    CHECK(std::find(said.begin(), said.end(), "driver is not known of node2") != said.end());
+  }
+  SUBCASE("two kinds of GPUs both count, and two architectures are refused") {
+    newer.gpus = {"8 x Tesla T4"};
+    write_file(dir / "fleet/node2.toml", bundle::write_profile(newer));
+    CHECK(job_with(dir, "profile = \"fleet\"").target.gpus ==
+          std::vector<std::string>{"8 x NVIDIA H200", "8 x Tesla T4"});
+    newer.arch = "aarch64";
+    write_file(dir / "fleet/node2.toml", bundle::write_profile(newer));
+    CHECK_REFUSED(job_with(dir, "profile = \"fleet\""), Platform, "node2");
+  }
+  SUBCASE("a probe that was mistyped is refused with its file; a folder without any is refused") {
+    write_file(dir / "fleet/node2.toml", changed("driver = \"580", "driver = \"581"));
+    CHECK_REFUSED(job_with(dir, "profile = \"fleet\""), Usage, "node2.toml");
+    CHECK_REFUSED(job_with(dir, "profile = \".\""), Usage, "job.toml");
+    fs::create_directory(dir / "none");
+    CHECK_REFUSED(job_with(dir, "profile = \"none\""), Missing, "sealift-install probe");
+  }
 }

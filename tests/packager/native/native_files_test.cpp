@@ -160,6 +160,8 @@ TEST_CASE("what was read of a wheel is kept, and read again when that was damage
     CHECK(other.elf.runpath + other.elf.rpath == "$ORIGIN/libs");
     CHECK(other.elf.soname == "x.so");
     CHECK(other.elf.wanted_versions == first.elf.wanted_versions);
+    CHECK(other.symbols.defines(bundle::symbol_hash("f")));
+    CHECK(other.symbols == first.symbols);
     CHECK_FALSE(other.elf.executable_stack);
   };
   const std::string bytes = read_file(wheel);
