@@ -27,6 +27,11 @@ void for_each_piece(ByteSource& source, const ByteSink& sink) {
   }
 }
 
+// A wheel is opened at its end; everything else is a stream.
+bool is_read_forwards(const Entry& entry) {
+  return entry.kind != EntryKind::Wheel;
+}
+
 // The keys of the release role, and of the site role if the root has one, whose signatures of the manifest count.
 std::vector<Digest> check_manifest_signatures(const Root& root, const Envelope& manifest, const std::string& where) {
   const std::string release(kReleaseRole), site(kSiteRole);
@@ -47,28 +52,39 @@ RootName VerifiedBundle::root_name() const {
 
 void VerifiedBundle::expect(const Entry& entry) const {
   payload_->expect(entry.offset, entry.stored_size);
+  if (!is_read_forwards(entry) && entry.stored_size != 0) payload_->expect(entry.offset + entry.stored_size - 1, 1);
 }
 
 std::unique_ptr<ByteSource> VerifiedBundle::stored(const Entry& entry) const {
-  return range_of(entry, 3 * kDefaultChunkSize);
+  return range_of(entry, kRangeMemory, {.size = entry.stored_size, .forwards = is_read_forwards(entry)});
 }
 
 std::unique_ptr<ByteSource> VerifiedBundle::stored_in_order(const Entry& entry) const {
-  return range_of(entry, 0);
+  return range_of(entry, 0, {.size = entry.stored_size, .forwards = is_read_forwards(entry)});
 }
 
-std::unique_ptr<ByteSource> VerifiedBundle::range_of(const Entry& entry, std::uint64_t memory) const {
+void VerifiedBundle::expect_part(const Entry& entry, std::uint64_t offset, std::uint64_t size) const {
+  payload_->expect(entry.offset + offset, size);
+}
+
+std::unique_ptr<ByteSource> VerifiedBundle::stored_part(const Entry& entry, std::uint64_t offset,
+                                                        std::uint64_t size) const {
+  return range_of(entry, 0, {.begin = offset, .size = size, .forwards = true});
+}
+
+std::unique_ptr<ByteSource> VerifiedBundle::range_of(const Entry& entry, std::uint64_t memory,
+                                                     const PayloadPart& part) const {
   if (entry.absent)
     throw Error(ErrorCode::Missing, {.what = "the bundle is a delta and does not carry this entry",
                                      .where = manifest_.stem() + ":" + entry.path.text(),
                                      .expected = "content " + entry.content.hex() + " in the target's store",
                                      .next = "use a bundle that carries it"});
   return std::make_unique<PayloadRange>(payload_, entry.offset, entry.stored_size,
-                                        manifest_.stem() + ":" + entry.path.text(), memory);
+                                        manifest_.stem() + ":" + entry.path.text(), memory, part);
 }
 
 void VerifiedBundle::stream(const Entry& entry, const ByteSink& sink) const {
-  const std::unique_ptr<ByteSource> source = stored(entry);
+  const std::unique_ptr<ByteSource> source = stored_in_order(entry);
   if (entry.encoding == Encoding::Identity) return for_each_piece(*source, sink);
   ZstdDecoder decoder(entry.size, source->name());
   for_each_piece(*source, [&](ByteView piece) { decoder.feed(piece, sink); });
@@ -126,7 +142,9 @@ VerifiedBundle verify(const OpenBundle& opened, const Trust& trust, Time now) {
 
 std::vector<Error> check_every_chunk(const VerifiedBundle& bundle, unsigned threads,
                                      const std::function<void(std::uint64_t)>& progress) {
+  constexpr std::uint64_t kMemory = std::uint64_t{160} << 20;
   const PayloadReader& payload = bundle.payload();
+  threads = std::min(threads, static_cast<unsigned>(kMemory / payload.payload().chunk_size));
   std::mutex guard;
   std::vector<ChunkBuffer> idle;  // at most one a thread
   std::map<std::uint64_t, Error> failures;

@@ -59,8 +59,7 @@ bool inflate_into(ByteSource& source, const ZipMember& member, std::uint64_t beg
 
 // Calls `take` until it returns false or everything was read; returns whether everything was.
 template <class Take>
-bool for_each_piece(ByteSource& source, const ZipMember& member, const Take& take) {
-  const std::uint64_t begin = detail::check_zip_header(source, member);
+bool for_each_piece(ByteSource& source, const ZipMember& member, std::uint64_t begin, const Take& take) {
   if (member.deflated) return inflate_into(source, member, begin, take);
   for (std::uint64_t at = 0; at < member.size;) {
     const ByteView piece =
@@ -76,10 +75,15 @@ bool for_each_piece(ByteSource& source, const ZipMember& member, const Take& tak
 ZipReader::ZipReader(ByteSource& source) : source_(source), members_(detail::read_zip_directory(source)) {}
 
 void ZipReader::extract(const ZipMember& member, const ByteSink& sink) {
-  const auto refuse = [&](const char* why) { detail::refuse_zip(source_, why, member.name); };
+  extract_from(source_, member, sink);
+}
+
+void ZipReader::extract_from(ByteSource& source, const ZipMember& member, const ByteSink& sink) {
+  const auto refuse = [&](const char* why) { detail::refuse_zip(source, why, member.name); };
+  const detail::ZipBody body = detail::check_zip_header(source, member);
   std::uint64_t left = member.size;
   std::uint32_t crc = 0;
-  const bool whole = for_each_piece(source_, member, [&](ByteView piece) {
+  const bool whole = for_each_piece(source, member, body.begin, [&](ByteView piece) {
     if (piece.size() > left) refuse("more comes out than the directory says");
     left -= piece.size();
     crc = crc32_gzip_refl(crc, reinterpret_cast<const unsigned char*>(piece.data()), piece.size());
@@ -88,6 +92,7 @@ void ZipReader::extract(const ZipMember& member, const ByteSink& sink) {
   });
   if (!whole || left != 0) refuse("less comes out than the directory says");
   if (crc != member.crc32) refuse("the CRC-32 is wrong");
+  detail::check_zip_end(source, member, body);
 }
 
 std::string ZipReader::extract_text(const ZipMember& member, std::uint64_t max_size) {
@@ -99,7 +104,7 @@ std::string ZipReader::extract_text(const ZipMember& member, std::uint64_t max_s
 
 std::string ZipReader::start_of(const ZipMember& member, std::size_t count) {
   std::string text;
-  for_each_piece(source_, member, [&](ByteView piece) {
+  for_each_piece(source_, member, detail::check_zip_header(source_, member).begin, [&](ByteView piece) {
     text.append(as_text(piece.first(std::min(piece.size(), count - text.size()))));
     return text.size() < count;
   });

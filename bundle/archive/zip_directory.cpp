@@ -182,8 +182,8 @@ class ZipDirectoryReader {
                .where = source.name() + (member.empty() ? "" : ", member " + SafePath::printable(member))});
 }
 
-std::uint64_t check_zip_header(ByteSource& source, const ZipMember& member) {
-  for (const ZipMember& folder : member.folders) check_zip_header(source, folder);
+ZipBody check_zip_header(ByteSource& source, const ZipMember& member) {
+  for (const ZipMember& folder : member.folders) check_zip_end(source, folder, check_zip_header(source, folder));
   const auto refuse = [&](const char* why) { refuse_zip(source, why, member.name); };
   const Bytes local = source.read(member.header_offset, 30 + member.name.size());
   const std::size_t name_size = zip_number(local, 26, 2), extra_size = zip_number(local, 28, 2);
@@ -203,17 +203,22 @@ std::uint64_t check_zip_header(ByteSource& source, const ZipMember& member) {
     refuse("directory and member disagree");
   const std::uint64_t begin = member.header_offset + 30 + name_size + extra_size;
   if (begin > member.end_offset || member.end_offset - begin < member.compressed_size) refuse("two members overlap");
-  const std::uint64_t rest = member.end_offset - begin - member.compressed_size;
-  if (!behind && rest == 0) return begin;
+  return {.begin = begin, .wide = wide};
+}
+
+void check_zip_end(ByteSource& source, const ZipMember& member, const ZipBody& body) {
+  const auto refuse = [&](const char* why) { refuse_zip(source, why, member.name); };
+  const bool behind = (member.flags & 8) != 0;
+  const std::uint64_t rest = member.end_offset - body.begin - member.compressed_size;
+  if (!behind && rest == 0) return;
   // A data descriptor: [signature] CRC-32 compressed size, each size of 4 or, with zip64, of 8 bytes.
-  const std::size_t width = wide ? 8 : 4, signature = rest == 4 + 4 + 2 * width ? 4 : 0;
+  const std::size_t width = body.wide ? 8 : 4, signature = rest == 4 + 4 + 2 * width ? 4 : 0;
   if (!behind || rest != signature + 4 + 2 * width) refuse("bytes that belong to no member follow it");
-  const Bytes descriptor = source.read(begin + member.compressed_size, rest);
+  const Bytes descriptor = source.read(body.begin + member.compressed_size, rest);
   const ByteView values = ByteView(descriptor).subspan(signature);
   if ((signature != 0 && zip_number(descriptor, 0, 4) != 0x08074b50) || zip_number(values, 0, 4) != member.crc32 ||
       zip_number(values, 4, width) != member.compressed_size || zip_number(values, 4 + width, width) != member.size)
     refuse("directory and member disagree");
-  return begin;
 }
 
 std::vector<ZipMember> read_zip_directory(ByteSource& source) {
@@ -228,7 +233,7 @@ std::vector<ZipMember> read_zip_directory(ByteSource& source) {
     else
       member->folders = std::exchange(folders, {});
   }
-  for (const ZipMember& last : folders) check_zip_header(source, last);
+  for (const ZipMember& last : folders) check_zip_end(source, last, check_zip_header(source, last));
   std::erase_if(members, [](const ZipMember& member) { return member.name.ends_with('/'); });
   return members;
 }

@@ -28,8 +28,16 @@ inline std::uint64_t zip_number(ByteView bytes, std::size_t offset, std::size_t 
 // file's bytes are, so opening an archive does not seek through it. Throws Format.
 std::vector<ZipMember> read_zip_directory(ByteSource& source);
 
-// The offset of the member's bytes. Throws Format unless the member's own header, the headers of the folders right
-// before it and the data descriptor after its bytes agree with the directory, and the next member begins right there.
-std::uint64_t check_zip_header(ByteSource& source, const ZipMember& member);
+// Where a member's bytes begin, and whether sizes that stand behind them have 8 bytes.
+struct ZipBody {
+  std::uint64_t begin;
+  bool wide;
+};
+
+// Throws Format unless the member's own header and the headers of the folders right before it agree with the directory.
+ZipBody check_zip_header(ByteSource& source, const ZipMember& member);
+// Throws Format unless the data descriptor behind the member's bytes agrees with the directory, and the next member
+// begins right there. Called when the bytes were read, so that an archive is read forwards.
+void check_zip_end(ByteSource& source, const ZipMember& member, const ZipBody& body);
 
 }  // namespace sealift::bundle::detail

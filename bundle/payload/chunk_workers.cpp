@@ -7,8 +7,8 @@
 namespace sealift::bundle {
 
 ChunkWorkers::ChunkWorkers(std::size_t chunk_size, DigestAlgorithm algorithm) : algorithm_(algorithm) {
-  // The thread that fills the buffers hashes too; more than four would only wait for it.
-  const unsigned threads = std::clamp(std::thread::hardware_concurrency(), 1U, 4U);
+  // One thread fills the buffers; more than eight would only wait for it.
+  const unsigned threads = std::clamp(std::thread::hardware_concurrency(), 1U, 8U);
   for (unsigned i = 0; i < threads + 2; ++i) idle_.emplace_back(chunk_size);
   for (unsigned i = 0; i < threads; ++i) threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
 }

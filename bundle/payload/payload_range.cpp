@@ -8,10 +8,34 @@ namespace sealift::bundle {
 
 PayloadRange::PayloadRange(std::shared_ptr<const PayloadReader> reader, std::uint64_t offset, std::uint64_t size,
                            std::string name, std::uint64_t memory)
-    : reader_(std::move(reader)), offset_(offset), size_(size), name_(std::move(name)), memory_(memory) {}
+    : PayloadRange(std::move(reader), offset, size, std::move(name), memory, {.begin = 0, .size = size}) {}
+
+PayloadRange::PayloadRange(std::shared_ptr<const PayloadReader> reader, std::uint64_t offset, std::uint64_t size,
+                           std::string name, std::uint64_t memory, const PayloadPart& part)
+    : reader_(std::move(reader)),
+      offset_(offset),
+      size_(size),
+      name_(std::move(name)),
+      memory_(memory),
+      begin_(offset + part.begin),
+      end_(offset + part.begin + part.size),
+      forwards_(part.forwards) {}
 
 PayloadRange::~PayloadRange() {
-  reader_->leave(offset_, size_);
+  if (!forwards_ && begin_ < end_) reader_->leave(end_ - 1, 1);
+  leave_before(end_);
+  try {
+    for (Slot& slot : slots_)
+      if (!slot.own.empty() && slot.index != ~std::uint64_t{0}) reader_->keep(slot.index, std::move(slot.own));
+  } catch (const std::bad_alloc&) {  // then they are read again
+  }
+}
+
+// Ranges share chunks, so only whole chunks are left, but for the last one.
+void PayloadRange::leave_before(std::uint64_t payload_offset) {
+  const std::uint64_t end = std::min(payload_offset, end_);
+  if (begin_ < end) reader_->leave(begin_, end - begin_);
+  begin_ = std::max(begin_, end);
 }
 
 ByteView PayloadRange::view(std::uint64_t offset, std::size_t wanted) {
@@ -33,7 +57,8 @@ ByteView PayloadRange::cached(std::uint64_t index) {
     slots_.push_back({});
   else
     std::rotate(slots_.begin(), slots_.begin() + 1, slots_.end());
-  if (reader_->layout().begin_of(index + 1) < offset_ + size_ && !has(index + 1)) reader_->will_need(index + 1);
+  if (forwards_) leave_before(reader_->layout().begin_of(index));
+  if (reader_->layout().begin_of(index + 1) < end_ && !has(index + 1)) reader_->will_need(index + 1);
   Slot& slot = slots_.back();
   slot.index = ~std::uint64_t{0};  // nothing can be found here if the chunk is refused
   slot.shared.reset();

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kPiece = std::size_t{256} << 10;  // read and hashed while it is in the processor's cache
 constexpr std::uint64_t kMaxAhead = std::uint64_t{24} << 20;
-constexpr std::uint64_t kMaxKept = std::uint64_t{32} << 20;  // beyond it, a chunk is read again
+constexpr std::uint64_t kMaxKept = std::uint64_t{64} << 20;  // beyond it, a chunk is read again
 
 // Where a byte of the payload is: the number of its volume, and the offset in it.
 struct Place {
@@ -31,21 +31,18 @@ Place locate(const Payload& payload, std::uint64_t payload_offset) {
   return {volume, payload_offset};
 }
 
-// The chunks at the ends of a range. The last one counts twice where it is not also the first: a zip is read from its
-// end, then from its start.
-std::vector<std::uint64_t> ends_of(const ChunkLayout& layout, std::uint64_t offset, std::uint64_t size) {
-  if (size == 0) return {};
-  const std::uint64_t first = layout.at(offset), last = layout.at(offset + size - 1);
-  if (first == last) return {first};
-  return {first, last, last};
+// Calls `act` with each chunk that the range has bytes in.
+template <class Act>
+void for_each_chunk(const ChunkLayout& layout, std::uint64_t offset, std::uint64_t size, const Act& act) {
+  if (size == 0) return;
+  for (std::uint64_t index = layout.at(offset), last = layout.at(offset + size - 1); index <= last; ++index)
+    act(static_cast<std::size_t>(index));
 }
 
-// A chunk at the end of an expected range.
+// A chunk that several expected ranges have bytes in, from its first reader on.
 struct Kept {
   std::mutex reading;
-  bool begun = false;  // it need not be read ahead any more
   std::shared_ptr<const ChunkBuffer> bytes;
-  std::uint64_t readers = 0;  // that have not left
 };
 
 }  // namespace
@@ -57,12 +54,12 @@ struct PayloadReader::State {
         layout(its_layout),
         chunks(std::move(digests)),
         volumes(std::move(sources), payload.volumes),
+        readers(chunks.size()),
         checked(chunks.size()) {}
 
   bool is_kept(std::uint64_t index) {
     const std::lock_guard lock(guard);
-    const auto found = kept.find(index);
-    return found != kept.end() && found->second->begun;
+    return kept.contains(index);
   }
 
   // The chunk, or its beginning, where it was read ahead or can be read past the system's page cache.
@@ -98,7 +95,8 @@ struct PayloadReader::State {
   std::vector<Digest> chunks;
   OpenVolumes volumes;
   ReadAhead ahead{static_cast<std::size_t>(std::max<std::uint64_t>(1, kMaxAhead / payload.chunk_size))};
-  std::mutex guard;
+  std::mutex guard;                    // of the next three
+  std::vector<std::uint32_t> readers;  // by chunk: of the expected ranges that have bytes in it, and were not left
   std::map<std::uint64_t, std::shared_ptr<Kept>> kept;
   std::uint64_t kept_bytes = 0;
   std::vector<std::atomic<bool>> checked;  // by chunk
@@ -139,43 +137,59 @@ ChunkBuffer PayloadReader::chunk(std::uint64_t index, ChunkBuffer memory) const 
   }
 }
 
+bool PayloadReader::has_checked(std::uint64_t index) const {
+  return state_->checked.at(static_cast<std::size_t>(index));
+}
+
 void PayloadReader::expect(std::uint64_t offset, std::uint64_t size) const {
   const std::lock_guard lock(state_->guard);
-  for (const std::uint64_t index : ends_of(layout_, offset, size)) {
-    std::shared_ptr<Kept>& kept = state_->kept[index];
-    if (!kept) kept = std::make_shared<Kept>();
-    ++kept->readers;
-  }
+  for_each_chunk(layout_, offset, size, [&](std::size_t index) { ++state_->readers[index]; });
 }
 
 void PayloadReader::leave(std::uint64_t offset, std::uint64_t size) const {
   const std::lock_guard lock(state_->guard);
-  for (const std::uint64_t index : ends_of(layout_, offset, size)) {
+  for_each_chunk(layout_, offset, size, [&](std::size_t index) {
+    if (state_->readers[index] == 0 || --state_->readers[index] != 0) return;
     const auto kept = state_->kept.find(index);
-    if (kept == state_->kept.end() || --kept->second->readers != 0) continue;
+    if (kept == state_->kept.end()) return;
     if (kept->second->bytes) state_->kept_bytes -= kept->second->bytes->size();
     state_->kept.erase(kept);
-  }
+  });
 }
 
 std::shared_ptr<const ChunkBuffer> PayloadReader::kept(std::uint64_t index, ChunkBuffer& memory) const {
   std::unique_lock lock(state_->guard);
-  const auto found = state_->kept.find(index);
-  if (found == state_->kept.end()) return nullptr;
+  auto found = state_->kept.find(index);
+  if (found == state_->kept.end()) {
+    if (state_->readers[static_cast<std::size_t>(index)] < 2) return nullptr;
+    found = state_->kept.emplace(index, std::make_shared<Kept>()).first;
+  }
   const std::shared_ptr<Kept> kept = found->second;
   lock.unlock();
   const std::lock_guard reading(kept->reading);  // one thread reads, the others wait for it
   lock.lock();
   if (kept->bytes) return kept->bytes;
-  kept->begun = true;
   lock.unlock();
   auto bytes = std::make_shared<const ChunkBuffer>(chunk(index, std::move(memory)));
   lock.lock();
-  if (kept->readers > 1 && state_->kept_bytes + bytes->size() <= kMaxKept) {
+  found = state_->kept.find(index);
+  const bool wanted = found != state_->kept.end() && found->second == kept;
+  if (wanted && state_->readers[static_cast<std::size_t>(index)] > 1 &&
+      state_->kept_bytes + bytes->size() <= kMaxKept) {
     kept->bytes = bytes;
     state_->kept_bytes += bytes->size();
   }
   return bytes;
+}
+
+void PayloadReader::keep(std::uint64_t index, ChunkBuffer bytes) const {
+  const std::size_t size = bytes.size();
+  const auto kept = std::make_shared<Kept>();
+  kept->bytes = std::make_shared<const ChunkBuffer>(std::move(bytes));
+  const std::lock_guard lock(state_->guard);
+  if (state_->readers[static_cast<std::size_t>(index)] == 0 || state_->kept_bytes + size > kMaxKept) return;
+  if (!state_->kept.emplace(index, kept).second) return;  // somebody else has it, or is just reading it
+  state_->kept_bytes += size;
 }
 
 void PayloadReader::will_need(std::uint64_t index) const {

@@ -8,8 +8,9 @@ namespace sealift::bundle {
 void ReadAhead::want(std::uint64_t index, File file, std::uint64_t offset, std::size_t size) {
   {
     const std::lock_guard lock(guard_);
+    ++count_;
     if (wanted_.contains(index) || !make_room()) return;
-    wanted_.emplace(index, Wanted{.number = ++count_});
+    wanted_.emplace(index, Wanted{.number = count_});
     waiting_.push_back({.index = index, .file = std::move(file), .offset = offset, .size = size});
     if (!reader_.joinable()) reader_ = std::jthread([this](const std::stop_token& stop) { work(stop); });
   }
@@ -26,13 +27,13 @@ std::optional<ReadAhead::Chunk> ReadAhead::take(std::uint64_t index, ChunkBuffer
   return std::move(wanted.chunk);
 }
 
-// Whether one more may be held. A chunk that was read and never taken is dropped for it, the oldest first.
+// Whether one more may be held. A chunk that was read long ago and never taken is dropped for it, the oldest first.
 bool ReadAhead::make_room() {
   if (wanted_.size() < max_chunks_) return true;
   auto oldest = wanted_.end();
   for (auto it = wanted_.begin(); it != wanted_.end(); ++it)
     if (it->second.done && (oldest == wanted_.end() || it->second.number < oldest->second.number)) oldest = it;
-  if (oldest == wanted_.end()) return false;
+  if (oldest == wanted_.end() || count_ - oldest->second.number <= kPatience) return false;
   wanted_.erase(oldest);
   return true;
 }

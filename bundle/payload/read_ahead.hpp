@@ -35,8 +35,11 @@ class ReadAhead {
   // Holds at most `max_chunks`.
   explicit ReadAhead(std::size_t max_chunks) : max_chunks_(max_chunks) {}
 
+  // More than there are readers at a time: what one of them is about to take must not be read again.
+  static constexpr std::uint64_t kPatience = 64;
+
   // Announces that chunk `index`, `size` bytes at `offset` of `file`, is wanted soon. A hint: ignored when too many
-  // are.
+  // are. A chunk that nobody has taken while kPatience others were announced makes room for another.
   void want(std::uint64_t index, File file, std::uint64_t offset, std::size_t size);
 
   // Waits for the chunk and returns it; nothing when it was not announced. Throws what reading it threw. The memory of

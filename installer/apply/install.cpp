@@ -3,6 +3,7 @@
 // failed self-check keeps what was built in PREFIX/failed, for whoever looks for the reason.
 #include "installer/apply/install.hpp"
 
+#include <algorithm>
 #include <future>
 #include <thread>
 
@@ -38,7 +39,8 @@ std::pair<Layout, std::uint64_t> make_generation(const bundle::VerifiedBundle& b
       }
   });
   LayoutMaker maker(environment);
-  GenerationBuilder builder(folder, disk, threads);
+  constexpr unsigned kNamers = 10;  // one folder takes one name at a time, so more of them would wait for each other
+  GenerationBuilder builder(folder, disk, std::min(threads, kNamers));
   const NewName build = [&builder](const Layout::value_type& name) { builder.add(name); };
   for (std::size_t i = 0; i < entries.size(); ++i) {
     UnpackedEntry unpacked{.entry = entries[i],

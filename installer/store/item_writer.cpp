@@ -88,39 +88,60 @@ void ItemWriter::begin_file(const std::string& path, bool executable, const std:
   open_ = StoredFile{.path = path, .executable = executable};
 }
 
-void ItemWriter::write(bundle::ByteView bytes) {
-  if (bytes.size() > limit_.bytes - written_) refuse_excess(open_->path, limit_.bytes, "bytes");
-  written_ += bytes.size();
-  output_.append(bytes);
-  open_->size += bytes.size();
-  progress_.add(bytes.size());
+void ItemWriter::spend_bytes(const std::string& path, std::size_t count) {
+  if (written_.fetch_add(count) + count > limit_.bytes) refuse_excess(path, limit_.bytes, "bytes");
 }
 
 void ItemWriter::append(bundle::ByteView bytes) {
-  write(bytes);
+  spend_bytes(open_->path, bytes.size());
+  output_.append(bytes);
+  open_->size += bytes.size();
+  progress_.add(bytes.size());
   if (!known_) hasher_.update(bytes);
 }
 
-void ItemWriter::close_file(const bundle::Digest& sha256) {
-  Stamp stamp = output_.finish();
+// Returns the file's stamp from when its last byte was written.
+Stamp ItemWriter::close(FileOutput& output, const std::string& path) {
+  const Stamp stamp = output.finish();
   struct stat status {};
-  const std::filesystem::path there = folder_ / open_->path;
-  if (disk_.protect(there) && ::lstat(there.c_str(), &status) == 0) stamp = stamp_of(status);
-  stamps_.push_back(stamp);
-  open_->sha256 = sha256;
+  const std::filesystem::path there = folder_ / path;
+  return disk_.protect(there) && ::lstat(there.c_str(), &status) == 0 ? stamp_of(status) : stamp;
+}
+
+void ItemWriter::end_file() {
+  if (!open_) return;
+  stamps_.push_back(close(output_, open_->path));
+  open_->sha256 = known_ ? *known_ : hasher_.finish();
   record_.files.push_back(*std::move(open_));
   open_.reset();
 }
 
-void ItemWriter::end_file() {
-  if (open_) close_file(known_ ? *known_ : hasher_.finish());
-}
-
 void ItemWriter::add_file(const std::string& path, bool executable, const bundle::Digest& sha256,
                           const std::function<void(const bundle::ByteSink&)>& produce) {
-  begin_file(path, executable, sha256);
-  produce([this](bundle::ByteView piece) { append(piece); });
   end_file();
+  fill_file(claim_file(path, executable), output_, sha256, produce);
+}
+
+std::size_t ItemWriter::claim_file(const std::string& path, bool executable) {
+  claim(path, Made::File);
+  record_.files.push_back({.path = path, .executable = executable});
+  stamps_.emplace_back();
+  return record_.files.size() - 1;
+}
+
+void ItemWriter::fill_file(std::size_t file, FileOutput& output, const bundle::Digest& sha256,
+                           const std::function<void(const bundle::ByteSink&)>& produce) {
+  StoredFile& made = record_.files[file];
+  const std::filesystem::path there = folder_ / made.path;
+  output.begin(disk_.create(there, made.executable ? kProgramMode : kFileMode), there);
+  produce([&](bundle::ByteView piece) {
+    spend_bytes(made.path, piece.size());
+    output.append(piece);
+    made.size += piece.size();
+    progress_.add(piece.size());
+  });
+  stamps_[file] = close(output, made.path);
+  made.sha256 = sha256;
 }
 
 void ItemWriter::add_text(const std::string& path, bool executable, std::string_view text) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes the files of one entry below a new staging folder and makes the item record. What is written is hashed only
-// where the entry brings no digest of it. Payload bytes reach
-// the disk only through here: a path is made once, and only below folders made here.
+// where the entry brings no digest of it. Payload bytes reach the disk only through here: a path is made once, and only
+// below folders made here.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <optional>
@@ -37,9 +38,15 @@ class ItemWriter {
   // `produce` passes the bytes to its sink; where it throws, nothing is recorded. Their digest is what the entry says.
   void add_file(const std::string& path, bool executable, const bundle::Digest& sha256,
                 const std::function<void(const bundle::ByteSink&)>& produce);
+  // The two halves of add_file, for an item that several threads fill. One thread claims all files, and so decides
+  // their order in the record; then each is filled once, by any thread, by way of an output of its own.
+  std::size_t claim_file(const std::string& path, bool executable);
+  void fill_file(std::size_t file, FileOutput& output, const bundle::Digest& sha256,
+                 const std::function<void(const bundle::ByteSink&)>& produce);
   void add_text(const std::string& path, bool executable, std::string_view text);
 
   void set_dist_info(const std::string& dist_info) { record_.dist_info = dist_info; }
+  Disk& disk() const { return disk_; }
   // Writes record.json. Nothing can be added afterwards.
   void finish();
   // After finish(): the stamps of the record's files, in their order, as each was when its last byte was written.
@@ -52,15 +59,15 @@ class ItemWriter {
   void claim(const std::string& path, Made what);
   void make_parents(const std::string& path);
   void spend_name(const std::string& path);
-  void write(bundle::ByteView bytes);
-  void close_file(const bundle::Digest& sha256);
+  void spend_bytes(const std::string& path, std::size_t count);
+  Stamp close(FileOutput& output, const std::string& path);
   [[noreturn]] void refuse_excess(const std::string& path, std::uint64_t limit, const char* unit) const;
 
   Disk& disk_;
   std::filesystem::path folder_;
   ItemRecord record_;
   Limit limit_;
-  std::uint64_t written_ = 0;
+  std::atomic<std::uint64_t> written_{0};
   bundle::Progress& progress_;
   std::map<std::string, Made> made_;
   std::optional<StoredFile> open_;

@@ -60,7 +60,7 @@ ItemRecords signed_records(const bundle::VerifiedBundle& bundle,
   progress.begin("reading the bundle", bytes);
   ItemRecords records;
   std::mutex guard;
-  bundle::parallel_for(threads, work.size(), [&](std::size_t index) {
+  bundle::parallel_for(threads_within_memory(bundle, threads), work.size(), [&](std::size_t index) {
     const auto& [name, entry] = work[index];
     const std::filesystem::path nowhere = "/";
     RecordingDisk disk(nowhere / kRecordName);

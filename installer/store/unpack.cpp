@@ -5,9 +5,8 @@
 
 #include <algorithm>
 
-#include "installer/store/unpack_tree.hpp"
-#include "installer/store/unpack_wheel.hpp"
-#include "sealift/bundle/core/parallel_for.hpp"
+#include "installer/store/shared_wheel.hpp"
+#include "installer/store/work_queue.hpp"
 
 namespace sealift::installer {
 
@@ -16,22 +15,13 @@ using bundle::EntryKind;
 
 namespace {
 
-// The signed sizes, plus an allowance for the item's own folders and for the first lines of scripts.
-ItemWriter::Limit limit_of(const Entry& entry) {
-  constexpr std::uint64_t kOwnNames = 16, kOwnBytes = std::uint64_t{64} << 10;
-  return {.bytes = entry.installed_size + kOwnBytes, .names = entry.installed_files + kOwnNames};
-}
+// 256 MiB less what is there once: chunks read ahead and kept (payload_reader.cpp), records, the program.
+constexpr std::uint64_t kMemory = std::uint64_t{144} << 20;
 
-// In payload order, so that neighbours use the chunk they share while it is in memory. Entries so large that reading
-// two chunks again does not matter go first, the largest before the others, so that no thread is left alone with one at
-// the end: a wheel of 120 MB takes a second.
-void put_in_order(std::vector<const Entry*>& entries, std::uint64_t chunk_size) {
-  constexpr std::uint64_t kManyChunks = 30;
-  const auto order = [&](const Entry* entry) {
-    const bool large = entry->stored_size >= kManyChunks * chunk_size;
-    return std::pair(large ? ~entry->installed_size : ~std::uint64_t{0}, entry->offset);
-  };
-  std::sort(entries.begin(), entries.end(), [&](auto* a, auto* b) { return order(a) < order(b); });
+// Of a thread that keeps `range` bytes of chunks, one at least: these, FileOutput, and what inflating needs.
+std::uint64_t memory_for(const bundle::VerifiedBundle& bundle, std::uint64_t range) {
+  constexpr std::uint64_t kOutput = std::uint64_t{5} << 20;
+  return std::max(range, bundle.payload().payload().chunk_size) + kOutput;
 }
 
 void check_chunks_of_no_entry(const bundle::VerifiedBundle& bundle) {
@@ -47,32 +37,103 @@ void check_chunks_of_no_entry(const bundle::VerifiedBundle& bundle) {
     if (!covered[index]) memory = bundle.payload().chunk(index, std::move(memory));
 }
 
+// What nobody had a use for: a wheel's own INSTALLER, a signature of its RECORD.
+void check_unread_chunks(const bundle::VerifiedBundle& bundle, const std::vector<const Entry*>& entries) {
+  const bundle::ChunkLayout& layout = bundle.payload().layout();
+  bundle::ChunkBuffer memory;
+  for (const Entry* entry : entries)
+    for (std::uint64_t index = layout.from(entry->offset); index < layout.from(entry->offset + entry->stored_size);
+         ++index)
+      if (!bundle.payload().has_checked(index)) memory = bundle.payload().chunk(index, std::move(memory));
+}
+
 }  // namespace
 
-Unpacked unpack_entry(const bundle::VerifiedBundle& bundle, const Entry& entry, const std::filesystem::path& folder,
-                      Disk& disk, bundle::Progress& progress) {
-  const std::string& path = entry.path.text();
-  ItemWriter writer(disk, folder,
-                    {.kind = entry.kind, .name = path.substr(path.rfind('/') + 1), .content = entry.content},
-                    limit_of(entry), progress);
-  if (entry.kind == EntryKind::Wheel) {
-    unpack_wheel(bundle, entry, writer);
-  } else if (entry.kind == EntryKind::Tree) {
-    unpack_tree(bundle, entry, writer);
-  } else {
-    writer.add_file(std::string(kFileName), entry.executable, entry.sha256,
-                    [&](const bundle::ByteSink& sink) { bundle.stream(entry, sink); });
-  }
-  writer.finish();
-  return {.record = writer.record_digest(), .stamps = writer.take_stamps()};
+unsigned threads_within_memory(const bundle::VerifiedBundle& bundle, unsigned threads) {
+  const std::uint64_t fit = kMemory / memory_for(bundle, bundle::kRangeMemory);
+  return std::min(threads, static_cast<unsigned>(fit));
 }
+
+namespace {
+
+// One run of unpack_all: entries become items that wait in staging under their names.
+class Unpacking {
+ public:
+  Unpacking(const bundle::VerifiedBundle& bundle, const Prefix& prefix, const std::filesystem::path& staging,
+            Disk& disk, bundle::Progress& progress, Stamps& stamps)
+      : bundle_(bundle),
+        staging_(staging),
+        disk_(disk),
+        progress_(progress),
+        stamps_(stamps),
+        finisher_(disk, prefix) {}
+
+  void in_order(const std::vector<const Entry*>& entries) {
+    for (const Entry* entry : entries) unpack_whole(*entry);
+  }
+
+  void together(const std::vector<const Entry*>& entries, unsigned threads) {
+    for (const Entry* entry : entries) {
+      const bool shared = is_large(*entry) && entry->kind == EntryKind::Wheel;
+      queue_.add(order_of(*entry), memory_for(bundle_, bundle::kRangeMemory),
+                 [this, entry, shared] { shared ? open_shared(*entry) : unpack_whole(*entry); });
+    }
+    queue_.run(threads);
+  }
+
+  void name_finished() { finisher_.flush(); }
+
+ private:
+  // Large entries go first, the largest before the others. The rest follows in payload order, as the medium reads.
+  bool is_large(const Entry& entry) const {
+    constexpr std::uint64_t kManyChunks = 30;
+    return entry.stored_size >= kManyChunks * bundle_.payload().payload().chunk_size;
+  }
+  WorkOrder order_of(const Entry& entry) const {
+    return {.whole = is_large(entry) ? entry.installed_size : 0, .part = 0, .place = entry.offset};
+  }
+
+  std::filesystem::path folder_of(const Entry& entry) const { return staging_ / Store::item_name(entry); }
+
+  void unpack_whole(const Entry& entry) {
+    finish(entry, unpack_entry(bundle_, entry, folder_of(entry), disk_, progress_));
+  }
+
+  // A wheel's files come before other wheels; of them, large ones before runs of small ones.
+  void open_shared(const Entry& entry) {
+    const auto wheel = std::make_shared<SharedWheel>(bundle_, entry, folder_of(entry), disk_, progress_);
+    for (const ClaimedWheel::Part& part : wheel->parts()) {
+      WorkOrder order = order_of(entry);
+      order.part = part.count == 1 ? part.size : 0;
+      order.place += part.offset;
+      queue_.add(order, memory_for(bundle_, 0), [this, wheel, &part] {
+        wheel->unpack(part);
+        if (wheel->is_last()) finish(wheel->entry(), wheel->finish());
+      });
+    }
+  }
+
+  void finish(const Entry& entry, Unpacked made) {
+    stamps_.add(Store::item_name(entry), made.record, std::move(made.stamps));
+    finisher_.add(folder_of(entry), Store::item_name(entry), entry.installed_size);
+  }
+
+  const bundle::VerifiedBundle& bundle_;
+  const std::filesystem::path& staging_;
+  Disk& disk_;
+  bundle::Progress& progress_;
+  Stamps& stamps_;
+  Finisher finisher_;
+  WorkQueue queue_{kMemory};
+};
+
+}  // namespace
 
 void unpack_all(const bundle::VerifiedBundle& bundle, std::vector<const Entry*> entries, const Prefix& prefix,
                 const std::filesystem::path& staging, Disk& disk, unsigned threads, bundle::Progress& progress,
                 Stamps& stamps) {
   // Discs that are put in one after the other are read in order and by one thread, so that each is asked for once.
   const bool disc_by_disc = !bundle.payload().all_there();
-  if (disc_by_disc) threads = 1;
   if (!disc_by_disc) check_chunks_of_no_entry(bundle);
   const Store store(prefix);
   std::erase_if(entries, [&](const Entry* entry) {
@@ -80,26 +141,18 @@ void unpack_all(const bundle::VerifiedBundle& bundle, std::vector<const Entry*> 
     if (staged) progress.add(entry->installed_size);
     return staged;
   });
-  if (disc_by_disc)
-    std::sort(entries.begin(), entries.end(), [](auto* a, auto* b) { return a->offset < b->offset; });
-  else
-    put_in_order(entries, bundle.payload().payload().chunk_size);
+  std::sort(entries.begin(), entries.end(), [](auto* a, auto* b) { return a->offset < b->offset; });
   for (const Entry* entry : entries) bundle.expect(*entry);
-  Finisher finisher(disk, prefix);
+  Unpacking unpacking(bundle, prefix, staging, disk, progress, stamps);
   std::exception_ptr failure;
   try {
-    bundle::parallel_for(threads, entries.size(), [&](std::size_t index) {
-      const Entry& entry = *entries[index];
-      const std::filesystem::path staged = staging / Store::item_name(entry);
-      Unpacked made = unpack_entry(bundle, entry, staged, disk, progress);
-      stamps.add(Store::item_name(entry), made.record, std::move(made.stamps));
-      finisher.add(staged, Store::item_name(entry), entry.installed_size);
-    });
+    disc_by_disc ? unpacking.in_order(entries) : unpacking.together(entries, threads);
+    check_unread_chunks(bundle, entries);
   } catch (...) {
     failure = std::current_exception();
   }
   try {
-    finisher.flush();  // after a failure too, so that good items need not be read from the medium again
+    unpacking.name_finished();  // after a failure too, so that good items need not be read from the medium again
   } catch (...) {
     if (!failure) failure = std::current_exception();
   }

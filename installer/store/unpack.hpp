@@ -1,23 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Unpacks all entries that the store lacks, with several threads. Each thread reads its own ranges of the verified
-// payload; memory is a few chunks a thread.
+// payload; a large wheel is shared among them. Memory does not grow with the number of threads.
 #pragma once
 
 #include "installer/store/stamps.hpp"
+#include "installer/store/unpack_entry.hpp"
 #include "sealift/bundle/host/progress.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 
 namespace sealift::installer {
 
-struct Unpacked {
-  bundle::Digest record;      // of the bytes of its record.json
-  std::vector<Stamp> stamps;  // of the record's files
-};
-
-// Unpacks one entry, with its record, into the new folder `folder`. Throws Format when it takes more space than was
-// signed.
-Unpacked unpack_entry(const bundle::VerifiedBundle& bundle, const bundle::Entry& entry,
-                      const std::filesystem::path& folder, Disk& disk, bundle::Progress& progress);
+// How many of `threads` threads may call unpack_entry at a time, within the memory that unpack_all keeps to.
+unsigned threads_within_memory(const bundle::VerifiedBundle& bundle, unsigned threads);
 
 // Unpacks, below the existing folder `staging`, the entries that are not finished yet. Throws the first failure once
 // every thread has stopped; items finished before it stay in staging, since they are verified. `stamps` gets

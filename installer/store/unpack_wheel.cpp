@@ -8,6 +8,7 @@
 
 namespace sealift::installer {
 
+using bundle::Entry;
 using bundle::Error;
 using bundle::ErrorCode;
 
@@ -47,24 +48,88 @@ std::vector<const bundle::WheelFile*> in_archive_order(const bundle::Wheel& whee
   return files;
 }
 
-void add_wheel_file(bundle::Wheel& wheel, const bundle::WheelFile& file, std::string_view name, ItemWriter& writer) {
-  const std::string path = joined(folder_of(file.scheme), file.path);
-  if (!file.python_script) {
-    writer.add_file(path, file.executable, file.sha256,
-                    [&](const bundle::ByteSink& sink) { wheel.unpack(file, sink); });
-    return;
-  }
-  if (file.member.size > kMaxScript)
-    throw Error(ErrorCode::Format, {.what = "a wheel's script is too large",
-                                    .where = std::string(name) + ", " + bundle::SafePath::printable(file.path),
-                                    .expected = "at most " + std::to_string(kMaxScript) + " bytes",
-                                    .got = std::to_string(file.member.size) + " bytes"});
-  std::string text;
-  wheel.unpack(file, [&text](bundle::ByteView piece) { text.append(bundle::as_text(piece)); });
-  writer.add_text(path, true, relocatable_script(text));
+// Where a file's own folders, or it, begin in the archive.
+std::uint64_t begin_of(const bundle::ZipMember& member) {
+  return member.folders.empty() ? member.header_offset : member.folders.front().header_offset;
+}
+
+std::string name_of(const Entry& entry) {
+  const std::string& path = entry.path.text();
+  return path.substr(path.rfind('/') + 1);
+}
+
+bundle::Wheel open_wheel(bundle::ByteSource& source, const bundle::VerifiedBundle& bundle, const Entry& entry) {
+  if (entry.encoding != bundle::Encoding::Identity)
+    throw Error(ErrorCode::CannotCheck, {.what = "a wheel is stored compressed, which this version does not read",
+                                         .where = entry.path.text(),
+                                         .next = "use the sealift-install that came with the bundle"});
+  const std::vector<bundle::Digest>& allowed = bundle.manifest().environment.startup_files;
+  return bundle::Wheel(source, name_of(entry), {allowed.begin(), allowed.end()});
+}
+
+void fill_text(ItemWriter& writer, std::size_t number, FileOutput& output, std::string_view text) {
+  writer.fill_file(number, output, bundle::sha256(bundle::as_bytes(text)),
+                   [&](const bundle::ByteSink& sink) { sink(bundle::as_bytes(text)); });
 }
 
 }  // namespace
+
+ClaimedWheel::ClaimedWheel(bundle::ByteSource& source, const bundle::VerifiedBundle& bundle, const Entry& entry,
+                           ItemWriter& writer)
+    : writer_(writer), name_(name_of(entry)), wheel_(open_wheel(source, bundle, entry)) {
+  writer_.set_dist_info(wheel_.dist_info());
+  writer_.add_folder(std::string(kSitePackagesFolder));
+  const std::string installer = wheel_.dist_info() + "/INSTALLER";
+  for (const bundle::WheelFile* file : in_archive_order(wheel_))
+    if (file->scheme != bundle::Scheme::SitePackages || file->path != installer)
+      files_.push_back({.packed = file,
+                        .number = writer_.claim_file(joined(folder_of(file->scheme), file->path),
+                                                     file->executable || file->python_script)});
+  for (const bundle::EntryPoint& point : wheel_.entry_points())
+    claim_own(joined(kScriptsFolder, point.script), true, script_of(point));
+  claim_own(joined(kSitePackagesFolder, installer), false, "sealift\n");
+}
+
+void ClaimedWheel::claim_own(const std::string& path, bool executable, std::string text) {
+  own_.push_back({.number = writer_.claim_file(path, executable), .text = std::move(text)});
+}
+
+std::vector<ClaimedWheel::Part> ClaimedWheel::parts(std::uint64_t piece) const {
+  std::vector<Part> parts;
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    const bundle::ZipMember& member = files_[i].packed->member;
+    const std::uint64_t begin = begin_of(member);
+    const bool joins = !parts.empty() && member.end_offset - parts.back().offset <= piece;
+    if (!joins) parts.push_back({.first = i, .count = 0, .offset = begin, .stored = 0, .size = 0});
+    Part& part = parts.back();
+    ++part.count;
+    part.stored = member.end_offset - part.offset;
+    part.size += member.size;
+  }
+  return parts;
+}
+
+void ClaimedWheel::write(const File& file, bundle::ByteSource& source, FileOutput& output) const {
+  const bundle::WheelFile& packed = *file.packed;
+  if (!packed.python_script) {
+    writer_.fill_file(file.number, output, packed.sha256,
+                      [&](const bundle::ByteSink& sink) { bundle::Wheel::unpack(source, packed, sink); });
+    return;
+  }
+  if (packed.member.size > kMaxScript)
+    throw Error(ErrorCode::Format, {.what = "a wheel's script is too large",
+                                    .where = name_ + ", " + bundle::SafePath::printable(packed.path),
+                                    .expected = "at most " + std::to_string(kMaxScript) + " bytes",
+                                    .got = std::to_string(packed.member.size) + " bytes"});
+  std::string text;
+  bundle::Wheel::unpack(source, packed, [&text](bundle::ByteView piece) { text.append(bundle::as_text(piece)); });
+  fill_text(writer_, file.number, output, relocatable_script(text));
+}
+
+void ClaimedWheel::write_own() {
+  FileOutput output(writer_.disk());
+  for (const Own& own : own_) fill_text(writer_, own.number, output, own.text);
+}
 
 std::string relocatable_script(std::string_view text) {
   const std::size_t line = text.find('\n');
@@ -78,24 +143,11 @@ std::string script_of(const bundle::EntryPoint& point) {
 }
 
 void unpack_wheel(const bundle::VerifiedBundle& bundle, const bundle::Entry& entry, ItemWriter& writer) {
-  const std::string& path = entry.path.text();
-  const std::string name = path.substr(path.rfind('/') + 1);
-  if (entry.encoding != bundle::Encoding::Identity)
-    throw Error(ErrorCode::CannotCheck, {.what = "a wheel is stored compressed, which this version does not read",
-                                         .where = path,
-                                         .next = "use the sealift-install that came with the bundle"});
   const std::unique_ptr<bundle::ByteSource> source = bundle.stored(entry);
-  const std::vector<bundle::Digest>& allowed = bundle.manifest().environment.startup_files;
-  bundle::Wheel wheel(*source, name, {allowed.begin(), allowed.end()});
-  writer.set_dist_info(wheel.dist_info());
-  writer.add_folder(std::string(kSitePackagesFolder));
-  const std::string installer = wheel.dist_info() + "/INSTALLER";
-  for (const bundle::WheelFile* file : in_archive_order(wheel))
-    if (file->scheme != bundle::Scheme::SitePackages || file->path != installer)
-      add_wheel_file(wheel, *file, name, writer);
-  for (const bundle::EntryPoint& point : wheel.entry_points())
-    writer.add_text(joined(kScriptsFolder, point.script), true, script_of(point));
-  writer.add_text(joined(kSitePackagesFolder, installer), false, "sealift\n");
+  ClaimedWheel wheel(*source, bundle, entry, writer);
+  FileOutput output(writer.disk());
+  for (const ClaimedWheel::File& file : wheel.files()) wheel.write(file, *source, output);
+  wheel.write_own();
 }
 
 }  // namespace sealift::installer

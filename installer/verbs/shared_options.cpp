@@ -10,7 +10,7 @@
 namespace sealift::installer {
 
 unsigned default_threads() {
-  return std::clamp(std::thread::hardware_concurrency() + 1, 2u, 10u);
+  return std::clamp(std::thread::hardware_concurrency() + 1, 2u, 65u);
 }
 
 void add_bundle_options(const bundle::Verb& verb, BundleOptions& options) {

@@ -3,6 +3,8 @@
 // hold of a prefix at any moment, whatever happened.
 #pragma once
 
+#include <random>
+
 #include "installer/generations/switch.hpp"
 #include "installer/prefix/trust_store.hpp"
 #include "tests/installer/disks.hpp"
@@ -53,6 +55,29 @@ inline TinyBundle unrelated() {
   tiny.items = {wheel_item({.name = "zebra", .files = modules_of("zebra", 3)}),
                 tree_item("trees/other.tar", {{tar_file("a/deep/file"), "a"}, {tar_file("z/last"), "z"}}),
                 file_item("files/other", "other", "share/other")};
+  return tiny;
+}
+
+inline std::string random_bytes(std::uint32_t seed, std::size_t size) {
+  std::mt19937 random(seed);
+  std::string bytes;
+  while (bytes.size() < size) bytes.push_back(static_cast<char>(random()));
+  return bytes;
+}
+
+// One wheel that is nearly all of its bundle, so that threads share it: files of several chunks, many of a part of one,
+// folders with members of their own, programs that are rewritten.
+inline TinyBundle one_large_wheel() {
+  TinyBundle tiny{.chunk_size = 4096, .volume_size = 65536, .items = {}};
+  std::map<std::string, std::string> files = modules_of("demo", 12);
+  for (std::uint32_t i = 0; i < 6; ++i) {
+    files["demo/lib" + std::to_string(i) + "/"] = "";
+    files["demo/lib" + std::to_string(i) + "/big.bin"] = random_bytes(i, 20'000 + 9'000 * i);
+    files["demo/data" + std::to_string(i)] = random_bytes(100 + i, 3000);
+  }
+  files["demo-1.0.data/scripts/tool"] = "#!python\nprint(1)\n";
+  tiny.items = {wheel_item({.files = files, .entry_points = "[console_scripts]\ndemo = demo:main\n"}),
+                file_item("files/notes", numbers_text(7, 300), "share/notes")};
   return tiny;
 }
 

@@ -64,6 +64,33 @@ std::string fault_of_refusal(const Recording& recording, const Scenario& scenari
 
 }  // namespace
 
+TEST_CASE("a wheel that threads share is named when all of it is there, whatever fails in the hands of which thread") {
+  Site site;
+  site.threads = 6;
+  const MadeBundle made = site.make(one_large_wheel());
+  const fs::path root = site.prefix().folder();
+  FaultyDisk undisturbed;
+  site.apply(made, undisturbed);
+  const DiskImage after = comparable(read_image(root));
+  GoodParts good;
+  good.learn(read_image(root));
+  for (std::uint64_t k = 1; k <= undisturbed.operations(); ++k) {
+    CAPTURE(k);
+    write_image({}, root);
+    FaultyDisk disk(EIO, [&](std::uint64_t number, Does) { return number == k; });
+    try {
+      site.apply(made, disk);  // cleaning up may fail without a word
+    } catch (const bundle::Error& error) {
+      CHECK(error.code() == bundle::ErrorCode::Io);
+    }
+    CHECK(disk.failed());
+    REQUIRE(good.fault_of(read_image(root), {}, after) == "");
+    TestDisk next;
+    site.apply(made, next);
+    REQUIRE(difference(comparable(read_image(root)), after) == "");
+  }
+}
+
 TEST_CASE("an operation that fails ends in one refusal with a remedy, loses nothing, and the next run makes it whole") {
   std::size_t points = 0, runs = 0;
   for (const Scenario& scenario : kScenarios) {

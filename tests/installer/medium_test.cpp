@@ -12,13 +12,6 @@ namespace {
 
 [[maybe_unused]] const bool kMediaInMemory = (use_memory_for_temporary_folders(), true);
 
-std::string random_bytes(std::uint32_t seed, std::size_t size) {
-  std::mt19937 random(seed);
-  std::string bytes;
-  while (bytes.size() < size) bytes.push_back(static_cast<char>(random()));
-  return bytes;
-}
-
 // Wheels of which many share a chunk, some have several, and one has more than a reader keeps in memory, with folders
 // all through it.
 TinyBundle many_sizes() {
@@ -89,6 +82,20 @@ TEST_CASE("apply reads and hashes each byte of the medium once, and hashes and c
     CHECK(counted.hashed <= counted.least_hashed);
     CHECK(counted.hashed < counted.payload + counted.on_disk / 2);  // nothing of what was unpacked
     CHECK(counted.written == counted.on_disk);
+  }
+}
+
+TEST_CASE("no chunk of a wheel that threads share is read or hashed twice, however many they are") {
+  for (const unsigned threads : {1u, 2u, 8u}) {
+    CAPTURE(threads);
+    Site site;
+    site.threads = threads;
+    const MadeBundle made = site.make(one_large_wheel());
+    const Counted counted = counts_of_apply(site, made);
+    const std::uint64_t once = counted.payload + fs::file_size(made.seal()) + fs::file_size(made.chunks());
+    CHECK(counted.read >= once);
+    CHECK(counted.read < once + made.manifest.payload.chunk_size);
+    CHECK(counted.hashed <= counted.least_hashed);
   }
 }
 

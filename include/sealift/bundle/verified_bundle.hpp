@@ -26,6 +26,7 @@
 namespace sealift::bundle {
 
 class VerifiedBundle;
+struct PayloadPart;
 
 // Checks roots, signatures, manifest, versions, chunk list, volume sizes and the programs beside the bundle, and throws
 // unless all of them hold. Payload bytes are checked as they are read. `now` is this machine's clock; no verdict on
@@ -53,6 +54,10 @@ class VerifiedBundle {
   void expect(const Entry& entry) const;
   // The entry's stored bytes, each chunk checked as it is read. Throws Missing for what a delta does not carry.
   std::unique_ptr<ByteSource> stored(const Entry& entry) const;
+  // Both for `size` bytes at `offset` of the stored bytes alone: an entry of which several threads read a part each,
+  // forwards. Offsets of what is read count from the entry's beginning.
+  void expect_part(const Entry& entry, std::uint64_t offset, std::uint64_t size) const;
+  std::unique_ptr<ByteSource> stored_part(const Entry& entry, std::uint64_t offset, std::uint64_t size) const;
   // The same for a reader that goes forward and is one of many, such as a server: keeps one chunk in memory.
   std::unique_ptr<ByteSource> stored_in_order(const Entry& entry) const;
   // The entry's own bytes in order, decoded. Their chunks vouch for them; what comes out of a zstd frame is held to the
@@ -69,7 +74,7 @@ class VerifiedBundle {
   friend VerifiedBundle verify(const OpenBundle& opened, const Trust& trust, Time now);
   VerifiedBundle() = default;
 
-  std::unique_ptr<ByteSource> range_of(const Entry& entry, std::uint64_t memory) const;
+  std::unique_ptr<ByteSource> range_of(const Entry& entry, std::uint64_t memory, const PayloadPart& part) const;
 
   Manifest manifest_;
   Digest identity_;
@@ -82,7 +87,7 @@ class VerifiedBundle {
 };
 
 // Reads every chunk with `threads` threads and returns the failures in payload order. `progress` gets the number of
-// bytes of each good chunk, from any thread. Memory: one chunk a thread.
+// bytes of each good chunk, from any thread. Memory: one chunk a thread, and no more threads than chunks in 160 MiB.
 std::vector<Error> check_every_chunk(const VerifiedBundle& bundle, unsigned threads,
                                      const std::function<void(std::uint64_t)>& progress = {});
 

@@ -145,6 +145,56 @@ TEST_CASE("a refused chunk is not remembered as good") {
   CHECK(range.read(0, 10).size() == 10);
 }
 
+TEST_CASE("a chunk that several ranges expect is read once, by the first, and forgotten when the last has left it") {
+  const TempDir dir;
+  const std::string bytes = noise(40960);
+  const Written written = write_payload(dir, bytes, 0);
+  const auto reader = std::make_shared<PayloadReader>(dir.path(), written.payload, written.chunks);
+  const auto part = [&](std::uint64_t begin, std::uint64_t size) {
+    return std::make_unique<PayloadRange>(reader, 0, bytes.size(), "part", 0,
+                                          PayloadPart{.begin = begin, .size = size, .forwards = true});
+  };
+  const auto read = [&](ByteSource& source, std::uint64_t offset) {
+    return std::string(as_text(source.read(offset, 100))) == bytes.substr(offset, 100);
+  };
+  reader->expect(0, 10'000);       // chunks 0 to 2
+  reader->expect(10'000, 10'000);  // 2 to 4
+  reader->expect(30'000, 5);       // 7
+  auto first = part(0, 10'000), second = part(10'000, 10'000), third = part(30'000, 5);
+  CHECK(read(*second, 10'000));
+  CHECK(read(*second, 16'400));
+  {  // from now on the medium gives nothing good any more
+    std::ofstream volume(dir / "x-1.vol001", std::ios::in | std::ios::out | std::ios::binary);
+    volume << std::string(bytes.size(), 'x');
+  }
+  CHECK(read(*first, 9'000));
+  CHECK_REFUSED(read(*first, 100), Digest, "chunk 0");
+  CHECK_REFUSED(read(*second, 13'000), Digest, "chunk 3");  // its own alone: not kept, once it was left
+  first.reset();
+  CHECK_REFUSED(read(*second, 10'000), Digest, "chunk 2");
+  CHECK(reader->has_checked(2));
+  CHECK(!reader->has_checked(0));
+  CHECK_REFUSED(read(*third, 30'000), Digest, "chunk 7");
+}
+
+TEST_CASE("what a range holds when it ends goes to those who expect it") {
+  const TempDir dir;
+  const std::string bytes = noise(40960);
+  const Written written = write_payload(dir, bytes, 0);
+  const auto reader = std::make_shared<PayloadReader>(dir.path(), written.payload, written.chunks);
+  reader->expect(0, bytes.size());
+  reader->expect(bytes.size() - 1, 1);
+  auto whole = std::make_unique<PayloadRange>(reader, 0, bytes.size(), "whole", 3 * 4096);
+  for (const std::uint64_t chunk : {4u, 8u, 9u}) CHECK(whole->read(chunk * 4096, 10).size() == 10);
+  reader->expect(20'000, 20'000);
+  whole.reset();
+  std::filesystem::resize_file(dir / "x-1.vol001", 0);
+  PayloadRange part(reader, 0, bytes.size(), "part", 0, {.begin = 20'000, .size = 20'000, .forwards = true});
+  for (const std::size_t offset : {20'000u, 36'000u, 39'000u})
+    CHECK(std::string(as_text(part.read(offset, 10))) == bytes.substr(offset, 10));
+  CHECK_REFUSED(part.read(25'000, 10), Io, "x-1.vol001");
+}
+
 TEST_CASE("a cut or overlong volume and one that is no plain file are refused on opening") {
   const TempDir dir;
   const Written written = write_payload(dir, noise(9000), 0);

@@ -5,7 +5,7 @@
 #include "installer/doctor/doctor.hpp"
 #include "installer/preflight/verification.hpp"
 #include "installer/store/unpack_wheel.hpp"
-#include "tests/installer/site.hpp"
+#include "tests/installer/crash_site.hpp"
 
 using namespace sealift;
 using namespace sealift::installer;
@@ -245,4 +245,42 @@ TEST_CASE("many entries on many threads give the same store as on one") {
   }
   CHECK(stores[0].size() == 48);
   CHECK(stores[0] == stores[1]);
+}
+
+TEST_CASE("a wheel that many threads share gives the same store as on one, its record's bytes too") {
+  std::map<std::string, std::string> stores[2];
+  for (const unsigned threads : {1u, 8u}) {
+    Site site;
+    site.threads = threads;
+    site.apply(site.make(one_large_wheel()));
+    for (const fs::directory_entry& file : fs::recursive_directory_iterator(site.prefix().store()))
+      if (file.is_regular_file())
+        stores[threads > 1][file.path().lexically_relative(site.prefix().store())] = read_file(file.path());
+    CHECK(read_file(site.current() / "bin/tool").ends_with("\nprint(1)\n"));
+  }
+  CHECK(stores[0].size() == 33);
+  CHECK(stores[0] == stores[1]);
+}
+
+TEST_CASE("a wheel that threads share is refused for what one of them finds, and nothing of it is named") {
+  Site site;
+  site.threads = 8;
+  TinyBundle lying = one_large_wheel();
+  std::string text;
+  SUBCASE("a CRC-32 that does not hold") {
+    std::string& wheel = lying.items[0].bytes;
+    wheel[wheel.find("demo/data3") + 30] ^= 1;
+    text = "demo/data3";
+  }
+  SUBCASE("more bytes than were signed") {
+    lying.installed_size = 150'000;
+    text = "unpacks to more than was signed";
+  }
+  const MadeBundle made = site.make(lying);
+  const Error error = refusal([&] { site.apply(made); });
+  INFO(error.what());
+  CHECK(error.code() == ErrorCode::Format);
+  CHECK(mentions(error, text));
+  CHECK(!fs::exists(site.prefix().store()));
+  CHECK(!fs::exists(site.prefix().staged_items() / bundle::store_item_name(made.manifest.entries.back())));
 }

@@ -25,6 +25,8 @@ class ZipReader {
   // Gives the member's bytes to `sink` in order; throws Format unless size and CRC-32 are those of the directory.
   // What the sink got must not be used before this returns.
   void extract(const ZipMember& member, const ByteSink& sink);
+  // The same by way of another source of the archive's bytes: for several threads, each with a source of its own.
+  static void extract_from(ByteSource& source, const ZipMember& member, const ByteSink& sink);
   // The same as text; throws Format when the member is larger than `max_size` bytes.
   std::string extract_text(const ZipMember& member, std::uint64_t max_size);
   // The first `count` bytes, or all when there are fewer; not checked against the CRC-32.

@@ -17,6 +17,9 @@
 
 namespace sealift::bundle {
 
+// Bytes of chunks that somebody keeps who reads a range to and fro; one chunk at least.
+inline constexpr std::uint64_t kRangeMemory = 2 * kDefaultChunkSize;
+
 // Safe from several threads. Can be neither copied nor moved.
 class PayloadReader {
  public:
@@ -39,18 +42,21 @@ class PayloadReader {
   // has a better volume. `memory` is reused for them: to read many chunks, pass the last one back.
   ChunkBuffer chunk(std::uint64_t index, ChunkBuffer memory = {}) const;
 
-  // Announces that a range of `size` bytes at `offset` will be read once. The chunks at its two ends, which
-  // neighbouring ranges have bytes in as well, are kept from their first reader to their last, so the medium is read
-  // once for them.
+  // Announces that a range of `size` bytes at `offset` will be read once. A chunk that several announced ranges have
+  // bytes in is kept from its first reader to its last, so it is read and hashed once for all of them.
   void expect(std::uint64_t offset, std::uint64_t size) const;
   // Ends what expect() announced.
   void leave(std::uint64_t offset, std::uint64_t size) const;
-  // Chunk `index` if it is at an end of an expected range, shared with the range's neighbours; otherwise nullptr.
+  // Chunk `index` if several expected ranges have bytes in it, shared with their other readers; otherwise nullptr.
   // `memory` is used if it has to be read.
   std::shared_ptr<const ChunkBuffer> kept(std::uint64_t index, ChunkBuffer& memory) const;
+  // Takes over a chunk that chunk() returned, if an expected range has bytes in it. Otherwise, or when enough is kept,
+  // it is let go.
+  void keep(std::uint64_t index, ChunkBuffer bytes) const;
 
-  // How many different chunks were read and found right so far.
+  // How many different chunks were read and found right so far, and whether this one was.
   std::uint64_t chunks_checked() const;
+  bool has_checked(std::uint64_t index) const;
 
   // Announces that chunk `index`, if there is one, is wanted soon. A hint: nothing fails.
   void will_need(std::uint64_t index) const;

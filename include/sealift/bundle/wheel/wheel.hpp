@@ -68,8 +68,11 @@ class Wheel {
   // used before this returns.
   void extract(const WheelFile& file, const ByteSink& sink);
   // The same without a digest, for bytes of checked chunks: size and CRC-32 tell a fault of the unpacking. That RECORD
-  // is right was seen when the wheel was packed, and its rows are signed as all of it is.
-  void unpack(const WheelFile& file, const ByteSink& sink) { zip_.extract(file.member, sink); }
+  // is right was seen when the wheel was packed, and its rows are signed as all of it is. By way of any source of the
+  // wheel's bytes: for several threads, each with a source of its own.
+  static void unpack(ByteSource& source, const WheelFile& file, const ByteSink& sink) {
+    ZipReader::extract_from(source, file.member, sink);
+  }
 
  private:
   class Parser;  // fills the fields below
