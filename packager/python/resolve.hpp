@@ -23,8 +23,8 @@ struct Resolution {
 };
 
 // `python` is any interpreter of the target's version, because uv must be given one; `folder` is where the pylock will
-// be written. Throws Network when uv cannot reach its index or finds no solution, Platform listing every package that
-// has no wheel at all when the job allows no builds.
+// be written. Throws what uv_refusal.hpp makes of uv's words, Platform listing every package that has no wheel at all
+// when the job allows no builds.
 // uv runs no code of a package: it prefers versions that have a wheel, and goes by `facts` for the others, whose names
 // are added to it.
 Resolution resolve(const Job& job, const std::filesystem::path& uv, const std::filesystem::path& python,

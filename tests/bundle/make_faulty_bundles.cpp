@@ -402,7 +402,7 @@ void bad_manifests() {
            {"unknown-key", "/extra", 1},
            {"format-1", "/format", 1},
            {"format-3", "/format", 3},
-           {"level-4", "/installer_level", 4},
+           {"level-5", "/installer_level", 5},
            {"good-level-2", "/installer_level", 2},
            {"good-level-0", "/installer_level", 0},
            {"name-bad", "/name", "../tiny"},
