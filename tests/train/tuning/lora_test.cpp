@@ -442,7 +442,7 @@ TEST_CASE("an adapter's file with other parameters than a LoRA's, or of another 
 
 TEST_CASE("parallel_method auto takes the method that sends least of those that leave room, and says why") {
   Shardable<Stack> stack;
-  constexpr std::int64_t kRanks = 4, kOfHost = 2;
+  static constexpr std::int64_t kRanks = 4, kOfHost = 2;
   const auto needs = [&](Policy policy) { return tuning_memory(*stack, policy, kRanks).sum(); };
   const auto of_ddp = needs({.method = ParallelMethod::Ddp});
   const auto of_hsdp = needs({.method = ParallelMethod::Hsdp, .shard_size = kOfHost});
