@@ -8,23 +8,13 @@
 #include <tuple>
 #include <vector>
 
+#include "offline_repo/protocols/header_text.hpp"
+
 namespace sealift::offline_repo {
 
 namespace {
 
 constexpr IndexFormat kFormats[] = {IndexFormat::Json, IndexFormat::Html, IndexFormat::PlainHtml};
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(" \t");
-  return begin == text.npos ? std::string_view() : text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
-}
-
-std::string lower_case(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return out;
-}
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;

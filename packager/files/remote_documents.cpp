@@ -12,7 +12,7 @@ namespace sealift::packager {
 
 namespace {
 
-struct TooLong {};
+struct DocumentTooLong {};
 
 struct Attempt {
   RemoteDocument document;
@@ -24,7 +24,7 @@ Attempt get_once(const HttpRequest& with_url, std::uint64_t max_size) {
   Attempt attempt;
   HttpRequest request = with_url;
   request.take = [&](bundle::ByteView bytes) {
-    if (attempt.document.body.size() + bytes.size() > max_size) throw TooLong{};
+    if (attempt.document.body.size() + bytes.size() > max_size) throw DocumentTooLong{};
     attempt.document.body += bundle::as_text(bytes);
   };
   try {
@@ -32,7 +32,7 @@ Attempt get_once(const HttpRequest& with_url, std::uint64_t max_size) {
     attempt.document.link = std::move(response.link);
     attempt.failure = std::move(response.failure);
     attempt.may_retry = response.may_retry;
-  } catch (const TooLong&) {
+  } catch (const DocumentTooLong&) {
     attempt.failure = fmt::format("more than {} bytes", max_size);
   }
   return attempt;

@@ -16,9 +16,9 @@ namespace sealift::packager {
 
 namespace {
 
-constexpr std::array kPassed = {"UV_DEFAULT_INDEX",        "UV_CACHE_DIR",      "UV_NO_CACHE",
-                                "UV_HTTP_TIMEOUT",         "UV_OFFLINE",        "UV_PYTHON_INSTALL_DIR",
-                                "UV_CONCURRENT_DOWNLOADS", "UV_REQUEST_TIMEOUT"};
+constexpr std::array kPassedToUv = {"UV_DEFAULT_INDEX",        "UV_CACHE_DIR",      "UV_NO_CACHE",
+                                    "UV_HTTP_TIMEOUT",         "UV_OFFLINE",        "UV_PYTHON_INSTALL_DIR",
+                                    "UV_CONCURRENT_DOWNLOADS", "UV_REQUEST_TIMEOUT"};
 
 // The credentials of an index that the job names.
 bool is_credential(std::string_view name) {
@@ -26,7 +26,7 @@ bool is_credential(std::string_view name) {
 }
 
 bool is_passed(std::string_view name) {
-  return is_credential(name) || std::find(kPassed.begin(), kPassed.end(), name) != kPassed.end();
+  return is_credential(name) || std::find(kPassedToUv.begin(), kPassedToUv.end(), name) != kPassedToUv.end();
 }
 
 std::map<std::string, std::string> our_uv_variables() {

@@ -11,9 +11,9 @@ namespace sealift::packager {
 
 namespace {
 
-constexpr std::size_t kMaxRules = 1000;
+constexpr std::size_t kMaxStartupRules = 1000;
 
-StartupRule read_rule(TomlTable& table) {
+StartupRule read_startup_rule(TomlTable& table) {
   const std::string package = table.string("package"), text = table.string("sha256");
   if (!bundle::is_plain_name(package))
     table.refuse("package", "this is not the name of a package", "like \"nvidia-cutlass-dsl\"", package);
@@ -29,8 +29,9 @@ std::vector<StartupRule> read_startup_rules(TomlTable& document) {
   std::vector<StartupRule> rules;
   std::set<bundle::Digest> digests;
   for (TomlTable& table : document.tables("startup")) {
-    if (rules.size() == kMaxRules) table.refuse("package", "there are too many rules", std::to_string(kMaxRules));
-    rules.push_back(read_rule(table));
+    if (rules.size() == kMaxStartupRules)
+      table.refuse("package", "there are too many rules", std::to_string(kMaxStartupRules));
+    rules.push_back(read_startup_rule(table));
     if (!digests.insert(rules.back().sha256).second)
       table.refuse("sha256", "a start-up file is allowed twice", "one rule for it", rules.back().sha256.hex());
   }

@@ -11,12 +11,12 @@ using namespace sealift::test;
 
 namespace {
 
-struct Opened {
+struct OpenedWheel {
   MemorySource source;
   Wheel wheel;
-  Opened(const std::string& bytes, const std::string& name)
+  OpenedWheel(const std::string& bytes, const std::string& name)
       : source(Bytes(as_bytes(bytes).begin(), as_bytes(bytes).end()), name), wheel(source, name) {}
-  explicit Opened(const TinyWheel& tiny) : Opened(make_wheel(tiny), tiny.file_name()) {}
+  explicit OpenedWheel(const TinyWheel& tiny) : OpenedWheel(make_wheel(tiny), tiny.file_name()) {}
 };
 
 }  // namespace
@@ -78,20 +78,20 @@ TEST_CASE("setuptools may bring its own start-up line, and says which folders an
   const std::string line =
       "import os; var = 'SETUPTOOLS_USE_DISTUTILS'; enabled = os.environ.get(var, 'local') == 'local'; enabled and "
       "__import__('_distutils_hack').add_shim(); \n";
-  const Opened setuptools(TinyWheel{.name = "setuptools",
-                                    .files = {{"distutils-precedence.pth", line},
-                                              {"_distutils_hack/__init__.py", "x"},
-                                              {"extra.pth", "# c\n\nextra/inner\n"},
-                                              {"extra/inner/module.py", "x"}}});
+  const OpenedWheel setuptools(TinyWheel{.name = "setuptools",
+                                         .files = {{"distutils-precedence.pth", line},
+                                                   {"_distutils_hack/__init__.py", "x"},
+                                                   {"extra.pth", "# c\n\nextra/inner\n"},
+                                                   {"extra/inner/module.py", "x"}}});
   CHECK(setuptools.wheel.startup().folders == std::vector<std::string>{"extra/inner"});
   CHECK(setuptools.wheel.startup().namespaces.empty());
 }
 
 TEST_CASE("compiled code that Python compares with its source in the same wheel is allowed, and left out") {
   for (const char flags : {'\0', '\3'}) {
-    const Opened opened(TinyWheel{.files = {{"demo/a.py", "x"},
-                                            {"demo/__pycache__/a.cpython-311.opt-1.pyc",
-                                             std::string("\xa7\r\r\n") + flags + std::string(11, '\0')}}});
+    const OpenedWheel opened(TinyWheel{.files = {{"demo/a.py", "x"},
+                                                 {"demo/__pycache__/a.cpython-311.opt-1.pyc",
+                                                  std::string("\xa7\r\r\n") + flags + std::string(11, '\0')}}});
     CHECK(opened.wheel.left_out_bytecode() == 1);
     for (const WheelFile& file : opened.wheel.files()) CHECK_FALSE(file.path.ends_with(".pyc"));
   }
@@ -99,7 +99,7 @@ TEST_CASE("compiled code that Python compares with its source in the same wheel 
 
 TEST_CASE("a wheel completes the commands that it brings") {
   for (const char* name : {"tool", "tool.bash", "_tool", "other"})
-    CHECK_NOTHROW(Opened(TinyWheel{
+    CHECK_NOTHROW(OpenedWheel(TinyWheel{
         .files = {{std::string("demo-1.0.data/data/share/bash-completion/completions/") + name, "complete tool"},
                   {"demo-1.0.data/scripts/other", "#!python\n"}},
         .entry_points = "[console_scripts]\ntool = demo:main\n"}));

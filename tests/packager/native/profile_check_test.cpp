@@ -63,7 +63,7 @@ struct Case {
   }
 };
 
-bool has(const std::string& text, const std::string& part) {
+bool holds(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
@@ -80,39 +80,39 @@ TEST_CASE("a driver, a processor, a kernel and a disk below the floor are refuse
   Case bank;
   SUBCASE("driver") {
     bank.profile.driver = "535.183.06";
-    CHECK(has(bank.said(),
-              "refusal: nvidia_cuda_runtime-13.0.96-py3-none-any.whl brings CUDA 13, which needs NVIDIA's "
-              "driver 580 or newer; the target has 535.183.06 -> require packages that are built for an "
-              "older CUDA"));
+    CHECK(holds(bank.said(),
+                "refusal: nvidia_cuda_runtime-13.0.96-py3-none-any.whl brings CUDA 13, which needs NVIDIA's "
+                "driver 580 or newer; the target has 535.183.06 -> require packages that are built for an "
+                "older CUDA"));
   }
   SUBCASE("processor") {
     bank.files.files[0].elf.cpu_floor = "x86-64-v3";
     CHECK(bank.said().empty());
     bank.profile.cpu = "x86-64-v2";
-    CHECK(has(bank.said(), "refusal: " + kTorch + " needs a processor of x86-64-v3; the target's is x86-64-v2"));
+    CHECK(holds(bank.said(), "refusal: " + kTorch + " needs a processor of x86-64-v3; the target's is x86-64-v2"));
     bank.files.files[0].path = "lib/glibc-hwcaps/x86-64-v3/libtorch_cuda.so";  // taken where it fits, and else not
     CHECK(bank.said().empty());
   }
   SUBCASE("kernel") {
     bank.files.files[1].elf.kernel_floor = "5.4.0";
-    CHECK(has(bank.said(), "refusal: " + kTorch + " needs Linux 5.4.0 or newer; the target has 4.19.90-52.ky10"));
+    CHECK(holds(bank.said(), "refusal: " + kTorch + " needs Linux 5.4.0 or newer; the target has 4.19.90-52.ky10"));
   }
   SUBCASE("space") {
     bank.profile.free_gib = 1;
-    CHECK(has(bank.said(), "refusal: the bundle takes 7.0 GB once it is installed; the target has 1 GiB free"));
+    CHECK(holds(bank.said(), "refusal: the bundle takes 7.0 GB once it is installed; the target has 1 GiB free"));
     bank.bytes = (std::uint64_t{2} << 30) - 1;  // one GiB and a rest, which the profile does not tell
     CHECK(bank.said().empty());
   }
-  for (const NativeFinding& finding : bank.findings()) CHECK(has(finding.next, "[target] overrule = [\""));
+  for (const NativeFinding& finding : bank.findings()) CHECK(holds(finding.next, "[target] overrule = [\""));
 }
 
 TEST_CASE("a GPU without any code in a component is refused, one that only some of its files lack is warned of") {
   Case bank;
   bank.profile.gpus = {"8 x Tesla V100-SXM2-32GB"};
-  CHECK(has(bank.said(), "refusal: " + kTorch +
-                             " has no code that 8 x Tesla V100-SXM2-32GB (sm_70) can run: its code "
-                             "is for sm_75 sm_80 sm_90 sm_100 sm_120 -> require a build of it for sm_70"));
-  CHECK(has(bank.said(), "warning: of " + kBits + ", libbnb_cuda130.so has no code that"));
+  CHECK(holds(bank.said(), "refusal: " + kTorch +
+                               " has no code that 8 x Tesla V100-SXM2-32GB (sm_70) can run: its code "
+                               "is for sm_75 sm_80 sm_90 sm_100 sm_120 -> require a build of it for sm_70"));
+  CHECK(holds(bank.said(), "warning: of " + kBits + ", libbnb_cuda130.so has no code that"));
   bank.profile.gpus = {"8 x NVIDIA B200"};
   CHECK(bank.said() == "warning: of " + kBits +
                            ", libbnb_cuda126.so has no code that 8 x NVIDIA B200 (sm_100) can run "
@@ -128,7 +128,7 @@ TEST_CASE("PTX serves newer GPUs, and an image of one architecture serves no oth
   bank.files.files = {library("f/flash.so", "flash-3.0-cp311-cp311-linux_x86_64.whl", "sm_90a")};
   CHECK(bank.said().empty());
   bank.profile.gpus = {"8 x NVIDIA B200"};
-  CHECK(has(bank.said(), "refusal: flash-3.0"));
+  CHECK(holds(bank.said(), "refusal: flash-3.0"));
   bank.files.files[0].gpu.binaries = {{bundle::parse_gpu_images("sm_90a compute_90").value(), 1}};
   CHECK(bank.said().empty());
 }
@@ -136,9 +136,9 @@ TEST_CASE("PTX serves newer GPUs, and an image of one architecture serves no oth
 TEST_CASE("a GPU that no table knows is warned of until the profile says its architecture") {
   Case bank;
   bank.profile.gpus = {"8 x NVIDIA Z900"};
-  CHECK(has(bank.said(), "warning: the GPU \"8 x NVIDIA Z900\" is in no table here"));
+  CHECK(holds(bank.said(), "warning: the GPU \"8 x NVIDIA Z900\" is in no table here"));
   bank.profile.gpus = {"8 x NVIDIA Z900 sm_130"};
-  CHECK(has(bank.said(), "refusal: " + kTorch));
+  CHECK(holds(bank.said(), "refusal: " + kTorch));
   bank.files.files.resize(0);
   bank.profile.gpus = {"8 x NVIDIA Z900"};
   CHECK(bank.said().empty());  // nothing for a GPU, so nothing to check
@@ -148,7 +148,7 @@ TEST_CASE("code for GPUs that cannot be read is a warning that names the file") 
   Case bank;
   bank.files.files[3].gpu = {};
   bank.files.files[3].gpu_fault = "a fat binary does not begin as one";
-  CHECK(has(bank.said(), "warning: libbnb_cuda126.so of " + kBits + ": a fat binary does not begin as one"));
+  CHECK(holds(bank.said(), "warning: libbnb_cuda126.so of " + kBits + ": a fat binary does not begin as one"));
 }
 
 TEST_CASE("everything that the machine lacks is said at once, and what the job overrules is warned of instead") {
@@ -165,7 +165,7 @@ TEST_CASE("everything that the machine lacks is said at once, and what the job o
   bank.overruled = {"driver", "gpu"};
   report.findings = bank.findings();
   CHECK(report.count(Severity::Refusal) == 1);
-  CHECK(has(bank.said(), "the job overrules `gpu`, and the manifest says so"));
+  CHECK(holds(bank.said(), "the job overrules `gpu`, and the manifest says so"));
   bank.overruled.emplace_back("space");
   report.findings = bank.findings();
   require_native(report, bank.profile, {});

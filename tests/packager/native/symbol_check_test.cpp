@@ -17,7 +17,7 @@ using Kind = NativeFinding::Kind;
 
 namespace {
 
-const std::string kSite = "lib/python3.11/site-packages/";
+const std::string kSitePackages = "lib/python3.11/site-packages/";
 
 // Made in a folder by cc; `links` are other files there.
 struct Maker {
@@ -113,18 +113,18 @@ TEST_CASE("a trainer that was built for another torch is refused with the symbol
   const NativeFile trainer =
       maker.make("bin/trainer", "the program bin/trainer",
                  "int kept(void); int gone(void); int main(void) { return kept() + gone(); }", "", {"libtorch.so"});
-  const NativeFile newer = maker.make(kSite + "torch/lib/libtorch.so", owner, "int kept(void) { return 1; }");
+  const NativeFile newer = maker.make(kSitePackages + "torch/lib/libtorch.so", owner, "int kept(void) { return 1; }");
   const std::vector<NativeFinding> found = undefined({trainer, newer});
   REQUIRE(found.size() == 1);
   CHECK(found[0].severity == Severity::Refusal);
   CHECK(found[0].what == "the program bin/trainer needs gone, which nothing in the bundle defines");
 
   SUBCASE("wherever else in the bundle it is defined, it counts") {
-    const NativeFile other = maker.make(kSite + "o/libother.so", "o", "int gone(void) { return 2; }");
+    const NativeFile other = maker.make(kSitePackages + "o/libother.so", "o", "int gone(void) { return 2; }");
     CHECK(undefined({trainer, newer, other}).empty());
   }
   SUBCASE("a file for another machine defines nothing") {
-    NativeFile other = maker.make(kSite + "o/libother.so", "o", "int gone(void) { return 2; }");
+    NativeFile other = maker.make(kSitePackages + "o/libother.so", "o", "int gone(void) { return 2; }");
     other.elf.arch = "aarch64";
     CHECK(undefined({trainer, newer, other}).size() == 1);
   }
@@ -139,12 +139,13 @@ TEST_CASE("who loads a file decides how its undefined symbols are judged") {
     const std::vector<NativeFinding> found = undefined(files);
     return found.size() == 1 ? found[0].severity : static_cast<Severity>(99);
   };
-  CHECK(one(kSite + "x/_c.abi3.so") == Severity::Refusal);
-  CHECK(one(kSite + "x/_c.cpython-311-x86_64-linux-gnu.so") == Severity::Refusal);
-  CHECK(one(kSite + "x/plugin.so") == Severity::Warning);  // whatever opens it may define it
+  CHECK(one(kSitePackages + "x/_c.abi3.so") == Severity::Refusal);
+  CHECK(one(kSitePackages + "x/_c.cpython-311-x86_64-linux-gnu.so") == Severity::Refusal);
+  CHECK(one(kSitePackages + "x/plugin.so") == Severity::Warning);  // whatever opens it may define it
   maker.make("libbase.so", "x.whl", code);
-  CHECK(one("lib/libbase.so", {maker.make(kSite + "x/user.so", "x.whl", "int f(void); int g(void) { return f(); }",
-                                          "-shared -fPIC -Wl,-rpath,\\$ORIGIN/../../..", {"libbase.so"})}) ==
+  CHECK(one("lib/libbase.so",
+            {maker.make(kSitePackages + "x/user.so", "x.whl", "int f(void); int g(void) { return f(); }",
+                        "-shared -fPIC -Wl,-rpath,\\$ORIGIN/../../..", {"libbase.so"})}) ==
         Severity::Refusal);  // another one needs it
 }
 
@@ -152,8 +153,9 @@ TEST_CASE("a file that needs a library of the driver or the site is not judged b
   const Maker maker;
   const std::string code = "int cuInit(void); int f(void) { return cuInit(); }";
   maker.make("libcuda.so.1", "x", "int cuInit(void) { return 0; }");
-  CHECK(undefined({maker.make(kSite + "x/_c.abi3.so", "x.whl", code, "-shared -fPIC", {"libcuda.so.1"})}).empty());
-  CHECK(undefined({maker.make(kSite + "x/_c.abi3.so", "x.whl", code)}).size() == 1);
+  CHECK(undefined({maker.make(kSitePackages + "x/_c.abi3.so", "x.whl", code, "-shared -fPIC", {"libcuda.so.1"})})
+            .empty());
+  CHECK(undefined({maker.make(kSitePackages + "x/_c.abi3.so", "x.whl", code)}).size() == 1);
 }
 
 TEST_CASE("what the target's glibc defines is defined, also for a file that names no version") {
