@@ -33,7 +33,7 @@ class Newcomers final : public train::Source {
 
   void check(const std::vector<train::WantedTensor>& wanted) override {
     for (const auto& tensor : wanted) {
-      TORCH_CHECK(!of_folder_.contains(tensor.name), "the folder has no ", tensor.name,
+      TORCH_CHECK(!tensor.required || !of_folder_.contains(tensor.name), "the folder has no ", tensor.name,
                   ", a parameter of the model that its config.json describes; take all its files from one place");
     }
     source_->check(wanted);

@@ -59,7 +59,8 @@ class StackValues final : public Source {
     for (const auto& item : Stack()->named_parameters()) values_[item.key()] = item.value().detach().flatten();
   }
   void check(const std::vector<WantedTensor>& wanted) override {
-    for (const auto& tensor : wanted) TORCH_CHECK(values_.contains(tensor.name), "no values for ", tensor.name);
+    for (const auto& tensor : wanted)
+      TORCH_CHECK(!tensor.required || values_.contains(tensor.name), "no values for ", tensor.name);
   }
   void read(const std::string& name, at::IntArrayRef, std::int64_t begin, at::Tensor out) override {
     out.copy_(values_.at(name).narrow(0, begin, out.numel()));

@@ -75,11 +75,12 @@ class SafetensorsSource final : public Source {
       known.insert(names.begin(), names.end());
       const auto name =
           std::find_if(names.begin(), names.end(), [&](const auto& each) { return stored_.contains(each); });
+      others.push_back(tensor);
       if (name == names.end()) {
-        others.push_back(tensor);
         if (tensor.required) missing.push_back(tensor.name);
         continue;
       }
+      others.back().required = false;  // `otherwise` may have it too: a base whose head an adapter replaces
       const auto& stored = stored_.at(*name);
       if (!fits(stored.tensor, tensor)) different.push_back(difference(tensor, stored));
       keys_[tensor.name] = *name;
@@ -93,7 +94,7 @@ class SafetensorsSource final : public Source {
                 extra.empty() ? "" : " Not in the model: " + detail::listed(extra) + ".",
                 different.empty() ? "" : " Different: " + detail::listed(different) + ".",
                 " Nothing was loaded; build the model that was saved, or map its names");
-    if (options_.otherwise && !others.empty()) options_.otherwise->check(others);
+    if (options_.otherwise) options_.otherwise->check(others);
   }
 
   bool has(const std::string& name) const override {
