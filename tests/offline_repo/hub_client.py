@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# The hub's own client, and transformers, against the server at HF_ENDPOINT. Each step says what it is and ends the
+# The hub's own client, transformers and datasets, against the server at HF_ENDPOINT. Each step says what it is and ends the
 # program when it is not so. The models are those of hub_client_test.cpp; their files lie in the folder FILES, too.
-#   hub_client.py download FILES | again FILES | transformers FILES
+#   hub_client.py download FILES | again FILES | transformers FILES | datasets FILES
 import pathlib
 import sys
 
@@ -45,6 +45,8 @@ if mode == "download":
     equal("the commit", api.model_info("org/tiny").sha, COMMIT)
     equal("the branches", [branch.name for branch in api.list_repo_refs("org/tiny").branches], ["main"])
     equal("the commits", [commit.commit_id for commit in api.list_repo_commits("org/tiny")], [COMMIT])
+    if not hasattr(api, "list_repo_tree"):  # before 0.21
+        HfApi.get_paths_info = HfApi.list_repo_tree = HfApi.list_files_info
     infos = api.get_paths_info("org/tiny", ["config.json", "sub", "absent"])
     equal("paths", sorted(info.path for info in infos), ["config.json", "sub"])
     equal("the root", sorted(item.path for item in api.list_repo_tree("org/tiny")),
@@ -69,4 +71,8 @@ if mode == "transformers":
 
     equal("a configuration", AutoConfig.from_pretrained("org/tiny").n_embd, 8)
     equal("tokens", AutoTokenizer.from_pretrained("org/tiny")("hello world")["input_ids"], [1, 2])
+if mode == "datasets":
+    from datasets import load_dataset
+
+    equal("the rows of a data set", list(load_dataset("org/rows", split="train")), [{"text": "hello"}])
 print("good")
