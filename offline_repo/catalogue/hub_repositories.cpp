@@ -3,6 +3,7 @@
 #include "offline_repo/catalogue/hub_repositories.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace sealift::offline_repo {
 
@@ -66,6 +67,21 @@ void add(ServedRepository& repository, const bundle::HubRepository& listed, cons
 }
 
 }  // namespace
+
+std::vector<HubCommit::Item> HubCommit::list(const std::string& folder, bool recursive) const {
+  const std::string prefix = folder.empty() ? "" : folder + "/";
+  std::vector<Item> items;
+  std::set<std::string> folders;
+  for (auto it = files.lower_bound(prefix); it != files.end() && it->first.starts_with(prefix); ++it) {
+    const std::string& path = it->first;
+    std::size_t slash = path.find('/', prefix.size());
+    const bool here = slash == path.npos;
+    for (; slash != path.npos; slash = recursive ? path.find('/', slash + 1) : path.npos)
+      if (const auto [below, fresh] = folders.insert(path.substr(0, slash)); fresh) items.emplace_back(*below, nullptr);
+    if (here || recursive) items.emplace_back(path, &it->second);
+  }
+  return items;
+}
 
 std::string_view ServedRepository::default_branch() const {
   return name.hub == bundle::HubKind::HuggingFace ? "main" : "master";

@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "offline_repo/catalogue/served_file.hpp"
@@ -19,6 +20,11 @@ struct HubCommit {
   std::string created;                                   // the newest bundle's that has it: RFC 3339
   std::map<std::string, ServedFile, std::less<>> files;  // by their paths in the repository
   std::vector<std::string> missing = {};                 // listed by a delta, and carried by no bundle so far
+
+  // A path, and its file or null for a folder.
+  using Item = std::pair<std::string, const ServedFile*>;
+  // What lies in `folder` ("": the root), and where `recursive` in those below it. Empty where that is no folder.
+  std::vector<Item> list(const std::string& folder, bool recursive) const;
 };
 
 // What a branch or tag stands for, as the newest bundle with this name says.

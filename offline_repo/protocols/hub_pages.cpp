@@ -80,18 +80,9 @@ std::string hub_info_json(const ServedRepository& repository, const HubCommit& c
 
 std::optional<std::string> hub_tree_json(const HubCommit& commit, const std::string& path, bool recursive) {
   if (!path.empty() && !is_folder(commit, path)) return std::nullopt;
-  const std::string prefix = path.empty() ? "" : path + "/";
   Json items = Json::array();
-  std::set<std::string> folders;
-  for (auto it = commit.files.lower_bound(prefix); it != commit.files.end() && it->first.starts_with(prefix); ++it) {
-    const std::string& name = it->first;
-    std::size_t slash = name.find('/', prefix.size());
-    const bool here = slash == name.npos;
-    for (; slash != name.npos; slash = recursive ? name.find('/', slash + 1) : name.npos)
-      if (const auto [folder, fresh] = folders.insert(name.substr(0, slash)); fresh)
-        items.push_back(folder_json(commit, *folder));
-    if (here || recursive) items.push_back(file_json(name, it->second));
-  }
+  for (const auto& [name, file] : commit.list(path, recursive))
+    items.push_back(file != nullptr ? file_json(name, *file) : folder_json(commit, name));
   return write_json(items);
 }
 

@@ -32,9 +32,14 @@ Response json_answer(const Request& request, std::string text) {
   return text_answer(request, kJson, std::move(text), digest, kBranchCaching);
 }
 
-bool asks_for(const std::string& query, std::string_view key) {
+std::string value_of(const std::string& query, std::string_view key, std::string_view otherwise) {
   const std::vector<std::string> values = form_values(query, key);
-  return !values.empty() && (values[0] == "true" || values[0] == "True" || values[0] == "1");
+  return values.empty() ? std::string(otherwise) : values[0];
+}
+
+bool asks_for(const std::string& query, std::string_view key) {
+  const std::string value = value_of(query, key, "");
+  return value == "true" || value == "True" || value == "1";
 }
 
 Response tree_answer(const Request& request, const HubTarget& target, const HubCommit& commit,
@@ -68,7 +73,40 @@ Response resolve_answer(const Request& request, const HubTarget& target, const H
   return response;
 }
 
+Response modelscope_error(const std::string& why) {
+  return {.status = 404, .headers = {{"Content-Type", kJson}}, .body = modelscope_error_json(why)};
+}
+
+Response modelscope_file(const Request& request, const HubCommit& commit, const std::string& path) {
+  const auto found = commit.files.find(path);
+  if (found == commit.files.end()) return modelscope_error("the bundles carry no such file of this repository");
+  return file_answer(request, found->second, kBranchCaching);
+}
+
+// Clients write the root as "" or "/", and folders with or without slashes at their ends.
+std::string without_slashes(const std::string& path) {
+  const std::size_t first = path.find_first_not_of('/');
+  return first == path.npos ? "" : path.substr(first, path.find_last_not_of('/') - first + 1);
+}
+
+Response modelscope_files(const Request& request, const HubCommit& commit, const std::string& query) {
+  const std::string root = without_slashes(value_of(query, "Root", ""));
+  std::optional<std::string> text = modelscope_files_json(commit, root, asks_for(query, "Recursive"));
+  return text ? json_answer(request, *std::move(text)) : modelscope_error("the bundles carry no such folder");
+}
+
 }  // namespace
+
+Response modelscope_answer(const Request& request, const ModelScopeTarget& target, const std::string& query) {
+  if (target.repository == nullptr) return modelscope_error("no bundle here carries this repository");
+  const ServedRepository& repository = *target.repository;
+  if (target.route == ModelScopeRoute::Info) return json_answer(request, modelscope_info_json(repository));
+  if (target.route == ModelScopeRoute::Revisions) return json_answer(request, modelscope_revisions_json(repository));
+  const HubCommit* commit = repository.find(value_of(query, "Revision", repository.default_branch()));
+  if (commit == nullptr) return modelscope_error("no bundle here carries this revision of the repository");
+  if (target.route == ModelScopeRoute::Files) return modelscope_files(request, *commit, query);
+  return modelscope_file(request, *commit, value_of(query, "FilePath", ""));
+}
 
 Response hub_answer(const Request& request, const HubTarget& target, const std::string& query) {
   if (target.repository == nullptr) return hub_error("RepoNotFound", "no bundle here carries this repository");

@@ -104,6 +104,8 @@ Response respond(const Catalogue& catalogue, const Request& request) {
   }
   if (!target) return refusal(400, "the address is malformed: expected /path with %XX escapes of printable characters");
   const std::vector<std::string>& segments = target->segments;
+  if (const std::optional<ModelScopeTarget> scope = parse_modelscope_target(segments, catalogue.repositories))
+    return modelscope_answer(request, *scope, target->query);
   if (segments[0] == "simple") return simple_answer(catalogue, request, *target);
   if (segments[0] == "files" && segments.size() == 3) return wheel_answer(catalogue, request, segments[1], segments[2]);
   if (segments.size() != 1 || !segments[0].empty()) return not_found();

@@ -1,13 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# The hub's own client, transformers and datasets, against the server at HF_ENDPOINT. Each step says what it is and ends the
+# The hubs' own clients, transformers and datasets, against the server at HF_ENDPOINT and MODELSCOPE_ENDPOINT. Each step says what it is and ends the
 # program when it is not so. The models are those of hub_client_test.cpp; their files lie in the folder FILES, too.
-#   hub_client.py download FILES | again FILES | transformers FILES | datasets FILES
+#   hub_client.py download FILES | again FILES | transformers FILES | datasets FILES | modelscope FILES
 import pathlib
 import sys
-
-from huggingface_hub import HfApi, hf_hub_download, list_repo_files, snapshot_download
-from huggingface_hub.utils import EntryNotFoundError, RepositoryNotFoundError, RevisionNotFoundError
 
 COMMIT = "c" * 40
 mode, files = sys.argv[1], pathlib.Path(sys.argv[2])
@@ -33,6 +30,9 @@ def same_files(what, folder):
 
 
 if mode in ("download", "again"):
+    from huggingface_hub import HfApi, hf_hub_download, list_repo_files, snapshot_download
+    from huggingface_hub.utils import EntryNotFoundError, RepositoryNotFoundError, RevisionNotFoundError
+
     folder = snapshot_download("org/tiny")
     equal("the snapshot's commit", pathlib.Path(folder).name, COMMIT)
     same_files("a snapshot", folder)
@@ -75,4 +75,14 @@ if mode == "datasets":
     from datasets import load_dataset
 
     equal("the rows of a data set", list(load_dataset("org/rows", split="train")), [{"text": "hello"}])
+if mode == "modelscope":
+    from modelscope import snapshot_download
+    from modelscope.hub.file_download import model_file_download
+    from requests.exceptions import HTTPError
+
+    same_files("a snapshot", snapshot_download("Org/Tiny"))
+    path = model_file_download("Org/Tiny", "config.json", revision="master")
+    equal("a file", pathlib.Path(path).read_bytes(), (files / "config.json").read_bytes())
+    fails("a missing file", HTTPError, lambda: model_file_download("Org/Tiny", "absent.json"))
+    fails("a missing repository", HTTPError, lambda: snapshot_download("Org/Absent"))
 print("good")

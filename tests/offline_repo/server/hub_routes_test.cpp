@@ -163,6 +163,40 @@ TEST_CASE("branches and commits are listed") {
   CHECK(json_of(get(catalogue, "/api/models/org/tiny/commits/main"))[0]["id"] == kSampleCommit);
 }
 
+TEST_CASE("ModelScope's clients get files, folders and branches of its models, and of no others") {
+  Catalogue catalogue = sample_catalogue();
+  add_repository(catalogue, {.hub = bundle::HubKind::ModelScope, .id = "Org/Tiny"}, {"config.json", "sub/a b.json"});
+  auto& commits = catalogue.repositories.at({.hub = bundle::HubKind::ModelScope, .id = "Org/Tiny"}).commits;
+  commits["v2"] = commits.at(kSampleCommit);
+  commits["v2"].id = "v2", commits["v2"].created = "2026-02-01T00:00:00Z";
+  const std::string model = "/api/v1/models/Org/Tiny";
+  const auto files = [&](const std::string& query) {
+    Paths paths;
+    const Json listed = json_of(get(catalogue, model + "/repo/files" + query));
+    for (const Json& item : listed["Data"]["Files"])
+      paths.push_back(item["Type"].get<std::string>() + " " + item["Path"].get<std::string>());
+    return paths;
+  };
+  CHECK(files("") == Paths{"blob config.json", "tree sub"});
+  CHECK(files("?Revision=master&Recursive=True") == Paths{"blob config.json", "tree sub", "blob sub/a b.json"});
+  CHECK(files("?Revision=v2&Recursive=false&Root=/sub/") == Paths{"blob sub/a b.json"});
+  const Json item = json_of(get(catalogue, model + "/repo/files"))["Data"]["Files"][0];
+  CHECK(item["Size"] == 1000);
+  CHECK(item["Sha256"] == bundle::sha256(bundle::as_bytes("config.json")).hex());
+  const Response part = get(catalogue, model + "/repo?Revision=v2&FilePath=sub%2Fa%20b.json", "bytes=0-9");
+  CHECK(part.status == 206);
+  CHECK(part.body_size() == 10);
+  CHECK(json_of(get(catalogue, model))["Data"]["Name"] == "Tiny");
+  CHECK(json_of(get(catalogue, model + "/revisions"))["Data"]["RevisionMap"]["Branches"].size() == 3);
+  for (const std::string none :
+       {"/repo?Revision=v3&FilePath=config.json", "/repo?FilePath=absent", "/repo?FilePath=sub", "/repo",
+        "/repo/files?Root=absent", "/repo/files?Revision=v3", "/repo/tree", "/x"})
+    CHECK(get(catalogue, model + none).status == 404);
+  CHECK(get(catalogue, "/api/v1/models/org/tiny").status == 404);
+  CHECK(get(catalogue, "/api/models/Org/Tiny").header("X-Error-Code") == "RepoNotFound");
+  CHECK(post(catalogue, model, kForm, "").status == 405);
+}
+
 TEST_CASE("a name that is a route's word is a repository, too") {
   Catalogue catalogue = sample_catalogue();
   add_repository(catalogue, {.id = "gpt2/refs"}, {"a"});
