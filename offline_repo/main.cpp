@@ -5,7 +5,7 @@
 
 int main(int argc, char** argv) {
   sealift::bundle::Program program(
-      "sealift-repo", "A package index for pip and uv, straight from verified bundles, read only.", SEALIFT_VERSION);
+      "sealift-repo", "A package index and a model hub, straight from verified bundles, read only.", SEALIFT_VERSION);
   sealift::offline_repo::add_serve(program);
   return program.run(argc, argv);
 }

@@ -15,12 +15,9 @@ using bundle::ErrorCode;
 IndexedWheel read_wheel(const std::shared_ptr<const bundle::VerifiedBundle>& in, const bundle::Entry& entry) {
   const std::string& path = entry.path.text();
   const std::string where = in->manifest().stem() + ":" + path;
-  if (entry.encoding != bundle::Encoding::Identity)
-    throw Error(ErrorCode::CannotCheck, {.what = "a wheel is stored compressed, so no range of it can be served",
-                                         .where = where,
-                                         .expected = "a wheel stored as it was published",
-                                         .next = "pack the bundle again with this version of sealift-pack"});
-  IndexedWheel indexed{.file_name = path.substr(path.rfind('/') + 1)};
+  IndexedWheel indexed;
+  static_cast<ServedFile&>(indexed) = served_file(in, entry, "a wheel");
+  indexed.file_name = path.substr(path.rfind('/') + 1);
   const std::unique_ptr<bundle::ByteSource> source = in->stored(entry);
   try {
     const std::vector<bundle::Digest>& allowed = in->manifest().environment.startup_files;
@@ -31,11 +28,7 @@ IndexedWheel read_wheel(const std::shared_ptr<const bundle::VerifiedBundle>& in,
   } catch (const Error& error) {
     throw error.within("while indexing " + where);
   }
-  indexed.size = entry.size;
-  indexed.sha256 = entry.sha256;
   indexed.metadata_sha256 = bundle::sha256(bundle::as_bytes(indexed.metadata));
-  indexed.in = in;
-  indexed.entry = &entry;
   return indexed;
 }
 
@@ -93,7 +86,9 @@ Catalogue make_catalogue(std::vector<bundle::VerifiedBundle> bundles) {
       Project& project = catalogue.projects.try_emplace(name, Project{.name = name}).first->second;
       add(project, std::move(wheel));
     }
+    add_hub_repositories(catalogue.repositories, in);
   }
+  catalogue.left_out = drop_incomplete(catalogue.repositories);
   return catalogue;
 }
 

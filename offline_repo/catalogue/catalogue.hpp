@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the verified bundles offer to pip and uv: projects and their wheels, as one plain value.
+// What the verified bundles offer: to pip and uv projects and their wheels, to the clients of model hubs repositories.
 // Made once at start-up. A request is then a lookup in it, so no text of a request ever becomes a path.
 #pragma once
 
@@ -12,20 +12,17 @@
 #include <string_view>
 #include <vector>
 
-#include "sealift/bundle/verified_bundle.hpp"
+#include "offline_repo/catalogue/hub_repositories.hpp"
+#include "offline_repo/catalogue/served_file.hpp"
 
 namespace sealift::offline_repo {
 
-struct IndexedWheel {
+struct IndexedWheel : ServedFile {
   std::string file_name;
   std::string version;                         // as METADATA spells it
   std::optional<std::string> requires_python;  // likewise
-  std::uint64_t size = 0;
-  bundle::Digest sha256;
-  std::string metadata;  // the METADATA file, byte for byte
+  std::string metadata;                        // the METADATA file, byte for byte
   bundle::Digest metadata_sha256;
-  std::shared_ptr<const bundle::VerifiedBundle> in;  // the bundle that holds it
-  const bundle::Entry* entry = nullptr;              // of that bundle's manifest
 };
 
 struct Project {
@@ -38,6 +35,8 @@ struct Project {
 struct Catalogue {
   std::vector<std::string> bundles;                      // NAME-VERSION of each, as they were given
   std::map<std::string, Project, std::less<>> projects;  // by normalized name
+  HubRepositories repositories;
+  std::vector<std::string> left_out;  // a line for people on each commit that is not served
 
   std::size_t wheel_count() const;
   // Null when there is none; `name` in any spelling.
@@ -46,9 +45,9 @@ struct Catalogue {
   const IndexedWheel* find_wheel(std::string_view sha256, std::string_view file_name) const;
 };
 
-// The union of the bundles' wheels, without those that a delta does not carry. Reads only the chunks that hold
-// METADATA. Throws Conflict when two wheels have one name and different bytes, CannotCheck when a wheel is stored
-// compressed, so that no range of it can be served.
+// The union of the bundles' wheels and repositories, without what a delta does not carry. Reads only the chunks that
+// hold METADATA and the catalogues of hubs. Throws Conflict when two files have one name and different bytes,
+// CannotCheck when one is stored compressed, so that no range of it can be served, Format for a bad catalogue.
 Catalogue make_catalogue(std::vector<bundle::VerifiedBundle> bundles);
 
 }  // namespace sealift::offline_repo

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Beast's asynchronous operations, each of which holds a pointer to the connection. Bodies of requests are never read.
+// Beast's asynchronous operations, each of which holds a pointer to the connection. Bodies of requests are read where
+// routes.hpp wants one, and nowhere else.
 #include "offline_repo/server/connection.hpp"
 
 #include <unistd.h>
@@ -7,6 +8,7 @@
 #include <algorithm>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/read.hpp>
 #include <boost/asio/read_until.hpp>
 #include <boost/asio/write.hpp>
 #include <ctime>
@@ -126,7 +128,7 @@ void Connection::on_request(error_code error, std::size_t size) {
   if (const std::string fault = fault_of_head(head); !fault.empty()) return refuse(400, fault);
   parser_.emplace();
   parser_->header_limit(static_cast<std::uint32_t>(state_.options.max_header));
-  parser_->skip(true);  // a body is never read: its request gets a refusal, then the connection ends
+  parser_->skip(true);  // of a body that nobody wants nothing is read: a refusal, and the connection ends
   parser_->put(net::buffer(head), error);
   if (error || !parser_->is_header_done()) return refuse(400, "the request is not HTTP: " + error.message());
   buffer_.consume(size);
@@ -137,12 +139,34 @@ void Connection::on_request(error_code error, std::size_t size) {
   line_ = std::string(message.method_string()) + " " + bundle::SafePath::printable(std::string(message.target()));
   if (version_ >= 11 && message.count(http::field::host) != 1)
     return refuse(400, "an HTTP/1.1 request has exactly one Host header");
-  answer(respond(state_.catalogue, {.method = std::string(message.method_string()),
-                                    .target = std::string(message.target()),
-                                    .accept = joined(message, http::field::accept),
-                                    .range = joined(message, http::field::range),
-                                    .if_range = joined(message, http::field::if_range),
-                                    .if_none_match = joined(message, http::field::if_none_match)}));
+  Request request{.method = std::string(message.method_string()),
+                  .target = std::string(message.target()),
+                  .accept = joined(message, http::field::accept),
+                  .range = joined(message, http::field::range),
+                  .if_range = joined(message, http::field::if_range),
+                  .if_none_match = joined(message, http::field::if_none_match),
+                  .content_type = joined(message, http::field::content_type)};
+  const std::uint64_t length = parser_->content_length().value_or(0);
+  const std::uint64_t limit = length > 0 ? wanted_body(state_.catalogue, request) : 0;
+  if (limit > 0 && length > limit) return refuse(413, "a body has at most " + std::to_string(limit) + " bytes here");
+  if (limit > 0) return read_body(std::move(request), static_cast<std::size_t>(length));
+  answer(respond(state_.catalogue, request));
+}
+
+// The part of it that came with the head, then the rest, with one deadline for all of it.
+void Connection::read_body(Request request, std::size_t size) {
+  keep_alive_ = parser_->keep_alive();
+  const auto pending = std::make_shared<Request>(std::move(request));
+  pending->body.resize(size);
+  const std::size_t here = net::buffer_copy(net::buffer(pending->body), buffer_.data());
+  buffer_.consume(here);
+  begin_waiting();
+  stream_.expires_after(state_.options.request_timeout);
+  net::async_read(stream_, net::buffer(pending->body) + here,
+                  [self = shared_from_this(), pending](error_code error, std::size_t) {
+                    self->waiting_since_ = 0;
+                    error ? self->close() : self->answer(respond(self->state_.catalogue, *pending));
+                  });
 }
 
 void Connection::refuse(unsigned status, const std::string& why) {

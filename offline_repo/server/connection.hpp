@@ -40,6 +40,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void await_request();
   void read_request();
   void on_request(boost::beast::error_code error, std::size_t size);
+  void read_body(Request request, std::size_t size);
   void begin_waiting();
   void refuse(unsigned status, const std::string& why);
   void answer(Response response);

@@ -63,4 +63,18 @@ std::string requested_format(std::string_view query) {
   return {};
 }
 
+std::vector<std::string> form_values(std::string_view form, std::string_view key) {
+  std::vector<std::string> values;
+  for (std::size_t begin = 0; begin < form.size();) {
+    const std::size_t end = std::min(form.find('&', begin), form.size());
+    const std::string_view pair = form.substr(begin, end - begin);
+    begin = end + 1;
+    if (!pair.starts_with(key) || pair.substr(key.size(), 1) != "=") continue;
+    std::string value(pair.substr(key.size() + 1));
+    std::replace(value.begin(), value.end(), '+', ' ');
+    if (std::optional<std::string> decoded = percent_decoded(value)) values.push_back(*std::move(decoded));
+  }
+  return values;
+}
+
 }  // namespace sealift::offline_repo

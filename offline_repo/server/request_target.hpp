@@ -23,4 +23,8 @@ std::optional<Target> parse_target(std::string_view text);
 // decoded.
 std::string requested_format(std::string_view query);
 
+// The values of `key` in a query or a form ("paths=a&paths=b"), decoded, a '+' as a space; those that cannot be decoded
+// are left out.
+std::vector<std::string> form_values(std::string_view form, std::string_view key);
+
 }  // namespace sealift::offline_repo

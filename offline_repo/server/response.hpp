@@ -22,11 +22,13 @@ struct Request {
   std::string range;
   std::string if_range;
   std::string if_none_match;
+  std::string content_type = {};
+  std::string body = {};  // only where wanted_body (routes.hpp) asks for one
 };
 
-// Bytes of a wheel, to be streamed from its bundle.
+// Bytes of a wheel, or of another file, to be streamed from its bundle.
 struct WheelPart {
-  const IndexedWheel* wheel = nullptr;
+  const ServedFile* wheel = nullptr;
   ByteRange range;
 };
 

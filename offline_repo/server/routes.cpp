@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The segments of a path are compared with names of the catalogue. There is no folder behind them, so nothing can be
-// reached that a signed bundle does not list as a wheel.
+// reached that a signed bundle does not list as a wheel or as a file of a hub's repository.
 #include "offline_repo/server/routes.hpp"
 
 #include <optional>
 
+#include "offline_repo/protocols/hub_target.hpp"
 #include "offline_repo/protocols/index_pages.hpp"
+#include "offline_repo/server/answers.hpp"
+#include "offline_repo/server/hub_routes.hpp"
 #include "offline_repo/server/request_target.hpp"
 #include "sealift/bundle/wheel/wheel.hpp"
 
@@ -13,13 +16,7 @@ namespace sealift::offline_repo {
 
 namespace {
 
-constexpr char kPageCaching[] = "max-age=600";
-constexpr char kFileCaching[] = "max-age=365000000, immutable";  // the digest is part of the address
 constexpr std::string_view kMetadataSuffix = ".metadata";
-
-std::string quoted(const bundle::Digest& digest) {
-  return "\"" + digest.hex() + "\"";
-}
 
 Response not_found() {
   return refusal(404, "there is no such page or file here; the index is at simple/");
@@ -31,25 +28,6 @@ Response moved(std::string location, const Target& target) {
   Response response = refusal(301, "the page is at " + location);
   response.headers.emplace_back("Location", std::move(location));
   return response;
-}
-
-Response not_modified(const Response& full) {
-  Response response{.status = 304};
-  for (const auto& header : full.headers)
-    if (header.first == "ETag" || header.first == "Cache-Control" || header.first == "Vary")
-      response.headers.push_back(header);
-  return response;
-}
-
-Response text_answer(const Request& request, std::string type, std::string text, const bundle::Digest& digest,
-                     std::string caching) {
-  Response response{.status = 200,
-                    .headers = {{"Content-Type", std::move(type)},
-                                {"Cache-Control", std::move(caching)},
-                                {"ETag", quoted(digest)},
-                                {"X-Content-Type-Options", "nosniff"}},
-                    .body = std::move(text)};
-  return lists_etag(request.if_none_match, quoted(digest)) ? not_modified(response) : response;
 }
 
 template <class Html, class JsonText>
@@ -69,36 +47,11 @@ Response index_page(const Request& request, const Target& target, const Html& ht
   return response;
 }
 
-Response wheel_answer(const Request& request, const IndexedWheel& wheel) {
-  const std::string etag = quoted(wheel.sha256);
-  Response response{.status = 200,
-                    .headers = {{"Content-Type", "application/octet-stream"},
-                                {"Cache-Control", kFileCaching},
-                                {"ETag", etag},
-                                {"Accept-Ranges", "bytes"},
-                                {"X-Content-Type-Options", "nosniff"}},
-                    .body = WheelPart{.wheel = &wheel, .range = {.first = 0, .count = wheel.size}}};
-  if (lists_etag(request.if_none_match, etag)) return not_modified(response);
-  // A range is defined for GET only, and If-Range holds only for the bytes that it names.
-  if (request.method != "GET" || (!request.if_range.empty() && request.if_range != etag)) return response;
-  const RangeAnswer answer = answer_range(request.range, wheel.size);
-  if (answer.kind == RangeKind::Unsatisfiable) {
-    response = refusal(416, "the range lies outside of the file's " + std::to_string(wheel.size) + " bytes");
-    response.headers.emplace_back("Content-Range", "bytes */" + std::to_string(wheel.size));
-  } else if (answer.kind == RangeKind::Part) {
-    response.status = 206;
-    response.headers.emplace_back("Content-Range", "bytes " + std::to_string(answer.range.first) + "-" +
-                                                       std::to_string(answer.range.first + answer.range.count - 1) +
-                                                       "/" + std::to_string(wheel.size));
-    response.body = WheelPart{.wheel = &wheel, .range = answer.range};
-  }
-  return response;
-}
-
 // /files/SHA256/NAME.whl and /files/SHA256/NAME.whl.metadata
-Response file_answer(const Catalogue& catalogue, const Request& request, const std::string& sha256,
-                     std::string_view file_name) {
-  if (const IndexedWheel* wheel = catalogue.find_wheel(sha256, file_name)) return wheel_answer(request, *wheel);
+Response wheel_answer(const Catalogue& catalogue, const Request& request, const std::string& sha256,
+                      std::string_view file_name) {
+  if (const IndexedWheel* wheel = catalogue.find_wheel(sha256, file_name))
+    return file_answer(request, *wheel, kFileCaching);
   if (!file_name.ends_with(kMetadataSuffix)) return not_found();
   file_name.remove_suffix(kMetadataSuffix.size());
   const IndexedWheel* wheel = catalogue.find_wheel(sha256, file_name);
@@ -121,19 +74,40 @@ Response simple_answer(const Catalogue& catalogue, const Request& request, const
       request, target, [&] { return project_html(*project); }, [&] { return project_json(*project); });
 }
 
+std::optional<HubTarget> hub_target(const Catalogue& catalogue, const std::optional<Target>& target) {
+  return target ? parse_hub_target(target->segments, catalogue.repositories) : std::nullopt;
+}
+
+// Only paths are asked for by POST. A repository that is not here has no routes of its own, and says so.
+bool answers(const HubTarget& hub, const std::string& method) {
+  if (method == "GET" || method == "HEAD") return true;
+  return method == "POST" && (hub.route == HubRoute::PathsInfo || hub.repository == nullptr);
+}
+
 }  // namespace
 
+std::uint64_t wanted_body(const Catalogue& catalogue, const Request& request) {
+  constexpr std::uint64_t kMaxBody = std::uint64_t{256} << 10;  // some thousand paths
+  if (request.method != "POST") return 0;
+  const std::optional<HubTarget> hub = hub_target(catalogue, parse_target(request.target));
+  return hub && hub->route == HubRoute::PathsInfo ? kMaxBody : 0;
+}
+
 Response respond(const Catalogue& catalogue, const Request& request) {
+  const std::optional<Target> target = parse_target(request.target);
+  const std::optional<HubTarget> hub = hub_target(catalogue, target);
+  if (hub && answers(*hub, request.method)) return hub_answer(request, *hub, target->query);
   if (request.method != "GET" && request.method != "HEAD") {
     Response response = refusal(405, "this repository is read only: GET and HEAD");
     response.headers.emplace_back("Allow", "GET, HEAD");
     return response;
   }
-  const std::optional<Target> target = parse_target(request.target);
   if (!target) return refusal(400, "the address is malformed: expected /path with %XX escapes of printable characters");
   const std::vector<std::string>& segments = target->segments;
+  if (const std::optional<ModelScopeTarget> scope = parse_modelscope_target(segments, catalogue.repositories))
+    return modelscope_answer(request, *scope, target->query);
   if (segments[0] == "simple") return simple_answer(catalogue, request, *target);
-  if (segments[0] == "files" && segments.size() == 3) return file_answer(catalogue, request, segments[1], segments[2]);
+  if (segments[0] == "files" && segments.size() == 3) return wheel_answer(catalogue, request, segments[1], segments[2]);
   if (segments.size() != 1 || !segments[0].empty()) return not_found();
   std::string text = welcome_page(catalogue);
   const bundle::Digest digest = bundle::sha256(bundle::as_bytes(text));

@@ -7,6 +7,9 @@
 
 namespace sealift::offline_repo {
 
+// The most bytes of a body that are read for the answer: 0 for almost every request.
+std::uint64_t wanted_body(const Catalogue& catalogue, const Request& request);
+
 // Throws nothing, whatever a client sends. The response points into `catalogue`.
 Response respond(const Catalogue& catalogue, const Request& request);
 

@@ -63,7 +63,9 @@ int run(const ServeOptions& options) {
   Catalogue catalogue = make_catalogue(std::move(bundles));
   const std::string summary = std::to_string(catalogue.bundles.size()) + " bundle(s), " +
                               std::to_string(catalogue.projects.size()) + " projects, " +
-                              std::to_string(catalogue.wheel_count()) + " wheels";
+                              std::to_string(catalogue.wheel_count()) + " wheels, " +
+                              std::to_string(catalogue.repositories.size()) + " repositories of hubs";
+  for (const std::string& line : catalogue.left_out) log_line("warning: " + line);
   Server server(std::move(catalogue), std::move(server_options));
   std::printf("listening on http://%s\n", server.address().text().c_str());
   std::fflush(stdout);
@@ -75,7 +77,7 @@ int run(const ServeOptions& options) {
 }  // namespace
 
 void add_serve(bundle::Program& program) {
-  const bundle::Verb verb = program.verb("serve", "Serve the wheels of bundles until SIGTERM or Ctrl-C");
+  const bundle::Verb verb = program.verb("serve", "Serve the wheels and models of bundles until SIGTERM or Ctrl-C");
   const auto options = std::make_shared<ServeOptions>();
   verb.option("BUNDLE", options->bundles, "Folders of bundles, or their seals").required();
   verb.option("--trust", options->trust, "A trust folder, such as PREFIX/trust; only read");

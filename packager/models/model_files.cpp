@@ -4,6 +4,7 @@
 
 #include "packager/models/hub.hpp"
 #include "packager/models/model_check.hpp"
+#include "sealift/bundle/manifest/hub_catalogue.hpp"
 
 namespace sealift::packager {
 
@@ -18,10 +19,18 @@ std::string cache_folder(const ModelSpec& spec) {
   return "hub/" + name;
 }
 
+std::string snapshot_folder(const LockedModel& model) {
+  return cache_folder(model.spec) + "/snapshots/" + model.commit;
+}
+
+std::string entry_at(const std::string& into) {
+  return "files/" + into;
+}
+
 Content placed(const ModelSpec& spec, const std::string& into, const LockedFile& file, Origin origin) {
   return {.name = spec.title() + "/" + file.path,
           .owner = spec.title(),
-          .entry = "files/" + into,
+          .entry = entry_at(into),
           .into = into,
           .size = file.size,
           .sha256 = file.sha256,
@@ -31,6 +40,26 @@ Content placed(const ModelSpec& spec, const std::string& into, const LockedFile&
 Content written(const ModelSpec& spec, const std::string& into, const std::string& text) {
   const LockedFile file{.path = into, .size = text.size(), .sha256 = bundle::sha256(bundle::as_bytes(text))};
   return placed(spec, into, file, FromText{text});
+}
+
+bundle::HubRepository repository_of(const LockedModel& model) {
+  const ModelSpec& spec = model.spec;
+  const bool hf = spec.hub == Hub::HfHub;
+  bundle::HubRepository repository{
+      .name = {.hub = hf ? bundle::HubKind::HuggingFace : bundle::HubKind::ModelScope,
+               .kind = spec.data ? bundle::RepositoryKind::Dataset : bundle::RepositoryKind::Model,
+               .id = spec.repo},
+      .commit = hf ? model.commit : spec.revision,
+      .revisions = {},
+      .files = {}};
+  if (hf && spec.revision != model.commit) repository.revisions.push_back(spec.revision);
+  const std::string folder = spec.layout == ModelLayout::HfCache ? snapshot_folder(model) : spec.into;
+  for (const LockedFile& file : model.files)
+    repository.files.push_back({.path = bundle::SafePath::parse(file.path, "lock"),
+                                .entry = bundle::SafePath::parse(entry_at(folder + "/" + file.path), "lock"),
+                                .size = file.size,
+                                .sha256 = file.sha256});
+  return repository;
 }
 
 }  // namespace
@@ -59,12 +88,27 @@ std::vector<Content> contents_of(const LockedModel& model) {
   if (spec.layout != ModelLayout::HfCache) add(spec.into);
   if (spec.layout == ModelLayout::Folder) return contents;
   const std::string folder = cache_folder(spec);
-  add(folder + "/snapshots/" + model.commit);
+  add(snapshot_folder(model));
   // Code that asks for no revision, or for `main`, gets the one that was carried.
   contents.push_back(written(spec, folder + "/refs/main", model.commit));
   if (spec.revision != "main" && spec.revision != model.commit)
     contents.push_back(written(spec, folder + "/refs/" + spec.revision, model.commit));
   return contents;
+}
+
+std::optional<Content> hub_catalogue_of(const std::vector<LockedModel>& models) {
+  bundle::HubCatalogue catalogue;
+  for (const LockedModel& model : models)
+    if (model.spec.hub != Hub::Folder) catalogue.push_back(repository_of(model));
+  if (catalogue.empty()) return std::nullopt;
+  const std::string text = bundle::write_hub_catalogue(std::move(catalogue)), place(bundle::kHubCataloguePlace);
+  return Content{.name = place,
+                 .owner = "the list of the job's repositories",
+                 .entry = std::string(bundle::kHubCatalogueEntry),
+                 .into = place,
+                 .size = text.size(),
+                 .sha256 = bundle::sha256(bundle::as_bytes(text)),
+                 .origin = FromText{text}};
 }
 
 void require_sound_files(const std::vector<LockedModel>& models, const Cache& cache, const Repair& repair,

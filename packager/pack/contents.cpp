@@ -68,6 +68,7 @@ std::vector<Content> contents_of(const Lock& lock) {
   if (!lock.variables.empty()) contents.push_back(content_of(lock.variables));
   for (const LockedModel& model : lock.models)
     for (Content& content : contents_of(model)) contents.push_back(std::move(content));
+  if (std::optional<Content> catalogue = hub_catalogue_of(lock.models)) contents.push_back(*std::move(catalogue));
   for (Content& content : contents_of(lock.apt)) contents.push_back(std::move(content));
   return contents;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A request is five lines: target, Accept, Range, If-Range, If-None-Match. Whatever they say there is an answer, its
-// headers are one line each, and it never gives more of a wheel than there is.
+// A request is six lines: target, Accept, Range, If-Range, If-None-Match, Content-Type; what stands behind is its body.
+// Whatever they say there is an answer, its headers are one line each, and it never gives more of a file than there is.
 #include "offline_repo/server/request_head.hpp"
 #include "offline_repo/server/routes.hpp"
 #include "tests/fuzz/fuzz.hpp"
@@ -14,7 +14,7 @@ FUZZ(text) {
   static const Catalogue catalogue = sample_catalogue();
   if (fault_of_head(text).empty())
     must(text.find("\r\n\r\n") == text.size() - 4 && text.find("\r\n ") == text.npos, "a head has one end");
-  std::string lines[5];
+  std::string lines[6];
   for (std::string& line : lines) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     line = text.substr(0, end);
@@ -26,7 +26,9 @@ FUZZ(text) {
                                                   .accept = lines[1],
                                                   .range = lines[2],
                                                   .if_range = lines[3],
-                                                  .if_none_match = lines[4]});
+                                                  .if_none_match = lines[4],
+                                                  .content_type = lines[5],
+                                                  .body = std::string(text)});
     must(response.status >= 200 && response.status < 500, "a client's fault is not ours");
     for (const auto& [name, value] : response.headers)
       for (const std::string& part : {name, value})

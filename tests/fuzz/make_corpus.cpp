@@ -6,6 +6,7 @@
 
 #include "bundle/archive/zstd.hpp"
 #include "bundle/wheel/wheel_startup.hpp"
+#include "sealift/bundle/manifest/hub_catalogue.hpp"
 #include "sealift/bundle/manifest/inventory.hpp"
 #include "sealift/bundle/trust/trust_folder.hpp"
 #include "tests/support/hostile/hostile_elf.hpp"
@@ -143,6 +144,10 @@ Good requests() {
           {"file", "/files/" + bundle::sha256(bundle::as_bytes("Demo_Kit-1.0-py3-none-any.whl")).hex() +
                        "/Demo_Kit-1.0-py3-none-any.whl\n\nbytes=1-5\n\n"},
           {"escape", "/files/%2e%2e/%2e%2e/etc/passwd%00\n\nbytes=-1\n\n"},
+          {"hub", "/org/tiny/resolve/main/sub/a%20b.json\n\nbytes=1-5\n\n\n\n"},
+          {"hub-tree", "/api/models/org/tiny/tree/v1/sub?recursive=true\n\n\n\n\n\n"},
+          {"hub-paths", "/api/models/org/tiny/paths-info/main\n\n\n\n\napplication/json\n{\"paths\":[\"sub\"]}"},
+          {"hub-form", "/api/datasets/org/tiny/paths-info/main\n\n\n\n\n\npaths=rows.jsonl&paths=%zz"},
           {"absolute", "http://h/simple/torch/\n\nbytes=18446744073709551615-\n\n"}};
 }
 
@@ -164,6 +169,20 @@ std::string metadata() {
          "other (>=1) ; extra == 'x'\nDescription: one\n        |two\n\nThe rest\nName: no\n";
 }
 
+// Of the one file of good_manifest.
+Good hub_catalogues() {
+  const bundle::Entry entry = good_manifest().entries[0];
+  const bundle::HubRepositoryFile file{.path = bundle::SafePath::parse("sub/config.json", ""),
+                                       .entry = entry.path,
+                                       .size = entry.size,
+                                       .sha256 = entry.sha256};
+  const bundle::HubRepository model{
+      .name = {.id = "org/tiny"}, .commit = std::string(40, 'c'), .revisions = {"main"}, .files = {file}};
+  const bundle::HubRepository scope{
+      .name = {.hub = bundle::HubKind::ModelScope, .id = "tiny"}, .commit = "master", .revisions = {}, .files = {file}};
+  return {{"good", bundle::write_hub_catalogue({model})}, {"two", bundle::write_hub_catalogue({model, scope})}};
+}
+
 std::vector<Family> families() {
   HostileCases jobs = hostile_jobs();
   for (HostileCase& job : jobs) job.bytes = "j" + job.bytes;
@@ -175,6 +194,7 @@ std::vector<Family> families() {
        {},
        {{"good", bundle::write_inventory({.generations = {{.name = "env", .channel = "prod", .version = 3}},
                                           .items = {std::string(64, 'a'), std::string(64, 'b') + "-tree"}})}}},
+      {"hub_catalogue", {}, hub_catalogues()},
       {"seal", {}, seals()},
       {"root", {}, roots()},
       {"root_chain", {}, root_chains()},

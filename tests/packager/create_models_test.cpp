@@ -6,6 +6,7 @@
 #include "packager/files/tree.hpp"
 #include "packager/job/lock.hpp"
 #include "packager/models/lock_model.hpp"
+#include "sealift/bundle/manifest/hub_catalogue.hpp"
 #include "sealift/bundle/payload/payload_writer.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 #include "tests/support/refusal.hpp"
@@ -95,7 +96,7 @@ TEST_CASE("models become files of the bundle, stored as they are, and verify") {
       bundle::open(result.folder), test::pinned(test::one_key_root(workshop.key)), bundle::system_time());
   CHECK(bundle::check_every_chunk(verified, 2).empty());
   const auto files = files_by_place(verified.manifest());
-  CHECK(files.size() == 2 * tiny_model().size());
+  CHECK(files.size() == 2 * tiny_model().size() + 1);
   for (const auto& [path, bytes] : tiny_model())
     for (const std::string folder : {"models/local/", "models/tiny/"}) {
       REQUIRE(files.contains(folder + path));
@@ -114,13 +115,48 @@ TEST_CASE("a model in both layouts is carried once, and its cache names the comm
   const CreateResult result = workshop.pack();
   const auto files = files_by_place(result.manifest);
   const std::string cache = "hub/models--org--tiny/";
-  CHECK(files.size() == 2 * tiny_model().size() + 1);
+  CHECK(files.size() == 2 * tiny_model().size() + 2);
   for (const auto& [path, bytes] : tiny_model()) {
     const auto snapshot = files.find(cache + "snapshots/" + workshop.hub->commit + "/" + path);
     REQUIRE(snapshot != files.end());
     CHECK(snapshot->second->offset == files.at("models/tiny/" + path)->offset);
   }
   CHECK(files.at(cache + "refs/main")->sha256 == bundle::sha256(bundle::as_bytes(workshop.hub->commit)));
+}
+
+TEST_CASE("a bundle says by repository, commit and path where each file of a hub lies in it, and nothing of folders") {
+  Workshop workshop;
+  const auto catalogue_of = [&](const CreateResult& result) {
+    const bundle::VerifiedBundle verified = bundle::verify(
+        bundle::open(result.folder), test::pinned(test::one_key_root(workshop.key)), bundle::system_time());
+    std::string text;
+    verified.stream(*files_by_place(verified.manifest()).at(std::string(bundle::kHubCataloguePlace)),
+                    [&](bundle::ByteView piece) { text += bundle::as_text(piece); });
+    return bundle::parse_hub_catalogue(text, verified.manifest(), "catalogue");
+  };
+  std::string folder = "files/models/tiny/";
+  JobModel job = workshop.hub_job();
+  SUBCASE("as a folder") {}
+  SUBCASE("as a cache") {
+    job.spec.layout = ModelLayout::HfCache;
+    folder = "files/hub/models--org--tiny/snapshots/" + workshop.hub->commit + "/";
+  }
+  SUBCASE("as both") {
+    job.spec.layout = ModelLayout::Both;
+  }
+  workshop.lock_all({workshop.folder_job(), job});
+  const bundle::HubCatalogue catalogue = catalogue_of(workshop.pack("both"));
+  REQUIRE(catalogue.size() == 1);
+  CHECK(catalogue[0].name == bundle::HubName{.id = "org/tiny"});
+  CHECK(catalogue[0].commit == workshop.hub->commit);
+  CHECK(catalogue[0].revisions == std::vector<std::string>{"main"});
+  REQUIRE(catalogue[0].files.size() == tiny_model().size());
+  for (const bundle::HubRepositoryFile& file : catalogue[0].files) {
+    CHECK(file.sha256 == bundle::sha256(bundle::as_bytes(tiny_model().at(file.path.text()))));
+    CHECK(file.entry.text() == folder + file.path.text());
+  }
+  workshop.lock_all({workshop.folder_job()});
+  CHECK_FALSE(files_by_place(workshop.pack("none").manifest).contains(std::string(bundle::kHubCataloguePlace)));
 }
 
 TEST_CASE("a download that was cut is continued where it stopped, behind the hub's redirect") {

@@ -67,6 +67,8 @@ TEST_CASE("every kind of a lock is in the list, with its owner, its paths and wh
                                               cache + "snapshots/" + commit + "/w.safetensors | 1",
                                           "org/tiny | files/" + cache + "refs/main | " + cache + "refs/main | 4",
                                           "/data | files/data/rows | data/rows | 3",
+                                          "the list of the job's repositories | catalogue/hubs.json | "
+                                          "share/sealift/catalogue.json | 4",
                                           "the Debian packages | files/apt/Packages | apt/Packages | 0",
                                           "the Debian packages | files/apt/g.deb | apt/g.deb | 1"});
   std::set<std::string> urls;

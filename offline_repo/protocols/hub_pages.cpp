@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// Paths were checked when the catalogue was read, so they are UTF-8 and need no escaping but JSON's.
+#include "offline_repo/protocols/hub_pages.hpp"
+
+#include <set>
+
+#include "bundle/core/json.hpp"
+
+namespace sealift::offline_repo {
+
+namespace {
+
+using bundle::Json;
+using bundle::write_json;
+
+constexpr std::size_t kMaxBodyValues = 100'000;
+
+// Older clients want fractions of a second.
+std::string time_of(const HubCommit& commit) {
+  return commit.created.substr(0, commit.created.find('Z')) + ".000Z";
+}
+
+// Of the pointer that LFS would keep in git: three lines, of which the size's varies.
+std::size_t pointer_size(std::uint64_t size) {
+  constexpr std::size_t kWithoutSize = 125;
+  return kWithoutSize + std::to_string(size).size();
+}
+
+Json file_json(const std::string& path, const ServedFile& file) {
+  const std::string digest = file.sha256.hex();
+  return {{"type", "file"},
+          {"path", path},
+          {"size", file.size},
+          {"oid", digest},
+          {"lfs", {{"oid", digest}, {"size", file.size}, {"pointerSize", pointer_size(file.size)}}}};
+}
+
+// Clients want a name of the folder's content, and compare it with nothing: the commit and the path are one.
+Json folder_json(const HubCommit& commit, const std::string& path) {
+  const std::string oid = bundle::sha256(bundle::as_bytes(commit.id + "/" + path)).hex().substr(0, 40);
+  return {{"type", "directory"}, {"path", path}, {"size", 0}, {"oid", oid}};
+}
+
+bool is_folder(const HubCommit& commit, const std::string& path) {
+  const auto first = commit.files.lower_bound(path + "/");
+  return first != commit.files.end() && first->first.starts_with(path + "/");
+}
+
+Json sibling_json(const std::string& path, const ServedFile& file, bool sizes) {
+  if (!sizes) return {{"rfilename", path}};
+  const std::string digest = file.sha256.hex();
+  return {{"rfilename", path},
+          {"size", file.size},
+          {"blobId", digest},
+          {"lfs", {{"sha256", digest}, {"size", file.size}, {"pointerSize", pointer_size(file.size)}}}};
+}
+
+}  // namespace
+
+// huggingface_hub 0.20 fails without `private`, `gated` and their like, which say nothing here.
+std::string hub_info_json(const ServedRepository& repository, const HubCommit& commit, bool sizes) {
+  const std::string& id = repository.name.id;
+  Json siblings = Json::array();
+  for (const auto& [path, file] : commit.files) siblings.push_back(sibling_json(path, file, sizes));
+  Json info = {{"id", id},
+               {"sha", commit.id},
+               {"lastModified", time_of(commit)},
+               {"createdAt", time_of(commit)},
+               {"private", false},
+               {"gated", false},
+               {"disabled", false},
+               {"downloads", 0},
+               {"likes", 0},
+               {"tags", Json::array()},
+               {"siblings", std::move(siblings)}};
+  if (repository.name.kind == bundle::RepositoryKind::Model) info["modelId"] = id;
+  if (const std::size_t slash = id.find('/'); slash != id.npos) info["author"] = id.substr(0, slash);
+  return write_json(info);
+}
+
+std::optional<std::string> hub_tree_json(const HubCommit& commit, const std::string& path, bool recursive) {
+  if (!path.empty() && !is_folder(commit, path)) return std::nullopt;
+  Json items = Json::array();
+  for (const auto& [name, file] : commit.list(path, recursive))
+    items.push_back(file != nullptr ? file_json(name, *file) : folder_json(commit, name));
+  return write_json(items);
+}
+
+std::string hub_paths_json(const HubCommit& commit, const std::vector<std::string>& paths) {
+  Json items = Json::array();
+  for (const std::string& path : std::set<std::string>(paths.begin(), paths.end()))
+    if (const auto file = commit.files.find(path); file != commit.files.end())
+      items.push_back(file_json(path, file->second));
+    else if (!path.empty() && is_folder(commit, path))
+      items.push_back(folder_json(commit, path));
+  return write_json(items);
+}
+
+std::string hub_refs_json(const ServedRepository& repository) {
+  std::set<std::string> names = {std::string(repository.default_branch())};
+  for (const auto& [name, commit] : repository.revisions) names.insert(name);
+  Json branches = Json::array();
+  for (const std::string& name : names)
+    branches.push_back({{"name", name}, {"ref", "refs/heads/" + name}, {"targetCommit", repository.find(name)->id}});
+  return write_json({{"branches", std::move(branches)},
+                     {"tags", Json::array()},
+                     {"converts", Json::array()},
+                     {"pullRequests", Json::array()}});
+}
+
+std::string hub_commits_json(const HubCommit& commit) {
+  Json commits = Json::array();
+  commits.push_back({{"id", commit.id},
+                     {"title", "What the bundle carries"},
+                     {"message", ""},
+                     {"date", time_of(commit)},
+                     {"authors", Json::array()}});
+  return write_json(commits);
+}
+
+std::string hub_error_json(std::string_view why) {
+  return write_json({{"error", why}});
+}
+
+std::optional<std::vector<std::string>> paths_of_json(std::string_view body) {
+  std::vector<std::string> paths;
+  try {
+    const Json json = bundle::parse_json(body, "body", kMaxBodyValues);
+    if (!json.is_object() || !json.contains("paths")) return std::nullopt;
+    const Json& given = json["paths"];
+    if (given.is_string()) return std::vector{given.get<std::string>()};
+    if (!given.is_array()) return std::nullopt;
+    for (const Json& path : given) {
+      if (!path.is_string()) return std::nullopt;
+      paths.push_back(path.get<std::string>());
+    }
+  } catch (const bundle::Error&) {
+    return std::nullopt;
+  }
+  return paths;
+}
+
+}  // namespace sealift::offline_repo

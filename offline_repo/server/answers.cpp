@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// An ETag is the SHA-256 of what is sent, so equal bytes have one wherever they come from.
+#include "offline_repo/server/answers.hpp"
+
+namespace sealift::offline_repo {
+
+namespace {
+
+std::string quoted(const bundle::Digest& digest) {
+  return "\"" + digest.hex() + "\"";
+}
+
+Response not_modified(const Response& full) {
+  Response response{.status = 304};
+  for (const auto& header : full.headers)
+    if (header.first == "ETag" || header.first == "Cache-Control" || header.first == "Vary")
+      response.headers.push_back(header);
+  return response;
+}
+
+}  // namespace
+
+Response text_answer(const Request& request, std::string type, std::string text, const bundle::Digest& digest,
+                     std::string caching) {
+  Response response{.status = 200,
+                    .headers = {{"Content-Type", std::move(type)},
+                                {"Cache-Control", std::move(caching)},
+                                {"ETag", quoted(digest)},
+                                {"X-Content-Type-Options", "nosniff"}},
+                    .body = std::move(text)};
+  return lists_etag(request.if_none_match, quoted(digest)) ? not_modified(response) : response;
+}
+
+Response file_answer(const Request& request, const ServedFile& file, std::string caching) {
+  const std::string etag = quoted(file.sha256);
+  Response response{.status = 200,
+                    .headers = {{"Content-Type", "application/octet-stream"},
+                                {"Cache-Control", std::move(caching)},
+                                {"ETag", etag},
+                                {"Accept-Ranges", "bytes"},
+                                {"X-Content-Type-Options", "nosniff"}},
+                    .body = WheelPart{.wheel = &file, .range = {.first = 0, .count = file.size}}};
+  if (lists_etag(request.if_none_match, etag)) return not_modified(response);
+  // A range is defined for GET only, and If-Range holds only for the bytes that it names.
+  if (request.method != "GET" || (!request.if_range.empty() && request.if_range != etag)) return response;
+  const RangeAnswer answer = answer_range(request.range, file.size);
+  if (answer.kind == RangeKind::Unsatisfiable) {
+    response = refusal(416, "the range lies outside of the file's " + std::to_string(file.size) + " bytes");
+    response.headers.emplace_back("Content-Range", "bytes */" + std::to_string(file.size));
+  } else if (answer.kind == RangeKind::Part) {
+    response.status = 206;
+    response.headers.emplace_back("Content-Range", "bytes " + std::to_string(answer.range.first) + "-" +
+                                                       std::to_string(answer.range.first + answer.range.count - 1) +
+                                                       "/" + std::to_string(file.size));
+    response.body = WheelPart{.wheel = &file, .range = answer.range};
+  }
+  return response;
+}
+
+}  // namespace sealift::offline_repo

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// No header of xet's is ever sent, so clients that have it take plain HTTP.
+#include "offline_repo/server/hub_routes.hpp"
+
+#include <algorithm>
+
+#include "offline_repo/protocols/hub_pages.hpp"
+#include "offline_repo/server/answers.hpp"
+#include "offline_repo/server/request_target.hpp"
+
+namespace sealift::offline_repo {
+
+namespace {
+
+constexpr char kJson[] = "application/json";
+constexpr char kBranchCaching[] = "no-cache";  // a branch moves when another bundle is served
+
+Response hub_error(const char* code, const std::string& why, const HubCommit* commit = nullptr) {
+  Response response{.status = 404,
+                    .headers = {{"Content-Type", kJson}, {"X-Error-Code", code}, {"X-Error-Message", why}},
+                    .body = hub_error_json(why)};
+  if (commit != nullptr) response.headers.emplace_back("X-Repo-Commit", commit->id);
+  return response;
+}
+
+Response no_entry(const HubCommit& commit) {
+  return hub_error("EntryNotFound", "the bundles carry no such file of this repository", &commit);
+}
+
+Response json_answer(const Request& request, std::string text) {
+  const bundle::Digest digest = bundle::sha256(bundle::as_bytes(text));
+  return text_answer(request, kJson, std::move(text), digest, kBranchCaching);
+}
+
+std::string value_of(const std::string& query, std::string_view key, std::string_view otherwise) {
+  const std::vector<std::string> values = form_values(query, key);
+  return values.empty() ? std::string(otherwise) : values[0];
+}
+
+bool asks_for(const std::string& query, std::string_view key) {
+  const std::string value = value_of(query, key, "");
+  return value == "true" || value == "True" || value == "1";
+}
+
+Response tree_answer(const Request& request, const HubTarget& target, const HubCommit& commit,
+                     const std::string& query) {
+  std::optional<std::string> text = hub_tree_json(commit, target.path, asks_for(query, "recursive"));
+  return text ? json_answer(request, *std::move(text)) : no_entry(commit);
+}
+
+Response paths_answer(const Request& request, const HubCommit& commit) {
+  if (request.method != "POST") {
+    Response response = refusal(405, "paths are asked for by POST");
+    response.headers.emplace_back("Allow", "POST");
+    return response;
+  }
+  const bool json = request.content_type.starts_with(kJson);
+  const std::optional<std::vector<std::string>> paths =
+      json ? paths_of_json(request.body) : std::optional(form_values(request.body, "paths"));
+  if (!paths) return refusal(400, "the body is not JSON such as {\"paths\": [\"config.json\"]}");
+  const std::string text = hub_paths_json(commit, *paths);
+  return {.status = 200, .headers = {{"Content-Type", kJson}, {"Cache-Control", "no-store"}}, .body = text};
+}
+
+Response resolve_answer(const Request& request, const HubTarget& target, const HubCommit& commit) {
+  const auto found = commit.files.find(target.path);
+  if (found == commit.files.end()) return no_entry(commit);
+  const ServedFile& file = found->second;
+  Response response = file_answer(request, file, target.revision == commit.id ? kFileCaching : kBranchCaching);
+  response.headers.emplace_back("X-Repo-Commit", commit.id);
+  response.headers.emplace_back("X-Linked-Size", std::to_string(file.size));
+  response.headers.emplace_back("X-Linked-ETag", "\"" + file.sha256.hex() + "\"");
+  return response;
+}
+
+Response modelscope_error(const std::string& why) {
+  return {.status = 404, .headers = {{"Content-Type", kJson}}, .body = modelscope_error_json(why)};
+}
+
+Response modelscope_file(const Request& request, const HubCommit& commit, const std::string& path) {
+  const auto found = commit.files.find(path);
+  if (found == commit.files.end()) return modelscope_error("the bundles carry no such file of this repository");
+  return file_answer(request, found->second, kBranchCaching);
+}
+
+// Clients write the root as "" or "/", and folders with or without slashes at their ends.
+std::string without_slashes(const std::string& path) {
+  const std::size_t first = path.find_first_not_of('/');
+  return first == path.npos ? "" : path.substr(first, path.find_last_not_of('/') - first + 1);
+}
+
+Response modelscope_files(const Request& request, const HubCommit& commit, const std::string& query) {
+  const std::string root = without_slashes(value_of(query, "Root", ""));
+  std::optional<std::string> text = modelscope_files_json(commit, root, asks_for(query, "Recursive"));
+  return text ? json_answer(request, *std::move(text)) : modelscope_error("the bundles carry no such folder");
+}
+
+}  // namespace
+
+Response modelscope_answer(const Request& request, const ModelScopeTarget& target, const std::string& query) {
+  if (target.repository == nullptr) return modelscope_error("no bundle here carries this repository");
+  const ServedRepository& repository = *target.repository;
+  if (target.route == ModelScopeRoute::Info) return json_answer(request, modelscope_info_json(repository));
+  if (target.route == ModelScopeRoute::Revisions) return json_answer(request, modelscope_revisions_json(repository));
+  const HubCommit* commit = repository.find(value_of(query, "Revision", repository.default_branch()));
+  if (commit == nullptr) return modelscope_error("no bundle here carries this revision of the repository");
+  if (target.route == ModelScopeRoute::Files) return modelscope_files(request, *commit, query);
+  return modelscope_file(request, *commit, value_of(query, "FilePath", ""));
+}
+
+Response hub_answer(const Request& request, const HubTarget& target, const std::string& query) {
+  if (target.repository == nullptr) return hub_error("RepoNotFound", "no bundle here carries this repository");
+  const HubCommit* commit = target.repository->find(target.revision);
+  if (commit == nullptr) return hub_error("RevisionNotFound", "no bundle here carries this revision of the repository");
+  switch (target.route) {
+    case HubRoute::Info:
+      return json_answer(request, hub_info_json(*target.repository, *commit, asks_for(query, "blobs")));
+    case HubRoute::Tree:
+      return tree_answer(request, target, *commit, query);
+    case HubRoute::PathsInfo:
+      return paths_answer(request, *commit);
+    case HubRoute::Refs:
+      return json_answer(request, hub_refs_json(*target.repository));
+    case HubRoute::Commits:
+      return json_answer(request, hub_commits_json(*commit));
+    case HubRoute::Resolve:
+      return resolve_answer(request, target, *commit);
+  }
+  return hub_error("EntryNotFound", "there is no such page here");
+}
+
+}  // namespace sealift::offline_repo

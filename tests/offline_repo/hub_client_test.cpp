@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// The real program and the hub's real client: what it downloads, what it finds in its cache, what it says is missing.
+#include <cstdlib>
+
+#include "tests/offline_repo/hub_bundle.hpp"
+#include "tests/offline_repo/live.hpp"
+#include "tests/offline_repo/server_process.hpp"
+
+using namespace sealift::bundle;
+using namespace sealift::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+const std::map<std::string, std::string>& tiny_files() {
+  static const std::map<std::string, std::string> files = {
+      {"config.json", R"({"model_type":"gpt2","vocab_size":3,"n_embd":8,"n_head":2,"n_layer":1})"},
+      {"tokenizer.json",
+       R"({"version":"1.0","truncation":null,"padding":null,"added_tokens":[],"normalizer":null,)"
+       R"("pre_tokenizer":{"type":"Whitespace"},"post_processor":null,"decoder":null,)"
+       R"("model":{"type":"WordLevel","vocab":{"[UNK]":0,"hello":1,"world":2},"unk_token":"[UNK]"}})"},
+      {"tokenizer_config.json", R"({"tokenizer_class":"PreTrainedTokenizerFast","unk_token":"[UNK]"})"},
+      {"sub/weights.safetensors", noise(3'000'000)},
+      {"empty.txt", ""}};
+  return files;
+}
+
+std::vector<TinyRepository> repositories() {
+  return {{.name = {.id = "org/tiny"}, .files = tiny_files()},
+          {.name = {.hub = HubKind::ModelScope, .id = "Org/Tiny"},
+           .commit = "master",
+           .revisions = {},
+           .files = tiny_files()},
+          {.name = {.kind = RepositoryKind::Dataset, .id = "org/rows"},
+           .files = {{"rows.jsonl", "{\"text\": \"hello\"}\n"}}}};
+}
+
+// SEALIFT_HUB_PYTHON names a Python that has another version of the client.
+std::string python() {
+  const char* named = std::getenv("SEALIFT_HUB_PYTHON");
+  return named != nullptr ? named : SEALIFT_PEERS_PYTHON;
+}
+std::string modules() {
+  return std::getenv("SEALIFT_HUB_PYTHON") != nullptr ? "" : SEALIFT_PEERS;
+}
+
+// A server over a bundle of them, and a client with a cache of its own.
+struct HubSite {
+  TempDir dir;
+  MadeBundle made = make_bundle(dir / "bundle", {.items = hub_items(repositories())});
+  ServerProcess server{serve({made.folder, "--fingerprint", made.fingerprint()}), dir / "log"};
+  std::uint16_t port = port_of(server.line());
+
+  HubSite() {
+    for (const auto& [path, bytes] : tiny_files()) write_file(dir / "files" / path, bytes);
+  }
+  Ran client(const std::string& mode) {
+    const std::string address = "http://127.0.0.1:" + std::to_string(port), home = (dir / "home").string();
+    return run({"env", "HF_ENDPOINT=" + address, "MODELSCOPE_ENDPOINT=" + address, "HF_HOME=" + home,
+                "MODELSCOPE_CACHE=" + home, "HF_HUB_DISABLE_TELEMETRY=1", "PYTHONPATH=" + modules(), python(),
+                SEALIFT_HUB_CLIENT, mode, (dir / "files").string()});
+  }
+  // How often a file's bytes were sent.
+  std::size_t sent() {
+    const std::string log = read_file(dir / "log"), wanted = "GET /org/tiny/resolve/";
+    std::size_t count = 0;
+    for (std::size_t at = 0; (at = log.find(wanted, at)) != log.npos; at += wanted.size()) ++count;
+    return count;
+  }
+};
+
+bool has_client() {
+  if (modules().empty()) return true;
+  if (fs::exists(SEALIFT_PEERS "/huggingface_hub") && fs::exists(SEALIFT_PEERS_PYTHON)) return true;
+  MESSAGE("left out: this machine has no " SEALIFT_PEERS "/huggingface_hub");
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("the hub's client downloads a model, finds it in its cache afterwards, and tells what is missing") {
+  if (!has_client()) return;
+  HubSite site;
+  const Ran first = site.client("download");
+  INFO(first.output << first.errors);
+  REQUIRE(first.output == "good\n");
+  const std::size_t before = site.sent();
+  CHECK(before >= tiny_files().size() - 1);  // the empty one needs no bytes
+  const Ran again = site.client("again");
+  INFO(again.output << again.errors);
+  CHECK(again.output == "good\n");
+  CHECK(site.sent() == before);
+}
+
+TEST_CASE(
+    "slow: transformers and datasets load a configuration, a tokenizer and rows by the names of their repositories" *
+    doctest::skip(std::getenv("SEALIFT_TEST_SLOW") == nullptr)) {
+  if (!has_client()) return;
+  HubSite site;
+  for (const std::string mode : {"transformers", "datasets"}) {
+    const Ran ran = site.client(mode);
+    INFO(ran.output << ran.errors);
+    CHECK(ran.output == "good\n");
+  }
+}
+
+TEST_CASE("slow: ModelScope's client downloads a model, and tells what is missing" *
+          doctest::skip(std::getenv("SEALIFT_MODELSCOPE_PYTHON") == nullptr)) {
+  ::setenv("SEALIFT_HUB_PYTHON", std::getenv("SEALIFT_MODELSCOPE_PYTHON"), 1);
+  HubSite site;
+  const Ran ran = site.client("modelscope");
+  ::unsetenv("SEALIFT_HUB_PYTHON");
+  INFO(ran.output << ran.errors);
+  CHECK(ran.output.ends_with("good\n"));
+}
