@@ -40,7 +40,7 @@ FLOORS = {
     "bundle": "core host manifest trust payload archive native wheel".split() + [""],
     "packager": "host job files keys native models debian python pack documents compare".split()
     + ["lock_job create", "verbs", "main"],
-    "installer": "start host disk prefix store layout trial generations preflight doctor apply print verbs".split() + ["", "main"],
+    "installer": "start host disk prefix store layout trial generations preflight doctor export apply print verbs".split() + ["", "main"],
     "offline_repo": "catalogue protocols server verbs main".split(),
 }
 

@@ -42,7 +42,7 @@ CreateResult create(const CreateOptions& options, bundle::Progress& progress) {
   const Signing signing = read_signing(read_roots(options.roots), options.keys, options.passphrase);
   for (const std::string& warning : signing.warnings) progress.warn(warning);
   std::optional<bundle::Inventory> base;
-  if (!options.base.empty()) base = read_inventory(options.base);
+  if (!options.base.empty()) base = read_base(options.base, signing.roots);
   const Companions companions = find_companions(options, lock);
   const fs::path folder = fs::absolute(options.out).lexically_normal() / lock.stem();
   refuse_existing(folder);

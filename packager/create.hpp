@@ -22,7 +22,7 @@ struct CreateOptions {
   std::filesystem::path out;                 // the folder that gets NAME-VERSION/
   std::filesystem::path cache;               // empty: the default
   std::filesystem::path installer;           // the static sealift-install
-  std::filesystem::path base;                // an inventory, for a delta; empty: a whole bundle
+  std::filesystem::path base;                // an inventory or a bundle, for a delta; empty: none
   std::uint64_t volume_size = 0;             // bytes; 0: one volume
   Isolation isolation = Isolation::Sandbox;  // of wheels that have to be built again
   FetchOptions fetch;

@@ -4,7 +4,8 @@
 # sha256sum, base64, grep, sed, awk, od, dd, sort. For an auditor who trusts no program that came with the bundle.
 # The steps are those of FORMAT.md, "Reading, in this order". Nothing from a bundle is ever run or evaluated.
 #
-#   sh audit.sh FINGERPRINT [FOLDER]      FINGERPRINT of a root, as its owner told you by another way
+#   sh audit.sh FINGERPRINT [FOLDER [VOLUME]]    FINGERPRINT of a root, as its owner told you by another way; VOLUME:
+#                                                only this file of the bundle, the others need not be there
 #
 # Three outcomes: 0 good; 11 cannot check (a tool or an algorithm is missing here); any other code: bad. The codes
 # are those of sealift-install: 2 usage, 3 unreadable, 4 format, 5 digest, 6 signature, 7 missing, 10 conflict,
@@ -30,12 +31,15 @@ again='copy it again from its source; if it stays, do not use it'
 sender='ask the sender for an intact one'
 
 # --- 1. Arguments and tools.
-[ $# -eq 1 ] || [ $# -eq 2 ] || fail 2 'usage: sh audit.sh FINGERPRINT [FOLDER]'
+case $# in 1 | 2 | 3) ;; *) fail 2 'usage: sh audit.sh FINGERPRINT [FOLDER [VOLUME]]' ;; esac
 pinned=$(printf '%s' "${1#sha256:}" | tr -d ': \n' | tr A-F a-f)
 printf '%s\n' "$pinned" | grep -Eqx '[0-9a-f]{64}' ||
   fail 2 "this is not a root's fingerprint" '' 'sha256: and 64 hexadecimal digits' "$1"
 folder=${2-.}
 case $folder in /* | ./* | . | ..) ;; *) folder=./$folder ;; esac
+only=${3-}
+[ $# -lt 3 ] || [ -n "$only" ] || fail 2 'the name of the volume is empty'
+case $only in '' | /* | ./*) ;; *) only=./$only ;; esac
 for tool in openssl sha256sum base64 sed grep awk od dd wc cmp sort tr cat date expr mktemp mv rm; do
   command -v "$tool" > /dev/null || fail 11 'a tool that this script needs is not here' '' "$tool"
 done
@@ -531,7 +535,7 @@ manifest_rules='
           stored[i] + 0 > total - offset[i])) bad(4, "an entry ends outside the payload", path[i])
       n = split(fold(path[i]), part, "/"); above = part[1]
       for (j = 2; j <= n; ++j) { if (above in folded) bad(4, "an entry lies below another entry", path[i]); above = above "/" part[j] }
-      if (!(i in absent)) print "range", offset[i], stored[i], stored_sha[i]
+      if (!(i in absent)) print "range", offset[i], stored[i], stored_sha[i], path[i]
     }
     if (strange != "") bad(11, "which names are one without upper and lower case cannot be told here for these letters", strange)
     print "whole"
@@ -573,13 +577,14 @@ fi
 
 # --- 10. The folder: the seal's own name, no file that the bundle does not have, each volume of its size.
 [ "${seal##*/}" = "$stem.seal" ] || fail 10 'the seal is not named as the bundle it seals' "$seal" "$stem.seal"
+is_volume() { case $1 in *[!A-Za-z0-9._-]*) return 1 ;; esac; grep '^volume ' "$t/facts" | grep -Fq "volume $1 "; }
 for file in "$folder"/* "$folder"/.*; do
   own=${file##*/}
   case $own in *.vol* | *.chunks) ;; *) continue ;; esac
   case ${own##*.} in vol* | chunks) ;; *) continue ;; esac
   [ -e "$file" ] || [ -L "$file" ] || continue  # the pattern itself
   [ "$own" != "$stem.chunks" ] || continue
-  case $own in *[!A-Za-z0-9._-]*) ;; *) grep -Fq "volume $own " "$t/facts" && continue ;; esac
+  is_volume "$own" && continue
   fail 10 'the folder holds a file that the bundle does not have' "$file" '' '' 'move it away; keep bundles one to a folder'
 done
 digest() { if [ "$algorithm" = sm3 ]; then openssl dgst -r -sm3; else sha256sum; fi | sed 's/ .*//'; }
@@ -591,11 +596,19 @@ plain_file "$list" 'the chunk list'
 dd if="$list" of="$t/list" bs=1048576 count=65 2> /dev/null || fail 3 'the chunk list cannot be read' "$list"
 [ "$(digest < "$t/list")" = "$list_digest" ] ||
   fail 5 'the chunk list differs from what was signed' "$list" "$algorithm $list_digest" "" "$again"
+[ -z "$only" ] || is_volume "${only##*/}" ||
+  fail 10 'the bundle has no volume of this name' "$only" "a volume of $stem" '' "name the folder of this volume's bundle"
+place_of() { if [ -n "$only" ]; then echo "$only"; else echo "$folder/$1"; fi; }
+length_fault=''  # of a volume alone, whose chunks are looked at all the same
 while read -r what own bytes sha; do
   [ "$what" = volume ] || continue
-  plain_file "$folder/$own" 'a volume'
-  [ "$(size_of "$folder/$own")" -eq "$bytes" ] ||
-    fail 5 'a volume is cut short or too long' "$folder/$own" "$bytes bytes" "$(size_of "$folder/$own") bytes" "$again"
+  [ -z "$only" ] || [ "$own" = "${only##*/}" ] || continue
+  file=$(place_of "$own")
+  plain_file "$file" 'a volume'
+  got="$(size_of "$file") bytes"
+  [ "$got" != "$bytes bytes" ] || continue
+  length_fault="$got instead of $bytes"
+  [ -n "$only" ] || fail 5 'a volume is cut short or too long' "$file" "$bytes bytes" "$got" "$again"
 done < "$t/facts"
 while read -r what own bytes sha; do
   [ "$what" = companion ] || continue
@@ -614,19 +627,20 @@ case $workers in [1-9] | [1-9][0-9]) ;; *) workers=1 ;; esac
 fast() { openssl dgst -r -sha256; }
 [ "$(printf '' | fast 2> /dev/null | sed 's/ .*//')" = "$(printf '' | sha256sum | sed 's/ .*//')" ] || fast() { sha256sum; }
 [ "$algorithm" != sm3 ] || fast() { openssl dgst -r -sm3; }
-grep '^volume ' "$t/facts" | awk 'FNR == NR { size[FNR] = $1; next }  # VOLUME OFFSET SIZE of each chunk
-  { for (at = 0; at < $3 + 0; at += size[i]) { ++i; printf "%s %.0f %s\n", $2, at, size[i] } }' "$t/layout" - > "$t/places"
+grep '^volume ' "$t/facts" | awk 'FNR == NR { size[FNR] = $1; next }  # VOLUME OFFSET SIZE OFFSET_IN_PAYLOAD NUMBER of each chunk
+  { for (at = 0; at < $3 + 0; at += size[i]) { ++i; printf "%s %.0f %s %.0f %d\n", $2, at, size[i], from + at, i } from += $3 }
+  ' "$t/layout" - | if [ -n "$only" ]; then grep -F "${only##*/} "; else cat; fi > "$t/places"
 work() {  # W
   n=0
-  while read -r own at bytes; do
+  while read -r own at bytes from number; do
     n=$((n + 1))
     [ $((n % workers)) -eq "$1" ] || continue
     line=$({  # the first two only move the place from which the third reads
       [ "$at" -lt 512 ] || dd bs=512 skip=$((at / 512)) count=0
       [ $((at % 512)) -eq 0 ] || dd bs=1 skip=$((at % 512)) count=0
       dd bs="$bytes" count=1
-    } < "$folder/$own" 2> /dev/null | fast)
-    echo "$n ${line%% *} $own $at"
+    } < "$(place_of "$own")" 2> /dev/null | fast)
+    echo "$number ${line%% *} $own $at $from $bytes"
   done < "$t/places" > "$t/got.$1"
 }
 w=0
@@ -635,21 +649,35 @@ while [ $w -lt "$workers" ]; do
   w=$((w + 1))
 done
 wait
-cat "$t"/got.* | sort -n | sed 's/^[0-9]* //' > "$t/got"
+cat "$t"/got.* | sort -n > "$t/got"
 od -An -v -tx1 "$t/list" | tr -d ' ' | awk 'NR % 2 { half = $0; next } { print half $0 }' > "$t/expected"
 awk 'FNR == NR { want[FNR] = $1; next }
-  $1 "" != want[FNR] "" { print $2 " at offset " $3 }
-  END { if (FNR != '"$chunks"') print "their number" }' "$t/expected" "$t/got" > "$t/wrong"
+  $2 "" != want[$1] "" { print $3, $4, $5, $6 }
+  END { if (FNR != '"$(($(wc -l < "$t/places")))"') print "their-number" }' "$t/expected" "$t/got" > "$t/wrong"
+# Which entries have bytes in a chunk: both lists are in payload order.
+grep '^range ' "$t/facts" | sort -k2,2n | awk '
+  entries && $3 + 0 { begin[++n] = $2 + 0; end[n] = $2 + $3; sub(/^range [^ ]* [^ ]* [^ ]* /, ""); path[n] = $0 }
+  !entries && NF == 1 { print "their number" }
+  !entries && NF > 1 {
+    for (; at < n && end[at + 1] <= $3 + 0; ++at) {}
+    print $1 " at offset " $2 ", " $4 " bytes"
+    for (i = at + 1; i <= n && begin[i] < $3 + $4; ++i) print "  of " path[i]
+  }' entries=1 - entries=0 "$t/wrong" > "$t/told"
 if [ -s "$t/wrong" ]; then
-  while read -r line; do say '  differs:  ' "$line"; done < "$t/wrong"
-  fail 5 "$(($(wc -l < "$t/wrong"))) of $chunks chunks differ from what was signed" "$folder" '' '' "$again"
+  while IFS= read -r line; do say '  differs:  ' "$line"; done < "$t/told"
+  [ -z "$length_fault" ] || say '  differs:  ' "$only has $length_fault"
+  fail 5 "$(($(wc -l < "$t/wrong"))) of $(($(wc -l < "$t/places"))) chunks differ from what was signed" \
+    "${only:-$folder}" '' '' "$again"
 fi
+[ -z "$length_fault" ] || fail 5 'a volume is too long' "$only" '' "$length_fault" "$again"
 
 # --- 12. The verdict.
+[ -z "$only" ] || note "only ${only##*/} was looked at; the other volumes may be good or bad"
 [ -z "$skipped" ] || fail 11 'all that could be checked holds, but this openssl lacks a kind of signature' "$seal" \
   "$skipped" "$(openssl version)" 'use a machine with OpenSSL 3 that has it'
 [ "$profile" != fips ] || note 'the root asks for FIPS: whether your openssl is a validated module is for you to know'
 [ -z "$(value base "$t/manifest")" ] ||
   note 'it is a delta: what it does not carry is in the store of its target, where sealift-install looks for it'
 note 'what this site has accepted before (rollback) is known to sealift-install only; a downgrade is not noticed here'
+[ -z "$only" ] || { chunks=$(($(wc -l < "$t/places"))) size=$(size_of "$only") stem="${only##*/} of $stem"; }
 echo "good: $stem, channel $channel, $chunks chunks, $size bytes, identity sha256:$identity, judged by root $previous"

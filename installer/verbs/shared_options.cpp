@@ -13,8 +13,8 @@ unsigned default_threads() {
   return std::clamp(std::thread::hardware_concurrency() + 1, 2u, 65u);
 }
 
-void add_bundle_options(const bundle::Verb& verb, BundleOptions& options) {
-  verb.option("BUNDLE", options.bundle, "the bundle's folder, or its seal").required();
+void add_bundle_options(const bundle::Verb& verb, BundleOptions& options, bool required) {
+  verb.option("BUNDLE", options.bundle, "the bundle's folder, or its seal").required(required);
   verb.option("--volumes", options.volumes, "further folders in which the bundle's volumes lie");
   verb.option("--fingerprint", options.fingerprint,
               "the root to begin from (sha256:...), where PREFIX/trust has none; apply pins it");

@@ -27,7 +27,7 @@ struct BundleOptions {
   unsigned threads = default_threads();
 };
 
-void add_bundle_options(const bundle::Verb& verb, BundleOptions& options);
+void add_bundle_options(const bundle::Verb& verb, BundleOptions& options, bool required = true);
 void add_prefix(const bundle::Verb& verb, std::filesystem::path& prefix, bool required = true);
 void add_threads(const bundle::Verb& verb, unsigned& threads);
 void add_allow_other_name(const bundle::Verb& verb, bool& allow_other_name);

@@ -8,11 +8,35 @@
 #include "sealift/bundle/core/file.hpp"
 #include "sealift/bundle/core/human_text.hpp"
 #include "sealift/bundle/host/interrupt.hpp"
+#include "sealift/bundle/verified_bundle.hpp"
 
 namespace sealift::packager {
 
 bundle::Inventory read_inventory(const std::filesystem::path& file) {
   return bundle::parse_inventory(bundle::read_text(file, bundle::kMaxInventorySize), file.string());
+}
+
+bundle::Inventory inventory_of_bundle(const std::filesystem::path& folder_or_seal, const bundle::Digest& root) {
+  bundle::OpenBundle opened = bundle::open(folder_or_seal);
+  // Its volumes may have left with the discs: seal and chunk list name all contents.
+  opened.ask = [](const bundle::Volume&, const bundle::Error&) { return std::nullopt; };
+  // At no time: that its root has expired since does not change what was sent.
+  const bundle::VerifiedBundle sent = bundle::verify(opened, {.state = {.pinned = root}}, bundle::Time{});
+  const bundle::Manifest& manifest = sent.manifest();
+  bundle::Inventory inventory{.generations = {{.name = manifest.name,
+                                               .channel = manifest.channel,
+                                               .version = manifest.version,
+                                               .identity = sent.identity()}},
+                              .items = {}};
+  for (const bundle::Environment::Placement& placement : manifest.environment.placements)
+    inventory.items.insert(bundle::store_item_name(*manifest.find(placement.entry)));
+  return inventory;
+}
+
+bundle::Inventory read_base(const std::filesystem::path& base, const std::vector<bundle::Envelope>& roots) {
+  std::error_code ignored;
+  const bool is_bundle = std::filesystem::is_directory(base, ignored) || base.extension() == bundle::kSealSuffix;
+  return is_bundle ? inventory_of_bundle(base, roots.front().digest()) : read_inventory(base);
 }
 
 namespace {
@@ -43,7 +67,7 @@ void make_delta(PackPlan& plan, const bundle::Inventory& inventory, const KnownC
                 bundle::Progress& progress) {
   std::size_t absent = 0;
   std::uint64_t bytes = 0;
-  progress.begin("comparing with the inventory", plan.payload_size());
+  progress.begin("comparing with what the target has", plan.payload_size());
   for (PlannedEntry& entry : plan.entries) {
     bundle::stop_if_interrupted();
     entry.draft.content = content_of(entry, plan.draft.payload, known, repair, progress);
@@ -60,7 +84,7 @@ void make_delta(PackPlan& plan, const bundle::Inventory& inventory, const KnownC
                       "version",
                       one.version, one.name, plan.draft.version));
   if (absent == 0) {
-    progress.warn("the inventory has nothing of this bundle, so it is not a delta: it carries everything");
+    progress.warn("the base has nothing of this bundle, so it is not a delta: it carries everything");
     return;
   }
   plan.draft.base = bundle::inventory_digest(inventory);

@@ -69,7 +69,9 @@ void add_create(bundle::Program& program) {
   verb.option("--volume-size", options->volume,
               "cut the payload to fit discs: 1G, 4700M, dvd, dvd-dl, bd, cd, fat32 (default: one)");
   verb.option("--installer", options->installer, "the static sealift-install (default: beside this program)");
-  verb.option("--base", options->base, "a target's `sealift-install inventory`: leave out what it has (a delta)");
+  verb.option(
+      "--base", options->base,
+      "leave out what a target has (a delta): its `sealift-install inventory`, or the bundle that was sent last");
   verb.option("--onto", options->onto, "a bundle to rehearse a delta on; may be repeated, oldest first").repeated();
   verb.option("--jobs", options->fetch.jobs, "downloads at a time").between(1, 64);
   verb.flag("--unsandboxed-builds", options->unsandboxed, kUnsandboxedBuilds);

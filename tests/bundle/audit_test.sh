@@ -78,5 +78,46 @@ lacking folder-flipped-first 5
 "$shell" "$audit" "$(fingerprint good)" "$work/none" 2> /dev/null; [ $? = 7 ] || complain "a missing folder is not missing"
 ( cd "$work/bundles/good" && "$shell" "$audit" "SHA256:" ) 2> /dev/null; [ $? = 2 ] || complain "no fingerprint is no usage error"
 ( cd "$work/bundles/good" && "$shell" "$audit" "sha256:$(fingerprint good | tr a-f A-F)" ) > /dev/null 2>&1 || complain "the own folder"
+
+# One volume alone: its folder holds seal and chunk list, and what is wrong with it is one thing each.
+volumes=("$work/bundles/good"/*.vol*)
+[ "${#volumes[@]}" -ge 2 ] || complain "the good bundle has no second volume"
+second=${volumes[1]##*/}
+mkdir "$work/desk" "$work/disc"
+cp "$work/bundles/good"/*.seal "$work/bundles/good"/*.chunks "$work/desk"
+alone() {  # WHAT CODE FOLDER FILE [FINGERPRINT]
+  local fingerprint=${5-$(fingerprint good)} installer audited
+  "$install" verify "$3" --volume "$4" --fingerprint "$fingerprint" > "$work/alone.install" 2>&1
+  installer=$?
+  TMPDIR=$work/tmp "$shell" "$audit" "$fingerprint" "$3" "$4" > "$work/alone.audit" 2>&1
+  audited=$?
+  [ "$installer $audited" = "$2 $2" ] ||
+    { complain "$1: sealift-install $installer, audit.sh $audited, not $2"; cat "$work"/alone.*; }
+}
+fresh_disc() { rm -rf "$work/disc"; mkdir "$work/disc"; cp "${volumes[1]}" "$work/disc"; }
+both_say() { grep -Fq -- "$1" "$work/alone.install" && grep -Fq -- "$1" "$work/alone.audit" || { complain "not said: $1"; cat "$work"/alone.*; }; }
+fresh_disc
+alone 'a good volume' 0 "$work/desk" "$work/disc/$second"
+alone 'a good volume beside its seal' 0 "$work/bundles/good" "${volumes[0]}"
+alone 'a good volume without its seal' 7 "$work/disc" "$work/disc/$second"
+alone 'a good volume, another root' 6 "$work/desk" "$work/disc/$second" "$(fingerprint good | tr 0-9a-f 1-9a-f0)"
+"$install" verify --volume "${volumes[0]}" --fingerprint "$(fingerprint good)" --json | grep -q '"bad":\[\]' || complain 'no folder named'
+printf x | dd of="$work/disc/$second" bs=1 seek=9 conv=notrunc 2> /dev/null
+alone 'a flipped byte' 5 "$work/desk" "$work/disc/$second"
+both_say 'files/"a"'
+fresh_disc; truncate -s -1 "$work/disc/$second"
+alone 'a cut volume' 5 "$work/desk" "$work/disc/$second"
+fresh_disc; truncate -s +1 "$work/disc/$second"
+alone 'a long volume' 5 "$work/desk" "$work/disc/$second"
+fresh_disc; cp "${volumes[0]}" "$work/disc/$second"
+alone 'another volume of this name' 5 "$work/desk" "$work/disc/$second"
+mv "$work/disc/$second" "$work/disc/other-1.vol001"
+alone 'a volume of another bundle' 10 "$work/desk" "$work/disc/other-1.vol001"
+ln -s "${volumes[1]}" "$work/disc/$second"
+alone 'a link to a volume' 4 "$work/desk" "$work/disc/$second"
+fresh_disc
+sed -i '$s/"sig":"[^"]*"/"sig":""/' "$work/desk"/*.seal
+alone 'a manifest that nobody signed' 6 "$work/desk" "$work/disc/$second"
+[ -z "$(ls -A "$work/tmp")" ] || complain "audit.sh left temporary files of a volume"
 [ $failed = 0 ] && echo "$(wc -l < "$work/verdicts") bundles judged alike by audit.sh and sealift-install"
 exit $failed

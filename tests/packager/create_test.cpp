@@ -15,6 +15,7 @@
 #include "packager/compare/inspect.hpp"
 #include "packager/files/known_chunks.hpp"
 #include "packager/host/process.hpp"
+#include "packager/pack/delta.hpp"
 #include "packager/pack/recut.hpp"
 #include "packager/pack/volume_size.hpp"
 #include "sealift/bundle/manifest/chunk_layout.hpp"
@@ -27,6 +28,8 @@
 
 using namespace sealift;
 using namespace sealift::packager;
+using sealift::test::add_key, sealift::test::next_root, sealift::test::one_key_root, sealift::test::signed_document,
+    sealift::test::signed_root;
 using sealift::test::files_of;
 using sealift::test::make_wheel;
 using sealift::test::read_file;
@@ -525,6 +528,88 @@ TEST_CASE("with an inventory a bundle lists what the target has and carries the 
                                  .volume_size = std::uint64_t{5} << 20},
                                 progress);
   CHECK(cut.manifest == result.manifest);
+}
+
+TEST_CASE("a delta made from the bundle that was sent last is, byte for byte, the one made from its inventory") {
+  Workshop workshop;
+  const CreateResult sent = workshop.pack("sent");
+  bundle::Inventory inventory{.generations = {{.name = "demo",
+                                               .channel = "test",
+                                               .version = 1,
+                                               .identity = bundle::open(sent.folder).seal.manifest.digest()}},
+                              .items = {}};
+  for (const bundle::Entry& entry : sent.manifest.entries) inventory.items.insert(bundle::store_item_name(entry));
+  CHECK(inventory_of_bundle(sent.folder, *pinned_root(workshop).state.pinned) == inventory);
+  write_file(workshop.dir / "site.inventory", bundle::write_inventory(inventory));
+
+  workshop.lock.version = 2;
+  workshop.add_wheel({.name = "more", .files = {{"more/__init__.py", "MORE = 1\n"}}});
+  const CreateResult asked = workshop.pack("asked", 0, workshop.dir / "site.inventory");
+  const CreateResult kept = workshop.pack("kept", 0, sent.folder);
+  CHECK(kept.manifest.base == bundle::inventory_digest(inventory));
+  CHECK(std::count_if(kept.manifest.entries.begin(), kept.manifest.entries.end(),
+                      [](const bundle::Entry& entry) { return !entry.absent; }) == 1);
+  CHECK(files_of(kept.folder) == files_of(asked.folder));
+
+  // Seal and chunk list are enough to keep, and a delta is a base as well.
+  fs::create_directories(workshop.dir / "shelf");
+  for (const fs::directory_entry& file : fs::directory_iterator(sent.folder))
+    if (file.path().extension() == ".seal" || file.path().extension() == ".chunks")
+      fs::copy(file.path(), workshop.dir / "shelf");
+  CHECK(files_of(workshop.pack("by-seal", 0, workshop.dir / "shelf/demo-1.seal").folder) == files_of(asked.folder));
+  workshop.lock.version = 3;
+  const CreateResult third = workshop.pack("third", 0, kept.folder);
+  CHECK(std::all_of(third.manifest.entries.begin(), third.manifest.entries.end(),
+                    [](const bundle::Entry& entry) { return entry.absent; }));
+}
+
+TEST_CASE("a base bundle is verified by the roots that travel along, and may be signed under an older one of them") {
+  Workshop workshop;
+  const CreateResult sent = workshop.pack("sent");
+  workshop.lock.version = 2;
+  const fs::path chunks = sent.folder / "demo-1.chunks";
+  const std::string list = read_file(chunks);
+  std::string changed = list;
+  changed[0] ^= 1;
+  fs::remove(chunks), write_file(chunks, changed);
+  CHECK_REFUSED(workshop.pack("bad", 0, sent.folder), Digest, "chunk list");
+  fs::remove(chunks);
+  CHECK_REFUSED(workshop.pack("bad", 0, sent.folder), Missing, "demo-1.chunks");
+  write_file(chunks, list);
+
+  const Workshop stranger;
+  bundle::Seal seal = bundle::open(sent.folder).seal;
+  const auto seal_as = [&](const bundle::Seal& other) {
+    fs::remove(sent.folder / "demo-1.seal");
+    write_file(sent.folder / "demo-1.seal", bundle::write_seal(other));
+  };
+  seal_as({.roots = {one_key_root(stranger.key)},
+           .manifest = signed_document(seal.manifest.payload, {&stranger.key}, bundle::kBundlePayloadType)});
+  CHECK_REFUSED(workshop.pack("bad", 0, sent.folder), Signature, "root");
+  seal_as({.roots = seal.roots,
+           .manifest = signed_document(seal.manifest.payload, {&stranger.key}, bundle::kBundlePayloadType)});
+  CHECK_REFUSED(workshop.pack("bad", 0, sent.folder), Signature, "release");
+  CHECK_FALSE(fs::exists(workshop.dir / "bad"));
+  seal_as(seal);
+
+  const bundle::PrivateKey fresh = bundle::PrivateKey::generate();
+  bundle::Root next = next_root(bundle::parse_root(seal.roots[0].payload, ""));
+  next.roles["release"].keys.clear();
+  add_key(next, "release", fresh.public_key());
+  write_file(workshop.dir / "root.2.json", write_envelope(signed_root(next, {&workshop.key})));
+  bundle::write_text(workshop.dir / "fresh.key", fresh.pem(), 0600);
+  workshop.pack("unused");
+  bundle::Progress progress(nullptr);
+  const CreateResult delta = create({.lock = workshop.dir / "demo.lock.toml",
+                                     .roots = {workshop.dir / "root.1.json", workshop.dir / "root.2.json"},
+                                     .keys = {workshop.dir / "fresh.key"},
+                                     .out = workshop.dir / "rotated",
+                                     .cache = workshop.cache(),
+                                     .installer = workshop.dir / "sealift-install",
+                                     .base = sent.folder,
+                                     .fetch = {.jobs = 2}},
+                                    progress);
+  CHECK(delta.manifest.base);
 }
 
 TEST_CASE("an inventory that has nothing of the bundle makes no delta, and a damaged one no bundle") {

@@ -9,6 +9,8 @@
 #include <sys/utsname.h>
 
 #include "packager/host/process.hpp"
+#include "packager/pack/delta.hpp"
+#include "sealift/bundle/host/child_process.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/tiny_bundle.hpp"
 #include "tests/support/tiny_wheel.hpp"
@@ -187,4 +189,36 @@ TEST_CASE("another system is entered, and only what it has is there") {
   const std::optional<Rehearsal> done = finished.rehearsed(system);
   CHECK(fs::is_empty(system / "mnt"));
   if (done) CHECK(done->system == system.string());
+}
+
+TEST_CASE(
+    "the inventory that is derived from a bundle is the one that the real installer prints where it is installed") {
+  Finished finished("#!/bin/sh\nexit 0\n");
+  // An entry without a place is not installed.
+  TinyBundle tiny{.arch = finished.made.manifest.target.arch, .volume_size = 8192};
+  tiny.items = {{.path = "wheels/demo-1.0-py3-none-any.whl", .kind = bundle::EntryKind::Wheel, .bytes = make_wheel({})},
+                {.path = "files/notes", .bytes = "notes\n", .into = "share/notes", .encoding = bundle::Encoding::Zstd},
+                {.path = "files/run", .bytes = "#!/bin/sh\n", .into = "bin/run", .executable = true},
+                {.path = "trees/t.tar",
+                 .kind = bundle::EntryKind::Tree,
+                 .bytes = make_tar({{tar_file("share/a"), "a\n"}}, true),
+                 .encoding = bundle::Encoding::Zstd},
+                {.path = "files/unplaced", .bytes = "nobody's\n", .into = "share/unplaced"}};
+  MadeBundle made = make_bundle(finished.dir / "desk/tiny-2", tiny, finished.key);
+  std::erase_if(made.manifest.environment.placements,
+                [](const auto& placement) { return placement.entry.text() == "files/unplaced"; });
+  reseal(made, {one_key_root(finished.key)}, {&finished.key});
+
+  const std::string prefix = finished.dir / "prefix";
+  const auto installer = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), SEALIFT_INSTALL);
+    arguments.insert(arguments.end(), {"--prefix", prefix});
+    return bundle::run_child({.arguments = arguments, .environment = {"PATH=/usr/bin:/bin"}, .keep_output = 100000});
+  };
+  const bundle::ChildEnd applied = installer({"apply", made.folder, "--fingerprint", made.fingerprint()});
+  INFO(applied.errors);
+  REQUIRE(applied.good());
+  const bundle::Inventory derived = inventory_of_bundle(made.folder, *made.trusted.state.pinned);
+  CHECK(derived.items.size() == 4);
+  CHECK(bundle::write_inventory(derived) == installer({"inventory"}).output);
 }

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// look -> write each file in a scratch folder -> compare with what was published -> sync -> link it to its name: a link
+// never replaces what is there, as a rename would.
+#include "installer/export/export_bundle.hpp"
+
+#include <array>
+#include <mutex>
+#include <random>
+#include <span>
+
+#include "installer/disk/file_output.hpp"
+#include "sealift/bundle/core/human_text.hpp"
+#include "sealift/bundle/core/parallel_for.hpp"
+
+namespace sealift::installer {
+
+namespace {
+
+namespace fs = std::filesystem;
+using bundle::Error;
+using bundle::ErrorCode;
+
+bool stands(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(fs::symlink_status(path, ignored));
+}
+
+bundle::Digest digest_of_file(const fs::path& path, std::uint64_t size) {
+  bundle::FileSource source(path);
+  bundle::Hasher hasher;
+  for (std::uint64_t offset = 0; source.size() == size && offset < size;) {
+    const bundle::ByteView piece = source.view(offset, std::size_t{1} << 20);
+    hasher.update(piece);
+    offset += piece.size();
+  }
+  return hasher.finish();
+}
+
+[[noreturn]] void refuse_other_file(const fs::path& path, const bundle::Entry& entry, const std::string& got) {
+  throw Error(ErrorCode::Conflict, {.what = "another file has this name already, and it is not replaced",
+                                    .where = path.string(),
+                                    .expected = "sha256 " + entry.sha256.hex() + ", or nothing",
+                                    .got = got,
+                                    .next = "move it away, or export into another folder"});
+}
+
+// True when the very bytes are there already; throws Conflict when something else is.
+bool is_there(const fs::path& path, const bundle::Entry& entry) {
+  if (!stands(path)) return false;
+  if (!fs::is_regular_file(fs::symlink_status(path))) refuse_other_file(path, entry, "something that is no plain file");
+  const bundle::Digest digest = digest_of_file(path, entry.size);
+  if (digest != entry.sha256) refuse_other_file(path, entry, "sha256 " + digest.hex());
+  return true;
+}
+
+// While it lives, nothing below this folder is reached through a symbolic link.
+class Anchored {
+ public:
+  Anchored(Disk& disk, const fs::path& folder) : disk_(disk), before_(disk.anchor(folder)) {}
+  Anchored(const Anchored&) = delete;
+  Anchored& operator=(const Anchored&) = delete;
+  ~Anchored() { disk_.anchor(before_); }
+
+ private:
+  Disk& disk_;
+  std::shared_ptr<const AnchorFolder> before_;
+};
+
+// Holds what is not verified yet, below the folder that it is for, so that a link can name it; goes with what is in it.
+class Scratch {
+ public:
+  Scratch(Disk& disk, const fs::path& folder) : disk_(disk), path_(folder / name()) { disk_.make_folder(path_); }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  ~Scratch() {
+    try {
+      disk_.remove_tree(path_);
+    } catch (const Error&) {  // no name that anybody waits for is lost
+    }
+  }
+  const fs::path& path() const { return path_; }
+
+ private:
+  // A name that no other run has, also on another host.
+  static std::string name() {
+    std::random_device random;
+    const std::array<unsigned, 2> number{random(), random()};
+    return ".sealift-export-" + bundle::to_hex(std::as_bytes(std::span(number)));
+  }
+
+  Disk& disk_;
+  fs::path path_;
+};
+
+// Gives files their names, many after one sync.
+class Naming {
+ public:
+  Naming(Disk& disk, const fs::path& folder, const fs::path& scratch)
+      : disk_(disk), folder_(folder), scratch_(scratch) {}
+
+  void add(std::string temporary, const ExportFile& file) {
+    bool full = false;
+    {
+      const std::lock_guard lock(guard_);
+      finished_.push_back({std::move(temporary), &file});
+      full = (bytes_ += file.entry->size) >= kBatch;
+    }
+    if (full) flush();
+  }
+
+  void flush() {
+    std::vector<Finished> batch;
+    {
+      const std::lock_guard lock(guard_);
+      batch.swap(finished_);
+      bytes_ = 0;
+    }
+    if (batch.empty()) return;
+    disk_.sync_all(scratch_);
+    for (const Finished& one : batch) name(one);
+    disk_.sync_all(folder_);
+  }
+
+ private:
+  struct Finished {
+    std::string temporary;
+    const ExportFile* file;
+  };
+  static constexpr std::uint64_t kBatch = std::uint64_t{1} << 30;  // bytes that a crash may cost
+
+  void name(const Finished& one) {
+    const fs::path path = one.file->place.below(folder_), from = scratch_ / one.temporary;
+    disk_.make_folders(path.parent_path());
+    if (stands(path)) refuse_other_file(path, *one.file->entry, "a file that came meanwhile");
+    const OpenFolder here = disk_.open_folder(scratch_), there = disk_.open_folder(path.parent_path());
+    const std::string last = path.filename();
+    if (disk_.link({here, one.temporary.c_str()}, {there, last.c_str()}))
+      disk_.remove_tree(from);
+    else
+      disk_.rename(from, path);  // this file system has no links
+  }
+
+  Disk& disk_;
+  const fs::path& folder_;
+  const fs::path& scratch_;
+  std::mutex guard_;
+  std::vector<Finished> finished_;
+  std::uint64_t bytes_ = 0;
+};
+
+// Each chunk was checked when it was read; whether they are the bytes that others published only this digest says.
+void write_file(const bundle::VerifiedBundle& bundle, const bundle::Entry& entry, const fs::path& path, Disk& disk,
+                bundle::Progress& progress) {
+  FileOutput output(disk);
+  bundle::Hasher hasher;
+  output.begin(disk.create(path, entry.executable ? 0755 : 0644), path);
+  bundle.stream(entry, [&](bundle::ByteView piece) {
+    hasher.update(piece);
+    output.append(piece);
+    progress.add(piece.size());
+  });
+  output.finish();
+  if (const bundle::Digest digest = hasher.finish(); digest != entry.sha256)
+    throw Error(ErrorCode::Digest, {.what = "an entry is not what the manifest says was published",
+                                    .where = entry.path.text(),
+                                    .expected = "sha256 " + entry.sha256.hex(),
+                                    .got = "sha256 " + digest.hex(),
+                                    .next = "do not use this bundle; tell who signed it"});
+}
+
+void write_folder(const bundle::VerifiedBundle& bundle, const FolderPlan& plan, unsigned threads, Disk& disk,
+                  bundle::Progress& progress) {
+  if (plan.files.empty()) return;
+  disk.make_folders(plan.folder);
+  const Anchored anchored(disk, plan.folder);
+  const Scratch scratch(disk, plan.folder);
+  Naming naming(disk, plan.folder, scratch.path());
+  std::exception_ptr failure;
+  try {
+    bundle::parallel_for(threads, plan.files.size(), [&](std::size_t index) {
+      const std::string temporary = std::to_string(index);
+      write_file(bundle, *plan.files[index].entry, scratch.path() / temporary, disk, progress);
+      naming.add(temporary, plan.files[index]);
+    });
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  try {
+    naming.flush();  // after a failure too: what is right need not be read again
+  } catch (...) {
+    if (!failure) failure = std::current_exception();
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+// Leaves in the plan what has to be written.
+ExportedFolder look(FolderPlan& plan) {
+  ExportedFolder result{.folder = plan.folder, .written = {}, .there = {}, .absent = {}};
+  for (const bundle::Entry* entry : plan.absent) result.absent.push_back(entry->path.text());
+  std::erase_if(plan.files, [&](const ExportFile& file) {
+    const bool there = is_there(file.place.below(plan.folder), *file.entry);
+    (there ? result.there : result.written).push_back(file.place.text());
+    if (!there) result.bytes += file.entry->size;
+    return there;
+  });
+  return result;
+}
+
+void require_space(const ExportedFolder& folder, const Disk& disk) {
+  const std::uint64_t free = disk.free_space(folder.folder).bytes;
+  if (free >= folder.bytes) return;
+  throw Error(ErrorCode::Space, {.what = "there is not enough room for these files",
+                                 .where = folder.folder.string(),
+                                 .expected = bundle::human_size(folder.bytes),
+                                 .got = bundle::human_size(free),
+                                 .next = "make room, or name a folder on another disk"});
+}
+
+}  // namespace
+
+Exported export_bundle(const bundle::VerifiedBundle& bundle, const ExportFolders& folders, unsigned threads, Disk& disk,
+                       bundle::Progress& progress) {
+  const bundle::Manifest& manifest = bundle.manifest();
+  Exported exported{.name = manifest.name,
+                    .version = manifest.version,
+                    .identity = bundle.identity(),
+                    .warnings = bundle.warnings(),
+                    .folders = {}};
+  std::vector<FolderPlan> plans = plan_export(manifest, folders);
+  std::uint64_t bytes = 0;
+  for (FolderPlan& plan : plans) {
+    exported.folders.push_back(look(plan));
+    require_space(exported.folders.back(), disk);
+    bytes += exported.folders.back().bytes;
+  }
+  progress.begin("exporting " + manifest.stem(), bytes);
+  for (const FolderPlan& plan : plans) write_folder(bundle, plan, threads, disk, progress);
+  progress.end();
+  return exported;
+}
+
+}  // namespace sealift::installer

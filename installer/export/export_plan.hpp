@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which entries of a bundle become plain files for a Nexus, a MinIO or a mirror of Debian packages, and under which
+// names. A pure function of the signed manifest, so that everything is refused before anything is written.
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "sealift/bundle/manifest/manifest.hpp"
+
+namespace sealift::installer {
+
+// One folder for each kind of content; empty: that kind is not wanted.
+struct ExportFolders {
+  std::filesystem::path wheels;    // each under the name that it was published with
+  std::filesystem::path models;    // repository folders: ORG/NAME/FILE; data lies in data/ORG/NAME/FILE
+  std::filesystem::path debs;      // a flat repository: the packages and their index
+  std::filesystem::path programs;  // as they lie below the root of an environment
+};
+
+struct ExportFile {
+  const bundle::Entry* entry = nullptr;  // of the manifest
+  bundle::SafePath place;                // below its folder
+};
+
+struct FolderPlan {
+  std::filesystem::path folder;
+  std::vector<ExportFile> files;               // in payload order
+  std::vector<const bundle::Entry*> absent{};  // wanted, but this delta does not carry them
+};
+
+// One for each folder that is not empty. Two entries of equal bytes may have one place. Throws Conflict for different
+// ones, Format for a place that would leave its folder, and Usage when no folder is named.
+std::vector<FolderPlan> plan_export(const bundle::Manifest& manifest, const ExportFolders& folders);
+
+}  // namespace sealift::installer

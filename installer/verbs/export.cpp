@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// export: entries as plain, verified files for servers that a site has already.
+#include <memory>
+
+#include "installer/prefix/prefix.hpp"
+#include "installer/print/export_report.hpp"
+#include "installer/verbs/shared_options.hpp"
+#include "installer/verbs/verbs.hpp"
+#include "sealift/bundle/trust/trust_folder.hpp"
+
+namespace sealift::installer {
+
+namespace {
+
+struct ExportOptions {
+  BundleOptions bundle;
+  std::filesystem::path prefix;  // whose trust is read; empty: none
+  ExportFolders folders;
+  bool json = false;
+};
+
+int run(const ExportOptions& options) {
+  bundle::Progress progress;
+  const std::filesystem::path folder = options.prefix.empty() ? "" : Prefix(options.prefix).trust();
+  const bundle::Trust trust{.state = bundle::trust_for_run(folder, fingerprint_of(options.bundle.fingerprint)),
+                            .allow_downgrade = options.bundle.allow_downgrade};
+  bundle::OpenBundle opened = bundle::open(options.bundle.bundle);
+  opened.more_folders = options.bundle.volumes;
+  opened.read_once = true;
+  const bundle::VerifiedBundle verified = bundle::verify(opened, trust, bundle::system_time());
+  Disk disk;
+  const Exported exported = export_bundle(verified, options.folders, options.bundle.threads, disk, progress);
+  bundle::print_warnings(exported.warnings);
+  bundle::print(options.json, json_of(exported), text_of(exported));
+  return 0;
+}
+
+}  // namespace
+
+void add_export(bundle::Program& program) {
+  const bundle::Verb verb = program.verb("export", "write a bundle's entries as plain files, each byte verified");
+  const auto options = std::make_shared<ExportOptions>();
+  verb.json(options->json);
+  add_bundle_options(verb, options->bundle);
+  add_prefix(verb, options->prefix, false);
+  verb.option("--wheels", options->folders.wheels, "the folder that gets the wheels");
+  verb.option("--models", options->folders.models, "the folder that gets models and data, a folder a repository");
+  verb.option("--debs", options->folders.debs, "the folder that gets the Debian packages and their index");
+  verb.option("--programs", options->folders.programs, "the folder that gets the programs");
+  verb.action([options] { return run(*options); });
+}
+
+}  // namespace sealift::installer
