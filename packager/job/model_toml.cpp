@@ -66,11 +66,10 @@ std::string environment(const char* name) {
 std::string read_endpoint(TomlTable& table, Hub hub) {
   std::string endpoint = table.string_or("endpoint", "");
   if (endpoint.empty() && hub == Hub::HfHub) endpoint = environment("HF_ENDPOINT");
-  if (endpoint.empty() && hub == Hub::ModelScope) endpoint = environment("MODELSCOPE_ENDPOINT");
   if (endpoint.empty() && hub == Hub::ModelScope && !environment("MODELSCOPE_DOMAIN").empty())
     endpoint = "https://" + environment("MODELSCOPE_DOMAIN");
   while (endpoint.ends_with('/')) endpoint.pop_back();
-  const char* variable = hub == Hub::HfHub ? "HF_ENDPOINT" : "MODELSCOPE_ENDPOINT";
+  const char* variable = hub == Hub::HfHub ? "HF_ENDPOINT" : "MODELSCOPE_DOMAIN";
   if (endpoint.empty())
     table.refuse("endpoint", "nothing says which hub this model comes from",
                  fmt::format("endpoint = \"https://HOST\" here, or {} in the environment", variable), {},

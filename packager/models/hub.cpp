@@ -115,47 +115,19 @@ HubListing list_hf(const ModelSpec& spec, const FetchOptions& options) {
   return listing;
 }
 
-// The entries of a folder ("": the root), and where `recursive` of those below it.
-Json modelscope_entries(const ModelSpec& spec, const std::string& folder, bool recursive, const FetchOptions& options) {
-  const std::string url =
-      fmt::format("{}/api/v1/models/{}/repo/files?Revision={}&Recursive={}{}", spec.endpoint, spec.repo,
-                  percent_encoded(spec.revision), recursive, folder.empty() ? "" : "&Root=" + percent_encoded(folder));
+// ModelScope gives no commit; digests pin its files.
+HubListing list_modelscope(const ModelSpec& spec, const FetchOptions& options) {
+  const std::string url = fmt::format("{}/api/v1/models/{}/repo/files?Revision={}&Recursive=true", spec.endpoint,
+                                      spec.repo, percent_encoded(spec.revision));
   const Json answer = parsed(get_one(url, spec, options).body, url);
   const Json& files = member(member(answer, "Data", url), "Files", url);
   if (!files.is_array()) refuse(url, "it is not a list of files");
-  return files;
-}
-
-[[noreturn]] void refuse_cut(const ModelSpec& spec, const std::string& folder) {
-  throw Error(ErrorCode::CannotCheck,
-              {.what = "the hub lists no more than 3,000 entries of a folder, so files of this one may be missing",
-               .where = spec.repo + "/" + folder,
-               .next = "fetch the model with the hub's client and give the folder as source"});
-}
-
-// ModelScope gives no commit; digests pin its files. It cuts a listing at 3,000 entries and does not say so, so one
-// that long is asked for again folder by folder.
-HubListing list_modelscope(const ModelSpec& spec, const FetchOptions& options) {
-  constexpr std::size_t kCut = 3000;
   HubListing listing;
-  std::vector<std::string> folders = {""};
-  for (std::size_t next = 0; next < folders.size(); ++next) {
-    const std::string folder = folders[next], where = spec.endpoint + "/" + spec.repo + "/" + folder;
-    if (next == kMaxPages) refuse(where, "its folders do not end");
-    Json entries = modelscope_entries(spec, folder, true, options);
-    const bool cut = entries.size() == kCut;
-    if (cut) entries = modelscope_entries(spec, folder, false, options);
-    if (cut && entries.size() >= kCut) refuse_cut(spec, folder);
-    for (const Json& item : entries) {
-      const std::string path = text_of(item, "Path", where);
-      if (text_of(item, "Type", where) == "tree") {
-        if (cut) folders.push_back(bundle::SafePath::parse(path, where).text());
-        continue;
-      }
-      const bool digest = item.contains("Sha256") && item["Sha256"].is_string();
-      add_file(listing, {.path = path, .size = size_of(item, "Size", where), .sha256 = {}},
-               digest ? item["Sha256"].get<std::string>() : "", where);
-    }
+  for (const Json& item : files) {
+    if (text_of(item, "Type", url) == "tree") continue;
+    const bool digest = item.contains("Sha256") && item["Sha256"].is_string();
+    add_file(listing, {.path = text_of(item, "Path", url), .size = size_of(item, "Size", url), .sha256 = {}},
+             digest ? item["Sha256"].get<std::string>() : "", url);
   }
   return listing;
 }

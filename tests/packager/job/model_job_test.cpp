@@ -21,7 +21,6 @@ struct JobDesk {
     test::write_file(dir / "weights/tiny/config.json", "{}");
     ::unsetenv("HF_ENDPOINT");
     ::unsetenv("MODELSCOPE_DOMAIN");
-    ::unsetenv("MODELSCOPE_ENDPOINT");
   }
   std::vector<JobModel> read(const std::string& text) const {
     const TomlValue document = parse_toml(text, "job.toml", bundle::ErrorCode::Usage);
@@ -64,13 +63,10 @@ TEST_CASE("a repository comes from the hub that the job names, or else the envir
   ::unsetenv("HF_ENDPOINT");
 
   const std::string scope = model + "hub = \"modelscope\"\n";
-  CHECK_REFUSED(desk.read(scope), Usage, "MODELSCOPE_ENDPOINT in the environment");
+  CHECK_REFUSED(desk.read(scope), Usage, "MODELSCOPE_DOMAIN in the environment");
   ::setenv("MODELSCOPE_DOMAIN", "scope.invalid", 1);
   CHECK(desk.read(scope)[0].spec.endpoint == "https://scope.invalid");
   CHECK(desk.read(scope)[0].spec.revision == "master");
-  ::setenv("MODELSCOPE_ENDPOINT", "http://site.invalid:8080/", 1);
-  CHECK(desk.read(scope)[0].spec.endpoint == "http://site.invalid:8080");
-  ::unsetenv("MODELSCOPE_ENDPOINT");
   ::unsetenv("MODELSCOPE_DOMAIN");
 }
 

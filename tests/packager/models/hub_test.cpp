@@ -182,24 +182,3 @@ TEST_CASE("ModelScope tells digests but no commit, and is asked for the revision
   hub.put("/api/v1/models/org/tiny/repo/files?Revision=main&Recursive=true", {.body = R"({"Code": 10010})"});
   CHECK_REFUSED(list_repository(spec, kQuick), Format, "no 'Data'");
 }
-
-TEST_CASE(
-    "a list that ModelScope has cut without a word is asked for folder by folder, and never taken for the whole") {
-  TinyHub hub;
-  const std::string route = "/api/v1/models/org/tiny/repo/files?Revision=main&Recursive=";
-  const auto listed = [](std::size_t count, const std::string& begin, const std::string& folder = {}) {
-    bundle::Json files = bundle::Json::array();
-    if (!folder.empty()) files.push_back({{"Type", "tree"}, {"Path", folder}, {"Size", 0}});
-    for (std::size_t i = files.size(); i < count; ++i)
-      files.push_back({{"Type", "blob"}, {"Path", begin + std::to_string(i)}, {"Size", 1}});
-    return bundle::Json{{"Code", 200}, {"Data", {{"Files", std::move(files)}}}}.dump();
-  };
-  hub.put(route + "true", {.body = listed(3000, "sub/")});
-  hub.put(route + "false", {.body = listed(10, "a", "sub")});
-  hub.put(route + "true&Root=sub", {.body = listed(3100, "sub/")});
-  const ModelSpec spec = spec_of(hub, Hub::ModelScope);
-  CHECK(list_repository(spec, kQuick).files.size() == 9 + 3100);
-  hub.put(route + "true&Root=sub", {.body = listed(3000, "sub/")});
-  hub.put(route + "false&Root=sub", {.body = listed(3000, "sub/")});
-  CHECK_REFUSED(list_repository(spec, kQuick), CannotCheck, "org/tiny/sub");
-}
