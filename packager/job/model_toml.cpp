@@ -63,13 +63,19 @@ std::string environment(const char* name) {
   return value != nullptr ? value : "";
 }
 
+// As its client reads them: MODELSCOPE_ENDPOINT, else the older MODELSCOPE_DOMAIN; either may lack the scheme.
+std::string modelscope_endpoint() {
+  std::string endpoint = environment("MODELSCOPE_ENDPOINT");
+  if (endpoint.empty()) endpoint = environment("MODELSCOPE_DOMAIN");
+  return endpoint.empty() || endpoint.find("://") != endpoint.npos ? endpoint : "https://" + endpoint;
+}
+
 std::string read_endpoint(TomlTable& table, Hub hub) {
   std::string endpoint = table.string_or("endpoint", "");
   if (endpoint.empty() && hub == Hub::HfHub) endpoint = environment("HF_ENDPOINT");
-  if (endpoint.empty() && hub == Hub::ModelScope && !environment("MODELSCOPE_DOMAIN").empty())
-    endpoint = "https://" + environment("MODELSCOPE_DOMAIN");
+  if (endpoint.empty() && hub == Hub::ModelScope) endpoint = modelscope_endpoint();
   while (endpoint.ends_with('/')) endpoint.pop_back();
-  const char* variable = hub == Hub::HfHub ? "HF_ENDPOINT" : "MODELSCOPE_DOMAIN";
+  const char* variable = hub == Hub::HfHub ? "HF_ENDPOINT" : "MODELSCOPE_ENDPOINT";
   if (endpoint.empty())
     table.refuse("endpoint", "nothing says which hub this model comes from",
                  fmt::format("endpoint = \"https://HOST\" here, or {} in the environment", variable), {},

@@ -115,19 +115,66 @@ HubListing list_hf(const ModelSpec& spec, const FetchOptions& options) {
   return listing;
 }
 
-// ModelScope gives no commit; digests pin its files.
-HubListing list_modelscope(const ModelSpec& spec, const FetchOptions& options) {
-  const std::string url = fmt::format("{}/api/v1/models/{}/repo/files?Revision={}&Recursive=true", spec.endpoint,
-                                      spec.repo, percent_encoded(spec.revision));
+// ModelScope cuts each listing at this many entries, silently: no flag, no total, no pages (modelscope_hub 0.5.1,
+// constants.py, REPO_FILES_TRUNCATION_LIMIT). Only a listing below it is known to be whole.
+constexpr std::size_t kModelScopeCut = 3000;
+
+struct ScopeEntries {
+  std::vector<std::pair<HubFile, std::string>> files;  // and the digest as the hub spells it
+  std::vector<std::string> folders;
+  bool cut = false;
+  std::string url;  // for messages
+};
+
+// What lies below `root`, a folder of the repository; empty: all of it.
+ScopeEntries list_scope(const ModelSpec& spec, const std::string& root, bool recursive, const FetchOptions& options) {
+  const std::string url =
+      fmt::format("{}/api/v1/models/{}/repo/files?Revision={}&Recursive={}{}", spec.endpoint, spec.repo,
+                  percent_encoded(spec.revision), recursive, root.empty() ? "" : "&Root=" + percent_encoded(root));
   const Json answer = parsed(get_one(url, spec, options).body, url);
-  const Json& files = member(member(answer, "Data", url), "Files", url);
-  if (!files.is_array()) refuse(url, "it is not a list of files");
-  HubListing listing;
-  for (const Json& item : files) {
-    if (text_of(item, "Type", url) == "tree") continue;
+  const Json& items = member(member(answer, "Data", url), "Files", url);
+  if (!items.is_array()) refuse(url, "it is not a list of files");
+  ScopeEntries found{.files = {}, .folders = {}, .cut = items.size() >= kModelScopeCut, .url = url};
+  for (const Json& item : items) {
+    const std::string path = text_of(item, "Path", url);
+    if (!root.empty() && !path.starts_with(root + "/"))
+      refuse(url, "it names something outside the folder that it was asked for", path);
+    if (text_of(item, "Type", url) == "tree") {
+      found.folders.push_back(path);
+      continue;
+    }
     const bool digest = item.contains("Sha256") && item["Sha256"].is_string();
-    add_file(listing, {.path = text_of(item, "Path", url), .size = size_of(item, "Size", url), .sha256 = {}},
-             digest ? item["Sha256"].get<std::string>() : "", url);
+    found.files.emplace_back(HubFile{.path = path, .size = size_of(item, "Size", url), .sha256 = {}},
+                             digest ? item["Sha256"].get<std::string>() : "");
+  }
+  return found;
+}
+
+[[noreturn]] void refuse_cut_folder(const ScopeEntries& found, const ModelSpec& spec, const std::string& root) {
+  throw Error(ErrorCode::CannotCheck,
+              {.what = fmt::format("the hub lists {} entries of a folder and no more, so what lies there is not known",
+                                   kModelScopeCut),
+               .where = fmt::format("{}, {}", spec.repo, root.empty() ? "its top folder" : root + "/"),
+               .expected = fmt::format("fewer than {} entries in each folder", kModelScopeCut),
+               .got = found.url,
+               .next = "fetch the repository with git, and give the folder as source"});
+}
+
+// ModelScope gives no commit; digests pin its files. A folder whose listing is cut is asked for folder by folder.
+HubListing list_modelscope(const ModelSpec& spec, const FetchOptions& options) {
+  HubListing listing;
+  std::vector<std::string> waiting = {""};
+  for (std::size_t requests = 0; !waiting.empty(); ++requests) {
+    const std::string root = std::move(waiting.back());
+    waiting.pop_back();
+    ScopeEntries found = list_scope(spec, root, true, options);
+    if (found.cut) {
+      found = list_scope(spec, root, false, options);
+      if (found.cut) refuse_cut_folder(found, spec, root);
+      waiting.insert(waiting.end(), found.folders.begin(), found.folders.end());
+    }
+    if (requests + waiting.size() >= kMaxPages) refuse(found.url, "its folders do not end");
+    for (auto& [file, digest] : found.files) add_file(listing, std::move(file), digest, found.url);
   }
   return listing;
 }

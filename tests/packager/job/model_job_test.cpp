@@ -21,6 +21,7 @@ struct JobDesk {
     test::write_file(dir / "weights/tiny/config.json", "{}");
     ::unsetenv("HF_ENDPOINT");
     ::unsetenv("MODELSCOPE_DOMAIN");
+    ::unsetenv("MODELSCOPE_ENDPOINT");
   }
   std::vector<JobModel> read(const std::string& text) const {
     const TomlValue document = parse_toml(text, "job.toml", bundle::ErrorCode::Usage);
@@ -63,10 +64,18 @@ TEST_CASE("a repository comes from the hub that the job names, or else the envir
   ::unsetenv("HF_ENDPOINT");
 
   const std::string scope = model + "hub = \"modelscope\"\n";
-  CHECK_REFUSED(desk.read(scope), Usage, "MODELSCOPE_DOMAIN in the environment");
+  CHECK_REFUSED(desk.read(scope), Usage, "MODELSCOPE_ENDPOINT in the environment");
   ::setenv("MODELSCOPE_DOMAIN", "scope.invalid", 1);
   CHECK(desk.read(scope)[0].spec.endpoint == "https://scope.invalid");
   CHECK(desk.read(scope)[0].spec.revision == "master");
+  ::setenv("MODELSCOPE_ENDPOINT", "http://127.0.0.1:8080/ms/", 1);  // the newer name counts
+  CHECK(desk.read(scope)[0].spec.endpoint == "http://127.0.0.1:8080/ms");
+  CHECK(desk.read(scope + "endpoint = \"https://other.invalid\"\n")[0].spec.endpoint == "https://other.invalid");
+  ::setenv("MODELSCOPE_ENDPOINT", "scope.invalid", 1);
+  CHECK(desk.read(scope)[0].spec.endpoint == "https://scope.invalid");
+  ::setenv("MODELSCOPE_ENDPOINT", "https://name:word@scope.invalid", 1);
+  CHECK_REFUSED(desk.read(scope), Usage, "not the address of a hub");
+  ::unsetenv("MODELSCOPE_ENDPOINT");
   ::unsetenv("MODELSCOPE_DOMAIN");
 }
 

@@ -3,10 +3,14 @@
 #include "packager/models/hub.hpp"
 
 #include "packager/files/fetch.hpp"
+#include "packager/host/url.hpp"
 
 #include <doctest/doctest.h>
 
+#include <fmt/format.h>
+
 #include <cstdlib>
+#include <set>
 
 #include "tests/support/refusal.hpp"
 #include "tests/support/tiny_hub.hpp"
@@ -181,4 +185,84 @@ TEST_CASE("ModelScope tells digests but no commit, and is asked for the revision
         hub.endpoint() + "/api/v1/models/org/tiny/repo?Revision=main&FilePath=sub%2Fa.bin");
   hub.put("/api/v1/models/org/tiny/repo/files?Revision=main&Recursive=true", {.body = R"({"Code": 10010})"});
   CHECK_REFUSED(list_repository(spec, kQuick), Format, "no 'Data'");
+}
+
+namespace {
+
+// A ModelScope of one repository, which cuts every listing at 3,000 entries and says nothing about it.
+struct CuttingHub {
+  TinyHub hub;
+  std::set<std::string> files;
+  std::set<std::string> folders;
+
+  void add(const std::string& folder, int count) {
+    for (int i = 0; i < count; ++i) files.insert(folder + std::to_string(i) + ".txt");
+    for (std::size_t end = 0; (end = folder.find('/', end)) != folder.npos; ++end)
+      folders.insert(folder.substr(0, end));
+  }
+  std::string answer(const std::string& root, bool recursive) const {
+    std::string items;
+    int count = 0;
+    const auto put = [&](const std::string& path, const char* type) {
+      if (!path.starts_with(root) || path.size() == root.size()) return;
+      if (!recursive && path.find('/', root.size()) != path.npos) return;
+      if (++count <= 3000)
+        items += fmt::format(R"({}{{"Type": "{}", "Path": "{}", "Size": 1, "Sha256": ""}})", items.empty() ? "" : ",",
+                             type, path);
+    };
+    for (const std::string& folder : folders) put(folder, "tree");
+    for (const std::string& file : files) put(file, "blob");
+    return R"({"Code": 200, "Success": true, "Data": {"Files": [)" + items + "]}}";
+  }
+  HubListing listed() {
+    const std::string api = "/api/v1/models/org/tiny/repo/files?Revision=main&Recursive=";
+    for (const bool recursive : {true, false}) {
+      hub.put(fmt::format("{}{}", api, recursive), {.body = answer("", recursive)});
+      for (const std::string& folder : folders)
+        hub.put(fmt::format("{}{}&Root={}", api, recursive, percent_encoded(folder)),
+                {.body = answer(folder + "/", recursive)});
+    }
+    return list_repository(spec_of(hub, Hub::ModelScope), kQuick);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a list that ModelScope cuts is asked for folder by folder, until every file is there") {
+  CuttingHub scope;
+  scope.add("", 2);
+  scope.add("a/", 2000);
+  scope.add("b c/deep/", 1600);
+  scope.add("b c/wide/", 1500);
+  const HubListing listing = scope.listed();
+  const std::vector<std::string> paths = paths_of(listing);
+  CHECK(std::set<std::string>(paths.begin(), paths.end()) == scope.files);
+  CHECK(paths.size() == scope.files.size());
+  // All twice, a/ once, "b c/" twice, and its two folders once.
+  CHECK(scope.hub.server.requests().size() == 7);
+}
+
+TEST_CASE("a list below ModelScope's cut is one request, and one at the cut is never believed") {
+  CuttingHub whole;
+  whole.add("a/", 2998);
+  CHECK(whole.listed().files.size() == 2998);
+  CHECK(whole.hub.server.requests().size() == 1);
+  for (const char* folder : {"", "a/"}) {
+    CuttingHub full;
+    full.add("b/", 10);
+    full.add(folder, 3000);
+    CHECK_REFUSED(full.listed(), CannotCheck, "give the folder as source");
+  }
+}
+
+TEST_CASE("a hub that does not know how to list one folder, or whose folders do not end, is refused") {
+  CuttingHub scope;
+  scope.add("a/", 2000);
+  scope.add("b/", 2000);
+  scope.listed();
+  const std::string api = "/api/v1/models/org/tiny/repo/files?Revision=main&Recursive=";
+  scope.hub.put(api + "true&Root=a", {.body = scope.answer("", true)});
+  CHECK_REFUSED(list_repository(spec_of(scope.hub, Hub::ModelScope), kQuick), Format, "outside the folder");
+  scope.hub.put(api + "true&Root=a", {.body = R"({"Data": {"Files": [{"Type": "tree", "Path": "a", "Size": 0}]}})"});
+  CHECK_REFUSED(list_repository(spec_of(scope.hub, Hub::ModelScope), kQuick), Format, "outside the folder");
 }
