@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "installer/generations/variables.hpp"
+
 namespace sealift::installer {
 
 namespace {
@@ -197,9 +199,19 @@ std::string in_lua(const bundle::Variables& variables) {
   return lines;
 }
 
+// What the bundle says, and where Python writes bytecode, which is nowhere where apply has written it. sealift-start
+// sees to the latter too, but an older bundle brings an older one.
+bundle::Variables variables_for(const Prefix& prefix, const GenerationRecord& record) {
+  bundle::Variables variables = variables_of(prefix.generation(record.number));
+  if (!record.bytecode) variables["PYTHONPYCACHEPREFIX"] = std::string(bundle::kCacheWord) + "/sealift/pycache";
+  return variables;
+}
+
 }  // namespace
 
-SmallFiles activation_files(const Prefix& prefix, const std::string& name, const bundle::Variables& variables) {
+SmallFiles activation_files(const Prefix& prefix, const GenerationRecord& record) {
+  const bundle::Variables variables = variables_for(prefix, record);
+  const std::string& name = record.name;
   const std::string root = prefix.folder().string();
   // The variables come last: a value may look like a word that is replaced.
   const auto with = [&](const std::string& text, const std::string& lines) {

@@ -21,7 +21,9 @@ bool shell_is_there(const std::string& shell) {
 TinyBundle with_program(std::uint64_t version = 1) {
   TinyBundle tiny{.version = version};
   tiny.items = {
-      file_item("files/hello", "#!/bin/sh\necho \"hello ${PYTHONPATH-none} $PYTHONNOUSERSITE\"\n", "bin/hello", true)};
+      file_item("files/hello",
+                "#!/bin/sh\necho \"hello ${PYTHONPATH-none} $PYTHONNOUSERSITE ${PYTHONPYCACHEPREFIX##*/.cache}\"\n",
+                "bin/hello", true)};
   return tiny;
 }
 
@@ -60,7 +62,7 @@ TEST_CASE("sh, bash and zsh activate a prefix and leave it again") {
   for (const char* shell : {"sh", "dash", "bash", "zsh"}) {
     if (!shell_is_there(shell)) continue;
     INFO(shell);
-    CHECK(in_shell(site, shell, kSh, site.odd.folder()) == "hello none 1\n/users/own none\ngone\n");
+    CHECK(in_shell(site, shell, kSh, site.odd.folder()) == "hello none 1 /sealift/pycache\n/users/own none\ngone\n");
   }
 }
 
@@ -70,12 +72,12 @@ TEST_CASE("after the prefix was moved bash finds it by itself, and sh once switc
   const Prefix moved(site.dir / "moved");
   fs::rename(site.odd.folder(), moved.folder());
   if (shell_is_there("bash"))
-    CHECK(in_shell(site, "bash", kSh, moved.folder()) == "hello none 1\n/users/own none\ngone\n");
+    CHECK(in_shell(site, "bash", kSh, moved.folder()) == "hello none 1 /sealift/pycache\n/users/own none\ngone\n");
   if (shell_is_there("dash"))
     CHECK(in_shell(site, "dash", ". \"$P/activate\"; echo $?\n", moved.folder()).find("hello") == std::string::npos);
   Disk disk;
   switch_to(moved, 1, disk);
-  CHECK(in_shell(site, "sh", kSh, moved.folder()) == "hello none 1\n/users/own none\ngone\n");
+  CHECK(in_shell(site, "sh", kSh, moved.folder()) == "hello none 1 /sealift/pycache\n/users/own none\ngone\n");
 }
 
 TEST_CASE("fish and csh activate a prefix and leave it again") {
@@ -85,11 +87,11 @@ TEST_CASE("fish and csh activate a prefix and leave it again") {
     CHECK(
         in_shell(site, "fish",
                  "source $P/activate.fish; hello; sealift_deactivate; echo $PYTHONPATH; type -q hello; or echo gone\n",
-                 site.odd.folder()) == "hello none 1\n/users/own\ngone\n");
+                 site.odd.folder()) == "hello none 1 /sealift/pycache\n/users/own\ngone\n");
   if (shell_is_there("tcsh"))
     CHECK(in_shell(site, "tcsh -f",
                    "source \"$P/activate.csh\"\nhello\nsealift_deactivate\nwhich hello >& /dev/null || echo gone\n",
-                   site.odd.folder()) == "hello none 1\ngone\n");
+                   site.odd.folder()) == "hello none 1 /sealift/pycache\ngone\n");
 }
 
 TEST_CASE("Lmod's modulefile names the prefix by where it lies itself") {
@@ -181,7 +183,7 @@ TEST_CASE("activation sets the environment's variables but not over the user's o
 TEST_CASE("a generation without variables activates as before, and damaged ones are refused before the switch") {
   const Site site;
   site.apply(site.make(with_program()));
-  CHECK(read_file(site.prefix().folder() / "activate").find("_sealift_set") == std::string::npos);
+  CHECK(read_file(site.prefix().folder() / "activate").find("_sealift_set A") == std::string::npos);
   CHECK(read_file(site.prefix().folder() / "activate").find("@VARIABLES@") == std::string::npos);
   TinyBundle bad = with_program(2);
   bad.items.push_back(file_item("environment/variables", "LD_PRELOAD=x\n", std::string(bundle::kVariablesPlace)));
