@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PREFIX/activate, activate.fish, activate.csh and modulefiles/NAME.lua: with them a shell uses PREFIX/current. They
+// PREFIX/activate, activate.fish, activate.csh and modulefiles/NAME: with them a shell uses PREFIX/current. They
 // find the prefix by their own location where their shell can tell it, so that it may be moved or mounted elsewhere.
 #pragma once
 

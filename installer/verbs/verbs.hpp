@@ -21,5 +21,7 @@ void add_receipt(bundle::Program& program);
 void add_gc(bundle::Program& program);
 void add_doctor(bundle::Program& program);
 void add_inventory(bundle::Program& program);
+void add_site(bundle::Program& program);
+void add_venv(bundle::Program& program);
 
 }  // namespace sealift::installer

@@ -5,7 +5,9 @@
 
 #include "installer/doctor/doctor.hpp"
 #include "installer/generations/gc.hpp"
+#include "installer/generations/set_repository.hpp"
 #include "installer/generations/switch.hpp"
+#include "installer/generations/venv.hpp"
 #include "tests/installer/start/real_python.hpp"
 
 using namespace sealift;
@@ -209,4 +211,62 @@ TEST_CASE("modules that apply compiled are loaded from the generation, activated
   CHECK(site.said(". $P/activate; python" + ask) == compiled);
   CHECK(site.cached("home") == 0);
   CHECK(site.findings().empty());
+}
+
+TEST_CASE("a virtual environment stays on its generation, which gc leaves alone, until it is put on another one") {
+  if (!host_interpreter_is_there()) return;
+  PythonSite site;
+  Disk disk;
+  const std::string folder = site.dir / "my venv";
+  set_repository(site.prefix(), "https://packages.site:8443/env/", {}, disk);
+  const Venv made = make_venv({.prefix = site.prefix(), .folder = folder}, disk);
+  CHECK(made.generation == 1);
+  CHECK(made.known);
+  write_file(folder + "/lib/python3.11/site-packages/own.py", "");
+  const std::string python = "'" + folder + "/bin/python3'";
+  const std::string ask = " -c 'import demo.late, own, sys; print(demo.late.VERSION, sys.prefix)'\n";
+  CHECK(site.said(python + ask) == "1 " + folder + "\n");
+  site.install_next();
+  CHECK(site.said(python + ask) == "1 " + folder + "\n");
+  CHECK(site.said("PYTHONPATH=/users; . '" + folder + "/bin/activate'; python" + ask + "echo $PIP_INDEX_URL $DATA " +
+                  "${PYTHONPATH-none}; deactivate; echo ${PIP_INDEX_URL-none} $PYTHONPATH; command -v python") ==
+        "1 " + folder + "\nhttps://packages.site:8443/env/simple/ " + site.prefix().generation(1).string() +
+            "/data none\nnone /users\n");
+  CHECK(read_file(folder + "/pip.conf") == "[global]\nindex-url = https://packages.site:8443/env/simple/\n");
+  const Cleanup kept = gc({.prefix = site.prefix(), .keep = 1}, disk);
+  CHECK(kept.generations.empty());
+  CHECK(kept.kept.front().why == "used by the virtual environment " + folder);
+  CHECK(status_of(site.prefix()).generations.front().venvs == std::vector<fs::path>{folder});
+  CHECK(site.findings().empty());
+
+  make_venv({.prefix = site.prefix(), .folder = folder}, disk);
+  CHECK(site.said(python + ask) == "2 " + folder + "\n");
+  CHECK(fs::exists(site.prefix().modulefiles() / "tiny-0001.lua"));
+  CHECK(gc({.prefix = site.prefix(), .keep = 1}, disk).generations == std::vector<unsigned>{1});
+  CHECK_FALSE(fs::exists(site.prefix().modulefiles() / "tiny-0001.lua"));
+  CHECK_FALSE(fs::exists(site.prefix().modulefiles() / "tiny-0001"));
+  CHECK(fs::exists(site.prefix().modulefiles() / "tiny-0002"));
+  fs::remove_all(folder);
+  CHECK(status_of(site.prefix()).generations.front().venvs.empty());
+}
+
+TEST_CASE("a virtual environment takes no folder that is not its own, none in a prefix, and no missing generation") {
+  if (!host_interpreter_is_there()) return;
+  const PythonSite& site = common_site();
+  Disk disk;
+  const auto make = [&](const fs::path& folder, unsigned generation = 0) {
+    return make_venv({.prefix = site.prefix(), .folder = folder, .generation = generation}, disk);
+  };
+  write_file(site.dir / "taken/notes", "mine");
+  write_file(site.dir / "foreign/pyvenv.cfg", "home = /usr/bin\n");
+  const auto before = snapshot(site.prefix().folder());
+  CHECK_REFUSED(make(site.dir / "taken"), Conflict, "something else is there");
+  CHECK_REFUSED(make(site.dir / "foreign"), Conflict, "something else is there");
+  CHECK_REFUSED(make(site.dir / "taken/notes"), Conflict, "something else is there");
+  CHECK_REFUSED(make(site.prefix().generation(1) / "venv"), Usage, "outside of it");
+  CHECK_REFUSED(make(site.dir / "a:b"), Usage, "colons");
+  CHECK_REFUSED(make(site.dir / "none/venv"), Missing, "make it");
+  CHECK_REFUSED(make(site.dir / "venv9", 9), Missing, "no such generation");
+  CHECK_FALSE(fs::exists(site.dir / "venv9"));
+  CHECK(snapshot(site.prefix().folder()) == before);
 }
