@@ -14,7 +14,6 @@
 #include "installer/generations/activation.hpp"
 #include "installer/generations/failed_generation.hpp"
 #include "installer/generations/receipt.hpp"
-#include "installer/generations/variables.hpp"
 #include "installer/prefix/prefix_lock.hpp"
 #include "installer/prefix/trust_store.hpp"
 #include "installer/store/signed_records.hpp"
@@ -56,8 +55,7 @@ Applied summary_of(const bundle::VerifiedBundle& bundle, const InstallPlan& plan
 void prepare_switch(const Prefix& prefix, unsigned number, const Staging& staging, Disk& disk) {
   const GenerationRecord record = read_generation_record(prefix.generation(number), number);
   SmallFiles files = receipt_files(record, prefix);
-  for (auto& file : activation_files(prefix, record.name, variables_of(prefix.generation(number))))
-    files.push_back(std::move(file));
+  for (auto& file : activation_files(prefix, record)) files.push_back(std::move(file));
   replace_small_files(files, prefix, staging.folder(), disk);
   forget_failed(prefix, disk);  // an installation succeeded since
 }

@@ -4,8 +4,10 @@
 // rewrites them after a move.
 #include "installer/generations/activation.hpp"
 
-#include <algorithm>
-#include <functional>
+#include "installer/generations/kernel_spec.hpp"
+#include "installer/generations/modulefiles.hpp"
+#include "installer/generations/shell_text.hpp"
+#include "installer/generations/variables.hpp"
 
 namespace sealift::installer {
 
@@ -89,70 +91,7 @@ setenv PATH "${SEALIFT_PREFIX}/current/bin:$_sealift_path"
 @VARIABLES@rehash
 )csh";
 
-constexpr std::string_view kLua = R"lua(-- For Lmod: module use PREFIX/modulefiles; module load @NAME@
-local prefix = myFileName():match("^(.*)/modulefiles/[^/]*$")
-whatis("Name: @NAME@, whatever generation is current")
-help([[The Python environment in PREFIX/current, installed by sealift-install.]])
-unsetenv("PYTHONPATH")
-unsetenv("PYTHONHOME")
-setenv("PYTHONNOUSERSITE", "1")
-setenv("SEALIFT_PREFIX", prefix)
-prepend_path("PATH", pathJoin(prefix, "current", "bin"))
-@VARIABLES@)lua";
-
-std::string replaced(std::string_view text, std::string_view word, const std::string& by) {
-  std::string out(text);
-  for (std::size_t at = 0; (at = out.find(word, at)) != out.npos; at += by.size()) out.replace(at, word.size(), by);
-  return out;
-}
-
-// In single quotes; `!` is history even there in csh.
-std::string quoted(const std::string& text, bool csh) {
-  std::string out = "'";
-  for (const char c : text) {
-    if (c == '\'')
-      out += "'\\''";
-    else if (c == '!' && csh)
-      out += "\\!";
-    else
-      out += c;
-  }
-  return out + "'";
-}
-
-// The value in a shell's words: its plain parts as `quote` writes them, between what stands for the two folders.
-std::string expanded(std::string_view value, const std::function<std::string(const std::string&)>& quote,
-                     const std::string& prefix, const std::string& cache, const std::string& joint = "") {
-  std::string out;
-  const auto add = [&](const std::string& part) { out += (out.empty() ? "" : joint) + part; };
-  while (!value.empty()) {
-    const std::size_t at = std::min({value.find(bundle::kPrefixWord), value.find(bundle::kCacheWord), value.size()});
-    if (at > 0) add(quote(std::string(value.substr(0, at))));
-    value.remove_prefix(at);
-    if (value.empty()) break;
-    const bool is_prefix = value.starts_with(bundle::kPrefixWord);
-    add(is_prefix ? prefix : cache);
-    value.remove_prefix(is_prefix ? bundle::kPrefixWord.size() : bundle::kCacheWord.size());
-  }
-  return out.empty() ? quote("") : out;
-}
-
 // In each shell: a variable that the user has set is theirs; the others are noted, to be removed again.
-std::string in_sh(const bundle::Variables& variables) {
-  if (variables.empty()) return {};
-  std::string lines =
-      "_SEALIFT_SET=\n_sealift_cache=${XDG_CACHE_HOME:-${HOME:-}/.cache}\n"
-      "_sealift_set() {\n"
-      "  if ! eval \"[ -n \\\"\\${$1+x}\\\" ]\"; then export \"$1=$2\"; _SEALIFT_SET=\"$_SEALIFT_SET $1\"; fi\n}\n";
-  for (const auto& [name, value] : variables)
-    lines += "_sealift_set " + name + " " +
-             expanded(
-                 value, [](const std::string& text) { return quoted(text, false); }, "\"$SEALIFT_PREFIX/current\"",
-                 "\"$_sealift_cache\"") +
-             "\n";
-  return lines + "unset -f _sealift_set\nunset _sealift_cache\n";
-}
-
 std::string in_fish(const bundle::Variables& variables) {
   if (variables.empty()) return {};
   std::string lines =
@@ -181,34 +120,24 @@ std::string in_csh(const bundle::Variables& variables) {
   return lines + "unset _sealift_cache\n";
 }
 
-std::string in_lua(const bundle::Variables& variables) {
-  if (variables.empty()) return {};
-  std::string lines =
-      "local cache = os.getenv(\"XDG_CACHE_HOME\") or pathJoin(os.getenv(\"HOME\") or \"\", \".cache\")\n"
-      "local function default(name, value)\n"
-      "  if os.getenv(name) == nil or os.getenv(\"_SEALIFT_SET_\" .. name) then\n"
-      "    setenv(name, value)\n    setenv(\"_SEALIFT_SET_\" .. name, \"1\")\n  end\nend\n";
-  const auto quote = [](const std::string& text) {
-    return "\"" + replaced(replaced(text, "\\", "\\\\"), "\"", "\\\"") + "\"";
-  };
-  for (const auto& [name, value] : variables)
-    lines +=
-        "default(\"" + name + "\", " + expanded(value, quote, "pathJoin(prefix, \"current\")", "cache", " .. ") + ")\n";
-  return lines;
-}
-
 }  // namespace
 
-SmallFiles activation_files(const Prefix& prefix, const std::string& name, const bundle::Variables& variables) {
+SmallFiles activation_files(const Prefix& prefix, const GenerationRecord& record) {
+  const bundle::Variables variables = variables_for(prefix, record);
   const std::string root = prefix.folder().string();
   // The variables come last: a value may look like a word that is replaced.
   const auto with = [&](const std::string& text, const std::string& lines) {
     return replaced(text, "@VARIABLES@", lines);
   };
-  return {{prefix.folder() / "activate", with(replaced(kSh, "@PREFIX@", quoted(root, false)), in_sh(variables))},
-          {prefix.folder() / "activate.fish", with(std::string(kFish), in_fish(variables))},
-          {prefix.folder() / "activate.csh", with(replaced(kCsh, "@PREFIX@", quoted(root, true)), in_csh(variables))},
-          {prefix.folder() / "modulefiles" / (name + ".lua"), with(replaced(kLua, "@NAME@", name), in_lua(variables))}};
+  SmallFiles files = {
+      {prefix.folder() / "activate",
+       with(replaced(kSh, "@PREFIX@", quoted(root)), in_sh(variables, "\"$SEALIFT_PREFIX/current\""))},
+      {prefix.folder() / "activate.fish", with(std::string(kFish), in_fish(variables))},
+      {prefix.folder() / "activate.csh", with(replaced(kCsh, "@PREFIX@", quoted(root, true)), in_csh(variables))}};
+  for (auto& file : modulefiles_of_current(prefix, record, variables)) files.push_back(std::move(file));
+  for (auto& file : modulefiles_of(prefix, record, variables)) files.push_back(std::move(file));
+  for (auto& file : kernel_spec(prefix, record)) files.push_back(std::move(file));
+  return files;
 }
 
 }  // namespace sealift::installer

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "installer/generations/generation.hpp"
+#include "installer/generations/modulefiles.hpp"
 #include "installer/prefix/prefix_lock.hpp"
 #include "installer/store/stamps.hpp"
 
@@ -47,8 +48,21 @@ class FreedSpace {
   std::uint64_t bytes_ = 0;
 };
 
-std::vector<fs::path> folders_of(const Cleanup& cleanup, const Prefix& prefix) {
+// A generation's own module files, which would lead nowhere. (Of a damaged record nobody knows the name.)
+std::vector<fs::path> files_that_lead_to(const Status& status, unsigned number, const Prefix& prefix) {
+  std::vector<fs::path> there;
+  std::error_code ignored;
+  for (const Status::Generation& generation : status.generations)
+    if (generation.number == number && generation.record)
+      for (const auto& [path, text] : modulefiles_of(prefix, *generation.record, {}))
+        if (fs::exists(path, ignored)) there.push_back(path);
+  return there;
+}
+
+std::vector<fs::path> paths_of(const Cleanup& cleanup, const Status& status, const Prefix& prefix) {
   std::vector<fs::path> folders;
+  for (const unsigned number : cleanup.generations)
+    for (const fs::path& file : files_that_lead_to(status, number, prefix)) folders.push_back(file);
   for (const unsigned number : cleanup.generations) folders.push_back(prefix.generation(number));
   for (const std::string& item : cleanup.items) folders.push_back(prefix.store() / item);
   return folders;
@@ -66,6 +80,7 @@ std::string reason_to_keep(const Status& status, std::size_t index, unsigned kee
   const Status::Generation& generation = status.generations[index];
   if (generation.number == status.current) return "current";
   if (generation.pinned) return "pinned";
+  if (!generation.venvs.empty()) return "used by the virtual environment " + generation.venvs.front().string();
   if (index + keep >= status.generations.size())
     return keep == 1 ? "the newest" : "of the newest " + std::to_string(keep);
   return "";
@@ -127,7 +142,7 @@ Cleanup make_cleanup(const GcOptions& options, const Disk& disk) {
   }
   cleanup.items = unreferenced_items(status, cleanup, prefix, cleanup.warnings);
   std::erase_if(cleanup.items, [&](const std::string& item) { return view.used.contains(prefix.store() / item); });
-  count_freed_space(folders_of(cleanup, prefix), cleanup);
+  count_freed_space(paths_of(cleanup, status, prefix), cleanup);
   if (!cleanup.generations.empty() || !cleanup.items.empty()) warn_of_invisible_processes(view, prefix, disk, cleanup);
   std::error_code ignored;
   if (fs::exists(prefix.staged_items(), ignored))
@@ -164,9 +179,13 @@ void remove(Cleanup& cleanup, const GcOptions& options, Disk& disk) {
   disk.make_folder(trash);
   Stamps stamps = Stamps::read(prefix);  // what stays loses names, which moves its time of change
   stamps.follow_links(prefix, true);
+  const Status before = status_of(prefix);
   std::vector<unsigned> stayed;
   for (const unsigned number : cleanup.generations)
-    if (!put_aside(prefix.generation(number), trash / Prefix::generation_name(number), options, disk))
+    if (put_aside(prefix.generation(number), trash / Prefix::generation_name(number), options, disk))
+      for (const fs::path& file : files_that_lead_to(before, number, prefix))
+        disk.rename(file, trash / file.filename());
+    else
       stayed.push_back(number);
   if (!stayed.empty()) keep_generations_in_use(stayed, prefix, cleanup);
   if (!cleanup.generations.empty()) disk.sync_folder(prefix.generations());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Frees space: removes generations that nothing keeps, then the store items that no generation refers to any more. Kept
-// are the current generation, the newest ones, pinned ones, and those that a running process uses.
+// are the current generation, the newest ones, pinned ones, and those that a running process or a known virtual
+// environment uses.
 #pragma once
 
 #include "installer/generations/pins.hpp"

@@ -7,6 +7,7 @@
 
 #include "installer/generations/pins.hpp"
 #include "installer/generations/variables.hpp"
+#include "installer/generations/venvs.hpp"
 
 namespace sealift::installer {
 
@@ -22,8 +23,11 @@ Status status_of(const Prefix& prefix) {
                 .generations = {},
                 .failed = failed_generation(prefix)};
   const std::set<unsigned> pinned = pinned_generations(prefix);
+  const KnownVenvs venvs = known_venvs(prefix);
   for (const unsigned number : generation_numbers(prefix)) {
     Status::Generation generation{.number = number, .record = {}, .fault = {}, .pinned = pinned.contains(number)};
+    const auto [first, last] = venvs.equal_range(number);
+    for (auto venv = first; venv != last; ++venv) generation.venvs.push_back(venv->second);
     try {
       generation.variables = variables_of(prefix.generation(number));
       generation.record = read_generation_record(prefix.generation(number), number);

@@ -16,7 +16,8 @@ struct Status {
     std::optional<GenerationRecord> record;
     std::string fault;  // why there is no record
     bool pinned = false;
-    bundle::Variables variables = {};  // that its programs get
+    bundle::Variables variables = {};               // that its programs get
+    std::vector<std::filesystem::path> venvs = {};  // that are known to use it
   };
 
   std::filesystem::path prefix;

@@ -4,7 +4,6 @@
 #include "installer/generations/switch.hpp"
 
 #include "installer/generations/activation.hpp"
-#include "installer/generations/variables.hpp"
 #include "installer/prefix/prefix_lock.hpp"
 #include "installer/store/store.hpp"
 
@@ -32,8 +31,7 @@ GenerationRecord switch_to(const Prefix& prefix, unsigned number, Disk& disk) {
   GenerationRecord record = read_generation_record(prefix.generation(number), number);
   sweep(prefix, disk);
   disk.make_folder(prefix.staging());
-  replace_small_files(activation_files(prefix, record.name, variables_of(prefix.generation(number))), prefix,
-                      prefix.staging(), disk);  // the prefix may have been moved
+  replace_small_files(activation_files(prefix, record), prefix, prefix.staging(), disk);  // it may have been moved
   point_current_at(prefix, number, prefix.staging(), disk);
   sweep(prefix, disk);
   return record;

@@ -2,6 +2,7 @@
 // One small file; see variables.hpp.
 #include "installer/generations/variables.hpp"
 
+#include "installer/generations/site_settings.hpp"
 #include "sealift/bundle/core/file.hpp"
 
 namespace sealift::installer {
@@ -12,6 +13,15 @@ bundle::Variables variables_of(const std::filesystem::path& generation) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(file, ignored)) return {};
   return bundle::parse_variables(bundle::read_text(file, kMaxFile), file.string());
+}
+
+// apply's own bytecode would not be read if Python were sent to a cache. sealift-start sees to that too, but an older
+// bundle brings an older one.
+bundle::Variables variables_for(const Prefix& prefix, const GenerationRecord& record) {
+  bundle::Variables variables = variables_of(prefix.generation(record.number));
+  variables.merge(variables_of(site_settings(prefix)));
+  if (!record.bytecode) variables["PYTHONPYCACHEPREFIX"] = std::string(bundle::kCacheWord) + "/sealift/pycache";
+  return variables;
 }
 
 }  // namespace sealift::installer

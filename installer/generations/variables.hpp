@@ -5,9 +5,14 @@
 
 #include <filesystem>
 
+#include "installer/generations/generation.hpp"
 #include "sealift/bundle/manifest/variables.hpp"
 
 namespace sealift::installer {
+
+// What a shell that uses the generation gets: these, what the site has told this prefix, and where Python writes
+// bytecode. Throws what variables_of and site_settings throw.
+bundle::Variables variables_for(const Prefix& prefix, const GenerationRecord& record);
 
 // None where the generation has no such file. Throws Format for one that is damaged.
 bundle::Variables variables_of(const std::filesystem::path& generation);

@@ -19,6 +19,9 @@ class Prefix {
   std::filesystem::path store() const { return folder_ / "store"; }
   std::filesystem::path generations() const { return folder_ / "generations"; }
   std::filesystem::path pins() const { return folder_ / "pins"; }
+  std::filesystem::path venvs() const { return folder_ / "venvs"; }
+  std::filesystem::path site() const { return folder_ / "site"; }
+  std::filesystem::path modulefiles() const { return folder_ / "modulefiles"; }
   std::filesystem::path staging() const { return folder_ / "staging"; }
   std::filesystem::path staged_items() const { return staging() / "items"; }
   std::filesystem::path failed() const { return folder_ / "failed"; }

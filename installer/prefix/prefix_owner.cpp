@@ -111,8 +111,9 @@ void require_own_prefix(const Prefix& prefix) {
     if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) refuse_mode(prefix.folder(), status.st_mode);
   }
   check_parents(prefix.folder());
-  for (const fs::path& folder : {prefix.trust(), prefix.store(), prefix.generations(), prefix.staging(),
-                                 prefix.staged_items(), prefix.failed(), prefix.receipts(), prefix.pins()})
+  for (const fs::path& folder :
+       {prefix.trust(), prefix.store(), prefix.generations(), prefix.staging(), prefix.staged_items(), prefix.failed(),
+        prefix.receipts(), prefix.pins(), prefix.venvs(), prefix.site()})
     check_path(folder, S_IFDIR);
   for (const fs::path& file : {prefix.lock(), prefix.stamps(), prefix.trust() / "state.a", prefix.trust() / "state.b"})
     check_path(file, S_IFREG);

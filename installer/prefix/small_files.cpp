@@ -31,7 +31,8 @@ void replace_small_files(const SmallFiles& files, const Prefix& prefix, const fs
   disk.sync_all(staging);
   std::set<fs::path> folders = {prefix.folder()};
   for (const auto& [from, to] : renames) {
-    if (folders.insert(to.parent_path()).second) disk.make_folder(to.parent_path());
+    if (!folders.contains(to.parent_path())) disk.make_folders(to.parent_path());
+    for (fs::path folder = to.parent_path(); folders.insert(folder).second;) folder = folder.parent_path();
     disk.rename(from, to);
   }
   for (const fs::path& folder : folders) disk.sync_folder(folder);

@@ -14,7 +14,7 @@ namespace sealift::installer {
 
 using SmallFiles = std::vector<std::pair<std::filesystem::path, std::string>>;  // path, text
 
-// `staging` is a folder of this run. Folders are made below the prefix, one deep.
+// `staging` is a folder of this run. Folders below the prefix are made as needed.
 void replace_small_files(const SmallFiles& files, const Prefix& prefix, const std::filesystem::path& staging,
                          Disk& disk);
 

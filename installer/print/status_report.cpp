@@ -52,6 +52,8 @@ bundle::Json json_of(const Status& status) {
                                                            {"current", generation.number == status.current},
                                                            {"fault", generation.fault}});
     generations.back()["pinned"] = generation.pinned;
+    generations.back()["venvs"] = bundle::Json::array();
+    for (const std::filesystem::path& venv : generation.venvs) generations.back()["venvs"].push_back(venv.string());
     if (generation.record) generations.back()["variables"] = generation.variables;
   }
   return {{"prefix", status.prefix.string()},
@@ -75,6 +77,7 @@ std::string text_of(const Status& status) {
             bundle::fingerprint_text(record.identity) + "\n        signed by " + text_of(record.signers) +
             "\n        root      " + text_of(record.root) + "\n        audit     " + facts_of(record.audit) +
             "\n        self-test " + facts_of(record.self_check) + "\n";
+    for (const std::filesystem::path& venv : generation.venvs) text += "        venv      " + venv.string() + "\n";
     for (const auto& [name, value] : generation.variables) text += "        sets      " + name + "=" + value + "\n";
   }
   if (status.failed) text += failed_text(*status.failed, status.prefix);

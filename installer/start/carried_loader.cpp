@@ -36,7 +36,7 @@ std::uintptr_t auxiliary_value(const Elf64_auxv_t& entry, const ProgramImage& im
 
 }  // namespace
 
-void start_through(const char* loader, const char* library_path, const char* program, int argc, char** argv) {
+void start_through(const char* loader, const char* library_path, const char* program, const Given& given) {
   const int file = ::open(loader, O_RDONLY | O_CLOEXEC);
   if (file < 0) return;
   ProgramImage image{};
@@ -46,18 +46,16 @@ void start_through(const char* loader, const char* library_path, const char* pro
   errno = reason;
   if (!mapped) return;
 
-  const char* const first[] = {loader,           "--argv0",    argc > 0 ? argv[0] : program,
+  const char* const first[] = {loader,           "--argv0",    given.count > 0 ? given.values[0] : program,
                                "--library-path", library_path, program};
-  char** kernels = argv + argc + 1;  // the variables as the kernel wrote them; the environment's own were added since
-  while (*kernels != nullptr) ++kernels;
-  const auto* const auxiliary = reinterpret_cast<const Elf64_auxv_t*>(kernels + 1);
+  const Elf64_auxv_t* const auxiliary = given.auxiliary;
   char** const variables = environ;
   std::size_t variable_count = 0;
   while (variables[variable_count] != nullptr) ++variable_count;
   std::size_t auxiliary_count = 1;  // AT_NULL is counted
   while (auxiliary[auxiliary_count - 1].a_type != AT_NULL) ++auxiliary_count;
 
-  const auto followers = static_cast<std::size_t>(std::max(argc - 1, 0));
+  const auto followers = static_cast<std::size_t>(std::max(given.count - 1, 0));
   const std::size_t words = 1 + std::size(first) + followers + 1 + variable_count + 1 + 2 * auxiliary_count;
   auto* const room = static_cast<char*>(alloca(words * sizeof(std::uintptr_t) + 16));
   auto* const stack =
@@ -66,7 +64,7 @@ void start_through(const char* loader, const char* library_path, const char* pro
   const auto put = [&word](const char* text) { *word++ = reinterpret_cast<std::uintptr_t>(text); };
   *word++ = std::size(first) + followers;
   for (const char* const text : first) put(text);
-  for (std::size_t i = 0; i < followers; ++i) put(argv[i + 1]);
+  for (std::size_t i = 0; i < followers; ++i) put(given.values[i + 1]);
   put(nullptr);
   for (std::size_t i = 0; i <= variable_count; ++i) put(variables[i]);
   for (std::size_t i = 0; i < auxiliary_count; ++i) {

@@ -147,7 +147,7 @@ char* replacement_of(char* variable, const LinkerVariable* ours, int count) {
 
 }  // namespace
 
-void start_with(const LinkerVariable* ours, int count, const char* path, int argc, char** argv) {
+void start_with(const LinkerVariable* ours, int count, const char* path, const Given& given) {
   static ProgramImage program, linker;
   if (count > kMaxVariables || !map_both(path, program, linker)) return;
   sealift_program_entry = program.entry();
@@ -155,16 +155,14 @@ void start_with(const LinkerVariable* ours, int count, const char* path, int arg
   for (int i = 0; i < count; ++i)
     replaced[i] = {.ours = ours[i].text, .before = nullptr, .read_once = ours[i].read_once};
 
-  char** kernels = argv + argc + 1;  // the variables as the kernel wrote them; the environment's own were added since
-  while (*kernels != nullptr) ++kernels;
-  const auto* const auxiliary = reinterpret_cast<const Elf64_auxv_t*>(kernels + 1);
+  const Elf64_auxv_t* const auxiliary = given.auxiliary;
   char** const variables = environ;
   std::size_t variable_count = 0;
   while (variables[variable_count] != nullptr) ++variable_count;
   std::size_t auxiliary_count = 1;  // AT_NULL is counted
   while (auxiliary[auxiliary_count - 1].a_type != AT_NULL) ++auxiliary_count;
 
-  const auto arguments = static_cast<std::size_t>(argc), further = static_cast<std::size_t>(count);
+  const auto arguments = static_cast<std::size_t>(given.count), further = static_cast<std::size_t>(count);
   const std::size_t words = 1 + arguments + 1 + variable_count + further + 1 + 2 * auxiliary_count;
   auto* const room = static_cast<char*>(alloca(words * sizeof(std::uintptr_t) + 16));
   auto* const stack =
@@ -172,7 +170,7 @@ void start_with(const LinkerVariable* ours, int count, const char* path, int arg
   std::uintptr_t* word = stack;
   const auto put = [&word](const char* text) { *word++ = reinterpret_cast<std::uintptr_t>(text); };
   *word++ = arguments;
-  for (std::size_t i = 0; i <= arguments; ++i) put(argv[i]);
+  for (std::size_t i = 0; i <= arguments; ++i) put(given.values[i]);
   for (std::size_t i = 0; i < variable_count; ++i) put(replacement_of(variables[i], ours, count));
   for (int i = 0; i < count; ++i)
     if (replaced[i].before == nullptr) put(ours[i].text);

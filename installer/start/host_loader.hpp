@@ -5,6 +5,8 @@
 // each. Part of sealift-start.
 #pragma once
 
+#include "installer/start/given.hpp"
+
 namespace sealift::installer {
 
 // A variable for the dynamic linker: NAME=VALUE in memory that stays.
@@ -17,6 +19,6 @@ struct LinkerVariable {
 // those of the same names; before the program's first instruction the environment is what it was. (What a library's
 // constructor starts still sees them.) Returns when the program cannot be started this way: it is a script, or static,
 // or asks for an executable stack, or its dynamic linker is not there.
-void start_with(const LinkerVariable* variables, int count, const char* program, int argc, char** argv);
+void start_with(const LinkerVariable* variables, int count, const char* program, const Given& given);
 
 }  // namespace sealift::installer

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // sealift-start: stands in for a program of an environment (PREFIX/bin/NAME) and becomes the real one
-// (PREFIX/libexec/NAME), same arguments, same environment. The dynamic linker is told two things, and what the program
-// starts is told neither: the carried CUDA libraries come before the host's LD_LIBRARY_PATH, since they find each other
-// by DT_RUNPATH and by dlopen, which that variable and ld.so.cache would override with a stray /usr/local/cuda or
-// another cuDNN; the host's value stays behind them, since its driver may be found through it. And where /proc, by
-// which the linker finds a program's $ORIGIN, is missing (bare hosts and chroots), where the program lies. Where the
-// environment carries glibc (PREFIX/lib/runtime), its loader starts the program, and the host's is left alone. Static,
-// so that it starts anywhere; no library of ours, so that it starts at once.
+// (PREFIX/libexec/NAME), same arguments, same environment. `current` is resolved once, here (stay), and Python is kept
+// to its generation's modules (python_start). The dynamic linker is told two things, and what the program starts is
+// told neither: the carried CUDA libraries come before the host's LD_LIBRARY_PATH, since they find each other by
+// DT_RUNPATH and by dlopen, which that variable and ld.so.cache would override with a stray /usr/local/cuda or another
+// cuDNN; the host's value stays behind them, since its driver may be found through it. And where /proc, by which the
+// linker finds a program's $ORIGIN, is missing (bare hosts and chroots), where the program lies. Where the environment
+// carries glibc (PREFIX/lib/runtime), its loader starts the program, and the host's is left alone. Static, so that it
+// starts anywhere; no library of ours, so that it starts at once.
 #include <alloca.h>
 #include <dirent.h>
 #include <limits.h>
@@ -21,6 +22,8 @@
 
 #include "installer/start/carried_loader.hpp"
 #include "installer/start/host_loader.hpp"
+#include "installer/start/python_start.hpp"
+#include "installer/start/stay.hpp"
 #include "sealift/bundle/manifest/variables.hpp"
 #include "sealift/bundle/native/system_libraries.hpp"
 
@@ -42,8 +45,8 @@ bool find_real(const char* name, char* folder, char* real) {
   return folder_size < PATH_MAX && real_size < PATH_MAX && ::access(real, X_OK) == 0;
 }
 
-int is_python(const dirent* entry) {
-  return std::strncmp(entry->d_name, "python3", 7) == 0 ? 1 : 0;
+int is_python_folder(const dirent* entry) {
+  return sealift::installer::is_python(entry->d_name) ? 1 : 0;
 }
 
 int is_visible(const dirent* entry) {
@@ -83,7 +86,7 @@ const char* own_libraries(const char* libexec) {
   if (std::snprintf(lib, sizeof lib, "%s/../lib", libexec) >= PATH_MAX || ::realpath(lib, root) == nullptr) return list;
   if (std::strpbrk(root, ":;$") != nullptr) return list;  // a list of folders cannot hold this name
   std::size_t used = 0;
-  for_each_name(root, is_python, [&](const char* python) {
+  for_each_name(root, is_python_folder, [&](const char* python) {
     char nvidia[PATH_MAX];
     if (std::snprintf(nvidia, sizeof nvidia, "%s/site-packages/nvidia", python) >= PATH_MAX) return;
     for_each_name(nvidia, is_visible, [&](const char* package) {
@@ -109,19 +112,17 @@ const char* cache_folder() {
   return std::snprintf(folder, sizeof folder, "%s/.cache", home) < PATH_MAX ? folder : nullptr;
 }
 
-// Sets one variable of the environment, unless its user has; a value that needs a folder that is not there is left out.
-void set_variable(const char* name, std::string_view value, const char* root) {
-  static char expanded[1 << 14];
-  if (std::getenv(name) != nullptr) return;
+// The value with its two folders filled in; false when it needs one that is not there, or is too long.
+bool expand(std::string_view value, const char* root, char* expanded, std::size_t size) {
   const char* const cache = cache_folder();
   std::size_t used = 0;
   while (!value.empty()) {
     const bool is_prefix = value.starts_with(sealift::bundle::kPrefixWord);
     const bool is_cache = value.starts_with(sealift::bundle::kCacheWord);
     const char* const word = is_prefix ? root : cache;
-    if (is_cache && cache == nullptr) return;
+    if (is_cache && cache == nullptr) return false;
     const std::string_view part = is_prefix || is_cache ? std::string_view(word) : value.substr(0, 1);
-    if (used + part.size() >= sizeof expanded) return;
+    if (used + part.size() >= size) return false;
     std::memcpy(expanded + used, part.data(), part.size());
     used += part.size();
     value.remove_prefix(is_prefix  ? sealift::bundle::kPrefixWord.size()
@@ -129,14 +130,30 @@ void set_variable(const char* name, std::string_view value, const char* root) {
                                    : 1);
   }
   expanded[used] = '\0';
-  ::setenv(name, expanded, 1);
+  return true;
+}
+
+// Whether activation has set it: with `current`, which may lead to another generation in a moment.
+bool is_of_activation(const char* set, std::string_view value) {
+  static char expanded[1 << 14];
+  char current[PATH_MAX];
+  const char* const prefix = std::getenv("SEALIFT_PREFIX");
+  return prefix != nullptr && std::snprintf(current, sizeof current, "%s/current", prefix) < PATH_MAX &&
+         expand(value, current, expanded, sizeof expanded) && std::strcmp(set, expanded) == 0;
+}
+
+// Sets one variable of the environment, unless its user has; a value that needs a folder that is not there is left out.
+void set_variable(const char* name, std::string_view value, const char* root) {
+  static char expanded[1 << 14];
+  const char* const set = std::getenv(name);
+  if (set != nullptr && !is_of_activation(set, value)) return;
+  if (expand(value, root, expanded, sizeof expanded)) ::setenv(name, expanded, 1);
 }
 
 // What the bundle says that programs of this environment get: lines NAME=VALUE, which the installer has checked.
-void set_variables(const char* libexec) {
+void set_variables(const char* root) {
   static char text[1 << 17];
-  char root[PATH_MAX], file[PATH_MAX];
-  if (std::snprintf(file, sizeof file, "%s/..", libexec) >= PATH_MAX || ::realpath(file, root) == nullptr) return;
+  char file[PATH_MAX];
   if (std::snprintf(file, sizeof file, "%s/%s", root, sealift::bundle::kVariablesPlace.data()) >= PATH_MAX) return;
   std::FILE* const opened = std::fopen(file, "re");
   if (opened == nullptr) return;
@@ -174,21 +191,22 @@ char* variable_of(const char* name, const char* first, const char* second) {
 
 // Without variables for the linker when the program cannot be started with them: it is no dynamic program of this kind
 // of machine, and its libraries find each other by their own search paths.
-void start_by_host(const char* folder, const char* own, const char* host, bool has_proc, const char* real, int argc,
-                   char** argv) {
+void start_by_host(const char* folder, const char* own, const char* host, bool has_proc, const char* real,
+                   const sealift::installer::Given& given) {
   sealift::installer::LinkerVariable variables[2];
   int count = 0;
   if (*own != '\0') variables[count++] = {.text = variable_of("LD_LIBRARY_PATH", own, host), .read_once = true};
   if (!has_proc) variables[count++] = {.text = variable_of("LD_ORIGIN_PATH", folder, ""), .read_once = false};
   for (int i = 0; i < count; ++i)
     if (variables[i].text == nullptr) return;  // errno says it
-  if (count > 0) sealift::installer::start_with(variables, count, real, argc, argv);
-  ::execv(real, argv);
+  if (count > 0) sealift::installer::start_with(variables, count, real, given);
+  ::execv(real, given.values);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  sealift::installer::Given given = sealift::installer::given_to_main(argc, argv);
   // From /proc, or without it from what the kernel was asked to run, or, when that is a script, from argv[0].
   const bool has_proc = ::access("/proc/self/exe", F_OK) == 0;
   const char* const called = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
@@ -198,7 +216,14 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "%s: the program behind this one is not where it belongs (../libexec)\n", called);
     return 127;
   }
-  set_variables(folder);
+  const char* const name = std::strrchr(real, '/') + 1;
+  sealift::installer::OwnPlace place{};
+  if (sealift::installer::find_own_place(folder, place)) {
+    sealift::installer::stay_in(place, name, argc, argv);
+    set_variables(place.root);
+    if (sealift::installer::is_python(name))
+      given = sealift::installer::prepare_python(place.root, name, cache_folder(), given);
+  }
   const char* const own = own_libraries(folder);
   const char* const asked = std::getenv("LD_LIBRARY_PATH");
   const char* const host = asked == nullptr ? "" : asked;
@@ -209,9 +234,9 @@ int main(int argc, char** argv) {
     std::strcpy(path, kLibraryPath);
     add_folders(path, own);
     add_folders(path, host);
-    sealift::installer::start_through(loader, path, real, argc, argv);
+    sealift::installer::start_through(loader, path, real, given);
   } else {
-    start_by_host(folder, own, host, has_proc, real, argc, argv);
+    start_by_host(folder, own, host, has_proc, real, given);
   }
   std::fprintf(stderr, "%s: cannot be started: %s\n", real, std::strerror(errno));
   return 127;

@@ -22,5 +22,7 @@ void add_gc(bundle::Program& program);
 void add_doctor(bundle::Program& program);
 void add_inventory(bundle::Program& program);
 void add_export(bundle::Program& program);
+void add_site(bundle::Program& program);
+void add_venv(bundle::Program& program);
 
 }  // namespace sealift::installer

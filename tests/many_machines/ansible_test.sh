@@ -42,7 +42,7 @@ says "would copy the bundle and install it"
 echo "the first run copies, installs and fetches receipts"
 play || fail "the first run"
 for host in one two; do
-  [ "$($host/env/current/bin/python3 -m where)" = "rank 0 of 1 on $(uname -n) in $work/$host/env/current" ] || fail $host
+  [ "$($host/env/current/bin/python3 -m where)" = "rank 0 of 1 on $(uname -n) in $work/$host/env/generations/0001" ] || fail $host
   cmp receipts/$host/0001-small-1.json $host/env/receipts/0001-small-1.json || fail "the receipt of $host"
   [ -f receipts/$host/0001-small-1.txt ] || fail "the page of $host"
   [ "$(cd $host/env.bundles/small-1 && echo *)" = "audit.sh sealift-install small-1.chunks small-1.seal" ] || fail "the landing of $host"

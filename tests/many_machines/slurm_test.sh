@@ -35,7 +35,7 @@ submit() {
 # all_ranks OUT PREFIX
 all_ranks() {
   [ "$(count "$1" " of 4 on host")" = 4 ] || fail "$1: not four ranks"
-  for rank in 0 1 2 3; do says "$1" "rank $rank of 4 on host$((rank / 2 + 1)) in $2/current"; done
+  for rank in 0 1 2 3; do says "$1" "rank $rank of 4 on host$((rank / 2 + 1)) in $2/generations/0001"; done
 }
 
 echo "node-local: the bundle goes to both nodes, each installs for itself, the job runs from its own disk"

@@ -66,7 +66,7 @@ if __name__ == "__main__":
     ctypes.CDLL("libstdc++.so.6")
     only_carried(libraries())
     assert os.confstr("CS_GNU_LIBC_VERSION") == "glibc NEW", os.confstr("CS_GNU_LIBC_VERSION")
-    assert sys.executable == "/mnt/site/current/bin/python3", sys.executable
+    assert sys.executable == "/mnt/site/generations/0001/bin/python3", sys.executable
     assert os.readlink("/proc/self/exe") == os.path.realpath("/mnt/site/current/bin/python3")
     context = multiprocessing.get_context("spawn")
     queue = context.Queue()

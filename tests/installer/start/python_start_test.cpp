@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a user starts is the interpreter of an installed generation, through sealift-start: it stays in its generation
+// when `current` leads elsewhere, takes no modules of the user's unasked, and leaves no bytecode behind.
+#include <sys/stat.h>
+
+#include "installer/doctor/doctor.hpp"
+#include "installer/generations/gc.hpp"
+#include "installer/generations/set_repository.hpp"
+#include "installer/generations/switch.hpp"
+#include "installer/generations/venv.hpp"
+#include "tests/installer/start/real_python.hpp"
+
+using namespace sealift;
+using namespace sealift::installer;
+using namespace sealift::test;
+
+namespace {
+
+struct PythonSite : Site {
+  std::string root = prefix().folder().string();
+  std::string home = dir / "home";
+
+  explicit PythonSite(bool compile_bytecode = false) {
+    fs::create_directory(home);
+    fs::permissions(dir.path(), fs::perms(0755));  // for the ordinary user
+    ApplyOptions first = options(make(real_python(1)));
+    first.compile_bytecode = compile_bytecode;
+    first.self_check = SelfCheckOptions::Depth::Imports;
+    apply(first);
+  }
+  void install_next() {
+    ApplyOptions next = options(make(real_python(2), "bundle2"));
+    next.self_check = SelfCheckOptions::Depth::Imports;
+    apply(next);
+  }
+  // In a shell with this user's home and nothing else set.
+  std::string said(const std::string& script) const {
+    write_file(dir / "script", script);
+    return run_in_shell("env -i PATH=/usr/bin:/bin HOME='" + home + "' P='" + root + "' sh '" +
+                        (dir / "script").string() + "'")
+        .output;
+  }
+  std::vector<std::string> findings() const {
+    bundle::Progress silent(nullptr);
+    Disk disk;
+    std::vector<std::string> found;
+    for (const Deviation& finding : doctor({.prefix = prefix(), .now = kNow, .threads = 2}, disk, silent).findings)
+      found.push_back(std::string(name_of(finding.kind)) + " " + finding.paths.front());
+    return found;
+  }
+  std::size_t cached(const std::string& user) const {
+    std::size_t count = 0;
+    if (!fs::exists(dir / user / ".cache/sealift/pycache")) return 0;
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(dir / user / ".cache/sealift/pycache"))
+      count += entry.path().extension() == ".pyc" ? 1 : 0;
+    return count;
+  }
+};
+
+// For tests that leave it as it is.
+const PythonSite& common_site() {
+  static const PythonSite site;
+  return site;
+}
+
+// A job that has begun, and goes on when it is told.
+class Job {
+ public:
+  Job(const PythonSite& site, const std::string& start) : signal_(site.dir / "signal") {
+    fs::remove(signal_);
+    ::mkfifo(signal_.c_str(), 0600);
+    write_file(site.dir / "job.py", R"py(import os, subprocess, sys
+import demo
+print(demo.VERSION, flush=True)
+open(sys.argv[1]).read()
+import demo.late
+ask = "import demo.late, os, sys; print(demo.late.VERSION, sys.prefix, os.environ['DATA'])"
+print(demo.late.VERSION, sys.prefix, os.environ['DATA'])
+for command in [sys.executable, '-c', ask], ['python3', '-c', ask], ['sh', '-c', 'exec python -c "$0"', ask]:
+    print(subprocess.run(command, stdout=subprocess.PIPE, text=True).stdout, end='')
+)py");
+    pipe_ = ::popen(("env -i PATH=/usr/bin:/bin HOME='" + site.home + "' P='" + site.root + "' sh -c '" + start + " " +
+                     (site.dir / "job.py").string() + " " + signal_.string() + "' 2>&1")
+                        .c_str(),
+                    "r");
+    CHECK(line() == "1\n");
+  }
+  ~Job() {
+    if (pipe_ != nullptr) rest();
+  }
+  std::string rest() {
+    write_file(signal_, "go on\n");
+    std::string text;
+    for (std::string next; !(next = line()).empty();) text += next;
+    ::pclose(std::exchange(pipe_, nullptr));
+    return text;
+  }
+
+ private:
+  std::string line() {
+    char text[4096];
+    return std::fgets(text, sizeof text, pipe_) == nullptr ? "" : text;
+  }
+
+  fs::path signal_;
+  FILE* pipe_ = nullptr;
+};
+
+}  // namespace
+
+TEST_CASE("a job that began before a switch stays in its generation with all that it starts, and gc leaves it alone") {
+  if (!host_interpreter_is_there()) return;
+  PythonSite site;
+  Disk disk;
+  const std::string first = (site.prefix().generation(1)).string();
+  const std::string stays = "1 " + first + " " + first + "/data\n";
+  for (const char* start : {"PATH=$P/current/bin:$PATH exec $P/current/bin/python", ". $P/activate; exec python3",
+                            ". $P/activate; python"}) {
+    INFO(start);
+    Job job(site, start);
+    if (generation_numbers(site.prefix()).size() == 1) site.install_next();
+    switch_to(site.prefix(), 2, disk);
+    const Cleanup cleanup = gc({.prefix = site.prefix(), .keep = 1}, disk);
+    CHECK(cleanup.generations.empty());
+    REQUIRE(cleanup.kept.size() == 2);
+    CHECK(cleanup.kept[0].why.starts_with("in use by process"));
+    CHECK(job.rest() == stays + stays + stays + stays);
+    CHECK(site.said("$P/current/bin/python -c 'import demo.late; print(demo.late.VERSION)'") == "2\n");
+    switch_to(site.prefix(), 1, disk);
+  }
+  switch_to(site.prefix(), 2, disk);
+  CHECK(gc({.prefix = site.prefix(), .keep = 1}, disk).generations == std::vector<unsigned>{1});
+}
+
+TEST_CASE("however it is called, Python belongs to its generation, and in a virtual environment to that") {
+  if (!host_interpreter_is_there()) return;
+  const PythonSite& site = common_site();
+  const std::string first = site.prefix().generation(1).string();
+  const std::string ask = " -c 'import sys; print(sys.prefix, sys.base_prefix, sys.executable)'\n";
+  const std::string own = first + " " + first + " " + first + "/bin/";
+  fs::create_symlink(site.current() / "bin/python3.11", site.dir / "shortcut");
+  CHECK(site.said("cd $P/current/bin && ./python3" + ask) == own + "python3\n");
+  CHECK(site.said((site.dir / "shortcut").string() + ask) == own + "python3.11\n");
+  CHECK(site.said("PATH=$P/current/bin python" + ask) == own + "python\n");
+  CHECK(site.said("bash -c \"exec -a other $P/current/bin/python3" + ask.substr(0, 3) +
+                  " 'import sys; print(sys.prefix)'\"") == first + "\n");
+  const std::string venv = site.dir / "venv";
+  fs::create_directories(venv + "/bin");
+  fs::create_symlink(first + "/bin/python3", venv + "/bin/python3");
+  write_file(venv + "/pyvenv.cfg", "home = " + first + "/bin\n");
+  const std::string of_venv = venv + " " + first + " " + venv + "/bin/python3\n";
+  CHECK(site.said(venv + "/bin/python3" + ask) == of_venv);
+  CHECK(site.said("PATH=" + venv + "/bin:$PATH python3" + ask) == of_venv);
+}
+
+TEST_CASE("modules of the user's come before the signed ones only where the user says so") {
+  if (!host_interpreter_is_there()) return;
+  const PythonSite& site = common_site();
+  const std::string mine = site.dir / "mine";
+  write_file(mine + "/demo.py", "VERSION = 'mine'\n");
+  write_file(site.home + "/.local/lib/python3.11/site-packages/theirs.py", "");
+  const std::string ask = " -c 'import demo; print(demo.VERSION)'\n";
+  const std::string dropped = site.said("PYTHONPATH=" + mine + " $P/current/bin/python" + ask);
+  CHECK(dropped.find("PYTHONPATH is left out") != std::string::npos);
+  CHECK(dropped.ends_with("\n1\n"));
+  CHECK(site.said("PYTHONPATH=" + mine + " SEALIFT_PYTHONPATH= $P/current/bin/python" + ask) == "1\n");
+  CHECK(site.said("SEALIFT_PYTHONPATH=" + mine + " $P/current/bin/python" + ask) == "mine\n");
+  CHECK(site.said("export PYTHONPATH=" + mine + "\n. $P/activate\npython" + ask) == "1\n");
+  CHECK(site.said(". $P/activate\nexport PYTHONPATH=" + mine + "\npython" + ask) == "mine\n");
+  CHECK(site.said("$P/current/bin/python -c \"import os, sys; os.environ['PYTHONPATH'] = '" + mine +
+                  "'; os.execv(sys.executable, ['python', '-c', 'import demo; print(demo.VERSION)'])\"") == "mine\n");
+  CHECK(site.said("PYTHONHOME=/nowhere $P/current/bin/python" + ask) == "1\n");
+  const std::string local = " -c 'import theirs'; echo $?\n";
+  CHECK(site.said("$P/current/bin/python" + local).ends_with("No module named 'theirs'\n1\n"));
+  CHECK(site.said("PYTHONNOUSERSITE= $P/current/bin/python" + local) == "0\n");
+}
+
+TEST_CASE("whoever imports what, and however, the doctor finds nothing new in the prefix") {
+  if (!host_interpreter_is_there()) return;
+  const PythonSite& site = common_site();
+  const std::string import = " -c 'import json, csv, demo.late'\n";
+  site.said("$P/current/bin/python" + import);
+  CHECK(site.cached("home") > 10);
+  CHECK(site.findings().empty());
+  for (const char* how :
+       {"$P/current/bin/python -I", "$P/current/bin/python -W ignore -X utf8 -sE", "unset HOME; $P/current/bin/python",
+        "unset HOME; $P/current/bin/python -I", ". $P/activate; python",
+        "$P/current/bin/python -m json.tool /dev/null; $P/current/bin/python"})
+    site.said(how + import);
+  CHECK(site.findings().empty());
+  if (::geteuid() == 0) {
+    fs::create_directory(site.dir / "user");
+    REQUIRE(::chown((site.dir / "user").c_str(), 65534, 65534) == 0);
+    site.said("HOME=" + (site.dir / "user").string() + " setpriv --reuid=65534 --regid=65534 --clear-groups " +
+              "$P/current/bin/python" + import);
+    CHECK(site.cached("user") > 10);
+  }
+  const std::string mine = site.dir / "mine";
+  site.said("PYTHONPYCACHEPREFIX=" + mine + " $P/current/bin/python" + import);  // the user's own choice
+  CHECK(fs::exists(mine));
+  CHECK(site.findings().empty());
+}
+
+TEST_CASE("modules that apply compiled are loaded from the generation, activated or not, and nothing is cached") {
+  if (!host_interpreter_is_there()) return;
+  const PythonSite site(true);
+  const std::string ask = " -c 'import demo.late; print(demo.late.__cached__)'\n";
+  const std::string compiled =
+      site.prefix().generation(1) / "lib/python3.11/site-packages/demo/__pycache__/late.cpython-311.pyc\n";
+  CHECK(site.said("$P/current/bin/python" + ask) == compiled);
+  CHECK(site.said(". $P/activate; python" + ask) == compiled);
+  CHECK(site.cached("home") == 0);
+  CHECK(site.findings().empty());
+}
+
+TEST_CASE("a virtual environment stays on its generation, which gc leaves alone, until it is put on another one") {
+  if (!host_interpreter_is_there()) return;
+  PythonSite site;
+  Disk disk;
+  const std::string folder = site.dir / "my venv";
+  set_repository(site.prefix(), "https://packages.site:8443/env/", {}, disk);
+  const Venv made = make_venv({.prefix = site.prefix(), .folder = folder}, disk);
+  CHECK(made.generation == 1);
+  CHECK(made.known);
+  write_file(folder + "/lib/python3.11/site-packages/own.py", "");
+  const std::string python = "'" + folder + "/bin/python3'";
+  const std::string ask = " -c 'import demo.late, own, sys; print(demo.late.VERSION, sys.prefix)'\n";
+  CHECK(site.said(python + ask) == "1 " + folder + "\n");
+  site.install_next();
+  CHECK(site.said(python + ask) == "1 " + folder + "\n");
+  CHECK(site.said("PYTHONPATH=/users; . '" + folder + "/bin/activate'; python" + ask + "echo $PIP_INDEX_URL $DATA " +
+                  "${PYTHONPATH-none}; deactivate; echo ${PIP_INDEX_URL-none} $PYTHONPATH; command -v python") ==
+        "1 " + folder + "\nhttps://packages.site:8443/env/simple/ " + site.prefix().generation(1).string() +
+            "/data none\nnone /users\n");
+  CHECK(read_file(folder + "/pip.conf") == "[global]\nindex-url = https://packages.site:8443/env/simple/\n");
+  const Cleanup kept = gc({.prefix = site.prefix(), .keep = 1}, disk);
+  CHECK(kept.generations.empty());
+  CHECK(kept.kept.front().why == "used by the virtual environment " + folder);
+  CHECK(status_of(site.prefix()).generations.front().venvs == std::vector<fs::path>{folder});
+  CHECK(site.findings().empty());
+
+  make_venv({.prefix = site.prefix(), .folder = folder}, disk);
+  CHECK(site.said(python + ask) == "2 " + folder + "\n");
+  CHECK(fs::exists(site.prefix().modulefiles() / "tiny-0001.lua"));
+  CHECK(gc({.prefix = site.prefix(), .keep = 1}, disk).generations == std::vector<unsigned>{1});
+  CHECK_FALSE(fs::exists(site.prefix().modulefiles() / "tiny-0001.lua"));
+  CHECK_FALSE(fs::exists(site.prefix().modulefiles() / "tiny-0001"));
+  CHECK(fs::exists(site.prefix().modulefiles() / "tiny-0002"));
+  fs::remove_all(folder);
+  CHECK(status_of(site.prefix()).generations.front().venvs.empty());
+}
+
+TEST_CASE("a virtual environment takes no folder that is not its own, none in a prefix, and no missing generation") {
+  if (!host_interpreter_is_there()) return;
+  const PythonSite& site = common_site();
+  Disk disk;
+  const auto make = [&](const fs::path& folder, unsigned generation = 0) {
+    return make_venv({.prefix = site.prefix(), .folder = folder, .generation = generation}, disk);
+  };
+  write_file(site.dir / "taken/notes", "mine");
+  write_file(site.dir / "foreign/pyvenv.cfg", "home = /usr/bin\n");
+  const auto before = snapshot(site.prefix().folder());
+  CHECK_REFUSED(make(site.dir / "taken"), Conflict, "something else is there");
+  CHECK_REFUSED(make(site.dir / "foreign"), Conflict, "something else is there");
+  CHECK_REFUSED(make(site.dir / "taken/notes"), Conflict, "something else is there");
+  CHECK_REFUSED(make(site.prefix().generation(1) / "venv"), Usage, "outside of it");
+  CHECK_REFUSED(make(site.dir / "a:b"), Usage, "colons");
+  CHECK_REFUSED(make(site.dir / "none/venv"), Missing, "make it");
+  CHECK_REFUSED(make(site.dir / "venv9", 9), Missing, "no such generation");
+  CHECK_FALSE(fs::exists(site.dir / "venv9"));
+  CHECK(snapshot(site.prefix().folder()) == before);
+}
