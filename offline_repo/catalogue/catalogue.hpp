@@ -26,6 +26,7 @@ struct IndexedWheel {
   bundle::Digest metadata_sha256;
   std::shared_ptr<const bundle::VerifiedBundle> in;  // the bundle that holds it
   const bundle::Entry* entry = nullptr;              // of that bundle's manifest
+  std::string uploaded;                              // when the first bundle that has it was made; RFC 3339, UTC
 };
 
 struct Project {

@@ -14,7 +14,8 @@ inline offline_repo::IndexedWheel sample_wheel(const std::string& file_name, con
           .size = 1000,
           .sha256 = bundle::sha256(bundle::as_bytes(file_name)),
           .metadata = metadata,
-          .metadata_sha256 = bundle::sha256(bundle::as_bytes(metadata))};
+          .metadata_sha256 = bundle::sha256(bundle::as_bytes(metadata)),
+          .uploaded = "2026-01-02T03:04:05Z"};
 }
 
 // Two projects: demo-kit with two versions, torch with a local version ('+' in its file name).
