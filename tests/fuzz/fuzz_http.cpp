@@ -12,6 +12,7 @@ using namespace sealift::test;
 
 FUZZ(text) {
   static const Catalogue catalogue = sample_catalogue();
+  static const Pages pages(catalogue);
   if (fault_of_head(text).empty())
     must(text.find("\r\n\r\n") == text.size() - 4 && text.find("\r\n ") == text.npos, "a head has one end");
   std::string lines[5];
@@ -21,7 +22,7 @@ FUZZ(text) {
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   for (const char* method : {"GET", "HEAD", "POST"}) {
-    const Response response = respond(catalogue, {.method = method,
+    const Response response = respond(catalogue, pages, {.method = method,
                                                   .target = lines[0],
                                                   .accept = lines[1],
                                                   .range = lines[2],
