@@ -22,12 +22,13 @@ FUZZ(text) {
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   for (const char* method : {"GET", "HEAD", "POST"}) {
-    const Response response = respond(catalogue, pages, {.method = method,
-                                                  .target = lines[0],
-                                                  .accept = lines[1],
-                                                  .range = lines[2],
-                                                  .if_range = lines[3],
-                                                  .if_none_match = lines[4]});
+    const Response response = respond(catalogue, pages,
+                                      {.method = method,
+                                       .target = lines[0],
+                                       .accept = lines[1],
+                                       .range = lines[2],
+                                       .if_range = lines[3],
+                                       .if_none_match = lines[4]});
     must(response.status >= 200 && response.status < 500, "a client's fault is not ours");
     for (const auto& [name, value] : response.headers)
       for (const std::string& part : {name, value})
