@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 namespace sealift::offline_repo {
@@ -58,6 +59,22 @@ ssize_t CheckedChunk::send(int socket, std::uint64_t offset, std::uint64_t count
   if (!file_) return ::send(socket, memory_.view().data() + offset, size, MSG_NOSIGNAL | MSG_DONTWAIT);
   auto from = static_cast<off_t>(offset);
   return ::sendfile(socket, file_.get(), &from, size);
+}
+
+std::string CheckedChunk::copy(std::uint64_t offset, std::uint64_t count) const {
+  std::string bytes(static_cast<std::size_t>(count), '\0');
+  if (!file_) {
+    std::memcpy(bytes.data(), memory_.view().data() + offset, bytes.size());
+    return bytes;
+  }
+  for (std::size_t done = 0; done < bytes.size();) {
+    const ssize_t got =
+        ::pread(file_.get(), bytes.data() + done, bytes.size() - done, static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) bundle::throw_errno("a memory file cannot be read", "sealift-chunk");
+    done += static_cast<std::size_t>(got);
+  }
+  return bytes;
 }
 
 }  // namespace sealift::offline_repo

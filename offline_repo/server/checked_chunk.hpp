@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <string>
 
 #include "sealift/bundle/core/file.hpp"
 #include "sealift/bundle/payload/chunk_buffer.hpp"
@@ -26,6 +27,8 @@ class CheckedChunk {
   // Sends at most `count` bytes from `offset` without waiting, by sendfile(2) or send(2); returns what they return.
   // SIGPIPE must be ignored. Needs offset + count within the chunk.
   ssize_t send(int socket, std::uint64_t offset, std::uint64_t count) const;
+  // A copy of `count` bytes from `offset`, likewise within the chunk.
+  std::string copy(std::uint64_t offset, std::uint64_t count) const;
 
  private:
   bundle::Descriptor file_;

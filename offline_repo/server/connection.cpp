@@ -36,15 +36,25 @@ constexpr std::uint64_t kPiece = std::uint64_t{256}
                                  << 10;                  // small beside a chunk: a slow client must meet its deadline
 constexpr std::uint64_t kTurn = std::uint64_t{1} << 20;  // bytes, then other connections of this thread send theirs
 constexpr std::string_view kEmptyLine = "\r\n\r\n";
+constexpr std::uint64_t kSmall = std::uint64_t{8} << 10;
 constexpr int kUnsent = 512 << 10;  // bytes of a connection that the system may keep unsent
 
-// The present moment, for the Date header ("%a, %d %b %Y %T GMT") and for log lines ("%FT%TZ").
+// The present moment as strftime(3) writes it.
 std::string now(const char* format) {
   const std::time_t seconds = std::time(nullptr);
   std::tm parts{};
   ::gmtime_r(&seconds, &parts);
   char text[64];
   return {text, std::strftime(text, sizeof text, format, &parts)};
+}
+
+// Made once a second.
+const std::string& date() {
+  thread_local std::time_t made = 0;
+  thread_local std::string text;
+  if (const std::time_t seconds = std::time(nullptr); seconds != made)
+    made = seconds, text = now("%a, %d %b %Y %T GMT");
+  return text;
 }
 
 std::string peer_name(const tcp_stream& stream) {
@@ -181,7 +191,8 @@ void Connection::on_request(error_code error, std::size_t size) {
   keep_alive_ = parser_->keep_alive() && parser_->content_length().value_or(0) == 0 && !parser_->chunked();
   version_ = message.version();
   head_ = message.method() == http::verb::head;
-  line_ = std::string(message.method_string()) + " " + bundle::SafePath::printable(std::string(message.target()));
+  if (state_.options.on_request)
+    line_ = std::string(message.method_string()) + " " + bundle::SafePath::printable(std::string(message.target()));
   if (version_ >= 11 && message.count(http::field::host) != 1)
     return refuse(400, "an HTTP/1.1 request has exactly one Host header");
   answer(respond(state_.catalogue, state_.pages,
@@ -207,7 +218,7 @@ void Connection::answer(Response response) {
   if (state_.stopping) keep_alive_ = false;
   http::response<http::empty_body> header(static_cast<http::status>(response_.status), version_);
   header.set(http::field::server, "sealift-repo");
-  header.set(http::field::date, now("%a, %d %b %Y %T GMT"));
+  header.set(http::field::date, date());
   for (const auto& [name, value] : response_.headers) header.set(name, value);
   if (response_.status != 304) header.content_length(response_.body_size());
   header.keep_alive(keep_alive_);
@@ -221,7 +232,10 @@ void Connection::answer(Response response) {
 // One turn: until the socket takes no more, the answer is out, or others should have their turn.
 void Connection::send() {
   for (std::uint64_t turn = 0; turn < kTurn;) {
-    if (header_sent_ == header_.size()) {
+    if (is_small()) {
+      if (!chunk_ && !take_chunk()) return;
+      copy_small();
+    } else if (header_sent_ == header_.size()) {
       if (body_.sent() == body_.size()) return finish("");
       if (body_.payload() != nullptr && !chunk_ && !take_chunk()) return;
     }
@@ -234,6 +248,18 @@ void Connection::send() {
   }
   chunk_.reset();
   net::post(stream_.get_executor(), [self = shared_from_this()] { self->send(); });
+}
+
+// Whether the body is a few bytes of one chunk: to copy them costs less than a second system call.
+bool Connection::is_small() const {
+  return body_.payload() != nullptr && header_sent_ == 0 && body_.size() <= kSmall && !body_.place().goes_on;
+}
+
+void Connection::copy_small() {
+  const ChunkPlace place = body_.place();
+  small_ = chunk_->copy(place.offset, place.count);
+  chunk_.reset();
+  body_.replace(small_);
 }
 
 // Whether there is a chunk now. If not, the connection ends, or goes on once another thread has read the chunk.
@@ -317,12 +343,15 @@ void Connection::unreadable(const std::exception& error) {
 
 // `trouble` is empty when everything was sent.
 void Connection::finish(const std::string& trouble) {
-  std::string line = now("%FT%TZ ") + peer_ + " " + line_ + " " + std::to_string(response_.status) + " " +
-                     std::to_string(body_.sent());
-  if (!trouble.empty()) line += " of " + std::to_string(body_.size()) + ", " + trouble;
-  state_.options.on_request(line);
+  if (state_.options.on_request) {
+    std::string line = now("%FT%TZ ") + peer_ + " " + line_ + " " + std::to_string(response_.status) + " " +
+                       std::to_string(body_.sent());
+    if (!trouble.empty()) line += " of " + std::to_string(body_.size()) + ", " + trouble;
+    state_.options.on_request(line);
+  }
   body_ = {};
   chunk_.reset();
+  small_.clear();
   response_ = {};
   header_.clear();
   line_.clear();

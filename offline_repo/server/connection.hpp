@@ -50,6 +50,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void answer(Response response);
   void send();
   bool take_chunk();
+  bool is_small() const;
+  void copy_small();
   void go_on(const ChunkCache::Chunk& chunk, const std::exception_ptr& fault);
   ssize_t send_piece();
   void add_sent(std::uint64_t count);
@@ -71,6 +73,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::string header_;            // of response_, as it is sent
   std::size_t header_sent_ = 0;   // bytes of it
   ResponseBody body_;             // of response_; empty for HEAD and 304
+  std::string small_;             // a wheel's few bytes, which leave with the header
   ChunkCache::Chunk chunk_;       // for the body's next bytes; let go of before waiting for the client
   std::uint64_t piece_sent_ = 0;  // bytes of the piece that has a deadline
   std::chrono::steady_clock::time_point deadline_, chunk_asked_;

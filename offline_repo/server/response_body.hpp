@@ -31,6 +31,8 @@ class ResponseBody {
   void add_sent(std::uint64_t count) { sent_ += count; }
   // The payload that it is read from; null for a text.
   const bundle::PayloadReader* payload() const { return payload_; }
+  // Makes a text of what has a payload: its bytes, for those that are too few to send from a file.
+  void replace(std::string_view bytes) { text_ = bytes, payload_ = nullptr; }
   // For a text: what was not sent yet.
   std::string_view text_left() const { return text_.substr(static_cast<std::size_t>(sent_)); }
   // For what has a payload and was not sent whole.

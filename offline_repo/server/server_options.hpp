@@ -21,14 +21,14 @@ struct ServerOptions {
   // When they are all taken, the one that has waited longest for a request, or for the end of one, makes room for a new
   // one; while all are being answered, new ones wait in the system's queue.
   std::size_t max_connections = 16'384;
-  std::size_t max_per_client = 64;                    // of those, of one address; behind a proxy all clients have one
-  std::size_t max_header = std::size_t{16} << 10;     // bytes of request line and headers together
-  std::chrono::milliseconds idle_timeout{30'000};     // until the first byte of a request
-  std::chrono::milliseconds request_timeout{10'000};  // from there for its whole header, however it comes
-  std::chrono::milliseconds write_timeout{60'000};    // for each 256 KiB of an answer
-  std::chrono::milliseconds stop_timeout{10'000};     // for answers under way, from the moment of stopping
-  std::function<void(const std::string&)> on_request = [](const std::string&) {};  // one line each, from any thread
-  std::function<void(const std::string&)> on_fault = [](const std::string&) {};    // likewise
+  std::size_t max_per_client = 64;                     // of those, of one address; behind a proxy all clients have one
+  std::size_t max_header = std::size_t{16} << 10;      // bytes of request line and headers together
+  std::chrono::milliseconds idle_timeout{30'000};      // until the first byte of a request
+  std::chrono::milliseconds request_timeout{10'000};   // from there for its whole header, however it comes
+  std::chrono::milliseconds write_timeout{60'000};     // for each 256 KiB of an answer
+  std::chrono::milliseconds stop_timeout{10'000};      // for answers under way, from the moment of stopping
+  std::function<void(const std::string&)> on_request;  // one line each, from any thread; none: nobody wants them
+  std::function<void(const std::string&)> on_fault = [](const std::string&) {};  // likewise
 };
 
 }  // namespace sealift::offline_repo
