@@ -143,6 +143,10 @@ Good requests() {
           {"file", "/files/" + bundle::sha256(bundle::as_bytes("Demo_Kit-1.0-py3-none-any.whl")).hex() +
                        "/Demo_Kit-1.0-py3-none-any.whl\n\nbytes=1-5\n\n"},
           {"escape", "/files/%2e%2e/%2e%2e/etc/passwd%00\n\nbytes=-1\n\n"},
+          {"hub", "/org/tiny/resolve/main/sub/a%20b.json\n\nbytes=1-5\n\n\n\n"},
+          {"hub-tree", "/api/models/org/tiny/tree/v1/sub?recursive=true\n\n\n\n\n\n"},
+          {"hub-paths", "/api/models/org/tiny/paths-info/main\n\n\n\n\napplication/json\n{\"paths\":[\"sub\"]}"},
+          {"hub-form", "/api/datasets/org/tiny/paths-info/main\n\n\n\n\n\npaths=rows.jsonl&paths=%zz"},
           {"absolute", "http://h/simple/torch/\n\nbytes=18446744073709551615-\n\n"}};
 }
 

@@ -71,6 +71,8 @@ TEST_CASE("the page for people is at the root") {
   const Response response = get(sample_catalogue(), "/");
   CHECK(response.status == 200);
   CHECK(text_of(response).find("2 projects, 3 wheels") != std::string::npos);
+  CHECK(text_of(response).find("org/tiny (data) at cccc") != std::string::npos);
+  CHECK(text_of(response).find("HF_ENDPOINT=THIS-ADDRESS") != std::string::npos);
 }
 
 TEST_CASE("missing slashes and other spellings are redirected to the one address, relatively") {
