@@ -34,6 +34,11 @@ if chosen install; then
   build tools sealift-pack sealift-install sealift-start
   PATH=$PWD/build/prerequisites/uv/bin:$PATH $python bench/compare_install.py build/tools/bin "$pattern"
 fi
+if chosen repo; then
+  ran=1
+  build tools sealift-pack sealift-install sealift-start sealift-repo sealift-bench-http
+  PATH=$PWD/build/prerequisites/uv/bin:$PATH $python bench/compare_repo.py build/tools/bin "$pattern"
+fi
 if chosen training; then
   ran=1
   build release bench
@@ -41,6 +46,6 @@ if chosen training; then
 fi
 [ -n "$ran" ] || {
   echo "no comparison matches '$pattern'; there are:" >&2
-  for family in verify create install training; do $python "bench/compare_$family.py" --names >&2; done
+  for family in verify create install repo training; do $python "bench/compare_$family.py" --names >&2; done
   exit 1
 }

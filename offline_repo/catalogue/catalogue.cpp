@@ -3,6 +3,8 @@
 // The wheel's bytes stay in the bundle.
 #include "offline_repo/catalogue/catalogue.hpp"
 
+#include <algorithm>
+
 #include "sealift/bundle/wheel/wheel.hpp"
 
 namespace sealift::offline_repo {
@@ -29,6 +31,7 @@ IndexedWheel read_wheel(const std::shared_ptr<const bundle::VerifiedBundle>& in,
     throw error.within("while indexing " + where);
   }
   indexed.metadata_sha256 = bundle::sha256(bundle::as_bytes(indexed.metadata));
+  indexed.uploaded = in->manifest().created;
   return indexed;
 }
 
@@ -36,10 +39,15 @@ std::string described(const IndexedWheel& wheel) {
   return wheel.in->manifest().stem() + " in " + wheel.in->folder().string() + ": sha256 " + wheel.sha256.hex();
 }
 
-// The same bytes twice are one wheel. Different bytes under one name are refused: either answer could be wrong.
+// The same bytes twice are one wheel, as old as the older bundle. Different bytes under one name are refused: either
+// answer could be wrong.
 void add(Project& project, IndexedWheel wheel) {
   const auto [place, fresh] = project.wheels.try_emplace(wheel.file_name, wheel);
-  if (fresh || place->second.sha256 == wheel.sha256) return;
+  if (fresh) return;
+  if (place->second.sha256 == wheel.sha256) {
+    place->second.uploaded = std::min(place->second.uploaded, wheel.uploaded);
+    return;
+  }
   throw Error(ErrorCode::Conflict, {.what = "two wheels have the same file name and different bytes",
                                     .where = wheel.file_name,
                                     .expected = described(place->second),

@@ -23,6 +23,7 @@ struct IndexedWheel : ServedFile {
   std::optional<std::string> requires_python;  // likewise
   std::string metadata;                        // the METADATA file, byte for byte
   bundle::Digest metadata_sha256;
+  std::string uploaded;  // when the first bundle that has it was made; RFC 3339, UTC
 };
 
 struct Project {

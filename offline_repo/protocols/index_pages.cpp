@@ -12,7 +12,7 @@ namespace {
 using bundle::html_escaped;
 using bundle::Json;
 
-constexpr std::string_view kApiVersion = "1.1";  // 1.1 (PEP 700) is where size and versions come in
+constexpr std::string_view kApiVersion = "1.4";  // 1.1 (PEP 700): versions, size, upload-time; 1.4 (PEP 792): status
 
 // Seen from /simple/PROJECT/.
 std::string wheel_url(const IndexedWheel& wheel) {
@@ -109,12 +109,15 @@ std::string project_json(const Project& project) {
                  {"url", wheel_url(wheel)},
                  {"hashes", {{"sha256", wheel.sha256.hex()}}},
                  {"size", wheel.size},
+                 {"yanked", false},
                  {"core-metadata", {{"sha256", wheel.metadata_sha256.hex()}}}};
     if (wheel.requires_python) file["requires-python"] = *wheel.requires_python;
+    if (!wheel.uploaded.empty()) file["upload-time"] = wheel.uploaded;
     files.push_back(std::move(file));
   }
   return written({{"meta", {{"api-version", kApiVersion}}},
                   {"name", project.name},
+                  {"project-status", {{"status", "active"}}},
                   {"versions", project.versions()},
                   {"files", std::move(files)}});
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pages of a simple repository index: PEP 503 in HTML, PEP 691 and 700 in JSON, with PEP 658 and 714 metadata.
+// The pages of a simple repository index: PEP 503 in HTML, PEP 691, 700 and 792 in JSON, with PEP 658 and 714 metadata.
 // Links are relative, so the index works below any path and behind any proxy.
 #pragma once
 

@@ -3,14 +3,17 @@
 // routes.hpp wants one, and nowhere else.
 #include "offline_repo/server/connection.hpp"
 
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/read.hpp>
-#include <boost/asio/read_until.hpp>
-#include <boost/asio/write.hpp>
+#include <boost/beast/core/buffers_range.hpp>
+#include <cerrno>
 #include <ctime>
 
 #include "offline_repo/server/client_address.hpp"
@@ -28,15 +31,32 @@ using net::ip::tcp;
 
 namespace {
 
-constexpr std::chrono::milliseconds kLinger{2'000};
+using Clock = std::chrono::steady_clock;
 
-// The present moment, for the Date header ("%a, %d %b %Y %T GMT") and for log lines ("%FT%TZ").
+constexpr std::chrono::milliseconds kLinger{2'000};
+constexpr std::uint64_t kPiece = std::uint64_t{256}
+                                 << 10;                  // small beside a chunk: a slow client must meet its deadline
+constexpr std::uint64_t kTurn = std::uint64_t{1} << 20;  // bytes, then other connections of this thread send theirs
+constexpr std::string_view kEmptyLine = "\r\n\r\n";
+constexpr std::uint64_t kSmall = std::uint64_t{8} << 10;
+constexpr int kUnsent = 512 << 10;  // bytes of a connection that the system may keep unsent
+
+// The present moment as strftime(3) writes it.
 std::string now(const char* format) {
   const std::time_t seconds = std::time(nullptr);
   std::tm parts{};
   ::gmtime_r(&seconds, &parts);
   char text[64];
   return {text, std::strftime(text, sizeof text, format, &parts)};
+}
+
+// Made once a second.
+const std::string& date() {
+  thread_local std::time_t made = 0;
+  thread_local std::string text;
+  if (const std::time_t seconds = std::time(nullptr); seconds != made)
+    made = seconds, text = now("%a, %d %b %Y %T GMT");
+  return text;
 }
 
 std::string peer_name(const tcp_stream& stream) {
@@ -58,6 +78,23 @@ std::string joined(const http::request<http::empty_body>& message, http::field f
   return all;
 }
 
+std::string written(http::response<http::empty_body>& header) {
+  http::response_serializer<http::empty_body> serializer(header);
+  std::string text;
+  error_code error;
+  while (!error && !serializer.is_header_done())
+    serializer.next(error, [&](error_code&, const auto& buffers) {
+      for (const net::const_buffer buffer : boost::beast::buffers_range_ref(buffers))
+        text.append(static_cast<const char*>(buffer.data()), buffer.size());
+      serializer.consume(net::buffer_size(buffers));
+    });
+  return text;
+}
+
+iovec part_of(std::string_view text) {
+  return {.iov_base = const_cast<char*>(text.data()), .iov_len = text.size()};
+}
+
 }  // namespace
 
 Connection::Connection(ServerState& state, tcp::socket socket)
@@ -65,9 +102,12 @@ Connection::Connection(ServerState& state, tcp::socket socket)
       stream_(std::move(socket)),
       peer_(peer_name(stream_)),
       client_(client_name(stream_)),
-      buffer_(state.options.max_header) {
-  error_code ignored;  // headers and bodies are separate writes
+      buffer_(state.options.max_header),
+      room_timer_(stream_.get_executor()) {
+  error_code ignored;
   stream_.socket().set_option(tcp::no_delay(true), ignored);
+  stream_.socket().native_non_blocking(true, ignored);
+  ::setsockopt(stream_.socket().native_handle(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kUnsent, sizeof kUnsent);
 }
 
 void Connection::start() {
@@ -80,7 +120,6 @@ void Connection::begin_waiting() {
 }
 
 std::optional<std::chrono::steady_clock::time_point> Connection::waiting_since() const {
-  using Clock = std::chrono::steady_clock;
   const Clock::rep since = waiting_since_;
   return since == 0 ? std::nullopt : std::optional(Clock::time_point(Clock::duration(since)));
 }
@@ -103,7 +142,7 @@ void Connection::await_request() {
   version_ = 11;
   if (buffer_.size() > 0) return read_request();
   stream_.expires_after(state_.options.idle_timeout);
-  const std::size_t wanted = std::min<std::size_t>(4096, state_.options.max_header);
+  const std::size_t wanted = std::min<std::size_t>(1024, state_.options.max_header);
   stream_.async_read_some(buffer_.prepare(wanted), [self = shared_from_this()](error_code error, std::size_t count) {
     if (error) return self->close();
     self->buffer_.commit(count);
@@ -113,10 +152,28 @@ void Connection::await_request() {
 
 void Connection::read_request() {
   stream_.expires_after(state_.options.request_timeout);
-  net::async_read_until(stream_, buffer_, "\r\n\r\n", [self = shared_from_this()](error_code error, std::size_t size) {
-    self->waiting_since_ = 0;
-    self->on_request(error, size);
+  scanned_ = 0;
+  read_head();
+}
+
+// Until the empty line at the head's end is there, however many pieces it comes in.
+void Connection::read_head() {
+  const std::string_view all(static_cast<const char*>(buffer_.data().data()), buffer_.size());
+  const std::size_t end = all.find(kEmptyLine, scanned_ - std::min(scanned_, kEmptyLine.size() - 1));
+  if (end != all.npos) return on_head({}, end + kEmptyLine.size());
+  scanned_ = all.size();
+  if (scanned_ == state_.options.max_header) return on_head(net::error::not_found, 0);
+  const std::size_t wanted = std::min<std::size_t>(4096, state_.options.max_header - scanned_);
+  stream_.async_read_some(buffer_.prepare(wanted), [self = shared_from_this()](error_code error, std::size_t count) {
+    if (error) return self->on_head(error, 0);
+    self->buffer_.commit(count);
+    self->read_head();
   });
+}
+
+void Connection::on_head(error_code error, std::size_t size) {
+  waiting_since_ = 0;
+  on_request(error, size);
 }
 
 // Of a head with a fault nothing is parsed, and what comes behind it is never read as a request.
@@ -136,7 +193,8 @@ void Connection::on_request(error_code error, std::size_t size) {
   keep_alive_ = parser_->keep_alive() && parser_->content_length().value_or(0) == 0 && !parser_->chunked();
   version_ = message.version();
   head_ = message.method() == http::verb::head;
-  line_ = std::string(message.method_string()) + " " + bundle::SafePath::printable(std::string(message.target()));
+  if (state_.options.on_request)
+    line_ = std::string(message.method_string()) + " " + bundle::SafePath::printable(std::string(message.target()));
   if (version_ >= 11 && message.count(http::field::host) != 1)
     return refuse(400, "an HTTP/1.1 request has exactly one Host header");
   Request request{.method = std::string(message.method_string()),
@@ -150,7 +208,7 @@ void Connection::on_request(error_code error, std::size_t size) {
   const std::uint64_t limit = length > 0 ? wanted_body(state_.catalogue, request) : 0;
   if (limit > 0 && length > limit) return refuse(413, "a body has at most " + std::to_string(limit) + " bytes here");
   if (limit > 0) return read_body(std::move(request), static_cast<std::size_t>(length));
-  answer(respond(state_.catalogue, request));
+  answer(respond(state_.catalogue, state_.pages, request));
 }
 
 // The part of it that came with the head, then the rest, with one deadline for all of it.
@@ -165,7 +223,7 @@ void Connection::read_body(Request request, std::size_t size) {
   net::async_read(stream_, net::buffer(pending->body) + here,
                   [self = shared_from_this(), pending](error_code error, std::size_t) {
                     self->waiting_since_ = 0;
-                    error ? self->close() : self->answer(respond(self->state_.catalogue, *pending));
+                    error ? self->close() : self->answer(respond(self->state_.catalogue, self->state_.pages, *pending));
                   });
 }
 
@@ -175,50 +233,150 @@ void Connection::refuse(unsigned status, const std::string& why) {
   answer(refusal(status, why));
 }
 
-// Sends the header, then the body piece by piece; an answer to HEAD and a 304 end after the header.
+// An answer to HEAD and a 304 end after the header.
 void Connection::answer(Response response) {
   response_ = std::move(response);
   const bool bodiless = head_ || response_.status == 304;
   body_ = bodiless ? ResponseBody() : ResponseBody(response_);
   if (state_.stopping) keep_alive_ = false;
-  header_ = {static_cast<http::status>(response_.status), version_};
-  header_.set(http::field::server, "sealift-repo");
-  header_.set(http::field::date, now("%a, %d %b %Y %T GMT"));
-  for (const auto& [name, value] : response_.headers) header_.set(name, value);
-  if (response_.status != 304) header_.content_length(response_.body_size());
-  header_.keep_alive(keep_alive_);
-  serializer_.emplace(header_);
-  stream_.expires_after(state_.options.write_timeout);
-  http::async_write_header(stream_, *serializer_, [self = shared_from_this()](error_code error, std::size_t) {
-    if (error) return self->finish("the client went away");
-    self->send_body();
+  http::response<http::empty_body> header(static_cast<http::status>(response_.status), version_);
+  header.set(http::field::server, "sealift-repo");
+  header.set(http::field::date, date());
+  for (const auto& [name, value] : response_.headers) header.set(name, value);
+  if (response_.status != 304) header.content_length(response_.body_size());
+  header.keep_alive(keep_alive_);
+  header_ = written(header);
+  header_sent_ = 0;
+  piece_sent_ = 0;
+  deadline_ = Clock::now() + state_.options.write_timeout;
+  send();
+}
+
+// One turn: until the socket takes no more, the answer is out, or others should have their turn.
+void Connection::send() {
+  for (std::uint64_t turn = 0; turn < kTurn;) {
+    if (is_small()) {
+      if (!chunk_ && !take_chunk()) return;
+      copy_small();
+    } else if (header_sent_ == header_.size()) {
+      if (body_.sent() == body_.size()) return finish("");
+      if (body_.payload() != nullptr && !chunk_ && !take_chunk()) return;
+    }
+    const ssize_t count = send_piece();
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return await_room();
+    if (count <= 0) return finish("the client went away");
+    add_sent(static_cast<std::uint64_t>(count));
+    turn += static_cast<std::uint64_t>(count);
+  }
+  chunk_.reset();
+  net::post(stream_.get_executor(), [self = shared_from_this()] { self->send(); });
+}
+
+// Whether the body is a few bytes of one chunk: to copy them costs less than a second system call.
+bool Connection::is_small() const {
+  return body_.payload() != nullptr && header_sent_ == 0 && body_.size() <= kSmall && !body_.place().goes_on;
+}
+
+void Connection::copy_small() {
+  const ChunkPlace place = body_.place();
+  small_ = chunk_->copy(place.offset, place.count);
+  chunk_.reset();
+  body_.replace(small_);
+}
+
+// Whether there is a chunk now. If not, the connection ends, or goes on once another thread has read the chunk.
+bool Connection::take_chunk() {
+  chunk_asked_ = Clock::now();
+  const ChunkPlace place = body_.place();
+  try {
+    chunk_ = state_.cache.take(
+        *body_.payload(), place.index, place.goes_on,
+        [self = shared_from_this()](const ChunkCache::Chunk& chunk, const std::exception_ptr& fault) {
+          net::post(self->stream_.get_executor(), [self, chunk, fault] { self->go_on(chunk, fault); });
+        });
+  } catch (const std::exception& error) {
+    unreadable(error);
+    return false;
+  }
+  if (chunk_) deadline_ += Clock::now() - chunk_asked_;  // the client is not at fault for what reading took
+  return chunk_ != nullptr;
+}
+
+void Connection::go_on(const ChunkCache::Chunk& chunk, const std::exception_ptr& fault) {
+  deadline_ += Clock::now() - chunk_asked_;
+  chunk_ = chunk;
+  if (fault) try {
+      std::rethrow_exception(fault);
+    } catch (const std::exception& error) {
+      return unreadable(error);
+    }
+  send();
+}
+
+// At most the rest of the piece whose deadline runs; as send(2) returns. A header leaves with what follows it.
+ssize_t Connection::send_piece() {
+  const int socket = stream_.socket().native_handle();
+  const std::uint64_t room = kPiece - piece_sent_;
+  if (header_sent_ == header_.size() && chunk_) {
+    const ChunkPlace place = body_.place();
+    return chunk_->send(socket, place.offset, std::min(place.count, room));
+  }
+  const std::string_view header = std::string_view(header_).substr(header_sent_);
+  const std::string_view text = body_.payload() != nullptr ? std::string_view() : body_.text_left().substr(0, room);
+  iovec parts[] = {part_of(header), part_of(text)};
+  msghdr message{};
+  message.msg_iov = parts;
+  message.msg_iovlen = 2;
+  return ::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT | (body_.payload() != nullptr ? MSG_MORE : 0));
+}
+
+void Connection::add_sent(std::uint64_t count) {
+  const std::uint64_t of_header = std::min<std::uint64_t>(count, header_.size() - header_sent_);
+  header_sent_ += static_cast<std::size_t>(of_header);
+  body_.add_sent(count - of_header);
+  piece_sent_ += count - of_header;
+  if (piece_sent_ >= kPiece) {
+    piece_sent_ = 0;
+    deadline_ = Clock::now() + state_.options.write_timeout;
+  }
+  if (chunk_ && (body_.sent() == body_.size() || body_.place().offset == 0)) chunk_.reset();
+}
+
+// Holds no chunk meanwhile, however long the client takes.
+void Connection::await_room() {
+  chunk_.reset();
+  awaits_room_ = true;
+  room_timer_.expires_at(deadline_);
+  room_timer_.async_wait([self = shared_from_this()](error_code error) {
+    if (!error && self->awaits_room_ && Clock::now() >= self->deadline_) self->close();
+  });
+  stream_.socket().async_wait(tcp::socket::wait_write, [self = shared_from_this()](error_code error) {
+    self->awaits_room_ = false;
+    self->room_timer_.cancel();
+    error ? self->finish("the client went away") : self->send();
   });
 }
 
-void Connection::send_body() {
-  if (body_.sent() == body_.size()) return finish("");
-  bundle::ByteView piece;
-  try {
-    piece = body_.next_piece();
-  } catch (const std::exception& error) {  // ends this connection and no other
-    state_.options.on_fault(std::string("a file could not be served, the connection ends: ") + error.what());
-    return finish("unreadable");
-  }
-  stream_.expires_after(state_.options.write_timeout);
-  net::async_write(stream_, net::buffer(piece.data(), piece.size()),
-                   [self = shared_from_this()](error_code error, std::size_t count) {
-                     self->body_.add_sent(count);
-                     error ? self->finish("the client went away") : self->send_body();
-                   });
+// Ends this connection and no other.
+void Connection::unreadable(const std::exception& error) {
+  state_.options.on_fault(std::string("a file could not be served, the connection ends: ") + error.what());
+  finish("unreadable");
 }
 
 // `trouble` is empty when everything was sent.
 void Connection::finish(const std::string& trouble) {
-  std::string line = now("%FT%TZ ") + peer_ + " " + line_ + " " + std::to_string(response_.status) + " " +
-                     std::to_string(body_.sent());
-  if (!trouble.empty()) line += " of " + std::to_string(body_.size()) + ", " + trouble;
-  state_.options.on_request(line);
+  if (state_.options.on_request) {
+    std::string line = now("%FT%TZ ") + peer_ + " " + line_ + " " + std::to_string(response_.status) + " " +
+                       std::to_string(body_.sent());
+    if (!trouble.empty()) line += " of " + std::to_string(body_.size()) + ", " + trouble;
+    state_.options.on_request(line);
+  }
   body_ = {};
+  chunk_.reset();
+  small_.clear();
+  response_ = {};
+  header_.clear();
   line_.clear();
   if (!trouble.empty()) return close();
   keep_alive_ ? await_request() : linger();
@@ -244,6 +402,7 @@ void Connection::close() {
   error_code ignored;
   stream_.socket().shutdown(tcp::socket::shutdown_both, ignored);
   stream_.close();
+  room_timer_.cancel();
 }
 
 }  // namespace sealift::offline_repo

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // One client's connection: reads a request, answers it, reads the next one, each step with a deadline.
 // Owned by its pending operation, so it ends with the last of them. A damaged chunk ends the connection in the middle
-// of the answer: the client sees a short one and never a wrong one.
+// of the answer: the client sees a short one and never a wrong one. Beast parses what comes and writes the header of
+// what goes; the answer's bytes go to the socket by turns, straight from sealed memory where they are a wheel's.
 #pragma once
 
 #include <atomic>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
 #include <chrono>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,12 +42,22 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   void await_request();
   void read_request();
+  void read_head();
+  void on_head(boost::beast::error_code error, std::size_t size);
   void on_request(boost::beast::error_code error, std::size_t size);
   void read_body(Request request, std::size_t size);
   void begin_waiting();
   void refuse(unsigned status, const std::string& why);
   void answer(Response response);
-  void send_body();
+  void send();
+  bool take_chunk();
+  bool is_small() const;
+  void copy_small();
+  void go_on(const ChunkCache::Chunk& chunk, const std::exception_ptr& fault);
+  ssize_t send_piece();
+  void add_sent(std::uint64_t count);
+  void await_room();
+  void unreadable(const std::exception& error);
   void finish(const std::string& trouble);
   void linger();
   void drain();
@@ -55,12 +68,19 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::string peer_;
   std::string client_;
   boost::beast::flat_buffer buffer_;
+  std::size_t scanned_ = 0;  // bytes of it without the end of a head
   std::optional<boost::beast::http::request_parser<boost::beast::http::empty_body>> parser_;
-  boost::beast::http::response<boost::beast::http::empty_body> header_;
-  std::optional<boost::beast::http::response_serializer<boost::beast::http::empty_body>> serializer_;
   Response response_;
-  ResponseBody body_;  // of response_; empty for HEAD and 304
-  std::string line_;   // of the request, for the log
+  std::string header_;            // of response_, as it is sent
+  std::size_t header_sent_ = 0;   // bytes of it
+  ResponseBody body_;             // of response_; empty for HEAD and 304
+  std::string small_;             // a wheel's few bytes, which leave with the header
+  ChunkCache::Chunk chunk_;       // for the body's next bytes; let go of before waiting for the client
+  std::uint64_t piece_sent_ = 0;  // bytes of the piece that has a deadline
+  std::chrono::steady_clock::time_point deadline_, chunk_asked_;
+  boost::asio::steady_timer room_timer_;  // for the client to take a piece
+  bool awaits_room_ = false;
+  std::string line_;  // of the request, for the log
   unsigned version_ = 11;
   // Since when it has been waiting for a request, for the rest of one, or for the client to close; 0: it is not.
   std::atomic<std::chrono::steady_clock::rep> waiting_since_{0};

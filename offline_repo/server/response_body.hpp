@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The body of a response on its way out, piece by piece: a text, or checked bytes of a wheel from its bundle.
-// A wheel's piece is shown only after the digest of its chunk was right, so a client gets a short answer and never a
-// wrong one.
+// The body of a response on its way out: a text, or bytes of a wheel, of which it says in which chunk the next one is.
+// The chunks themselves come checked from the cache, so a client gets a short answer and never a wrong one.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +8,17 @@
 #include <string_view>
 
 #include "offline_repo/server/response.hpp"
-#include "sealift/bundle/core/byte_source.hpp"
+#include "sealift/bundle/payload/payload_reader.hpp"
 
 namespace sealift::offline_repo {
+
+// Where the next byte of a body is.
+struct ChunkPlace {
+  std::uint64_t index;   // of the chunk in its payload
+  std::uint64_t offset;  // in the chunk
+  std::uint64_t count;   // of the body, from there to the end of the chunk or of the body
+  bool goes_on;          // into the next chunk
+};
 
 class ResponseBody {
  public:
@@ -21,15 +28,20 @@ class ResponseBody {
 
   std::uint64_t size() const { return size_; }
   std::uint64_t sent() const { return sent_; }
-  // At least one byte of what was not sent yet, valid until the next call. Not for a body that was sent whole. Throws
-  // Digest for a damaged chunk, Io for one that cannot be read. Memory: one chunk.
-  bundle::ByteView next_piece();
   void add_sent(std::uint64_t count) { sent_ += count; }
+  // The payload that it is read from; null for a text.
+  const bundle::PayloadReader* payload() const { return payload_; }
+  // Makes a text of what has a payload: its bytes, for those that are too few to send from a file.
+  void replace(std::string_view bytes) { text_ = bytes, payload_ = nullptr; }
+  // For a text: what was not sent yet.
+  std::string_view text_left() const { return text_.substr(static_cast<std::size_t>(sent_)); }
+  // For what has a payload and was not sent whole.
+  ChunkPlace place() const;
 
  private:
-  std::string_view text_;                      // the body, unless it is of a wheel
-  std::unique_ptr<bundle::ByteSource> wheel_;  // the whole wheel
-  std::uint64_t first_ = 0;                    // of the range, in the wheel
+  std::string_view text_;
+  const bundle::PayloadReader* payload_ = nullptr;
+  std::uint64_t first_ = 0;  // in the payload
   std::uint64_t size_ = 0;
   std::uint64_t sent_ = 0;
 };

@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "offline_repo/protocols/hub_target.hpp"
-#include "offline_repo/protocols/index_pages.hpp"
 #include "offline_repo/server/answers.hpp"
 #include "offline_repo/server/hub_routes.hpp"
 #include "offline_repo/server/request_target.hpp"
@@ -30,14 +29,12 @@ Response moved(std::string location, const Target& target) {
   return response;
 }
 
-template <class Html, class JsonText>
-Response index_page(const Request& request, const Target& target, const Html& html, const JsonText& json) {
+Response index_page(const Request& request, const Target& target, const IndexPage& page) {
   const std::optional<IndexFormat> format = choose_format(request.accept, requested_format(target.query));
   Response response;
   if (format) {
-    std::string text = *format == IndexFormat::Json ? json() : html();
-    const bundle::Digest digest = bundle::sha256(bundle::as_bytes(text));
-    response = text_answer(request, std::string(content_type(*format)), std::move(text), digest, kPageCaching);
+    const auto& [text, digest] = page.in(*format);
+    response = text_answer(request, std::string(content_type(*format)), text, digest, kPageCaching);
   } else {
     response = refusal(406,
                        "this index is served as application/vnd.pypi.simple.v1+json, "
@@ -59,19 +56,16 @@ Response wheel_answer(const Catalogue& catalogue, const Request& request, const 
   return text_answer(request, "text/plain; charset=utf-8", wheel->metadata, wheel->metadata_sha256, kFileCaching);
 }
 
-Response simple_answer(const Catalogue& catalogue, const Request& request, const Target& target) {
+Response simple_answer(const Catalogue& catalogue, const Pages& pages, const Request& request, const Target& target) {
   const std::vector<std::string>& segments = target.segments;
   if (segments.size() == 1) return moved("simple/", target);
-  if (segments.size() == 2 && segments[1].empty())
-    return index_page(
-        request, target, [&] { return project_list_html(catalogue); }, [&] { return project_list_json(catalogue); });
+  if (segments.size() == 2 && segments[1].empty()) return index_page(request, target, pages.project_list());
   const bool slash = segments.size() == 3 && segments[2].empty();
   const Project* project = segments.size() == 2 || slash ? catalogue.find_project(segments[1]) : nullptr;
   if (project == nullptr) return not_found();
   if (!slash) return moved(project->name + "/", target);
   if (segments[1] != project->name) return moved("../" + project->name + "/", target);
-  return index_page(
-      request, target, [&] { return project_html(*project); }, [&] { return project_json(*project); });
+  return index_page(request, target, pages.of(*project));
 }
 
 std::optional<HubTarget> hub_target(const Catalogue& catalogue, const std::optional<Target>& target) {
@@ -94,6 +88,10 @@ std::uint64_t wanted_body(const Catalogue& catalogue, const Request& request) {
 }
 
 Response respond(const Catalogue& catalogue, const Request& request) {
+  return respond(catalogue, Pages(catalogue), request);
+}
+
+Response respond(const Catalogue& catalogue, const Pages& pages, const Request& request) {
   const std::optional<Target> target = parse_target(request.target);
   const std::optional<HubTarget> hub = hub_target(catalogue, target);
   if (hub && answers(*hub, request.method)) return hub_answer(request, *hub, target->query);
@@ -106,12 +104,10 @@ Response respond(const Catalogue& catalogue, const Request& request) {
   const std::vector<std::string>& segments = target->segments;
   if (const std::optional<ModelScopeTarget> scope = parse_modelscope_target(segments, catalogue.repositories))
     return modelscope_answer(request, *scope, target->query);
-  if (segments[0] == "simple") return simple_answer(catalogue, request, *target);
+  if (segments[0] == "simple") return simple_answer(catalogue, pages, request, *target);
   if (segments[0] == "files" && segments.size() == 3) return wheel_answer(catalogue, request, segments[1], segments[2]);
   if (segments.size() != 1 || !segments[0].empty()) return not_found();
-  std::string text = welcome_page(catalogue);
-  const bundle::Digest digest = bundle::sha256(bundle::as_bytes(text));
-  return text_answer(request, "text/html; charset=utf-8", std::move(text), digest, kPageCaching);
+  return text_answer(request, "text/html; charset=utf-8", pages.welcome().text, pages.welcome().digest, kPageCaching);
 }
 
 }  // namespace sealift::offline_repo

@@ -2,6 +2,7 @@
 // Accepts connections and stops them, all on the acceptor's strand; what a connection does is in connection.cpp.
 #include "offline_repo/server/server.hpp"
 
+#include <algorithm>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
@@ -38,6 +39,11 @@ constexpr std::chrono::milliseconds kMakeRoom{20};      // until another connect
 }  // namespace
 
 struct Server::Impl {
+  struct Admitted {
+    std::weak_ptr<Connection> connection;
+    std::pair<const std::string, std::size_t>* client;  // of `clients`
+  };
+
   Impl(Catalogue catalogue, ServerOptions options)
       : state{.catalogue = std::move(catalogue), .options = std::move(options), .context = {}},
         acceptor(net::make_strand(state.context)),
@@ -62,6 +68,7 @@ struct Server::Impl {
       if (!error) find_room(std::move(socket));
       if (!error || error == net::error::connection_aborted) return accept();
       state.options.on_fault("a connection cannot be accepted: " + error.message());
+      if (const std::shared_ptr<Connection> longest = longest_waiting("")) longest->end_if_idle();
       timer.expires_after(kAcceptPause);
       timer.async_wait([this](error_code) { accept(); });
     });
@@ -74,13 +81,11 @@ struct Server::Impl {
     const tcp::endpoint peer = socket.remote_endpoint(error);
     if (error) return;
     const std::string client = client_of(peer.address());
-    std::map<std::string, std::size_t> counts;
-    for (const auto& [key, weak] : connections)
-      if (const std::shared_ptr<Connection> connection = weak.lock()) ++counts[connection->client()];
-    const bool too_many = counts[client] >= state.options.max_per_client;
+    const auto place = clients.find(client);
+    const bool too_many = place != clients.end() && place->second >= state.options.max_per_client;
     if (!too_many && connections.size() < state.options.max_connections) return admit(std::move(socket));
-    const std::shared_ptr<Connection> longest = longest_waiting(counts, too_many ? client : "");
-    if (!longest && too_many) return;
+    const std::shared_ptr<Connection> longest = longest_waiting(too_many ? client : "");
+    if (!longest && too_many && alive_of(client) >= state.options.max_per_client) return;
     if (longest) longest->end_if_idle();
     held.emplace(std::move(socket));
     room_timer.expires_after(kMakeRoom);  // the one that was asked may have begun an answer meanwhile
@@ -89,19 +94,24 @@ struct Server::Impl {
     });
   }
   // Of the client with the most connections, or of `client`; nothing when none waits.
-  std::shared_ptr<Connection> longest_waiting(const std::map<std::string, std::size_t>& counts,
-                                              const std::string& client) {
+  std::shared_ptr<Connection> longest_waiting(const std::string& client) {
     std::shared_ptr<Connection> found;
-    for (const auto& [key, weak] : connections) {
-      const std::shared_ptr<Connection> one = weak.lock();
-      if (!one || !one->waiting_since() || (!client.empty() && one->client() != client)) continue;
-      const auto rank = [&](const Connection& other) {
-        return std::pair(counts.at(other.client()),
-                         -other.waiting_since().value_or(std::chrono::steady_clock::now()).time_since_epoch());
-      };
-      if (!found || rank(*one) > rank(*found)) found = one;
+    std::pair<std::size_t, std::chrono::steady_clock::duration> highest;
+    for (const auto& [key, admitted] : connections) {
+      if (!client.empty() && admitted.client->first != client) continue;
+      const std::shared_ptr<Connection> one = admitted.connection.lock();
+      const auto since = one ? one->waiting_since() : std::nullopt;
+      if (!since) continue;
+      const std::pair rank(admitted.client->second, -since->time_since_epoch());
+      if (!found || rank > highest) found = one, highest = rank;
     }
     return found;
+  }
+  // Without those that have ended and are still counted.
+  std::size_t alive_of(const std::string& client) const {
+    return static_cast<std::size_t>(std::count_if(connections.begin(), connections.end(), [&](const auto& one) {
+      return one.second.client->first == client && !one.second.connection.expired();
+    }));
   }
   void try_held() {
     if (!held || state.stopping) return;
@@ -111,18 +121,22 @@ struct Server::Impl {
   }
 
   // The last owner of a connection releases it on some thread; the list of connections is kept on the acceptor's
-  // strand.
+  // strand. A number names it there, since the next connection may get its address before it is forgotten.
   void admit(tcp::socket socket) {
-    auto* connection = new Connection(state, std::move(socket));
-    std::shared_ptr<Connection> owned(connection, [this](Connection* gone) {
+    const std::uint64_t number = next_number++;
+    std::shared_ptr<Connection> owned(new Connection(state, std::move(socket)), [this, number](Connection* gone) {
       delete gone;
-      net::post(acceptor.get_executor(), [this, gone] { forget(gone); });
+      net::post(acceptor.get_executor(), [this, number] { forget(number); });
     });
-    connections.emplace(connection, owned);
+    const auto client = clients.try_emplace(owned->client(), 0).first;
+    ++client->second;
+    connections.emplace(number, Admitted{.connection = owned, .client = &*client});
     owned->start();
   }
-  void forget(Connection* gone) {
-    connections.erase(gone);
+  void forget(std::uint64_t number) {
+    const auto place = connections.find(number);
+    if (--place->second.client->second == 0) clients.erase(clients.find(place->second.client->first));
+    connections.erase(place);
     if (state.stopping && connections.empty()) timer.cancel();
     try_held();
   }
@@ -134,14 +148,14 @@ struct Server::Impl {
     signals.cancel(ignored);
     room_timer.cancel();
     held.reset();
-    for (const auto& [key, weak] : connections)
-      if (const std::shared_ptr<Connection> connection = weak.lock()) connection->end_if_idle();
+    for (const auto& [key, admitted] : connections)
+      if (const std::shared_ptr<Connection> connection = admitted.connection.lock()) connection->end_if_idle();
     if (connections.empty()) return;
     timer.expires_after(state.options.stop_timeout);
     timer.async_wait([this](error_code error) {
       if (error) return;
-      for (const auto& [key, weak] : connections)
-        if (const std::shared_ptr<Connection> connection = weak.lock()) connection->end_now();
+      for (const auto& [key, admitted] : connections)
+        if (const std::shared_ptr<Connection> connection = admitted.connection.lock()) connection->end_now();
     });
   }
 
@@ -149,7 +163,9 @@ struct Server::Impl {
   tcp::acceptor acceptor;  // its strand guards what follows
   net::steady_timer timer, room_timer;
   net::signal_set signals;
-  std::map<Connection*, std::weak_ptr<Connection>> connections;
+  std::map<std::string, std::size_t> clients;  // how many connections each has
+  std::map<std::uint64_t, Admitted> connections;
+  std::uint64_t next_number = 0;
   std::optional<tcp::socket> held;  // accepted, and without a place yet; no other one is accepted meanwhile
   bool accepting = false;
 };
@@ -164,8 +180,13 @@ ListenAddress Server::address() const {
   return {.host = endpoint.address().to_string(), .port = endpoint.port()};
 }
 
+CacheCounts Server::cache() const {
+  return impl_->state.cache.counts();
+}
+
 void Server::run() {
   Impl& impl = *impl_;
+  std::signal(SIGPIPE, SIG_IGN);
   impl.signals.add(SIGTERM);
   impl.signals.add(SIGINT);
   impl.signals.async_wait([&impl](error_code error, int) {

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "offline_repo/catalogue/catalogue.hpp"
+#include "offline_repo/server/chunk_cache.hpp"
 #include "offline_repo/server/server_options.hpp"
 
 namespace sealift::offline_repo {
@@ -17,8 +18,10 @@ class Server {
   ~Server();
 
   ListenAddress address() const;  // with the real port
+  CacheCounts cache() const;      // from any thread
 
   // Serves until stop(), SIGTERM or SIGINT, which are caught from here on; answers under way are finished first.
+  // From here on this process ignores SIGPIPE, which sendfile(2) would raise where a client went away.
   void run();
   void stop();  // from any thread
 

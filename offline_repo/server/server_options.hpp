@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -15,17 +16,19 @@ namespace sealift::offline_repo {
 struct ServerOptions {
   ListenAddress listen{.host = "127.0.0.1", .port = 8080};
   unsigned threads = 1;
-  // Each holds at most one chunk. When they are all taken, the one that has waited longest for a request, or for the
-  // end of one, makes room for a new one; while all are being answered, new ones wait in the system's queue.
-  std::size_t max_connections = 256;
-  std::size_t max_per_client = 64;                    // of those, of one address; behind a proxy all clients have one
-  std::size_t max_header = std::size_t{16} << 10;     // bytes of request line and headers together
-  std::chrono::milliseconds idle_timeout{30'000};     // until the first byte of a request
-  std::chrono::milliseconds request_timeout{10'000};  // from there for its whole header, however it comes
-  std::chrono::milliseconds write_timeout{60'000};    // for each 256 KiB of an answer
-  std::chrono::milliseconds stop_timeout{10'000};     // for answers under way, from the moment of stopping
-  std::function<void(const std::string&)> on_request = [](const std::string&) {};  // one line each, from any thread
-  std::function<void(const std::string&)> on_fault = [](const std::string&) {};    // likewise
+  std::uint64_t cache_bytes = std::uint64_t{512} << 20;  // of checked chunks, for all connections together
+  std::size_t cache_files = 1024;                        // of them in memory files, each of which takes a descriptor
+  // When they are all taken, the one that has waited longest for a request, or for the end of one, makes room for a new
+  // one; while all are being answered, new ones wait in the system's queue.
+  std::size_t max_connections = 16'384;
+  std::size_t max_per_client = 64;                     // of those, of one address; behind a proxy all clients have one
+  std::size_t max_header = std::size_t{16} << 10;      // bytes of request line and headers together
+  std::chrono::milliseconds idle_timeout{30'000};      // until the first byte of a request
+  std::chrono::milliseconds request_timeout{10'000};   // from there for its whole header, however it comes
+  std::chrono::milliseconds write_timeout{60'000};     // for each 256 KiB of an answer
+  std::chrono::milliseconds stop_timeout{10'000};      // for answers under way, from the moment of stopping
+  std::function<void(const std::string&)> on_request;  // one line each, from any thread; none: nobody wants them
+  std::function<void(const std::string&)> on_fault = [](const std::string&) {};  // likewise
 };
 
 }  // namespace sealift::offline_repo

@@ -12,6 +12,7 @@ using namespace sealift::test;
 
 FUZZ(text) {
   static const Catalogue catalogue = sample_catalogue();
+  static const Pages pages(catalogue);
   if (fault_of_head(text).empty())
     must(text.find("\r\n\r\n") == text.size() - 4 && text.find("\r\n ") == text.npos, "a head has one end");
   std::string lines[6];
@@ -21,14 +22,15 @@ FUZZ(text) {
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   for (const char* method : {"GET", "HEAD", "POST"}) {
-    const Response response = respond(catalogue, {.method = method,
-                                                  .target = lines[0],
-                                                  .accept = lines[1],
-                                                  .range = lines[2],
-                                                  .if_range = lines[3],
-                                                  .if_none_match = lines[4],
-                                                  .content_type = lines[5],
-                                                  .body = std::string(text)});
+    const Response response = respond(catalogue, pages,
+                                      {.method = method,
+                                       .target = lines[0],
+                                       .accept = lines[1],
+                                       .range = lines[2],
+                                       .if_range = lines[3],
+                                       .if_none_match = lines[4],
+                                       .content_type = lines[5],
+                                       .body = std::string(text)});
     must(response.status >= 200 && response.status < 500, "a client's fault is not ours");
     for (const auto& [name, value] : response.headers)
       for (const std::string& part : {name, value})

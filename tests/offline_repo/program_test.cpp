@@ -2,6 +2,7 @@
 // The real program as an operator runs it: its words and exit codes, an empty chroot, and the real pip and uv.
 #include <algorithm>
 
+#include "offline_repo/server/descriptors.hpp"
 #include "tests/offline_repo/raw_client.hpp"
 #include "tests/offline_repo/server_process.hpp"
 #include "tests/support/refusal.hpp"
@@ -31,6 +32,11 @@ struct TwoBundles {
   PrivateKey key = PrivateKey::generate();
   MadeBundle demo, base;
 };
+
+// An address of its own for every 48 clients, since one has at most 64 connections.
+std::unique_ptr<RawClient> client_number(std::size_t number, std::uint16_t port) {
+  return std::make_unique<RawClient>(port, 0x7f010001u + static_cast<std::uint32_t>(number / 48));
+}
 
 constexpr char kTry[] = "import demo; print(demo.ANSWER)";
 
@@ -113,6 +119,60 @@ TEST_CASE("the program runs in an empty chroot") {
   CHECK(child.wait() == 0);
 }
 
+TEST_CASE("ten thousand idle connections are held while two thousand clients ask at once, and none fails") {
+  const std::size_t limit =
+      sealift::offline_repo::raise_descriptor_limit();  // of this test and, inherited, of the server
+  const std::size_t asking = std::min<std::size_t>(2000, limit / 8), idle = std::min<std::size_t>(10'000, limit / 2);
+  const TempDir dir;
+  const TwoBundles two(dir);
+  ServerProcess child(serve({two.demo.folder, "--quiet", "--fingerprint", two.demo.fingerprint()}), dir / "log");
+  const std::uint16_t port = port_of(child.line());
+  std::vector<std::unique_ptr<RawClient>> clients;
+  for (std::size_t i = 0; i < idle + asking; ++i) clients.push_back(client_number(i, port));
+  for (std::size_t i = idle; i < clients.size(); ++i) clients[i]->send(request_text("/simple/demo/"));
+  std::size_t answered = 0, held = 0;
+  for (std::size_t i = idle; i < clients.size(); ++i) answered += clients[i]->receive().status == 200 ? 1 : 0;
+  CHECK(answered == asking);
+  for (std::size_t i = 0; i < idle; i += 100) clients[i]->send(request_text("/simple/"));
+  for (std::size_t i = 0; i < idle; i += 100) held += clients[i]->receive().status == 200 ? 1 : 0;
+  if (limit >= 19'000) CHECK(held == idle / 100);  // with fewer descriptors the server ends idle ones
+  MESSAGE(idle << " idle, " << asking << " asking");
+  child.send(SIGTERM);
+  CHECK(child.wait() == 0);
+  CHECK(read_file(dir / "log").empty());
+}
+
+TEST_CASE("with few descriptors there are fewer connections, and idle ones make room for those who ask") {
+  const TempDir dir;
+  const TwoBundles two(dir);
+  std::vector<std::string> command = {"sh", "-c", "ulimit -n 60; exec \"$0\" \"$@\""};
+  for (const std::string& word : serve({two.demo.folder, "--max-connections", "5000", "--cache", "1",
+                                        "--connections-per-client", "5000", "--fingerprint", two.demo.fingerprint()}))
+    command.push_back(word);
+  ServerProcess child(command, dir / "log");
+  const std::uint16_t port = port_of(child.line());
+  std::vector<std::unique_ptr<RawClient>> idle;
+  for (int i = 0; i < 100; ++i) idle.push_back(std::make_unique<RawClient>(port));
+  for (int i = 0; i < 20; ++i) CHECK(fetch(port, "/simple/").status == 200);
+  child.send(SIGTERM);
+  CHECK(child.wait() == 0);
+  const std::string log = read_file(dir / "log");
+  CHECK(log.find("warning: 16 connections at most, for the limit of 60 open files") != std::string::npos);
+  CHECK(log.find(" to 16 connections; read only") != std::string::npos);
+}
+
+TEST_CASE("connections and memory files share the descriptors that there are") {
+  using sealift::offline_repo::ServerOptions, sealift::offline_repo::within_descriptors;
+  const ServerOptions many = within_descriptors(ServerOptions{}, 1'000'000, 50);
+  CHECK(many.max_connections == ServerOptions{}.max_connections);
+  CHECK(many.cache_files == ServerOptions{}.cache_files);
+  const ServerOptions some = within_descriptors(ServerOptions{}, 1024, 50);
+  CHECK(some.cache_files == 256);
+  CHECK(some.max_connections == 1024 - 256 - 50);
+  CHECK(within_descriptors(ServerOptions{}, 10, 50).max_connections == 16);
+  CHECK(within_descriptors({.max_connections = 7}, 1024, 50).max_connections == 7);
+}
+
 TEST_CASE("pip installs a package and what it needs from two bundles") {
   if (run({"/usr/bin/python3", "-m", "pip", "--version"}).status != 0) {
     MESSAGE("left out: this machine has no pip");
@@ -151,4 +211,12 @@ TEST_CASE("uv installs a package and what it needs from two bundles") {
   CHECK(run({"env", "PYTHONPATH=" + (dir / "site").string(), "/usr/bin/python3", "-c", kTry}).output == "42\n");
   const std::string log = read_file(dir / "log");
   CHECK(log.find(".whl.metadata 200") != std::string::npos);
+  // The bundles were made on 2026-01-01, and so were their wheels as far as this index knows.
+  for (const auto& [day, status] : {std::pair{"2026-01-02", 0}, {"2025-12-31", 1}}) {
+    const Ran dated =
+        run({uv, "pip", "install", "--no-config", "--no-cache", "--no-python-downloads", "--python", "/usr/bin/python3",
+             "--default-index", index, "--target", dir / day, "--exclude-newer", day, "demo"});
+    INFO(dated.output << dated.errors);
+    CHECK(dated.status == status);
+  }
 }

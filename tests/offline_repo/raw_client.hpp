@@ -5,6 +5,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -30,6 +31,8 @@ class RawClient {
       : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     const timeval limit{.tv_sec = 30, .tv_usec = 0};
     ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    const int one = 1;  // pieces leave as they are sent
+    ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     const sockaddr_in own{.sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(from)}};
     if (from != 0 && ::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&own), sizeof own) != 0)
       throw std::runtime_error("cannot have this address");
@@ -69,6 +72,9 @@ class RawClient {
     while (pending_.empty() && more()) {
     }
   }
+
+  // Ends the connection at once, whatever is on its way.
+  void reset() { socket_ = bundle::Descriptor(); }
 
   // True when the server ends the connection without sending anything more.
   bool ended() { return pending_.empty() && !more(); }

@@ -12,7 +12,8 @@ inline offline_repo::IndexedWheel sample_wheel(const std::string& file_name, con
                                    .version = version,
                                    .requires_python = ">=3.9",
                                    .metadata = metadata,
-                                   .metadata_sha256 = bundle::sha256(bundle::as_bytes(metadata))};
+                                   .metadata_sha256 = bundle::sha256(bundle::as_bytes(metadata)),
+                                   .uploaded = "2026-01-02T03:04:05Z"};
   wheel.size = 1000;
   wheel.sha256 = bundle::sha256(bundle::as_bytes(file_name));
   return wheel;

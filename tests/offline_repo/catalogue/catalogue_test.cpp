@@ -45,11 +45,17 @@ TEST_CASE("the catalogue holds each wheel under its normalized project with what
 TEST_CASE("several bundles make one index, and the same wheel in two of them is one wheel") {
   const TempDir dir;
   const TinyItem common = wheel_item({}), other = wheel_item({.name = "other"});
-  const MadeBundle one = make_bundle(dir / "1", {.name = "one", .items = {common}});
-  const MadeBundle two = make_bundle(dir / "2", {.name = "two", .items = {common, other}});
-  const Catalogue catalogue = make_catalogue({verified(one), verified(two)});
-  CHECK(catalogue.projects.size() == 2);
-  CHECK(catalogue.wheel_count() == 2);
+  const MadeBundle one = make_bundle(dir / "1", {.name = "one", .created = "2026-01-09T00:00:00Z", .items = {common}});
+  const MadeBundle two =
+      make_bundle(dir / "2", {.name = "two", .created = "2026-01-08T00:00:00Z", .items = {common, other}});
+  for (const bool turned : {false, true}) {
+    std::vector<VerifiedBundle> bundles;
+    for (const MadeBundle* made : {turned ? &two : &one, turned ? &one : &two}) bundles.push_back(verified(*made));
+    const Catalogue catalogue = make_catalogue(std::move(bundles));
+    CHECK(catalogue.projects.size() == 2);
+    CHECK(catalogue.wheel_count() == 2);
+    CHECK(catalogue.find_project("demo")->wheels.begin()->second.uploaded == "2026-01-08T00:00:00Z");
+  }
 }
 
 TEST_CASE("one file name with two contents is a conflict that names both bundles") {

@@ -19,21 +19,23 @@ bool holds(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("a project's JSON has exactly the fields of PEP 691, 700 and 714") {
+TEST_CASE("a project's JSON has exactly the fields of PEP 691, 700, 714 and 792") {
   const Catalogue catalogue = sample_catalogue();
   const IndexedWheel& wheel = catalogue.projects.at("torch").wheels.begin()->second;
   const std::string expected =
       R"({"files":[{"core-metadata":{"sha256":")" + wheel.metadata_sha256.hex() +
       R"("},"filename":"torch-2.0+cu1-py3-none-any.whl","hashes":{"sha256":")" + wheel.sha256.hex() +
-      R"("},"requires-python":">=3.9","size":1000,"url":"../../files/)" + wheel.sha256.hex() +
-      R"(/torch-2.0%2Bcu1-py3-none-any.whl"}],"meta":{"api-version":"1.1"},"name":"torch","versions":["2.0+cu1"]})";
+      R"("},"requires-python":">=3.9","size":1000,"upload-time":"2026-01-02T03:04:05Z","url":"../../files/)" +
+      wheel.sha256.hex() +
+      R"(/torch-2.0%2Bcu1-py3-none-any.whl","yanked":false}],"meta":{"api-version":"1.4"},"name":"torch",)"
+      R"("project-status":{"status":"active"},"versions":["2.0+cu1"]})";
   CHECK(project_json(catalogue.projects.at("torch")) == expected);
 }
 
 TEST_CASE("the list of projects names each once, in HTML with a link relative to itself") {
   const Catalogue catalogue = sample_catalogue();
   CHECK(project_list_json(catalogue) ==
-        R"({"meta":{"api-version":"1.1"},"projects":[{"name":"demo-kit"},{"name":"torch"}]})");
+        R"({"meta":{"api-version":"1.4"},"projects":[{"name":"demo-kit"},{"name":"torch"}]})");
   const std::string html = project_list_html(catalogue);
   CHECK(html.starts_with("<!DOCTYPE html>\n"));
   CHECK(holds(html, "<a href=\"demo-kit/\">demo-kit</a>"));
@@ -48,7 +50,7 @@ TEST_CASE("a project's HTML links each wheel with digest, required Python and me
     CHECK(holds(html, "<a href=\"../../files/" + wheel.sha256.hex() + "/" + file_name + "#sha256=" +
                           wheel.sha256.hex() + "\" data-requires-python=\"&gt;=3.9\" data-core-metadata=\"sha256=" +
                           wheel.metadata_sha256.hex() + "\">" + file_name + "</a>"));
-  CHECK(holds(html, "<meta name=\"pypi:repository-version\" content=\"1.1\">"));
+  CHECK(holds(html, "<meta name=\"pypi:repository-version\" content=\"1.4\">"));
 }
 
 TEST_CASE("a wheel that requires no Python says nothing about it") {

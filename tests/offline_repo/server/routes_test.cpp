@@ -51,6 +51,22 @@ TEST_CASE("the index answers in the form that was asked for, and says that it va
   }
 }
 
+TEST_CASE("pages are made once: what changes afterwards is not rendered for a request") {
+  Catalogue catalogue = sample_catalogue();
+  const Pages pages(catalogue);
+  for (const std::string target : {"/", "/simple/", "/simple/torch/"}) {
+    const Response before = get(catalogue, target);
+    Catalogue changed = catalogue;
+    changed.bundles.push_back("later-1");
+    changed.projects["later"].name = "later";
+    changed.projects.at("torch").wheels.clear();
+    CHECK(text_of(get(changed, target)) != text_of(before));
+    const Response after = respond(changed, pages, {.method = "GET", .target = target});
+    CHECK(text_of(after) == text_of(before));
+    CHECK(after.headers == before.headers);
+  }
+}
+
 TEST_CASE("the page for people is at the root") {
   const Response response = get(sample_catalogue(), "/");
   CHECK(response.status == 200);

@@ -108,6 +108,26 @@ TEST_CASE("one connection carries many requests, sent one after the other or all
   CHECK(client.ended());
 }
 
+TEST_CASE("a request's head may come in pieces, cut anywhere, with the next request's beginning behind it") {
+  Live live({});
+  const std::string text = request_text("/simple/") + request_text("/simple/demo/");
+  RawClient client(live.port);
+  for (std::size_t cut = 1; cut < text.size(); ++cut) {
+    CAPTURE(cut);
+    client.send(text.substr(0, cut));
+    if (cut % 8 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    client.send(text.substr(cut));
+    CHECK(client.receive().body.find("Simple index") != std::string::npos);
+    CHECK(client.receive().body.find("Links for demo") != std::string::npos);
+  }
+  RawClient dripping(live.port);
+  for (const char c : request_text("/simple/", "X: " + std::string(200, 'x') + "\r\n")) dripping.send({&c, 1});
+  CHECK(dripping.receive().status == 200);
+  RawClient large(live.port);
+  large.send(request_text("/simple/", "X: " + std::string(15'000, 'x') + "\r\n"));
+  CHECK(large.receive().status == 200);
+}
+
 TEST_CASE("a request that changes things is refused, its body never read as a request") {
   Live live({});
   RawClient client(live.port);

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// All pages of a site's few hundred projects are a few megabytes at most, and the catalogue never changes.
+#include "offline_repo/server/pages.hpp"
+
+#include <utility>
+
+#include "offline_repo/protocols/index_pages.hpp"
+
+namespace sealift::offline_repo {
+
+namespace {
+
+Page page_of(std::string text) {
+  const bundle::Digest digest = bundle::sha256(bundle::as_bytes(text));
+  return {.text = std::move(text), .digest = digest};
+}
+
+}  // namespace
+
+Pages::Pages(const Catalogue& catalogue)
+    : welcome_(page_of(welcome_page(catalogue))),
+      list_{.html = page_of(project_list_html(catalogue)), .json = page_of(project_list_json(catalogue))} {
+  for (const auto& [name, project] : catalogue.projects)
+    projects_.emplace(name, IndexPage{.html = page_of(project_html(project)), .json = page_of(project_json(project))});
+}
+
+}  // namespace sealift::offline_repo

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The index pages of a catalogue, made once, each with the digest that is its ETag.
+// A request copies one; nothing is rendered or hashed for it.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "offline_repo/catalogue/catalogue.hpp"
+#include "offline_repo/protocols/negotiate.hpp"
+
+namespace sealift::offline_repo {
+
+struct Page {
+  std::string text;
+  bundle::Digest digest;  // SHA-256 of the text
+};
+
+// One page in both forms.
+struct IndexPage {
+  Page html, json;
+
+  const Page& in(IndexFormat format) const { return format == IndexFormat::Json ? json : html; }
+};
+
+class Pages {
+ public:
+  explicit Pages(const Catalogue& catalogue);
+
+  const Page& welcome() const { return welcome_; }
+  const IndexPage& project_list() const { return list_; }
+  // Of a project of the catalogue.
+  const IndexPage& of(const Project& project) const { return projects_.at(project.name); }
+
+ private:
+  Page welcome_;
+  IndexPage list_;
+  std::map<std::string, IndexPage> projects_;  // by normalized name
+};
+
+}  // namespace sealift::offline_repo
