@@ -70,25 +70,29 @@ def nginx(home):
     return subprocess.Popen(["nginx", "-p", home, "-c", home / "nginx.conf"]), port
 
 
-def fetched(port, target, accept="*/*"):
-    request = urllib.request.Request(f"http://127.0.0.1:{port}{target}", headers={"Accept": accept})
-    with urllib.request.urlopen(request) as answer:
-        return answer.read()
+def asked(port, target):
+    return urllib.request.urlopen(f"http://127.0.0.1:{port}{target}")
 
 
 def targets_of(port):
     """What is asked for: target -> of ours; the peer gets the same bytes under the same path."""
-    page = json.loads(fetched(port, "/simple/torch/?format=application/vnd.pypi.simple.v1%2Bjson"))
-    wheel = page["files"][0]["url"].removeprefix("../..")
-    return {"wheel": wheel, "metadata": wheel + ".metadata", "index": "/simple/torch/?format=application/vnd.pypi.simple.v1%2Bjson"}
+    index = "/simple/torch/?format=application/vnd.pypi.simple.v1%2Bjson"
+    with asked(port, index) as page:
+        wheel = json.load(page)["files"][0]["url"].removeprefix("../..")
+    return {"wheel": wheel, "metadata": wheel + ".metadata", "index": index}
 
 
 def carry_over(port, targets, root):
-    for target in targets.values():
+    """Puts what ours answers into files below `root`; returns their sizes."""
+    sizes = {}
+    for what, target in targets.items():
         path = target.split("?")[0]
         path = root / (path[1:] + "page" if path.endswith("/") else path[1:].replace("%2B", "+"))
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(fetched(port, target))
+        with asked(port, target) as answer, open(path, "wb") as file:
+            shutil.copyfileobj(answer, file, 1 << 20)
+        sizes[what] = path.stat().st_size
+    return sizes
 
 
 def main():
@@ -106,7 +110,7 @@ def main():
         process, port = ours(tools)
         stack.enter_context(ended(process))
         targets = targets_of(port)
-        carry_over(port, targets, home / "root")
+        sizes = carry_over(port, targets, home / "root")
         peer, peer_port = nginx(home)
         stack.enter_context(ended(peer))
         say(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; "
@@ -114,11 +118,11 @@ def main():
         for name, (connections, requests, length, what) in NAMES.items():
             if not re.search(pattern, name):
                 continue
-            size = len(fetched(port, targets[what]))
+            size = sizes[what]
             part = [str(length), str(size)] if length else []
-            asked = {"ours": (port, targets[what]), "peer": (peer_port, targets[what].replace("/?", "/page?"))}
+            places = {"ours": (port, targets[what]), "peer": (peer_port, targets[what].replace("/?", "/page?"))}
             loads = {side: [tools / "sealift-bench-http", str(at), target, str(connections), str(requests), *part]
-                     for side, (at, target) in asked.items()}
+                     for side, (at, target) in places.items()}
             for side, command in loads.items():
                 ran = subprocess.run(command, stdout=subprocess.PIPE, text=True)
                 say(f"{name}: {side}, once before: {ran.stdout.strip()}")
