@@ -45,6 +45,19 @@ if sys.prefix == sys.base_prefix:
         site.addsitedir(_folder)
 )";
 
+// PEP 668: pip and uv leave alone what was signed. pip prints the text.
+constexpr const char* kExternallyManaged = R"([externally-managed]
+Error=This Python is a generation that sealift-install made from a signed bundle. Packages that
+ are installed into it would change what was signed: doctor would find it, and the next switch would
+ leave them behind. For packages of your own, make a virtual environment on top of it:
+
+     sealift-install venv DIR --prefix PREFIX
+     . DIR/bin/activate
+
+ It sees all packages of this generation, and pip and uv install into it. Packages that all should
+ have belong into the next bundle.
+)";
+
 bool is_archive(const std::string& name) {
   static constexpr std::string_view kSuffixes[] = {".tar", ".tar.zst", ".tar.gz", ".tgz", ".tar.xz"};
   return std::any_of(std::begin(kSuffixes), std::end(kSuffixes), [&](auto suffix) { return name.ends_with(suffix); });
@@ -238,6 +251,7 @@ Tree gather_interpreter(const Interpreter& interpreter, const fs::path& launcher
   tree["bin/" + name] = {.source = launcher, .executable = true};
   tree["bin/python3"] = {.text = name, .link = true};
   tree["bin/python"] = {.text = name, .link = true};
+  tree[stdlib + "/EXTERNALLY-MANAGED"] = {.text = kExternallyManaged};
   if (!interpreter.finds_site_packages) tree[stdlib + "/sitecustomize.py"] = {.text = kSiteCustomize};
   return tree;
 }
