@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an installation asks of the medium and of the processor, in counts: each byte is read once, hashed once, in its
 // chunk, and written once. And a medium that fails in the middle, at every one of its reads.
+#include "installer/preflight/volume_check.hpp"
 #include "tests/installer/crash_scenarios.hpp"
 #include "tests/support/system_calls.hpp"
 
@@ -128,6 +129,34 @@ TEST_CASE("a medium that fails at any of its reads is named with volume and offs
       site.apply(site.first, disk);
       REQUIRE(difference(comparable(read_image(site.prefix().folder())), after) == "");
     }
+}
+
+TEST_CASE("a volume with a place that cannot be read is read to its end all the same, and names that place alone") {
+  const Site site;
+  const MadeBundle made = site.make(many_sizes());
+  const fs::path disc = site.dir / "disc", file = disc / made.volume(1).filename();
+  fs::create_directories(disc);
+  fs::copy_file(made.volume(1), file);
+  flip_bit(file, 8 * (fs::file_size(file) - 1));
+  const bundle::ChunkLayout layout(made.manifest.payload);
+  const std::uint64_t begin = made.manifest.payload.volumes[0].size, first = layout.at(begin);
+  SystemCalls calls;
+  calls.medium = disc;
+  calls.fails_at = 3;
+  bundle::Progress silent(nullptr);
+  const auto check = [&] {
+    const Watch watch(calls);
+    return check_volume(bundle::open(made.folder), file, made.trusted, kNow, 1, silent);
+  }();
+  REQUIRE(check.bad.size() == 2);
+  CHECK(check.bad[0].fault.code() == bundle::ErrorCode::Io);
+  CHECK(check.bad[0].first_chunk == first + 2);
+  CHECK(check.bad[0].chunks == 1);
+  CHECK(check.bad[0].offset == layout.begin_of(first + 2) - begin);
+  CHECK(std::string(check.bad[0].fault.what()).find("cannot be read") != std::string::npos);
+  CHECK(check.bad[1].fault.code() == bundle::ErrorCode::Digest);
+  CHECK(check.bad[1].first_chunk == first + check.chunks - 1);
+  CHECK(calls.bytes_read + check.bad[0].size == check.bytes);
 }
 
 TEST_CASE("a storm of interrupted calls, short reads and short writes changes nothing") {

@@ -69,9 +69,43 @@ TEST_CASE("arguments that make no sense end with 2, help and version with 0") {
   CHECK(run(dir, {"apply", "x"}).exit == 2);
   CHECK(run(dir, {"verify", "x", "--threads", "0"}).exit == 2);
   CHECK(run(dir, {"verify", "x", "--fingerprint", "abc"}).exit == 2);
+  CHECK(run(dir, {"verify"}).exit == 2);
+  CHECK(run(dir, {"verify", "x", "--volume", "x.vol001", "--deep"}).exit == 2);
+  CHECK(run(dir, {"export", "x"}).exit != 0);
   CHECK(run(dir, {"--help"}).exit == 0);
   CHECK(run(dir, {"apply", "--help"}).out.find("--prefix") != std::string::npos);
   CHECK(run(dir, {"--version"}).out.starts_with("sealift-install "));
+}
+
+TEST_CASE("one volume and plain files: what the program says of them, for people and for machines") {
+  const TempDir dir;
+  const MadeBundle made = make_bundle(dir / "bundle", many_files());
+  const std::string second = made.volume(1), out = dir / "out/wheels";
+  const std::vector<std::string> verify = {"verify", "--volume", second, "--fingerprint", made.fingerprint(), "--json"};
+  const Json good = parsed(run(dir, verify));
+  CHECK(good["verified"] == true);
+  CHECK(good["number"] == 2);
+  CHECK(good["bytes"] == fs::file_size(second));
+  flip_bit(second, 8 * 100);
+  const Outcome outcome = run(dir, verify);
+  CHECK(outcome.exit == 5);
+  const Json bad = parsed(outcome)["bad"];
+  REQUIRE(bad.size() == 1);
+  CHECK(bad[0]["offset"] == 0);
+  CHECK(bad[0]["entries"][0].get<std::string>().starts_with("wheels/w1"));
+  CHECK(outcome.err.find("of wheels/w1") != std::string::npos);
+
+  const std::vector<std::string> asked = {"export",   made.folder, "--fingerprint", made.fingerprint(),
+                                          "--wheels", out,         "--json"};
+  const Outcome rotten = run(dir, asked);
+  CHECK(rotten.exit == 5);
+  CHECK(parsed(rotten)["error"]["code"] == "digest");
+  flip_bit(second, 8 * 100);
+  const Json exported = parsed(run(dir, asked));
+  CHECK(exported["folders"][0]["folder"] == out);
+  CHECK(exported["folders"][0]["written"].size() + exported["folders"][0]["there"].size() == 40);
+  for (const TinyItem& item : many_files().items) CHECK(read_file(dir / "out" / item.path) == item.bytes);
+  CHECK(run(dir, {"export", made.folder, "--fingerprint", made.fingerprint()}).exit == 2);
 }
 
 TEST_CASE("from pin to switch: the verbs of a site's first day, with data on stdout only") {

@@ -255,7 +255,7 @@ TEST_CASE("a list below ModelScope's cut is one request, and one at the cut is n
   }
 }
 
-TEST_CASE("a hub that does not know how to list one folder, or whose folders do not end, is refused") {
+TEST_CASE("a hub that does not list the folder it was asked for, or puts a folder into itself, is refused") {
   CuttingHub scope;
   scope.add("a/", 2000);
   scope.add("b/", 2000);
