@@ -17,7 +17,7 @@ namespace {
 
 using bundle::Entry;
 using bundle::EntryKind;
-using Place = std::optional<std::string>;  // nothing: this entry is of another kind
+using Destination = std::optional<std::string>;  // nothing: this entry is of another kind
 
 bool take(std::string_view& text, std::string_view start) {
   if (!text.starts_with(start)) return false;
@@ -25,7 +25,7 @@ bool take(std::string_view& text, std::string_view start) {
   return true;
 }
 
-Place wheel_place(const Entry& entry) {
+Destination wheel_place(const Entry& entry) {
   if (entry.kind != EntryKind::Wheel) return std::nullopt;
   const std::string& path = entry.path.text();
   const std::string name = path.substr(path.rfind('/') + 1);
@@ -35,7 +35,7 @@ Place wheel_place(const Entry& entry) {
 }
 
 // "models--ORG--NAME/snapshots/COMMIT/FILE" -> "ORG/NAME/FILE"
-Place cached_place(std::string_view path) {
+Destination cached_place(std::string_view path) {
   const std::string_view top = take(path, "models--") ? "" : "data/";
   if (!top.empty() && !take(path, "datasets--")) return std::nullopt;
   const std::size_t end = path.find('/');
@@ -49,7 +49,7 @@ Place cached_place(std::string_view path) {
   return std::string(top) + repository + std::string(path.substr(commit));
 }
 
-Place model_place(const Entry& entry) {
+Destination model_place(const Entry& entry) {
   std::string_view path = entry.path.text();
   if (entry.kind != EntryKind::File || !take(path, "files/") || path.starts_with("apt/")) return std::nullopt;
   if (take(path, "hub/")) return cached_place(path);
@@ -57,26 +57,26 @@ Place model_place(const Entry& entry) {
   return std::string(path);
 }
 
-Place below(const Entry& entry, std::string_view folder) {
+Destination below(const Entry& entry, std::string_view folder) {
   std::string_view path = entry.path.text();
   if (entry.kind != EntryKind::File || !take(path, folder)) return std::nullopt;
   return std::string(path);
 }
 
-Place deb_place(const Entry& entry) {
+Destination deb_place(const Entry& entry) {
   return below(entry, "files/apt/");
 }
 
-Place program_place(const Entry& entry) {
+Destination program_place(const Entry& entry) {
   return below(entry, "programs/");
 }
 
 FolderPlan plan_folder(const bundle::Manifest& manifest, const std::filesystem::path& folder,
-                       Place (*place_of)(const Entry&)) {
+                       Destination (*place_of)(const Entry&)) {
   FolderPlan plan{.folder = std::filesystem::absolute(folder).lexically_normal(), .files = {}};
   std::map<std::string, const Entry*> taken;
   for (const Entry& entry : manifest.entries) {
-    const Place place = place_of(entry);
+    const Destination place = place_of(entry);
     if (!place) continue;
     if (entry.absent) {
       plan.absent.push_back(&entry);
@@ -103,7 +103,7 @@ FolderPlan plan_folder(const bundle::Manifest& manifest, const std::filesystem::
 
 std::vector<FolderPlan> plan_export(const bundle::Manifest& manifest, const ExportFolders& folders) {
   std::vector<FolderPlan> plans;
-  const auto add = [&](const std::filesystem::path& folder, Place (*place_of)(const Entry&)) {
+  const auto add = [&](const std::filesystem::path& folder, Destination (*place_of)(const Entry&)) {
     if (!folder.empty()) plans.push_back(plan_folder(manifest, folder, place_of));
   };
   add(folders.wheels, wheel_place);

@@ -18,7 +18,7 @@ using sealift::test::TempDir;
 
 namespace {
 
-constexpr std::uint64_t kChunk = kMinChunkSize;
+constexpr std::uint64_t kLeastChunk = kMinChunkSize;
 
 struct Input {
   std::string path;
@@ -33,7 +33,7 @@ std::map<std::string, std::string> written(const std::vector<Input>& inputs, std
   const TempDir dir;
   Manifest draft{.name = "demo", .channel = "test", .version = 1, .created = "2026-01-01T00:00:00Z"};
   draft.target = {.arch = "x86_64", .glibc = {2, 28}};
-  draft.payload.chunk_size = kChunk;
+  draft.payload.chunk_size = kLeastChunk;
   draft.environment.interpreter = SafePath::parse("bin/python3", "");
   draft.environment.site_packages = SafePath::parse("lib/python3.11/site-packages", "");
   BundleWriter writer(dir.path(), draft, volume_size);
@@ -65,10 +65,10 @@ std::map<std::string, std::string> written(const std::vector<Input>& inputs, std
 
 TEST_CASE("an input that was refused leaves no trace: added again from a good source, the bundle is the same") {
   const PrivateKey key = PrivateKey::generate();
-  for (const std::uint64_t volume_size : {std::uint64_t{0}, kChunk, 3 * kChunk})
-    for (const std::size_t first : {std::size_t{10}, std::size_t{kChunk - 1024}, std::size_t{2 * kChunk}})
-      for (const std::size_t size :
-           {std::size_t{10}, std::size_t{kChunk - 512}, std::size_t{kChunk}, std::size_t{7 * kChunk + 5}}) {
+  for (const std::uint64_t volume_size : {std::uint64_t{0}, kLeastChunk, 3 * kLeastChunk})
+    for (const std::size_t first : {std::size_t{10}, std::size_t{kLeastChunk - 1024}, std::size_t{2 * kLeastChunk}})
+      for (const std::size_t size : {std::size_t{10}, std::size_t{kLeastChunk - 512}, std::size_t{kLeastChunk},
+                                     std::size_t{7 * kLeastChunk + 5}}) {
         const std::vector<Input> inputs = {{"a", noise(first)}, {"b", noise(size) + "b"}, {"c", "c"}};
         CHECK(written(inputs, volume_size, key) == written(inputs, volume_size, key, "b"));
       }
@@ -77,8 +77,8 @@ TEST_CASE("an input that was refused leaves no trace: added again from a good so
 TEST_CASE("the same holds for the first and the last input, and for one that is compressed") {
   const PrivateKey key = PrivateKey::generate();
   const std::vector<Input> inputs = {
-      {"a", noise(2 * kChunk) + "a"}, {"b", noise(3 * kChunk), Encoding::Zstd}, {"c", noise(kChunk)}};
-  const auto files = written(inputs, 2 * kChunk, key);
+      {"a", noise(2 * kLeastChunk) + "a"}, {"b", noise(3 * kLeastChunk), Encoding::Zstd}, {"c", noise(kLeastChunk)}};
+  const auto files = written(inputs, 2 * kLeastChunk, key);
   CHECK(files.size() > 4);
-  for (const char* damaged : {"a", "b", "c"}) CHECK(files == written(inputs, 2 * kChunk, key, damaged));
+  for (const char* damaged : {"a", "b", "c"}) CHECK(files == written(inputs, 2 * kLeastChunk, key, damaged));
 }

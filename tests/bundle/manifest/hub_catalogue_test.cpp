@@ -22,7 +22,7 @@ HubRepositoryFile file(const std::string& path, const std::string& entry) {
 
 const std::string kCommit(40, 'c');
 
-HubCatalogue sample() {
+HubCatalogue sample_catalogue() {
   return {{.name = {.id = "gpt2"}, .commit = kCommit, .revisions = {}, .files = {file("config.json", "files/a")}},
           {.name = {.id = "org/tiny"},
            .commit = kCommit,
@@ -55,7 +55,7 @@ HubCatalogue parsed(const std::string& text) {
 
 // The sample with one value changed, in the spelling of a writer.
 std::string changed(const char* pointer, const Json& value) {
-  Json json = Json::parse(write_hub_catalogue(sample()));
+  Json json = Json::parse(write_hub_catalogue(sample_catalogue()));
   json[Json::json_pointer(pointer)] = value;
   return write_json(json) + "\n";
 }
@@ -63,9 +63,9 @@ std::string changed(const char* pointer, const Json& value) {
 }  // namespace
 
 TEST_CASE("a catalogue of hubs reads back as it was written, whatever order it was given in") {
-  const std::string text = write_hub_catalogue(sample());
-  CHECK(parsed(text) == sample());
-  HubCatalogue reversed = sample();
+  const std::string text = write_hub_catalogue(sample_catalogue());
+  CHECK(parsed(text) == sample_catalogue());
+  HubCatalogue reversed = sample_catalogue();
   std::reverse(reversed.begin(), reversed.end());
   for (HubRepository& one : reversed) std::reverse(one.files.begin(), one.files.end());
   CHECK(write_hub_catalogue(reversed) == text);
@@ -73,14 +73,14 @@ TEST_CASE("a catalogue of hubs reads back as it was written, whatever order it w
 }
 
 TEST_CASE("one commit that a job takes twice is one repository with the files and names of both") {
-  HubCatalogue twice = sample();
+  HubCatalogue twice = sample_catalogue();
   HubRepository other = twice[1];
   other.revisions = {"v1"};
   other.files = {file("config.json", "files/b"), file("more.json", "files/d")};
   other.files[0].entry = SafePath::parse("files/elsewhere", "");  // the same bytes at a second place
   twice.push_back(other);
   const HubCatalogue merged = parsed(write_hub_catalogue(twice));
-  REQUIRE(merged.size() == sample().size());
+  REQUIRE(merged.size() == sample_catalogue().size());
   CHECK(merged[1].revisions == std::vector<std::string>{"main", "refs/pr/1", "v1"});
   CHECK(merged[1].files.size() == 3);
   CHECK(merged[1].files[0].entry.text() == "files/b");
@@ -134,7 +134,7 @@ TEST_CASE("a catalogue of hubs with one fault is refused for it") {
     CHECK(error.code() == one.code);
     CHECK_MESSAGE(sealift::test::mentions(error, one.reason), error.what());
   }
-  const std::string text = write_hub_catalogue(sample());
+  const std::string text = write_hub_catalogue(sample_catalogue());
   for (const std::string& other : {" " + text, text + "\n", text.substr(0, text.size() - 1), std::string()})
     CHECK_REFUSED(parsed(other), Format, "catalogue");
   CHECK_REFUSED(parsed(std::string(kMaxHubCatalogue + 1, ' ')), Format, "larger than 64 MiB");
@@ -142,7 +142,7 @@ TEST_CASE("a catalogue of hubs with one fault is refused for it") {
 
 TEST_CASE("a catalogue of hubs that no reader would take is not written") {
   for (const std::string commit : {"main", "", "CCCC"}) {
-    HubCatalogue bad = sample();
+    HubCatalogue bad = sample_catalogue();
     bad[1].commit = commit;
     CHECK_REFUSED(write_hub_catalogue(bad), Usage, "40 hexadecimal digits");
   }
