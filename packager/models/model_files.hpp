@@ -16,8 +16,8 @@ std::filesystem::path local_file(const LockedModel& model, const LockedFile& fil
 // where a client has links, which clients accept, and refs that name the commit.
 std::vector<Content> contents_of(const LockedModel& model);
 
-// What names those of a hub by repository, commit and path, so that a server inside can answer the hub's clients; nothing
-// when all come from folders. The same lock gives the same text.
+// What names those of a hub by repository, commit and path, so that a server inside can answer the hub's clients;
+// nothing when all come from folders. The same lock gives the same text.
 std::optional<Content> hub_catalogue_of(const std::vector<LockedModel>& models);
 
 // Throws Format as require_sound does, which reads the files; those that are damaged in the cache are repaired first.
