@@ -9,7 +9,8 @@
 
 namespace sealift::packager {
 
-// Interpreter, wheels, programs, models and data with the list of their repositories, Debian packages. A file that lies at two places is two items.
+// Interpreter, wheels, programs, models and data with the list of their repositories, Debian packages. A file that lies
+// at two places is two items.
 std::vector<Content> contents_of(const Lock& lock);
 
 }  // namespace sealift::packager
