@@ -11,13 +11,13 @@ using namespace sealift::test;
 
 namespace {
 
-MemorySource source_of(const std::string& bytes) {
+MemorySource zip_of(const std::string& bytes) {
   const ByteView view = as_bytes(bytes);
   return {Bytes(view.begin(), view.end()), "the-zip"};
 }
 
 std::map<std::string, std::string> unzip(const std::string& bytes) {
-  MemorySource source = source_of(bytes);
+  MemorySource source = zip_of(bytes);
   ZipReader zip(source);
   std::map<std::string, std::string> files;
   for (const ZipMember& member : zip.members()) files[member.name] = zip.extract_text(member, 1 << 20);
@@ -40,7 +40,7 @@ TEST_CASE("a folder's own header is checked with the file behind it, and at once
   const ZipItem good{.name = "a/", .unix_mode = 0040755}, bad{.name = "a/", .unix_mode = 0040755, .local_name = "b/"};
   const ZipItem file{.name = "x", .bytes = "hello"};
   const std::string before = make_zip({file, bad, {.name = "y", .bytes = "y"}});
-  MemorySource source = source_of(before);
+  MemorySource source = zip_of(before);
   ZipReader zip(source);
   CHECK(zip.extract_text(zip.members().at(0), 10) == "hello");
   CHECK_REFUSED(zip.extract_text(zip.members().at(1), 10), Format, "directory and member disagree");
@@ -88,7 +88,7 @@ TEST_CASE("found in a licence: output that just overflows a piece after all inpu
       CAPTURE(pieces);
       CAPTURE(more);
       const std::string text(pieces * (std::size_t{1} << 18) + more, 'x');
-      MemorySource source = source_of(make_zip({{.name = "a", .bytes = text, .deflated = true}}));
+      MemorySource source = zip_of(make_zip({{.name = "a", .bytes = text, .deflated = true}}));
       ZipReader zip(source);
       CHECK((zip.extract_text(zip.members()[0], std::size_t{1} << 22) == text));
     }
@@ -97,7 +97,7 @@ TEST_CASE("found in a licence: output that just overflows a piece after all inpu
 TEST_CASE("what stands behind a deflate stream is seen to the byte, and every cut of one is too short") {
   // A member whose deflate stream is `stream`, and which claims to be `size` bytes long.
   const auto extract = [](const std::string& stream, std::uint64_t size) {
-    MemorySource source = source_of(make_zip({{.name = "a", .bytes = stream, .claimed_size = size, .method = 8}}));
+    MemorySource source = zip_of(make_zip({{.name = "a", .bytes = stream, .claimed_size = size, .method = 8}}));
     ZipReader zip(source);
     return zip.extract_text(zip.members().at(0), size);
   };
