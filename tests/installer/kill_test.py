@@ -40,7 +40,8 @@ def without_what_differs(path, data, root):
 
 def differs(path, root):
     place = os.path.relpath(path, root).split(os.sep)[0]
-    return os.path.basename(path) == "generation.json" or place == "receipts" or place.startswith("activate")
+    return os.path.basename(path) == "generation.json" or place == "receipts" or place == "modulefiles" or \
+        place.startswith("activate")
 
 
 def describe(path, contents, root):

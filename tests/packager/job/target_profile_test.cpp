@@ -219,7 +219,7 @@ TEST_CASE("the profiles of a fleet give what all its machines have, and who lowe
   newer.glibc = {2, 36}, newer.kernel = "6.1.0-13", newer.driver = "590.10", newer.gpus = {"4 x NVIDIA H200"};
   newer.python = {"3.7", "3.11"}, newer.flags = {"amx_bf16"}, newer.free_gib = 90, newer.distribution = "debian 12";
   bundle::Target login = kHost;
-  login.gpus.clear(), login.driver.clear(), login.cpu = "x86-64-v3", login.glibcxx = "3.4.9";
+  login.gpus.clear(), login.driver.clear(), login.cpu = "x86-64-v3", login.glibcxx = "3.4.19";
   const TempDir dir;
   const std::pair<const char*, const bundle::Target*> machines[] = {
       {"node1", &kHost}, {"node2", &newer}, {"login", &login}};
@@ -228,11 +228,11 @@ TEST_CASE("the profiles of a fleet give what all its machines have, and who lowe
   write_file(dir / "fleet/README", "no profile");
   const Job job = job_with(dir, "profile = \"fleet\"");
   bundle::Target expected = kHost;
-  expected.glibcxx = "3.4.9", expected.cpu = "x86-64-v3", expected.flags = {"amx_bf16"}, expected.free_gib = 90;
+  expected.glibcxx = "3.4.19", expected.cpu = "x86-64-v3", expected.flags = {"amx_bf16"}, expected.free_gib = 90;
   expected.distribution.clear();
   CHECK(job.target == expected);
   const std::vector<std::string> floors = {"glibc 2.28 is that of login; others have up to 2.36",
-                                           "glibcxx 3.4.9 is that of login; others have up to 3.4.24",
+                                           "glibcxx 3.4.19 is that of login; others have up to 3.4.24",
                                            "kernel 4.19.90-52.22.v2207.ky10.x86_64 is that of login; others have up "
                                            "to 6.1.0-13",
                                            "cpu x86-64-v3 is that of login; others have up to x86-64-v4",

@@ -193,7 +193,7 @@ TEST_CASE("what was read of the interpreter is kept too, but its links are read 
   write_file(shelf.dir / "libz.so.1.3", shelf.library("libz.so.1"));
   shelf.set_interpreter({{"lib/libz.so.1.3", {.source = shelf.dir / "libz.so.1.3"}},
                          {"lib/libz.so.1", {.text = "libz.so.1.3", .link = true}}});
-  const fs::path kept = shelf.cache.root() / "native" / (shelf.lock.interpreter.sha256.hex() + "-python3.11.2");
+  const fs::path kept = shelf.cache.root() / "native" / (shelf.lock.interpreter.sha256.hex() + "-python3.11.3");
   const NativeFiles first = shelf.read();
   REQUIRE(fs::is_regular_file(kept));
   const NativeFiles second = shelf.read();
