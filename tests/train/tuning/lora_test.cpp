@@ -443,14 +443,14 @@ TEST_CASE("an adapter's file with other parameters than a LoRA's, or of another 
 
 TEST_CASE("parallel_method auto takes the method that sends least of those that leave room, and says why") {
   Shardable<Stack> stack;
-  static constexpr std::int64_t kRanks = 4, kOfHost = 2;
+  constexpr std::int64_t kRanks = 4, kOfHost = 2;
   const auto needs = [&](Policy policy) { return tuning_memory(*stack, policy, kRanks).sum(); };
   const auto of_ddp = needs({.method = ParallelMethod::Ddp});
   const auto of_hsdp = needs({.method = ParallelMethod::Hsdp, .shard_size = kOfHost});
   REQUIRE(of_hsdp < of_ddp);
-  const auto chosen = [&](std::int64_t for_model, std::int64_t of_host = kOfHost) {
+  const auto chosen = [&](std::int64_t for_model, std::optional<std::int64_t> of_host = {}) {
     const auto free = static_cast<std::int64_t>(std::ceil(static_cast<double>(for_model) / kModelsPart));
-    return choose_method(*stack, {}, kRanks, of_host, free);
+    return choose_method(*stack, {}, kRanks, of_host.value_or(kOfHost), free);
   };
   CHECK(chosen(of_ddp).method == "ddp");
   CHECK(chosen(of_hsdp).method == "hsdp");
