@@ -415,7 +415,7 @@ TEST_CASE("native libraries that do not hold together are refused before anythin
 TEST_CASE("a bundle for other GPUs than the profile has is refused, or packed where the job overrules it") {
   Workshop workshop;
   const std::string torch = test::elf_with_gpu_code(test::fat_binary({"sm_75", "sm_90a"}));
-  workshop.add_wheel({.name = "torch", .files = {{"torch/lib/libtorch_cuda.so", torch}}});
+  workshop.add_wheel({.name = "torch", .files = {{"torch/lib/libkernels.so", torch}}});
   workshop.lock.target.gpus = {"8 x Tesla V100-SXM2-32GB"};
   const bundle::Error error = test::refusal([&] { workshop.pack(); });
   CHECK(error.code() == bundle::ErrorCode::Platform);
