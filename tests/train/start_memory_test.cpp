@@ -121,7 +121,8 @@ TEST_CASE("when rank 0 alone has built the model, the others never hold more tha
       meta.reset();
       parallelize(*net, groups, fsdp());
     });
-    const auto most = quarter + kPieceBytes + kMiB;
+    // A thread of Gloo's lets the last piece of a unit go when it gets to it, which may be in the next unit.
+    const auto most = quarter + 2 * kPieceBytes + kMiB;
     CHECK(peak <= (world.rank > 0 ? most : layers * unit + most));
   });
 }

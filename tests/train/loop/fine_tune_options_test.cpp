@@ -174,7 +174,7 @@ TEST_CASE("how JSON lines become tokens is said in ms-swift's words") {
   CHECK(options.system == "Be brief.");
   CHECK(options.use_chat_template);
   CHECK_THROWS_WITH(read({{"truncation_strategy", "middle"}}), doctest::Contains("truncation_strategy is 'middle'"));
-  CHECK_THROWS_WITH(read({{"loss_scale", "react"}}), doctest::Contains("use one of , default, last_round, all"));
+  CHECK_THROWS_WITH(read({{"loss_scale", "react"}}), doctest::Contains("use one of default, last_round, all"));
 }
 
 TEST_CASE("what could change the numbers and is not there is refused by name with the remedy") {

@@ -169,7 +169,7 @@ TEST_CASE("a margin asks for more of a reward, and scores that are far from zero
 
 TEST_CASE("label log-probabilities under autocast are those of the narrow dtype, and gradients come in the wide one") {
   const auto hidden = torch::randn({6, 5}), head = torch::randn({9, 5});
-  const auto labels = torch::tensor({1, 2, kNoLabel, 8, 0, 3}, at::kLong);
+  const auto labels = torch::tensor(std::vector<std::int64_t>{1, 2, kNoLabel, 8, 0, 3});
   const auto run = [&](bool autocasts, at::ScalarType dtype) {
     const auto x = hidden.clone().requires_grad_(), w = head.clone().requires_grad_();
     at::autocast::set_autocast_enabled(at::kCPU, autocasts);
