@@ -11,9 +11,11 @@
 #include "sealift/bundle/core/error.hpp"
 #include "sealift/bundle/core/output_file.hpp"
 #include "sealift/bundle/manifest/manifest_json.hpp"
+#include "sealift/bundle/manifest/recovery_layout.hpp"
 #include "sealift/bundle/open_bundle.hpp"
 #include "sealift/bundle/payload/chunk_buffer.hpp"
 #include "sealift/bundle/payload/chunk_digester.hpp"
+#include "sealift/bundle/payload/recovery_writer.hpp"
 #include "sealift/bundle/trust/seal.hpp"
 
 namespace sealift::bundle {
@@ -25,14 +27,19 @@ std::string blob_path(const Digest& digest) {
   return "blobs/sha256/" + digest.hex();
 }
 
+[[noreturn]] void refuse_input(const Entry& entry, std::string where, std::string expected, std::string got) {
+  throw Error(ErrorCode::Digest, {.what = "an input is not the one that was locked: " + entry.path.text(),
+                                  .where = std::move(where),
+                                  .expected = std::move(expected),
+                                  .got = std::move(got),
+                                  .next = "remove it and run the same command again"});
+}
+
 void check(const Entry& entry, const ByteSource& source, std::uint64_t size, const Digest& got,
            const Digest& expected) {
   if (source.size() == size && got == expected) return;
-  throw Error(ErrorCode::Digest, {.what = "an input is not the one that was locked: " + entry.path.text(),
-                                  .where = source.name(),
-                                  .expected = std::to_string(size) + " bytes, sha256 " + expected.hex(),
-                                  .got = std::to_string(source.size()) + " bytes, sha256 " + got.hex(),
-                                  .next = "remove it and run the same command again"});
+  refuse_input(entry, source.name(), std::to_string(size) + " bytes, sha256 " + expected.hex(),
+               std::to_string(source.size()) + " bytes, sha256 " + got.hex());
 }
 
 // Gives the entry's stored bytes to `sink`, and fills in their sizes and digests; throws unless `source` is what it
@@ -73,14 +80,21 @@ void pass_on(Entry& entry, ByteSource& source, const ByteSink& sink) {
 
 }  // namespace
 
-StoredForm stored_form(Entry draft, ByteSource& source, const Payload& payload) {
+std::string compression_name() {
+  return ZstdEncoder::name();
+}
+
+StoredForm stored_form(Entry draft, ByteSource& source, const Payload& payload, const ByteSink& sink) {
   StoredForm form{.entry = std::move(draft), .chunks = {}};
   ChunkDigester digester(payload.chunk_size, payload.digest);
-  const ByteSink sink = [&](ByteView piece) { digester.update(piece); };
+  const ByteSink take = [&](ByteView piece) {
+    digester.update(piece);
+    if (sink) sink(piece);
+  };
   if (form.entry.encoding == Encoding::Zstd)
-    encode(form.entry, source, sink);
+    encode(form.entry, source, take);
   else
-    pass_on(form.entry, source, sink);
+    pass_on(form.entry, source, take);
   form.chunks = digester.finish();
   form.entry.content = content_digest(form.entry, payload, form.chunks);
   return form;
@@ -89,6 +103,7 @@ StoredForm stored_form(Entry draft, ByteSource& source, const Payload& payload) 
 BundleWriter::BundleWriter(std::filesystem::path folder, Manifest draft, std::uint64_t volume_size)
     : folder_(std::move(folder)),
       manifest_(std::move(draft)),
+      volume_size_(volume_size),
       payload_(folder_, manifest_.stem(), manifest_.payload.chunk_size, volume_size, manifest_.payload.digest) {
   append_member("oci-layout", R"({"imageLayoutVersion":"1.0.0"})");
 }
@@ -98,35 +113,68 @@ void BundleWriter::add(Entry draft, ByteSource& source) {
     add_compressed(std::move(draft), source);
     return;
   }
-  draft.stored_size = draft.size;
-  draft.stored_sha256 = draft.sha256;
-  store(std::move(draft), source, true);
+  if (draft.encoding == Encoding::Identity) {
+    draft.stored_size = draft.size;
+    draft.stored_sha256 = draft.sha256;
+  }
+  store(draft, [&] { copy_checked(draft, source, true); });
 }
 
-void BundleWriter::add(Entry draft, ByteSource& source, std::vector<Digest> known) {
-  draft.encoding = Encoding::Identity;
-  draft.stored_size = draft.size;
-  draft.stored_sha256 = draft.sha256;
-  const SafePath path = draft.path;
-  store(std::move(draft), source, false);
-  known_.insert_or_assign(path, std::move(known));
+void BundleWriter::add(Entry draft, const std::filesystem::path& file, std::vector<Digest> known,
+                       PayloadWriter::OnRead on_read) {
+  if (draft.encoding == Encoding::Identity) {
+    draft.stored_size = draft.size;
+    draft.stored_sha256 = draft.sha256;
+  }
+  if (const std::uint64_t size = InputFile(file).size(); size != draft.stored_size)
+    refuse_input(draft, file.string(), std::to_string(draft.stored_size) + " bytes", std::to_string(size) + " bytes");
+  store(draft, [&] {
+    known_.insert_or_assign(draft.path, Known{.first = payload_.chunk_count(), .chunks = std::move(known)});
+    payload_.append_file(file, draft.stored_size, std::move(on_read));
+  });
+}
+
+std::vector<SafePath> BundleWriter::other_than_known() {
+  std::vector<SafePath> others;
+  const std::vector<Digest>& all = payload_.chunks();
+  for (const auto& [path, known] : known_) {
+    const Entry& entry = *manifest_.find(path);
+    const std::uint64_t size = manifest_.payload.chunk_size, count = (entry.stored_size + size - 1) / size;
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>(known.first);
+    if (!std::equal(first, first + static_cast<std::ptrdiff_t>(count), known.chunks.begin(), known.chunks.end()))
+      others.push_back(path);
+  }
+  return others;
+}
+
+void BundleWriter::add_again(const SafePath& path, ByteSource& source) {
+  const Entry& entry = *manifest_.find(path);
+  Hasher hasher;
+  if (source.size() == entry.stored_size)
+    payload_.overwrite(entry.offset, entry.stored_size, [&](std::uint64_t offset, std::span<std::byte> memory) {
+      source.read_exactly(offset, memory);
+      hasher.update(memory);
+    });
+  check(entry, source, entry.stored_size, hasher.finish(), entry.stored_sha256);
+  known_.erase(path);
 }
 
 void BundleWriter::add_absent(Entry draft) {
   draft.absent = true;
   draft.encoding = Encoding::Identity;
   draft.offset = draft.stored_size = 0;
-  draft.stored_sha256 = {};
+  draft.stored_sha256 = draft.base = {};
   manifest_.entries.push_back(std::move(draft));
 }
 
 Manifest BundleWriter::finish(std::vector<Envelope> roots, std::span<const PrivateKey> keys) {
+  compare_known();
   append_index();
   append_text(tar_end());
   manifest_.payload = payload_.finish();
   layout_.emplace(manifest_.payload);
   name_contents(manifest_, payload_.chunks());
-  compare_known();
+  add_recovery();
   manifest_.installer_level = std::max(manifest_.installer_level, needed_installer_level(manifest_));
   Seal seal{.roots = std::move(roots)};
   seal.manifest.payload = write_manifest(manifest_);
@@ -136,26 +184,37 @@ Manifest BundleWriter::finish(std::vector<Envelope> roots, std::span<const Priva
   return std::move(manifest_);
 }
 
+void BundleWriter::ask_recovery(unsigned percent, std::function<void(std::uint64_t)> progress) {
+  recovery_percent_ = percent;
+  recovery_progress_ = std::move(progress);
+}
+
+// Of the payload as it is on disk now: what the disk has changed since is noticed here.
+void BundleWriter::add_recovery() {
+  if (recovery_percent_ == 0) return;
+  const PayloadReader reader(folder_, manifest_.payload, payload_.chunks());
+  manifest_.payload.recovery = write_recovery(reader, recovery_of_percent(manifest_.payload, recovery_percent_),
+                                              folder_, manifest_.stem(), volume_size_, recovery_progress_);
+}
+
 std::vector<Digest> BundleWriter::chunks(const Entry& entry) const {
   if (entry.absent) return {};
   const std::span<const Digest> found = chunks_of(entry, layout_.value(), payload_.chunks());
   return {found.begin(), found.end()};
 }
 
-void BundleWriter::compare_known() const {
-  for (const auto& [path, known] : known_)
-    if (const Entry* entry = manifest_.find(path); chunks(*entry) != known)
-      throw Error(ErrorCode::Digest, {.what = "an input is not the one that was locked: " + path.text(),
-                                      .where = folder_.string(),
-                                      .expected = "the chunks of sha256 " + entry->sha256.hex(),
-                                      .got = "other ones",
-                                      .next = "remove it and run the same command again"});
+void BundleWriter::compare_known() {
+  for (const SafePath& path : other_than_known()) {
+    const Entry& entry = *manifest_.find(path);
+    refuse_input(entry, folder_.string(), "the chunks of sha256 " + entry.stored_sha256.hex(), "other ones");
+  }
 }
 
-void BundleWriter::store(Entry entry, ByteSource& source, bool hashed) {
+// `append` brings the entry's stored bytes, unless an equal entry has brought them.
+void BundleWriter::store(Entry entry, const Append& append) {
   const auto [known, fresh] = blobs_.emplace(entry.stored_sha256, 0);
   if (fresh) try {
-      known->second = append_blob(entry, source, hashed);
+      known->second = append_blob(entry, append);
     } catch (const Error&) {
       blobs_.erase(known);
       throw;
@@ -165,14 +224,14 @@ void BundleWriter::store(Entry entry, ByteSource& source, bool hashed) {
 }
 
 // The offset of its bytes, which are chunks of their own.
-std::uint64_t BundleWriter::append_blob(const Entry& entry, ByteSource& source, bool hashed) {
+std::uint64_t BundleWriter::append_blob(const Entry& entry, const Append& append) {
   const std::uint64_t before = payload_.size();
   append_text(write_aligned_tar_header({.path = blob_path(entry.stored_sha256), .size = entry.stored_size}, before,
                                        ChunkBuffer::kAlignment));
   payload_.begin_chunk();
   const std::uint64_t offset = payload_.size();
   try {
-    copy_checked(entry, source, hashed);
+    append();
   } catch (const Error& error) {
     if (error.code() == ErrorCode::Digest) payload_.cut_back(before);
     throw;
@@ -202,7 +261,7 @@ void BundleWriter::add_compressed(Entry entry, ByteSource& source) {
     encode(entry, source, [&](ByteView piece) { file.write(piece); });
   }
   FileSource compressed(partial);
-  store(std::move(entry), compressed, false);  // it was hashed while it was written
+  store(entry, [&] { copy_checked(entry, compressed, false); });  // it was hashed while it was written
   std::filesystem::remove(partial);
 }
 
@@ -215,7 +274,7 @@ void BundleWriter::append_index() {
   for (const Entry& entry : manifest_.entries) {
     if (entry.absent) continue;
     layers.push_back({{"mediaType", "application/vnd.sealift." + name_of(entry.kind) + ".v1" +
-                                        (entry.encoding == Encoding::Zstd ? "+zstd" : "")},
+                                        (entry.encoding == Encoding::Identity ? "" : "+" + name_of(entry.encoding))},
                       {"digest", "sha256:" + entry.stored_sha256.hex()},
                       {"size", entry.stored_size},
                       {"annotations", {{"org.opencontainers.image.title", entry.path.text()}}}});

@@ -84,6 +84,12 @@ std::unique_ptr<ByteSource> VerifiedBundle::range_of(const Entry& entry, std::ui
 }
 
 void VerifiedBundle::stream(const Entry& entry, const ByteSink& sink) const {
+  if (!entry.absent && entry.encoding == Encoding::Patch)
+    throw Error(ErrorCode::CannotCheck,
+                {.what = "a wheel is carried as a patch, so its published bytes are not in the bundle",
+                 .where = manifest_.stem() + ":" + entry.path.text(),
+                 .expected = "a wheel that is carried whole",
+                 .next = "install the bundle on a prefix that has what it builds on, or use a bundle without patches"});
   const std::unique_ptr<ByteSource> source = stored_in_order(entry);
   if (entry.encoding == Encoding::Identity) return for_each_piece(*source, sink);
   ZstdDecoder decoder(entry.size, source->name());

@@ -1,14 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bundle/archive/zstd.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "sealift/bundle/core/error.hpp"
 
 namespace sealift::bundle {
 
+namespace {
+
+constexpr int kLevel = 3;
+
+}  // namespace
+
+std::string ZstdEncoder::name() {
+  return "zstd" + std::to_string(kLevel) + "-" + ZSTD_versionString();
+}
+
 ZstdEncoder::ZstdEncoder(std::uint64_t input_size) : context_(ZSTD_createCCtx()), buffer_(ZSTD_CStreamOutSize()) {
-  ZSTD_CCtx_setParameter(context_.get(), ZSTD_c_compressionLevel, 3);
+  ZSTD_CCtx_setParameter(context_.get(), ZSTD_c_compressionLevel, kLevel);
   ZSTD_CCtx_setParameter(context_.get(), ZSTD_c_checksumFlag, 1);
   ZSTD_CCtx_setPledgedSrcSize(context_.get(), input_size);
 }
@@ -31,6 +43,40 @@ void ZstdEncoder::run(ByteView input, ZSTD_EndDirective directive, const ByteSin
     if (out.pos > 0) sink(ByteView(buffer_).first(out.pos));
     if (directive == ZSTD_e_end ? left == 0 : in.pos == in.size) return;
   }
+}
+
+// Long-distance matching samples the prefix evenly, with a table for all of it: zstd's own choice looks at the window
+// alone. A small prefix is searched thoroughly, a large one fast.
+Bytes zstd_patch(ByteView prefix, ByteView piece) {
+  constexpr std::size_t kSmall = std::size_t{16} << 20;
+  const int bits = static_cast<int>(std::bit_width(prefix.size())), rate = std::max(2, bits - 22);
+  struct Freer {
+    void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
+  };
+  const std::unique_ptr<ZSTD_CCtx, Freer> context(ZSTD_createCCtx());
+  const std::pair<ZSTD_cParameter, int> parameters[] = {{ZSTD_c_compressionLevel, prefix.size() <= kSmall ? 12 : 3},
+                                                        {ZSTD_c_checksumFlag, 1},
+                                                        {ZSTD_c_windowLog, kPatchWindowLog},
+                                                        {ZSTD_c_enableLongDistanceMatching, 1},
+                                                        {ZSTD_c_ldmHashRateLog, rate},
+                                                        {ZSTD_c_ldmHashLog, std::clamp(bits - rate + 1, 10, 24)}};
+  const auto check = [](std::size_t result) {
+    if (ZSTD_isError(result) != 0)
+      throw Error(ErrorCode::Format, {.what = "zstd cannot make a patch", .got = ZSTD_getErrorName(result)});
+    return result;
+  };
+  for (const auto& [name, value] : parameters) check(ZSTD_CCtx_setParameter(context.get(), name, value));
+  check(ZSTD_CCtx_refPrefix(context.get(), prefix.data(), prefix.size()));
+  Bytes frame(ZSTD_compressBound(piece.size()));
+  frame.resize(check(ZSTD_compress2(context.get(), frame.data(), frame.size(), piece.data(), piece.size())));
+  frame.shrink_to_fit();
+  return frame;
+}
+
+ZstdDecoder::ZstdDecoder(std::uint64_t output_size, std::string where, ByteView prefix)
+    : ZstdDecoder(output_size, std::move(where)) {
+  ZSTD_DCtx_setParameter(context_.get(), ZSTD_d_windowLogMax, kPatchWindowLog);
+  ZSTD_DCtx_refPrefix(context_.get(), prefix.data(), prefix.size());
 }
 
 ZstdDecoder::ZstdDecoder(std::uint64_t output_size, std::string where)

@@ -65,7 +65,8 @@ std::span<const Digest> chunks_of(const Entry& entry, const ChunkLayout& layout,
 Digest content_digest(const Entry& entry, const Payload& payload, std::span<const Digest> chunks) {
   const std::string line = "sealift-content-v2 " + name_of(entry.encoding) + " " + std::to_string(entry.size) + " " +
                            entry.sha256.hex() + " " + std::to_string(entry.stored_size) + " " +
-                           name_of(payload.digest) + " " + std::to_string(payload.chunk_size) + "\n";
+                           name_of(payload.digest) + " " + std::to_string(payload.chunk_size) +
+                           (entry.encoding == Encoding::Patch ? " " + entry.base.hex() : "") + "\n";
   Hasher hasher;
   hasher.update(as_bytes(line));
   hasher.update(std::as_bytes(chunks));

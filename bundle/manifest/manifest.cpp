@@ -13,6 +13,10 @@ const Entry* Manifest::find(const SafePath& path) const {
 }
 
 std::uint64_t needed_installer_level(const Manifest& manifest) {
+  if (std::any_of(manifest.entries.begin(), manifest.entries.end(),
+                  [](const Entry& entry) { return !entry.absent && entry.encoding == Encoding::Patch; }))
+    return 5;
+  if (manifest.payload.recovery) return 5;
   if (!manifest.gpu_code.empty() || !manifest.overruled.empty()) return 4;
   if (!manifest.environment.startup_files.empty()) return 3;
   const auto& placements = manifest.environment.placements;

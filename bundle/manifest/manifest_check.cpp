@@ -13,6 +13,7 @@
 #include "bundle/core/json_object.hpp"
 #include "bundle/core/unicode.hpp"
 #include "sealift/bundle/manifest/chunk_layout.hpp"
+#include "sealift/bundle/manifest/recovery_layout.hpp"
 
 namespace sealift::bundle {
 namespace {
@@ -44,6 +45,28 @@ void check_payload(const Payload& payload, const std::string& stem, const std::s
   if (left != 0 || payload.size == 0) refuse_json(where, "the volumes do not add up to the payload's size");
 }
 
+// Groups that the code can hold, in memory that a reader has, and files that are named in order and hold whole chunks.
+void check_recovery(const Payload& payload, const std::string& stem, const std::string& where) {
+  if (!payload.recovery) return;
+  const Recovery& recovery = *payload.recovery;
+  if (const std::string fault = fault_of(payload, recovery); !fault.empty())
+    refuse_json(where, fault, std::to_string(recovery.groups) + " groups, parity " + std::to_string(recovery.parity));
+  const RecoveryLayout layout(payload, recovery);
+  std::uint64_t left = layout.recovery_chunks();
+  std::size_t count = 0;
+  for (const Volume& file : recovery.files) {
+    char number[16];
+    std::snprintf(number, sizeof number, ".rec%03zu", ++count);
+    if (file.name != stem + number)
+      refuse_json(where + ".files", "recovery files must be named in order", SafePath::printable(file.name));
+    const std::uint64_t chunks = file.size / layout.piece_size();
+    if (chunks == 0 || chunks > left || chunks * layout.piece_size() != file.size)
+      refuse_json(where + ".files", "a recovery file must hold whole recovery chunks", std::to_string(file.size));
+    left -= chunks;
+  }
+  if (left != 0) refuse_json(where + ".files", "recovery chunks are missing", std::to_string(left));
+}
+
 // Sorted, unique even where upper and lower case are one, no path below a file, sums that no counter overflows, and
 // blobs that are either the same or apart.
 void check_entries(const std::vector<Entry>& entries, const std::string& where) {
@@ -66,6 +89,8 @@ void check_entries(const std::vector<Entry>& entries, const std::string& where) 
         (entry.size != entry.stored_size || entry.sha256 != entry.stored_sha256))
       refuse_json(where + "[" + std::to_string(i) + "]", "an entry stored as it is must have equal sizes and digests",
                   entry.path.text());
+    if (entry.encoding == Encoding::Patch && entry.kind != EntryKind::Wheel)
+      refuse_json(where + "[" + std::to_string(i) + "]", "only a wheel is carried as a patch", entry.path.text());
     const auto [twin, fresh] = by_offset.emplace(entry.offset, &entry);
     if (!fresh &&
         (twin->second->stored_size != entry.stored_size || twin->second->stored_sha256 != entry.stored_sha256))
@@ -82,13 +107,13 @@ void check_entries(const std::vector<Entry>& entries, const std::string& where) 
   }
 }
 
-// Absent entries and the base that has them come together, and the level says what the manifest uses.
+// What is left to a store and the base that has it come together, and the level says what the manifest uses.
 void check_level(const Manifest& manifest, const std::string& where) {
-  const auto absent =
-      std::find_if(manifest.entries.begin(), manifest.entries.end(), [](const Entry& entry) { return entry.absent; });
-  if (manifest.base.has_value() != (absent != manifest.entries.end()))
-    refuse_json(where, "an entry is absent exactly in a delta, which names its base",
-                manifest.base ? "a base and no absent entry" : absent->path.text());
+  const auto left = std::find_if(manifest.entries.begin(), manifest.entries.end(),
+                                 [](const Entry& entry) { return entry.absent || entry.encoding == Encoding::Patch; });
+  if (manifest.base.has_value() != (left != manifest.entries.end()))
+    refuse_json(where, "an entry is absent, or a patch, exactly in a delta, which names its base",
+                manifest.base ? "a base and no absent entry or patch" : left->path.text());
   if (const std::uint64_t needed = needed_installer_level(manifest); manifest.installer_level < needed)
     refuse_json(where + ".installer_level", "it uses what installers below level " + std::to_string(needed) + " lack",
                 std::to_string(manifest.installer_level));
@@ -130,6 +155,7 @@ void check_manifest(const Manifest& manifest, const std::string& where) {
                 std::to_string(manifest.rollback_floor));
   check_entries(manifest.entries, where + ".entries");  // first: where chunks begin depends on them
   check_payload(manifest.payload, manifest.stem(), where + ".payload");
+  check_recovery(manifest.payload, manifest.stem(), where + ".payload.recovery");
   check_placements(manifest, where + ".environment.placements");
   check_level(manifest, where);
   check_companion_names(manifest, where + ".companions");

@@ -11,6 +11,7 @@
 #include "bundle/manifest/manifest_words.hpp"
 #include "sealift/bundle/manifest/chunk_layout.hpp"
 #include "sealift/bundle/manifest/manifest_check.hpp"
+#include "sealift/bundle/manifest/recovery_layout.hpp"
 
 namespace sealift::bundle {
 namespace {
@@ -37,6 +38,7 @@ Entry parse_entry(const Json& json, const std::string& where, const Payload& pay
     entry.content = object.digest("content");
   } else {
     entry.encoding = enum_value(kEncodingNames, object.string("encoding", 20), where + ".encoding");
+    if (entry.encoding == Encoding::Patch) entry.base = object.digest("base");
     entry.offset = object.integer("offset", payload.size);
     entry.stored_size = object.integer("stored_size", payload.size - entry.offset);
     entry.stored_sha256 = object.digest("stored_sha256");
@@ -46,6 +48,25 @@ Entry parse_entry(const Json& json, const std::string& where, const Payload& pay
   entry.executable = object.boolean("executable");
   object.done();
   return entry;
+}
+
+std::vector<Volume> parse_volumes(JsonObject& object, const std::string& key, std::uint64_t most) {
+  std::vector<Volume> volumes;
+  for (const Json& json : object.array(key, kMaxVolumes)) {
+    JsonObject item(json, object.where() + "." + key);
+    volumes.push_back({.name = item.string("name", 255), .size = item.integer("size", most)});
+    item.done();
+  }
+  return volumes;
+}
+
+Recovery parse_recovery(JsonObject object) {
+  Recovery recovery{.groups = object.integer("groups", kMaxChunks),
+                    .parity = object.integer("parity", kMaxPieces),
+                    .list_digest = object.digest("list_digest"),
+                    .files = parse_volumes(object, "files", kMaxPayloadSize)};
+  object.done();
+  return recovery;
 }
 
 Payload parse_payload(JsonObject object) {
@@ -62,11 +83,8 @@ Payload parse_payload(JsonObject object) {
                  .got = SafePath::printable(name)});
   payload.digest = *algorithm;
   payload.chunk_list_digest = object.digest("chunk_list_digest");
-  for (const Json& json : object.array("volumes", kMaxVolumes)) {
-    JsonObject item(json, object.where() + ".volumes");
-    payload.volumes.push_back({.name = item.string("name", 255), .size = item.integer("size", payload.size)});
-    item.done();
-  }
+  payload.volumes = parse_volumes(object, "volumes", payload.size);
+  if (object.has("recovery")) payload.recovery = parse_recovery(object.object("recovery"));
   object.done();
   return payload;
 }
@@ -155,6 +173,19 @@ Environment parse_environment(JsonObject object) {
   return environment;
 }
 
+Json written(const std::vector<Volume>& volumes) {
+  Json out = Json::array();
+  for (const Volume& volume : volumes) out.push_back({{"name", volume.name}, {"size", volume.size}});
+  return out;
+}
+
+Json written(const Recovery& recovery) {
+  return {{"groups", recovery.groups},
+          {"parity", recovery.parity},
+          {"list_digest", recovery.list_digest.hex()},
+          {"files", written(recovery.files)}};
+}
+
 // What to do about a manifest of another format.
 std::string next_step_for(std::uint64_t format) {
   return format < kFormatVersion ? "pack it again with this version's sealift-pack; this version does not read it"
@@ -232,15 +263,13 @@ std::string write_manifest(const Manifest& manifest) {
       item["content"] = entry.content.hex();
     } else {
       item["encoding"] = enum_name(kEncodingNames, entry.encoding);
+      if (entry.encoding == Encoding::Patch) item["base"] = entry.base.hex();
       item["offset"] = entry.offset;
       item["stored_size"] = entry.stored_size;
       item["stored_sha256"] = entry.stored_sha256.hex();
     }
     entries.push_back(std::move(item));
   }
-  Json volumes = Json::array();
-  for (const Volume& volume : manifest.payload.volumes)
-    volumes.push_back({{"name", volume.name}, {"size", volume.size}});
   Json placements = Json::array();
   for (const Environment::Placement& placement : manifest.environment.placements) {
     placements.push_back({{"entry", placement.entry.text()}, {"into", placement.into}});
@@ -265,7 +294,7 @@ std::string write_manifest(const Manifest& manifest) {
                  {"chunk_size", manifest.payload.chunk_size},
                  {"digest", name_of(manifest.payload.digest)},
                  {"chunk_list_digest", manifest.payload.chunk_list_digest.hex()},
-                 {"volumes", std::move(volumes)}}},
+                 {"volumes", written(manifest.payload.volumes)}}},
                {"entries", std::move(entries)},
                {"environment",
                 {{"interpreter", manifest.environment.interpreter.text()},
@@ -274,6 +303,7 @@ std::string write_manifest(const Manifest& manifest) {
                  {"imports", manifest.environment.imports}}},
                {"companions", std::move(companions)}};
   for (const Digest& file : manifest.environment.startup_files) json["environment"]["startup"].push_back(file.hex());
+  if (manifest.payload.recovery) json["payload"]["recovery"] = written(*manifest.payload.recovery);
   if (manifest.base) json["base"] = manifest.base->hex();
   if (!manifest.driver_floor.empty()) json["target"]["driver_floor"] = manifest.driver_floor;
   if (!manifest.gpu_code.empty()) json["target"]["gpu_code"] = manifest.gpu_code;

@@ -12,7 +12,7 @@ namespace sealift::bundle::detail {
 
 inline constexpr std::pair<EntryKind, std::string_view> kKindNames[] = {
     {EntryKind::Wheel, "wheel"}, {EntryKind::Tree, "tree"}, {EntryKind::File, "file"}};
-inline constexpr std::pair<Encoding, std::string_view> kEncodingNames[] = {{Encoding::Identity, "identity"},
-                                                                           {Encoding::Zstd, "zstd"}};
+inline constexpr std::pair<Encoding, std::string_view> kEncodingNames[] = {
+    {Encoding::Identity, "identity"}, {Encoding::Zstd, "zstd"}, {Encoding::Patch, "patch"}};
 
 }  // namespace sealift::bundle::detail

@@ -12,25 +12,44 @@
 
 namespace sealift::bundle {
 
-std::vector<Digest> read_chunk_list(const std::filesystem::path& path, const Payload& payload) {
-  const std::uint64_t expected = payload.chunk_count() * Digest::kSize;
+namespace {
+
+// `what`: "the chunk list".
+std::vector<Digest> read_digests(const std::filesystem::path& path, std::uint64_t count, DigestAlgorithm algorithm,
+                                 const Digest& as_signed, const std::string& what) {
+  const std::uint64_t expected = count * Digest::kSize;
   const InputFile file(path);
   if (file.size() != expected)
-    throw Error(ErrorCode::Digest, {.what = "the chunk list has the wrong length",
+    throw Error(ErrorCode::Digest, {.what = what + " has the wrong length",
                                     .where = path.string(),
                                     .expected = std::to_string(expected) + " bytes",
                                     .got = std::to_string(file.size()) + " bytes",
                                     .next = "copy it again from its source"});
-  std::vector<Digest> chunks(static_cast<std::size_t>(payload.chunk_count()));
-  const std::span<std::byte> bytes = std::as_writable_bytes(std::span(chunks));
+  std::vector<Digest> digests(static_cast<std::size_t>(count));
+  const std::span<std::byte> bytes = std::as_writable_bytes(std::span(digests));
   file.read_exactly(0, bytes);
-  if (const Digest digest = digest_of(bytes, payload.digest); digest != payload.chunk_list_digest)
-    throw Error(ErrorCode::Digest, {.what = "the chunk list differs from what was signed",
+  if (const Digest digest = digest_of(bytes, algorithm); digest != as_signed)
+    throw Error(ErrorCode::Digest, {.what = what + " differs from what was signed",
                                     .where = path.string(),
-                                    .expected = name_of(payload.digest) + " " + payload.chunk_list_digest.hex(),
-                                    .got = name_of(payload.digest) + " " + digest.hex(),
+                                    .expected = name_of(algorithm) + " " + as_signed.hex(),
+                                    .got = name_of(algorithm) + " " + digest.hex(),
                                     .next = "copy it again from its source"});
-  return chunks;
+  return digests;
+}
+
+bool is_among(const std::vector<Volume>& files, const std::string& name) {
+  return std::any_of(files.begin(), files.end(), [&](const Volume& file) { return file.name == name; });
+}
+
+}  // namespace
+
+std::vector<Digest> read_chunk_list(const std::filesystem::path& path, const Payload& payload) {
+  return read_digests(path, payload.chunk_count(), payload.digest, payload.chunk_list_digest, "the chunk list");
+}
+
+std::vector<Digest> read_recovery_list(const std::filesystem::path& path, const Payload& payload) {
+  return read_digests(path, payload.recovery->groups * payload.recovery->parity, payload.digest,
+                      payload.recovery->list_digest, "the list of recovery chunks");
 }
 
 void refuse_extra_files(const std::filesystem::path& folder, const Manifest& manifest) {
@@ -38,10 +57,11 @@ void refuse_extra_files(const std::filesystem::path& folder, const Manifest& man
     const std::string name = file.path().filename().string();
     const std::size_t dot = name.rfind('.');
     const std::string_view suffix = dot == std::string::npos ? std::string_view() : std::string_view(name).substr(dot);
-    if (suffix != kChunksSuffix && !suffix.starts_with(".vol")) continue;
-    const bool expected = name == manifest.stem() + std::string(kChunksSuffix) ||
-                          std::any_of(manifest.payload.volumes.begin(), manifest.payload.volumes.end(),
-                                      [&](const Volume& volume) { return volume.name == name; });
+    if (suffix != kChunksSuffix && !suffix.starts_with(".vol") && !suffix.starts_with(".rec")) continue;
+    const bool expected =
+        name == manifest.stem() + std::string(kChunksSuffix) || is_among(manifest.payload.volumes, name) ||
+        (manifest.payload.recovery &&
+         (name == manifest.stem() + std::string(kRecoverySuffix) || is_among(manifest.payload.recovery->files, name)));
     if (!expected)
       throw Error(ErrorCode::Conflict,
                   {.what = "the folder holds a file that the bundle does not have",

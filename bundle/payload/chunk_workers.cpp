@@ -6,11 +6,24 @@
 
 namespace sealift::bundle {
 
+namespace {
+
+constexpr std::size_t kMemory = std::size_t{192} << 20;  // bytes of all buffers, however many cores there are
+constexpr std::size_t kMostBuffers = 48;
+constexpr std::size_t kSpare = 2;  // buffers that wait while every thread has one
+
+// Two more than cores: a thread that waits for the disk does not digest.
+std::size_t thread_count(std::size_t chunk_size) {
+  const std::size_t buffers = std::min(kMostBuffers, kMemory / chunk_size);
+  return std::min<std::size_t>(std::max(1U, std::thread::hardware_concurrency()) + 2, buffers - kSpare);
+}
+
+}  // namespace
+
 ChunkWorkers::ChunkWorkers(std::size_t chunk_size, DigestAlgorithm algorithm) : algorithm_(algorithm) {
-  // One thread fills the buffers; more than eight would only wait for it.
-  const unsigned threads = std::clamp(std::thread::hardware_concurrency(), 1U, 8U);
-  for (unsigned i = 0; i < threads + 2; ++i) idle_.emplace_back(chunk_size);
-  for (unsigned i = 0; i < threads; ++i) threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
+  const std::size_t threads = thread_count(chunk_size);
+  for (std::size_t i = 0; i < threads + kSpare; ++i) idle_.emplace_back(chunk_size);
+  for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
 }
 
 ChunkBuffer ChunkWorkers::take() {
@@ -22,11 +35,12 @@ ChunkBuffer ChunkWorkers::take() {
   return buffer;
 }
 
-void ChunkWorkers::put(ChunkBuffer buffer, std::shared_ptr<const VolumeOutput> volume, std::uint64_t offset) {
+void ChunkWorkers::put(ChunkBuffer buffer, std::shared_ptr<const VolumeOutput> volume, std::uint64_t offset,
+                       ChunkOrigin origin) {
   {
     const std::lock_guard lock(guard_);
     rethrow();
-    waiting_.push_back({std::move(buffer), std::move(volume), offset, digests_.size()});
+    waiting_.push_back({std::move(buffer), std::move(volume), offset, std::move(origin), digests_.size()});
     digests_.emplace_back();
   }
   changed_.notify_all();
@@ -44,8 +58,23 @@ void ChunkWorkers::forget_after(std::size_t count) {
   digests_.resize(count);
 }
 
+void ChunkWorkers::replace(std::size_t index, const Digest& digest) {
+  const std::lock_guard lock(guard_);
+  digests_.at(index) = digest;
+}
+
 void ChunkWorkers::rethrow() const {
   if (fault_) std::rethrow_exception(fault_);
+}
+
+// The digest is of the memory that was written, wherever it came from.
+Digest ChunkWorkers::pass_on(Chunk& chunk) const {
+  if (const ChunkFile* from = chunk.origin.file.get()) {
+    from->file.read_exactly(chunk.origin.offset, chunk.buffer.all());
+    if (from->on_read) from->on_read(chunk.buffer.size());
+  }
+  chunk.volume->write(chunk.buffer.view(), chunk.offset);
+  return digest_of(chunk.buffer.view(), algorithm_);
 }
 
 // Stops when this object is destroyed, whatever still waits: a caller who wants that written has called finish().
@@ -60,12 +89,12 @@ void ChunkWorkers::work(const std::stop_token& stop) {
     Digest digest;
     std::exception_ptr fault;
     try {
-      chunk.volume->write(chunk.buffer.view(), chunk.offset);
-      digest = digest_of(chunk.buffer.view(), algorithm_);
+      digest = pass_on(chunk);
     } catch (...) {
       fault = std::current_exception();
     }
     chunk.volume.reset();
+    chunk.origin.file.reset();
     chunk.buffer.clear();
     lock.lock();
     --busy_;

@@ -10,8 +10,8 @@
 
 namespace sealift::bundle {
 
-OpenVolumes::OpenVolumes(VolumeSources sources, std::vector<Volume> volumes)
-    : sources_(std::move(sources)), volumes_(std::move(volumes)), open_(volumes_.size()) {
+OpenVolumes::OpenVolumes(VolumeSources sources, std::vector<Volume> volumes, std::string remedy)
+    : sources_(std::move(sources)), volumes_(std::move(volumes)), remedy_(std::move(remedy)), open_(volumes_.size()) {
   for (std::size_t index = 0; index < volumes_.size(); ++index) try {
       open_[index] = find(volumes_[index]);
     } catch (const Error&) {
@@ -79,7 +79,7 @@ OpenVolumes::File OpenVolumes::find(const Volume& volume) const {
                                    .where = (sources_.folders.front() / volume.name).string(),
                                    .expected = std::to_string(volume.size) + " bytes",
                                    .got = sources_.folders.size() > 1 ? looked : "",
-                                   .next = "copy " + volume.name + " into the bundle's folder"});
+                                   .next = "copy " + volume.name + " into the bundle's folder" + remedy_});
 }
 
 OpenVolumes::File OpenVolumes::open(const std::filesystem::path& path, const Volume& volume) const {
@@ -90,7 +90,7 @@ OpenVolumes::File OpenVolumes::open(const std::filesystem::path& path, const Vol
                  .where = path.string(),
                  .expected = std::to_string(volume.size) + " bytes",
                  .got = std::to_string(file->size()) + " bytes",
-                 .next = "copy " + volume.name + " again from its source"});
+                 .next = "copy " + volume.name + " again from its source" + remedy_});
   return file;
 }
 

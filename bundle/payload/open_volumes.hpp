@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "bundle/payload/volume_input.hpp"
@@ -18,7 +19,8 @@ class OpenVolumes {
   using File = std::shared_ptr<const VolumeInput>;
 
   // Opens what is there. Throws Missing or Digest, naming the volume, when there is nobody to ask for another one.
-  OpenVolumes(VolumeSources sources, std::vector<Volume> volumes);
+  // `remedy` is what its messages say to do instead of another copy; may be empty.
+  OpenVolumes(VolumeSources sources, std::vector<Volume> volumes, std::string remedy = {});
 
   // Whether every volume was there at the beginning.
   bool all_there() const { return all_there_; }
@@ -41,6 +43,7 @@ class OpenVolumes {
   mutable std::mutex guard_;
   VolumeSources sources_;
   std::vector<Volume> volumes_;
+  std::string remedy_;
   std::vector<File> open_;
   bool all_there_ = true;
 };

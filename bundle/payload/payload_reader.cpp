@@ -31,6 +31,19 @@ Place locate(const Payload& payload, std::uint64_t payload_offset) {
   return {volume, payload_offset};
 }
 
+// What else than another copy there is to do about a bad volume.
+std::string remedy_of(const Payload& payload) {
+  return payload.recovery ? ", or mend it from recovery data: sealift-install mend BUNDLE --into FOLDER" : "";
+}
+
+// A read error says what happened and not what to do.
+Error with_remedy(const Error& fault, const std::string& remedy) {
+  if (!fault.facts().next.empty() || remedy.empty()) return fault;
+  Facts facts = fault.facts();
+  facts.next = "copy this volume again from its source" + remedy;
+  return {fault.code(), std::move(facts)};
+}
+
 // Calls `act` with each chunk that the range has bytes in.
 template <class Act>
 void for_each_chunk(const ChunkLayout& layout, std::uint64_t offset, std::uint64_t size, const Act& act) {
@@ -53,7 +66,7 @@ struct PayloadReader::State {
       : payload(signed_payload),
         layout(its_layout),
         chunks(std::move(digests)),
-        volumes(std::move(sources), payload.volumes),
+        volumes(std::move(sources), payload.volumes, remedy_of(payload)),
         readers(chunks.size()),
         checked(chunks.size()) {}
 
@@ -85,7 +98,8 @@ struct PayloadReader::State {
                                       .where = file.path().string() + " at offset " + std::to_string(place.offset),
                                       .expected = name_of(payload.digest) + " " + chunks[index].hex(),
                                       .got = name_of(payload.digest) + " " + digest.hex(),
-                                      .next = "copy " + payload.volumes[place.volume].name + " again from its source"});
+                                      .next = "copy " + payload.volumes[place.volume].name + " again from its source" +
+                                              remedy_of(payload)});
     if (!checked[static_cast<std::size_t>(index)].exchange(true)) ++checked_count;
     return std::move(bytes);
   }
@@ -132,7 +146,7 @@ ChunkBuffer PayloadReader::chunk(std::uint64_t index, ChunkBuffer memory) const 
     try {
       return state_->read(*file, place, index, std::move(memory));
     } catch (const Error& fault) {
-      state_->volumes.replace(place.volume, std::move(file), fault);
+      state_->volumes.replace(place.volume, std::move(file), with_remedy(fault, remedy_of(payload_)));
     }
   }
 }

@@ -34,6 +34,18 @@ struct PayloadWriter::State {
     }
   }
 
+  void append_file(const std::shared_ptr<const ChunkFile>& file, std::uint64_t size) {
+    begin_chunk();
+    for (std::uint64_t offset = 0; offset < size;) {
+      if (!chunk) chunk = workers.take();
+      const std::uint64_t count = std::min(payload.chunk_size, size - offset);
+      chunk->resize(static_cast<std::size_t>(count));
+      payload.size += count;
+      put_chunk({.file = file, .offset = offset});
+      offset += count;
+    }
+  }
+
   void begin_chunk() {
     if (chunk && !chunk->empty()) put_chunk();
     if (payload.size != 0 && (payload.cuts.empty() || payload.cuts.back() != payload.size))
@@ -50,13 +62,13 @@ struct PayloadWriter::State {
     return volume_size == 0 || size == 0 || size + bytes + reserve <= volume_size;
   }
 
-  void put_chunk() {
+  void put_chunk(ChunkOrigin origin = {}) {
     if (volume && !fits(chunk->size())) close_volume();
     if (!volume) open_volume();
     std::uint64_t& size = payload.volumes.back().size;
     ends.push_back(put() + chunk->size());
     const std::uint64_t offset = std::exchange(size, size + chunk->size());
-    workers.put(*std::exchange(chunk, std::nullopt), volume, offset);
+    workers.put(*std::exchange(chunk, std::nullopt), volume, offset, std::move(origin));
   }
 
   void open_volume() {
@@ -102,6 +114,24 @@ struct PayloadWriter::State {
     workers.forget_after(ends.size());
   }
 
+  // Rare, so by this thread alone; the volumes before the last one have been synced already.
+  void overwrite(std::uint64_t begin, std::uint64_t size, const Fill& fill) {
+    workers.finish();
+    ChunkBuffer memory;
+    auto index = static_cast<std::size_t>(std::upper_bound(ends.begin(), ends.end(), begin) - ends.begin());
+    auto at = payload.volumes.begin();
+    std::uint64_t offset = begin;  // in the volume
+    for (; offset >= at->size; ++at) offset -= at->size;
+    for (std::uint64_t done = 0; done < size; ++index, offset += memory.size(), done += memory.size()) {
+      if (offset == at->size) ++at, offset = 0;
+      fill(done, memory.resize(static_cast<std::size_t>(ends.at(index) - begin - done)));
+      const VolumeOutput file(folder / at->name, VolumeOutput::Opening::Again);
+      file.write(memory.view(), offset);
+      file.sync();
+      workers.replace(index, digest_of(memory.view(), payload.digest));
+    }
+  }
+
   std::filesystem::path folder;
   std::string stem;
   std::uint64_t volume_size;
@@ -135,8 +165,20 @@ void PayloadWriter::append(ByteView bytes) {
   state_->append(bytes);
 }
 
+void PayloadWriter::append_file(const std::filesystem::path& file, std::uint64_t size, OnRead on_read) {
+  state_->append_file(std::make_shared<const ChunkFile>(ChunkFile{InputFile(file), std::move(on_read)}), size);
+}
+
 void PayloadWriter::begin_chunk() {
   state_->begin_chunk();
+}
+
+std::size_t PayloadWriter::chunk_count() const {
+  return state_->ends.size();
+}
+
+void PayloadWriter::overwrite(std::uint64_t begin, std::uint64_t size, const Fill& fill) {
+  state_->overwrite(begin, size, fill);
 }
 
 void PayloadWriter::cut_back(std::uint64_t size) {

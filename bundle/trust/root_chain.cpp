@@ -119,6 +119,19 @@ void take_in(TrustState& state, const Root& root, const std::string& text) {
   state.time_floor = std::max(state.time_floor, *parse_time(root.created));
 }
 
+void require_few_signatures(const std::vector<Envelope>& envelopes, const std::string& where) {
+  std::size_t signatures = 0;
+  for (const Envelope& envelope : envelopes) signatures += envelope.signatures.size();
+  if (signatures <= kMaxChainSignatures) return;
+  throw Error(
+      ErrorCode::CannotCheck,
+      {.what = "the chain of roots carries more signatures than are checked for an unknown signer",
+       .where = where,
+       .expected = "at most " + std::to_string(kMaxChainSignatures),
+       .got = std::to_string(signatures),
+       .next = "ask the chain's owner; sealift-install follows a pinned root without checking those before it"});
+}
+
 [[noreturn]] void refuse_no_pin(const std::string& where) {
   throw Error(ErrorCode::Signature,
               {.what = "no root is pinned, so nobody is trusted",
@@ -162,6 +175,7 @@ void require_succession(const Root& previous, const Root& next, const std::strin
 }
 
 std::vector<SignedRoot> read_root_chain(const std::vector<Envelope>& envelopes, const std::string& where) {
+  require_few_signatures(envelopes, where);
   std::vector<SignedRoot> chain;
   for (const Envelope& envelope : envelopes) {
     SignedRoot signed_root = parse_signed_root(envelope, where);

@@ -17,6 +17,7 @@
 #include "sealift/bundle/core/safe_path.hpp"           // a path that cannot leave its root
 #include "sealift/bundle/core/fields.hpp"              // what a plain name is
 #include "sealift/bundle/core/file.hpp"                // reading plain files of a medium
+#include "sealift/bundle/core/mapped_file.hpp"         // a file of this machine as memory
 #include "sealift/bundle/core/output_file.hpp"         // new files, never over existing ones
 #include "sealift/bundle/core/byte_source.hpp"         // random access to bytes, wherever they come from
 #include "sealift/bundle/core/parallel_for.hpp"        // one piece of work for each of many, by several threads
@@ -32,6 +33,7 @@
 #include "sealift/bundle/manifest/variables.hpp"       // what an environment sets for what runs in it
 #include "sealift/bundle/manifest/manifest.hpp"        // everything about a bundle, as a plain value
 #include "sealift/bundle/manifest/chunk_layout.hpp"    // where chunks begin, and what names an entry's content
+#include "sealift/bundle/manifest/recovery_layout.hpp" // which bytes recovery data is of, and where it lies
 #include "sealift/bundle/manifest/manifest_check.hpp"  // which values are a manifest
 #include "sealift/bundle/manifest/manifest_json.hpp"   // its strict reader, and its writer
 #include "sealift/bundle/manifest/hub_catalogue.hpp"   // which repositories of model hubs it carries
@@ -57,6 +59,7 @@
 #include "sealift/bundle/payload/chunk_digester.hpp"   // the digests of chunks before there is a payload
 #include "sealift/bundle/payload/bundle_folder.hpp"    // what lies in the folder, compared with the manifest
 #include "sealift/bundle/payload/payload_writer.hpp"   // bytes -> volumes and chunk list
+#include "sealift/bundle/payload/recovery_writer.hpp"  // a payload -> what mends it
 
 // Archive: tar and zip
 #include "sealift/bundle/archive/archive_tree.hpp"     // what an archive has named so far, and where its links lead
@@ -69,6 +72,8 @@
 #include "sealift/bundle/wheel/scheme.hpp"             // the kinds of places of its files
 #include "sealift/bundle/wheel/wheel_places.hpp"       // what a wheel may place, and what not
 #include "sealift/bundle/wheel/wheel.hpp"              // what a wheel holds and where it goes
+#include "sealift/bundle/wheel/patched_wheel.hpp"      // a wheel without what the target has of it
+#include "sealift/bundle/wheel/wheel_patch.hpp"        // how such a one is made of two wheels
 #include "sealift/bundle/wheel/installed_path.hpp"     // the path of each of its files in a generation
 #include "sealift/bundle/wheel/package_owners.hpp"     // one wheel for each package folder
 
@@ -83,5 +88,6 @@
 // The face: open, verify, write
 #include "sealift/bundle/open_bundle.hpp"              // a folder that claims to hold a bundle, and its seal
 #include "sealift/bundle/verified_bundle.hpp"          // the only gate: open -> verify -> VerifiedBundle
+#include "sealift/bundle/damaged_payload.hpp"          // what of a bad medium is right, and what recovery data gives back
 #include "sealift/bundle/bundle_writer.hpp"            // entries -> a signed bundle folder
 // clang-format on

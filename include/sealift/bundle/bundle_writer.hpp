@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -29,9 +30,12 @@ struct StoredForm {
   std::vector<Digest> chunks;
 };
 
-// What BundleWriter::add would store of `source` in a payload of this chunk size and digest, and nothing is written.
-// Throws as add does.
-StoredForm stored_form(Entry draft, ByteSource& source, const Payload& payload);
+// What BundleWriter::add would store of `source` in a payload of this chunk size and digest; nothing is written, but
+// `sink`, where there is one, gets the bytes. Throws as add does.
+StoredForm stored_form(Entry draft, ByteSource& source, const Payload& payload, const ByteSink& sink = {});
+
+// Names how Encoding::Zstd makes bytes of others, e.g. "zstd3-1.5.4": another name may mean other bytes.
+std::string compression_name();
 
 // Members throw Io, or Space when the disk is full.
 class BundleWriter {
@@ -42,11 +46,23 @@ class BundleWriter {
 
   // Stores the bytes of `source`; throws Digest unless they have the size and SHA-256 that `draft` says, and then adds
   // nothing, so that the entry can be added again from a good source. Entries are added sorted by path. Equal bytes are
-  // stored once.
+  // stored once. Of a Patch, `source` is what is stored, with the size and SHA-256 of `stored_size` and
+  // `stored_sha256`.
   void add(Entry draft, ByteSource& source);
-  // The same for an entry that is stored as it is, where the digests of its chunks are known from bytes that had its
-  // SHA-256: one pass over the bytes instead of two. They are compared in finish(), which throws Digest.
-  void add(Entry draft, ByteSource& source, std::vector<Digest> known);
+  // Stores `file` as it is, of which the digests of its chunks are known from bytes that had the SHA-256: one pass over
+  // the bytes instead of two, by several threads while more is added. Of a compressed entry the file is its stored
+  // form, of which `draft` says size and SHA-256. Throws Digest for another size; the digests are compared later.
+  void add(Entry draft, const std::filesystem::path& file, std::vector<Digest> known,
+           PayloadWriter::OnRead on_read = {});
+  // Waits for the files of the second add: the paths whose chunks are not the known ones. finish() throws Digest if
+  // there are any.
+  std::vector<SafePath> other_than_known();
+  // Gives such an entry the bytes of `source`, which are compared by SHA-256: throws Digest.
+  void add_again(const SafePath& path, ByteSource& source);
+
+  // Has finish() write recovery data of as many recovery chunks as are `percent` (1 to 100) of the payload's pieces, in
+  // files that are cut as volumes are. 0: none. `progress` gets the bytes of the payload that are read for it.
+  void ask_recovery(unsigned percent, std::function<void(std::uint64_t)> progress = {});
 
   // Lists an entry of a delta without its bytes, in the same order as the others.
   void add_absent(Entry draft);
@@ -59,21 +75,31 @@ class BundleWriter {
   std::vector<Digest> chunks(const Entry& entry) const;
 
  private:
-  void store(Entry entry, ByteSource& source, bool hashed);
-  std::uint64_t append_blob(const Entry& entry, ByteSource& source, bool hashed);
+  using Append = std::function<void()>;
+  struct Known {
+    std::size_t first;  // of its chunks
+    std::vector<Digest> chunks;
+  };
+
+  void store(Entry entry, const Append& append);
+  std::uint64_t append_blob(const Entry& entry, const Append& append);
   void copy_checked(const Entry& entry, ByteSource& source, bool hashed);
-  void compare_known() const;
+  void compare_known();
   void add_compressed(Entry entry, ByteSource& source);
+  void add_recovery();
   void append_index();
   void append_text(std::string_view text);
   void append_member(const std::string& path, const std::string& text);
 
   std::filesystem::path folder_;
   Manifest manifest_;
+  std::uint64_t volume_size_;
+  unsigned recovery_percent_ = 0;  // 0: none
+  std::function<void(std::uint64_t)> recovery_progress_;
   PayloadWriter payload_;
-  std::map<Digest, std::uint64_t> blobs_;          // stored digest -> offset of its bytes
-  std::map<SafePath, std::vector<Digest>> known_;  // of entries whose SHA-256 was not computed
-  std::optional<ChunkLayout> layout_;              // once it is finished
+  std::map<Digest, std::uint64_t> blobs_;  // stored digest -> offset of its bytes
+  std::map<SafePath, Known> known_;        // entries whose SHA-256 was not computed
+  std::optional<ChunkLayout> layout_;      // once it is finished
 };
 
 }  // namespace sealift::bundle

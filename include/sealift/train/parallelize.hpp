@@ -13,12 +13,12 @@ namespace sealift::train {
 
 namespace detail {
 
-/// Where the model will live; the rank's device for one without parameters.
+/// Where numbers about the model are compared: where it will live, or on the rank's device if it has no parameters.
 inline at::Device device_of(const std::vector<UnitPlan>& plans, const Groups& groups) {
   for (const auto& plan : plans) {
-    if (!plan.parameters.empty()) return device_for(plan.parameters.front().tensor, groups);
+    if (!plan.parameters.empty()) return device_of_values(device_for(plan.parameters.front().tensor, groups));
   }
-  return groups.device;
+  return device_of_values(groups.device);
 }
 
 /// Throws on every rank unless all ranks will make the same flats; a later mismatch would hang or abort.

@@ -49,8 +49,9 @@ std::span<const Digest> chunks_of(const Entry& entry, const ChunkLayout& layout,
 
 // What names an entry's content in stores and inventories: SHA-256 of the line
 //   "sealift-content-v2 ENCODING SIZE SHA256 STORED_SIZE DIGEST CHUNK_SIZE\n"
-// and the digests of its chunks behind it. The name vouches for the stored bytes, whoever says it, as far as the chunk
-// digest has no collisions: another byte, another encoding or another promised SHA-256 is another name.
+// (of a patch with " BASE", what it builds on, before the end of the line) and the digests of its chunks behind it. The
+// name vouches for the stored bytes, whoever says it, as far as the chunk digest has no collisions: another byte,
+// another encoding or another promised SHA-256 is another name.
 Digest content_digest(const Entry& entry, const Payload& payload, std::span<const Digest> chunks);
 
 // Gives each carried entry its Entry::content.

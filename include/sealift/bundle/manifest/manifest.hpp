@@ -17,7 +17,7 @@
 namespace sealift::bundle {
 
 inline constexpr std::uint64_t kFormatVersion = 2;
-inline constexpr std::uint64_t kInstallerLevel = 4;  // grows when bundles need something that older installers lack
+inline constexpr std::uint64_t kInstallerLevel = 5;  // grows when bundles need something that older installers lack
 inline constexpr std::uint64_t kDefaultChunkSize = std::uint64_t{4} << 20;
 inline constexpr std::uint64_t kMinChunkSize = std::uint64_t{4} << 10;
 inline constexpr std::uint64_t kMaxChunkSize = std::uint64_t{16} << 20;  // a reader holds one chunk for each thread
@@ -42,9 +42,10 @@ std::string name_of(EntryKind kind);
 enum class Encoding {
   Identity,  // stored as it is
   Zstd,      // stored as one zstd frame
+  Patch,     // of a Wheel: without what an item of the target's store has (wheel/patched_wheel.hpp)
 };
 
-// "identity" or "zstd", as manifests write it.
+// "identity", "zstd" or "patch", as manifests write it.
 std::string name_of(Encoding encoding);
 
 // One named item of the payload. Its stored bytes are payload[offset, offset + stored_size).
@@ -64,6 +65,7 @@ struct Entry {
   // absent entry; of the others whoever has the chunk list computes it.
   Digest content{};
   bool absent = false;  // of a delta: the target's store has it; encoding, offset and stored_* say nothing
+  Digest base{};        // of a Patch: the content of the wheel that it builds on, in the target's store
 
   bool operator==(const Entry&) const = default;
 };
@@ -76,6 +78,17 @@ struct Volume {
   bool operator==(const Volume&) const = default;
 };
 
+// What mends a payload that a medium has damaged: recovery chunks by Reed and Solomon's code (recovery_layout.hpp says
+// which bytes they are of). They lie in files of their own, and may be left out.
+struct Recovery {
+  std::uint64_t groups = 0;   // piece i of the payload is in group i mod groups
+  std::uint64_t parity = 0;   // recovery chunks of each group: as many lost pieces of it can be mended
+  Digest list_digest;         // of NAME-VERSION.recovery: the digests of all recovery chunks
+  std::vector<Volume> files;  // NAME-VERSION.rec001 and so on, each of whole recovery chunks
+
+  bool operator==(const Recovery&) const = default;
+};
+
 // The byte stream that the volumes hold, and how its chunks are checked.
 struct Payload {
   std::uint64_t size = 0;                            // bytes, never 0
@@ -83,6 +96,7 @@ struct Payload {
   DigestAlgorithm digest = DigestAlgorithm::Sha256;  // of every chunk and of their list
   Digest chunk_list_digest;
   std::vector<Volume> volumes;
+  std::optional<Recovery> recovery = {};
   // Where a chunk begins although the one before is not full: at the ends of entries. Sorted; not written, since the
   // entries say it.
   std::vector<std::uint64_t> cuts = {};
@@ -145,7 +159,8 @@ struct Manifest {
   // What the CUDA code of each component is for, in nvcc's words: "torch-2.11.0" -> "sm_75 sm_80 compute_90".
   std::map<std::string, std::string> gpu_code;
   std::vector<std::string> overruled;  // checks against the profile that the job overruled: "driver"; sorted
-  std::optional<Digest> base;          // of a delta, which has absent entries: the inventory that it was made for
+  // Of a delta, which has absent entries or patches: the inventory that it was made for.
+  std::optional<Digest> base;
   Payload payload;
   std::vector<Entry> entries;  // sorted by path
   Environment environment;
@@ -158,8 +173,8 @@ struct Manifest {
   bool operator==(const Manifest&) const = default;
 };
 
-// The level of installer that a manifest needs: 4 with GPU code or overruled checks, 3 with start-up files, 2 when it
-// uses what else installers of level 1 lack, else 0, so that older ones go on to read it.
+// The level of installer that a manifest needs: 5 with patches or recovery data, 4 with GPU code or overruled checks,
+// 3 with start-up files, 2 when it uses what else installers of level 1 lack, else 0, so that older ones read it.
 std::uint64_t needed_installer_level(const Manifest& manifest);
 
 }  // namespace sealift::bundle

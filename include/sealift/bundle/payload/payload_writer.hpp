@@ -5,7 +5,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,14 +33,24 @@ class PayloadWriter {
   std::uint64_t size() const;
 
   void append(ByteView bytes);
+  // The first `size` bytes of `file`, beginning a chunk of their own. Threads read them while more is appended, and
+  // tell `on_read` how many they have read. Throws as InputFile does, here or later.
+  using OnRead = std::function<void(std::uint64_t)>;
+  void append_file(const std::filesystem::path& file, std::uint64_t size, OnRead on_read = {});
   // What is appended next begins a chunk of its own: Payload::cuts.
   void begin_chunk();
+  // How many chunks are complete.
+  std::size_t chunk_count() const;
+  // Puts `size` other bytes in the place of those at `begin`, where a chunk begins as one ends behind them: `fill` gets
+  // the offset of each chunk among them and its memory.
+  using Fill = std::function<void(std::uint64_t, std::span<std::byte>)>;
+  void overwrite(std::uint64_t begin, std::uint64_t size, const Fill& fill);
   // Takes back everything behind the first `size` bytes, as if it had never been appended.
   void cut_back(std::uint64_t size);
 
   // Writes STEM.chunks, makes every file durable and returns what the manifest says of them. Called once, last.
   Payload finish();
-  // After finish(): the digests of all chunks.
+  // Waits until all complete chunks are written: their digests.
   const std::vector<Digest>& chunks() const;
 
  private:

@@ -32,7 +32,12 @@ struct RootName {
 // not looked at, because who is about to sign it asks before there are any.
 void require_succession(const Root& previous, const Root& next, const std::string& where);
 
-// Reads roots, oldest first, and holds each to its own rules and signatures and each pair to the next; throws.
+// The most signatures that a chain read as a whole may carry: some seconds of work. A chain of kMaxRootChain roots has
+// room for four owners' signatures before and after each step.
+inline constexpr std::size_t kMaxChainSignatures = 8 * kMaxRootChain;
+
+// Reads roots, oldest first, and holds each to its own rules and signatures and each pair to the next; throws. With
+// more than kMaxChainSignatures it throws CannotCheck before it looks at one: nobody has vouched for the chain yet.
 std::vector<SignedRoot> read_root_chain(const std::vector<Envelope>& envelopes, const std::string& where);
 
 // The same as accept_roots below, of a chain that nobody has vouched for yet, and for a state that leads on into it:

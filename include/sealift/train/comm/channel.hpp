@@ -50,14 +50,17 @@ class TaggedGloo final : public c10d::ProcessGroupGloo {
   void set_tag(int tag) { collectiveCounter_ = static_cast<std::uint32_t>(tag); }
 };
 
-/// Gloo's connections between some ranks.
+/// Gloo's connections between some ranks, or what stands for them.
 struct GlooLines {
-  c10::intrusive_ptr<TaggedGloo> gloo;
+  c10::intrusive_ptr<c10d::Backend> gloo;
   int in_worker = 0;  ///< collectives that a thread of Gloo's may still run
 
-  explicit GlooLines(c10::intrusive_ptr<TaggedGloo> gloo) : gloo(std::move(gloo)) {}
+  explicit GlooLines(c10::intrusive_ptr<c10d::Backend> gloo) : gloo(std::move(gloo)) {}
   GlooLines(const GlooLines&) = delete;
   GlooLines& operator=(const GlooLines&) = delete;
+  void set_tag(int tag) const {
+    if (auto* tagged = dynamic_cast<TaggedGloo*>(gloo.get())) tagged->set_tag(tag);
+  }
   ~GlooLines() {
     // After a failure Gloo's threads wait until the time-out, and its destructor waits for them: leave both to the end
     // of the process.

@@ -31,9 +31,13 @@ struct World {
   at::Device device = at::kCPU;  ///< with a CUDA device, collectives of its tensors go over NCCL
 };
 
+/// Makes what carries CPU tensors between `size` ranks, of which this is `rank`. As Gloo, works end by themselves.
+using HostEngineFactory = std::function<c10::intrusive_ptr<c10d::Backend>(const Store&, int rank, int size)>;
+
 struct GroupOptions {
   OrderCheck order_check = OrderCheck::NewOnly;
   NcclFactory nccl = {};  ///< makes the engine of tensors on World::device; unset: NCCL's for CUDA, none for the CPU
+  HostEngineFactory host_engine = {};  ///< unset: Gloo's; set where a job is rehearsed without its other ranks
 };
 
 namespace detail {
@@ -65,7 +69,10 @@ class Connections {
     channel->members = members;
     channel->device = world.device;
     channel->connect = [this_world = world, count = gloo_made_, store = store_of(channel->name + "/gloo"), own,
-                        size = members.size()] { return connect_gloo(this_world, store, own, size, *count); };
+                        size = members.size(), other = options.host_engine] {
+      if (!other) return connect_gloo(this_world, store, own, size, *count);
+      return std::make_shared<GlooLines>(other(store, static_cast<int>(own), static_cast<int>(size)));
+    };
     if (!world_lines_) world_lines_ = channel->lines = channel->connect();
     channel->world = world_lines_;
     channel->check_group = watch->issued().add_group(channel->name + " check", members);

@@ -27,6 +27,17 @@ inline void use_device(at::Device device) {
   if (!device.is_cpu()) c10::impl::VirtualGuardImpl(device.type()).setDevice(device);
 }
 
+/// Where ranks keep numbers that they exchange and then read: on `device`, or on the host if it holds no values, as the
+/// meta device in a rehearsal.
+inline at::Device device_of_values(at::Device device) {
+  return device.is_meta() ? at::Device(at::kCPU) : device;
+}
+
+/// `tensor` in host memory; zeros if its device holds no values.
+inline at::Tensor values_on_host(const at::Tensor& tensor) {
+  return tensor.is_meta() ? at::zeros(tensor.sizes(), tensor.options().device(at::kCPU)) : tensor.cpu();
+}
+
 /// An event that passes when the current stream of `device` has come here; none on the CPU, which is always here.
 inline std::optional<c10::Event> mark_stream(at::Device device) {
   if (device.is_cpu()) return {};

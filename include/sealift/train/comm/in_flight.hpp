@@ -67,7 +67,7 @@ struct InFlight {
         const IssuedCollectives::Waiting waiting(channel->watch->issued(), label, group, number, nullptr);
         channel->lines = channel->connect();
       }
-      channel->lines->gloo->set_tag(tag);
+      channel->lines->set_tag(tag);
       works.push_back(call(*channel->lines->gloo));
       ++channel->lines->in_worker;
     });

@@ -240,7 +240,7 @@ class Reducer {
       for (std::size_t i = 0; i < count; ++i) flag[i] = gradients_of(parameters[i]).was_used(slot_of(parameters[i]));
       for (std::size_t i = 0; i < buffers.size(); ++i)
         flag[count + i] = buffers[i]->has_any_gradient() && is_due(*buffers[i]);
-      auto sum = flags.to(gradients_of(parameters.front()).slots().front().parameter.device());
+      auto sum = flags.to(device_of_values(gradients_of(parameters.front()).slots().front().parameter.device()));
       groups_.world.all_reduce(sum, "which parameters were used").wait();
       flags.copy_(sum);
       bool any = false;
@@ -266,7 +266,7 @@ class Reducer {
     rebuild_due_ = false;
     flush();
     const auto order = bucket_order(std::exchange(ready_order_, {}), slots_.size());
-    auto shared = torch::tensor(order, torch::kInt64).to(slots_.front().parameter.device());
+    auto shared = torch::tensor(order, torch::kInt64).to(device_of_values(slots_.front().parameter.device()));
     groups_.world.broadcast(shared, "order of gradients").wait();
     shared = shared.cpu();
     make_buckets({shared.data_ptr<std::int64_t>(), shared.data_ptr<std::int64_t>() + shared.numel()});

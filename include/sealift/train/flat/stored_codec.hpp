@@ -96,7 +96,7 @@ class Nf4Codec final : public StoredCodec {
       all = torch::empty({layout.shards * scales.numel()}, scales.options());
       groups.shard.all_gather(all, scales, unit).wait();
     }
-    all = all.cpu();
+    all = values_on_host(all);
     statistics_ = statistics(all).to(options.device());
     if (groups.world.size() > 1) groups.world.broadcast(statistics_, unit).wait();
     message.narrow(0, n / 2, n / kBlock).copy_(quantize_scales(all.narrow(0, rank * (n / kBlock), n / kBlock), rank));
@@ -244,7 +244,7 @@ class Nf4Codec final : public StoredCodec {
   /// 8 bits for each of the scales `own` of shard `rank`, on the host: bitsandbytes' quantize_blockwise.
   at::Tensor quantize_scales(const at::Tensor& own, std::int64_t rank) const {
     auto result = torch::zeros({own.numel()}, at::kByte);
-    const auto statistics = statistics_.cpu();
+    const auto statistics = values_on_host(statistics_);
     for (std::size_t i = 0; i < layout_.placements.size(); ++i) {
       const auto part = layout_.fragment(i, rank);
       const auto* known = statistics.const_data_ptr<float>() + first_statistic(i);
