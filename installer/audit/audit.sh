@@ -80,7 +80,7 @@ root_grammar="\\{\"created\":\"$time\",\"expires\":\"$time\",\"floors\":\\[$(any
 companion="\\{\"name\":\"$name\",\"sha256\":\"$hex\",\"size\":$number\\}"
 absent="\\{\"absent\":true,\"content\":\"$hex\",\"executable\":$bool,\"installed_files\":$number,\"installed_size\":$number,\
 \"kind\":\"$word\",\"path\":\"$text\",\"sha256\":\"$hex\",\"size\":$number\\}"
-carried="\\{\"encoding\":\"$word\",\"executable\":$bool,\"installed_files\":$number,\"installed_size\":$number,\
+carried="\\{(\"base\":\"$hex\",)?\"encoding\":\"$word\",\"executable\":$bool,\"installed_files\":$number,\"installed_size\":$number,\
 \"kind\":\"$word\",\"offset\":$number,\"path\":\"$text\",\"sha256\":\"$hex\",\"size\":$number,\
 \"stored_sha256\":\"$hex\",\"stored_size\":$number\\}"
 placement="\\{\"entry\":\"$text\",\"into\":\"$text\"(,\"left_out\":\\[\"$text\"(,\"$text\")*\\])?\\}"
@@ -89,11 +89,12 @@ gpu='[a-z0-9_ ]+'
 gpu_code="(,\"gpu_code\":\\{\"$name\":\"$gpu\"(,\"$name\":\"$gpu\")*\\})?(,\"overruled\":\\[\"$name\"(,\"$name\")*\\])?"
 startup="(,\"startup\":\\[\"$hex\"(,\"$hex\")*\\])?"
 volume="\\{\"name\":\"[A-Za-z0-9][A-Za-z0-9._-]{0,254}\",\"size\":$number\\}"
+recovery="(\"recovery\":\\{\"files\":\\[$(any_of "$volume")\\],\"groups\":$number,\"list_digest\":\"$hex\",\"parity\":$number\\},)?"
 manifest_grammar="\\{(\"base\":\"$hex\",)?\"channel\":\"$name\",\"companions\":\\[$(any_of "$companion")\\],\"created\":\"$time\",\
 \"entries\":\\[$(any_of "($carried|$absent)")\\],\"environment\":\\{\"imports\":\\[$(any_of "\"$name\"")\\],\
 \"interpreter\":\"$text\",\"placements\":\\[$(any_of "$placement")\\],$runtime\"site_packages\":\"$text\"$startup\\},\
 \"format\":$number,\"installer_level\":$number,\"name\":\"$name\",\"payload\":\\{\"chunk_list_digest\":\"$hex\",\
-\"chunk_size\":$number,\"digest\":\"$word\",\"size\":$number,\"volumes\":\\[$(any_of "$volume")\\]\\},\
+\"chunk_size\":$number,\"digest\":\"$word\",$recovery\"size\":$number,\"volumes\":\\[$(any_of "$volume")\\]\\},\
 \"rollback_floor\":$number,\"target\":\\{\"arch\":\"$name\",(\"driver_floor\":\"$dotted\",)?\"glibc\":\"$glibc\",\"glibc_floor\":\"$glibc\"$gpu_code\\},\
 \"version\":$number\\}"
 
@@ -103,7 +104,7 @@ sha256_of() { sha256sum < "$1" | sed 's/ .*//'; }
 follows() {  # FILE GRAMMAR WHERE FORMAT
   [ "$(tr -d '\000-\037' < "$1" | wc -c)" -eq "$(size_of "$1")" ] && { cat "$1"; echo; } | grep -Eqx "$2" && return
   { ! grep -Eq "[,{]\"format\":$4[,}]" "$1" && grep -Eq '[,{]"format":[0-9]+[,}]' "$1"; } ||
-    grep -Eq '[,{]"installer_level":([05-9]|[1-9][0-9]+)[,}]' "$1" &&
+    grep -Eq '[,{]"installer_level":([06-9]|[1-9][0-9]+)[,}]' "$1" &&
     fail 11 'it is of a format that this script does not know' "$3" "format $4" '' 'use the audit.sh that came with it'
   fail 4 'it is not spelled as FORMAT.md says, to the byte' "$3" 'sorted keys, no spaces, known keys only' '' "$again"
 }
@@ -462,11 +463,15 @@ manifest_rules='
   $1 == ".companions.sha256" { csha = $2 }
   $1 == ".companions.size" { integer($2, "4294967296", "size of a companion"); print "companion", cname, $2, csha }
   $1 == ".created" { check_time($2) }
-  $1 == ".entries.absent" { absent[++e]; delta = 1; needed = 2 }
-  $1 == ".entries.encoding" { ++e; encoding = $2; if ($2 != "identity" && $2 != "zstd") bad(11, "an encoding is not known", $2) }
+  $1 == ".entries.absent" { absent[++e]; delta = 1; needed = 2; encoding = "" }
+  $1 == ".entries.base" { patch = 1 }
+  $1 == ".entries.encoding" { ++e; encoding = $2; if ($2 !~ /^(identity|zstd|patch)$/) bad(11, "an encoding is not known", $2)
+    if ((encoding == "patch") != patch + 0) bad(4, "a patch, and nothing else, says what it builds on", patch + 0)
+    if (patch) { delta = 1; patches = 1 }; patch = 0 }
   $1 == ".entries.installed_files" { if ((files += integer($2, "5000000", $1)) > 5000000) bad(4, "too many files once installed") }
   $1 == ".entries.installed_size" { if ((bytes += integer($2, "1125899906842624", $1)) > 1125899906842624) bad(4, "too large once installed") }
-  $1 == ".entries.kind" { what = $2; if ($2 !~ /^(wheel|tree|file)$/) bad(11, "a kind of entry is not known", $2) }
+  $1 == ".entries.kind" { what = $2; if ($2 !~ /^(wheel|tree|file)$/) bad(11, "a kind of entry is not known", $2)
+    if (encoding == "patch" && $2 != "wheel") bad(4, "only a wheel is carried as a patch", $2) }
   $1 == ".entries.offset" { offset[e] = $2 }
   $1 == ".entries.path" {
     path[e] = safe($2, "entries"); kind[path[e]] = what; low = fold(path[e])
@@ -498,7 +503,7 @@ manifest_rules='
   }
   $1 == ".environment.runtime.glibc" { glibc($2); needed = 2 }
   $1 == ".format" && $2 != "2" { bad(11, "the bundle is of a format that this script does not know", $2) }
-  $1 == ".installer_level" { level = $2; if ($2 > 4) bad(11, "the bundle needs a newer installer", $2) }
+  $1 == ".installer_level" { level = $2; if ($2 > 5) bad(11, "the bundle needs a newer installer", $2) }
   $1 == ".name" { name = $2 }
   $1 == ".payload.chunk_size" {
     chunk = integer($2, "16777216", $1)
@@ -506,6 +511,10 @@ manifest_rules='
     if (power != chunk) bad(4, "the chunk size must be a power of two from 4 KiB to 16 MiB", $2)
   }
   $1 == ".payload.digest" && $2 !~ /^(sha256|sm3)$/ { bad(11, "the chunks are digested with an algorithm that is not known", $2) }
+  $1 == ".payload.recovery.files.name" { rname[++rec] = $2; most(rec, 10000, "recovery files") }
+  $1 == ".payload.recovery.files.size" { integer($2, "1125899906842624", $1); print "recovery", rname[rec], $2 }
+  $1 == ".payload.recovery.groups" { help = 1; integer($2, "2097152", $1); print "groups", $2 }
+  $1 == ".payload.recovery.parity" { integer($2, "255", $1); print "parity", $2 }
   $1 == ".payload.size" { left = total = integer($2, "1125899906842624", $1)
     if (total > 2097152 * chunk) bad(4, "more than 2097152 chunks", $2) }
   $1 == ".payload.volumes.name" { vname[++v] = $2; most(v, 10000, "volumes") }
@@ -523,13 +532,15 @@ manifest_rules='
   $1 == ".version" {  # the last key: everything was seen
     if (startup) needed = 3
     if (gpu) needed = 4
+    if (patches || help) needed = 5
     if (level + 0 < needed + 0) bad(4, "it uses what installers of its level lack", level)
     version = $2
     if (integer($2, "9007199254740991", $1) < floor) bad(4, "a rollback floor above its own version", floor)
     for (i = 1; i <= v; ++i) if (vname[i] != name "-" version sprintf(".vol%03d", i)) bad(4, "volumes must be named in order", vname[i])
+    for (i = 1; i <= rec; ++i) if (rname[i] != name "-" version sprintf(".rec%03d", i)) bad(4, "recovery files must be named in order", rname[i])
     for (low in taken) if (index(low, tolower(name "-" version ".")) == 1) bad(4, "a companion has the name of another file", low)
     if (left || !total) bad(4, "the volumes do not add up to the payload", left)
-    if (base + 0 != delta + 0) bad(4, "an entry is absent exactly in a delta, which names its base", base + 0)
+    if (base + 0 != delta + 0) bad(4, "an entry is absent, or a patch, exactly in a delta, which names its base", base + 0)
     for (i = 1; i <= e; ++i) {
       if (!(i in absent) && (too_large(offset[i], "9007199254740991") || offset[i] + 0 > total || too_large(stored[i], "9007199254740991") ||
           stored[i] + 0 > total - offset[i])) bad(4, "an entry ends outside the payload", path[i])
@@ -561,6 +572,27 @@ chunks=$(($(wc -l < "$t/layout")))
 grep '^volume ' "$t/facts" | awk 'FNR == NR { size[FNR] = $1; next }
   { for (left = $3 + 0; left > 0; left -= size[i]) ++i; if (left < 0) { print $2; exit 1 } }' "$t/layout" - > "$t/cut" ||
   fail 4 'a volume must hold whole chunks' "$where" '' "$(cat "$t/cut")" "$sender"
+# Recovery data: chunks gathered into pieces, pieces dealt to groups, and for each group as many recovery chunks.
+groups=$(sed -n 's/^groups //p' "$t/facts") parity=$(sed -n 's/^parity //p' "$t/facts")
+grep '^recovery ' "$t/facts" > "$t/helpers"
+if [ -n "$groups" ]; then
+  gathered=$(awk -v chunk="$chunk_size" '{ if (NR == 1 || held + $1 > chunk + 0) { ++n; held = 0 }; held += $1; if (held > most) most = held }
+    END { printf "%d %d", n, most }' "$t/layout")
+  pieces=${gathered% *} piece=${gathered#* }
+  if [ "$groups" -eq 0 ] || [ "$groups" -gt "$pieces" ] || [ "$parity" -eq 0 ] || [ "$parity" -gt 255 ] ||
+    [ $(((pieces + groups - 1) / groups + parity)) -gt 255 ] || [ $((parity * piece)) -gt 134217728 ] ||
+    [ $((groups * parity)) -gt 2097152 ]; then
+    fail 4 'these are no groups of this payload' "$where" '' "$groups groups, parity $parity" "$sender"
+  fi
+  left=$((groups * parity))
+  while read -r what own bytes; do
+    if [ $((bytes % piece)) -ne 0 ] || [ "$bytes" -eq 0 ] || [ $((bytes / piece)) -gt $left ]; then
+      fail 4 'a recovery file must hold whole recovery chunks' "$where" '' "$own" "$sender"
+    fi
+    left=$((left - bytes / piece))
+  done < "$t/helpers"
+  [ $left -eq 0 ] || fail 4 'recovery chunks are missing' "$where" '' "$left" "$sender"
+fi
 algorithm=$(value payload.digest "$t/manifest") list_digest=$(value payload.chunk_list_digest "$t/manifest")
 stem=$name-$version
 
@@ -578,13 +610,15 @@ fi
 # --- 10. The folder: the seal's own name, no file that the bundle does not have, each volume of its size.
 [ "${seal##*/}" = "$stem.seal" ] || fail 10 'the seal is not named as the bundle it seals' "$seal" "$stem.seal"
 is_volume() { case $1 in *[!A-Za-z0-9._-]*) return 1 ;; esac; grep '^volume ' "$t/facts" | grep -Fq "volume $1 "; }
+is_helper() { case $1 in *[!A-Za-z0-9._-]*) return 1 ;; esac; grep -Fq "recovery $1 " "$t/helpers"; }
 for file in "$folder"/* "$folder"/.*; do
   own=${file##*/}
-  case $own in *.vol* | *.chunks) ;; *) continue ;; esac
-  case ${own##*.} in vol* | chunks) ;; *) continue ;; esac
+  case $own in *.vol* | *.chunks | *.rec*) ;; *) continue ;; esac
+  case ${own##*.} in vol* | chunks | rec*) ;; *) continue ;; esac
   [ -e "$file" ] || [ -L "$file" ] || continue  # the pattern itself
   [ "$own" != "$stem.chunks" ] || continue
   is_volume "$own" && continue
+  [ -n "$groups" ] && { [ "$own" = "$stem.recovery" ] || is_helper "$own"; } && continue
   fail 10 'the folder holds a file that the bundle does not have' "$file" '' '' 'move it away; keep bundles one to a folder'
 done
 digest() { if [ "$algorithm" = sm3 ]; then openssl dgst -r -sm3; else sha256sum; fi | sed 's/ .*//'; }
@@ -596,7 +630,7 @@ plain_file "$list" 'the chunk list'
 dd if="$list" of="$t/list" bs=1048576 count=65 2> /dev/null || fail 3 'the chunk list cannot be read' "$list"
 [ "$(digest < "$t/list")" = "$list_digest" ] ||
   fail 5 'the chunk list differs from what was signed' "$list" "$algorithm $list_digest" "" "$again"
-[ -z "$only" ] || is_volume "${only##*/}" ||
+[ -z "$only" ] || is_volume "${only##*/}" || is_helper "${only##*/}" ||
   fail 10 'the bundle has no volume of this name' "$only" "a volume of $stem" '' "name the folder of this volume's bundle"
 place_of() { if [ -n "$only" ]; then echo "$only"; else echo "$folder/$1"; fi; }
 length_fault=''  # of a volume alone, whose chunks are looked at all the same
@@ -610,6 +644,34 @@ while read -r what own bytes sha; do
   length_fault="$got instead of $bytes"
   [ -n "$only" ] || fail 5 'a volume is cut short or too long' "$file" "$bytes bytes" "$got" "$again"
 done < "$t/facts"
+# A site may leave recovery files out. What is there is looked at.
+: > "$t/help"
+while read -r what own bytes; do
+  file=$(place_of "$own") here=1
+  if [ -n "$only" ]; then
+    [ "$own" = "${only##*/}" ] || here=0
+  else
+    [ -e "$file" ] || [ -L "$file" ] || here=0
+  fi
+  echo "$own $bytes $here" >> "$t/help"
+  [ $here = 1 ] || continue
+  plain_file "$file" 'a recovery file'
+  [ "$(size_of "$file")" -ne "$bytes" ] || continue
+  length_fault="$(size_of "$file") bytes instead of $bytes"
+  [ -n "$only" ] || fail 5 'a recovery file is cut short or too long' "$file" "$bytes bytes" "$length_fault" "$again"
+done < "$t/helpers"
+if grep -q ' 1$' "$t/help"; then
+  list=$folder/$stem.recovery
+  plain_file "$list" 'the list of recovery chunks'
+  [ "$(size_of "$list")" -eq $((32 * groups * parity)) ] ||
+    fail 5 'the list of recovery chunks has the wrong length' "$list" "$((32 * groups * parity)) bytes" '' "$again"
+  dd if="$list" of="$t/rest" bs=1048576 count=65 2> /dev/null || fail 3 'the list of recovery chunks cannot be read' "$list"
+  [ "$(digest < "$t/rest")" = "$(value payload.recovery.list_digest "$t/manifest")" ] ||
+    fail 5 'the list of recovery chunks differs from what was signed' "$list" '' '' "$again"
+  cat "$t/rest" >> "$t/list"
+elif [ -n "$groups" ] && [ -z "$only" ]; then
+  note 'recovery data was left out, which is no fault'
+fi
 while read -r what own bytes sha; do
   [ "$what" = companion ] || continue
   [ -e "$folder/$own" ] || [ -L "$folder/$own" ] || { note "$own was left out, which is no fault"; continue; }
@@ -629,7 +691,10 @@ fast() { openssl dgst -r -sha256; }
 [ "$algorithm" != sm3 ] || fast() { openssl dgst -r -sm3; }
 grep '^volume ' "$t/facts" | awk 'FNR == NR { size[FNR] = $1; next }  # VOLUME OFFSET SIZE OFFSET_IN_PAYLOAD NUMBER of each chunk
   { for (at = 0; at < $3 + 0; at += size[i]) { ++i; printf "%s %.0f %s %.0f %d\n", $2, at, size[i], from + at, i } from += $3 }
-  ' "$t/layout" - | if [ -n "$only" ]; then grep -F "${only##*/} "; else cat; fi > "$t/places"
+  ' "$t/layout" - > "$t/all"
+awk -v piece="${piece-1}" -v from="$size" -v n="$chunks" '{ for (at = 0; at < $2 + 0; at += piece) { ++n
+  if ($3) printf "%s %.0f %s %.0f %d\n", $1, at, piece, from + at, n } from += $2 }' "$t/help" >> "$t/all"
+cat "$t/all" | if [ -n "$only" ]; then grep -F "${only##*/} "; else cat; fi > "$t/places"
 work() {  # W
   n=0
   while read -r own at bytes from number; do

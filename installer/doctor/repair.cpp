@@ -98,7 +98,7 @@ class Repair {
  public:
   Repair(const std::vector<Deviation>& findings, const Prefix& prefix, const fs::path& staging, Disk& disk,
          bundle::Progress& progress)
-      : prefix_(prefix), staging_(staging), disk_(disk), progress_(progress), paths_(staging, disk) {
+      : prefix_(prefix), store_(prefix), staging_(staging), disk_(disk), progress_(progress), paths_(staging, disk) {
     for (const Deviation& finding : findings)
       if (finding.kind != Deviation::Kind::Outside && finding.kind != Deviation::Kind::Broken)
         wrong_.insert(finding.paths.begin(), finding.paths.end());
@@ -112,7 +112,14 @@ class Repair {
       if (paths.empty()) continue;
       const fs::path fresh = staging_ / name, there = prefix_.store() / name;
       progress_.note("rebuilding " + entry->path.text());
-      unpack_entry(bundle, *entry, fresh, disk_, progress_);
+      try {
+        unpack_entry(bundle, *entry, fresh, disk_, progress_, &store_);
+      } catch (const bundle::Error& error) {  // what a patch builds on may be gone; the others are repaired even so
+        if (entry->encoding != bundle::Encoding::Patch) throw;
+        progress_.warn(entry->path.text() + " cannot be rebuilt: " + error.facts().what);
+        disk_.remove_tree(fresh);
+        continue;
+      }
       if (!folder_is_there(there)) {
         paths_.replace(there, nullptr);
         paths_.commit();
@@ -171,6 +178,7 @@ class Repair {
   }
 
   const Prefix& prefix_;
+  const Store store_;
   fs::path staging_;
   Disk& disk_;
   bundle::Progress& progress_;

@@ -78,7 +78,7 @@ FolderPlan plan_folder(const bundle::Manifest& manifest, const std::filesystem::
   for (const Entry& entry : manifest.entries) {
     const Destination place = place_of(entry);
     if (!place) continue;
-    if (entry.absent) {
+    if (entry.absent || entry.encoding == bundle::Encoding::Patch) {  // of which no published byte stream is there
       plan.absent.push_back(&entry);
       continue;
     }

@@ -36,20 +36,20 @@ constexpr std::uint64_t kMaxRecord = std::uint64_t{256} << 20;
                .next = "check for a failing disk or another program that writes here; then run apply again"});
 }
 
-// The names in a folder, in the order of the listing.
-std::vector<std::string> names_in(const std::string& folder) {
+// Calls take(name) for each name in a folder, in the order of the listing.
+template <class Take>
+void list_names(const std::string& folder, const Take& take) {
   struct Closer {
     void operator()(DIR* open) const { ::closedir(open); }
   };
   const std::unique_ptr<DIR, Closer> open(::opendir(folder.c_str()));
   if (!open) bundle::throw_errno("a folder cannot be listed", folder);
-  std::vector<std::string> names;
   for (;;) {
     errno = 0;
     const dirent* const entry = ::readdir(open.get());
     if (entry == nullptr && errno != 0) bundle::throw_errno("a folder cannot be listed", folder);
-    if (entry == nullptr) return names;
-    if (const std::string_view name = entry->d_name; name != "." && name != "..") names.emplace_back(name);
+    if (entry == nullptr) return;
+    if (const std::string_view name = entry->d_name; name != "." && name != "..") take(name);
   }
 }
 
@@ -105,11 +105,14 @@ class Auditor {
   // In a folder of the layout, or "". Each expected name is checked by itself, so counting finds an extra one. Extra
   // folders are not entered: they were found in their parent.
   void check_nothing_extra(const std::string& folder) const {
-    const std::vector<std::string> names = names_in(generation_ + "/" + folder);
-    if (names.size() == counts_.at(folder)) return;
-    for (const std::string& name : names)
-      if (const std::string path = folder.empty() ? name : folder + "/" + name; !layout_.contains(path))
-        refuse(generation_ + "/" + path, "nothing", "something that no entry brings");
+    const std::string there = generation_ + "/" + folder;
+    std::size_t count = 0;
+    list_names(there, [&](std::string_view) { ++count; });
+    if (count == counts_.at(folder)) return;
+    list_names(there, [&](std::string_view name) {
+      const std::string path = (folder.empty() ? "" : folder + "/") + std::string(name);
+      if (!layout_.contains(path)) refuse(generation_ + "/" + path, "nothing", "something that no entry brings");
+    });
   }
 
  private:
@@ -171,8 +174,9 @@ class Auditor {
     if (path.starts_with('"')) path = unquoted(path);
     place_.assign(site_packages_).append("/").append(path);
     if (path.starts_with("../")) place_ = fs::path(place_).lexically_normal().generic_string();
-    const auto found = layout_.find(place_);
+    const auto found = next_ != layout_.end() && next_->first == place_ ? next_ : layout_.find(place_);
     if (found == layout_.end()) refuse(record, "rows of files that are there", path);
+    next_ = std::next(found);
     if (record.ends_with(place_) && generation_ + "/" + place_ == record)
       return;  // its own row has neither digest nor size
     const StoredFile& file = found->second.file;
@@ -196,7 +200,8 @@ class Auditor {
   const std::string generation_;
   std::string opened_name_;  // the folder of `opened_`
   bundle::Descriptor opened_;
-  std::string place_, expected_;  // of one row; members, so that their memory is reused
+  std::string place_, expected_;                 // of one row; members, so that their memory is reused
+  Layout::const_iterator next_ = layout_.end();  // rows mostly follow each other as the layout does
   Audit audit_;
   std::vector<std::pair<Stamp*, Stamp>> stamps_;
 };

@@ -39,7 +39,8 @@ std::optional<unsigned> generation_of(const bundle::Digest& identity, const Stat
   return found;
 }
 
-// The entries that a delta leaves to the store. They must be whole there, since nothing could be unpacked instead.
+// The entries that a delta leaves to the store, and those that its patches build on. They must be whole there, since
+// nothing could be unpacked instead.
 class AbsentEntries {
  public:
   AbsentEntries(const bundle::VerifiedBundle& bundle, const Store& store) : bundle_(bundle), store_(store) {}
@@ -49,14 +50,24 @@ class AbsentEntries {
     const std::string fault = store_.has(entry) ? item_fault(store_.item(entry)) : "not there";
     if (!fault.empty()) missing_ += "\n    " + entry.path.text() + " (content " + entry.content.hex() + "): " + fault;
   }
+  void add_base(const Entry& entry) {
+    ++count_;
+    std::error_code ignored;
+    const std::filesystem::path base = store_.base(entry);
+    const std::string fault = std::filesystem::exists(base / kRecordName, ignored) ? item_fault(base) : "not there";
+    if (!fault.empty())
+      missing_ +=
+          "\n    the wheel that " + entry.path.text() + " is a patch on (content " + entry.base.hex() + "): " + fault;
+  }
   void require() const {
     if (missing_.empty()) return;
     throw Error(
         ErrorCode::Missing,
         {.what = "the bundle is a delta, and the store lacks some of what it builds on; nothing was written",
          .where = bundle_.folder().string(),
-         .expected = "the " + std::to_string(count_) +
-                     " entries that it does not carry, as in the inventory sha256:" + bundle_.manifest().base->hex(),
+         .expected =
+             "the " + std::to_string(count_) +
+             " entries that it does not carry or patches, as in the inventory sha256:" + bundle_.manifest().base->hex(),
          .got = "these are missing:" + missing_,
          .next = "move away what is damaged and apply a bundle that carries it all first; or take the inventory of "
                  "this prefix, and have the delta packed for that"});
@@ -87,7 +98,9 @@ void sort_entries(const bundle::VerifiedBundle& bundle, const Store& store, bool
     if (bytecode) add_bytecode(*entry, plan);
     if (!seen.insert(Store::item_name(*entry)).second) continue;
     if (entry->absent) absent.add(*entry);
-    (entry->absent || store.has(*entry) ? plan.reuse : plan.unpack).push_back(entry);
+    const bool there = entry->absent || store.has(*entry);
+    if (!there && entry->encoding == bundle::Encoding::Patch && !store.is_staged(*entry)) absent.add_base(*entry);
+    (there ? plan.reuse : plan.unpack).push_back(entry);
   }
   absent.require();
   for (const Entry* entry : plan.unpack) {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <optional>
 
+#include "bundle/manifest/compiler_place.hpp"
 #include "installer/preflight/preflight.hpp"
 #include "sealift/bundle/core/human_text.hpp"
 #include "sealift/bundle/native/gpu_code.hpp"
@@ -234,7 +235,7 @@ Finding clock_of(const bundle::Manifest& manifest, bundle::Time now) {
                 .next = "set the clock: certificates, logs and receipts will be dated wrongly"});
 }
 
-// Triton writes C at run time and asks for a compiler, which no wheel brings.
+// Triton writes C at run time and asks for a compiler, which the bundle may carry.
 std::optional<Finding> compiler(const bundle::Manifest& manifest, const Machine& machine) {
   const bool triton = std::any_of(manifest.entries.begin(), manifest.entries.end(), [](const bundle::Entry& entry) {
     const std::string& path = entry.path.text();
@@ -242,6 +243,10 @@ std::optional<Finding> compiler(const bundle::Manifest& manifest, const Machine&
   });
   if (!triton) return std::nullopt;
   const std::string needed = "cc, gcc or clang, for triton";
+  const bool carried = std::any_of(manifest.entries.begin(), manifest.entries.end(), [](const bundle::Entry& entry) {
+    return entry.path.text() == bundle::kCompilerEntry;
+  });
+  if (carried) return ok("compiler", needed, "carried: CC names it");
   if (!machine.compiler.empty()) return ok("compiler", needed, machine.compiler);
   return found(Verdict::Warn, "compiler",
                {.what = "there is no C compiler, which triton asks for while a program runs",

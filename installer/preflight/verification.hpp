@@ -5,6 +5,7 @@
 
 #include <optional>
 
+#include "sealift/bundle/damaged_payload.hpp"
 #include "sealift/bundle/host/progress.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 
@@ -26,12 +27,14 @@ struct Verification {
   std::uint64_t volumes = 0;
   std::uint64_t chunks = 0;
   std::uint64_t bytes = 0;
-  bool deep = false;                    // the published digests were compared, too
-  std::vector<bundle::Error> failures;  // of chunks, in payload order, then of entries; empty: the bundle is whole
+  std::optional<bundle::Damage> damage;  // of a bundle with recovery data: what its files have
+  bool deep = false;                     // the published digests were compared, too
+  std::vector<bundle::Error> failures;   // of chunks, in payload order, then of entries; empty: the bundle is whole
 };
 
-// Throws when seal, manifest, chunk list or volume sizes are wrong, since then no chunk can be checked. `deep`: also
-// what published.hpp compares, where every chunk is right.
+// Throws when seal, manifest or chunk list are wrong, since then no chunk can be checked; also for a missing volume or
+// a wrong size, unless the bundle has recovery data: then these are failures, and `damage` says what can be mended.
+// `deep`: also what published.hpp compares, where every chunk is right.
 Verification verify_every_byte(const bundle::OpenBundle& opened, const bundle::Trust& trust, bundle::Time now,
                                unsigned threads, bundle::Progress& progress, bool deep = false);
 

@@ -4,11 +4,14 @@
 #include "installer/preflight/volume_check.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <mutex>
 
 #include "sealift/bundle/core/file.hpp"
 #include "sealift/bundle/core/parallel_for.hpp"
+#include "sealift/bundle/manifest/recovery_layout.hpp"
+#include "sealift/bundle/payload/bundle_folder.hpp"
 
 namespace sealift::installer {
 
@@ -18,21 +21,63 @@ using bundle::Entry;
 using bundle::Error;
 using bundle::ErrorCode;
 
-// A volume's place in the payload.
-struct Place {
-  std::size_t index = 0;
-  std::uint64_t begin = 0;  // offset in the payload
+// The file, and which chunks of the payload, or which recovery chunks, it holds.
+struct VolumePlace {
+  bundle::Volume file;
+  std::size_t number = 0;  // from 1
+  std::size_t files = 0;   // of its kind
+  bool recovery = false;
+  std::uint64_t begin = 0;  // offset in the payload, or in all recovery chunks
   std::uint64_t first = 0;  // chunks [first, end)
   std::uint64_t end = 0;
+  std::function<std::uint64_t(std::uint64_t)> begin_of = {};  // of a chunk, offset as `begin`
+  std::vector<bundle::Digest> digests = {};                   // of all chunks, as they were signed
+
+  std::size_t size_of(std::uint64_t index) const {
+    return static_cast<std::size_t>(begin_of(index + 1) - begin_of(index));
+  }
 };
 
-Place place_of(const std::string& name, const bundle::PayloadReader& payload, const std::string& where) {
-  const std::vector<bundle::Volume>& volumes = payload.payload().volumes;
-  const bundle::ChunkLayout& layout = payload.layout();
+// Nothing when none of these files has this name.
+std::optional<VolumePlace> place_among(const std::vector<bundle::Volume>& files, const std::string& name) {
   std::uint64_t begin = 0;
-  for (std::size_t index = 0; index < volumes.size(); begin += volumes[index++].size)
-    if (volumes[index].name == name)
-      return {index, begin, layout.from(begin), layout.from(begin + volumes[index].size)};
+  for (std::size_t index = 0; index < files.size(); begin += files[index++].size)
+    if (files[index].name == name)
+      return VolumePlace{.file = files[index], .number = index + 1, .files = files.size(), .begin = begin};
+  return std::nullopt;
+}
+
+std::optional<VolumePlace> place_of_volume(const std::string& name, const bundle::PayloadReader& payload) {
+  std::optional<VolumePlace> place = place_among(payload.payload().volumes, name);
+  if (!place) return place;
+  const bundle::ChunkLayout& layout = payload.layout();
+  place->first = layout.from(place->begin);
+  place->end = layout.from(place->begin + place->file.size);
+  place->begin_of = [&layout](std::uint64_t index) { return layout.begin_of(index); };
+  place->digests = payload.digests();
+  return place;
+}
+
+// The list of recovery chunks lies beside the seal.
+std::optional<VolumePlace> place_of_recovery(const std::string& name, const bundle::VerifiedBundle& bundle) {
+  const bundle::Payload& payload = bundle.manifest().payload;
+  if (!payload.recovery) return std::nullopt;
+  std::optional<VolumePlace> place = place_among(payload.recovery->files, name);
+  if (!place) return place;
+  const std::uint64_t size = bundle::RecoveryLayout(payload, *payload.recovery).piece_size();
+  place->recovery = true;
+  place->first = place->begin / size;
+  place->end = place->first + place->file.size / size;
+  place->begin_of = [size](std::uint64_t index) { return index * size; };
+  const std::string list = bundle.manifest().stem() + std::string(bundle::kRecoverySuffix);
+  place->digests = bundle::read_recovery_list(bundle.folder() / list, payload);
+  return place;
+}
+
+VolumePlace place_of(const std::string& name, const bundle::VerifiedBundle& bundle, const std::string& where) {
+  if (std::optional<VolumePlace> place = place_of_volume(name, bundle.payload())) return *place;
+  if (std::optional<VolumePlace> place = place_of_recovery(name, bundle)) return *place;
+  const std::vector<bundle::Volume>& volumes = bundle.manifest().payload.volumes;
   throw Error(ErrorCode::Conflict, {.what = "the bundle has no volume of this name",
                                     .where = where,
                                     .expected = volumes.front().name + " to " + volumes.back().name,
@@ -78,8 +123,9 @@ using BadChunks = std::map<std::uint64_t, BadChunk>;  // by chunk
 
 Error fault_of(const BadRange& range, const BadChunk& chunk, const VolumeCheck& check) {
   const std::string last = std::to_string(range.first_chunk + range.chunks - 1);
+  const std::string kind = check.recovery ? "recovery chunk" : "chunk";
   const std::string which =
-      range.chunks == 1 ? "chunk " + last : "chunks " + std::to_string(range.first_chunk) + " to " + last;
+      range.chunks == 1 ? kind + " " + last : kind + "s " + std::to_string(range.first_chunk) + " to " + last;
   return {chunk.code,
           {.what = which + ": " + chunk.what,
            .where = check.file.string() + ", bytes " + std::to_string(range.offset) + " to " +
@@ -91,33 +137,32 @@ Error fault_of(const BadRange& range, const BadChunk& chunk, const VolumeCheck& 
 
 class VolumeReading {
  public:
-  VolumeReading(const bundle::PayloadReader& payload, const Place& place, const bundle::InputFile& file,
+  VolumeReading(const VolumePlace& place, bundle::DigestAlgorithm algorithm, const bundle::InputFile& file,
                 bundle::Progress& progress)
-      : payload_(payload), place_(place), file_(file), progress_(progress) {}
+      : place_(place), algorithm_(algorithm), file_(file), progress_(progress) {}
 
   BadChunks read(unsigned threads) {
     bundle::parallel_for(threads, static_cast<std::size_t>(place_.end - place_.first), [&](std::size_t i) {
       const std::uint64_t index = place_.first + i;
       if (begin_of(index + 1) > file_.size()) return note(index, {.what = "cut off", .got = "the end of the file"});
-      if (index + threads < place_.end)
-        file_.will_need(begin_of(index + threads), payload_.layout().size_of(index + threads));
+      if (index + threads < place_.end) file_.will_need(begin_of(index + threads), place_.size_of(index + threads));
       try {
         compare(index);
       } catch (const Error& error) {
         note(index, {.code = error.code(), .what = "cannot be read", .got = error.facts().got});
       }
-      progress_.add(payload_.layout().size_of(index));
+      progress_.add(place_.size_of(index));
     });
     return std::move(bad_);
   }
 
  private:
-  std::uint64_t begin_of(std::uint64_t index) const { return payload_.layout().begin_of(index) - place_.begin; }
+  std::uint64_t begin_of(std::uint64_t index) const { return place_.begin_of(index) - place_.begin; }
 
   void compare(std::uint64_t index) {
     thread_local bundle::ChunkBuffer memory;  // new pages for each chunk would cost time
-    file_.read_exactly(begin_of(index), memory.resize(payload_.layout().size_of(index)));
-    if (digest_of(memory.view(), payload_.payload().digest) != payload_.digests()[static_cast<std::size_t>(index)])
+    file_.read_exactly(begin_of(index), memory.resize(place_.size_of(index)));
+    if (digest_of(memory.view(), algorithm_) != place_.digests[static_cast<std::size_t>(index)])
       note(index, {.what = "not what was signed", .got = {}});
   }
 
@@ -126,8 +171,8 @@ class VolumeReading {
     bad_.emplace(index, std::move(chunk));
   }
 
-  const bundle::PayloadReader& payload_;
-  const Place& place_;
+  const VolumePlace& place_;
+  const bundle::DigestAlgorithm algorithm_;
   const bundle::InputFile& file_;
   bundle::Progress& progress_;
   std::mutex guard_;
@@ -135,16 +180,16 @@ class VolumeReading {
 };
 
 // Neighbours that are bad for one reason become one range.
-std::vector<BadRange> ranges_of(const BadChunks& bad, const bundle::VerifiedBundle& bundle, const Place& place,
+std::vector<BadRange> ranges_of(const BadChunks& bad, const bundle::VerifiedBundle& bundle, const VolumePlace& place,
                                 const VolumeCheck& check) {
-  const bundle::ChunkLayout& layout = bundle.payload().layout();
-  const std::vector<const Entry*> entries = in_payload_order(bundle.manifest());
+  const std::vector<const Entry*> entries =
+      place.recovery ? std::vector<const Entry*>{} : in_payload_order(bundle.manifest());
   std::vector<BadRange> ranges;
   for (auto first = bad.begin(); first != bad.end();) {
     auto last = first, next = std::next(first);
     while (next != bad.end() && next->first == last->first + 1 && next->second.what == first->second.what)
       last = next++;
-    const std::uint64_t begin = layout.begin_of(first->first), end = layout.begin_of(last->first + 1);
+    const std::uint64_t begin = place.begin_of(first->first), end = place.begin_of(last->first + 1);
     BadRange range{.offset = begin - place.begin,
                    .size = end - begin,
                    .first_chunk = first->first,
@@ -173,8 +218,8 @@ VolumeCheck check_volume(bundle::OpenBundle opened, const std::filesystem::path&
   opened.ask = [](const bundle::Volume&, const Error&) { return std::nullopt; };
   const bundle::VerifiedBundle bundle = bundle::verify(opened, trust, now);
   const bundle::Manifest& manifest = bundle.manifest();
-  const Place place = place_of(file.filename().string(), bundle.payload(), file.string());
-  const bundle::Volume& volume = manifest.payload.volumes[place.index];
+  const VolumePlace place = place_of(file.filename().string(), bundle, file.string());
+  const bundle::Volume& volume = place.file;
   const bundle::InputFile input(file);
   VolumeCheck check{.name = manifest.name,
                     .version = manifest.version,
@@ -184,8 +229,9 @@ VolumeCheck check_volume(bundle::OpenBundle opened, const std::filesystem::path&
                     .warnings = bundle.warnings(),
                     .volume = volume.name,
                     .file = file,
-                    .number = place.index + 1,
-                    .volumes = manifest.payload.volumes.size(),
+                    .recovery = place.recovery,
+                    .number = place.number,
+                    .volumes = place.files,
                     .chunks = place.end - place.first,
                     .bytes = volume.size,
                     .wrong_size = std::nullopt,
@@ -197,7 +243,7 @@ VolumeCheck check_volume(bundle::OpenBundle opened, const std::filesystem::path&
                                                  .got = std::to_string(input.size()) + " bytes",
                                                  .next = "copy " + volume.name + " again from its source"});
   progress.begin("verifying " + volume.name, volume.size);
-  const BadChunks bad = VolumeReading(bundle.payload(), place, input, progress).read(threads);
+  const BadChunks bad = VolumeReading(place, manifest.payload.digest, input, progress).read(threads);
   progress.end();
   check.bad = ranges_of(bad, bundle, place, check);
   return check;

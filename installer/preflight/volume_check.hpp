@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The story of `sealift-install verify --volume`: one volume against the signed manifest and chunk list, without the
-// others. A media desk has one disc in its hand; it learns which bytes are bad and what they belong to, and burns it
-// again.
+// The story of `sealift-install verify --volume`: one volume, or recovery file, against the signed manifest and chunk
+// list, without the others. A media desk has one disc in its hand; it learns which bytes are bad and what they belong
+// to, and burns it again.
 #pragma once
 
 #include <optional>
@@ -30,8 +30,9 @@ struct VolumeCheck {
   std::vector<std::string> warnings;
   std::string volume;  // its signed name
   std::filesystem::path file;
+  bool recovery = false;      // it is a recovery file, and its chunks are recovery chunks
   std::uint64_t number = 0;   // from 1
-  std::uint64_t volumes = 0;  // of the bundle
+  std::uint64_t volumes = 0;  // of the bundle; of a recovery file as many as are recovery files
   std::uint64_t chunks = 0;   // of this volume
   std::uint64_t bytes = 0;    // as signed
   std::optional<bundle::Error> wrong_size;

@@ -8,6 +8,18 @@
 
 namespace sealift::installer {
 
+bundle::Json json_of(const bundle::Damage& damage) {
+  return {{"bad_chunks", damage.bad_chunks},
+          {"bad_bytes", damage.bad_bytes},
+          {"bad_volumes", damage.bad_volumes},
+          {"groups", damage.groups},
+          {"parity", damage.parity},
+          {"recovery_chunks", damage.recovery_chunks},
+          {"recovery_there", damage.recovery_there},
+          {"mendable", damage.mendable()},
+          {"missing_pieces", damage.missing_pieces}};
+}
+
 bundle::Json json_of(const Verification& verification) {
   bundle::Json failures = bundle::Json::array();
   for (const bundle::Error& failure : verification.failures) failures.push_back(bundle::json_of(failure));
@@ -27,6 +39,7 @@ bundle::Json json_of(const Verification& verification) {
           {"volumes", verification.volumes},
           {"chunks", verification.chunks},
           {"bytes", verification.bytes},
+          {"recovery", verification.damage ? json_of(*verification.damage) : bundle::Json()},
           {"deep", verification.deep},
           {"failures", std::move(failures)}};
 }
@@ -41,6 +54,10 @@ std::string text_of(const Verification& verification) {
          std::to_string(verification.bytes) + " bytes in " + std::to_string(verification.chunks) + " chunks and " +
          std::to_string(verification.volumes) + " volume(s), every byte read" +
          (verification.deep ? ",\n            every entry and file as it was published\n" : "\n") +
+         (verification.damage
+              ? "  recovery  " + std::to_string(verification.damage->recovery_there) + " of " +
+                    std::to_string(verification.damage->recovery_chunks) + " recovery chunks are here and right\n"
+              : "") +
          (verification.base ? "  delta to  the inventory " + bundle::fingerprint_text(*verification.base) + "\n" : "");
 }
 

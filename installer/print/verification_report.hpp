@@ -8,6 +8,7 @@
 
 namespace sealift::installer {
 
+bundle::Json json_of(const bundle::Damage& damage);
 bundle::Json json_of(const Verification& verification);
 std::string text_of(const Verification& verification);  // of a whole bundle; failures go to stderr one by one
 

@@ -32,6 +32,7 @@ bundle::Json json_of(const VolumeCheck& check) {
           {"root", json_of(check.root)},
           {"warnings", check.warnings},
           {"volume", check.volume},
+          {"recovery", check.recovery},
           {"number", check.number},
           {"volumes", check.volumes},
           {"chunks", check.chunks},
@@ -41,11 +42,11 @@ bundle::Json json_of(const VolumeCheck& check) {
 }
 
 std::string text_of(const VolumeCheck& check) {
-  return "verified " + check.volume + ", volume " + std::to_string(check.number) + " of " +
-         std::to_string(check.volumes) + " of " + check.name + " version " + std::to_string(check.version) +
-         "\n  identity  " + bundle::fingerprint_text(check.identity) + "\n  root      " + text_of(check.root) +
-         "\n  contents  " + std::to_string(check.bytes) + " bytes in " + std::to_string(check.chunks) +
-         " chunks, every byte read; the other volumes were not looked at\n";
+  return "verified " + check.volume + (check.recovery ? ", recovery file " : ", volume ") +
+         std::to_string(check.number) + " of " + std::to_string(check.volumes) + " of " + check.name + " version " +
+         std::to_string(check.version) + "\n  identity  " + bundle::fingerprint_text(check.identity) +
+         "\n  root      " + text_of(check.root) + "\n  contents  " + std::to_string(check.bytes) + " bytes in " +
+         std::to_string(check.chunks) + " chunks, every byte read; the other volumes were not looked at\n";
 }
 
 }  // namespace sealift::installer

@@ -144,6 +144,12 @@ void ItemWriter::fill_file(std::size_t file, FileOutput& output, const bundle::D
   made.sha256 = sha256;
 }
 
+void ItemWriter::describe_file(std::size_t file, std::uint64_t size, const bundle::Digest& sha256) {
+  spend_bytes(record_.files[file].path, static_cast<std::size_t>(size));
+  record_.files[file].size = size;
+  record_.files[file].sha256 = sha256;
+}
+
 void ItemWriter::add_text(const std::string& path, bool executable, std::string_view text) {
   begin_file(path, executable);
   append(bundle::as_bytes(text));

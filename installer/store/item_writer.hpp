@@ -43,6 +43,8 @@ class ItemWriter {
   std::size_t claim_file(const std::string& path, bool executable);
   void fill_file(std::size_t file, FileOutput& output, const bundle::Digest& sha256,
                  const std::function<void(const bundle::ByteSink&)>& produce);
+  // Instead of filling a claimed file: its row in the record alone, where nothing else of the item is wanted.
+  void describe_file(std::size_t file, std::uint64_t size, const bundle::Digest& sha256);
   void add_text(const std::string& path, bool executable, std::string_view text);
 
   void set_dist_info(const std::string& dist_info) { record_.dist_info = dist_info; }

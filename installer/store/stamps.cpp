@@ -5,6 +5,9 @@
 
 #include <cstring>
 
+#include "installer/store/flat_values.hpp"
+#include "installer/store/packed_record.hpp"
+
 namespace sealift::installer {
 
 namespace fs = std::filesystem;
@@ -13,38 +16,10 @@ using bundle::ErrorCode;
 
 namespace {
 
-constexpr std::string_view kOpening = "sealift stamps 1\n";
+// Another kRecordFormat is another number here: records are kept as they were read.
+constexpr std::string_view kOpening = "sealift stamps 2\n";
+static_assert(kRecordFormat == 2);
 constexpr std::uint64_t kMaxStamps = std::uint64_t{1} << 30;
-
-template <class Value>
-void put(std::string& text, const Value& value) {
-  text.append(reinterpret_cast<const char*>(&value), sizeof value);
-}
-
-// Takes values off the front of a text; nothing more once it was too short.
-class Taker {
- public:
-  explicit Taker(std::string_view text) : text_(text) {}
-
-  std::string_view bytes(std::uint64_t count) {
-    if (count > text_.size()) return text_ = {}, failed_ = true, std::string_view();
-    const std::string_view taken = text_.substr(0, static_cast<std::size_t>(count));
-    text_.remove_prefix(taken.size());
-    return taken;
-  }
-  template <class Value>
-  void take(Value& value) {
-    const std::string_view taken = bytes(sizeof value);
-    if (!taken.empty()) std::memcpy(&value, taken.data(), sizeof value);
-  }
-  bool more() const { return !text_.empty(); }
-  bool failed() const { return failed_; }
-  std::size_t left() const { return text_.size(); }
-
- private:
-  std::string_view text_;
-  bool failed_ = false;
-};
 
 // What the checksum at the end vouches for; empty when it does not.
 std::string whole_body(const fs::path& path) {
@@ -76,18 +51,15 @@ Stamps Stamps::read(const Prefix& prefix) {
   } catch (const Error&) {
   }
   if (text.empty()) return stamps;
-  Taker from(std::string_view(text).substr(kOpening.size()));
+  ValueTaker from(std::string_view(text).substr(kOpening.size()));
   while (from.more() && !from.failed()) {
     Item item;
-    std::uint64_t name_size = 0, count = 0;
-    from.take(name_size);
-    const std::string name(from.bytes(name_size));
+    const std::string name(from.text());
     if (!bundle::is_store_item_name(name)) return {};
     from.take(item.record);
     from.take(item.record_stamp);
-    from.take(count);
-    if (count > from.left() / sizeof(Stamp)) return {};
-    item.files.resize(static_cast<std::size_t>(count));
+    item.packed = from.text();
+    item.files.resize(static_cast<std::size_t>(from.count(sizeof(Stamp))));
     for (Stamp& file : item.files) from.take(file);
     stamps.items_.emplace(name, std::move(item));
   }
@@ -97,12 +69,12 @@ Stamps Stamps::read(const Prefix& prefix) {
 void Stamps::save(const Prefix& prefix, const fs::path& staging, Disk& disk) const {
   std::string text(kOpening);
   for (const auto& [name, item] : items_) {
-    put(text, std::uint64_t{name.size()});
-    text += name;
-    put(text, item.record);
-    put(text, item.record_stamp);
-    put(text, std::uint64_t{item.files.size()});
-    for (const Stamp& file : item.files) put(text, file);
+    put_text(text, name);
+    put_value(text, item.record);
+    put_value(text, item.record_stamp);
+    put_text(text, item.packed);
+    put_value(text, std::uint64_t{item.files.size()});
+    for (const Stamp& file : item.files) put_value(text, file);
   }
   const bundle::Digest digest = bundle::sha256(bundle::as_bytes(text));
   text.append(reinterpret_cast<const char*>(digest.bytes.data()), digest.bytes.size());
@@ -112,29 +84,40 @@ void Stamps::save(const Prefix& prefix, const fs::path& staging, Disk& disk) con
 
 void Stamps::add(const std::string& item, const bundle::Digest& record, std::vector<Stamp> files) {
   const std::lock_guard lock(guard_);
-  items_.insert_or_assign(item, Item{.record = record, .record_stamp = {}, .files = std::move(files)});
+  items_.insert_or_assign(item, Item{.record = record, .record_stamp = {}, .packed = {}, .files = std::move(files)});
 }
 
 ItemRecord Stamps::record_of(const Store& store, const bundle::Entry& entry) {
   const fs::path path = store.item(entry) / kRecordName;
   const Stamp now = stamp_at(path);
+  const auto there = items_.find(Store::item_name(entry));
+  const bool unchanged = there != items_.end() && now && now == there->second.record_stamp;
+  std::optional<ItemRecord> kept = unchanged ? unpack_record(there->second.packed) : std::nullopt;
+  if (kept && (kept->content != entry.content || kept->kind != entry.kind)) kept.reset();
+  ItemRecord record = kept ? *std::move(kept) : read_record(store, entry, now);
+  Item& item = items_.at(Store::item_name(entry));
+  item.files.resize(record.files.size());
+  for (std::size_t i = 0; i < record.files.size(); ++i) record.files[i].stamp = &item.files[i];
+  return record;
+}
+
+// From the store; `now` is the stamp that its file had before it was read.
+ItemRecord Stamps::read_record(const Store& store, const bundle::Entry& entry, const Stamp& now) {
+  const fs::path path = store.item(entry) / kRecordName;
   const std::string text = bundle::read_text(path, kMaxItemRecord);
   ItemRecord record = store.record(entry, text);  // first, since one of another version says so itself
   const auto [there, fresh] = items_.try_emplace(Store::item_name(entry));
   Item& item = there->second;
-  if (!now || now != item.record_stamp) {
-    const bundle::Digest digest = bundle::sha256(bundle::as_bytes(text));
-    if (!fresh && digest != item.record)
-      throw Error(ErrorCode::Digest, {.what = "the record of a store item was changed since it was unpacked",
-                                      .where = path.string(),
-                                      .expected = "sha256 " + item.record.hex(),
-                                      .got = "sha256 " + digest.hex(),
-                                      .next = "sealift-install doctor --repair BUNDLE with a bundle that carries it"});
-    item.record = digest;
-    item.record_stamp = now;
-  }
-  item.files.resize(record.files.size());
-  for (std::size_t i = 0; i < record.files.size(); ++i) record.files[i].stamp = &item.files[i];
+  const bundle::Digest digest = bundle::sha256(bundle::as_bytes(text));
+  if (!fresh && digest != item.record)
+    throw Error(ErrorCode::Digest, {.what = "the record of a store item was changed since it was unpacked",
+                                    .where = path.string(),
+                                    .expected = "sha256 " + item.record.hex(),
+                                    .got = "sha256 " + digest.hex(),
+                                    .next = "sealift-install doctor --repair BUNDLE with a bundle that carries it"});
+  item.record = digest;
+  item.record_stamp = now;
+  item.packed = pack_record(record);
   return record;
 }
 

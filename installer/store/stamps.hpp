@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // PREFIX/stamps: for each file of a store item, its stamp from when its bytes were last known to be the signed ones. A
-// file that still has its stamp is linked into the next environment as it is; every other one is hashed first. A cache:
-// where it is missing, damaged or stale (a copied prefix, a crash), files are hashed again, and nothing is lost.
-// Our own links move a file's time of change, so whatever makes or removes names takes the stamps along, under the
-// lock.
+// file that still has its stamp is linked into the next environment as it is; every other one is hashed first. An
+// item's record that still has its stamp is taken from here, without its JSON. A cache: where it is missing, damaged or
+// stale (a copied prefix, a crash), files are hashed again, and nothing is lost. Our own links move a file's time of
+// change, so whatever makes or removes names takes the stamps along, under the lock.
 #pragma once
 
 #include <map>
@@ -43,8 +43,11 @@ class Stamps {
   struct Item {
     bundle::Digest record;  // of the bytes of record.json
     Stamp record_stamp;
+    std::string packed;        // what was read from record.json when it had its stamp
     std::vector<Stamp> files;  // in the record's order
   };
+
+  ItemRecord read_record(const Store& store, const bundle::Entry& entry, const Stamp& now);
 
   std::mutex guard_;                   // of items_ while entries are unpacked
   std::map<std::string, Item> items_;  // by the item's name; elements stay where they are

@@ -21,6 +21,8 @@ class Store {
 
   std::filesystem::path item(const bundle::Entry& entry) const { return folder_ / item_name(entry); }
   bool has(const bundle::Entry& entry) const;
+  // The item that a wheel builds on which is carried as a patch.
+  std::filesystem::path base(const bundle::Entry& entry) const { return folder_ / entry.base.hex(); }
   // Finished and durable, but waiting in staging for the rest of its bundle.
   bool is_staged(const bundle::Entry& entry) const;
   // Of an item that exists; throws Format when the record is another entry's.

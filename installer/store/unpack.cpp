@@ -18,6 +18,9 @@ namespace {
 // 256 MiB less what is there once: chunks read ahead and kept (payload_reader.cpp), records, the program.
 constexpr std::uint64_t kMemory = std::uint64_t{144} << 20;
 
+// What a patched wheel keeps: its head, and the window of one patch. What it builds on is mapped.
+constexpr std::uint64_t kPatchMemory = std::uint64_t{50} << 20;
+
 // Of a thread that keeps `range` bytes of chunks, one at least: these, FileOutput, and what inflating needs.
 std::uint64_t memory_for(const bundle::VerifiedBundle& bundle, std::uint64_t range) {
   constexpr std::uint64_t kOutput = std::uint64_t{5} << 20;
@@ -62,6 +65,7 @@ class Unpacking {
   Unpacking(const bundle::VerifiedBundle& bundle, const Prefix& prefix, const std::filesystem::path& staging,
             Disk& disk, bundle::Progress& progress, Stamps& stamps)
       : bundle_(bundle),
+        store_(prefix),
         staging_(staging),
         disk_(disk),
         progress_(progress),
@@ -74,8 +78,9 @@ class Unpacking {
 
   void together(const std::vector<const Entry*>& entries, unsigned threads) {
     for (const Entry* entry : entries) {
-      const bool shared = is_large(*entry) && entry->kind == EntryKind::Wheel;
-      queue_.add(order_of(*entry), memory_for(bundle_, bundle::kRangeMemory),
+      const bool patch = entry->encoding == bundle::Encoding::Patch;
+      const bool shared = !patch && is_large(*entry) && entry->kind == EntryKind::Wheel;
+      queue_.add(order_of(*entry), memory_for(bundle_, bundle::kRangeMemory) + (patch ? kPatchMemory : 0),
                  [this, entry, shared] { shared ? open_shared(*entry) : unpack_whole(*entry); });
     }
     queue_.run(threads);
@@ -90,13 +95,14 @@ class Unpacking {
     return entry.stored_size >= kManyChunks * bundle_.payload().payload().chunk_size;
   }
   WorkOrder order_of(const Entry& entry) const {
-    return {.whole = is_large(entry) ? entry.installed_size : 0, .part = 0, .place = entry.offset};
+    const bool large = is_large(entry) || entry.encoding == bundle::Encoding::Patch;
+    return {.whole = large ? entry.installed_size : 0, .part = 0, .place = entry.offset};
   }
 
   std::filesystem::path folder_of(const Entry& entry) const { return staging_ / Store::item_name(entry); }
 
   void unpack_whole(const Entry& entry) {
-    finish(entry, unpack_entry(bundle_, entry, folder_of(entry), disk_, progress_));
+    finish(entry, unpack_entry(bundle_, entry, folder_of(entry), disk_, progress_, &store_));
   }
 
   // A wheel's files come before other wheels; of them, large ones before runs of small ones.
@@ -119,6 +125,7 @@ class Unpacking {
   }
 
   const bundle::VerifiedBundle& bundle_;
+  const Store store_;
   const std::filesystem::path& staging_;
   Disk& disk_;
   bundle::Progress& progress_;

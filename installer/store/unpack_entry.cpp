@@ -29,10 +29,10 @@ ItemWriter item_writer(const Entry& entry, const std::filesystem::path& folder, 
 }
 
 Unpacked unpack_entry(const bundle::VerifiedBundle& bundle, const Entry& entry, const std::filesystem::path& folder,
-                      Disk& disk, bundle::Progress& progress) {
+                      Disk& disk, bundle::Progress& progress, const Store* store) {
   ItemWriter writer = item_writer(entry, folder, disk, progress);
   if (entry.kind == EntryKind::Wheel) {
-    unpack_wheel(bundle, entry, writer);
+    unpack_wheel(bundle, entry, writer, store);
   } else if (entry.kind == EntryKind::Tree) {
     unpack_tree(bundle, entry, writer);
   } else {

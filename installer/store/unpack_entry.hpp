@@ -3,6 +3,7 @@
 #pragma once
 
 #include "installer/store/item_writer.hpp"
+#include "installer/store/store.hpp"
 #include "sealift/bundle/host/progress.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 
@@ -18,8 +19,9 @@ ItemWriter item_writer(const bundle::Entry& entry, const std::filesystem::path& 
                        bundle::Progress& progress);
 
 // Unpacks one entry, with its record, into the new folder `folder`. Throws Format when it takes more space than was
-// signed.
+// signed. What a patch builds on is taken from `store`; where that is nullptr, only its record is right.
 Unpacked unpack_entry(const bundle::VerifiedBundle& bundle, const bundle::Entry& entry,
-                      const std::filesystem::path& folder, Disk& disk, bundle::Progress& progress);
+                      const std::filesystem::path& folder, Disk& disk, bundle::Progress& progress,
+                      const Store* store = nullptr);
 
 }  // namespace sealift::installer

@@ -6,6 +6,9 @@
 
 #include <algorithm>
 
+#include "installer/store/patch_base.hpp"
+#include "sealift/bundle/wheel/patched_wheel.hpp"
+
 namespace sealift::installer {
 
 using bundle::Entry;
@@ -59,7 +62,7 @@ std::string name_of(const Entry& entry) {
 }
 
 bundle::Wheel open_wheel(bundle::ByteSource& source, const bundle::VerifiedBundle& bundle, const Entry& entry) {
-  if (entry.encoding != bundle::Encoding::Identity)
+  if (entry.encoding == bundle::Encoding::Zstd)
     throw Error(ErrorCode::CannotCheck, {.what = "a wheel is stored compressed, which this version does not read",
                                          .where = entry.path.text(),
                                          .next = "use the sealift-install that came with the bundle"});
@@ -142,7 +145,34 @@ std::string script_of(const bundle::EntryPoint& point) {
          "\nif __name__ == \"__main__\":\n    sys.exit(" + point.function + "())\n";
 }
 
-void unpack_wheel(const bundle::VerifiedBundle& bundle, const bundle::Entry& entry, ItemWriter& writer) {
+namespace {
+
+void unpack_patched_wheel(const bundle::VerifiedBundle& bundle, const bundle::Entry& entry, ItemWriter& writer,
+                          const Store* store) {
+  const std::unique_ptr<bundle::ByteSource> stored = bundle.stored(entry);
+  bundle::PatchedWheel source(*stored, entry.size);
+  ClaimedWheel wheel(source, bundle, entry, writer);
+  std::optional<PatchBase> base;
+  if (store != nullptr) base.emplace(*store, entry);
+  FileOutput output(writer.disk());
+  for (const ClaimedWheel::File& file : wheel.files()) {
+    const std::optional<bundle::Digest> from = source.base_of(*file.packed);
+    if (!from)
+      wheel.write(file, source, output);
+    else if (base)
+      writer.fill_file(file.number, output, file.packed->sha256,
+                       [&](const bundle::ByteSink& sink) { base->rebuild(source, *file.packed, *from, sink); });
+    else
+      writer.describe_file(file.number, file.packed->member.size, file.packed->sha256);
+  }
+  wheel.write_own();
+}
+
+}  // namespace
+
+void unpack_wheel(const bundle::VerifiedBundle& bundle, const bundle::Entry& entry, ItemWriter& writer,
+                  const Store* store) {
+  if (entry.encoding == bundle::Encoding::Patch) return unpack_patched_wheel(bundle, entry, writer, store);
   const std::unique_ptr<bundle::ByteSource> source = bundle.stored(entry);
   ClaimedWheel wheel(*source, bundle, entry, writer);
   FileOutput output(writer.disk());

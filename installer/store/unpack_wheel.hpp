@@ -4,6 +4,7 @@
 #pragma once
 
 #include "installer/store/item_writer.hpp"
+#include "installer/store/store.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 #include "sealift/bundle/wheel/wheel.hpp"
 
@@ -57,8 +58,11 @@ class ClaimedWheel {
   std::vector<Own> own_;
 };
 
-// Unpacks it with this thread. Throws Format or Digest when chunks, archive or RECORD do not hold.
-void unpack_wheel(const bundle::VerifiedBundle& bundle, const bundle::Entry& entry, ItemWriter& writer);
+// Unpacks it with this thread. Of an entry that is carried as a patch, what is not carried is made from `store`, which
+// has its base; where `store` is nullptr, it only gets its row in the record. Throws Format or Digest when chunks,
+// archive or RECORD do not hold.
+void unpack_wheel(const bundle::VerifiedBundle& bundle, const bundle::Entry& entry, ItemWriter& writer,
+                  const Store* store = nullptr);
 
 // The program of an entry point; it runs the python3 in its own folder.
 std::string script_of(const bundle::EntryPoint& point);

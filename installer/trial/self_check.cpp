@@ -18,6 +18,8 @@ namespace {
 constexpr int kNotPossible = 77;  // a script's exit code for it
 constexpr std::size_t kMaxNamed = 5;
 constexpr const char* kTrainer = "bin/sealift-train";
+constexpr const char* kVerifier = "bin/sealift-verify";
+constexpr int kNothingRun = 2;  // the verifier's exit code where no check could be run
 
 [[noreturn]] void fail(const std::string& command, std::string expected, std::string got) {
   throw Error(ErrorCode::SelfTest, {.what = "what was built does not work; the generation in use was not touched",
@@ -57,7 +59,9 @@ class Checker {
     if (options_.depth == SelfCheckOptions::Depth::Imports) return result_;
     load_native_files();
     all_reduce();
-    if (options_.depth == SelfCheckOptions::Depth::Training) train();
+    if (options_.depth != SelfCheckOptions::Depth::Training) return result_;
+    train();
+    verify();
     return result_;
   }
 
@@ -121,6 +125,21 @@ class Checker {
     const bundle::ChildEnd end = bundle::run_child(child);
     if (!end.good()) fail(std::string(kTrainer) + " run --steps 2", "two steps of training", end.text(child));
     add("training", true, "two steps of " + std::string(kTrainer) + ", " + std::to_string(end.milliseconds) + " ms");
+  }
+
+  // Only what needs no finished generation: its record is written after this.
+  void verify() {
+    const char* const name = "verification";
+    if (!layout_.contains(kVerifier)) return add(name, false, std::string("the bundle places no ") + kVerifier);
+    const bundle::Child child{
+        .arguments = {(generation_ / kVerifier).string(), "run", "--level", "quick", "--only", "arithmetic", "--only",
+                      "communication", "--only", "training", "--out", (scratch_ / "verification").string()},
+        .environment = bare_environment(generation_ / kVerifier, scratch_),
+        .patience = options_.patience};
+    const bundle::ChildEnd end = bundle::run_child(child);
+    if (!end.late && end.exit_code == kNothingRun) return add(name, false, end.text(child));
+    if (!end.good()) fail(std::string(kVerifier) + " run --level quick", "every check to pass", end.text(child));
+    add(name, true, std::string(kVerifier) + " run --level quick, " + std::to_string(end.milliseconds) + " ms");
   }
 
   const bundle::Environment& environment_;

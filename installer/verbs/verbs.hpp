@@ -10,6 +10,7 @@ namespace sealift::installer {
 void add_probe(bundle::Program& program);
 void add_trust(bundle::Program& program);
 void add_verify(bundle::Program& program);
+void add_mend(bundle::Program& program);
 void add_preflight(bundle::Program& program);
 void add_plan(bundle::Program& program);
 void add_apply(bundle::Program& program);

@@ -33,6 +33,13 @@ int show(const Report& report, const std::vector<bundle::Error>& failures, bool 
   return failures.empty() ? 0 : failures.front().exit_code();
 }
 
+// After the list of failures, since it may be long.
+void print_verdict(const bundle::Damage& damage) {
+  bundle::print_warnings(
+      {damage.verdict() + (damage.mendable() ? "; `sealift-install mend BUNDLE --into FOLDER` does it"
+                                             : "; copy bad files again from their source")});
+}
+
 bundle::Trust trust_of(const VerifyOptions& options) {
   const std::filesystem::path folder = options.prefix.empty() ? "" : Prefix(options.prefix).trust();
   return {.state = bundle::trust_for_run(folder, fingerprint_of(options.bundle.fingerprint)),
@@ -68,7 +75,9 @@ int run(const VerifyOptions& options) {
   opened.more_folders = options.bundle.volumes;
   const Verification result =
       verify_every_byte(opened, trust, bundle::system_time(), options.bundle.threads, progress, options.deep);
-  return show(result, result.failures, options.json);
+  const int code = show(result, result.failures, options.json);
+  if (result.damage && !result.damage->bad_volumes.empty()) print_verdict(*result.damage);
+  return code;
 }
 
 }  // namespace
@@ -80,7 +89,8 @@ void add_verify(bundle::Program& program) {
   add_bundle_options(verb, options->bundle, false);
   add_prefix(verb, options->prefix, false);
   verb.option("--volume", options->volume,
-              "only this volume; seal and chunk list lie beside it or in BUNDLE, the other volumes need not be there");
+              "only this volume or recovery file; seal and chunk list lie beside it or in BUNDLE, the other volumes "
+              "need not be there");
   verb.flag("--deep", options->deep,
             "also compare each entry with the SHA-256 under which it was published, and each file with its list");
   verb.action([options] { return run(*options); });
