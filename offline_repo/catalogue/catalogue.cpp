@@ -41,7 +41,7 @@ std::string described(const IndexedWheel& wheel) {
 
 // The same bytes twice are one wheel, as old as the older bundle. Different bytes under one name are refused: either
 // answer could be wrong.
-void add(Project& project, IndexedWheel wheel) {
+void add(Project& project, const IndexedWheel& wheel) {
   const auto [place, fresh] = project.wheels.try_emplace(wheel.file_name, wheel);
   if (fresh) return;
   if (place->second.sha256 == wheel.sha256) {
@@ -52,10 +52,14 @@ void add(Project& project, IndexedWheel wheel) {
                                     .where = wheel.file_name,
                                     .expected = described(place->second),
                                     .got = described(wheel),
-                                    .next = "serve these bundles by two programs on two ports"});
+                                    .next = "each is served by its own address, /b/NAME-VERSION/"});
 }
 
 }  // namespace
+
+std::string IndexedWheel::project() const {
+  return bundle::normalized_project_name(bundle::parse_wheel_name(file_name)->name);
+}
 
 std::set<std::string> Project::versions() const {
   std::set<std::string> all;
@@ -82,21 +86,47 @@ const IndexedWheel* Catalogue::find_wheel(std::string_view sha256, std::string_v
   return found != project->wheels.end() && found->second.sha256.hex() == sha256 ? &found->second : nullptr;
 }
 
-Catalogue make_catalogue(std::vector<bundle::VerifiedBundle> bundles) {
-  Catalogue catalogue;
-  for (bundle::VerifiedBundle& verified : bundles) {
-    const auto in = std::make_shared<const bundle::VerifiedBundle>(std::move(verified));
-    catalogue.bundles.push_back(in->manifest().stem());
-    for (const bundle::Entry& entry : in->manifest().entries) {
-      if (entry.kind != bundle::EntryKind::Wheel || entry.absent) continue;
-      IndexedWheel wheel = read_wheel(in, entry);
-      const std::string name = bundle::normalized_project_name(bundle::parse_wheel_name(wheel.file_name)->name);
-      Project& project = catalogue.projects.try_emplace(name, Project{.name = name}).first->second;
-      add(project, std::move(wheel));
+Contents read_contents(std::shared_ptr<const bundle::VerifiedBundle> in) {
+  auto contents = std::make_shared<BundleContents>(BundleContents{.in = std::move(in)});
+  for (const bundle::Entry& entry : contents->in->manifest().entries)
+    if (entry.kind == bundle::EntryKind::Wheel && !entry.absent) {
+      if (entry.encoding == bundle::Encoding::Patch)
+        contents->patched.push_back(entry.path.text());
+      else
+        contents->wheels.push_back(read_wheel(contents->in, entry));
     }
-    add_hub_repositories(catalogue.repositories, in);
+  contents->repositories = read_hub_repositories(*contents->in);
+  catalogue_of({contents});  // it can be served alone
+  return contents;
+}
+
+Catalogue make_catalogue(std::vector<bundle::VerifiedBundle> bundles) {
+  std::vector<Contents> contents;
+  for (bundle::VerifiedBundle& verified : bundles)
+    contents.push_back(read_contents(std::make_shared<const bundle::VerifiedBundle>(std::move(verified))));
+  return catalogue_of(contents);
+}
+
+Catalogue catalogue_of(const std::vector<Contents>& bundles) {
+  Catalogue catalogue;
+  for (const Contents& contents : bundles) {
+    catalogue.bundles.push_back(contents->in->manifest().stem());
+    catalogue.sources.push_back(contents->in);
+    for (const IndexedWheel& wheel : contents->wheels) {
+      const std::string name = wheel.project();
+      add(catalogue.projects.try_emplace(name, Project{.name = name}).first->second, wheel);
+    }
+    add_hub_repositories(catalogue.repositories, contents->repositories, contents->in, contents->rotten);
+    for (const std::string& path : contents->patched)
+      catalogue.left_out.push_back(contents->in->manifest().stem() + " carries " + path +
+                                   " as a patch, which only a prefix that has the older wheel can use: it is not "
+                                   "served; serve a bundle that carries it whole");
+    for (const std::string& path : contents->rotten)
+      if (path.ends_with(".whl"))
+        catalogue.left_out.push_back(contents->in->manifest().stem() + ": " + path +
+                                     " is not served from there: its bytes on the medium are wrong");
   }
-  catalogue.left_out = drop_incomplete(catalogue.repositories);
+  for (std::string& line : drop_incomplete(catalogue.repositories)) catalogue.left_out.push_back(std::move(line));
   return catalogue;
 }
 

@@ -24,7 +24,19 @@ struct IndexedWheel : ServedFile {
   std::string metadata;                        // the METADATA file, byte for byte
   bundle::Digest metadata_sha256;
   std::string uploaded;  // when the first bundle that has it was made; RFC 3339, UTC
+
+  std::string project() const;  // normalized
 };
+
+// What one bundle carries, read once for every catalogue that it is in.
+struct BundleContents {
+  std::shared_ptr<const bundle::VerifiedBundle> in;
+  std::vector<IndexedWheel> wheels = {};
+  bundle::HubCatalogue repositories = {};
+  std::vector<std::string> patched = {};  // paths of wheels that travel as patches and so cannot be served
+  std::set<std::string> rotten = {};      // paths of entries with bytes that are wrong on the medium: served by no view
+};
+using Contents = std::shared_ptr<const BundleContents>;
 
 struct Project {
   std::string name;                            // normalized
@@ -37,7 +49,8 @@ struct Catalogue {
   std::vector<std::string> bundles;                      // NAME-VERSION of each, as they were given
   std::map<std::string, Project, std::less<>> projects;  // by normalized name
   HubRepositories repositories;
-  std::vector<std::string> left_out;  // a line for people on each commit that is not served
+  std::vector<std::string> left_out;  // a line for people on each commit or wheel that is not served
+  std::vector<std::shared_ptr<const bundle::VerifiedBundle>> sources = {};  // the bundles, in their order
 
   std::size_t wheel_count() const;
   // Null when there is none; `name` in any spelling.
@@ -46,9 +59,14 @@ struct Catalogue {
   const IndexedWheel* find_wheel(std::string_view sha256, std::string_view file_name) const;
 };
 
-// The union of the bundles' wheels and repositories, without what a delta does not carry. Reads only the chunks that
-// hold METADATA and the catalogues of hubs. Throws Conflict when two files have one name and different bytes,
-// CannotCheck when one is stored compressed, so that no range of it can be served, Format for a bad catalogue.
+// Without what a delta does not carry. Reads only the chunks that hold METADATA and the catalogue of hubs. Throws
+// CannotCheck when a file is stored compressed, so that no range of it can be served, Format for a bad catalogue,
+// Conflict when the bundle disagrees with itself.
+Contents read_contents(std::shared_ptr<const bundle::VerifiedBundle> in);
+
+// The union of the bundles' wheels and repositories. Throws Conflict when two files have one name and different bytes;
+// disagreements.hpp says so beforehand.
+Catalogue catalogue_of(const std::vector<Contents>& bundles);
 Catalogue make_catalogue(std::vector<bundle::VerifiedBundle> bundles);
 
 }  // namespace sealift::offline_repo

@@ -35,13 +35,14 @@ void add_file(HubCommit& commit, const std::string& path, ServedFile file, const
                                     .where = name.id + "/" + path + " at " + commit.id,
                                     .expected = described(place->second),
                                     .got = described(file),
-                                    .next = "serve these bundles by two programs on two ports"});
+                                    .next = "each is served by its own address, /b/NAME-VERSION/"});
 }
 
-void add_files(HubCommit& commit, const bundle::HubRepository& listed, const InBundle& in) {
+void add_files(HubCommit& commit, const bundle::HubRepository& listed, const InBundle& in,
+               const std::set<std::string>& rotten) {
   for (const bundle::HubRepositoryFile& file : listed.files) {
     const bundle::Entry& entry = *in->manifest().find(file.entry);  // parse_hub_catalogue has found it
-    if (entry.absent)
+    if (entry.absent || rotten.contains(entry.path.text()))
       commit.missing.push_back(file.path.text());
     else
       add_file(commit, file.path.text(), served_file(in, entry, "a file of a hub"), listed.name);
@@ -53,13 +54,14 @@ bool is_outdated_branch(const HubCommit& commit, const bundle::HubRepository& li
   return listed.name.hub == bundle::HubKind::ModelScope && created < commit.created;
 }
 
-void add(ServedRepository& repository, const bundle::HubRepository& listed, const InBundle& in) {
+void add(ServedRepository& repository, const bundle::HubRepository& listed, const InBundle& in,
+         const std::set<std::string>& rotten) {
   const std::string& created = in->manifest().created;
   HubCommit& commit = repository.commits.try_emplace(listed.commit, HubCommit{.id = listed.commit}).first->second;
   if (is_outdated_branch(commit, listed, created)) return;
   if (listed.name.hub == bundle::HubKind::ModelScope && created > commit.created) commit = {.id = listed.commit};
   commit.created = std::max(commit.created, created);
-  add_files(commit, listed, in);
+  add_files(commit, listed, in, rotten);
   for (const std::string& revision : listed.revisions) {
     NamedCommit& named = repository.revisions.try_emplace(revision, NamedCommit{listed.commit, created}).first->second;
     if (named.created < created) named = {listed.commit, created};
@@ -95,13 +97,17 @@ const HubCommit* ServedRepository::find(std::string_view revision) const {
   return &std::max_element(commits.begin(), commits.end(), older)->second;
 }
 
-void add_hub_repositories(HubRepositories& repositories, const InBundle& in) {
-  const bundle::Entry* entry = in->manifest().find(bundle::SafePath::parse(bundle::kHubCatalogueEntry, ""));
-  if (entry == nullptr || entry->absent) return;
-  const std::string where = in->manifest().stem() + ":" + entry->path.text();
-  for (const bundle::HubRepository& listed :
-       bundle::parse_hub_catalogue(catalogue_text(*in, *entry, where), in->manifest(), where))
-    add(repositories.try_emplace(listed.name, ServedRepository{.name = listed.name}).first->second, listed, in);
+bundle::HubCatalogue read_hub_repositories(const bundle::VerifiedBundle& in) {
+  const bundle::Entry* entry = in.manifest().find(bundle::SafePath::parse(bundle::kHubCatalogueEntry, ""));
+  if (entry == nullptr || entry->absent) return {};
+  const std::string where = in.manifest().stem() + ":" + entry->path.text();
+  return bundle::parse_hub_catalogue(catalogue_text(in, *entry, where), in.manifest(), where);
+}
+
+void add_hub_repositories(HubRepositories& repositories, const bundle::HubCatalogue& listed, const InBundle& in,
+                          const std::set<std::string>& rotten) {
+  for (const bundle::HubRepository& one : listed)
+    add(repositories.try_emplace(one.name, ServedRepository{.name = one.name}).first->second, one, in, rotten);
 }
 
 std::vector<std::string> drop_incomplete(HubRepositories& repositories) {

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -47,9 +48,14 @@ struct ServedRepository {
 
 using HubRepositories = std::map<bundle::HubName, ServedRepository>;
 
-// Adds what `in` carries. Throws Format when its catalogue is none, Conflict when two bundles disagree about a file of
-// one commit, CannotCheck as served_file does.
-void add_hub_repositories(HubRepositories& repositories, const std::shared_ptr<const bundle::VerifiedBundle>& in);
+// What the bundle's signed catalogue says, nothing where it has none. Throws Format when its catalogue is none.
+bundle::HubCatalogue read_hub_repositories(const bundle::VerifiedBundle& in);
+
+// Adds what `in` carries, as its catalogue lists it, without the entries of `rotten`. Throws Conflict when two bundles
+// disagree about a file of one commit, CannotCheck as served_file does.
+void add_hub_repositories(HubRepositories& repositories, const bundle::HubCatalogue& listed,
+                          const std::shared_ptr<const bundle::VerifiedBundle>& in,
+                          const std::set<std::string>& rotten = {});
 
 // Takes out each commit of which a file is missing, since its clients could not tell that they got a part of it.
 // Returns a line for each, for people.

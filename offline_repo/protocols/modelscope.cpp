@@ -14,10 +14,10 @@ namespace {
 
 using bundle::Json;
 
-constexpr std::pair<const char*, ModelScopeRoute> kWords[] = {{"", ModelScopeRoute::Info},
-                                                              {"revisions", ModelScopeRoute::Revisions},
-                                                              {"repo/files", ModelScopeRoute::Files},
-                                                              {"repo", ModelScopeRoute::File}};
+constexpr std::pair<const char*, ModelScopeRoute> kScopeWords[] = {{"", ModelScopeRoute::Info},
+                                                                   {"revisions", ModelScopeRoute::Revisions},
+                                                                   {"repo/files", ModelScopeRoute::Files},
+                                                                   {"repo", ModelScopeRoute::File}};
 
 std::string enveloped(Json data) {
   return bundle::write_json({{"Code", 200}, {"Success", true}, {"Message", "success"}, {"Data", std::move(data)}});
@@ -46,7 +46,7 @@ std::optional<ModelScopeTarget> parse_modelscope_target(const std::vector<std::s
   ModelScopeTarget target{.repository = found != repositories.end() ? &found->second : nullptr};
   std::string rest;
   for (std::size_t i = 5; i < segments.size(); ++i) rest += (i > 5 ? "/" : "") + segments[i];
-  for (const auto& [word, route] : kWords) {
+  for (const auto& [word, route] : kScopeWords) {
     target.route = route;
     if (rest == word) return target;
   }

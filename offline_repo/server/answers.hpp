@@ -9,7 +9,7 @@
 
 namespace sealift::offline_repo {
 
-inline constexpr char kPageCaching[] = "max-age=600";
+inline constexpr char kPageCaching[] = "no-cache";  // asked again each time, by its ETag: a switch is seen at once
 inline constexpr char kFileCaching[] = "max-age=365000000, immutable";  // the content is part of the address
 
 // 200, or 304 when the client has it; `digest` is of `text`.

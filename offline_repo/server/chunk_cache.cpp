@@ -55,6 +55,7 @@ std::vector<ChunkCache::Later> ChunkCache::settle(const Key& key, const Chunk& c
   const auto found = places_.find(key);
   std::vector<Later> waiting = std::move(found->second.waiting);
   if (!chunk) {
+    ++counts_.failed;
     uses_.erase(found->second.use);
     places_.erase(found);
     return waiting;

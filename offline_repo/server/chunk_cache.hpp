@@ -23,6 +23,7 @@ namespace sealift::offline_repo {
 // What a cache has done and holds.
 struct CacheCounts {
   std::uint64_t checked = 0;  // chunks that were read and hashed, those that failed among them
+  std::uint64_t failed = 0;   // of those
   std::uint64_t bytes = 0;    // of memory now
   std::uint64_t most = 0;     // of memory at any time
 };

@@ -19,6 +19,7 @@
 #include "offline_repo/server/client_address.hpp"
 #include "offline_repo/server/request_head.hpp"
 #include "offline_repo/server/routes.hpp"
+#include "offline_repo/server/status_pages.hpp"
 #include "sealift/bundle/core/safe_path.hpp"
 
 namespace sealift::offline_repo {
@@ -31,14 +32,12 @@ using net::ip::tcp;
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr std::chrono::milliseconds kLinger{2'000};
 constexpr std::uint64_t kPiece = std::uint64_t{256}
                                  << 10;                  // small beside a chunk: a slow client must meet its deadline
 constexpr std::uint64_t kTurn = std::uint64_t{1} << 20;  // bytes, then other connections of this thread send theirs
 constexpr std::string_view kEmptyLine = "\r\n\r\n";
-constexpr std::uint64_t kSmall = std::uint64_t{8} << 10;
+constexpr std::uint64_t kSmallBody = std::uint64_t{8} << 10;
 constexpr int kUnsent = 512 << 10;  // bytes of a connection that the system may keep unsent
 
 // The present moment as strftime(3) writes it.
@@ -91,19 +90,35 @@ std::string written(http::response<http::empty_body>& header) {
   return text;
 }
 
+// Clients of hubs send their token before they are asked. Basic is the only challenge: what pulls images takes a Bearer
+// challenge for the address of another server that gives out tokens.
+Response unauthorized() {
+  Response response = refusal(401, "a token of this repository is needed: as a password, or as a Bearer token");
+  response.headers.emplace_back("WWW-Authenticate", "Basic realm=\"sealift-repo\", charset=\"UTF-8\"");
+  return response;
+}
+
+// Relative, so that it holds below any prefix; `name` is a view's.
+Response slash_added(const std::string& name) {
+  Response response = refusal(301, "the page is at " + name + "/");
+  response.headers.emplace_back("Location", name + "/");
+  return response;
+}
+
 iovec part_of(std::string_view text) {
   return {.iov_base = const_cast<char*>(text.data()), .iov_len = text.size()};
 }
 
 }  // namespace
 
-Connection::Connection(ServerState& state, tcp::socket socket)
+Connection::Connection(ServerState& state, tcp::socket socket, bool admin)
     : state_(state),
       stream_(std::move(socket)),
       peer_(peer_name(stream_)),
       client_(client_name(stream_)),
       buffer_(state.options.max_header),
-      room_timer_(stream_.get_executor()) {
+      room_timer_(stream_.get_executor()),
+      admin_(admin) {
   error_code ignored;
   stream_.socket().set_option(tcp::no_delay(true), ignored);
   stream_.socket().native_non_blocking(true, ignored);
@@ -173,6 +188,8 @@ void Connection::read_head() {
 
 void Connection::on_head(error_code error, std::size_t size) {
   waiting_since_ = 0;
+  asked_ = Clock::now();
+  answered_ = {.time = std::chrono::system_clock::now(), .client = peer_};
   on_request(error, size);
 }
 
@@ -193,8 +210,8 @@ void Connection::on_request(error_code error, std::size_t size) {
   keep_alive_ = parser_->keep_alive() && parser_->content_length().value_or(0) == 0 && !parser_->chunked();
   version_ = message.version();
   head_ = message.method() == http::verb::head;
-  if (state_.options.on_request)
-    line_ = std::string(message.method_string()) + " " + bundle::SafePath::printable(std::string(message.target()));
+  note(message);
+  see(message);
   if (version_ >= 11 && message.count(http::field::host) != 1)
     return refuse(400, "an HTTP/1.1 request has exactly one Host header");
   Request request{.method = std::string(message.method_string()),
@@ -204,11 +221,43 @@ void Connection::on_request(error_code error, std::size_t size) {
                   .if_range = joined(message, http::field::if_range),
                   .if_none_match = joined(message, http::field::if_none_match),
                   .content_type = joined(message, http::field::content_type)};
+  find(request);
   const std::uint64_t length = parser_->content_length().value_or(0);
-  const std::uint64_t limit = length > 0 ? wanted_body(state_.catalogue, request) : 0;
+  const std::uint64_t limit = length > 0 && view_ ? wanted_body(view_->catalogue, request) : 0;
   if (limit > 0 && length > limit) return refuse(413, "a body has at most " + std::to_string(limit) + " bytes here");
   if (limit > 0) return read_body(std::move(request), static_cast<std::size_t>(length));
-  answer(respond(state_.catalogue, state_.pages, request));
+  answer(request);
+}
+
+// A client that changes its token on a connection is another one from there on.
+void Connection::see(const Message& message) {
+  views_.reset();
+  std::optional<Access::Client> client = state_.access_now()->client(joined(message, http::field::authorization));
+  if (!client) return;
+  views_ = std::move(client->views);
+  answered_.user = client->user;
+}
+
+// The view that the target names; the target is then one within it.
+void Connection::find(Request& request) {
+  view_.reset();
+  view_name_.clear();
+  if (!views_) return;
+  Viewed viewed = find_view(*views_, request.target);
+  view_ = std::move(viewed.view);
+  view_name_ = std::move(viewed.name);
+  request.target = std::move(viewed.target);
+}
+
+// What the logs say of it; texts are kept only where there is a log.
+void Connection::note(const Message& message) {
+  if (state_.options.on_request)
+    line_ = std::string(message.method_string()) + " " + bundle::SafePath::printable(std::string(message.target()));
+  if (!state_.options.audit) return;
+  answered_.method = std::string(message.method_string());
+  answered_.target = std::string(message.target());
+  answered_.range = joined(message, http::field::range);
+  answered_.agent = joined(message, http::field::user_agent);
 }
 
 // The part of it that came with the head, then the rest, with one deadline for all of it.
@@ -223,18 +272,48 @@ void Connection::read_body(Request request, std::size_t size) {
   net::async_read(stream_, net::buffer(pending->body) + here,
                   [self = shared_from_this(), pending](error_code error, std::size_t) {
                     self->waiting_since_ = 0;
-                    error ? self->close() : self->answer(respond(self->state_.catalogue, self->state_.pages, *pending));
+                    error ? self->close() : self->answer(*pending);
                   });
 }
 
 void Connection::refuse(unsigned status, const std::string& why) {
   keep_alive_ = false;
   if (line_.empty()) line_ = "-";
-  answer(refusal(status, why));
+  send(refusal(status, why));
+}
+
+void Connection::answer(const Request& request) {
+  send(respond_to(request));
+}
+
+// Where nobody could say later who took it, nothing is given.
+Response Connection::respond_to(const Request& request) {
+  if (view_name_.empty() && (admin_ || !state_.options.admin_listen))
+    if (std::optional<Response> status = status_answer(state_, request, admin_)) return *std::move(status);
+  if (admin_) return refusal(404, "here are /healthz, /metrics and /status");
+  if (!view_) return unauthorized();
+  if (state_.options.audit_required && !state_.options.audit->writable())
+    return refusal(503, "the audit log cannot be written, and nothing is served without it");
+  if (request.target.empty()) return slash_added(view_name_);
+  Response response = respond(view_->catalogue, view_->pages, request);
+  if (response.status == 404 && request.target.starts_with("/files/")) return by_digest(request, std::move(response));
+  return response;
+}
+
+// A client that read the index before a switch still finds what it was told of: a file's address is its digest, so any
+// bundle that this client may see can give it.
+Response Connection::by_digest(const Request& request, Response missing) {
+  for (const auto& [stem, view] : views_->bundles) {
+    Response response = respond(view->catalogue, view->pages, request);
+    if (response.status == 404) continue;
+    view_ = view;
+    return response;
+  }
+  return missing;
 }
 
 // An answer to HEAD and a 304 end after the header.
-void Connection::answer(Response response) {
+void Connection::send(Response response) {
   response_ = std::move(response);
   const bool bodiless = head_ || response_.status == 304;
   body_ = bodiless ? ResponseBody() : ResponseBody(response_);
@@ -275,7 +354,7 @@ void Connection::send() {
 
 // Whether the body is a few bytes of one chunk: to copy them costs less than a second system call.
 bool Connection::is_small() const {
-  return body_.payload() != nullptr && header_sent_ == 0 && body_.size() <= kSmall && !body_.place().goes_on;
+  return body_.payload() != nullptr && header_sent_ == 0 && body_.size() <= kSmallBody && !body_.place().goes_on;
 }
 
 void Connection::copy_small() {
@@ -360,26 +439,50 @@ void Connection::await_room() {
 
 // Ends this connection and no other.
 void Connection::unreadable(const std::exception& error) {
+  const auto* part = std::get_if<WheelPart>(&response_.body);
+  if (part != nullptr && dynamic_cast<const bundle::Error*>(&error) != nullptr)
+    state_.fail(part->wheel->in, body_.place().index, error.what());
   state_.options.on_fault(std::string("a file could not be served, the connection ends: ") + error.what());
   finish("unreadable");
 }
 
 // `trouble` is empty when everything was sent.
 void Connection::finish(const std::string& trouble) {
-  if (state_.options.on_request) {
-    std::string line = now("%FT%TZ ") + peer_ + " " + line_ + " " + std::to_string(response_.status) + " " +
-                       std::to_string(body_.sent());
-    if (!trouble.empty()) line += " of " + std::to_string(body_.size()) + ", " + trouble;
-    state_.options.on_request(line);
-  }
+  state_.metrics.count(response_.route, response_.status, body_.sent());
+  if (state_.options.audit && !admin_) audit(trouble.empty());
+  if (state_.options.on_request) log(trouble);
   body_ = {};
   chunk_.reset();
   small_.clear();
   response_ = {};
+  view_.reset();
+  views_.reset();
   header_.clear();
   line_.clear();
   if (!trouble.empty()) return close();
   keep_alive_ ? await_request() : linger();
+}
+
+void Connection::log(const std::string& trouble) {
+  std::string line = now("%FT%TZ ") + peer_ + " " + line_ + " " + std::to_string(response_.status) + " " +
+                     std::to_string(body_.sent());
+  if (!trouble.empty()) line += " of " + std::to_string(body_.size()) + ", " + trouble;
+  state_.options.on_request(line);
+}
+
+void Connection::audit(bool complete) {
+  answered_.status = response_.status;
+  answered_.bytes = body_.sent();
+  answered_.complete = complete;
+  answered_.milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - asked_).count();
+  if (const auto* part = std::get_if<WheelPart>(&response_.body)) {
+    answered_.bundle = part->wheel->in->manifest().stem();
+    answered_.entry = part->wheel->entry->path.text();
+    answered_.sha256 = part->wheel->sha256.hex();
+  }
+  if (state_.options.audit->write(audit_line(answered_))) return;
+  if (state_.metrics.audit_failures++ == 0)
+    state_.options.on_fault("the audit log cannot be written; its lines wait, 4096 of them at most");
 }
 
 // Closing while the client still sends would discard the answer on its way to it, so its bytes are read for a moment.

@@ -25,7 +25,8 @@ namespace sealift::offline_repo {
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   // `socket` runs on a strand of its own; `state` must outlive this.
-  Connection(ServerState& state, boost::asio::ip::tcp::socket socket);
+  // `admin`: it came in where only /healthz and /metrics are answered.
+  Connection(ServerState& state, boost::asio::ip::tcp::socket socket, bool admin = false);
 
   void start();
   // From any thread: ends the connection unless an answer is under way; then it ends after that.
@@ -38,6 +39,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::optional<std::chrono::steady_clock::time_point> waiting_since() const;
 
  private:
+  using Clock = std::chrono::steady_clock;
   using Message = boost::beast::http::request<boost::beast::http::empty_body>;
 
   void await_request();
@@ -48,7 +50,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void read_body(Request request, std::size_t size);
   void begin_waiting();
   void refuse(unsigned status, const std::string& why);
-  void answer(Response response);
+  void note(const Message& message);
+  void see(const Message& message);
+  void find(Request& request);
+  void answer(const Request& request);
+  Response respond_to(const Request& request);
+  Response by_digest(const Request& request, Response missing);
+  void send(Response response);
   void send();
   bool take_chunk();
   bool is_small() const;
@@ -59,6 +67,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void await_room();
   void unreadable(const std::exception& error);
   void finish(const std::string& trouble);
+  void log(const std::string& trouble);
+  void audit(bool complete);
   void linger();
   void drain();
   void close();
@@ -70,6 +80,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   boost::beast::flat_buffer buffer_;
   std::size_t scanned_ = 0;  // bytes of it without the end of a head
   std::optional<boost::beast::http::request_parser<boost::beast::http::empty_body>> parser_;
+  std::shared_ptr<const Views> views_;  // what this client sees, for one answer; null: it has no token
+  std::shared_ptr<const View> view_;    // that which it asks
+  std::string view_name_;               // empty: the merged one
   Response response_;
   std::string header_;            // of response_, as it is sent
   std::size_t header_sent_ = 0;   // bytes of it
@@ -80,11 +93,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::chrono::steady_clock::time_point deadline_, chunk_asked_;
   boost::asio::steady_timer room_timer_;  // for the client to take a piece
   bool awaits_room_ = false;
-  std::string line_;  // of the request, for the log
+  std::string line_;          // of the request, for the log
+  AnsweredRequest answered_;  // for the audit log, where there is one
+  Clock::time_point asked_;   // when its head was there
   unsigned version_ = 11;
   // Since when it has been waiting for a request, for the rest of one, or for the client to close; 0: it is not.
   std::atomic<std::chrono::steady_clock::rep> waiting_since_{0};
   bool head_ = false;
+  const bool admin_;
   bool keep_alive_ = false;
 };
 

@@ -30,13 +30,27 @@ std::optional<std::string> percent_decoded(std::string_view text) {
   return out;
 }
 
+// Without the scheme and host of an absolute form.
+std::string_view without_host(std::string_view text) {
+  const std::size_t scheme = text.find("://");
+  if (!text.starts_with("http") || scheme >= 6) return text;
+  const std::size_t path = text.find('/', scheme + 3);
+  return path == text.npos ? "/" : text.substr(path);
+}
+
 }  // namespace
 
+std::optional<ViewTarget> parse_view_target(std::string_view target) {
+  target = without_host(target);
+  if (!target.starts_with("/c/") && !target.starts_with("/b/")) return std::nullopt;
+  const std::size_t end = std::min(target.find_first_of("/?", 3), target.size());
+  const bool slash = end < target.size() && target[end] == '/';
+  return ViewTarget{
+      .kind = target[1], .name = target.substr(3, end - 3), .rest = slash ? target.substr(end) : std::string_view()};
+}
+
 std::optional<Target> parse_target(std::string_view text) {
-  if (const std::size_t scheme = text.find("://"); text.starts_with("http") && scheme < 6) {  // absolute form
-    const std::size_t path = text.find('/', scheme + 3);
-    text = path == text.npos ? "/" : text.substr(path);
-  }
+  text = without_host(text);
   if (!text.starts_with('/')) return std::nullopt;
   Target target;
   const std::size_t question = std::min(text.find('?'), text.size());

@@ -19,6 +19,14 @@ struct Target {
 // character, or a text that is no path.
 std::optional<Target> parse_target(std::string_view text);
 
+// "/c/NAME/..." or "/b/NAME/...": the address of a channel's view or of a bundle's, if there is one of that name.
+struct ViewTarget {
+  char kind;              // 'c' or 'b'
+  std::string_view name;  // as it was sent, not decoded
+  std::string_view rest;  // from the slash behind it; empty where there is none
+};
+std::optional<ViewTarget> parse_view_target(std::string_view target);
+
 // The value of ?format=, decoded; a '+' stays a plus, since media types have one. "malformed" where it cannot be
 // decoded.
 std::string requested_format(std::string_view query);

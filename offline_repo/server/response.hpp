@@ -11,6 +11,7 @@
 
 #include "offline_repo/catalogue/catalogue.hpp"
 #include "offline_repo/protocols/negotiate.hpp"
+#include "offline_repo/server/route_kind.hpp"
 
 namespace sealift::offline_repo {
 
@@ -36,6 +37,7 @@ struct Response {
   unsigned status = 200;
   std::vector<std::pair<std::string, std::string>> headers;
   std::variant<std::string, WheelPart> body;
+  RouteKind route = RouteKind::Other;  // what it was for, once something here answers it
 
   std::uint64_t body_size() const;
   // The header's value, empty when it is not there; `name` as the response spells it.

@@ -29,6 +29,11 @@ Response moved(std::string location, const Target& target) {
   return response;
 }
 
+Response counted_as(RouteKind route, Response response) {
+  response.route = route;
+  return response;
+}
+
 Response index_page(const Request& request, const Target& target, const IndexPage& page) {
   const std::optional<IndexFormat> format = choose_format(request.accept, requested_format(target.query));
   Response response;
@@ -48,12 +53,13 @@ Response index_page(const Request& request, const Target& target, const IndexPag
 Response wheel_answer(const Catalogue& catalogue, const Request& request, const std::string& sha256,
                       std::string_view file_name) {
   if (const IndexedWheel* wheel = catalogue.find_wheel(sha256, file_name))
-    return file_answer(request, *wheel, kFileCaching);
+    return counted_as(RouteKind::Wheel, file_answer(request, *wheel, kFileCaching));
   if (!file_name.ends_with(kMetadataSuffix)) return not_found();
   file_name.remove_suffix(kMetadataSuffix.size());
   const IndexedWheel* wheel = catalogue.find_wheel(sha256, file_name);
   if (wheel == nullptr) return not_found();
-  return text_answer(request, "text/plain; charset=utf-8", wheel->metadata, wheel->metadata_sha256, kFileCaching);
+  return counted_as(RouteKind::Metadata, text_answer(request, "text/plain; charset=utf-8", wheel->metadata,
+                                                     wheel->metadata_sha256, kFileCaching));
 }
 
 Response simple_answer(const Catalogue& catalogue, const Pages& pages, const Request& request, const Target& target) {
@@ -94,7 +100,10 @@ Response respond(const Catalogue& catalogue, const Request& request) {
 Response respond(const Catalogue& catalogue, const Pages& pages, const Request& request) {
   const std::optional<Target> target = parse_target(request.target);
   const std::optional<HubTarget> hub = hub_target(catalogue, target);
-  if (hub && answers(*hub, request.method)) return hub_answer(request, *hub, target->query);
+  if (hub && answers(*hub, request.method)) {
+    const bool file = hub->route == HubRoute::Resolve;
+    return counted_as(file ? RouteKind::HubFile : RouteKind::Hub, hub_answer(request, *hub, target->query));
+  }
   if (request.method != "GET" && request.method != "HEAD") {
     Response response = refusal(405, "this repository is read only: GET and HEAD");
     response.headers.emplace_back("Allow", "GET, HEAD");
@@ -103,11 +112,12 @@ Response respond(const Catalogue& catalogue, const Pages& pages, const Request& 
   if (!target) return refusal(400, "the address is malformed: expected /path with %XX escapes of printable characters");
   const std::vector<std::string>& segments = target->segments;
   if (const std::optional<ModelScopeTarget> scope = parse_modelscope_target(segments, catalogue.repositories))
-    return modelscope_answer(request, *scope, target->query);
-  if (segments[0] == "simple") return simple_answer(catalogue, pages, request, *target);
+    return counted_as(RouteKind::ModelScope, modelscope_answer(request, *scope, target->query));
+  if (segments[0] == "simple") return counted_as(RouteKind::Index, simple_answer(catalogue, pages, request, *target));
   if (segments[0] == "files" && segments.size() == 3) return wheel_answer(catalogue, request, segments[1], segments[2]);
   if (segments.size() != 1 || !segments[0].empty()) return not_found();
-  return text_answer(request, "text/html; charset=utf-8", pages.welcome().text, pages.welcome().digest, kPageCaching);
+  return counted_as(RouteKind::Front, text_answer(request, "text/html; charset=utf-8", pages.welcome().text,
+                                                  pages.welcome().digest, kPageCaching));
 }
 
 }  // namespace sealift::offline_repo

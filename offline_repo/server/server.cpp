@@ -10,6 +10,7 @@
 #include <boost/asio/strand.hpp>
 #include <csignal>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -27,13 +28,29 @@ using boost::beast::error_code;
 using net::ip::tcp;
 
 constexpr std::chrono::milliseconds kAcceptPause{100};  // after running out of descriptors
-constexpr std::chrono::milliseconds kMakeRoom{20};      // until another connection is asked to make room
+constexpr std::size_t kMaxAdmins = 16;
+constexpr std::chrono::milliseconds kMakeRoom{20};  // until another connection is asked to make room
 
 [[noreturn]] void throw_listen(const ListenAddress& address, const error_code& error) {
   throw bundle::Error(bundle::ErrorCode::Io, {.what = "this address cannot be listened on",
                                               .where = address.text(),
                                               .got = error.message(),
                                               .next = "choose another one with --listen ADDRESS:PORT"});
+}
+
+void listen_at(const ListenAddress& wanted, tcp::acceptor& acceptor) {
+  const tcp::endpoint endpoint(net::ip::make_address(wanted.host), wanted.port);
+  error_code error;
+  acceptor.open(endpoint.protocol(), error);
+  if (!error) acceptor.set_option(net::socket_base::reuse_address(true), error);
+  if (!error) acceptor.bind(endpoint, error);
+  if (!error) acceptor.listen(net::socket_base::max_listen_connections, error);
+  if (error) throw_listen(wanted, error);
+}
+
+ListenAddress address_of(const tcp::acceptor& acceptor) {
+  const tcp::endpoint endpoint = acceptor.local_endpoint();
+  return {.host = endpoint.address().to_string(), .port = endpoint.port()};
 }
 
 }  // namespace
@@ -44,20 +61,74 @@ struct Server::Impl {
     std::pair<const std::string, std::size_t>* client;  // of `clients`
   };
 
-  Impl(Catalogue catalogue, ServerOptions options)
-      : state{.catalogue = std::move(catalogue), .options = std::move(options), .context = {}},
+  Impl(Held bundles, ServerOptions options)
+      : state{.options = std::move(options), .context = {}},
         acceptor(net::make_strand(state.context)),
         timer(acceptor.get_executor()),
         room_timer(acceptor.get_executor()),
-        signals(acceptor.get_executor()) {
-    const ListenAddress& wanted = state.options.listen;
-    const tcp::endpoint endpoint(net::ip::make_address(wanted.host), wanted.port);
-    error_code error;
-    acceptor.open(endpoint.protocol(), error);
-    if (!error) acceptor.set_option(net::socket_base::reuse_address(true), error);
-    if (!error) acceptor.bind(endpoint, error);
-    if (!error) acceptor.listen(net::socket_base::max_listen_connections, error);
-    if (error) throw_listen(wanted, error);
+        signals(acceptor.get_executor()),
+        hangups(acceptor.get_executor()),
+        admin_acceptor(acceptor.get_executor()) {
+    take_tokens();
+    show(std::move(bundles));
+    listen_at(state.options.listen, acceptor);
+    if (state.options.admin_listen) listen_at(*state.options.admin_listen, admin_acceptor);
+  }
+
+  // Those who look after the server get in when everybody else's places are taken, a few at a time.
+  void accept_admin() {
+    if (!admin_acceptor.is_open() || state.stopping) return;
+    admin_acceptor.async_accept(net::make_strand(state.context), [this](error_code error, tcp::socket socket) {
+      if (state.stopping) return;
+      if (!error && admins.size() < kMaxAdmins) admit_admin(std::move(socket));
+      if (!error || error == net::error::connection_aborted) return accept_admin();
+      admin_timer.expires_after(kAcceptPause);
+      admin_timer.async_wait([this](error_code) { accept_admin(); });
+    });
+  }
+  void admit_admin(tcp::socket socket) {
+    const std::uint64_t number = next_number++;
+    std::shared_ptr<Connection> owned(new Connection(state, std::move(socket), true), [this, number](Connection* gone) {
+      delete gone;
+      net::post(acceptor.get_executor(), [this, number] { admins.erase(number); });
+    });
+    admins.emplace(number, owned);
+    owned->start();
+  }
+
+  void take_tokens() {
+    if (!state.options.tokens) return;
+    std::vector<Token> read = state.options.tokens();
+    const std::lock_guard lock(changing);
+    tokens = std::move(read);
+    if (const std::shared_ptr<const Access> now = state.access_now()) show(now->held());
+  }
+  // Under the lock `changing`.
+  void show(Held bundles) {
+    const std::shared_ptr<const Access> before = state.access_now();
+    const auto fresh = std::make_shared<const Access>(std::move(bundles), tokens, before.get());
+    for (const std::string& name : fresh->blind())
+      state.options.on_fault("the token " + name + " sees no bundle that is served");
+    const std::vector<std::string> said = before ? before->left_out() : std::vector<std::string>();
+    for (const std::string& line : fresh->left_out())
+      if (std::find(said.begin(), said.end(), line) == said.end()) state.options.on_fault(line);
+    const std::lock_guard lock(state.access_guard);
+    state.access = fresh;
+  }
+  void await_hangup() {
+    hangups.async_wait([this](error_code error, int) {
+      if (error) return;
+      if (state.options.audit && !state.options.audit->reopen())
+        state.options.on_fault("the audit log cannot be opened again; the file that was open is written on");
+      try {
+        take_tokens();
+      } catch (const std::exception& failure) {
+        state.options.on_fault(std::string("the tokens stay as they were: ") + failure.what());
+      }
+      state.metrics.forget_failures();
+      if (state.options.on_hangup) state.options.on_hangup();
+      await_hangup();
+    });
   }
 
   void accept() {
@@ -85,7 +156,10 @@ struct Server::Impl {
     const bool too_many = place != clients.end() && place->second >= state.options.max_per_client;
     if (!too_many && connections.size() < state.options.max_connections) return admit(std::move(socket));
     const std::shared_ptr<Connection> longest = longest_waiting(too_many ? client : "");
-    if (!longest && too_many && alive_of(client) >= state.options.max_per_client) return;
+    if (!longest && too_many && alive_of(client) >= state.options.max_per_client) {
+      ++state.metrics.connections_refused;
+      return;
+    }
     if (longest) longest->end_if_idle();
     held.emplace(std::move(socket));
     room_timer.expires_after(kMakeRoom);  // the one that was asked may have begun an answer meanwhile
@@ -131,21 +205,34 @@ struct Server::Impl {
     const auto client = clients.try_emplace(owned->client(), 0).first;
     ++client->second;
     connections.emplace(number, Admitted{.connection = owned, .client = &*client});
+    count_connections();
     owned->start();
+  }
+  void count_connections() {
+    Metrics& metrics = state.metrics;
+    metrics.connections = connections.size();
+    metrics.connections_most = std::max<std::uint64_t>(metrics.connections_most, connections.size());
   }
   void forget(std::uint64_t number) {
     const auto place = connections.find(number);
     if (--place->second.client->second == 0) clients.erase(clients.find(place->second.client->first));
     connections.erase(place);
+    count_connections();
     if (state.stopping && connections.empty()) timer.cancel();
     try_held();
   }
 
   void begin_stop() {
     if (state.stopping.exchange(true)) return;
+    if (state.options.on_stop) state.options.on_stop();
     error_code ignored;
     acceptor.close(ignored);
+    admin_acceptor.close(ignored);
+    admin_timer.cancel();
     signals.cancel(ignored);
+    hangups.cancel(ignored);
+    for (const auto& [key, admin] : admins)
+      if (const std::shared_ptr<Connection> connection = admin.lock()) connection->end_now();
     room_timer.cancel();
     held.reset();
     for (const auto& [key, admitted] : connections)
@@ -162,22 +249,34 @@ struct Server::Impl {
   ServerState state;
   tcp::acceptor acceptor;  // its strand guards what follows
   net::steady_timer timer, room_timer;
-  net::signal_set signals;
+  net::signal_set signals, hangups;
+  tcp::acceptor admin_acceptor;
+  net::steady_timer admin_timer{acceptor.get_executor()};
+  std::map<std::uint64_t, std::weak_ptr<Connection>> admins;
   std::map<std::string, std::size_t> clients;  // how many connections each has
   std::map<std::uint64_t, Admitted> connections;
   std::uint64_t next_number = 0;
   std::optional<tcp::socket> held;  // accepted, and without a place yet; no other one is accepted meanwhile
   bool accepting = false;
+  std::mutex changing;  // of what is shown
+  std::optional<std::vector<Token>> tokens;
 };
 
-Server::Server(Catalogue catalogue, ServerOptions options)
-    : impl_(std::make_unique<Impl>(std::move(catalogue), std::move(options))) {}
+Server::Server(Held held, ServerOptions options) : impl_(std::make_unique<Impl>(std::move(held), std::move(options))) {}
+
+void Server::show(Held held) {
+  const std::lock_guard lock(impl_->changing);
+  impl_->show(std::move(held));
+}
 
 Server::~Server() = default;
 
 ListenAddress Server::address() const {
-  const tcp::endpoint endpoint = impl_->acceptor.local_endpoint();
-  return {.host = endpoint.address().to_string(), .port = endpoint.port()};
+  return address_of(impl_->acceptor);
+}
+
+std::optional<ListenAddress> Server::admin_address() const {
+  return impl_->admin_acceptor.is_open() ? std::optional(address_of(impl_->admin_acceptor)) : std::nullopt;
 }
 
 CacheCounts Server::cache() const {
@@ -192,7 +291,14 @@ void Server::run() {
   impl.signals.async_wait([&impl](error_code error, int) {
     if (!error) impl.begin_stop();
   });
-  net::dispatch(impl.acceptor.get_executor(), [&impl] { impl.accept(); });
+  if (impl.state.options.audit || impl.state.options.tokens || impl.state.options.on_hangup) {
+    impl.hangups.add(SIGHUP);
+    impl.await_hangup();
+  }
+  net::dispatch(impl.acceptor.get_executor(), [&impl] {
+    impl.accept();
+    impl.accept_admin();
+  });
   const auto work = [&state = impl.state] {
     for (;;) try {
         state.context.run();

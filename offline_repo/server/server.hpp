@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The HTTP server over a catalogue: listens, accepts, and stops in an orderly way. Read only.
+// The HTTP server over what a site holds: listens, accepts, and stops in an orderly way. Read only.
 // Beast and Asio are included only in this room, and by none of the headers that the verbs see.
 #pragma once
 
 #include <memory>
+#include <optional>
 
-#include "offline_repo/catalogue/catalogue.hpp"
+#include "offline_repo/holdings/held_bundle.hpp"
 #include "offline_repo/server/chunk_cache.hpp"
 #include "offline_repo/server/server_options.hpp"
 
@@ -13,17 +14,22 @@ namespace sealift::offline_repo {
 
 class Server {
  public:
-  // Listens once this returns; throws Io when it cannot listen there.
-  Server(Catalogue catalogue, ServerOptions options);
+  // Listens once this returns; throws Io when it cannot listen there, and what reading the tokens throws.
+  Server(Held held, ServerOptions options);
   ~Server();
 
   ListenAddress address() const;  // with the real port
-  CacheCounts cache() const;      // from any thread
+  std::optional<ListenAddress> admin_address() const;
+  CacheCounts cache() const;  // from any thread
 
   // Serves until stop(), SIGTERM or SIGINT, which are caught from here on; answers under way are finished first.
+  // SIGHUP reopens the audit log and reads the tokens, where there are some, and calls ServerOptions::on_hangup.
   // From here on this process ignores SIGPIPE, which sendfile(2) would raise where a client went away.
   void run();
   void stop();  // from any thread
+
+  // Shows these bundles from now on, as one step; answers under way end as they began. From any thread.
+  void show(Held held);
 
  private:
   struct Impl;

@@ -1,26 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all connections of a server share: the catalogue, the options, the chunks that were checked, the event loop, and
-// whether it is stopping.
+// What all connections of a server share: what is shown to whom, the options, the chunks that were checked, the event
+// loop, and whether it is stopping.
 // The server owns it and outlives its connections.
 #pragma once
 
 #include <atomic>
 #include <boost/asio/io_context.hpp>
+#include <memory>
+#include <mutex>
 
-#include "offline_repo/catalogue/catalogue.hpp"
+#include "offline_repo/server/access.hpp"
 #include "offline_repo/server/chunk_cache.hpp"
-#include "offline_repo/server/pages.hpp"
+#include "offline_repo/server/metrics.hpp"
 #include "offline_repo/server/server_options.hpp"
 
 namespace sealift::offline_repo {
 
 struct ServerState {
-  Catalogue catalogue;
-  Pages pages{catalogue};
   ServerOptions options;
   ChunkCache cache{options.cache_bytes, options.cache_files};
   boost::asio::io_context context;
   std::atomic<bool> stopping{false};
+  Metrics metrics{};
+  std::atomic<std::chrono::steady_clock::rep> last_look{0};  // of /healthz at a volume
+  std::atomic<std::uint64_t> looks{0};
+  std::mutex access_guard{};
+  std::shared_ptr<const Access> access{};  // replaced as a whole
+
+  std::shared_ptr<const Access> access_now() {
+    const std::lock_guard lock(access_guard);
+    return access;
+  }
+  // Where somebody takes out what is wrong, the rest is as good as before.
+  void fail(const std::shared_ptr<const bundle::VerifiedBundle>& in, std::uint64_t chunk, const std::string& why) {
+    options.on_rotten ? options.on_rotten(in, chunk) : metrics.fail(in, why);
+  }
 };
 
 }  // namespace sealift::offline_repo

@@ -1,24 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// serve: verified bundles -> catalogue -> server. The address goes to stdout, requests and faults to stderr.
+// serve: bundles that are named or lie in a watched folder -> holdings -> server, which shows what is new as it comes.
+// The address goes to stdout, requests, faults and what became of each bundle to stderr.
 #include <fcntl.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <set>
 #include <thread>
 
+#include "offline_repo/holdings/holdings.hpp"
 #include "offline_repo/server/descriptors.hpp"
 #include "offline_repo/server/server.hpp"
+#include "offline_repo/server/service_manager.hpp"
 #include "offline_repo/verbs/verbs.hpp"
-#include "sealift/bundle/trust/trust_folder.hpp"
+#include "offline_repo/verbs/watch.hpp"
 
 namespace sealift::offline_repo {
 
 namespace {
 
 constexpr unsigned kConnections = 16'384;
-constexpr std::size_t kOtherDescriptors = 32;  // of the process itself
+constexpr std::size_t kOtherDescriptors = 32;    // of the process itself
+constexpr std::size_t kWatchDescriptors = 1024;  // for volumes of bundles that come later
 
 struct ServeOptions {
   std::vector<std::filesystem::path> bundles;
@@ -31,36 +36,37 @@ struct ServeOptions {
   unsigned per_client = 64;
   unsigned cache = 512;
   bool quiet = false;
+  std::string admin_listen;
+  std::filesystem::path audit_log;
+  bool audit_required = false;
+  std::filesystem::path tokens;
+  std::filesystem::path watch;
+  unsigned poll = 5;
+  unsigned scrub = 0;
 };
 
-// One write per line, so that lines of several threads do not mix.
-void log_line(std::string line) {
-  line.push_back('\n');
-  std::fwrite(line.data(), 1, line.size(), stderr);
+// The trust folder is only read: only sealift-install records what a site accepts.
+HoldingsOptions holdings_options(const ServeOptions& options, const RottenChunks& rotten) {
+  HoldingsOptions given{.named = options.bundles,
+                        .folder = options.watch,
+                        .trust = options.trust,
+                        .fingerprint = std::nullopt,
+                        .allow_downgrade = options.allow_downgrade,
+                        .rotten = &rotten};
+  if (!options.fingerprint.empty()) given.fingerprint = bundle::parse_fingerprint(options.fingerprint);
+  return given;
 }
 
-// The trust folder is only read: only sealift-install records what a site accepts.
-std::vector<bundle::VerifiedBundle> verified_bundles(const ServeOptions& options) {
-  std::optional<bundle::Digest> fingerprint;
-  if (!options.fingerprint.empty()) fingerprint = bundle::parse_fingerprint(options.fingerprint);
-  const bundle::Trust trust{.state = bundle::trust_for_run(options.trust, fingerprint),
-                            .allow_downgrade = options.allow_downgrade};
-  std::vector<bundle::VerifiedBundle> bundles;
-  for (const std::filesystem::path& path : options.bundles) {
-    bundles.push_back(bundle::verify(bundle::open(path), trust, bundle::system_time()));
-    const bundle::Manifest& manifest = bundles.back().manifest();
-    for (const std::string& warning : bundles.back().warnings())
-      log_line("warning: " + manifest.stem() + ": " + warning);
-    if (manifest.base)
-      log_line(
-          "warning: " + manifest.stem() +
-          ": it is a delta; what it does not carry is not served, unless a bundle that is served beside it has it");
-  }
-  return bundles;
+// Where nothing that was named is good, there is no server, and the first reason says why.
+void refuse_all_bad(const Held& held, const ServeOptions& options) {
+  const auto good = [](const HeldBundle& one) { return one.contents != nullptr; };
+  if (!options.watch.empty() || held.empty() || std::any_of(held.begin(), held.end(), good)) return;
+  if (held.front().refused) throw bundle::Error(*held.front().refused);
+  throw bundle::Error(bundle::ErrorCode::Io, {.what = held.front().why, .where = held.front().place.string()});
 }
 
 // As asked for, as far as this process's limit of descriptors allows.
-ServerOptions server_options(const ServeOptions& options, const std::vector<bundle::VerifiedBundle>& bundles) {
+ServerOptions server_options(const ServeOptions& options, const Held& held) {
   ServerOptions asked{.listen = parse_listen(options.listen),
                       .threads = options.threads,
                       .cache_bytes = std::uint64_t{options.cache} << 20,
@@ -68,9 +74,16 @@ ServerOptions server_options(const ServeOptions& options, const std::vector<bund
                       .max_per_client = options.per_client,
                       .on_fault = [](const std::string& line) { log_line("fault: " + line); }};
   if (!options.quiet) asked.on_request = log_line;
+  if (!options.admin_listen.empty()) asked.admin_listen = parse_listen(options.admin_listen);
+  if (!options.audit_log.empty()) asked.audit = std::make_shared<AuditLog>(options.audit_log);
+  asked.audit_required = options.audit_required;
+  asked.on_stop = [] { notify_service_manager("STOPPING=1"); };
+  if (!options.tokens.empty()) asked.tokens = [path = options.tokens] { return read_tokens(path); };
   const std::size_t limit = raise_descriptor_limit();
   std::size_t others = kOtherDescriptors;
-  for (const bundle::VerifiedBundle& bundle : bundles) others += bundle.manifest().payload.volumes.size();
+  for (const HeldBundle& one : held)
+    if (one.contents) others += one.contents->in->manifest().payload.volumes.size();
+  if (!options.watch.empty()) others += std::min(kWatchDescriptors, limit / 8);
   ServerOptions given = within_descriptors(std::move(asked), limit, others);
   if (given.max_connections < options.connections && options.connections != kConnections)
     log_line("warning: " + std::to_string(given.max_connections) + " connections at most, for the limit of " +
@@ -78,22 +91,67 @@ ServerOptions server_options(const ServeOptions& options, const std::vector<bund
   return given;
 }
 
+// What is wrong with them is said before bundles are opened.
+void check(const ServeOptions& options) {
+  parse_listen(options.listen);
+  if (!options.admin_listen.empty()) parse_listen(options.admin_listen);
+  if (options.audit_required && options.audit_log.empty())
+    throw bundle::Error(bundle::ErrorCode::Usage, {.what = "--audit-required needs --audit-log FILE"});
+  if (!options.tokens.empty()) read_tokens(options.tokens);
+  if (options.bundles.empty() && options.watch.empty())
+    throw bundle::Error(bundle::ErrorCode::Usage,
+                        {.what = "there is nothing to serve", .expected = "BUNDLE..., --watch FOLDER, or both"});
+}
+
+std::string summary_of(const Held& held) {
+  std::vector<Contents> current;
+  for (const HeldBundle& one : held)
+    if (one.state == HeldState::Current) current.push_back(one.contents);
+  std::set<std::string> projects;
+  std::size_t wheels = 0;
+  std::set<bundle::HubName> repositories;
+  for (const Contents& contents : current) {
+    wheels += contents->wheels.size();
+    for (const bundle::HubRepository& repository : contents->repositories) repositories.insert(repository.name);
+    for (const IndexedWheel& wheel : contents->wheels) projects.insert(wheel.project());
+  }
+  return std::to_string(current.size()) + " bundle(s), " + std::to_string(projects.size()) + " projects, " +
+         std::to_string(wheels) + " wheels, " + std::to_string(repositories.size()) + " repositories of hubs";
+}
+
 int run(const ServeOptions& options) {
-  parse_listen(options.listen);  // before bundles are opened
-  std::vector<bundle::VerifiedBundle> bundles = verified_bundles(options);
-  ServerOptions given = server_options(options, bundles);
-  const std::string connections = std::to_string(given.max_connections);
-  Catalogue catalogue = make_catalogue(std::move(bundles));
-  const std::string summary = std::to_string(catalogue.bundles.size()) + " bundle(s), " +
-                              std::to_string(catalogue.projects.size()) + " projects, " +
-                              std::to_string(catalogue.wheel_count()) + " wheels, " +
-                              std::to_string(catalogue.repositories.size()) + " repositories of hubs";
-  for (const std::string& line : catalogue.left_out) log_line("warning: " + line);
-  Server server(std::move(catalogue), std::move(given));
+  check(options);
+  RottenChunks rotten;
+  Holdings holdings(holdings_options(options, rotten));
+  const Held held = *holdings.look(true);
+  refuse_all_bad(held, options);
+  say_changes({}, held, !options.watch.empty());
+  ServerOptions given = server_options(options, held);
+  const auto counts = std::make_shared<ScrubCounts>();
+  std::function<void()> ring = [] {};
+  Scrub scrub(rotten, *counts, std::uint64_t{options.scrub} << 20, [&ring] { ring(); });
+  Watch watch(holdings, held, scrub, std::chrono::seconds(options.poll));
+  ring = [&watch] { watch.ring(false); };
+  given.on_rotten = [&](const RottenChunks::InBundle& in, std::uint64_t chunk) {
+    if (rotten.add(in, chunk)) watch.ring(false);
+  };
+  given.on_hangup = [&] {
+    rotten.clear();
+    watch.ring(true);
+  };
+  if (options.scrub > 0) given.scrub = counts;
+  const std::string connections = std::to_string(given.max_connections), summary = summary_of(held);
+  Server server(held, std::move(given));
   std::printf("listening on http://%s\n", server.address().text().c_str());
+  if (const std::optional<ListenAddress> admin = server.admin_address())
+    std::printf("health and metrics on http://%s\n", admin->text().c_str());
   std::fflush(stdout);
   if (!options.quiet)
     log_line("serving " + summary + " to " + connections + " connections; read only; SIGTERM or Ctrl-C ends");
+  const std::jthread watching([&](const std::stop_token& stop) { watch.run(stop, server); });
+  std::jthread scrubbing;
+  if (options.scrub > 0) scrubbing = std::jthread([&](const std::stop_token& stop) { scrub.run(stop); });
+  notify_service_manager("READY=1");
   server.run();
   return 0;
 }
@@ -103,7 +161,11 @@ int run(const ServeOptions& options) {
 void add_serve(bundle::Program& program) {
   const bundle::Verb verb = program.verb("serve", "Serve the wheels and models of bundles until SIGTERM or Ctrl-C");
   const auto options = std::make_shared<ServeOptions>();
-  verb.option("BUNDLE", options->bundles, "Folders of bundles, or their seals").required();
+  verb.option("BUNDLE", options->bundles, "Folders of bundles, or their seals");
+  verb.option("--watch", options->watch, "A folder of bundles: new ones are verified and served, old ones are kept");
+  verb.option("--poll", options->poll, "Seconds between two looks at it and at the trust folder; SIGHUP: at once")
+      .show_default()
+      .between(1, 86'400);
   verb.option("--trust", options->trust, "A trust folder, such as PREFIX/trust; only read");
   verb.option("--fingerprint", options->fingerprint, "The root to begin from, without a trust folder");
   verb.flag("--allow-downgrade", options->allow_downgrade, "Serve older versions than were accepted, too");
@@ -118,6 +180,13 @@ void add_serve(bundle::Program& program) {
   verb.option("--cache", options->cache, "MiB of memory for checked chunks that all clients share")
       .show_default()
       .between(1, 1'000'000);
+  verb.option("--admin-listen", options->admin_listen, "Numeric ADDRESS:PORT for /healthz and /metrics alone");
+  verb.option("--audit-log", options->audit_log, "Append a JSON line for each answered request; SIGHUP reopens it");
+  verb.flag("--audit-required", options->audit_required, "503 while the audit log cannot be written");
+  verb.option("--tokens", options->tokens, "A file of tokens, one a line; SIGHUP reads it again");
+  verb.option("--scrub", options->scrub, "MiB a second of everything that is held to read again; 0: none")
+      .show_default()
+      .between(0, 100'000);
   verb.flag("--quiet", options->quiet, "No line for each request");
   verb.action([options] { return run(*options); });
 }

@@ -7,5 +7,7 @@
 namespace sealift::offline_repo {
 
 void add_serve(bundle::Program& program);
+void add_status(bundle::Program& program);
+void add_folder_verbs(bundle::Program& program);  // add, remove, switch
 
 }  // namespace sealift::offline_repo

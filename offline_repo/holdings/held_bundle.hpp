@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// One bundle that the server was told of, or found, and what became of it: the value that verification ends in and that
+// views, metrics and the status page are made from.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "offline_repo/catalogue/catalogue.hpp"
+
+namespace sealift::offline_repo {
+
+enum class HeldState {
+  Current,  // in the merged index, in its channel, and by its own address
+  Kept,     // by its own address alone, to go back to
+  LeftOut   // not served
+};
+
+std::string_view name_of(HeldState state);
+
+struct HeldBundle {
+  std::filesystem::path place;  // as it was named, or in the watched folder
+  HeldState state = HeldState::LeftOut;
+  Contents contents = {};                     // null for one that is left out
+  std::string why = {};                       // why it is not current
+  bool watched = false;                       // found in the watched folder
+  std::optional<bundle::Error> refused = {};  // what verification said, of one that is left out for that
+
+  // NAME-VERSION; of one that is left out its folder's name.
+  std::string stem() const;
+};
+
+using Held = std::vector<HeldBundle>;
+
+// A line for people on each bundle that has another state, or another reason for it, than before.
+std::vector<std::string> changes(const Held& before, const Held& after);
+
+}  // namespace sealift::offline_repo

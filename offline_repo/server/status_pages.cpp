@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// The chunk is read past the cache, since what is cached says nothing about a disc.
+#include "offline_repo/server/status_pages.hpp"
+
+#include "bundle/core/json.hpp"
+
+namespace sealift::offline_repo {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::seconds kBetweenLooks{5};
+
+Response plain(RouteKind route, unsigned status, std::string type, std::string text) {
+  return {.status = status,
+          .headers = {{"Content-Type", std::move(type)}, {"Cache-Control", "no-store"}},
+          .body = std::move(text),
+          .route = route};
+}
+
+// Reads the first chunk of the bundle's volume `index`.
+void look_at(ServerState& state, const std::shared_ptr<const bundle::VerifiedBundle>& in, std::uint64_t index) {
+  const std::vector<bundle::Volume>& volumes = in->manifest().payload.volumes;
+  std::uint64_t begin = 0;
+  for (std::size_t i = 0; i < index; ++i) begin += volumes[i].size;
+  if (volumes[index].size == 0) return;
+  try {
+    in->payload().chunk(in->payload().layout().at(begin));
+  } catch (const bundle::Error& error) {
+    state.metrics.fail(in, error.what());
+  }
+}
+
+// Each volume's first chunk has a turn.
+void look(ServerState& state) {
+  const Clock::rep now = Clock::now().time_since_epoch().count();
+  Clock::rep last = state.last_look;
+  if (last != 0 && now - last < Clock::duration(kBetweenLooks).count()) return;
+  if (!state.last_look.compare_exchange_strong(last, now)) return;
+  const std::shared_ptr<const Access> access = state.access_now();
+  std::uint64_t turn = state.looks++, volumes = 0;
+  for (const HeldBundle& one : access->held())
+    if (one.contents) volumes += one.contents->in->manifest().payload.volumes.size();
+  if (volumes == 0) return;
+  turn %= volumes;
+  for (const HeldBundle& one : access->held()) {
+    if (!one.contents) continue;
+    const std::size_t count = one.contents->in->manifest().payload.volumes.size();
+    if (turn < count) return look_at(state, one.contents->in, turn);
+    turn -= count;
+  }
+}
+
+std::string health_text(const Access& access, const std::optional<std::string>& reason) {
+  std::string text = reason.value_or("good") + "\n";
+  for (const HeldBundle& one : access.held())
+    if (one.state == HeldState::LeftOut) text += "left out: " + one.stem() + ": " + one.why + "\n";
+  for (const std::string& line : access.left_out()) text += "left out: " + line + "\n";
+  return text;
+}
+
+std::string status_json(const Access& access, const std::optional<std::string>& reason) {
+  bundle::Json bundles = bundle::Json::array();
+  for (const HeldBundle& one : access.held()) {
+    bundle::Json item = {
+        {"place", one.place.string()}, {"bundle", one.stem()}, {"state", name_of(one.state)}, {"why", one.why}};
+    if (one.contents) {
+      item["channel"] = one.contents->in->manifest().channel;
+      if (!one.contents->rotten.empty()) item["rotten"] = one.contents->rotten;
+      item["identity"] = one.contents->in->identity().hex();
+    }
+    bundles.push_back(std::move(item));
+  }
+  bundle::Json left_out = bundle::Json::array();
+  for (const std::string& line : access.left_out()) left_out.push_back(line);
+  const bundle::Json all = {{"healthy", !reason},
+                            {"reason", reason.value_or("")},
+                            {"bundles", std::move(bundles)},
+                            {"left_out", std::move(left_out)}};
+  return all.dump(-1, ' ', true, bundle::Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+std::optional<Response> status_answer(ServerState& state, const Request& request, bool admin) {
+  if (request.method != "GET" && request.method != "HEAD") return std::nullopt;
+  if (request.target == "/healthz") look(state);
+  const std::shared_ptr<const Access> access = state.access_now();
+  if (request.target == "/metrics")
+    return plain(
+        RouteKind::Metrics, 200, "text/plain; version=0.0.4; charset=utf-8",
+        state.metrics.text(state.cache.counts(), access->held(), access->left_out().size(), state.options.scrub.get()));
+  const std::optional<std::string> reason = state.metrics.reason(access->held());
+  if (request.target == "/status" && admin)
+    return plain(RouteKind::Health, 200, "application/json", status_json(*access, reason));
+  if (request.target != "/healthz") return std::nullopt;
+  return plain(RouteKind::Health, reason ? 503 : 200, "text/plain; charset=utf-8", health_text(*access, reason));
+}
+
+}  // namespace sealift::offline_repo
