@@ -6,6 +6,7 @@
 
 #include "packager/files/new_bundle_folder.hpp"
 #include "packager/host/own_program.hpp"
+#include "packager/host/scratch_folder.hpp"
 #include "packager/models/model_files.hpp"
 #include "packager/native/driver_floor.hpp"
 #include "packager/pack/content_supply.hpp"
@@ -27,6 +28,15 @@ Companions find_companions(const CreateOptions& options, const Lock& lock) {
   return {{"sealift-install", installer}, {"audit.sh", find_audit_script(installer)}};
 }
 
+void require_sent_bundle(const std::optional<Base>& base) {
+  if (base && base->sent) return;
+  throw bundle::Error(bundle::ErrorCode::Usage,
+                      {.what = "patches are made on wheels, and an inventory does not say which wheels a target has",
+                       .expected = "--base with the bundle that was sent last",
+                       .got = base ? "--base with an inventory" : "no --base",
+                       .next = "name that bundle's folder or seal, or leave --patches out"});
+}
+
 // What the native files were found to need, where tags of wheels promised less.
 void raise_floors(bundle::Manifest& draft, const NativeReport& native) {
   draft.glibc_floor = std::max(draft.glibc_floor, glibc_floor(native));
@@ -41,8 +51,9 @@ CreateResult create(const CreateOptions& options, bundle::Progress& progress) {
   const Lock lock = read_lock(options.lock);
   const Signing signing = read_signing(read_roots(options.roots), options.keys, options.passphrase);
   for (const std::string& warning : signing.warnings) progress.warn(warning);
-  std::optional<bundle::Inventory> base;
+  std::optional<Base> base;
   if (!options.base.empty()) base = read_base(options.base, signing.roots);
+  if (options.patches) require_sent_bundle(base);
   const Companions companions = find_companions(options, lock);
   const fs::path folder = fs::absolute(options.out).lexically_normal() / lock.stem();
   refuse_existing(folder);
@@ -61,12 +72,18 @@ CreateResult create(const CreateOptions& options, bundle::Progress& progress) {
   // What will be written, and whether it will work.
   require_sound_files(lock.models, cache, repair, progress);
   PackPlan plan = plan_pack(lock, contents, companions, cache, repair);
+  plan.recovery_percent = options.recovery_percent;
   if (plan.left_out_bytecode != 0)
     progress.note(
         std::to_string(plan.left_out_bytecode) +
         " compiled file(s) of wheels (__pycache__) will not be installed; Python compiles the sources itself");
   const KnownChunks known(cache);
-  if (base) make_delta(plan, *base, known, repair, progress);
+  std::optional<ScratchFolder> scratch;  // until the patches are written
+  if (options.patches) scratch.emplace("patches", cache.root());
+  if (base) {
+    const Patching patching{.cache = cache, .scratch = scratch ? scratch->path() : fs::path()};
+    make_delta(plan, *base, known, repair, progress, scratch ? &patching : nullptr);
+  }
   NativeReport native = check_native(plan, cache, repair, progress);
   raise_floors(plan.draft, native);
 
@@ -74,7 +91,8 @@ CreateResult create(const CreateOptions& options, bundle::Progress& progress) {
   fs::create_directories(folder.parent_path());
   check_space(folder.parent_path(), plan.total_size());
   PartialFolder partial(folder);
-  bundle::Manifest manifest = write_bundle(plan, partial.path(), options.volume_size, signing, repair, known, progress);
+  bundle::Manifest manifest =
+      write_bundle(plan, partial.path(), options.volume_size, signing, {cache, known, repair}, progress);
   partial.become(folder);
   return {.folder = folder,
           .manifest = std::move(manifest),

@@ -23,7 +23,9 @@ struct CreateOptions {
   std::filesystem::path cache;               // empty: the default
   std::filesystem::path installer;           // the static sealift-install
   std::filesystem::path base;                // an inventory or a bundle, for a delta; empty: none
+  bool patches = false;                      // with a bundle as base: wheels that changed travel as patches
   std::uint64_t volume_size = 0;             // bytes; 0: one volume
+  unsigned recovery_percent = 0;             // recovery data, of the payload; 0: none
   Isolation isolation = Isolation::Sandbox;  // of wheels that have to be built again
   FetchOptions fetch;
 };

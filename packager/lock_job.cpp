@@ -11,11 +11,13 @@
 #include "packager/files/cache.hpp"
 #include "packager/files/fetch.hpp"
 #include "packager/files/remote_documents.hpp"
+#include "packager/files/sdk_tree.hpp"
 #include "packager/host/creation_time.hpp"
 #include "packager/host/own_program.hpp"
 #include "packager/host/scratch_folder.hpp"
 #include "packager/host/uv.hpp"
 #include "packager/job/owner_rules.hpp"
+#include "packager/models/golden_runs.hpp"
 #include "packager/models/lock_model.hpp"
 #include "packager/native/carried_runtime.hpp"
 #include "packager/native/driver_floor.hpp"
@@ -124,6 +126,14 @@ LockedInterpreter store_interpreter(const Tree& tree, const Interpreter& interpr
   return locked;
 }
 
+LockedSdk store_sdk(const JobSdk& asked, const Cache& cache, const fs::path& scratch) {
+  const SdkTree sdk = gather_sdk(asked.from);
+  const fs::path file = scratch / "sdk.tar";
+  const TreeTar tar = write_tree_tar(sdk.tree, file);
+  cache.adopt(file, tar.sha256);
+  return {.version = sdk.version, .sha256 = tar.sha256, .size = tar.size};
+}
+
 // In one step: a reader sees the old text or the new one.
 void replace_text(const fs::path& path, const std::string& text) {
   const fs::path partial = path.string() + ".partial";
@@ -150,7 +160,8 @@ Lock unresolved(const Job& job) {
           .imports = job.imports,
           .indexes = locked_indexes(job.inputs),
           .owners = job.owners,
-          .startup_files = job.startup_files};
+          .startup_files = job.startup_files,
+          .toolchain = job.toolchain};
 }
 
 // The job with the backend of torch that fits the target; uv is asked, and what it answers is thrown away.
@@ -186,6 +197,7 @@ bundle::Variables variables_of(const std::vector<OfflineFinding>& findings, cons
     const std::size_t equals = setting.find('=');
     variables.emplace(setting.substr(0, equals), setting.substr(equals + 1));
   }
+  variables.merge(toolchain_variables(job.toolchain));
   for (const auto& [name, value] : job.variables) {
     variables.erase(name);
     if (value) variables.emplace(name, *value);
@@ -287,7 +299,11 @@ LockResult lock_job(const LockOptions& options, bundle::Progress& progress) {
   lock.interpreter = store_interpreter(tree, interpreter, resolver.closure(), cache, scratch.path());
 
   // Everything else, and whether it fits together.
+  if (job.sdk) lock.sdk = store_sdk(*job.sdk, cache, scratch.path());
   lock.models = lock_models(job.models, cache, progress);
+  for (const JobProgram& result : run_goldens(job, lock.models, cache, folder, scratch.path(), progress))
+    lock.programs.push_back(lock_program(result, result.into));
+  require_inputs_of_goldens(job.goldens, lock);
   lock.apt = lock_apt(job.apt, job.target.arch, cache, progress);
   check_profile(lock, progress);
   check_if_possible(lock, cache, progress);

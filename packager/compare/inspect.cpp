@@ -120,6 +120,12 @@ std::string inspect_text(const InspectReport& report) {
                      manifest.payload.chunk_count(), manifest.payload.chunk_size);
   for (const bundle::Volume& volume : manifest.payload.volumes)
     out += fmt::format("  {:>10}  {}\n", bundle::human_size(volume.size), volume.name);
+  if (const std::optional<bundle::Recovery>& recovery = manifest.payload.recovery) {
+    out += fmt::format("recovery   {} of each {} group(s) of pieces mend as many lost ones\n", recovery->parity,
+                       recovery->groups);
+    for (const bundle::Volume& file : recovery->files)
+      out += fmt::format("  {:>10}  {}\n", bundle::human_size(file.size), file.name);
+  }
   out += sizes_by_kind(manifest) + largest(manifest);
   out += fmt::format("installed  about {} in {} files and folders\n", bundle::human_size(installed), files);
   out += "imports   ";

@@ -3,6 +3,7 @@
 #include "packager/documents/bundle_facts.hpp"
 
 #include "sealift/bundle/payload/chunk_buffer.hpp"
+#include "sealift/bundle/wheel/patched_wheel.hpp"
 #include "sealift/bundle/wheel/wheel.hpp"
 
 namespace sealift::packager {
@@ -47,13 +48,16 @@ BundledWheel read_wheel(const bundle::VerifiedBundle& source, const bundle::Entr
     }
     return found;
   }
-  if (entry.encoding != bundle::Encoding::Identity)
+  if (entry.encoding == bundle::Encoding::Zstd)
     throw Error(ErrorCode::CannotCheck, {.what = "a wheel is stored compressed",
                                          .where = where,
                                          .expected = "a wheel stored as it was published",
                                          .next = "pack the bundle again with this version of sealift-pack"});
-  const std::unique_ptr<bundle::ByteSource> bytes = source.stored(entry);
+  const std::unique_ptr<bundle::ByteSource> stored = source.stored(entry);
+  std::optional<bundle::PatchedWheel> patched;  // what documents read of a wheel it always carries
   try {
+    if (entry.encoding == bundle::Encoding::Patch) patched.emplace(*stored, entry.size);
+    bundle::ByteSource* const bytes = patched ? &*patched : stored.get();
     const std::vector<bundle::Digest>& allowed = source.manifest().environment.startup_files;
     bundle::Wheel reader(*bytes, path.substr(path.rfind('/') + 1), {allowed.begin(), allowed.end()});
     BundledWheel found{.carried = true, .facts = read_wheel_facts(reader.metadata()), .folder = {}, .licences = {}};
@@ -107,6 +111,7 @@ BundleFacts read_bundle_facts(const bundle::VerifiedBundle& source, const bundle
   for (const bundle::Entry& entry : source.manifest().entries)
     if (entry.kind == bundle::EntryKind::Wheel)
       facts.wheels.emplace(entry.path.text(), read_wheel(source, entry, licences, folders));
+  facts.models = read_bundled_models(source, facts.lock, licences, folders);
   return facts;
 }
 

@@ -11,6 +11,7 @@
 
 #include "packager/documents/deb_facts.hpp"
 #include "packager/documents/licence_files.hpp"
+#include "packager/documents/model_facts.hpp"
 #include "packager/documents/wheel_facts.hpp"
 #include "packager/job/lock.hpp"
 #include "sealift/bundle/host/progress.hpp"
@@ -34,12 +35,13 @@ struct BundleFacts {
   std::map<std::string, BundledWheel> wheels;  // by the entry's path
   std::map<std::string, DebFacts> debs;        // the same
   std::optional<Lock> lock = std::nullopt;     // that this bundle was made from
+  std::vector<BundledModel> models = {};       // and data
 
   const bundle::Manifest& manifest() const { return source.manifest(); }
 };
 
-// Reads every chunk and every wheel of `source`, whose seal is `seal`, and copies the wheels' licence files below
-// `licences`, which exists. `lock` is a file, or empty. The facts refer to `source`. Throws Digest when any chunk
+// Reads every chunk and every wheel of `source`, whose seal is `seal`, and copies licence files of wheels and models
+// below `licences`, which exists. `lock` is a file, or empty. The facts refer to `source`. Throws Digest when any chunk
 // differs, Conflict when the lock is another bundle's.
 BundleFacts read_bundle_facts(const bundle::VerifiedBundle& source, const bundle::Seal& seal,
                               const std::filesystem::path& lock, const std::filesystem::path& licences,

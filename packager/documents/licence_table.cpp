@@ -24,6 +24,10 @@ std::string licence_table(const BundleFacts& facts) {
     out += cell(wheel.facts.project) + "\t" + cell(wheel.facts.version) + "\t" +
            cell(wheel.carried ? wheel.facts.licence() : "not carried") + "\t" +
            joined(wheel.licences.files, wheel.folder + "/") + "\t" + cell(joined(wheel.licences.left_out, "")) + "\n";
+  for (const BundledModel& model : facts.models)
+    out += cell(shown(model.name)) + "\t" + cell(model.commit) + "\t" +
+           cell(model.licence_known ? model.stated.text() : "not carried") + "\t" +
+           joined(model.licences.files, model.folder + "/") + "\t" + cell(joined(model.licences.left_out, "")) + "\n";
   for (const auto& [path, deb] : facts.debs)
     out += cell(deb.name) + "\t" + cell(deb.version) + "\t\t\tusr/share/doc/" + deb.name + "/copyright in " +
            shown(path.substr(path.rfind('/') + 1)) + ": not opened\n";

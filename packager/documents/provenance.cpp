@@ -3,6 +3,7 @@
 #include "packager/documents/provenance.hpp"
 
 #include "bundle/core/json.hpp"
+#include "packager/host/url.hpp"
 #include "packager/models/hub.hpp"
 #include "sealift/bundle/payload/bundle_folder.hpp"
 #include "sealift/bundle/wheel/wheel_name.hpp"
@@ -48,7 +49,18 @@ std::map<bundle::Digest, Origin> origins_of(const std::optional<Lock>& lock) {
   return origins;
 }
 
+// Of the files of hubs' repositories, by their paths in the bundle: "pkg:huggingface/org/name@COMMIT#PATH".
+std::map<std::string, std::string> purls_of(const std::vector<BundledModel>& models) {
+  std::map<std::string, std::string> purls;
+  for (const BundledModel& model : models) {
+    if (!model.hub) continue;
+    for (const auto& [path, place] : model.files) purls.emplace(place, model.purl() + "#" + percent_encoded(path, "/"));
+  }
+  return purls;
+}
+
 Json resolved_dependencies(const BundleFacts& facts) {
+  const std::map<std::string, std::string> purls = purls_of(facts.models);
   const std::map<bundle::Digest, Origin> origins = origins_of(facts.lock);
   Json resolved = Json::array();
   for (const bundle::Entry& entry : facts.manifest().entries) {
@@ -56,6 +68,7 @@ Json resolved_dependencies(const BundleFacts& facts) {
     if (const auto wheel = facts.wheels.find(entry.path.text()); wheel != facts.wheels.end())
       item["uri"] =
           purl_of("pypi", bundle::normalized_project_name(wheel->second.facts.project), wheel->second.facts.version);
+    if (const auto purl = purls.find(entry.path.text()); purl != purls.end()) item["uri"] = purl->second;
     if (const auto known = origins.find(entry.sha256); known != origins.end()) {
       if (!known->second.uri.empty()) item["uri"] = known->second.uri;
       if (!known->second.annotations.empty()) item["annotations"] = known->second.annotations;

@@ -140,16 +140,23 @@ class Review {
   }
 
   PageSection licences() const {
-    PageSection section{.title = word("Licences, as the packages state them", "许可证（以软件包自述为准）"),
-                        .header = {word("Package", "软件包"), word("Version", "版本"), word("Licence", "许可证"),
-                                   word("Texts collected", "已收集的许可证文本数")},
-                        .rows = {}};
+    PageSection section{
+        .title = word("Licences, as packages and models state them", "许可证（以软件包和模型自述为准）"),
+        .header = {word("Package, model or data", "软件包、模型或数据"), word("Version", "版本"),
+                   word("Licence", "许可证"), word("Texts collected", "已收集的许可证文本数")},
+        .rows = {}};
     for (const auto& [path, wheel] : facts_.wheels)
       section.rows.push_back({wheel.facts.project, wheel.facts.version,
                               !wheel.carried                  ? word("not carried", "未携带")
                               : wheel.facts.licence().empty() ? word("none stated", "未声明")
                                                               : wheel.facts.licence(),
                               std::to_string(wheel.licences.files.size())});
+    for (const BundledModel& model : facts_.models)
+      section.rows.push_back({shown(model.name), model.commit,
+                              !model.licence_known          ? word("not carried", "未携带")
+                              : model.stated.text().empty() ? word("none stated", "未声明")
+                                                            : model.stated.text(),
+                              std::to_string(model.licences.files.size())});
     if (const auto& runtime = facts_.manifest().environment.runtime)
       section.rows.push_back({"glibc", runtime->glibc.text(), kGlibcLicence, "0"});
     for (const auto& [path, deb] : facts_.debs)

@@ -38,6 +38,7 @@ struct Content {
   enum class Kind {
     Interpreter,  // a tar that is unpacked at the generation's root
     Wheel,        // installed as its RECORD says
+    Tree,         // another such tar, which nothing looks into
     Program,      // one file, which may have changed since it was locked; native libraries among them
     File,         // one file that is data: stored as it is, and nothing looks into it
   };

@@ -1,17 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
-// One file each: the digests, and behind them their SHA-256; see known_chunks.hpp.
+// One file for each statement: its bytes, and behind them their SHA-256; see known_chunks.hpp.
 #include "packager/files/known_chunks.hpp"
 
 #include <cstring>
 #include <span>
 
 #include "packager/host/scratch_folder.hpp"
+#include "sealift/bundle/bundle_writer.hpp"
+#include "sealift/bundle/core/byte_source.hpp"
 #include "sealift/bundle/core/output_file.hpp"
+#include "sealift/bundle/host/interrupt.hpp"
 
 namespace sealift::packager {
 
 namespace fs = std::filesystem;
 using bundle::Digest;
+
+namespace {
+
+std::optional<std::string> read_statement(const fs::path& file) {
+  std::error_code error;
+  if (!fs::is_regular_file(fs::symlink_status(file, error))) return std::nullopt;
+  std::string text = bundle::read_text(file, (bundle::kMaxChunks + 1) * Digest::kSize);
+  if (text.size() < Digest::kSize) return std::nullopt;
+  const bundle::ByteView body = bundle::as_bytes(text).first(text.size() - Digest::kSize);
+  if (bundle::sha256(body) != Digest::from_bytes(bundle::as_bytes(text).subspan(body.size()))) return std::nullopt;
+  text.resize(body.size());
+  return text;
+}
+
+void write_statement(const fs::path& path, bundle::ByteView body) {
+  const ScratchFolder scratch("new", path.parent_path());
+  {
+    bundle::OutputFile file(scratch / "file");  // not synced: what a crash tears counts as not known
+    file.write(body);
+    file.write(bundle::sha256(body).bytes);
+  }
+  fs::rename(scratch / "file", path);
+}
+
+bool is_its_own_chunk(std::uint64_t size, const bundle::Payload& payload) {
+  return size <= payload.chunk_size && payload.digest == bundle::DigestAlgorithm::Sha256;
+}
+
+}  // namespace
 
 KnownChunks::KnownChunks(const Cache& cache) : folder_(cache.root() / "chunks") {
   fs::create_directories(folder_);
@@ -21,28 +53,55 @@ fs::path KnownChunks::path(const Digest& sha256, const bundle::Payload& payload)
   return folder_ / (sha256.hex() + "-" + name_of(payload.digest) + "-" + std::to_string(payload.chunk_size));
 }
 
-std::optional<std::vector<Digest>> KnownChunks::read(const Digest& sha256, const bundle::Payload& payload) const {
-  const fs::path file = path(sha256, payload);
-  std::error_code error;
-  if (!fs::is_regular_file(fs::symlink_status(file, error))) return std::nullopt;
-  const std::string text = bundle::read_text(file, (bundle::kMaxChunks + 1) * Digest::kSize);
-  if (text.size() < Digest::kSize || text.size() % Digest::kSize != 0) return std::nullopt;
-  const bundle::ByteView body = bundle::as_bytes(text).first(text.size() - Digest::kSize);
-  if (bundle::sha256(body) != Digest::from_bytes(bundle::as_bytes(text).subspan(body.size()))) return std::nullopt;
-  std::vector<Digest> chunks(body.size() / Digest::kSize);
-  if (!chunks.empty()) std::memcpy(chunks.data(), body.data(), body.size());
+fs::path KnownChunks::compressed_path(const Digest& sha256) const {
+  return folder_ / (sha256.hex() + "-" + bundle::compression_name());
+}
+
+std::optional<KnownChunks::Chunks> KnownChunks::read(const Digest& sha256, std::uint64_t size,
+                                                     const bundle::Payload& payload) const {
+  if (is_its_own_chunk(size, payload)) return Chunks(size == 0 ? 0 : 1, sha256);
+  const std::optional<std::string> text = read_statement(path(sha256, payload));
+  if (!text || text->size() % Digest::kSize != 0) return std::nullopt;
+  Chunks chunks(text->size() / Digest::kSize);
+  if (!chunks.empty()) std::memcpy(chunks.data(), text->data(), text->size());
   return chunks;
 }
 
-void KnownChunks::write(const Digest& sha256, const bundle::Payload& payload, const std::vector<Digest>& chunks) const {
-  const bundle::ByteView body = std::as_bytes(std::span(chunks));
-  const ScratchFolder scratch("new", folder_);
-  {
-    bundle::OutputFile file(scratch / "file");  // not synced: what a crash tears counts as not known
-    file.write(body);
-    file.write(bundle::sha256(body).bytes);
+void KnownChunks::write(const Digest& sha256, std::uint64_t size, const bundle::Payload& payload,
+                        const Chunks& chunks) const {
+  if (!is_its_own_chunk(size, payload)) write_statement(path(sha256, payload), std::as_bytes(std::span(chunks)));
+}
+
+Digest KnownChunks::learn(const fs::path& file, const std::function<void(std::uint64_t)>& progress) const {
+  bundle::FileSource source(file);
+  bundle::Hasher hasher;
+  bundle::ChunkDigester digester;
+  for (std::uint64_t offset = 0; offset < source.size();) {
+    bundle::stop_if_interrupted();
+    const bundle::ByteView piece = source.view(offset, std::size_t{1} << 20);
+    hasher.update(piece);
+    if (!is_its_own_chunk(source.size(), {})) digester.update(piece);
+    offset += piece.size();
+    if (progress) progress(piece.size());
   }
-  fs::rename(scratch / "file", path(sha256, payload));
+  const Digest sha256 = hasher.finish();
+  write(sha256, source.size(), {}, digester.finish());
+  return sha256;
+}
+
+std::optional<KnownChunks::Compressed> KnownChunks::compressed(const Digest& sha256) const {
+  const std::optional<std::string> text = read_statement(compressed_path(sha256));
+  Compressed stored;
+  if (!text || text->size() != Digest::kSize + sizeof stored.size) return std::nullopt;
+  std::memcpy(stored.sha256.bytes.data(), text->data(), Digest::kSize);
+  std::memcpy(&stored.size, text->data() + Digest::kSize, sizeof stored.size);
+  return stored;
+}
+
+void KnownChunks::write_compressed(const Digest& sha256, const Compressed& stored) const {
+  std::string text(bundle::as_text(stored.sha256.bytes));
+  text.append(reinterpret_cast<const char*>(&stored.size), sizeof stored.size);
+  write_statement(compressed_path(sha256), bundle::as_bytes(text));
 }
 
 }  // namespace sealift::packager

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The digests of the chunks of files, by the files' SHA-256: CACHE/chunks. A file of which they are known is packed
 // with one pass over its bytes: the chunks are hashed in any case, and where they are the known ones, so is the
-// SHA-256. A statement about bytes and not about a file: it stays true whatever happens to the file.
+// SHA-256. Statements about bytes and not about a file: they stay true whatever happens to the file.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -17,14 +19,32 @@ class KnownChunks {
  public:
   explicit KnownChunks(const Cache& cache);
 
-  // Of the file with this SHA-256, cut and digested as `payload` says; nothing where they are not known.
-  std::optional<std::vector<bundle::Digest>> read(const bundle::Digest& sha256, const bundle::Payload& payload) const;
+  using Chunks = std::vector<bundle::Digest>;
+
+  // Of the file with this SHA-256 and size in bytes, cut and digested as `payload` says; nothing where they are not
+  // known. A file of one chunk needs no record: the digest of that is its own.
+  std::optional<Chunks> read(const bundle::Digest& sha256, std::uint64_t size, const bundle::Payload& payload) const;
   // The caller has computed both of the same bytes.
-  void write(const bundle::Digest& sha256, const bundle::Payload& payload,
-             const std::vector<bundle::Digest>& chunks) const;
+  void write(const bundle::Digest& sha256, std::uint64_t size, const bundle::Payload& payload,
+             const Chunks& chunks) const;
+
+  // The SHA-256 of a file that is about to be locked. Its chunks, as a payload has them by default, are known
+  // afterwards from the same read. `progress` gets the number of bytes of each piece. Throws Interrupted, Io.
+  bundle::Digest learn(const std::filesystem::path& file,
+                       const std::function<void(std::uint64_t)>& progress = {}) const;
+
+  // What compressing the file with this SHA-256 gives; nothing where it was not done yet, or by another version of the
+  // library.
+  struct Compressed {
+    bundle::Digest sha256;
+    std::uint64_t size = 0;  // bytes
+  };
+  std::optional<Compressed> compressed(const bundle::Digest& sha256) const;
+  void write_compressed(const bundle::Digest& sha256, const Compressed& stored) const;
 
  private:
   std::filesystem::path path(const bundle::Digest& sha256, const bundle::Payload& payload) const;
+  std::filesystem::path compressed_path(const bundle::Digest& sha256) const;
 
   std::filesystem::path folder_;
 };

@@ -66,7 +66,7 @@ void PartFile::discard() {
 void PartFile::adopt() {
   if (::fsync(file_.get()) != 0) bundle::throw_errno("a download cannot be synced", path_);
   cache_.adopt(path_, digest_);
-  KnownChunks(cache_).write(digest_, bundle::Payload{}, chunks_.finish());
+  KnownChunks(cache_).write(digest_, size_, bundle::Payload{}, chunks_.finish());
   file_ = bundle::Descriptor();
 }
 

@@ -30,6 +30,11 @@ fs::path find_own_program(const fs::path& given, const std::string& name, const 
   return file;
 }
 
+fs::path own_installation() {
+  std::error_code error;
+  return fs::read_symlink("/proc/self/exe", error).parent_path().parent_path();
+}
+
 fs::path find_audit_script(const fs::path& installer) {
   const fs::path script = installer.parent_path() / "audit.sh";
   std::error_code error;

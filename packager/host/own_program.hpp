@@ -13,6 +13,9 @@ namespace sealift::packager {
 std::filesystem::path find_own_program(const std::filesystem::path& given, const std::string& name,
                                        const std::string& option, const std::string& arch);
 
+// The folder above the running program's bin: of an installation, what has include, lib and share, too.
+std::filesystem::path own_installation();
+
 // audit.sh, from beside the sealift-install that travels, so that both are of one release; throws Missing.
 std::filesystem::path find_audit_script(const std::filesystem::path& installer);
 

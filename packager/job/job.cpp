@@ -112,6 +112,39 @@ void read_program(TomlTable table, const fs::path& folder, Job& job) {
   job.programs.push_back(std::move(program));
 }
 
+// A file that several of our programs share is listed once.
+void read_programs(TomlTable& document, const fs::path& folder, Job& job) {
+  std::map<std::string, fs::path> places;
+  for (TomlTable& table : document.tables("program")) {
+    std::vector<JobProgram> found;
+    found.swap(job.programs);
+    if (table.has("name"))
+      job.programs = read_own_program(table, folder);
+    else
+      read_program(table, folder, job);
+    found.swap(job.programs);
+    for (JobProgram& program : found) {
+      const auto [place, fresh] = places.emplace(program.into, program.source);
+      if (!fresh && (place->second != program.source || !table.has("name")))
+        table.refuse(table.has("name") ? "name" : "into", "two programs have the same path", "a path of its own",
+                     program.into);
+      if (fresh) job.programs.push_back(std::move(program));
+    }
+  }
+}
+
+// sdk = true, or [sdk] from = "DIR".
+void read_sdk(TomlTable& job, const fs::path& folder, std::optional<JobSdk>& sdk) {
+  if (job.is_boolean("sdk")) {
+    if (job.boolean_or("sdk", false)) sdk.emplace();
+    return;
+  }
+  TomlTable table = job.table("sdk");
+  sdk.emplace();
+  if (table.has("from")) sdk->from = resolved(folder, table.string("from"));
+  table.done();
+}
+
 // [environment]: NAME = "VALUE", or NAME = false to have nothing set under a name.
 void read_environment(TomlTable table, Job& job) {
   for (const std::string& name : table.keys()) {
@@ -142,16 +175,23 @@ Job read_job(const fs::path& file) {
   read_target(table.table("target"), folder, job);
   if (table.is_array("python")) refuse_several_pythons(table);
   read_python(table.table("python"), folder, job);
+  read_programs(table, folder, job);
   std::set<std::string> places;
-  for (TomlTable& program : table.tables("program")) {
-    read_program(program, folder, job);
-    if (!places.insert(job.programs.back().into).second)
-      program.refuse("into", "two programs have the same path", "a path of its own", job.programs.back().into);
+  for (const JobProgram& program : job.programs) places.insert(program.into);
+  job.goldens = read_job_goldens(table, folder);
+  for (const JobGolden& golden : job.goldens) {
+    if (!places.insert(golden.into()).second)
+      table.refuse("golden", "a program has the path of a golden run", "a path of its own", golden.into());
+    if (!golden.job) job.programs.push_back({.source = golden.file, .into = golden.into(), .executable = false});
   }
   job.models = read_job_models(table, folder);
   job.owners = read_owner_rules(table);
   job.startup_files = read_startup_rules(table);
   job.apt = read_job_apt(table);
+  job.toolchain = read_toolchain(table);
+  for (const std::string& wheel : toolchain_requirements(job.toolchain, job.inputs.requirements))
+    job.inputs.requirements.push_back(wheel);
+  if (table.has("sdk")) read_sdk(table, folder, job.sdk);
   if (table.has("environment")) read_environment(table.table("environment"), job);
   table.done();
   return job;

@@ -10,19 +10,21 @@
 #include <vector>
 
 #include "packager/job/apt.hpp"
+#include "packager/job/golden_file.hpp"
 #include "packager/job/model.hpp"
+#include "packager/job/own_programs.hpp"
 #include "packager/job/owner_rules.hpp"
 #include "packager/job/python_inputs.hpp"
 #include "packager/job/startup_rules.hpp"
+#include "packager/job/toolchain.hpp"
 #include "sealift/bundle/core/digest.hpp"
 #include "sealift/bundle/manifest/target.hpp"
 
 namespace sealift::packager {
 
-struct JobProgram {
-  std::filesystem::path source;
-  std::string into;  // its path in the generation; a SafePath's text
-  bool executable = true;
+// The C++ core, for programs that are built inside.
+struct JobSdk {
+  std::filesystem::path from;  // an installation; empty: the one of the running program
 };
 
 struct Job {
@@ -43,6 +45,9 @@ struct Job {
   std::vector<std::string> imports;                  // modules that the self-test imports
   std::vector<JobProgram> programs;
   std::vector<JobModel> models;                 // and data
+  std::vector<JobGolden> goldens = {};          // results recorded outside; their files are among programs
+  std::optional<JobSdk> sdk = {};               // nothing: it is not carried
+  Toolchain toolchain = {};                     // its wheel is among the requirements
   JobApt apt;                                   // Debian packages
   std::vector<OwnerRule> owners;                // for paths that two packages install
   std::vector<StartupRule> startup_files = {};  // .pth files that may run code when Python starts

@@ -121,6 +121,18 @@ std::string write_environment(const bundle::Variables& variables) {
   return out;
 }
 
+std::string write_sdk(const std::optional<LockedSdk>& sdk) {
+  if (!sdk) return {};
+  return fmt::format("\n[sdk]\nversion = {}\nsha256 = {}\nsize = {}\n", toml_quoted(sdk->version),
+                     toml_quoted(sdk->sha256.hex()), sdk->size);
+}
+
+LockedSdk read_locked_sdk(TomlTable table) {
+  LockedSdk sdk{.version = table.plain_name("version"), .sha256 = digest(table), .size = table.integer("size")};
+  table.done();
+  return sdk;
+}
+
 bundle::Variables read_environment(TomlTable table) {
   bundle::Variables variables;
   for (const std::string& name : table.keys()) {
@@ -170,7 +182,8 @@ std::string write_lock(const Lock& lock, const fs::path& folder) {
       fmt::format("[interpreter]\ndescription = {}\nversion = {}\nsha256 = {}\nsize = {}\nlibraries = {}\n",
                   toml_quoted(lock.interpreter.description), toml_quoted(lock.interpreter.version),
                   toml_quoted(lock.interpreter.sha256.hex()), lock.interpreter.size, list(lock.interpreter.libraries));
-  out += write_indexes(lock.indexes) + write_environment(lock.variables);
+  out += write_indexes(lock.indexes) + write_environment(lock.variables) + write_toolchain(lock.toolchain) +
+         write_sdk(lock.sdk);
   if (lock.runtime)
     out += fmt::format("\n[runtime]\nglibc = {}\nkernel = {}\n", toml_quoted(lock.runtime->glibc.text()),
                        toml_quoted(lock.runtime->kernel));
@@ -229,6 +242,8 @@ Lock read_lock(const fs::path& file) {
   interpreter.done();
   if (table.has("indexes")) lock.indexes = read_indexes(table.table("indexes"));
   if (table.has("environment")) lock.variables = read_environment(table.table("environment"));
+  lock.toolchain = read_toolchain(table);
+  if (table.has("sdk")) lock.sdk = read_locked_sdk(table.table("sdk"));
   if (table.has("runtime")) {
     TomlTable runtime = table.table("runtime");
     lock.runtime = {.glibc = glibc(runtime, "glibc"), .kernel = runtime.string("kernel")};

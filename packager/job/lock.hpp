@@ -14,6 +14,7 @@
 #include "packager/job/model.hpp"
 #include "packager/job/owner_rules.hpp"
 #include "packager/job/startup_rules.hpp"
+#include "packager/job/toolchain.hpp"
 #include "sealift/bundle/core/digest.hpp"
 #include "sealift/bundle/manifest/manifest.hpp"
 #include "sealift/bundle/manifest/variables.hpp"
@@ -74,6 +75,18 @@ struct LockedProgram {
   bool operator==(const LockedProgram&) const = default;
 };
 
+// The entry of the C++ core is this, its version and ".tar".
+inline constexpr std::string_view kSdkPrefix = "sdk/sealift-";
+
+// The C++ core as a tar in the cache: headers, CMake package, licence.
+struct LockedSdk {
+  std::string version;  // "0.1.0"
+  bundle::Digest sha256;
+  std::uint64_t size = 0;
+
+  bool operator==(const LockedSdk&) const = default;
+};
+
 struct Lock {
   std::string name;
   std::uint64_t version = 0;
@@ -92,9 +105,11 @@ struct Lock {
   std::vector<LockedProgram> programs;
   std::vector<LockedWheel> wheels;              // sorted by file name
   std::vector<LockedModel> models;              // and data
+  std::optional<LockedSdk> sdk = {};            // the C++ core
   LockedApt apt;                                // Debian packages
   std::vector<OwnerRule> owners;                // rules for paths that two wheels bring
   std::vector<StartupRule> startup_files = {};  // .pth files that may run code when Python starts
+  Toolchain toolchain = {};                     // its launcher is made by `create`
   bundle::Variables variables = {};             // what programs inside get
 
   std::string stem() const { return name + "-" + std::to_string(version); }

@@ -8,6 +8,7 @@
 #include <set>
 #include <thread>
 
+#include "packager/files/known_chunks.hpp"
 #include "packager/models/hub.hpp"
 #include "packager/models/model_check.hpp"
 #include "packager/models/model_files.hpp"
@@ -163,7 +164,7 @@ LockedModel list_model(const JobModel& job, const Cache& cache, bundle::Progress
 }
 
 // One file a thread, on as many threads as there are processors.
-void hash_folders(std::vector<LockedModel>& models, bundle::Progress& progress) {
+void hash_folders(std::vector<LockedModel>& models, const Cache& cache, bundle::Progress& progress) {
   std::vector<std::pair<const LockedModel*, LockedFile*>> todo;
   std::uint64_t total = 0;
   for (LockedModel& model : models)
@@ -175,10 +176,11 @@ void hash_folders(std::vector<LockedModel>& models, bundle::Progress& progress) 
   if (todo.empty()) return;
   std::sort(todo.begin(), todo.end(), [](const auto& a, const auto& b) { return a.second->size > b.second->size; });
   progress.begin("hashing models", total);
+  const KnownChunks known(cache);
   bundle::parallel_for(std::thread::hardware_concurrency(), todo.size(), [&](std::size_t index) {
     const auto& [model, file] = todo[index];
-    file->sha256 = digest_of_file(fs::canonical(model->spec.folder / file->path),
-                                  [&](std::uint64_t bytes) { progress.add(bytes); });
+    file->sha256 =
+        known.learn(fs::canonical(model->spec.folder / file->path), [&](std::uint64_t bytes) { progress.add(bytes); });
   });
   progress.end();
 }
@@ -193,7 +195,7 @@ std::vector<LockedModel> lock_models(const std::vector<JobModel>& jobs, const Ca
     return local_file(model, file, cache);
   };
   require_sound(models, here, progress);
-  hash_folders(models, progress);
+  hash_folders(models, cache, progress);
   return models;
 }
 

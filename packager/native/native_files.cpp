@@ -75,7 +75,10 @@ class Gathering {
       found_.files.push_back(std::move(file));
     }
   }
-  void add_link(const std::string& path, std::string means) { found_.links[path] = std::move(means); }
+  void add_link(const std::string& path, std::string means) {
+    const std::lock_guard lock(guard_);
+    found_.links[path] = std::move(means);
+  }
   NativeFiles take() {
     std::sort(found_.files.begin(), found_.files.end(),
               [](const NativeFile& a, const NativeFile& b) { return a.path < b.path; });
@@ -249,29 +252,38 @@ std::vector<NativeFile> read_program(const Content& content, const Shelf& shelf,
   return files;
 }
 
-// All wheels, by several threads.
-void read_wheels(const std::vector<Content>& contents, const Shelf& shelf, const Repair& repair,
-                 const fs::path& scratch, Gathering& gathering, bundle::Progress& progress) {
-  std::vector<std::pair<std::uint64_t, const Content*>> wheels;  // size, wheel
+std::vector<NativeFile> read_content(const Content& content, const Shelf& shelf, const Repair& repair,
+                                     const fs::path& scratch, Gathering& gathering) {
+  Intake intake(scratch);
+  if (content.kind == Content::Kind::Program) return read_program(content, shelf, intake);
+  if (content.kind == Content::Kind::Interpreter) return read_interpreter(content, shelf, gathering, intake);
+  return read_repaired(content, repair, [&] { return read_wheel(content, shelf, intake); });
+}
+
+// All by several threads; an interpreter that is known still takes as long as the largest wheels' records.
+void read_contents(const std::vector<Content>& contents, const Shelf& shelf, const Repair& repair,
+                   const fs::path& scratch, Gathering& gathering, bundle::Progress& progress) {
+  std::vector<std::pair<std::uint64_t, const Content*>> order;  // size, content
   std::uint64_t bytes = 0;
   for (const Content& content : contents) {
-    if (content.kind != Content::Kind::Wheel) continue;
-    wheels.emplace_back(fs::file_size(shelf.cache.path(content.sha256)), &content);
-    bytes += wheels.back().first;
+    if (content.kind == Content::Kind::File || content.kind == Content::Kind::Tree) continue;  // no programs' parts
+    order.emplace_back(fs::file_size(fs::canonical(file_of(content, shelf.cache))), &content);
+    bytes += order.back().first;
   }
-  std::stable_sort(wheels.begin(), wheels.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   progress.begin("checking native libraries", bytes);
   const unsigned threads = std::clamp(std::thread::hardware_concurrency(), 1U, 16U);
-  bundle::parallel_for(threads, wheels.size(), [&](std::size_t index) {
-    const auto& [size, wheel] = wheels[index];
-    if (std::optional<std::vector<NativeFile>> files = shelf.kept.read(wheel->sha256, wheel->owner)) {
-      gathering.add(std::move(*files));
+  bundle::parallel_for(threads, order.size(), [&](std::size_t index) {
+    const auto& [size, content] = order[index];
+    std::optional<std::vector<NativeFile>> files;
+    if (content->kind == Content::Kind::Wheel) files = shelf.kept.read(content->sha256, content->owner);
+    if (files)
       progress.skip(size);
-      return;
+    else {
+      files = read_content(*content, shelf, repair, scratch / std::to_string(index), gathering);
+      progress.add(size);
     }
-    Intake intake(scratch / std::to_string(index));
-    gathering.add(read_repaired(*wheel, repair, [&, wheel = wheel] { return read_wheel(*wheel, shelf, intake); }));
-    progress.add(size);
+    gathering.add(*std::move(files));
   });
   progress.end();
 }
@@ -284,14 +296,7 @@ NativeFiles read_native_files(const std::vector<Content>& contents, const std::s
   const Shelf shelf{
       .cache = cache, .kept = NativeCache(cache, python), .site_packages = bundle::site_packages_of(python)};
   Gathering gathering;
-  read_wheels(contents, shelf, repair, scratch.path(), gathering, progress);
-  Intake intake(scratch / "other");
-  for (const Content& content : contents) {
-    if (content.kind == Content::Kind::Interpreter)
-      gathering.add(read_interpreter(content, shelf, gathering, intake));
-    else if (content.kind == Content::Kind::Program)
-      gathering.add(read_program(content, shelf, intake));
-  }
+  read_contents(contents, shelf, repair, scratch.path(), gathering, progress);
   return gathering.take();
 }
 

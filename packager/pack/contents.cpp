@@ -2,6 +2,7 @@
 // One function for each kind; see contents.hpp. Models and Debian packages have theirs in their own rooms.
 #include "packager/pack/contents.hpp"
 
+#include "bundle/manifest/compiler_place.hpp"
 #include "packager/debian/apt_files.hpp"
 #include "packager/models/model_files.hpp"
 
@@ -44,6 +45,30 @@ Content content_of(const LockedProgram& locked) {
           .origin = FromDisk{locked.source}};
 }
 
+Content compiler_of(const Lock& lock) {
+  const std::string text = compiler_launcher(lock.target, lock.python), place(bundle::kCompilerPlace);
+  return {.kind = Content::Kind::Program,
+          .name = place,
+          .owner = "the job's [toolchain]",
+          .entry = std::string(bundle::kCompilerEntry),
+          .into = place,
+          .size = text.size(),
+          .sha256 = bundle::sha256(bundle::as_bytes(text)),
+          .executable = true,
+          .origin = FromText{text}};
+}
+
+Content content_of(const LockedSdk& locked) {
+  return {.kind = Content::Kind::Tree,
+          .name = "the C++ core",
+          .owner = "the C++ core ([sdk])",
+          .entry = std::string(kSdkPrefix) + locked.version + ".tar",
+          .into = {},
+          .size = locked.size,
+          .sha256 = locked.sha256,
+          .origin = FromLock{}};
+}
+
 Content content_of(const bundle::Variables& variables) {
   const std::string text = bundle::write_variables(variables), place(bundle::kVariablesPlace);
   return {.kind = Content::Kind::File,
@@ -65,6 +90,8 @@ std::vector<Content> contents_of(const Lock& lock) {
     contents.back().startup_files = allowed_files(lock.startup_files, wheel.name);
   }
   for (const LockedProgram& program : lock.programs) contents.push_back(content_of(program));
+  if (lock.toolchain.c) contents.push_back(compiler_of(lock));
+  if (lock.sdk) contents.push_back(content_of(*lock.sdk));
   if (!lock.variables.empty()) contents.push_back(content_of(lock.variables));
   for (const LockedModel& model : lock.models)
     for (Content& content : contents_of(model)) contents.push_back(std::move(content));

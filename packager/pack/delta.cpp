@@ -5,39 +5,10 @@
 #include <fmt/format.h>
 
 #include "sealift/bundle/bundle_writer.hpp"
-#include "sealift/bundle/core/file.hpp"
 #include "sealift/bundle/core/human_text.hpp"
 #include "sealift/bundle/host/interrupt.hpp"
-#include "sealift/bundle/verified_bundle.hpp"
 
 namespace sealift::packager {
-
-bundle::Inventory read_inventory(const std::filesystem::path& file) {
-  return bundle::parse_inventory(bundle::read_text(file, bundle::kMaxInventorySize), file.string());
-}
-
-bundle::Inventory inventory_of_bundle(const std::filesystem::path& folder_or_seal, const bundle::Digest& root) {
-  bundle::OpenBundle opened = bundle::open(folder_or_seal);
-  // Its volumes may have left with the discs: seal and chunk list name all contents.
-  opened.ask = [](const bundle::Volume&, const bundle::Error&) { return std::nullopt; };
-  // At no time: that its root has expired since does not change what was sent.
-  const bundle::VerifiedBundle sent = bundle::verify(opened, {.state = {.pinned = root}}, bundle::Time{});
-  const bundle::Manifest& manifest = sent.manifest();
-  bundle::Inventory inventory{.generations = {{.name = manifest.name,
-                                               .channel = manifest.channel,
-                                               .version = manifest.version,
-                                               .identity = sent.identity()}},
-                              .items = {}};
-  for (const bundle::Environment::Placement& placement : manifest.environment.placements)
-    inventory.items.insert(bundle::store_item_name(*manifest.find(placement.entry)));
-  return inventory;
-}
-
-bundle::Inventory read_base(const std::filesystem::path& base, const std::vector<bundle::Envelope>& roots) {
-  std::error_code ignored;
-  const bool is_bundle = std::filesystem::is_directory(base, ignored) || base.extension() == bundle::kSealSuffix;
-  return is_bundle ? inventory_of_bundle(base, roots.front().digest()) : read_inventory(base);
-}
 
 namespace {
 
@@ -46,7 +17,7 @@ bundle::Digest content_of(const PlannedEntry& planned, const bundle::Payload& pa
                           const Repair& repair, bundle::Progress& progress) {
   const bool plain = planned.draft.encoding == bundle::Encoding::Identity;
   if (plain)
-    if (const auto chunks = known.read(planned.draft.sha256, payload)) {
+    if (const auto chunks = known.read(planned.draft.sha256, planned.draft.size, payload)) {
       progress.skip(planned.draft.size);
       bundle::Entry entry = planned.draft;
       entry.stored_size = entry.size;
@@ -56,22 +27,34 @@ bundle::Digest content_of(const PlannedEntry& planned, const bundle::Payload& pa
     bundle::FileSource source(std::filesystem::canonical(planned.file));
     return bundle::stored_form(planned.draft, source, payload);
   });
-  if (plain) known.write(planned.draft.sha256, payload, form.chunks);
+  if (plain) known.write(planned.draft.sha256, planned.draft.size, payload, form.chunks);
   progress.add(planned.draft.size);
   return form.entry.content;
 }
 
+// A store that has this very wheel from a patch has it under the patch's name, which only the bundle that was sent
+// tells. That name says how chunks are cut, as every other.
+bool was_sent_as_patch(PlannedEntry& entry, const bundle::Payload& payload, const Base& base) {
+  const SentWheel* const sent = sent_version_of(entry, base);
+  if (sent == nullptr || sent->sha256 != entry.draft.sha256 || base.sent->payload.digest != payload.digest ||
+      base.sent->payload.chunk_size != payload.chunk_size)
+    return false;
+  entry.draft.content = sent->content;
+  return true;
+}
+
 }  // namespace
 
-void make_delta(PackPlan& plan, const bundle::Inventory& inventory, const KnownChunks& known, const Repair& repair,
-                bundle::Progress& progress) {
+void make_delta(PackPlan& plan, const Base& base, const KnownChunks& known, const Repair& repair,
+                bundle::Progress& progress, const Patching* patching) {
+  const bundle::Inventory& inventory = base.inventory;
   std::size_t absent = 0;
   std::uint64_t bytes = 0;
   progress.begin("comparing with what the target has", plan.payload_size());
   for (PlannedEntry& entry : plan.entries) {
     bundle::stop_if_interrupted();
     entry.draft.content = content_of(entry, plan.draft.payload, known, repair, progress);
-    entry.draft.absent = inventory.has(entry.draft);
+    entry.draft.absent = inventory.has(entry.draft) || was_sent_as_patch(entry, plan.draft.payload, base);
     if (!entry.draft.absent) continue;
     ++absent;
     bytes += entry.draft.size;
@@ -83,7 +66,8 @@ void make_delta(PackPlan& plan, const bundle::Inventory& inventory, const KnownC
           fmt::format("the target already has version {} of {} and will refuse version {}; raise the job's "
                       "version",
                       one.version, one.name, plan.draft.version));
-  if (absent == 0) {
+  const std::size_t patched = patching == nullptr ? 0 : make_patches(plan, base, *patching, repair, progress);
+  if (absent + patched == 0) {
     progress.warn("the base has nothing of this bundle, so it is not a delta: it carries everything");
     return;
   }

@@ -3,11 +3,14 @@
 #include "packager/pack/pack_plan.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
+#include <thread>
 
 #include "packager/job/path_owners.hpp"
 #include "packager/native/carried_runtime.hpp"
 #include "sealift/bundle/archive/tar.hpp"
+#include "sealift/bundle/core/parallel_for.hpp"
 #include "sealift/bundle/wheel/installed_path.hpp"
 #include "sealift/bundle/wheel/package_owners.hpp"
 #include "sealift/bundle/wheel/wheel.hpp"
@@ -93,7 +96,7 @@ class TreeDigests {
   void end() {
     if (!said_) return;
     if (const bundle::Digest digest = hasher_.finish(); digest != *said_)
-      throw Error(ErrorCode::Digest, {.what = "the interpreter's tar says another digest of a file than it has",
+      throw Error(ErrorCode::Digest, {.what = "a tree's tar says another digest of a file than it has",
                                       .where = file_.string() + ", " + path_,
                                       .expected = "sha256 " + said_->hex(),
                                       .got = "sha256 " + digest.hex(),
@@ -108,9 +111,9 @@ class TreeDigests {
   bundle::Hasher hasher_;
 };
 
-Installed install_interpreter(const Content& content, const fs::path& file, bool carries_runtime) {
+Installed install_tree(const Content& content, const fs::path& file, bool carries_runtime) {
   if (const bundle::Digest digest = digest_of_file(file); digest != content.sha256)
-    throw Error(ErrorCode::Digest, {.what = "the interpreter in the cache is damaged",
+    throw Error(ErrorCode::Digest, {.what = content.name + " in the cache is damaged",
                                     .where = file.string(),
                                     .expected = "sha256 " + content.sha256.hex(),
                                     .got = "sha256 " + digest.hex(),
@@ -165,15 +168,17 @@ Installed install_file(const Content& content) {
   return installed;
 }
 
+bool is_tree(Content::Kind kind) {
+  return kind == Content::Kind::Interpreter || kind == Content::Kind::Tree;
+}
+
 // What the interpreter and a program can gain, they gain; wheels are compressed already.
 Encoding encoding_of(Content::Kind kind) {
-  return kind == Content::Kind::Interpreter || kind == Content::Kind::Program ? Encoding::Zstd : Encoding::Identity;
+  return is_tree(kind) || kind == Content::Kind::Program ? Encoding::Zstd : Encoding::Identity;
 }
 
 EntryKind entry_kind_of(Content::Kind kind) {
-  return kind == Content::Kind::Interpreter ? EntryKind::Tree
-         : kind == Content::Kind::Wheel     ? EntryKind::Wheel
-                                            : EntryKind::File;
+  return is_tree(kind) ? EntryKind::Tree : kind == Content::Kind::Wheel ? EntryKind::Wheel : EntryKind::File;
 }
 
 bundle::Entry draft_of(const Content& content, const fs::path& file, const Installed& installed) {
@@ -197,9 +202,13 @@ class Planner {
     owners_.claim(std::string(bundle::kGenerationRecord), "the installer's own record");
   }
 
-  PlannedEntry add(const Content& content) {
+  // Reads the content. Safe from several threads.
+  Installed look(const Content& content) const {
+    return read_repaired(content, repair_, [&] { return install(content, file_of(content, cache_)); });
+  }
+
+  PlannedEntry add(const Content& content, const Installed& installed) {
     const fs::path file = file_of(content, cache_);
-    const Installed installed = read_repaired(content, repair_, [&] { return install(content, file); });
     for (const Installed::File& one : installed.files) {
       owners_.claim(one.place, content.owner, one.sha256);
       if (content.kind != Content::Kind::Wheel) require_place(content, one.place);
@@ -235,7 +244,9 @@ class Planner {
   Installed install(const Content& content, const fs::path& file) const {
     switch (content.kind) {
       case Content::Kind::Interpreter:
-        return install_interpreter(content, file, lock_.runtime.has_value());
+        return install_tree(content, file, lock_.runtime.has_value());
+      case Content::Kind::Tree:
+        return install_tree(content, file, false);
       case Content::Kind::Wheel:
         return install_wheel(content, file, site_packages_);
       case Content::Kind::Program:
@@ -324,18 +335,28 @@ std::vector<bundle::Environment::Placement> placements_of(const PackPlan& plan) 
   return placements;
 }
 
+// Wheels' directories and the interpreter take longest.
+std::vector<std::size_t> largest_first(const std::vector<Content>& contents) {
+  std::vector<std::size_t> order(contents.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return contents[a].size > contents[b].size; });
+  return order;
+}
+
 }  // namespace
 
 std::uint64_t PackPlan::payload_size() const {
   std::uint64_t size = 0;
   std::set<bundle::Digest> seen;
   for (const PlannedEntry& entry : entries)
-    if (!entry.draft.absent && seen.insert(entry.draft.sha256).second) size += entry.draft.size;
+    if (!entry.draft.absent && seen.insert(entry.draft.sha256).second)
+      size += entry.draft.encoding == Encoding::Patch ? entry.draft.stored_size : entry.draft.size;
   return size;
 }
 
 std::uint64_t PackPlan::total_size() const {
-  std::uint64_t size = payload_size();
+  std::uint64_t size = payload_size() + payload_size() / 100 * recovery_percent;
   for (const bundle::Companion& companion : draft.companions) size += companion.size;
   return size;
 }
@@ -350,7 +371,11 @@ PackPlan plan_pack(const Lock& lock, const std::vector<Content>& contents, const
                 .left_out = {},
                 .left_out_bytecode = 0};
   Planner planner(lock, cache, repair);
-  for (const Content& content : contents) plan.entries.push_back(planner.add(content));
+  std::vector<Installed> installed(contents.size());
+  const std::vector<std::size_t> order = largest_first(contents);
+  bundle::parallel_for(std::thread::hardware_concurrency(), order.size(),
+                       [&](std::size_t turn) { installed[order[turn]] = planner.look(contents[order[turn]]); });
+  for (std::size_t i = 0; i < contents.size(); ++i) plan.entries.push_back(planner.add(contents[i], installed[i]));
   plan.left_out = planner.settle_owners();
   plan.left_out_bytecode = planner.left_out_bytecode();
   std::sort(plan.entries.begin(), plan.entries.end(),

@@ -16,7 +16,8 @@ namespace sealift::packager {
 struct PlannedEntry {
   Content content;
   bundle::Entry draft;
-  std::filesystem::path file;  // where its bytes are now
+  std::filesystem::path file;         // where its bytes are now
+  std::filesystem::path stored = {};  // of a Patch: where what will be stored is now
 };
 
 // Name -> file: what is copied beside the payload.
@@ -32,8 +33,10 @@ struct PackPlan {
   LeftOut left_out;  // by [[owner]] rules, or brought by another wheel too; the draft's placements say it as well
   std::size_t left_out_bytecode = 0;  // compiled files of wheels, which are never installed
 
+  unsigned recovery_percent = 0;  // of the payload, as recovery data; 0: none
+
   std::uint64_t payload_size() const;  // bytes before compression that are carried; equal ones are carried once
-  std::uint64_t total_size() const;    // the same with what is copied beside the payload
+  std::uint64_t total_size() const;    // the same with recovery data and what is copied beside the payload
 };
 
 // `contents` are the lock's, and in `cache` or where they say. Throws Missing, Digest, Format (a wheel that cannot be

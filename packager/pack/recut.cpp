@@ -4,6 +4,8 @@
 #include "packager/pack/recut.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "packager/files/new_bundle_folder.hpp"
 #include "packager/keys/signing.hpp"
@@ -11,6 +13,7 @@
 #include "sealift/bundle/manifest/manifest_json.hpp"
 #include "sealift/bundle/payload/bundle_folder.hpp"
 #include "sealift/bundle/payload/payload_writer.hpp"
+#include "sealift/bundle/payload/recovery_writer.hpp"
 #include "sealift/bundle/trust/seal.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 
@@ -41,6 +44,16 @@ bundle::Payload cut(const bundle::VerifiedBundle& source, const fs::path& folder
   bundle::Payload payload = writer.finish();
   progress.end();
   return payload;
+}
+
+// The same recovery chunks in other files: they are made again, since the medium's own may have been left out.
+bundle::Recovery cut_recovery(const bundle::VerifiedBundle& source, const bundle::Payload& payload,
+                              const fs::path& folder, std::uint64_t volume_size) {
+  const bundle::PayloadReader reader(folder, payload, source.payload().digests());
+  const bundle::Recovery& before = *source.manifest().payload.recovery;
+  return bundle::write_recovery(reader,
+                                {.groups = before.groups, .parity = before.parity, .list_digest = {}, .files = {}},
+                                folder, source.manifest().stem(), volume_size);
 }
 
 // Copies the installer and the audit script if they are still beside the bundle; `verify` has checked the originals,
@@ -76,8 +89,10 @@ RecutResult recut(const RecutOptions& options, bundle::Progress& progress) {
   PartialFolder partial(result.folder);
   bundle::Payload payload = cut(source, partial.path(), options.volume_size, progress);
   result.manifest.payload.volumes = payload.volumes;
+  const std::optional<bundle::Recovery> recovery = std::exchange(result.manifest.payload.recovery, std::nullopt);
   if (payload != result.manifest.payload)  // every chunk was checked, so this would be a bug
     throw Error(ErrorCode::Digest, {.what = "the payload changed while it was cut", .where = partial.path().string()});
+  if (recovery) result.manifest.payload.recovery = cut_recovery(source, payload, partial.path(), options.volume_size);
   copy_companions(source, partial.path());
   bundle::Seal seal{.roots = signing.roots};
   seal.manifest.payload = write_manifest(result.manifest);

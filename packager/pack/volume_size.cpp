@@ -50,6 +50,16 @@ std::uint64_t parse_size(const std::string& text) {
   return value;
 }
 
+unsigned parse_percent(const std::string& text) {
+  unsigned value = 0;
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::string_view rest(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  if (fault == std::errc() && (rest.empty() || rest == "%") && value >= 1 && value <= 100) return value;
+  throw bundle::Error(
+      bundle::ErrorCode::Usage,
+      {.what = "this is not a share of the payload", .expected = "1% to 100%, such as 5%", .got = text});
+}
+
 std::uint64_t parse_volume_size(const std::string& text) {
   for (const Medium& medium : kMedia)
     if (text == medium.name) return medium.bytes;

@@ -14,4 +14,7 @@ std::uint64_t parse_size(const std::string& text);
 // bytes, of which a volume takes whole chunks. Throws Usage listing the words.
 std::uint64_t parse_volume_size(const std::string& text);
 
+// "5%" or "5", from 1 to 100: how much recovery data. Throws Usage.
+unsigned parse_percent(const std::string& text);
+
 }  // namespace sealift::packager

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entries, companions, seal; see write_bundle.hpp. An entry that turns out to be damaged leaves no trace in the payload
-// (bundle::BundleWriter::add), so it is repaired and added again, and the work goes on.
+// Entries, companions, seal; see write_bundle.hpp. Most entries are files whose chunks are known: several threads read
+// and write them while the next ones are added. What turns out to be damaged is repaired, and its place filled again.
 #include "packager/pack/write_bundle.hpp"
 
 #include <algorithm>
 #include <optional>
 #include <utility>
 
+#include "packager/pack/stored_file.hpp"
 #include "sealift/bundle/bundle_writer.hpp"
 #include "sealift/bundle/host/interrupt.hpp"
 
@@ -40,23 +41,6 @@ class WatchedSource final : public bundle::ByteSource {
   std::uint64_t read_ = 0;
 };
 
-using Chunks = std::vector<bundle::Digest>;
-
-// Adds an entry whose chunks are known, or nothing.
-void add_entry(bundle::BundleWriter& writer, const PlannedEntry& entry, const std::optional<Chunks>& known,
-               bundle::Progress& progress) {
-  WatchedSource source(fs::canonical(entry.file), progress);
-  try {
-    if (known)
-      writer.add(entry.draft, source, *known);
-    else
-      writer.add(entry.draft, source);
-  } catch (const Error&) {
-    source.take_back();
-    throw;
-  }
-}
-
 void copy_companion(const fs::path& file, const bundle::Companion& companion, const fs::path& folder) {
   const fs::path copy = folder / companion.name;
   fs::copy_file(file, copy);
@@ -68,73 +52,111 @@ void copy_companion(const fs::path& file, const bundle::Companion& companion, co
                                     .next = "run the same command again"});
 }
 
-bool plan_has(const PackPlan& plan, const fs::path& name) {
-  return std::any_of(plan.draft.companions.begin(), plan.draft.companions.end(),
-                     [&](const bundle::Companion& companion) { return companion.name == name; });
-}
-
-// Writes a bundle once, into an empty folder.
+// Writes a bundle into an empty folder.
 class Writing {
  public:
-  Writing(const PackPlan& plan, const fs::path& folder, std::uint64_t volume_size, bundle::Progress& progress)
-      : plan_(plan), folder_(folder), writer_(folder, plan.draft, volume_size), progress_(progress) {}
-
-  // `known`: nullptr where nothing is taken as known.
-  void add(const PlannedEntry& entry, const Repair& repair, const KnownChunks* known) {
-    if (entry.draft.absent) return writer_.add_absent(entry.draft);
-    std::optional<Chunks> chunks;
-    if (known != nullptr && entry.draft.encoding == bundle::Encoding::Identity)
-      chunks = known->read(entry.draft.sha256, plan_.draft.payload);
-    took_known_ = took_known_ || chunks;
-    read_repaired(entry.content, repair, [&] { add_entry(writer_, entry, chunks, progress_); });
-    if (!chunks) hashed_.push_back(&entry);
+  Writing(const PackPlan& plan, const fs::path& folder, std::uint64_t volume_size, const Stock& stock,
+          bundle::Progress& progress)
+      : plan_(plan), folder_(folder), stock_(stock), progress_(progress), writer_(folder, plan.draft, volume_size) {
+    writer_.ask_recovery(plan.recovery_percent, counted());
   }
 
-  bundle::Manifest finish(const Signing& signing, const KnownChunks& known) {
+  void add(const PlannedEntry& entry) {
+    if (entry.draft.absent) return writer_.add_absent(entry.draft);
+    read_repaired(entry.content, stock_.repair, [&] {
+      if (entry.draft.encoding == bundle::Encoding::Patch) return add_hashed(entry, entry.stored);
+      if (entry.draft.encoding == bundle::Encoding::Zstd) return add_compressed(entry);
+      if (std::optional<KnownChunks::Chunks> chunks = known_chunks(entry))
+        return writer_.add(entry.draft, fs::canonical(entry.file), *std::move(chunks), counted());
+      add_hashed(entry, entry.file);
+      hashed_.push_back(&entry);
+    });
+  }
+
+  // Once all are added. An entry that is not what was locked says so only now; its place is filled again from what
+  // `repair` brings. Where the file is right, what was known of it was wrong, and is computed anew.
+  void mend() {
+    const std::vector<bundle::SafePath> others = writer_.other_than_known();
+    for (const PlannedEntry& entry : plan_.entries)
+      if (std::find(others.begin(), others.end(), entry.draft.path) != others.end()) mend(entry);
+  }
+
+  bundle::Manifest finish(const Signing& signing) {
     for (std::size_t i = 0; i < plan_.companions.size(); ++i)
       copy_companion(plan_.companions[i], plan_.draft.companions[i], folder_);
+    if (plan_.recovery_percent != 0) {
+      progress_.end();
+      progress_.begin("recovery data of " + plan_.draft.stem(), plan_.payload_size());
+    }
     bundle::Manifest manifest = writer_.finish(signing.roots, signing.keys);
     for (const PlannedEntry* entry : hashed_)
-      if (entry->draft.encoding == bundle::Encoding::Identity)
-        known.write(entry->draft.sha256, manifest.payload, writer_.chunks(*manifest.find(entry->draft.path)));
+      stock_.known.write(entry->draft.sha256, entry->draft.size, manifest.payload,
+                         writer_.chunks(*manifest.find(entry->draft.path)));
     return manifest;
   }
 
-  bool took_known() const { return took_known_; }
-
  private:
+  // Safe from several threads.
+  bundle::PayloadWriter::OnRead counted() {
+    return [this](std::uint64_t bytes) {
+      bundle::stop_if_interrupted();
+      progress_.add(bytes);
+    };
+  }
+
+  std::optional<KnownChunks::Chunks> known_chunks(const PlannedEntry& entry) const {
+    return stock_.known.read(entry.draft.sha256, entry.draft.size, plan_.draft.payload);
+  }
+
+  void add_compressed(const PlannedEntry& entry) {
+    StoredFile stored = compressed_form(entry, plan_.draft.payload, stock_.cache, stock_.known);
+    progress_.skip(stored.entry.size - std::min(stored.entry.size, stored.entry.stored_size));
+    writer_.add(std::move(stored.entry), stored.file, std::move(stored.chunks), counted());
+  }
+
+  // By SHA-256 too, after which the chunks of what is stored are known.
+  void add_hashed(const PlannedEntry& entry, const fs::path& stored) {
+    WatchedSource source(fs::canonical(stored), progress_);
+    try {
+      writer_.add(entry.draft, source);
+    } catch (const Error&) {
+      source.take_back();
+      throw;
+    }
+  }
+
+  void mend(const PlannedEntry& entry) {
+    if (stock_.repair) stock_.repair(entry.content);
+    if (entry.draft.encoding == bundle::Encoding::Zstd) {
+      bundle::FileSource source(compress_again(entry, plan_.draft.payload, stock_.cache, stock_.known).file);
+      return writer_.add_again(entry.draft.path, source);
+    }
+    progress_.take_back(entry.draft.size);
+    WatchedSource source(fs::canonical(entry.file), progress_);
+    writer_.add_again(entry.draft.path, source);
+    hashed_.push_back(&entry);
+  }
+
   const PackPlan& plan_;
   const fs::path& folder_;
-  bundle::BundleWriter writer_;
+  const Stock& stock_;
   bundle::Progress& progress_;
   std::vector<const PlannedEntry*> hashed_;  // by SHA-256 too
-  bool took_known_ = false;
+  bundle::BundleWriter writer_;              // last, so that its threads end before what they use
 };
 
 }  // namespace
 
 bundle::Manifest write_bundle(const PackPlan& plan, const fs::path& folder, std::uint64_t volume_size,
-                              const Signing& signing, const Repair& repair, const KnownChunks& known,
-                              bundle::Progress& progress) {
-  for (const KnownChunks* taken : {&known, static_cast<const KnownChunks*>(nullptr)}) {
-    progress.begin("writing " + plan.draft.stem(), plan.payload_size());
-    Writing writing(plan, folder, volume_size, progress);
-    try {
-      for (const PlannedEntry& entry : plan.entries) writing.add(entry, repair, taken);
-      bundle::Manifest manifest = writing.finish(signing, known);
-      progress.end();
-      bundle::stop_if_interrupted();
-      return manifest;
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::Digest || !writing.took_known()) throw;
-    }
-    // Something is not what it was: with SHA-256 it is known what, and repaired where it is read.
-    progress.warn("what was written is not what was locked; it is written again, and every file compared");
-    for (const fs::directory_entry& file : fs::directory_iterator(folder))
-      if (file.path().filename().string().starts_with(plan.draft.stem()) || plan_has(plan, file.path().filename()))
-        fs::remove(file.path());
-  }
-  throw Error(ErrorCode::Digest, {.what = "inputs change while they are packed", .where = folder.string()});
+                              const Signing& signing, const Stock& stock, bundle::Progress& progress) {
+  progress.begin("writing " + plan.draft.stem(), plan.payload_size());
+  Writing writing(plan, folder, volume_size, stock, progress);
+  for (const PlannedEntry& entry : plan.entries) writing.add(entry);
+  writing.mend();
+  bundle::Manifest manifest = writing.finish(signing);
+  progress.end();
+  bundle::stop_if_interrupted();
+  return manifest;
 }
 
 }  // namespace sealift::packager

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan becomes a signed bundle folder. Every entry's chunks are hashed on their way, and compared where they are
-// known for its SHA-256; where they are not, SHA-256 is computed as well. So this is also where a damaged cache that no
-// earlier reader has met is noticed, and repaired.
+// A plan becomes a signed bundle folder. Every entry's chunks are hashed on their way, by several threads, and compared
+// where they are known for its SHA-256; where they are not, SHA-256 is computed as well. So this is also where a
+// damaged cache that no earlier reader has met is noticed, and repaired.
 #pragma once
 
 #include <filesystem>
@@ -13,11 +13,17 @@
 
 namespace sealift::packager {
 
+// Where bytes come from, what is known of them, and who brings damaged ones again.
+struct Stock {
+  const Cache& cache;
+  const KnownChunks& known;
+  const Repair& repair;
+};
+
 // Into `folder`, which exists and is empty; volumes of at most `volume_size` bytes, 0: one volume. Throws Digest for an
-// input that is not what was locked and cannot be repaired, and for a companion that changes meanwhile. What `known`
-// lacks, it gets.
+// input that is not what was locked and cannot be repaired, and for a companion that changes meanwhile. What
+// `stock.known` lacks, it gets.
 bundle::Manifest write_bundle(const PackPlan& plan, const std::filesystem::path& folder, std::uint64_t volume_size,
-                              const Signing& signing, const Repair& repair, const KnownChunks& known,
-                              bundle::Progress& progress);
+                              const Signing& signing, const Stock& stock, bundle::Progress& progress);
 
 }  // namespace sealift::packager

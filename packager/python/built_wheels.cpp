@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "packager/files/known_chunks.hpp"
 #include "packager/host/scratch_folder.hpp"
 #include "packager/python/source_tree.hpp"
 #include "packager/python/wheel_tags.hpp"
@@ -158,7 +159,7 @@ LockedWheel build_one(const SourcePackage& source, const Digest& archive, const 
                     .version = bundle::parse_wheel_name(built.file.filename().string())->version,
                     .file_name = built.file.filename().string(),
                     .url = {},
-                    .sha256 = digest_of_file(built.file),
+                    .sha256 = KnownChunks(cache).learn(built.file),
                     .size = fs::file_size(built.file)};
   wheel.built_from = LockedBuild{.kind = source.kind,
                                  .url = source.url,
@@ -253,7 +254,7 @@ void rebuild_missing(const std::vector<LockedWheel>& wheels, const std::function
                                           .again = true,
                                           .requirements = build.requirements},
                                          tools, place.path());
-    if (const Digest digest = digest_of_file(built.file); digest == wheel->sha256)
+    if (const Digest digest = KnownChunks(cache).learn(built.file); digest == wheel->sha256)
       cache.adopt(built.file, digest);
     else
       differ += (differ.empty() ? "" : "; ") + wheel->file_name + " (locked with " + build.tools + ")";

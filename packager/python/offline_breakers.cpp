@@ -131,10 +131,19 @@ const std::vector<Row>& table() {
        "",
        "",
        "compiles C when it first runs a kernel (torch.compile does): it needs cc and Python.h",
-       "see that the targets have gcc or clang, or set CC; take an interpreter with headers; or run without "
-       "torch.compile (TORCHDYNAMO_DISABLE=1)",
+       "[toolchain] c = true carries a compiler; or see that the targets have gcc or clang, or set CC; take an "
+       "interpreter with headers; or run without torch.compile (TORCHDYNAMO_DISABLE=1)",
        {"TRITON_CACHE_DIR=${CACHE}/triton"},
-       {}},
+       {"ziglang"}},
+      {"triton",
+       "",
+       "",
+       "compiles C when it first runs a kernel (torch.compile does): it needs Python.h, and the carried compiler as CC",
+       "[toolchain] c = true sets CC; take an interpreter with headers",
+       {"TRITON_CACHE_DIR=${CACHE}/triton"},
+       {},
+       "ziglang",
+       ""},
       // deepspeedai/DeepSpeed#1534, #3772, #5653.
       {"deepspeed",
        "",

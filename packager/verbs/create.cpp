@@ -9,6 +9,7 @@
 #include "packager/pack/volume_size.hpp"
 #include "packager/verbs/verbs.hpp"
 #include "sealift/bundle/core/human_text.hpp"
+#include "sealift/bundle/manifest/recovery_layout.hpp"
 
 namespace sealift::packager {
 
@@ -19,6 +20,7 @@ struct Options : CreateOptions {
   std::vector<std::filesystem::path> onto;
   bool no_rehearsal = false;
   std::string volume = "0";
+  std::string recovery;
   std::filesystem::path passphrase_file;
   bool unsigned_bundle = false;
   bool unsandboxed = false;
@@ -40,11 +42,34 @@ bundle::Json rehearsal_json(const NewRehearsal& rehearsal) {
   return {{"done", false}, {"why", rehearsal.why_not}};
 }
 
+std::uint64_t recovery_bytes(const bundle::Payload& payload) {
+  std::uint64_t bytes = 0;
+  for (const bundle::Volume& file : payload.recovery->files) bytes += file.size;
+  return bytes;
+}
+
+bundle::Json recovery_json(const bundle::Payload& payload) {
+  if (!payload.recovery) return {};
+  return {{"size", recovery_bytes(payload)},
+          {"files", payload.recovery->files.size()},
+          {"groups", payload.recovery->groups},
+          {"parity", payload.recovery->parity},
+          {"mends_any_volume", bundle::mends_any_volume(payload)}};
+}
+
+std::string recovery_text(const bundle::Payload& payload) {
+  return fmt::format("recovery data: {} in {} file(s), which mend up to {} pieces in each of {} group(s){}",
+                     bundle::human_size(recovery_bytes(payload)), payload.recovery->files.size(),
+                     payload.recovery->parity, payload.recovery->groups,
+                     bundle::mends_any_volume(payload) ? ", so any one lost volume" : "; no whole lost volume");
+}
+
 bundle::Json json_of(const CreateResult& result, const NewRehearsal& rehearsal) {
   const std::optional<bundle::Digest>& base = result.manifest.base;
   return {{"bundle", result.folder.string()},
           {"size", result.manifest.payload.size},
           {"volumes", result.manifest.payload.volumes.size()},
+          {"recovery", recovery_json(result.manifest.payload)},
           {"base", base ? bundle::Json(bundle::fingerprint_text(*base)) : bundle::Json()},
           {"offline", findings_json(result.findings)},
           {"signers", signers_json(result.signers)},
@@ -68,10 +93,14 @@ void add_create(bundle::Program& program) {
   verb.option("--cache", options->cache, "folder for downloads (default: $SEALIFT_CACHE, ~/.cache/sealift)");
   verb.option("--volume-size", options->volume,
               "cut the payload to fit discs: 1G, 4700M, dvd, dvd-dl, bd, cd, fat32 (default: one)");
+  verb.option("--recovery", options->recovery,
+              "also write recovery data that mends damaged discs, as a share of the payload: 5%");
   verb.option("--installer", options->installer, "the static sealift-install (default: beside this program)");
   verb.option(
       "--base", options->base,
       "leave out what a target has (a delta): its `sealift-install inventory`, or the bundle that was sent last");
+  verb.flag("--patches", options->patches,
+            "with a bundle as --base: of a wheel that changed, carry what changed (it can be installed, not served)");
   verb.option("--onto", options->onto, "a bundle to rehearse a delta on; may be repeated, oldest first").repeated();
   verb.option("--jobs", options->fetch.jobs, "downloads at a time").between(1, 64);
   verb.flag("--unsandboxed-builds", options->unsandboxed, kUnsandboxedBuilds);
@@ -81,6 +110,7 @@ void add_create(bundle::Program& program) {
   verb.action([options] {
     bundle::Progress progress;
     options->volume_size = parse_volume_size(options->volume);
+    if (!options->recovery.empty()) options->recovery_percent = parse_percent(options->recovery);
     check_signing(*options);
     if (options->unsandboxed) options->isolation = Isolation::None;
     if (!options->keys.empty()) options->passphrase = read_passphrase(options->passphrase_file);
@@ -88,6 +118,7 @@ void add_create(bundle::Program& program) {
     const bundle::Payload& payload = result.manifest.payload;
     progress.note(fmt::format("{} entries, {} in {} volume(s); signatures: {}", result.manifest.entries.size(),
                               bundle::human_size(payload.size), payload.volumes.size(), text_of(result.roles)));
+    if (payload.recovery) progress.note(recovery_text(payload));
     show_findings(result.findings, progress);
     const NewRehearsal rehearsal =
         options->no_rehearsal ? NewRehearsal{.why_not = "--no-rehearsal"}

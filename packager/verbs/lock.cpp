@@ -24,6 +24,8 @@ void show(const LockResult& result, bundle::Progress& progress) {
   for (const LockedModel& model : lock.models)
     progress.note(fmt::format("locked {} {}: {} files ({})", model.spec.data ? "data" : "the model", model.spec.title(),
                               model.files.size(), bundle::human_size(model.size())));
+  if (lock.sdk)
+    progress.note(fmt::format("locked the C++ core {} ({})", lock.sdk->version, bundle::human_size(lock.sdk->size)));
   if (!lock.apt.debs.empty())
     progress.note(fmt::format("locked {} Debian packages of {}", lock.apt.debs.size(), lock.apt.suite));
   for (const StartupRule& rule : lock.startup_files)
