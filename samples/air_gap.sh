@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The whole story in one command: build, lock, pack and sign on this (connected) machine; carry the bundle into a bare
 # Debian without network, Python or compiler; verify, install and train there; report what happened.
-#   samples/air_gap.sh [OUT]        OUT (default build/air_gap) gets bundle/, keys/, host/, logs/, report.html, report.json
+#   samples/air_gap.sh [OUT]        OUT (default build/air_gap) gets bundle/, keys/, host/, logs/, verdict/, report.html, report.json
 # Needs Debian 12, root or a user with sudo, and about 30 GB. The exit status is the report's verdict. Can be run again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -54,11 +54,11 @@ export PATH="$cache/uv/bin:$PATH"
 
 stage build "build the tools (no LibTorch), then the trainer against torch"
 if [ "$tools" = "$project/build/tools" ]; then logged build cmake --preset tools -DSEALIFT_TESTS=OFF; fi
-logged build cmake --build "$tools" --target sealift-pack sealift-install sealift-start sealift-repo
+logged build cmake --build "$tools" --target sealift-pack sealift-install sealift-start sealift-repo sealift-launch
 [ -f "$train/build.ninja" ] || logged build cmake --preset release
-logged build cmake --build "$train" --target sealift-train
+logged build cmake --build "$train" --target sealift-train sealift-verify
 logged build cmake --install "$train" --component trainer --prefix "$train/stage" --strip
-install -m 0755 "$tools/bin/sealift-repo" "$train/stage/bin/sealift-repo"
+install -m 0755 "$tools/bin/sealift-repo" "$tools/bin/sealift-launch" "$train/stage/bin"
 pack=$tools/bin/sealift-pack
 
 stage lock "resolve for the target, pin every file by digest"
@@ -90,6 +90,7 @@ fi
 if [ -e "$host" ]; then "${enter[@]}" rm -rf "$host"; fi
 mkdir -p "$host"
 "${enter[@]}" tar -C "$host" --exclude='./dev/*' -xf "$cache/bare-host.tar"
+"${enter[@]}" rm -f "$host/etc/resolv.conf"  # names this machine's name server
 "${enter[@]}" mkdir -p "$host/media/disc"
 "${enter[@]}" cp -r "$bundle/." "$host/media/disc/"
 inside /bin/sh -c 'for tool in python3 gcc openssl zstd curl; do if command -v $tool; then echo "$tool should not be here"; exit 1; fi; done'
@@ -118,6 +119,17 @@ for method in none ddp fsdp; do
 done
 inside $prefix/current/bin/sealift-train check --json /var/tmp/train/none/result.json /var/tmp/train/ddp/result.json /var/tmp/train/fsdp/result.json \
   | tee "$out/logs/check.json"
+
+stage verdict "sealift-verify: the checks of this site, and the report that it files"
+verified=0
+logged verdict inside $prefix/current/bin/sealift-verify run --level quick --ranks 2 --out /var/tmp/verdict || verified=$?
+rm -rf "$out/verdict"
+mkdir -p "$out/verdict"
+for page in report.json report.html report.txt report.zh.html report.zh.txt; do
+  inside cat /var/tmp/verdict/$page > "$out/verdict/$page"
+done
+cp "$out/verdict/report.json" "$out/logs/verdict.json"
+[ "$verified" -eq 0 ]
 
 stage serve "sealift-repo serves the bundle; pip installs from it into a new environment"
 inside /bin/sh -euc "

@@ -7,7 +7,7 @@ import json
 import pathlib
 import sys
 
-STAGES = ["prepare", "build", "lock", "pack", "carry", "verify", "install", "python", "train", "serve", "report"]
+STAGES = ["prepare", "build", "lock", "pack", "carry", "verify", "install", "python", "train", "verdict", "serve", "report"]
 RUNS = [("none", "one process", "#888888"), ("ddp", "ddp, 2 ranks", "#d95f02"), ("fsdp", "fsdp, 2 ranks", "#1b9e77")]
 
 
@@ -33,6 +33,9 @@ def judge(logs, steps):
     check = load(logs / "check.json")
     if check is None or check.get("verdict") != "pass":
         reasons.append("the three training runs do not agree, or did not learn")
+    verdict = load(logs / "verdict.json")
+    if verdict is None or verdict.get("verdict") != "PASS":
+        reasons.append("sealift-verify did not pass this site")
     return reasons
 
 
@@ -72,6 +75,13 @@ def table(rows, head=()):
     return out + "".join("<tr>" + "".join(f"<td>{cell(value)}</td>" for value in row) + "</tr>" for row in rows) + "</table>"
 
 
+def verdict_line(verdict):
+    """How many checks came to what; the report itself lies in OUT/verdict."""
+    count = lambda outcome: sum(check["outcome"] == outcome for check in verdict["checks"])
+    return (f"{verdict['verdict']} at level {verdict['level']}: {count('PASS')} checks passed, {count('FAIL')} failed, "
+            f"{count('NOT RUN')} were not run")
+
+
 def summary(report, served):
     """What was verified, installed and run, in the words of the people who sign the page."""
     verify, install, python, check = (report[key] or {} for key in ("verify", "install", "python", "check"))
@@ -94,6 +104,8 @@ def summary(report, served):
     if check:
         rows += [("training", f"{check['runs']} runs agree to {check['digits']:.1f} digits (largest relative difference "
                               f"{check['max_relative_difference']:.1e}); final loss {check['final_loss']:.4f}, known floor {check['entropy_floor']:.4f}")]
+    if report["site"]:
+        rows += [("sealift-verify", verdict_line(report["site"]))]
     return rows + ([("served", served)] if served else [])
 
 
@@ -143,7 +155,7 @@ def main():
         "verdict": "FAIL" if reasons else "PASS", "reasons": reasons, "seconds": seconds,
         "steps": steps, "check": load(logs / "check.json"), "verify": load(logs / "verify.json"),
         "install": load(logs / "apply.json"), "python": load(logs / "python.json"), "status": load(logs / "status.json"),
-        "bundle": load(logs / "inspect.json"), "runs": [run for _, _, run in runs],
+        "bundle": load(logs / "inspect.json"), "site": load(logs / "verdict.json"), "runs": [run for _, _, run in runs],
         "failure_log": newest.read_text(errors="replace")[-3000:] if failed and newest else "",
     }
     (out / "report.json").write_text(json.dumps(report, indent=1) + "\n")

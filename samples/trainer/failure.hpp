@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How sealift-train reports a failure: one line on standard error and an exit code.
-// For `main` and for the verb `run`, whose ranks also tell each other.
+// How sealift-train and sealift-verify report a failure: one line on standard error and an exit code.
+// For `main` and for verbs whose ranks also tell each other.
 // Arguments and files that cannot be used are std::invalid_argument; everything else is a bad result.
 #pragma once
 
 #include <c10/util/Exception.h>
 
+#include <cerrno>
 #include <iostream>
 #include <stdexcept>
 #include <string>
@@ -16,9 +17,9 @@ namespace sealift::trainer {
 inline constexpr int kBad = 1;         ///< a rank failed, or a check does not hold
 inline constexpr int kCannotTell = 2;  ///< arguments or files
 
-/// Writes a line to standard error, in one write, since ranks share it.
+/// Writes a line after the program's name to standard error, in one write, since ranks share it.
 inline void say(const std::string& line) {
-  std::cerr << "sealift-train: " + line + '\n';
+  std::cerr << std::string(program_invocation_short_name) + ": " + line + '\n';
 }
 
 /// The message of `error`, without LibTorch's stack trace.

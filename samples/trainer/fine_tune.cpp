@@ -272,21 +272,54 @@ nlohmann::ordered_json report(const Training& training, const ModelSize& size, c
   return result;
 }
 
+/// Tokens of a row, as far as they are known before the data are: what a row may have at most.
+std::int64_t planned_length(const FineTuneOptions& options, const DecoderConfig& config) {
+  constexpr std::int64_t kUnknown = 2048;
+  if (options.max_length > 0) return options.max_length;
+  return options.packing ? config.max_positions : std::min(config.max_positions, kUnknown);
+}
+
+/// The job as the planner sees it, but for its method.
+plan::Way planned_way(const FineTuneOptions& options, const DecoderConfig& config, std::int64_t world_size) {
+  const auto& offload = options.offload;
+  const auto offloads = [&](const char* what) {
+    return std::find(offload.begin(), offload.end(), what) != offload.end();
+  };
+  const auto sequences = options.task == Task::Dpo || options.task == Task::Reward ? 2 : 1;
+  return {.micro_batches = options.micro_batches(world_size),
+          .batch = {.rows = options.per_device_train_batch_size * sequences, .length = planned_length(options, config)},
+          .recompute = options.gradient_checkpointing,
+          .reshard_after_forward = options.reshard_after_forward.value_or(true),
+          .reduce_every_micro_batch = options.reduce_every_micro_batch,
+          .offload_parameters = offloads("parameters"),
+          .offload_gradients = offloads("gradients"),
+          .offload_moments = offloads("optimizer_state")};
+}
+
+/// The model that is trained, in numbers; in units of blocks, however the job wraps.
+plan::Candidate planned_candidate(const FineTuneOptions& options, const DecoderConfig& config) {
+  auto model = build_on_meta(options, config);
+  adapt(model, options);
+  train::Policy policy{.method = train::ParallelMethod::Fsdp};
+  if (options.tuner_type == "qlora") policy.store = store_projections(*model);
+  const auto lora = options.has_adapters() ? std::optional(lora_of(options)) : std::nullopt;
+  return {options.tuner_type, options.precision == "fp32" ? 4 : 2,
+          plan::model_shape(*model, config, policy, lora ? &*lora : nullptr)};
+}
+
 /// Sets the method of `options`, which leave it open, and the place that follows from it. Collective.
 void settle_method(FineTuneOptions& options, const DecoderConfig& config, Place& place, const train::Launch& launch,
                    const train::World& ranks) {
-  auto model = build_on_meta(options, config);
-  adapt(model, options);
-  auto policy = place.policy;
-  if (options.tuner_type == "qlora") policy.store = store_projections(*model);
   const auto of_host = launch.local_world_size;
   const auto choice =
-      choose_method(*model, policy, ranks.size, of_host, least_free_memory(ranks, place.device.device, of_host));
+      choose_method(planned_candidate(options, config), planned_way(options, config, ranks.size), ranks.size, of_host,
+                    least_free_memory(ranks, place.device.device, of_host), place.device.device);
   options.parallel_method = choice.method;
   options.shard_size = choice.shard_size;
   place.policy = with_units(policy_of(options), options, ranks.size);
   place.mesh = train::make_mesh(place.policy, ranks.size);
-  if (place.is_first()) std::cerr << choice.reason << '\n';
+  if (!place.is_first()) return;
+  for (const auto& line : choice.lines) std::cerr << line << '\n';
 }
 
 }  // namespace

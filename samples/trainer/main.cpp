@@ -22,7 +22,9 @@ int main(int argc, char** argv) {
   add_fine_tune(app, argv);
   add_check(app);
   add_export(app);
+  add_plan(app);
   add_tokenize(app);
+  add_rehearse(app);
 
   // c10d warns about every address that no name service knows, and an isolated host may have none.
   if (!std::getenv("TORCH_CPP_LOG_LEVEL")) FLAGS_caffe2_log_level = 2;

@@ -4,6 +4,7 @@
 // Results are made comparable before the first computation, whatever the verb.
 #include "place.hpp"
 
+#include "own_bundle.hpp"
 #include "step_log.hpp"
 
 #include <thread>
@@ -46,6 +47,7 @@ void write_result(nlohmann::ordered_json& result, Monitor& monitor, const Place&
                   train::Groups& world) {
   result["monitor"] = monitor.report(world.world);
   if (place.is_first()) {
+    result["bundle"] = own_bundle();
     open_for_writing(std::filesystem::path(options.out) / "result.json") << result.dump(1) << '\n';
   }
   world.world.barrier();

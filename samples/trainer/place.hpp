@@ -41,7 +41,8 @@ train::World find_ranks(const Place& place, const HostOptions& options, const tr
 /// The groups of `place.mesh`, where `axis` has more than one rank with it. Collective.
 train::Groups make_groups(const Place& place, const train::World& ranks, const FurtherAxis& axis = {});
 
-/// Adds the monitor's part to `result`; rank 0 writes it as OUT/result.json. All ranks leave together. Collective.
+/// Adds the monitor's part to `result`; rank 0 adds the bundle that it ran in, and writes it as OUT/result.json. All
+/// ranks leave together. Collective.
 void write_result(nlohmann::ordered_json& result, Monitor& monitor, const Place& place, const HostOptions& options,
                   train::Groups& world);
 

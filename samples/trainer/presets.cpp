@@ -1,28 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where presets lie.
-// See presets.hpp. The program's own path is the kernel's, since a launcher may have changed the folder and argv.
-// A bare host may not have /proc mounted; then it is the path that the kernel was given.
+// See presets.hpp.
+// Found from the program's own place, since a launcher may have changed the folder and argv.
 #include "presets.hpp"
+
+#include "own_bundle.hpp"
 
 #include <algorithm>
 #include <cstdlib>
 #include <stdexcept>
 #include <vector>
 
-#include <sys/auxv.h>
-
 namespace sealift::trainer {
 namespace {
 
-std::filesystem::path program() {
-  std::error_code error;
-  const auto path = std::filesystem::read_symlink("/proc/self/exe", error);
-  return error ? std::filesystem::absolute(reinterpret_cast<const char*>(getauxval(AT_EXECFN))) : path;
-}
-
 std::filesystem::path folder() {
   const char* variable = std::getenv("SEALIFT_TRAIN_PRESETS");
-  return variable ? std::filesystem::path(variable) : program().parent_path().parent_path() / "share/sealift/presets";
+  return variable ? std::filesystem::path(variable) : own_root() / "share/sealift/presets";
 }
 
 std::string names_in(const std::filesystem::path& folder) {

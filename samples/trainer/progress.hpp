@@ -5,6 +5,7 @@
 #pragma once
 
 #include "options.hpp"
+#include "own_bundle.hpp"
 
 #include <sealift/train.hpp>
 
@@ -56,7 +57,9 @@ inline bool save_if_due(const Options& options, const Progress& progress, const 
   if (options.checkpoint_folder.empty()) return false;
   const bool due = options.checkpoint_every > 0 && progress.step % options.checkpoint_every == 0;
   if (!due && progress.step != options.steps) return false;
-  train::save_checkpoint(options.checkpoint_folder, model, parallel, &optimizer, training_state(options, progress),
+  auto state = training_state(options, progress);
+  if (parallel.groups().world.rank() == 0) state.notes["bundle"] = own_bundle().dump();  // it writes the index
+  train::save_checkpoint(options.checkpoint_folder, model, parallel, &optimizer, state,
                          {.keep_last = options.keep_checkpoints});
   return true;
 }

@@ -109,6 +109,12 @@ const std::vector<Only>& only() {
       {"ld_alpha", {""}, "leave it out"},
       {"num_labels", {"", "1"}, "sealift-train reward trains a model with one score"},
       {"init_strategy", {""}, "every tensor must be stored"},
+      {"disable_auto_column_mapping", {"false"}, "name the columns in the data as docs/sft.md says"},
+      {"disable_ignore_empty_think", {"false"}, "leave it out"},
+      {"decision_*", {"", "0", "0.0", "false"}, "leave it out"},
+      {"train_sampling_strategy", {"random"}, "set packing"},
+      {"packing_strategy", {"", "binpack"}, "leave it out"},
+      {"use_swift_lora", {"false"}, "leave it out"},
   };
   return table;
 }
@@ -330,6 +336,13 @@ const std::vector<const char*>& without_effect() {
       "teacher_*",
       "quantization_bit",
       "weighted_*",
+      "_*",  // what swift remembers of its own checks
+      "template_meta",
+      "add_non_thinking_prefix",
+      "evaluation_strategy",  // swift's eval_strategy, once more
+      "enable_jit_checkpoint",
+      "enable_npu_model_patch",
+      "use_cache",
   };
   return table;
 }
@@ -344,7 +357,8 @@ std::string quoted(const std::vector<std::string>& values) {
   return text;
 }
 
-/// The three keys by which ms-swift says a dtype, as our one.
+/// The three keys by which ms-swift says a dtype, as our one. Weights in float32 say nothing against computing in
+/// another, which bf16 and fp16, read before torch_dtype, may have said: ms-swift itself adds fp16 to such weights.
 void set_precision(const std::string& key, const std::string& text, const std::string& source, Texts& texts) {
   static const std::map<std::string, std::string> dtypes = {
       {"float32", "fp32"}, {"bfloat16", "bf16"}, {"float16", "fp16"}};
@@ -354,6 +368,10 @@ void set_precision(const std::string& key, const std::string& text, const std::s
     const auto known = dtypes.find(text.starts_with("torch.") ? text.substr(6) : text);
     if (known == dtypes.end()) refuse(source + ": torch_dtype is '" + text + "'; use float32, bfloat16 or float16");
     precision = known->second;
+    if (precision == "fp32") {
+      texts.emplace("precision", precision);
+      return;
+    }
   } else {
     if (text != "true") return;
     precision = key;
@@ -525,6 +543,7 @@ TakenOver take_over(const Texts& texts, const std::string& source) {
     const auto [other, is_new] = result.texts.emplace(key, text);
     const auto& first = given_as.emplace(key, given).first->second;
     if (!is_new && other->second != text) {
+      if (key == "precision") refuse(source + ": precision is " + text + ", but another key means " + other->second);
       refuse(source + ": " + (given == key ? first : given) + " is another name of " + key +
              ", and both are given; leave one out");
     }

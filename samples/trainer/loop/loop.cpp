@@ -6,6 +6,7 @@
 #include "loop/loop.hpp"
 
 #include "loop/samples.hpp"
+#include "own_bundle.hpp"
 
 #include <cmath>
 
@@ -176,8 +177,9 @@ bool save(Training& training, const std::filesystem::path& folder, std::int64_t 
   training.position.sampler = training.sampler.state();
   training.position.scaler = training.scaler.state();
   const auto rows = rows_of_step(training.options, training.place.world_size);
-  train::save_checkpoint(folder, *training.model, training.parallel, &training.optimizer,
-                         training_state(training.options, rows, training.position),
+  auto state = training_state(training.options, rows, training.position);
+  if (training.place.is_first()) state.notes["bundle"] = own_bundle().dump();  // it writes the index
+  train::save_checkpoint(folder, *training.model, training.parallel, &training.optimizer, state,
                          {.keep_last = keep, .frozen = !training.options.has_adapters()});
   return true;
 }

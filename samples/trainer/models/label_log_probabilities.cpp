@@ -158,6 +158,7 @@ struct LabelLogProbabilities : torch::autograd::Function<LabelLogProbabilities> 
 /// As torch::linear would compute under autocast, which does not reach into a function of one's own.
 at::Tensor as_autocast(const at::Tensor& tensor) {
   const auto device = tensor.device().type();
+  if (!at::autocast::is_autocast_available(device)) return tensor;
   return at::autocast::is_autocast_enabled(device) ? tensor.to(at::autocast::get_autocast_dtype(device)) : tensor;
 }
 

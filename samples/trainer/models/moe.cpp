@@ -106,6 +106,13 @@ struct GroupHolder : torch::CustomClassHolder {
   train::Collectives group;
 };
 
+/// `rows` over `ranks` as evenly as can be: where a rehearsal, which has no values, sends the tokens of experts.
+std::vector<std::int64_t> even_parts(std::int64_t rows, std::int64_t ranks) {
+  std::vector<std::int64_t> parts(static_cast<std::size_t>(ranks), rows / ranks);
+  for (std::int64_t rank = 0; rank < rows % ranks; ++rank) ++parts[static_cast<std::size_t>(rank)];
+  return parts;
+}
+
 /// Rows to the ranks of a group; backward the other way.
 struct AllToAll : torch::autograd::Function<AllToAll> {
   using Rows = std::vector<std::int64_t>;
@@ -172,6 +179,7 @@ at::Tensor ExpertsImpl::answer_across(const at::Tensor& rows, const at::Tensor& 
   auto theirs = at::empty_like(counts);  // [ranks * here]: how many rows each rank has for each expert here
   group_.all_to_all(theirs, counts, equal, equal, "tokens for each expert").wait();
   const auto by_rank = [&](const at::Tensor& numbers) {
+    if (numbers.is_meta()) return even_parts(rows.size(0), ranks);
     const auto sums = numbers.view({ranks, here}).sum(1).to(at::kCPU);
     return std::vector<std::int64_t>(sums.const_data_ptr<std::int64_t>(), sums.const_data_ptr<std::int64_t>() + ranks);
   };

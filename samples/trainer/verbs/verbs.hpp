@@ -20,6 +20,12 @@ void add_check(CLI::App& app);
 /// `export`: writes a checkpoint as plain safetensors.
 void add_export(CLI::App& app);
 
+/// `rehearse`: one rank of a job that does not run.
+void add_rehearse(CLI::App& app);
+
+/// `plan`: what each way to train a model takes, sends and lasts.
+void add_plan(CLI::App& app);
+
 /// `tokenize`: JSON lines -> a token file.
 void add_tokenize(CLI::App& app);
 

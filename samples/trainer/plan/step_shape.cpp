@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// One step of a way to train, unit by unit, and the rates of its rings.
+// See step_shape.hpp.
+// What a step does more than once (gathers again, micro-batches) is the simulator's, which plays the engine's order.
+#include "plan/step_shape.hpp"
+
+#include <algorithm>
+
+namespace sealift::trainer::plan {
+namespace {
+
+constexpr std::int64_t kReduceBytes = 4;
+constexpr std::int64_t kBucket = std::int64_t{25} << 20, kFirstBucket = std::int64_t{1} << 20;  // Policy's own
+/// Of memory for an element that is decoded: what kernels of ATen read and write, one after another. Assumed.
+constexpr std::int64_t kDecodeBytes = 10;
+
+/// What a rank sends for a unit each time: gathered once, reduced over its shards, and over copies.
+Volume once(const UnitShape& unit, const Way& way) {
+  Volume volume;
+  const auto others = way.shard - 1;
+  for (const auto& flat : flats_of(unit, way.shard)) {
+    const auto own = flat.stored() == Stored::Plain ? flat.shard() * way.batch.compute_bytes : flat.kept_bytes();
+    volume.gather += own * others;
+    if (!flat.trained()) continue;
+    const auto shard = flat.shard() * kReduceBytes;
+    volume.reduce += shard * others;
+    volume.copies += 2 * shard * (way.copies() - 1) / way.copies();
+  }
+  return volume;
+}
+
+bool keeps(const Way& way) {
+  return way.keep_gathered && way.micro_batches > 1;
+}
+
+/// Multiplications that one token costs a parameter matrix; embedding rows are only copied.
+double matrix_elements(const ModelShape& shape, const UnitShape& unit, bool root) {
+  const auto& d = shape.decoder;
+  if (root) return static_cast<double>(d.vocabulary * d.width);
+  double sum = 0;
+  for (const auto& each : unit.parameters) {
+    if (each.row == 1 || each.row == each.numel) continue;  // norms, biases
+    const bool is_expert = each.name.find("experts.") != std::string::npos;
+    sum += static_cast<double>(each.numel) *
+           (is_expert ? static_cast<double>(d.per_token) / static_cast<double>(d.experts) : 1);
+  }
+  return sum;
+}
+
+/// Scores and mixing of causal attention: half of the square.
+double attention_flops(const DecoderShape& d, const Batch& batch) {
+  return 2.0 * static_cast<double>(batch.tokens()) * static_cast<double>(batch.length) *
+         static_cast<double>(d.heads * d.head_dim);
+}
+
+UnitWork work_of(const ModelShape& shape, const UnitShape& unit, bool root, const Way& way) {
+  const auto tokens = static_cast<double>(root ? way.batch.counted() : way.batch.tokens());
+  const auto forward =
+      2 * matrix_elements(shape, unit, root) * tokens + (root ? 0 : attention_flops(shape.decoder, way.batch));
+  // Frozen matrices need only the gradient of their input.
+  const auto backward = (shape.lora_rank > 0 ? 1 : 2) * forward + (way.recompute && !root ? forward : 0);
+  return {.forward_flops = forward, .backward_flops = backward};
+}
+
+/// Elements of `unit` that this rank steps, and bytes that it keeps of it.
+std::pair<std::int64_t, std::int64_t> kept_of(const UnitShape& unit, const Way& way) {
+  std::int64_t trained = 0, bytes = 0;
+  for (const auto& flat : flats_of(unit, way.shard)) {
+    trained += flat.trained() ? flat.shard() : 0;
+    bytes += flat.kept_bytes();
+  }
+  return {trained, bytes};
+}
+
+/// What the unit sends and moves over the bus. ddp has no shards: its one sum is over copies.
+void add_traffic(UnitWork& work, const UnitShape& unit, const Way& way) {
+  const auto volume = once(unit, way);
+  work.gather_bytes = volume.gather;
+  work.reduce_bytes = way.shard == 1 ? volume.copies : volume.reduce;
+  work.copies_bytes = way.shard == 1 ? 0 : volume.copies;
+  const auto [trained, bytes] = kept_of(unit, way);
+  if (way.offload_parameters) work.bus_in_bytes = bytes;
+  if (way.offload_parameters || way.offload_gradients) work.bus_out_bytes = trained * kReduceBytes;
+}
+
+/// A card's rate in a ring of `ranks` ranks that lie `apart` from each other: within its host, or over the host's
+/// network, which it shares with the rings of its neighbours.
+double ring_rate(const Machine& machine, std::int64_t ranks, std::int64_t apart) {
+  if (ranks * apart <= machine.cards) return machine.link;
+  const auto rings = static_cast<double>(std::min(apart, machine.cards));
+  return std::min(machine.link, machine.network / rings);
+}
+
+}  // namespace
+
+Volume volume_of(const ModelShape& shape, const Way& way) {
+  Volume sum;
+  const auto m = way.micro_batches;
+  for (std::size_t i = 0; i < shape.units.size(); ++i) {
+    const auto each = once(shape.units[i], way);
+    const bool again = i > 0 && way.reshard_after_forward;
+    sum.gather += each.gather * (keeps(way) ? 1 : m * (again ? 2 : 1));
+    sum.reduce += each.reduce * (way.reduce_every_micro_batch ? m : 1);
+    sum.copies += each.copies;
+  }
+  return sum;
+}
+
+StepShape step_shape(const ModelShape& shape, const Way& way) {
+  StepShape step{.units = {},
+                 .micro_batches = way.micro_batches,
+                 .gather_again_in_backward = way.reshard_after_forward,
+                 .reduce_every_micro_batch = way.reduce_every_micro_batch,
+                 .keep_gathered = keeps(way),
+                 .small_collectives = way.ranks > 1 ? 2 : 0};
+  std::int64_t trained = 0, encoded = 0;
+  for (std::size_t i = 0; i < shape.units.size(); ++i) {
+    auto work = work_of(shape, shape.units[i], i == 0, way);
+    add_traffic(work, shape.units[i], way);
+    step.units.push_back(std::move(work));
+    trained += kept_of(shape.units[i], way).first;
+    for (const auto& flat : flats_of(shape.units[i], way.shard)) {
+      encoded += flat.stored() == Stored::Plain ? 0 : flat.padded;
+    }
+  }
+  if (way.shard == 1 && way.ranks > 1) {
+    step.bucket_bytes = 2 * kBucket * (way.ranks - 1) / way.ranks;
+    step.first_bucket_bytes = 2 * kFirstBucket * (way.ranks - 1) / way.ranks;
+  }
+  if (way.offload_gradients && !way.offload_parameters) step.offload_bytes += trained * kReduceBytes;
+  if (way.offload_moments && !way.offload_parameters) step.offload_bytes += 4 * trained * 4;
+  // AdamW reads value, gradient and moments and writes three of them; offloaded parameters are stepped by the host.
+  step.optimizer_bytes = trained * 28 * (way.offload_parameters ? 20 : 1);
+  // Decoding is memory's time too, each time that a unit becomes whole; for ddp as well.
+  const auto gathers = keeps(way) ? 1 : way.micro_batches * (way.reshard_after_forward ? 2 : 1);
+  step.optimizer_bytes += encoded * kDecodeBytes * gathers;
+  return step;
+}
+
+Rates rates_of(const Way& way, const Machine& machine) {
+  const bool shards = way.shard > 1;
+  return {.flops = way.narrow() ? machine.flops : machine.flops / 2,
+          .link_bytes_per_second = ring_rate(machine, shards ? way.shard : way.ranks, 1),
+          .link_latency_seconds = machine.latency,
+          .bus_bytes_per_second = machine.bus,
+          .memory_bytes_per_second = machine.memory_rate,
+          .copies_bytes_per_second = way.shard > machine.cards ? 0 : ring_rate(machine, way.copies(), way.shard),
+          .copies_latency_seconds = machine.latency};
+}
+
+StepTime step_time(const ModelShape& shape, const Way& way, const Machine& machine) {
+  return simulate(step_shape(shape, way), rates_of(way, machine));
+}
+
+}  // namespace sealift::trainer::plan

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The list of this room's checks.
+// See checks.hpp.
+// In the order in which they are run: what is cheap and explains the rest comes first.
+#include "machine/checks.hpp"
+
+#include "machine/clock.hpp"
+#include "machine/host.hpp"
+#include "machine/judge_gpus.hpp"
+#include "machine/judge_host.hpp"
+#include "machine/memory_bandwidth.hpp"
+#include "machine/nvml.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <thread>
+
+namespace sealift::verify {
+namespace {
+
+/// Three arrays of 64 MiB are beyond the caches of most machines; a larger level asks for more.
+nlohmann::json measure_bandwidth(const Site& site) {
+  const std::size_t numbers = (std::size_t{8} << 20) * (site.level == Level::Quick ? 1 : 4);
+  const auto threads = std::clamp(std::thread::hardware_concurrency(), 1U, 16U);
+  return {{"rate", triad_rate(numbers, threads, site.level == Level::Quick ? 5 : 20)}, {"threads", threads}};
+}
+
+CheckKind machine_kind(std::string name, Sentence title, Who who, std::function<nlohmann::json(const Site&)> measure,
+                       std::function<void(const std::vector<Measured>&, const Site&, Check&)> judge) {
+  return {.name = std::move(name),
+          .part = Part::Machine,
+          .from = Level::Quick,
+          .title = std::move(title),
+          .who = who,
+          .measure = std::move(measure),
+          .judge = std::move(judge)};
+}
+
+}  // namespace
+
+std::vector<CheckKind> machine_checks() {
+  return {machine_kind(
+              "machine.gpus", {"GPUs have no errors, no brakes and whole links", "GPU 无错误、无降频、链路完整"},
+              Who::OneOfHost, [](const Site&) { return read_gpus(); }, judge_gpus),
+          machine_kind(
+              "machine.host", {"hosts are set up for training and alike", "主机配置适合训练且彼此一致"}, Who::OneOfHost,
+              [](const Site& site) { return read_host("/", site); }, judge_hosts),
+          machine_kind(
+              "machine.clocks", {"the clocks of the hosts agree", "各主机时钟一致"}, Who::EveryRank,
+              [](const Site& site) { return measure_clock(site, wall_clock); }, judge_clocks),
+          machine_kind("machine.memory_bandwidth",
+                       {"host memory is as fast as its siblings'", "主机内存带宽与其他主机相当"}, Who::OneOfHost,
+                       measure_bandwidth, judge_bandwidth)};
+}
+
+}  // namespace sealift::verify

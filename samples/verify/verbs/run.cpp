@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+// `sealift-verify run`: arguments in; every rank runs the checks, rank 0 writes the report.
+// The story of the program: connect -> list the checks -> conduct -> verdict -> pages.
+// Starting ranks is the trainer's on_ranks; what the checks are is in the rooms beside this one.
+#include "../trainer/device.hpp"
+#include "../trainer/failure.hpp"
+#include "../trainer/verbs/on_ranks.hpp"
+#include "arithmetic/checks.hpp"
+#include "communication/checks.hpp"
+#include "communication/nccl_log.hpp"
+#include "egress/checks.hpp"
+#include "egress/counted_network.hpp"
+#include "egress/run_watch.hpp"
+#include "installation/checks.hpp"
+#include "machine/checks.hpp"
+#include "report/folder.hpp"
+#include "run/exchange.hpp"
+#include "run/identity.hpp"
+#include "run/site_file.hpp"
+#include "training/checks.hpp"
+#include "training/golden.hpp"
+#include "verbs/verbs.hpp"
+#include "verdict/json.hpp"
+
+#include <unistd.h>
+
+#include <cstring>
+#include <ctime>
+#include <set>
+#include <sstream>
+#include <thread>
+
+namespace sealift::verify {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Arguments {
+  std::string site_file, level = "quick", out = "sealift-verify-out", device = "auto", prefix;
+  std::vector<std::string> only;
+  std::int64_t ranks = 0, patience = 3600;
+  std::uint64_t seed = 1;
+  bool own_network = false;
+};
+
+/// Set in a network of the run's own: the addresses that the host had, with commas.
+constexpr const char* kOwnNetwork = "SEALIFT_VERIFY_OWN_NETWORK";
+
+void say(const std::string& line) {
+  std::cerr << line + '\n';
+}
+
+std::string utc_now() {
+  const auto now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+Level level_of(const std::string& name) {
+  for (const auto level : {Level::Quick, Level::Full, Level::Burn}) {
+    if (name_of(level) == name) return level;
+  }
+  throw std::invalid_argument("--level " + name + ": expected quick, full or burn");
+}
+
+Site site_of(const Arguments& arguments, const train::Launch& launch, const trainer::RankDevice& device) {
+  char host[256] = {};
+  gethostname(host, sizeof host - 1);
+  Site site{.rank = launch.rank,
+            .world_size = launch.world_size,
+            .local_rank = launch.local_rank,
+            .local_world_size = launch.local_world_size,
+            .host = host,
+            .device = device.device.str(),
+            .level = level_of(arguments.level),
+            .prefix = arguments.prefix.empty() ? fs::read_symlink("/proc/self/exe").parent_path().parent_path()
+                                               : fs::absolute(arguments.prefix),
+            .shared = fs::absolute(arguments.out),
+            .expected = nlohmann::json::object(),
+            .master_addr = launch.master_addr.empty() ? "127.0.0.1" : launch.master_addr,
+            .seed = arguments.seed,
+            .own_network = std::getenv(kOwnNetwork) != nullptr};
+  if (!arguments.site_file.empty()) site.expected = read_site_file(arguments.site_file);
+  return site;
+}
+
+/// Scratch of this rank's checks: a new folder that is nobody else's, gone at the end.
+class WorkFolder {
+ public:
+  WorkFolder() : path_((fs::temp_directory_path() / "sealift-verify-XXXXXX").string()) {
+    if (!mkdtemp(path_.data())) {
+      throw std::invalid_argument("cannot make a folder " + path_ + ": " + std::strerror(errno) +
+                                  "; set TMPDIR to where there is room");
+    }
+  }
+  ~WorkFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  WorkFolder(const WorkFolder&) = delete;
+  WorkFolder& operator=(const WorkFolder&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+/// "cuda:3 NVIDIA H100 80GB HBM3", or "cpu".
+std::string name_of(const trainer::RankDevice& device) {
+  return device.device.str() + (device.device.is_cuda() ? " " + device.description.value("name", "") : "");
+}
+
+std::vector<std::string> addresses_of_host() {
+  const char* before = std::getenv(kOwnNetwork);
+  if (!before) return own_addresses();
+  std::vector<std::string> addresses;
+  std::istringstream in(before);
+  for (std::string address; std::getline(in, address, ',');) addresses.push_back(address);
+  return addresses;
+}
+
+/// Before the ranks are started: where calls cannot be watched, or the site asks for it, all of them share a network
+/// that counts. It needs all ranks here.
+void enter_own_network(const Arguments& arguments) {
+  if (std::getenv(kOwnNetwork)) return;  // a rank of one that did
+  const bool can_watch =
+      observe({"true"}, {}, std::chrono::seconds(20), fs::temp_directory_path(), Allowed({}, {}, ""), {}).fault.empty();
+  if (can_watch && !arguments.own_network) return;
+  const auto launch = train::parse_launch();
+  std::string addresses, fault;
+  for (const auto& address : own_addresses()) addresses += (addresses.empty() ? "" : ",") + address;
+  if (launch.world_size > 1)
+    fault = "a launcher started the ranks; start those of one host with --ranks";
+  else
+    fault = enter_counted_network();
+  if (fault.empty())
+    setenv(kOwnNetwork, addresses.c_str(), 1);
+  else if (arguments.own_network)
+    throw std::invalid_argument("--own-network: " + fault);
+  else
+    say("calls of programs cannot be watched here, and there can be no network that counts: " + fault);
+}
+
+std::vector<CheckKind> all_kinds(train::Groups& world, at::Device device, const std::vector<std::string>& golden,
+                                 std::function<std::vector<Attempt>()> packets) {
+  std::vector<CheckKind> kinds;
+  const auto add = [&](std::vector<CheckKind> more) { std::move(more.begin(), more.end(), std::back_inserter(kinds)); };
+  add(installation_checks());
+  add(machine_checks());
+  add(arithmetic_checks(device));
+  add(communication_checks(world));
+  add(training_checks(golden));
+  add(egress_checks(std::move(packets)));
+  return kinds;
+}
+
+/// Those whose names begin with one of `only`, or all.
+std::vector<CheckKind> chosen(std::vector<CheckKind> kinds, const std::vector<std::string>& only) {
+  if (only.empty()) return kinds;
+  std::string all;
+  for (const auto& kind : kinds) all += (all.empty() ? "" : ", ") + kind.name;
+  std::erase_if(kinds, [&](const CheckKind& kind) {
+    return std::none_of(only.begin(), only.end(), [&](const auto& name) { return kind.name.starts_with(name); });
+  });
+  if (kinds.empty()) throw std::invalid_argument("--only leaves no check of: " + all);
+  return kinds;
+}
+
+std::vector<Node> nodes_of(const Exchange& exchange, const Site& site, const std::string& device) {
+  const auto texts = exchange.gather(nlohmann::json{{"host", site.host}, {"device", device}}.dump());
+  std::vector<Node> nodes;
+  for (std::size_t rank = 0; rank < texts.size(); ++rank) {
+    const auto json = nlohmann::json::parse(texts[rank]);
+    const auto host = json.at("host").get<std::string>();
+    auto node = std::find_if(nodes.begin(), nodes.end(), [&](const Node& other) { return other.host == host; });
+    if (node == nodes.end()) node = nodes.insert(nodes.end(), Node{.host = host, .ranks = {}, .devices = {}});
+    node->ranks.push_back(static_cast<std::int64_t>(rank));
+    node->devices.push_back(json.at("device"));
+  }
+  return nodes;
+}
+
+/// What programs of this run may reach: what the site lists, and its hosts, since what ranks say to each other leaves
+/// nothing.
+Allowed allowed_of(const Exchange& exchange, const Site& site) {
+  const auto said = nlohmann::json{{"addresses", addresses_of_host()}, {"host", site.host}}.dump();
+  std::set<std::string> addresses, hosts;
+  for (const auto& text : exchange.gather(said)) {
+    const auto json = nlohmann::json::parse(text);
+    for (const auto& address : json.at("addresses")) addresses.insert(address.get<std::string>());
+    hosts.insert(json.at("host").get<std::string>());
+  }
+  const auto all = nlohmann::json::parse(exchange.broadcast(nlohmann::json::array({addresses, hosts}).dump()));
+  return allowed_in_run(site, all.at(0), all.at(1));
+}
+
+/// What one rank does; rank 0 returns report.json.
+nlohmann::ordered_json verify(const Arguments& arguments, const train::Launch& launch,
+                              std::optional<train::Groups>& groups) {
+  auto device = trainer::set_up_device(arguments.device, launch);
+  trainer::compute_reproducibly(device);
+  const auto cores = static_cast<std::int64_t>(std::thread::hardware_concurrency());
+  at::set_num_threads(static_cast<int>(std::max<std::int64_t>(1, cores / launch.local_world_size)));
+  if (device.device.is_cuda()) ask_for_nccl_log();
+  auto ranks = train::connect(launch, std::chrono::minutes(5));
+  ranks.device = device.device;
+  trainer::check_devices(device, launch, ranks);
+  groups.emplace(train::make_groups(ranks, train::Mesh(1, ranks.size)));
+
+  auto site = site_of(arguments, launch, device);
+  const WorkFolder work;
+  site.work = work.path();
+  const auto exchange = ranks.size == 1 ? alone() : over_store(ranks, std::chrono::seconds(arguments.patience));
+  Verdict verdict{.site = site.expected.value("name", site.host),
+                  .level = site.level,
+                  .started = utc_now(),
+                  .program = std::string("LibTorch ") + TORCH_VERSION,
+                  .bundle = bundle_of(site.prefix)};
+  // Rank 0's list, so that all ranks run the same checks; one that lacks a file says so in its check.
+  const std::vector<std::string> golden =
+      nlohmann::json::parse(exchange.broadcast(nlohmann::json(golden_names(site.prefix)).dump()));
+  verdict.nodes = nodes_of(exchange, site, name_of(device));
+  const auto allowed = allowed_of(exchange, site);
+  site.watch = std::make_shared<RunWatch>(allowed);
+  const auto count = site.own_network && site.rank == 0 ? std::make_shared<PacketCount>() : nullptr;
+  std::function<std::vector<Attempt>()> packets;
+  if (count) packets = [count, allowed] { return count->attempts(allowed); };
+  verdict.checks = conduct(chosen(all_kinds(*groups, device.device, golden, packets), arguments.only), site, exchange,
+                           identity_of(site, verdict.bundle, verdict.program), say);
+  verdict.finished = utc_now();
+  if (site.rank == 0) write_report(verdict, site.shared);
+  return site.rank == 0 ? to_json(verdict) : nlohmann::ordered_json();
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, char** argv) {
+  const auto arguments = std::make_shared<Arguments>();
+  CLI::App* verb = app.add_subcommand("run", "run the checks and write OUT/report.html, report.txt and report.json");
+  verb->add_option("--site", arguments->site_file, "TOML file: what the site expects of itself");
+  verb->add_option("--level", arguments->level, "quick (about 1 minute), full (10) or burn (60)");
+  verb->add_option("--out", arguments->out, "folder of the report; a stopped run with the same folder goes on");
+  verb->add_option("--device", arguments->device, "auto, cpu or cuda");
+  verb->add_option("--prefix", arguments->prefix, "the generation to verify; without: the one of this program");
+  verb->add_option("--only", arguments->only, "checks whose names begin so; can be repeated");
+  verb->add_option("--seed", arguments->seed, "of the data and weights that checks make; the same on every rank");
+  verb->add_flag(
+      "--own-network", arguments->own_network,
+      "run in a network of its own and count what tries to leave it; without: where calls cannot be watched");
+  verb->add_option("--patience", arguments->patience, "seconds that one rank may take longer than the first");
+  trainer::add_ranks(*verb, arguments->ranks);
+  verb->callback([arguments, argv] {
+    level_of(arguments->level);
+    enter_own_network(*arguments);
+    const auto report = trainer::on_ranks(
+        [&](const auto& launch, auto& world) { return verify(*arguments, launch, world); }, arguments->ranks, argv);
+    if (!report) return;
+    const auto outcome = report->at("verdict").get<std::string>();
+    std::cout << outcome << ": " << fs::absolute(arguments->out / fs::path("report.html")).string() << '\n';
+    if (outcome == "FAIL") throw CLI::RuntimeError(trainer::kBad);
+    if (outcome != "PASS") throw CLI::RuntimeError(trainer::kCannotTell);
+  });
+}
+
+}  // namespace sealift::verify
