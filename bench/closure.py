@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "6"))
 HOME = pathlib.Path(os.environ.get("BENCH_HOME", pathlib.Path(__file__).resolve().parent.parent / "build/bench"))
@@ -23,7 +24,7 @@ def run(command, **options):
 
 
 def locked(tools, digest):
-    """The lock of the closure, with payload chunks digested so; what it names is in HOME/cache, the keys in HOME/keys."""
+    """The lock of the closure, with payload chunks digested so; the keys are in HOME/keys. create() fills HOME/cache."""
     pack, name = tools / "sealift-pack", f"torch-{digest}"
     lock = HOME / f"{name}.lock.toml"
     HOME.mkdir(parents=True, exist_ok=True)
@@ -40,6 +41,15 @@ def create(tools, lock, out, *more):
     """The command that makes the bundle of `lock` in `out`."""
     return [tools / "sealift-pack", "create", lock, "--root", HOME / "keys/root.1.json", "--key", HOME / "keys/release.key",
             "-o", out, "--cache", HOME / "cache", "--installer", tools / "sealift-install", "--no-rehearsal", *more]
+
+
+def fetched(tools, lock):
+    """The folder of the files that `lock` names, each under its SHA-256. Only a bundle's making fetches: this one is thrown away."""
+    files = HOME / "cache/sha256"
+    if not all((files / wheel["sha256"]).exists() for wheel in tomllib.loads(lock.read_text())["wheel"]):
+        with tempfile.TemporaryDirectory(dir=HOME) as out:
+            run(create(tools, lock, out), stdout=sys.stderr)
+    return files
 
 
 class Cost:

@@ -17,7 +17,7 @@ import sys
 import tomllib
 
 import install_limits
-from closure import HOME, Cost, create, locked, race, run, say
+from closure import HOME, Cost, create, fetched, locked, race, run, say
 
 NAMES = ["install_vs_uv", "install_vs_pip", "second_vs_uv_warm", "second_vs_pip"]
 WANTED = ["torch==2.11.0", "pip"]  # as closure.toml
@@ -53,8 +53,9 @@ class Closure:
         self.tools, self.install = tools, tools / "sealift-install"
         self.lock = locked(tools, "sha256")
         self.fingerprint = (HOME / "keys/root.fingerprint").read_text().strip()
+        files = fetched(tools, self.lock)
         for wheel in tomllib.loads(self.lock.read_text())["wheel"]:
-            os.link(HOME / "cache/sha256" / wheel["sha256"], WHEELS / wheel["file"])
+            os.link(files / wheel["sha256"], WHEELS / wheel["file"])
         self.uv = shutil.which("uv") or sys.exit("uv is not in PATH")
         self.python = os.path.realpath(sys.executable)
         # The pip of the closure, with its modules compiled; its own environment is not timed.

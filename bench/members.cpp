@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures what each member of a wheel costs an installer: a line per member with its processor seconds, by the code
-// that installs (ISA-L, CRC-32), into a buffer instead of a file. schedule.py makes a model of these.
+// that installs (ISA-L, CRC-32), into a buffer instead of a file; before them the machine's rates. schedule.py makes a
+// model of these.
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <numeric>
+#include <thread>
 #include <vector>
 
 #include "sealift/bundle/archive/zip.hpp"
 #include "sealift/bundle/core/digest.hpp"
+#include "sealift/bundle/core/parallel_for.hpp"
 
 using namespace sealift;
 
@@ -36,6 +42,23 @@ double hash_rate() {
   return static_cast<double>(piece.size()) * kPieces / (processor_seconds() - begin);
 }
 
+// Bytes a second that all cores together read from memory, each its own: what ends the gain of more of them.
+double memory_rate() {
+  constexpr std::size_t kNumbers = std::size_t{8} << 20;  // of a thread, 64 MiB
+  constexpr int kRounds = 8;
+  const unsigned threads = std::max(1U, std::thread::hardware_concurrency());
+  std::vector<std::vector<std::uint64_t>> numbers(threads);
+  bundle::parallel_for(threads, threads, [&](std::size_t i) { numbers[i].assign(kNumbers, i); });
+  std::atomic<std::uint64_t> sums{0};  // so that nothing is left out
+  const auto begin = std::chrono::steady_clock::now();
+  bundle::parallel_for(threads, threads, [&](std::size_t i) {
+    for (int round = 0; round < kRounds; ++round)
+      sums += std::accumulate(numbers[i].begin(), numbers[i].end(), std::uint64_t{0});
+  });
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  return static_cast<double>(sizeof(std::uint64_t) * kNumbers * threads) * kRounds / took.count();
+}
+
 // The file's bytes are copied as they are written: into a buffer that a disk takes without a further copy.
 void measure(const char* path) {
   bundle::FileSource source(path);
@@ -59,6 +82,7 @@ void measure(const char* path) {
 
 int main(int argc, char** argv) try {
   std::printf("sha256\t%.0f\n", hash_rate());
+  std::printf("memory\t%.0f\n", memory_rate());
   for (int i = 1; i < argc; ++i) measure(argv[i]);
 } catch (const std::exception& error) {
   std::fprintf(stderr, "%s\n", error.what());

@@ -39,6 +39,11 @@ if chosen repo; then
   build tools sealift-pack sealift-install sealift-start sealift-repo sealift-bench-http
   PATH=$PWD/build/prerequisites/uv/bin:$PATH $python bench/compare_repo.py build/tools/bin "$pattern"
 fi
+if chosen delta; then
+  ran=1
+  build tools sealift-bench-delta
+  $python bench/compare_delta.py build/tools/bin/sealift-bench-delta "$pattern"
+fi
 if chosen training; then
   ran=1
   build release bench
@@ -46,6 +51,6 @@ if chosen training; then
 fi
 [ -n "$ran" ] || {
   echo "no comparison matches '$pattern'; there are:" >&2
-  for family in verify create install repo training; do $python "bench/compare_$family.py" --names >&2; done
+  for family in verify create install repo delta training; do $python "bench/compare_$family.py" --names >&2; done
   exit 1
 }

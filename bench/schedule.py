@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # How long unpacking takes on 1 to 128 cores, computed from measured seconds of each member: a wheel by one thread,
 # members by many, and uv. This machine has two cores; what nodes with many do is decided by the order of the work.
+# Beside it, how long the one pass over all chunks takes when they are verified and when they are packed.
 #   schedule.py FOLDER-OF-WHEELS PROGRAM   measures every member (PROGRAM is sealift-bench-members), then prints
 #   schedule.py MEASURED                   prints from a file of earlier lines
 #   schedule.py FOLDER-OF-WHEELS           the same without measuring: bytes at the rates of README.md
@@ -18,16 +19,20 @@ PART = 2 * CHUNK  # shared_wheel.cpp
 LARGE = 30 * CHUNK  # unpack.cpp
 MEMORY, PART_MEMORY, WHOLE_MEMORY = 144 << 20, 9 << 20, 13 << 20  # unpack.cpp
 SHA256_RATE, ISAL, ZLIB = 1.5e9, 0.95e-9, 2.6e-9  # bytes a second; seconds of a byte that comes out
+MEMORY_RATE = 10e9  # bytes a second that all cores together read, where it was not measured
+# Passes over the chunks: most threads (verified_bundle.cpp, chunk_workers.cpp), and how often a byte crosses the memory:
+# brought by the disk and hashed; read and written by the copy out of the page cache, hashed, taken by the disk.
+PASSES = {"verify": (40, 2), "create": (46, 4)}
 UV_PROCESSOR = 19.0  # seconds of a whole uv, its best: README.md, "Installing figures"
 
 
 def measure(names, program):
-    """A line for the machine and one for each member: wheel, offset, stored, size, seconds by ISA-L and by zlib."""
+    """Two lines for the machine and one for each member: wheel, offset, stored, size, seconds by ISA-L and by zlib."""
     from install_limits import inflate
 
     lines = subprocess.run([program, *names], check=True, capture_output=True, text=True).stdout.splitlines()
     infos = {(name, info.header_offset): info for name in names for info in zipfile.ZipFile(name).infolist()}
-    for number, line in enumerate(lines[1:], 1):
+    for number, line in enumerate(lines[2:], 2):
         name, offset = line.split("\t")[:2]
         info = infos[name, int(offset)]
         stored = info.compress_type == zipfile.ZIP_STORED
@@ -37,7 +42,7 @@ def measure(names, program):
 
 def estimate(names):
     """The same lines from the directories alone: README.md's rates of two cores, the same for every member."""
-    lines = [f"sha256\t{SHA256_RATE}"]
+    lines = [f"sha256\t{SHA256_RATE}", f"memory\t{MEMORY_RATE}"]
     for name in names:
         for info in zipfile.ZipFile(name).infolist():
             if not info.is_dir():
@@ -47,15 +52,21 @@ def estimate(names):
 
 
 def measured(lines):
-    """SHA-256 bytes a second, and the members of each wheel as (offset, stored, size, seconds, seconds by zlib)."""
-    rate, wheels = 0.0, {}
+    """Bytes a second of SHA-256 and of the memory, and the members of each wheel as (offset, stored, size, seconds, seconds by zlib)."""
+    rates, wheels = {"memory": MEMORY_RATE}, {}
     for line in lines:
         fields = line.split("\t")
-        if fields[0] == "sha256":
-            rate = float(fields[1])
+        if len(fields) == 2:
+            rates[fields[0]] = float(fields[1])
         else:
             wheels.setdefault(fields[0], []).append((*map(int, fields[1:4]), *map(float, fields[4:6])))
-    return rate, [sorted(members) for members in wheels.values()]
+    return rates["sha256"], rates["memory"], [sorted(members) for members in wheels.values()]
+
+
+def one_pass(kind, size, cores, rate, memory):
+    """Linear in the cores up to the memory's bandwidth: no chunk waits for another one."""
+    threads, crossings = PASSES[kind]
+    return size * max(1 / (min(cores, threads) * rate), crossings / memory)
 
 
 def seconds(stored, inflating, rate):
@@ -142,21 +153,22 @@ def main():
         lines = estimate(names)
     else:
         lines = pathlib.Path(sys.argv[1]).read_text().splitlines()
-    rate, wheels = measured(lines)
+    rate, memory, wheels = measured(lines)
     out = sys.stderr if len(sys.argv) == 3 else sys.stdout
     longest = max(seconds(m[1], m[3], rate) for wheel in wheels for m in wheel)
     everything = sum(seconds(m[1], m[3], rate) for wheel in wheels for m in wheel)
     stored, size = (sum(member[field] for wheel in wheels for member in wheel) / 1e9 for field in (1, 2))
     print(f"{len(wheels)} wheels, {sum(map(len, wheels))} members, {stored:.2f} GB, {size:.2f} GB unpacked; "
-          f"SHA-256 {rate / 1e9:.2f} GB/s; {everything:.1f} s of processor, longest member {longest:.2f} s", file=out)
-    print("cores\twheel\tmember\tby size\tuv, wheels\tuv, files\tuv/member", file=out)
+          f"SHA-256 {rate / 1e9:.2f} GB/s, memory {memory / 1e9:.1f} GB/s; {everything:.1f} s of processor, longest member {longest:.2f} s", file=out)
+    print("cores\twheel\tmember\tby size\tuv, wheels\tuv, files\tuv/member\tverify\tcreate", file=out)
     for cores in CORES:
         wheel = makespan(whole_wheels(wheels, rate), cores, MEMORY)
         member = makespan(shared_wheels(wheels, rate), cores, MEMORY)
         best = makespan(by_size(wheels, rate), cores)
         uv, uv_files = makespan(uv_wheels(wheels), cores), makespan(uv_members(wheels), cores)
         times = "\t".join(f"{time:.2f}" for time in (wheel, member, best, uv, uv_files))
-        print(f"{cores}\t{times}\t{min(uv, uv_files) / member:.1f}", file=out)
+        passes = "\t".join(f"{one_pass(kind, stored * 1e9, cores, rate, memory):.2f}" for kind in PASSES)
+        print(f"{cores}\t{times}\t{min(uv, uv_files) / member:.1f}\t{passes}", file=out)
 
 
 if __name__ == "__main__":
