@@ -118,6 +118,22 @@ alone 'a link to a volume' 4 "$work/desk" "$work/disc/$second"
 fresh_disc
 sed -i '$s/"sig":"[^"]*"/"sig":""/' "$work/desk"/*.seal
 alone 'a manifest that nobody signed' 6 "$work/desk" "$work/disc/$second"
+# A recovery file alone, likewise.
+helpers=("$work/bundles/recovery-good-whole"/*.rec0*)
+[ "${#helpers[@]}" -ge 2 ] || complain "the good bundle has no second recovery file"
+with=$(fingerprint recovery-good-whole) helper=${helpers[1]##*/}
+rm -rf "$work/desk" "$work/disc"; mkdir "$work/desk" "$work/disc"
+cp "$work/bundles/recovery-good-whole"/*.{seal,chunks,recovery} "$work/desk"
+cp "${helpers[1]}" "$work/disc"
+alone 'a good recovery file' 0 "$work/desk" "$work/disc/$helper" "$with"
+alone 'a good volume of a bundle with recovery data' 0 "$work/bundles/recovery-good-whole" \
+  "$work/bundles/recovery-good-whole/$second" "$with"
+printf x | dd of="$work/disc/$helper" bs=1 seek=9 conv=notrunc 2> /dev/null
+alone 'a flipped byte of a recovery file' 5 "$work/desk" "$work/disc/$helper" "$with"
+truncate -s -1 "$work/disc/$helper"
+alone 'a cut recovery file' 5 "$work/desk" "$work/disc/$helper" "$with"
+rm "$work/desk"/*.recovery
+alone 'a recovery file without its list' 7 "$work/desk" "$work/disc/$helper" "$with"
 [ -z "$(ls -A "$work/tmp")" ] || complain "audit.sh left temporary files of a volume"
 [ $failed = 0 ] && echo "$(wc -l < "$work/verdicts") bundles judged alike by audit.sh and sealift-install"
 exit $failed

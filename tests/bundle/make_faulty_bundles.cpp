@@ -402,7 +402,7 @@ void bad_manifests() {
            {"unknown-key", "/extra", 1},
            {"format-1", "/format", 1},
            {"format-3", "/format", 3},
-           {"level-5", "/installer_level", 5},
+           {"level-6", "/installer_level", 6},
            {"good-level-2", "/installer_level", 2},
            {"good-level-0", "/installer_level", 0},
            {"name-bad", "/name", "../tiny"},
@@ -599,6 +599,19 @@ void deltas() {
   made("delta-no-base", absent, [](Json& j) { j.erase("base"); });
   made("delta-base-bad", absent, [](Json& j) { j["base"] = "x"; });
   made("delta-level", absent, [](Json& j) { j["installer_level"] = 1; });
+  const auto patch = [](TinyBundle& b) {  // of the wheel, the last entry; nobody here looks into it
+    b.items[0].encoding = Encoding::Patch, b.items[0].patch = std::string(5000, 'p');
+    b.items[0].built_on = sha256(as_bytes("an older wheel"));
+  };
+  made("good-patch", patch, nothing);
+  made("patch-no-content", patch, [](Json& j) { j["entries"].back().erase("base"); });
+  made("patch-content-bad", patch, [](Json& j) { j["entries"].back()["base"] = "x"; });
+  made("patch-of-nothing", patch, [](Json& j) { j["entries"].back()["encoding"] = "zstd"; });
+  made("patch-of-a-file", patch,
+       [](Json& j) { j["entries"][0]["encoding"] = "patch", j["entries"][0]["base"] = std::string(64, '0'); });
+  made("patch-no-base", patch, [](Json& j) { j.erase("base"); });
+  made("patch-level", patch, [](Json& j) { j["installer_level"] = 4; });
+  made("patch-absent", patch, [](Json& j) { j["entries"].back()["absent"] = true; });
   made("delta-kind", absent, [](Json& j) { j["entries"][0]["kind"] = "sparse"; });
   made(
       "base-alone", [](TinyBundle&) {}, [](Json& j) { j["base"] = std::string(64, '0'), j["installer_level"] = 2; });
@@ -629,6 +642,55 @@ void deltas() {
   made("startup-number", starts, startup(Json::array({1})));
   made("startup-name", starts, startup(Json::array({"a.pth"})));
   made("left-out-of-file", out, [](Json& j) { j["environment"]["placements"][0]["left_out"] = Json::array({"a"}); });
+}
+
+// A good bundle with recovery data in two files, which `change` damages.
+void recovery_data() {
+  TinyBundle with = tiny();
+  with.recovery = 60;
+  const auto made = [&](const std::string& name, const std::function<void(const MadeBundle&)>& change) {
+    change(fresh("recovery-" + name, with));
+  };
+  const auto listed = [&](const std::string& name, const std::string& where, const Json& value) {
+    made("manifest-" + name, [&](const MadeBundle& m) {
+      Json json = parse_json(write_manifest(m.manifest), "");
+      json[Json::json_pointer(where)] = value;
+      seal_bytes(m, json.dump());
+    });
+  };
+  made("good-whole", [](const MadeBundle&) {});
+  made("good-left-out", [](const MadeBundle& m) {
+    for (std::size_t i = 0; i < m.manifest.payload.recovery->files.size(); ++i) fs::remove(m.recovery(i));
+    fs::remove(m.recovery_list());
+  });
+  made("good-without-one", [](const MadeBundle& m) { fs::remove(m.recovery(1)); });
+  made("list-missing", [](const MadeBundle& m) { fs::remove(m.recovery_list()); });
+  made("list-flipped", [](const MadeBundle& m) { flip(m.recovery_list(), 9); });
+  made("list-short", [](const MadeBundle& m) { fs::resize_file(m.recovery_list(), 32); });
+  made("flipped", [](const MadeBundle& m) { flip(m.recovery(1), fs::file_size(m.recovery(1)) * 8 - 1); });
+  made("short", [](const MadeBundle& m) { fs::resize_file(m.recovery(0), fs::file_size(m.recovery(0)) - 1); });
+  made("link", [](const MadeBundle& m) {
+    fs::rename(m.recovery(0), m.folder / "x");
+    fs::create_symlink("x", m.recovery(0));
+  });
+  made("extra", [](const MadeBundle& m) { write_file(m.folder / "tiny-7.rec009", "x"); });
+  made("volume-flipped", [](const MadeBundle& m) { flip(m.volume(0), 8); });
+  made("volume-missing", [](const MadeBundle& m) { fs::remove(m.volume(1)); });
+  write_file(fresh("recovery-of-none").folder / "tiny-7.rec001", "x");
+  listed("level-4", "/installer_level", 4);
+  listed("no-groups", "/payload/recovery/groups", 0);
+  listed("many-groups", "/payload/recovery/groups", 2097152);
+  listed("groups-wrap", "/payload/recovery/groups", 9007199254740991u);
+  listed("no-parity", "/payload/recovery/parity", 0);
+  listed("parity-256", "/payload/recovery/parity", 256);
+  listed("parity-255", "/payload/recovery/parity", 255);
+  listed("parity-more", "/payload/recovery/parity", 9);
+  listed("no-files", "/payload/recovery/files", Json::array());
+  listed("file-name", "/payload/recovery/files/0/name", "tiny-7.rec002");
+  listed("file-size", "/payload/recovery/files/0/size", 4095);
+  listed("file-zero", "/payload/recovery/files/0/size", 0);
+  listed("list-digest", "/payload/recovery/list_digest", std::string(64, '0'));
+  listed("more-keys", "/payload/recovery/code", "xor");
 }
 
 void bad_folders() {
@@ -719,5 +781,6 @@ int main(int argc, char** argv) {
   bad_roots();
   bad_manifests();
   deltas();
+  recovery_data();
   bad_folders();
 }

@@ -8,7 +8,9 @@
 #include <functional>
 
 #include "bundle/core/openssl.hpp"
+#include "sealift/bundle/bundle_writer.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
+#include "tests/support/noise.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/tiny_bundle.hpp"
 
@@ -281,4 +283,44 @@ TEST_CASE("a medium that was good when it was verified and is not afterwards gai
   CHECK(check_every_chunk(fixture.bundle, 1).empty());
   CHECK_REFUSED(read_entry(fixture.bundle, "data"), Digest, "chunk 1 differs");
   CHECK_REFUSED(read_entry(fixture.bundle, "packed"), Digest, "differs from what was signed");
+}
+
+TEST_CASE("a file whose chunks are known is read once and hashed once while it is written, and its faults are told") {
+  const TempDir dir;
+  std::filesystem::create_directory(dir / "out");
+  const std::string bytes = noise(20'000'000);
+  write_file(dir / "file", bytes);
+  const ByteView view = as_bytes(bytes);
+  MemorySource source(Bytes(view.begin(), view.end()), "file");
+  Manifest draft{.name = "demo", .channel = "test", .version = 1, .created = "2026-01-01T00:00:00Z"};
+  const StoredForm form = stored_form(
+      {.path = SafePath::parse("file", ""), .size = bytes.size(), .sha256 = sha256(view)}, source, draft.payload);
+  struct stat file {};
+  REQUIRE(::stat((dir / "file").c_str(), &file) == 0);
+  std::atomic<std::uint64_t> read{0};
+  std::atomic<bool> broken{false};
+  const MediumIs answer([&](const Read& wanted) -> ssize_t {
+    if (file_of(wanted) != file.st_ino) return really(wanted);
+    if (broken && wanted.offset >= 8 << 20) return errno = EIO, -1;
+    const ssize_t count = really(wanted);
+    read += static_cast<std::uint64_t>(count);
+    return count;
+  });
+  BundleWriter writer(dir / "out", draft, 0);
+  hashed = 0;
+  writer.add(form.entry, dir / "file", form.chunks);
+  CHECK(writer.other_than_known().empty());
+  CHECK(read == bytes.size());
+  CHECK(hashed >= bytes.size());
+  CHECK(hashed < bytes.size() + 10'000);  // and what lies between entries
+  broken = true;
+  Entry again = form.entry;
+  again.path = SafePath::parse("other", "");
+  again.stored_sha256 = again.sha256 = sha256(as_bytes("other"));
+  CHECK_REFUSED(
+      [&] {
+        writer.add(again, dir / "file", form.chunks);
+        writer.other_than_known();
+      }(),
+      Io, "cannot be read at offset");
 }

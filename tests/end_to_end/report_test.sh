@@ -20,6 +20,9 @@ assert report["check"]["max_relative_difference"] < 1e-5, report["check"]
 assert report["verify"]["bytes"] > 2.5e9 and report["verify"]["entries"] >= 32 and report["verify"]["failures"] == []
 locked = (out / "air_gap.lock.toml").read_text().count("\n[[wheel]]\n")
 assert locked > 30 and report["install"]["audit"]["wheels"] == locked and report["install"]["audit"]["record_rows"] > 15000
+failed = [check["name"] for check in report["site"]["checks"] if check["outcome"] == "FAIL"]
+passed = {check["name"] for check in report["site"]["checks"] if check["outcome"] == "PASS"}
+assert not failed and report["site"]["bundle"]["manifest_sha256"] == report["verify"]["identity"], (failed, report["site"]["bundle"])
 assert report["python"]["torch"] == "2.11.0+cu130" and report["python"]["nccl"] == "2.28.9"
 assert report["python"]["torch_from"].startswith("/opt/sealift/"), report["python"]
 assert page.count("<polyline") == 3 and "<script" not in page and "http" not in page and "PASS" in page
@@ -33,6 +36,8 @@ verdict() {  # what the report says when the logs are as `$1` made them
 expect() { [ "$(verdict "$2")" = "$1" ] || { echo "expected $1 after: $2"; cat "$work/said"; exit 1; }; }
 expect PASS true
 expect FAIL 'rm check.json'
+expect FAIL 'rm verdict.json'
+expect FAIL 'sed -i "s/\"verdict\": \"PASS\"/\"verdict\": \"NOT RUN\"/" verdict.json'
 expect FAIL 'sed -i s/\"pass\"/\"fail\"/ check.json'
 expect FAIL 'sed -i "s/serve\tok/serve\tfailed/" steps.tsv'
 expect FAIL 'sed -i /train/d steps.tsv'

@@ -2,7 +2,9 @@
 // A request is six lines: target, Accept, Range, If-Range, If-None-Match, Content-Type; what stands behind is its body.
 // Whatever they say there is an answer, its headers are one line each, and it never gives more of a file than there is.
 #include "offline_repo/server/request_head.hpp"
+#include "offline_repo/server/request_target.hpp"
 #include "offline_repo/server/routes.hpp"
+#include "offline_repo/server/tokens.hpp"
 #include "tests/fuzz/fuzz.hpp"
 #include "tests/offline_repo/sample_catalogue.hpp"
 
@@ -15,6 +17,9 @@ FUZZ(text) {
   static const Pages pages(catalogue);
   if (fault_of_head(text).empty())
     must(text.find("\r\n\r\n") == text.size() - 4 && text.find("\r\n ") == text.npos, "a head has one end");
+  if (const auto token = token_in(text)) must(!token->empty() && token->size() <= text.size(), "a token was sent");
+  if (const auto view = parse_view_target(text))
+    must(view->rest.empty() || view->rest[0] == '/', "what is asked for in a view is a path");
   std::string lines[6];
   for (std::string& line : lines) {
     const std::size_t end = std::min(text.find('\n'), text.size());

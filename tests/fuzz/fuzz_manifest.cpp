@@ -15,6 +15,9 @@ FUZZ(text) {
     for (const Entry& entry : manifest.entries) {
       must(entry.offset + entry.stored_size <= manifest.payload.size, "an entry lies in the payload");
       must(!entry.absent || (manifest.base && manifest.installer_level >= 2), "only a delta lacks an entry");
+      must(entry.absent || entry.encoding != Encoding::Patch ||
+               (entry.kind == EntryKind::Wheel && manifest.base && manifest.installer_level >= 5),
+           "only a delta has patches, of wheels");
       must(manifest.find(entry.path) == &entry, "an entry is found by its path");
     }
   });

@@ -18,6 +18,7 @@
 #include "tests/support/hostile/hostile_wheel.hpp"
 #include "tests/support/hostile/hostile_zip.hpp"
 #include "tests/support/temp_dir.hpp"
+#include "tests/support/tiny_patch.hpp"
 #include "tests/support/tiny_root.hpp"
 #include "tests/train/data/made_token_file.hpp"
 
@@ -137,6 +138,18 @@ Good wheel_texts() {
                    bundle::detail::distutils_line("local") + "\n" + bundle::detail::namespace_line("a.b", true), ""})}};
 }
 
+// Lists of members and their bytes, as the patch target wants them.
+Good patches() {
+  const TinyPatch patch(make_patch(with_changed_library(4000), with_library(4000)));
+  const auto joined = [](const std::string& lines, const std::string& bodies) {
+    return lines + std::string(1, '\0') + bodies;
+  };
+  return {{"good", joined(patch.lines, patch.bodies)},
+          {"nothing-left-out", joined("", "")},
+          {"frames", joined("patch 60 900 " + std::string(64, 'a') + " 10,20,0\n", std::string(30, 'f'))},
+          {"carried", joined("carried 60 900\nsame 960 64\n", std::string(900, 'c'))}};
+}
+
 Good requests() {
   return {{"list", "/simple/\napplication/vnd.pypi.simple.v1+json, text/html;q=0.1\n\n\n"},
           {"project", "/simple/demo-kit/?format=text/html\n*/*\n\n\n\"x\", W/\"y\""},
@@ -189,7 +202,10 @@ std::vector<Family> families() {
   return {
       {"manifest",
        hostile_manifests(),
-       {{"good", write_manifest(good_manifest())}, {"good-delta", write_manifest(good_delta())}}},
+       {{"good", write_manifest(good_manifest())},
+        {"good-delta", write_manifest(good_delta())},
+        {"good-patch", write_manifest(good_patch())},
+        {"good-recovery", write_manifest(good_recovery())}}},
       {"inventory",
        {},
        {{"good", bundle::write_inventory({.generations = {{.name = "env", .channel = "prod", .version = 3}},
@@ -203,6 +219,7 @@ std::vector<Family> families() {
       {"tar", hostile_tars(), tars()},
       {"zip", hostile_zips(), zips()},
       {"wheel", {}, wheel_texts()},
+      {"patch", {}, patches()},
       {"wheel-file", hostile_wheels(), {{"good", make_wheel({})}}},
       {"elf", hostile_elfs(), {{"good", make_elf()}}},
       {"gpu_code",

@@ -48,6 +48,8 @@ void check_cases(const HostileCases& cases, const Read& read) {
 TEST_CASE("hostile manifests are refused, and the good one is not") {
   CHECK(write_manifest(parse_manifest(write_manifest(good_manifest()), "x")) == write_manifest(good_manifest()));
   CHECK(parse_manifest(write_manifest(good_delta()), "x") == good_delta());
+  CHECK(parse_manifest(write_manifest(good_patch()), "x") == good_patch());
+  CHECK(parse_manifest(write_manifest(good_recovery()), "x") == good_recovery());
   check_cases(hostile_manifests(), [](const HostileCase& hostile) { parse_manifest(hostile.bytes, hostile.file); });
 }
 

@@ -2,8 +2,12 @@
 // Inventories and deltas: what a store promises, what a delta takes from it, and what happens when it is not there.
 #include "installer/generations/inventory.hpp"
 
+#include "installer/doctor/doctor.hpp"
 #include "installer/preflight/verification.hpp"
+#include "installer/store/item_check.hpp"
 #include "tests/installer/site.hpp"
+#include "tests/installer/stopping_disk.hpp"
+#include "tests/support/tiny_patch.hpp"
 
 using namespace sealift;
 using namespace sealift::installer;
@@ -36,6 +40,60 @@ std::map<std::string, std::string> contents(const fs::path& generation) {
 
 std::string item_of(const MadeBundle& made, const std::string& path) {
   return bundle::store_item_name(*made.manifest.find(bundle::SafePath::parse(path, "")));
+}
+
+// `wheel` as a patch on `base`, which a store has under the name `content`.
+TinyItem patch_item(const TinyWheel& wheel, const TinyWheel& base, const bundle::Digest& content) {
+  TinyItem item = wheel_item(wheel);
+  item.encoding = bundle::Encoding::Patch;
+  item.patch = make_patch(wheel, base);
+  item.built_on = content;
+  return item;
+}
+
+// What the patches below build on: a site that has `base`, and the next version of its bundle, of which `wheel` is a
+// patch and all else is absent.
+struct PatchedSite {
+  TinyWheel base, wheel;
+  Site site;
+  bundle::Digest content{};  // of the base
+  TinyBundle next = {};
+
+  explicit PatchedSite(std::size_t size = 40'000) : base(with_library(size)), wheel(with_changed_library(size)) {
+    TinyBundle first = three_kinds();
+    first.items.push_back(wheel_item(base));
+    const MadeBundle made = site.make(first, "first");
+    site.apply(made);
+    content = made.manifest.find(bundle::SafePath::parse(first.items.back().path, ""))->content;
+    next = three_kinds();
+    next.version = 2;
+    for (TinyItem& item : next.items) item.absent = true;
+    next.items.push_back(patch_item(wheel, base, content));
+  }
+  fs::path base_file(const std::string& path) const {
+    return site.prefix().store() / content.hex() / "site-packages" / path;
+  }
+  // The same version where nothing is left out.
+  TinyBundle whole() const {
+    TinyBundle tiny = three_kinds();
+    tiny.version = 2;
+    tiny.items.push_back(wheel_item(wheel));
+    return tiny;
+  }
+  // That nothing of a refused installation can be seen.
+  void check_untouched(const std::map<std::string, std::string>& before) const {
+    CHECK(contents(site.prefix().generation(1)) == before);
+    CHECK(fs::read_symlink(site.prefix().current()) == "generations/0001");
+    CHECK_FALSE(fs::exists(site.prefix().generation(2)));
+    for (const std::string& name : item_names(site.prefix()))
+      if (name != content.hex()) CHECK(item_fault(site.prefix().store() / name) == "");
+  }
+};
+
+Checkup checked(const Site& site, const fs::path& repair = {}) {
+  Disk disk;
+  bundle::Progress silent(nullptr);
+  return doctor({.prefix = site.prefix(), .repair = repair, .now = kNow, .threads = 1}, disk, silent);
 }
 
 }  // namespace
@@ -160,4 +218,181 @@ TEST_CASE("what a delta neither carries nor places need not be there") {
   std::erase_if(made.manifest.environment.placements, [](const auto& p) { return p.entry.text() == "files/notes"; });
   reseal(made, {one_key_root(site.key)}, {&site.key});
   CHECK(site.apply(made).unpacked.size() == 1);
+}
+
+TEST_CASE("a wheel that is carried as a patch installs what the whole one installs, and can be built on again") {
+  PatchedSite patched(3'000'000);
+  const Site whole;
+  const MadeBundle made = patched.site.make(patched.next, "delta");
+  CHECK(made.manifest.installer_level == 5);
+  CHECK(made.manifest.payload.size < 30'000);
+  const std::string path = patched.next.items.back().path;
+  const Applied applied = patched.site.apply(made);
+  CHECK(applied.unpacked == std::vector<std::string>{path});
+  whole.apply(whole.make(patched.whole(), "whole"));
+  CHECK((contents(patched.site.prefix().generation(2)) == contents(whole.prefix().generation(1))));
+  CHECK(checked(patched.site).findings.empty());
+
+  TinyBundle third = patched.next;
+  third.version = 3;
+  const TinyWheel newest = with_changed_library(3'000'000, "1.2");
+  third.items.back() =
+      patch_item(newest, patched.wheel, made.manifest.find(bundle::SafePath::parse(path, ""))->content);
+  patched.site.apply(patched.site.make(third, "third"));
+  TinyBundle fresh = patched.whole();
+  fresh.version = 3;
+  fresh.items.back() = wheel_item(newest);
+  whole.apply(whole.make(fresh, "fresh"));
+  CHECK((contents(patched.site.prefix().generation(3)) == contents(whole.prefix().generation(2))));
+  CHECK(checked(patched.site).findings.empty());
+}
+
+TEST_CASE("a delta with patches verifies by itself, deeply as far as it is carried") {
+  PatchedSite patched;
+  const MadeBundle made = patched.site.make(patched.next, "delta");
+  bundle::Progress silent(nullptr);
+  const Verification result = verify_every_byte(bundle::open(made.folder), made.trusted, kNow, 1, silent, true);
+  CHECK(result.failures.empty());
+  CHECK(result.absent == 4);
+  const bundle::VerifiedBundle verified = bundle::verify(bundle::open(made.folder), made.trusted, kNow);
+  CHECK_REFUSED(verified.stream(made.manifest.entries.back(), [](bundle::ByteView) {}), CannotCheck, "as a patch");
+}
+
+TEST_CASE("a patch on what the store lacks or has damaged is refused, and nothing of it is seen") {
+  PatchedSite patched;
+  const MadeBundle made = patched.site.make(patched.next, "delta");
+  const std::map<std::string, std::string> before = contents(patched.site.prefix().generation(1));
+  const fs::path library = patched.base_file("native/lib.so");
+  const auto rewrite = [](const fs::path& file, const std::string& bytes) {
+    fs::remove(file);
+    write_file(file, bytes);
+  };
+  SUBCASE("no such wheel") {
+    fs::remove_all(patched.site.prefix().store() / patched.content.hex());
+    const auto there = installed(patched.site.prefix().folder());
+    const bundle::Error error = refusal([&] { patched.site.apply(made); });
+    CHECK(error.code() == bundle::ErrorCode::Missing);
+    CHECK(mentions(error, "native-1.1"));
+    CHECK(mentions(error, patched.content.hex()));
+    CHECK(installed(patched.site.prefix().folder()) == there);
+  }
+  SUBCASE("a file of another size, before anything is written") {
+    rewrite(library, "short");
+    CHECK_REFUSED(patched.site.apply(made), Missing, "lib.so is not as its record says");
+  }
+  SUBCASE("a link in its place") {
+    fs::remove(library);
+    fs::create_symlink("/etc/passwd", library);
+    CHECK_REFUSED(patched.site.apply(made), Missing, "lib.so is not as its record says");
+  }
+  SUBCASE("a file that was changed and has its size: by its digest") {
+    std::string bytes = read_file(library);
+    bytes[bytes.size() / 5] ^= 1;
+    rewrite(library, bytes);
+    CHECK_REFUSED(patched.site.apply(made), Digest, "builds on has changed");
+  }
+  SUBCASE("a file that is left out and was changed") {
+    const fs::path table = patched.base_file("native/table.py");
+    std::string bytes = read_file(table);
+    bytes[0] ^= 1;
+    rewrite(table, bytes);
+    CHECK_REFUSED(patched.site.apply(made), Digest, "table.py");
+  }
+  patched.check_untouched(before);
+  patched.site.apply(patched.site.make(patched.whole(), "whole"));  // the way on
+  CHECK(patched.site.apply(patched.site.make(patched.whole(), "again"), true).action == InstallPlan::Action::Nothing);
+}
+
+TEST_CASE("a signed patch that is hostile is refused, and nothing of it is seen") {
+  PatchedSite patched(200'000);
+  const std::map<std::string, std::string> before = contents(patched.site.prefix().generation(1));
+  TinyItem& item = patched.next.items.back();
+  TinyPatch parts(item.patch);
+  const std::string library = bundle::sha256(bundle::as_bytes(patched.base.files.at("native/lib.so"))).hex();
+  const auto replace = [&](const std::string& from, const std::string& to) {
+    parts.lines.replace(parts.lines.find(from), from.size(), to);
+  };
+  SUBCASE("it builds on a file that the wheel does not have") {
+    replace(library, bundle::sha256(bundle::as_bytes("other")).hex());
+    item.patch = parts.text();
+    CHECK_REFUSED(patched.site.apply(patched.site.make(patched.next, "delta")), Missing, "has no such file");
+  }
+  SUBCASE("it makes another file than RECORD promises") {
+    std::string other = patched.wheel.files.at("native/lib.so");
+    other[5] ^= 1;
+    const bundle::Bytes frame =
+        bundle::zstd_patch(bundle::as_bytes(patched.base.files.at("native/lib.so")), bundle::as_bytes(other));
+    const std::size_t line = parts.lines.find(library) + library.size() + 1;
+    const std::size_t size = std::stoul(parts.lines.substr(line));
+    parts.lines.replace(line, parts.lines.find('\n', line) - line, std::to_string(frame.size()));
+    parts.bodies.replace(parts.bodies.size() - size, size, bundle::as_text(frame));
+    item.patch = parts.text();
+    CHECK_REFUSED(patched.site.apply(patched.site.make(patched.next, "delta")), Digest, "not what was published");
+  }
+  SUBCASE("it unpacks to more than was signed") {
+    patched.next.installed_size = 30'000;
+    CHECK_REFUSED(patched.site.apply(patched.site.make(patched.next, "delta")), Format, "more than was signed");
+  }
+  SUBCASE("it builds on an item that is no wheel") {
+    const MadeBundle made = patched.site.make(patched.next, "look");
+    item.built_on = made.manifest.find(bundle::SafePath::parse("files/notes", ""))->content;
+    CHECK_REFUSED(patched.site.apply(patched.site.make(patched.next, "delta")), Missing, "not there");
+  }
+  SUBCASE("its archive is another wheel's") {
+    item.patch = make_patch(with_changed_library(200'000, "1.2"), patched.base);
+    CHECK_REFUSED(patched.site.apply(patched.site.make(patched.next, "delta")), Format, "");
+  }
+  patched.check_untouched(before);
+}
+
+TEST_CASE("an installation of patches that is killed at any step shows nothing half, and the next run ends it") {
+  PatchedSite patched(20'000);
+  const MadeBundle made = patched.site.make(patched.next, "delta");
+  const Site whole;
+  whole.apply(whole.make(patched.whole(), "whole"));
+  const std::map<std::string, std::string> expected = contents(whole.prefix().generation(1));
+  const std::map<std::string, std::string> before = contents(patched.site.prefix().generation(1));
+  bool stopped = true;
+  int steps = 0;
+  for (; stopped; ++steps) {
+    CAPTURE(steps);
+    StoppingDisk disk(steps);
+    try {
+      patched.site.apply(made, disk);
+      stopped = false;
+    } catch (const StoppingDisk::Stop&) {
+    }
+    REQUIRE(contents(patched.site.prefix().generation(1)) == before);
+    for (const std::string& name : item_names(patched.site.prefix()))
+      REQUIRE(item_fault(patched.site.prefix().store() / name) == "");
+    if (fs::exists(patched.site.prefix().generation(2)))
+      REQUIRE(contents(patched.site.prefix().generation(2)) == expected);
+  }
+  CHECK(steps > 10);
+  CHECK(contents(patched.site.prefix().current()) == expected);
+}
+
+TEST_CASE("the doctor repairs a wheel that came as a patch, as long as the store has what it builds on") {
+  PatchedSite patched;
+  const MadeBundle made = patched.site.make(patched.next, "delta");
+  patched.site.apply(made);
+  const std::string content = made.manifest.entries.back().content.hex();
+  const fs::path library = patched.site.prefix().store() / content / "site-packages/native/lib.so";
+  const auto damage = [&] {
+    std::string bytes = read_file(library);
+    bytes[7] ^= 1;
+    fs::remove(library);
+    write_file(library, bytes);
+    fs::permissions(library, fs::perms(0444));
+  };
+  damage();
+  CHECK_FALSE(checked(patched.site).findings.empty());
+  CHECK(checked(patched.site, made.folder).findings.empty());
+  CHECK(checked(patched.site).findings.empty());
+  CHECK(read_file(library) == patched.wheel.files.at("native/lib.so"));
+  damage();
+  fs::remove_all(patched.site.prefix().store() / patched.content.hex());
+  const Checkup left = checked(patched.site, made.folder);
+  CHECK(std::any_of(left.findings.begin(), left.findings.end(),
+                    [](const Deviation& finding) { return finding.paths.front().ends_with("native/lib.so"); }));
 }

@@ -179,6 +179,45 @@ TEST_CASE("the largest chunks that a bundle may have, on twelve threads, stay wi
   CHECK((kSanitized || outcome.peak_memory < kMemory));
 }
 
+TEST_CASE("as much as recovery data may mend of a group, in the largest chunks, is mended within 256 MiB") {
+  const Site site;
+  const std::uint64_t chunk = kMaxChunkSize, count = 10, parity = kMendMemory / chunk;
+  const Forged forged(site.dir / "b", "x", [&](Manifest& manifest) {
+    const fs::path folder = site.dir / "b";
+    const Digest zeros = sha256(Bytes(chunk));
+    const auto list_of = [&](std::uint64_t of) {
+      std::string list;
+      for (std::uint64_t i = 0; i < of; ++i) list += as_text(zeros.bytes);
+      return list;
+    };
+    const auto hole = [&](const std::string& name, std::uint64_t size) {
+      write_file(folder / name, "");
+      fs::resize_file(folder / name, size);
+    };
+    hole("forged-1.vol001", chunk * (count - parity));  // the rest of it is lost
+    hole("forged-1.rec001", chunk * parity);            // zeros are the recovery data of zeros
+    manifest.payload.size = manifest.payload.volumes[0].size = chunk * count;
+    manifest.payload.chunk_size = chunk;
+    write_file(folder / "forged-1.chunks", list_of(count));
+    write_file(folder / "forged-1.recovery", list_of(parity));
+    manifest.payload.chunk_list_digest = sha256(as_bytes(list_of(count)));
+    manifest.payload.recovery = {.groups = 1,
+                                 .parity = parity,
+                                 .list_digest = sha256(as_bytes(list_of(parity))),
+                                 .files = {{.name = "forged-1.rec001", .size = chunk * parity}}};
+    manifest.installer_level = 5;
+    manifest.entries.clear();
+    manifest.environment.placements.clear();
+  });
+  const Outcome outcome = run(site.dir, {"mend", forged.made.folder, "--fingerprint", forged.made.fingerprint(),
+                                         "--threads", "12", "--into", site.dir / "into"});
+  INFO(outcome.err);
+  CHECK(outcome.exit == 0);
+  CHECK(fs::file_size(site.dir / "into" / "forged-1" / "forged-1.vol001") == chunk * count);
+  MESSAGE("peak " << (outcome.peak_memory >> 20) << " MiB");
+  CHECK((kSanitized || outcome.peak_memory < kMemory));
+}
+
 TEST_CASE("a bomb whose size was signed too small is stopped, in 256 MiB and without filling the disk") {
   const Site site;
   for (const auto& [claimed, window] : {std::pair<std::uint64_t, int>{1'000'000, 20},

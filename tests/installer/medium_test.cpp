@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an installation asks of the medium and of the processor, in counts: each byte is read once, hashed once, in its
 // chunk, and written once. And a medium that fails in the middle, at every one of its reads.
+#include "installer/mend/mend.hpp"
 #include "installer/preflight/volume_check.hpp"
 #include "tests/installer/crash_scenarios.hpp"
 #include "tests/support/system_calls.hpp"
@@ -83,6 +84,30 @@ TEST_CASE("apply reads and hashes each byte of the medium once, and hashes and c
     CHECK(counted.hashed <= counted.least_hashed);
     CHECK(counted.hashed < counted.payload + counted.on_disk / 2);  // nothing of what was unpacked
     CHECK(counted.written == counted.on_disk);
+  }
+}
+
+TEST_CASE("a second environment reads nothing of a store that nobody has touched, neither files nor their records") {
+  Site site;
+  TinyBundle tiny = many_sizes();
+  site.apply(site.make(tiny, "first"));
+  tiny.version = 2;
+  const MadeBundle second = site.make(tiny, "second");
+  SystemCalls calls;
+  calls.medium = site.prefix().store();
+  const auto apply = [&] {
+    const Watch watch(calls);
+    CHECK(site.apply(second).hashed == 0);
+  };
+  SUBCASE("") {
+    apply();
+    CHECK(calls.bytes_read == 0);
+  }
+  SUBCASE("and all records where the stamps are gone") {
+    fs::remove(site.prefix().stamps());
+    const Watch watch(calls);
+    site.apply(second);
+    CHECK(calls.bytes_read > 62 * 200);
   }
 }
 
@@ -173,4 +198,44 @@ TEST_CASE("a storm of interrupted calls, short reads and short writes changes no
   }
   CHECK(calls.calls > 500);
   CHECK(difference(comparable(read_image(site.prefix().folder())), after) == "");
+}
+
+TEST_CASE("a place that cannot be read, when it is looked for or only later, is mended as any other damage") {
+  const Site site;
+  TinyBundle tiny{.volume_size = 65536, .items = {}, .recovery = 60};
+  tiny.items.push_back(file_item("files/a", numbers_text(1, 12'000), "share/a"));
+  const MadeBundle made = site.make(tiny);
+  REQUIRE(made.manifest.payload.volumes.size() >= 2);
+  std::vector<std::string> whole;
+  for (std::size_t i = 0; i < made.manifest.payload.volumes.size(); ++i) whole.push_back(read_file(made.volume(i)));
+  flip_bit(made.volume(1), 9);  // so that there is something to mend in each run
+  SystemCalls calls;
+  calls.medium = made.folder;
+  bundle::Progress silent(nullptr);
+  const auto mend_into = [&](const fs::path& into) {
+    Disk disk;
+    const Watch watch(calls);
+    calls.reads = 0;
+    return mend(bundle::open(made.folder), into, made.trusted, kNow, 1, disk, silent);
+  };
+  mend_into(site.dir / "first");
+  const std::uint64_t reads = calls.reads, surveyed = made.manifest.payload.chunk_count();
+  REQUIRE(reads > 2 * surveyed);
+  std::size_t mended = 0;
+  for (std::uint64_t k = 4; k <= reads; k += 3) {  // behind the seal and both lists
+    CAPTURE(k);
+    calls.fails_at = k;
+    const fs::path into = site.dir / ("into" + std::to_string(k));
+    try {
+      const Mended result = mend_into(into);
+      for (const std::string& name : result.volumes)
+        CHECK(read_file(result.folder / name) == whole[name.ends_with("1") ? 0 : name.ends_with("2") ? 1 : 2]);
+      ++mended;
+    } catch (const bundle::Error& error) {  // a small file that nothing stands for: seal, lists
+      CHECK(error.code() == bundle::ErrorCode::Io);
+      CHECK(!fs::exists(into / made.manifest.stem()));
+    }
+    fs::remove_all(into);
+  }
+  CHECK(mended * 3 >= reads - 30);
 }

@@ -5,6 +5,7 @@
 #include "tests/offline_repo/hub_bundle.hpp"
 #include "tests/offline_repo/live.hpp"
 #include "tests/offline_repo/server_process.hpp"
+#include "tests/offline_repo/token_file.hpp"
 
 using namespace sealift::bundle;
 using namespace sealift::test;
@@ -44,25 +45,31 @@ std::string modules() {
   return std::getenv("SEALIFT_HUB_PYTHON") != nullptr ? "" : SEALIFT_PEERS;
 }
 
-// A server over a bundle of them, and a client with a cache of its own.
+// A server over a bundle of them, and a client with a cache of its own, and with a token where the server wants one.
 struct HubSite {
-  TempDir dir;
-  MadeBundle made = make_bundle(dir / "bundle", {.items = hub_items(repositories())});
-  ServerProcess server{serve({made.folder, "--fingerprint", made.fingerprint()}), dir / "log"};
-  std::uint16_t port = port_of(server.line());
-
-  HubSite() {
+  explicit HubSite(bool wants_token) {
+    std::vector<std::string> command = serve({made.folder, "--fingerprint", made.fingerprint()});
+    write_tokens(dir / "tokens", token_line("reader", "hf_secret"));
+    if (wants_token) command.insert(command.end(), {"--tokens", dir / "tokens"});
+    server.emplace(command, dir / "log");
+    port = port_of(server->line());
     for (const auto& [path, bytes] : tiny_files()) write_file(dir / "files" / path, bytes);
   }
+
+  TempDir dir;
+  MadeBundle made = make_bundle(dir / "bundle", {.items = hub_items(repositories())});
+  std::optional<ServerProcess> server;
+  std::uint16_t port = 0;
+
   Ran client(const std::string& mode) {
-    const std::string address = "http://127.0.0.1:" + std::to_string(port), home = (dir / "home").string();
+    const std::string address = "http://127.0.0.1:" + std::to_string(port) + "/c/test", home = (dir / "home").string();
     return run({"env", "HF_ENDPOINT=" + address, "MODELSCOPE_ENDPOINT=" + address, "HF_HOME=" + home,
-                "MODELSCOPE_CACHE=" + home, "HF_HUB_DISABLE_TELEMETRY=1", "PYTHONPATH=" + modules(), python(),
-                SEALIFT_HUB_CLIENT, mode, (dir / "files").string()});
+                "MODELSCOPE_CACHE=" + home, "HF_HUB_DISABLE_TELEMETRY=1", "HF_TOKEN=hf_secret",
+                "PYTHONPATH=" + modules(), python(), SEALIFT_HUB_CLIENT, mode, (dir / "files").string()});
   }
   // How often a file's bytes were sent.
   std::size_t sent() {
-    const std::string log = read_file(dir / "log"), wanted = "GET /org/tiny/resolve/";
+    const std::string log = read_file(dir / "log"), wanted = "GET /c/test/org/tiny/resolve/";
     std::size_t count = 0;
     for (std::size_t at = 0; (at = log.find(wanted, at)) != log.npos; at += wanted.size()) ++count;
     return count;
@@ -80,7 +87,8 @@ bool has_client() {
 
 TEST_CASE("the hub's client downloads a model, finds it in its cache afterwards, and tells what is missing") {
   if (!has_client()) return;
-  HubSite site;
+  HubSite site(true);
+  CHECK(fetch(site.port, "/api/models/org/tiny").status == 401);
   const Ran first = site.client("download");
   INFO(first.output << first.errors);
   REQUIRE(first.output == "good\n");
@@ -96,7 +104,7 @@ TEST_CASE(
     "slow: transformers and datasets load a configuration, a tokenizer and rows by the names of their repositories" *
     doctest::skip(std::getenv("SEALIFT_TEST_SLOW") == nullptr)) {
   if (!has_client()) return;
-  HubSite site;
+  HubSite site(true);
   for (const std::string mode : {"transformers", "datasets"}) {
     const Ran ran = site.client(mode);
     INFO(ran.output << ran.errors);
@@ -107,7 +115,7 @@ TEST_CASE(
 TEST_CASE("slow: ModelScope's client downloads a model, and tells what is missing" *
           doctest::skip(std::getenv("SEALIFT_MODELSCOPE_PYTHON") == nullptr)) {
   ::setenv("SEALIFT_HUB_PYTHON", std::getenv("SEALIFT_MODELSCOPE_PYTHON"), 1);
-  HubSite site;
+  HubSite site(false);
   const Ran ran = site.client("modelscope");
   ::unsetenv("SEALIFT_HUB_PYTHON");
   INFO(ran.output << ran.errors);

@@ -10,16 +10,10 @@
 #include "offline_repo/protocols/index_pages.hpp"
 #include "offline_repo/server/server.hpp"
 #include "tests/offline_repo/raw_client.hpp"
+#include "tests/support/noise.hpp"
 #include "tests/support/tiny_bundle.hpp"
 
 namespace sealift::test {
-
-inline std::string noise(std::size_t size) {
-  std::mt19937_64 random(size);
-  std::string bytes(size, '\0');
-  for (char& c : bytes) c = static_cast<char>(random());
-  return bytes;
-}
 
 inline TinyWheel big_wheel(std::size_t size) {
   return {.name = "big", .files = {{"big/__init__.py", ""}, {"big/data.bin", noise(size)}}};
@@ -34,8 +28,12 @@ class Live {
     options.threads = 2;
     options.on_request = [this](const std::string& line) { log(line); };
     options.on_fault = [this](const std::string& line) { log("fault: " + line); };
-    catalogue = offline_repo::make_catalogue({bundle::verify(bundle::open(made.folder), made.trusted, kNow)});
-    server = std::make_unique<offline_repo::Server>(catalogue, std::move(options));
+    const auto contents = offline_repo::read_contents(
+        std::make_shared<const bundle::VerifiedBundle>(bundle::verify(bundle::open(made.folder), made.trusted, kNow)));
+    catalogue = offline_repo::catalogue_of({contents});
+    server = std::make_unique<offline_repo::Server>(
+        offline_repo::Held{{.place = made.folder, .state = offline_repo::HeldState::Current, .contents = contents}},
+        std::move(options));
     port = server->address().port;
     thread_ = std::jthread([this] { server->run(); });
   }

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The real program as an operator runs it: its words and exit codes, an empty chroot, and the real pip and uv.
 #include <algorithm>
+#include <fstream>
 
 #include "offline_repo/server/descriptors.hpp"
+#include "tests/offline_repo/live.hpp"
 #include "tests/offline_repo/raw_client.hpp"
 #include "tests/offline_repo/server_process.hpp"
+#include "tests/offline_repo/token_file.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/tiny_bundle.hpp"
 
@@ -88,10 +91,145 @@ TEST_CASE("what goes wrong at start has its own exit code and words") {
   CHECK(run({SEALIFT_REPO_PROGRAM, "--version"}).output.starts_with("sealift-repo 0."));
   const MadeBundle changed = make_bundle(
       dir / "changed", {.name = "changed", .items = {wheel_item({.files = {{"demo/__init__.py", "\n"}}})}}, two.key);
-  const Ran conflict = run(serve({two.demo.folder, changed.folder, "--fingerprint", two.demo.fingerprint()}));
-  CHECK(conflict.status == 10);
-  CHECK(conflict.errors.find("demo-1 in ") != std::string::npos);
-  CHECK(conflict.errors.find("changed-1 in ") != std::string::npos);
+  CHECK(run(serve({changed.folder, "--tokens", dir / "none", "--fingerprint", two.demo.fingerprint()})).status == 7);
+}
+
+TEST_CASE("a bundle that is no good, and two that disagree about a file, take out only themselves, and it is said") {
+  const TempDir dir;
+  const TwoBundles two(dir);
+  const MadeBundle changed = make_bundle(
+      dir / "changed", {.name = "changed", .items = {wheel_item({.files = {{"demo/__init__.py", "\n"}}})}}, two.key);
+  ServerProcess child(serve({two.demo.folder, changed.folder, dir / "absent", two.base.folder, "--fingerprint",
+                             two.demo.fingerprint()}),
+                      dir / "log");
+  const std::uint16_t port = port_of(child.line());
+  CHECK(fetch(port, "/simple/demo/").status == 404);
+  CHECK(fetch(port, "/simple/base-lib/").status == 200);
+  CHECK(fetch(port, "/c/test/simple/base-lib/").status == 200);
+  const std::string one = fetch(port, "/b/demo-1/simple/demo/").body,
+                    other = fetch(port, "/b/changed-1/simple/demo/").body;
+  CHECK(one.find("#sha256=") != std::string::npos);
+  CHECK(other.find("#sha256=") != std::string::npos);
+  CHECK(one != other);
+  const RawResponse health = fetch(port, "/healthz");
+  CHECK(health.status == 200);
+  CHECK(health.body.starts_with("good\nleft out: absent: "));
+  CHECK(health.body.find("left out: /: demo-1 is left out: it has other bytes than changed-1") != std::string::npos);
+  const std::string metrics = fetch(port, "/metrics").body;
+  CHECK(metrics.find("sealift_bundle_left_out{place=\"" + (dir / "absent").string()) != std::string::npos);
+  CHECK(metrics.find("\nsealift_views_left_out 4\n") != std::string::npos);  // two bundles, in / and in /c/test/
+  child.send(SIGTERM);
+  CHECK(child.wait() == 0);
+  const std::string log = read_file(dir / "log");
+  CHECK(log.find("absent in " + (dir / "absent").string() + " is left out: ") != std::string::npos);
+  CHECK(log.find("/: changed-1 is left out: it has other bytes than demo-1") != std::string::npos);
+}
+
+namespace {
+
+// A server over a watched folder, and the program's verbs upon it.
+struct WatchedSite {
+  WatchedSite() {
+    fs::create_directories(folder);
+    child.emplace(serve({"--watch", folder, "--poll", "1", "--admin-listen", "127.0.0.1:0", "--fingerprint",
+                         "sha256:" + one_key_root(key).digest().hex()}),
+                  dir / "log");
+    port = port_of(child->line());
+    const std::string line = child->line();
+    admin = static_cast<std::uint16_t>(std::stoi(line.substr(line.rfind(':') + 1)));
+  }
+  MadeBundle make(const std::string& name, std::uint64_t version, const std::string& channel, const std::string& text) {
+    return make_bundle(dir / (name + std::to_string(version)),
+                       {.name = name,
+                        .channel = channel,
+                        .version = version,
+                        .items = {wheel_item({.name = name, .files = {{name + "/__init__.py", text}}})}},
+                       key);
+  }
+  void verb(std::vector<std::string> words) {
+    words.insert(words.begin(), SEALIFT_REPO_PROGRAM);
+    const Ran ran = run(words);
+    INFO(ran.errors);
+    CHECK(ran.status == 0);
+    child->send(SIGHUP);
+  }
+  Ran status() { return run({SEALIFT_REPO_PROGRAM, "status", "127.0.0.1:" + std::to_string(admin)}); }
+  void await_status(const std::string& text) {
+    for (int i = 0; i < 20'000 && status().output.find(text) == std::string::npos; ++i) ::usleep(1000);
+    CHECK(status().output.find(text) != std::string::npos);
+  }
+  void await_no_status(const std::string& text) {
+    for (int i = 0; i < 20'000 && status().output.find(text) != std::string::npos; ++i) ::usleep(1000);
+    CHECK(status().output.find(text) == std::string::npos);
+  }
+  bool lists(const std::string& page, const MadeBundle& made) const {
+    return fetch(port, page).body.find(made.manifest.entries.front().sha256.hex()) != std::string::npos;
+  }
+  std::string file_of(const MadeBundle& made) const {
+    const Entry& entry = made.manifest.entries.front();
+    return "/files/" + entry.sha256.hex() + entry.path.text().substr(entry.path.text().rfind('/'));
+  }
+
+  TempDir dir;
+  PrivateKey key = PrivateKey::generate();
+  const fs::path folder = dir / "bundles";
+  std::optional<ServerProcess> child;
+  std::uint16_t port = 0, admin = 0;
+};
+
+}  // namespace
+
+TEST_CASE("bundles come, go and are switched under clients that download, by the program's own verbs") {
+  WatchedSite site;
+  CHECK(fetch(site.admin, "/healthz").status == 503);
+  CHECK(fetch(site.admin, "/healthz").body == "no bundle is served\n");
+  const MadeBundle first = site.make("env", 1, "prod", noise(12'000'000)), second = site.make("env", 2, "prod", "2");
+  site.verb({"add", site.folder, first.folder});
+  site.await_status("current\tprod\tenv-1\t");
+  CHECK(fetch(site.admin, "/healthz").body == "good\n");
+  RawClient slow(site.port);
+  slow.send(request_text(site.file_of(first)));
+  slow.await_answer();
+  site.verb({"add", site.folder, second.folder});
+  site.await_status("current\tprod\tenv-2\t");
+  CHECK(site.status().output.find("kept\tprod\tenv-1\t") != std::string::npos);
+  CHECK_FALSE(site.lists("/simple/env/", first));
+  CHECK(site.lists("/simple/env/", second));
+  CHECK(site.lists("/b/env-1/simple/env/", first));
+  CHECK(fetch(site.port, site.file_of(second)).status == 200);
+  CHECK(fetch(site.port, site.file_of(first)).complete);  // for who read the index a moment ago
+  const RawResponse old = slow.receive();
+  CHECK(old.complete);
+  CHECK(sha256(as_bytes(old.body)) == first.manifest.entries.front().sha256);
+  CHECK(site.lists("/c/prod/simple/env/", second));
+  CHECK(fetch(site.port, "/c/prod").headers.at("location") == "prod/");
+  CHECK(fetch(site.port, "/c/dev/simple/").status == 404);
+  CHECK(fetch(site.port, "/c/prod/metrics").status == 404);
+  CHECK(fetch(site.port, "/status").status == 404);
+  CHECK(fetch(site.admin, "/metrics").body.find("channel=\"prod\",state=\"kept\"} 1\n") != std::string::npos);
+  site.verb({"switch", site.folder, "env-1"});
+  site.await_status("current\tprod\tenv-1\t");
+  CHECK(site.lists("/simple/env/", first));
+  CHECK_FALSE(site.lists("/simple/env/", second));
+  const MadeBundle bad = site.make("bad", 1, "prod", "bad");
+  fs::resize_file(bad.volume(0), 10);
+  site.verb({"add", site.folder, bad.folder});
+  site.await_status("left_out\t-\tbad-1\t");
+  CHECK(fetch(site.admin, "/healthz").status == 200);
+  CHECK(fetch(site.admin, "/healthz").body.starts_with("good\nleft out: bad-1: "));
+  site.verb({"switch", site.folder, "env-1", "--newest"});
+  site.await_status("current\tprod\tenv-2\t");
+  fs::remove(site.folder / "env-2");  // by hand, and nobody rings
+  site.await_no_status("current\t");
+  CHECK(site.status().output.find("the bundle is older than one that this site has accepted") != std::string::npos);
+  CHECK(fetch(site.port, site.file_of(second)).status == 404);
+  CHECK(run({SEALIFT_REPO_PROGRAM, "status", "127.0.0.1:" + std::to_string(site.port)}).status == 12);
+  site.child->send(SIGTERM);
+  CHECK(site.child->wait() == 0);
+  CHECK(run({SEALIFT_REPO_PROGRAM, "status", "127.0.0.1:" + std::to_string(site.admin)}).status == 12);
+  const std::string log = read_file(site.dir / "log");
+  CHECK(log.find("env-2 in " + (site.folder / "env-2").string() + " is served") != std::string::npos);
+  CHECK(log.find(" is kept, at b/env-1/ alone: env-2 is served") != std::string::npos);
 }
 
 TEST_CASE("the program runs in an empty chroot") {
@@ -173,6 +311,40 @@ TEST_CASE("connections and memory files share the descriptors that there are") {
   CHECK(within_descriptors({.max_connections = 7}, 1024, 50).max_connections == 7);
 }
 
+TEST_CASE("a file that has rotted is found by the scrub, taken out, and served again from a mended copy") {
+  const TempDir dir;
+  const PrivateKey key = PrivateKey::generate();
+  const MadeBundle made =
+      make_bundle(dir / "env",
+                  {.name = "env",
+                   .items = {wheel_item({.name = "apple", .files = {{"apple/__init__.py", noise(40'000)}}}),
+                             wheel_item({.name = "zebra"})}},
+                  key);
+  ServerProcess child(serve({made.folder, "--fingerprint", made.fingerprint(), "--poll", "1", "--scrub", "1000"}),
+                      dir / "log");
+  const std::uint16_t port = port_of(child.line());
+  const auto await = [&](int status) {
+    while (fetch(port, "/simple/apple/").status != status) ::usleep(5000);
+  };
+  CHECK(fetch(port, "/simple/apple/").status == 200);
+  const std::string good = read_file(made.volume(0));
+  std::fstream(made.volume(0), std::ios::in | std::ios::out | std::ios::binary)
+      .seekp(static_cast<std::streamoff>(made.manifest.entries.front().offset + 20'000))
+      .write("\0\1\2\3", 4);
+  await(404);
+  CHECK(fetch(port, "/simple/zebra/").status == 200);
+  const RawResponse health = fetch(port, "/healthz");
+  CHECK(health.status == 200);
+  CHECK(health.body.find("wheels/apple-1.0-py3-none-any.whl is not served") != std::string::npos);
+  CHECK(fetch(port, "/metrics").body.find("sealift_scrub_failures_total 0\n") == std::string::npos);
+  write_file(made.volume(0), good);
+  while (fetch(port, "/healthz").body != "good\n") ::usleep(5000);
+  CHECK(fetch(port, "/simple/apple/").status == 200);
+  child.send(SIGTERM);
+  CHECK(child.wait() == 0);
+  CHECK(read_file(dir / "log").find("apple-1.0-py3-none-any.whl is not served") != std::string::npos);
+}
+
 TEST_CASE("pip installs a package and what it needs from two bundles") {
   if (run({"/usr/bin/python3", "-m", "pip", "--version"}).status != 0) {
     MESSAGE("left out: this machine has no pip");
@@ -219,4 +391,151 @@ TEST_CASE("uv installs a package and what it needs from two bundles") {
     INFO(dated.output << dated.errors);
     CHECK(dated.status == status);
   }
+}
+
+TEST_CASE("a token for one bundle sees nothing of another one, and SIGHUP reads the tokens again") {
+  const TempDir dir;
+  const TwoBundles two(dir);
+  const fs::path tokens = dir / "tokens", audit = dir / "audit";
+  write_tokens(tokens, "# who may fetch\n" + token_line("everybody", "all") +
+                           token_line("alice", "a-secret", "bundle:base") +
+                           token_line("bob", "b-secret", "bundle:demo-1 channel:none"));
+  ServerProcess child(serve({two.demo.folder, two.base.folder, "--fingerprint", two.demo.fingerprint(), "--tokens",
+                             tokens, "--audit-log", audit}),
+                      dir / "log");
+  const std::uint16_t port = port_of(child.line());
+  const RawResponse none = fetch(port, "/simple/");
+  CHECK(none.status == 401);
+  CHECK(none.headers.at("www-authenticate") == "Basic realm=\"sealift-repo\", charset=\"UTF-8\"");
+  CHECK(fetch(port, "/simple/", bearer("wrong")).status == 401);
+  CHECK(fetch(port, "/healthz").status == 200);
+  CHECK(fetch(port, "/simple/demo/", bearer("all")).status == 200);
+  CHECK(fetch(port, "/simple/demo/", bearer("b-secret")).status == 200);
+  CHECK(fetch(port, "/simple/demo/", bearer("a-secret")).status == 404);
+  CHECK(fetch(port, "/simple/base-lib/", bearer("a-secret")).status == 200);
+  CHECK(fetch(port, "/simple/", bearer("a-secret")).body.find("demo") == std::string::npos);
+  CHECK(fetch(port, "/", bearer("a-secret")).body.find("demo") == std::string::npos);
+  const std::vector<Entry>& entries = two.demo.manifest.entries;
+  const Entry& wheel =
+      *std::find_if(entries.begin(), entries.end(), [](const Entry& entry) { return entry.kind == EntryKind::Wheel; });
+  const std::string file = "/files/" + wheel.sha256.hex() + wheel.path.text().substr(wheel.path.text().rfind('/'));
+  CHECK(fetch(port, file, bearer("b-secret")).status == 200);
+  CHECK(fetch(port, file, bearer("a-secret")).status == 404);
+  CHECK(fetch(port, file + ".metadata", bearer("a-secret")).status == 404);
+  CHECK(fetch(port, file).status == 401);
+  const std::string post = "Content-Length: 5\r\n";
+  CHECK(fetch(port, "/api/models/org/tiny/paths-info/main", post, "POST").status == 401);
+  {
+    RawClient client(port);  // one connection, two clients: as a proxy sends them
+    client.send(request_text("/simple/demo/", bearer("b-secret")));
+    CHECK(client.receive().status == 200);
+    client.send(request_text("/simple/demo/"));
+    CHECK(client.receive().status == 401);
+  }
+  write_tokens(tokens, "broken\n");
+  child.send(SIGHUP);
+  while (read_file(dir / "log").find("the tokens stay as they were") == std::string::npos) ::usleep(1000);
+  CHECK(fetch(port, "/simple/", bearer("a-secret")).status == 200);
+  write_tokens(tokens, token_line("alice", "new", "bundle:base"));
+  child.send(SIGHUP);
+  while (fetch(port, "/simple/", bearer("new")).status != 200) ::usleep(1000);
+  CHECK(fetch(port, "/simple/", bearer("a-secret")).status == 401);
+  child.send(SIGTERM);
+  CHECK(child.wait() == 0);
+  CHECK(read_file(audit).find("\"user\":\"bob\"") != std::string::npos);
+  CHECK((read_file(audit) + read_file(dir / "log")).find("-secret") == std::string::npos);
+  for (const fs::perms open : {fs::perms::others_read, fs::perms::others_write, fs::perms::group_write}) {
+    write_tokens(tokens, token_line("alice", "new"));
+    fs::permissions(tokens, open, fs::perm_options::add);
+    const Ran refused = run(serve({two.demo.folder, "--fingerprint", two.demo.fingerprint(), "--tokens", tokens}));
+    CHECK(refused.status == 2);
+    CHECK(refused.errors.find("chmod 640 ") != std::string::npos);
+  }
+}
+
+TEST_CASE("a token for one channel sees that channel alone, at every address") {
+  const TempDir dir;
+  const PrivateKey key = PrivateKey::generate();
+  const auto make = [&](const std::string& name, const std::string& channel) {
+    return make_bundle(dir / name, {.name = name, .channel = channel, .items = {wheel_item({.name = name})}}, key);
+  };
+  const MadeBundle prod = make("prod_env", "prod"), dev = make("dev_env", "dev");
+  write_tokens(dir / "tokens", token_line("carol", "c-secret", "channel:dev") +
+                                   token_line("dave", "d-secret", "channel:dev bundle:prod_env-1"));
+  ServerProcess child(serve({prod.folder, dev.folder, "--fingerprint", prod.fingerprint(), "--tokens", dir / "tokens"}),
+                      dir / "log");
+  const std::uint16_t port = port_of(child.line());
+  const auto status = [&](const std::string& target, const std::string& token) {
+    return fetch(port, target, bearer(token)).status;
+  };
+  for (const std::string root : {"", "/c/dev", "/b/dev_env-1"}) {
+    CAPTURE(root);
+    CHECK(status(root + "/simple/dev-env/", "c-secret") == 200);
+    CHECK(status(root + "/simple/prod-env/", "c-secret") == 404);
+  }
+  for (const std::string root : {"/c/prod", "/b/prod_env-1"}) {
+    CAPTURE(root);
+    CHECK(status(root + "/simple/prod-env/", "c-secret") == 404);
+    CHECK(status(root + "/simple/prod-env/", "d-secret") == 200);
+    CHECK(status(root + "/simple/dev-env/", "d-secret") == 404);
+    CHECK(fetch(port, root + "/simple/prod-env/").status == 401);
+    CHECK(fetch(port, root).status == 401);
+  }
+  CHECK(status("/simple/prod-env/", "d-secret") == 200);
+}
+
+TEST_CASE("pip and uv send a token from the address and from netrc") {
+  const char* named = std::getenv("SEALIFT_UV");
+  const std::string uv = named != nullptr ? named : SEALIFT_UV_BESIDE;
+  const bool has_pip = run({"/usr/bin/python3", "-m", "pip", "--version"}).status == 0, has_uv = fs::exists(uv);
+  if (!has_pip || !has_uv) MESSAGE("left out: " << (has_pip ? "" : "pip ") << (has_uv ? "" : "uv"));
+  const TempDir dir;
+  const TwoBundles two(dir);
+  write_tokens(dir / "tokens", token_line("alice", "a-secret"));
+  ServerProcess child(
+      serve({two.demo.folder, two.base.folder, "--fingerprint", two.demo.fingerprint(), "--tokens", dir / "tokens"}),
+      dir / "log");
+  const std::string server = "127.0.0.1:" + std::to_string(port_of(child.line())) + "/c/test/simple/";
+  std::ofstream(dir / "netrc") << "machine 127.0.0.1 login any password a-secret\n";
+  fs::permissions(dir / "netrc", fs::perms::owner_read | fs::perms::owner_write);
+  const std::vector<std::vector<std::string>> clients = {
+      has_pip ? std::vector<std::string>{"/usr/bin/python3", "-m", "pip", "--isolated", "--no-input",
+                                         "--disable-pip-version-check", "install", "--no-cache-dir", "--index-url"}
+              : std::vector<std::string>{},
+      has_uv ? std::vector<std::string>{uv, "pip", "install", "--no-config", "--no-cache", "--no-python-downloads",
+                                        "--python", "/usr/bin/python3", "--default-index"}
+             : std::vector<std::string>{}};
+  int number = 0;
+  for (const std::vector<std::string>& client : clients) {
+    if (client.empty()) continue;
+    const auto install = [&](const std::string& netrc, const std::string& index) {
+      std::vector<std::string> command = {"env", "NETRC=" + netrc};
+      command.insert(command.end(), client.begin(), client.end());
+      const std::string site = dir / ("site" + std::to_string(number++));
+      command.insert(command.end(), {index, "--target", site, "demo"});
+      const Ran ran = run(command);
+      INFO(ran.output << ran.errors);
+      const bool works = run({"env", "PYTHONPATH=" + site, "/usr/bin/python3", "-c", kTry}).output == "42\n";
+      CHECK(works == (ran.status == 0));
+      return works;
+    };
+    CHECK(install("/nowhere", "http://any:a-secret@" + server));
+    CHECK(install(dir / "netrc", "http://" + server));
+    CHECK_FALSE(install("/nowhere", "http://any:wrong@" + server));
+  }
+}
+
+TEST_CASE("slow: pip installs over https and HTTP/2 through nginx with the sample's configuration" *
+          doctest::skip(std::getenv("SEALIFT_TEST_SLOW") == nullptr)) {
+  const TempDir dir;
+  const TwoBundles two(dir);
+  ServerProcess child(serve({two.demo.folder, two.base.folder, "--fingerprint", two.demo.fingerprint()}), dir / "log");
+  const char* path = std::getenv("PATH");
+  const Ran ran = run({"env", std::string("PATH=") + (path != nullptr ? path : ""), SEALIFT_NGINX_TEST,
+                       std::to_string(port_of(child.line())), "demo"});
+  INFO(ran.output << ran.errors);
+  if (ran.status == 77)
+    MESSAGE(ran.output);
+  else
+    CHECK(ran.status == 0);
 }

@@ -18,13 +18,16 @@
 #include "packager/pack/delta.hpp"
 #include "packager/pack/recut.hpp"
 #include "packager/pack/volume_size.hpp"
+#include "sealift/bundle/damaged_payload.hpp"
 #include "sealift/bundle/manifest/chunk_layout.hpp"
 #include "sealift/bundle/manifest/inventory.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 #include "tests/packager/workshop.hpp"
 #include "tests/support/hostile/hostile_gpu_code.hpp"
 #include "tests/support/no_sockets.hpp"
+#include "tests/support/noise.hpp"
 #include "tests/support/refusal.hpp"
+#include "tests/support/tiny_patch.hpp"
 
 using namespace sealift;
 using namespace sealift::packager;
@@ -55,6 +58,23 @@ bundle::Trust pinned_root(const Workshop& workshop) {
 }
 
 }  // namespace
+
+TEST_CASE("a bundle that is asked for recovery data is the same bundle, and survives the loss of what it is for") {
+  Workshop workshop;
+  const CreateResult plain = workshop.pack("plain");
+  workshop.recovery_percent = 100;
+  const CreateResult result = workshop.pack();
+  REQUIRE(result.manifest.payload.recovery);
+  CHECK(result.manifest.installer_level == 5);
+  CHECK(read_file(result.folder / "demo-1.vol001") == read_file(plain.folder / "demo-1.vol001"));
+  CHECK(read_file(result.folder / "demo-1.chunks") == read_file(plain.folder / "demo-1.chunks"));
+  fs::remove(result.folder / "demo-1.vol001");
+  bundle::OpenBundle opened = bundle::open(result.folder);
+  opened.ask = [](const bundle::Volume&, const bundle::Error&) { return std::nullopt; };
+  const bundle::VerifiedBundle verified = bundle::verify(opened, pinned_root(workshop), bundle::system_time());
+  bundle::DamagedPayload payload(verified, {result.folder});
+  CHECK(payload.survey(1).mendable());
+}
 
 TEST_CASE("a lock becomes a bundle that verifies and holds exactly what was locked") {
   Workshop workshop;
@@ -276,14 +296,41 @@ TEST_CASE("a file that was packed or fetched before is packed with one pass over
   }
 }
 
+TEST_CASE("a file that is locked is read once, for its SHA-256 and for its chunks") {
+  Workshop workshop;
+  const std::string bytes = test::noise(9'000'000);
+  write_file(workshop.dir / "file", bytes);
+  const KnownChunks known{Cache(workshop.cache())};
+  std::uint64_t read = 0;
+  hashed = 0;
+  const bundle::Digest sha256 = known.learn(workshop.dir / "file", [&](std::uint64_t count) { read += count; });
+  CHECK(read == bytes.size());
+  CHECK(hashed < 2 * bytes.size() + 1000);
+  CHECK(sha256 == bundle::sha256(bundle::as_bytes(bytes)));
+  bundle::ChunkDigester digester;
+  digester.update(bundle::as_bytes(bytes));
+  CHECK(known.read(sha256, bytes.size(), bundle::Payload{}) == digester.finish());
+  // The only chunk of a small file has the file's own digest, unless chunks are digested by another algorithm.
+  write_file(workshop.dir / "small", "small");
+  hashed = 0;
+  const bundle::Digest small = known.learn(workshop.dir / "small");
+  CHECK(hashed == 5);
+  CHECK(known.read(small, 5, bundle::Payload{}) == std::vector<bundle::Digest>{small});
+  CHECK(known.read(small, 0, bundle::Payload{}) == std::vector<bundle::Digest>{});
+  CHECK_FALSE(known.read(small, 5, {.digest = bundle::DigestAlgorithm::Sm3}));
+  CHECK_FALSE(known.read(small, bundle::kDefaultChunkSize + 1, bundle::Payload{}));
+}
+
 TEST_CASE("what is known of chunks counts for nothing where it is damaged or wrong") {
   Workshop workshop;
+  const LockedWheel wheel = workshop.add_wheel({.name = "noise", .files = {{"noise.bin", test::noise(9'000'000)}}});
   workshop.pack("one");
-  const bundle::Digest wheel = workshop.lock.wheels[0].sha256;
-  const auto known = [&] { return KnownChunks(Cache(workshop.cache())).read(wheel, bundle::Payload{}); };
+  const auto known = [&] {
+    return KnownChunks(Cache(workshop.cache())).read(wheel.sha256, wheel.size, bundle::Payload{});
+  };
   const std::optional<std::vector<bundle::Digest>> right = known();
   REQUIRE(right);
-  REQUIRE(right->size() == 1);
+  REQUIRE(right->size() == 3);
   SUBCASE("damaged") {
     for (const fs::directory_entry& file : fs::directory_iterator(workshop.cache() / "chunks")) {
       std::string bytes = read_file(file.path());
@@ -298,7 +345,28 @@ TEST_CASE("what is known of chunks counts for nothing where it is damaged or wro
     CHECK_FALSE(known());
   }
   SUBCASE("of other bytes") {
-    KnownChunks(Cache(workshop.cache())).write(wheel, bundle::Payload{}, {bundle::Digest{}});
+    KnownChunks(Cache(workshop.cache())).write(wheel.sha256, wheel.size, bundle::Payload{}, {bundle::Digest{}});
+  }
+  SUBCASE("of as many other bytes") {
+    std::vector<bundle::Digest> wrong = *right;
+    std::swap(wrong[0], wrong[2]);
+    KnownChunks(Cache(workshop.cache())).write(wheel.sha256, wheel.size, bundle::Payload{}, wrong);
+  }
+  SUBCASE("of what compressing gave") {
+    const KnownChunks chunks{Cache(workshop.cache())};
+    const bundle::Digest stored = chunks.compressed(workshop.lock.interpreter.sha256).value().sha256;
+    const fs::path file = workshop.cache() / "sha256" / stored.hex();
+    SUBCASE("whose file is gone") {
+      fs::remove(file);
+    }
+    SUBCASE("whose file is damaged") {
+      std::string bytes = read_file(file);
+      bytes[bytes.size() / 2] ^= 1;
+      write_file(file, bytes);
+    }
+    SUBCASE("whose file is cut short") {
+      fs::resize_file(file, fs::file_size(file) - 1);
+    }
   }
   workshop.pack("two");
   CHECK(files_of(workshop.dir / "one/demo-1") == files_of(workshop.dir / "two/demo-1"));
@@ -561,6 +629,74 @@ TEST_CASE("a delta made from the bundle that was sent last is, byte for byte, th
   const CreateResult third = workshop.pack("third", 0, kept.folder);
   CHECK(std::all_of(third.manifest.entries.begin(), third.manifest.entries.end(),
                     [](const bundle::Entry& entry) { return entry.absent; }));
+}
+
+TEST_CASE("a wheel that changed travels as a patch on the one that was sent, and the next delta builds on that") {
+  Workshop workshop;
+  const std::size_t size = 300'000;
+  workshop.add_wheel(test::with_library(size));
+  const CreateResult sent = workshop.pack("sent");
+  const auto next = [&](const TinyWheel& wheel) {
+    ++workshop.lock.version;
+    workshop.lock.wheels.pop_back();
+    workshop.add_wheel(wheel);
+  };
+  next(test::with_changed_library(size));
+  const fs::path path = "wheels/" + test::with_changed_library(size).file_name();
+  const auto entry_of = [](const CreateResult& result, const fs::path& name) {
+    return *result.manifest.find(bundle::SafePath::parse(name.string(), ""));
+  };
+  const bundle::Entry older = entry_of(sent, "wheels/" + test::with_library().file_name());
+  const CreateResult whole = workshop.pack("whole", 0, sent.folder);
+  const CreateResult delta = workshop.pack("delta", 0, sent.folder, nullptr, true);
+  const bundle::Entry patch = entry_of(delta, path);
+  CHECK(patch.encoding == bundle::Encoding::Patch);
+  CHECK(patch.base == older.content);
+  CHECK(patch.sha256 == entry_of(whole, path).sha256);
+  CHECK(patch.stored_size < 4000);
+  CHECK(delta.manifest.payload.size < 20'000);
+  CHECK(whole.manifest.payload.size > size);
+  CHECK(delta.manifest.installer_level == 5);
+  CHECK(files_of(workshop.pack("again", 0, sent.folder, nullptr, true).folder) == files_of(delta.folder));
+  const bundle::VerifiedBundle verified =
+      bundle::verify(bundle::open(delta.folder), pinned_root(workshop), bundle::system_time());
+  CHECK(bundle::check_every_chunk(verified, 1).empty());
+  for (const fs::directory_entry& left : fs::directory_iterator(workshop.cache()))
+    CHECK(left.path().string().find("patches") == std::string::npos);
+
+  // Unchanged, it is left out under the patch's name; changed again, it is a patch on the patch.
+  ++workshop.lock.version;
+  const bundle::Entry same = entry_of(workshop.pack("same", 0, delta.folder), path);
+  CHECK(same.absent);
+  CHECK(same.content == patch.content);
+  next(test::with_changed_library(size, "1.2"));
+  const bundle::Entry third = entry_of(workshop.pack("third", 0, delta.folder, nullptr, true),
+                                       "wheels/" + test::with_changed_library(size, "1.2").file_name());
+  CHECK(third.encoding == bundle::Encoding::Patch);
+  CHECK(third.base == patch.content);
+
+  // Without the wheel that was sent there is nothing to make a patch of: it is carried whole.
+  fs::remove(Cache(workshop.cache()).path(patch.sha256));
+  const CreateResult fallback = workshop.pack("fallback", 0, delta.folder, nullptr, true);
+  CHECK(entry_of(fallback, "wheels/" + test::with_changed_library(size, "1.2").file_name()).encoding ==
+        bundle::Encoding::Identity);
+}
+
+TEST_CASE("patches need the bundle that was sent, and a wheel that has little in common with it is carried whole") {
+  Workshop workshop;
+  CHECK_REFUSED(workshop.pack("bad", 0, {}, nullptr, true), Usage, "--base");
+  const fs::path file = workshop.dir / "site.inventory";
+  write_file(file, bundle::write_inventory({.generations = {}, .items = {std::string(64, '0')}}));
+  CHECK_REFUSED(workshop.pack("bad", 0, file, nullptr, true), Usage, "an inventory");
+  workshop.add_wheel({.name = "other", .files = {{"other.py", "A = '" + test::noise(3000) + "'\n"}}});
+  const CreateResult sent = workshop.pack("sent");
+  ++workshop.lock.version;
+  workshop.lock.wheels.pop_back();
+  workshop.add_wheel({.name = "other", .version = "2.0", .files = {{"new.py", test::noise(9000).substr(4000)}}});
+  const CreateResult delta = workshop.pack("delta", 0, sent.folder, nullptr, true);
+  CHECK(delta.manifest.find(bundle::SafePath::parse("wheels/other-2.0-py3-none-any.whl", ""))->encoding ==
+        bundle::Encoding::Identity);
+  CHECK(delta.manifest.installer_level == 2);
 }
 
 TEST_CASE("a base bundle is verified by the roots that travel along, and may be signed under an older one of them") {

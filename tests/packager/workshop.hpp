@@ -68,8 +68,10 @@ struct Workshop {
     lock.programs.push_back(
         {.source = dir / into, .sha256 = bundle::sha256(bundle::as_bytes(bytes)), .size = bytes.size(), .into = into});
   }
+  unsigned recovery_percent = 0;
+
   CreateResult pack(const std::string& out = "out", std::uint64_t volume_size = 0, const fs::path& base = {},
-                    std::FILE* stream = nullptr) {
+                    std::FILE* stream = nullptr, bool patches = false) {
     bundle::Progress progress(stream);
     write_file(dir / "demo.lock.toml", write_lock(lock, dir.path()));
     return create({.lock = dir / "demo.lock.toml",
@@ -79,7 +81,9 @@ struct Workshop {
                    .cache = cache(),
                    .installer = dir / "sealift-install",
                    .base = base,
+                   .patches = patches,
                    .volume_size = volume_size,
+                   .recovery_percent = recovery_percent,
                    .fetch = {.jobs = 2, .attempts = 2, .first_pause = std::chrono::milliseconds(1)}},
                   progress);
   }

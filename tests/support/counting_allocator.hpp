@@ -9,6 +9,8 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <unordered_map>
 
 namespace sealift::test {
 
@@ -38,27 +40,39 @@ class CountingAllocator final : public c10::Allocator {
     auto inner = real_->allocate(bytes);
     void* data = inner.get();
     if (!data) return inner;
-    auto* block = new Block{std::move(inner), static_cast<std::int64_t>(bytes), mine};
-    all.add(block->bytes);
-    mine->add(block->bytes);
-    return {data, block, &release, c10::Device(c10::kCPU)};
+    all.add(static_cast<std::int64_t>(bytes));
+    mine->add(static_cast<std::int64_t>(bytes));
+    const std::lock_guard lock(guard_);
+    blocks_[data] = {std::move(inner), static_cast<std::int64_t>(bytes), mine};
+    return {data, data, &release, c10::Device(c10::kCPU)};
   }
+  /// oneDNN takes its memory raw: the context must be the data.
+  c10::DeleterFnPtr raw_deleter() const override { return &release; }
   void copy_data(void* to, const void* from, std::size_t bytes) const override { default_copy_data(to, from, bytes); }
 
  private:
   struct Block {
     c10::DataPtr inner;
-    std::int64_t bytes;
+    std::int64_t bytes = 0;
     std::shared_ptr<ByteCount> owner;  ///< the thread that allocated it, whichever frees it
   };
 
   explicit CountingAllocator(c10::Allocator* real) : real_(real) {}
 
-  static void release(void* context) {
-    const std::unique_ptr<Block> block(static_cast<Block*>(context));
-    all.live -= block->bytes;
-    block->owner->live -= block->bytes;
+  static void release(void* data) {
+    Block block;
+    {
+      const std::lock_guard lock(guard_);
+      const auto found = blocks_.find(data);
+      block = std::move(found->second);
+      blocks_.erase(found);
+    }
+    all.live -= block.bytes;
+    block.owner->live -= block.bytes;
   }
+
+  static inline std::mutex guard_;
+  static inline auto& blocks_ = *new std::unordered_map<void*, Block>;  // never destroyed: tensors may outlive it
 
   c10::Allocator* real_;
 };

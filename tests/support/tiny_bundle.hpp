@@ -21,6 +21,8 @@ struct TinyItem {
   bundle::Encoding encoding = bundle::Encoding::Identity;
   bool absent = false;                     // listed only, which makes the bundle a delta
   std::vector<std::string> left_out = {};  // of a Wheel: places of files that another item owns
+  std::string patch = {};                  // of a Patch: what is stored; `bytes` is the wheel as published
+  bundle::Digest built_on = {};            // of a Patch: the content of its base
 };
 
 inline TinyItem wheel_item(const TinyWheel& wheel) {
@@ -69,6 +71,8 @@ struct TinyBundle {
   std::uint64_t installed_size = 0;                // claimed for every entry; 0: more than enough
   std::uint64_t installed_files = 1000;
   std::vector<TinyItem> items = {wheel_item({})};
+  std::vector<bundle::Companion> companions = {};                          // the test lays the files beside the volumes
+  unsigned recovery = 0;                                                   // percent
   bundle::Digest base = bundle::sha256(bundle::as_bytes("an inventory"));  // where an item is absent
 };
 
@@ -80,6 +84,10 @@ struct MadeBundle {
   std::filesystem::path seal() const { return folder / (manifest.stem() + ".seal"); }
   std::filesystem::path chunks() const { return folder / (manifest.stem() + ".chunks"); }
   std::filesystem::path volume(std::size_t index) const { return folder / manifest.payload.volumes.at(index).name; }
+  std::filesystem::path recovery(std::size_t index) const {
+    return folder / manifest.payload.recovery.value().files.at(index).name;
+  }
+  std::filesystem::path recovery_list() const { return folder / (manifest.stem() + ".recovery"); }
   std::string fingerprint() const { return "sha256:" + trusted.state.pinned->hex(); }
 };
 
@@ -98,6 +106,11 @@ inline bundle::Entry draft_of(const TinyItem& item) {
                       .sha256 = bundle::sha256(bundle::as_bytes(item.bytes)),
                       .encoding = item.encoding};
   entry.executable = item.executable;
+  if (item.encoding == bundle::Encoding::Patch) {
+    entry.base = item.built_on;
+    entry.stored_size = item.patch.size();
+    entry.stored_sha256 = bundle::sha256(bundle::as_bytes(item.patch));
+  }
   return entry;
 }
 
@@ -142,15 +155,17 @@ inline MadeBundle make_bundle(const std::filesystem::path& folder, TinyBundle ti
   draft.environment.imports = tiny.imports;
   draft.environment.runtime = tiny.runtime;
   draft.environment.startup_files = tiny.startup_files;
+  draft.companions = tiny.companions;
   for (const TinyItem& item : tiny.items) {
     draft.environment.placements.push_back({.entry = SafePath::parse(item.path, ""), .into = item.into});
     for (const std::string& place : item.left_out)
       draft.environment.placements.back().left_out.push_back(SafePath::parse(place, ""));
-    if (item.absent) draft.base = tiny.base;
+    if (item.absent || item.encoding == Encoding::Patch) draft.base = tiny.base;
   }
   BundleWriter writer(folder, draft, tiny.volume_size);
+  writer.ask_recovery(tiny.recovery);
   for (const TinyItem& item : tiny.items) {
-    const ByteView view = as_bytes(item.bytes);
+    const ByteView view = as_bytes(item.encoding == Encoding::Patch ? item.patch : item.bytes);
     MemorySource source(Bytes(view.begin(), view.end()), item.path);
     Entry entry = draft_of(item);
     entry.installed_size = tiny.installed_size != 0 ? tiny.installed_size : (1 << 20) + 16 * item.bytes.size();

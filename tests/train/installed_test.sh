@@ -32,6 +32,15 @@ mkdir -p "$prefix/lib/python$python"
 ln -s "$(dirname "$torch")" "$prefix/lib/python$python/site-packages"
 "$program" --version
 "$program" run --device cpu --steps 1 --layers 1 --width 16 --out "$prefix/out"
+# It names the bundle that it was installed from, where the installer left its record; else it says that there is none.
+grep -q '"bundle": "none"' "$prefix/out/result.json" || fail "a program of no bundle names one"
+identity=$(printf '%064d' 7)
+printf '{"generation":4,"identity":"%s","name":"env","version":12}\n' "$identity" >"$prefix/generation.json"
+"$program" run --device cpu --steps 1 --layers 1 --width 16 --out "$prefix/named" --checkpoint-folder "$prefix/saved"
+for key in '"name": "env"' '"version": 12' '"generation": 4' "\"identity\": \"$identity\""; do
+  grep -qF "$key" "$prefix/named/result.json" || fail "result.json lacks $key"
+done
+grep -qF "$identity" "$prefix"/saved/step-*/index.json || fail "the checkpoint does not name its bundle"
 # Its CUDA half finds the prefix's libraries too, with or without a driver.
 if [ -e "$half" ]; then
   readelf -d "$half" | grep -qF "(RPATH)" || fail "the CUDA half has no DT_RPATH"

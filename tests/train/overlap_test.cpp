@@ -3,6 +3,7 @@
 // parameters, counted, never timed.
 // Each case was once slow or large without a word.
 #include "fixture.hpp"
+#include "simulate/step_time.hpp"
 
 #include <map>
 
@@ -80,6 +81,47 @@ class StackOfRecomputedImpl : public StackImpl<Recomputed<Plain>> {
 };
 TORCH_MODULE(StackOfRecomputed);
 
+/// What a rank issues, and what it has computed when; the root's backward is the whole pass.
+std::vector<std::string> issued_and_ended(const std::vector<std::string>& events) {
+  std::vector<std::string> order;
+  for (const auto& event : events) {
+    const bool issued = event.starts_with("+Gather ") || event.starts_with("+Reduce ");
+    const bool ended = event.starts_with("-Forward ") || event.starts_with("-Backward ");
+    if ((issued || ended) && event != "-Backward root") order.push_back(event);
+  }
+  return order;
+}
+
+/// The same of StackOfPlain on the simulator's clock.
+std::vector<std::string> simulated_order(const Policy& policy, std::int64_t micro_batches) {
+  using enum sealift::trainer::StepActivity;
+  sealift::trainer::StepShape shape;
+  for (const auto* name : {"root", "block0", "block1", "block2", "block3", "block4"}) {
+    auto& unit = shape.units.emplace_back();
+    unit.name = name;
+    unit.forward_flops = unit.backward_flops = 1;
+    unit.gather_bytes = unit.reduce_bytes = 3;
+    unit.copies_bytes = policy.method == ParallelMethod::Hsdp ? 1 : 0;
+  }
+  shape.micro_batches = micro_batches;
+  shape.gather_again_in_backward = policy.reshard_after_forward;
+  shape.reduce_every_micro_batch = policy.reduce_every_micro_batch;
+  shape.keep_gathered = policy.keep_gathered == KeepGathered::Always;
+  shape.forward_prefetch = policy.forward_prefetch;
+  shape.backward_prefetch = policy.backward_prefetch;
+  sealift::trainer::Rates rates;
+  rates.flops = rates.link_bytes_per_second = 1;
+  std::vector<std::string> order;
+  for (const auto& event : sealift::trainer::simulate_events(shape, rates)) {
+    const auto name = sealift::trainer::name_of(shape, event);
+    if (event.what == Gather) order.push_back("+Gather " + name);
+    if (event.what == Reduce) order.push_back("+Reduce " + name);
+    if (event.what == Forward) order.push_back("-Forward " + name);
+    if (event.what == Backward && event.unit > 0) order.push_back("-Backward " + name);
+  }
+  return order;
+}
+
 at::Tensor input() {
   return torch::sin(torch::arange(3 * 16).view({3, 16}) * 0.37);
 }
@@ -121,6 +163,41 @@ TEST_CASE("fsdp reduces a unit while the next runs backward, one at a time, over
     }
     for (const auto& [event, count] : open) CHECK_MESSAGE(count == 0, event);
   });
+}
+
+TEST_CASE("the simulator's step has the engine's order of gathers, computing and reductions, over 2 and 2x2 ranks") {
+  std::vector<std::pair<Policy, std::int64_t>> cases{{hsdp(2), 1}};
+  for (const std::int64_t depth : {0, 1, 2}) {
+    for (const bool again : {true, false}) {
+      for (const auto keep : {KeepGathered::Never, KeepGathered::Always}) {
+        auto policy = fsdp();
+        policy.forward_prefetch = policy.backward_prefetch = depth;
+        policy.reshard_after_forward = again;
+        policy.keep_gathered = keep;
+        policy.reduce_every_micro_batch = depth == 2;
+        for (const std::int64_t micro_batches : {1, 3}) cases.push_back({policy, micro_batches});
+      }
+    }
+  }
+  for (const auto& [policy, micro_batches] : cases) {
+    on_ranks(policy.method == ParallelMethod::Hsdp ? 4 : 2, [&](const World& world) {
+      Shardable<StackOfPlain> model;
+      auto parallel = parallelize(*model, world, policy);
+      const auto events = std::make_shared<Events>();
+      parallel.observe(events);
+      for (int step = 0; step < 2; ++step) {  // the first shows the order of calls
+        events->list.clear();
+        for (std::int64_t micro = 0; micro < micro_batches; ++micro) {
+          parallel.set_micro_batch(micro, micro_batches);
+          model(input()).sum().backward();
+        }
+      }
+      CAPTURE(micro_batches);
+      CAPTURE(policy.forward_prefetch);
+      const bool same = issued_and_ended(events->list) == simulated_order(policy, micro_batches);
+      CHECK(same);
+    });
+  }
 }
 
 TEST_CASE("recomputation under ddp with a frozen head is one backward pass with one reduction, over 2 ranks") {

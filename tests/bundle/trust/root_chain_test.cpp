@@ -103,6 +103,23 @@ TEST_CASE("something else than a root is no root, even signed by root keys") {
   CHECK_REFUSED(read_root_chain({disguised}, "seal"), Format, "no root");
 }
 
+TEST_CASE("a chain with more signatures than seconds of work is refused before the first of them is looked at") {
+  const Ceremony site;
+  // None of these is a key: a refusal by Format means that one was looked at.
+  Envelope stuffed = site.one;
+  stuffed.signatures.clear();
+  for (std::uint8_t i = 0; i < kMaxSignatures; ++i) {
+    const Bytes bytes{std::byte{i}};
+    stuffed.signatures[sha256(bytes)] = {.spki = bytes, .bytes = bytes};
+  }
+  const std::vector<Envelope> full(kMaxChainSignatures / kMaxSignatures, stuffed);
+  CHECK_REFUSED(read_root_chain(full, "seal"), Format, "");  // no key of the first root
+  std::vector<Envelope> over = full;
+  over.push_back(site.one);
+  CHECK_REFUSED(read_root_chain(over, "seal"), CannotCheck,
+                std::to_string(kMaxChainSignatures + site.one.signatures.size()));
+}
+
 TEST_CASE("an expired root in the middle of a chain does not matter") {
   const Ceremony site;
   const Envelope two =

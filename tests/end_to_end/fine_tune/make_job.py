@@ -23,7 +23,7 @@ source = "chats"
 def job():
     """The sample's job, from another folder, with more in it."""
     text = (PROJECT / "samples/air_gap.toml").read_text()
-    text = text.replace('source = "../', f'source = "{PROJECT}/')
+    text = text.replace('from = "../', f'from = "{PROJECT}/')
     with_tokenizers = text.replace('requirements = ["torch==2.11.0", "pip"]', 'requirements = ["torch==2.11.0", "pip", "tokenizers"]')
     assert with_tokenizers != text, "samples/air_gap.toml has other requirements now"
     return with_tokenizers + MORE

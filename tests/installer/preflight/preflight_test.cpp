@@ -202,6 +202,15 @@ TEST_CASE("shared memory, locale, clock and compiler only warn") {
               .kind = bundle::EntryKind::Wheel});
        },
        "compiler", Verdict::Warn, "triton"},
+      {"no compiler on the host, for a bundle that carries one beside triton",
+       [&](Facts& facts) {
+         no_compiler(facts);
+         for (const std::string path : {"programs/libexec/sealift/cc", "wheels/triton-3.6.0-cp311-none-any.whl"})
+           facts.manifest.entries.push_back(
+               {.path = bundle::SafePath::parse(path, ""),
+                .kind = path.ends_with(".whl") ? bundle::EntryKind::Wheel : bundle::EntryKind::File});
+       },
+       "compiler", Verdict::Ok, ""},
   });
   for (const char* locale : {"zh_CN.utf8", "C.UTF-8", "C", "POSIX", ""})  // UTF-8, and what Python takes for it
     check_each({{locale, in(locale), "locale", Verdict::Ok, ""}});

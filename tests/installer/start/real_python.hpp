@@ -37,6 +37,8 @@ inline TinyItem made_python() {
       {tar_link("bin/python3", "python3.11"), ""},
       {tar_file("bin/python3.11", true), read_file(SEALIFT_START)},
       {tar_file("libexec/python3.11", true), read_file(kHostInterpreter)}};
+  // Without this folder Python takes its exec_prefix to be the host's, and with it the host's packages.
+  members.emplace_back(tar_file("lib/python3.11/lib-dynload/README"), "compiled modules\n");
   add_library(members);
   return tree_item("trees/python.tar", members);
 }

@@ -2,6 +2,7 @@
 // The record of a store item: written, read back, and refused where a disk has damaged it.
 #include "installer/store/item_record.hpp"
 
+#include "installer/store/packed_record.hpp"
 #include "tests/installer/site.hpp"
 
 using namespace sealift;
@@ -36,4 +37,27 @@ TEST_CASE("an item's record is read back as it was written") {
   CHECK_REFUSED(parse_item_record(newer, "a record"), CannotCheck, "does not know");
   newer.replace(newer.find(R"("format":3)"), 10, R"("format":1)");
   CHECK_REFUSED(parse_item_record(newer, "a record"), CannotCheck, "install into a new prefix");
+}
+
+TEST_CASE("a record that stamps keep comes back whole or not at all") {
+  ItemRecord record{.kind = bundle::EntryKind::Tree, .name = "t.tar", .content = bundle::sha256({}), .dist_info = "d"};
+  record.files = {{.path = "tree/a", .size = 3, .sha256 = bundle::sha256(bundle::as_bytes("abc")), .executable = true},
+                  {.path = "tree/b", .size = ~std::uint64_t{0}, .sha256 = {}}};
+  record.folders = {"tree", "tree/sub"};
+  record.links = {{.path = "tree/l", .target = "../a"}};
+  const std::string packed = pack_record(record);
+  CHECK(unpack_record(packed) == record);
+  CHECK(unpack_record(pack_record({})) == ItemRecord{});
+  for (std::size_t size = 0; size < packed.size(); ++size) CHECK_FALSE(unpack_record(packed.substr(0, size)));
+  CHECK_FALSE(unpack_record(packed + "x"));
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string other = packed;
+    return other.replace(other.find(from), from.size(), to);
+  };
+  CHECK_FALSE(unpack_record(with("tree/sub", "tree/../")));
+  CHECK_FALSE(unpack_record(with("tree/b", "/ree/b")));
+  CHECK_FALSE(unpack_record("\x07" + packed.substr(1)));
+  const std::size_t count = sizeof(record.kind) + 8 + record.name.size() + 32 + 8 + record.dist_info.size();
+  REQUIRE(packed[count] == 2);
+  CHECK_FALSE(unpack_record(packed.substr(0, count) + std::string(8, '\xff') + packed.substr(count + 8)));  // files
 }

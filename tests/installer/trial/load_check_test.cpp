@@ -227,6 +227,30 @@ TEST_CASE("less is tried on request, and training only then") {
   const SelfCheck test = site.apply(options).record->self_check;
   REQUIRE(step(test, "training") != nullptr);
   CHECK(step(test, "training")->passed);
+  REQUIRE(step(test, "verification") != nullptr);
+  CHECK(!step(test, "verification")->passed);
+  CHECK(step(test, "verification")->detail == "the bundle places no bin/sealift-verify");
+}
+
+TEST_CASE("a carried verifier that finds a fault refuses the generation; one that could run nothing is no pass") {
+  const HostSite site;
+  const auto verified = [&](const std::string& folder, const std::string& ending) {
+    TinyBundle tiny = with({});
+    tiny.items.push_back(file_item("files/verify",
+                                   "#!/bin/sh\ntest \"$1 $2 $3\" = 'run --level quick' || exit 9\n" + ending,
+                                   "bin/sealift-verify", true));
+    ApplyOptions options = site.options(site.make(tiny, folder));
+    options.prefix = Prefix(site.dir / ("prefix-" + folder));
+    options.self_check = SelfCheckOptions::Depth::Training;
+    return options;
+  };
+  CHECK_REFUSED(site.apply(verified("bad", "echo 'FAIL arithmetic.same_bits: rank 0' >&2; exit 1\n")), SelfTest,
+                "FAIL arithmetic.same_bits: rank 0");
+  const SelfCheck none = site.apply(verified("none", "echo 'NOT RUN' >&2; exit 2\n")).record->self_check;
+  CHECK(!step(none, "verification")->passed);
+  CHECK(step(none, "verification")->detail.find("NOT RUN") != std::string::npos);
+  const SelfCheck good = site.apply(verified("good", "exit 0\n")).record->self_check;
+  CHECK(step(good, "verification")->passed);
 }
 
 TEST_CASE("two ranks are asked for a sum where there is a torch; a loopback that is down is no pass") {

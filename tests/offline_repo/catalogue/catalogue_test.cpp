@@ -4,6 +4,7 @@
 
 #include "tests/support/refusal.hpp"
 #include "tests/support/tiny_bundle.hpp"
+#include "tests/support/tiny_patch.hpp"
 
 using namespace sealift::bundle;
 using namespace sealift::test;
@@ -66,6 +67,21 @@ TEST_CASE("one file name with two contents is a conflict that names both bundles
   const Error error = refusal([&] { make_catalogue({verified(one), verified(two)}); });
   CHECK(error.code() == ErrorCode::Conflict);
   for (const std::string part : {"one-1", "two-7", "demo-1.0-py3-none-any.whl"}) CHECK(mentions(error, part));
+}
+
+TEST_CASE("a wheel that is carried as a patch is not offered, and the catalogue says why") {
+  const TempDir dir;
+  TinyItem patch = wheel_item(with_changed_library(20'000));
+  patch.encoding = Encoding::Patch;
+  patch.patch = make_patch(with_changed_library(20'000), with_library(20'000));
+  const MadeBundle delta = make_bundle(dir / "1", {.name = "delta", .items = {patch, wheel_item({.name = "other"})}});
+  const Catalogue alone = make_catalogue({verified(delta)});
+  CHECK(alone.wheel_count() == 1);
+  CHECK(alone.find_project("native") == nullptr);
+  REQUIRE(alone.left_out.size() == 1);
+  CHECK(alone.left_out[0].find("native-1.1") != std::string::npos);
+  const MadeBundle whole = make_bundle(dir / "2", {.items = {wheel_item(with_changed_library(20'000))}});
+  CHECK(make_catalogue({verified(delta), verified(whole)}).wheel_count() == 2);
 }
 
 TEST_CASE("what a delta does not carry is not offered, unless another bundle has it") {

@@ -49,6 +49,18 @@ TinyItem item(const std::string& path, const std::string& bytes) {
   return {.path = path, .bytes = bytes, .into = path};
 }
 
+bundle::HubRepositoryFile hub_file(const std::string& path, const TinyItem& item) {
+  return {.path = bundle::SafePath::parse(path, ""),
+          .entry = bundle::SafePath::parse(item.path, ""),
+          .size = item.bytes.size(),
+          .sha256 = bundle::sha256(bundle::as_bytes(item.bytes))};
+}
+TinyItem catalogue_item(bundle::HubCatalogue repositories) {
+  return {.path = std::string(bundle::kHubCatalogueEntry),
+          .bytes = write_hub_catalogue(std::move(repositories)),
+          .into = std::string(bundle::kHubCataloguePlace)};
+}
+
 std::string digest(const std::string& bytes) {
   return bundle::sha256(bundle::as_bytes(bytes)).hex();
 }
@@ -127,7 +139,8 @@ TEST_CASE("an SBOM has a component for each entry, with purl, hash, licence and 
   site.write();
   const Json sbom = site.sbom();
   CHECK(sbom["specVersion"] == "1.6");
-  CHECK(sbom["components"].size() == site.made.manifest.entries.size());
+  CHECK(sbom["components"].size() ==
+        site.made.manifest.entries.size());  // the one model and the one data set: a file each
   CHECK(sbom["metadata"]["timestamp"] == site.made.manifest.created);
   const Json a = site.component("Demo_A");
   CHECK(a["type"] == "library");
@@ -137,8 +150,11 @@ TEST_CASE("an SBOM has a component for each entry, with purl, hash, licence and 
   CHECK(site.component("demo_b")["licenses"] == Json::array({{{"license", {{"name", "BSD"}}}}}));
   CHECK_FALSE(site.component("bare").contains("licenses"));
   CHECK(site.component("cpython")["version"] == "3.11.2");
-  CHECK(site.component("files/models/m/model.safetensors")["type"] == "machine-learning-model");
-  CHECK(site.component("files/data/d/set.json")["type"] == "data");
+  CHECK(site.component("m")["type"] == "machine-learning-model");
+  CHECK_FALSE(site.component("m").contains("purl"));
+  CHECK(site.component("m")["components"][0]["name"] == "files/models/m/model.safetensors");
+  CHECK(site.component("m")["components"][0]["type"] == "file");
+  CHECK(site.component("d")["type"] == "data");
   CHECK(site.component("files/README")["type"] == "file");
   CHECK(site.component("programs/bin/tool")["hashes"][0]["content"] == digest("tool"));
   for (const Json& dependency : sbom["dependencies"]) {
@@ -149,6 +165,90 @@ TEST_CASE("an SBOM has a component for each entry, with purl, hash, licence and 
     if (dependency["ref"] == "entry:wheels/bare-1.0-py3-none-any.whl") CHECK_FALSE(dependency.contains("dependsOn"));
     if (dependency["ref"] == "bundle:tiny-1") CHECK(dependency["dependsOn"].size() == sbom["components"].size());
   }
+}
+
+TEST_CASE(
+    "a model of a hub is one component with repository, commit and licence, and its licence texts are collected") {
+  const std::string commit(40, 'c'), card = "---\nlicense: apache-2.0\n---\n# Tiny\n";
+  const TinyItem readme = item("files/models/q/README.md", card), weights = item("files/models/q/w.safetensors", "w"),
+                 text = item("files/models/q/LICENSE", "Apache License"),
+                 twin = item("files/hub/models--org--tiny/snapshots/" + commit + "/w.safetensors", "w"),
+                 set = item("files/data/s/train.jsonl", "{}"), scope = item("files/models/ms/config.json", "{}");
+  const Site site({wheel("demo")},
+                  {readme, weights, text, twin, set, scope,
+                   catalogue_item({{.name = {.id = "org/tiny"},
+                                    .commit = commit,
+                                    .revisions = {},
+                                    .files = {hub_file("README.md", readme), hub_file("w.safetensors", weights),
+                                              hub_file("LICENSE", text)}},
+                                   {.name = {.kind = bundle::RepositoryKind::Dataset, .id = "org/set"},
+                                    .commit = commit,
+                                    .revisions = {},
+                                    .files = {hub_file("train.jsonl", set)}},
+                                   {.name = {.hub = bundle::HubKind::ModelScope, .id = "org/ms"},
+                                    .commit = "v1/a",
+                                    .revisions = {},
+                                    .files = {hub_file("config.json", scope)}}})});
+  site.write();
+  const Json model = site.component("org/tiny");
+  CHECK(model["type"] == "machine-learning-model");
+  CHECK(model["version"] == commit);
+  CHECK(model["purl"] == "pkg:huggingface/org/tiny@" + commit);
+  CHECK(model["licenses"] == Json::array({{{"expression", "Apache-2.0"}}}));
+  CHECK(model["components"].size() == 4);  // the copy in the hub's cache is its file, too
+  CHECK(site.component("org/set")["type"] == "data");
+  CHECK(site.component("org/set")["purl"] == "pkg:huggingface/datasets/org/set@" + commit);
+  CHECK_FALSE(site.component("org/set").contains("licenses"));
+  CHECK(site.component("org/ms")["purl"] == "pkg:modelscope/org/ms@v1%2Fa");
+  const Json whole = site.sbom();
+  CHECK(whole["components"].size() == 5);  // three of hubs, the wheel, the catalogue
+  CHECK(whole["dependencies"].back()["dependsOn"].size() == 5);
+  CHECK(read_file(site.dir / ("documents/licences/org_tiny-" + commit.substr(0, 12) + "/LICENSE.txt")) ==
+        "Apache License");
+  CHECK(site.text("licences/licences.tsv").find("org/tiny\t" + commit + "\tApache-2.0\torg_tiny-") !=
+        std::string::npos);
+  CHECK(site.text("review.txt").find("org/tiny") != std::string::npos);
+  CHECK(site.text("tiny-1.provenance.json").find("pkg:huggingface/org/tiny@" + commit + "#w.safetensors") !=
+        std::string::npos);
+}
+
+TEST_CASE("a model of a folder is the outermost folder with a configuration, and states what its README states") {
+  const Site site({wheel("demo")},
+                  {item("files/models/org/one/config.json", "{}"), item("files/models/org/one/vae/config.json", "{}"),
+                   item("files/models/org/one/README.md", "---\nlicense: other\nlicense_name: own-terms\n---\n"),
+                   item("files/models/org/one/USE_POLICY.md", "no harm"),
+                   item("files/models/org/one/sub/LICENSE", "of something else"),
+                   item("files/models/org/two/a.gguf", "g"), item("files/data/corpus/a/b.txt", "t")});
+  site.write();
+  const Json one = site.component("org/one");
+  CHECK(one["components"].size() == 5);
+  CHECK(one["licenses"] == Json::array({{{"license", {{"name", "own-terms"}}}}}));
+  CHECK_FALSE(one.contains("version"));
+  CHECK(one["bom-ref"] == "folder:models/org/one");
+  CHECK(site.component("org/two")["components"].size() == 1);
+  CHECK(site.component("corpus")["type"] == "data");
+  CHECK(read_file(site.dir / "documents/licences/org_one/USE_POLICY.md.txt") == "no harm");
+  CHECK(std::distance(std::filesystem::directory_iterator(site.dir / "documents/licences/org_one"), {}) == 1);
+}
+
+TEST_CASE("a README cannot write into the documents: large licence files are named, its text stays one line") {
+  const Site site({wheel("demo")}, {item("files/models/m/config.json", "{}"),
+                                    item("files/models/m/README.md", "---\nlicense: \"=x\x1b[2J\\t\"\n---\n"),
+                                    item("files/models/m/LICENSE", std::string(kMaxLicenceFile + 1, 'x'))});
+  site.write();
+  CHECK(site.text("licences/licences.tsv").find("\nm\t\t'=x") != std::string::npos);
+  CHECK(site.text("licences/licences.tsv").find("LICENSE: too large") != std::string::npos);
+  for (const char* document : {"review.txt", "licences/licences.tsv", "review.html"})
+    CHECK(site.text(document).find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("a delta that leaves out a model's README does not know its licence") {
+  TinyItem readme = item("files/models/m/README.md", "---\nlicense: mit\n---\n");
+  readme.absent = true;
+  const Site site({wheel("demo")}, {readme, item("files/models/m/config.json", "{}")});
+  site.write();
+  CHECK_FALSE(site.component("m").contains("licenses"));
+  CHECK(site.text("licences/licences.tsv").find("m\t\tnot carried\t") != std::string::npos);
 }
 
 TEST_CASE("documents of a delta list what it does not carry, and say that they do not know its licence") {

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "packager/documents/licence_files.hpp"
+#include "packager/documents/model_card.hpp"
 #include "packager/documents/requires_dist.hpp"
 #include "packager/python/metadata_headers.hpp"
 
@@ -119,6 +120,35 @@ TEST_CASE("what is shown has one line, no control characters and one reading dir
 TEST_CASE("a purl is percent-encoded") {
   CHECK(purl_of("pypi", "torch", "2.11.0+cu130") == "pkg:pypi/torch@2.11.0%2Bcu130");
   CHECK(purl_of("pypi", "a/b", "1@?#2") == "pkg:pypi/a%2Fb@1%40%3F%232");
+}
+
+TEST_CASE("a card's licence is SPDX's where it is one of its names, else what the card says") {
+  const auto licence = [](const std::string& lines) { return read_card_licence("---\n" + lines + "---\ntext\n"); };
+  CHECK(licence("language: en\nlicense: apache-2.0  # as hubs write it\n").expression == "Apache-2.0");
+  CHECK(licence("license: 'MIT'\r\n").expression == "MIT");
+  CHECK(licence("license: gpl-3.0\n").names == Strings{"gpl-3.0"});  // only, or later: nobody said
+  CHECK(licence("license: other\nlicense_name: qwen-research\nlicense_link: https://x\n").names ==
+        Strings{"qwen-research"});
+  CHECK(licence("license: other\n").names == Strings{"other"});
+  CHECK(licence("license: [mit, apache-2.0]\n").names == Strings{"mit", "apache-2.0"});
+  CHECK(licence("license:\n- mit\n  - mit\n- llama3\ntags:\n- x\n").names == Strings{"mit", "llama3"});
+  CHECK(licence("base: x\n  license: mit\nlicenses: mit\n").text().empty());
+  CHECK(licence("license: |\n  a text\n").text().empty());
+  CHECK(read_card_licence("\xef\xbb\xbf---\nlicense: mit\n---").text() == "MIT");
+}
+
+TEST_CASE("a card without an end, too long a card and a card of lists are read within bounds") {
+  CHECK(read_card_licence("").text().empty());
+  CHECK(read_card_licence("---").text().empty());
+  CHECK(read_card_licence("---\nlicense: mit\n").text().empty());
+  CHECK(read_card_licence("# text\n---\nlicense: mit\n---\n").text().empty());
+  CHECK(read_card_licence("---\n" + std::string(kMaxCardBlock, '\n') + "license: mit\n---\n").text().empty());
+  CHECK(read_card_licence(std::string(kMaxCardBlock, ' ') + "---\n").text().empty());
+  std::string many = "---\nlicense: [";
+  for (int i = 0; i < 5000; ++i) many += "x" + std::to_string(i) + ",";
+  CHECK(read_card_licence(many + "\n---\n").names.size() == 20);
+  CHECK(read_card_licence("---\nlicense: [\n---\n").text().empty());
+  CHECK(read_card_licence("---\nlicense: \"mit\nlicense_name: \x1b]0;x\n---\n").names == Strings{"?]0;x"});
 }
 
 TEST_CASE("plain names cannot leave their folder, hide, or take each other's place") {

@@ -82,6 +82,63 @@ TEST_CASE("the payload's chunks are digested with SHA-256 unless the job file as
     CHECK_REFUSED(folder.read("payload_digest = \"" + name + "\"\n" + kGood), Usage, "sha256 or sm3");
 }
 
+TEST_CASE("a program of ours is named, and brings what belongs to it out of an installation") {
+  const JobFolder folder;
+  const std::filesystem::path root = folder.dir / "installed";
+  for (const char* file :
+       {"bin/sealift-train", "bin/sealift-verify", "bin/sealift-repo", "lib/libsealift_train_cuda.so",
+        "share/sealift/presets/b.toml", "share/sealift/presets/a.toml", "share/sealift/presets/a.txt"})
+    write_file(root / file, "x");
+  const std::string job = kGood.substr(0, kGood.find("[[program]]"));
+  const auto named = [](const std::string& name) {
+    return "[[program]]\nname = \"" + name + "\"\nfrom = \"installed\"\n";
+  };
+  const auto places = [&](const std::string& text) {
+    std::string all;
+    for (const packager::JobProgram& program : folder.read(job + text).programs)
+      all += program.into + (program.executable ? "* " : " ");
+    return all;
+  };
+  CHECK(places(named("sealift-repo")) == "bin/sealift-repo* ");
+  CHECK(places(named("sealift-train") + named("sealift-verify")) ==
+        "bin/sealift-train* lib/libsealift_train_cuda.so share/sealift/presets/a.toml share/sealift/presets/b.toml "
+        "bin/sealift-verify* ");
+  std::filesystem::remove(root / "lib/libsealift_train_cuda.so");
+  CHECK(places(named("sealift-verify")) == "bin/sealift-verify* ");
+  CHECK_REFUSED(folder.read(job + named("sealift-launch")), Usage, "--component tools");
+  CHECK_REFUSED(folder.read(job + named("../sh")), Usage, "none of Sealift's programs");
+  CHECK_REFUSED(folder.read(job + named("sealift-repo") + "into = \"bin/x\"\n"), Usage, "its own place");
+  CHECK_REFUSED(folder.read(kGood + named("sealift-train")), Usage, "two programs have the same path");
+  CHECK_REFUSED(folder.read(job + named("sealift-repo") + named("sealift-repo") + "form = 1\n"), Usage, "form");
+}
+
+TEST_CASE("a C compiler that is asked for is one more requirement, unless the job has chosen its version") {
+  const JobFolder folder;
+  const std::string asked = "[toolchain]\nc = true\n";
+  const std::vector<std::string> plain = {"torch==2.11.0", "pip"};
+  CHECK(folder.read(kGood).inputs.requirements == plain);
+  CHECK(folder.read(kGood + "[toolchain]\nc = false\n").inputs.requirements == plain);
+  CHECK(folder.read(kGood + asked).inputs.requirements == std::vector<std::string>{"torch==2.11.0", "pip", "ziglang"});
+  std::string text = kGood + asked;
+  text.replace(text.find("\"pip\""), 5, "\"ZigLang >=0.14\"");
+  const Job chosen = folder.read(text);
+  CHECK(chosen.inputs.requirements == std::vector<std::string>{"torch==2.11.0", "ZigLang >=0.14"});
+  CHECK_REFUSED(folder.read(kGood + "[toolchain]\ncxx = true\n"), Usage, "toolchain.cxx");
+}
+
+TEST_CASE("the C++ core is carried where the job says so, out of the folder that it names") {
+  const JobFolder folder;
+  CHECK_FALSE(folder.read(kGood).sdk);
+  CHECK_FALSE(folder.read("sdk = false\n" + kGood).sdk);
+  REQUIRE(folder.read("sdk = true\n" + kGood).sdk);
+  CHECK(folder.read("sdk = true\n" + kGood).sdk->from.empty());
+  CHECK(folder.read(kGood + "[sdk]\n").sdk->from.empty());
+  CHECK(folder.read(kGood + "[sdk]\nfrom = \"../installed\"\n").sdk->from ==
+        folder.dir.path().parent_path() / "installed");
+  CHECK_REFUSED(folder.read(kGood + "[sdk]\nform = \"x\"\n"), Usage, "key 'sdk.form'");
+  CHECK_REFUSED(folder.read("sdk = 1\n" + kGood), Usage, "sdk");
+}
+
 TEST_CASE("a job file with an unknown key is refused with its name and line") {
   const JobFolder folder;
   CHECK_REFUSED(folder.read_with("imports =", "import ="), Usage, "line 10, key 'python.import'");

@@ -88,6 +88,19 @@ TEST_CASE("a lock says which glibc is carried, if one is") {
   CHECK_REFUSED(read_lock(dir / "bad.lock.toml"), Format, "kernel");
 }
 
+TEST_CASE("a lock pins the C++ core and says that a compiler is carried, if they are") {
+  const TempDir dir;
+  Lock lock = sample(dir.path());
+  CHECK(write_lock(lock, dir.path()).find("[sdk]") == std::string::npos);
+  CHECK(write_lock(lock, dir.path()).find("[toolchain]") == std::string::npos);
+  lock.toolchain.c = true;
+  lock.sdk = {.version = "0.1.0", .sha256 = bundle::sha256(bundle::as_bytes("sdk")), .size = 12};
+  write_file(dir / "demo.lock.toml", write_lock(lock, dir.path()));
+  CHECK(read_lock(dir / "demo.lock.toml") == lock);
+  write_file(dir / "bad.lock.toml", replaced(write_lock(lock, dir.path()), "\"0.1.0\"", "\"../0\""));
+  CHECK_REFUSED(read_lock(dir / "bad.lock.toml"), Format, "version");
+}
+
 TEST_CASE("a lock names programs relative to itself, so that a checkout can be moved") {
   const TempDir dir;
   CHECK(write_lock(sample(dir.path()), dir.path()).find(dir.path().string()) == std::string::npos);

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include "packager/files/known_chunks.hpp"
 #include "packager/job/model_toml.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/tiny_hub.hpp"
@@ -59,6 +60,15 @@ TEST_CASE("a folder's files are pinned, without what clients left there, and thr
   CHECK(model.files[1].size == 5);
   CHECK(model.files[1].sha256 == bundle::sha256(bundle::as_bytes("hello")));
   CHECK(model.files[2].sha256 == bundle::sha256(bundle::as_bytes(tiny_model().at("model.safetensors"))));
+}
+
+TEST_CASE("a folder's large files are packed without another pass: their chunks are known since they were locked") {
+  HubDesk desk;
+  test::write_model(desk.dir / "tiny", tiny_model());
+  write_file(desk.dir / "tiny/notes.txt", std::string(5'000'000, 'n'));
+  const LockedModel model = desk.lock();
+  for (const LockedFile& file : model.files)
+    CHECK(KnownChunks(desk.cache).read(file.sha256, file.size, bundle::Payload{}));
 }
 
 TEST_CASE("what cannot be carried is refused by its name") {

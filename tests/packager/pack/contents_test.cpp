@@ -33,6 +33,8 @@ Lock lock_of_everything() {
       {.file_name = "a-1-py3-none-any.whl", .url = "https://index.invalid/a", .sha256 = digest_of("a"), .size = 10},
       {.file_name = "b-1-py3-none-any.whl", .sha256 = digest_of("b"), .size = 20, .built_from = LockedBuild{}}};
   lock.programs = {{.source = "/opt/run", .sha256 = digest_of("run"), .size = 30, .into = "bin/run"}};
+  lock.toolchain.c = true;
+  lock.sdk = {.version = "0.1.0", .sha256 = digest_of("sdk"), .size = 35};
   lock.models = {{.spec = {.hub = Hub::HfHub,
                            .endpoint = "https://hub.invalid",
                            .repo = "org/tiny",
@@ -58,19 +60,22 @@ TEST_CASE("every kind of a lock is in the list, with its owner, its paths and wh
     lines.push_back(content.owner + " | " + content.entry + " | " + content.into + " | " +
                     std::to_string(content.origin.index()));
   const std::string commit(40, 'c'), cache = "hub/models--org--tiny/";
-  CHECK(lines == std::vector<std::string>{"the interpreter | python/cpython-3.11.2.tar |  | 0",
-                                          "a-1-py3-none-any.whl | wheels/a-1-py3-none-any.whl |  | 1",
-                                          "b-1-py3-none-any.whl | wheels/b-1-py3-none-any.whl |  | 2",
-                                          "the program bin/run | programs/bin/run | bin/run | 3",
-                                          "org/tiny | files/models/tiny/w.safetensors | models/tiny/w.safetensors | 1",
-                                          "org/tiny | files/" + cache + "snapshots/" + commit + "/w.safetensors | " +
-                                              cache + "snapshots/" + commit + "/w.safetensors | 1",
-                                          "org/tiny | files/" + cache + "refs/main | " + cache + "refs/main | 4",
-                                          "/data | files/data/rows | data/rows | 3",
-                                          "the list of the job's repositories | catalogue/hubs.json | "
-                                          "share/sealift/catalogue.json | 4",
-                                          "the Debian packages | files/apt/Packages | apt/Packages | 0",
-                                          "the Debian packages | files/apt/g.deb | apt/g.deb | 1"});
+  CHECK(lines ==
+        std::vector<std::string>{"the interpreter | python/cpython-3.11.2.tar |  | 0",
+                                 "a-1-py3-none-any.whl | wheels/a-1-py3-none-any.whl |  | 1",
+                                 "b-1-py3-none-any.whl | wheels/b-1-py3-none-any.whl |  | 2",
+                                 "the program bin/run | programs/bin/run | bin/run | 3",
+                                 "the job's [toolchain] | programs/libexec/sealift/cc | libexec/sealift/cc | 4",
+                                 "the C++ core ([sdk]) | sdk/sealift-0.1.0.tar |  | 0",
+                                 "org/tiny | files/models/tiny/w.safetensors | models/tiny/w.safetensors | 1",
+                                 "org/tiny | files/" + cache + "snapshots/" + commit + "/w.safetensors | " + cache +
+                                     "snapshots/" + commit + "/w.safetensors | 1",
+                                 "org/tiny | files/" + cache + "refs/main | " + cache + "refs/main | 4",
+                                 "/data | files/data/rows | data/rows | 3",
+                                 "the list of the job's repositories | catalogue/hubs.json | "
+                                 "share/sealift/catalogue.json | 4",
+                                 "the Debian packages | files/apt/Packages | apt/Packages | 0",
+                                 "the Debian packages | files/apt/g.deb | apt/g.deb | 1"});
   std::set<std::string> urls;
   for (const Download& download : downloads_of(contents)) urls.insert(download.url);
   CHECK(urls == std::set<std::string>{"https://index.invalid/a", "https://apt.invalid/g.deb",
@@ -83,6 +88,8 @@ TEST_CASE("what only the cache or this machine has is asked for before anything 
   Lock lock = lock_of_everything();
   CHECK_REFUSED(require_inputs(contents_of(lock), cache), Missing, "the interpreter that was locked");
   write_file(cache.path(lock.interpreter.sha256), "python");
+  CHECK_REFUSED(require_inputs(contents_of(lock), cache), Missing, "the C++ core that was locked");
+  write_file(cache.path(lock.sdk->sha256), "sdk");
   CHECK_REFUSED(require_inputs(contents_of(lock), cache), Missing, "the index of the Debian packages");
   write_file(cache.path(lock.apt.index_sha256), "index");
   lock.programs[0].source = dir / "run";

@@ -33,11 +33,12 @@ struct Medium {
   bundle::Progress progress{nullptr};
   MadeBundle made;
 
-  Medium() {
+  explicit Medium(unsigned recovery = 0) {
     std::string noise(40'000, '\0');
     unsigned seed = 7;
     for (char& byte : noise) byte = static_cast<char>((seed = seed * 1664525 + 1013904223) >> 24);
     TinyBundle tiny;
+    tiny.recovery = recovery;
     tiny.items.push_back({.path = "data/noise", .bytes = noise, .into = "noise"});
     made = make_bundle(dir / "tiny-1", tiny, key);
     write_file(made.folder / "sealift-install", "#!/bin/sh\n");
@@ -83,6 +84,37 @@ TEST_CASE("cutting again changes the volumes and the seal, and cutting back give
   back.bundle = cut.folder;
   recut(back, medium.progress);
   CHECK(files_of(medium.dir / "back/tiny-1") == files_of(medium.made.folder));
+}
+
+TEST_CASE("recovery data is cut again too, the same bytes in other files, also where it was left at home") {
+  Medium medium(30);
+  const std::string before = read_file(medium.made.recovery(0));
+  const fs::path aside = medium.dir / "aside";
+  fs::rename(medium.made.recovery(0), aside);
+  const RecutResult cut = medium.cut("discs", 8192);
+  const bundle::VerifiedBundle verified =
+      bundle::verify(bundle::open(cut.folder), medium.made.trusted, bundle::system_time());
+  REQUIRE(verified.manifest().payload.recovery);
+  const bundle::Recovery &was = *medium.made.manifest.payload.recovery, &is = *verified.manifest().payload.recovery;
+  CHECK(is.list_digest == was.list_digest);
+  REQUIRE(is.files.size() > 1);
+  std::string joined;
+  for (const bundle::Volume& file : is.files) joined += read_file(cut.folder / file.name);
+  CHECK(joined == before);
+  fs::rename(aside, medium.made.recovery(0));
+  RecutOptions back = medium.options("back", 0);
+  back.bundle = cut.folder;
+  recut(back, medium.progress);
+  CHECK(files_of(medium.dir / "back/tiny-1") == files_of(medium.made.folder));
+}
+
+TEST_CASE("a share of the payload is a whole percentage") {
+  CHECK(parse_percent("5%") == 5);
+  CHECK(parse_percent("100") == 100);
+  for (const char* wrong : {"", "%", "0", "0%", "101%", "5 %", "5%%", "-1", "1.5%", "many", "4294967297"}) {
+    CAPTURE(wrong);
+    CHECK_REFUSED(parse_percent(wrong), Usage, "1% to 100%");
+  }
 }
 
 TEST_CASE("a site that has taken in one cut of a bundle takes another cut for another content under the same version") {

@@ -33,6 +33,10 @@ TEST_CASE("what makes a package work offline silences its finding, once all of i
   CHECK(findings({{"flashinfer-python", "1"}, {"flashinfer-cubin", "1"}}).size() == 1);
   CHECK(findings({{"flashinfer-python", "1"}, {"flashinfer-cubin", "1"}, {"flashinfer-jit-cache", "1"}}).empty());
   CHECK(findings({{"opencv-python-headless", "4"}}).empty());
+  const auto triton = findings({{"triton", "3.6.0"}, {"ziglang", "0.15.2"}});  // still Python.h, and where it writes
+  REQUIRE(triton.size() == 1);
+  CHECK(triton[0].problem.find("the carried compiler") != std::string::npos);
+  CHECK(offline_settings(triton) == std::vector<std::string>{"TRITON_CACHE_DIR=${CACHE}/triton"});
 }
 
 TEST_CASE("findings come in the order of names, are warned of, and their settings are one list") {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows M01 to M22: manifests with one fault each, made from a good one.
+// Rows M01 to M22, M25, M26 and M28: manifests with one fault each, made from a good one.
 #pragma once
 
 #include <functional>
@@ -56,6 +56,29 @@ inline bundle::Manifest good_delta() {
   manifest.payload.volumes[0].size = 5608, manifest.payload.volumes[1].size = 4392;  // the wheel cuts nothing
   manifest.base = bundle::sha256(bundle::as_bytes("an inventory"));
   manifest.installer_level = 2;
+  return manifest;
+}
+
+// The same as a delta that carries the wheel as a patch.
+inline bundle::Manifest good_patch() {
+  bundle::Manifest manifest = good_manifest();
+  bundle::Entry& wheel = manifest.entries[1];
+  wheel.encoding = bundle::Encoding::Patch;
+  wheel.base = bundle::sha256(bundle::as_bytes("an older wheel's chunks"));
+  manifest.base = bundle::sha256(bundle::as_bytes("an inventory"));
+  manifest.installer_level = 5;
+  return manifest;
+}
+
+// The first one with recovery data: three pieces, of 2148, 4096 and 3756 bytes, and two recovery chunks.
+inline bundle::Manifest good_recovery() {
+  bundle::Manifest manifest = good_manifest();
+  manifest.payload.recovery = {
+      .groups = 1,
+      .parity = 2,
+      .list_digest = bundle::sha256({}),
+      .files = {{.name = "env-3.rec001", .size = 4096}, {.name = "env-3.rec002", .size = 4096}}};
+  manifest.installer_level = 5;
   return manifest;
 }
 
@@ -242,6 +265,32 @@ inline HostileCases hostile_manifests() {
   delta(
       "neither-absent-nor-there", [](Json& json) { json["entries"][1].erase("absent"); }, "encoding");
   with("M21", "base-with-everything-there", "/base", std::string(64, 'a'), "no absent entry");
+  const auto patch = [&](const char* name, const auto& change, const char* word) {
+    Json json = Json::parse(write_manifest(good_patch()));
+    change(json);
+    add("M26", name, write_json(json), word);
+  };
+  patch(
+      "patch-without-what-it-builds-on", [](Json& json) { json["entries"][1].erase("base"); }, "base");
+  patch(
+      "patch-on-half-a-name", [](Json& json) { json["entries"][1]["base"] = "abcd"; }, "SHA-256");
+  patch(
+      "patch-on-a-list", [](Json& json) { json["entries"][1]["base"] = Json::array(); }, "string");
+  patch(
+      "whole-that-builds-on-something", [](Json& json) { json["entries"][1]["encoding"] = "zstd"; }, "base");
+  patch(
+      "patch-without-a-base", [](Json& json) { json.erase("base"); }, "names its base");
+  patch(
+      "patch-at-level-4", [](Json& json) { json["installer_level"] = 4; }, "installer_level");
+  patch(
+      "patch-that-is-absent", [](Json& json) { json["entries"][1]["absent"] = true; }, "content");
+  patch(
+      "patch-of-a-file",
+      [](Json& json) {
+        json["entries"][0]["base"] = json["entries"][1]["base"];
+        json["entries"][0]["encoding"] = "patch";
+      },
+      "only a wheel");
   const auto left_out = [&](const char* name, const Json& list, const char* word, std::size_t placement = 1,
                             std::uint64_t level = 2) {
     Json json = document;
@@ -270,6 +319,42 @@ inline HostileCases hostile_manifests() {
   startup("startup-unsorted", Json::array({b, a}), "sorted and unique");
   startup("startup-no-list", a, "array");
   startup("startup-at-level-2", Json::array({a}), "installer_level", 2);
+  const auto recovery = [&](const char* name, const char* pointer, const Json& value, const char* word) {
+    Json json = Json::parse(write_manifest(good_recovery()));
+    json[Json::json_pointer(pointer)] = value;
+    add("M28", name, write_json(json), word);
+  };
+  const Json file = {{"name", "env-3.rec001"}, {"size", 4096}};
+  recovery("recovery-no-object", "/payload/recovery", 5, "object");
+  recovery("recovery-no-groups", "/payload/recovery/groups", 0, "a group at least");
+  recovery("recovery-more-groups-than-pieces", "/payload/recovery/groups", 4, "a group at least");
+  recovery("recovery-groups-that-wrap", "/payload/recovery/groups", (std::uint64_t{1} << 53) - 1, "groups");
+  recovery("recovery-no-parity", "/payload/recovery/parity", 0, "mends nothing");
+  recovery("recovery-of-256", "/payload/recovery/parity", 253, "at most 255");
+  recovery("recovery-parity-of-256", "/payload/recovery/parity", 256, "parity");
+  recovery("recovery-parity-that-wraps", "/payload/recovery/parity", (std::uint64_t{1} << 53) - 1, "parity");
+  recovery("recovery-chunk-left-out", "/payload/recovery/files", Json::array({file}), "are missing");
+  recovery("recovery-without-files", "/payload/recovery/files", Json::array(), "are missing");
+  recovery("recovery-file-twice", "/payload/recovery/files/1/name", "env-3.rec001", "in order");
+  recovery("recovery-file-elsewhere", "/payload/recovery/files/1/name", "../env-3.rec002", "in order");
+  recovery("recovery-file-named-as-a-volume", "/payload/recovery/files/1/name", "env-3.vol002", "in order");
+  recovery("recovery-of-half-a-chunk", "/payload/recovery/files/1/size", 4095, "whole recovery chunks");
+  recovery("recovery-of-nothing", "/payload/recovery/files/1/size", 0, "whole recovery chunks");
+  recovery("recovery-of-too-much", "/payload/recovery/files/1/size", 8192, "whole recovery chunks");
+  recovery("recovery-of-a-pebibyte", "/payload/recovery/files/1/size", bundle::kMaxPayloadSize,
+           "whole recovery chunks");
+  recovery("recovery-list-of-md5", "/payload/recovery/list_digest", std::string(32, 'a'), "SHA-256");
+  recovery("recovery-unknown-key", "/payload/recovery/code", "xor", "code");
+  recovery("recovery-at-level-4", "/installer_level", 4, "installer_level");
+  recovery("recovery-companion-of-its-name", "/companions/0/name", "env-3.rec001", "another file of the bundle");
+  {  // 16 groups of one piece each, of 16 MiB, with 9 recovery chunks: more than anybody holds at a time
+    Json json = Json::parse(write_manifest(good_recovery()));
+    const std::uint64_t piece = bundle::kMaxChunkSize, size = 16 * piece;
+    json["payload"]["chunk_size"] = piece, json["payload"]["size"] = size;
+    json["payload"]["volumes"] = Json::array({{{"name", "env-3.vol001"}, {"size", size}}});
+    json["payload"]["recovery"]["groups"] = 16, json["payload"]["recovery"]["parity"] = 9;
+    add("M28", "recovery-beyond-memory", write_json(json), "exceed 128 MiB");
+  }
   return cases;
 }
 

@@ -152,11 +152,28 @@ TEST_CASE("every preset that is installed can be read, and sets what its name sa
   unsetenv("SEALIFT_TRAIN_PRESETS");
 }
 
+TEST_CASE("the args.json that ms-swift 4.6 writes is read whole") {
+  const auto options =
+      read_fine_tune_options(Task::Sft, {.flags = {}, .config_file = SEALIFT_SWIFT_ARGS, .preset = ""});
+  CHECK(options.tuner_type == "none");
+  CHECK(options.precision == "fp32");
+  CHECK(options.max_steps == 6);
+  CHECK(options.peak_rate() == 5e-3);
+  CHECK(options.lr_scheduler_type == "constant");
+  CHECK(options.weight_decay == 0);
+}
+
 TEST_CASE("words of ms-swift that are two here, and two that are one") {
   CHECK(read({{"train_type", "lora"}, {"quant_bits", "4"}}).tuner_type == "qlora");
   CHECK(read({{"tuner", "full"}}).tuner_type == "none");
   CHECK(read({{"bf16", "true"}, {"torch_dtype", "bfloat16"}}).precision == "bf16");
   CHECK(read({{"fp16", "true"}, {"bf16", "false"}}).precision == "fp16");
+  CHECK(read({{"torch_dtype", "float32"}}).precision == "fp32");
+  CHECK(read({{"torch_dtype", "float32"}, {"fp16", "true"}, {"bf16", "false"}}).precision == "fp16");  // swift adds it
+  CHECK(read({{"torch_dtype", "float32"}, {"bf16", "true"}}).precision == "bf16");
+  CHECK(read({{"torch_dtype", "float32"}, {"precision", "bf16"}}).precision == "bf16");
+  CHECK_THROWS_WITH(read({{"precision", "fp32"}, {"bf16", "true"}}),
+                    doctest::Contains("precision is fp32, but another key means bf16"));
   CHECK(read({{"warmup_steps", "0.1"}}).warmup_ratio == 0.1);
   CHECK(read({{"data", "d"}}).dataset == std::vector<std::string>{"d"});
   CHECK_THROWS_WITH(read({{"fp16", "true"}, {"torch_dtype", "bfloat16"}}),

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Adapters: which projections get one, which values, what is trained and sent, and what is saved of them.
 // That the numbers are PEFT's is in tuning_peer_test.py.
-#include "method_choice.hpp"
 
 #include "tests/support/temp_dir.hpp"
 #include "tests/train/fixture.hpp"
@@ -439,26 +438,4 @@ TEST_CASE("an adapter's file with other parameters than a LoRA's, or of another 
   CHECK_THROWS_WITH_AS(load({a}), doctest::Contains("no values for layer0.q_proj.lora.lora_B.weight"), c10::Error);
   CHECK_THROWS_WITH_AS(load({a, {path + "lora_B.weight", torch::ones({24, 3})}}), doctest::Contains("Different"),
                        c10::Error);
-}
-
-TEST_CASE("parallel_method auto takes the method that sends least of those that leave room, and says why") {
-  Shardable<Stack> stack;
-  constexpr std::int64_t kRanks = 4, kOfHost = 2;
-  const auto needs = [&](Policy policy) { return tuning_memory(*stack, policy, kRanks).sum(); };
-  const auto of_ddp = needs({.method = ParallelMethod::Ddp});
-  const auto of_hsdp = needs({.method = ParallelMethod::Hsdp, .shard_size = kOfHost});
-  REQUIRE(of_hsdp < of_ddp);
-  const auto chosen = [&](std::int64_t for_model, std::optional<std::int64_t> of_host = {}) {
-    const auto free = static_cast<std::int64_t>(std::ceil(static_cast<double>(for_model) / kModelsPart));
-    return choose_method(*stack, {}, kRanks, of_host.value_or(kOfHost), free);
-  };
-  CHECK(chosen(of_ddp).method == "ddp");
-  CHECK(chosen(of_hsdp).method == "hsdp");
-  CHECK(chosen(of_hsdp).shard_size == kOfHost);
-  CHECK(chosen(of_hsdp, kRanks).method == "fsdp");  // one host has all
-  CHECK(chosen(of_hsdp - 8).method == "fsdp");
-  CHECK(chosen(0).method == "fsdp");
-  CHECK(chosen(0).reason.find("an unknown amount") != std::string::npos);
-  CHECK(chosen(of_hsdp).reason.find("ddp would take") != std::string::npos);
-  CHECK(choose_method(*stack, {}, 1, 1, 0).method == "none");
 }

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+// Judging of collectives, fed with made measurements: who sent wrong data, which link is slow, who is late.
+#include "communication/judge.hpp"
+#include "communication/nccl_log.hpp"
+#include "communication/plan.hpp"
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+namespace {
+
+using namespace sealift::verify;
+using Json = nlohmann::json;
+using Names = std::vector<std::string>;
+
+Measured rank_with(std::int64_t rank, Json values) {
+  return {.rank = rank,
+          .host = "host" + std::to_string(rank),
+          .device = "cpu",
+          .not_run = {},
+          .error = {},
+          .values = std::move(values)};
+}
+std::string named(std::int64_t rank) {
+  return "rank " + std::to_string(rank) + " on host" + std::to_string(rank) + " (cpu)";
+}
+
+/// One wrong element: seen by, sent by (-1: a sum).
+using Wrong = std::pair<std::int64_t, std::int64_t>;
+
+Check right(std::int64_t ranks, const std::vector<Wrong>& wrong) {
+  std::vector<Measured> all;
+  for (std::int64_t rank = 0; rank < ranks; ++rank) {
+    Json faults = Json::array();
+    for (const auto& [seen_by, from] : wrong) {
+      if (seen_by != rank) continue;
+      faults.push_back({{"group", "world"},
+                        {"ranks", ranks},
+                        {"op", from < 0 ? "all_reduce" : "all_gather"},
+                        {"dtype", "bf16"},
+                        {"size", 1023},
+                        {"index", 17},
+                        {"from", from},
+                        {"got", 3},
+                        {"expected", 4}});
+    }
+    all.push_back(rank_with(
+        rank, {{"cases", 10}, {"facts", Json::array({Json::array({"engine", "Gloo"})})}, {"faults", faults}}));
+  }
+  Check check;
+  judge_right(all, check);
+  return check;
+}
+
+TEST_CASE("right: nothing wrong passes and counts; the facts of all ranks are said once") {
+  const auto check = right(4, {});
+  CHECK(check.outcome == Outcome::Pass);
+  CHECK(check.figures[0].value == 40);
+  CHECK(check.facts.size() == 1);
+}
+
+TEST_CASE("right: whose data several ranks have wrong sends it; who has several ranks' data wrong receives it so") {
+  const auto sender = right(4, {{0, 2}, {1, 2}, {3, 2}, {0, -1}, {1, -1}, {2, -1}, {3, -1}});
+  CHECK(sender.at_fault == Names{named(2)});
+  CHECK(sender.reason.en.find(named(2) + " sends wrong data to several ranks: all_gather of bf16 x 1023 over world, "
+                                         "element 17 is 3, expected 4") == 0);
+  const auto receiver = right(4, {{1, 0}, {1, 2}, {1, 3}});
+  CHECK(receiver.at_fault == Names{named(1)});
+  CHECK(receiver.reason.en.find("has wrong data from several ranks") != std::string::npos);
+}
+
+TEST_CASE("right: of two ranks either end may be it, so both are named; a wrong sum on one rank is its own") {
+  CHECK(right(2, {{0, 1}}).at_fault == Names{named(0), named(1)});
+  const auto one = right(3, {{2, -1}});
+  CHECK(one.at_fault == Names{named(2)});
+  CHECK(one.reason.en.find("has a wrong sum where others have the right one") != std::string::npos);
+  CHECK(right(3, {{0, -1}, {1, -1}, {2, -1}}).at_fault.size() == 3);
+}
+
+Json bandwidth(double seconds, double wait, std::vector<std::int64_t> shard, double shard_seconds, bool cpu = false) {
+  return {{"cpu", cpu},
+          {"facts", Json::array()},
+          {"wait", wait},
+          {"barrier", 1e-4},
+          {"curves",
+           {{{"group", "world"},
+             {"members", {0, 1, 2, 3}},
+             {"op", "all_reduce"},
+             {"points", {{1e6, seconds}, {4e6, 4 * seconds}}}},
+            {{"group", "shard"}, {"members", shard}, {"op", "all_gather"}, {"points", {{1e6, shard_seconds}}}}}}};
+}
+
+/// Four ranks; `waits` and times along the two groups of `shard`.
+Check fast(const std::vector<double>& waits, double first_shard, double second_shard,
+           const Json& expected = Json::object()) {
+  std::vector<Measured> all;
+  for (std::int64_t rank = 0; rank < 4; ++rank) {
+    const bool first = rank < 2;
+    all.push_back(rank_with(rank, bandwidth(1e-3, waits[static_cast<std::size_t>(rank)],
+                                            first ? std::vector<std::int64_t>{0, 1} : std::vector<std::int64_t>{2, 3},
+                                            first ? first_shard : second_shard)));
+  }
+  Check check;
+  judge_bandwidth(all, expected, check);
+  return check;
+}
+
+const std::vector<double> kEven{1e-4, 1.1e-4, 1e-4, 9e-5};
+
+TEST_CASE("bandwidth: curves are nccl-tests' bus bandwidth, held to what the site expects") {
+  const auto check = fast(kEven, 1e-3, 1e-3);
+  CHECK(check.outcome == Outcome::Pass);
+  REQUIRE(check.graphs.size() == 2);
+  const auto& world = check.graphs[1].curves[0];
+  CHECK(world.points[0].second == doctest::Approx(1.5));  // 1e6 B in 1e-3 s, times 2 (4 - 1) / 4
+  const Json expected{{"communication", {{"at_least_gb", {{"all_reduce", 2}}}}}};
+  CHECK(
+      fast(kEven, 1e-3, 1e-3, expected).reason.en.find("all_reduce over world reaches 1.5 GB/s; the site expects 2") ==
+      0);
+}
+
+TEST_CASE("bandwidth: the slow group of an axis is named by its ranks, a late rank by its short waits") {
+  CHECK(fast(kEven, 1e-3, 4e-3).at_fault == Names{"ranks 2, 3"});
+  CHECK(fast({0.05, 0.05, 1e-4, 0.05}, 1e-3, 1e-3).at_fault == Names{named(2)});
+  CHECK(fast({1e-4, 3e-4, 2e-4, 4e-4}, 1e-3, 1.2e-3).outcome == Outcome::Pass);
+}
+
+/// A world of nodes, one rank each; `slow`: pairs that take ten times as long.
+Check linked(std::int64_t nodes, const std::set<std::pair<std::int64_t, std::int64_t>>& slow,
+             const Json& expected = Json::object()) {
+  Names names;
+  for (std::int64_t node = 0; node < nodes; ++node) names.push_back("host" + std::to_string(node));
+  std::vector<Measured> all;
+  for (std::int64_t rank = 0; rank < nodes; ++rank) {
+    Json pairs = Json::array();
+    for (const auto& round : rounds_of_pairs(nodes, 31)) {
+      for (const auto& [one, other] : round) {
+        if (one == rank || other == rank) pairs.push_back({one, other, 1e9, slow.contains({one, other}) ? 1.0 : 0.1});
+      }
+    }
+    all.push_back(rank_with(rank, {{"cpu", true},
+                                   {"hosts", nodes},
+                                   {"nodes", names},
+                                   {"facts", Json::array()},
+                                   {"pairs", pairs},
+                                   {"faults", Json::array()}}));
+  }
+  Check check;
+  judge_pairs(all, expected, check);
+  return check;
+}
+
+TEST_CASE("pairs: a slow link is named as a pair, a node that is slow with everyone as a node") {
+  CHECK(linked(4, {}).outcome == Outcome::Pass);
+  CHECK(linked(4, {{1, 3}}).at_fault == Names{"host1 - host3"});
+  CHECK(linked(4, {{0, 2}, {1, 2}, {2, 3}}).at_fault == Names{"host2"});
+  CHECK(linked(3, {{0, 1}, {0, 2}}).at_fault == Names{"host0"});
+  CHECK(linked(3, {{0, 1}}).at_fault == Names{"host0 - host1"});
+  CHECK(linked(5, {{0, 2}, {1, 2}, {2, 3}, {2, 4}, {0, 1}}).at_fault == Names{"host2", "host0 - host1"});
+}
+
+TEST_CASE("pairs: the matrix is symmetric with an empty diagonal, and two nodes are held to what the site expects") {
+  const auto check = linked(2, {{0, 1}}, {{"communication", {{"at_least_gb", {{"pair", 5}}}}}});
+  const auto& matrix = check.matrices.at(0);
+  CHECK(matrix.values == std::vector<std::optional<double>>{{}, 1.0, 1.0, {}});
+  CHECK(check.at_fault == Names{"host0 - host1"});
+  CHECK(linked(2, {}, {{"communication", {{"at_least_gb", 5}}}}).at_fault == Names{"site.toml"});
+  CHECK(linked(2, {{0, 1}}).outcome == Outcome::Pass);  // nothing to compare it with
+}
+
+TEST_CASE("what is slower by a moment only is the host's scheduler and is not named, whatever the ratio") {
+  CHECK(fast(kEven, 1e-5, 2e-4).outcome == Outcome::Pass);
+  std::vector<Measured> all;
+  for (std::int64_t rank = 0; rank < 3; ++rank) {
+    all.push_back(rank_with(rank, {{"cpu", true},
+                                   {"hosts", 3},
+                                   {"nodes", {"a", "b", "c"}},
+                                   {"facts", Json::array()},
+                                   {"pairs", {{0, 1, 65536, 1e-4}, {0, 2, 65536, 1e-4}, {1, 2, 65536, 1e-2}}},
+                                   {"faults", Json::array()}}));
+  }
+  Check check;
+  judge_pairs(all, Json::object(), check);
+  CHECK(check.outcome == Outcome::Pass);
+}
+
+TEST_CASE("in a tournament everyone meets everyone once, and nobody twice in a round") {
+  for (std::int64_t players = 2; players < 12; ++players) {
+    std::set<std::pair<std::int64_t, std::int64_t>> met;
+    for (const auto& round : rounds_of_pairs(players, 31)) {
+      std::set<std::int64_t> busy;
+      for (const auto& [one, other] : round) {
+        CHECK(one < other);
+        CHECK(busy.insert(one).second);
+        CHECK(busy.insert(other).second);
+        CHECK(met.insert({one, other}).second);
+      }
+    }
+    CHECK(static_cast<std::int64_t>(met.size()) == players * (players - 1) / 2);
+  }
+  CHECK(rounds_of_pairs(1000, 31).size() == 31);
+}
+
+TEST_CASE("every partial sum is exact in its dtype, in any world") {
+  for (const auto* dtype : {"fp32", "bf16", "fp16", "int64"}) {
+    for (const std::int64_t ranks : {2, 3, 8, 100, 255, 256, 1000, 100000}) {
+      const auto modulus = modulus_of_sums(dtype, ranks);
+      const auto most = modulus > 1 ? ranks * (modulus - 1) : ranks / one_in(dtype, ranks) + 1;
+      CHECK(most <= exact_below(dtype));
+      CHECK(most > 0);
+    }
+    CHECK(modulus_of_moves(dtype) <= exact_below(dtype));
+  }
+}
+
+TEST_CASE("the mesh follows hosts where it can, else it is as square as it gets") {
+  CHECK(mesh_of(16, 8) == std::pair<std::int64_t, std::int64_t>{2, 8});
+  CHECK(mesh_of(12, 12) == std::pair<std::int64_t, std::int64_t>{4, 3});
+  CHECK(mesh_of(7, 7) == std::pair<std::int64_t, std::int64_t>{7, 1});
+  CHECK(mesh_of(9, 2) == std::pair<std::int64_t, std::int64_t>{3, 3});
+}
+
+TEST_CASE("what NCCL chose is read from its log: network, NVLS, channels and each kind of transport once") {
+  const auto facts = facts_of_nccl_log(
+      "gpu1:7:7 [0] NCCL INFO NCCL version 2.27.3+cuda12.9\n"
+      "gpu1:7:9 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB [RO]; OOB eth0:10.0.0.1<0>\n"
+      "gpu1:7:9 [0] NCCL INFO Using network IB\n"
+      "gpu1:7:9 [0] NCCL INFO NVLS multicast support is not available on dev 0 (NVLS_NCHANNELS 0)\n"
+      "gpu1:7:9 [0] NCCL INFO 16 coll channels, 16 collnet channels, 0 nvls channels, 32 p2p channels\n"
+      "gpu1:7:9 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM/read\n"
+      "gpu1:7:9 [0] NCCL INFO Channel 01/0 : 0[0] -> 1[1] via P2P/CUMEM/read\n"
+      "gpu1:7:9 [0] NCCL INFO Channel 00/0 : 7[7] -> 8[0] [send] via NET/IB/0/GDRDMA\n"
+      "a line of something else via nothing\n");
+  const std::vector<std::pair<std::string, std::string>> expected{
+      {"NCCL", "2.27.3+cuda12.9"},
+      {"NCCL NET/IB", "[0]mlx5_0:1/IB [1]mlx5_1:1/IB [RO]; OOB eth0:10.0.0.1<0>"},
+      {"NCCL NVLS", "not available"},
+      {"NCCL channels", "16 coll channels, 16 collnet channels, 0 nvls channels, 32 p2p channels"},
+      {"NCCL network", "IB"},
+      {"NCCL transports", "NET/IB GDRDMA, P2P/CUMEM"}};
+  CHECK(facts == expected);
+  CHECK(facts_of_nccl_log("").empty());
+}
+
+}  // namespace

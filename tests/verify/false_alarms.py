@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+# No false alarm: the quick level is run many times on machines with no fault, and no check may fail.
+# A `ctest -C slow` of its own, since fifty runs take an hour; what alarms once in fifty runs is no verdict.
+# Seeds differ, so that the arithmetic, the collectives and the training compute something else each time.
+# usage: false_alarms.py SEALIFT_VERIFY SEALIFT_TRAIN [RUNS [SEED [ARGUMENTS OF run…]]]
+#        SEALIFT_BUSY=1: leave out what compares rates, which other work on this machine would falsify; says so
+import json
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+
+VERIFY, TRAIN = sys.argv[1:3]
+RUNS = int(sys.argv[3]) if len(sys.argv) > 3 else int(os.environ.get("SEALIFT_ROUNDS", "50"))
+SEED = int(sys.argv[4]) if len(sys.argv) > 4 else 1
+HERE = pathlib.Path(__file__).parent
+RATES = "machine.memory_bandwidth, arithmetic.rates, communication.bandwidth, communication.pairs"
+NO_RATES = ("installation", "machine.gpus", "machine.host", "machine.clocks", "arithmetic.same_bits",
+            "communication.right", "training", "python", "egress")
+
+work = pathlib.Path(tempfile.mkdtemp(prefix="false-alarms-"))
+(work / "prefix/bin").mkdir(parents=True)
+(work / "prefix/bin/sealift-train").symlink_to(TRAIN)
+(work / "prefix/bin/python3").symlink_to("/usr/bin/python3")
+chosen = random.Random(SEED)
+busy = os.environ.get("SEALIFT_BUSY") == "1"
+if busy:
+    print("left out, since this machine is busy:", RATES, flush=True)
+counts, alarms = {}, []
+for number in range(RUNS):
+    ranks, seed = chosen.choice([1, 2, 2, 3, 4]), chosen.randrange(1, 2**31)
+    out = work / f"out{number}"
+    command = [VERIFY, "run", "--device", "cpu", "--prefix", work / "prefix", "--out", out, "--ranks", ranks, "--seed",
+               seed, *sys.argv[5:]]
+    if busy:
+        command += [word for name in NO_RATES for word in ("--only", name)]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=900)
+    if not (out / "report.json").exists():
+        alarms.append(f"run {number} ({ranks} ranks, seed {seed}) wrote no report: {done.stderr[-2000:]}")
+        continue
+    for check in json.loads((out / "report.json").read_text())["checks"]:
+        of_check = counts.setdefault(check["name"], {"PASS": 0, "FAIL": 0, "NOT RUN": 0})
+        of_check[check["outcome"]] += 1
+        if check["outcome"] == "FAIL":
+            alarms.append(f"run {number} ({ranks} ranks, seed {seed}): {check['name']}: {check['reason']['en']}")
+    if subprocess.run([sys.executable, HERE / "report/chinese_pages.py", out]).returncode != 0:
+        alarms.append(f"run {number}: its Chinese pages have English words")
+    print(f"run {number + 1} of {RUNS}, {ranks} ranks, seed {seed}: exit code {done.returncode}", flush=True)
+    shutil.rmtree(out)
+for name, of_check in counts.items():
+    print(f"{name}: {of_check['PASS']} PASS, {of_check['FAIL']} FAIL, {of_check['NOT RUN']} NOT RUN")
+shutil.rmtree(work)
+if alarms:
+    sys.exit("FALSE ALARMS:\n" + "\n".join(alarms))
+print(f"no false alarm in {RUNS} runs")

@@ -1,0 +1,75 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# `diff`, `sign` and `check-signature` by hand: their exit codes, and the commands that `sign` prints, run as printed.
+#   verbs_test.sh SEALIFT_VERIFY VERIFY_TESTS
+# The report is the made one that verify_tests writes; a short real run shows that its Chinese pages are in Chinese.
+set -eu
+verify=$1
+here=$(cd "$(dirname "$0")" && pwd)
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
+
+expect() {  # CODE COMMAND…
+  wanted=$1
+  shift
+  code=0
+  "$@" > out.txt 2> err.txt || code=$?
+  [ "$code" = "$wanted" ] || { echo "exit code $code in place of $wanted: $*"; cat out.txt err.txt; exit 1; }
+}
+says() {
+  grep -q -- "$1" out.txt err.txt || { echo "nothing says: $1"; cat out.txt err.txt; exit 1; }
+}
+
+SEALIFT_KEEP_PAGES=$folder/a "$2" -tc='a folder holds the report*' > tests.txt || { cat tests.txt; exit 1; }
+cp -r a b
+python3 - <<'PYTHON'
+import json
+report = json.load(open("b/report.json"))
+report["checks"][1]["facts"][0]["value"] = "580.65.06"
+report["checks"][2]["outcome"] = "FAIL"
+json.dump(report, open("b/report.json", "w"))
+PYTHON
+
+expect 0 "$verify" diff a a/report.json
+says "Nothing became worse"
+expect 1 "$verify" diff a b --html diff.html --lang zh
+says "有 1 项变差"
+says "580.65.06"
+grep -q '<html lang="zh-CN">' diff.html
+expect 0 "$verify" diff b a --json
+says '"turn": "better"'
+expect 2 "$verify" diff a b --threshold 7
+echo '{"format":1}' > bad.json
+expect 2 "$verify" diff a bad.json
+says 'bad.json: the report has no key'
+
+expect 2 "$verify" sign b
+says "is not the page that report.json gives"
+openssl genpkey -algorithm ed25519 -out SITE.key
+openssl pkey -in SITE.key -pubout -out SITE.pub
+expect 2 "$verify" check-signature a --public-key SITE.pub
+expect 0 "$verify" sign a --public-key SITE.pub
+says '^# verdict: "FAIL"'
+grep -A3 '^# Ed25519' out.txt | grep -v '^#' > commands.sh
+[ "$(wc -l < commands.sh)" = 3 ]
+sh -e commands.sh > /dev/null
+expect 0 "$verify" check-signature a --public-key SITE.pub
+says "^GOOD: Ed25519 key"
+echo >> a/report.txt
+expect 1 "$verify" check-signature a --public-key SITE.pub
+says "^BAD: report.txt is not the file that was signed"
+openssl genpkey -algorithm ed25519 | openssl pkey -pubout -out OTHER.pub
+expect 1 "$verify" check-signature a --public-key OTHER.pub
+says "^BAD: the signature"
+
+# In a network of its own where that can be; what it finds of this machine is no matter here.
+mkdir -p prefix/bin
+ln -s "$(dirname "$verify")/sealift-train" prefix/bin/
+"$verify" run --device cpu --ranks 2 --prefix "$PWD/prefix" --own-network --only machine.host --only arithmetic.same_bits \
+  --only communication.right --only egress.run --out real > out.txt 2> err.txt || true
+[ -f real/report.json ] || "$verify" run --device cpu --ranks 2 --prefix "$PWD/prefix" --only machine.host \
+  --only arithmetic.same_bits --only communication.right --only egress.run --out real > out.txt 2>> err.txt || true
+[ -f real/report.json ] || { echo "no report"; cat out.txt err.txt; exit 1; }
+python3 "$here/chinese_pages.py" real
+echo "verbs_test: good"

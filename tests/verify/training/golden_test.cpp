@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// The golden run is read strictly and judged by which side differs: a file, the site's ranks together, or the
+// reference.
+#include "training/golden.hpp"
+
+#include "training/python_golden.hpp"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <fstream>
+
+using namespace sealift::verify;
+using nlohmann::json;
+
+namespace {
+
+const std::string kGoldenDigest(64, 'a');
+
+Golden made_golden() {
+  return {.name = "tiny",
+          .job = {.name = "tiny", .settings = {{"model", "models/tiny"}, {"precision", "fp32"}, {"max_steps", "3"}}},
+          .rows = 4,
+          .inputs = {{"models/tiny/config.json", kGoldenDigest}},
+          .losses = {4, 3.1, 2.0 / 3},
+          .norms = {1, 1, 1},
+          .weights = kGoldenDigest,
+          .device = "NVIDIA H100",
+          .arch = "x86_64",
+          .torch = "2.11.0",
+          .threads = 1,
+          .tolerances = {{"fp32", 1e-3}, {"fp32@NVIDIA A100", 1e-2}}};
+}
+
+json ran_golden(std::vector<double> losses, const std::string& device = "NVIDIA H100") {
+  return {{"ranks", 2},       {"norms", {1, 1, 1}}, {"weights", kGoldenDigest},
+          {"device", device}, {"arch", "x86_64"},   {"result", {{"losses", losses}, {"torch_version", "2.11.0"}}}};
+}
+
+Check judged_golden(json alone, const json& world = {}) {
+  json values{{"golden", to_json(made_golden())}, {"alone", std::move(alone)}, {"changed", json::array()}};
+  if (!world.is_null()) values["world"] = world;
+  Check check;
+  judge_golden({{0, "node0", "cuda:0", {}, {}, values}}, check);
+  return check;
+}
+
+const std::vector<double> kGoldenLosses = made_golden().losses;
+
+}  // namespace
+
+TEST_CASE("a golden run is written and read to the same bits") {
+  const auto golden = golden_from(json::parse(to_json(made_golden()).dump()), "g.json");
+  CHECK(golden.losses == made_golden().losses);
+  CHECK(to_json(golden) == to_json(made_golden()));
+  CHECK(tolerance_of(golden, "x86_64", "NVIDIA H100") == 1e-3);
+  CHECK(tolerance_of(golden, "x86_64", "NVIDIA A100") == 1e-2);
+}
+
+TEST_CASE("a golden run is refused by the key that is wrong: nothing of it is believed") {
+  const auto refused = [](const std::string& pointer, const json& value) {
+    json golden = to_json(made_golden());
+    golden[json::json_pointer(pointer)] = value;
+    CHECK_THROWS_AS(golden_from(golden, "g.json"), std::invalid_argument);
+  };
+  refused("/steps", 4);
+  refused("/losses/1", "nan");
+  refused("/losses/1", 3.5);
+  refused("/norms", json::array());
+  refused("/settings/model", "../../etc");
+  refused("/settings/model", "/etc/passwd");
+  refused("/settings/trace", "x");
+  refused("/settings/out", "/tmp/x");
+  refused("/settings/--device", "cuda");
+  refused("/verb", "export");
+  refused("/inputs/..~1x", kGoldenDigest);
+  refused("/inputs/models~1tiny~1config.json", "abc");
+  refused("/weights", "A");
+  refused("/tolerances/fp32", "2");
+  refused("/version", 2);
+  refused("/more", true);
+}
+
+TEST_CASE("on the same kind of device the last bit counts, of losses and of weights; elsewhere what is stated") {
+  auto near = kGoldenLosses;
+  near[2] += 1e-16;
+  CHECK(judged_golden(ran_golden(kGoldenLosses)).outcome == Outcome::Pass);
+  auto check = judged_golden(ran_golden(near));
+  CHECK(check.outcome == Outcome::Fail);
+  CHECK(check.reason.en.find("part in step 3") != std::string::npos);
+  CHECK(judged_golden(ran_golden(near, "NVIDIA H800")).outcome == Outcome::Pass);
+  auto other = ran_golden(kGoldenLosses);
+  other["weights"] = std::string(64, 'b');
+  check = judged_golden(other);
+  CHECK(check.outcome == Outcome::Fail);
+  CHECK(check.reason.en.find("the final weights are not") != std::string::npos);
+  other["device"] = "NVIDIA H800";
+  CHECK(judged_golden(other).outcome == Outcome::Pass);
+  CHECK(judged_golden(ran_golden({4, 3.2, 0.7}, "NVIDIA H800")).outcome == Outcome::Fail);
+}
+
+TEST_CASE("which side is wrong is said: the ranks together, the whole site, or the reference") {
+  const std::vector<double> others{4, 3.3, 1};
+  auto check = judged_golden(ran_golden(kGoldenLosses), ran_golden(others));
+  CHECK(check.outcome == Outcome::Fail);
+  CHECK(check.reason.en.find("how this site's ranks train together") != std::string::npos);
+  check = judged_golden(ran_golden(others), ran_golden(others));
+  CHECK(check.reason.en.find("agree with each other: the golden run is of other") != std::string::npos);
+  check = judged_golden(ran_golden(others), ran_golden({4, 3, 0.5}));
+  CHECK(check.reason.en.find("the site is wrong") != std::string::npos);
+  CHECK(judged_golden(ran_golden(kGoldenLosses), ran_golden({4.0001, 3.1, 2.0 / 3})).outcome == Outcome::Pass);
+}
+
+TEST_CASE("a file with other bytes is named with its host before any number is judged") {
+  json values{{"golden", to_json(made_golden())}, {"alone", ran_golden({1, 1, 1})}, {"changed", json::array()}};
+  Check check;
+  judge_golden(
+      {{0, "node0", "cpu", {}, {}, values}, {1, "node1", "cpu", {}, {}, {{"changed", {"models/tiny/config.json"}}}}},
+      check);
+  CHECK(check.outcome == Outcome::Fail);
+  CHECK(check.at_fault == std::vector<std::string>{"models/tiny/config.json on node1"});
+}
+
+TEST_CASE("all files of a model's folder belong to the golden run") {
+  const auto prefix = std::filesystem::temp_directory_path() / ("golden-test-" + std::to_string(getpid()));
+  std::filesystem::create_directories(prefix / "models/tiny");
+  std::ofstream(prefix / "models/tiny/config.json") << "abc";
+  const auto inputs = inputs_of(made_golden().job, prefix);
+  std::filesystem::remove_all(prefix);
+  REQUIRE(inputs.size() == 1);
+  CHECK(inputs.at("models/tiny/config.json") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  CHECK(golden_checks({}).at(0).name == "training.golden");
+  CHECK(golden_checks({"a", "b"}).at(1).name == "training.golden.b");
+}
+
+TEST_CASE("Python's side is named by its method, the step and both numbers, and a rank that failed by its host") {
+  const json right{{"ranks", 2}, {"losses", kGoldenLosses}, {"norms", {1, 1, 1}}, {"versions", {{"torch", "2.11.0"}}}};
+  const auto judged = [&](const json& ddp, const json& fsdp2) {
+    Check check;
+    judge_python_golden(
+        {{0, "node0", "cpu", {}, {}, {{"golden", to_json(made_golden())}, {"ddp", ddp}, {"fsdp2", fsdp2}}}}, check);
+    return check;
+  };
+  CHECK(judged(right, right).outcome == Outcome::Pass);
+  auto wrong = right;
+  wrong["losses"][1] = 3.2;
+  const auto check = judged(right, wrong);
+  CHECK(check.outcome == Outcome::Fail);
+  CHECK(check.reason.en.find("Python's FSDP2 on 2 ranks and the golden run part in step 2: loss 3.2") !=
+        std::string::npos);
+  CHECK(check.reason.en.find("DDP on") == std::string::npos);
+  wrong["losses"][1] = nullptr;        // no number
+  CHECK_THROWS(judged(wrong, right));  // conduct makes a FAIL of it
+  Check failed;
+  judge_python_golden({{1, "node1", "cpu", {}, {}, {{"code", 1}, {"failed", "Python: no module"}}}}, failed);
+  CHECK(failed.at_fault == std::vector<std::string>{"rank 1 on node1 (cpu)"});
+}
+
+TEST_CASE("an adapter that changes nothing, or that PEFT computes otherwise, fails") {
+  const auto judged = [](double before, double after, double ours) {
+    Check check;
+    judge_adapter({{0, "node0", "cpu", {}, {}, {{"before", before}, {"after", after}, {"ours", ours}}}}, check);
+    return check;
+  };
+  CHECK(judged(4, 3, 3.00001).outcome == Outcome::Pass);
+  CHECK(judged(4, 3, 3.01).outcome == Outcome::Fail);
+  CHECK(judged(4, 3, std::nan("")).outcome == Outcome::Fail);
+  const auto same = judged(3, 3, 3);
+  CHECK(same.outcome == Outcome::Fail);
+  CHECK(same.reason.en == "the adapter changes nothing in PEFT");
+}
