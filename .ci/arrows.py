@@ -30,7 +30,7 @@ ALLOWED = {
     "packager": (*BUNDLE, LEAVES[1], TOML, "packager/"),
     "installer": (*BUNDLE, "installer/"),
     "offline_repo": (*BUNDLE, "offline_repo/"),
-    "samples": ("include/sealift/train", LEAVES[1], TOML, "samples/"),
+    "samples": ("include/sealift/train", *LEAVES, TOML, "samples/"),
     "bench": ("include/sealift/", "bundle/", "bench/", "samples/"),
     "tests": ("",),
 }
@@ -40,24 +40,26 @@ FLOORS = {
     "bundle": "core host manifest trust payload archive native wheel".split() + [""],
     "packager": "host job files keys native models debian python pack documents compare".split()
     + ["lock_job create", "verbs", "main"],
-    "installer": "start host disk prefix store layout trial generations preflight doctor export apply print verbs".split() + ["", "main"],
-    "offline_repo": "catalogue protocols server verbs main".split(),
+    "installer": "start host disk prefix store layout trial generations preflight doctor export mend apply print verbs".split() + ["", "main"],
+    "offline_repo": "catalogue protocols holdings server verbs main".split(),
 }
 
 # pattern of an include -> the files that may have it (tests may include anything)
 DOORS = {
     r"^zstd\.h$": {"bundle/archive/"},
-    r"^isa-l": {"bundle/archive/"},
+    r"^isa-l/(igzip|crc)": {"bundle/archive/"},
+    r"^isa-l/(?!igzip|crc)": {"bundle/payload/reed_solomon."},
     r"^zlib\.h$": set(),  # what we ship inflates with ISA-L; only tests deflate
     r"^utf8proc\.h$": {"bundle/core/unicode."},
-    r"^openssl/": {"bundle/core/openssl.hpp", "include/sealift/train/checkpoint/digest.hpp"},
-    r"^nlohmann/": {"bundle/core/json.hpp", "bundle/core/json_object.hpp", *LEAVES, "samples/trainer/"},
+    r"^openssl/": {"bundle/core/openssl.hpp", "include/sealift/train/checkpoint/digest.hpp",
+                   "samples/verify/report/signature.cpp"},
+    r"^nlohmann/": {"bundle/core/json.hpp", "bundle/core/json_object.hpp", *LEAVES, "samples/trainer/", "samples/verify/"},
     r"^curl/": {"packager/files/http_request.cpp"},
     r"^tomlplusplus/": {TOML},
     r"^boost/url": {"packager/host/url."},
     r"^boost/(?!url)": {"offline_repo/server/"},
-    r"^CLI/": {"bundle/host/command_line.", "samples/trainer/"},
-    r"^torch/csrc/distributed/": {"include/sealift/train/comm/", "samples/trainer/"},
+    r"^CLI/": {"bundle/host/command_line.", "samples/trainer/", "samples/verify/"},
+    r"^torch/csrc/distributed/": {"include/sealift/train/comm/", "samples/trainer/", "samples/verify/"},
 }
 
 

@@ -14,6 +14,7 @@ kTorch=torch==2.11.0
 kReaders="safetensors==0.8.0 numpy==2.4.6"  # Python's reader of what is exported, for the tests
 kHeaders="nvidia-cuda-crt==13.0.88 nvidia-cuda-cccl==13.0.85"  # what the headers of torch's CUDA runtime include, and its wheels do not have
 kIsal=isal==1.8.0                           # Python's binding carries the sources of ISA-L 2.31.1; Debian has no libisal.a
+kIsalParts='crc igzip erasure_code'
 kIsalHash=sha256:124233e9a31a62030a07aafd48c26689561926f4e10417ed3ea46c211218f2b4
 where=build/prerequisites
 
@@ -54,9 +55,9 @@ install_uv() {
   stamp uv "$kUv"
 }
 
-# igzip and its checksums alone, with the licence beside them.
+# igzip, its checksums and the erasure codes alone, with the licence beside them.
 install_isal() {
-  complete isal "$kIsal" && return 0
+  complete isal "$kIsal $kIsalParts" && return 0
   say "building ISA-L from $kIsal into $where/isal"
   rm -rf "$where/isal" "$where/isal-build"
   mkdir -p "$where/isal/include/isa-l" "$where/isal/lib" "$where/isal-build"
@@ -64,12 +65,14 @@ install_isal() {
   "$where/uv/bin/pip" download -q --disable-pip-version-check --no-cache-dir --no-deps --no-binary isal --require-hashes \
     -r "$where/isal-build/wanted" -d "$where/isal-build" >&2
   tar -xzf "$where"/isal-build/isal-*.tar.gz -C "$where/isal-build" --strip-components=4 --wildcards '*/src/isal/isa-l'
-  make -s -C "$where/isal-build" -f Makefile.unx units='crc igzip' lib >/dev/null
-  cp "$where/isal-build/include/igzip_lib.h" "$where/isal-build/include/crc.h" "$where/isal/include/isa-l"
-  cp "$where/isal-build/bin/isa-l.a" "$where/isal/lib/libisal.a"
+  make -s -C "$where/isal-build" -f Makefile.unx units="$kIsalParts" lib >/dev/null
+  cp "$where/isal-build/include/igzip_lib.h" "$where/isal-build/include/crc.h" \
+    "$where/isal-build/include/erasure_code.h" "$where/isal-build/include/gf_vect_mul.h" "$where/isal/include/isa-l"
+  # libcrypto.a has a function of this name too, of its own field.
+  objcopy --redefine-sym gf_mul=isal_gf_mul "$where/isal-build/bin/isa-l.a" "$where/isal/lib/libisal.a"
   cp "$where/isal-build/LICENSE" "$where/isal"
   rm -rf "$where/isal-build"
-  stamp isal "$kIsal"
+  stamp isal "$kIsal $kIsalParts"
 }
 
 install_torch() {
