@@ -22,7 +22,9 @@ TEST_CASE("strict JSON refuses what two parsers could read differently") {
                                                        {R"({"a":1 /* c */})", "does not parse"},
                                                        {"", "does not parse"},
                                                        {R"({"a":"\ud800"})", "does not parse"}};
-  for (const auto& [text, reason] : cases) {
+  for (const auto& each : cases) {
+    const auto& text = each.first;
+    const auto& reason = each.second;
     CAPTURE(text);
     CHECK_REFUSED(parse_json(text, "the file"), Format, reason);
     CHECK_REFUSED(parse_json(text, "the file"), Format, "the file");

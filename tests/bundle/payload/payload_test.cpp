@@ -94,15 +94,16 @@ TEST_CASE("any range of the payload reads back, across chunks and volumes") {
   const std::string bytes = noise(30000);
   const Written written = write_payload(dir, bytes, 8192);
   const auto reader = std::make_shared<PayloadReader>(dir.path(), written.payload, written.chunks);
-  for (const auto& [offset, size] : {std::pair<std::size_t, std::size_t>{0, 30000},
-                                     {1, 29999},
-                                     {4095, 2},
-                                     {8191, 2},
-                                     {16384, 1},
-                                     {29999, 1},
-                                     {30000, 0},
-                                     {100, 20000}}) {
-    CAPTURE(offset);
+  for (const auto& part : {std::pair<std::size_t, std::size_t>{0, 30000},
+                           {1, 29999},
+                           {4095, 2},
+                           {8191, 2},
+                           {16384, 1},
+                           {29999, 1},
+                           {30000, 0},
+                           {100, 20000}}) {
+    const auto [offset, size] = part;
+    CAPTURE(part.first);
     PayloadRange range(reader, offset, size, "range");
     CHECK(read_back(range) == bytes.substr(offset, size));
   }

@@ -159,9 +159,10 @@ TEST_CASE("recovery chunks are the sums of the format's formula, and short piece
 
 TEST_CASE("any lost pieces of a group come back from any others and recovery chunks, as many as there are pieces") {
   std::mt19937 random(7);
-  for (const auto& [pieces, parity] : std::vector<std::pair<std::uint64_t, std::uint64_t>>{
+  for (const auto& group : std::vector<std::pair<std::uint64_t, std::uint64_t>>{
            {1, 1}, {1, 254}, {2, 3}, {10, 2}, {64, 32}, {127, 128}, {242, 13}, {254, 1}}) {
-    CAPTURE(pieces);
+    const auto [pieces, parity] = group;
+    CAPTURE(group.first);
     const std::size_t size = 65;
     std::vector<Bytes> all;
     PieceSums sums = PieceSums::recovery_chunks(pieces, parity, size);

@@ -53,8 +53,9 @@ TEST_CASE("what real wheels place is allowed: jupyter, tbb, intel-openmp, ninja,
       {Scheme::SitePackages, "6ec57f84c680d3a3778b__mypyc.cpython-311-x86_64-linux-gnu.so"},
       {Scheme::SitePackages, "typing.py"},  // a backport that the standard library's own comes before
   };
-  for (const auto& [scheme, path] : good) {
-    CAPTURE(path);
+  for (const auto& place : good) {
+    const auto& [scheme, path] = place;
+    CAPTURE(place.second);
     const auto fault = fault_of_place(scheme, path, "my_demo-1.0.dist-info");
     CHECK_MESSAGE(!fault, (fault ? fault->why : ""));
   }

@@ -47,9 +47,9 @@ struct Installed : Site {
         {"trust update", [&] { update_root(prefix(), disk, {root}); }},
         {"doctor --repair", [&] { doctor({.prefix = prefix(), .repair = first.folder, .now = kNow}, disk, silent); }},
     };
-    for (const auto& [verb, act] : verbs) {
-      CAPTURE(std::string(verb));
-      const bundle::Error error = refusal(act);
+    for (const auto& verb : verbs) {
+      CAPTURE(std::string(verb.first));
+      const bundle::Error error = refusal(verb.second);
       INFO(error.what());
       CHECK(error.code() == code);
       CHECK(mentions(error, words));

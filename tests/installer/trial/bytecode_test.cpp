@@ -46,7 +46,9 @@ TEST_CASE(
   compiled(site, made, site.prefix());
   const auto files = compiled_files(site.site_packages());
   CHECK(files.size() == 2);  // not the template
-  for (const auto& [path, bytes] : files) {
+  for (const auto& file : files) {
+    const auto& path = file.first;
+    const auto& bytes = file.second;
     INFO(path);
     CHECK(path.starts_with("demo/__pycache__/"));
     CHECK((status_of_path(site.site_packages() / path).st_mode & 07777) == 0444);
