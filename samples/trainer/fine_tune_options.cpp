@@ -6,6 +6,7 @@
 
 #include "loop/schedule.hpp"
 #include "presets.hpp"
+#include "refuse.hpp"
 #include "swift_names.hpp"
 
 #include <cmath>
@@ -17,10 +18,6 @@ namespace {
 using Rows = std::vector<SettingOf<FineTuneOptions>>;
 using O = FineTuneOptions;
 using enum Changes;
-
-[[noreturn]] void refuse(const std::string& what) {
-  throw std::invalid_argument(what);
-}
 
 Rows what_is_trained() {
   return {

@@ -4,15 +4,9 @@
 // A fault is refused here, once, and not by each rank.
 #include "options.hpp"
 
+#include "refuse.hpp"
+
 namespace sealift::trainer {
-namespace {
-
-[[noreturn]] void refuse(const std::string& what) {
-  throw std::invalid_argument(what);
-}
-
-}  // namespace
-
 const std::vector<Setting>& settings() {
   using enum Changes;
   using Part = std::vector<Setting>;

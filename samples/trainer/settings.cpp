@@ -9,6 +9,7 @@
 #include <sstream>
 #include <type_traits>
 
+#include "refuse.hpp"
 #include "sealift/toml.hpp"
 
 namespace sealift::trainer {
@@ -17,10 +18,6 @@ namespace {
 std::string replace(std::string text, char from, char to) {
   std::replace(text.begin(), text.end(), from, to);
   return text;
-}
-
-[[noreturn]] void refuse(const std::string& what) {
-  throw std::invalid_argument(what);
 }
 
 std::vector<std::string> split(const std::string& text) {

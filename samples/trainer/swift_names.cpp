@@ -5,6 +5,8 @@
 // args.json has every key with its default, so what belongs to a feature that is off must pass.
 #include "swift_names.hpp"
 
+#include "refuse.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <fnmatch.h>
@@ -16,10 +18,6 @@
 
 namespace sealift::trainer {
 namespace {
-
-[[noreturn]] void refuse(const std::string& what) {
-  throw std::invalid_argument(what);
-}
 
 /// Keys by another name.
 const std::map<std::string, std::string>& aliases() {

@@ -4,6 +4,8 @@
 // Held to the original by tests/train/loop/schedule_test.cpp's values, and live by fine_tune_test.py.
 #include "loop/schedule.hpp"
 
+#include "refuse.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -40,10 +42,6 @@ std::string listed(const Names& names, const Name& name_of) {
   std::string text;
   for (const auto& each : names) text += (text.empty() ? "" : ", ") + name_of(each);
   return text.empty() ? "none" : text;
-}
-
-[[noreturn]] void refuse(const std::string& what) {
-  throw std::invalid_argument(what);
 }
 
 nlohmann::json parameters_of(const ScheduleOptions& options, const std::vector<std::string>& known) {

@@ -4,6 +4,8 @@
 // Lengths are looked at for all examples: a row that does not fit would otherwise end a run after hours.
 #include "loop/training_data.hpp"
 
+#include "refuse.hpp"
+
 #include <sealift/train/checkpoint/digest.hpp>
 
 #include <cmath>
@@ -11,10 +13,6 @@
 
 namespace sealift::trainer {
 namespace {
-
-[[noreturn]] void refuse(const std::string& what) {
-  throw std::invalid_argument(what);
-}
 
 void check_kind(const TokenFile& file, Task task, const std::string& path) {
   const auto kind = file->header().kind;

@@ -9,7 +9,7 @@
 namespace sealift::trainer::plan {
 namespace {
 
-constexpr std::int64_t kReduceBytes = 4;
+constexpr std::int64_t kReducedBytes = 4;
 constexpr std::int64_t kBucket = std::int64_t{25} << 20, kFirstBucket = std::int64_t{1} << 20;  // Policy's own
 /// Of memory for an element that is decoded: what kernels of ATen read and write, one after another. Assumed.
 constexpr std::int64_t kDecodeBytes = 10;
@@ -22,7 +22,7 @@ Volume once(const UnitShape& unit, const Way& way) {
     const auto own = flat.stored() == Stored::Plain ? flat.shard() * way.batch.compute_bytes : flat.kept_bytes();
     volume.gather += own * others;
     if (!flat.trained()) continue;
-    const auto shard = flat.shard() * kReduceBytes;
+    const auto shard = flat.shard() * kReducedBytes;
     volume.reduce += shard * others;
     volume.copies += 2 * shard * (way.copies() - 1) / way.copies();
   }
@@ -80,7 +80,7 @@ void add_traffic(UnitWork& work, const UnitShape& unit, const Way& way) {
   work.copies_bytes = way.shard == 1 ? 0 : volume.copies;
   const auto [trained, bytes] = kept_of(unit, way);
   if (way.offload_parameters) work.bus_in_bytes = bytes;
-  if (way.offload_parameters || way.offload_gradients) work.bus_out_bytes = trained * kReduceBytes;
+  if (way.offload_parameters || way.offload_gradients) work.bus_out_bytes = trained * kReducedBytes;
 }
 
 /// A card's rate in a ring of `ranks` ranks that lie `apart` from each other: within its host, or over the host's
@@ -127,7 +127,7 @@ StepShape step_shape(const ModelShape& shape, const Way& way) {
     step.bucket_bytes = 2 * kBucket * (way.ranks - 1) / way.ranks;
     step.first_bucket_bytes = 2 * kFirstBucket * (way.ranks - 1) / way.ranks;
   }
-  if (way.offload_gradients && !way.offload_parameters) step.offload_bytes += trained * kReduceBytes;
+  if (way.offload_gradients && !way.offload_parameters) step.offload_bytes += trained * kReducedBytes;
   if (way.offload_moments && !way.offload_parameters) step.offload_bytes += 4 * trained * 4;
   // AdamW reads value, gradient and moments and writes three of them; offloaded parameters are stepped by the host.
   step.optimizer_bytes = trained * 28 * (way.offload_parameters ? 20 : 1);

@@ -29,13 +29,13 @@ void print(const CheckReport& report, std::size_t runs) {
 }  // namespace
 
 void add_check(CLI::App& app) {
-  struct Arguments {
+  struct CheckArguments {
     std::vector<std::string> files;
     double tolerance = 1e-4;
     double floor_factor = kFloorFactor;
     bool json = false;
   };
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<CheckArguments>();
   CLI::App* verb =
       app.add_subcommand("check", "compare result.json files with the first, and their losses with the floor");
   verb->add_option("results", arguments->files, "result.json files")->required();

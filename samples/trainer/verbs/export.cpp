@@ -10,12 +10,12 @@
 namespace sealift::trainer {
 
 void add_export(CLI::App& app) {
-  struct Arguments {
+  struct ExportArguments {
     std::string checkpoint, target;
     double max_file_gb = 0;
     bool bf16 = false;
   };
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<ExportArguments>();
   CLI::App* verb = app.add_subcommand("export", "write a checkpoint as safetensors files that other programs read");
   verb->add_option("checkpoint", arguments->checkpoint, "a step-N folder, or a folder of them: the last one")
       ->required();

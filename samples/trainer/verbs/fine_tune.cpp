@@ -15,7 +15,7 @@
 namespace sealift::trainer {
 namespace {
 
-struct Arguments {
+struct FineTuneArguments {
   FineTuneSources sources;
   std::int64_t ranks = 0;
   bool json = false;
@@ -41,7 +41,7 @@ void take_extras(const std::vector<std::string>& extras, Texts& flags) {
   if (!name.empty() && flags[name].empty()) flags[name] = "true";
 }
 
-void print(const nlohmann::ordered_json& result, bool json) {
+void print_training(const nlohmann::ordered_json& result, bool json) {
   if (json) {
     std::cout << result.dump(1) << '\n';
     return;
@@ -53,7 +53,7 @@ void print(const nlohmann::ordered_json& result, bool json) {
 }
 
 void add(CLI::App& app, char** argv, Task task, const char* name, const char* what) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<FineTuneArguments>();
   CLI::App* verb = app.add_subcommand(name, what);
   auto& [sources, ranks, json] = *arguments;
   verb->add_option("--config", sources.config_file, "settings: TOML, or ms-swift's YAML or args.json");
@@ -80,7 +80,7 @@ void add(CLI::App& app, char** argv, Task task, const char* name, const char* wh
     }
     const auto result = on_ranks([&](const auto& launch, auto& world) { return fine_tune(options, launch, world); },
                                  arguments->ranks, argv);
-    if (result) print(*result, arguments->json);
+    if (result) print_training(*result, arguments->json);
   });
 }
 

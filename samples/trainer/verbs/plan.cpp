@@ -17,7 +17,7 @@
 namespace sealift::trainer {
 namespace {
 
-struct Arguments {
+struct PlanArguments {
   std::string model, data, machine = "1x8x80GB", link, card_link, bus, flops, host_memory, disk;
   std::vector<std::string> tuners{"none", "lora", "qlora"}, precisions{"bf16"};
   std::string device = "cuda", job, timeline, lang = "en";
@@ -28,7 +28,7 @@ struct Arguments {
   bool no_offload = false, json = false;
 };
 
-plan::Machine machine_of(const Arguments& arguments) {
+plan::Machine machine_of(const PlanArguments& arguments) {
   plan::Machine machine;
   plan::read_machine(arguments.machine, machine);
   const auto set = [](const char* name, const std::string& text, auto& field, const auto& read) {
@@ -44,14 +44,14 @@ plan::Machine machine_of(const Arguments& arguments) {
 }
 
 /// Tokens of all epochs: of the file, or as given.
-std::int64_t tokens_of(const Arguments& arguments) {
+std::int64_t tokens_of(const PlanArguments& arguments) {
   const auto once =
       arguments.data.empty() ? arguments.tokens : static_cast<double>(TokenFile::open(arguments.data)->header().tokens);
   if (!(once >= 0) || once > 1e18) throw std::invalid_argument("--tokens is no number from 0 to 1e18");
   return static_cast<std::int64_t>(once * arguments.epochs);
 }
 
-std::vector<plan::Candidate> candidates_of(const Arguments& arguments) {
+std::vector<plan::Candidate> candidates_of(const PlanArguments& arguments) {
   const auto config = read_decoder_config(arguments.model);
   const LoraOptions lora{.rank = arguments.lora_rank, .dropout = arguments.lora_dropout};
   std::vector<plan::Candidate> candidates;
@@ -63,7 +63,7 @@ std::vector<plan::Candidate> candidates_of(const Arguments& arguments) {
   return candidates;
 }
 
-std::string assumed(const Arguments& arguments, const plan::Machine& machine) {
+std::string assumed(const PlanArguments& arguments, const plan::Machine& machine) {
   std::string text;
   const auto say = [&](const std::string& given, const std::string& what) {
     if (given.empty()) text += (text.empty() ? "assumed: " : ", ") + what;
@@ -93,7 +93,7 @@ std::string timeline_of(const plan::Row& row, const std::vector<plan::Candidate>
                       plan::words_of(row));
 }
 
-void print_plan(const Arguments& arguments) {
+void print_plan(const PlanArguments& arguments) {
   const auto machine = machine_of(arguments);
   const auto candidates = candidates_of(arguments);
   const plan::Question question{.machine = machine,
@@ -136,7 +136,7 @@ void print_plan(const Arguments& arguments) {
 }  // namespace
 
 void add_plan(CLI::App& app) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<PlanArguments>();
   auto& a = *arguments;
   CLI::App* verb = app.add_subcommand("plan", "what each way to train a model takes on a machine, before it runs");
   verb->add_option("--model", a.model, "a folder with config.json")->required();

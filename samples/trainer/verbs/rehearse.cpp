@@ -14,7 +14,7 @@
 namespace sealift::trainer {
 namespace {
 
-struct Arguments {
+struct RehearseArguments {
   ParallelOptions parallel;
   RehearsalOptions rehearsal;
   std::string precision = "bf16", tuner = "full";
@@ -30,7 +30,7 @@ std::optional<at::ScalarType> dtype_of(const std::string& precision) {
 }
 
 /// As fine-tuning does it: what is trained is kept in fp32, what is frozen in the dtype that is computed in.
-RehearsalOptions options_of(const Arguments& arguments) {
+RehearsalOptions options_of(const RehearseArguments& arguments) {
   auto options = arguments.rehearsal;
   auto parallel = arguments.parallel;
   parallel.precision = "fp32";
@@ -49,7 +49,7 @@ RehearsalOptions options_of(const Arguments& arguments) {
 }  // namespace
 
 void add_rehearse(CLI::App& app) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<RehearseArguments>();
   auto& [parallel, rehearsal, precision, tuner, lora_rank, timeout, memory, keeps, json] = *arguments;
   parallel.parallel_method = "fsdp";
   CLI::App* verb = app.add_subcommand("rehearse", "run one rank of a job on N ranks without its values or its ranks");

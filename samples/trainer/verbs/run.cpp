@@ -13,14 +13,14 @@
 namespace sealift::trainer {
 namespace {
 
-struct Arguments {
+struct RunArguments {
   Texts flags;
   std::string config_file;
   std::int64_t ranks = 0;
   bool json = false;
 };
 
-void print(const nlohmann::ordered_json& result, bool json) {
+void print_run(const nlohmann::ordered_json& result, bool json) {
   if (json) {
     std::cout << result.dump(1) << '\n';
     return;
@@ -34,7 +34,7 @@ void print(const nlohmann::ordered_json& result, bool json) {
 }  // namespace
 
 void add_run(CLI::App& app, char** argv) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<RunArguments>();
   CLI::App* verb = app.add_subcommand("run", "train and write OUT/log.jsonl and OUT/result.json");
   verb->add_option("--config", arguments->config_file, "TOML file of the settings below, names with underscores");
   add_ranks(*verb, arguments->ranks);
@@ -46,7 +46,7 @@ void add_run(CLI::App& app, char** argv) {
     const auto result =
         on_ranks([&](const auto& launch, auto& world) { return run(options, launch, world); }, arguments->ranks, argv);
     if (!result) return;
-    print(*result, arguments->json);
+    print_run(*result, arguments->json);
     if ((*result)["verdict"] != "fail") return;
     say("the final loss is not near the floor: this environment does not compute what it should, or the settings do "
         "not let the model learn; see check --help");

@@ -16,11 +16,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Arguments {
+struct GoldenArguments {
   std::string job, out, prefix, device = "cpu";
 };
 
-void record(const Arguments& arguments) {
+void record(const GoldenArguments& arguments) {
   Site site{.device = arguments.device == "cuda" ? "cuda:0" : "cpu",
             .prefix = arguments.prefix.empty() ? fs::read_symlink("/proc/self/exe").parent_path().parent_path()
                                                : fs::absolute(arguments.prefix),
@@ -40,7 +40,7 @@ void record(const Arguments& arguments) {
 }  // namespace
 
 void add_golden(CLI::App& app) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<GoldenArguments>();
   CLI::App* verb = app.add_subcommand("golden", "run a job outside and record what it computes, for [[golden]]");
   verb->add_option("job", arguments->job, "TOML file: name, verb, [settings], [tolerances]")->required();
   verb->add_option("--out", arguments->out, "the file to write")->required();

@@ -35,7 +35,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Arguments {
+struct RunArguments {
   std::string site_file, level = "quick", out = "sealift-verify-out", device = "auto", prefix;
   std::vector<std::string> only;
   std::int64_t ranks = 0, patience = 3600;
@@ -66,7 +66,7 @@ Level level_of(const std::string& name) {
   throw std::invalid_argument("--level " + name + ": expected quick, full or burn");
 }
 
-Site site_of(const Arguments& arguments, const train::Launch& launch, const trainer::RankDevice& device) {
+Site site_of(const RunArguments& arguments, const train::Launch& launch, const trainer::RankDevice& device) {
   char host[256] = {};
   gethostname(host, sizeof host - 1);
   Site site{.rank = launch.rank,
@@ -124,7 +124,7 @@ std::vector<std::string> addresses_of_host() {
 
 /// Before the ranks are started: where calls cannot be watched, or the site asks for it, all of them share a network
 /// that counts. It needs all ranks here.
-void enter_own_network(const Arguments& arguments) {
+void enter_own_network(const RunArguments& arguments) {
   if (std::getenv(kOwnNetwork)) return;  // a rank of one that did
   const bool can_watch =
       observe({"true"}, {}, std::chrono::seconds(20), fs::temp_directory_path(), Allowed({}, {}, ""), {}).fault.empty();
@@ -198,7 +198,7 @@ Allowed allowed_of(const Exchange& exchange, const Site& site) {
 }
 
 /// What one rank does; rank 0 returns report.json.
-nlohmann::ordered_json verify(const Arguments& arguments, const train::Launch& launch,
+nlohmann::ordered_json verify(const RunArguments& arguments, const train::Launch& launch,
                               std::optional<train::Groups>& groups) {
   auto device = trainer::set_up_device(arguments.device, launch);
   trainer::compute_reproducibly(device);
@@ -238,7 +238,7 @@ nlohmann::ordered_json verify(const Arguments& arguments, const train::Launch& l
 }  // namespace
 
 void add_run(CLI::App& app, char** argv) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<RunArguments>();
   CLI::App* verb = app.add_subcommand("run", "run the checks and write OUT/report.html, report.txt and report.json");
   verb->add_option("--site", arguments->site_file, "TOML file: what the site expects of itself");
   verb->add_option("--level", arguments->level, "quick (about 1 minute), full (10) or burn (60)");
