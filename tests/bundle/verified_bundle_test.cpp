@@ -6,6 +6,7 @@
 #include <sys/sysmacros.h>
 
 #include "bundle/core/json.hpp"
+#include "tests/support/bit_step.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/tiny_bundle.hpp"
 
@@ -116,7 +117,7 @@ TEST_CASE("every flipped bit of the seal is refused") {
   const TempDir dir;
   const MadeBundle made = make_bundle(dir / "b", {.items = {{.path = "a", .bytes = "x", .into = "a"}}});
   const std::size_t bits = fs::file_size(made.seal()) * 8;
-  for (std::size_t bit = 0; bit < bits; ++bit) {
+  for (std::size_t bit = 0; bit < bits; bit += kBitStep) {
     flip(made.seal(), bit);
     CAPTURE(bit);
     CHECK_THROWS_AS(verify(open(made.folder), made.trusted, kNow), Error);
@@ -128,7 +129,7 @@ TEST_CASE("every flipped bit of the seal is refused") {
 TEST_CASE("every flipped bit of the chunk list is refused, naming the list") {
   const TempDir dir;
   const MadeBundle made = make_bundle(dir / "b", two_volumes());
-  for (std::size_t bit = 0; bit < fs::file_size(made.chunks()) * 8; ++bit) {
+  for (std::size_t bit = 0; bit < fs::file_size(made.chunks()) * 8; bit += kBitStep) {
     flip(made.chunks(), bit);
     CAPTURE(bit);
     CHECK_REFUSED(verify(open(made.folder), made.trusted, kNow), Digest, ".chunks");

