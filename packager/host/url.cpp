@@ -48,13 +48,13 @@ std::optional<Url> parse_url(std::string_view text) {
 
 std::optional<UrlLogin> login_of(std::string_view text) {
   const auto parsed = urls::parse_uri(text);
-  if (!parsed || !parsed->has_password()) return std::nullopt;
+  if (!parsed || !parsed->has_userinfo()) return std::nullopt;
   const std::string scheme = lower_case(parsed->scheme());
   if (scheme != "http" && scheme != "https") return std::nullopt;
   return UrlLogin{.address = std::string(urls::url(*parsed).remove_userinfo().buffer()),
                   .server = scheme + "://" + std::string(parsed->encoded_host_and_port()),
                   .name = parsed->user(),
-                  .password = parsed->password()};
+                  .password = parsed->has_password() ? std::optional(parsed->password()) : std::nullopt};
 }
 
 std::string file_url(const std::filesystem::path& path) {

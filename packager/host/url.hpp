@@ -27,12 +27,13 @@ struct Url {
 std::optional<Url> parse_url(std::string_view text);
 
 struct UrlLogin {
-  std::string address;         // the URL without name and password
-  std::string server;          // scheme, host and port of it
-  std::string name, password;  // decoded
+  std::string address;  // the URL without name and password
+  std::string server;   // scheme, host and port of it
+  std::string name;     // decoded
+  std::optional<std::string> password;
 };
 
-// The name and password of an http or https URL that has both; nothing otherwise.
+// The name of an http or https URL, and the password where it has one; nothing of a URL without.
 std::optional<UrlLogin> login_of(std::string_view text);
 
 // "file:///…" of an absolute path.

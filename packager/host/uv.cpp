@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "packager/host/git_login.hpp"
 #include "packager/host/trusted_certificates.hpp"
 
 namespace sealift::packager {
@@ -40,7 +41,7 @@ std::map<std::string, std::string> our_uv_variables() {
 
 }  // namespace
 
-ProcessResult run_uv(std::vector<std::string> command) {
+ProcessResult run_uv(std::vector<std::string> command, const std::map<std::string, std::string>& more) {
   std::map<std::string, std::string> environment = {{"UV_PYTHON_DOWNLOADS", "never"},
                                                     {"NO_COLOR", "1"},
                                                     {"UV_SYSTEM_CERTS", "1"},
@@ -48,8 +49,11 @@ ProcessResult run_uv(std::vector<std::string> command) {
   for (const auto& [name, value] : our_uv_variables())
     if (is_passed(name)) environment[name] = value;
   if (const std::string file = trusted_certificates(); !file.empty()) environment["SSL_CERT_FILE"] = file;
+  environment.insert(more.begin(), more.end());
   command.emplace_back("--no-config");
-  return run_process(command, environment);
+  ProcessResult result = run_process(command, environment);
+  result.err = without_logins(result.err);
+  return result;
 }
 
 std::vector<std::string> ignored_uv_variables() {

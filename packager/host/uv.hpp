@@ -12,8 +12,9 @@
 
 namespace sealift::packager {
 
-// The first word is the program itself; the rest is completed with --no-config.
-ProcessResult run_uv(std::vector<std::string> command);
+// The first word is the program itself; the rest is completed with --no-config. `more` are further variables. What uv
+// says on its error output comes back without the logins of addresses.
+ProcessResult run_uv(std::vector<std::string> command, const std::map<std::string, std::string>& more = {});
 
 // The variables of uv that are set here and are not passed on, although they would change what is resolved; for a
 // warning.

@@ -107,14 +107,15 @@ GlibcVersion check_wheel(const fs::path& file, const SourcePackage& source, cons
 }
 
 // Puts every source into the cache as one file; returns the digests in the order of `sources`.
-std::vector<Digest> store_sources(const std::vector<SourcePackage>& sources, const Cache& cache,
-                                  const fs::path& scratch, bundle::Progress& progress) {
+std::vector<Digest> store_sources(const std::vector<SourcePackage>& sources, const GitLogins& logins,
+                                  const Cache& cache, const fs::path& scratch, bundle::Progress& progress) {
   std::vector<Download> downloads;
   std::vector<Digest> digests;
   for (const SourcePackage& source : sources) {
     if (source.kind == SourceKind::Archive)
       downloads.push_back({.name = source.title() + " (source)", .url = source.url, .sha256 = *source.sha256});
-    digests.push_back(source.kind == SourceKind::Archive ? *source.sha256 : store_source(source, cache, scratch));
+    digests.push_back(source.kind == SourceKind::Archive ? *source.sha256
+                                                         : store_source(source, cache, scratch, logins));
   }
   if (!downloads.empty()) fetch(downloads, cache, progress);
   return digests;
@@ -182,7 +183,7 @@ BuiltWheels build_sources(const std::vector<SourcePackage>& sources, const Build
   BuiltWheels result;
   if (sources.empty()) return result;
   const ScratchFolder scratch("sources", cache.root());
-  const std::vector<Digest> digests = store_sources(sources, cache, scratch.path(), progress);
+  const std::vector<Digest> digests = store_sources(sources, tools.logins, cache, scratch.path(), progress);
   const std::string tool_names = describe_tools(tools);
   std::vector<std::pair<const SourcePackage*, Error>> failures;
   for (std::size_t i = 0; i < sources.size(); ++i) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 
+#include "packager/python/input_logins.hpp"
 #include "sealift/bundle/wheel/wheel.hpp"
 
 namespace sealift::packager {
@@ -104,17 +105,20 @@ constexpr int kMostRounds = 50;  // of resolving and building
 
 LockedPython lock_python(const Job& job, const fs::path& uv, const Interpreter& interpreter, const fs::path& folder,
                          const Cache& cache, bundle::Progress& progress, Isolation isolation) {
-  const BuildTools tools{.uv = uv,
-                         .python = interpreter.executable,
-                         .python_version = interpreter.version,
-                         .build_constraints = job.inputs.build_constraints,
-                         .index_words = index_words(job.inputs),
-                         .isolation = isolation};
+  GitLogins of_constraints;  // builds take wheels alone, so nobody needs them
+  BuildTools tools{.uv = uv,
+                   .python = interpreter.executable,
+                   .python_version = interpreter.version,
+                   .build_constraints = lines_without_logins(job.inputs.build_constraints,
+                                                             job.file.string() + ", [python]", of_constraints),
+                   .index_words = index_words(job.inputs),
+                   .isolation = isolation};
   LockedPython locked;
   const auto needs = [&] { return who_needs(job, uv, interpreter.executable, locked.facts); };
   SourceWheels wheels;
   for (int round = 0;; ++round) {
     Resolution resolution = resolve(job, uv, interpreter.executable, folder, locked.facts);
+    tools.logins = resolution.logins;
     PythonChoice choice = choose_packages(resolution.pylock, folder, job.python, job.target, resolution.hashes);
     if (!job.inputs.build && !choice.sources.empty()) refuse_sources(choice.sources, needs());
     if (wheels.build(sources_of(choice, locked.facts), tools, job, cache, progress, needs, locked.facts)) {

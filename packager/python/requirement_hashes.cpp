@@ -23,22 +23,13 @@ std::string without_blanks(std::string_view text) {
   return std::string(text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1));
 }
 
-// The value of `option`, when the line is that option: "-r other.txt", "-rother.txt", "--requirement=other.txt".
-std::string value_of(const std::string& line, std::string_view option) {
-  if (!line.starts_with(option) || line.starts_with("--require-hashes")) return {};
-  std::string rest = line.substr(option.size());
-  if (option.starts_with("--") && !rest.empty() && rest[0] != '=' && rest[0] != ' ' && rest[0] != '\t') return {};
-  if (!rest.empty() && rest[0] == '=') rest.erase(0, 1);
-  return without_blanks(rest);
-}
-
 void read(const fs::path& file, int depth, RequirementHashes& out) {
   if (depth > kMaxDepth)
     throw Error(ErrorCode::Usage,
                 {.what = "requirements files include each other without end", .where = file.string()});
   for (const std::string& line : requirement_lines(bundle::read_text(file, std::uint64_t{64} << 20))) {
     for (const char* option : {"-r", "--requirement"})
-      if (const std::string other = value_of(line, option); !other.empty() && other.find("://") == other.npos)
+      if (const std::string other = option_value(line, option); !other.empty() && other.find("://") == other.npos)
         read(file.parent_path() / other, depth + 1, out);
     static constexpr std::string_view kHash = "--hash";
     std::size_t at = line.find(std::string(" ") + std::string(kHash));
@@ -65,15 +56,23 @@ void find_index_lines(const fs::path& file, int depth, std::vector<std::string>&
   if (depth > kMaxDepth) return;  // `read` refuses it
   for (const std::string& line : requirement_lines(bundle::read_text(file, std::uint64_t{64} << 20))) {
     for (const char* option : {"-r", "--requirement", "-c", "--constraint"})
-      if (const std::string other = value_of(line, option); !other.empty() && other.find("://") == other.npos)
+      if (const std::string other = option_value(line, option); !other.empty() && other.find("://") == other.npos)
         find_index_lines(file.parent_path() / other, depth + 1, out);
     for (const char* option : {"-i", "--index-url", "--extra-index-url", "-f", "--find-links"})
-      if (const std::string index = value_of(line, option); !index.empty())
+      if (const std::string index = option_value(line, option); !index.empty())
         out.push_back(std::string(option) + " " + without_credentials(index));
   }
 }
 
 }  // namespace
+
+std::string option_value(const std::string& line, std::string_view option) {
+  if (!line.starts_with(option) || line.starts_with("--require-hashes")) return {};
+  std::string rest = line.substr(option.size());
+  if (option.starts_with("--") && !rest.empty() && rest[0] != '=' && rest[0] != ' ' && rest[0] != '\t') return {};
+  if (!rest.empty() && rest[0] == '=') rest.erase(0, 1);
+  return without_blanks(rest);
+}
 
 std::vector<std::string> index_lines(const fs::path& file) {
   std::vector<std::string> out;

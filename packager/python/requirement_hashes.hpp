@@ -24,6 +24,10 @@ std::vector<std::string> requirement_lines(std::string_view text);
 // when one has hashes, but no SHA-256 among them.
 RequirementHashes read_requirement_hashes(const std::filesystem::path& file);
 
+// The value of `option`, when the line is that option: "-r other.txt", "-rother.txt", "--requirement=other.txt"; else
+// empty.
+std::string option_value(const std::string& line, std::string_view option);
+
 // The options of a requirements file, and of those that it includes, that name further indexes to uv; without
 // passwords.
 std::vector<std::string> index_lines(const std::filesystem::path& file);

@@ -11,6 +11,7 @@
 
 #include "packager/host/scratch_folder.hpp"
 #include "packager/host/uv.hpp"
+#include "packager/python/input_logins.hpp"
 #include "packager/python/need_chains.hpp"
 #include "packager/python/pylock.hpp"
 #include "packager/python/source_facts.hpp"
@@ -104,10 +105,11 @@ std::string needed_by(const std::string& message, const std::string& name) {
 }
 
 // Writes the job's lock as a requirements file.
-void write_locked(const Job& job, const fs::path& uv, const fs::path& file) {
+void write_locked(const Job& job, const fs::path& uv, const fs::path& file, GitLogins& logins) {
   const fs::path& lock = *job.inputs.lock_file;
   if (!job.inputs.is_uv_lock()) {
-    replace_file(file, pylock_as_requirements(bundle::read_text(lock, kMaxPylock), lock.parent_path()));
+    const auto lines = pylock_as_requirements(bundle::read_text(lock, kMaxPylock), lock.parent_path());
+    replace_file(file, lines_without_logins(lines, lock.string(), logins));
     return;
   }
   std::vector<std::string> command = {uv.string(),     "export",
@@ -127,32 +129,36 @@ void write_locked(const Job& job, const fs::path& uv, const fs::path& file) {
                                     .expected = "a uv.lock beside its pyproject.toml",
                                     .got = result.err,
                                     .next = "run `uv lock` there, or correct extras and groups"});
+  replace_file(file, {logins.take(bundle::read_text(file, kMaxPylock), lock.string())});
 }
 
-// `uv pip compile` for the job, without the format of its answer; the files that it reads are in `scratch`.
+// `uv pip compile` for the job, without the format of its answer; the files that it reads are in `scratch`, and hold no
+// login of a repository.
 std::vector<std::string> compile_command(const Job& job, const fs::path& uv, const fs::path& python,
-                                         const fs::path& scratch, RequirementHashes* hashes) {
+                                         const fs::path& scratch, RequirementHashes* hashes, GitLogins& logins) {
   const PythonInputs& inputs = job.inputs;
-  replace_file(scratch / "requirements.in", inputs.requirements);
+  const std::string where = job.file.string() + ", [python]";
+  replace_file(scratch / "requirements.in", lines_without_logins(inputs.requirements, where, logins));
   std::vector<std::string> command = {uv.string(), "pip", "compile", (scratch / "requirements.in").string()};
   std::optional<fs::path> hashed = inputs.requirements_file;
   if (inputs.lock_file) {
     hashed = scratch / "locked.txt";
-    write_locked(job, uv, *hashed);
+    write_locked(job, uv, *hashed, logins);
     command.push_back("--no-deps");
   }
   if (hashed) {
-    command.push_back(hashed->string());
+    command.push_back(file_without_logins(*hashed, scratch, logins).string());
     if (hashes != nullptr) *hashes = read_requirement_hashes(*hashed);
   }
   if (inputs.pyproject) {
+    refuse_logins_in(*inputs.pyproject);
     command.push_back(inputs.pyproject->string());
     for (const std::string& extra : inputs.extras) command.insert(command.end(), {"--extra", extra});
     for (const std::string& group : inputs.groups)
       command.insert(command.end(), {"--group", inputs.pyproject->string() + ":" + group});
   }
   if (!inputs.constraints.empty()) {
-    replace_file(scratch / "constraints.txt", inputs.constraints);
+    replace_file(scratch / "constraints.txt", lines_without_logins(inputs.constraints, where, logins));
     command.insert(command.end(), {"--constraints", (scratch / "constraints.txt").string()});
   }
   for (const std::string& word : index_words(inputs)) command.push_back(word);
@@ -165,11 +171,11 @@ std::vector<std::string> compile_command(const Job& job, const fs::path& uv, con
 }
 
 // The command with what is known of sources by now.
-std::vector<std::string> with_facts(std::vector<std::string> command, const SourceFacts& facts,
-                                    const fs::path& scratch) {
+std::vector<std::string> with_facts(std::vector<std::string> command, const SourceFacts& facts, const fs::path& scratch,
+                                    GitLogins& logins) {
   const fs::path file = scratch / "uv-sources.toml";
   fs::remove(file);
-  bundle::write_text(file, write_source_facts(facts));
+  bundle::write_text(file, logins.take(write_source_facts(facts), "what a package requires"));
   command.insert(command.end(), {"--config-file", file.string()});
   for (const std::string& word : source_words(facts)) command.push_back(word);
   const bool shallow = std::find(command.begin(), command.end(), "--no-deps") != command.end();
@@ -210,7 +216,8 @@ Resolution resolve(const Job& job, const fs::path& uv, const fs::path& python, c
                    SourceFacts& facts) {
   const ScratchFolder scratch("sealift-resolve");
   Resolution resolution;
-  std::vector<std::string> command = compile_command(job, uv, python, scratch.path(), &resolution.hashes);
+  std::vector<std::string> command =
+      compile_command(job, uv, python, scratch.path(), &resolution.hashes, resolution.logins);
   // Written into its final folder, since uv makes the paths in it relative to that; under a temporary name, since uv
   // would keep the versions of an existing file.
   fs::create_directories(folder);
@@ -218,7 +225,8 @@ Resolution resolve(const Job& job, const fs::path& uv, const fs::path& python, c
   command.insert(command.end(), {"--format", "pylock.toml", "-o", answer.path().string()});
   std::vector<std::string> without_wheels;
   for (;;) {  // uv names one package without wheels at a time
-    const ProcessResult result = run_uv(with_facts(command, facts, scratch.path()));
+    const std::vector<std::string> words = with_facts(command, facts, scratch.path(), resolution.logins);
+    const ProcessResult result = run_uv(words, resolution.logins.variables());
     if (result.exit_code == 0) break;
     const std::vector<std::string> fresh = learn(result.err, facts);
     for (const std::string& name : fresh) without_wheels.push_back(name + needed_by(result.err, name));
@@ -241,9 +249,11 @@ Resolution resolve(const Job& job, const fs::path& uv, const fs::path& python, c
 std::map<std::string, std::string> who_needs(const Job& job, const fs::path& uv, const fs::path& python,
                                              const SourceFacts& facts) {
   const ScratchFolder scratch("sealift-resolve");
-  std::vector<std::string> command = compile_command(job, uv, python, scratch.path(), nullptr);
+  GitLogins logins;
+  std::vector<std::string> command = compile_command(job, uv, python, scratch.path(), nullptr, logins);
   command.insert(command.end(), {"--annotation-style", "line"});
-  const ProcessResult result = run_uv(with_facts(command, facts, scratch.path()));
+  command = with_facts(std::move(command), facts, scratch.path(), logins);
+  const ProcessResult result = run_uv(command, logins.variables());
   DirectNeeds needs;
   if (result.exit_code != 0) return {};
   static constexpr std::string_view kVia = "# via ";

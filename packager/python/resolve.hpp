@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "packager/host/git_login.hpp"
 #include "packager/job/job.hpp"
 #include "packager/python/requirement_hashes.hpp"
 #include "packager/python/source_facts.hpp"
@@ -20,6 +21,7 @@ std::filesystem::path find_uv(const std::filesystem::path& given);
 struct Resolution {
   std::string pylock;        // the text of pylock.toml, with paths relative to `folder`
   RequirementHashes hashes;  // demanded by the job's own files
+  GitLogins logins;          // of the repositories that the job names; uv saw none of them
 };
 
 // `python` is any interpreter of the target's version, because uv must be given one; `folder` is where the pylock will

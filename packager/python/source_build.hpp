@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "packager/host/git_login.hpp"
 #include "packager/host/sandbox.hpp"
 #include "packager/job/lock.hpp"
 
@@ -20,6 +21,7 @@ struct BuildTools {
   std::vector<std::string> build_constraints;  // on the requirements of builds
   std::vector<std::string> index_words;        // arguments of uv
   Isolation isolation = Isolation::Sandbox;
+  GitLogins logins = {};  // of the repositories that are cloned
 };
 
 struct BuildOrder {

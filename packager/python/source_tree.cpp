@@ -14,30 +14,9 @@ using bundle::ErrorCode;
 
 namespace {
 
-// Asks for a name and a password of the address by a helper, for its server alone. Every user can read the arguments of
-// a process, and git hands an address on to others; variables can be read by the same user only, and the helper's
-// command just names them.
-struct GitLogin {
-  std::vector<std::string> words;
-  std::map<std::string, std::string> variables = {{"GIT_TERMINAL_PROMPT", "0"}, {"GIT_LFS_SKIP_SMUDGE", "1"}};
-
-  explicit GitLogin(const std::string& url) {
-    const std::optional<UrlLogin> login = login_of(url);
-    if (!login) return;
-    const std::string helper = "credential." + login->server + ".helper=";
-    words = {"-c", helper,  // those that the user has for this server are not asked
-             "-c",
-             helper +
-                 "!f() { test \"$1\" = get && printf 'username=%s\\npassword=%s\\n' "
-                 "\"$SEALIFT_GIT_NAME\" \"$SEALIFT_GIT_PASSWORD\"; }; f"};
-    variables["SEALIFT_GIT_NAME"] = login->name;
-    variables["SEALIFT_GIT_PASSWORD"] = login->password;
-  }
-};
-
 // What a repository could make git start: hooks (its template's too), filters' programs, a monitor, odd transports. The
 // user's own configuration is read, because it holds the ways to passwords.
-std::string git(std::vector<std::string> words, const SourcePackage& source) {
+std::string git(std::vector<std::string> words, const SourcePackage& source, const GitLogins& logins) {
   static const std::vector<std::string> kQuiet = {"git",
                                                   "-c",
                                                   "core.hooksPath=/dev/null",
@@ -47,30 +26,31 @@ std::string git(std::vector<std::string> words, const SourcePackage& source) {
                                                   "init.templateDir=",
                                                   "-c",
                                                   "protocol.ext.allow=never"};
-  const GitLogin login(source.url);
-  words.insert(words.begin(), login.words.begin(), login.words.end());
   words.insert(words.begin(), kQuiet.begin(), kQuiet.end());
-  const ProcessResult result = run_process(words, login.variables);
+  std::map<std::string, std::string> variables = logins.variables();
+  variables["GIT_LFS_SKIP_SMUDGE"] = "1";
+  const ProcessResult result = run_process(words, variables);
   if (result.exit_code != 0)
     throw Error(ErrorCode::Network, {.what = "git cannot fetch " + source.title(),
                                      .where = without_credentials(source.url) + " at " + source.commit,
-                                     .got = result.err});
+                                     .got = without_logins(result.err)});
   return result.out;
 }
 
-fs::path clone(const SourcePackage& source, const fs::path& scratch) {
+fs::path clone(const SourcePackage& source, const fs::path& scratch, GitLogins logins) {
   const fs::path folder = clone_of(source, scratch);
   fs::remove_all(folder);
-  const std::optional<UrlLogin> login = login_of(source.url);
-  git({"clone", "--quiet", "--no-checkout", "--", login ? login->address : source.url, folder.string()}, source);
-  git({"-C", folder.string(), "checkout", "--quiet", "--detach", source.commit, "--"}, source);
+  const std::string address = logins.take("git+" + source.url, source.title()).substr(4);
+  git({"clone", "--quiet", "--no-checkout", "--", address, folder.string()}, source, logins);
+  git({"-C", folder.string(), "checkout", "--quiet", "--detach", source.commit, "--"}, source, logins);
   // A branch or tag of that name would have been taken first.
-  if (const std::string head = git({"-C", folder.string(), "rev-parse", "HEAD"}, source); head != source.commit + "\n")
+  if (const std::string head = git({"-C", folder.string(), "rev-parse", "HEAD"}, source, logins);
+      head != source.commit + "\n")
     throw Error(ErrorCode::Digest, {.what = "git has checked out another commit than the one that is locked",
                                     .where = without_credentials(source.url),
                                     .expected = source.commit,
                                     .got = head});
-  git({"-C", folder.string(), "submodule", "--quiet", "update", "--init", "--recursive"}, source);
+  git({"-C", folder.string(), "submodule", "--quiet", "update", "--init", "--recursive"}, source, logins);
   return folder;
 }
 
@@ -107,8 +87,9 @@ fs::path clone_of(const SourcePackage& source, const fs::path& scratch) {
   return scratch / (source.name + ".git");
 }
 
-bundle::Digest store_source(const SourcePackage& source, const Cache& cache, const fs::path& scratch) {
-  const fs::path folder = source.kind == SourceKind::Git ? clone(source, scratch) : source.folder;
+bundle::Digest store_source(const SourcePackage& source, const Cache& cache, const fs::path& scratch,
+                            const GitLogins& logins) {
+  const fs::path folder = source.kind == SourceKind::Git ? clone(source, scratch, logins) : source.folder;
   Tree tree;
   gather(folder, "", tree);
   const fs::path file = scratch / (source.name + ".tar");
