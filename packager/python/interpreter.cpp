@@ -58,6 +58,11 @@ Error=This Python is a generation that sealift-install made from a signed bundle
  have belong into the next bundle.
 )";
 
+// Python takes the folder lib-dynload for the mark of its own exec_prefix. Without it the one that it was built for
+// counts, often /usr, whose site folders, and the .pth files there, are then the host's.
+constexpr const char* kLibDynload =
+    "Python finds its own exec_prefix by this folder; this file keeps it where there is no module in it.\n";
+
 bool is_archive(const std::string& name) {
   static constexpr std::string_view kSuffixes[] = {".tar", ".tar.zst", ".tar.gz", ".tgz", ".tar.xz"};
   return std::any_of(std::begin(kSuffixes), std::end(kSuffixes), [&](auto suffix) { return name.ends_with(suffix); });
@@ -251,6 +256,7 @@ Tree gather_interpreter(const Interpreter& interpreter, const fs::path& launcher
   tree["bin/" + name] = {.source = launcher, .executable = true};
   tree["bin/python3"] = {.text = name, .link = true};
   tree["bin/python"] = {.text = name, .link = true};
+  tree[stdlib + "/lib-dynload/README"] = {.text = kLibDynload};
   tree[stdlib + "/EXTERNALLY-MANAGED"] = {.text = kExternallyManaged};
   if (!interpreter.finds_site_packages) tree[stdlib + "/sitecustomize.py"] = {.text = kSiteCustomize};
   return tree;

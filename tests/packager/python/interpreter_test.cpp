@@ -137,6 +137,37 @@ TEST_CASE("a distribution's interpreter is taken without tests, caches and its s
     CHECK(read_file(target / "prefix/include/python3.11/pyconfig.h").find("include <x86_64") == std::string::npos);
 }
 
+TEST_CASE("an interpreter without modules in lib-dynload runs no .pth file of the host's own Python") {
+  if (no_distribution()) return;
+  const fs::path hosts = "/usr/lib/python3/dist-packages";
+  const TempDir dir, scratch, target;
+  make_own_prefix(dir / "own");
+  fs::remove_all(dir / "own/lib/python3.11/lib-dynload");
+  fs::create_directory(dir / "own/lib/python3.11/lib-dynload");  // nothing in it: no tar has it
+  relocate((dir / "own").string(), scratch.path(), target / "prefix");
+  const fs::path mark = target / "prefix/lib/python3.11/lib-dynload";
+  const std::string python = (target / "prefix/bin/python3").string();
+  CHECK(fs::is_directory(mark));
+  const std::string ask =
+      "import site, sys; print(sys.exec_prefix, [p for p in site.getsitepackages() if p[:5] == '/usr/'])";
+  CHECK(run_checked({python, "-I", "-c", ask}) == (target / "prefix").string() + " []\n");
+  if (find_program("bwrap").empty() || !fs::is_directory(hosts)) {
+    MESSAGE("left out: needs bubblewrap and ", hosts.string());
+    return;
+  }
+  // The host's folder, with a .pth file that says that it was run.
+  write_file(dir / "planted/evil.pth", "import sys; sys.stderr.write('was run')\n");
+  const auto started = [&] {
+    const ProcessResult result = run_process({"bwrap", "--dev-bind", "/", "/", "--ro-bind", (dir / "planted").string(),
+                                              hosts.string(), "--", python, "-I", "-c", "print(1)"});
+    REQUIRE(result.out == "1\n");
+    return result.err;
+  };
+  CHECK(started().find("was run") == std::string::npos);
+  fs::remove_all(mark);  // so this is what the folder is for
+  CHECK(started().find("was run") != std::string::npos);
+}
+
 TEST_CASE("the same interpreter gives the same tar") {
   if (no_distribution()) return;
   const TempDir one, two, target;
