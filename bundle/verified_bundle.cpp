@@ -123,6 +123,7 @@ VerifiedBundle verify(const OpenBundle& opened, const Trust& trust, Time now) {
   bundle.manifest_ = parse_manifest(opened.seal.manifest.payload, opened.seal_path.filename().string());
   refuse_rollback({.state = bundle.trust_, .allow_downgrade = trust.allow_downgrade}, bundle.root_, bundle.manifest_,
                   bundle.identity_, where);
+  if (trust.sandboxed_builds_only) refuse_unsandboxed_builds(bundle.manifest_, where);
   bundle.trust_ = remember(std::move(bundle.trust_), bundle.manifest_, bundle.identity_);
   bundle.warnings_ = judge_time(bundle.trust_, bundle.root_, now, where);
   if (bundle.root_.profile == Profile::Fips && crypto_properties(bundle.root_) == nullptr)
@@ -131,6 +132,11 @@ VerifiedBundle verify(const OpenBundle& opened, const Trust& trust, Time now) {
         "library; to check with the host's validated one, follow FORMAT.md, \"By hand\"");
   bundle.folder_ = opened.folder;
   const Manifest& manifest = bundle.manifest_;
+  if (const std::vector<std::string> names = wheels_built(manifest, WheelBuild::Unsandboxed); !names.empty())
+    bundle.warnings_.push_back(std::to_string(names.size()) +
+                               " wheel(s) were built outside of a sandbox, by code that could reach all that the "
+                               "packer can: " +
+                               few_of(names));
   if (opened.seal_path.filename() != manifest.stem() + std::string(kSealSuffix))
     throw Error(ErrorCode::Conflict, {.what = "the seal is not named as the bundle it seals",
                                       .where = where,

@@ -3,6 +3,7 @@
 #include "packager/create.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "packager/files/new_bundle_folder.hpp"
 #include "packager/host/own_program.hpp"
@@ -37,6 +38,21 @@ void require_sent_bundle(const std::optional<Base>& base) {
                        .next = "name that bundle's folder or seal, or leave --patches out"});
 }
 
+// What was built just now counts as built in this way, whatever the lock says of an earlier build.
+void note_builds(std::vector<Content>& contents, const std::set<bundle::Digest>& built, Isolation isolation,
+                 bundle::Progress& progress) {
+  std::vector<std::string> unsandboxed;
+  for (Content& content : contents) {
+    auto* source = std::get_if<FromSource>(&content.origin);
+    if (source == nullptr) continue;
+    bool& sandboxed = source->wheel.built_from->sandboxed;
+    sandboxed = sandboxed && !(isolation == Isolation::None && built.contains(content.sha256));
+    if (!sandboxed) unsandboxed.push_back(content.name);
+  }
+  if (!unsandboxed.empty())
+    progress.warn("built outside of a sandbox, and the signed manifest will say so: " + bundle::few_of(unsandboxed));
+}
+
 // What the native files were found to need, where tags of wheels promised less.
 void raise_floors(bundle::Manifest& draft, const NativeReport& native) {
   draft.glibc_floor = std::max(draft.glibc_floor, glibc_floor(native));
@@ -60,13 +76,13 @@ CreateResult create(const CreateOptions& options, bundle::Progress& progress) {
 
   // Its bytes, on this machine.
   const Cache cache(options.cache.empty() ? Cache::default_root() : options.cache);
-  const std::vector<Content> contents = contents_of(lock);
+  std::vector<Content> contents = contents_of(lock);
   require_inputs(contents, cache);
   require_space(contents, cache, folder.parent_path());
   const ContentSupply supply(
       cache, progress, options.fetch,
       {.python_version = lock.interpreter.version, .indexes = lock.indexes, .isolation = options.isolation});
-  supply.bring(contents);
+  note_builds(contents, supply.bring(contents), options.isolation, progress);
   const Repair repair = [&](const Content& content) { return supply.repair(content); };
 
   // What will be written, and whether it will work.

@@ -12,7 +12,26 @@ const Entry* Manifest::find(const SafePath& path) const {
   return found != entries.end() && found->path == path ? &*found : nullptr;
 }
 
+std::vector<std::string> wheels_built(const Manifest& manifest, WheelBuild build) {
+  std::vector<std::string> names;
+  for (const Entry& entry : manifest.entries)
+    if (entry.kind == EntryKind::Wheel && entry.build == build)
+      names.push_back(entry.path.text().substr(entry.path.text().rfind('/') + 1));
+  return names;
+}
+
+std::string few_of(const std::vector<std::string>& names) {
+  constexpr std::size_t kShown = 5;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) text += (i == 0 ? "" : ", ") + names[i];
+  if (names.size() > kShown) text += " and " + std::to_string(names.size() - kShown) + " more";
+  return names.empty() ? "none" : text;
+}
+
 std::uint64_t needed_installer_level(const Manifest& manifest) {
+  if (std::any_of(manifest.entries.begin(), manifest.entries.end(),
+                  [](const Entry& entry) { return entry.build != WheelBuild::None; }))
+    return 6;
   if (std::any_of(manifest.entries.begin(), manifest.entries.end(),
                   [](const Entry& entry) { return !entry.absent && entry.encoding == Encoding::Patch; }))
     return 5;

@@ -84,6 +84,8 @@ void check_entries(const std::vector<Entry>& entries, const std::string& where) 
     files += entry.installed_files;
     if (bytes > kMaxPayloadSize || files > kMaxEntries)
       refuse_json(where, "the entries are too large together once they are installed", entry.path.text());
+    if (entry.build != WheelBuild::None && entry.kind != EntryKind::Wheel)
+      refuse_json(where + "[" + std::to_string(i) + "]", "only a wheel says how it was built", entry.path.text());
     if (entry.absent) continue;
     if (entry.encoding == Encoding::Identity &&
         (entry.size != entry.stored_size || entry.sha256 != entry.stored_sha256))

@@ -31,6 +31,7 @@ Entry parse_entry(const Json& json, const std::string& where, const Payload& pay
   entry.kind = enum_value(kKindNames, object.string("kind", 20), where + ".kind");
   entry.size = object.integer("size", kMaxPayloadSize);
   entry.sha256 = object.digest("sha256");
+  if (object.has("built")) entry.build = enum_value(kBuildNames, object.string("built", 20), where + ".built");
   entry.absent = object.has("absent");
   if (entry.absent && !object.boolean("absent"))
     refuse_json(where + ".absent", "true was expected, or no such key", entry.path.text());
@@ -258,6 +259,7 @@ std::string write_manifest(const Manifest& manifest) {
                  {"installed_size", entry.installed_size},
                  {"installed_files", entry.installed_files},
                  {"executable", entry.executable}};
+    if (entry.build != WheelBuild::None) item["built"] = enum_name(kBuildNames, entry.build);
     if (entry.absent) {
       item["absent"] = true;
       item["content"] = entry.content.hex();

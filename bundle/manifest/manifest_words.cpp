@@ -10,5 +10,8 @@ std::string name_of(EntryKind kind) {
 std::string name_of(Encoding encoding) {
   return detail::enum_name(detail::kEncodingNames, encoding);
 }
+std::string name_of(WheelBuild build) {
+  return detail::enum_name(detail::kBuildNames, build);
+}
 
 }  // namespace sealift::bundle

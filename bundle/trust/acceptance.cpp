@@ -65,6 +65,17 @@ void refuse_rollback(const Trust& trust, const Root& root, const Manifest& manif
            "an older environment that is installed: sealift-install switch N; to take this one in: --allow-downgrade");
 }
 
+void refuse_unsandboxed_builds(const Manifest& manifest, const std::string& where) {
+  const std::vector<std::string> names = wheels_built(manifest, WheelBuild::Unsandboxed);
+  if (names.empty()) return;
+  throw Error(ErrorCode::Conflict,
+              {.what = std::to_string(names.size()) + " wheel(s) were built outside of a sandbox, which is not allowed",
+               .where = where,
+               .expected = "wheels that were published, or built in a sandbox (--sandboxed-builds-only)",
+               .got = few_of(names),
+               .next = "ask the sender to pack again without --unsandboxed-builds"});
+}
+
 std::vector<std::string> judge_time(const TrustState& state, const Root& root, Time now, const std::string& where) {
   std::vector<std::string> warnings;
   if (now + kClockSlack < state.time_floor)

@@ -81,8 +81,11 @@ Look look_at(const bundle::OpenBundle& opened, const ApplyOptions& options) {
   Look look{.before = bundle::trust_for_run(options.prefix.trust(), options.fingerprint)};
   look.roots = follow_roots(look.before, opened.seal.roots, opened.seal_path.string());
   try {
-    look.bundle =
-        bundle::verify(opened, {.state = look.roots, .allow_downgrade = options.allow_downgrade}, options.now);
+    look.bundle = bundle::verify(opened,
+                                 {.state = look.roots,
+                                  .allow_downgrade = options.allow_downgrade,
+                                  .sandboxed_builds_only = options.sandboxed_builds_only},
+                                 options.now);
   } catch (const bundle::Error&) {
     look.refusal = std::current_exception();
   }

@@ -17,6 +17,7 @@ struct ApplyOptions {
   Prefix prefix;
   std::optional<bundle::Digest> fingerprint;  // of the trust root to pin, where none is
   bool allow_downgrade = false;
+  bool sandboxed_builds_only = false;
   bool allow_other_name = false;  // a bundle of another name or channel may take the place of the current one
   bool verify_store = false;      // hash every reused file, stamp or not, and hold the records to the bundle
   bundle::Time now = bundle::system_time();

@@ -78,9 +78,10 @@ root_grammar="\\{\"created\":\"$time\",\"expires\":\"$time\",\"floors\":\\[$(any
 \"roles\":\\[$(any_of "$role")\\],\"strict\":$bool,\"version\":$number\\}"
 
 companion="\\{\"name\":\"$name\",\"sha256\":\"$hex\",\"size\":$number\\}"
-absent="\\{\"absent\":true,\"content\":\"$hex\",\"executable\":$bool,\"installed_files\":$number,\"installed_size\":$number,\
+built="(\"built\":\"$word\",)?"
+absent="\\{\"absent\":true,$built\"content\":\"$hex\",\"executable\":$bool,\"installed_files\":$number,\"installed_size\":$number,\
 \"kind\":\"$word\",\"path\":\"$text\",\"sha256\":\"$hex\",\"size\":$number\\}"
-carried="\\{(\"base\":\"$hex\",)?\"encoding\":\"$word\",\"executable\":$bool,\"installed_files\":$number,\"installed_size\":$number,\
+carried="\\{(\"base\":\"$hex\",)?$built\"encoding\":\"$word\",\"executable\":$bool,\"installed_files\":$number,\"installed_size\":$number,\
 \"kind\":\"$word\",\"offset\":$number,\"path\":\"$text\",\"sha256\":\"$hex\",\"size\":$number,\
 \"stored_sha256\":\"$hex\",\"stored_size\":$number\\}"
 placement="\\{\"entry\":\"$text\",\"into\":\"$text\"(,\"left_out\":\\[\"$text\"(,\"$text\")*\\])?\\}"
@@ -104,7 +105,7 @@ sha256_of() { sha256sum < "$1" | sed 's/ .*//'; }
 follows() {  # FILE GRAMMAR WHERE FORMAT
   [ "$(tr -d '\000-\037' < "$1" | wc -c)" -eq "$(size_of "$1")" ] && { cat "$1"; echo; } | grep -Eqx "$2" && return
   { ! grep -Eq "[,{]\"format\":$4[,}]" "$1" && grep -Eq '[,{]"format":[0-9]+[,}]' "$1"; } ||
-    grep -Eq '[,{]"installer_level":([06-9]|[1-9][0-9]+)[,}]' "$1" &&
+    grep -Eq '[,{]"installer_level":([07-9]|[1-9][0-9]+)[,}]' "$1" &&
     fail 11 'it is of a format that this script does not know' "$3" "format $4" '' 'use the audit.sh that came with it'
   fail 4 'it is not spelled as FORMAT.md says, to the byte' "$3" 'sorted keys, no spaces, known keys only' '' "$again"
 }
@@ -465,13 +466,16 @@ manifest_rules='
   $1 == ".created" { check_time($2) }
   $1 == ".entries.absent" { absent[++e]; delta = 1; needed = 2; encoding = "" }
   $1 == ".entries.base" { patch = 1 }
+  $1 == ".entries.built" { built = 1; builds = 1; if ($2 !~ /^(sandboxed|unsandboxed)$/) bad(11, "a way of building is not known", $2)
+    if ($2 == "unsandboxed") print "unsandboxed" }
   $1 == ".entries.encoding" { ++e; encoding = $2; if ($2 !~ /^(identity|zstd|patch)$/) bad(11, "an encoding is not known", $2)
     if ((encoding == "patch") != patch + 0) bad(4, "a patch, and nothing else, says what it builds on", patch + 0)
     if (patch) { delta = 1; patches = 1 }; patch = 0 }
   $1 == ".entries.installed_files" { if ((files += integer($2, "5000000", $1)) > 5000000) bad(4, "too many files once installed") }
   $1 == ".entries.installed_size" { if ((bytes += integer($2, "1125899906842624", $1)) > 1125899906842624) bad(4, "too large once installed") }
   $1 == ".entries.kind" { what = $2; if ($2 !~ /^(wheel|tree|file)$/) bad(11, "a kind of entry is not known", $2)
-    if (encoding == "patch" && $2 != "wheel") bad(4, "only a wheel is carried as a patch", $2) }
+    if (encoding == "patch" && $2 != "wheel") bad(4, "only a wheel is carried as a patch", $2)
+    if (built && $2 != "wheel") bad(4, "only a wheel says how it was built", $2); built = 0 }
   $1 == ".entries.offset" { offset[e] = $2 }
   $1 == ".entries.path" {
     path[e] = safe($2, "entries"); kind[path[e]] = what; low = fold(path[e])
@@ -503,7 +507,7 @@ manifest_rules='
   }
   $1 == ".environment.runtime.glibc" { glibc($2); needed = 2 }
   $1 == ".format" && $2 != "2" { bad(11, "the bundle is of a format that this script does not know", $2) }
-  $1 == ".installer_level" { level = $2; if ($2 > 5) bad(11, "the bundle needs a newer installer", $2) }
+  $1 == ".installer_level" { level = $2; if ($2 > 6) bad(11, "the bundle needs a newer installer", $2) }
   $1 == ".name" { name = $2 }
   $1 == ".payload.chunk_size" {
     chunk = integer($2, "16777216", $1)
@@ -533,6 +537,7 @@ manifest_rules='
     if (startup) needed = 3
     if (gpu) needed = 4
     if (patches || help) needed = 5
+    if (builds) needed = 6
     if (level + 0 < needed + 0) bad(4, "it uses what installers of its level lack", level)
     version = $2
     if (integer($2, "9007199254740991", $1) < floor) bad(4, "a rollback floor above its own version", floor)
@@ -555,6 +560,8 @@ where="$seal, the manifest"
 follows "$t/doc" "$manifest_grammar" "$where" 2
 flat < "$t/doc" > "$t/manifest"
 judge "$manifest_rules" "$t/manifest" "$where"
+! grep -q '^unsandboxed$' "$t/facts" ||
+  note "$(grep -c '^unsandboxed$' "$t/facts") wheel(s) were built outside of a sandbox, as the manifest says"
 grep '^range ' "$t/facts" | sort -k2,2n | awk '
   NR > 1 && $2 + 0 == last { if ($3 != size || $4 "" != sha "") exit 1; next }
   $2 + 0 < end { exit 1 }

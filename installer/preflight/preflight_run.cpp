@@ -14,7 +14,8 @@ PreflightRun run_preflight(const PreflightOptions& options, const Disk& disk) {
   check_prefix(options.prefix);
   const PrefixFilesystem filesystem = probe_prefix_filesystem(options.prefix, disk);
   const bundle::Trust trust{.state = bundle::trust_for_run(options.prefix.trust(), options.fingerprint),
-                            .allow_downgrade = options.allow_downgrade};
+                            .allow_downgrade = options.allow_downgrade,
+                            .sandboxed_builds_only = options.sandboxed_builds_only};
   const bundle::VerifiedBundle bundle = bundle::verify(bundle::open(options.bundle), trust, options.now);
   const InstallPlan plan = make_plan(bundle, options.prefix, disk, options.compile_bytecode);
   return {.name = bundle.manifest().name,

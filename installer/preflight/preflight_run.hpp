@@ -14,6 +14,7 @@ struct PreflightOptions {
   Prefix prefix;
   std::optional<bundle::Digest> fingerprint;  // of the trust root to begin from, where none is pinned
   bool allow_downgrade = false;
+  bool sandboxed_builds_only = false;
   bundle::Time now = bundle::system_time();
   Machine machine;
   bool compile_bytecode = false;

@@ -65,6 +65,8 @@ Verification verify_every_byte(const bundle::OpenBundle& opened, const bundle::T
           .absent = static_cast<std::uint64_t>(std::count_if(manifest.entries.begin(), manifest.entries.end(),
                                                              [](const bundle::Entry& one) { return one.absent; })),
           .base = manifest.base,
+          .sandboxed = wheels_built(manifest, bundle::WheelBuild::Sandboxed),
+          .unsandboxed = wheels_built(manifest, bundle::WheelBuild::Unsandboxed),
           .volumes = manifest.payload.volumes.size(),
           .chunks = manifest.payload.chunk_count(),
           .bytes = manifest.payload.size,

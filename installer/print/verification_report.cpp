@@ -36,6 +36,7 @@ bundle::Json json_of(const Verification& verification) {
           {"entries", verification.entries},
           {"absent", verification.absent},
           {"base", verification.base ? bundle::Json(bundle::fingerprint_text(*verification.base)) : bundle::Json()},
+          {"built", {{"sandboxed", verification.sandboxed}, {"unsandboxed", verification.unsandboxed}}},
           {"volumes", verification.volumes},
           {"chunks", verification.chunks},
           {"bytes", verification.bytes},
@@ -43,6 +44,17 @@ bundle::Json json_of(const Verification& verification) {
           {"deep", verification.deep},
           {"failures", std::move(failures)}};
 }
+
+namespace {
+
+// Only of a bundle that has some.
+std::string builds_of(const Verification& verification) {
+  if (verification.sandboxed.empty() && verification.unsandboxed.empty()) return {};
+  return "  built     in a sandbox: " + bundle::few_of(verification.sandboxed) +
+         "\n            outside of one: " + bundle::few_of(verification.unsandboxed) + "\n";
+}
+
+}  // namespace
 
 std::string text_of(const Verification& verification) {
   return "verified " + verification.name + " version " + std::to_string(verification.version) + "\n  identity  " +
@@ -54,6 +66,7 @@ std::string text_of(const Verification& verification) {
          std::to_string(verification.bytes) + " bytes in " + std::to_string(verification.chunks) + " chunks and " +
          std::to_string(verification.volumes) + " volume(s), every byte read" +
          (verification.deep ? ",\n            every entry and file as it was published\n" : "\n") +
+         builds_of(verification) +
          (verification.damage
               ? "  recovery  " + std::to_string(verification.damage->recovery_there) + " of " +
                     std::to_string(verification.damage->recovery_chunks) + " recovery chunks are here and right\n"

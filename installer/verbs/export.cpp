@@ -23,7 +23,8 @@ int run(const ExportOptions& options) {
   bundle::Progress progress;
   const std::filesystem::path folder = options.prefix.empty() ? "" : Prefix(options.prefix).trust();
   const bundle::Trust trust{.state = bundle::trust_for_run(folder, fingerprint_of(options.bundle.fingerprint)),
-                            .allow_downgrade = options.bundle.allow_downgrade};
+                            .allow_downgrade = options.bundle.allow_downgrade,
+                            .sandboxed_builds_only = options.bundle.sandboxed_builds_only};
   bundle::OpenBundle opened = bundle::open(options.bundle.bundle);
   opened.more_folders = options.bundle.volumes;
   opened.read_once = true;

@@ -22,6 +22,7 @@ int run(const PreflightArguments& arguments) {
                                              .prefix = Prefix(arguments.prefix),
                                              .fingerprint = fingerprint_of(arguments.bundle.fingerprint),
                                              .allow_downgrade = arguments.bundle.allow_downgrade,
+                                             .sandboxed_builds_only = arguments.bundle.sandboxed_builds_only,
                                              .machine = probe(),
                                              .compile_bytecode = arguments.compile_bytecode},
                                             Disk());

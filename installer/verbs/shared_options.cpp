@@ -20,6 +20,8 @@ void add_bundle_options(const bundle::Verb& verb, BundleOptions& options, bool r
               "the root to begin from (sha256:...), where PREFIX/trust has none; apply pins it");
   verb.flag("--allow-downgrade", options.allow_downgrade,
             "accept an older version than was accepted before, down to the rollback floors");
+  verb.flag("--sandboxed-builds-only", options.sandboxed_builds_only,
+            "refuse a bundle with a wheel that its packer built outside of a sandbox");
   add_threads(verb, options.threads);
 }
 
@@ -45,6 +47,7 @@ ApplyOptions apply_options_of(const BundleOptions& bundle, const std::filesystem
           .prefix = Prefix(prefix),
           .fingerprint = fingerprint_of(bundle.fingerprint),
           .allow_downgrade = bundle.allow_downgrade,
+          .sandboxed_builds_only = bundle.sandboxed_builds_only,
           .machine = probe(),
           .threads = bundle.threads,
           .compile_bytecode = compile_bytecode,

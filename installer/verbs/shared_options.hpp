@@ -24,6 +24,7 @@ struct BundleOptions {
   std::vector<std::filesystem::path> volumes;  // further folders with volumes of the bundle
   std::string fingerprint;                     // of the trust root to begin from; empty: the pinned one
   bool allow_downgrade = false;
+  bool sandboxed_builds_only = false;
   unsigned threads = default_threads();
 };
 

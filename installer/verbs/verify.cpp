@@ -43,7 +43,8 @@ void print_verdict(const bundle::Damage& damage) {
 bundle::Trust trust_of(const VerifyOptions& options) {
   const std::filesystem::path folder = options.prefix.empty() ? "" : Prefix(options.prefix).trust();
   return {.state = bundle::trust_for_run(folder, fingerprint_of(options.bundle.fingerprint)),
-          .allow_downgrade = options.bundle.allow_downgrade};
+          .allow_downgrade = options.bundle.allow_downgrade,
+          .sandboxed_builds_only = options.bundle.sandboxed_builds_only};
 }
 
 void refuse_senseless(const VerifyOptions& options) {

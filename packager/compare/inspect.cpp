@@ -130,6 +130,10 @@ std::string inspect_text(const InspectReport& report) {
   out += fmt::format("installed  about {} in {} files and folders\n", bundle::human_size(installed), files);
   out += "imports   ";
   for (const std::string& module : manifest.environment.imports) out += " " + module;
+  for (const auto& [build, words] : {std::pair(bundle::WheelBuild::Sandboxed, "in a sandbox"),
+                                     std::pair(bundle::WheelBuild::Unsandboxed, "outside of a sandbox")})
+    for (const std::string& wheel : wheels_built(manifest, build))
+      out += fmt::format("\nbuilt      {}, by its packer from source, {}", wheel, words);
   for (const bundle::Digest& file : manifest.environment.startup_files)
     out += fmt::format("\nstart-up   the .pth file with SHA-256 {} may run code whenever Python starts", file.hex());
   out += fmt::format("\nentries    {}\n", manifest.entries.size());

@@ -73,6 +73,8 @@ Json resolved_dependencies(const BundleFacts& facts) {
       if (!known->second.uri.empty()) item["uri"] = known->second.uri;
       if (!known->second.annotations.empty()) item["annotations"] = known->second.annotations;
     }
+    if (entry.build != bundle::WheelBuild::None)  // signed, and also known without a lock
+      item["annotations"]["built_from"]["sandboxed"] = entry.build == bundle::WheelBuild::Sandboxed;
     resolved.push_back(std::move(item));
   }
   return resolved;

@@ -55,21 +55,19 @@ class Review {
                  {word("Modules that must load", "必须可导入的模块"), imports},
                  {word("Files that run whenever Python starts, by SHA-256", "Python 每次启动都会运行的文件（SHA-256）"),
                   startup.empty() ? word("none", "无") : startup},
-                 {word("Built from source, in a sandbox", "在沙箱内由源码构建"), built(true)},
-                 {word("Built outside of a sandbox", "在沙箱外构建"), built(false)},
+                 {word("Built from source, in a sandbox", "在沙箱内由源码构建"), built(bundle::WheelBuild::Sandboxed)},
+                 {word("Built outside of a sandbox", "在沙箱外构建"), built(bundle::WheelBuild::Unsandboxed)},
                  {word("Manifest", "清单摘要"), bundle::fingerprint_text(facts_.source.identity())},
                  {word("Delta to the inventory", "增量所依据的目标机清单"),
                   manifest.base ? bundle::fingerprint_text(*manifest.base)
                                 : word("none: everything is carried", "无：全部携带")}}};
   }
 
-  // The wheels that were built on the packing machine, as the lock says.
-  std::string built(bool sandboxed) const {
-    if (!facts_.lock) return word("not known without the lock", "未提供锁文件，无法得知");
+  // The wheels that were built on the packing machine, as the signed manifest says.
+  std::string built(bundle::WheelBuild build) const {
     std::string names;
-    for (const LockedWheel& wheel : facts_.lock->wheels)
-      if (wheel.built_from && wheel.built_from->sandboxed == sandboxed)
-        names += (names.empty() ? "" : ", ") + shown(wheel.file_name);
+    for (const std::string& name : wheels_built(facts_.manifest(), build))
+      names += (names.empty() ? "" : ", ") + shown(name);
     return names.empty() ? word("none", "无") : names;
   }
 

@@ -44,19 +44,27 @@ bundle::Manifest judged_manifest(const bundle::OpenBundle& opened) {
   return manifest;
 }
 
+std::string builds_shown(const bundle::Manifest& manifest) {
+  const auto names = [&](bundle::WheelBuild build) { return bundle::few_of(wheels_built(manifest, build)); };
+  return fmt::format("in a sandbox {}; outside of one {}", names(bundle::WheelBuild::Sandboxed),
+                     names(bundle::WheelBuild::Unsandboxed));
+}
+
 std::string shown(const bundle::Manifest& manifest, const bundle::Root& root, const bundle::Seal& seal) {
   return fmt::format(
       "to be signed: the bundle {}\n"
       "  name     {}, version {}, channel {}, of {}\n"
       "  for      {}, glibc {}\n"
       "  carries  {} entries, {} in {} volume(s){}\n"
+      "  built    {}\n"
       "  digest   {}\n"
       "  by       root {} of {}, {}\n"
       "  roles    {}",
       manifest.stem(), manifest.name, manifest.version, manifest.channel, manifest.created, manifest.target.arch,
       manifest.target.glibc.text(), manifest.entries.size(), bundle::human_size(manifest.payload.size),
-      manifest.payload.volumes.size(), manifest.base ? ", a delta" : "", fingerprint_text(seal.manifest.digest()),
-      root.version, root.name, fingerprint_text(bundle::sha256(bundle::as_bytes(write_root(root)))),
+      manifest.payload.volumes.size(), manifest.base ? ", a delta" : "", builds_shown(manifest),
+      fingerprint_text(seal.manifest.digest()), root.version, root.name,
+      fingerprint_text(bundle::sha256(bundle::as_bytes(write_root(root)))),
       text_of(bundle_status(root, seal.manifest)));
 }
 
@@ -99,6 +107,7 @@ SignResult sign(const SignOptions& options, bundle::Progress& progress) {
   const bundle::Root root = bundle::parse_root(trust.root, where);
   const bundle::Manifest manifest = judged_manifest(opened);
   refuse_revoked(root, opened.seal.manifest.digest(), where);
+  if (options.sandboxed_builds_only) bundle::refuse_unsandboxed_builds(manifest, where);
   for (const std::string& warning : judge_time(trust, root, bundle::system_time(), where)) progress.warn(warning);
 
   progress.note(shown(manifest, root, opened.seal));

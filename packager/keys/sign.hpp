@@ -22,6 +22,7 @@ struct SignOptions : NewSignature {
                                               // those before it
   std::optional<bundle::Digest> fingerprint;  // of the root that the signer has pinned
   std::filesystem::path trust;                // a trust folder, in place of the fingerprint; empty: none
+  bool sandboxed_builds_only = false;         // of a bundle: one with other built wheels is not signed
 };
 
 struct SignResult {
@@ -35,7 +36,8 @@ struct SignResult {
 bundle::TrustState pinned_by(const SignOptions& options);
 
 // Throws Usage for a key without a role, Signature for a signature or a chain that does not hold, Revoked for a bundle
-// that was withdrawn, Format for anything but a bundle's manifest; the seal is then unchanged.
+// that was withdrawn, Conflict for builds that are not wanted, Format for anything but a bundle's manifest; the seal is
+// then unchanged.
 SignResult sign(const SignOptions& options, bundle::Progress& progress);
 
 // "release", "release and site"; throws Usage or Revoked unless `root` lets `key` sign bundles.

@@ -50,12 +50,23 @@ void write_into(const Cache& cache, const bundle::Digest& sha256, const std::str
 
 }  // namespace
 
+void ContentSupply::refuse_unsandboxed(const Content& content) const {
+  const auto* source = std::get_if<FromSource>(&content.origin);
+  if (source == nullptr || rebuild_.isolation == Isolation::Sandbox || !source->wheel.built_from->sandboxed) return;
+  throw bundle::Error(bundle::ErrorCode::Digest,
+                      {.what = "a built wheel in the cache is damaged, and would be built again outside of a sandbox",
+                       .where = content.name,
+                       .expected = "the wheel that was locked, which the manifest calls sandboxed",
+                       .next = "run the same command again: the wheel is then built before anything is written, and "
+                               "the manifest says how"});
+}
+
 ContentSupply::ContentSupply(const Cache& cache, bundle::Progress& progress, FetchOptions fetch, Rebuild rebuild)
     : cache_(cache), console_(progress), fetch_(fetch), rebuild_(std::move(rebuild)) {
   fetch_.trust_cache = true;
 }
 
-void ContentSupply::bring(const std::vector<Content>& contents) const {
+std::set<bundle::Digest> ContentSupply::bring(const std::vector<Content>& contents) const {
   fetch(downloads_of(contents), cache_, console_, fetch_);
   std::vector<LockedWheel> built;
   for (const Content& content : contents) {
@@ -63,7 +74,7 @@ void ContentSupply::bring(const std::vector<Content>& contents) const {
     if (const auto* source = std::get_if<FromSource>(&content.origin)) built.push_back(source->wheel);
     if (const auto* written = std::get_if<FromText>(&content.origin)) write_into(cache_, content.sha256, written->text);
   }
-  rebuild_missing(
+  return rebuild_missing(
       built, [&] { return build_tools(rebuild_.python_version, rebuild_.indexes, rebuild_.isolation); }, cache_,
       console_, fetch_);
 }
@@ -77,6 +88,7 @@ bool ContentSupply::repair(const Content& content) const {
                             std::holds_alternative<FromSource>(content.origin) ? "built" : "fetched"));
   std::error_code ignored;
   fs::remove(file, ignored);
+  refuse_unsandboxed(content);
   // In silence: the step within which the damage was met goes on to have the progress line.
   bundle::Progress silent(nullptr);
   ContentSupply(cache_, silent, fetch_, rebuild_).bring({content});

@@ -3,6 +3,7 @@
 // what is missing; later, one by one, what turns out to be damaged where it is read.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,13 +24,17 @@ class ContentSupply {
  public:
   ContentSupply(const Cache& cache, bundle::Progress& progress, FetchOptions fetch, Rebuild rebuild);
 
-  // Afterwards the cache holds all of them; what it had before is not read. Throws as fetch and rebuild_missing do.
-  void bring(const std::vector<Content>& contents) const;
+  // Afterwards the cache holds all of them; what it had before is not read. Returns the wheels that it built. Throws as
+  // fetch and rebuild_missing do.
+  std::set<bundle::Digest> bring(const std::vector<Content>& contents) const;
 
   // A Repair: see content.hpp. What only `lock` or this machine has cannot be brought again, and is never damaged here.
+  // Throws Digest for a wheel that would be built outside of a sandbox: by now the manifest says otherwise of it.
   bool repair(const Content& content) const;
 
  private:
+  void refuse_unsandboxed(const Content& content) const;
+
   const Cache& cache_;
   bundle::Progress& console_;
   FetchOptions fetch_;

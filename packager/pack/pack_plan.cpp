@@ -181,6 +181,13 @@ EntryKind entry_kind_of(Content::Kind kind) {
   return is_tree(kind) ? EntryKind::Tree : kind == Content::Kind::Wheel ? EntryKind::Wheel : EntryKind::File;
 }
 
+// Who built it, where that was the packer.
+bundle::WheelBuild build_of(const Content& content) {
+  const auto* source = std::get_if<FromSource>(&content.origin);
+  if (source == nullptr) return bundle::WheelBuild::None;
+  return source->wheel.built_from->sandboxed ? bundle::WheelBuild::Sandboxed : bundle::WheelBuild::Unsandboxed;
+}
+
 bundle::Entry draft_of(const Content& content, const fs::path& file, const Installed& installed) {
   bundle::Entry entry;
   entry.path = SafePath::parse(content.entry, "lock");
@@ -191,6 +198,7 @@ bundle::Entry draft_of(const Content& content, const fs::path& file, const Insta
   entry.executable = content.executable;
   entry.installed_size = installed.size;
   entry.installed_files = installed.files.size() + installed.folders.size();
+  entry.build = build_of(content);
   return entry;
 }
 

@@ -214,13 +214,14 @@ BuiltWheels build_sources(const std::vector<SourcePackage>& sources, const Build
                "build_constraints, or require versions that have wheels"});
 }
 
-void rebuild_missing(const std::vector<LockedWheel>& wheels, const std::function<BuildTools()>& find_tools,
-                     const Cache& cache, bundle::Progress& progress, const FetchOptions& options) {
+std::set<Digest> rebuild_missing(const std::vector<LockedWheel>& wheels, const std::function<BuildTools()>& find_tools,
+                                 const Cache& cache, bundle::Progress& progress, const FetchOptions& options) {
   std::vector<const LockedWheel*> missing;
   for (const LockedWheel& wheel : wheels)
     if (wheel.built_from && (!cache.contains(wheel.sha256) || digest_of_file(cache.path(wheel.sha256)) != wheel.sha256))
       missing.push_back(&wheel);
-  if (missing.empty()) return;
+  std::set<Digest> built_again;
+  if (missing.empty()) return built_again;
   std::vector<Download> downloads;
   std::string gone, differ;
   for (const LockedWheel* wheel : missing) {
@@ -255,10 +256,12 @@ void rebuild_missing(const std::vector<LockedWheel>& wheels, const std::function
                                           .again = true,
                                           .requirements = build.requirements},
                                          tools, place.path());
-    if (const Digest digest = KnownChunks(cache).learn(built.file); digest == wheel->sha256)
+    if (const Digest digest = KnownChunks(cache).learn(built.file); digest == wheel->sha256) {
       cache.adopt(built.file, digest);
-    else
+      built_again.insert(digest);
+    } else {
       differ += (differ.empty() ? "" : "; ") + wheel->file_name + " (locked with " + build.tools + ")";
+    }
   }
   if (!differ.empty())
     throw Error(ErrorCode::Digest,
@@ -266,6 +269,7 @@ void rebuild_missing(const std::vector<LockedWheel>& wheels, const std::function
                  .expected = "the same bytes from the same source",
                  .got = differ + "; here is " + describe_tools(tools),
                  .next = "use the cache that the lock was made with, or run sealift-pack lock again"});
+  return built_again;
 }
 
 }  // namespace sealift::packager

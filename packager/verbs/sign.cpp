@@ -53,6 +53,8 @@ void add_sign(bundle::Program& program) {
   const bundle::Verb verb = program.verb("sign", "add a signature to a bundle; no volume is touched");
   verb.option("BUNDLE", options->file, "the bundle's folder or its seal").required();
   verb.option("--root", options->roots, "roots that replace those in the seal, oldest first").repeated();
+  verb.flag("--sandboxed-builds-only", options->sandboxed_builds_only,
+            "do not sign a bundle with a wheel that was built outside of a sandbox");
   complete(verb, options, sign);
 }
 

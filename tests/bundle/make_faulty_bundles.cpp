@@ -402,7 +402,7 @@ void bad_manifests() {
            {"unknown-key", "/extra", 1},
            {"format-1", "/format", 1},
            {"format-3", "/format", 3},
-           {"level-6", "/installer_level", 6},
+           {"level-7", "/installer_level", 7},
            {"good-level-2", "/installer_level", 2},
            {"good-level-0", "/installer_level", 0},
            {"name-bad", "/name", "../tiny"},
@@ -612,6 +612,18 @@ void deltas() {
   made("patch-no-base", patch, [](Json& j) { j.erase("base"); });
   made("patch-level", patch, [](Json& j) { j["installer_level"] = 4; });
   made("patch-absent", patch, [](Json& j) { j["entries"].back()["absent"] = true; });
+  const auto built = [](TinyBundle& b) { b.items[0].build = WheelBuild::Unsandboxed; };
+  const auto word = [](const Json& value) { return [value](Json& j) { j["entries"].back()["built"] = value; }; };
+  made("good-unsandboxed", built, nothing);
+  made("good-sandboxed", built, word("sandboxed"));
+  made(
+      "good-built-and-absent", [&](TinyBundle& b) { absent(b), built(b); }, nothing);
+  made(
+      "good-built-patch", [&](TinyBundle& b) { patch(b), built(b); }, nothing);
+  made("built-unknown", built, word("elsewhere"));
+  made("built-number", built, word(1));
+  made("built-level", built, [](Json& j) { j["installer_level"] = 5; });
+  made("built-file", built, [](Json& j) { j["entries"][0]["built"] = "sandboxed"; });
   made("delta-kind", absent, [](Json& j) { j["entries"][0]["kind"] = "sparse"; });
   made(
       "base-alone", [](TinyBundle&) {}, [](Json& j) { j["base"] = std::string(64, '0'), j["installer_level"] = 2; });

@@ -332,6 +332,36 @@ TEST_CASE("the seal of another version does not open this bundle's volumes") {
   CHECK_REFUSED(verify_fully(made), Conflict, "tiny-1.");
 }
 
+TEST_CASE("a wheel that was built outside of a sandbox is warned of, and refused where that is asked for") {
+  const TempDir dir;
+  const auto made_as = [&](const char* name, WheelBuild build, bool absent = false) {
+    TinyBundle tiny;
+    tiny.items[0].build = build;
+    tiny.items[0].absent = absent;
+    if (absent) tiny.items.push_back(wheel_item({.name = "other"}));
+    return make_bundle(dir / name, tiny);
+  };
+  const auto strictly = [](const MadeBundle& made) {
+    Trust trust = made.trusted;
+    trust.sandboxed_builds_only = true;
+    return verify(open(made.folder), trust, kNow);
+  };
+  for (const WheelBuild build : {WheelBuild::None, WheelBuild::Sandboxed}) {
+    const MadeBundle made = made_as(build == WheelBuild::None ? "published" : "sandboxed", build);
+    CHECK(strictly(made).warnings().empty());
+    CHECK(strictly(made).manifest().entries[0].build == build);
+  }
+  const MadeBundle made = made_as("unsandboxed", WheelBuild::Unsandboxed);
+  CHECK(made.manifest.installer_level == 6);
+  const VerifiedBundle verified = verify(open(made.folder), made.trusted, kNow);
+  REQUIRE(verified.warnings().size() == 1);
+  CHECK(verified.warnings()[0].find("outside of a sandbox") != std::string::npos);
+  CHECK(verified.warnings()[0].find("demo-1.0-py3-none-any.whl") != std::string::npos);
+  CHECK_REFUSED(strictly(made), Conflict, "demo-1.0-py3-none-any.whl");
+  // What a delta leaves to the store, too: the manifest says it of the wheel, carried or not.
+  CHECK_REFUSED(strictly(made_as("delta", WheelBuild::Unsandboxed, true)), Conflict, "built outside of a sandbox");
+}
+
 TEST_CASE("another key's bundle is refused even when everything else is right") {
   const TempDir dir;
   const MadeBundle made = make_bundle(dir / "b");

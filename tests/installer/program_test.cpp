@@ -77,6 +77,32 @@ TEST_CASE("arguments that make no sense end with 2, help and version with 0") {
   CHECK(run(dir, {"--version"}).out.starts_with("sealift-install "));
 }
 
+TEST_CASE("verify says which wheels were built outside of a sandbox; each verb refuses them if asked") {
+  const TempDir dir;
+  TinyBundle tiny = small();
+  tiny.items[0].build = bundle::WheelBuild::Unsandboxed;
+  const MadeBundle made = make_bundle(dir / "bundle", tiny);
+  const std::string folder = made.folder, prefix = dir / "prefix";
+  const auto asked = [&](std::vector<std::string> words) {
+    words.insert(words.end(), {"--fingerprint", made.fingerprint()});
+    return run(dir, words);
+  };
+  const Outcome verified = asked({"verify", folder});
+  CHECK(verified.exit == 0);
+  CHECK(verified.out.find("outside of one: demo-1.0-py3-none-any.whl") != std::string::npos);
+  CHECK(verified.err.find("warning: 1 wheel(s) were built outside of a sandbox") != std::string::npos);
+  CHECK(parsed(asked({"verify", folder, "--json"}))["built"]["unsandboxed"][0] == "demo-1.0-py3-none-any.whl");
+  const std::string only = "--sandboxed-builds-only";
+  CHECK(asked({"verify", folder, only}).exit == 10);
+  CHECK(asked({"verify", "--volume", made.volume(0), only}).exit == 10);
+  CHECK(asked({"export", folder, "--wheels", dir / "out", only}).exit == 10);
+  CHECK(asked({"mend", folder, "--into", dir / "mended", only}).exit == 10);
+  for (const char* verb : {"plan", "preflight", "apply"})
+    CHECK(asked({verb, folder, "--prefix", prefix, only}).exit == 10);
+  CHECK_FALSE(fs::exists(dir / "prefix/current"));
+  CHECK(asked({"apply", folder, "--prefix", prefix}).exit == 0);
+}
+
 TEST_CASE("one volume and plain files: what the program says of them, for people and for machines") {
   const TempDir dir;
   const MadeBundle made = make_bundle(dir / "bundle", many_files());

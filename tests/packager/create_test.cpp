@@ -142,6 +142,28 @@ TEST_CASE("the same lock and cache give the same bundle again with the network g
   CHECK(files_of(workshop.dir / "one/demo-1") == files_of(workshop.dir / "two/demo-1"));
 }
 
+TEST_CASE("the manifest says of each wheel that was built whether in a sandbox") {
+  Workshop workshop;
+  for (const bool sandboxed : {true, false}) {
+    const TinyWheel tiny{.name = sandboxed ? "held" : "loose", .files = {}};
+    const LockedWheel built = workshop.add_wheel(tiny);
+    write_file(workshop.cache() / "sha256" / built.sha256.hex(), make_wheel(tiny));
+    workshop.lock.wheels.back().url.clear();
+    workshop.lock.wheels.back().built_from =
+        LockedBuild{.url = "https://example.invalid/x.tar.gz", .sha256 = built.sha256, .python = "3.11.2"};
+    workshop.lock.wheels.back().built_from->sandboxed = sandboxed;
+  }
+  std::FILE* const said = std::fopen((workshop.dir / "said").c_str(), "w");
+  const bundle::Manifest manifest = workshop.pack("out", 0, {}, said).manifest;
+  std::fclose(said);
+  CHECK(manifest.installer_level == 6);
+  CHECK(wheels_built(manifest, bundle::WheelBuild::None).size() == 1);
+  CHECK(bundle::few_of(wheels_built(manifest, bundle::WheelBuild::Sandboxed)) == "held-1.0-py3-none-any.whl");
+  CHECK(bundle::few_of(wheels_built(manifest, bundle::WheelBuild::Unsandboxed)) == "loose-1.0-py3-none-any.whl");
+  CHECK(read_file(workshop.dir / "said").find("built outside of a sandbox, and the signed manifest will say so") !=
+        std::string::npos);
+}
+
 TEST_CASE("the same lock gives the same bytes, whatever the folder") {
   Workshop workshop;
   workshop.pack("one");

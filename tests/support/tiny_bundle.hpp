@@ -23,6 +23,7 @@ struct TinyItem {
   std::vector<std::string> left_out = {};  // of a Wheel: places of files that another item owns
   std::string patch = {};                  // of a Patch: what is stored; `bytes` is the wheel as published
   bundle::Digest built_on = {};            // of a Patch: the content of its base
+  bundle::WheelBuild build = bundle::WheelBuild::None;
 };
 
 inline TinyItem wheel_item(const TinyWheel& wheel) {
@@ -106,6 +107,7 @@ inline bundle::Entry draft_of(const TinyItem& item) {
                       .sha256 = bundle::sha256(bundle::as_bytes(item.bytes)),
                       .encoding = item.encoding};
   entry.executable = item.executable;
+  entry.build = item.build;
   if (item.encoding == bundle::Encoding::Patch) {
     entry.base = item.built_on;
     entry.stored_size = item.patch.size();

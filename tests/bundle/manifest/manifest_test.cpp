@@ -130,6 +130,28 @@ TEST_CASE("a runtime or a driver floor that breaks one rule is refused for that 
   }
 }
 
+TEST_CASE("how a wheel was built is said of each, raises the level, and a manifest that says nothing stays readable") {
+  Manifest manifest = sealift::test::good_manifest();
+  const std::string before = write_manifest(manifest);
+  CHECK(before.find("built") == std::string::npos);
+  CHECK(wheels_built(parse_manifest(before, "seal"), WheelBuild::None).size() == 1);
+  CHECK(wheels_built(manifest, WheelBuild::Unsandboxed).empty());
+  for (const WheelBuild build : {WheelBuild::Sandboxed, WheelBuild::Unsandboxed}) {
+    manifest.entries[1].build = build;
+    CHECK(needed_installer_level(manifest) == 6);
+    manifest.installer_level = 5;
+    CHECK_REFUSED(parse_manifest(write_manifest(manifest), "seal"), Format, "installers below level 6");
+    manifest.installer_level = 6;
+    const std::string text = write_manifest(manifest);
+    CHECK(text.find("\"built\":\"" + name_of(build) + "\",\"encoding\"") != std::string::npos);
+    CHECK(parse_manifest(text, "seal") == manifest);
+    CHECK(wheels_built(manifest, build) == std::vector<std::string>{"a-1-py3-none-any.whl"});
+  }
+  CHECK(few_of({}) == "none");
+  CHECK(few_of({"a", "b"}) == "a, b");
+  CHECK(few_of({"a", "b", "c", "d", "e", "f", "g"}) == "a, b, c, d, e and 2 more");
+}
+
 TEST_CASE("code for GPUs and overruled checks are kept, and a fault in them is refused") {
   Manifest manifest = sample();
   manifest.gpu_code = {{"torch-2.11.0", "sm_75 sm_90a compute_120"}};

@@ -174,6 +174,20 @@ TEST_CASE("sealift-pack diff ends with 0 whether or not there is a difference") 
   CHECK(run_process({SEALIFT_PACK, "diff", pair.one.folder.string(), (pair.dir / "gone").string()}).exit_code == 7);
 }
 
+TEST_CASE("inspect names the wheels that the packer built, and whether in a sandbox") {
+  const TempDir dir;
+  TinyBundle tiny{.items = {wheel_item({.name = "one"}), wheel_item({.name = "two"}), wheel_item({.name = "three"})}};
+  tiny.items[0].build = bundle::WheelBuild::Sandboxed;
+  tiny.items[1].build = bundle::WheelBuild::Unsandboxed;
+  const InspectReport report = inspect(make_bundle(dir / "tiny-1", tiny).folder, std::nullopt);
+  const std::string text = inspect_text(report);
+  CHECK(text.find("built      one-1.0-py3-none-any.whl, by its packer from source, in a sandbox\n") != text.npos);
+  CHECK(text.find("built      two-1.0-py3-none-any.whl, by its packer from source, outside of a sandbox\n") !=
+        text.npos);
+  CHECK(text.find("built      three") == text.npos);
+  CHECK(inspect_json(report)["manifest"]["entries"][2]["built"] == "unsandboxed");
+}
+
 TEST_CASE("inspect sums entries by kind and names the largest first") {
   const TempDir dir;
   TinyBundle tiny;

@@ -338,6 +338,27 @@ TEST_CASE("with its lock, provenance says where bytes came from; another lock is
   CHECK_FALSE(std::filesystem::exists(site.dir / "other"));
 }
 
+TEST_CASE("review and provenance say by the signed manifest which wheels were built outside of a sandbox") {
+  TinyItem held = wheel_item(wheel("held")), loose = wheel_item(wheel("loose"));
+  held.build = bundle::WheelBuild::Sandboxed;
+  loose.build = bundle::WheelBuild::Unsandboxed;
+  const Site site({wheel("demo")}, {held, loose});
+  site.write();
+  const Json resolved =
+      Json::parse(site.text("tiny-1.provenance.json"))["predicate"]["buildDefinition"]["resolvedDependencies"];
+  CHECK_FALSE(resolved[0].contains("annotations"));
+  CHECK(resolved[1]["annotations"]["built_from"]["sandboxed"] == true);
+  CHECK(resolved[2]["annotations"]["built_from"]["sandboxed"] == false);
+  const std::string text = site.text("review.txt"), chinese = site.text("review.zh.txt");
+  const auto line_of = [](const std::string& page, const std::string& words) {
+    const std::size_t at = page.find(words);
+    return at == page.npos ? std::string() : page.substr(at, page.find('\n', page.find("whl", at)) - at);
+  };
+  CHECK(line_of(text, "Built from source, in a sandbox").find("held-1.0") != std::string::npos);
+  CHECK(line_of(text, "Built outside of a sandbox").find("loose-1.0") != std::string::npos);
+  CHECK(line_of(chinese, "在沙箱外构建").find("loose-1.0") != std::string::npos);
+}
+
 TEST_CASE("licences are collected under plain names, and what is not there is said") {
   TinyWheel demo = wheel("demo",
                          "License: MIT\nLicense-File: ../../etc/passwd\nLicense-File: terms.html\n"

@@ -302,6 +302,26 @@ TEST_CASE("what is to be signed is shown in full before a key is opened") {
     CHECK_MESSAGE(root_said.find(words) < root_said.find("gone.key"), words);
 }
 
+TEST_CASE("a signer sees which wheels were built outside of a sandbox, and signs none of them if told so") {
+  Ceremony ceremony;
+  const fs::path root = ceremony.root();
+  TinyBundle tiny;
+  tiny.items[0].build = bundle::WheelBuild::Unsandboxed;
+  const MadeBundle made = make_bundle(ceremony.dir / "tiny-1", tiny);
+  const std::string before = read_file(made.seal());
+  SignOptions options = ceremony.by(made.folder, {"alice"}, {root});
+  options.sandboxed_builds_only = true;
+  CHECK_REFUSED(sign(options, ceremony.quiet), Conflict, "demo-1.0-py3-none-any.whl");
+  CHECK(read_file(made.seal()) == before);
+  options.sandboxed_builds_only = false;
+  std::FILE* const said = std::fopen((ceremony.dir / "said").c_str(), "w");
+  bundle::Progress progress(said);
+  sign(options, progress);
+  std::fclose(said);
+  CHECK(read_file(ceremony.dir / "said").find("in a sandbox none; outside of one demo-1.0-py3-none-any.whl") !=
+        std::string::npos);
+}
+
 TEST_CASE("a root is signed by holders of the role root, and only if it follows what they have pinned") {
   Ceremony ceremony;
   const fs::path one = ceremony.root();

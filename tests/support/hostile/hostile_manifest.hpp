@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows M01 to M22, M25, M26 and M28: manifests with one fault each, made from a good one.
+// Rows M01 to M22, M25, M26, M28 and M29: manifests with one fault each, made from a good one.
 #pragma once
 
 #include <functional>
@@ -319,6 +319,21 @@ inline HostileCases hostile_manifests() {
   startup("startup-unsorted", Json::array({b, a}), "sorted and unique");
   startup("startup-no-list", a, "array");
   startup("startup-at-level-2", Json::array({a}), "installer_level", 2);
+  const auto built = [&](const char* name, std::size_t entry, const Json& value, const char* word,
+                         std::uint64_t level = 6, ErrorCode code = ErrorCode::Format) {
+    Json json = document;
+    json["installer_level"] = level;
+    json["entries"][entry]["built"] = value;
+    add("M29", name, write_json(json), word, code);
+  };
+  built("built-that-is-no-wheel", 0, "sandboxed", "only a wheel");
+  built("built-true", 1, true, "string");
+  built("built-null", 1, nullptr, "string");
+  built("built-by-nobody-knows", 1, "elsewhere", "elsewhere", 6, ErrorCode::CannotCheck);
+  built("built-in-capitals", 1, "Sandboxed", "Sandboxed", 6, ErrorCode::CannotCheck);
+  built("built-empty", 1, "", "built", 6, ErrorCode::CannotCheck);
+  built("built-at-level-5", 1, "sandboxed", "installer_level", 5);
+  built("unsandboxed-at-level-1", 1, "unsandboxed", "installer_level", 1);
   const auto recovery = [&](const char* name, const char* pointer, const Json& value, const char* word) {
     Json json = Json::parse(write_manifest(good_recovery()));
     json[Json::json_pointer(pointer)] = value;

@@ -17,7 +17,7 @@
 namespace sealift::bundle {
 
 inline constexpr std::uint64_t kFormatVersion = 2;
-inline constexpr std::uint64_t kInstallerLevel = 5;  // grows when bundles need something that older installers lack
+inline constexpr std::uint64_t kInstallerLevel = 6;  // grows when bundles need something that older installers lack
 inline constexpr std::uint64_t kDefaultChunkSize = std::uint64_t{4} << 20;
 inline constexpr std::uint64_t kMinChunkSize = std::uint64_t{4} << 10;
 inline constexpr std::uint64_t kMaxChunkSize = std::uint64_t{16} << 20;  // a reader holds one chunk for each thread
@@ -48,6 +48,16 @@ enum class Encoding {
 // "identity", "zstd" or "patch", as manifests write it.
 std::string name_of(Encoding encoding);
 
+// Where a wheel comes from, as its packer says.
+enum class WheelBuild {
+  None,         // as others published it; or nobody said
+  Sandboxed,    // built by its packer from source, in a sandbox without a network
+  Unsandboxed,  // built by its packer outside of one: the source's code could reach all that the packer can
+};
+
+// "sandboxed" or "unsandboxed", as manifests write it.
+std::string name_of(WheelBuild build);
+
 // One named item of the payload. Its stored bytes are payload[offset, offset + stored_size).
 struct Entry {
   SafePath path = SafePath::parse("unnamed", "");
@@ -66,6 +76,7 @@ struct Entry {
   Digest content{};
   bool absent = false;  // of a delta: the target's store has it; encoding, offset and stored_* say nothing
   Digest base{};        // of a Patch: the content of the wheel that it builds on, in the target's store
+  WheelBuild build = WheelBuild::None;  // of a Wheel
 
   bool operator==(const Entry&) const = default;
 };
@@ -173,8 +184,15 @@ struct Manifest {
   bool operator==(const Manifest&) const = default;
 };
 
-// The level of installer that a manifest needs: 5 with patches or recovery data, 4 with GPU code or overruled checks,
-// 3 with start-up files, 2 when it uses what else installers of level 1 lack, else 0, so that older ones read it.
+// The file names of the wheels that were built in this way; in the order of the entries.
+std::vector<std::string> wheels_built(const Manifest& manifest, WheelBuild build);
+
+// For people: up to five of these names, and how many more there are; "none" of none.
+std::string few_of(const std::vector<std::string>& names);
+
+// The level of installer that a manifest needs: 6 with wheels that its packer built, 5 with patches or recovery data, 4
+// with GPU code or overruled checks, 3 with start-up files, 2 when it uses what else installers of level 1 lack, else
+// 0, so that older ones read it.
 std::uint64_t needed_installer_level(const Manifest& manifest);
 
 }  // namespace sealift::bundle

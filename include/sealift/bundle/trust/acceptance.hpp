@@ -15,7 +15,8 @@ namespace sealift::bundle {
 // What a site believes and what its operator allows for this run.
 struct Trust {
   TrustState state;
-  bool allow_downgrade = false;  // an older version may be taken in, down to the floors
+  bool allow_downgrade = false;        // an older version may be taken in, down to the floors
+  bool sandboxed_builds_only = false;  // a wheel that was built outside of a sandbox is refused
 };
 
 // Throws Revoked when `root` has withdrawn the bundle whose manifest has this digest.
@@ -26,6 +27,9 @@ void refuse_revoked(const Root& root, const Digest& identity, const std::string&
 // that was accepted and no downgrade is allowed.
 void refuse_rollback(const Trust& trust, const Root& root, const Manifest& manifest, const Digest& identity,
                      const std::string& where);
+
+// Throws Conflict naming wheels that the packer built outside of a sandbox.
+void refuse_unsandboxed_builds(const Manifest& manifest, const std::string& where);
 
 // Warnings about the clock and an expired root; throws Revoked when the root has expired and is strict.
 std::vector<std::string> judge_time(const TrustState& state, const Root& root, Time now, const std::string& where);
