@@ -44,7 +44,8 @@ OpenBundle find_seal(const std::filesystem::path& folder_or_seal) {
     return {.folder = folder_or_seal.has_parent_path() ? folder_or_seal.parent_path() : ".",
             .seal_path = folder_or_seal,
             .seal = {}};
-  OpenBundle found{.folder = folder_or_seal, .seal_path = {}, .seal = {}};
+  OpenBundle found;
+  found.folder = folder_or_seal;
   fs::directory_iterator files(folder_or_seal, error);
   if (error) throw_errno("a bundle's folder cannot be opened", folder_or_seal, error.value());
   for (const fs::directory_entry& file : files) {

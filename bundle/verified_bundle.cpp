@@ -145,7 +145,8 @@ VerifiedBundle verify(const OpenBundle& opened, const Trust& trust, Time now) {
   std::vector<Digest> chunks =
       read_chunk_list(opened.folder / (manifest.stem() + std::string(kChunksSuffix)), manifest.payload);
   name_contents(bundle.manifest_, chunks);
-  VolumeSources sources{.folders = {opened.folder}, .ask = opened.ask, .read_once = opened.read_once};
+  VolumeSources sources{
+      .folders = {opened.folder}, .ask = opened.ask, .read_once = opened.read_once, .mending = opened.mending};
   sources.folders.insert(sources.folders.end(), opened.more_folders.begin(), opened.more_folders.end());
   bundle.payload_ = std::make_shared<PayloadReader>(std::move(sources), manifest.payload, std::move(chunks));
   check_companions(opened.folder, manifest);

@@ -14,9 +14,8 @@ OpenVolumes::OpenVolumes(VolumeSources sources, std::vector<Volume> volumes, std
     : sources_(std::move(sources)), volumes_(std::move(volumes)), remedy_(std::move(remedy)), open_(volumes_.size()) {
   for (std::size_t index = 0; index < volumes_.size(); ++index) try {
       open_[index] = find(volumes_[index]);
-    } catch (const Error&) {
-      if (!sources_.ask) throw;
-      all_there_ = false;
+    } catch (const Error& fault) {
+      if (!first_fault_) first_fault_ = fault;
     }
 }
 
@@ -30,12 +29,27 @@ OpenVolumes::File OpenVolumes::get(std::size_t index) {
   return open_[index];
 }
 
+OpenVolumes::File OpenVolumes::get_if_there(std::size_t index, std::optional<Error>& fault) {
+  const std::lock_guard lock(guard_);
+  if (!open_[index]) try {
+      open_[index] = find(volumes_[index]);
+    } catch (const Error& error) {
+      fault = error;
+    }
+  return open_[index];
+}
+
 void OpenVolumes::replace(std::size_t index, File bad, const Error& fault) {
   const std::weak_ptr<const VolumeInput> was = bad;
   bad.reset();  // before waiting for the lock: whoever holds it to ask waits for all readers to let go
   const std::lock_guard lock(guard_);
   const bool still_open = open_[index] && !open_[index].owner_before(was) && !was.owner_before(open_[index]);
   if (still_open) ask(index, fault);  // otherwise another thread has replaced it since
+}
+
+std::vector<std::filesystem::path> OpenVolumes::folders() const {
+  const std::lock_guard lock(guard_);
+  return sources_.folders;
 }
 
 OpenVolumes::File OpenVolumes::if_open(std::size_t index) const {

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,15 +19,21 @@ class OpenVolumes {
  public:
   using File = std::shared_ptr<const VolumeInput>;
 
-  // Opens what is there. Throws Missing or Digest, naming the volume, when there is nobody to ask for another one.
-  // `remedy` is what its messages say to do instead of another copy; may be empty.
+  // Opens what is there. `remedy` is what its messages say to do instead of another copy; may be empty.
   OpenVolumes(VolumeSources sources, std::vector<Volume> volumes, std::string remedy = {});
 
-  // Whether every volume was there at the beginning.
-  bool all_there() const { return all_there_; }
+  // Missing or Digest, naming the volume: the first that was not there, or not of its size, at the beginning.
+  const std::optional<Error>& first_fault() const { return first_fault_; }
+  // Whether there is somebody who may bring another one.
+  bool asks() const { return static_cast<bool>(sources_.ask); }
 
-  // Volume number `index`, asked for until it is there.
+  // Where it looks now: more than at the beginning where somebody has named further folders.
+  std::vector<std::filesystem::path> folders() const;
+
+  // Volume number `index`, asked for until it is there. Throws why it is not when there is nobody to ask.
   File get(std::size_t index);
+  // The same without asking: nullptr, and why in `fault`.
+  File get_if_there(std::size_t index, std::optional<Error>& fault);
 
   // Closes the file `bad`, in which `fault` was found, so that the next get() opens another one. Throws `fault` when
   // nobody has one.
@@ -45,7 +52,7 @@ class OpenVolumes {
   std::vector<Volume> volumes_;
   std::string remedy_;
   std::vector<File> open_;
-  bool all_there_ = true;
+  std::optional<Error> first_fault_;
 };
 
 }  // namespace sealift::bundle

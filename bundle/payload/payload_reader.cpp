@@ -6,9 +6,11 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <utility>
 
+#include "bundle/payload/chunk_mender.hpp"
 #include "bundle/payload/open_volumes.hpp"
 #include "bundle/payload/read_ahead.hpp"
 
@@ -32,15 +34,21 @@ Place locate(const Payload& payload, std::uint64_t payload_offset) {
 }
 
 // What else than another copy there is to do about a bad volume.
-std::string remedy_of(const Payload& payload) {
-  return payload.recovery ? ", or mend it from recovery data: sealift-install mend BUNDLE --into FOLDER" : "";
+std::string remedy_of(const Payload& payload, const Mending& mending) {
+  const std::string command = mending.command.empty() ? "sealift-install mend BUNDLE --into FOLDER" : mending.command;
+  return payload.recovery ? ", or mend it from recovery data: " + command : "";
 }
 
-// A read error says what happened and not what to do.
-Error with_remedy(const Error& fault, const std::string& remedy) {
-  if (!fault.facts().next.empty() || remedy.empty()) return fault;
+// A read error says what happened and not what to do. `not_mended`: why the chunk was not mended, if that was tried.
+Error with_remedy(const Error& fault, const std::string& remedy, const std::optional<Error>& not_mended) {
   Facts facts = fault.facts();
-  facts.next = "copy this volume again from its source" + remedy;
+  if (facts.next.empty() && !remedy.empty()) facts.next = "copy this volume again from its source" + remedy;
+  if (not_mended) {
+    const Facts& why = not_mended->facts();
+    facts.next += " (it was not mended while it was read: " + why.what +
+                  (why.expected.empty() ? "" : "; expected " + why.expected) +
+                  (why.got.empty() ? "" : "; got " + why.got) + ")";
+  }
   return {fault.code(), std::move(facts)};
 }
 
@@ -66,9 +74,19 @@ struct PayloadReader::State {
       : payload(signed_payload),
         layout(its_layout),
         chunks(std::move(digests)),
-        volumes(std::move(sources), payload.volumes, remedy_of(payload)),
+        remedy(remedy_of(payload, sources.mending)),
+        mender(mender_of(sources)),
+        volumes(std::move(sources), payload.volumes, remedy),
         readers(chunks.size()),
-        checked(chunks.size()) {}
+        checked(chunks.size()) {
+    if (volumes.first_fault() && !volumes.asks() && !(mender && mender->mends_what_is_cut_off()))
+      throw *volumes.first_fault();
+  }
+
+  std::unique_ptr<ChunkMender> mender_of(const VolumeSources& sources) const {
+    if (!sources.mending.while_reading || !payload.recovery) return nullptr;
+    return std::make_unique<ChunkMender>(payload, chunks, sources.folders);
+  }
 
   bool is_kept(std::uint64_t index) {
     const std::lock_guard lock(guard);
@@ -94,26 +112,58 @@ struct PayloadReader::State {
       hasher.update(all.subspan(done, end - done));
     }
     if (const Digest digest = hasher.finish(); digest != chunks.at(index))
-      throw Error(ErrorCode::Digest, {.what = "chunk " + std::to_string(index) + " differs from what was signed",
-                                      .where = file.path().string() + " at offset " + std::to_string(place.offset),
-                                      .expected = name_of(payload.digest) + " " + chunks[index].hex(),
-                                      .got = name_of(payload.digest) + " " + digest.hex(),
-                                      .next = "copy " + payload.volumes[place.volume].name + " again from its source" +
-                                              remedy_of(payload)});
-    if (!checked[static_cast<std::size_t>(index)].exchange(true)) ++checked_count;
+      throw Error(ErrorCode::Digest,
+                  {.what = "chunk " + std::to_string(index) + " differs from what was signed",
+                   .where = file.path().string() + " at offset " + std::to_string(place.offset),
+                   .expected = name_of(payload.digest) + " " + chunks[index].hex(),
+                   .got = name_of(payload.digest) + " " + digest.hex(),
+                   .next = "copy " + payload.volumes[place.volume].name + " again from its source" + remedy});
+    note_checked(index);
     return std::move(bytes);
+  }
+
+  void note_checked(std::uint64_t index) {
+    if (!checked[static_cast<std::size_t>(index)].exchange(true)) ++checked_count;
+  }
+
+  // Chunk `index` from elsewhere, checked as any other; nothing, and why in `not_mended`. `was_read`: its volume has
+  // the right size, and was wrong in it.
+  std::optional<ChunkBuffer> mend(std::uint64_t index, std::size_t volume, bool was_read,
+                                  std::optional<Error>& not_mended) {
+    ChunkBuffer bytes;
+    const bool somewhere = mender->read(index, bytes);
+    if (!somewhere) not_mended = mender->mend(index, bytes);
+    if (not_mended) return std::nullopt;
+    if (digest_of(bytes.view(), payload.digest) != chunks.at(index))
+      throw Error(ErrorCode::Digest, {.what = "a mended chunk changed in memory"});
+    note_checked(index);
+    const std::lock_guard lock(guard);
+    std::set<std::uint64_t>& chunks_of_it = mended[volume];
+    if (was_read || !somewhere) chunks_of_it.insert(index);
+    return bytes;
+  }
+
+  // The next try finds another volume `number`, or this throws `fault`.
+  void ask_for(std::size_t number, OpenVolumes::File bad, const Error& fault) {
+    if (!volumes.asks()) throw Error(fault);
+    if (mender) mender->close();
+    bad ? volumes.replace(number, std::move(bad), fault) : static_cast<void>(volumes.get(number));
+    if (mender) mender->look_in(volumes.folders());
   }
 
   const Payload& payload;
   const ChunkLayout& layout;
-  std::vector<Digest> chunks;
+  const std::vector<Digest> chunks;
+  const std::string remedy;
+  const std::unique_ptr<ChunkMender> mender;  // nullptr: what is damaged is refused
   OpenVolumes volumes;
   ReadAhead ahead{static_cast<std::size_t>(std::max<std::uint64_t>(1, kMaxAhead / payload.chunk_size))};
-  std::mutex guard;                    // of the next three
+  std::mutex guard;                    // of the next four
   std::vector<std::uint32_t> readers;  // by chunk: of the expected ranges that have bytes in it, and were not left
   std::map<std::uint64_t, std::shared_ptr<Kept>> kept;
   std::uint64_t kept_bytes = 0;
-  std::vector<std::atomic<bool>> checked;  // by chunk
+  std::map<std::size_t, std::set<std::uint64_t>> mended;  // by volume, its chunks
+  std::vector<std::atomic<bool>> checked;                 // by chunk
   std::atomic<std::uint64_t> checked_count{0};
 };
 
@@ -132,23 +182,41 @@ const std::vector<Digest>& PayloadReader::digests() const {
 }
 
 bool PayloadReader::all_there() const {
-  return state_->volumes.all_there();
+  return !state_->volumes.first_fault();
 }
 
 std::uint64_t PayloadReader::chunks_checked() const {
   return state_->checked_count;
 }
 
+// A damaged volume is mended before anybody is asked; a missing one may lie in another drive, so that is asked first.
 ChunkBuffer PayloadReader::chunk(std::uint64_t index, ChunkBuffer memory) const {
+  State& state = *state_;
   const Place place = locate(payload_, layout_.begin_of(index));
   for (;;) {
-    OpenVolumes::File file = state_->volumes.get(place.volume);
-    try {
-      return state_->read(*file, place, index, std::move(memory));
-    } catch (const Error& fault) {
-      state_->volumes.replace(place.volume, std::move(file), with_remedy(fault, remedy_of(payload_)));
-    }
+    std::optional<Error> fault, not_mended;
+    OpenVolumes::File file =
+        state.mender ? state.volumes.get_if_there(place.volume, fault) : state.volumes.get(place.volume);
+    if (file) try {
+        return state.read(*file, place, index, std::move(memory));
+      } catch (const Error& error) {
+        fault = error;
+      }
+    if (state.mender && !(fault->code() == ErrorCode::Missing && state.volumes.asks()))
+      if (std::optional<ChunkBuffer> mended = state.mend(index, place.volume, file != nullptr, not_mended))
+        return std::move(*mended);
+    state.ask_for(place.volume, std::move(file), with_remedy(*fault, state.remedy, not_mended));
   }
+}
+
+std::vector<MendedVolume> PayloadReader::mended() const {
+  const std::lock_guard lock(state_->guard);
+  std::vector<MendedVolume> volumes;
+  for (const auto& [volume, chunks] : state_->mended) {
+    volumes.push_back({.name = payload_.volumes[volume].name, .chunks = chunks.size()});
+    for (const std::uint64_t index : chunks) volumes.back().bytes += layout_.size_of(index);
+  }
+  return volumes;
 }
 
 bool PayloadReader::has_checked(std::uint64_t index) const {

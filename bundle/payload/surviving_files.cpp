@@ -51,6 +51,12 @@ void SurvivingFiles::look(const std::filesystem::path& path, const Volume& file,
   }
 }
 
+bool SurvivingFiles::reaches(const SignedRange& range, std::uint64_t size) const {
+  return std::any_of(copies_[range.file].begin(), copies_[range.file].end(), [&](const InputFile& copy) {
+    return copy.size() >= range.offset && copy.size() - range.offset >= size;
+  });
+}
+
 std::optional<Error> SurvivingFiles::read(const SignedRange& range, std::span<std::byte> out, DigestAlgorithm algorithm,
                                           const std::string& what, std::optional<Error>* passed_over) const {
   std::optional<Error> fault = faults_[range.file];

@@ -33,6 +33,9 @@ class SurvivingFiles {
   // Why no copy of this file is of its size: Missing, Digest, or what opening it said. Nothing where one is.
   const std::optional<Error>& fault(std::size_t file) const { return faults_[file]; }
 
+  // Whether some copy is long enough to hold `size` bytes at this place.
+  bool reaches(const SignedRange& range, std::uint64_t size) const;
+
   // Fills `out`; what went wrong, if no copy has the signed bytes: Digest, Io, or fault(). `what` names them.
   // `passed_over` gets what was wrong with an earlier copy than the one that has them.
   std::optional<Error> read(const SignedRange& range, std::span<std::byte> out, DigestAlgorithm algorithm,

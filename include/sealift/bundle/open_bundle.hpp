@@ -22,6 +22,7 @@ struct OpenBundle {
   std::vector<std::filesystem::path> more_folders = {};  // further places to look for volumes
   VolumeAsker ask = {};                                  // for a volume that is in none of them
   bool read_once = false;                                // no byte of a volume will be wanted twice
+  Mending mending = {};                                  // of chunks that no volume has right
 };
 
 // Finds the one seal in the folder (or takes the seal file itself) and reads it; throws Missing, Conflict or Format.

@@ -7,8 +7,8 @@
 #include <set>
 
 #include "bundle/payload/reed_solomon.hpp"
+#include "tests/bundle/payload/bad_medium.hpp"
 #include "tests/support/refusal.hpp"
-#include "tests/support/tiny_bundle.hpp"
 
 using namespace sealift::bundle;
 using namespace sealift::test;
@@ -32,13 +32,6 @@ unsigned gf_inverse(unsigned a) {
   return 0;
 }
 
-Bytes piece_bytes(std::uint32_t seed, std::size_t size) {
-  std::mt19937 random(seed);
-  Bytes bytes(size);
-  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
-  return bytes;
-}
-
 // Numbers below `count`, `wanted` different ones, sorted.
 std::vector<std::uint64_t> some_of(std::uint64_t count, std::uint64_t wanted, std::mt19937& random) {
   std::vector<std::uint64_t> all(static_cast<std::size_t>(count));
@@ -56,83 +49,6 @@ Payload payload_like(std::uint64_t size, std::uint64_t chunk_size, std::vector<s
           .volumes = {{"x-1.vol001", size}},
           .cuts = std::move(cuts)};
 }
-
-TinyBundle with_recovery(unsigned percent) {
-  TinyBundle tiny{.volume_size = 32768, .recovery = percent};
-  tiny.items.clear();
-  for (std::uint32_t i = 0; i < 12; ++i) {
-    const Bytes bytes = piece_bytes(i, 500 + i * i * 700);
-    tiny.items.push_back({.path = "files/" + std::to_string(10 + i),
-                          .bytes = std::string(as_text(bytes)),
-                          .into = "share/" + std::to_string(i)});
-  }
-  return tiny;
-}
-
-// A bundle on a bad medium.
-struct BadMedium {
-  TempDir dir;
-  MadeBundle made;
-  RecoveryLayout layout;
-  ChunkLayout chunks;
-  std::vector<std::string> whole;  // the volumes as they were made
-
-  explicit BadMedium(unsigned percent)
-      : made(make_bundle(dir / "b", with_recovery(percent))),
-        layout(made.manifest.payload, *made.manifest.payload.recovery),
-        chunks(made.manifest.payload) {
-    for (std::size_t i = 0; i < made.manifest.payload.volumes.size(); ++i) whole.push_back(read_file(made.volume(i)));
-  }
-
-  void flip(const fs::path& file, std::uint64_t offset) const {
-    std::string bytes = read_file(file);
-    bytes.at(static_cast<std::size_t>(offset)) ^= 1;
-    write_file(file, bytes);
-  }
-  void flip_payload(std::uint64_t offset) const {
-    std::size_t volume = 0;
-    while (offset >= made.manifest.payload.volumes[volume].size) offset -= made.manifest.payload.volumes[volume++].size;
-    flip(made.volume(volume), offset);
-  }
-  void flip_piece(std::uint64_t piece) const {  // in its last chunk
-    flip_payload(chunks.begin_of(layout.first_chunk(piece + 1)) - 1);
-  }
-  void flip_recovery(std::uint64_t chunk) const {
-    std::uint64_t offset = chunk * layout.piece_size();
-    std::size_t file = 0;
-    while (offset >= made.manifest.payload.recovery->files[file].size)
-      offset -= made.manifest.payload.recovery->files[file++].size;
-    flip(made.recovery(file), offset);
-  }
-  VerifiedBundle bundle() const {
-    OpenBundle opened = open(made.folder);
-    opened.ask = [](const Volume&, const Error&) { return std::nullopt; };
-    return verify(opened, made.trusted, kNow);
-  }
-  // The payload as it can be had, or the refusal.
-  std::string mended(Damage& damage) const {
-    const VerifiedBundle verified = bundle();
-    DamagedPayload payload(verified, {made.folder});
-    damage = payload.survey(2);
-    std::string out;
-    ChunkBuffer memory;
-    for (std::uint64_t chunk = 0; chunk < chunks.count(); ++chunk) {
-      if (payload.read(chunk, memory)) {
-        out += as_text(memory.view());
-        continue;
-      }
-      payload.rebuild(chunk, [&](std::uint64_t one, ByteView bytes) {
-        if (one == chunk) out += as_text(bytes);
-      });
-    }
-    return out;
-  }
-  std::string payload() const {
-    std::string all;
-    for (const std::string& volume : whole) all += volume;
-    return all;
-  }
-};
 
 }  // namespace
 

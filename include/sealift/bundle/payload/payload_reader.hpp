@@ -24,7 +24,7 @@ inline constexpr std::uint64_t kRangeMemory = 2 * kDefaultChunkSize;
 class PayloadReader {
  public:
   // Opens every volume and compares its size with the signed one. Throws Missing or Digest, naming the volume, unless
-  // there is somebody to ask for it. `chunks` are the signed digests.
+  // there is somebody to ask for it, or what it lacks is mended while it is read. `chunks` are the signed digests.
   PayloadReader(VolumeSources sources, Payload payload, std::vector<Digest> chunks);
   PayloadReader(const std::filesystem::path& folder, Payload payload, std::vector<Digest> chunks);
   PayloadReader(const PayloadReader&) = delete;
@@ -38,8 +38,8 @@ class PayloadReader {
   // Whether every volume was there at the beginning; if not, reading in order asks for each disc once.
   bool all_there() const;
 
-  // The bytes of chunk `index`, equal to what was signed. Throws Digest or Io, naming volume and offset, once nobody
-  // has a better volume. `memory` is reused for them: to read many chunks, pass the last one back.
+  // The bytes of chunk `index`, equal to what was signed, mended or not. Throws Digest or Io, naming volume and offset,
+  // once nobody has a better volume. `memory` is reused for them: to read many chunks, pass the last one back.
   ChunkBuffer chunk(std::uint64_t index, ChunkBuffer memory = {}) const;
 
   // Announces that a range of `size` bytes at `offset` will be read once. A chunk that several announced ranges have
@@ -57,6 +57,9 @@ class PayloadReader {
   // How many different chunks were read and found right so far, and whether this one was.
   std::uint64_t chunks_checked() const;
   bool has_checked(std::uint64_t index) const;
+
+  // The volumes that were damaged where they were read, in order; each chunk counts once.
+  std::vector<MendedVolume> mended() const;
 
   // Announces that chunk `index`, if there is one, is wanted soon. A hint: nothing fails.
   void will_need(std::uint64_t index) const;
