@@ -52,6 +52,46 @@ make_image second again
 diff -r image again || fail "not the same image"
 ! cmp -s image/index.json image2/index.json || fail "version 2 is version 1"
 
+echo "models and data are layers of their own, and a new model leaves the other layers as they are"
+# titles IMAGE: digest and title of each layer. model NAME: a model with nothing but a name of its own.
+titles() { skopeo inspect --raw "oci:$1" | python3 -c '
+import json, sys
+for layer in json.load(sys.stdin)["layers"]:
+    print(layer["digest"], layer["annotations"]["org.opencontainers.image.title"])'; }
+model() {
+  mkdir -p "weights/$1"
+  echo "{\"name\": \"$1\"}" >"weights/$1/config.json"
+  printf '\002\000\000\000\000\000\000\000{}' >"weights/$1/model.safetensors"
+}
+model one && model two
+mkdir -p texts && echo "a text" >texts/a.txt
+job='[[data]]
+source = "texts"
+layout = "tree"
+[[model]]
+source = "weights/one"'
+small_bundle "$bin" "$uv" 3 "$job"
+small_bundle "$bin" "$uv" 4 "$job
+[[model]]
+source = \"weights/two\""
+for version in 3 4; do
+  apply out/small-$version third || fail "apply $version"
+  make_image third layers$version || { cat image.txt; fail "make_image.sh"; }
+done
+titles layers3:3 >before
+titles layers4:4 >after
+cut -d' ' -f2- before >names
+printf 'the environment\ndata/texts\nmodels/one\n' | diff - names >&2 || fail "layers of version 3"
+grep -vxFf before after >new
+[ "$(cut -d' ' -f2- new)" = models/two ] || { cat before after >&2; fail "more than the new model is new"; }
+[ "$(grep -cxFf before after)" = 3 ] || fail "a layer of version 3 is another one in version 4"
+umoci unpack --image layers4:4 with-models >/dev/null
+(cd third/current && find . ! -path ./generation.json -printf '%p %m %y %l\n' | sort) >installed
+(cd with-models/rootfs/opt/env/current && find . -printf '%p %m %y %l\n' | sort) >in-image
+diff installed in-image >&2 || fail "the image with models differs from what is installed"
+environment=$(sed -n '1s/sha256:\([0-9a-f]*\) .*/\1/p' after)
+! tar -tf "layers4/blobs/sha256/$environment" | grep models || fail "a model is in the environment's layer"
+
 echo "on a base of the site's"
 mkdir -p base/etc base/opt/env
 echo "the site's own" >base/etc/site

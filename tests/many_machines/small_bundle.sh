@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # A small real bundle for the examples of samples/many_machines: this machine's Python with its C library (14 MB), and a
 # module that says where it runs. Made by the real packager, without a network. Sourced, in the test's own folder.
-#   small_bundle BIN UV VERSION      makes out/small-VERSION; its root's fingerprint stands in keys/root.fingerprint
+#   small_bundle BIN UV VERSION [MORE]     makes out/small-VERSION; its root's fingerprint stands in keys/root.fingerprint.
+#   MORE stands at the end of the job file.
 
 small_bundle() {
   [ -x /usr/bin/python3.11 ] && [ -x "$2" ] || { echo "SKIPPED: needs /usr/bin/python3.11 and uv" >&2; exit 77; }
@@ -53,6 +54,7 @@ version = "3.11"
 interpreter = "/usr/bin/python3.11"
 requirements = ["./where"]
 imports = ["ssl"]
+${4:-}
 END
   [ -d keys ] || "$1/sealift-pack" keygen keys >/dev/null
   "$1/sealift-pack" lock small.toml --uv "$2" >pack.txt 2>&1 &&
