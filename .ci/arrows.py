@@ -49,7 +49,7 @@ DOORS = {
     r"^zstd\.h$": {"bundle/archive/"},
     r"^isa-l/(igzip|crc)": {"bundle/archive/"},
     r"^isa-l/(?!igzip|crc)": {"bundle/payload/reed_solomon."},
-    r"^zlib\.h$": set(),  # what we ship inflates with ISA-L; only tests deflate
+    r"^zlib\.h$": {"installer/export/deflate."},  # what we ship inflates with ISA-L
     r"^utf8proc\.h$": {"bundle/core/unicode."},
     r"^openssl/": {"bundle/core/openssl.hpp", "include/sealift/train/checkpoint/digest.hpp",
                    "samples/verify/report/signature.cpp"},

@@ -107,10 +107,10 @@ install_peers() {
 
 mkdir -p "$where"
 install_packages g++ cmake ninja-build make nasm ca-certificates python3 python3-venv \
-  libcli11-dev nlohmann-json3-dev libfmt-dev libzstd-dev libssl-dev \
+  libcli11-dev nlohmann-json3-dev libfmt-dev libzstd-dev zlib1g-dev libssl-dev \
   libboost1.81-dev libboost-url1.81-dev libutf8proc-dev libcurl4-openssl-dev patchelf bubblewrap
 if [ "${1:-build}" != tools ]; then
-  install_packages git zlib1g-dev doctest-dev libgloo-dev zstd openssl \
+  install_packages git doctest-dev libgloo-dev zstd openssl \
     clang clang-format libclang-rt-dev libarchive-tools unzip  # the fuzzers, and the archivers that our readers are held to
 fi
 case "${1:-build}" in

@@ -14,10 +14,12 @@
 #include "installer/generations/activation.hpp"
 #include "installer/generations/failed_generation.hpp"
 #include "installer/generations/receipt.hpp"
+#include "installer/host/mending.hpp"
 #include "installer/prefix/prefix_lock.hpp"
 #include "installer/prefix/trust_store.hpp"
 #include "installer/store/signed_records.hpp"
 #include "installer/store/store.hpp"
+#include "sealift/bundle/core/human_text.hpp"
 
 namespace sealift::installer {
 
@@ -64,6 +66,10 @@ bundle::OpenBundle open_as_asked(const ApplyOptions& options) {
   bundle::OpenBundle opened = bundle::open(options.bundle);
   opened.more_folders = options.volumes;
   opened.read_once = true;
+  // Where nothing is pinned yet, the fingerprint is what there is to begin from.
+  std::string trust = shell_option("--prefix", options.prefix.folder());
+  if (options.fingerprint) trust += " --fingerprint " + bundle::fingerprint_text(*options.fingerprint);
+  opened.mending = mending_here(options.bundle, options.volumes, trust);
   if (!options.dry_run) opened.ask = options.ask;
   return opened;
 }
@@ -169,6 +175,7 @@ Applied apply(const ApplyOptions& options, Disk& disk, bundle::Progress& progres
     disk.sync_folder(prefix.folder());
     if (fs::exists(prefix.staging(), ignored)) Staging(prefix, disk).done();  // that run's
     applied.chunks_read = bundle.payload().chunks_checked();
+    applied.mended = bundle.payload().mended();
     return applied;
   }
   Staging staging(prefix, disk);
@@ -181,6 +188,7 @@ Applied apply(const ApplyOptions& options, Disk& disk, bundle::Progress& progres
   point_current_at(prefix, plan.generation, staging.folder(), disk);
   staging.done();
   applied.chunks_read = bundle.payload().chunks_checked();
+  applied.mended = bundle.payload().mended();
   return applied;
 }
 

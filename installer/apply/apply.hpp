@@ -27,11 +27,12 @@ struct Applied {
   std::vector<std::string> reused;
   std::uint64_t needed_bytes = 0;
   std::uint64_t needed_inodes = 0;
-  FreeSpace free;                          // before anything was written
-  std::uint64_t chunks = 0;                // of the payload
-  std::uint64_t chunks_read = 0;           // of those, were read and right; the others this run had no need of
-  std::uint64_t hashed = 0;                // reused files that were hashed, since their stamps did not match
-  std::optional<GenerationRecord> record;  // of an installation that was not a dry run
+  FreeSpace free;                            // before anything was written
+  std::uint64_t chunks = 0;                  // of the payload
+  std::uint64_t chunks_read = 0;             // of those, were read and right; the others this run had no need of
+  std::vector<bundle::MendedVolume> mended;  // what was damaged on the medium, and is right in the prefix
+  std::uint64_t hashed = 0;                  // reused files that were hashed, since their stamps did not match
+  std::optional<GenerationRecord> record;    // of an installation that was not a dry run
 };
 
 // Throws the refusal; then `current` is as it was and staging is empty.

@@ -152,6 +152,7 @@ Installed install(const bundle::VerifiedBundle& bundle, const InstallPlan& plan,
   record.installed = now_utc();
   record.host = host_name();
   record.preflight = warnings_of(findings);
+  record.mended = bundle.payload().mended();
   disk.write_new(folder / bundle::kGenerationRecord, write_generation_record(record), 0444);
   save_trust(prefix, disk,
              bundle.trust());  // before the generation has a name: an installed version is never forgotten

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "installer/doctor/repair.hpp"
+#include "installer/host/mending.hpp"
 #include "installer/prefix/prefix_lock.hpp"
 #include "installer/store/stamps.hpp"
 #include "sealift/bundle/trust/trust_folder.hpp"
@@ -29,7 +30,8 @@ constexpr int kRounds = 3;
 // The bundle of an installed generation may be older than what was accepted since; it is only compared with, so a
 // downgrade is allowed for it.
 bundle::VerifiedBundle open_for_repair(const DoctorOptions& options, const Status& status) {
-  const bundle::OpenBundle opened = bundle::open(options.repair);
+  bundle::OpenBundle opened = bundle::open(options.repair);
+  opened.mending = mending_here(options.repair, {}, shell_option("--prefix", options.prefix.folder()));
   const bundle::Digest identity = opened.seal.manifest.digest();
   const bool installed = std::any_of(status.generations.begin(), status.generations.end(), [&](const auto& generation) {
     return generation.record && generation.record->identity == identity;

@@ -149,16 +149,24 @@ class Naming {
 };
 
 // Each chunk was checked when it was read; whether they are the bytes that others published only this digest says.
-void write_file(const bundle::VerifiedBundle& bundle, const bundle::Entry& entry, const fs::path& path, Disk& disk,
-                bundle::Progress& progress) {
+void write_file(const bundle::VerifiedBundle& bundle, const bundle::Entry& entry, const VerifiedBundles& bases,
+                const fs::path& path, Disk& disk, bundle::Progress& progress) {
   FileOutput output(disk);
   bundle::Hasher hasher;
   output.begin(disk.create(path, entry.executable ? 0755 : 0644), path);
-  bundle.stream(entry, [&](bundle::ByteView piece) {
+  const bundle::ByteSink take = [&](bundle::ByteView piece) {
     hasher.update(piece);
     output.append(piece);
     progress.add(piece.size());
-  });
+  };
+  if (entry.encoding == bundle::Encoding::Patch) {
+    const fs::path work = path.string() + ".work";
+    disk.make_folder(work);
+    stream_published(bundle, entry, bases, work, take);
+    disk.remove_tree(work);
+  } else {
+    bundle.stream(entry, take);
+  }
   output.finish();
   if (const bundle::Digest digest = hasher.finish(); digest != entry.sha256)
     throw Error(ErrorCode::Digest, {.what = "an entry is not what the manifest says was published",
@@ -168,8 +176,8 @@ void write_file(const bundle::VerifiedBundle& bundle, const bundle::Entry& entry
                                     .next = "do not use this bundle; tell who signed it"});
 }
 
-void write_folder(const bundle::VerifiedBundle& bundle, const FolderPlan& plan, unsigned threads, Disk& disk,
-                  bundle::Progress& progress) {
+void write_folder(const bundle::VerifiedBundle& bundle, const FolderPlan& plan, const VerifiedBundles& bases,
+                  unsigned threads, Disk& disk, bundle::Progress& progress) {
   if (plan.files.empty()) return;
   disk.make_folders(plan.folder);
   const Anchored anchored(disk, plan.folder);
@@ -179,7 +187,7 @@ void write_folder(const bundle::VerifiedBundle& bundle, const FolderPlan& plan, 
   try {
     bundle::parallel_for(threads, plan.files.size(), [&](std::size_t index) {
       const std::string temporary = std::to_string(index);
-      write_file(bundle, *plan.files[index].entry, scratch.path() / temporary, disk, progress);
+      write_file(bundle, *plan.files[index].entry, bases, scratch.path() / temporary, disk, progress);
       naming.add(temporary, plan.files[index]);
     });
   } catch (...) {
@@ -195,7 +203,7 @@ void write_folder(const bundle::VerifiedBundle& bundle, const FolderPlan& plan, 
 
 // Leaves in the plan what has to be written.
 ExportedFolder look(FolderPlan& plan) {
-  ExportedFolder result{.folder = plan.folder, .written = {}, .there = {}, .absent = {}};
+  ExportedFolder result{.folder = plan.folder, .written = {}, .there = {}, .absent = {}, .patched = {}};
   for (const bundle::Entry* entry : plan.absent) result.absent.push_back(entry->path.text());
   std::erase_if(plan.files, [&](const ExportFile& file) {
     const bool there = is_there(file.place.below(plan.folder), *file.entry);
@@ -219,23 +227,32 @@ void require_space(const ExportedFolder& folder, const Disk& disk) {
 }  // namespace
 
 Exported export_bundle(const bundle::VerifiedBundle& bundle, const ExportFolders& folders, unsigned threads, Disk& disk,
-                       bundle::Progress& progress) {
+                       bundle::Progress& progress, const VerifiedBundles& bases) {
   const bundle::Manifest& manifest = bundle.manifest();
   Exported exported{.name = manifest.name,
                     .version = manifest.version,
                     .identity = bundle.identity(),
                     .warnings = bundle.warnings(),
-                    .folders = {}};
+                    .folders = {},
+                    .mended = {}};
   std::vector<FolderPlan> plans = plan_export(manifest, folders);
   std::uint64_t bytes = 0;
   for (FolderPlan& plan : plans) {
+    std::vector<std::string> patched;
+    for (ExportFile& file : plan.patched)
+      if (bases.empty())
+        patched.push_back(file.entry->path.text());
+      else
+        plan.files.push_back(std::move(file));
     exported.folders.push_back(look(plan));
+    exported.folders.back().patched = std::move(patched);
     require_space(exported.folders.back(), disk);
     bytes += exported.folders.back().bytes;
   }
   progress.begin("exporting " + manifest.stem(), bytes);
-  for (const FolderPlan& plan : plans) write_folder(bundle, plan, threads, disk, progress);
+  for (const FolderPlan& plan : plans) write_folder(bundle, plan, bases, threads, disk, progress);
   progress.end();
+  exported.mended = bundle.payload().mended();
   return exported;
 }
 

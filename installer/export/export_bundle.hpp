@@ -5,6 +5,7 @@
 
 #include "installer/disk/disk.hpp"
 #include "installer/export/export_plan.hpp"
+#include "installer/export/published_wheel.hpp"
 #include "sealift/bundle/host/progress.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 
@@ -15,6 +16,7 @@ struct ExportedFolder {
   std::vector<std::string> written;  // places below it
   std::vector<std::string> there;    // had these very bytes before
   std::vector<std::string> absent;   // entries that this delta does not carry
+  std::vector<std::string> patched;  // that it carries as patches, where no base is named
   std::uint64_t bytes = 0;           // written
 };
 
@@ -24,11 +26,13 @@ struct Exported {
   bundle::Digest identity;
   std::vector<std::string> warnings;
   std::vector<ExportedFolder> folders;
+  std::vector<bundle::MendedVolume> mended;  // what was damaged on the medium, and is right in the files
 };
 
+// `bases`: where there are any, wheels that are carried as patches are made of these; published_wheel.hpp.
 // Looks at all folders before it writes to one. Throws Conflict where another file stands, Space, Digest for a bad
 // chunk or an entry that is not what was published; files that were finished before stay, since they are right.
 Exported export_bundle(const bundle::VerifiedBundle& bundle, const ExportFolders& folders, unsigned threads, Disk& disk,
-                       bundle::Progress& progress);
+                       bundle::Progress& progress, const VerifiedBundles& bases = {});
 
 }  // namespace sealift::installer

@@ -78,14 +78,14 @@ FolderPlan plan_folder(const bundle::Manifest& manifest, const std::filesystem::
   for (const Entry& entry : manifest.entries) {
     const Destination place = place_of(entry);
     if (!place) continue;
-    if (entry.absent || entry.encoding == bundle::Encoding::Patch) {  // of which no published byte stream is there
+    if (entry.absent) {
       plan.absent.push_back(&entry);
       continue;
     }
     ExportFile file{.entry = &entry, .place = bundle::SafePath::parse(*place, "the place of " + entry.path.text())};
     const auto [other, fresh] = taken.emplace(file.place.text(), &entry);
     if (fresh)
-      plan.files.push_back(std::move(file));
+      (entry.encoding == bundle::Encoding::Patch ? plan.patched : plan.files).push_back(std::move(file));
     else if (other->second->sha256 != entry.sha256)
       throw bundle::Error(bundle::ErrorCode::Conflict,
                           {.what = "two different files would have one name",

@@ -27,6 +27,7 @@ struct FolderPlan {
   std::filesystem::path folder;
   std::vector<ExportFile> files;               // in payload order
   std::vector<const bundle::Entry*> absent{};  // wanted, but this delta does not carry them
+  std::vector<ExportFile> patched{};           // wheels that it carries as patches on others
 };
 
 // One for each folder that is not empty. Two entries of equal bytes may have one place. Throws Conflict for different

@@ -74,6 +74,13 @@ void point_current_at(const Prefix& prefix, unsigned number, const fs::path& sta
   disk.sync_folder(prefix.folder());
 }
 
+Json to_json(const std::vector<bundle::MendedVolume>& mended) {
+  Json json = Json::array();
+  for (const bundle::MendedVolume& volume : mended)
+    json.push_back({{"name", volume.name}, {"chunks", volume.chunks}, {"bytes", volume.bytes}});
+  return json;
+}
+
 std::string write_generation_record(const GenerationRecord& record) {
   Json entries = Json::array();
   for (const GenerationRecord::Part& part : record.entries) {
@@ -83,25 +90,26 @@ std::string write_generation_record(const GenerationRecord& record) {
   }
   Json signers = Json::array();
   for (const bundle::Digest& signer : record.signers) signers.push_back(signer.hex());
-  return bundle::write_json({{"format", kRecordFormat},
-                             {"generation", record.number},
-                             {"name", record.name},
-                             {"version", record.version},
-                             {"channel", record.channel},
-                             {"created", record.created},
-                             {"identity", record.identity.hex()},
-                             {"signers", std::move(signers)},
-                             {"root", {{"version", record.root.version}, {"sha256", record.root.fingerprint.hex()}}},
-                             {"installed", record.installed},
-                             {"host", record.host},
-                             {"preflight", record.preflight},
-                             {"interpreter", record.interpreter},
-                             {"site_packages", record.site_packages},
-                             {"bytecode", record.bytecode},
-                             {"entries", std::move(entries)},
-                             {"audit", to_json(record.audit)},
-                             {"self_test", to_json(record.self_check)}}) +
-         "\n";
+  Json json = {{"format", kRecordFormat},
+               {"generation", record.number},
+               {"name", record.name},
+               {"version", record.version},
+               {"channel", record.channel},
+               {"created", record.created},
+               {"identity", record.identity.hex()},
+               {"signers", std::move(signers)},
+               {"root", {{"version", record.root.version}, {"sha256", record.root.fingerprint.hex()}}},
+               {"installed", record.installed},
+               {"host", record.host},
+               {"preflight", record.preflight},
+               {"interpreter", record.interpreter},
+               {"site_packages", record.site_packages},
+               {"bytecode", record.bytecode},
+               {"entries", std::move(entries)},
+               {"audit", to_json(record.audit)},
+               {"self_test", to_json(record.self_check)}};
+  if (!record.mended.empty()) json["mended"] = to_json(record.mended);
+  return bundle::write_json(json) + "\n";
 }
 
 GenerationRecord read_generation_record(const fs::path& generation, unsigned number) {
@@ -134,6 +142,13 @@ GenerationRecord read_generation_record(const fs::path& generation, unsigned num
     for (const Json& json : object.array("preflight", 1000))
       record.preflight.push_back(json.is_string() ? json.get<std::string>() : "");
   }
+  if (object.has("mended"))
+    for (const Json& json : object.array("mended", bundle::kMaxChunks)) {
+      JsonObject volume(json, object.where() + ".mended");
+      record.mended.push_back(
+          {.name = volume.string("name"), .chunks = volume.integer("chunks"), .bytes = volume.integer("bytes")});
+      volume.done();
+    }
   if (object.has("bytecode")) record.bytecode = object.boolean("bytecode");
   const bool complete = object.has("site_packages");  // says how its entries were placed
   if (complete) {

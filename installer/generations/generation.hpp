@@ -9,6 +9,7 @@
 #include "installer/layout/audit.hpp"
 #include "installer/prefix/prefix.hpp"
 #include "installer/trial/self_check.hpp"
+#include "sealift/bundle/payload/volumes.hpp"
 #include "sealift/bundle/trust/root_chain.hpp"
 
 namespace sealift::installer {
@@ -34,13 +35,15 @@ struct GenerationRecord {
   std::string interpreter;  // both below the generation; empty where an older version wrote the record
   std::string site_packages;
   std::vector<Part> entries;
-  bool bytecode = false;               // apply compiled the modules
-  std::string host;                    // this machine's name; empty where an older version wrote the record
-  std::vector<std::string> preflight;  // its warnings
+  bool bytecode = false;                     // apply compiled the modules
+  std::string host;                          // this machine's name; empty where an older version wrote the record
+  std::vector<std::string> preflight;        // its warnings
+  std::vector<bundle::MendedVolume> mended;  // volumes of the medium that were damaged
   Audit audit;
   SelfCheck self_check;
 };
 
+bundle::Json to_json(const std::vector<bundle::MendedVolume>& mended);
 std::string write_generation_record(const GenerationRecord& record);
 GenerationRecord read_generation_record(const std::filesystem::path& generation, unsigned number);
 

@@ -3,6 +3,7 @@
 #include "installer/generations/receipt.hpp"
 
 #include "installer/generations/record_facts.hpp"
+#include "installer/host/mending.hpp"
 #include "sealift/bundle/core/human_text.hpp"
 
 namespace sealift::installer {
@@ -25,6 +26,8 @@ std::string receipt_page(const GenerationRecord& record) {
   line("on host     ", record.host.empty() ? "not recorded" : record.host);
   line("audit       ", facts_of(record.audit));
   line("self-test   ", facts_of(record.self_check));
+  if (!record.mended.empty())
+    line("medium      ", "damaged, and mended from recovery data or other copies: " + text_of(record.mended));
   for (const std::string& warning : record.preflight) line("preflight   ", warning);
   line("entries     ", std::to_string(record.entries.size()) + ", by the SHA-256 of each");
   for (const GenerationRecord::Part& part : record.entries) text += "    " + part.item + "\n      " + part.path + "\n";

@@ -6,6 +6,7 @@
 
 #include "bundle/core/json_object.hpp"
 #include "installer/generations/record_facts.hpp"
+#include "installer/host/mending.hpp"
 #include "installer/print/signers.hpp"
 #include "sealift/bundle/core/human_text.hpp"
 
@@ -55,6 +56,7 @@ bundle::Json json_of(const Applied& applied, const ApplyOptions& options) {
                        {"hashed_files", applied.hashed},
                        {"chunks", applied.chunks},
                        {"chunks_read", applied.chunks_read},
+                       {"mended", to_json(applied.mended)},
                        {"needed_bytes", applied.needed_bytes},
                        {"free_bytes", applied.free.bytes},
                        {"needed_inodes", applied.needed_inodes},
@@ -86,6 +88,8 @@ std::string text_of(const Applied& applied, const ApplyOptions& options) {
     if (applied.hashed > 0)
       line("hashed    ", std::to_string(applied.hashed) + " reused files, whose stamps did not match");
     line("medium    ", medium_text(applied));
+    if (!applied.mended.empty())
+      line("mended    ", text_of(applied.mended) + "; replace what these lie on (sealift-install verify lists all)");
   }
   if (applied.record) {
     line("audit     ", facts_of(applied.record->audit));

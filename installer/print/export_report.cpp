@@ -2,6 +2,8 @@
 // Text counts, since a model has many files; JSON has each of them.
 #include "installer/print/export_report.hpp"
 
+#include "installer/generations/generation.hpp"
+#include "installer/host/mending.hpp"
 #include "sealift/bundle/core/human_text.hpp"
 
 namespace sealift::installer {
@@ -13,12 +15,10 @@ bundle::Json json_of(const Exported& exported) {
                        {"written", folder.written},
                        {"there", folder.there},
                        {"absent", folder.absent},
+                       {"patched", folder.patched},
                        {"bytes", folder.bytes}});
-  return {{"name", exported.name},
-          {"version", exported.version},
-          {"identity", exported.identity.hex()},
-          {"warnings", exported.warnings},
-          {"folders", std::move(folders)}};
+  return {{"name", exported.name},         {"version", exported.version},   {"identity", exported.identity.hex()},
+          {"warnings", exported.warnings}, {"folders", std::move(folders)}, {"mended", to_json(exported.mended)}};
 }
 
 std::string text_of(const Exported& exported) {
@@ -29,7 +29,13 @@ std::string text_of(const Exported& exported) {
     if (!folder.absent.empty())
       text += "    " + std::to_string(folder.absent.size()) +
               " more are not carried by this delta; export them from the bundle that carries them\n";
+    if (!folder.patched.empty())
+      text += "    " + std::to_string(folder.patched.size()) +
+              " wheel(s) are carried as patches and were left out; with --base BUNDLE, which has the older ones, they "
+              "are made\n";
   }
+  if (!exported.mended.empty())
+    text += "  mended while it was read: " + text_of(exported.mended) + "; replace what these lie on\n";
   return text;
 }
 

@@ -2,6 +2,7 @@
 // export: entries as plain, verified files for servers that a site has already.
 #include <memory>
 
+#include "installer/host/mending.hpp"
 #include "installer/prefix/prefix.hpp"
 #include "installer/print/export_report.hpp"
 #include "installer/verbs/shared_options.hpp"
@@ -14,6 +15,7 @@ namespace {
 
 struct ExportOptions {
   BundleOptions bundle;
+  std::vector<std::filesystem::path> bases;
   std::filesystem::path prefix;  // whose trust is read; empty: none
   ExportFolders folders;
   bool json = false;
@@ -28,9 +30,21 @@ int run(const ExportOptions& options) {
   bundle::OpenBundle opened = bundle::open(options.bundle.bundle);
   opened.more_folders = options.bundle.volumes;
   opened.read_once = true;
+  std::string words = shell_option("--prefix", options.prefix);
+  if (const std::string pinned = shell_option("--fingerprint", options.bundle.fingerprint); !pinned.empty())
+    words += (words.empty() ? "" : " ") + pinned;
+  opened.mending = mending_here(options.bundle.bundle, options.bundle.volumes, words);
   const bundle::VerifiedBundle verified = bundle::verify(opened, trust, bundle::system_time());
+  VerifiedBundles bases;
+  for (const std::filesystem::path& path : options.bases) {
+    bundle::OpenBundle base = bundle::open(path);
+    base.mending = mending_here(path, {}, words);
+    // It is older than what was accepted since, and only built on.
+    bases.push_back(std::make_shared<const bundle::VerifiedBundle>(
+        bundle::verify(base, {.state = trust.state, .allow_downgrade = true}, bundle::system_time())));
+  }
   Disk disk;
-  const Exported exported = export_bundle(verified, options.folders, options.bundle.threads, disk, progress);
+  const Exported exported = export_bundle(verified, options.folders, options.bundle.threads, disk, progress, bases);
   bundle::print_warnings(exported.warnings);
   bundle::print(options.json, json_of(exported), text_of(exported));
   return 0;
@@ -48,6 +62,7 @@ void add_export(bundle::Program& program) {
   verb.option("--models", options->folders.models, "the folder that gets models and data, a folder a repository");
   verb.option("--debs", options->folders.debs, "the folder that gets the Debian packages and their index");
   verb.option("--programs", options->folders.programs, "the folder that gets the programs");
+  verb.option("--base", options->bases, "bundles that wheels of this delta build on; those are then made whole");
   verb.action([options] { return run(*options); });
 }
 

@@ -62,7 +62,7 @@ class VerifiedBundle {
   std::unique_ptr<ByteSource> stored_in_order(const Entry& entry) const;
   // The entry's own bytes in order, decoded. Their chunks vouch for them; what comes out of a zstd frame is held to the
   // frame's size and checksum, and this throws where they differ: what the sink wrote must not be used before it
-  // returns. Throws CannotCheck for a wheel that is carried as a patch: its own bytes are nowhere.
+  // returns. Throws CannotCheck for a wheel that is carried as a patch: its own bytes are not in the bundle.
   void stream(const Entry& entry, const ByteSink& sink) const;
   // Reads the entry; throws Digest unless its own bytes have the SHA-256 that the manifest promises, and under which
   // others published them. The chunks do not say that.
