@@ -221,8 +221,7 @@ void check_profile(const Lock& lock, bundle::Progress& progress) {
     if (cuda_of_wheels({wheel.file_name})) needs.cuda_of = wheel.file_name;
   }
   needs.cuda = cuda_of_wheels(names);
-  for (const LockedModel& model : lock.models)
-    for (const LockedFile& file : model.files) needs.bytes += file.size;
+  for (const LockedModel& model : lock.models) needs.bytes += model.size();
   if (lock.runtime) needs.kernel = {lock.runtime->kernel, "the carried glibc"};
   NativeReport report;
   report.findings = profile_findings(needs, lock.target, lock.overruled);

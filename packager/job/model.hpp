@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ enum class ModelLayout {
   Folder,   // plain files below `into`
   HfCache,  // the layout of HF_HUB_CACHE, so that code finds the model by its name
   Both,
+  Tree,  // of a folder: as Folder, but carried as one archive, so that a million files are one entry of the manifest
 };
 
 struct ModelSpec {
@@ -53,13 +55,23 @@ struct LockedFile {
   bool operator==(const LockedFile&) const = default;
 };
 
+// The archive of a ModelLayout::Tree, which `lock` puts into the cache. It has the digest of each file in it.
+struct LockedTree {
+  std::uint64_t size = 0;
+  bundle::Digest sha256;
+  std::uint64_t files = 0;
+
+  bool operator==(const LockedTree&) const = default;
+};
+
 struct LockedModel {
   ModelSpec spec;
   std::string commit;             // of Hub::HfHub; 40 hexadecimal digits
-  std::vector<LockedFile> files;  // sorted by path
+  std::vector<LockedFile> files;  // sorted by path; none where there is a tree
+  std::optional<LockedTree> tree = std::nullopt;
 
   std::uint64_t size() const {
-    std::uint64_t sum = 0;
+    std::uint64_t sum = tree ? tree->size : 0;
     for (const LockedFile& file : files) sum += file.size;
     return sum;
   }

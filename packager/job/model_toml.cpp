@@ -16,14 +16,17 @@
 namespace sealift::packager {
 
 namespace fs = std::filesystem;
+using bundle::Digest;
 using bundle::Error;
 
 namespace {
 
 constexpr std::pair<Hub, std::string_view> kHubs[] = {
     {Hub::Folder, "folder"}, {Hub::HfHub, "hf"}, {Hub::ModelScope, "modelscope"}};
-constexpr std::pair<ModelLayout, std::string_view> kLayouts[] = {
-    {ModelLayout::Folder, "folder"}, {ModelLayout::HfCache, "hf-cache"}, {ModelLayout::Both, "both"}};
+constexpr std::pair<ModelLayout, std::string_view> kLayouts[] = {{ModelLayout::Folder, "folder"},
+                                                                 {ModelLayout::HfCache, "hf-cache"},
+                                                                 {ModelLayout::Both, "both"},
+                                                                 {ModelLayout::Tree, "tree"}};
 
 template <class Enum, std::size_t N>
 std::string word_of(const std::pair<Enum, std::string_view> (&words)[N], Enum value) {
@@ -39,7 +42,7 @@ Enum read_word(TomlTable& table, const std::string& key, const std::pair<Enum, s
   for (const auto& [value, word] : words)
     if (word == text) return value;
   table.refuse(key, "a value is not one of the known ones",
-               key == "hub" ? "hf or modelscope" : "folder, hf-cache or both", text);
+               key == "hub" ? "hf or modelscope" : "folder, hf-cache, both or tree", text);
 }
 
 // The characters that the hubs allow, none of which needs quoting in a URL or a path.
@@ -134,7 +137,10 @@ JobModel read_job_model(TomlTable& table, const fs::path& folder, bool data) {
   const std::string name = fs::path(spec.title()).filename().string();
   spec.into = safe_folder(table, table.string_or("into", (data ? "data/" : "models/") + name));
   spec.layout = read_word(table, "layout", kLayouts, ModelLayout::Folder);
-  if (spec.layout != ModelLayout::Folder && spec.hub != Hub::HfHub)
+  if (spec.layout == ModelLayout::Tree && spec.hub != Hub::Folder)
+    table.refuse("layout", "only a folder is carried as one archive", "source = \"FOLDER\" instead of repo", "tree",
+                 "fetch the repository with its own client and give the folder as source");
+  if (spec.layout != ModelLayout::Folder && spec.layout != ModelLayout::Tree && spec.hub != Hub::HfHub)
     table.refuse("layout", "only a repository of an hf hub has a name and a commit for its cache", "folder",
                  word_of(kLayouts, spec.layout));
   spec.allow_pickle = table.boolean_or("allow_pickle", false);
@@ -144,15 +150,24 @@ JobModel read_job_model(TomlTable& table, const fs::path& folder, bool data) {
   return model;
 }
 
-LockedFile read_file(TomlTable& table) {
-  LockedFile file{.path = table.string("path"), .size = table.integer("size"), .sha256 = {}};
+Digest read_sha256(TomlTable& table) {
   const std::string text = table.string("sha256");
-  const std::optional<bundle::Digest> digest = bundle::Digest::from_hex(text);
+  const std::optional<Digest> digest = Digest::from_hex(text);
   if (!digest) table.refuse("sha256", "this is not a SHA-256", "64 lower-case hexadecimal digits", text);
-  file.sha256 = *digest;
+  return *digest;
+}
+
+LockedFile read_file(TomlTable& table) {
+  LockedFile file{.path = table.string("path"), .size = table.integer("size"), .sha256 = read_sha256(table)};
   bundle::SafePath::parse(file.path, "lock");
   table.done();
   return file;
+}
+
+LockedTree read_tree(TomlTable table) {
+  const LockedTree tree{.size = table.integer("size"), .sha256 = read_sha256(table), .files = table.integer("files")};
+  table.done();
+  return tree;
 }
 
 LockedModel read_locked_model(TomlTable& table, const fs::path& folder) {
@@ -176,6 +191,10 @@ LockedModel read_locked_model(TomlTable& table, const fs::path& folder) {
   spec.into = safe_folder(table, table.string("into"));
   spec.layout = read_word(table, "layout", kLayouts, ModelLayout::Folder);
   spec.allow_pickle = table.boolean_or("allow_pickle", false);
+  if (spec.layout == ModelLayout::Tree) {
+    if (spec.hub != Hub::Folder) table.refuse("layout", "only a folder is carried as one archive", {}, "tree");
+    model.tree = read_tree(table.table("tree"));
+  }
   for (TomlTable& file : table.tables("files")) model.files.push_back(read_file(file));
   table.done();
   const auto by_path = [](const LockedFile& a, const LockedFile& b) { return a.path < b.path; };
@@ -216,8 +235,14 @@ std::string write_locked_models(const std::vector<LockedModel>& models, const fs
       out += fmt::format("endpoint = {}\nrepo = {}\nrevision = {}\n", toml_quoted(spec.endpoint),
                          toml_quoted(spec.repo), toml_quoted(spec.revision));
     if (!model.commit.empty()) out += fmt::format("commit = {}\n", toml_quoted(model.commit));
-    out += fmt::format("into = {}\nlayout = {}\nallow_pickle = {}\nfiles = [\n", toml_quoted(spec.into),
+    out += fmt::format("into = {}\nlayout = {}\nallow_pickle = {}\n", toml_quoted(spec.into),
                        toml_quoted(word_of(kLayouts, spec.layout)), spec.allow_pickle);
+    if (model.tree) {
+      out += fmt::format("tree = {{ size = {}, sha256 = {}, files = {} }}\n", model.tree->size,
+                         toml_quoted(model.tree->sha256.hex()), model.tree->files);
+      continue;
+    }
+    out += "files = [\n";
     for (const LockedFile& file : model.files)
       out += fmt::format("  {{ path = {}, size = {}, sha256 = {} }},\n", toml_quoted(file.path), file.size,
                          toml_quoted(file.sha256.hex()));

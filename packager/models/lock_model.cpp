@@ -9,6 +9,8 @@
 #include <thread>
 
 #include "packager/files/known_chunks.hpp"
+#include "packager/files/tree.hpp"
+#include "packager/host/scratch_folder.hpp"
 #include "packager/models/hub.hpp"
 #include "packager/models/model_check.hpp"
 #include "packager/models/model_files.hpp"
@@ -168,7 +170,7 @@ void hash_folders(std::vector<LockedModel>& models, const Cache& cache, bundle::
   std::vector<std::pair<const LockedModel*, LockedFile*>> todo;
   std::uint64_t total = 0;
   for (LockedModel& model : models)
-    if (model.spec.hub == Hub::Folder)
+    if (model.spec.hub == Hub::Folder && model.spec.layout != ModelLayout::Tree)
       for (LockedFile& file : model.files) {
         todo.emplace_back(&model, &file);
         total += file.size;
@@ -185,6 +187,22 @@ void hash_folders(std::vector<LockedModel>& models, const Cache& cache, bundle::
   progress.end();
 }
 
+// The archive takes the place of its files, whose digests it has.
+void archive_folders(std::vector<LockedModel>& models, const Cache& cache, bundle::Progress& progress) {
+  for (LockedModel& model : models) {
+    if (model.spec.layout != ModelLayout::Tree) continue;
+    progress.note(fmt::format("{}: {} files are carried as one archive", model.spec.title(), model.files.size()));
+    Tree tree;
+    for (const LockedFile& file : model.files)
+      tree[model.spec.into + "/" + file.path] = {.source = model.spec.folder / file.path};
+    const ScratchFolder scratch("tree", cache.root());
+    const TreeTar tar = write_tree_tar(tree, scratch.path() / "tree.tar");
+    cache.adopt(scratch.path() / "tree.tar", tar.sha256);
+    model.tree = LockedTree{.size = tar.size, .sha256 = tar.sha256, .files = model.files.size()};
+    model.files.clear();
+  }
+}
+
 }  // namespace
 
 std::vector<LockedModel> lock_models(const std::vector<JobModel>& jobs, const Cache& cache, bundle::Progress& progress,
@@ -196,6 +214,7 @@ std::vector<LockedModel> lock_models(const std::vector<JobModel>& jobs, const Ca
   };
   require_sound(models, here, progress);
   hash_folders(models, cache, progress);
+  archive_folders(models, cache, progress);
   return models;
 }
 

@@ -27,6 +27,7 @@ namespace {
 constexpr std::uint64_t kMaxShardIndex = std::uint64_t{64} << 20;
 constexpr std::uint64_t kMaxConfig = std::uint64_t{16} << 20;
 constexpr std::size_t kMaxModelFiles = 50'000;  // each is an entry of the signed manifest, whose size is bounded
+constexpr std::size_t kMaxTreeFiles = 900'000;  // an archive has at most a million members, and folders are some
 constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
 
 std::string folder_of_file(const std::string& path) {
@@ -268,13 +269,18 @@ void require_sound(const std::vector<LockedModel>& models, const LocateFile& loc
   std::string got;
   std::size_t files = 0;
   for (const LockedModel& model : models) {
-    files += model.files.size() * (model.spec.layout == ModelLayout::Both ? 2 : 1);
+    if (model.tree) continue;  // `lock` has looked into it, and pinned what it saw
+    const bool archive = model.spec.layout == ModelLayout::Tree;
+    if (!archive) files += model.files.size() * (model.spec.layout == ModelLayout::Both ? 2 : 1);
+    if (archive && model.files.size() > kMaxTreeFiles)
+      got += fmt::format("\n    {}: {} files, and one archive has room for {}", model.spec.title(), model.files.size(),
+                         kMaxTreeFiles);
     const ModelReport report = check_model(model, locate);
     for (const std::string& warning : report.warnings) progress.warn(model.spec.title() + ": " + warning);
     for (const std::string& fault : report.faults) got += "\n    " + model.spec.title() + ": " + fault;
   }
   if (files > kMaxModelFiles)
-    got += fmt::format("\n    all together: {} files, and a bundle has room for {}; put small ones into archives",
+    got += fmt::format("\n    all together: {} files, and a bundle has room for {}; give a folder layout = \"tree\"",
                        files, kMaxModelFiles);
   if (got.empty()) return;
   throw Error(ErrorCode::Format,

@@ -77,6 +77,15 @@ std::vector<Content> contents_of(const LockedModel& model) {
   const ModelSpec& spec = model.spec;
   const std::string token = token_for(spec);
   std::vector<Content> contents;
+  if (model.tree)
+    return {{.kind = Content::Kind::Tree,
+             .name = spec.title(),
+             .owner = spec.title(),
+             .entry = "trees/" + spec.into + ".tar",
+             .into = {},
+             .size = model.tree->size,
+             .sha256 = model.tree->sha256,
+             .origin = FromLock{}}};
   const auto add = [&](const std::string& folder) {
     for (const LockedFile& file : model.files) {
       const Origin origin = spec.hub == Hub::Folder

@@ -23,7 +23,7 @@ void show(const LockResult& result, bundle::Progress& progress) {
                             lock.programs.size(), lock.glibc_floor.text()));
   for (const LockedModel& model : lock.models)
     progress.note(fmt::format("locked {} {}: {} files ({})", model.spec.data ? "data" : "the model", model.spec.title(),
-                              model.files.size(), bundle::human_size(model.size())));
+                              model.tree ? model.tree->files : model.files.size(), bundle::human_size(model.size())));
   if (lock.sdk)
     progress.note(fmt::format("locked the C++ core {} ({})", lock.sdk->version, bundle::human_size(lock.sdk->size)));
   if (!lock.apt.debs.empty())

@@ -6,6 +6,7 @@
 #include "packager/files/tree.hpp"
 #include "packager/job/lock.hpp"
 #include "packager/models/lock_model.hpp"
+#include "sealift/bundle/archive/tar.hpp"
 #include "sealift/bundle/manifest/hub_catalogue.hpp"
 #include "sealift/bundle/payload/payload_writer.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
@@ -107,6 +108,43 @@ TEST_CASE("models become files of the bundle, stored as they are, and verify") {
       verified.stream(entry, [&](bundle::ByteView piece) { read += bundle::as_text(piece); });
       CHECK(read == bytes);
     }
+}
+
+TEST_CASE("a folder in the layout tree is one entry that lists the digest of each file, as it was when it was locked") {
+  Workshop workshop;
+  write_file(workshop.dir / "texts/a.txt", "a text\n");
+  write_file(workshop.dir / "texts/more/b.bin", std::string(5000, 'b'));
+  const JobModel job{
+      .spec = {.data = true, .folder = workshop.dir / "texts", .into = "data/texts", .layout = ModelLayout::Tree},
+      .include = {},
+      .exclude = {}};
+  workshop.lock_all({job});
+  REQUIRE(workshop.lock.models[0].tree);
+  CHECK(workshop.lock.models[0].files.empty());
+  CHECK(workshop.lock.models[0].tree->files == 2);
+  write_file(workshop.dir / "again.lock.toml", write_lock(workshop.lock, workshop.dir.path()));
+  const Lock again = read_lock(workshop.dir / "again.lock.toml");
+  CHECK(again.models == workshop.lock.models);
+
+  write_file(workshop.dir / "texts/a.txt", "another text\n");  // too late
+  const CreateResult result = workshop.pack();
+  const bundle::Entry* entry = result.manifest.find(bundle::SafePath::parse("trees/data/texts.tar", ""));
+  REQUIRE(entry != nullptr);
+  CHECK(entry->kind == bundle::EntryKind::Tree);
+  CHECK(entry->installed_files == 5);  // two of them, and three folders
+  const bundle::VerifiedBundle verified = bundle::verify(
+      bundle::open(result.folder), test::pinned(test::one_key_root(workshop.key)), bundle::system_time());
+  std::string tar;
+  verified.stream(*entry, [&](bundle::ByteView piece) { tar += bundle::as_text(piece); });
+  for (const std::string& text : {std::string("a text\n"), std::string(5000, 'b')}) {
+    CHECK(tar.find(text) != tar.npos);
+    CHECK(tar.find(bundle::digest_comment(bundle::sha256(bundle::as_bytes(text)))) != tar.npos);
+  }
+
+  fs::remove(workshop.cache.path(workshop.lock.models[0].tree->sha256));
+  CHECK_REFUSED(workshop.pack("lost"), Missing, (workshop.dir / "texts").string());
+  write_file(workshop.dir / "texts/bad.pkl", "\x80\x04.");
+  CHECK_REFUSED(workshop.lock_all({job}), Format, "bad.pkl");
 }
 
 TEST_CASE("a model in both layouts is carried once, and its cache names the commit") {

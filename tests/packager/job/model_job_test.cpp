@@ -95,6 +95,8 @@ TEST_CASE("a table that makes no sense is refused with its line and key") {
                 "the same folder");
   CHECK_REFUSED(desk.read(hub + "hub = \"other\"\n"), Usage, "hf or modelscope");
   CHECK_REFUSED(desk.read(hub + "layout = \"flat\"\n"), Usage, "hf-cache");
+  CHECK_REFUSED(desk.read(hub + "layout = \"tree\"\n"), Usage, "only a folder is carried as one archive");
+  CHECK(desk.read(folder + "layout = \"tree\"\n")[0].spec.layout == ModelLayout::Tree);
   CHECK_REFUSED(desk.read(hub + "revision = \"../..\"\n"), Usage, "not a branch");
   CHECK_REFUSED(desk.read(hub + "hub = \"modelscope\"\nlayout = \"both\"\n"), Usage, "only a repository");
   for (const char* repo : {"", "a/b/c", "../x", "org/", "org/na me", "org/x?y"})
