@@ -37,6 +37,7 @@
 #include "sealift/bundle/manifest/manifest_check.hpp"  // which values are a manifest
 #include "sealift/bundle/manifest/manifest_json.hpp"   // its strict reader, and its writer
 #include "sealift/bundle/manifest/hub_catalogue.hpp"   // which repositories of model hubs it carries
+#include "sealift/bundle/manifest/image_catalogue.hpp" // which container images it carries
 #include "sealift/bundle/manifest/inventory.hpp"       // what a prefix holds, for the packer of a delta
 
 // Trust: who may sign what, and what a site accepts

@@ -18,6 +18,7 @@
 #include "tests/support/hostile/hostile_wheel.hpp"
 #include "tests/support/hostile/hostile_zip.hpp"
 #include "tests/support/temp_dir.hpp"
+#include "tests/support/tiny_image.hpp"
 #include "tests/support/tiny_patch.hpp"
 #include "tests/support/tiny_root.hpp"
 #include "tests/train/data/made_token_file.hpp"
@@ -196,6 +197,12 @@ Good hub_catalogues() {
   return {{"good", bundle::write_hub_catalogue({model})}, {"two", bundle::write_hub_catalogue({model, scope})}};
 }
 
+Good image_catalogues() {
+  const TinyImage other{.tag = "2", .docker = true};
+  return {{"good", bundle::write_image_catalogue({listed_image({})})},
+          {"two", bundle::write_image_catalogue({listed_image({}), listed_image(other)})}};
+}
+
 std::vector<Family> families() {
   HostileCases jobs = hostile_jobs();
   for (HostileCase& job : jobs) job.bytes = "j" + job.bytes;
@@ -211,6 +218,7 @@ std::vector<Family> families() {
        {{"good", bundle::write_inventory({.generations = {{.name = "env", .channel = "prod", .version = 3}},
                                           .items = {std::string(64, 'a'), std::string(64, 'b') + "-tree"}})}}},
       {"hub_catalogue", {}, hub_catalogues()},
+      {"image_catalogue", {}, image_catalogues()},
       {"seal", {}, seals()},
       {"root", {}, roots()},
       {"root_chain", {}, root_chains()},

@@ -24,6 +24,7 @@ struct TinyItem {
   std::string patch = {};                  // of a Patch: what is stored; `bytes` is the wheel as published
   bundle::Digest built_on = {};            // of a Patch: the content of its base
   bundle::WheelBuild build = bundle::WheelBuild::None;
+  bool placed = true;                      // false: no installation has it
 };
 
 inline TinyItem wheel_item(const TinyWheel& wheel) {
@@ -159,9 +160,11 @@ inline MadeBundle make_bundle(const std::filesystem::path& folder, TinyBundle ti
   draft.environment.startup_files = tiny.startup_files;
   draft.companions = tiny.companions;
   for (const TinyItem& item : tiny.items) {
-    draft.environment.placements.push_back({.entry = SafePath::parse(item.path, ""), .into = item.into});
-    for (const std::string& place : item.left_out)
-      draft.environment.placements.back().left_out.push_back(SafePath::parse(place, ""));
+    if (item.placed) {
+      draft.environment.placements.push_back({.entry = SafePath::parse(item.path, ""), .into = item.into});
+      for (const std::string& place : item.left_out)
+        draft.environment.placements.back().left_out.push_back(SafePath::parse(place, ""));
+    }
     if (item.absent || item.encoding == Encoding::Patch) draft.base = tiny.base;
   }
   BundleWriter writer(folder, draft, tiny.volume_size);
