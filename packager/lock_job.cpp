@@ -16,6 +16,7 @@
 #include "packager/host/own_program.hpp"
 #include "packager/host/scratch_folder.hpp"
 #include "packager/host/uv.hpp"
+#include "packager/images/lock_image.hpp"
 #include "packager/job/owner_rules.hpp"
 #include "packager/models/golden_runs.hpp"
 #include "packager/models/lock_model.hpp"
@@ -303,6 +304,7 @@ LockResult lock_job(const LockOptions& options, bundle::Progress& progress) {
   for (const JobProgram& result : run_goldens(job, lock.models, cache, folder, scratch.path(), progress))
     lock.programs.push_back(lock_program(result, result.into));
   require_inputs_of_goldens(job.goldens, lock);
+  lock.images = lock_images(job.images, job.target.arch, cache, progress);
   lock.apt = lock_apt(job.apt, job.target.arch, cache, progress);
   check_profile(lock, progress);
   check_if_possible(lock, cache, progress);

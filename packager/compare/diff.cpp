@@ -10,6 +10,7 @@
 #include "packager/compare/inspect.hpp"
 #include "packager/job/lock.hpp"
 #include "sealift/bundle/core/human_text.hpp"
+#include "sealift/bundle/manifest/image_catalogue.hpp"
 #include "sealift/bundle/wheel/wheel_name.hpp"
 
 namespace sealift::packager {
@@ -94,6 +95,12 @@ DiffSide side_of(const Lock& lock) {
       .version = lock.interpreter.version, .size = lock.interpreter.size, .sha256 = lock.interpreter.sha256};
   for (const LockedProgram& program : lock.programs)
     side.items["programs/" + program.into] = {.size = program.size, .sha256 = program.sha256};
+  for (const LockedImage& image : lock.images) {
+    side.items[bundle::image_blob_entry(image.manifest.sha256)] = {.size = image.manifest.size,
+                                                                   .sha256 = image.manifest.sha256};
+    for (const LockedBlob& blob : image.blobs)
+      side.items[bundle::image_blob_entry(blob.sha256)] = {.size = blob.size, .sha256 = blob.sha256};
+  }
   if (!lock.apt.debs.empty())
     side.items["files/apt/Packages"] = {.size = lock.apt.index_size, .sha256 = lock.apt.index_sha256};
   for (const LockedDeb& deb : lock.apt.debs)

@@ -131,6 +131,7 @@ std::string_view sort_of(const bundle::Entry& entry) {
   if (below("files/models/") || below("files/hub/models--")) return "model";
   if (below("files/data/") || below("files/hub/datasets--")) return "data";
   if (is_deb(path)) return "deb";
+  if (below("images/blobs/")) return "image";
   return below("programs/") ? "program" : "file";
 }
 

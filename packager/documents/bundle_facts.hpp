@@ -53,7 +53,7 @@ std::string serial_number(const bundle::Digest& identity);
 // The interpreter's entry is this and its version.
 inline constexpr std::string_view kInterpreterPrefix = "python/cpython-";
 
-// What an entry is to people: "wheel", "interpreter", "program", "model", "data", "deb" or "file".
+// What an entry is to people: "wheel", "interpreter", "program", "model", "data", "deb", "image" or "file".
 std::string_view sort_of(const bundle::Entry& entry);
 
 // Of a carried glibc, as its COPYING.LIB and the heads of its files say; a bundle carries no metadata of it.

@@ -175,8 +175,8 @@ class Review {
 
   std::string kind_word(std::string_view sort) const {
     static const std::map<std::string_view, std::string> kChinese = {
-        {"wheel", "Python 软件包"}, {"interpreter", "解释器"}, {"program", "程序"}, {"model", "模型"},
-        {"data", "数据"},           {"deb", "Debian 软件包"},  {"file", "文件"}};
+        {"wheel", "Python 软件包"}, {"interpreter", "解释器"}, {"program", "程序"},   {"model", "模型"},
+        {"data", "数据"},           {"deb", "Debian 软件包"},  {"image", "容器镜像"}, {"file", "文件"}};
     return chinese_ ? kChinese.at(sort) : std::string(sort);
   }
 

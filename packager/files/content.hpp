@@ -47,12 +47,15 @@ struct Content {
   std::string name;        // for messages
   std::string owner;       // of the paths that it installs, for messages; a wheel's is its file name
   std::string entry;       // its path in the bundle
-  std::string into;        // its path in the generation, of a Program or File
+  std::string into;        // its path in the generation, of a Program or File; empty: a File that is carried alone
   std::uint64_t size = 0;  // bytes; 0 when nobody said
   bundle::Digest sha256;
   bool executable = false;
   Origin origin;
   std::set<bundle::Digest> startup_files = {};  // of a Wheel: .pth files that the job allows to run code
+
+  // Whether an installation has it; an image's blob is only carried.
+  bool is_installed() const { return kind != Kind::File || !into.empty(); }
 };
 
 // Where its bytes are, or will be once they have been brought.

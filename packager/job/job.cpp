@@ -7,6 +7,7 @@
 
 #include "packager/job/apt_toml.hpp"
 #include "packager/job/fleet_profile.hpp"
+#include "packager/job/image_toml.hpp"
 #include "packager/job/model_toml.hpp"
 #include "packager/job/target_profile.hpp"
 #include "packager/job/toml_file.hpp"
@@ -185,6 +186,7 @@ Job read_job(const fs::path& file) {
     if (!golden.job) job.programs.push_back({.source = golden.file, .into = golden.into(), .executable = false});
   }
   job.models = read_job_models(table, folder);
+  job.images = read_job_images(table, folder);
   job.owners = read_owner_rules(table);
   job.startup_files = read_startup_rules(table);
   job.apt = read_job_apt(table);

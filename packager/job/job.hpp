@@ -11,6 +11,7 @@
 
 #include "packager/job/apt.hpp"
 #include "packager/job/golden_file.hpp"
+#include "packager/job/image.hpp"
 #include "packager/job/model.hpp"
 #include "packager/job/own_programs.hpp"
 #include "packager/job/owner_rules.hpp"
@@ -45,6 +46,7 @@ struct Job {
   std::vector<std::string> imports;                  // modules that the self-test imports
   std::vector<JobProgram> programs;
   std::vector<JobModel> models;                 // and data
+  std::vector<JobImage> images = {};            // container images
   std::vector<JobGolden> goldens = {};          // results recorded outside; their files are among programs
   std::optional<JobSdk> sdk = {};               // nothing: it is not carried
   Toolchain toolchain = {};                     // its wheel is among the requirements

@@ -8,6 +8,7 @@
 #include <charconv>
 
 #include "packager/job/apt_toml.hpp"
+#include "packager/job/image_toml.hpp"
 #include "packager/job/model_toml.hpp"
 #include "packager/job/target_profile.hpp"
 #include "packager/job/toml_file.hpp"
@@ -200,7 +201,7 @@ std::string write_lock(const Lock& lock, const fs::path& folder) {
     if (wheel.built_from) out += write_build(*wheel.built_from);
   }
   return out + write_owner_rules(lock.owners) + write_startup_rules(lock.startup_files) +
-         write_locked_models(lock.models, folder) + write_locked_apt(lock.apt);
+         write_locked_models(lock.models, folder) + write_locked_images(lock.images) + write_locked_apt(lock.apt);
 }
 
 Lock read_lock(const fs::path& file) {
@@ -263,6 +264,7 @@ Lock read_lock(const fs::path& file) {
   }
   for (TomlTable& item : table.tables("wheel")) lock.wheels.push_back(read_wheel(item));
   lock.models = read_locked_models(table, folder);
+  lock.images = read_locked_images(table);
   lock.owners = read_owner_rules(table);
   lock.startup_files = read_startup_rules(table);
   lock.apt = read_locked_apt(table);

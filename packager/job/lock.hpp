@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "packager/job/apt.hpp"
+#include "packager/job/image.hpp"
 #include "packager/job/locked_indexes.hpp"
 #include "packager/job/model.hpp"
 #include "packager/job/owner_rules.hpp"
@@ -105,6 +106,7 @@ struct Lock {
   std::vector<LockedProgram> programs;
   std::vector<LockedWheel> wheels;              // sorted by file name
   std::vector<LockedModel> models;              // and data
+  std::vector<LockedImage> images = {};         // container images; sorted by name and tag
   std::optional<LockedSdk> sdk = {};            // the C++ core
   LockedApt apt;                                // Debian packages
   std::vector<OwnerRule> owners;                // rules for paths that two wheels bring

@@ -4,6 +4,7 @@
 
 #include "bundle/manifest/compiler_place.hpp"
 #include "packager/debian/apt_files.hpp"
+#include "packager/images/image_files.hpp"
 #include "packager/models/model_files.hpp"
 
 namespace sealift::packager {
@@ -96,6 +97,7 @@ std::vector<Content> contents_of(const Lock& lock) {
   for (const LockedModel& model : lock.models)
     for (Content& content : contents_of(model)) contents.push_back(std::move(content));
   if (std::optional<Content> catalogue = hub_catalogue_of(lock.models)) contents.push_back(*std::move(catalogue));
+  for (Content& content : contents_of(lock.images)) contents.push_back(std::move(content));
   for (Content& content : contents_of(lock.apt)) contents.push_back(std::move(content));
   return contents;
 }

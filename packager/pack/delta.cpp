@@ -53,6 +53,10 @@ void make_delta(PackPlan& plan, const Base& base, const KnownChunks& known, cons
   progress.begin("comparing with what the target has", plan.payload_size());
   for (PlannedEntry& entry : plan.entries) {
     bundle::stop_if_interrupted();
+    if (!entry.content.is_installed()) {  // no store has what no installation has
+      progress.skip(entry.draft.size);
+      continue;
+    }
     entry.draft.content = content_of(entry, plan.draft.payload, known, repair, progress);
     entry.draft.absent = inventory.has(entry.draft) || was_sent_as_patch(entry, plan.draft.payload, base);
     if (!entry.draft.absent) continue;

@@ -164,7 +164,7 @@ Installed install_program(const Content& content, const fs::path& file) {
 // only once.
 Installed install_file(const Content& content) {
   Installed installed;
-  installed.file(content.into, content.size);
+  if (content.is_installed()) installed.file(content.into, content.size);
   return installed;
 }
 
@@ -336,6 +336,7 @@ bundle::Manifest draft_of(const Lock& lock) {
 std::vector<bundle::Environment::Placement> placements_of(const PackPlan& plan) {
   std::vector<bundle::Environment::Placement> placements;
   for (const PlannedEntry& entry : plan.entries) {
+    if (!entry.content.is_installed()) continue;
     placements.push_back({.entry = entry.draft.path, .into = entry.content.into});
     if (const auto out = plan.left_out.find(entry.content.owner); out != plan.left_out.end())
       for (const std::string& place : out->second) placements.back().left_out.push_back(SafePath::parse(place, "lock"));

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// ask for the manifest -> choose the platform -> fetch it by digest -> check -> cache; see lock_image.hpp. `dir:` keeps
+// manifests and layers byte for byte, whatever kind they are.
+#include "packager/images/lock_image.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <tuple>
+
+#include "packager/host/process.hpp"
+#include "packager/host/scratch_folder.hpp"
+#include "packager/images/image_layout.hpp"
+#include "sealift/bundle/core/human_text.hpp"
+#include "sealift/bundle/manifest/image_catalogue.hpp"
+
+namespace sealift::packager {
+
+namespace fs = std::filesystem;
+using bundle::Digest;
+using bundle::Error;
+using bundle::ErrorCode;
+
+namespace {
+
+constexpr std::string_view kDockerTransport = "docker://";
+
+// Where its users' passwords and its settings lie; both are skopeo's own affair.
+std::map<std::string, std::string> skopeo_variables() {
+  std::map<std::string, std::string> variables;
+  for (const char* name :
+       {"REGISTRY_AUTH_FILE", "DOCKER_CONFIG", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "CONTAINERS_REGISTRIES_CONF"})
+    if (const char* value = std::getenv(name)) variables[name] = value;
+  return variables;
+}
+
+std::string run_skopeo(const ImageSpec& spec, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "skopeo");
+  ProcessResult result = run_process(arguments, skopeo_variables());
+  if (result.exit_code == 0) return std::move(result.out);
+  throw Error(ErrorCode::Network,
+              {.what = "skopeo cannot fetch an image",
+               .where = spec.source,
+               .got = result.err.substr(result.err.size() - std::min<std::size_t>(result.err.size(), 1000)),
+               .next = "check source, network and proxy; log in with `skopeo login HOST` where the registry asks"});
+}
+
+void require_skopeo() {
+  if (!find_program("skopeo").empty()) return;
+  throw Error(ErrorCode::Missing, {.what = "skopeo, which fetches container images, is not on this machine",
+                                   .where = "PATH",
+                                   .expected = "skopeo 1.9 or newer",
+                                   .next = "apt install skopeo, and lock again; `create` does not need it"});
+}
+
+void require_digest(const ImageSpec& spec, const Digest& expected, const Digest& got) {
+  if (expected == got) return;
+  throw Error(ErrorCode::Digest, {.what = "an image is not what its digest says",
+                                  .where = spec.source,
+                                  .expected = "sha256:" + expected.hex(),
+                                  .got = "sha256:" + got.hex(),
+                                  .next = "run the same command again; its tag may have moved meanwhile"});
+}
+
+// "HOST/NAME@sha256:…" of "docker://HOST/NAME[:TAG|@sha256:…]".
+std::string pinned_reference(const std::string& source, const Digest& digest) {
+  if (!source.starts_with(kDockerTransport)) return {};
+  std::string place = source.substr(kDockerTransport.size());
+  place.resize(std::min(place.find('@'), place.size()));
+  if (const std::size_t colon = place.find(':', place.rfind('/')); colon != place.npos) place.resize(colon);
+  return place + "@sha256:" + digest.hex();
+}
+
+void adopt_blob(const fs::path& file, const Digest& digest, const Cache& cache) {
+  if (!cache.contains(digest)) cache.adopt(file, digest);  // `create` checks what is there
+}
+
+LockedImage lock_one(const JobImage& job, const ImagePlatform& platform, const Cache& cache,
+                     bundle::Progress& progress) {
+  const ImageSpec& spec = job.spec;
+  progress.note("asking for the image " + spec.title());
+  const std::string top = run_skopeo(spec, {"inspect", "--raw", spec.source});
+  const Digest top_digest = bundle::sha256(bundle::as_bytes(top));
+  if (job.digest) require_digest(spec, *job.digest, top_digest);
+  const auto listed = listed_manifests(top, platform, spec.source);
+
+  const std::string reference = pinned_reference(spec.source, top_digest);
+  const std::string pinned = reference.empty() ? spec.source : std::string(kDockerTransport) + reference;
+  const ScratchFolder scratch("image", cache.root());
+  const fs::path folder = scratch / "layout";
+  run_skopeo(spec, {"--override-os", "linux", "--override-arch", platform.architecture, "copy", "--quiet",
+                    "--preserve-digests", "--remove-signatures", pinned, "dir:" + folder.string()});
+  ImageLayout layout = read_image_layout(folder, platform, spec.source);
+  const Digest got = layout.manifest.sha256;
+  if (!listed)
+    require_digest(spec, top_digest, got);
+  else if (std::find(listed->begin(), listed->end(), got) == listed->end())
+    require_digest(spec, listed->front(), got);
+  adopt_blob(folder / "manifest.json", got, cache);
+  for (const LockedBlob& blob : layout.blobs) adopt_blob(folder / blob.sha256.hex(), blob.sha256, cache);
+  LockedImage image{.name = spec.name,
+                    .tag = spec.tag,
+                    .reference = reference,
+                    .manifest = std::move(layout.manifest),
+                    .blobs = std::move(layout.blobs)};
+  progress.note(fmt::format("{}: sha256:{}, {}", spec.title(), got.hex(), bundle::human_size(image.size())));
+  return image;
+}
+
+}  // namespace
+
+std::vector<LockedImage> lock_images(const std::vector<JobImage>& jobs, const std::string& arch, const Cache& cache,
+                                     bundle::Progress& progress) {
+  if (jobs.empty()) return {};
+  require_skopeo();
+  std::vector<LockedImage> images;
+  for (const JobImage& job : jobs) images.push_back(lock_one(job, image_platform(arch), cache, progress));
+  std::sort(images.begin(), images.end(), [](const LockedImage& a, const LockedImage& b) {
+    return std::tie(a.name, a.tag) < std::tie(b.name, b.tag);
+  });
+  return images;
+}
+
+}  // namespace sealift::packager
