@@ -149,8 +149,9 @@ class Naming {
 };
 
 // Each chunk was checked when it was read; whether they are the bytes that others published only this digest says.
-void write_file(const bundle::VerifiedBundle& bundle, const bundle::Entry& entry, const VerifiedBundles& bases,
+void write_file(const bundle::VerifiedBundle& bundle, const ExportFile& file, const VerifiedBundles& bases,
                 const fs::path& path, Disk& disk, bundle::Progress& progress) {
+  const bundle::Entry& entry = *file.entry;
   FileOutput output(disk);
   bundle::Hasher hasher;
   output.begin(disk.create(path, entry.executable ? 0755 : 0644), path);
@@ -159,7 +160,9 @@ void write_file(const bundle::VerifiedBundle& bundle, const bundle::Entry& entry
     output.append(piece);
     progress.add(piece.size());
   };
-  if (entry.encoding == bundle::Encoding::Patch) {
+  if (file.text) {
+    take(bundle::as_bytes(file.text->text));
+  } else if (entry.encoding == bundle::Encoding::Patch) {
     const fs::path work = path.string() + ".work";
     disk.make_folder(work);
     stream_published(bundle, entry, bases, work, take);
@@ -178,7 +181,7 @@ void write_file(const bundle::VerifiedBundle& bundle, const bundle::Entry& entry
 
 void write_folder(const bundle::VerifiedBundle& bundle, const FolderPlan& plan, const VerifiedBundles& bases,
                   unsigned threads, Disk& disk, bundle::Progress& progress) {
-  if (plan.files.empty()) return;
+  if (plan.files.empty() && plan.last.empty()) return;
   disk.make_folders(plan.folder);
   const Anchored anchored(disk, plan.folder);
   const Scratch scratch(disk, plan.folder);
@@ -187,7 +190,7 @@ void write_folder(const bundle::VerifiedBundle& bundle, const FolderPlan& plan, 
   try {
     bundle::parallel_for(threads, plan.files.size(), [&](std::size_t index) {
       const std::string temporary = std::to_string(index);
-      write_file(bundle, *plan.files[index].entry, bases, scratch.path() / temporary, disk, progress);
+      write_file(bundle, plan.files[index], bases, scratch.path() / temporary, disk, progress);
       naming.add(temporary, plan.files[index]);
     });
   } catch (...) {
@@ -199,18 +202,26 @@ void write_folder(const bundle::VerifiedBundle& bundle, const FolderPlan& plan, 
     if (!failure) failure = std::current_exception();
   }
   if (failure) std::rethrow_exception(failure);
+  for (const ExportFile& file : plan.last) {  // what it names is durable by now
+    const std::string temporary = "last-" + file.place.text();
+    write_file(bundle, file, bases, scratch.path() / temporary, disk, progress);
+    naming.add(temporary, file);
+  }
+  naming.flush();
 }
 
 // Leaves in the plan what has to be written.
 ExportedFolder look(FolderPlan& plan) {
   ExportedFolder result{.folder = plan.folder, .written = {}, .there = {}, .absent = {}, .patched = {}};
   for (const bundle::Entry* entry : plan.absent) result.absent.push_back(entry->path.text());
-  std::erase_if(plan.files, [&](const ExportFile& file) {
+  const auto stands_already = [&](const ExportFile& file) {
     const bool there = is_there(file.place.below(plan.folder), *file.entry);
     (there ? result.there : result.written).push_back(file.place.text());
     if (!there) result.bytes += file.entry->size;
     return there;
-  });
+  };
+  std::erase_if(plan.files, stands_already);
+  std::erase_if(plan.last, stands_already);
   return result;
 }
 
@@ -224,6 +235,18 @@ void require_space(const ExportedFolder& folder, const Disk& disk) {
                                  .next = "make room, or name a folder on another disk"});
 }
 
+// Nothing where the bundle carries none.
+bundle::ImageCatalogue read_images(const bundle::VerifiedBundle& bundle) {
+  const bundle::Entry* entry = bundle.manifest().find(bundle::SafePath::parse(bundle::kImageCatalogueEntry, ""));
+  if (entry == nullptr) return {};
+  const std::string where = bundle.manifest().stem() + ":" + entry->path.text();
+  if (entry->size > bundle::kMaxImageCatalogue)
+    throw Error(ErrorCode::Format, {.what = "the catalogue of images is larger than 64 MiB", .where = where});
+  std::string text;
+  bundle.stream(*entry, [&](bundle::ByteView piece) { text += bundle::as_text(piece); });
+  return bundle::parse_image_catalogue(text, bundle.manifest(), where);
+}
+
 }  // namespace
 
 Exported export_bundle(const bundle::VerifiedBundle& bundle, const ExportFolders& folders, unsigned threads, Disk& disk,
@@ -235,7 +258,8 @@ Exported export_bundle(const bundle::VerifiedBundle& bundle, const ExportFolders
                     .warnings = bundle.warnings(),
                     .folders = {},
                     .mended = {}};
-  std::vector<FolderPlan> plans = plan_export(manifest, folders);
+  std::vector<FolderPlan> plans =
+      plan_export(manifest, folders, folders.images.empty() ? bundle::ImageCatalogue{} : read_images(bundle));
   std::uint64_t bytes = 0;
   for (FolderPlan& plan : plans) {
     std::vector<std::string> patched;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string_view>
 
+#include "bundle/core/json.hpp"
 #include "sealift/bundle/core/error.hpp"
 #include "sealift/bundle/wheel/wheel_name.hpp"
 
@@ -71,6 +72,11 @@ Destination program_place(const Entry& entry) {
   return below(entry, "programs/");
 }
 
+// Of a catalogue that was parsed against this manifest.
+const Entry* image_blob(const bundle::Manifest& manifest, const bundle::Digest& digest) {
+  return manifest.find(bundle::SafePath::parse(bundle::image_blob_entry(digest), "an image"));
+}
+
 FolderPlan plan_folder(const bundle::Manifest& manifest, const std::filesystem::path& folder,
                        Destination (*place_of)(const Entry&)) {
   FolderPlan plan{.folder = std::filesystem::absolute(folder).lexically_normal(), .files = {}};
@@ -94,14 +100,51 @@ FolderPlan plan_folder(const bundle::Manifest& manifest, const std::filesystem::
                            .got = entry.path.text() + ", sha256 " + entry.sha256.hex(),
                            .next = "pack them in bundles of their own, and export each into a folder of its own"});
   }
-  std::sort(plan.files.begin(), plan.files.end(),
-            [](const ExportFile& a, const ExportFile& b) { return a.entry->offset < b.entry->offset; });
+  return plan;
+}
+
+ExportFile text_file(const std::string& place, std::string text) {
+  auto made = std::make_shared<ExportText>();
+  made->entry.path = bundle::SafePath::parse(place, "an image layout");
+  made->entry.size = text.size();
+  made->entry.sha256 = bundle::sha256(bundle::as_bytes(text));
+  made->text = std::move(text);
+  return {.entry = &made->entry, .place = made->entry.path, .text = made};
+}
+
+// Blobs under their digests; index.json names the images, and a layout without it is none.
+FolderPlan plan_images(const bundle::Manifest& manifest, const std::filesystem::path& folder,
+                       const bundle::ImageCatalogue& images) {
+  FolderPlan plan{.folder = std::filesystem::absolute(folder).lexically_normal(), .files = {}};
+  std::map<std::string, const Entry*> blobs;
+  bundle::Json manifests = bundle::Json::array();
+  for (const bundle::CarriedImage& image : images) {
+    std::vector<const Entry*> all = {image_blob(manifest, image.manifest)};
+    for (const bundle::Digest& blob : image.blobs) all.push_back(image_blob(manifest, blob));
+    if (std::any_of(all.begin(), all.end(), [](const Entry* entry) { return entry->absent; })) {
+      for (const Entry* entry : all)
+        if (entry->absent) plan.absent.push_back(entry);
+      continue;
+    }
+    for (const Entry* entry : all) blobs.emplace("blobs/sha256/" + entry->sha256.hex(), entry);
+    manifests.push_back({{"mediaType", image.media_type},
+                         {"digest", "sha256:" + image.manifest.hex()},
+                         {"size", all.front()->size},
+                         {"annotations", {{"org.opencontainers.image.ref.name", image.name + ":" + image.tag}}}});
+  }
+  for (const auto& [place, entry] : blobs)
+    plan.files.push_back({.entry = entry, .place = bundle::SafePath::parse(place, "an image layout")});
+  if (manifests.empty()) return plan;
+  plan.last = {
+      text_file("oci-layout", R"({"imageLayoutVersion":"1.0.0"})"),
+      text_file("index.json", bundle::write_json({{"schemaVersion", 2}, {"manifests", std::move(manifests)}}))};
   return plan;
 }
 
 }  // namespace
 
-std::vector<FolderPlan> plan_export(const bundle::Manifest& manifest, const ExportFolders& folders) {
+std::vector<FolderPlan> plan_export(const bundle::Manifest& manifest, const ExportFolders& folders,
+                                    const bundle::ImageCatalogue& images) {
   std::vector<FolderPlan> plans;
   const auto add = [&](const std::filesystem::path& folder, Destination (*place_of)(const Entry&)) {
     if (!folder.empty()) plans.push_back(plan_folder(manifest, folder, place_of));
@@ -110,9 +153,13 @@ std::vector<FolderPlan> plan_export(const bundle::Manifest& manifest, const Expo
   add(folders.models, model_place);
   add(folders.debs, deb_place);
   add(folders.programs, program_place);
+  if (!folders.images.empty()) plans.push_back(plan_images(manifest, folders.images, images));
+  for (FolderPlan& plan : plans)
+    std::sort(plan.files.begin(), plan.files.end(),
+              [](const ExportFile& a, const ExportFile& b) { return a.entry->offset < b.entry->offset; });
   if (plans.empty())
     throw bundle::Error(bundle::ErrorCode::Usage, {.what = "no folder is named to export into",
-                                                   .expected = "--wheels, --models, --debs or --programs"});
+                                                   .expected = "--wheels, --models, --debs, --programs or --images"});
   return plans;
 }
 

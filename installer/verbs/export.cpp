@@ -62,6 +62,7 @@ void add_export(bundle::Program& program) {
   verb.option("--models", options->folders.models, "the folder that gets models and data, a folder a repository");
   verb.option("--debs", options->folders.debs, "the folder that gets the Debian packages and their index");
   verb.option("--programs", options->folders.programs, "the folder that gets the programs");
+  verb.option("--images", options->folders.images, "the folder that gets the container images, as an OCI image layout");
   verb.option("--base", options->bases, "bundles that wheels of this delta build on; those are then made whole");
   verb.action([options] { return run(*options); });
 }

@@ -3,7 +3,9 @@
 // no name leads out of its folder.
 #include "installer/export/export_bundle.hpp"
 
+#include "bundle/core/json.hpp"
 #include "tests/installer/site.hpp"
+#include "tests/support/tiny_image.hpp"
 
 using namespace sealift;
 using namespace sealift::installer;
@@ -225,4 +227,53 @@ TEST_CASE("a file system without hard links gets the same files, and one that is
   SmallDisk small({.bytes = 10, .inodes = 10});
   CHECK_REFUSED(desk.run(made, desk.folders, small), Space, "out/");
   CHECK(desk.found().empty());
+}
+
+TEST_CASE("images become one image layout whose index names each, and a file on the way there stops all") {
+  const Desk desk;
+  TinyImage docker{.name = "app", .tag = "2", .docker = true};
+  docker.layers[1] = "third";
+  TinyBundle tiny;
+  tiny.items = image_items({{}, docker});
+  const MadeBundle made = desk.make(tiny);
+  const ExportFolders to{.images = desk.dir / "out/images"};
+  const Exported exported = desk.run(made, to);
+  const auto found = desk.found();
+  CHECK(exported.folders[0].written.size() == found.size());
+  CHECK(found.size() == 2 + 1 + 3 + 2);  // manifests, the configuration of both, layers, index and layout
+  CHECK(found.at("images/oci-layout") == R"({"imageLayoutVersion":"1.0.0"})");
+  for (const auto& [path, bytes] : found)
+    if (path.starts_with("images/blobs/sha256/")) CHECK(path.ends_with(hex_of(bytes)));
+  const bundle::Json index = bundle::Json::parse(found.at("images/index.json"));
+  REQUIRE(index["manifests"].size() == 2);
+  CHECK(index["manifests"][0]["annotations"]["org.opencontainers.image.ref.name"] == "app:2");
+  CHECK(index["manifests"][0]["mediaType"] == bundle::kDockerManifestType);
+  CHECK(index["manifests"][1]["digest"] == "sha256:" + hex_of(TinyImage().manifest()));
+  CHECK(index["manifests"][1]["size"] == TinyImage().manifest().size());
+
+  CHECK(desk.run(made, to).folders[0].written.empty());
+  fs::remove(desk.dir / "out/images/oci-layout");
+  fs::remove(desk.dir / "out/images/index.json");
+  write_file(desk.dir / "out/images/index.json", "{}");
+  CHECK_REFUSED(desk.run(made, to), Conflict, "index.json");
+  CHECK(!fs::exists(desk.dir / "out/images/oci-layout"));
+}
+
+TEST_CASE("an image layout gets its index last: with a rotten blob there is none, and an absent one is named") {
+  const Desk desk;
+  TinyBundle tiny{.volume_size = 16384};
+  tiny.items = image_items({{}});
+  const MadeBundle made = desk.make(tiny);
+  const ExportFolders to{.images = desk.dir / "out/images"};
+  const auto [volume, offset] =
+      begin_of(made, bundle::image_blob_entry(bundle::sha256(bundle::as_bytes(TinyImage().layers[0]))));
+  flip_bit(made.volume(volume), 8 * offset + 3);
+  CHECK_REFUSED(desk.run(made, to), Digest, made.volume(volume).filename().string());
+  CHECK(!fs::exists(desk.dir / "out/images/index.json"));
+
+  TinyBundle delta;
+  delta.items = image_items({TinyImage{.absent = true}});
+  const Exported exported = desk.run(desk.make(delta, "delta"), {.images = desk.dir / "out/delta"});
+  CHECK(exported.folders[0].absent.size() == 2);
+  CHECK(!fs::exists(desk.dir / "out/delta/index.json"));
 }
