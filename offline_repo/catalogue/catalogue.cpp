@@ -55,6 +55,14 @@ void add(Project& project, const IndexedWheel& wheel) {
                                     .next = "each is served by its own address, /b/NAME-VERSION/"});
 }
 
+// Registries know lower-case names only, and a bundle of another name is none of theirs.
+void add_artifact(Catalogue& catalogue, const BundleContents& contents) {
+  const bundle::Manifest& manifest = contents.in->manifest();
+  const std::string name = std::string(kArtifactPrefix) + manifest.name;
+  if (contents.artifact && contents.rotten.empty() && bundle::is_repository_name(name))
+    catalogue.artifacts[name].emplace(std::to_string(manifest.version), contents.artifact);
+}
+
 }  // namespace
 
 std::string IndexedWheel::project() const {
@@ -96,6 +104,8 @@ Contents read_contents(std::shared_ptr<const bundle::VerifiedBundle> in) {
         contents->wheels.push_back(read_wheel(contents->in, entry));
     }
   contents->repositories = read_hub_repositories(*contents->in);
+  contents->images = read_image_list(*contents->in);
+  contents->artifact = std::make_shared<BundleArtifact>(contents->in);
   catalogue_of({contents});  // it can be served alone
   return contents;
 }
@@ -117,6 +127,9 @@ Catalogue catalogue_of(const std::vector<Contents>& bundles) {
       add(catalogue.projects.try_emplace(name, Project{.name = name}).first->second, wheel);
     }
     add_hub_repositories(catalogue.repositories, contents->repositories, contents->in, contents->rotten);
+    for (std::string& line : add_images(catalogue.images, contents->images, contents->in, contents->rotten))
+      catalogue.left_out.push_back(std::move(line));
+    add_artifact(catalogue, *contents);
     for (const std::string& path : contents->patched)
       catalogue.left_out.push_back(contents->in->manifest().stem() + " carries " + path +
                                    " as a patch, which only a prefix that has the older wheel can use: it is not "

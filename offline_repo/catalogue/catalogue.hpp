@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the verified bundles offer: to pip and uv projects and their wheels, to the clients of model hubs repositories.
+// What the verified bundles offer: to pip and uv projects and their wheels, to the clients of model hubs repositories,
+// to those of registries images.
 // Made once at start-up. A request is then a lookup in it, so no text of a request ever becomes a path.
 #pragma once
 
@@ -12,7 +13,9 @@
 #include <string_view>
 #include <vector>
 
+#include "offline_repo/catalogue/bundle_artifact.hpp"
 #include "offline_repo/catalogue/hub_repositories.hpp"
+#include "offline_repo/catalogue/images.hpp"
 #include "offline_repo/catalogue/served_file.hpp"
 
 namespace sealift::offline_repo {
@@ -33,8 +36,10 @@ struct BundleContents {
   std::shared_ptr<const bundle::VerifiedBundle> in;
   std::vector<IndexedWheel> wheels = {};
   bundle::HubCatalogue repositories = {};
-  std::vector<std::string> patched = {};  // paths of wheels that travel as patches and so cannot be served
-  std::set<std::string> rotten = {};      // paths of entries with bytes that are wrong on the medium: served by no view
+  bundle::ImageCatalogue images = {};
+  std::shared_ptr<BundleArtifact> artifact = {};  // the bundle itself, for registries' clients; null in tests alone
+  std::vector<std::string> patched = {};          // paths of wheels that travel as patches and so cannot be served
+  std::set<std::string> rotten = {};  // paths of entries with bytes that are wrong on the medium: served by no view
 };
 using Contents = std::shared_ptr<const BundleContents>;
 
@@ -49,6 +54,10 @@ struct Catalogue {
   std::vector<std::string> bundles;                      // NAME-VERSION of each, as they were given
   std::map<std::string, Project, std::less<>> projects;  // by normalized name
   HubRepositories repositories;
+  ImageRepositories images = {};
+  // By the name of a repository, and by version.
+  std::map<std::string, std::map<std::string, std::shared_ptr<BundleArtifact>, std::less<>>, std::less<>> artifacts =
+      {};
   std::vector<std::string> left_out;  // a line for people on each commit or wheel that is not served
   std::vector<std::shared_ptr<const bundle::VerifiedBundle>> sources = {};  // the bundles, in their order
 

@@ -48,35 +48,6 @@ std::string url_escaped(std::string_view text) {
   return out;
 }
 
-namespace {
-
-// Repositories of hubs with what to say to their clients; nothing where there are none.
-std::string repository_list(const Catalogue& catalogue) {
-  if (catalogue.repositories.empty()) return {};
-  std::string body = "<p>Models and data, by their names on the hub:</p>\n<ul>\n";
-  for (const auto& [name, repository] : catalogue.repositories)
-    for (const auto& [id, commit] : repository.commits)
-      body += "<li>" + html_escaped(name.id) + (name.kind == bundle::RepositoryKind::Dataset ? " (data)" : "") +
-              " at " + html_escaped(id) + ", " + std::to_string(commit.files.size()) + " files</li>\n";
-  return body +
-         "</ul>\n<pre>HF_HUB_OFFLINE=0 HF_ENDPOINT=THIS-ADDRESS hf download NAME\n"
-         "MODELSCOPE_ENDPOINT=THIS-ADDRESS modelscope download NAME</pre>\n";
-}
-
-}  // namespace
-
-std::string welcome_page(const Catalogue& catalogue) {
-  std::string body = "<h1>Sealift offline repository</h1>\n<p>" + std::to_string(catalogue.projects.size()) +
-                     " projects, " + std::to_string(catalogue.wheel_count()) + " wheels, from:</p>\n<ul>\n";
-  for (const std::string& bundle : catalogue.bundles) body += "<li>" + html_escaped(bundle) + "</li>\n";
-  body +=
-      "</ul>\n<p>Index: <a href=\"simple/\">simple/</a></p>\n"
-      "<pre>pip install --index-url THIS-ADDRESS/simple/ PACKAGE\n"
-      "uv pip install --default-index THIS-ADDRESS/simple/ PACKAGE</pre>\n" +
-      repository_list(catalogue);
-  return page("Sealift offline repository", body);
-}
-
 std::string project_list_html(const Catalogue& catalogue) {
   std::string body;
   for (const auto& [name, project] : catalogue.projects)

@@ -13,9 +13,6 @@ namespace sealift::offline_repo {
 // One segment of a URL's path: every character that is not unreserved as %XX.
 std::string url_escaped(std::string_view text);
 
-// The start page for people: what is served here and how to use it.
-std::string welcome_page(const Catalogue& catalogue);
-
 std::string project_list_html(const Catalogue& catalogue);
 std::string project_list_json(const Catalogue& catalogue);
 

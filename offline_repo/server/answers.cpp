@@ -18,6 +18,35 @@ Response not_modified(const Response& full) {
   return response;
 }
 
+// `part` makes the body of a range.
+template <class Part>
+Response ranged(const Request& request, const bundle::Digest& digest, std::uint64_t size, std::string type,
+                std::string caching, const Part& part) {
+  const std::string etag = quoted(digest);
+  Response response{.status = 200,
+                    .headers = {{"Content-Type", std::move(type)},
+                                {"Cache-Control", std::move(caching)},
+                                {"ETag", etag},
+                                {"Accept-Ranges", "bytes"},
+                                {"X-Content-Type-Options", "nosniff"}},
+                    .body = part(ByteRange{.first = 0, .count = size})};
+  if (lists_etag(request.if_none_match, etag)) return not_modified(response);
+  // A range is defined for GET only, and If-Range holds only for the bytes that it names.
+  if (request.method != "GET" || (!request.if_range.empty() && request.if_range != etag)) return response;
+  const RangeAnswer answer = answer_range(request.range, size);
+  if (answer.kind == RangeKind::Unsatisfiable) {
+    response = refusal(416, "the range lies outside of the file's " + std::to_string(size) + " bytes");
+    response.headers.emplace_back("Content-Range", "bytes */" + std::to_string(size));
+  } else if (answer.kind == RangeKind::Part) {
+    response.status = 206;
+    response.headers.emplace_back("Content-Range", "bytes " + std::to_string(answer.range.first) + "-" +
+                                                       std::to_string(answer.range.first + answer.range.count - 1) +
+                                                       "/" + std::to_string(size));
+    response.body = part(answer.range);
+  }
+  return response;
+}
+
 }  // namespace
 
 Response text_answer(const Request& request, std::string type, std::string text, const bundle::Digest& digest,
@@ -32,29 +61,14 @@ Response text_answer(const Request& request, std::string type, std::string text,
 }
 
 Response file_answer(const Request& request, const ServedFile& file, std::string caching) {
-  const std::string etag = quoted(file.sha256);
-  Response response{.status = 200,
-                    .headers = {{"Content-Type", "application/octet-stream"},
-                                {"Cache-Control", std::move(caching)},
-                                {"ETag", etag},
-                                {"Accept-Ranges", "bytes"},
-                                {"X-Content-Type-Options", "nosniff"}},
-                    .body = WheelPart{.wheel = &file, .range = {.first = 0, .count = file.size}}};
-  if (lists_etag(request.if_none_match, etag)) return not_modified(response);
-  // A range is defined for GET only, and If-Range holds only for the bytes that it names.
-  if (request.method != "GET" || (!request.if_range.empty() && request.if_range != etag)) return response;
-  const RangeAnswer answer = answer_range(request.range, file.size);
-  if (answer.kind == RangeKind::Unsatisfiable) {
-    response = refusal(416, "the range lies outside of the file's " + std::to_string(file.size) + " bytes");
-    response.headers.emplace_back("Content-Range", "bytes */" + std::to_string(file.size));
-  } else if (answer.kind == RangeKind::Part) {
-    response.status = 206;
-    response.headers.emplace_back("Content-Range", "bytes " + std::to_string(answer.range.first) + "-" +
-                                                       std::to_string(answer.range.first + answer.range.count - 1) +
-                                                       "/" + std::to_string(file.size));
-    response.body = WheelPart{.wheel = &file, .range = answer.range};
-  }
-  return response;
+  return ranged(request, file.sha256, file.size, "application/octet-stream", std::move(caching),
+                [&](ByteRange range) { return WheelPart{.wheel = &file, .range = range}; });
+}
+
+Response shared_answer(const Request& request, const std::shared_ptr<const std::string>& text,
+                       const bundle::Digest& digest, std::string type, std::string caching) {
+  return ranged(request, digest, text->size(), std::move(type), std::move(caching),
+                [&](ByteRange range) { return TextPart{.text = text, .range = range}; });
 }
 
 }  // namespace sealift::offline_repo

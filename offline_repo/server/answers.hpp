@@ -19,4 +19,8 @@ Response text_answer(const Request& request, std::string type, std::string text,
 // 200, 206, 304 or 416, as the request's Range, If-Range and If-None-Match say. `file` must outlive the response.
 Response file_answer(const Request& request, const ServedFile& file, std::string caching);
 
+// The same for a shared text of this media type.
+Response shared_answer(const Request& request, const std::shared_ptr<const std::string>& text,
+                       const bundle::Digest& digest, std::string type, std::string caching);
+
 }  // namespace sealift::offline_repo

@@ -17,6 +17,7 @@
 #include <ctime>
 
 #include "offline_repo/server/client_address.hpp"
+#include "offline_repo/server/oci_routes.hpp"
 #include "offline_repo/server/request_head.hpp"
 #include "offline_repo/server/routes.hpp"
 #include "offline_repo/server/status_pages.hpp"
@@ -36,6 +37,7 @@ constexpr std::chrono::milliseconds kLinger{2'000};
 constexpr std::uint64_t kPiece = std::uint64_t{256}
                                  << 10;                  // small beside a chunk: a slow client must meet its deadline
 constexpr std::uint64_t kTurn = std::uint64_t{1} << 20;  // bytes, then other connections of this thread send theirs
+constexpr char kTlsHandshake = 0x16;                     // RFC 8446, 5.1: no request begins so
 constexpr std::string_view kEmptyLine = "\r\n\r\n";
 constexpr std::uint64_t kSmallBody = std::uint64_t{8} << 10;
 constexpr int kUnsent = 512 << 10;  // bytes of a connection that the system may keep unsent
@@ -92,8 +94,9 @@ std::string written(http::response<http::empty_body>& header) {
 
 // Clients of hubs send their token before they are asked. Basic is the only challenge: what pulls images takes a Bearer
 // challenge for the address of another server that gives out tokens.
-Response unauthorized() {
-  Response response = refusal(401, "a token of this repository is needed: as a password, or as a Bearer token");
+Response unauthorized(const Request& request) {
+  const std::string why = "a token of this repository is needed: as a password, or as a Bearer token";
+  Response response = is_registry_target(request.target) ? registry_error(401, "UNAUTHORIZED", why) : refusal(401, why);
   response.headers.emplace_back("WWW-Authenticate", "Basic realm=\"sealift-repo\", charset=\"UTF-8\"");
   return response;
 }
@@ -103,6 +106,11 @@ Response slash_added(const std::string& name) {
   Response response = refusal(301, "the page is at " + name + "/");
   response.headers.emplace_back("Location", name + "/");
   return response;
+}
+
+// Whether the address is of bytes, whatever bundle they are in.
+bool is_by_digest(std::string_view target) {
+  return target.starts_with("/files/") || (is_registry_target(target) && target.find("/sha256:") != target.npos);
 }
 
 iovec part_of(std::string_view text) {
@@ -174,6 +182,7 @@ void Connection::read_request() {
 // Until the empty line at the head's end is there, however many pieces it comes in.
 void Connection::read_head() {
   const std::string_view all(static_cast<const char*>(buffer_.data().data()), buffer_.size());
+  if (all.starts_with(kTlsHandshake)) return close();  // a client that tries TLS first goes on without it at once
   const std::size_t end = all.find(kEmptyLine, scanned_ - std::min(scanned_, kEmptyLine.size() - 1));
   if (end != all.npos) return on_head({}, end + kEmptyLine.size());
   scanned_ = all.size();
@@ -214,13 +223,17 @@ void Connection::on_request(error_code error, std::size_t size) {
   see(message);
   if (version_ >= 11 && message.count(http::field::host) != 1)
     return refuse(400, "an HTTP/1.1 request has exactly one Host header");
-  Request request{.method = std::string(message.method_string()),
-                  .target = std::string(message.target()),
-                  .accept = joined(message, http::field::accept),
-                  .range = joined(message, http::field::range),
-                  .if_range = joined(message, http::field::if_range),
-                  .if_none_match = joined(message, http::field::if_none_match),
-                  .content_type = joined(message, http::field::content_type)};
+  Request request{
+      .method = std::string(message.method_string()),
+      .target = std::string(message.target()),
+      .accept = joined(message, http::field::accept),
+      .range = joined(message, http::field::range),
+      .if_range = joined(message, http::field::if_range),
+      .if_none_match = joined(message, http::field::if_none_match),
+      .content_type = joined(message, http::field::content_type),
+      .host = joined(message, http::field::host),
+      .accept_language = joined(message, http::field::accept_language),
+      .forwarded_proto = message.count("X-Forwarded-Proto") == 1 ? std::string(message["X-Forwarded-Proto"]) : ""};
   find(request);
   const std::uint64_t length = parser_->content_length().value_or(0);
   const std::uint64_t limit = length > 0 && view_ ? wanted_body(view_->catalogue, request) : 0;
@@ -247,6 +260,7 @@ void Connection::find(Request& request) {
   view_ = std::move(viewed.view);
   view_name_ = std::move(viewed.name);
   request.target = std::move(viewed.target);
+  request.registry = std::move(viewed.registry);
 }
 
 // What the logs say of it; texts are kept only where there is a log.
@@ -291,12 +305,12 @@ Response Connection::respond_to(const Request& request) {
   if (view_name_.empty() && (admin_ || !state_.options.admin_listen))
     if (std::optional<Response> status = status_answer(state_, request, admin_)) return *std::move(status);
   if (admin_) return refusal(404, "here are /healthz, /metrics and /status");
-  if (!view_) return unauthorized();
+  if (!view_) return unauthorized(request);
   if (state_.options.audit_required && !state_.options.audit->writable())
     return refusal(503, "the audit log cannot be written, and nothing is served without it");
   if (request.target.empty()) return slash_added(view_name_);
   Response response = respond(view_->catalogue, view_->pages, request);
-  if (response.status == 404 && request.target.starts_with("/files/")) return by_digest(request, std::move(response));
+  if (response.status == 404 && is_by_digest(request.target)) return by_digest(request, std::move(response));
   return response;
 }
 

@@ -18,7 +18,8 @@ Page page_of(std::string text) {
 }  // namespace
 
 Pages::Pages(const Catalogue& catalogue)
-    : welcome_(page_of(welcome_page(catalogue))),
+    : english_(catalogue, PageLanguage::English),
+      chinese_(catalogue, PageLanguage::Chinese),
       list_{.html = page_of(project_list_html(catalogue)), .json = page_of(project_list_json(catalogue))} {
   for (const auto& [name, project] : catalogue.projects)
     projects_.emplace(name, IndexPage{.html = page_of(project_html(project)), .json = page_of(project_json(project))});

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "offline_repo/catalogue/catalogue.hpp"
+#include "offline_repo/protocols/front_page.hpp"
 #include "offline_repo/protocols/negotiate.hpp"
 
 namespace sealift::offline_repo {
@@ -27,13 +28,15 @@ class Pages {
  public:
   explicit Pages(const Catalogue& catalogue);
 
-  const Page& welcome() const { return welcome_; }
+  const FrontPage& front(PageLanguage language) const {
+    return language == PageLanguage::Chinese ? chinese_ : english_;
+  }
   const IndexPage& project_list() const { return list_; }
   // Of a project of the catalogue.
   const IndexPage& of(const Project& project) const { return projects_.at(project.name); }
 
  private:
-  Page welcome_;
+  FrontPage english_, chinese_;
   IndexPage list_;
   std::map<std::string, IndexPage> projects_;  // by normalized name
 };

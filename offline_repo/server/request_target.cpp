@@ -42,11 +42,15 @@ std::string_view without_host(std::string_view text) {
 
 std::optional<ViewTarget> parse_view_target(std::string_view target) {
   target = without_host(target);
+  const bool registry = target.starts_with("/v2/c/") || target.starts_with("/v2/b/");
+  if (registry) target.remove_prefix(3);
   if (!target.starts_with("/c/") && !target.starts_with("/b/")) return std::nullopt;
   const std::size_t end = std::min(target.find_first_of("/?", 3), target.size());
   const bool slash = end < target.size() && target[end] == '/';
-  return ViewTarget{
-      .kind = target[1], .name = target.substr(3, end - 3), .rest = slash ? target.substr(end) : std::string_view()};
+  return ViewTarget{.kind = target[1],
+                    .name = target.substr(3, end - 3),
+                    .rest = slash ? target.substr(end) : std::string_view(),
+                    .registry = registry};
 }
 
 std::optional<Target> parse_target(std::string_view text) {

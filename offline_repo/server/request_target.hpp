@@ -20,10 +20,12 @@ struct Target {
 std::optional<Target> parse_target(std::string_view text);
 
 // "/c/NAME/..." or "/b/NAME/...": the address of a channel's view or of a bundle's, if there is one of that name.
+// Clients of registries put names behind /v2/, so theirs is "/v2/c/NAME/...".
 struct ViewTarget {
   char kind;              // 'c' or 'b'
   std::string_view name;  // as it was sent, not decoded
   std::string_view rest;  // from the slash behind it; empty where there is none
+  bool registry = false;  // it began with /v2
 };
 std::optional<ViewTarget> parse_view_target(std::string_view target);
 

@@ -5,8 +5,9 @@
 namespace sealift::offline_repo {
 
 std::uint64_t Response::body_size() const {
-  const auto* part = std::get_if<WheelPart>(&body);
-  return part != nullptr ? part->range.count : std::get<std::string>(body).size();
+  if (const auto* part = std::get_if<WheelPart>(&body)) return part->range.count;
+  if (const auto* part = std::get_if<TextPart>(&body)) return part->range.count;
+  return std::get<std::string>(body).size();
 }
 
 std::string_view Response::header(std::string_view name) const {

@@ -3,6 +3,7 @@
 // them. No type of the HTTP library is in them, so that every rule is tested without a socket.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,6 +26,8 @@ struct Request {
   std::string if_none_match;
   std::string content_type = {};
   std::string body = {};  // only where wanted_body (routes.hpp) asks for one
+  std::string host = {}, accept_language = {}, forwarded_proto = {};
+  std::string registry = "/v2";  // the path by which the client reaches this view's registry
 };
 
 // Bytes of a wheel, or of another file, to be streamed from its bundle.
@@ -33,10 +36,16 @@ struct WheelPart {
   ByteRange range;
 };
 
+// Bytes of a text that is shared, since it may be large.
+struct TextPart {
+  std::shared_ptr<const std::string> text;
+  ByteRange range;
+};
+
 struct Response {
   unsigned status = 200;
   std::vector<std::pair<std::string, std::string>> headers;
-  std::variant<std::string, WheelPart> body;
+  std::variant<std::string, WheelPart, TextPart> body;
   RouteKind route = RouteKind::Other;  // what it was for, once something here answers it
 
   std::uint64_t body_size() const;

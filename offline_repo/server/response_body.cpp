@@ -10,6 +10,9 @@ ResponseBody::ResponseBody(const Response& response) : size_(response.body_size(
   if (const auto* part = std::get_if<WheelPart>(&response.body)) {
     payload_ = &part->wheel->in->payload();
     first_ = part->wheel->entry->offset + part->range.first;
+  } else if (const auto* shared = std::get_if<TextPart>(&response.body)) {
+    text_ = std::string_view(*shared->text)
+                .substr(static_cast<std::size_t>(shared->range.first), static_cast<std::size_t>(shared->range.count));
   } else {
     text_ = std::get<std::string>(response.body);
   }

@@ -7,9 +7,23 @@
 
 namespace sealift::offline_repo {
 
-enum class RouteKind { Other, Front, Index, Wheel, Metadata, Hub, HubFile, ModelScope, Health, Metrics };
+enum class RouteKind {
+  Other,
+  Front,
+  Index,
+  Wheel,
+  Metadata,
+  Hub,
+  HubFile,
+  ModelScope,
+  Registry,
+  Blob,
+  Health,
+  Metrics
+};
 
-inline constexpr std::array<std::string_view, 10> kRouteNames = {
-    "other", "front", "index", "wheel", "metadata", "hub", "hub_file", "modelscope", "health", "metrics"};
+inline constexpr std::array<std::string_view, 12> kRouteNames = {"other",    "front", "index",    "wheel",
+                                                                 "metadata", "hub",   "hub_file", "modelscope",
+                                                                 "registry", "blob",  "health",   "metrics"};
 
 }  // namespace sealift::offline_repo

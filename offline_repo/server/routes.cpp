@@ -8,6 +8,7 @@
 #include "offline_repo/protocols/hub_target.hpp"
 #include "offline_repo/server/answers.hpp"
 #include "offline_repo/server/hub_routes.hpp"
+#include "offline_repo/server/oci_routes.hpp"
 #include "offline_repo/server/request_target.hpp"
 #include "sealift/bundle/wheel/wheel.hpp"
 
@@ -74,6 +75,22 @@ Response simple_answer(const Catalogue& catalogue, const Pages& pages, const Req
   return index_page(request, target, pages.of(*project));
 }
 
+Response front_answer(const Pages& pages, const Request& request, const Target& target) {
+  const auto value = [&](std::string_view key) {
+    const std::vector<std::string> values = form_values(target.query, key);
+    return values.empty() ? std::string() : values[0];
+  };
+  const FrontPage& page = pages.front(choose_language(value("lang"), request.accept_language));
+  const PageAddress address = page_address(request.host, request.forwarded_proto, request.registry);
+  const std::string words = value("q"), all = page.digest().hex() + "\n" + address.url + "\n" + words;
+  Response response = text_answer(request, "text/html; charset=utf-8", page.text(address, words),
+                                  bundle::sha256(bundle::as_bytes(all)), kPageCaching);
+  response.headers.emplace_back("Content-Security-Policy", front_page_policy());
+  response.headers.emplace_back("Referrer-Policy", "no-referrer");
+  response.headers.emplace_back("Vary", "Accept-Language, X-Forwarded-Proto");
+  return response;
+}
+
 std::optional<HubTarget> hub_target(const Catalogue& catalogue, const std::optional<Target>& target) {
   return target ? parse_hub_target(target->segments, catalogue.repositories) : std::nullopt;
 }
@@ -99,6 +116,7 @@ Response respond(const Catalogue& catalogue, const Request& request) {
 
 Response respond(const Catalogue& catalogue, const Pages& pages, const Request& request) {
   const std::optional<Target> target = parse_target(request.target);
+  if (target && target->segments[0] == "v2") return registry_answer(catalogue, request, *target);
   const std::optional<HubTarget> hub = hub_target(catalogue, target);
   if (hub && answers(*hub, request.method)) {
     const bool file = hub->route == HubRoute::Resolve;
@@ -116,8 +134,7 @@ Response respond(const Catalogue& catalogue, const Pages& pages, const Request& 
   if (segments[0] == "simple") return counted_as(RouteKind::Index, simple_answer(catalogue, pages, request, *target));
   if (segments[0] == "files" && segments.size() == 3) return wheel_answer(catalogue, request, segments[1], segments[2]);
   if (segments.size() != 1 || !segments[0].empty()) return not_found();
-  return counted_as(RouteKind::Front, text_answer(request, "text/html; charset=utf-8", pages.welcome().text,
-                                                  pages.welcome().digest, kPageCaching));
+  return counted_as(RouteKind::Front, front_answer(pages, request, *target));
 }
 
 }  // namespace sealift::offline_repo

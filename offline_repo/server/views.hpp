@@ -53,8 +53,9 @@ class ViewMaker {
 // A view, and what is asked for in it.
 struct Viewed {
   std::shared_ptr<const View> view;
-  std::string name;    // of the view; empty: the merged one
-  std::string target;  // as Request::target; empty: the view's address lacks its slash
+  std::string name;              // of the view; empty: the merged one
+  std::string target;            // as Request::target; empty: the view's address lacks its slash
+  std::string registry = "/v2";  // as Request::registry
 };
 
 // The merged view and the whole target, unless the target begins with the address of another one of these views.

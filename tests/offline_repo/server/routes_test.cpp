@@ -70,9 +70,16 @@ TEST_CASE("pages are made once: what changes afterwards is not rendered for a re
 TEST_CASE("the page for people is at the root") {
   const Response response = get(sample_catalogue(), "/");
   CHECK(response.status == 200);
-  CHECK(text_of(response).find("2 projects, 3 wheels") != std::string::npos);
-  CHECK(text_of(response).find("org/tiny (data) at cccc") != std::string::npos);
-  CHECK(text_of(response).find("HF_ENDPOINT=THIS-ADDRESS") != std::string::npos);
+  CHECK(response.header("Content-Security-Policy").starts_with("default-src 'none'; style-src 'sha256-"));
+  CHECK(response.header("Vary").starts_with("Accept-Language"));
+  CHECK(text_of(response).find("href=\"simple/demo-kit/\"") != std::string::npos);
+  CHECK(text_of(response).find("HF_ENDPOINT=http://THIS-ADDRESS hf") != std::string::npos);
+  const Response here =
+      respond(sample_catalogue(), {.method = "GET", .target = "/?lang=zh&q=TORCH", .host = "repo:8080"});
+  CHECK(text_of(here).find("lang=\"zh\"") != std::string::npos);
+  CHECK(text_of(here).find("simple/torch/") != std::string::npos);
+  CHECK(text_of(here).find("simple/demo-kit/") == std::string::npos);
+  CHECK(here.header("ETag") != response.header("ETag"));
 }
 
 TEST_CASE("missing slashes and other spellings are redirected to the one address, relatively") {

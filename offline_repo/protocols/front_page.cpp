@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names were written by strangers, so all of them are escaped; an address goes into the lines at marks that no escaped
+// text can hold.
+#include "offline_repo/protocols/front_page.hpp"
+
+#include <algorithm>
+
+#include "offline_repo/protocols/header_text.hpp"
+#include "offline_repo/protocols/index_pages.hpp"
+#include "sealift/bundle/core/html.hpp"
+#include "sealift/bundle/core/human_text.hpp"
+
+namespace sealift::offline_repo {
+
+namespace {
+
+using bundle::html_escaped;
+
+constexpr char kUrlMark = '\x01', kRegistryMark = '\x02';  // html_escaped text of a signed name has neither
+constexpr std::size_t kMaxQuery = 200;                     // bytes
+
+constexpr std::string_view kFrontStyle =
+    ":root{color-scheme:light dark;--line:#8888;--soft:#8882}"
+    "body{font:1rem/1.5 system-ui,sans-serif;max-width:75rem;margin:0 auto;padding:1rem}"
+    "table{border-collapse:collapse;width:100%;margin:.5rem 0 1.5rem}"
+    "td,th{border-bottom:1px solid var(--line);padding:.3rem .6rem;text-align:left;vertical-align:top;"
+    "overflow-wrap:anywhere}"
+    "pre{background:var(--soft);padding:.6rem;overflow-x:auto;border-radius:.3rem}"
+    "input,button{font:inherit;padding:.3rem .6rem}"
+    ":focus-visible{outline:3px solid Highlight;outline-offset:2px}"
+    ".skip{position:absolute;left:-999rem}.skip:focus{position:static}"
+    "nav{float:right}"
+    "@media(max-width:40rem){nav{float:none}td,th{padding:.2rem}}";
+
+// A name that is written from right to left does not reorder its neighbours.
+std::string cell(const std::string& text) {
+  return "<td><bdi>" + html_escaped(text) + "</bdi></td>";
+}
+
+std::string header_row(const std::vector<std::string>& cells) {
+  std::string out = "<tr>";
+  for (const std::string& one : cells) out += "<th scope=\"col\">" + html_escaped(one) + "</th>";
+  return out + "</tr>\n";
+}
+
+// The first header of this name in METADATA; empty without one.
+std::string metadata_header(std::string_view metadata, std::string_view name) {
+  for (std::size_t begin = 0; begin < metadata.size();) {
+    const std::size_t end = std::min(metadata.find('\n', begin), metadata.size());
+    const std::string_view line = metadata.substr(begin, end - begin);
+    if (trimmed(line).empty() || line == "\r") break;
+    if (line.size() > name.size() && line[name.size()] == ':' &&
+        lower_case(line.substr(0, name.size())) == lower_case(name)) {
+      std::string_view value = trimmed(line.substr(name.size() + 1));
+      if (value.ends_with('\r')) value.remove_suffix(1);
+      return std::string(value);
+    }
+    begin = end + 1;
+  }
+  return {};
+}
+
+// As the package says it: an expression (PEP 639), a classifier, or a few words.
+std::string licence_of(const IndexedWheel& wheel) {
+  if (std::string expression = metadata_header(wheel.metadata, "License-Expression"); !expression.empty())
+    return expression.substr(0, 120);
+  constexpr std::string_view kClassifier = "Classifier: License :: ";
+  if (const std::size_t at = wheel.metadata.find(kClassifier); at != std::string::npos) {
+    std::string text = wheel.metadata.substr(at + kClassifier.size(), 200);
+    text.resize(std::min(text.find_first_of("\r\n"), text.size()));
+    if (const std::size_t last = text.rfind(" :: "); last != std::string::npos) text.erase(0, last + 4);
+    return text;
+  }
+  return metadata_header(wheel.metadata, "License").substr(0, 60);
+}
+
+std::string joined_names(const auto& names) {
+  std::string all;
+  for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
+  return all;
+}
+
+std::string first_name(const auto& map, const char* otherwise) {
+  return map.empty() ? otherwise : map.begin()->first;
+}
+
+std::string short_digest(const bundle::Digest& digest) {
+  return digest.hex().substr(0, 16) + "…";
+}
+
+double quality_of(std::string_view parameters) {
+  const std::size_t at = parameters.find("q=");
+  if (at == parameters.npos) return 1;
+  const std::string_view text = parameters.substr(at + 2);
+  if (!text.starts_with('0')) return 1;
+  double value = 0, unit = 0.1;
+  for (const char c : text.substr(std::min<std::size_t>(2, text.size()), 3)) {
+    if (c < '0' || c > '9') break;
+    value += unit * (c - '0');
+    unit /= 10;
+  }
+  return value;
+}
+
+bool is_host(std::string_view text) {
+  return !text.empty() && text.size() <= 255 && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view(".-:[]").find(c) != std::string_view::npos;
+  });
+}
+
+std::vector<std::string> words_of(std::string_view query) {
+  std::vector<std::string> words;
+  const std::string lower = lower_case(query.substr(0, kMaxQuery));
+  for (std::size_t begin = 0; begin < lower.size();) {
+    const std::size_t end = std::min(lower.find(' ', begin), lower.size());
+    if (end > begin) words.push_back(lower.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return words;
+}
+
+}  // namespace
+
+PageLanguage choose_language(std::string_view asked, std::string_view accept) {
+  if (asked == "zh") return PageLanguage::Chinese;
+  if (asked == "en") return PageLanguage::English;
+  double english = 0, chinese = 0;
+  for (std::size_t begin = 0; begin < accept.size();) {
+    const std::size_t end = std::min(accept.find(',', begin), accept.size());
+    const std::string one = lower_case(trimmed(accept.substr(begin, end - begin)));
+    const std::size_t cut = std::min(one.find(';'), one.size());
+    const double quality = quality_of(std::string_view(one).substr(cut));
+    if (one.starts_with("zh")) chinese = std::max(chinese, quality);
+    if (one.starts_with("en")) english = std::max(english, quality);
+    begin = end + 1;
+  }
+  return chinese > english ? PageLanguage::Chinese : PageLanguage::English;
+}
+
+PageAddress page_address(std::string_view host, std::string_view forwarded_proto, std::string_view registry_path) {
+  const std::string place = is_host(host) ? std::string(host) : "THIS-ADDRESS";
+  const std::string scheme = forwarded_proto == "https" ? "https://" : "http://";
+  PageAddress address{.url = scheme + place, .registry = place};
+  if (registry_path.ends_with("/v2")) {  // "/c/prod/v2"
+    registry_path.remove_suffix(3);
+    address.url += registry_path;
+    address.registry += registry_path;
+  }
+  return address;
+}
+
+FrontPage::FrontPage(const Catalogue& catalogue, PageLanguage language) : chinese_(language == PageLanguage::Chinese) {
+  const std::string title = word("Sealift offline repository", "Sealift 离线软件仓库");
+  head_ = "<!DOCTYPE html>\n<html lang=\"" + word("en", "zh") +
+          "\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n<title>" +
+          title + "</title>\n<style>" + std::string(kFrontStyle) +
+          "</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#main\">" + word("Skip to the content", "跳到正文") +
+          "</a>\n<header>\n<nav><a lang=\"" + word("zh", "en") + "\" href=\"?lang=" + word("zh", "en") + "\">" +
+          word("中文", "English") + "</a></nav>\n<h1>" + title + "</h1>\n<p>" +
+          word("Read only, straight from verified bundles: each byte is checked before it leaves.",
+               "只读，直接取自已验证的包：每个字节在发出之前都经过检查。") +
+          "</p>\n</header>\n<main id=\"main\">\n<form role=\"search\" method=\"get\">\n<input type=\"hidden\" "
+          "name=\"lang\" value=\"" +
+          word("en", "zh") + "\">\n<label for=\"q\">" + word("Search", "搜索") +
+          "</label> <input id=\"q\" name=\"q\" type=\"search\" maxlength=\"" + std::to_string(kMaxQuery) +
+          "\" value=\"";
+  lines_ = "<h2 id=\"use\">" + word("Lines to paste", "可直接粘贴的命令") + "</h2>\n" + commands(catalogue);
+  add_bundles(catalogue);
+  add_projects(catalogue);
+  add_repositories(catalogue);
+  add_images(catalogue);
+  if (!catalogue.left_out.empty()) {
+    tail_ += "<h2>" + word("Not served", "未提供的内容") + "</h2>\n<ul>\n";
+    for (const std::string& line : catalogue.left_out) tail_ += "<li><bdi>" + html_escaped(line) + "</bdi></li>\n";
+    tail_ += "</ul>\n";
+  }
+  tail_ += "</main>\n</body>\n</html>\n";
+  bundle::Hasher hasher;
+  for (const std::string* part : {&head_, &lines_, &tail_}) hasher.update(bundle::as_bytes(*part));
+  for (const Table& table : tables_)
+    for (const Row& row : table.rows) hasher.update(bundle::as_bytes(row.html));
+  digest_ = hasher.finish();
+}
+
+void FrontPage::add_bundles(const Catalogue& catalogue) {
+  Table table{.title = word("Bundles", "包"),
+              .head = header_row({word("Name", "名称"), word("Version", "版本"), word("Channel", "通道"),
+                                  word("Size", "大小"), word("Made", "制作时间"), word("Signed by", "签名者")}),
+              .rows = {}};
+  for (const auto& in : catalogue.sources) {
+    const bundle::Manifest& manifest = in->manifest();
+    std::vector<std::string> keys;
+    for (const bundle::Digest& key : in->signers()) keys.push_back(short_digest(key));
+    const std::string signers = word("root ", "根 ") + in->root().name + " " + std::to_string(in->root().version) +
+                                word(", keys ", "，密钥 ") + joined_names(keys);
+    table.rows.push_back({.words = lower_case(manifest.stem() + " " + manifest.channel),
+                          .html = "<tr>" + cell(manifest.name) + cell(std::to_string(manifest.version)) +
+                                  cell(manifest.channel) + cell(bundle::human_size(manifest.payload.size)) +
+                                  cell(manifest.created) + cell(signers) + "</tr>\n"});
+  }
+  tables_.push_back(std::move(table));
+}
+
+void FrontPage::add_projects(const Catalogue& catalogue) {
+  Table table{.title = word("Python packages", "Python 软件包"),
+              .head = header_row(
+                  {word("Name", "名称"), word("Versions", "版本"), word("Size", "大小"), word("Licence", "许可证")}),
+              .rows = {}};
+  for (const auto& [name, project] : catalogue.projects) {
+    std::uint64_t size = 0;
+    for (const auto& [file, wheel] : project.wheels) size += wheel.size;
+    const std::string licence = project.wheels.empty() ? "" : licence_of(project.wheels.rbegin()->second);
+    table.rows.push_back({.words = lower_case(name + " " + licence),
+                          .html = "<tr><td><a href=\"simple/" + url_escaped(name) + "/\">" + html_escaped(name) +
+                                  "</a></td>" + cell(joined_names(project.versions())) +
+                                  cell(bundle::human_size(size)) + cell(licence.empty() ? "–" : licence) + "</tr>\n"});
+  }
+  tables_.push_back(std::move(table));
+}
+
+void FrontPage::add_repositories(const Catalogue& catalogue) {
+  Table table{.title = word("Models and data", "模型和数据"),
+              .head = header_row({word("Name on the hub", "在模型社区的名称"), word("Kind", "种类"),
+                                  word("Commit", "提交"), word("Files", "文件数"), word("Size", "大小")}),
+              .rows = {}};
+  for (const auto& [name, repository] : catalogue.repositories)
+    for (const auto& [id, commit] : repository.commits) {
+      std::uint64_t size = 0;
+      for (const auto& [path, file] : commit.files) size += file.size;
+      const bool data = name.kind == bundle::RepositoryKind::Dataset;
+      table.rows.push_back({.words = lower_case(name.id),
+                            .html = "<tr>" + cell(name.id) + cell(data ? word("data", "数据") : word("model", "模型")) +
+                                    cell(id) + cell(std::to_string(commit.files.size())) +
+                                    cell(bundle::human_size(size)) + "</tr>\n"});
+    }
+  tables_.push_back(std::move(table));
+}
+
+void FrontPage::add_images(const Catalogue& catalogue) {
+  Table table{
+      .title = word("Container images", "容器镜像"),
+      .head = header_row({word("Name", "名称"), word("Tag", "标签"), word("Size", "大小"), word("Digest", "摘要")}),
+      .rows = {}};
+  for (const auto& [name, images] : catalogue.images)
+    for (const auto& [tag, named] : images.tags)
+      table.rows.push_back({.words = lower_case(name + ":" + tag),
+                            .html = "<tr>" + cell(name) + cell(tag) +
+                                    cell(bundle::human_size(images.manifests.at(named.digest).image_size)) +
+                                    cell("sha256:" + named.digest) + "</tr>\n"});
+  tables_.push_back(std::move(table));
+}
+
+// With a name that is here, where there is one, so that a line works as it stands.
+std::string FrontPage::commands(const Catalogue& catalogue) const {
+  const std::string url(1, kUrlMark), registry(1, kRegistryMark);
+  std::string out;
+  const auto add = [&](const std::string& title, const std::string& text) {
+    out += "<h3>" + html_escaped(title) + "</h3>\n<pre tabindex=\"0\">" + text + "</pre>\n";
+  };
+  const std::string package = html_escaped(first_name(catalogue.projects, "PACKAGE"));
+  if (!catalogue.projects.empty()) {
+    add("pip", "pip install --index-url " + url + "/simple/ " + package);
+    add("uv", "uv pip install --default-index " + url + "/simple/ " + package);
+  }
+  for (const bundle::HubKind hub : {bundle::HubKind::HuggingFace, bundle::HubKind::ModelScope})
+    for (const auto& [name, repository] : catalogue.repositories) {
+      if (name.hub != hub) continue;
+      const bool data = name.kind == bundle::RepositoryKind::Dataset;
+      if (hub == bundle::HubKind::HuggingFace)
+        add("Hugging Face", "HF_HUB_OFFLINE=0 HF_ENDPOINT=" + url + " hf download " +
+                                (data ? "--repo-type dataset " : "") + html_escaped(name.id));
+      else
+        add("ModelScope", "MODELSCOPE_ENDPOINT=" + url + " modelscope download " + html_escaped(name.id));
+      break;
+    }
+  if (!catalogue.images.empty()) {
+    const auto& [name, images] = *catalogue.images.begin();
+    const std::string image = registry + "/" + html_escaped(name + ":" + first_name(images.tags, "TAG"));
+    add("Docker, podman, containerd", "docker pull " + image);
+    add("skopeo", "skopeo copy docker://" + image + " oci:images:" + html_escaped(name));
+  }
+  if (!catalogue.artifacts.empty()) {
+    const auto& [name, versions] = *catalogue.artifacts.begin();
+    add(word("The bundle itself", "包本身"),
+        "oras pull " + registry + "/" + html_escaped(name + ":" + first_name(versions, "VERSION")));
+  }
+  return out;
+}
+
+std::string FrontPage::text(const PageAddress& address, std::string_view query) const {
+  const std::vector<std::string> words = words_of(query);
+  std::string out =
+      head_ + html_escaped(query.substr(0, kMaxQuery)) + "\"> <button>" + word("Find", "查找") + "</button>\n</form>\n";
+  std::size_t shown = 0;
+  for (const Table& table : tables_) {
+    std::string rows;
+    for (const Row& row : table.rows)
+      if (std::all_of(words.begin(), words.end(),
+                      [&](const std::string& one) { return row.words.find(one) != std::string::npos; })) {
+        rows += row.html;
+        ++shown;
+      }
+    if (!rows.empty())
+      out += "<h2>" + table.title + "</h2>\n<table>\n<thead>" + table.head + "</thead>\n<tbody>\n" + rows +
+             "</tbody>\n</table>\n";
+  }
+  if (shown == 0) out += "<p role=\"status\">" + word("Nothing here has these words.", "没有符合的内容。") + "</p>\n";
+  if (words.empty())
+    for (const char c : lines_) {
+      if (c == kUrlMark)
+        out += html_escaped(address.url);
+      else if (c == kRegistryMark)
+        out += html_escaped(address.registry);
+      else
+        out += c;
+    }
+  return out + tail_;
+}
+
+const std::string& front_page_policy() {
+  static const std::string policy = "default-src 'none'; style-src 'sha256-" +
+                                    bundle::to_base64(bundle::sha256(bundle::as_bytes(kFrontStyle)).bytes) +
+                                    "'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+  return policy;
+}
+
+}  // namespace sealift::offline_repo

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page at an address' root, for people: what is here and who signed it, and the lines to paste for each client, in
+// English or Chinese. It needs no script and nothing from elsewhere, and its policy allows none.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "offline_repo/catalogue/catalogue.hpp"
+
+namespace sealift::offline_repo {
+
+enum class PageLanguage { English, Chinese };
+
+// `asked`: the value of ?lang=, which wins if it is "en" or "zh"; `accept`: an Accept-Language header.
+PageLanguage choose_language(std::string_view asked, std::string_view accept);
+
+// Where a client reached this page, as it is written into lines that people paste. What a Host header says is used only
+// where it can be a host.
+struct PageAddress {
+  std::string url;       // "http://host:8080/c/prod", without a slash at its end
+  std::string registry;  // "host:8080/c/prod": what stands before the name of an image
+};
+PageAddress page_address(std::string_view host, std::string_view forwarded_proto, std::string_view registry_path);
+
+// Made once for a catalogue; a request only chooses rows and fills in the address.
+class FrontPage {
+ public:
+  FrontPage(const Catalogue& catalogue, PageLanguage language);
+
+  // With the rows that hold each word of `query`; empty: all of them.
+  std::string text(const PageAddress& address, std::string_view query) const;
+  // Of all that it is made from but its arguments.
+  const bundle::Digest& digest() const { return digest_; }
+
+ private:
+  struct Row {
+    std::string words, html;  // what is searched, in lower case
+  };
+  struct Table {
+    std::string title, head;
+    std::vector<Row> rows;
+  };
+
+  void add_bundles(const Catalogue& catalogue);
+  void add_projects(const Catalogue& catalogue);
+  void add_repositories(const Catalogue& catalogue);
+  void add_images(const Catalogue& catalogue);
+  std::string commands(const Catalogue& catalogue) const;
+  std::string word(const char* english, const char* chinese) const { return chinese_ ? chinese : english; }
+
+  bool chinese_;
+  std::string head_, lines_, tail_;  // before the tables, the lines to paste, behind the tables
+  std::vector<Table> tables_;
+  bundle::Digest digest_;
+};
+
+// The Content-Security-Policy header of the page.
+const std::string& front_page_policy();
+
+}  // namespace sealift::offline_repo
