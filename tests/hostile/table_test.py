@@ -13,7 +13,7 @@ EXPECTED = ([f"M{i:02}" for i in range(1, 30)] + [f"S{i:02}" for i in range(1, 2
             + [f"F{i:02}" for i in range(1, 12)] + [f"E{i:02}" for i in range(1, 10)] + [f"C{i:02}" for i in range(1, 6)]
             + [f"K{i:02}" for i in range(1, 6)] + [f"G{i:02}" for i in range(1, 10)] + [f"B{i:02}" for i in range(1, 22)]
             + [f"P{i:02}" for i in range(1, 15)] + [f"R{i:02}" for i in range(1, 7)]
-            + [f"L{i:02}" for i in range(1, 5)])
+            + [f"L{i:02}" for i in range(1, 5)] + [f"O{i:02}" for i in range(1, 10)])
 
 
 def main():
