@@ -466,8 +466,10 @@ void judge_pairs(const std::vector<Measured>& all, const Json& expected, Check& 
   if (!accused.empty()) return accuse(accused, check);
   check.outcome = Outcome::Pass;
   const auto n = std::to_string(rates.size()), m = std::to_string(nodes.size());
-  check.reason = {n + " pairs of " + m + " nodes exchanged right data, none far slower than the others",
-                  m + " 个节点的 " + n + " 个节点对数据交换正确，没有明显较慢者"};
+  check.reason = {rates.size() == 1
+                      ? "the one pair of " + m + " nodes exchanged right data"
+                      : n + " pairs of " + m + " nodes exchanged right data, none far slower than the others",
+                  m + " 个节点的 " + n + " 个节点对数据交换正确" + (rates.size() == 1 ? "" : "，没有明显较慢者")};
 }
 
 }  // namespace sealift::verify

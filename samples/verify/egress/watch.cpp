@@ -55,7 +55,20 @@ bool is_inside(int family) {
 struct Aimed {
   Attempt attempt;
   bool has_sent = false;
+  bool nowhere = false;  ///< no route leads there: it is pretended to be connected
 };
+
+/// Whether a datagram could be sent there: connecting its socket sends nothing and asks the kernel for a route.
+bool has_route(const std::string& address) {
+  const auto family = reinterpret_cast<const sockaddr*>(address.data())->sa_family;
+  const int own = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (own < 0) return true;
+  const auto size = static_cast<socklen_t>(address.size());
+  const bool refused = connect(own, reinterpret_cast<const sockaddr*>(address.data()), size) != 0 &&
+                       (errno == ENETUNREACH || errno == EHOSTUNREACH || errno == EADDRNOTAVAIL);
+  close(own);
+  return !refused;
+}
 
 class Watch : public ChildHook {
  public:
@@ -158,9 +171,11 @@ class Watch : public ChildHook {
     // A datagram socket sends nothing yet. With port 0 it never will: glibc so asks for the own address (RFC 6724).
     if (to->port == 0) return kGoOn;
     if (const auto other = aimed_.find(socket.inode); other != aimed_.end()) give_up(other->second);
-    aimed_[socket.inode] = {std::move(attempt), false};
-    // Refused, it is told so and stays unconnected: its next send is seen, and a write goes nowhere.
-    return refuse_ ? kDone : kGoOn;
+    // A name server that no route leads to would refuse the call, and what it was to be asked for would not be seen.
+    const bool nowhere = !refuse_ && to->port == kDns && !has_route(*bytes);
+    aimed_[socket.inode] = {std::move(attempt), false, nowhere};
+    // Told that it succeeded, it stays unconnected: its next send is seen, and a write goes nowhere.
+    return refuse_ || nowhere ? kDone : kGoOn;
   }
 
   Answer on_send(const seccomp_notif& call, const Caller& caller, const Socket& socket, const Sending& sending) {
@@ -171,7 +186,7 @@ class Watch : public ChildHook {
       attempt.name = dns_question(sending.start).value_or("");
       aimed->second.has_sent = true;
       if (attempt.name.empty() || !allowed_.may_ask(attempt.name)) keep(std::move(attempt));
-      return outside();
+      return aimed->second.nowhere ? kUnreachable : outside();
     }
     const auto to = sending.to ? sending.to : socket.type == SOCK_DGRAM ? socket.peer : std::nullopt;
     if (!to || is_inside(to->family)) return kGoOn;

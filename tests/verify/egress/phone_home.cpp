@@ -60,9 +60,9 @@ void dns_to(const char* server, const std::vector<std::string>& labels) {
 }
 
 /// As glibc's resolver does: connect, then sendmmsg without addresses.
-void dns_connected() {
+void dns_connected(const std::vector<std::string>& one, const std::vector<std::string>& two) {
   const int socket = connect_to(v4("192.0.2.53", 53), SOCK_DGRAM);
-  auto first = query({"telemetry", "example"}), second = query({"other", "example"});
+  auto first = query(one), second = query(two);
   iovec parts[] = {{first.data(), first.size()}, {second.data(), second.size()}};
   mmsghdr messages[2]{};
   for (int i = 0; i < 2; ++i) messages[i].msg_hdr.msg_iov = &parts[i], messages[i].msg_hdr.msg_iovlen = 1;
@@ -146,7 +146,16 @@ int main(int count, char** arguments) {
                                                 [] {
                                                   dns_to("127.0.0.53", {"hub", "example"});
                                                 }},
-                                               {"resolver", dns_connected},
+                                               {"resolver",
+                                                [] {
+                                                  dns_connected({"telemetry", "example"}, {"other", "example"});
+                                                }},
+                                               {"own_name",
+                                                [] {
+                                                  const std::vector<std::string> own{"1",   "0",       "0",
+                                                                                     "127", "in-addr", "arpa"};
+                                                  dns_connected(own, own);
+                                                }},
                                                {"sendmsg", message},
                                                {"write", written},
                                                {"thread", [] { std::thread([] { stream(4444); }).join(); }},
