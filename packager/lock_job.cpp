@@ -301,7 +301,8 @@ LockResult lock_job(const LockOptions& options, bundle::Progress& progress) {
   // Everything else, and whether it fits together.
   if (job.sdk) lock.sdk = store_sdk(*job.sdk, cache, scratch.path());
   lock.models = lock_models(job.models, cache, progress);
-  for (const JobProgram& result : run_goldens(job, lock.models, cache, folder, scratch.path(), progress))
+  for (const JobProgram& result :
+       run_goldens(job, lock.models, cache, folder, scratch.path(), options.isolation, progress))
     lock.programs.push_back(lock_program(result, result.into));
   require_inputs_of_goldens(job.goldens, lock);
   lock.images = lock_images(job.images, job.target.arch, cache, progress);

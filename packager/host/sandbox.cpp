@@ -90,15 +90,14 @@ std::string why_not() {
 
 }  // namespace
 
-void require_sandbox(const std::string& next) {
+void require_sandbox(const std::string& next, const std::string& what) {
   static const std::string why = why_not();
   if (why.empty()) return;
-  throw Error(ErrorCode::CannotCheck,
-              {.what = "code of packages is to be run, and this machine cannot hold it in a sandbox",
-               .where = "bwrap",
-               .expected = "bubblewrap, and namespaces for this user; no network device but lo",
-               .got = why,
-               .next = next});
+  throw Error(ErrorCode::CannotCheck, {.what = what + " is to be run, and this machine cannot hold it in a sandbox",
+                                       .where = "bwrap",
+                                       .expected = "bubblewrap, and namespaces for this user; no network device but lo",
+                                       .got = why,
+                                       .next = next});
 }
 
 ProcessResult run_sandboxed(const SandboxedRun& run) {
@@ -106,6 +105,7 @@ ProcessResult run_sandboxed(const SandboxedRun& run) {
   add_own_system(words);
   for (const fs::path& path : run.readable) add(words, {"--ro-bind", path.string(), path.string()});
   for (const fs::path& path : run.writable) add(words, {"--bind", path.string(), path.string()});
+  for (const fs::path& path : run.devices) add(words, {"--dev-bind", path.string(), path.string()});
   return start(std::move(words), run);
 }
 

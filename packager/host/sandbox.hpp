@@ -21,7 +21,8 @@ struct SandboxedRun {
   std::map<std::string, std::string> environment;  // all that there is
   std::vector<std::filesystem::path> readable;     // besides the system's programs and libraries; absolute
   std::vector<std::filesystem::path> writable;
-  std::filesystem::path folder = "/";  // where it starts
+  std::filesystem::path folder = "/";               // where it starts
+  std::vector<std::filesystem::path> devices = {};  // of /dev, beside null, zero, random and terminals; absolute
 };
 
 // A system in place of this machine's own, of which only programs and libraries are there.
@@ -32,8 +33,8 @@ struct OtherSystem {
 };
 
 // Throws CannotCheck, with the remedy `next`, where this machine cannot hold a process so: bwrap is missing, namespaces
-// are forbidden, or a network device is left. Asked once.
-void require_sandbox(const std::string& next);
+// are forbidden, or a network device is left. Asked once. `what` is to be run.
+void require_sandbox(const std::string& next, const std::string& what = "code of packages");
 
 // Runs it and returns how it ended, as run_process does. require_sandbox() comes before.
 ProcessResult run_sandboxed(const SandboxedRun& run);

@@ -18,7 +18,7 @@ using bundle::ErrorCode;
 namespace {
 
 constexpr std::size_t kMaxSteps = 1'000'000, kMaxInputs = 100'000, kMaxSettings = 1'000;
-constexpr std::uint64_t kMaxBytes = 64 << 20;
+constexpr std::uint64_t kMaxBytes = 64 << 20, kMaxRanks = 64;
 
 [[noreturn]] void refuse(const fs::path& file, const std::string& what, const std::string& expected,
                          const std::string& got = {}) {
@@ -47,6 +47,17 @@ void require_steps(const fs::path& file, bundle::JsonObject& golden) {
              std::to_string(values.size()));
     for (const bundle::Json& value : values) require_number(file, key, value);
   }
+}
+
+// Of several ranks both keys are there, of one neither.
+void require_ranks(const fs::path& file, bundle::JsonObject& golden, std::uint64_t rows) {
+  if (!golden.has("ranks") && !golden.has("method")) return;
+  const std::uint64_t ranks = golden.integer("ranks", kMaxRanks);
+  if (ranks < 2) refuse(file, "ranks is there for several", "2 to 64", std::to_string(ranks));
+  if (const std::string method = golden.string("method"); method != "ddp" && method != "fsdp")
+    refuse(file, "the ranks trained by another method", "ddp or fsdp", method);
+  if (rows % ranks != 0)
+    refuse(file, "the ranks do not divide the rows of a step", std::to_string(ranks), std::to_string(rows));
 }
 
 std::map<std::string, bundle::Digest> read_inputs(const fs::path& file, const bundle::Json& inputs) {
@@ -102,7 +113,7 @@ std::map<std::string, bundle::Digest> read_golden_result(const fs::path& file, c
     refuse(file, "sealift-train has no such verb", "run, sft, dpo, kto, reward or pretrain", verb);
   require_texts(file, "settings", golden.at("settings"));
   require_texts(file, "tolerances", golden.at("tolerances"));
-  golden.integer("rows", 1'000'000);
+  require_ranks(file, golden, golden.integer("rows", 1'000'000));
   golden.integer("threads", 4096);
   require_steps(file, golden);
   golden.digest("weights");

@@ -12,7 +12,7 @@ inline constexpr const char* kPassphraseFile = "its first line opens the key (de
 
 // And of --unsandboxed-builds.
 inline constexpr const char* kUnsandboxedBuilds =
-    "build sources outside of a sandbox, where their code can reach all that you can; the lock says so";
+    "build sources and run golden jobs outside of a sandbox, where they reach all that you can; the lock tells builds";
 
 void add_keygen(bundle::Program& program);
 void add_root(bundle::Program& program);

@@ -33,6 +33,7 @@ class GoldenMembers {
     if (found == json_.end()) refuse_golden(where_, "it has no key \"" + key + "\"");
     return *found;
   }
+  bool has(const std::string& key) const { return json_.contains(key); }
   std::string text(const std::string& key) {
     const auto& value = at(key);
     if (!value.is_string() || value.get_ref<const std::string&>().size() > 4096) {
@@ -138,6 +139,15 @@ bool is_foreign_setting(const std::string& name) {
   return foreign.contains(name);
 }
 
+/// `ranks` and `method`: both of several ranks, neither of one, as programs wrote it that knew one only.
+void read_golden_ranks(GoldenMembers& members, const std::string& where, Golden& golden) {
+  if (!members.has("ranks") && !members.has("method")) return;
+  golden.ranks = members.number("ranks", 2, kMostGoldenRanks);
+  golden.method = members.text("method");
+  if (golden.method != "ddp" && golden.method != "fsdp") refuse_golden(where, "method is not ddp or fsdp");
+  if (golden.rows % golden.ranks != 0) refuse_golden(where, "its ranks do not divide its rows");
+}
+
 }  // namespace
 
 bool is_path_setting(const std::string& name) {
@@ -191,6 +201,7 @@ Golden golden_from(const Json& json, const std::string& where) {
   golden.rows = members.number("rows", 0, 1'000'000);
   if (golden.job.verb != "run" && golden.rows == 0)
     refuse_golden(where, "rows is 0; fine-tuning has at least one row a step");
+  read_golden_ranks(members, where, golden);
   golden.inputs = members.texts("inputs");
   for (const auto& [path, digest] : golden.inputs) {
     if (!is_safe_path(path) || !is_sha256(digest))
@@ -232,22 +243,24 @@ Golden read_golden(const std::filesystem::path& file) {
 nlohmann::ordered_json to_json(const Golden& golden) {
   std::map<std::string, std::string> tolerances;
   for (const auto& [key, value] : golden.tolerances) tolerances[key] = texts_of_numbers({value}).front();
-  return {{"format", "sealift.golden"},
-          {"version", 1},
-          {"name", golden.name},
-          {"verb", golden.job.verb},
-          {"settings", golden.job.settings},
-          {"rows", golden.rows},
-          {"steps", golden.losses.size()},
-          {"inputs", golden.inputs},
-          {"losses", texts_of_numbers(golden.losses)},
-          {"norms", texts_of_numbers(golden.norms)},
-          {"weights", golden.weights},
-          {"device", golden.device},
-          {"arch", golden.arch},
-          {"torch", golden.torch},
-          {"threads", golden.threads},
-          {"tolerances", tolerances}};
+  nlohmann::ordered_json json{{"format", "sealift.golden"},
+                              {"version", 1},
+                              {"name", golden.name},
+                              {"verb", golden.job.verb},
+                              {"settings", golden.job.settings},
+                              {"rows", golden.rows},
+                              {"steps", golden.losses.size()},
+                              {"inputs", golden.inputs},
+                              {"losses", texts_of_numbers(golden.losses)},
+                              {"norms", texts_of_numbers(golden.norms)},
+                              {"weights", golden.weights},
+                              {"device", golden.device},
+                              {"arch", golden.arch},
+                              {"torch", golden.torch},
+                              {"threads", golden.threads},
+                              {"tolerances", tolerances}};
+  if (golden.ranks > 1) json.update({{"ranks", golden.ranks}, {"method", golden.method}});
+  return json;
 }
 
 }  // namespace sealift::verify

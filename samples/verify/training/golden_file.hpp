@@ -9,10 +9,14 @@
 
 namespace sealift::verify {
 
+constexpr std::int64_t kMostGoldenRanks = 64;
+
 struct Golden {
   std::string name = {};
-  TrainingJob job = {};                            ///< its paths are relative to the prefix
-  std::int64_t rows = 0;                           ///< of a step; 0 where the job says it by itself (`run`)
+  TrainingJob job = {};         ///< its paths are relative to the prefix; batches are those of a rank
+  std::int64_t ranks = 1;       ///< that computed it, on one host
+  std::string method = "none";  ///< of several ranks: ddp or fsdp
+  std::int64_t rows = 0;        ///< of a step; 0 where the job says it by itself (`run`)
   std::map<std::string, std::string> inputs = {};  ///< SHA-256 of each file that was read, by path below the prefix
   std::vector<double> losses = {}, norms = {};
   std::string weights = {};  ///< SHA-256 of the final parameters as they are saved

@@ -31,7 +31,7 @@ bool is_launcher_variable(const std::string& name) {
 
 std::vector<Variable> variables_of_job(const Site& site, const HowToRun& how) {
   auto variables = without_launcher();
-  if (how.crew == Crew::One || site.world_size == 1) return variables;
+  if (how.crew != Crew::World || site.world_size == 1) return variables;
   const auto port = how.port < site.free_ports.size() ? site.free_ports[how.port] : site.free_port;
   const auto set = [&](const char* name, const std::string& value) { variables.emplace_back(name, value); };
   set("RANK", std::to_string(site.rank));
@@ -52,7 +52,8 @@ std::vector<std::string> argv_of_job(const Site& site, const TrainingJob& job, c
   };
   add(job.verb == "run" ? "out" : "output_dir", out.string());
   add("device", device_kind(site));
-  if (how.crew == Crew::World && site.world_size == 1) add("ranks", std::to_string(how.local_ranks));
+  const bool starts_ranks = how.crew == Crew::OfFirst || (how.crew == Crew::World && site.world_size == 1);
+  if (starts_ranks) add("ranks", std::to_string(how.local_ranks));
   for (const auto& [name, value] : job.settings) {
     auto flag = name;
     if (job.verb == "run") std::replace(flag.begin(), flag.end(), '_', '-');
@@ -121,7 +122,7 @@ void need_ranks(const Site& site) {
 }
 
 Json run_job(const Site& site, const TrainingJob& job, const HowToRun& how) {
-  if (how.crew == Crew::One && site.rank != 0) return Json::object();
+  if (how.crew != Crew::World && site.rank != 0) return Json::object();
   if (!std::filesystem::exists(site.prefix / "bin/sealift-train")) {
     const auto place = (site.prefix / "bin").string();
     throw NotRun({place + " has no sealift-train; carry it with [[program]]",
@@ -137,7 +138,9 @@ Json run_job(const Site& site, const TrainingJob& job, const HowToRun& how) {
     if (!judged) return {{"code", child.code}, {"failed", end_of_log(child.err)}};
   }
   if (site.rank != 0) return Json::object();
-  const auto ranks = how.crew == Crew::One ? 1 : crew_size(site, how.local_ranks);
+  const auto ranks = how.crew == Crew::One       ? 1
+                     : how.crew == Crew::OfFirst ? how.local_ranks
+                                                 : crew_size(site, how.local_ranks);
   return {
       {"ranks", ranks}, {"result", read_training_result(out / "result.json")}, {"norms", norms_of(out / "log.jsonl")}};
 }

@@ -19,14 +19,15 @@ struct TrainingJob {
 };
 
 enum class Crew {
-  One,   ///< one process on rank 0; other ranks return at once
-  World  ///< every rank of the site; in a world of one on a CPU, two local ranks
+  One,      ///< one process on rank 0; other ranks return at once
+  OfFirst,  ///< `local_ranks` that rank 0 starts on its host; other ranks return at once
+  World     ///< every rank of the site; in a world of one on a CPU, two local ranks
 };
 
 struct HowToRun {
   Crew crew = Crew::World;
   std::size_t port = 0;                  ///< which of `site.free_ports`; each job of one check needs its own
-  std::int64_t local_ranks = 2;          ///< in a world of one on a CPU
+  std::int64_t local_ranks = 2;          ///< of Crew::OfFirst, and in a world of one on a CPU
   std::function<bool()> kill_when = {};  ///< asked every 10 ms on every rank; then its process is killed
 };
 

@@ -89,12 +89,7 @@ Json measure_adapter(const Site& site, const std::string& name) {
     throw NotRun({"the golden run " + name + " trains no LoRA adapter", "基准运行 " + name + " 不训练 LoRA 适配器"});
   }
   python_of_prefix(site);
-  TrainingJob job = golden.job;
-  job.name = "adapter";
-  for (auto& [key, value] : job.settings) {
-    if (is_path_setting(key)) value = (site.prefix / value).string();
-  }
-  job.settings["save_strategy"] = "no";
+  auto job = job_on_ranks(golden, site.prefix, "adapter", 1).value();
   job.settings["val_dataset"] = job.settings.at("dataset");
   job.settings["eval_steps"] = std::to_string(golden.losses.size());
   const auto ours = run_job(site, job, {.crew = Crew::One});

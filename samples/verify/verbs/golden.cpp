@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `sealift-verify golden`: a job in, the golden run's file out; run outside, before the bundle is packed.
 // The other end of the checks training.golden.NAME, which run the same job by the same code.
-// As one process: what one process computes does not depend on how a site divides its ranks.
+// As one process, which does not depend on how a site divides its ranks, or as the ranks that the job names.
 #include "training/golden.hpp"
 
 #include "verbs/verbs.hpp"
@@ -33,8 +33,10 @@ void record(const GoldenArguments& arguments) {
   out << to_json(golden).dump(1) << '\n';
   out.flush();
   if (!out) throw std::invalid_argument("cannot write " + arguments.out);
-  std::cout << arguments.out << ": " << golden.losses.size() << " steps on " << golden.device << ", loss "
-            << golden.losses.front() << " to " << golden.losses.back() << ", " << golden.inputs.size() << " files\n";
+  std::cout << arguments.out << ": " << golden.losses.size() << " steps "
+            << (golden.ranks > 1 ? "of " + std::to_string(golden.ranks) + " ranks by " + golden.method + " " : "")
+            << "on " << golden.device << ", loss " << golden.losses.front() << " to " << golden.losses.back() << ", "
+            << golden.inputs.size() << " files\n";
 }
 
 }  // namespace
@@ -42,7 +44,7 @@ void record(const GoldenArguments& arguments) {
 void add_golden(CLI::App& app) {
   const auto arguments = std::make_shared<GoldenArguments>();
   CLI::App* verb = app.add_subcommand("golden", "run a job outside and record what it computes, for [[golden]]");
-  verb->add_option("job", arguments->job, "TOML file: name, verb, [settings], [tolerances]")->required();
+  verb->add_option("job", arguments->job, "TOML file: name, verb, ranks, method, [settings], [tolerances]")->required();
   verb->add_option("--out", arguments->out, "the file to write")->required();
   verb->add_option("--prefix", arguments->prefix, "folder laid out as the bundle; without: the one of this program");
   verb->add_option("--device", arguments->device, "cpu or cuda")->check(CLI::IsMember({"cpu", "cuda"}));

@@ -3,6 +3,8 @@
 // carried, is refused here.
 #include <doctest/doctest.h>
 
+#include <cstdlib>
+
 #include "packager/job/job.hpp"
 #include "packager/models/golden_runs.hpp"
 #include "tests/support/refusal.hpp"
@@ -87,16 +89,30 @@ TEST_CASE("what a golden run read must be carried, byte for byte") {
                 "models/tiny/config.json (not carried)");
 }
 
+TEST_CASE("a result of several ranks says how many and by which method, and that they divide a step") {
+  GoldenDesk desk;
+  const auto read = [&](const std::string& keys) { return desk.read(golden_result("[\"4\", \"3\"]", keys)); };
+  CHECK(read(R"(, "ranks": 2, "method": "fsdp")").goldens.size() == 1);
+  CHECK(read(R"(, "ranks": 4, "method": "ddp")").goldens.size() == 1);
+  CHECK_REFUSED(read(R"(, "ranks": 1, "method": "ddp")"), Usage, "ranks is there for several");
+  CHECK_REFUSED(read(R"(, "ranks": 65, "method": "ddp")"), Format, "ranks");
+  CHECK_REFUSED(read(R"(, "ranks": 3, "method": "ddp")"), Usage, "do not divide the rows");
+  CHECK_REFUSED(read(R"(, "ranks": 2, "method": "none")"), Usage, "another method");
+  CHECK_REFUSED(read(R"(, "ranks": 2)"), Format, "method");
+  CHECK_REFUSED(read(R"(, "method": "ddp")"), Format, "ranks");
+}
+
 namespace {
 
 // Takes the place of sealift-verify: says what it was given, digests what lies there, and writes a result.
 constexpr const char* kFakeVerifier = R"(#!/bin/sh
 set -eu
 [ "$1 $3 $5 $7" = "golden --prefix --out --device" ] || { echo "unexpected: $*" >&2; exit 2; }
-[ -e "$4/bin/sealift-train" ] || { echo "no trainer in $4" >&2; exit 2; }
 digest=$(sha256sum <"$4/models/tiny/config.json" | cut -c1-64)
+[ -e "$4/bin/sealift-train" ] && touch "$HOME/x" "$TMPDIR/x" || { echo "something is not there" >&2; exit 2; }
+MORE
 sed "s/DIGEST/$digest/" "$2" >"$6"
-echo "ran on $8 with ${LD_LIBRARY_PATH:-nothing}"
+echo "ran on $8"
 )";
 
 struct RunDesk : GoldenDesk {
@@ -106,14 +122,18 @@ struct RunDesk : GoldenDesk {
 
   RunDesk() {
     test::write_file(dir / "model/config.json", "{}");
-    test::write_file(dir / "verify/sealift-verify", kFakeVerifier);
     test::write_file(dir / "verify/sealift-train", "");
-    std::filesystem::permissions(dir / "verify/sealift-verify", std::filesystem::perms::owner_all);
+    verifier("");
     models = lock_carrying("config.json", "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a").models;
     models[0].spec.folder = dir / "model";
     auto result = golden_result();
     result.replace(result.find(kGoldenDigest), 64, "DIGEST");
     test::write_file(dir / "tiny.toml", result);  // the fake only copies it
+  }
+  void verifier(const std::string& more) const {
+    std::string text = kFakeVerifier;
+    test::write_file(dir / "verify/sealift-verify", text.replace(text.find("MORE"), 4, more));
+    std::filesystem::permissions(dir / "verify/sealift-verify", std::filesystem::perms::owner_all);
   }
   Job job(const std::string& more = {}) {
     return read(golden_result(),
@@ -121,41 +141,91 @@ struct RunDesk : GoldenDesk {
                 "program = \"verify/sealift-verify\"\n" +
                     more);
   }
+  std::vector<JobProgram> run(Job& job, Isolation isolation = Isolation::Sandbox) {
+    std::filesystem::remove_all(dir / "scratch");
+    return run_goldens(job, models, cache, dir / "out", dir / "scratch", isolation, progress);
+  }
 };
+
+bool no_sandbox_for_goldens() {
+  try {
+    require_sandbox("");
+    return false;
+  } catch (const bundle::Error& error) {
+    MESSAGE("not tested here: " << error.what());
+    return true;
+  }
+}
 
 }  // namespace
 
 TEST_CASE("a golden run that names its job is run by lock, over the files that are carried, and its result carried") {
+  if (no_sandbox_for_goldens()) return;
   RunDesk desk;
+  for (const Isolation isolation : {Isolation::Sandbox, Isolation::None}) {  // the second replaces the first's result
+    Job job = desk.job();
+    REQUIRE(job.goldens.size() == 1);
+    CHECK(job.programs.empty());  // there is no result yet
+    const auto results = desk.run(job, isolation);
+    REQUIRE(results.size() == 1);
+    CHECK(results[0].into == "share/sealift/golden/tiny.json");
+    CHECK(results[0].source == desk.dir / "out/tiny.golden.json");
+    Lock lock;
+    lock.models = desk.models;
+    require_inputs_of_goldens(job.goldens, lock);
+    CHECK(job.goldens[0].inputs.size() == 1);
+  }
+}
+
+TEST_CASE("the job of a golden run reaches no network, no other file and no variable of the packer's") {
+  if (no_sandbox_for_goldens()) return;
+  RunDesk desk;
+  test::write_file(desk.dir / "secret", "a key");
+  test::write_file(desk.dir / "verify/secret", "a key");
+  const std::string folder = desk.dir.path().string();
+  desk.verifier(
+      "others=$(tail -n +3 /proc/net/dev | grep -v '^ *lo:' || true)\n"
+      "for file in " +
+      folder + "/secret " + folder +
+      "/verify/secret /etc/shadow; do\n"
+      "  [ ! -e $file ] || { echo \"$file is in reach\" >&2; exit 3; }\n"
+      "done\n"
+      "[ -z \"$others${HF_TOKEN:-}\" ] || { echo \"$others $HF_TOKEN\" >&2; exit 3; }\n"
+      "if echo x 2>/dev/null >>\"$4/models/tiny/config.json\"; then echo 'a model is written' >&2; exit 3; fi\n"
+      "[ -d /sys/devices/system/cpu ] || { echo 'the processor is unknown' >&2; exit 3; }");
+  ::setenv("HF_TOKEN", "secret", 1);
   Job job = desk.job();
-  REQUIRE(job.goldens.size() == 1);
-  CHECK(job.programs.empty());  // there is no result yet
-  const auto results = run_goldens(job, desk.models, desk.cache, desk.dir / "out", desk.dir / "scratch", desk.progress);
-  REQUIRE(results.size() == 1);
-  CHECK(results[0].into == "share/sealift/golden/tiny.json");
-  CHECK(results[0].source == desk.dir / "out/tiny.golden.json");
-  Lock lock;
-  lock.models = desk.models;
-  require_inputs_of_goldens(job.goldens, lock);
-  CHECK(job.goldens[0].inputs.size() == 1);
+  CHECK(desk.run(job).size() == 1);
+  ::unsetenv("HF_TOKEN");
+  CHECK(test::read_file(desk.dir / "model/config.json") == "{}");
+}
+
+TEST_CASE("a result that is a link out of the job's folder is not followed") {
+  if (no_sandbox_for_goldens()) return;
+  RunDesk desk;
+  test::write_file(desk.dir / "secret.json", golden_result());
+  desk.verifier("ln -s " + (desk.dir / "secret.json").string() + " \"$6\"; exit 0");
+  Job job = desk.job();
+  CHECK_REFUSED(desk.run(job), Format, "left no file with its result");
 }
 
 TEST_CASE("a golden run that cannot be run, or has another result, stops the lock with what was said") {
+  if (no_sandbox_for_goldens()) return;
   RunDesk desk;
-  const auto run = [&](Job job) {
-    std::filesystem::remove_all(desk.dir / "scratch");
-    return run_goldens(job, desk.models, desk.cache, desk.dir / "out", desk.dir / "scratch", desk.progress);
-  };
   auto renamed = desk.job();
   renamed.goldens[0].name = "other";
-  CHECK_REFUSED(run(renamed), Usage, "another name than its table");
+  CHECK_REFUSED(desk.run(renamed), Usage, "another name than its table");
   auto gone = desk.job();
   gone.goldens[0].job->program = desk.dir / "none";
-  CHECK_THROWS_AS(run(gone), bundle::Error);
+  CHECK_REFUSED(desk.run(gone), Missing, "the program that is to run a golden run is not there");
+  auto failing = desk.job();
+  desk.verifier("echo 'error while loading shared libraries: libtorch.so' >&2; exit 127");
+  CHECK_REFUSED(desk.run(failing), SelfTest, "[[golden]] libraries");
+  auto whole = desk.job();
   std::filesystem::remove(desk.dir / "verify/sealift-train");
-  CHECK_REFUSED(run(desk.job()), Io, "no trainer");
+  CHECK_REFUSED(desk.run(whole), Missing, "there is no sealift-train for a golden run");
   std::filesystem::remove(desk.dir / "model/config.json");
-  CHECK_REFUSED(run(desk.job()), Missing, "models/tiny/config.json");
+  CHECK_REFUSED(desk.run(whole), Missing, "models/tiny/config.json");
   CHECK_REFUSED(desk.job("device = \"tpu\"\n"), Usage, "another device");
   CHECK_REFUSED(desk.job("result = \"g.json\"\n"), Usage, "result");
   std::filesystem::remove(desk.dir / "tiny.toml");

@@ -7,6 +7,7 @@
 #include <elf.h>
 
 #include "packager/host/process.hpp"
+#include "packager/native/library_folders.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/temp_dir.hpp"
 
@@ -56,6 +57,24 @@ TEST_CASE("libraries are found by the search path of who needs them, relative to
   CHECK(resolver.add(middle, "libmiddle.so").empty());
   REQUIRE(resolver.closure().libraries.contains("libdeep.so"));
   CHECK(fs::equivalent(resolver.closure().libraries.at("libdeep.so"), dir / "inner/libdeep.so"));
+}
+
+TEST_CASE("a sandbox is shown every folder from which a program's libraries come, and none of the system's") {
+  const TempDir dir;
+  for (const char* folder : {"deep", "named", "also"}) fs::create_directories(dir / folder);
+  compile_library(dir / "deep", "libdeep.so", {});
+  compile_library(dir / "also", "libalso.so", {});
+  compile_library(dir.path(), "libmiddle.so", {"-L" + (dir / "deep").string(), "-ldeep", "-Wl,-rpath,$ORIGIN/deep"});
+  const fs::path user = compile_library(dir.path(), "libuser.so",
+                                        {"-L" + dir.path().string(), "-L" + (dir / "also").string(), "-lmiddle",
+                                         "-lalso", "-lz", "-Wl,-rpath,$ORIGIN:$ORIGIN/named:$ORIGIN/none"});
+  const fs::path root = dir.path();
+  CHECK(library_folders(user, kArch, {root / "also"}) ==
+        std::set<fs::path>{root, root / "also", root / "deep", root / "named"});
+  CHECK(library_folders(user, kArch, {}) == std::set<fs::path>{root, root / "deep", root / "named"});
+  write_file(root / "script", "#!/bin/sh\n");
+  CHECK(library_folders(root / "script", kArch, {}).empty());
+  CHECK_REFUSED(library_folders(root / "none", kArch, {}), Missing, "none");
 }
 
 TEST_CASE("something whose library is not there adds nothing and says what is missing") {

@@ -56,6 +56,12 @@ TEST_CASE("a golden run is written and read to the same bits") {
   CHECK(to_json(golden) == to_json(made_golden()));
   CHECK(tolerance_of(golden, "x86_64", "NVIDIA H100") == 1e-3);
   CHECK(tolerance_of(golden, "x86_64", "NVIDIA A100") == 1e-2);
+  CHECK(golden.ranks == 1);
+  auto of_two = made_golden();
+  of_two.ranks = 2;
+  of_two.method = "ddp";
+  CHECK(golden_from(json::parse(to_json(of_two).dump()), "g.json").method == "ddp");
+  CHECK(golden_from(json::parse(to_json(of_two).dump()), "g.json").ranks == 2);
 }
 
 TEST_CASE("a golden run is refused by the key that is wrong: nothing of it is believed") {
@@ -79,7 +85,18 @@ TEST_CASE("a golden run is refused by the key that is wrong: nothing of it is be
   refused("/weights", "A");
   refused("/tolerances/fp32", "2");
   refused("/version", 2);
+  refused("/ranks", 2);  // without a method
+  refused("/method", "ddp");
   refused("/more", true);
+  const auto refused_ranks = [](const json& ranks, const json& method) {
+    json golden = to_json(made_golden());
+    golden.update({{"ranks", ranks}, {"method", method}});
+    CHECK_THROWS_AS(golden_from(golden, "g.json"), std::invalid_argument);
+  };
+  refused_ranks(1, "ddp");
+  refused_ranks(3, "ddp");  // of four rows
+  refused_ranks(65, "ddp");
+  refused_ranks(2, "none");
 }
 
 TEST_CASE("on the same kind of device the last bit counts, of losses and of weights; elsewhere what is stated") {
@@ -110,6 +127,93 @@ TEST_CASE("which side is wrong is said: the ranks together, the whole site, or t
   check = judged_golden(ran_golden(others), ran_golden({4, 3, 0.5}));
   CHECK(check.reason.en.find("the site is wrong") != std::string::npos);
   CHECK(judged_golden(ran_golden(kGoldenLosses), ran_golden({4.0001, 3.1, 2.0 / 3})).outcome == Outcome::Pass);
+}
+
+namespace {
+
+/// A golden run of `ranks`, and how it was met: by one process, as recorded, and by all ranks of the site.
+Check judged_of_ranks(std::int64_t ranks, const json& alone, const json& recorded, const json& world = {}) {
+  auto golden = made_golden();
+  golden.ranks = ranks;
+  golden.method = "fsdp";
+  json values{{"golden", to_json(golden)}, {"alone", alone}, {"changed", json::array()}};
+  if (!recorded.is_null()) values["recorded"] = recorded;
+  values["no_ranks"] = recorded.is_null();
+  if (!world.is_null()) values["world"] = world;
+  Check check;
+  judge_golden({{0, "node0", "cuda:0", {}, {}, values}}, check);
+  return check;
+}
+
+json on_gpus(json ran) {
+  ran["result"]["device"] = {{"name", "NVIDIA H100"}};
+  return ran;
+}
+
+}  // namespace
+
+TEST_CASE("a golden run of several ranks is met to the bit by as many ranks, and by others within what is stated") {
+  const auto exact = ran_golden(kGoldenLosses);
+  const auto near = ran_golden({4, 3.1001, 2.0 / 3});  // one process adds up in another order
+  auto check = judged_of_ranks(2, near, exact, near);
+  CHECK(check.outcome == Outcome::Pass);
+  CHECK(check.reason.en.starts_with("2 ranks here as recorded and the golden run agree over 3 steps (losses to 0)"));
+  CHECK(judged_of_ranks(2, near, near).outcome == Outcome::Fail);
+  CHECK(judged_of_ranks(2, ran_golden(kGoldenLosses, "NVIDIA H800"), near).outcome == Outcome::Pass);
+  CHECK(judged_of_ranks(2, near, on_gpus(near)).outcome == Outcome::Fail);  // of two numbers any order is one
+  CHECK(judged_of_ranks(4, near, near).outcome == Outcome::Fail);           // Gloo's order is its own
+  CHECK(judged_of_ranks(4, near, on_gpus(near)).outcome == Outcome::Pass);  // NCCL's is that of the wires
+  auto other = exact;
+  other["weights"] = std::string(64, 'b');
+  check = judged_of_ranks(2, near, other);
+  CHECK(check.outcome == Outcome::Fail);
+  CHECK(check.reason.en.find("the final weights are not") != std::string::npos);
+}
+
+TEST_CASE("of a golden run of several ranks it is said who is wrong: these ranks, one process, or the reference") {
+  const auto right = ran_golden(kGoldenLosses), wrong = ran_golden({4, 3.3, 1}), other = ran_golden({4, 3, 0.5});
+  auto check = judged_of_ranks(2, right, wrong);
+  CHECK(check.at_fault == std::vector<std::string>{"the ranks together, as recorded"});
+  CHECK(check.reason.en.find("2 ranks here as recorded and the golden run part in step 2") != std::string::npos);
+  CHECK(check.reason.en.find("how this site's ranks train together") != std::string::npos);
+  check = judged_of_ranks(2, right, right, wrong);
+  CHECK(check.at_fault == std::vector<std::string>{"the ranks together, by the site's method"});
+  check = judged_of_ranks(2, wrong, right);
+  CHECK(check.outcome == Outcome::Fail);
+  CHECK(check.reason.en.find("depends on its number of ranks") != std::string::npos);
+  check = judged_of_ranks(2, wrong, wrong);
+  CHECK(check.reason.en.find("agree with each other: the golden run is of other") != std::string::npos);
+  check = judged_of_ranks(2, wrong, other);
+  CHECK(check.reason.en.find("the site is wrong") != std::string::npos);
+}
+
+TEST_CASE("a host without enough GPUs for the recorded ranks says so, and is held to what is stated") {
+  const auto near = ran_golden({4, 3.1001, 2.0 / 3});
+  const auto check = judged_of_ranks(2, near, {}, near);
+  CHECK(check.outcome == Outcome::Pass);
+  CHECK(check.reason.en.find("not run as recorded, this host having fewer than 2 GPUs") != std::string::npos);
+  CHECK(judged_of_ranks(2, near, {}, ran_golden({4, 3.3, 1})).outcome == Outcome::Fail);
+}
+
+TEST_CASE("each crew trains on the recorded rows of a step, whoever divides them") {
+  auto golden = made_golden();
+  golden.job.verb = "sft";
+  golden.job.settings["per_device_train_batch_size"] = "2";
+  golden.job.settings["gradient_accumulation_steps"] = "3";
+  golden.ranks = 2;
+  golden.rows = 12;
+  const auto batch_of = [&](std::int64_t ranks) {
+    const auto job = job_on_ranks(golden, "/p", "x", ranks);
+    if (!job) return std::string("none");
+    CHECK(job->settings.at("model") == "/p/models/tiny");
+    return job->settings.at("per_device_train_batch_size") + " x " + job->settings.at("gradient_accumulation_steps");
+  };
+  CHECK(batch_of(1) == "2 x 6");
+  CHECK(batch_of(2) == "2 x 3");
+  CHECK(batch_of(4) == "1 x 3");
+  CHECK(batch_of(5) == "none");
+  golden.job.settings["per_device_train_batch_size"] = "0";  // of a file that says nonsense
+  CHECK(batch_of(1) == "1 x 12");
 }
 
 TEST_CASE("a file with other bytes is named with its host before any number is judged") {

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # sealift-verify's training part as a site runs it: clean runs pass, and each injected fault is named rightly.
 #   a golden run of a made Qwen, whole and by LoRA, and of the verification job, is recorded and met: alone and on ranks
+#   the same recorded by two ranks, ddp and fsdp: met to the bit by two, by one and by four; a job of ranks is refused
 #   another weight, another datum, a wrong reference and a rank that is killed are each named for what they are
 #   at level full the methods agree, accumulation and recompute too, and jobs resume, also in another world
 # usage: training_test.py SEALIFT_VERIFY SEALIFT_TRAIN REPOSITORY [PART…]      PART: a function's name; without: all
@@ -76,13 +77,17 @@ SFT = {"model": "models/tiny", "dataset": "data/chat.tokens", "max_steps": 5, "l
        "train_dataloader_shuffle": False, "warmup_steps": 2, "lr_scheduler_type": "cosine"}
 JOBS = {"gpt": ("run", {"steps": 8}), "qwen": ("sft", {**SFT, "tuner_type": "none"}),
         "qwen_lora": ("sft", {**SFT, "tuner_type": "lora"})}
+HALF = {**SFT, "per_device_train_batch_size": 2}
+RANKS = {"gpt_ddp": ("run", {"steps": 8}, "ddp"), "qwen_fsdp": ("sft", {**HALF, "tuner_type": "none"}, "fsdp"),
+         "lora_ddp": ("sft", {**HALF, "tuner_type": "lora"}, "ddp")}
 
 
 def record(name):
-    verb, settings = JOBS[name]
+    verb, settings, *method = JOBS.get(name) or RANKS[name]
     job = WORK / f"{name}.toml"
+    crew = f'ranks = 2\nmethod = "{method[0]}"\n' if method else ""
     text = "\n".join(f"{key} = {json.dumps(value)}" for key, value in settings.items())
-    job.write_text(f'name = "{name}"\nverb = "{verb}"\n[settings]\n{text}\n[tolerances]\nfp32 = 1e-5\n')
+    job.write_text(f'name = "{name}"\nverb = "{verb}"\n{crew}[settings]\n{text}\n[tolerances]\nfp32 = 1e-5\n')
     verify("golden", job, "--prefix", PREFIX, "--out", GOLDEN / f"{name}.json")
 
 
@@ -204,7 +209,36 @@ def full():
     check(len(checks) == 2 and all(each["outcome"] == "PASS" for each in checks.values()), "full on ranks does not pass")
 
 
-PARTS = [clean, python_side, changed_files, other_reference, killed_rank, full]
+def ranks():
+    """Golden runs of several ranks: their own folder, so that the other parts stay as quick as they are."""
+    others = WORK / "others"
+    GOLDEN.rename(others)
+    GOLDEN.mkdir()
+    for name in RANKS:
+        record(name)
+    for arguments in ([], ["--ranks", "2"], ["--ranks", "4"]):
+        checks = run("ranks" + "".join(arguments), *arguments)
+        check(set(checks) == {f"training.golden.{name}" for name in RANKS}, checks.keys())
+        for each in checks.values():
+            facts = dict((fact["name"], fact["value"]) for fact in each["facts"])
+            check(each["outcome"] == "PASS" and facts["final weights"] == "the same bits", each)
+            check(facts["held to"].startswith("the bit") and "2 ranks here as recorded" in each["reason"]["en"], each)
+            check(("4 ranks here" in each["reason"]["en"]) == ("4" in arguments), each["reason"])
+    golden = json.loads((GOLDEN / "qwen_fsdp.json").read_text())
+    last = float(golden["losses"][-1])
+    golden["losses"][-1] = repr(last * (1 + 3e-7))  # within what is stated: only the same crew can tell
+    (GOLDEN / "qwen_fsdp.json").write_text(json.dumps(golden))
+    found = run("ranksbit", only="training.golden.qwen_fsdp", expect=1)["training.golden.qwen_fsdp"]
+    check(found["at_fault"] == ["the ranks together, as recorded"] and "part in step 5" in found["reason"]["en"], found)
+    job = WORK / "dropout.toml"
+    job.write_text((WORK / "lora_ddp.toml").read_text().replace("lora_dropout = 0", "lora_dropout = 0.5"))
+    said = verify("golden", job, "--prefix", PREFIX, "--out", WORK / "dropout.json", expect=2).stderr
+    check("depends on its number of ranks" in said, said)
+    shutil.rmtree(GOLDEN)
+    others.rename(GOLDEN)
+
+
+PARTS = [clean, ranks, python_side, changed_files, other_reference, killed_rank, full]
 prefix()
 for name in JOBS:
     record(name)
