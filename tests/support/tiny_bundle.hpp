@@ -24,7 +24,7 @@ struct TinyItem {
   std::string patch = {};                  // of a Patch: what is stored; `bytes` is the wheel as published
   bundle::Digest built_on = {};            // of a Patch: the content of its base
   bundle::WheelBuild build = bundle::WheelBuild::None;
-  bool placed = true;                      // false: no installation has it
+  bool placed = true;  // false: no installation has it
 };
 
 inline TinyItem wheel_item(const TinyWheel& wheel) {
