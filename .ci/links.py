@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# Checks every page: each relative link leads to a file of the repository and to a heading of it, and no line is wider
-# than 120 columns (table rows excepted). Prints each fault; exit status 1. Links to other hosts are not followed.
+# Checks every page: each relative link leads to a file of the repository and to a heading of it, no line is wider than
+# 120 columns (table rows excepted), and the pages that people meet first are short. Prints each fault; exit status 1.
+# Links to other hosts are not followed.
 #   links.py [ROOT]
 import pathlib
 import re
@@ -23,12 +24,19 @@ def anchors(page):
     return slugs
 
 
+# Page -> most lines. A folder's page is a map of its rooms.
+LONGEST = {"README.md": 150, "README_zh.md": 155} | {
+    f"{folder}/README.md": 60 for folder in ("bundle", "packager", "installer", "offline_repo", "include/sealift/train")}
+
+
 def columns(line):
     return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line)
 
 
 def faults_of(page):
     name, text = page.relative_to(ROOT), page.read_text()
+    if (lines := len(text.splitlines())) > LONGEST.get(str(name), lines):
+        yield f"{name}: {lines} lines, {LONGEST[str(name)]} are enough for this page"
     for number, line in enumerate(text.splitlines(), 1):
         if columns(line) > 120 and not line.startswith("|"):
             yield f"{name}:{number}: {columns(line)} columns"
