@@ -55,7 +55,7 @@ export PATH="$cache/uv/bin:$PATH"
 stage build "build the tools (no LibTorch), then the trainer against torch"
 if [ "$tools" = "$project/build/tools" ]; then logged build cmake --preset tools -DSEALIFT_TESTS=OFF; fi
 logged build cmake --build "$tools" --target sealift-pack sealift-install sealift-start sealift-repo sealift-launch
-[ -f "$train/build.ninja" ] || logged build cmake --preset release
+[ -f "$train/build.ninja" ] || logged build cmake --preset release -DSEALIFT_MERGE=ON
 logged build cmake --build "$train" --target sealift-train sealift-verify
 logged build cmake --install "$train" --component trainer --prefix "$train/stage" --strip
 install -m 0755 "$tools/bin/sealift-repo" "$tools/bin/sealift-launch" "$train/stage/bin"
