@@ -7,6 +7,7 @@
 #include "loop/schedule.hpp"
 #include "presets.hpp"
 #include "refuse.hpp"
+#include "settings_file.hpp"
 #include "swift_names.hpp"
 
 #include <cmath>

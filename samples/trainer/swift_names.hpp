@@ -18,8 +18,4 @@ struct TakenOver {
 /// Keys that nobody knows pass, for the table to refuse.
 TakenOver take_over(const Texts& texts, const std::string& source);
 
-/// Reads `path` by its ending: TOML, .json (ms-swift's args.json: null and empty values are as not given) or .yaml and
-/// .yml (keys with one value or a list of values; no nesting). Throws std::invalid_argument with the place of a fault.
-Texts read_config(const std::string& path);
-
 }  // namespace sealift::trainer

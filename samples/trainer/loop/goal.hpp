@@ -15,8 +15,6 @@
 
 namespace sealift::trainer {
 
-using Model = train::Shardable<Decoder>;
-
 /// What a forward gives the loop.
 struct Outcome {
   Objective objective;

@@ -64,6 +64,9 @@ class DecoderImpl : public torch::nn::Module {
 };
 TORCH_MODULE(Decoder);
 
+/// What a job trains.
+using Model = train::Shardable<Decoder>;
+
 /// First values for a training from nothing: matrices normal with the config's initializer_range, norms 1, biases 0.
 train::InitFunction first_values(const DecoderConfig& config, std::uint64_t seed);
 

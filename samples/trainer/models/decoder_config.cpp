@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/decoder_config.hpp"
 
+#include "models/config_keys.hpp"
+#include "models/rope_config.hpp"
+
 #include <sealift/safetensors.hpp>
 
 #include <c10/util/Exception.h>
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <fstream>
-#include <iterator>
-#include <set>
+#include <sstream>
 
 namespace sealift::trainer {
 namespace {
@@ -18,146 +19,19 @@ namespace {
 using safetensors::Json;
 
 constexpr std::uintmax_t kMaxBytes = 4 << 20;
-constexpr std::int64_t kMaxPositions = (std::int64_t{1} << 31) - 1;
+constexpr std::int64_t kMaxPositions = ConfigKeys::kMost;
 
 /// Keys that say nothing about a forward or its gradients: names, versions, tokens and defaults of generation.
-constexpr std::array kHarmless{"_attn_implementation_autoset",
-                               "_name_or_path",
-                               "architectures",
-                               "attn_implementation",
-                               "bad_words_ids",
-                               "begin_suppress_tokens",
-                               "bos_token_id",
-                               "decoder_start_token_id",
-                               "diversity_penalty",
-                               "do_sample",
-                               "early_stopping",
-                               "encoder_no_repeat_ngram_size",
-                               "exponential_decay_length_penalty",
-                               "finetuning_task",
-                               "forced_bos_token_id",
-                               "forced_eos_token_id",
-                               "id2label",
-                               "is_llama_config",
-                               "label2id",
-                               "length_penalty",
-                               "max_length",
-                               "max_new_tokens",
-                               "min_length",
-                               "no_repeat_ngram_size",
-                               "num_beam_groups",
-                               "num_beams",
-                               "num_labels",
-                               "num_return_sequences",
-                               "output_attentions",
-                               "output_hidden_states",
-                               "output_router_logits",
-                               "output_scores",
-                               "prefix",
-                               "pretraining_tp",
-                               "problem_type",
-                               "remove_invalid_values",
-                               "repetition_penalty",
-                               "return_dict",
-                               "return_dict_in_generate",
-                               "sep_token_id",
-                               "suppress_tokens",
-                               "task_specific_params",
-                               "temperature",
-                               "tie_encoder_decoder",
-                               "tokenizer_class",
-                               "top_k",
-                               "top_p",
-                               "torchscript",
-                               "transformers.js_config",
-                               "transformers_version",
-                               "typical_p",
-                               "unsloth_fixed",
-                               "unsloth_version",
-                               "use_bfloat16",
-                               "use_cache"};
-
-std::string shown(const Json& value) {
-  const auto text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
-  return text.size() > 60 ? text.substr(0, 60) + "…" : text;
-}
-
-/// A JSON object whose keys are taken one by one, so that those which nobody asked for can be told.
-class Keys {
- public:
-  Keys(const Json& json, std::string where) : json_(json), where_(std::move(where)) {
-    TORCH_CHECK(json_.is_object(), where_, " is no JSON object");
-  }
-
-  const std::string& where() const { return where_; }
-
-  /// The value, unless it is missing or null, which mean the same to transformers.
-  const Json* find(const std::string& key) {
-    taken_.insert(key);
-    const auto found = json_.find(key);
-    return found == json_.end() || found->is_null() ? nullptr : &*found;
-  }
-  /// Whether the key stands there, be it null.
-  bool has(const std::string& key) const { return json_.contains(key); }
-  void ignore(const std::string& key) { taken_.insert(key); }
-
-  [[noreturn]] void refuse(const std::string& key, const std::string& expected, const std::string& next = "") const {
-    const auto found = json_.find(key);
-    C10_THROW_ERROR(Error, c10::str(where_, ": ", key, found == json_.end() ? " is missing" : " is " + shown(*found),
-                                    "; expected ", expected, next.empty() ? "" : "; " + next));
-  }
-
-  std::int64_t integer(const std::string& key, std::int64_t least, std::int64_t most,
-                       std::optional<std::int64_t> otherwise = {}) {
-    const auto* value = find(key);
-    if (!value && otherwise) return *otherwise;
-    const auto expected = "a whole number from " + std::to_string(least) + " to " + std::to_string(most);
-    if (!value || !value->is_number_integer() ||
-        (value->is_number_unsigned() && value->get<std::uint64_t>() > static_cast<std::uint64_t>(kMaxPositions)))
-      refuse(key, expected);
-    const auto number = value->get<std::int64_t>();
-    if (number < least || number > most) refuse(key, expected);
-    return number;
-  }
-
-  double number(const std::string& key, double least, double most, std::optional<double> otherwise = {}) {
-    const auto* value = find(key);
-    if (!value && otherwise) return *otherwise;
-    const auto expected = c10::str("a number from ", least, " to ", most);
-    if (!value || !value->is_number()) refuse(key, expected);
-    const auto result = value->get<double>();
-    if (!(result >= least && result <= most)) refuse(key, expected);  // NaN is refused too
-    return result;
-  }
-
-  bool flag(const std::string& key, bool otherwise) {
-    const auto* value = find(key);
-    if (!value) return otherwise;
-    if (!value->is_boolean()) refuse(key, "true or false");
-    return value->get<bool>();
-  }
-
-  std::string text(const std::string& key, const std::string& otherwise) {
-    const auto* value = find(key);
-    if (!value) return otherwise;
-    if (!value->is_string() || value->get_ref<const std::string&>().size() > 200) refuse(key, "a short text");
-    return value->get<std::string>();
-  }
-
-  /// Throws if a key is left that was not taken and has a value.
-  void check_all_taken() const {
-    for (const auto& [key, value] : json_.items()) {
-      TORCH_CHECK(taken_.contains(key) || value.is_null(), where_, ": ", safetensors::detail::in_quotes(key), " is ",
-                  shown(value), ", which this program does not know and which may change what the model computes; ",
-                  "remove the key if it does not, or train this model elsewhere");
-    }
-  }
-
- private:
-  const Json& json_;
-  std::string where_;
-  std::set<std::string> taken_;
-};
+constexpr const char* kHarmless =
+    "_attn_implementation_autoset _name_or_path architectures attn_implementation bad_words_ids "
+    "begin_suppress_tokens bos_token_id decoder_start_token_id diversity_penalty do_sample early_stopping "
+    "encoder_no_repeat_ngram_size exponential_decay_length_penalty finetuning_task forced_bos_token_id "
+    "forced_eos_token_id id2label is_llama_config label2id length_penalty max_length max_new_tokens min_length "
+    "no_repeat_ngram_size num_beam_groups num_beams num_labels num_return_sequences output_attentions "
+    "output_hidden_states output_router_logits output_scores prefix pretraining_tp problem_type "
+    "remove_invalid_values repetition_penalty return_dict return_dict_in_generate sep_token_id suppress_tokens "
+    "task_specific_params temperature tie_encoder_decoder tokenizer_class top_k top_p torchscript "
+    "transformers.js_config transformers_version typical_p unsloth_fixed unsloth_version use_bfloat16 use_cache ";
 
 /// What differs between families: the rest of the parts are the same.
 struct Family {
@@ -174,7 +48,7 @@ struct Family {
 };
 
 /// The defaults are those of transformers' configuration classes, which its config.json files leave out.
-const Family& family_of(Keys& keys) {
+const Family& family_of(ConfigKeys& keys) {
   static const std::array<Family, 6> kFamilies{
       Family{.name = "llama", .attention_bias = Family::BiasByKey, .mlp_bias_by_key = true},
       Family{.name = "mistral", .kv_heads = 8, .window = 4096, .windows = Family::EveryLayer},
@@ -204,67 +78,8 @@ const Family& family_of(Keys& keys) {
   keys.refuse("model_type", "llama, mistral, mixtral, qwen2, qwen3 or qwen3_moe");
 }
 
-RopeScaling scaling_of(Keys& keys, const Json& json) {
-  const std::string key = json.contains("rope_type") ? "rope_type" : "type";
-  const auto name = keys.text(key, "default");
-  if (name == "default") return RopeScaling::None;
-  if (name == "linear") return RopeScaling::Linear;
-  if (name == "dynamic") return RopeScaling::Dynamic;
-  if (name == "yarn") return RopeScaling::Yarn;
-  if (name == "llama3") return RopeScaling::Llama3;
-  keys.refuse(key, "default, linear, dynamic, yarn or llama3");
-}
-
-/// `json`: rope_scaling, which transformers lets win, or rope_parameters. What stands beside them, the folder's older
-/// form, is taken where they say nothing.
-RopeConfig read_rope(Keys& top, const Family& family, std::int64_t max_positions) {
-  RopeConfig rope;
-  rope.theta = top.number("rope_theta", 1 + 1e-9, 1e15, family.theta);
-  if (top.number("partial_rotary_factor", 0, 1, 1.0) != 1) top.refuse("partial_rotary_factor", "1, the whole head");
-  const auto* parameters = top.find("rope_parameters");
-  const auto* scaling = top.find("rope_scaling");
-  const bool is_old = scaling && !(scaling->is_object() && scaling->empty());
-  const auto* json = is_old ? scaling : parameters;
-  const auto original = top.integer("original_max_position_embeddings", 1, kMaxPositions, 0);
-  if (!json) return rope;
-
-  Keys keys(*json, top.where() + ", " + (is_old ? "rope_scaling" : "rope_parameters"));
-  keys.ignore("type");
-  rope.theta = keys.number("rope_theta", 1 + 1e-9, 1e15, rope.theta);
-  if (keys.number("partial_rotary_factor", 0, 1, 1.0) != 1) keys.refuse("partial_rotary_factor", "1, the whole head");
-  rope.scaling = scaling_of(keys, *json);
-  const bool has_original = rope.scaling == RopeScaling::Yarn || rope.scaling == RopeScaling::Llama3;
-  rope.original_positions = keys.integer("original_max_position_embeddings", 1, kMaxPositions, max_positions);
-  if (has_original && original > 0) rope.original_positions = original;  // transformers' order
-  if (rope.scaling == RopeScaling::Yarn) {
-    rope.factor = static_cast<double>(max_positions) / static_cast<double>(rope.original_positions);
-    rope.factor = keys.number("factor", 1, 1e6, rope.factor);
-  } else if (rope.scaling != RopeScaling::None) {
-    rope.factor = keys.number("factor", 1, 1e6);
-  } else {
-    keys.ignore("factor");
-  }
-  if (rope.scaling == RopeScaling::Llama3) {
-    rope.low_frequency_factor = keys.number("low_freq_factor", 1e-6, 1e6);
-    rope.high_frequency_factor = keys.number("high_freq_factor", 1e-6, 1e6);
-    if (rope.high_frequency_factor <= rope.low_frequency_factor) keys.refuse("high_freq_factor", "more than the low");
-  }
-  if (rope.scaling == RopeScaling::Yarn) {
-    if (keys.find("attention_factor")) rope.attention_factor = keys.number("attention_factor", 0, 1e6);
-    rope.mscale = keys.number("mscale", 0, 1e6, 0.0);
-    rope.mscale_all_dim = keys.number("mscale_all_dim", 0, 1e6, 0.0);
-    // transformers takes its default for 0 too.
-    const auto or_default = [](double value, double otherwise) { return value == 0 ? otherwise : value; };
-    rope.beta_fast = or_default(keys.number("beta_fast", 0, 1e6, 0.0), 32);
-    rope.beta_slow = or_default(keys.number("beta_slow", 0, 1e6, 0.0), 1);
-    rope.truncate = keys.flag("truncate", true);
-  }
-  keys.check_all_taken();
-  return rope;
-}
-
 /// One entry for each layer.
-std::vector<std::int64_t> read_windows(Keys& keys, const Family& family, std::int64_t layers) {
+std::vector<std::int64_t> read_windows(ConfigKeys& keys, const Family& family, std::int64_t layers) {
   const auto count = static_cast<std::size_t>(layers);
   // Given as null it is none; left out it is the family's.
   auto window = keys.integer("sliding_window", 1, kMaxPositions, 0);
@@ -293,7 +108,7 @@ std::vector<std::int64_t> read_windows(Keys& keys, const Family& family, std::in
   return windows;
 }
 
-std::vector<std::int64_t> read_tokens(Keys& keys, const std::string& key) {
+std::vector<std::int64_t> read_tokens(ConfigKeys& keys, const std::string& key) {
   const auto* value = keys.find(key);
   if (!value) return {};
   const auto list = value->is_array() ? *value : Json::array({*value});
@@ -305,7 +120,7 @@ std::vector<std::int64_t> read_tokens(Keys& keys, const std::string& key) {
   return tokens;
 }
 
-ExpertConfig read_experts(Keys& keys, bool is_mixtral, std::int64_t layers, std::int64_t mlp_width) {
+ExpertConfig read_experts(ConfigKeys& keys, bool is_mixtral, std::int64_t layers, std::int64_t mlp_width) {
   ExpertConfig config{.mixtral_names = is_mixtral};
   const auto other = is_mixtral ? "num_experts" : "num_local_experts";  // transformers reads either name
   auto name = std::string(is_mixtral ? "num_local_experts" : "num_experts");
@@ -337,7 +152,7 @@ ExpertConfig read_experts(Keys& keys, bool is_mixtral, std::int64_t layers, std:
   return config;
 }
 
-c10::ScalarType read_dtype(Keys& keys) {
+c10::ScalarType read_dtype(ConfigKeys& keys) {
   const auto* key = keys.find("dtype") ? "dtype" : "torch_dtype";
   auto name = keys.text(key, "float32");
   keys.ignore("torch_dtype");
@@ -349,7 +164,7 @@ c10::ScalarType read_dtype(Keys& keys) {
 }
 
 /// Whether the folder's model scores sequences. `architectures` says so, the number of labels stands in `id2label`.
-bool read_reward_head(Keys& keys) {
+bool read_reward_head(ConfigKeys& keys) {
   const auto* names = keys.find("architectures");
   if (!names) return false;
   const auto name = names->is_array() && names->size() == 1 && (*names)[0].is_string() ? (*names)[0].get<std::string>()
@@ -364,7 +179,7 @@ bool read_reward_head(Keys& keys) {
 }
 
 /// Keys that are harmless with the value that turns them off.
-void check_off(Keys& keys) {
+void check_off(ConfigKeys& keys) {
   if (keys.number("attention_dropout", 0, 1, 0.0) != 0)
     keys.refuse("attention_dropout", "0", "set it to 0 to train without dropout");
   for (const char* key : {"is_encoder_decoder", "add_cross_attention", "use_mrope", "rope_interleaved"}) {
@@ -380,7 +195,7 @@ void check_off(Keys& keys) {
   if (act != "silu" && act != "swish") keys.refuse("hidden_act", "silu");
 }
 
-DecoderConfig read(Keys& keys) {
+DecoderConfig read(ConfigKeys& keys) {
   const auto& family = family_of(keys);
   DecoderConfig config{.family = family.name};
   config.vocabulary = keys.integer("vocab_size", 1, 1 << 26);
@@ -399,7 +214,7 @@ DecoderConfig read(Keys& keys) {
   if (config.head_dim < 2 || config.head_dim % 2 != 0) keys.refuse("head_dim", "an even number");
   config.max_positions = keys.integer("max_position_embeddings", 1, kMaxPositions);
   config.norm_eps = keys.number("rms_norm_eps", 1e-12, 1, family.norm_eps);
-  config.rope = read_rope(keys, family, config.max_positions);
+  config.rope = read_rope(keys, family.theta, config.max_positions);
   config.windows = read_windows(keys, family, config.layers);
   const bool bias = family.attention_bias == Family::BiasByKey && keys.flag("attention_bias", false);
   config.qkv_bias = bias || family.attention_bias == Family::QkvBias;
@@ -418,7 +233,8 @@ DecoderConfig read(Keys& keys) {
   }
   config.end_tokens = read_tokens(keys, "eos_token_id");
   check_off(keys);
-  for (const auto* key : kHarmless) keys.ignore(key);
+  std::istringstream harmless(kHarmless);
+  for (std::string key; harmless >> key;) keys.ignore(key);
   keys.check_all_taken();
   return config;
 }
@@ -427,7 +243,7 @@ DecoderConfig read(Keys& keys) {
 
 DecoderConfig parse_decoder_config(std::string_view text, const std::string& where) {
   const auto json = safetensors::parse_json(text, 16, where);
-  Keys keys(json, where);
+  ConfigKeys keys(json, where);
   return read(keys);
 }
 
