@@ -96,6 +96,7 @@ ranks_of() {
 # fail_one SIGNAL SECONDS: three ranks train, one gets SIGNAL; all must be gone within SECONDS, each having said where.
 # SECONDS leaves room for a machine that is busy with other things: it tells a moment or a time-out from a hang.
 fail_one() {
+  : >err.txt  # what the run before said is no sign of this one
   "$train" run --parallel-method fsdp --ranks 3 --global-batch 33 --steps 1000000 --timeout-seconds 4 --out endless \
     >out.txt 2>err.txt &
   launcher=$!
@@ -124,6 +125,7 @@ echo "a rank that hangs ends the others once the time-out is over"
 fail_one STOP 15
 
 echo "ranks do not outlive their launcher, not even a stopped one"
+: >err.txt
 "$train" run --parallel-method ddp --ranks 2 --steps 1000000 --out endless >out.txt 2>err.txt &
 launcher=$!
 until grep -q 'step 1/' err.txt; do
