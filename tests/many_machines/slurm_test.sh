@@ -14,7 +14,7 @@ work=$(mktemp -d)
 cd "$work"
 
 need() { command -v "$1" >/dev/null || fail "no $1"; }
-count() { grep -cF -- "$2" "$1" || true; }
+count() { grep -oF -- "$2" "$1" | wc -l; }  # not lines: srun cuts long ones, so that two nodes' may come as one
 
 small_bundle "$bin" "$uv" 1
 bundle=$work/out/small-1
