@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-# A golden fine-tuning job again, by transformers with PyTorch's DDP or FSDP2; or the loss of an adapter in PEFT.
-# For the checks python.golden.NAME: a second program computes the same job, so that a difference says which side errs.
-# Nothing of Sealift is in it but the reader of token files.
+# A golden fine-tuning job again: by transformers with PyTorch's DDP or FSDP2, by ms-swift; or an adapter's loss in PEFT.
+# For the checks of the part python: a second program computes the same job, so that a difference says which side errs.
+# Of Sealift are in it only the reader of token files and, before DDP and FSDP2, what makes them of conversations.
 # usage: golden_peer.py ddp|fsdp2 GOLDEN PREFIX OUT cpu|cuda [LOCAL_RANKS]      RANK … as from torchrun, without LOCAL_RANKS
+#        golden_peer.py swift GOLDEN PREFIX OUT cpu|cuda     one process, or a rank of torchrun's
 #        golden_peer.py adapter GOLDEN PREFIX OUT ADAPTER
 # exit status 3, with the reason as the last line of standard error: this job or this environment cannot be compared
+import importlib.metadata
+import importlib.util
 import json
 import os
 import pathlib
 import struct
+import subprocess
 import sys
 
 
@@ -39,7 +43,8 @@ class Job:
              "lora_dropout": "0.05", "warmup_steps": "0", "lr_scheduler_type": "cosine", "weight_decay": "0.1",
              "adam_beta1": "0.9", "adam_beta2": "0.95", "adam_epsilon": "1e-8", "max_grad_norm": "1",
              "precision": "fp32", "gradient_checkpointing": "false", "seed": "42", "data_seed": "42",
-             "lora_rank": "8", "lora_alpha": "32", "logging_steps": "1", "target_modules": "all-linear"}
+             "lora_rank": "8", "lora_alpha": "32", "logging_steps": "1", "target_modules": "all-linear",
+             "adapters": "", "model_type": "", "template": ""}
 
     def __init__(self, golden, prefix):
         unknown = sorted(set(golden["settings"]) - set(self.KNOWN))
@@ -48,13 +53,26 @@ class Job:
         self.text = {**self.KNOWN, **golden["settings"]}
         if self.text["precision"] != "fp32":
             cannot(f"the Python side computes in fp32, the golden run in {self.text['precision']}")
-        self.model, self.dataset = prefix / self.text["model"], prefix / self.text["dataset"]
-        if self.dataset.suffix in (".json", ".jsonl"):
-            cannot("the golden run reads conversations; make a token file of them with: sealift-train tokenize")
+        self.prefix, self.model, self.dataset = prefix, prefix / self.text["model"], prefix / self.text["dataset"]
+        self.is_lines = self.dataset.suffix in (".json", ".jsonl")
         self.steps, self.rows = int(golden["steps"]), int(golden["rows"])
 
     def number(self, name):
         return float(self.text[name])
+
+    def sequences(self, out):
+        """As read_tokens, of conversations too: `out` says where their token file goes."""
+        if not self.is_lines:
+            return read_tokens(self.dataset)
+        tokens = pathlib.Path(out).with_suffix(f".{os.getpid()}.tokens")
+        if tokens.exists():
+            return read_tokens(tokens)
+        done = subprocess.run([self.prefix / "bin/sealift-train", "tokenize", "--python", sys.executable, "--model",
+                               self.model, "--data", self.dataset, "--out", tokens], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, text=True)
+        if done.returncode != 0:
+            sys.exit(f"sealift-train tokenize: {(done.stderr.strip() or 'it said nothing').splitlines()[-1]}")
+        return read_tokens(tokens)
 
 
 def loss_sum(model, ids, counts, device):
@@ -95,12 +113,11 @@ def prepared(job, method, device):
     return model, outer, hold, optimizer, scheduler
 
 
-def train(rank, world, job, method, device):
+def train(rank, world, job, method, device, sequences):
     import torch
     import torch.distributed as dist
 
     torch.set_num_threads(1)
-    sequences = read_tokens(job.dataset)
     model, outer, hold, optimizer, scheduler = prepared(job, method, device)
     losses, norms = [], []
     for step in range(job.steps):
@@ -136,7 +153,7 @@ def rank_main(rank, world, meeting, arguments):
         torch.cuda.set_device(device)
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     dist.init_process_group("nccl" if cuda else "gloo", init_method=meeting, rank=rank, world_size=world)
-    losses, norms = train(rank, world, job, method, device)
+    losses, norms = train(rank, world, job, method, device, job.sequences(out))
     if rank == 0:
         versions = {"torch": torch.__version__, "transformers": __import__("transformers").__version__}
         pathlib.Path(out).write_text(json.dumps({"ranks": world, "losses": losses, "norms": norms, "versions": versions}))
@@ -150,7 +167,7 @@ def adapter(golden, prefix, out, folder):
     import transformers
 
     job = Job(json.loads(pathlib.Path(golden).read_text()), pathlib.Path(prefix))
-    sequences = read_tokens(job.dataset)
+    sequences = job.sequences(out)
 
     def mean_loss(model):
         with torch.no_grad():
@@ -163,7 +180,78 @@ def adapter(golden, prefix, out, folder):
     pathlib.Path(out).write_text(json.dumps({"before": before, "after": after}))
 
 
+def swift(golden, prefix, out, kind):
+    """`swift sft`, as the installed ms-swift has it, in this process's place in the world."""
+    for name in ("swift", "torch"):
+        if importlib.util.find_spec(name) is None:
+            cannot(f"{'ms-swift' if name == 'swift' else name} is not in this environment")
+    job = Job(json.loads(pathlib.Path(golden).read_text()), pathlib.Path(prefix))
+    world, rank = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("RANK", "0"))
+    if not job.is_lines:
+        cannot("swift sft reads conversations, the golden run tokens; record one of JSON lines")
+    if job.text["train_dataloader_shuffle"] != "false":
+        cannot("the golden run shuffles its rows in our order; record one with train_dataloader_shuffle = false")
+    if job.text["tuner_type"] == "lora" and not job.text["adapters"]:
+        cannot("an adapter's first values are ours; record a golden run with adapters, which both begin from")
+    if job.rows % world or job.steps * job.rows > sum(1 for line in job.dataset.open() if line.strip()):
+        cannot(f"{job.steps} steps of {job.rows} rows are not one pass over the data, or {world} ranks do not divide them")
+    folder = pathlib.Path(out).with_suffix(".swift").absolute()
+    log = pathlib.Path(f"{folder}.log")
+    with log.open("w") as said:
+        done = subprocess.run([sys.executable, "-m", "swift.cli.sft", *swift_words(job, world, kind, folder)],
+                              stdout=said, stderr=said, env={**os.environ, **swift_variables(folder)})
+    if done.returncode != 0:
+        sys.exit(f"swift sft: {last_line_of(log)}")
+    if rank != 0:
+        return
+    history = json.loads((folder / "logging.jsonl").read_text().splitlines()[-1])["log_history"]
+    steps = [line for line in history if "loss" in line and "grad_norm" in line]
+    versions = {name: importlib.metadata.version(name) for name in ("ms-swift", "torch", "transformers")}
+    pathlib.Path(out).write_text(json.dumps({"ranks": world, "losses": [line["loss"] for line in steps],
+                                             "norms": [line["grad_norm"] for line in steps], "versions": versions}))
+
+
+def last_line_of(log):
+    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    return lines[-1][-600:] if lines else "it said nothing"
+
+
+def swift_words(job, world, kind, folder):
+    """The golden run as swift's own words; what both would do without a word is said too, so that defaults may part."""
+    accumulation = int(job.text["gradient_accumulation_steps"])
+    accumulation = accumulation if job.rows % (world * accumulation) == 0 else 1
+    family = json.loads((job.model / "config.json").read_text()).get("model_type", "")
+    words = {name: job.text[name] for name in (
+        "max_steps", "lora_dropout", "warmup_steps", "lr_scheduler_type", "weight_decay", "adam_beta1", "adam_beta2",
+        "adam_epsilon", "max_grad_norm", "gradient_checkpointing", "seed", "data_seed", "lora_rank", "lora_alpha")}
+    words |= {
+        "model": job.model, "model_type": job.text["model_type"] or family, "dataset": job.dataset,
+        "output_dir": folder, "tuner_type": "full" if job.text["tuner_type"] == "none" else "lora",
+        "learning_rate": job.text["learning_rate"] or ("1e-5" if job.text["tuner_type"] == "none" else "1e-4"),
+        "per_device_train_batch_size": job.rows // (world * accumulation), "gradient_accumulation_steps": accumulation,
+        "torch_dtype": "float32", "bf16": "false", "fp16": "false", "dataset_shuffle": "false",
+        "train_dataloader_shuffle": "false", "split_dataset_ratio": "0", "logging_steps": "1", "optim": "adamw_torch",
+        "average_tokens_across_devices": "true", "dataloader_num_workers": "0", "dataset_num_proc": "1",
+        "add_version": "false", "check_model": "false", "report_to": "none", "save_strategy": "no"}
+    for name in ("template", "target_modules"):
+        words |= {name: job.text[name]} if job.text[name] else {}
+    if job.text["adapters"]:
+        words["adapters"] = job.prefix / job.text["adapters"]
+    if kind == "cpu":
+        words["use_cpu"] = "true"
+        words |= {"ddp_backend": "gloo"} if world > 1 else {}
+    return [str(word) for name, value in words.items() for word in (f"--{name}", value)]
+
+
+def swift_variables(folder):
+    """What swift and the libraries beneath it keep goes where this check's files are."""
+    return {"MODELSCOPE_CACHE": f"{folder}.cache", "HF_HOME": f"{folder}.cache", "HF_DATASETS_CACHE": f"{folder}.cache",
+            "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
+
+
 def main():
+    if sys.argv[1] == "swift":
+        return swift(*sys.argv[2:6])
     for name in ("torch", "transformers") + (("peft",) if sys.argv[1] == "adapter" else ()):
         try:
             __import__(name)
@@ -179,7 +267,7 @@ def main():
         cannot("an adapter's first values are ours; it is compared as an adapter")
     if job.text["train_dataloader_shuffle"] != "false":
         cannot("the golden run shuffles its rows in our order; record one with train_dataloader_shuffle = false")
-    if job.rows % world or job.steps * job.rows > len(read_tokens(job.dataset)):
+    if job.rows % world or job.steps * job.rows > len(job.sequences(out)):
         cannot(f"{job.steps} steps of {job.rows} rows are not one pass over the data, or {world} ranks do not divide them")
     if not local:
         return rank_main(int(os.environ["RANK"]), world, "env://", sys.argv[1:6])

@@ -82,6 +82,16 @@ Json measure_python_methods(const Site& site, const std::string& name) {
   return values;
 }
 
+Json measure_swift(const Site& site, const std::string& name) {
+  const auto file = golden_file_of(site, name);
+  const auto golden = read_golden(file);
+  const auto ran = run_peer_script(
+      site, {"swift", file.string(), site.prefix.string(), (site.work / "swift.json").string(), device_kind(site)}, 0);
+  if (ran.is_object() && ran.contains("failed")) return ran;
+  if (site.rank != 0) return Json::object();
+  return {{"swift", ran}, {"golden", to_json(golden)}};
+}
+
 Json measure_adapter(const Site& site, const std::string& name) {
   const auto golden = read_golden(golden_file_of(site, name));
   const auto tuner = golden.job.settings.find("tuner_type");
@@ -109,6 +119,13 @@ std::string text_of_loss(double value) {
   return text;
 }
 
+Sentence name_of_peer(const std::string& method, int ranks) {
+  const auto crew = std::to_string(ranks);
+  if (method == "swift") return {"swift sft on " + crew + " ranks", crew + " 个进程的 swift sft"};
+  const std::string called = method == "ddp" ? "DDP" : "FSDP2";
+  return {"Python's " + called + " on " + crew + " ranks", "Python 的 " + called + "（" + crew + " 个进程）"};
+}
+
 }  // namespace
 
 void judge_python_golden(const std::vector<Measured>& all, Check& check) {
@@ -116,11 +133,9 @@ void judge_python_golden(const std::vector<Measured>& all, Check& check) {
   const auto& values = of_first(all);
   const auto golden = golden_from(values.at("golden"), "the golden run");
   const Series recorded{.name = {"the golden run", "基准运行"}, .losses = golden.losses, .norms = golden.norms};
-  for (const auto& [method, called] : {std::pair{"ddp", "DDP"}, {"fsdp2", "FSDP2"}}) {
-    const auto& ran = values.at(method);
-    const auto ranks = std::to_string(ran.at("ranks").get<int>());
-    const Series python{.name = {"Python's " + std::string(called) + " on " + ranks + " ranks",
-                                 "Python 的 " + std::string(called) + "（" + ranks + " 个进程）"},
+  for (const auto& [method, ran] : values.items()) {
+    if (method == "golden") continue;
+    const Series python{.name = name_of_peer(method, ran.at("ranks").get<int>()),
                         .losses = ran.at("losses").get<std::vector<double>>(),
                         .norms = ran.at("norms").get<std::vector<double>>()};
     // Another program: the same formulas in another order of summation.
@@ -161,6 +176,13 @@ std::vector<CheckKind> python_golden_checks(const std::vector<std::string>& name
          .who = Who::EveryRank,
          .measure = [name](const Site& site) { return measure_python_methods(site, name); },
          .judge = [](const auto& all, const Site&, Check& check) { judge_python_golden(all, check); }});
+    kinds.push_back({.name = "python.swift." + name,
+                     .part = Part::Python,
+                     .from = Level::Full,
+                     .title = {"swift sft gives the golden run " + name, "swift sft 得到基准运行 " + name},
+                     .who = Who::EveryRank,
+                     .measure = [name](const Site& site) { return measure_swift(site, name); },
+                     .judge = [](const auto& all, const Site&, Check& check) { judge_python_golden(all, check); }});
     kinds.push_back(
         {.name = "python.adapter." + name,
          .part = Part::Python,

@@ -13,7 +13,7 @@ import sys
 KNOWN = """PASS FAIL NOT RUN UTC SHA LibTorch Python PyTorch NCCL Gloo GPU CPU NUMA InfiniBand GPUDirect RDMA NVLink
 PCIe ECC MIG NVML NVIDIA glibc shm dev GiB MiB KiB GB TB Gb MB GHz MHz TFLOP TFLOPS nat ms min DDP FSDP HSDP ddp fsdp
 hsdp fsdp2 PEFT
-LoRA DNS IP TCP UDP HTTP SBOM PID ulimit openssl json toml site report digests sig quick full burn level sealift train
+LoRA DNS IP TCP UDP HTTP SBOM PID ulimit openssl json toml site report digests sig quick full burn level sealift train sft
 verify install run golden all gather reduce scatter broadcast barrier to all_reduce all_gather reduce_scatter
 all_to_all send recv fp32 bf16 fp16 fp64 int64 int32 int8 uint8 float bfloat16 bool cpu cuda seccomp Linux
 nvidia_peermem doctor CycloneDX torch transformers swift sendrecv connect sendto sendmsg sendmmsg prefix

@@ -261,6 +261,28 @@ TEST_CASE("Python's side is named by its method, the step and both numbers, and 
   CHECK(failed.at_fault == std::vector<std::string>{"rank 1 on node1 (cpu)"});
 }
 
+TEST_CASE("swift sft is named by the step and both numbers, and one that computed nothing has not passed") {
+  const auto judged = [](const json& values) {
+    Check check;
+    judge_python_golden({{0, "node0", "cpu", {}, {}, values}}, check);
+    return check;
+  };
+  json ran{{"ranks", 1}, {"losses", kGoldenLosses}, {"norms", {1, 1, 1}}, {"versions", {{"ms-swift", "4.6.1"}}}};
+  const auto golden = to_json(made_golden());
+  auto check = judged({{"golden", golden}, {"swift", ran}});
+  CHECK(check.outcome == Outcome::Pass);
+  CHECK(check.reason.en.starts_with("swift sft on 1 ranks and the golden run agree over 3 steps"));
+  CHECK(check.facts == std::vector<std::pair<std::string, std::string>>{{"ms-swift", "4.6.1"}});
+  ran["losses"][2] = 0.7;
+  check = judged({{"golden", golden}, {"swift", ran}});
+  CHECK(check.outcome == Outcome::Fail);
+  CHECK(check.reason.en.starts_with("swift sft on 1 ranks and the golden run part in step 3: loss 0.6999"));
+  ran["losses"] = json::array();
+  CHECK(judged({{"golden", golden}, {"swift", ran}}).outcome == Outcome::Fail);
+  CHECK(judged({{"golden", golden}}).outcome != Outcome::Pass);
+  CHECK_THROWS(judged({{"golden", golden}, {"swift", nullptr}}));
+}
+
 TEST_CASE("an adapter that changes nothing, or that PEFT computes otherwise, fails") {
   const auto judged = [](double before, double after, double ours) {
     Check check;
