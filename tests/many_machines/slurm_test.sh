@@ -8,7 +8,7 @@ bin=$1 uv=$2
 for program in slurmctld slurmd munged sbatch sbcast srun; do
   command -v $program >/dev/null || { echo "SKIPPED: no $program; 'cmake/prerequisites.sh air-gap' installs it" >&2; exit 77; }
 done
-. "$tests/support/two_hosts.sh"
+. "$tests/support/hosts.sh"
 . "$tests/many_machines/small_bundle.sh"
 work=$(mktemp -d)
 cd "$work"
@@ -21,7 +21,7 @@ bundle=$work/out/small-1
 fingerprint=$(cat keys/root.fingerprint)
 mkdir disk
 for host in host1 host2; do on $host mount -t tmpfs tmpfs "$work/disk"; done
-. "$tests/support/two_slurm_nodes.sh"
+. "$tests/support/slurm_nodes.sh"
 cp -r "$tests/../samples/many_machines/slurm" site
 export SEALIFT_SLURM=$work/site SEALIFT_LANDING=$work/disk
 

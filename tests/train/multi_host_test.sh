@@ -4,7 +4,7 @@
 # usage: multi_host_test.sh SEALIFT_TRAIN TORCHRUN LAUNCHER     LAUNCHER: variables, torchrun, mpirun or srun
 set -eu
 support=$(dirname "$(readlink -f "$0")")/../support
-. "$support/two_hosts.sh"
+. "$support/hosts.sh"
 train=$1 torchrun=$2 launcher=$3
 work=$(mktemp -d)
 cd "$work"
@@ -104,7 +104,7 @@ mpirun)
   agrees mpi3
   ;;
 srun)
-  . "$support/two_slurm_nodes.sh"
+  . "$support/slurm_nodes.sh"
   echo "srun on two hosts: two tasks on one, one on the other"
   on host1 srun -N2 -n4 --ntasks-per-node=2 -O "$train" run --parallel-method fsdp --out "$work/slurm" >srun.txt 2>&1 ||
     fail "srun"

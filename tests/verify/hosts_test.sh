@@ -5,46 +5,13 @@
 # host, and nobody when nothing is slow.
 # usage: hosts_test.sh SEALIFT_VERIFY      exits with 77, ctest's code for "skipped", without namespaces or netem
 set -eu
-if [ $$ != 1 ]; then
-  unshare --pid --fork --mount --net --uts true 2>/dev/null ||
-    { echo "SKIPPED: making namespaces is not permitted here" >&2; exit 77; }
-  exec unshare --pid --fork --mount-proc --kill-child --net --uts "$0" "$@"
-fi
+tests=$(dirname "$(readlink -f "$0")")/..
+kHostCount=4
+. "$tests/support/hosts.sh"
 verify=$(readlink -f "$1")
 command -v tc >/dev/null || { echo "SKIPPED: no tc; Debian's iproute2 has it" >&2; exit 77; }
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 cd "$work"
-hosts="1 2 3 4"
-
-fail() {
-  echo "FAILED: $1" >&2
-  for file in *.txt; do echo "--- $file" >&2; tail -n 15 "$file" >&2; done
-  exit 1
-}
-on() {
-  _host=$(cat "host$1.pid")
-  shift
-  nsenter -t "$_host" --net --uts --mount -- sh -c 'cd "$0" && exec "$@"' "$PWD" "$@"
-}
-
-echo "127.0.0.1 localhost" >names
-for i in $hosts; do echo "10.78.0.$i host$i" >>names; done
-ip link add switch type bridge 2>/dev/null || { echo "SKIPPED: no bridge can be made here" >&2; exit 77; }
-ip link set switch up
-for i in $hosts; do
-  unshare --net --uts --mount sh -c 'hostname "$1" && mount --bind names /etc/hosts && ip link set lo up &&
-    touch "$1.up" && exec sleep infinity' sh "host$i" &
-  echo $! >"host$i.pid"
-  until [ -e "host$i.up" ]; do
-    kill -0 $! 2>/dev/null || { echo "SKIPPED: no host can be made" >&2; exit 77; }
-    sleep 0.05
-  done
-  ip link add "port$i" type veth peer name cable netns "$(cat "host$i.pid")"
-  ip link set "port$i" master switch up
-  on "$i" ip address add "10.78.0.$i/24" dev cable
-  on "$i" ip link set cable up
-done
 
 # check NAME HOSTS ARGUMENTS...: runs the checks of communication on hosts 1 to HOSTS
 check() {
@@ -52,12 +19,12 @@ check() {
   shift 2
   _ranks=
   for i in $(seq 2 "$last"); do
-    on "$i" env RANK=$((i - 1)) WORLD_SIZE="$last" MASTER_ADDR=10.78.0.1 MASTER_PORT=4100 \
+    on "host$i" env RANK=$((i - 1)) WORLD_SIZE="$last" MASTER_ADDR=10.77.0.1 MASTER_PORT=4100 \
       "$verify" run --device cpu --only communication --out "$name" "$@" >"$name.host$i.txt" 2>&1 &
     _ranks="$_ranks $!"
   done
   got=0
-  on 1 env RANK=0 WORLD_SIZE="$last" MASTER_ADDR=10.78.0.1 MASTER_PORT=4100 \
+  on host1 env RANK=0 WORLD_SIZE="$last" MASTER_ADDR=10.77.0.1 MASTER_PORT=4100 \
     "$verify" run --device cpu --only communication --out "$name" "$@" >"$name.txt" 2>&1 || got=$?
   for _rank in $_ranks; do wait "$_rank" || true; done
   grep -E 'communication\.' "$name.txt" || fail "$name says nothing"
@@ -78,22 +45,22 @@ check four 4
 [ $got = 0 ] || fail "four hosts exited with $got"
 
 echo "the link between host2 and host4 is slow: it is named as a pair"
-on 2 tc qdisc add dev cable root handle 1: htb default 1
-on 2 tc class add dev cable parent 1: classid 1:1 htb rate 30gbit
-on 2 tc class add dev cable parent 1: classid 1:4 htb rate 80mbit
-on 2 tc filter add dev cable parent 1: protocol ip u32 match ip dst 10.78.0.4/32 flowid 1:4
+on host2 tc qdisc add dev cable2 root handle 1: htb default 1
+on host2 tc class add dev cable2 parent 1: classid 1:1 htb rate 30gbit
+on host2 tc class add dev cable2 parent 1: classid 1:4 htb rate 80mbit
+on host2 tc filter add dev cable2 parent 1: protocol ip u32 match ip dst 10.77.0.4/32 flowid 1:4
 check link 4
 [ $got = 1 ] || fail "a slow link exited with $got"
 expect link communication.pairs '["host2 - host4"]'
 expect link communication.right '[]'
-on 2 tc qdisc del dev cable root
+on host2 tc qdisc del dev cable2 root
 
 echo "host3 is slow with everyone: it is named as a host"
-on 3 tc qdisc add dev cable root tbf rate 80mbit burst 256kb limit 4mb
+on host3 tc qdisc add dev cable3 root tbf rate 80mbit burst 256kb limit 4mb
 check host 4
 [ $got = 1 ] || fail "a slow host exited with $got"
 expect host communication.pairs '["host3"]'
-on 3 tc qdisc del dev cable root
+on host3 tc qdisc del dev cable3 root
 
 echo "two hosts below what the site expects"
 printf '[communication.at_least_gb]\npair = 1000.0\n' >site.toml
@@ -101,7 +68,7 @@ check site 2 --site site.toml
 expect site communication.pairs '["host1 - host2"]'
 
 echo "host3's cable loses packets: it is named, and every element is right"
-if ! on 3 tc qdisc add dev cable root netem loss 5% delay 2ms; then
+if ! on host3 tc qdisc add dev cable3 root netem loss 5% delay 2ms; then
   echo "NOT RUN: this kernel has no netem; all of the above holds"
   exit 77
 fi
@@ -109,5 +76,4 @@ check loss 4
 [ $got = 1 ] || fail "a lossy cable exited with $got"
 expect loss communication.pairs '["host3"]'
 expect loss communication.right '[]'
-on 3 tc qdisc del dev cable root
-
+on host3 tc qdisc del dev cable3 root

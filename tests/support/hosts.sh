@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# Two hosts made of namespaces, 10.77.0.1 and 10.77.0.2 on one cable. Sourced by the multi_host tests.
+# Hosts made of namespaces, host1 at 10.77.0.1 and so on: two on one cable, or more on one switch. Sourced by the multi_host tests.
 # Runs the sourcing script again inside its own process, mount and network namespace: when it ends, however it ends,
 # every daemon, rank and interface is gone. Exits with 77, ctest's code for "skipped", where that is not permitted.
-#   on HOST COMMAND...     runs a command on host1 or host2; names of both resolve, nothing else does
+#   kHostCount=4           before: how many; without: 2
+#   on HOST COMMAND...     runs a command on host1, host2 …; their names resolve, nothing else does. Host N has cableN
 #   fail WHY               ends the test with the ends of all .txt files of the current folder
 #   says FILE TEXT         or fail
 
@@ -12,13 +13,11 @@ if [ $$ != 1 ]; then
   exec unshare --pid --fork --mount-proc --kill-child --net --uts "$0" "$@"
 fi
 
+kHostNames=$(seq -f host%g "${kHostCount:-2}")
 kHosts=$(mktemp -d)
 trap 'rm -rf "$kHosts" ${work:+"$work"}' EXIT
-cat > "$kHosts/names" <<NAMES
-127.0.0.1 localhost
-10.77.0.1 host1
-10.77.0.2 host2
-NAMES
+echo "127.0.0.1 localhost" >"$kHosts/names"
+for _host in $kHostNames; do echo "10.77.0.${_host#host} $_host" >>"$kHosts/names"; done
 
 start_host() {
   unshare --net --uts --mount sh -c '
@@ -38,13 +37,21 @@ on() {
   nsenter -t "$_host" --net --uts --mount -- sh -c 'cd "$0" && exec "$@"' "$PWD" "$@"
 }
 
-start_host host1
-start_host host2
-ip link add cable1 netns "$(cat "$kHosts/host1")" type veth peer name cable2 netns "$(cat "$kHosts/host2")" ||
-  { echo "SKIPPED: a network between namespaces cannot be made here" >&2; exit 77; }
-for _i in 1 2; do
-  on host$_i ip address add 10.77.0.$_i/24 dev cable$_i
-  on host$_i ip link set cable$_i up
+no_network() { echo "SKIPPED: a network between namespaces cannot be made here" >&2; exit 77; }
+
+for _name in $kHostNames; do start_host "$_name"; done
+if [ "${kHostCount:-2}" = 2 ]; then
+  ip link add cable1 netns "$(cat "$kHosts/host1")" type veth peer name cable2 netns "$(cat "$kHosts/host2")" || no_network
+else
+  { ip link add switch type bridge && ip link set switch up; } || no_network
+  for _name in $kHostNames; do
+    ip link add "port${_name#host}" type veth peer name "cable${_name#host}" netns "$(cat "$kHosts/$_name")" || no_network
+    ip link set "port${_name#host}" master switch up
+  done
+fi
+for _name in $kHostNames; do
+  on "$_name" ip address add "10.77.0.${_name#host}/24" dev "cable${_name#host}"
+  on "$_name" ip link set "cable${_name#host}" up
 done
 
 fail() {
