@@ -63,6 +63,15 @@ openssl genpkey -algorithm ed25519 | openssl pkey -pubout -out OTHER.pub
 expect 1 "$verify" check-signature a --public-key OTHER.pub
 says "^BAD: the signature"
 
+# Each check has a row of its fault.
+expect 2 "$verify" run --device cpu --only nothing --prefix "$folder" --out none
+grep -o -- '--only leaves no check of: .*' err.txt | cut -d: -f2 | tr ', ' '\n\n' | grep . >checks.txt
+[ "$(wc -l <checks.txt)" -gt 20 ] || { echo "the program lists no checks"; cat err.txt; exit 1; }
+while read -r check; do
+  grep -E "^\| .*\`(${check%.*})?\.${check##*.}(\.NAME)?\`" "$here/../README.md" >row.txt ||
+    { echo "tests/verify/README.md has no row for $check"; exit 1; }
+done <checks.txt
+
 # In a network of its own where that can be; what it finds of this machine is no matter here.
 mkdir -p prefix/bin
 ln -s "$(dirname "$verify")/sealift-train" prefix/bin/
