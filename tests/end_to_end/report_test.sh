@@ -22,6 +22,7 @@ locked = (out / "air_gap.lock.toml").read_text().count("\n[[wheel]]\n")
 assert locked > 30 and report["install"]["audit"]["wheels"] == locked and report["install"]["audit"]["record_rows"] > 15000
 failed = [check["name"] for check in report["site"]["checks"] if check["outcome"] == "FAIL"]
 passed = {check["name"] for check in report["site"]["checks"] if check["outcome"] == "PASS"}
+assert {"training.golden.trainer", "training.golden.qwen", "egress.run"} <= passed, passed
 assert not failed and report["site"]["bundle"]["manifest_sha256"] == report["verify"]["identity"], (failed, report["site"]["bundle"])
 assert report["python"]["torch"] == "2.11.0+cu130" and report["python"]["nccl"] == "2.28.9"
 assert report["python"]["torch_from"].startswith("/opt/sealift/"), report["python"]
