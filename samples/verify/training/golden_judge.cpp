@@ -124,9 +124,8 @@ void say_what_was_not_run(const Golden& golden, const Json& values, Check& check
                                  "未按录制方式运行：本主机的 GPU 少于 " + count + " 个"});
   }
   if (values.value("no_world", false)) {
-    append_reason(check.reason,
-                  {"not run by all ranks, which do not divide the " + std::to_string(golden.rows) + " rows of a step",
-                   "未由全部进程运行：进程数不能整除每步的 " + std::to_string(golden.rows) + " 行"});
+    append_reason(check.reason, {"not run by all ranks, which do not divide the rows of a step",
+                                 "未由全部进程运行：进程数不能整除每步的行数"});
   }
 }
 

@@ -118,9 +118,16 @@ std::optional<TrainingJob> job_on_ranks(const Golden& golden, const fs::path& pr
   for (auto& [key, value] : job.settings) {
     if (is_path_setting(key)) value = (prefix / value).string();
   }
-  if (job.verb == "run") return job;
-  job.settings["save_strategy"] = "no";
+  if (job.verb != "run") job.settings["save_strategy"] = "no";
   if (ranks == golden.ranks) return job;
+  if (job.verb == "run") {  // all ranks share its whole batch, which is 32 where the job does not say it
+    const auto number = [&](const char* key, std::int64_t otherwise) {
+      const auto found = job.settings.find(key);
+      return found == job.settings.end() ? otherwise : std::int64_t{std::stoll(found->second)};
+    };
+    const auto parts = ranks * std::max<std::int64_t>(1, number("micro_batches", 1));
+    return number("global_batch", 32) % parts == 0 ? std::optional(job) : std::nullopt;
+  }
   if (golden.rows % ranks != 0) return std::nullopt;
   const auto of_rank = golden.rows / ranks;
   auto at_once = std::max<std::int64_t>(1, std::stoll(job.settings.at("per_device_train_batch_size")));

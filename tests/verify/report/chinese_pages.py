@@ -11,7 +11,7 @@ import sys
 
 # Names and units of the field, and the marks of a page.
 KNOWN = """PASS FAIL NOT RUN UTC SHA LibTorch Python PyTorch NCCL Gloo GPU CPU NUMA InfiniBand GPUDirect RDMA NVLink
-PCIe ECC MIG NVML NVIDIA glibc shm dev GiB MiB KiB GB TB Gb MB GHz MHz TFLOP TFLOPS nat ms min DDP FSDP HSDP ddp fsdp
+PCIe ECC MIG NVML NVIDIA glibc shm dev GiB MiB KiB GB TB Gb MB GHz MHz TFLOP TFLOPS nat ms min DDP FSDP FSDP2 HSDP ddp fsdp
 hsdp fsdp2 PEFT
 LoRA DNS IP TCP UDP HTTP SBOM PID ulimit openssl json toml site report digests sig quick full burn level sealift train sft
 verify install run golden all gather reduce scatter broadcast barrier to all_reduce all_gather reduce_scatter
@@ -28,7 +28,7 @@ def texts_of_machine(report):
     for node in report["nodes"]:
         texts |= {node["host"], *node["devices"]}
     for check in report["checks"]:
-        texts.add(check["name"])
+        texts |= {check["name"], check["name"].split(".", 2)[-1]}  # a golden run's name too
         texts |= {fact["value"] for fact in check["facts"] if MACHINE_SAYS.search(fact["name"])}
         for matrix in check["matrices"]:
             texts |= {name for name in (*matrix["rows"], *matrix["columns"]) if not name.startswith("rank ")}

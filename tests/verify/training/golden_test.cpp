@@ -195,6 +195,18 @@ TEST_CASE("a host without enough GPUs for the recorded ranks says so, and is hel
   CHECK(judged_of_ranks(2, near, {}, ran_golden({4, 3.3, 1})).outcome == Outcome::Fail);
 }
 
+TEST_CASE("ranks that do not divide the batch of the verification job do not run it, and that is no fault") {
+  auto golden = made_golden();
+  golden.job.verb = "run";
+  golden.rows = 0;
+  CHECK(job_on_ranks(golden, "/p", "x", 4).has_value());
+  CHECK_FALSE(job_on_ranks(golden, "/p", "x", 3).has_value());
+  golden.job.settings["global_batch"] = "12";
+  CHECK(job_on_ranks(golden, "/p", "x", 3).has_value());
+  golden.job.settings["micro_batches"] = "4";
+  CHECK_FALSE(job_on_ranks(golden, "/p", "x", 2).has_value());
+}
+
 TEST_CASE("each crew trains on the recorded rows of a step, whoever divides them") {
   auto golden = made_golden();
   golden.job.verb = "sft";
