@@ -3,12 +3,34 @@
 // which two wheels they are, so conflicts are reported by pair of owners.
 #include "packager/job/path_owners.hpp"
 
+#include <algorithm>
+
+#include "packager/job/toml_file.hpp"
 #include "sealift/bundle/core/error.hpp"
+#include "sealift/bundle/wheel/wheel_name.hpp"
 
 namespace sealift::packager {
 
 using bundle::Error;
 using bundle::ErrorCode;
+
+namespace {
+
+constexpr std::size_t kMostRules = 10;
+
+// What can be pasted, for two wheels; empty for others, which no rule is for.
+std::string rule_for(const std::string& first, const std::string& second, const std::string& path) {
+  const auto one = bundle::parse_wheel_name(first), other = bundle::parse_wheel_name(second);
+  const std::size_t packages = path.find("/site-packages/");
+  if (!one || !other || path.empty() || path.ends_with("/site-packages")) return {};
+  const std::string below =
+      packages == path.npos ? path : path.substr(packages + std::string_view("/site-packages/").size());
+  return "\n            [[owner]]\n            path = " + toml_quoted(below) +
+         "\n            package = " + toml_quoted(bundle::normalized_project_name(one->name)) + "   # or " +
+         toml_quoted(bundle::normalized_project_name(other->name));
+}
+
+}  // namespace
 
 void PathOwners::claim(const std::string& path, const std::string& owner, const std::optional<bundle::Digest>& sha256) {
   const auto [found, fresh] = owners_.emplace(path, Owner{.name = owner, .sha256 = sha256});
@@ -32,7 +54,15 @@ std::vector<std::string> PathOwners::give(const std::string& path, const std::st
 void PathOwners::add(Conflicts& conflicts, const std::string& path, const std::string& first, const std::string& second,
                      const std::string& note) {
   Conflict& conflict = conflicts[{first, second}];
-  if (conflict.paths++ == 0) conflict.text = path + ": " + first + " and " + second + note;
+  if (conflict.paths++ == 0) {
+    conflict.text = path + ": " + first + " and " + second + note;
+    conflict.common = path;
+  }
+  std::string& common = conflict.common;  // the folder that holds all of them; empty where that is the root
+  while (!common.empty() && path != common && !path.starts_with(common + "/")) {
+    const std::size_t slash = common.rfind('/');
+    common.erase(slash == common.npos ? 0 : slash);
+  }
 }
 
 void PathOwners::check() const {
@@ -45,8 +75,13 @@ void PathOwners::check() const {
       if (const auto file = owners_.find(path.substr(0, slash)); file != owners_.end())
         add(conflicts, file->first, file->second.name, owner.name, ", a file of the first and a folder of the second");
   if (conflicts.empty()) return;
-  std::string got;
+  std::string got, rules;
+  std::size_t told = 0;
   for (const auto& [owners, conflict] : conflicts) {
+    if (told < kMostRules && !rule_for(owners.first, owners.second, conflict.common).empty()) {
+      rules += rule_for(owners.first, owners.second, conflict.common);
+      ++told;
+    }
     got += "\n    " + conflict.text;
     if (conflict.paths > 1) got += ", and " + std::to_string(conflict.paths - 1) + " more path(s) of the same two";
   }
@@ -55,8 +90,9 @@ void PathOwners::check() const {
                .expected = "one owner for every path, or the same bytes in each wheel",
                .got = got,
                .next = "require only one of each two; if another package asks for it, choose a version of that "
-                       "package that asks for the same one, or say in the job file which one owns the path: [[owner]] "
-                       "path = \"...\", package = \"...\""});
+                       "package that asks for the same one, leave one out ([python] excludes = [\"NAME\"]), or say in "
+                       "the job file which one owns the path:" +
+                       (rules.empty() ? " [[owner]] path = \"...\", package = \"...\"" : rules)});
 }
 
 }  // namespace sealift::packager

@@ -37,7 +37,8 @@ class PathOwners {
  private:
   struct Conflict {
     std::size_t paths = 0;
-    std::string text;  // of the first
+    std::string text;         // of the first
+    std::string common = {};  // the path, or the folder that holds all of them
   };
   using Conflicts = std::map<std::pair<std::string, std::string>, Conflict>;
   static void add(Conflicts& conflicts, const std::string& path, const std::string& first, const std::string& second,
