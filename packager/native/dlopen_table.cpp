@@ -111,6 +111,9 @@ constexpr OptionalPlugin kPlugins[] = {
     {"nvshmem_bootstrap_*.so*", "NVSHMEM opens the one that fits the launcher that is used"},
     {"libcufile_rdma.so*", "cuFile opens it when RDMA is there"},
     {"libnccl-*.so*", "NCCL opens it when the site asks for it"},
+    {"libtorchcodec_*.so", "torchcodec has one for each FFmpeg, and takes that of the FFmpeg that the target has"},
+    {"tbbpool.*.so", "numba takes the first threading layer that loads: TBB, OpenMP, its own"},
+    {"omppool.*.so", "likewise"},
 };
 
 }  // namespace

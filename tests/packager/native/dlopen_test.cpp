@@ -52,6 +52,8 @@ TEST_CASE("names are known however a program spells their version") {
     CHECK(is_known_to_be_opened(name));
   CHECK_FALSE(is_known_to_be_opened("libsurprise.so.1"));
   CHECK(is_optional_plugin("nvshmem_transport_ucx.so.3"));
+  CHECK(is_optional_plugin("libtorchcodec_core7.so"));
+  CHECK(is_optional_plugin("tbbpool.cpython-311-x86_64-linux-gnu.so"));
   CHECK_FALSE(is_optional_plugin("libnvshmem_host.so.3"));
 }
 
