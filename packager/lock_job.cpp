@@ -231,11 +231,15 @@ void check_profile(const Lock& lock, bundle::Progress& progress) {
   require_native(report, lock.target, {});
 }
 
-// What `create` would refuse is refused now, if all wheels happen to be here already.
-void check_if_possible(const Lock& lock, const Cache& cache, bundle::Progress& progress) {
-  const bool here = std::all_of(lock.wheels.begin(), lock.wheels.end(),
-                                [&](const LockedWheel& wheel) { return cache.contains(wheel.sha256); });
-  if (here) check_native(plan_pack(lock, contents_of(lock), {}, cache), cache, {}, progress);
+// What `create` would refuse is refused now: all of it if all wheels happen to be here already, and else what the
+// directories and small members of the others tell, which their servers are asked for.
+void check_if_possible(const Lock& lock, const Cache& cache, bool ask_servers, bundle::Progress& progress) {
+  const auto away = std::count_if(lock.wheels.begin(), lock.wheels.end(),
+                                  [&](const LockedWheel& wheel) { return !cache.contains(wheel.sha256); });
+  if (away == 0)
+    check_native(plan_pack(lock, contents_of(lock), {}, cache), cache, {}, progress);
+  else if (ask_servers && !check_ahead(lock, contents_of(lock), cache))
+    progress.note("some files could not be looked into before they are fetched: create checks them");
 }
 
 // uv's own lock file, beside ours.
@@ -274,6 +278,8 @@ LockResult lock_job(const LockOptions& options, bundle::Progress& progress) {
   lock.indexes = locked_indexes(job.inputs);
   if (job.inputs.requirements_file) lock.indexes.in_files = index_lines(*job.inputs.requirements_file);
   tell_of_indexes(lock.indexes, progress);
+  for (const std::string& name : job.inputs.excludes)
+    progress.warn(name + " is left out because the job excludes it: what asks for it may fail when it uses it");
   LockedPython python = lock_python(job, uv, interpreter, folder, cache, progress, options.isolation);
   lock.wheels = std::move(python.wheels);
   require_packages(lock.owners, projects_of(lock.wheels));
@@ -308,7 +314,7 @@ LockResult lock_job(const LockOptions& options, bundle::Progress& progress) {
   lock.images = lock_images(job.images, job.target.arch, cache, progress);
   lock.apt = lock_apt(job.apt, job.target.arch, cache, progress);
   check_profile(lock, progress);
-  check_if_possible(lock, cache, progress);
+  check_if_possible(lock, cache, options.ask_sizes, progress);
 
   fs::create_directories(folder);
   write_evidence(folder, job, python.pylock);

@@ -182,11 +182,19 @@ class Wheel::Parser {
       throw Error(ErrorCode::Format, {.what = "a wheel is not acceptable: " + fault,
                                       .where = where_ + ", " + SafePath::printable(file.path),
                                       .got = "sha256 " + file.sha256.hex(),
-                                      .next = "leave this wheel out; or read that file, and if it may run, say so in "
-                                              "the job file: [[startup]] with this package and this sha256"});
+                                      .next = startup_remedy(file.sha256)});
     StartupEffects& effects = wheel_.startup_;
     effects.folders.insert(effects.folders.end(), pth.folders.begin(), pth.folders.end());
     effects.namespaces.insert(effects.namespaces.end(), pth.namespaces.begin(), pth.namespaces.end());
+  }
+
+  // What can be pasted into the job file once somebody has read that file.
+  std::string startup_remedy(const Digest& file) const {
+    const std::string package = normalized_project_name(name_.name);
+    return "read that file; if it may run whenever Python starts, add to the job file:\n"
+           "            [[startup]]\n            package = \"" +
+           package + "\"\n            sha256 = \"" + file.hex() +
+           "\"\n            or leave the wheel out: [python] excludes = [\"" + package + "\"]";
   }
 
   // A folder of the module path may hold what site-packages itself may.
@@ -258,7 +266,9 @@ class Wheel::Parser {
                              "would run that",
                      .where = where_,
                      .got = SafePath::printable(file.path),
-                     .next = "leave this wheel out, or use a version of it without that file"});
+                     .next = "use a version of it without that file, or leave this wheel out: [python] excludes = "
+                             "[\"" +
+                             normalized_project_name(name_.name) + "\"] where others ask for it"});
     }
   }
 

@@ -72,7 +72,10 @@ constexpr std::string_view kOperatorPrograms[] = {
     "unshare", "vi",         "vim",    "visudo",  "yum"};
 // Folders of etc/ whose files a program of another wheel runs, or reads lines to run from, when it starts.
 constexpr std::string_view kRunEtc[] = {"ipython"};
-constexpr const char* kLeaveOut = "leave this wheel out, or use a version of it without that file";
+constexpr std::string_view kName = "NAME";  // of the wheel's project, in what follows
+constexpr const char* kLeaveOut =
+    "use a version of it without that file, or leave this wheel out: [python] excludes = [\"NAME\"] where others ask "
+    "for it";
 
 template <std::size_t N>
 bool among(std::string_view name, const std::string_view (&list)[N]) {
@@ -291,8 +294,10 @@ std::optional<PlaceFault> fault_of_place(Scheme scheme, std::string_view path, s
 }
 
 void check_place(Scheme scheme, std::string_view path, std::string_view dist_info, const std::string& wheel) {
-  const std::optional<PlaceFault> fault = fault_of_place(scheme, path, dist_info);
+  std::optional<PlaceFault> fault = fault_of_place(scheme, path, dist_info);
   if (!fault) return;
+  if (const std::size_t name = fault->next.find(kName); name != fault->next.npos)
+    fault->next.replace(name, kName.size(), normalized_project_name(dist_info.substr(0, dist_info.find('-'))));
   throw Error(fault->code, {.what = "a wheel is not acceptable: " + fault->why,
                             .where = wheel,
                             .got = SafePath::printable(path),

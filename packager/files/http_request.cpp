@@ -9,6 +9,7 @@
 #include <exception>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "packager/host/trusted_certificates.hpp"
 #include "sealift/bundle/core/error.hpp"
@@ -81,7 +82,9 @@ bool may_retry(CURLcode result, long status) {
 // What libcurl calls back, with what a callback threw.
 struct Callbacks {
   const HttpRequest& request;
-  std::exception_ptr thrown;
+  CURL* easy;
+  std::exception_ptr thrown = {};
+  bool no_parts = false;  // the server sent the whole file where a part was asked for
 
   template <class Call>
   bool succeeds(const Call& call) {
@@ -93,8 +96,15 @@ struct Callbacks {
       return false;
     }
   }
+  bool sent_whole() {
+    long status = 0;
+    if (request.length > 0) curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
+    no_parts = status != 0 && status != 206;  // 0: a file of this machine
+    return no_parts;
+  }
   static std::size_t on_data(char* data, std::size_t, std::size_t count, void* self) {
     Callbacks& callbacks = *static_cast<Callbacks*>(self);
+    if (callbacks.sent_whole()) return 0;
     const auto take = [&] {
       if (callbacks.request.take) callbacks.request.take(std::as_bytes(std::span(data, count)));
     };
@@ -109,10 +119,10 @@ struct Callbacks {
 }  // namespace
 
 HttpResponse run_request(const HttpRequest& request) {
-  Callbacks callbacks{.request = request, .thrown = {}};
   char error[CURL_ERROR_SIZE] = {};
   const Borrowed borrowed = handle_for(request.url);
   CURL* easy = borrowed.get();
+  Callbacks callbacks{.request = request, .easy = easy};
   curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, error);
   curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, &Callbacks::on_data);
   curl_easy_setopt(easy, CURLOPT_WRITEDATA, &callbacks);
@@ -123,7 +133,11 @@ HttpResponse run_request(const HttpRequest& request) {
   }
   use_bearer(easy, request.bearer);
   if (request.only_headers) curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
-  if (request.resume_at > 0)
+  if (request.length > 0) {
+    const std::string range =
+        std::to_string(request.resume_at) + "-" + std::to_string(request.resume_at + request.length - 1);
+    curl_easy_setopt(easy, CURLOPT_RANGE, range.c_str());  // libcurl copies it
+  } else if (request.resume_at > 0)
     curl_easy_setopt(easy, CURLOPT_RESUME_FROM_LARGE, static_cast<curl_off_t>(request.resume_at));
 
   const CURLcode result = curl_easy_perform(easy);
@@ -132,6 +146,7 @@ HttpResponse run_request(const HttpRequest& request) {
   long status = 0;
   curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
   if (result != CURLE_OK) response.failure = error[0] != '\0' ? error : curl_easy_strerror(result);
+  if (callbacks.no_parts) response.failure = "the server does not send parts of files";
   response.may_retry = may_retry(result, status);
   response.beyond_end = result == CURLE_HTTP_RETURNED_ERROR && status == 416;
   response.cannot_resume = result == CURLE_RANGE_ERROR || status == 416 || result == CURLE_BAD_DOWNLOAD_RESUME;

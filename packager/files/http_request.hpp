@@ -15,6 +15,7 @@ struct HttpRequest {
   std::string url;              // http, https or file
   std::string bearer;           // a token for this host alone: it is not sent on by a redirect to another
   std::uint64_t resume_at = 0;  // bytes to leave out at the beginning
+  std::uint64_t length = 0;     // bytes wanted from there on; 0: all. A server that sends no parts is a failure
   bool only_headers = false;    // HEAD
   // Both may throw, which ends the request; run_request then throws the same.
   std::function<void(bundle::ByteView)> take;  // gets the body, piece by piece

@@ -72,6 +72,15 @@ LockedBuild read_build(TomlTable table) {
   for (const std::string& line : build.requirements)
     if (line.starts_with('-') || line.find_first_of("\n\r") != line.npos || line.find(" --hash=sha256:") == line.npos)
       table.refuse("requirements", "a build's requirement is not pinned", "NAME==VERSION --hash=sha256:…", line);
+  if (table.has("variables")) {
+    TomlTable variables = table.table("variables");
+    for (const std::string& name : variables.keys()) {
+      const std::string value = variables.string(name);
+      if (const char* fault = fault_of_build_variable(name, value)) variables.refuse(name, fault, {}, value);
+      build.variables.emplace(name, value);
+    }
+    variables.done();
+  }
   if (!build.subdirectory.empty()) bundle::SafePath::parse(build.subdirectory, "subdirectory");
   table.done();
   return build;
@@ -101,7 +110,11 @@ std::string write_build(const LockedBuild& build) {
     if (!value.empty()) out += fmt::format("{} = {}\n", key, toml_quoted(value));
   out += fmt::format("sha256 = {}\nrequirements = {}\npython = {}\ntools = {}\n", toml_quoted(build.sha256.hex()),
                      list(build.requirements), toml_quoted(build.python), toml_quoted(build.tools));
-  return build.sandboxed ? out : out + "sandboxed = false\n";
+  if (!build.sandboxed) out += "sandboxed = false\n";
+  if (build.variables.empty()) return out;
+  out += "[wheel.built_from.variables]\n";
+  for (const auto& [name, value] : build.variables) out += fmt::format("{} = {}\n", name, toml_quoted(value));
+  return out;
 }
 
 std::string write_indexes(const LockedIndexes& indexes) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,7 +38,8 @@ struct LockedBuild {
   std::vector<std::string> requirements;  // all that the build had: "NAME==VERSION --hash=sha256:…"
   std::string python;                     // "3.11.2"
   std::string tools;                      // uv and compiler, for people who compare
-  bool sandboxed = true;                  // false: --unsandboxed-builds, so it could reach all that its packer can
+  std::map<std::string, std::string> variables = {};  // that the job gave it
+  bool sandboxed = true;  // false: --unsandboxed-builds, so it could reach all that its packer can
 
   bool operator==(const LockedBuild&) const = default;
 };

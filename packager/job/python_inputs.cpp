@@ -7,6 +7,8 @@
 
 #include "packager/host/url.hpp"
 #include "sealift/bundle/core/fields.hpp"
+#include "sealift/bundle/manifest/variables.hpp"
+#include "sealift/bundle/wheel/wheel_name.hpp"
 
 namespace sealift::packager {
 
@@ -35,6 +37,34 @@ std::vector<std::string> plain_names(TomlTable& table, const std::string& key) {
   for (const std::string& name : names)
     if (!bundle::is_plain_name(name)) table.refuse(key, "a name is not plain", "like \"train\"", name);
   return names;
+}
+
+std::string package_name(const TomlTable& table, const std::string& key, const std::string& name) {
+  if (!bundle::is_plain_name(name)) table.refuse(key, "this is not the name of a package", "like \"flash-attn\"", name);
+  return bundle::normalized_project_name(name);
+}
+
+void read_build_extras(TomlTable& table, PythonInputs& inputs) {
+  if (table.has("extra_build_dependencies")) {
+    TomlTable packages = table.table("extra_build_dependencies");
+    for (const std::string& name : packages.keys())
+      inputs.builds[package_name(packages, name, name)].requirements = lines(packages, name);
+    packages.done();
+  }
+  if (!table.has("extra_build_variables")) return;
+  TomlTable packages = table.table("extra_build_variables");
+  for (const std::string& name : packages.keys()) {
+    TomlTable variables = packages.table(name);
+    BuildExtras& extras = inputs.builds[package_name(packages, name, name)];
+    for (const std::string& variable : variables.keys()) {
+      const std::string value = variables.string(variable);
+      if (const char* fault = fault_of_build_variable(variable, value))
+        variables.refuse(variable, std::string("a build cannot get this variable: ") + fault, {}, value);
+      extras.variables.emplace(variable, value);
+    }
+    variables.done();
+  }
+  packages.done();
 }
 
 std::string index_url(TomlTable& table, const std::string& key) {
@@ -111,11 +141,23 @@ PythonInputs read_python_inputs(TomlTable& table, const fs::path& folder) {
                  "pyproject, or lock_file with a uv.lock", {}, "write extras of packages as \"name[extra]\"");
   inputs.constraints = lines(table, "constraints");
   inputs.build_constraints = lines(table, "build_constraints");
+  for (const std::string& name : table.strings("excludes"))
+    inputs.excludes.push_back(package_name(table, "excludes", name));
+  read_build_extras(table, inputs);
   inputs.build = table.boolean_or("build", true);
   read_indexes(table, inputs);
   read_torch_backend(table, inputs);
   check_lock_file(table, inputs);
   return inputs;
+}
+
+const char* fault_of_build_variable(const std::string& name, std::string value) {
+  for (std::size_t at = value.find(kBuildWord); at != value.npos; at = value.find(kBuildWord))
+    value.erase(at, kBuildWord.size());
+  if (value.find("${") != value.npos) return "of words in ${}, builds know ${BUILD} alone";
+  for (const char* fixed : {"TMPDIR", "VIRTUAL_ENV", "LANG", "TZ", "SOURCE_DATE_EPOCH"})
+    if (name == fixed) return "builds set it themselves, so that they can be repeated";
+  return bundle::fault_of_variable(name, value);
 }
 
 LockedIndexes locked_indexes(const PythonInputs& inputs) {

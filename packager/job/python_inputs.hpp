@@ -4,8 +4,10 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "packager/job/locked_indexes.hpp"
@@ -18,6 +20,17 @@ struct PythonIndex {
   std::string url;
 };
 
+// What the build of one package gets beside what its project says: flash-attn imports torch and runs nvcc, and names
+// neither (uv's extra-build-dependencies and extra-build-variables).
+struct BuildExtras {
+  std::vector<std::string> requirements;
+  std::map<std::string, std::string> variables;  // ${BUILD} is the site-packages of the build's environment
+
+  bool operator==(const BuildExtras&) const = default;
+};
+
+inline constexpr std::string_view kBuildWord = "${BUILD}";
+
 struct PythonInputs {
   std::vector<std::string> requirements;  // a folder in one is relative to the job file
   std::optional<std::filesystem::path> requirements_file;
@@ -26,6 +39,8 @@ struct PythonInputs {
   std::optional<std::filesystem::path> lock_file;  // pylock.toml, pylock.NAME.toml or uv.lock: taken as it is
   std::vector<std::string> constraints;
   std::vector<std::string> build_constraints;  // for the requirements of builds
+  std::vector<std::string> excludes;           // packages that are left out, whoever asks for them; normalized
+  std::map<std::string, BuildExtras> builds;   // by package, normalized
   std::optional<std::string> default_index;    // instead of uv's
   std::vector<PythonIndex> indexes;            // asked before it
   std::string torch_backend;                   // "auto", or uv's name: "cu128", "cpu"; empty: torch comes as all else
@@ -38,6 +53,9 @@ struct PythonInputs {
 
 // Takes its keys from `table`; throws Usage naming file, line and key. Paths are relative to `folder`.
 PythonInputs read_python_inputs(TomlTable& table, const std::filesystem::path& folder);
+
+// Why a build cannot get this variable; null when it can.
+const char* fault_of_build_variable(const std::string& name, std::string value);
 
 // What the lock says of the indexes; without a default_index it is UV_DEFAULT_INDEX, less its password, if that is set.
 LockedIndexes locked_indexes(const PythonInputs& inputs);

@@ -7,8 +7,11 @@
 #include <set>
 #include <thread>
 
+#include "packager/files/parallel_requests.hpp"
+#include "packager/files/remote_file.hpp"
 #include "packager/job/path_owners.hpp"
 #include "packager/native/carried_runtime.hpp"
+#include "packager/pack/wheel_faults.hpp"
 #include "sealift/bundle/archive/tar.hpp"
 #include "sealift/bundle/core/parallel_for.hpp"
 #include "sealift/bundle/wheel/installed_path.hpp"
@@ -27,6 +30,7 @@ using bundle::SafePath;
 
 namespace {
 
+constexpr unsigned kLooksAtOnce = 8;
 constexpr std::uint64_t kBlock = 4096;  // what a file takes at least on the usual file systems
 
 // What an entry becomes once it is installed: its paths, and the room that they take.
@@ -58,8 +62,7 @@ struct Installed {
   }
 };
 
-Installed install_wheel(const Content& content, const fs::path& file, const std::string& site_packages) {
-  bundle::FileSource source(file);
+Installed install_wheel(const Content& content, bundle::ByteSource& source, const std::string& site_packages) {
   const bundle::Wheel wheel(source, content.name, content.startup_files);
   Installed installed;
   installed.startup = wheel.startup();
@@ -215,8 +218,30 @@ class Planner {
     return read_repaired(content, repair_, [&] { return install(content, file_of(content, cache_)); });
   }
 
+  // The same without the bytes of a wheel that is not here: its directory and small members are asked of its server.
+  // Nothing where that cannot be done.
+  std::optional<Installed> look_ahead(const Content& content, const StopCheck& check) const {
+    const fs::path file = file_of(content, cache_);
+    if (fs::exists(file) || content.kind == Content::Kind::File) return install(content, file);
+    const auto* server = std::get_if<FromServer>(&content.origin);
+    if (std::holds_alternative<FromText>(content.origin)) return install_file(content);
+    if (content.kind != Content::Kind::Wheel || server == nullptr || content.size == 0) return std::nullopt;
+    try {
+      RemoteFile source(server->url, content.size, check);
+      return install_wheel(content, source, site_packages_);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::Network) throw;
+      return std::nullopt;
+    }
+  }
+
   PlannedEntry add(const Content& content, const Installed& installed) {
     const fs::path file = file_of(content, cache_);
+    claim(content, installed);
+    return {.content = content, .draft = draft_of(content, file, installed), .file = file};
+  }
+
+  void claim(const Content& content, const Installed& installed) {
     for (const Installed::File& one : installed.files) {
       owners_.claim(one.place, content.owner, one.sha256);
       if (content.kind != Content::Kind::Wheel) require_place(content, one.place);
@@ -227,7 +252,6 @@ class Planner {
     startup_.emplace_back(installed.startup, content.owner);
     used_startup_files_ += installed.may_run.size();
     left_out_bytecode_ += installed.left_out_bytecode;
-    return {.content = content, .draft = draft_of(content, file, installed), .file = file};
   }
 
   std::size_t left_out_bytecode() const { return left_out_bytecode_; }
@@ -256,13 +280,18 @@ class Planner {
       case Content::Kind::Tree:
         return install_tree(content, file, false);
       case Content::Kind::Wheel:
-        return install_wheel(content, file, site_packages_);
+        return install_wheel_file(content, file);
       case Content::Kind::Program:
         return install_program(content, file);
       case Content::Kind::File:
         break;
     }
     return install_file(content);
+  }
+
+  Installed install_wheel_file(const Content& content, const fs::path& file) const {
+    bundle::FileSource source(file);
+    return install_wheel(content, source, site_packages_);
   }
 
   // What a job places where only wheels, the interpreter or the runtime may: the installer refuses it too.
@@ -382,8 +411,16 @@ PackPlan plan_pack(const Lock& lock, const std::vector<Content>& contents, const
   Planner planner(lock, cache, repair);
   std::vector<Installed> installed(contents.size());
   const std::vector<std::size_t> order = largest_first(contents);
-  bundle::parallel_for(std::thread::hardware_concurrency(), order.size(),
-                       [&](std::size_t turn) { installed[order[turn]] = planner.look(contents[order[turn]]); });
+  WheelFaults faults(contents.size());
+  bundle::parallel_for(std::thread::hardware_concurrency(), order.size(), [&](std::size_t turn) {
+    const std::size_t i = order[turn];
+    try {
+      installed[i] = planner.look(contents[i]);
+    } catch (const Error& error) {
+      if (contents[i].kind != Content::Kind::Wheel || !faults.keep(i, error)) throw;
+    }
+  });
+  faults.refuse();
   for (std::size_t i = 0; i < contents.size(); ++i) plan.entries.push_back(planner.add(contents[i], installed[i]));
   plan.left_out = planner.settle_owners();
   plan.left_out_bytecode = planner.left_out_bytecode();
@@ -395,6 +432,26 @@ PackPlan plan_pack(const Lock& lock, const std::vector<Content>& contents, const
     plan.companions.push_back(file);
   }
   return plan;
+}
+
+bool check_ahead(const Lock& lock, const std::vector<Content>& contents, const Cache& cache) {
+  const Repair no_repair;
+  Planner planner(lock, cache, no_repair);
+  std::vector<std::optional<Installed>> seen(contents.size());
+  WheelFaults faults(contents.size());
+  parallel_requests(kLooksAtOnce, contents.size(), [&](std::size_t i, const StopCheck& check) {
+    try {
+      seen[i] = planner.look_ahead(contents[i], check);
+    } catch (const Error& error) {
+      if (contents[i].kind != Content::Kind::Wheel || !faults.keep(i, error)) throw;
+    }
+  });
+  faults.refuse();
+  const bool all = std::all_of(seen.begin(), seen.end(), [](const auto& one) { return one.has_value(); });
+  if (!all) return false;  // what nobody has seen may own a path
+  for (std::size_t i = 0; i < contents.size(); ++i) planner.claim(contents[i], *seen[i]);
+  planner.settle_owners();
+  return true;
 }
 
 }  // namespace sealift::packager

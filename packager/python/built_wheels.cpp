@@ -9,6 +9,8 @@
 
 #include "packager/files/known_chunks.hpp"
 #include "packager/host/scratch_folder.hpp"
+#include "packager/python/build_memory.hpp"
+#include "packager/python/build_remedy.hpp"
 #include "packager/python/source_tree.hpp"
 #include "packager/python/wheel_tags.hpp"
 #include "sealift/bundle/native/elf.hpp"
@@ -83,19 +85,19 @@ GlibcVersion glibc_of(bundle::Wheel& wheel, const std::string& arch) {
 }
 
 // Opens the built wheel like any other; returns the glibc that it needs.
-GlibcVersion check_wheel(const fs::path& file, const SourcePackage& source, const std::string& python,
-                         const bundle::Target& target, const std::set<Digest>& startup_files) {
+GlibcVersion check_wheel(const fs::path& file, const std::string& file_name, const SourcePackage& source,
+                         const std::string& python, const bundle::Target& target,
+                         const std::set<Digest>& startup_files) {
   bundle::FileSource bytes(file);
-  bundle::Wheel wheel(bytes, file.filename().string(), startup_files);
+  bundle::Wheel wheel(bytes, file_name, startup_files);
   if (bundle::normalized_project_name(wheel.name().name) != source.name ||
       (!source.version.empty() && wheel.name().version != source.version))
-    throw Error(ErrorCode::Conflict, {.what = "the build made a wheel of another package",
-                                      .expected = source.title(),
-                                      .got = file.filename().string()});
-  if (!fit_wheel(file.filename().string(), python, target))
+    throw Error(ErrorCode::Conflict,
+                {.what = "the build made a wheel of another package", .expected = source.title(), .got = file_name});
+  if (!fit_wheel(file_name, python, target))
     throw Error(ErrorCode::Platform, {.what = "the build made a wheel that does not run on the target",
                                       .expected = "CPython " + python + " on " + target.arch,
-                                      .got = file.filename().string()});
+                                      .got = file_name});
   const GlibcVersion floor = glibc_of(wheel, target.arch);
   if (target.glibc < floor)
     throw Error(ErrorCode::Platform, {.what = "what was built here needs a newer glibc than the target has",
@@ -132,11 +134,20 @@ std::string indented(const std::string& text) {
   return out;
 }
 
-// One wheel from a source in the cache, adopted by the cache.
+// The order, its version learnt by one build with the history where nobody has said it.
+void learn_version(BuildOrder& order, const fs::path& history, const BuildTools& tools, const fs::path& place) {
+  if (history.empty()) return;
+  order.history = history;  // and then it is built from what can be repeated
+  const BuiltWheel told = build_wheel(order, tools, place);
+  if (const auto name = bundle::parse_wheel_name(told.file.filename().string())) order.scm_version = name->version;
+  order.history.clear();
+}
+
+// One wheel from a source in the cache, adopted by the cache; or the one that was built of it before.
 LockedWheel build_one(const SourcePackage& source, const Digest& archive, const fs::path& history,
                       const BuildTools& tools, const std::string& tool_names, const bundle::Target& target,
-                      const Cache& cache, const std::vector<StartupRule>& startup_files,
-                      std::vector<NativeNeed>& needs) {
+                      const Cache& cache, const std::vector<StartupRule>& startup_files, std::vector<NativeNeed>& needs,
+                      bundle::Progress& progress) {
   const BuildPlace place(cache, archive);
   BuildOrder order{.name = source.name,
                    .version = source.version,
@@ -145,33 +156,41 @@ LockedWheel build_one(const SourcePackage& source, const Digest& archive, const 
                    .subdirectory = source.subdirectory,
                    .again = false,
                    .requirements = {}};
-  if (!history.empty()) {  // built once to learn the version, and then from what can be repeated
-    order.history = history;
-    const BuiltWheel told = build_wheel(order, tools, place.path());
-    if (const auto name = bundle::parse_wheel_name(told.file.filename().string())) order.scm_version = name->version;
-    order.history.clear();
+  if (const auto extras = tools.extras.find(source.name); extras != tools.extras.end()) order.extras = extras->second;
+  learn_version(order, history, tools, place.path());
+  const BuildMemory memory(cache, archive, order, tools, tool_names);
+  std::optional<RememberedBuild> made = memory.recall();
+  if (made) {
+    progress.note(source.title() + " was built before: " + made->file_name);
+  } else {
+    const BuiltWheel built = build_wheel(order, tools, place.path());
+    made = RememberedBuild{.file_name = built.file.filename().string(),
+                           .sha256 = KnownChunks(cache).learn(built.file),
+                           .requirements = built.requirements};
+    cache.adopt(built.file, made->sha256);
   }
-  const BuiltWheel built = build_wheel(order, tools, place.path());
+  const fs::path file = cache.path(made->sha256);
   const std::string python = tools.python_version.substr(0, tools.python_version.rfind('.'));
   needs.push_back(
-      {.who = built.file.filename().string(),
-       .glibc = check_wheel(built.file, source, python, target, allowed_files(startup_files, source.name))});
+      {.who = made->file_name,
+       .glibc = check_wheel(file, made->file_name, source, python, target, allowed_files(startup_files, source.name))});
+  memory.remember(*made);  // once it has been looked at
   LockedWheel wheel{.name = source.name,
-                    .version = bundle::parse_wheel_name(built.file.filename().string())->version,
-                    .file_name = built.file.filename().string(),
+                    .version = bundle::parse_wheel_name(made->file_name)->version,
+                    .file_name = made->file_name,
                     .url = {},
-                    .sha256 = KnownChunks(cache).learn(built.file),
-                    .size = fs::file_size(built.file)};
+                    .sha256 = made->sha256,
+                    .size = fs::file_size(file)};
   wheel.built_from = LockedBuild{.kind = source.kind,
                                  .url = source.url,
                                  .commit = source.commit,
                                  .subdirectory = source.subdirectory,
                                  .sha256 = archive,
-                                 .requirements = built.requirements,
+                                 .requirements = made->requirements,
                                  .python = tools.python_version,
                                  .tools = tool_names,
+                                 .variables = order.extras.variables,
                                  .sandboxed = tools.isolation == Isolation::Sandbox};
-  cache.adopt(built.file, wheel.sha256);
   return wheel;
 }
 
@@ -190,7 +209,7 @@ BuiltWheels build_sources(const std::vector<SourcePackage>& sources, const Build
     progress.note(fmt::format("building {} ({} of {})", sources[i].title(), i + 1, sources.size()));
     try {
       result.wheels.push_back(build_one(sources[i], digests[i], history_of(sources[i], scratch.path()), tools,
-                                        tool_names, target, cache, startup_files, result.needs));
+                                        tool_names, target, cache, startup_files, result.needs, progress));
     } catch (const Error& error) {
       if (error.code() == ErrorCode::CannotCheck) throw;  // no sandbox: no package's fault
       failures.emplace_back(&sources[i], error);
@@ -198,20 +217,24 @@ BuiltWheels build_sources(const std::vector<SourcePackage>& sources, const Build
   }
   if (failures.empty()) return result;
   const std::map<std::string, std::string> needs = who_needs();
-  std::string got;
+  std::string got, next;
   for (const auto& [source, error] : failures) {
     const auto via = needs.find(source->name);
     got += (got.empty() ? "" : "\n            ") + source->title() +
            (via == needs.end() ? "" : " (needed by " + via->second + ")") + ": " + error.facts().what;
     if (!error.facts().got.empty()) got += "\n                " + indented(error.facts().got);
+    if (const std::string remedy = build_remedy(source->name, error.facts().got); !remedy.empty())
+      next += (next.empty() ? "" : "\n            ") + source->name + ": " + remedy;
   }
-  throw Error(
-      ErrorCode::Platform,
-      {.what = fmt::format("{} of {} package(s) without a wheel cannot be built", failures.size(), sources.size()),
-       .expected = "a wheel from each source, for CPython " + tools.python_version,
-       .got = got,
-       .next = "install what they miss (a compiler, headers), narrow their tools with [python] "
-               "build_constraints, or require versions that have wheels"});
+  if (next.empty())
+    next =
+        "install what they miss (a compiler, headers), give their builds more with [python] extra_build_dependencies, "
+        "narrow their tools with build_constraints, or require versions that have wheels";
+  throw Error(ErrorCode::Platform, {.what = fmt::format("{} of {} package(s) without a wheel cannot be built",
+                                                        failures.size(), sources.size()),
+                                    .expected = "a wheel from each source, for CPython " + tools.python_version,
+                                    .got = got,
+                                    .next = next});
 }
 
 std::set<Digest> rebuild_missing(const std::vector<LockedWheel>& wheels, const std::function<BuildTools()>& find_tools,
@@ -254,7 +277,8 @@ std::set<Digest> rebuild_missing(const std::vector<LockedWheel>& wheels, const s
                                           .archive = cache.path(build.sha256),
                                           .subdirectory = build.subdirectory,
                                           .again = true,
-                                          .requirements = build.requirements},
+                                          .requirements = build.requirements,
+                                          .extras = {.requirements = {}, .variables = build.variables}},
                                          tools, place.path());
     if (const Digest digest = KnownChunks(cache).learn(built.file); digest == wheel->sha256) {
       cache.adopt(built.file, digest);

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "packager/files/http_request.hpp"
+#include "packager/files/remote_file.hpp"
 #include "packager/job/toml_file.hpp"
 #include "sealift/bundle/archive/zip.hpp"
 #include "sealift/bundle/wheel/wheel_name.hpp"
@@ -15,54 +15,6 @@ using bundle::Error;
 using bundle::ErrorCode;
 
 namespace {
-
-constexpr std::uint64_t kFirstPiece = std::uint64_t{128} << 10;  // of a wheel's end; most directories are shorter
-constexpr std::uint64_t kMostOfWheel = std::uint64_t{64} << 20;
-
-// A file on a server, of which its end is fetched as far as it is asked for.
-class RemoteEnd final : public bundle::ByteSource {
- public:
-  RemoteEnd(std::string url, std::uint64_t size) : url_(std::move(url)), size_(size), begin_(size) {}
-
-  std::uint64_t size() const override { return size_; }
-  std::string name() const override { return url_; }
-  bundle::ByteView view(std::uint64_t offset, std::size_t wanted) override {
-    if (offset < begin_) fetch(std::min(offset, size_ - std::min(size_, kFirstPiece)));
-    const std::size_t at = static_cast<std::size_t>(offset - begin_);
-    return bundle::ByteView(end_).subspan(at, std::min(wanted, end_.size() - at));
-  }
-
- private:
-  struct Enough {};
-
-  void fetch(std::uint64_t from) {
-    if (size_ - from > kMostOfWheel) fail("its directory is larger than is fetched for this");
-    const std::size_t wanted = static_cast<std::size_t>(begin_ - from);
-    bundle::Bytes piece;
-    piece.reserve(wanted);
-    HttpRequest request{.url = url_, .resume_at = from, .take = {}, .check = {}};
-    request.take = [&](bundle::ByteView bytes) {
-      const bundle::ByteView part = bytes.first(std::min(bytes.size(), wanted - piece.size()));
-      piece.insert(piece.end(), part.begin(), part.end());
-      if (piece.size() == wanted) throw Enough{};
-    };
-    try {
-      fail(run_request(request).failure);
-    } catch (const Enough&) {
-    }
-    piece.insert(piece.end(), end_.begin(), end_.end());
-    end_ = std::move(piece);
-    begin_ = from;
-  }
-  [[noreturn]] void fail(const std::string& why) const {
-    throw Error(ErrorCode::Network, {.what = "a wheel cannot be looked into", .where = url_, .got = why});
-  }
-
-  std::string url_;
-  std::uint64_t size_;
-  std::uint64_t begin_;  // of `end_` in the file
-  bundle::Bytes end_;
-};
 
 // The module that a file below a folder of modules belongs to: "a/b.py" and "a.cpython-311-x86_64-linux-gnu.so" are
 // a's.
@@ -92,7 +44,7 @@ bool look_into(const LockedWheel& wheel, const Cache& cache, std::set<std::strin
       return true;
     }
     if (wheel.url.empty() || wheel.size == 0) return false;
-    RemoteEnd remote(wheel.url, wheel.size);
+    RemoteFile remote(wheel.url, wheel.size);
     add_modules(remote, modules);
     return true;
   } catch (const Error&) {  // `create` will fetch it, check it, and say what is wrong

@@ -111,8 +111,11 @@ LockedPython lock_python(const Job& job, const fs::path& uv, const Interpreter& 
                    .python_version = interpreter.version,
                    .build_constraints = lines_without_logins(job.inputs.build_constraints,
                                                              job.file.string() + ", [python]", of_constraints),
+                   .extras = job.inputs.builds,
                    .index_words = index_words(job.inputs),
                    .isolation = isolation};
+  for (auto& [package, extras] : tools.extras)
+    extras.requirements = lines_without_logins(extras.requirements, job.file.string() + ", [python]", of_constraints);
   LockedPython locked;
   const auto needs = [&] { return who_needs(job, uv, interpreter.executable, locked.facts); };
   SourceWheels wheels;

@@ -13,6 +13,7 @@
 #include "packager/host/uv.hpp"
 #include "packager/python/input_logins.hpp"
 #include "packager/python/need_chains.hpp"
+#include "packager/python/prereleases.hpp"
 #include "packager/python/pylock.hpp"
 #include "packager/python/source_facts.hpp"
 #include "packager/python/uv_refusal.hpp"
@@ -161,6 +162,10 @@ std::vector<std::string> compile_command(const Job& job, const fs::path& uv, con
     replace_file(scratch / "constraints.txt", lines_without_logins(inputs.constraints, where, logins));
     command.insert(command.end(), {"--constraints", (scratch / "constraints.txt").string()});
   }
+  if (!inputs.excludes.empty()) {
+    replace_file(scratch / "excludes.txt", inputs.excludes);
+    command.insert(command.end(), {"--excludes", (scratch / "excludes.txt").string()});
+  }
   for (const std::string& word : index_words(inputs)) command.push_back(word);
   const GlibcVersion level = uv_platform(job.target.glibc);
   command.insert(command.end(),
@@ -227,8 +232,12 @@ Resolution resolve(const Job& job, const fs::path& uv, const fs::path& python, c
   for (;;) {  // uv names one package without wheels at a time
     const std::vector<std::string> words = with_facts(command, facts, scratch.path(), resolution.logins);
     const ProcessResult result = run_uv(words, resolution.logins.variables());
-    if (result.exit_code == 0) break;
-    const std::vector<std::string> fresh = learn(result.err, facts);
+    const bool answered = result.exit_code == 0;
+    const std::vector<std::string> fresh =
+        answered ? released_as_sources(bundle::read_text(answer.path(), kMaxPylock), job, uv, python, facts)
+                 : learn(result.err, facts);
+    if (answered && fresh.empty()) break;
+    fs::remove(answer.path());
     for (const std::string& name : fresh) without_wheels.push_back(name + needed_by(result.err, name));
     if (!fresh.empty()) continue;
     if (!without_wheels.empty() && !job.inputs.build) refuse_without_wheels(without_wheels);

@@ -75,13 +75,13 @@ class Build {
     if (order_.again) {
       install(order_.requirements);
     } else {
-      install(pinned(system_.requires_));
+      install(pinned(with_extras(system_.requires_)));
       hook("requires");
       std::vector<std::string> more = requirement_lines(bundle::read_text(place_ / "wheel/requires.txt", 1 << 20));
       require_plain(more);
       if (!more.empty()) {
         more.insert(more.end(), system_.requires_.begin(), system_.requires_.end());
-        install(pinned(more));
+        install(pinned(with_extras(std::move(more))));
       }
       fs::remove(place_ / "wheel/requires.txt");
     }
@@ -219,6 +219,11 @@ class Build {
     return lines;
   }
 
+  std::vector<std::string> with_extras(std::vector<std::string> wanted) const {
+    wanted.insert(wanted.end(), order_.extras.requirements.begin(), order_.extras.requirements.end());
+    return wanted;
+  }
+
   void install(const std::vector<std::string>& pins) {
     installed_ = pins;
     make_environment();
@@ -275,7 +280,34 @@ class Build {
         {"SOURCE_DATE_EPOCH", "315532800"}};  // 1980-01-01, the earliest time that zip can hold
     // The tar has no history from which the version could be read; a build with the history told it.
     if (!order_.scm_version.empty()) variables["SETUPTOOLS_SCM_PRETEND_VERSION"] = order_.scm_version;
+    if (const fs::path toolkit = cuda_toolkit(); !toolkit.empty()) {
+      variables["CUDA_HOME"] = toolkit.string();
+      variables["PATH"] = here + "/environment/bin:" + toolkit.string() + "/bin:" + kSystemPath;
+    }
+    for (const auto& [name, value] : order_.extras.variables) add_variable(variables, name, value);
     return variables;
+  }
+
+  void add_variable(std::map<std::string, std::string>& variables, const std::string& name, std::string value) const {
+    const std::string packages = site_packages().string();
+    for (std::size_t at = value.find(kBuildWord); at != value.npos; at = value.find(kBuildWord, at + packages.size()))
+      value.replace(at, kBuildWord.size(), packages);
+    const bool flags = name == "CFLAGS" || name == "CXXFLAGS";  // ours keep the build's folder out of its output
+    variables[name] = flags ? value + " " + variables[name] : value;
+  }
+
+  fs::path site_packages() const {
+    return place_ / "environment/lib" / ("python" + tools_.python_version.substr(0, tools_.python_version.rfind('.'))) /
+           "site-packages";
+  }
+
+  // Of NVIDIA's compiler as wheels (cuda-toolkit[nvcc]): nvidia/cu13; empty when the environment has none.
+  fs::path cuda_toolkit() const {
+    const fs::path nvidia = site_packages() / "nvidia";
+    if (!fs::is_directory(nvidia)) return {};
+    for (const fs::directory_entry& entry : fs::directory_iterator(nvidia))
+      if (fs::exists(entry.path() / "bin/nvcc")) return entry.path();
+    return {};
   }
 
   void hook(const std::string& name) const {

@@ -792,6 +792,21 @@ TEST_CASE("a wheel that could not be installed is refused before anything is wri
   CHECK_FALSE(fs::exists(workshop.dir / "out"));
 }
 
+TEST_CASE("all wheels that could not be installed are told in one message, each with what to do") {
+  Workshop workshop;
+  const std::string line = "import sys; sys.flags\n";
+  workshop.add_wheel({.name = "liar", .files = {{"liar.py", ""}}, .unrecorded = {"liar.py"}});
+  workshop.add_wheel({.name = "my_dsl", .files = {{"my_dsl.pth", line}}});
+  const bundle::Error error = test::refusal([&] { workshop.pack(); });
+  INFO(error.what());
+  CHECK(error.code() == bundle::ErrorCode::Format);
+  CHECK(test::mentions(error, "2 wheels are not acceptable"));
+  CHECK(test::mentions(error, "liar-1.0-py3-none-any.whl"));
+  CHECK(test::mentions(error,
+                       "package = \"my-dsl\"\n            sha256 = \"" + bundle::sha256(bundle::as_bytes(line)).hex()));
+  CHECK(test::mentions(error, "excludes = [\"my-dsl\"]"));
+}
+
 TEST_CASE("a library that a program expects from a wheel must be in one") {
   Workshop workshop;
   workshop.lock.programs[0].from_wheels = {"libdemo.so"};

@@ -43,6 +43,18 @@ struct Desk {
                                      "\"\n[python]\nversion = \"3.11\"\ninterpreter = \"" + kPython.string() +
                                      "\"\nrequirements = [\"demo\"]\nimports = [\"demo\"]\n");
   }
+  // One more wheel in uv's answer.
+  bundle::Digest add(const TinyWheel& wheel) const {
+    const std::string bytes = make_wheel(wheel);
+    const bundle::Digest digest = bundle::sha256(bundle::as_bytes(bytes));
+    write_file(dir / ("wheels/" + wheel.file_name()), bytes);
+    std::string uv = read_file(dir / "uv");
+    uv.insert(uv.rfind("END\n"), "[[packages]]\nname = \"" + wheel.name +
+                                     "\"\nversion = \"1.0\"\nwheels = [{ path = \"wheels/" + wheel.file_name() +
+                                     "\", hashes = { sha256 = \"" + digest.hex() + "\" } }]\n");
+    write_file(dir / "uv", uv);
+    return digest;
+  }
   LockResult lock(std::FILE* stream = nullptr) const {
     bundle::Progress progress(stream);
     return lock_job({.job = dir / "job.toml", .cache = dir / "cache", .uv = dir / "uv"}, progress);

@@ -133,13 +133,17 @@ class UnreliableServer {
       --file.failures;
       return status(std::to_string(file.failure_status) + " Failing", "", 0);
     }
-    std::size_t begin = 0;
-    if (file.ranges && request.range.starts_with("bytes=")) begin = std::stoul(request.range.substr(6));
+    std::size_t begin = 0, end = file.body.size();
+    if (file.ranges && request.range.starts_with("bytes=")) {
+      begin = std::stoul(request.range.substr(6));
+      if (!request.range.ends_with('-'))
+        end = std::min(end, std::stoul(request.range.substr(request.range.find('-') + 1)) + 1);
+    }
     if (begin > 0 && begin >= file.body.size()) return status("416 Range Not Satisfiable", "", 0);
-    body = file.body.substr(begin);
-    const std::string range = "Content-Range: bytes " + std::to_string(begin) + "-" +
-                              std::to_string(file.body.size() - 1) + "/" + std::to_string(file.body.size()) + "\r\n";
-    if (begin > 0)
+    body = file.body.substr(begin, end - begin);
+    const std::string range = "Content-Range: bytes " + std::to_string(begin) + "-" + std::to_string(end - 1) + "/" +
+                              std::to_string(file.body.size()) + "\r\n";
+    if (begin > 0 || end < file.body.size() || (file.ranges && !request.range.empty()))
       status("206 Partial Content", range, body.size());
     else
       status("200 OK", file.headers, body.size());

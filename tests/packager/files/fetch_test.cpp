@@ -2,6 +2,7 @@
 // Downloads against a server that misbehaves: what is kept, what is resumed, what is refused.
 #include "packager/files/fetch.hpp"
 #include "packager/files/remote_documents.hpp"
+#include "packager/files/remote_file.hpp"
 
 #include <doctest/doctest.h>
 #include <sys/file.h>
@@ -268,4 +269,35 @@ TEST_CASE("sizes are asked for without fetching, and unknown ones are no failure
 TEST_CASE("the cache is marked as one for backup programs") {
   Site site;
   CHECK(read_file(site.cache.root() / "CACHEDIR.TAG").starts_with("Signature: 8a477f597d28d172789f06886806bc55"));
+}
+
+TEST_CASE("a file on a server is looked into by parts, its end once, and no part is taken for another") {
+  Site site;
+  const std::string body = some_bytes(20 << 20);
+  site.server.put("/big", {.body = body});
+  RemoteFile file(site.server.url("/big"), body.size());
+  const auto text = [&](std::uint64_t at, std::size_t count) {
+    return std::string(bundle::as_text(file.view(at, count)));
+  };
+  CHECK(text(body.size() - 22, 22) == body.substr(body.size() - 22));
+  CHECK(text(body.size() - 1000, 22) == body.substr(body.size() - 1000, 22));
+  CHECK(site.server.requests().size() == 1);  // the end was kept
+  CHECK(text(body.size() - 300'000, 40) == body.substr(body.size() - 300'000, 40));
+  CHECK(text(body.size() - 250'000, 40) == body.substr(body.size() - 250'000, 40));
+  CHECK(site.server.requests().size() == 2);
+  CHECK(text(1000, 100) == body.substr(1000, 100));
+  CHECK(text(1100, 100) == body.substr(1100, 100));
+  CHECK(site.server.requests().size() == 3);
+  for (const UnreliableServer::Request& request : site.server.requests()) CHECK(request.sent < 1 << 20);
+
+  SUBCASE("a server that sends the whole file instead is a failure, and its bytes are not used") {
+    site.server.put("/big", {.body = body, .ranges = false});
+    CHECK_REFUSED(text(9 << 20, 1), Network, "does not send parts");
+    RemoteFile fresh(site.server.url("/big"), body.size());
+    CHECK_REFUSED(fresh.view(0, 1), Network, "does not send parts");
+  }
+  SUBCASE("a file that has become shorter is a failure") {
+    site.server.put("/big", {.body = body.substr(0, (9 << 20) + 10)});
+    CHECK_REFUSED(text(9 << 20, 1), Network, "cannot be looked into");
+  }
 }

@@ -55,6 +55,7 @@ Lock sample(const std::filesystem::path& folder) {
                                           .python = "3.11.2",
                                           .tools = "uv 1; cc 2",
                                           .sandboxed = false};
+  lock.wheels[2].built_from->variables = {{"MAX_JOBS", "2"}, {"Z", "${BUILD}/z"}};
   lock.indexes = {.default_index = "https://example.invalid/simple",
                   .others = {"ours=https://ours.invalid/simple"},
                   .strategy = "first-index",
@@ -128,6 +129,7 @@ TEST_CASE("a lock that was edited into something else is refused with line and k
   CHECK_REFUSED(read(replaced(good, " --hash=sha256:00", "")), Format, "is not pinned");
   CHECK_REFUSED(read(replaced(good, "subdirectory = \"python\"", "subdirectory = \"../x\"")), Format, "not safe");
   CHECK_REFUSED(read(replaced(good, "url = \"https://example.invalid/b\"\n", "")), Format, "url or built_from");
+  CHECK_REFUSED(read(replaced(good, "MAX_JOBS =", "LD_PRELOAD =")), Format, "the loader's");
   CHECK_REFUSED(read(replaced(good, "[wheel.built_from]", "url = \"https://x.invalid\"\n[wheel.built_from]")), Format,
                 "url or built_from");
 }

@@ -63,6 +63,29 @@ TEST_CASE("a lock is taken alone, and told by its name") {
   CHECK_REFUSED(folder.read("lock_file = \"pylock.toml\"\nextras = [\"x\"]"), Usage, "only a project");
 }
 
+TEST_CASE("a package can be left out, and the build of one can be given more than its project asks for") {
+  const ProjectFolder folder;
+  const std::string asked = "requirements = [\"a\"]\n";
+  const PythonInputs inputs = folder.read(asked +
+                                          "excludes = [\"PyNvVideoCodec\"]\n[extra_build_dependencies]\nFlash_Attn = "
+                                          "[\"torch==2.11.0\", \"psutil\"]\n[extra_build_variables.flash-attn]\n"
+                                          "MAX_JOBS = \"2\"\nHEADERS = \"${BUILD}/torch/include\"\n");
+  CHECK(inputs.excludes == Words{"pynvvideocodec"});
+  REQUIRE(inputs.builds.size() == 1);
+  const BuildExtras& extras = inputs.builds.at("flash-attn");
+  CHECK(extras.requirements == Words{"torch==2.11.0", "psutil"});
+  CHECK(extras.variables.at("MAX_JOBS") == "2");
+  CHECK(extras.variables.size() == 2);
+  CHECK_REFUSED(folder.read(asked + "excludes = [\"a b\"]"), Usage, "name of a package");
+  CHECK_REFUSED(folder.read(asked + "extra_build_dependencies = { x = [\"a\\nb\"] }"), Usage, "one line each");
+  const auto refused = [&](const std::string& variable, const char* why) {
+    CHECK_REFUSED(folder.read(asked + "[extra_build_variables.x]\n" + variable + "\n"), Usage, why);
+  };
+  refused("LD_PRELOAD = \"x\"", "the loader's");
+  refused("SOURCE_DATE_EPOCH = \"1\"", "so that they can be repeated");
+  refused("HERE = \"${PREFIX}/x\"", "${BUILD} alone");
+}
+
 TEST_CASE("indexes are told to uv in the order in which they are asked") {
   const ProjectFolder folder;
   const PythonInputs inputs = folder.read(

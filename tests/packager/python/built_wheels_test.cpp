@@ -11,8 +11,10 @@
 #include "packager/host/process.hpp"
 #include "packager/host/url.hpp"
 #include "packager/lock_job.hpp"
+#include "packager/python/build_remedy.hpp"
 #include "packager/python/resolve.hpp"
 #include "packager/python/source_tree.hpp"
+#include "sealift/bundle/wheel/wheel.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/temp_dir.hpp"
 #include "tests/support/tiny_wheel.hpp"
@@ -363,6 +365,84 @@ if VERSION is None:
   fs::remove(yard.cache.path(wheel.sha256));
   yard.rebuild(wheel);
   CHECK(yard.cache.contains(wheel.sha256));
+}
+
+TEST_CASE("what was built before is taken from the cache, until something that decides it is another") {
+  if (no_tools()) return;
+  Yard yard;
+  const SourcePackage source = yard.sdist("import os\nFILES['demo/when.txt'] = os.urandom(8)\n");
+  const LockedWheel first = yard.build({source}).wheels.at(0);
+  CHECK(yard.build({source}).wheels.at(0) == first);
+  SUBCASE("a variable of the job") {
+    yard.tools.extras["demo"].variables["MODE"] = "fast";
+    const LockedWheel other = yard.build({source}).wheels.at(0);
+    CHECK(other.sha256 != first.sha256);
+    CHECK(other.built_from->variables.at("MODE") == "fast");
+    CHECK(yard.build({source}).wheels.at(0) == other);
+  }
+  SUBCASE("a constraint") {
+    yard.tools.build_constraints = {"setuptools<80"};
+    CHECK(yard.build({source}).wheels.at(0).sha256 != first.sha256);
+  }
+  SUBCASE("the wheel, which is damaged") {
+    write_file(yard.cache.path(first.sha256), "damaged");
+    CHECK(yard.build({source}).wheels.at(0).sha256 != first.sha256);
+  }
+  SUBCASE("the note of it, which is damaged") {
+    for (const fs::directory_entry& note : fs::directory_iterator(yard.cache.root() / "built"))
+      write_file(note.path(), "file = \"../x\"\nsha256 = \"" + first.sha256.hex() + "\"\nrequirements = []\n");
+    CHECK(yard.build({source}).wheels.at(0).sha256 != first.sha256);
+  }
+}
+
+TEST_CASE("a build gets the packages and variables that the job gives it, and NVIDIA's compiler where they bring it") {
+  if (no_tools()) return;
+  Yard yard;
+  const SourcePackage source = yard.sdist(
+      "import os, tool\nFILES['demo/said.txt'] = '|'.join([tool.WORD, os.environ['MODE'], "
+      "os.environ['HERE'], os.environ['CUDA_HOME'], os.environ['PATH']]).encode()\n");
+  CHECK_REFUSED(yard.build({source}), Platform, "[python.extra_build_dependencies]\n            demo = [\"tool\"]");
+  const test::TinyWheel tool{.name = "tool",
+                             .files = {{"tool.py", "WORD = 'made'\n"}, {"nvidia/cu13/bin/nvcc", "#!/bin/sh\n"}}};
+  write_file(yard.dir / ("index/tool/" + tool.file_name()), test::make_wheel(tool));
+  write_file(yard.dir / "index/tool/index.html", "<a href=\"" + tool.file_name() + "\">" + tool.file_name() + "</a>");
+  yard.tools.index_words = {"--default-index", "file://" + (yard.dir / "index").string()};
+  yard.tools.extras["demo"] = {.requirements = {"tool"}, .variables = {{"MODE", "fast"}, {"HERE", "${BUILD}/tool.py"}}};
+  const LockedWheel wheel = yard.build({source}).wheels.at(0);
+  REQUIRE(wheel.built_from->requirements.size() == 1);
+  CHECK(wheel.built_from->requirements[0].starts_with("tool==1.0 --hash=sha256:"));
+  bundle::FileSource bytes(yard.cache.path(wheel.sha256));
+  bundle::Wheel opened(bytes, wheel.file_name);
+  std::string said;
+  for (const bundle::WheelFile& file : opened.files())
+    if (file.path == "demo/said.txt")
+      opened.extract(file, [&](bundle::ByteView piece) { said += bundle::as_text(piece); });
+  INFO(said);
+  CHECK(said.starts_with("made|fast|" + yard.cache.root().string()));
+  CHECK(said.find("/site-packages/tool.py|") != said.npos);
+  CHECK(said.find("/site-packages/nvidia/cu13|") != said.npos);
+  CHECK(said.find("/site-packages/nvidia/cu13/bin:") != said.npos);
+  fs::remove(yard.cache.path(wheel.sha256));
+  yard.rebuild(wheel);  // with the same variables, from the lock
+  CHECK(yard.cache.contains(wheel.sha256));
+}
+
+TEST_CASE("what to do about a failed build fits the end of its log") {
+  const auto says = [](const std::string& log, const std::string& remedy) {
+    const std::string given = build_remedy("demo", log);
+    CHECK_MESSAGE(given.find(remedy) != given.npos, log, " -> ", given);
+  };
+  says("ModuleNotFoundError: No module named 'torch'", "demo = [\"torch\"]");
+  says("ModuleNotFoundError: No module named 'a.b'", "demo = [\"a\"]");
+  says("No module named 'pkg_resources'", "build_constraints = [\"setuptools<81\"]");
+  says("RuntimeError: CUDA_HOME environment variable is not set", "cuda-toolkit[nvcc");
+  says("fatal error: Python.h: No such file or directory", "python3-dev");
+  says("x.c:1:10: fatal error: zlib.h: No such file or directory", "zlib.h");
+  says("error: command 'x86_64-linux-gnu-gcc' failed: No such file or directory", "build-essential");
+  says("urllib.error.URLError: <urlopen error [Errno -3] Temporary failure in name resolution>", "no network");
+  says("FileNotFoundError: [Errno 2] No such file or directory: 'cmake'", "\"cmake\", \"ninja\"");
+  CHECK(build_remedy("demo", "something else").empty());
+  CHECK(build_remedy("demo", "No module named 'evil\"] rm'").empty());
 }
 
 TEST_CASE("everything that cannot be built is one list, with the end of each log and who needs it") {

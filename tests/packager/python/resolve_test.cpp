@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is asked of uv and what is made of its answer; uv itself is played by a script, but for one test.
 #include "packager/python/resolve.hpp"
+#include "packager/python/prereleases.hpp"
 
 #include <doctest/doctest.h>
 
@@ -159,10 +160,10 @@ TEST_CASE("uv gets none of our variables but those that it needs, and those that
 
 TEST_CASE("projects, constraints and indexes are passed on to uv") {
   const TempDir dir;
-  write_script(dir / "uv", "echo \"$@\" > " + (dir / "asked").string() +
-                               "\nfor word; do case \"$word\" in *constraints.txt) cat \"$word\";; esac; done > " +
-                               (dir / "constraints").string() +
-                               "\nwhile [ \"$1\" != -o ]; do shift; done\necho answer > \"$2\"\n");
+  write_script(dir / "uv",
+               "echo \"$@\" > " + (dir / "asked").string() +
+                   "\nfor word; do case \"$word\" in *constraints.txt|*excludes.txt) cat \"$word\";; esac; done > " +
+                   (dir / "constraints").string() + "\nwhile [ \"$1\" != -o ]; do shift; done\necho answer > \"$2\"\n");
   write_file(dir / "pyproject.toml", "");
   Job job = small_job();
   job.inputs.pyproject = dir / "pyproject.toml";
@@ -170,12 +171,14 @@ TEST_CASE("projects, constraints and indexes are passed on to uv") {
   job.inputs.groups = {"dev"};
   job.inputs.constraints = {"torch<3"};
   job.inputs.build_constraints = {"setuptools<80"};
+  job.inputs.excludes = {"pynvvideocodec"};
   job.inputs.default_index = "https://mirror.invalid/simple";
   resolve(job, dir / "uv", "/python", dir.path());
   const std::string asked = read_file(dir / "asked"), project = (dir / "pyproject.toml").string();
   CHECK(asked.find(project + " --extra gpu --group " + project + ":dev --constraints ") != asked.npos);
   CHECK(asked.find(" --default-index https://mirror.invalid/simple ") != asked.npos);
-  CHECK(read_file(dir / "constraints") == "torch<3\n");
+  CHECK(read_file(dir / "constraints") == "torch<3\npynvvideocodec\n");
+  CHECK(asked.find(" --excludes ") != asked.npos);
 }
 
 TEST_CASE("a lock that the job brings is resolved again for the target, without dependencies and with its hashes") {
@@ -231,6 +234,37 @@ TEST_CASE("the way to a package is the shortest, and ends in a circle too") {
   CHECK(chains.at("lonely") == "round");
   CHECK(chains.at("round") == "lonely; also by round");
   CHECK_FALSE(chains.contains("unsaid"));
+}
+
+TEST_CASE("a pre-release is not taken for its wheel where the releases are sources") {
+  CHECK(is_prerelease("0.3.1.dev5"));
+  CHECK(is_prerelease("2.0rc1"));
+  CHECK_FALSE(is_prerelease("1.0.post1"));
+  CHECK_FALSE(is_prerelease("2.11.0+cu130"));
+  const TempDir dir;
+  // As uv 0.13 answers: of `betas` there are pre-releases alone.
+  write_script(dir / "uv", R"(
+case "$*" in
+  *"--prerelease disallow"*)
+    case "$*" in *speedy.in*) echo 'hint: Wheels are required for `speedy` because building from source is disabled' >&2;; esac
+    exit 1;;
+  *"--no-binary speedy"*) version=0.19.8;;
+  *) version=0.3.1.dev5;;
+esac
+while [ "$1" != -o ]; do shift; done
+[ ! -e "$2" ] || exit 3
+printf '[[packages]]\nname = "speedy"\nversion = "%s"\n[[packages]]\nname = "betas"\nversion = "0.6b2"\n' $version > "$2"
+)");
+  Job job = small_job();
+  CHECK(resolve(job, dir / "uv", "/python", dir / "out").pylock.find("0.19.8") != std::string::npos);
+  SUBCASE("a job may ask for it") {
+    job.inputs.requirements = {"speedy==0.3.1.dev5"};
+    CHECK(resolve(job, dir / "uv", "/python", dir / "out").pylock.find("0.3.1.dev5") != std::string::npos);
+  }
+  SUBCASE("without builds it is a refusal") {
+    job.inputs.build = false;
+    CHECK_REFUSED(resolve(job, dir / "uv", "/python", dir / "out"), Platform, "speedy");
+  }
 }
 
 TEST_CASE("uv's own words are shown when it finds no solution") {
