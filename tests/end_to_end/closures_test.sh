@@ -3,6 +3,7 @@
 # The closures that people really train with: each is locked, packed, installed on a bare Debian without a network, and
 # there every module of every wheel is imported.
 #   tests/end_to_end/closures_test.sh [OUT [BIN [CLOSURE…]]]     OUT build/closures, BIN build/tools/bin, trainers swift
+# Others are run by name: lightning llamafactory vllm sglang swift_all; flash_attn, whose build takes hours.
 #   ctest --test-dir build/release -C slow -R closures           not without -C slow: see below
 # Needs a network, root, some 15 GB in OUT and 6 GB of downloads (SEALIFT_CACHE, build/prerequisites/downloads); ten
 # minutes once they are there. What was installed is deleted again, logs and locks stay.
@@ -51,6 +52,19 @@ try_swift() {
   bare "$prefix/bin/swift" infer --help | grep -q -- --val_dataset_sample
   [ "$(grep -c '^\[wheel.built_from\]' "$lock")" = 3 ] || fail "other sdists than crcmod, oss2 and transformers-stream-generator"
 }
+
+# DeepSpeed's releases are sources; a wheel of it would be a pre-release of 2020.
+built() { grep -A1 "^name = \"$1\"" "$lock" | grep -q "^version = \"$2" || fail "another $1 than $2…"; }
+try_lightning() { bare "$prefix/bin/accelerate" launch --help | grep -q -- --num_processes; }
+try_llamafactory() {
+  built deepspeed 0.
+  grep -A20 '^name = "deepspeed"' "$lock" | grep -q '^\[wheel.built_from\]' || fail "deepspeed was not built"
+  bare "$prefix/bin/llamafactory-cli" version | grep -q -i factory
+}
+try_vllm() { bare "$prefix/bin/vllm" --version > "$log.version.log" 2>&1 || tail -3 "$log.version.log"; }
+try_sglang() { bare "$prefix/bin/python" -I -c 'import sglang; print(sglang.__version__)'; }
+try_swift_all() { bare "$prefix/bin/swift" sft --help | grep -q '^usage: sft.py'; }
+try_flash_attn() { bare "$prefix/bin/python" -I -c 'import flash_attn; print(flash_attn.__version__)'; }
 
 for closure in "${closures[@]}"; do
   lock=$out/$closure.lock.toml log=$out/logs/$closure prefix=/opt/sealift/current
