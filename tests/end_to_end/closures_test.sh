@@ -22,11 +22,13 @@ export PATH=/usr/bin:$prerequisites/uv/bin:$PATH
 
 mkdir -p "$out/logs"
 host=$out/host
-trap 'rm -rf "$host" "$out/bundle"' EXIT
+source "$project/samples/bare_host.sh"  # with /proc, which deepspeed asks about its own process
+end() { if [ "$mounts" = bind ]; then while umount -l "$host" 2>/dev/null; do :; done; fi; rm -rf "$host" "$out/bundle"; }
+trap end EXIT
 [ -f "$out/keys/root.1.json" ] || { rm -rf "$out/keys"; "$bin/sealift-pack" keygen "$out/keys" > "$out/logs/keygen.log" 2>&1; }
 fingerprint=$(cat "$out/keys/root.fingerprint")
 
-bare() { unshare --net -- chroot "$host" /usr/bin/env -i PATH=/usr/bin:/bin HOME=/var/tmp "$@"; }
+bare() { inside "$@"; }
 fail() { echo "FAILED: $*"; exit 1; }
 
 bare_host() {
@@ -36,7 +38,6 @@ bare_host() {
   fi
   rm -rf "$host" && mkdir -p "$host/disc" "$host/dev/shm"
   tar -C "$host" --exclude='./dev/*' -xf "$prerequisites/bare-host.tar"
-  mknod -m 666 "$host/dev/null" c 1 3 && mknod -m 666 "$host/dev/zero" c 1 5 && mknod -m 666 "$host/dev/urandom" c 1 9
   ! bare /bin/sh -c 'command -v python3 gcc openssl curl' || fail "the host is not bare"
 }
 
