@@ -3,6 +3,8 @@
 // begin, because every release adds some (libnvidia-tileiras came with 590) and no package brings any of them.
 #include "sealift/bundle/native/system_libraries.hpp"
 
+#include <fnmatch.h>
+
 #include <algorithm>
 #include <iterator>
 
@@ -56,6 +58,22 @@ bool is_of_some_glibc(std::string_view name) {
                      [&](std::string_view library) { return is_called(name, library); });
 }
 
+struct OptionalPlugin {
+  const char* name;  // a pattern
+  const char* why;
+};
+
+constexpr OptionalPlugin kOptionalPlugins[] = {
+    {"nvshmem_transport_*.so*", "NVSHMEM opens the one that fits the network that is there"},
+    {"nvshmem_bootstrap_*.so*", "NVSHMEM opens the one that fits the launcher that is used"},
+    {"libcufile_rdma.so*", "cuFile opens it when RDMA is there"},
+    {"libnccl-*.so*", "NCCL opens it when the site asks for it"},
+    {"libtorchcodec_*.so", "torchcodec has one for each FFmpeg, and takes that of the FFmpeg that the target has"},
+    {"tbbpool.*.so", "numba takes the first threading layer that loads: TBB, OpenMP, its own"},
+    {"omppool.*.so", "likewise"},
+    {"_tensor_bridge.*.so", "cuda.core imports it for tensors of torch, once torch's symbols are there"},
+};
+
 }  // namespace
 
 bool is_glibc_library(std::string_view name) {
@@ -76,6 +94,11 @@ bool belongs_to_target(std::string_view name) {
 
 bool may_come_from_target(std::string_view name) {
   return is_of_some_glibc(name) || is_driver_library(name);
+}
+
+bool is_optional_plugin(const std::string& name) {
+  return std::any_of(std::begin(kOptionalPlugins), std::end(kOptionalPlugins),
+                     [&](const OptionalPlugin& plugin) { return ::fnmatch(plugin.name, name.c_str(), 0) == 0; });
 }
 
 }  // namespace sealift::bundle

@@ -124,7 +124,7 @@ std::string missing_library(const std::string& reason) {
 LoadReport load_check(const std::vector<ElfPlace>& files, const fs::path& generation, const fs::path& interpreter,
                       const fs::path& scratch, std::chrono::seconds patience) {
   const std::vector<std::string> answers = Loading(files, generation, interpreter, scratch, patience).run();
-  std::set<std::string> carried, waiting;
+  std::set<std::string> carried, waiting, left;
   for (const ElfPlace& file : files) carried.insert(file.soname);
   LoadReport report{.files = files.size()};
   for (std::size_t i = 0; i < files.size(); ++i) {
@@ -138,7 +138,10 @@ LoadReport load_check(const std::vector<ElfPlace>& files, const fs::path& genera
       waiting.insert(file.soname);
       report.driver.push_back({file.path, reason});
     } else {
-      const bool plugin = absent && !file.needed && !file.program && !is_extension_module(file.path);
+      const bool known = bundle::is_optional_plugin(file.path.substr(file.path.rfind('/') + 1));
+      const bool plugin = !file.program && (known ? absent || left.contains(missing)
+                                                  : absent && !file.needed && !is_extension_module(file.path));
+      if (plugin) left.insert(file.soname);
       (plugin ? report.plugins : report.broken).push_back({file.path, reason});
     }
   }

@@ -18,9 +18,10 @@ struct LoadReport {
 
   std::uint64_t files = 0;
   std::uint64_t loaded = 0;
-  std::vector<Unloaded> driver;   // need a library of the GPU's driver, which this machine lacks
-  std::vector<Unloaded> plugins;  // needed by no file, and need something that no file of the bundle brings
-  std::vector<Unloaded> broken;   // all others that do not load
+  std::vector<Unloaded> driver;  // need a library of the GPU's driver, which this machine lacks
+  // Need something that no file of the bundle brings; and no file needs them, or they are known as optional.
+  std::vector<Unloaded> plugins;
+  std::vector<Unloaded> broken;  // all others that do not load
 };
 
 // `scratch` holds the list and the answers. Throws SelfTest when the interpreter itself fails.

@@ -49,9 +49,22 @@ def trace(path):
     if done.returncode != 0:
         raise OSError("its dynamic linker ended with %d: %s" % (done.returncode, " ".join(lines)[-500:]))
 
+def preload(path):
+    # Made for LD_PRELOAD, such as jemalloc: its thread-local data has room only in a process that starts with it.
+    done = subprocess.run([sys.executable, "-I", "-c", ""], env=dict(os.environ, LD_PRELOAD=path),
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
+    said = done.stdout.decode("utf-8", "replace")
+    if done.returncode != 0 or "cannot be preloaded" in said:
+        raise OSError("not preloaded either: %d %s" % (done.returncode, said[-500:]))
+
 def attempt(kind, path):
     try:
-        (load if kind == "library" else trace)(path)
+        try:
+            (load if kind == "library" else trace)(path)
+        except Exception as error:
+            if "static TLS block" not in str(error):
+                raise
+            preload(path)
         return None
     except Exception as error:
         return str(error)

@@ -106,24 +106,10 @@ constexpr DlopenRule kTable[] = {
     {"*", "libidn2.so*", kOptional, "host names outside ASCII; glibc has it inside static programs too"},
 };
 
-constexpr OptionalPlugin kPlugins[] = {
-    {"nvshmem_transport_*.so*", "NVSHMEM opens the one that fits the network that is there"},
-    {"nvshmem_bootstrap_*.so*", "NVSHMEM opens the one that fits the launcher that is used"},
-    {"libcufile_rdma.so*", "cuFile opens it when RDMA is there"},
-    {"libnccl-*.so*", "NCCL opens it when the site asks for it"},
-    {"libtorchcodec_*.so", "torchcodec has one for each FFmpeg, and takes that of the FFmpeg that the target has"},
-    {"tbbpool.*.so", "numba takes the first threading layer that loads: TBB, OpenMP, its own"},
-    {"omppool.*.so", "likewise"},
-};
-
 }  // namespace
 
 std::span<const DlopenRule> dlopen_table() {
   return kTable;
-}
-
-std::span<const OptionalPlugin> optional_plugins() {
-  return kPlugins;
 }
 
 bool matches(std::string_view pattern, const std::string& name) {
@@ -143,11 +129,6 @@ bool is_known_to_be_opened(const std::string& name) {
   return std::any_of(std::begin(kTable), std::end(kTable), [&](const DlopenRule& rule) {
     return matches(rule.opened.substr(0, rule.opened.find(".so") + 3), stem);
   });
-}
-
-bool is_optional_plugin(const std::string& name) {
-  return std::any_of(std::begin(kPlugins), std::end(kPlugins),
-                     [&](const OptionalPlugin& plugin) { return matches(plugin.name, name); });
 }
 
 }  // namespace sealift::packager

@@ -25,19 +25,10 @@ struct DlopenRule {
 
 std::span<const DlopenRule> dlopen_table();
 
-// A library that is only opened where its own needs are met, so that a bundle may lack them.
-struct OptionalPlugin {
-  std::string_view name;  // a pattern
-  std::string_view why;
-};
-
-std::span<const OptionalPlugin> optional_plugins();
-
 bool matches(std::string_view pattern, const std::string& name);
 // `rule.opened` with the version of this opener.
 std::string opened_by(const DlopenRule& rule, const std::string& opener);
 // Whether any rule covers this name, as text in a program spells it (libnvrtc.so, libnvrtc.so.%d, libnvrtc.so.13).
 bool is_known_to_be_opened(const std::string& name);
-bool is_optional_plugin(const std::string& name);
 
 }  // namespace sealift::packager

@@ -124,7 +124,7 @@ class Check {
       for (const std::string& wanted : at(file).elf.needed) {
         const std::string library = wanted.substr(wanted.rfind('/') + 1);
         if (bundle::belongs_to_target(library) || walk_.found.contains({file, wanted})) continue;
-        const bool plugin = is_optional_plugin(at(file).file_name());
+        const bool plugin = bundle::is_optional_plugin(at(file).file_name());
         (in_bundle(wanted) ? before
          : plugin          ? optional
          : is_stray(file)  ? stray
@@ -187,7 +187,7 @@ class Check {
   void symbols() {
     for (const auto& [file, names] : unbound_symbols(index_, of_target_)) {
       const bool loaded = is_program(at(file)) || is_extension(at(file)) || used_.contains(file);
-      const bool plugin = is_optional_plugin(at(file).file_name());
+      const bool plugin = bundle::is_optional_plugin(at(file).file_name());
       const std::set<std::string> some(names.begin(), names.end());
       find(Kind::UndefinedSymbol,
            plugin   ? Severity::Note

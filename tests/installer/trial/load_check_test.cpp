@@ -156,6 +156,37 @@ TEST_CASE("what waits for the GPU's driver is said to, also through another libr
   CHECK(waiting->detail.find("lib/libabove.so.1") != std::string::npos);
 }
 
+TEST_CASE("a library that is made to be preloaded is tried so") {
+  if (!host_has_tools()) return;
+  const Workshop shop;  // ray's libjemalloc.so, as vLLM and ms-swift[all] carry it
+  const std::string data = "__attribute__((tls_model(\"initial-exec\"))) static __thread char room[1 << 20];";
+  const std::string works = shop.library("libearly.so", data + "char* early(void) { return room; }");
+  const std::string breaks = shop.library(
+      "libdying.so", data + "__attribute__((constructor)) static void die(void) { room[0] = 1; __builtin_trap(); }");
+  const HostSite site;
+  SUBCASE("and works") {
+    const Applied applied = site.apply(site.make(with({{"lib/libearly.so", works}})));
+    CHECK(step(applied.record->self_check, "native files")->detail == "1 of 1 libraries and programs load");
+  }
+  SUBCASE("and does not work") {
+    CHECK_REFUSED(site.apply(site.make(with({{"lib/libdying.so", breaks}}))), SelfTest, "lib/libdying.so");
+  }
+}
+
+TEST_CASE("one of several libraries for several hosts may miss its own, even where another one of them needs it") {
+  if (!host_has_tools()) return;
+  const Workshop shop;
+  shop.library("libavutil.so.998", "int av(void) { return 0; }");
+  const std::string core =
+      shop.library("libtorchcodec_core4.so", "int av(void); int c(void) { return av(); }", {"libavutil.so.998"});
+  const std::string ops = shop.library("libtorchcodec_custom_ops4.so", "int c(void); int o(void) { return c(); }",
+                                       {"libtorchcodec_core4.so"});
+  const HostSite site;
+  const Applied applied =
+      site.apply(site.make(with({{"lib/libtorchcodec_core4.so", core}, {"lib/libtorchcodec_custom_ops4.so", ops}})));
+  CHECK(step(applied.record->self_check, "plugins that nothing here needs") != nullptr);
+}
+
 TEST_CASE("a plugin that nothing needs may miss its host; a library that something needs may not") {
   if (!host_has_tools()) return;
   const Workshop shop;

@@ -51,10 +51,11 @@ TEST_CASE("names are known however a program spells their version") {
        {"libnvrtc.so", "libnvrtc.so.%d", "libnvrtc.so.13", "libnccl-net.so", "libcudnn_ops.so", "libidn2.so.0"})
     CHECK(is_known_to_be_opened(name));
   CHECK_FALSE(is_known_to_be_opened("libsurprise.so.1"));
-  CHECK(is_optional_plugin("nvshmem_transport_ucx.so.3"));
-  CHECK(is_optional_plugin("libtorchcodec_core7.so"));
-  CHECK(is_optional_plugin("tbbpool.cpython-311-x86_64-linux-gnu.so"));
-  CHECK_FALSE(is_optional_plugin("libnvshmem_host.so.3"));
+  CHECK(bundle::is_optional_plugin("nvshmem_transport_ucx.so.3"));
+  CHECK(bundle::is_optional_plugin("libtorchcodec_core7.so"));
+  CHECK(bundle::is_optional_plugin("tbbpool.cpython-311-x86_64-linux-gnu.so"));
+  CHECK(bundle::is_optional_plugin("_tensor_bridge.cpython-311-x86_64-linux-gnu.so"));
+  CHECK_FALSE(bundle::is_optional_plugin("libnvshmem_host.so.3"));
 }
 
 TEST_CASE("a library's names before auditwheel are those without its digests") {

@@ -4,6 +4,7 @@
 // outside; both ask here, so that they cannot disagree. Names are file names or SONAMEs, without a folder.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace sealift::bundle {
@@ -25,5 +26,10 @@ bool belongs_to_target(std::string_view name);
 // What a process may map from the target: also libnsl, which older glibcs bring and load for their name services. Newer
 // distributions have it in a package of its own or not at all, so a bundle cannot rely on it.
 bool may_come_from_target(std::string_view name);
+
+// Whether a library or extension module of this file name is opened only where its own needs are met, so that a bundle
+// may lack them: one of several for several hosts, or one that its package does without. Packing lets it pass, and the
+// self-test says that it was not tried.
+bool is_optional_plugin(const std::string& name);
 
 }  // namespace sealift::bundle
