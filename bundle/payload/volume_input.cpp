@@ -51,7 +51,8 @@ void VolumeInput::open_past_the_cache() {
 bool VolumeInput::is_in_memory(std::uint64_t offset, std::size_t count) const {
   void* const pages = ::mmap(nullptr, count, PROT_READ, MAP_SHARED, descriptor(), static_cast<off_t>(offset));
   if (pages == MAP_FAILED) return false;
-  std::vector<unsigned char> resident((count + ChunkBuffer::kAlignment - 1) / ChunkBuffer::kAlignment);
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));  // up to 64 KiB on aarch64
+  std::vector<unsigned char> resident((count + page - 1) / page);
   const bool known = ::mincore(pages, count, resident.data()) == 0;
   ::munmap(pages, count);
   const auto there = std::count_if(resident.begin(), resident.end(), [](unsigned char page) { return page & 1; });

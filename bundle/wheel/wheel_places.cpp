@@ -20,7 +20,9 @@ constexpr std::string_view kOpenFolders[] = {"share", "man", "doc", "opt"};
 // Folders of lib/ beside a folder of the project's own name; files directly in lib/ are libraries.
 constexpr std::string_view kLibFolders[] = {"cmake", "pkgconfig"};
 // Folders below a library folder that ld.so looks into before it, for better processors; glibc below 2.37 has all.
-constexpr std::string_view kVariants[] = {"glibc-hwcaps", "tls", "haswell", "xeon_phi", "avx512_1", "x86_64"};
+// Source: glibc 2.36, sysdeps/{x86,unix/sysv/linux/aarch64}/dl-procinfo.h (HWCAP_IMPORTANT) and AT_PLATFORM.
+constexpr std::string_view kVariants[] = {"glibc-hwcaps", "tls",    "haswell", "xeon_phi",
+                                          "avx512_1",     "x86_64", "aarch64", "atomics"};
 // Folders of lib/ that glibc, OpenSSL and Tcl read by themselves, or how they begin.
 constexpr std::string_view kLibraryOwn[] = {"gconv", "locale", "ossl-modules", "engines", "tcl", "tk"};
 // Folders of etc/ that the system's programs read.

@@ -3,7 +3,7 @@
 // that is our own code, which takes the variables out again and goes on to the program. ld.so has read them by then:
 // search lists are copied when it starts.
 // Sources: Linux, fs/binfmt_elf.c, create_elf_tables; glibc 2.17 to 2.40, elf/rtld.c (process_envvars, dl_main),
-// elf/dl-load.c (_dl_init_paths), sysdeps/x86_64/dl-machine.h (RTLD_START).
+// elf/dl-load.c (_dl_init_paths), sysdeps/{x86_64,aarch64}/dl-machine.h (RTLD_START), sysdeps/aarch64/start.S.
 #include "installer/start/host_loader.hpp"
 
 #include <alloca.h>
@@ -112,6 +112,26 @@ sealift_after_linker:
   pop %rdx
   xor %ebp, %ebp
   jmp *sealift_program_entry(%rip)
+)");
+#elif defined(__aarch64__)
+// x0 holds what the program's start must hand to atexit; the stack is aligned to 16. The first word is `bti c`.
+asm(R"(
+  .text
+  .hidden sealift_after_linker
+  .globl sealift_after_linker
+  .type sealift_after_linker, %function
+sealift_after_linker:
+  hint #34
+  mov x1, sp
+  str x0, [sp, #-16]!
+  mov x0, x1
+  bl sealift_restore_variables
+  ldr x0, [sp], #16
+  mov x29, #0
+  mov x30, #0
+  adrp x16, sealift_program_entry
+  ldr x16, [x16, #:lo12:sealift_program_entry]
+  br x16
 )");
 #else
 void sealift_after_linker() {}

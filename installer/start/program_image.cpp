@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sources: Linux, fs/binfmt_elf.c (how segments are mapped); System V ABI for x86-64, "Process Initialization".
+// Sources: Linux, fs/binfmt_elf.c (how segments are mapped); System V ABI for x86-64, "Process Initialization",
+// and for aarch64 ("AAPCS64 sysvabi64", the same section).
 #include "installer/start/program_image.hpp"
 
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -23,15 +25,22 @@ namespace {
 
 #if defined(__x86_64__)
 constexpr int kMachine = EM_X86_64;
+#elif defined(__aarch64__)
+constexpr int kMachine = EM_AARCH64;
 #else
 constexpr int kMachine = EM_NONE;  // not supported: every program is refused
 #endif
-constexpr std::uintptr_t kPage = 4096;
 constexpr std::uintptr_t kMaxAlignment = std::uintptr_t{1} << 30;
 constexpr std::uintptr_t kMaxAddress = std::uintptr_t{1} << 46;
 
-constexpr std::uintptr_t page_of(std::uintptr_t address) {
-  return address & ~(kPage - 1);
+// 4 KiB on x86-64; 4, 16 or 64 KiB on aarch64, as its kernel was built.
+std::uintptr_t page_size() {
+  static const std::uintptr_t size = ::getauxval(AT_PAGESZ);
+  return size != 0 ? size : 4096;
+}
+
+std::uintptr_t page_of(std::uintptr_t address) {
+  return address & ~(page_size() - 1);
 }
 
 bool map_segment(int file, const Elf64_Phdr& segment, std::uintptr_t base) {
@@ -47,14 +56,14 @@ bool map_segment(int file, const Elf64_Phdr& segment, std::uintptr_t base) {
     return false;
   if (end == file_end) return true;
   // Bytes beyond the file are zero, to the end of the last page, as ld.so's first allocations expect.
-  const std::uintptr_t next = segment.p_filesz == 0 ? first : page_of(file_end + kPage - 1);
+  const std::uintptr_t next = segment.p_filesz == 0 ? first : page_of(file_end + page_size() - 1);
   if (next > file_end) std::memset(reinterpret_cast<void*>(file_end), 0, next - file_end);
   return end <= next || ::mmap(reinterpret_cast<void*>(next), end - next, protection,
                                MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS, -1, 0) != MAP_FAILED;
 }
 
 struct Extent {
-  std::uintptr_t first = kMaxAddress, end = 0, alignment = kPage;
+  std::uintptr_t first = kMaxAddress, end = 0, alignment = page_size();
 
   explicit Extent(const ProgramImage& image) {
     for (int i = 0; i < image.header.e_phnum; ++i) {
@@ -147,6 +156,16 @@ void jump_to([[maybe_unused]] std::uintptr_t entry, [[maybe_unused]] const std::
       :
       : "a"(entry), "c"(stack)
       : "memory", "rdx");
+#elif defined(__aarch64__)
+  asm volatile(
+      "mov sp, %1\n\t"
+      "mov x29, #0\n\t"
+      "mov x30, #0\n\t"
+      "mov x0, #0\n\t"
+      "br %0"
+      :
+      : "r"(entry), "r"(stack)
+      : "memory", "x0", "x29", "x30");
 #endif
   __builtin_unreachable();
 }

@@ -33,6 +33,11 @@ namespace {
 // LD_LIBRARY_PATH, which the loader ignores when it is given this argument. The host's own folders and its ld.so.cache
 // come last, for what a bundle must not carry: drivers, InfiniBand, name services.
 constexpr char kLibraryPath[] = "$ORIGIN/../lib/runtime:$ORIGIN/../lib";
+#if defined(__aarch64__)
+constexpr std::string_view kLoader = sealift::bundle::loader_name("aarch64");
+#else
+constexpr std::string_view kLoader = sealift::bundle::loader_name("x86_64");
+#endif
 
 // Where this very file is, links resolved; false when `name` does not lead to a file with a program behind it.
 bool find_real(const char* name, char* folder, char* real) {
@@ -229,7 +234,7 @@ int main(int argc, char** argv) {
   const char* const host = asked == nullptr ? "" : asked;
   auto* const path = static_cast<char*>(alloca(sizeof kLibraryPath + 3 + std::strlen(own) + std::strlen(host)));
   char loader[PATH_MAX];
-  const int size = std::snprintf(loader, PATH_MAX, "%s/../lib/runtime/ld-linux-x86-64.so.2", folder);
+  const int size = std::snprintf(loader, PATH_MAX, "%s/../lib/runtime/%s", folder, kLoader.data());
   if (size < PATH_MAX && ::access(loader, R_OK) == 0) {
     std::strcpy(path, kLibraryPath);
     add_folders(path, own);

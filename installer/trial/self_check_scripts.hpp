@@ -25,15 +25,17 @@ def load(path):
             raise
 
 lib = os.path.join(sys.argv[5], "lib")
-loader = os.path.join(lib, "runtime", "ld-linux-x86-64.so.2")
+runtime = os.path.join(lib, "runtime")
+loader = next((os.path.join(runtime, name) for name in (os.listdir(runtime) if os.path.isdir(runtime) else ())
+               if name.startswith("ld-linux-")), None)
 
 def trace(path):
     # All symbols are bound, as `ldd -r` does: a program that is bound as it runs dies when it comes to one.
     variables = dict(os.environ, LD_TRACE_LOADED_OBJECTS="1", LD_WARN="1", LD_BIND_NOW="1",
                      LD_ORIGIN_PATH=os.path.dirname(path))
     command = [path]
-    if os.path.dirname(path) == os.path.join(sys.argv[5], "libexec") and os.path.exists(loader):
-        command = [loader, "--library-path", os.path.join(lib, "runtime") + ":" + lib, path]
+    if os.path.dirname(path) == os.path.join(sys.argv[5], "libexec") and loader:
+        command = [loader, "--library-path", runtime + ":" + lib, path]
     done = subprocess.run(command, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, timeout=120)
     lines = done.stdout.decode("utf-8", "replace").splitlines()

@@ -25,6 +25,14 @@ TEST_CASE("glibc's and the driver's libraries are the target's, under the names 
   }
 }
 
+TEST_CASE("each architecture has its dynamic linker, which is glibc's") {
+  CHECK(loader_name("x86_64") == "ld-linux-x86-64.so.2");
+  CHECK(loader_name("aarch64") == "ld-linux-aarch64.so.1");
+  CHECK(loader_name("riscv64").empty());
+  CHECK(is_glibc_library(loader_name("aarch64")));
+  CHECK(belongs_to_target(loader_name("aarch64")));
+}
+
 TEST_CASE("libnsl is no stranger in a process, but a bundle does not rely on it") {
   CHECK(may_come_from_target("libnsl.so.1"));
   CHECK_FALSE(belongs_to_target("libnsl.so.1"));

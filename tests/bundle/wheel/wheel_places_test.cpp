@@ -62,12 +62,14 @@ TEST_CASE("what real wheels place is allowed: jupyter, tbb, intel-openmp, ninja,
 }
 
 TEST_CASE("a project's name opens no folder that is somebody else's") {
-  for (const char* info : {"python3.11-1.dist-info", "runtime-1.dist-info", "lib-1.dist-info", "libexec-1.dist-info",
-                           "bin-1.dist-info", "python311.zip-1.dist-info", "glibc_hwcaps-1.dist-info",
-                           "x86_64-1.dist-info", "gconv-1.dist-info", "tcl8-1.dist-info"})
-    for (const char* path : {"lib/python3.11/os.py", "lib/runtime/libc.so.6", "libexec/python3.11", "lib64/x",
-                             "lib/python311.zip", "bin/sh", "lib/glibc-hwcaps/x86-64-v3/libz.so.1",
-                             "lib/x86_64/libz.so.1", "lib/gconv/gconv-modules", "lib/tcl8/init.tcl"}) {
+  for (const char* info :
+       {"python3.11-1.dist-info", "runtime-1.dist-info", "lib-1.dist-info", "libexec-1.dist-info", "bin-1.dist-info",
+        "python311.zip-1.dist-info", "glibc_hwcaps-1.dist-info", "x86_64-1.dist-info", "aarch64-1.dist-info",
+        "atomics-1.dist-info", "gconv-1.dist-info", "tcl8-1.dist-info"})
+    for (const char* path :
+         {"lib/python3.11/os.py", "lib/runtime/libc.so.6", "libexec/python3.11", "lib64/x", "lib/python311.zip",
+          "bin/sh", "lib/glibc-hwcaps/x86-64-v3/libz.so.1", "lib/x86_64/libz.so.1", "lib/aarch64/libz.so.1",
+          "lib/atomics/libz.so.1", "lib/gconv/gconv-modules", "lib/tcl8/init.tcl"}) {
       CAPTURE(info);
       CAPTURE(path);
       CHECK(fault_of_place(Scheme::Data, path, info));

@@ -20,6 +20,13 @@ bool is_driver_library(std::string_view name);
 // every C++ library does. No wheel may place one where each program of an environment would find it.
 bool is_interpreter_library(std::string_view name);
 
+// glibc's dynamic linker for an architecture as `uname -m` prints it; empty for one that no bundle is made for. Source:
+// glibc, sysdeps/*/shlib-versions.
+constexpr std::string_view loader_name(std::string_view arch) {
+  if (arch == "x86_64") return "ld-linux-x86-64.so.2";
+  return arch == "aarch64" ? "ld-linux-aarch64.so.1" : "";
+}
+
 // What a bundle may rely on without carrying it: either of the two.
 bool belongs_to_target(std::string_view name);
 
