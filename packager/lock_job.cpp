@@ -47,7 +47,15 @@ InterpreterChoice interpreter_of(const Job& job) {
   return {.version = job.python,
           .interpreter = job.interpreter,
           .sha256 = job.interpreter_sha256,
-          .asked_in = job.file.string()};
+          .asked_in = job.file.string(),
+          .arch = job.target.arch};
+}
+
+// The Python that uv and builds run: the carried one, or where that is for another kind of processor, this machine's of
+// the same version. What it builds is refused unless it runs anywhere.
+Interpreter runnable(const Interpreter& carried, const Job& job, const fs::path& uv, const fs::path& scratch) {
+  if (job.target.arch == machine_arch()) return carried;
+  return find_interpreter({.version = job.python, .asked_in = job.file.string() + " (for uv and builds)"}, uv, scratch);
 }
 
 void fill_sizes(std::vector<LockedWheel>& wheels) {
@@ -157,6 +165,7 @@ Lock unresolved(const Job& job) {
           .payload_digest = job.payload_digest,
           .target = job.target,
           .overruled = job.overruled,
+          .system = job.system,
           .python = job.python,
           .imports = job.imports,
           .indexes = locked_indexes(job.inputs),
@@ -261,7 +270,7 @@ LockResult lock_job(const LockOptions& options, bundle::Progress& progress) {
   const fs::path uv = find_uv(options.uv);
   const Cache cache(options.cache.empty() ? Cache::default_root() : options.cache);
   const ScratchFolder scratch("lock", cache.root());
-  const std::vector<fs::path> system_folders = NativeResolver::system_folders(job.target.arch);
+  const std::vector<fs::path> system_folders = NativeResolver::folders_of(job.system, job.target.arch);
   std::optional<RuntimeFiles> runtime;
   if (job.carries_runtime) {  // from here on, files have to fit the glibc that they will be loaded with
     runtime = find_runtime(job.target.arch, system_folders);
@@ -274,18 +283,19 @@ LockResult lock_job(const LockOptions& options, bundle::Progress& progress) {
   const Interpreter interpreter = find_interpreter(interpreter_of(job), uv, scratch.path());
   progress.note(fmt::format("interpreter: {} ({})", interpreter.description(), interpreter.executable.string()));
   refuse_newer_interpreter(interpreter, job, {job.target.arch, system_folders});
-  settle_torch(job, uv, interpreter.executable, scratch.path(), progress);
+  const Interpreter builder = runnable(interpreter, job, uv, scratch.path());
+  settle_torch(job, uv, builder.executable, scratch.path(), progress);
   lock.indexes = locked_indexes(job.inputs);
   if (job.inputs.requirements_file) lock.indexes.in_files = index_lines(*job.inputs.requirements_file);
   tell_of_indexes(lock.indexes, progress);
   for (const std::string& name : job.inputs.excludes)
     progress.warn(name + " is left out because the job excludes it: what asks for it may fail when it uses it");
-  LockedPython python = lock_python(job, uv, interpreter, folder, cache, progress, options.isolation);
+  LockedPython python = lock_python(job, uv, builder, folder, cache, progress, options.isolation);
   lock.wheels = std::move(python.wheels);
   require_packages(lock.owners, projects_of(lock.wheels));
   std::vector<OfflineFinding> findings = offline_findings(lock.wheels);
   lock.variables = variables_of(findings, job);
-  if (!findings.empty()) add_needs(findings, who_needs(job, uv, interpreter.executable, python.facts));
+  if (!findings.empty()) add_needs(findings, who_needs(job, uv, builder.executable, python.facts));
   if (options.ask_sizes) fill_sizes(lock.wheels);
 
   // The interpreter's tree, programs, and the libraries that they share.

@@ -25,7 +25,7 @@ constexpr const char* kVersionFile = "sealift-config-version.cmake";
 // Without sealift-built.cmake, which names folders of the machine that built it.
 constexpr const char* kPackage[] = {"sealift-config.cmake", kVersionFile, "sealift_train.cmake", "FindLibTorch.cmake"};
 constexpr const char* kCudaPackage = "sealift_train_cuda.cmake";  // of a build that knew CUDA
-constexpr const char* kLibraryFolders[] = {"lib", "lib64", "lib/x86_64-linux-gnu"};
+constexpr const char* kLibraryFolders[] = {"lib", "lib64", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu"};
 
 [[noreturn]] void refuse_missing(const fs::path& what) {
   throw Error(ErrorCode::Missing,

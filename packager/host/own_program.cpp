@@ -2,6 +2,8 @@
 // Finds the programs that travel; see own_program.hpp.
 #include "packager/host/own_program.hpp"
 
+#include <sys/utsname.h>
+
 #include "sealift/bundle/native/elf.hpp"
 
 namespace sealift::packager {
@@ -10,13 +12,21 @@ namespace fs = std::filesystem;
 using bundle::Error;
 using bundle::ErrorCode;
 
+std::string machine_arch() {
+  utsname names{};
+  ::uname(&names);
+  return names.machine;
+}
+
 fs::path find_own_program(const fs::path& given, const std::string& name, const std::string& option,
                           const std::string& arch) {
   std::error_code error;
-  const fs::path program = given.empty() ? fs::read_symlink("/proc/self/exe", error).parent_path() / name : given;
+  const fs::path own = fs::read_symlink("/proc/self/exe", error).parent_path();
+  const fs::path program = !given.empty() ? given : arch == machine_arch() ? own / name : own / arch / name;
   if (!fs::is_regular_file(program, error))
     throw Error(ErrorCode::Missing, {.what = "the " + name + " that travels with the bundle is not there",
                                      .where = program.string(),
+                                     .expected = "a static program for " + arch,
                                      .next = "build it, or name it with " + option});
   const fs::path file = fs::canonical(program);
   bundle::FileSource source(file);

@@ -8,8 +8,11 @@
 
 namespace sealift::packager {
 
-// `given`, else the program called `name` beside the running one; throws Missing naming `option`, or Platform when it
-// is dynamic or not for `arch`.
+// What this machine runs, as `uname -m` prints it.
+std::string machine_arch();
+
+// `given`, else the program called `name` beside the running one, or for another machine's `arch` in the folder of that
+// name beside it; throws Missing naming `option`, or Platform when it is dynamic or not for `arch`.
 std::filesystem::path find_own_program(const std::filesystem::path& given, const std::string& name,
                                        const std::string& option, const std::string& arch);
 

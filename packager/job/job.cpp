@@ -14,6 +14,7 @@
 #include "sealift/bundle/core/fields.hpp"
 #include "sealift/bundle/core/safe_path.hpp"
 #include "sealift/bundle/manifest/variables.hpp"
+#include "sealift/bundle/native/system_libraries.hpp"
 
 namespace sealift::packager {
 
@@ -48,6 +49,16 @@ void read_profile_of(const std::string& profile, const fs::path& folder, Job& jo
   job.fleet_floors = std::move(fleet.floors);
 }
 
+// Where libraries for another kind of processor are.
+fs::path read_system(TomlTable& table, const fs::path& folder) {
+  const fs::path system = resolved(folder, table.string("system"));
+  std::error_code unreadable;
+  if (!fs::is_directory(system / "usr/lib", unreadable) && !fs::is_directory(system / "lib", unreadable))
+    table.refuse("system", "this is not the root of a system", "a folder with usr/lib in it", system.string(),
+                 "mmdebstrap --architectures=arm64 --variant=extract makes one; the path is relative to the job file");
+  return system;
+}
+
 // The profile's values, and those of the job file, which override them.
 void read_target(TomlTable table, const fs::path& folder, Job& job) {
   if (table.has("profile"))
@@ -55,14 +66,15 @@ void read_target(TomlTable table, const fs::path& folder, Job& job) {
   else
     table.string("arch");
   read_target_keys(table, job.target);
-  if (job.target.arch != "x86_64")
-    table.refuse("arch", "the target's architecture is not supported", "x86_64", job.target.arch);
+  if (bundle::loader_name(job.target.arch).empty())
+    table.refuse("arch", "the target's architecture is not supported", "x86_64 or aarch64", job.target.arch);
   if (job.target.glibc == bundle::GlibcVersion{}) table.string("glibc");  // refuses, because it is missing
   job.overruled = read_overruled(table);
   const std::string runtime = table.string_or("runtime", "target");
   if (runtime != "target" && runtime != "carried")
     table.refuse("runtime", "the C library is the target's or a carried one", "target or carried", runtime);
   job.carries_runtime = runtime == "carried";
+  if (table.has("system")) job.system = read_system(table, folder);
   table.done();
 }
 

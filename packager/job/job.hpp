@@ -39,6 +39,7 @@ struct Job {
   std::vector<std::string> overruled = {};     // checks against the target that refuse nothing (profile_check.hpp)
   std::vector<std::string> fleet_floors = {};  // of a profile of many machines: who lowers what, for people
   bool carries_runtime = false;                // the bundle has a glibc, because the target's is too old
+  std::filesystem::path system = {};           // a root that libraries are taken from; empty: this machine's own
   std::string python;                          // "3.11"
   std::string interpreter = "auto";            // "auto", or an absolute path
   std::optional<bundle::Digest> interpreter_sha256;  // of an archive

@@ -187,11 +187,12 @@ std::string write_lock(const Lock& lock, const fs::path& folder) {
       "format = {}\nname = {}\nversion = {}\nchannel = {}\nrollback_floor = {}\ncreated = {}\npayload_digest = "
       "{}\npython "
       "= {}\nimports = {}\n\n"
-      "[target]\n{}glibc_floor = {}\n{}\n",
+      "[target]\n{}glibc_floor = {}\n{}{}\n",
       kLockFormat, toml_quoted(lock.name), lock.version, toml_quoted(lock.channel), lock.rollback_floor,
       toml_quoted(lock.created), toml_quoted(name_of(lock.payload_digest)), toml_quoted(lock.python),
       list(lock.imports), bundle::write_target_keys(lock.target), toml_quoted(lock.glibc_floor.text()),
-      lock.overruled.empty() ? "" : "overrule = " + list(lock.overruled) + "\n");
+      lock.overruled.empty() ? "" : "overrule = " + list(lock.overruled) + "\n",
+      lock.system.empty() ? "" : "system = " + toml_quoted(lock.system.lexically_relative(folder).string()) + "\n");
   out +=
       fmt::format("[interpreter]\ndescription = {}\nversion = {}\nsha256 = {}\nsize = {}\nlibraries = {}\n",
                   toml_quoted(lock.interpreter.description), toml_quoted(lock.interpreter.version),
@@ -246,6 +247,8 @@ Lock read_lock(const fs::path& file) {
   read_target_keys(target, lock.target);
   lock.glibc_floor = glibc(target, "glibc_floor");
   lock.overruled = read_overruled(target);
+  const fs::path folder = fs::absolute(file).parent_path();
+  if (target.has("system")) lock.system = (folder / target.string("system")).lexically_normal();
   target.done();
   TomlTable interpreter = table.table("interpreter");
   lock.interpreter = {.description = interpreter.string("description"),
@@ -263,7 +266,6 @@ Lock read_lock(const fs::path& file) {
     lock.runtime = {.glibc = glibc(runtime, "glibc"), .kernel = runtime.string("kernel")};
     runtime.done();
   }
-  const fs::path folder = fs::absolute(file).parent_path();
   for (TomlTable& item : table.tables("program")) {
     LockedProgram program{.source = (folder / item.string("source")).lexically_normal(),
                           .sha256 = digest(item),

@@ -99,6 +99,7 @@ struct Lock {
   bundle::DigestAlgorithm payload_digest = bundle::DigestAlgorithm::Sha256;  // of the payload's chunks
   bundle::Target target;
   std::vector<std::string> overruled = {};  // checks against the target that refuse nothing; sorted
+  std::filesystem::path system = {};        // as the job names it: where the target's glibc is read; empty: here
   bundle::GlibcVersion glibc_floor;
   std::string python;  // "3.11"
   std::vector<std::string> imports;

@@ -89,6 +89,9 @@ void read_glibc(TomlTable& table, bundle::Target& target) {
 void read_cpu(TomlTable& table, bundle::Target& target) {
   if (!table.has("cpu")) return;
   target.cpu = table.string("cpu");
+  if (target.arch != "x86_64")
+    table.refuse("cpu", "only x86-64 has levels of processors", "no cpu for " + SafePath::printable(target.arch),
+                 SafePath::printable(target.cpu));
   constexpr std::string_view kLevels[] = {"x86-64-v1", "x86-64-v2", "x86-64-v3", "x86-64-v4"};
   if (std::find(std::begin(kLevels), std::end(kLevels), target.cpu) == std::end(kLevels))
     table.refuse("cpu", "this is not a level of x86-64", "x86-64-v1 to x86-64-v4", SafePath::printable(target.cpu));

@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 
+#include "packager/host/own_program.hpp"
 #include "packager/host/process.hpp"
 #include "packager/models/model_files.hpp"
 #include "packager/native/library_folders.hpp"
@@ -178,6 +179,17 @@ std::string run_one(const JobGolden& golden, const Job& job, GoldenPlace& place,
   return result_of(golden_run(ordered, place, verifier, folders, desk), isolation, ordered, desk);
 }
 
+// The verifier runs here, as it will on the target.
+void require_own_arch(const JobGolden& golden, const Job& job) {
+  if (job.target.arch == machine_arch()) return;
+  throw Error(ErrorCode::Platform,
+              {.what = "a golden run is recorded on a machine of the target's architecture",
+               .where = job.file.string() + ", [[golden]] " + golden.name,
+               .expected = job.target.arch,
+               .got = machine_arch(),
+               .next = "record it there with sealift-verify golden, and name what it wrote: result = \"FILE\""});
+}
+
 // An earlier lock may have left one there.
 void replace_result(const fs::path& file, const std::string& text) {
   const fs::path partial = file.string() + ".partial";
@@ -196,6 +208,7 @@ std::vector<JobProgram> run_goldens(Job& job, const std::vector<LockedModel>& mo
   std::optional<GoldenPlace> place;
   for (JobGolden& golden : job.goldens) {
     if (!golden.job) continue;
+    require_own_arch(golden, job);
     if (isolation == Isolation::Sandbox)
       require_sandbox(
           "install bubblewrap (Debian: apt install bubblewrap), lock on a machine that allows namespaces, name a "

@@ -18,8 +18,9 @@ namespace sealift::packager {
 
 // Runs those of `job.goldens` that have a job, in a folder below `scratch` that is laid out as the generation will be,
 // writes FOLDER/NAME.golden.json, fills in what they read, and returns the results as files to carry. Throws Missing
-// naming what is not here yet: a model's file, the programs; CannotCheck where there is no sandbox; SelfTest with the
-// end of what the program said; Format where it left no file; Usage as read_job_goldens.
+// naming what is not here yet: a model's file, the programs; Platform for another architecture's target; CannotCheck
+// where there is no sandbox; SelfTest with the end of what the program said; Format where it left no file; Usage as
+// read_job_goldens.
 std::vector<JobProgram> run_goldens(Job& job, const std::vector<LockedModel>& models, const Cache& cache,
                                     const std::filesystem::path& folder, const std::filesystem::path& scratch,
                                     Isolation isolation, bundle::Progress& progress);

@@ -5,6 +5,7 @@
 
 #include "packager/native/elf_on_disk.hpp"
 #include "sealift/bundle/native/libc_version.hpp"
+#include "sealift/bundle/native/system_libraries.hpp"
 
 namespace sealift::packager {
 
@@ -17,14 +18,14 @@ using bundle::GlibcVersion;
 namespace {
 
 constexpr std::string_view kRuntimeFolder = "lib/runtime/";
-constexpr const char* kLoader = "ld-linux-x86-64.so.2";  // sealift-start has it by the same name
 constexpr const char* kLibc = "libc.so.6";
 constexpr GlibcVersion kFirstWithArgv0{2, 33};  // NEWS of glibc 2.33: "ld.so --argv0"
 
 // glibc's file list, without what only debuggers and old build systems open. Since 2.34 several are empty, but old
 // wheels still need them. The target's nsswitch.conf decides which name services are opened.
-constexpr const char* kNeeded[] = {kLoader,      kLibc,          "libm.so.6",      "libpthread.so.0", "libdl.so.2",
-                                   "librt.so.1", "libutil.so.1", "libresolv.so.2", "libanl.so.1",     "libmvec.so.1"};
+constexpr const char* kNeeded[] = {kLibc,        "libm.so.6",    "libpthread.so.0", "libdl.so.2",
+                                   "librt.so.1", "libutil.so.1", "libresolv.so.2",  "libanl.so.1"};
+constexpr const char* kVectorMath = "libmvec.so.1";  // on aarch64 since 2.38, and only where gcc was new enough
 constexpr const char* kOptionalLibraries[] = {"libnss_compat.so.2", "libnss_dns.so.2", "libnss_files.so.2",
                                               "libnss_hesiod.so.2"};
 
@@ -35,7 +36,7 @@ std::optional<ElfFile> read_library(const fs::path& file, const std::string& arc
   return elf && elf->arch == arch ? elf : std::nullopt;
 }
 
-[[noreturn]] void refuse_incomplete(const fs::path& folder, const char* name) {
+[[noreturn]] void refuse_incomplete(const fs::path& folder, const std::string& name) {
   throw Error(ErrorCode::Missing, {.what = "the glibc of this machine is incomplete, so it cannot be carried",
                                    .where = (folder / name).string(),
                                    .expected = "a library of the target's architecture",
@@ -53,7 +54,10 @@ RuntimeFiles take(const fs::path& folder, const ElfFile& libc, const std::string
                                       .next = "pack on a newer distribution"});
   if (libc.kernel_floor.empty()) refuse_incomplete(folder, kLibc);  // every real one states its kernel
   RuntimeFiles found{.runtime = {.glibc = glibc, .kernel = libc.kernel_floor}, .files = {}};
-  for (const char* name : kNeeded) {
+  std::vector<std::string> needed(std::begin(kNeeded), std::end(kNeeded));
+  needed.emplace_back(bundle::loader_name(arch));  // sealift-start has it by the same name
+  if (arch == "x86_64" || read_library(folder / kVectorMath, arch)) needed.emplace_back(kVectorMath);
+  for (const std::string& name : needed) {
     if (!read_library(folder / name, arch)) refuse_incomplete(folder, name);
     found.files[name] = folder / name;
   }
@@ -78,7 +82,7 @@ RuntimeFiles find_runtime(const std::string& arch, const std::vector<fs::path>& 
 
 void carry_runtime(Tree& tree, const RuntimeFiles& runtime) {
   for (const auto& [name, file] : runtime.files)
-    tree[std::string(kRuntimeFolder) + name] = {.source = file, .executable = name == kLoader};
+    tree[std::string(kRuntimeFolder) + name] = {.source = file, .executable = name.starts_with("ld-linux-")};
 }
 
 bool is_runtime_file(const std::string& path) {

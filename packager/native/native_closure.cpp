@@ -44,6 +44,10 @@ void read_conf(const fs::path& file, std::vector<fs::path>& out, int depth) {
   }
 }
 
+std::vector<std::string> default_folders(const std::string& arch) {
+  return {"lib/" + arch + "-linux-gnu", "usr/lib/" + arch + "-linux-gnu", "lib64", "usr/lib64", "lib", "usr/lib"};
+}
+
 }  // namespace
 
 // What one file adds, kept apart until it is known to be complete.
@@ -56,10 +60,14 @@ struct NativeResolver::Walk {
 std::vector<fs::path> NativeResolver::system_folders(const std::string& arch, const fs::path& conf) {
   std::vector<fs::path> out;
   read_conf(conf, out, 0);
-  for (const std::string& folder :
-       {"/lib/" + arch + "-linux-gnu", "/usr/lib/" + arch + "-linux-gnu", std::string("/lib64"),
-        std::string("/usr/lib64"), std::string("/lib"), std::string("/usr/lib")})
-    out.emplace_back(folder);
+  for (const std::string& folder : default_folders(arch)) out.emplace_back("/" + folder);
+  return out;
+}
+
+std::vector<fs::path> NativeResolver::folders_of(const fs::path& system, const std::string& arch) {
+  if (system.empty()) return system_folders(arch);
+  std::vector<fs::path> out;
+  for (const std::string& folder : default_folders(arch)) out.push_back(system / folder);
   return out;
 }
 

@@ -34,6 +34,8 @@ class NativeResolver {
   // What /etc/ld.so.conf names, then the linker's defaults.
   static std::vector<std::filesystem::path> system_folders(const std::string& arch,
                                                            const std::filesystem::path& conf = "/etc/ld.so.conf");
+  // The linker's defaults below the root `system`; those of this machine when that is empty.
+  static std::vector<std::filesystem::path> folders_of(const std::filesystem::path& system, const std::string& arch);
 
   // Adds everything that the ELF file `file` needs; `name` is for messages. Returns the libraries that are not there,
   // and then adds nothing. A file that is not ELF, or a static program, needs nothing. Throws Platform when it is of

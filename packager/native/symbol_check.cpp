@@ -53,12 +53,13 @@ std::map<std::size_t, std::vector<std::string>> unbound_symbols(const NativeInde
 }
 
 std::vector<std::uint64_t> glibc_symbols(const std::string& arch, const std::vector<fs::path>& folders) {
-  static constexpr const char* kLibraries[] = {"libc.so.6",    "libm.so.6",           "libpthread.so.0", "libdl.so.2",
-                                               "librt.so.1",   "libutil.so.1",        "libresolv.so.2",  "libanl.so.1",
-                                               "libmvec.so.1", "ld-linux-x86-64.so.2"};
+  std::vector<std::string> libraries = {"libc.so.6",      "libm.so.6",   "libpthread.so.0",
+                                        "libdl.so.2",     "librt.so.1",  "libutil.so.1",
+                                        "libresolv.so.2", "libanl.so.1", "libmvec.so.1"};
+  libraries.emplace_back(bundle::loader_name(arch));
   std::vector<std::uint64_t> all;
   for (const fs::path& folder : folders)
-    for (const char* name : kLibraries) {
+    for (const std::string& name : libraries) {
       std::error_code error;
       if (!fs::is_regular_file(folder / name, error)) continue;
       const std::optional<bundle::ElfFile> elf = read_elf_file(folder / name);

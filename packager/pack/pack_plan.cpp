@@ -403,6 +403,7 @@ PackPlan plan_pack(const Lock& lock, const std::vector<Content>& contents, const
                    const Cache& cache, const Repair& repair) {
   PackPlan plan{.draft = draft_of(lock),
                 .profile = lock.target,
+                .system = lock.system,
                 .python = lock.python,
                 .entries = {},
                 .companions = {},

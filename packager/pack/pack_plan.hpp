@@ -26,6 +26,7 @@ using Companions = std::map<std::string, std::filesystem::path>;
 struct PackPlan {
   bundle::Manifest draft;             // without payload and entries
   bundle::Target profile;             // all that the lock knows of the target; the draft's says less
+  std::filesystem::path system = {};  // where the target's glibc is read; empty: here
   std::string python;                 // "3.11"
   std::vector<PlannedEntry> entries;  // sorted by path
   std::vector<std::filesystem::path>

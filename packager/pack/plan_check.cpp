@@ -12,6 +12,8 @@
 
 namespace sealift::packager {
 
+namespace fs = std::filesystem;
+
 namespace {
 
 NativeFiles files_of(const PackPlan& plan, const Cache& cache, const Repair& repair, bundle::Progress& progress) {
@@ -43,13 +45,14 @@ void add_profile(NativeReport& report, const NativeFiles& files, const PackPlan&
 NativeReport check_native(const PackPlan& plan, const Cache& cache, const Repair& repair, bundle::Progress& progress) {
   const bundle::Target& target = plan.draft.target;
   const std::optional<bundle::CarriedRuntime>& runtime = plan.draft.environment.runtime;
+  const std::vector<fs::path> folders = NativeResolver::folders_of(plan.system, target.arch);
   const NativeFiles files = files_of(plan, cache, repair, progress);
-  NativeReport report = check_native(files, target, "libexec/python" + plan.python, runtime,
-                                     glibc_symbols(target.arch, NativeResolver::system_folders(target.arch)));
+  NativeReport report =
+      check_native(files, target, "libexec/python" + plan.python, runtime, glibc_symbols(target.arch, folders));
   add_profile(report, files, plan);
   for (const NativeFinding& finding : report.findings)
     if (finding.severity == Severity::Warning) progress.warn(finding.what + " (" + finding.next + ")");
-  require_native(report, loaded_with(target, runtime), NativeResolver::system_folders(target.arch));
+  require_native(report, loaded_with(target, runtime), folders);
   progress.note(native_summary(report));
   return report;
 }

@@ -3,6 +3,7 @@
 // self-test there, and sees the bundle, the work area and the system's programs.
 #include "packager/pack/rehearse.hpp"
 
+#include "packager/host/own_program.hpp"
 #include "packager/host/sandbox.hpp"
 #include "packager/host/scratch_folder.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
@@ -78,6 +79,15 @@ fs::path set_aside(const fs::path& folder) {
   return aside;
 }
 
+// The target's programs must run here.
+void require_own_arch(const std::string& arch) {
+  if (arch == machine_arch()) return;
+  throw Error(ErrorCode::CannotCheck, {.what = "a bundle for another architecture cannot be rehearsed here",
+                                       .expected = "a machine of " + arch,
+                                       .got = machine_arch(),
+                                       .next = "rehearse on such a machine, or trust the target's own self-test"});
+}
+
 std::string system_name(const fs::path& system, const bundle::Manifest& manifest) {
   return system.empty() ? "this machine's own system; the bundle is for glibc " + manifest.target.glibc.text() +
                               " and up, which --system DIR with such a system would try"
@@ -95,6 +105,7 @@ Rehearsal rehearse(const RehearseOptions& options, bundle::Progress& progress) {
                                          .expected = "the bundles that it builds on",
                                          .got = "none",
                                          .next = "name them, oldest first: --onto BUNDLE"});
+  require_own_arch(verified.manifest().target.arch);
   require_sandbox(kRehearseElsewhere);
   const ScratchFolder area(".rehearsal",
                            fs::canonical(options.work_area.empty() ? folder.parent_path() : options.work_area));

@@ -9,7 +9,10 @@
 
 #include "bundle/core/json.hpp"
 #include "packager/files/cache.hpp"
+#include "packager/host/own_program.hpp"
 #include "packager/host/uv.hpp"
+#include "packager/native/elf_on_disk.hpp"
+#include "packager/python/foreign_interpreter.hpp"
 #include "sealift/bundle/payload/payload_writer.hpp"
 
 namespace sealift::packager {
@@ -98,6 +101,8 @@ fs::path executable_in(const fs::path& folder, const std::string& minor) {
 }
 
 fs::path locate(const InterpreterChoice& choice, const fs::path& uv, const fs::path& scratch) {
+  if (choice.interpreter == "auto" && !choice.arch.empty() && choice.arch != machine_arch())
+    return find_foreign(choice.version, choice.arch, uv, where(choice));
   if (choice.interpreter == "auto") {
     const ProcessResult found = run_uv({uv.string(), "python", "find", "--system", choice.version});
     if (found.exit_code == 0) return found.out.substr(0, found.out.find('\n'));
@@ -208,8 +213,26 @@ void settle_links(const Links& links, Tree& tree) {
 
 }  // namespace
 
+namespace {
+
+// A script that stands in for one can only be asked.
+std::string arch_of(const fs::path& executable) {
+  const std::optional<bundle::ElfFile> elf = read_elf_file(executable);
+  return elf ? elf->arch : machine_arch();
+}
+
+}  // namespace
+
 Interpreter find_interpreter(const InterpreterChoice& choice, const fs::path& uv, const fs::path& scratch) {
-  Interpreter interpreter = ask(locate(choice, uv, scratch));
+  const fs::path executable = locate(choice, uv, scratch);
+  const std::string wanted = choice.arch.empty() ? machine_arch() : choice.arch, arch = arch_of(executable);
+  if (arch != wanted)
+    throw Error(ErrorCode::Platform, {.what = "the interpreter is for another architecture",
+                                      .where = executable.string(),
+                                      .expected = wanted,
+                                      .got = arch,
+                                      .next = "name one for the target with [python].interpreter"});
+  Interpreter interpreter = arch == machine_arch() ? ask(executable) : read_foreign(executable, choice.version, arch);
   if (interpreter.minor != choice.version)
     throw Error(ErrorCode::Platform, {.what = "the interpreter is of another version",
                                       .where = interpreter.executable.string(),

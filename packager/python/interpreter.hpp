@@ -7,30 +7,13 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "packager/files/tree.hpp"
 #include "packager/native/native_closure.hpp"
+#include "packager/python/interpreter_facts.hpp"
 #include "sealift/bundle/host/progress.hpp"
 
 namespace sealift::packager {
-
-// What an interpreter says about itself.
-struct Interpreter {
-  std::filesystem::path executable;
-  std::string version;  // "3.11.2"
-  std::string minor;    // "3.11"
-  std::filesystem::path prefix;
-  std::filesystem::path stdlib;
-  std::filesystem::path headers;   // empty: there are none
-  std::filesystem::path pyconfig;  // on multiarch systems, where the one among the headers only includes it
-  std::filesystem::path wheels;    // where a distribution keeps ensurepip's wheels; empty: they are in the library
-  std::vector<std::string> builtin_modules;  // those that are in the executable itself
-  bool finds_site_packages = true;           // in PREFIX/lib/pythonX.Y/site-packages, without a sitecustomize of ours
-
-  std::string site_packages() const { return "lib/python" + minor + "/site-packages"; }
-  std::string description() const { return "CPython " + version; }
-};
 
 // Which interpreter is wanted.
 struct InterpreterChoice {
@@ -38,10 +21,12 @@ struct InterpreterChoice {
   std::string interpreter = "auto";                     // "auto", or an executable, a folder or an archive
   std::optional<bundle::Digest> sha256 = std::nullopt;  // of an archive
   std::string asked_in = {};                            // the job file, for messages
+  std::string arch = {};                                // of the target; empty: this machine's
 };
 
-// `uv` finds it when it is "auto". Archives are unpacked into `scratch`. Throws Missing; Usage for an archive without a
-// digest and Digest for one with another; Platform when it is of another version, or cannot be carried.
+// `uv` finds it when it is "auto". Archives are unpacked into `scratch`. One for another kind of processor is not run
+// but read (foreign_interpreter.hpp). Throws Missing; Usage for an archive without a digest and Digest for one with
+// another; Platform when it is of another version or architecture, or cannot be carried.
 Interpreter find_interpreter(const InterpreterChoice& choice, const std::filesystem::path& uv,
                              const std::filesystem::path& scratch);
 

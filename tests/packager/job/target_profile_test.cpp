@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "packager/job/job.hpp"
 #include "packager/job/lock.hpp"
 #include "packager/python/pylock.hpp"
@@ -140,7 +142,9 @@ TEST_CASE("a job takes its target from a profile beside it, and its own keys cou
   CHECK_REFUSED(job_with(dir, "glibc = \"2.28\""), Usage, "key 'target.arch'");
   CHECK_REFUSED(job_with(dir, "arch = \"x86_64\""), Usage, "key 'target.glibc'");
   write_file(dir / "arm.toml", "format = 1\narch = \"aarch64\"\nglibc = \"2.28\"\n");
-  CHECK_REFUSED(job_with(dir, "profile = \"arm.toml\""), Usage, "aarch64");
+  CHECK(job_with(dir, "profile = \"arm.toml\"").target.arch == "aarch64");
+  write_file(dir / "odd.toml", "format = 1\narch = \"sparc64\"\nglibc = \"2.28\"\n");
+  CHECK_REFUSED(job_with(dir, "profile = \"odd.toml\""), Usage, "sparc64");
   write_file(dir / "bare.toml", "format = 1\narch = \"x86_64\"\n");  // a machine where no libc.so.6 was found
   CHECK_REFUSED(job_with(dir, "profile = \"bare.toml\""), Usage, "key 'target.glibc'");
   CHECK(job_with(dir, "profile = \"bare.toml\"\nglibc = \"2.28\"").target.glibc == bundle::GlibcVersion{2, 28});
@@ -163,16 +167,18 @@ TEST_CASE("shipped profiles promise no more than their systems have") {
   };
   const Promise promises[] = {
       {"anolis-23", {2, 36}, "3.4.30", "3.10"},       {"debian-12", {2, 36}, "3.4.30", "3.11"},
-      {"kylin-v10", {2, 28}, "3.4.24", "3.7"},        {"openeuler-22.03", {2, 34}, "3.4.28", "3.9"},
-      {"openeuler-24.03", {2, 38}, "3.4.30", "3.11"}, {"rhel-8", {2, 28}, "3.4.25", "3.6"},
-      {"rhel-9", {2, 34}, "3.4.29", "3.9"},           {"ubuntu-22.04", {2, 35}, "3.4.30", "3.10"},
-      {"ubuntu-24.04", {2, 39}, "3.4.33", "3.12"},    {"uos-v20", {2, 28}, "3.4.24", "3.7"}};
+      {"kylin-v10", {2, 28}, "3.4.24", "3.7"},        {"kylin-v10-aarch64", {2, 28}, "3.4.24", "3.7"},
+      {"openeuler-22.03", {2, 34}, "3.4.28", "3.9"},  {"openeuler-22.03-aarch64", {2, 34}, "3.4.28", "3.9"},
+      {"openeuler-24.03", {2, 38}, "3.4.30", "3.11"}, {"openeuler-24.03-aarch64", {2, 38}, "3.4.30", "3.11"},
+      {"rhel-8", {2, 28}, "3.4.25", "3.6"},           {"rhel-9", {2, 34}, "3.4.29", "3.9"},
+      {"ubuntu-22.04", {2, 35}, "3.4.30", "3.10"},    {"ubuntu-24.04", {2, 39}, "3.4.33", "3.12"},
+      {"uos-v20", {2, 28}, "3.4.24", "3.7"}};
   std::vector<std::string> names;
   for (const Promise& promise : promises) {
     names.emplace_back(promise.name);
     INFO(promise.name);
     const bundle::Target target = find_profile(promise.name, "/");
-    CHECK(target.arch == "x86_64");
+    CHECK(target.arch == (std::string_view(promise.name).ends_with("-aarch64") ? "aarch64" : "x86_64"));
     CHECK(target.glibc == promise.glibc);
     CHECK(target.glibcxx == promise.glibcxx);
     CHECK(target.python == std::vector<std::string>{promise.python});
