@@ -6,6 +6,7 @@
 #   cmake/prerequisites.sh build     to build and test everything
 #   cmake/prerequisites.sh air-gap   the same as build, and what samples/air_gap.sh needs to make a bare host, and the launchers
 #                                    of clusters that the multi_host tests start
+#   cmake/prerequisites.sh aarch64   the same as tools, and what the preset aarch64 and its test need: 220 MB
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -55,24 +56,63 @@ install_uv() {
   stamp uv "$kUv"
 }
 
-# igzip, its checksums and the erasure codes alone, with the licence beside them.
+# igzip, its checksums and the erasure codes alone, with the licence beside them. Elsewhere and for another machine than
+# this one: install_isal FOLDER PREFIX_OF_ITS_TOOLS.
 install_isal() {
-  complete isal "$kIsal $kIsalParts" && return 0
-  say "building ISA-L from $kIsal into $where/isal"
-  rm -rf "$where/isal" "$where/isal-build"
-  mkdir -p "$where/isal/include/isa-l" "$where/isal/lib" "$where/isal-build"
+  folder=${1:-isal} tools=${2:-}
+  complete "$folder" "$kIsal $kIsalParts" && return 0
+  say "building ISA-L from $kIsal into $where/$folder"
+  rm -rf "${where:?}/$folder" "$where/isal-build"
+  mkdir -p "$where/$folder/include/isa-l" "$where/$folder/lib" "$where/isal-build"
   printf '%s --hash=%s\n' "$kIsal" "$kIsalHash" > "$where/isal-build/wanted"
   "$where/uv/bin/pip" download -q --disable-pip-version-check --no-cache-dir --no-deps --no-binary isal --require-hashes \
     -r "$where/isal-build/wanted" -d "$where/isal-build" >&2
   tar -xzf "$where"/isal-build/isal-*.tar.gz -C "$where/isal-build" --strip-components=4 --wildcards '*/src/isal/isa-l'
-  make -s -C "$where/isal-build" -f Makefile.unx units="$kIsalParts" lib >/dev/null
+  for_machine=
+  [ -z "$tools" ] || for_machine="host_cpu=${tools%%-*} arch=${tools%%-*} CC=${tools}gcc-12 AR=${tools}ar"
+  # shellcheck disable=SC2086  # a list of words
+  make -s -C "$where/isal-build" -f Makefile.unx units="$kIsalParts" $for_machine lib >/dev/null
   cp "$where/isal-build/include/igzip_lib.h" "$where/isal-build/include/crc.h" \
-    "$where/isal-build/include/erasure_code.h" "$where/isal-build/include/gf_vect_mul.h" "$where/isal/include/isa-l"
+    "$where/isal-build/include/erasure_code.h" "$where/isal-build/include/gf_vect_mul.h" "$where/$folder/include/isa-l"
   # libcrypto.a has a function of this name too, of its own field.
-  objcopy --redefine-sym gf_mul=isal_gf_mul "$where/isal-build/bin/isa-l.a" "$where/isal/lib/libisal.a"
-  cp "$where/isal-build/LICENSE" "$where/isal"
+  "${tools}objcopy" --redefine-sym gf_mul=isal_gf_mul "$where/isal-build/bin/isa-l.a" "$where/$folder/lib/libisal.a"
+  cp "$where/isal-build/LICENSE" "$where/$folder"
   rm -rf "$where/isal-build"
-  stamp isal "$kIsal $kIsalParts"
+  stamp "$folder" "$kIsal $kIsalParts"
+}
+
+# Debian's arm64 packages by an apt of their own, unpacked and not installed: this machine's packages stay as they are, no
+# program of theirs runs, and nobody has to be root.
+#   install_arm64 NAME alone|with-needs PACKAGES...
+install_arm64() {
+  complete "aarch64/$1" "$*" && return 0
+  say "unpacking Debian's arm64 packages into $where/aarch64/$1"
+  state=$PWD/$where/aarch64/apt
+  rm -rf "$state" "${where:?}/aarch64/$1"
+  mkdir -p "$state/lists/partial" "$state/cache/archives/partial" "$where/aarch64/$1"
+  : > "$state/status"
+  apt="apt-get -q -o Dir::State=$state -o Dir::State::status=$state/status -o Dir::Cache=$state/cache \
+    -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o Acquire::Languages=none -o APT::Sandbox::User="
+  words=$*
+  name=$1 needs=$2
+  shift 2
+  $apt update >&2
+  if [ "$needs" = alone ]; then
+    (cd "$state/cache/archives" && $apt download "$@" >&2)
+  else
+    $apt install -y --download-only --no-install-recommends "$@" >&2
+  fi
+  for deb in "$state"/cache/archives/*.deb; do dpkg-deb -x "$deb" "$where/aarch64/$name"; done
+  rm -rf "$state"
+  stamp "aarch64/$name" "$words"
+}
+
+# What the preset aarch64 links; for its test a bare system, and one with a Python to carry.
+install_aarch64() {
+  install_arm64 static alone libssl-dev libzstd-dev zlib1g-dev libutf8proc-dev
+  install_isal aarch64/isal aarch64-linux-gnu-
+  install_arm64 bare with-needs base-files dash coreutils
+  install_arm64 python with-needs python3.11 libstdc++6 libgcc-s1 zlib1g
 }
 
 install_torch() {
@@ -109,23 +149,26 @@ mkdir -p "$where"
 install_packages g++ cmake ninja-build make nasm ca-certificates python3 python3-venv \
   libcli11-dev nlohmann-json3-dev libfmt-dev libzstd-dev zlib1g-dev libssl-dev \
   libboost1.81-dev libboost-url1.81-dev libutf8proc-dev libcurl4-openssl-dev patchelf bubblewrap
-if [ "${1:-build}" != tools ]; then
+if [ "${1:-build}" != tools ] && [ "${1:-build}" != aarch64 ]; then
   install_packages git doctest-dev libgloo-dev zstd openssl \
     clang clang-format libclang-rt-dev libarchive-tools unzip  # the fuzzers, and the archivers that our readers are held to
 fi
 case "${1:-build}" in
   tools | build) ;;
+  aarch64) install_packages g++-12-aarch64-linux-gnu qemu-user-static ;;
   air-gap)
     install_packages mmdebstrap uidmap iproute2 util-linux file
     install_packages openmpi-bin slurm-client slurmctld slurmd munge
     install_packages ansible-core skopeo umoci  # what the tests of samples/many_machines start
     ;;
-  *) say "unknown argument '$1'; known: tools, build, air-gap"; exit 2 ;;
+  *) say "unknown argument '$1'; known: tools, build, air-gap, aarch64"; exit 2 ;;
 esac
 trust_system  # only now is the package ca-certificates there
 install_uv
 install_isal
-if [ "${1:-build}" != tools ]; then
+if [ "${1:-build}" = aarch64 ]; then
+  install_aarch64
+elif [ "${1:-build}" != tools ]; then
   install_torch
   install_beside_torch
   install_peers
