@@ -87,6 +87,7 @@ void add_builtin(const fs::path& file, std::set<std::string>& modules) {
   }
 }
 
+// Debian names modules there too that it has as files, here or in packages of their own; only the latter stay.
 std::vector<std::string> builtin_modules(const fs::path& stdlib) {
   std::set<std::string> modules(std::begin(kAlwaysBuiltIn), std::end(kAlwaysBuiltIn));
   for (const fs::directory_entry& entry : fs::directory_iterator(stdlib)) {
@@ -94,6 +95,11 @@ std::vector<std::string> builtin_modules(const fs::path& stdlib) {
     std::error_code none;
     if (name.starts_with("_sysconfigdata_") && name.ends_with(".py") && entry.is_regular_file(none))
       add_builtin(fs::canonical(entry.path()), modules);
+  }
+  std::error_code none;
+  for (fs::directory_iterator it(stdlib / "lib-dynload", none), end; !none && it != end; it.increment(none)) {
+    const std::string name = it->path().filename().string();
+    modules.erase(name.substr(0, name.find('.')));
   }
   return {modules.begin(), modules.end()};
 }
