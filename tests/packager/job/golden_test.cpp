@@ -159,6 +159,13 @@ bool no_sandbox_for_goldens() {
 
 }  // namespace
 
+TEST_CASE("a golden run is not recorded on another architecture than the target's") {
+  RunDesk desk;
+  Job job = desk.job();
+  job.target.arch = "aarch64";
+  CHECK_REFUSED(desk.run(job, Isolation::None), Platform, "record it there");
+}
+
 TEST_CASE("a golden run that names its job is run by lock, over the files that are carried, and its result carried") {
   if (no_sandbox_for_goldens()) return;
   RunDesk desk;

@@ -74,6 +74,19 @@ TEST_CASE("the C library is the target's unless the job file says that one is ca
                 "target or carried");
 }
 
+TEST_CASE("a job may be for aarch64, and take its libraries from a system of that kind") {
+  const JobFolder folder;
+  const Job job = folder.read_with("\"x86_64\"", "\"aarch64\"");
+  CHECK(job.target.arch == "aarch64");
+  CHECK(job.system.empty());
+  CHECK_REFUSED(folder.read_with("\"x86_64\"", "\"riscv64\""), Usage, "x86_64 or aarch64");
+  CHECK_REFUSED(folder.read_with("\"x86_64\"", "\"aarch64\"\ncpu = \"x86-64-v3\""), Usage, "key 'target.cpu'");
+  const std::string with_system = "\"aarch64\"\nsystem = \"arm\"";
+  CHECK_REFUSED(folder.read_with("\"x86_64\"", with_system), Usage, "key 'target.system'");
+  std::filesystem::create_directories(folder.dir / "arm/usr/lib");
+  CHECK(folder.read_with("\"x86_64\"", with_system).system == folder.dir / "arm");
+}
+
 TEST_CASE("the payload's chunks are digested with SHA-256 unless the job file asks for SM3, and never with less") {
   const JobFolder folder;
   CHECK(folder.read(kGood).payload_digest == bundle::DigestAlgorithm::Sha256);

@@ -19,6 +19,7 @@ Lock sample(const std::filesystem::path& folder) {
   Lock lock{.name = "demo", .version = 2, .channel = "stable", .created = "2026-01-02T03:04:05Z"};
   lock.payload_digest = bundle::DigestAlgorithm::Sm3;
   lock.target = {.arch = "x86_64", .glibc = {2, 36}};
+  lock.system = folder / "arm";
   lock.glibc_floor = {2, 35};
   lock.python = "3.11";
   lock.imports = {"demo"};

@@ -6,6 +6,8 @@
 #include <elf.h>
 #include <gnu/libc-version.h>
 
+#include <cstring>
+
 #include "packager/host/own_program.hpp"
 #include "packager/native/native_closure.hpp"
 #include "tests/support/offering_elf.hpp"
@@ -74,6 +76,25 @@ TEST_CASE("a glibc that is none, is not whole, or cannot be told a program's nam
     write_file(dir / "libc.so.6", test::make_offering_elf({"libc.so.6", "GLIBC_2.2.5", "GLIBC_2.32"}));
     CHECK_REFUSED(find_runtime("x86_64", {dir.path()}), Platform, "2.33 or newer");
   }
+}
+
+TEST_CASE("aarch64's glibc is carried with the loader of its own name, and with a vector library where it has one") {
+  const TempDir dir;
+  for (const auto& [name, file] : of_this_machine().files) {  // for aarch64, as far as a header says it
+    std::string bytes = test::read_file(file);
+    const Elf64_Half machine = EM_AARCH64;
+    std::memcpy(bytes.data() + offsetof(Elf64_Ehdr, e_machine), &machine, sizeof machine);
+    if (name != "libmvec.so.1")
+      write_file(dir / (name == "ld-linux-x86-64.so.2" ? "ld-linux-aarch64.so.1" : name), bytes);
+  }
+  const RuntimeFiles found = find_runtime("aarch64", {dir.path()});
+  CHECK(found.files.contains("ld-linux-aarch64.so.1"));
+  CHECK_FALSE(found.files.contains("libmvec.so.1"));
+  Tree tree;
+  carry_runtime(tree, found);
+  CHECK(tree.at("lib/runtime/ld-linux-aarch64.so.1").executable);
+  fs::remove(dir / "ld-linux-aarch64.so.1");
+  CHECK_REFUSED(find_runtime("aarch64", {dir.path()}), Missing, "ld-linux-aarch64.so.1");
 }
 
 TEST_CASE("things are loaded with the carried glibc, and everything else of the target stays the target's") {

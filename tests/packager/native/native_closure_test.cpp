@@ -144,6 +144,13 @@ TEST_CASE("the linker's folders are read with their includes") {
   CHECK(folders[2] == "/opt/last");
 }
 
+TEST_CASE("a system below a root has the linker's folders there, and none of this machine's") {
+  CHECK(NativeResolver::folders_of({}, kArch) == NativeResolver::system_folders(kArch));
+  const auto folders = NativeResolver::folders_of("/arm", "aarch64");
+  CHECK(folders.front() == "/arm/lib/aarch64-linux-gnu");
+  for (const std::filesystem::path& folder : folders) CHECK(folder.string().starts_with("/arm/"));
+}
+
 TEST_CASE("a glibc that is too new is refused with who needs it, all in one message") {
   const std::vector<NativeNeed> needs = {{"bin/python3.11", {2, 35}}, {"lib/libold.so", {2, 14}}, {"bin/run", {2, 38}}};
   CHECK(check_glibc_floor(needs, {2, 38}) == bundle::GlibcVersion{2, 38});

@@ -136,6 +136,16 @@ TEST_CASE("a new bundle that fails its rehearsal loses its name, one that was no
   CHECK_REFUSED(rehearsed(), SelfTest, "tiny-1.failed.2");
 }
 
+TEST_CASE("a bundle for another architecture is not rehearsed here, which is no fault of it") {
+  Finished finished("#!/bin/sh\n");
+  finished.made.manifest.target.arch = "aarch64";
+  reseal(finished.made, {one_key_root(finished.key)}, {&finished.key});
+  CHECK_REFUSED(rehearse(finished.options(), finished.progress), CannotCheck, "a machine of aarch64");
+  const NewRehearsal later = rehearse_new(finished.made.folder, {}, {}, {}, finished.progress);
+  CHECK(later.why_not.find("another architecture") != std::string::npos);
+  CHECK(fs::exists(finished.made.folder));  // it keeps its name
+}
+
 TEST_CASE("only the installer that was signed is started") {
   Finished finished("#!/bin/sh\nexit 0\n");
   const fs::path installer = finished.made.folder / "sealift-install";

@@ -58,6 +58,17 @@ TEST_CASE("wheels for another Python, ABI, system, architecture or a newer glibc
   CHECK_FALSE(fit_wheel("demo-1.0.tar.gz", "3.11", kGlibc228));
 }
 
+TEST_CASE("an aarch64 target takes wheels of its own manylinux, and those for any machine") {
+  const bundle::Target arm{.arch = "aarch64", .glibc = {2, 28}};
+  const auto on_arm = [&](const std::string& tags) { return fit_wheel("torch-2.11.0-" + tags + ".whl", "3.11", arm); };
+  CHECK(on_arm("cp311-cp311-manylinux_2_28_aarch64")->glibc == bundle::GlibcVersion{2, 28});
+  CHECK(on_arm("py3-none-manylinux2014_aarch64.manylinux_2_17_aarch64")->glibc == bundle::GlibcVersion{2, 17});
+  CHECK(on_arm("py3-none-any"));
+  CHECK_FALSE(on_arm("cp311-cp311-manylinux_2_28_x86_64"));
+  CHECK_FALSE(on_arm("cp311-cp311-manylinux_2_34_aarch64"));
+  CHECK_FALSE(on_arm("cp311-cp311-macosx_11_0_arm64"));
+}
+
 TEST_CASE("a wheel with several tags is as good as its best one and needs the oldest glibc that it promises") {
   const auto two = fit("cp311-cp311-manylinux_2_24_x86_64.manylinux_2_28_x86_64");
   REQUIRE(two);
