@@ -44,8 +44,22 @@ bundle::Digest digest_of_file(const fs::path& path, std::uint64_t size) {
                                     .next = "move it away, or export into another folder"});
 }
 
+// What lies behind a link somebody else may change after it was looked at.
+void refuse_links_on_the_way(const fs::path& folder, const bundle::SafePath& place) {
+  const std::string& text = place.text();
+  for (std::size_t slash = text.find('/'); slash != text.npos; slash = text.find('/', slash + 1))
+    if (const fs::path part = folder / text.substr(0, slash); fs::is_symlink(fs::symlink_status(part)))
+      throw Error(ErrorCode::Conflict, {.what = "a symbolic link stands where a folder of the export is to be",
+                                        .where = part.string(),
+                                        .expected = "a folder, or nothing",
+                                        .got = "a symbolic link, which was not followed",
+                                        .next = "move it away, or export into another folder"});
+}
+
 // True when the very bytes are there already; throws Conflict when something else is.
-bool is_there(const fs::path& path, const bundle::Entry& entry) {
+bool is_there(const fs::path& folder, const bundle::SafePath& place, const bundle::Entry& entry) {
+  refuse_links_on_the_way(folder, place);
+  const fs::path path = place.below(folder);
   if (!stands(path)) return false;
   if (!fs::is_regular_file(fs::symlink_status(path))) refuse_other_file(path, entry, "something that is no plain file");
   const bundle::Digest digest = digest_of_file(path, entry.size);
@@ -215,7 +229,7 @@ ExportedFolder look(FolderPlan& plan) {
   ExportedFolder result{.folder = plan.folder, .written = {}, .there = {}, .absent = {}, .patched = {}};
   for (const bundle::Entry* entry : plan.absent) result.absent.push_back(entry->path.text());
   const auto stands_already = [&](const ExportFile& file) {
-    const bool there = is_there(file.place.below(plan.folder), *file.entry);
+    const bool there = is_there(plan.folder, file.place, *file.entry);
     (there ? result.there : result.written).push_back(file.place.text());
     if (!there) result.bytes += file.entry->size;
     return there;

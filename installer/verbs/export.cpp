@@ -36,12 +36,14 @@ int run(const ExportOptions& options) {
   opened.mending = mending_here(options.bundle.bundle, options.bundle.volumes, words);
   const bundle::VerifiedBundle verified = bundle::verify(opened, trust, bundle::system_time());
   VerifiedBundles bases;
+  bundle::TrustState known = trust.state;
+  known.root = verified.trust().root;  // what the newest root withdrew is not built on either
   for (const std::filesystem::path& path : options.bases) {
     bundle::OpenBundle base = bundle::open(path);
     base.mending = mending_here(path, {}, words);
     // It is older than what was accepted since, and only built on.
     bases.push_back(std::make_shared<const bundle::VerifiedBundle>(
-        bundle::verify(base, {.state = trust.state, .allow_downgrade = true}, bundle::system_time())));
+        bundle::verify(base, {.state = known, .allow_downgrade = true}, bundle::system_time())));
   }
   Disk disk;
   const Exported exported = export_bundle(verified, options.folders, options.bundle.threads, disk, progress, bases);

@@ -191,6 +191,29 @@ TEST_CASE("no name leads out of the folder: not a hub's, not a link's that stand
   CHECK(fs::is_empty(desk.dir / "elsewhere"));
 }
 
+TEST_CASE(
+    "a folder of the export that is a link is refused before a byte is written, though the right files are behind it") {
+  const Desk desk;
+  const MadeBundle made = desk.make(full());
+  desk.run(made);
+  fs::rename(desk.dir / "out/models/name", desk.dir / "elsewhere");
+  fs::create_symlink(desk.dir / "elsewhere", desk.dir / "out/models/name");
+  fs::remove_all(desk.dir / "out/wheels");
+  CHECK_REFUSED(desk.run(made), Conflict, "out/models/name");
+  CHECK(!fs::exists(desk.dir / "out/wheels"));
+
+  TinyBundle tiny;
+  tiny.items = image_items({{}});
+  const MadeBundle images = desk.make(tiny, "images");
+  const ExportFolders to{.images = desk.dir / "out/images"};
+  desk.run(images, to);
+  fs::rename(desk.dir / "out/images/blobs", desk.dir / "blobs");
+  fs::create_symlink(desk.dir / "blobs", desk.dir / "out/images/blobs");
+  fs::remove(desk.dir / "out/images/index.json");
+  CHECK_REFUSED(desk.run(images, to), Conflict, "out/images/blobs");
+  CHECK(!fs::exists(desk.dir / "out/images/index.json"));
+}
+
 TEST_CASE("two revisions of one repository do not become one folder, equal bytes of two layouts do") {
   const Desk desk;
   TinyBundle tiny;
