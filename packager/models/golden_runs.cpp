@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lays out what a golden run reads, and runs it; see golden_runs.hpp.
 // Links and not copies: a model may be large, and the digests of what was read are in the result. The sandbox shows
-// what the links lead to, and nothing else of the disk.
+// what the links lead to, beyond 500 files of models and data their folders, and nothing else of the disk.
 #include "packager/models/golden_runs.hpp"
 
 #include <fmt/format.h>
@@ -26,33 +26,36 @@ using bundle::ErrorCode;
 
 namespace {
 
-constexpr std::size_t kMostShown = 500;               // each is a mount of the sandbox
+constexpr std::size_t kMostShown = 500;               // of models and data; each is a mount of the sandbox
 constexpr std::uint64_t kMostResultBytes = 64 << 20;  // as read_golden_result
 
 // The folder that the job sees as the generation, and the files that its links lead to.
 struct GoldenPlace {
   fs::path root;
-  std::set<fs::path> sources;
+  std::set<fs::path> data, programs;
 
-  void link(const std::string& into, const fs::path& source) {
+  void link_data(const std::string& into, const fs::path& source) { data.insert(link(into, source)); }
+  void link_program(const std::string& into, const fs::path& source) { programs.insert(link(into, source)); }
+
+  // The files themselves; of very many of models and data their folders. A program may lie in somebody's home.
+  std::set<fs::path> shown() const {
+    std::set<fs::path> all = programs;
+    for (const fs::path& source : data) all.insert(data.size() <= kMostShown ? source : source.parent_path());
+    return all;
+  }
+
+ private:
+  fs::path link(const std::string& into, const fs::path& source) const {
     const fs::path place = root / into, real = fs::canonical(source);
     fs::create_directories(place.parent_path());
     fs::create_symlink(real, place);
-    sources.insert(real);
-  }
-
-  // The files themselves; of very many their folders.
-  std::set<fs::path> shown() const {
-    if (sources.size() <= kMostShown) return sources;
-    std::set<fs::path> folders;
-    for (const fs::path& source : sources) folders.insert(source.parent_path());
-    return folders;
+    return real;
   }
 };
 
 // What the generation will have of models, data and programs, at its places.
 GoldenPlace lay_out(const fs::path& root, const Job& job, const std::vector<LockedModel>& models, const Cache& cache) {
-  GoldenPlace place{.root = root, .sources = {}};
+  GoldenPlace place{.root = root, .data = {}, .programs = {}};
   for (const LockedModel& model : models)
     for (const LockedFile& file : model.files) {
       const fs::path source = local_file(model, file, cache);
@@ -61,9 +64,9 @@ GoldenPlace lay_out(const fs::path& root, const Job& job, const std::vector<Lock
                     {.what = "a golden run cannot be run: a file of a model is not here yet",
                      .where = model.spec.into + "/" + file.path,
                      .next = "take the model from a folder, or name a recorded result: [[golden]] result"});
-      place.link(model.spec.into + "/" + file.path, source);
+      place.link_data(model.spec.into + "/" + file.path, source);
     }
-  for (const JobProgram& program : job.programs) place.link(program.into, program.source);
+  for (const JobProgram& program : job.programs) place.link_program(program.into, program.source);
   return place;
 }
 
@@ -93,7 +96,7 @@ fs::path trainer_of(GoldenPlace& place, const fs::path& verifier) {
                                        .where = beside.string(),
                                        .expected = "a [[program]] with into = \"bin/sealift-train\", or one beside " +
                                                    verifier.filename().string()});
-    place.link("bin/sealift-train", beside);
+    place.link_program("bin/sealift-train", beside);
   }
   return fs::canonical(at);
 }

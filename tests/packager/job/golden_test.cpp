@@ -207,6 +207,32 @@ TEST_CASE("the job of a golden run reaches no network, no other file and no vari
   CHECK(test::read_file(desk.dir / "model/config.json") == "{}");
 }
 
+TEST_CASE(
+    "of more files than are shown one by one a golden run sees the folders, and of a program never what is beside") {
+  if (no_sandbox_for_goldens()) return;
+  RunDesk desk;
+  const std::string empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+  for (int i = 0; i < 501; ++i) {
+    const std::string name = "part" + std::to_string(i);
+    test::write_file(desk.dir / "model" / name, "");
+    desk.models[0].files.push_back({.path = name, .size = 0, .sha256 = *bundle::Digest::from_hex(empty)});
+  }
+  test::write_file(desk.dir / "home/tool", "#!/bin/sh\n");
+  test::write_file(desk.dir / "home/release.key", "a key");
+  const std::string home = (desk.dir / "home").string();
+  desk.verifier(
+      "cat \"$4/models/tiny/part500\" \"$4/bin/tool\" >/dev/null\n"
+      "for file in " +
+      home + "/release.key " + desk.dir.path().string() +
+      "/verify/secret; do\n"
+      "  [ ! -e $file ] || { echo \"$file is in reach\" >&2; exit 3; }\n"
+      "done");
+  test::write_file(desk.dir / "verify/secret", "a key");
+  Job job = desk.job();
+  job.programs.push_back({.source = desk.dir / "home/tool", .into = "bin/tool", .executable = true});
+  CHECK(desk.run(job).size() == 1);
+}
+
 TEST_CASE("a result that is a link out of the job's folder is not followed") {
   if (no_sandbox_for_goldens()) return;
   RunDesk desk;
