@@ -65,6 +65,12 @@ bool is_host(const std::string& scheme, const std::string& host) {
   return parse_url(scheme + host) && (!has_port || host.find_first_not_of("0123456789", colon + 1) == host.npos);
 }
 
+// What git is told is lines, and a variable ends at its first NUL.
+bool is_one_line(const UrlLogin& login) {
+  const std::string all = login.name + login.password.value_or("");
+  return std::none_of(all.begin(), all.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+}
+
 // The repository that the rest of an address names: without revision, query and fragment.
 std::string path_in(const std::string& rest) {
   const std::string path = rest.substr(0, rest.find_first_of("?#"));
@@ -93,7 +99,7 @@ std::string GitLogins::take(const std::string& text, const std::string& where) {
     if (cut == authority.npos) continue;
     const std::string user = with_variables(authority.substr(0, cut), where);
     const std::optional<UrlLogin> login = login_of(scheme + user + "@" + host + path_in(rest));
-    if (!login || !is_host(scheme, host) || user.find('@') != user.npos)
+    if (!login || !is_host(scheme, host) || user.find('@') != user.npos || !is_one_line(*login))
       refuse_login("the address of a repository is not valid", where, "git+" + scheme + "…@" + host + rest);
     keep({.repository = login->address,
           .server = login->server,

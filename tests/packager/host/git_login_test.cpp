@@ -50,7 +50,8 @@ TEST_CASE("a login that cannot be told from its host is refused, and no part of 
   for (const char* text :
        {"a @ git+https://me:x@secret@h/a", "a @ git+https://me:sec/ret@h/a", "a @ git+https://me:sec?ret@h/a",
         "a @ git+https://me:sec#ret@h/a", "a @ git+https://me:secret@h:port/a", "a @ git+https://me:sec%ret@h/a",
-        "a @ git+https://me:sec\\ret@h/a", "a @ git+https://me:${SEALIFT_NOT_SET}@h/a", "a @ git+https://me:${x@h/a"}) {
+        "a @ git+https://me:sec\\ret@h/a", "a @ git+https://me:${SEALIFT_NOT_SET}@h/a", "a @ git+https://me:${x@h/a",
+        "a @ git+https://me:sec%0Aret@h/a", "a @ git+https://me:sec%0dret@h/a", "a @ git+https://me%00:secret@h/a"}) {
     CAPTURE(std::string(text));
     GitLogins logins;
     const auto error = sealift::test::refusal([&] { logins.take(text, "job.toml, [python]"); });
