@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <functional>
+#include <random>
 
 #include "bundle/core/openssl.hpp"
 #include "sealift/bundle/bundle_writer.hpp"
@@ -270,6 +271,43 @@ TEST_CASE("a medium that changes between two reads gives the signed bytes or a r
   }
   CHECK(refused > 40);
   CHECK(passed > 5);
+}
+
+TEST_CASE("a medium that changes while chunks are mended gives the signed bytes or a refusal, never a mixture") {
+  const TempDir dir;
+  TinyBundle tiny = sample();
+  tiny.recovery = 60;
+  const MadeBundle made = make_bundle(dir / "b", tiny);
+  int refused = 0, passed = 0, mended = 0;
+  for (std::uint32_t seed = 1; seed <= 60; ++seed) {
+    CAPTURE(seed);
+    OpenBundle opened = open(made.folder);
+    opened.mending = {.while_reading = true};
+    const VerifiedBundle bundle = verify(opened, made.trusted, kNow);
+    std::mt19937 random(seed);
+    const MediumIs changing([&](const Read& read) {
+      const ssize_t count = really(read);
+      const std::uint32_t turn = random() % 100;
+      if (turn < 2) return errno = EIO, ssize_t{-1};
+      if (turn < 3 + seed / 3 && count > 0) read.out[random() % static_cast<std::size_t>(count)] ^= 1;
+      return count;
+    });
+    for (const char* path : {"data", "packed"}) {
+      try {
+        const std::string text = read_entry(bundle, path);
+        CHECK(text == text_of('a'));
+        ++passed;
+      } catch (const Error& error) {
+        CHECK((error.code() == ErrorCode::Digest || error.code() == ErrorCode::Io));
+        ++refused;
+      }
+    }
+    mended += bundle.payload().mended().empty() ? 0 : 1;
+  }
+  MESSAGE(passed << " passed, " << refused << " refused, " << mended << " media mended");
+  CHECK(passed > 20);
+  CHECK(refused > 5);
+  CHECK(mended > 20);
 }
 
 TEST_CASE("a medium that was good when it was verified and is not afterwards gains nothing") {

@@ -185,6 +185,8 @@ TEST_CASE("a withdrawn bundle is taken out while the server runs, wherever the n
     CHECK(find(after, "other-1").state == HeldState::Current);
     CHECK_FALSE(views_of(after).bundles.contains("env-1"));
     CHECK(views_of(after).merged->catalogue.find_project("env") == nullptr);
+    CHECK(views_of(before).merged->catalogue.artifacts.contains("bundles/env"));
+    CHECK_FALSE(views_of(after).merged->catalogue.artifacts.contains("bundles/env"));
   }
 }
 
