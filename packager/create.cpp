@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "packager/debian/signed_release.hpp"
 #include "packager/files/new_bundle_folder.hpp"
 #include "packager/host/own_program.hpp"
 #include "packager/host/scratch_folder.hpp"
@@ -77,6 +78,8 @@ CreateResult create(const CreateOptions& options, bundle::Progress& progress) {
   // Its bytes, on this machine.
   const Cache cache(options.cache.empty() ? Cache::default_root() : options.cache);
   std::vector<Content> contents = contents_of(lock);
+  if (!options.apt_key.empty())
+    for (Content& content : signed_release(lock, options.apt_key, progress)) contents.push_back(std::move(content));
   require_inputs(contents, cache);
   require_space(contents, cache, folder.parent_path());
   const ContentSupply supply(

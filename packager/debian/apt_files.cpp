@@ -21,6 +21,11 @@ Content content_of(const std::string& name, const std::string& file, std::uint64
 
 }  // namespace
 
+// The job's reader has already checked the target.
+std::string debian_arch(const std::string& arch) {
+  return arch == "x86_64" ? "amd64" : arch == "aarch64" ? "arm64" : arch;
+}
+
 std::vector<Content> contents_of(const LockedApt& apt) {
   if (apt.debs.empty()) return {};
   std::vector<Content> contents = {

@@ -3,11 +3,15 @@
 // isolated machine can use as a source.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "packager/files/content.hpp"
 
 namespace sealift::packager {
+
+// Debian's name of an architecture that uname names.
+std::string debian_arch(const std::string& arch);
 
 // The packages, and the index that `lock` made of exactly these.
 std::vector<Content> contents_of(const LockedApt& apt);

@@ -9,6 +9,7 @@
 #include <map>
 #include <sstream>
 
+#include "packager/debian/apt_files.hpp"
 #include "packager/debian/apt_sources.hpp"
 #include "packager/host/process.hpp"
 #include "packager/host/scratch_folder.hpp"
@@ -25,11 +26,6 @@ using bundle::Error;
 using bundle::ErrorCode;
 
 namespace {
-
-// Debian's name of the architecture; the job's reader has already checked the target.
-std::string debian_arch(const std::string& arch) {
-  return arch == "x86_64" ? "amd64" : arch == "aarch64" ? "arm64" : arch;
-}
 
 // Only how the machine reaches its mirrors (proxies, certificates); its other settings do not apply.
 std::string acquire_settings() {

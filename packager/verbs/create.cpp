@@ -89,6 +89,8 @@ void add_create(bundle::Program& program) {
   verb.flag("--unsigned", options->unsigned_bundle, "sign later, with `sealift-pack sign`, where the key is");
   verb.option("--key", options->keys, "a private key that signs (release.key); may be repeated").repeated();
   verb.option("--passphrase-file", options->passphrase_file, kPassphraseFile);
+  verb.option("--apt-key", options->apt_key,
+              "fingerprint of gpg's key that signs the index of the job's Debian packages, for apt");
   verb.option("-o,--output", options->out, "the folder that gets NAME-VERSION/").required();
   verb.option("--cache", options->cache, "folder for downloads (default: $SEALIFT_CACHE, ~/.cache/sealift)");
   verb.option("--volume-size", options->volume,

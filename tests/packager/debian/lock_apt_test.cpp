@@ -7,18 +7,34 @@
 #include <cstdlib>
 
 #include "packager/debian/apt_files.hpp"
+#include "packager/debian/signed_release.hpp"
 #include "packager/host/process.hpp"
+#include "tests/support/real_apt.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/temp_dir.hpp"
 
 using namespace sealift;
 using namespace sealift::packager;
+using sealift::test::OpenPgpKey;
 using sealift::test::read_file;
+using sealift::test::RealApt;
 using sealift::test::TempDir;
 using sealift::test::write_file;
 namespace fs = std::filesystem;
 
 namespace {
+
+bool no_gpg() {
+  if (!find_program("gpg").empty() && !find_program("gpgv").empty()) return false;
+  MESSAGE("skipped: needs gpg and gpgv");
+  return true;
+}
+
+// gpg's keyring of this process, for as long as this lives.
+struct GpgHome {
+  explicit GpgHome(const OpenPgpKey& key) { ::setenv("GNUPGHOME", key.home().c_str(), 1); }
+  ~GpgHome() { ::unsetenv("GNUPGHOME"); }
+};
 
 bool no_apt() {
   if (!find_program("apt-get").empty()) return false;
@@ -138,4 +154,60 @@ TEST_CASE("a machine without apt is told so") {
   ::setenv("PATH", archive.dir.path().c_str(), 1);
   CHECK_REFUSED(archive.lock({"alpha"}), Missing, "apt, which resolves Debian packages");
   ::setenv("PATH", path.c_str(), 1);
+}
+
+TEST_CASE("an index that gpg has signed is taken by apt without trusted=yes, and a changed one is not") {
+  if (no_apt() || no_gpg()) return;
+  Archive archive;
+  Lock lock{.name = "env", .version = 7, .channel = "prod", .created = "2026-01-02T03:04:05Z"};
+  lock.target.arch = "x86_64";
+  lock.apt = archive.lock({"alpha"});
+  const std::string release = release_text(lock);
+  CHECK(
+      release.starts_with("Origin: Sealift\nLabel: env\nSuite: prod\nDate: Fri, 02 Jan 2026 03:04:05 UTC\n"
+                          "Architectures: amd64\nAcquire-By-Hash: yes\n"));
+  CHECK(release.ends_with("SHA256:\n " + lock.apt.index_sha256.hex() + " " + std::to_string(lock.apt.index_size) +
+                          " Packages\n"));
+  const OpenPgpKey key;
+  REQUIRE(key.made());
+  const GpgHome home(key);
+  std::vector<Content> contents = contents_of(lock.apt);
+  fetch(downloads_of(contents), archive.cache, archive.progress);
+  const std::vector<Content> release_files = signed_release(lock, key.fingerprint(), archive.progress);
+  REQUIRE(release_files.size() == 4);
+  for (const Content& content : release_files) {
+    CHECK(content.entry == "files/" + content.into);
+    write_file(archive.dir / content.into, std::get<FromText>(content.origin).text);
+  }
+  for (const Content& content : contents) fs::copy_file(file_of(content, archive.cache), archive.dir / content.into);
+  const std::string place = (archive.dir / "apt").string();
+  const RealApt apt("deb [signed-by=" + place + "/archive-key.asc] file:" + place + " ./");
+  const test::ShellRan updated = apt.run("update");
+  CHECK_MESSAGE(updated.status == 0, updated.output);
+  CHECK(updated.output.find("W:") == std::string::npos);
+  const test::ShellRan got = apt.run("download beta");
+  CHECK_MESSAGE(got.status == 0, got.output);
+
+  write_file(archive.dir / "apt/Packages", read_file(archive.dir / "apt/Packages") + "\n");
+  const RealApt fresh("deb [signed-by=" + place + "/archive-key.asc] file:" + place + " ./");
+  CHECK(fresh.run("update").status != 0);
+  const OpenPgpKey other;
+  REQUIRE(other.gpg("--armor --output '" + place + "/other.asc' --export").status == 0);
+  CHECK(
+      RealApt("deb [signed-by=" + place + "/other.asc] file:" + place + " ./").run("update").output.find("NO_PUBKEY") !=
+      std::string::npos);
+}
+
+TEST_CASE("a key that gpg does not have, no fingerprint, and a job without packages are refused") {
+  if (no_apt() || no_gpg()) return;
+  Archive archive;
+  Lock lock{.name = "env", .version = 7, .channel = "prod", .created = "2026-01-02T03:04:05Z"};
+  const OpenPgpKey key("2y");
+  REQUIRE(key.made());
+  const GpgHome home(key);
+  CHECK_REFUSED(signed_release(lock, key.fingerprint(), archive.progress), Usage, "no Debian packages");
+  lock.apt = archive.lock({"alpha"});
+  CHECK_REFUSED(signed_release(lock, "packages@site.invalid", archive.progress), Usage, "40 hexadecimal digits");
+  CHECK_REFUSED(signed_release(lock, std::string(40, 'A'), archive.progress), Missing, "gpg has no secret key");
+  CHECK(signed_release(lock, key.fingerprint(), archive.progress).size() == 4);  // and its end is only warned of
 }
