@@ -119,7 +119,9 @@ Catalogue make_catalogue(std::vector<bundle::VerifiedBundle> bundles) {
 
 Catalogue catalogue_of(const std::vector<Contents>& bundles) {
   Catalogue catalogue;
+  std::vector<AptSource> apt;
   for (const Contents& contents : bundles) {
+    apt.push_back({.in = contents->in, .rotten = &contents->rotten});
     catalogue.bundles.push_back(contents->in->manifest().stem());
     catalogue.sources.push_back(contents->in);
     for (const IndexedWheel& wheel : contents->wheels) {
@@ -139,6 +141,7 @@ Catalogue catalogue_of(const std::vector<Contents>& bundles) {
         catalogue.left_out.push_back(contents->in->manifest().stem() + ": " + path +
                                      " is not served from there: its bytes on the medium are wrong");
   }
+  catalogue.apt = apt_repositories_of(apt, catalogue.left_out);
   for (std::string& line : drop_incomplete(catalogue.repositories)) catalogue.left_out.push_back(std::move(line));
   return catalogue;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the verified bundles offer: to pip and uv projects and their wheels, to the clients of model hubs repositories,
-// to those of registries images.
+// to those of registries images, to apt packages.
 // Made once at start-up. A request is then a lookup in it, so no text of a request ever becomes a path.
 #pragma once
 
@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "offline_repo/catalogue/apt_repositories.hpp"
 #include "offline_repo/catalogue/bundle_artifact.hpp"
 #include "offline_repo/catalogue/hub_repositories.hpp"
 #include "offline_repo/catalogue/images.hpp"
@@ -55,6 +56,7 @@ struct Catalogue {
   std::map<std::string, Project, std::less<>> projects;  // by normalized name
   HubRepositories repositories;
   ImageRepositories images = {};
+  AptRepositories apt = {};
   // By the name of a repository, and by version.
   std::map<std::string, std::map<std::string, std::shared_ptr<BundleArtifact>, std::less<>>, std::less<>> artifacts =
       {};

@@ -16,8 +16,7 @@ namespace {
 
 using bundle::html_escaped;
 
-constexpr char kUrlMark = '\x01', kRegistryMark = '\x02';  // html_escaped text of a signed name has neither
-constexpr std::size_t kMaxQuery = 200;                     // bytes
+constexpr std::size_t kMaxQuery = 200;  // bytes
 
 constexpr std::string_view kFrontStyle =
     ":root{color-scheme:light dark;--line:#8888;--soft:#8882}"
@@ -78,10 +77,6 @@ std::string joined_names(const auto& names) {
   std::string all;
   for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
   return all;
-}
-
-std::string first_name(const auto& map, const char* otherwise) {
-  return map.empty() ? otherwise : map.begin()->first;
 }
 
 std::string short_digest(const bundle::Digest& digest) {
@@ -170,6 +165,7 @@ FrontPage::FrontPage(const Catalogue& catalogue, PageLanguage language) : chines
   add_projects(catalogue);
   add_repositories(catalogue);
   add_images(catalogue);
+  add_debian_packages(catalogue);
   if (!catalogue.left_out.empty()) {
     tail_ += "<h2>" + word("Not served", "未提供的内容") + "</h2>\n<ul>\n";
     for (const std::string& line : catalogue.left_out) tail_ += "<li><bdi>" + html_escaped(line) + "</bdi></li>\n";
@@ -251,41 +247,22 @@ void FrontPage::add_images(const Catalogue& catalogue) {
   tables_.push_back(std::move(table));
 }
 
-// With a name that is here, where there is one, so that a line works as it stands.
-std::string FrontPage::commands(const Catalogue& catalogue) const {
-  const std::string url(1, kUrlMark), registry(1, kRegistryMark);
-  std::string out;
-  const auto add = [&](const std::string& title, const std::string& text) {
-    out += "<h3>" + html_escaped(title) + "</h3>\n<pre tabindex=\"0\">" + text + "</pre>\n";
-  };
-  const std::string package = html_escaped(first_name(catalogue.projects, "PACKAGE"));
-  if (!catalogue.projects.empty()) {
-    add("pip", "pip install --index-url " + url + "/simple/ " + package);
-    add("uv", "uv pip install --default-index " + url + "/simple/ " + package);
-  }
-  for (const bundle::HubKind hub : {bundle::HubKind::HuggingFace, bundle::HubKind::ModelScope})
-    for (const auto& [name, repository] : catalogue.repositories) {
-      if (name.hub != hub) continue;
-      const bool data = name.kind == bundle::RepositoryKind::Dataset;
-      if (hub == bundle::HubKind::HuggingFace)
-        add("Hugging Face", "HF_HUB_OFFLINE=0 HF_ENDPOINT=" + url + " hf download " +
-                                (data ? "--repo-type dataset " : "") + html_escaped(name.id));
-      else
-        add("ModelScope", "MODELSCOPE_ENDPOINT=" + url + " modelscope download " + html_escaped(name.id));
-      break;
+// A package's file is NAME_VERSION_ARCHITECTURE.deb.
+void FrontPage::add_debian_packages(const Catalogue& catalogue) {
+  Table table{.title = word("Debian packages", "Debian 软件包"),
+              .head = header_row(
+                  {word("Name", "名称"), word("Version", "版本"), word("Size", "大小"), word("Repository", "软件源")}),
+              .rows = {}};
+  for (const auto& [name, repository] : catalogue.apt)
+    for (const auto& [file, served] : repository.files) {
+      const std::size_t first = file.find('_'), second = file.find('_', first + 1);
+      if (!file.ends_with(".deb") || second == file.npos) continue;
+      table.rows.push_back({.words = lower_case(file),
+                            .html = "<tr>" + cell(file.substr(0, first)) +
+                                    cell(file.substr(first + 1, second - first - 1)) +
+                                    cell(bundle::human_size(served.size)) + cell("apt/" + name) + "</tr>\n"});
     }
-  if (!catalogue.images.empty()) {
-    const auto& [name, images] = *catalogue.images.begin();
-    const std::string image = registry + "/" + html_escaped(name + ":" + first_name(images.tags, "TAG"));
-    add("Docker, podman, containerd", "docker pull " + image);
-    add("skopeo", "skopeo copy docker://" + image + " oci:images:" + html_escaped(name));
-  }
-  if (!catalogue.artifacts.empty()) {
-    const auto& [name, versions] = *catalogue.artifacts.begin();
-    add(word("The bundle itself", "包本身"),
-        "oras pull " + registry + "/" + html_escaped(name + ":" + first_name(versions, "VERSION")));
-  }
-  return out;
+  tables_.push_back(std::move(table));
 }
 
 std::string FrontPage::text(const PageAddress& address, std::string_view query) const {

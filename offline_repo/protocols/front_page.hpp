@@ -24,6 +24,9 @@ struct PageAddress {
 };
 PageAddress page_address(std::string_view host, std::string_view forwarded_proto, std::string_view registry_path);
 
+// In the lines to paste: where the address goes. No html_escaped text of a signed name has such bytes.
+inline constexpr char kUrlMark = '\x01', kRegistryMark = '\x02';
+
 // Made once for a catalogue; a request only chooses rows and fills in the address.
 class FrontPage {
  public:
@@ -47,6 +50,7 @@ class FrontPage {
   void add_projects(const Catalogue& catalogue);
   void add_repositories(const Catalogue& catalogue);
   void add_images(const Catalogue& catalogue);
+  void add_debian_packages(const Catalogue& catalogue);
   std::string commands(const Catalogue& catalogue) const;
   std::string word(const char* english, const char* chinese) const { return chinese_ ? chinese : english; }
 

@@ -16,6 +16,7 @@
 #include <cerrno>
 #include <ctime>
 
+#include "offline_repo/server/apt_routes.hpp"
 #include "offline_repo/server/client_address.hpp"
 #include "offline_repo/server/oci_routes.hpp"
 #include "offline_repo/server/request_head.hpp"
@@ -110,7 +111,8 @@ Response slash_added(const std::string& name) {
 
 // Whether the address is of bytes, whatever bundle they are in.
 bool is_by_digest(std::string_view target) {
-  return target.starts_with("/files/") || (is_registry_target(target) && target.find("/sha256:") != target.npos);
+  return target.starts_with("/files/") || is_apt_package(target) ||
+         (is_registry_target(target) && target.find("/sha256:") != target.npos);
 }
 
 iovec part_of(std::string_view text) {

@@ -18,12 +18,13 @@ enum class RouteKind {
   ModelScope,
   Registry,
   Blob,
+  Apt,
   Health,
   Metrics
 };
 
-inline constexpr std::array<std::string_view, 12> kRouteNames = {"other",    "front", "index",    "wheel",
-                                                                 "metadata", "hub",   "hub_file", "modelscope",
-                                                                 "registry", "blob",  "health",   "metrics"};
+inline constexpr std::array<std::string_view, 13> kRouteNames = {
+    "other",      "front",    "index", "wheel", "metadata", "hub",    "hub_file",
+    "modelscope", "registry", "blob",  "apt",   "health",   "metrics"};
 
 }  // namespace sealift::offline_repo

@@ -7,6 +7,7 @@
 
 #include "offline_repo/protocols/hub_target.hpp"
 #include "offline_repo/server/answers.hpp"
+#include "offline_repo/server/apt_routes.hpp"
 #include "offline_repo/server/hub_routes.hpp"
 #include "offline_repo/server/oci_routes.hpp"
 #include "offline_repo/server/request_target.hpp"
@@ -132,6 +133,7 @@ Response respond(const Catalogue& catalogue, const Pages& pages, const Request& 
   if (const std::optional<ModelScopeTarget> scope = parse_modelscope_target(segments, catalogue.repositories))
     return counted_as(RouteKind::ModelScope, modelscope_answer(request, *scope, target->query));
   if (segments[0] == "simple") return counted_as(RouteKind::Index, simple_answer(catalogue, pages, request, *target));
+  if (segments[0] == "apt") return apt_answer(catalogue, request, *target);
   if (segments[0] == "files" && segments.size() == 3) return wheel_answer(catalogue, request, segments[1], segments[2]);
   if (segments.size() != 1 || !segments[0].empty()) return not_found();
   return counted_as(RouteKind::Front, front_answer(pages, request, *target));
