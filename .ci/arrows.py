@@ -51,7 +51,8 @@ DOORS = {
     r"^isa-l/(?!igzip|crc)": {"bundle/payload/reed_solomon."},
     r"^zlib\.h$": {"installer/export/deflate."},  # what we ship inflates with ISA-L
     r"^utf8proc\.h$": {"bundle/core/unicode."},
-    r"^openssl/": {"bundle/core/openssl.hpp", "include/sealift/train/checkpoint/digest.hpp",
+    r"^openssl/(ssl|x509v3)\.h$": {"offline_repo/server/tls.cpp"},
+    r"^openssl/(?!ssl\.h|x509v3\.h)": {"bundle/core/openssl.hpp", "include/sealift/train/checkpoint/digest.hpp",
                    "samples/verify/report/signature.cpp"},
     r"^nlohmann/": {"bundle/core/json.hpp", "bundle/core/json_object.hpp", *LEAVES, "samples/trainer/", "samples/verify/"},
     r"^curl/": {"packager/files/http_request.cpp"},

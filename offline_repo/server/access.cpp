@@ -32,10 +32,10 @@ Access::Access(Held held, std::optional<std::vector<Token>> tokens, const Access
   maker_.settle();
 }
 
-std::optional<Access::Client> Access::client(std::string_view authorization) const {
-  if (!tokens_) return Client{.user = {}, .views = everything_};
+std::optional<Access::Client> Access::client(std::string_view authorization, std::string_view certificate) const {
+  if (!tokens_) return Client{.user = std::string(certificate), .views = everything_};
   const std::optional<std::string> text = token_in(authorization);
-  const Token* token = text ? find_token(*tokens_, *text) : nullptr;
+  const Token* token = text ? find_token(*tokens_, *text) : find_certificate(*tokens_, certificate);
   if (token == nullptr) return std::nullopt;
   return Client{.user = token->name, .views = seen_.at(token->name)};
 }

@@ -18,15 +18,16 @@ namespace sealift::offline_repo {
 class Access {
  public:
   struct Client {
-    std::string user;  // the token's name; empty where there are no tokens
+    std::string user;  // the token's name; where there are no tokens the certificate's, or empty
     std::shared_ptr<const Views> views;
   };
 
   // Views of `before` are taken over where they are the same. `tokens`: nothing where everybody sees everything.
   Access(Held held, std::optional<std::vector<Token>> tokens, const Access* before = nullptr);
 
-  // Nothing unless the header holds one of the tokens.
-  std::optional<Client> client(std::string_view authorization) const;
+  // Nothing unless the header holds one of the tokens or, where it holds none, `certificate` is the name of one: the
+  // common name of the certificate that this client has proved to have; empty: it has proved none.
+  std::optional<Client> client(std::string_view authorization, std::string_view certificate) const;
 
   const Held& held() const { return held_; }
   const Views& everything() const { return *everything_; }

@@ -41,7 +41,9 @@ constexpr std::uint64_t kTurn = std::uint64_t{1} << 20;  // bytes, then other co
 constexpr char kTlsHandshake = 0x16;                     // RFC 8446, 5.1: no request begins so
 constexpr std::string_view kEmptyLine = "\r\n\r\n";
 constexpr std::uint64_t kSmallBody = std::uint64_t{8} << 10;
-constexpr int kUnsent = 512 << 10;  // bytes of a connection that the system may keep unsent
+constexpr std::size_t kCipherRoom = std::size_t{4} << 10;       // a request's head, or a client's part of a handshake
+constexpr std::uint64_t kPlainPiece = std::uint64_t{64} << 10;  // of an answer, encrypted at once
+constexpr int kUnsent = 512 << 10;                              // bytes of a connection that the system may keep unsent
 
 // The present moment as strftime(3) writes it.
 std::string now(const char* format) {
@@ -115,6 +117,10 @@ bool is_by_digest(std::string_view target) {
          (is_registry_target(target) && target.find("/sha256:") != target.npos);
 }
 
+std::unique_ptr<TlsSession> session_of(std::shared_ptr<const TlsContext> context) {
+  return context ? std::make_unique<TlsSession>(std::move(context)) : nullptr;
+}
+
 iovec part_of(std::string_view text) {
   return {.iov_base = const_cast<char*>(text.data()), .iov_len = text.size()};
 }
@@ -126,6 +132,8 @@ Connection::Connection(ServerState& state, tcp::socket socket, bool admin)
       stream_(std::move(socket)),
       peer_(peer_name(stream_)),
       client_(client_name(stream_)),
+      tls_(admin ? nullptr : session_of(state.tls_now())),
+      cipher_(tls_ ? kCipherRoom : 0, '\0'),
       buffer_(state.options.max_header),
       room_timer_(stream_.get_executor()),
       admin_(admin) {
@@ -168,11 +176,43 @@ void Connection::await_request() {
   if (buffer_.size() > 0) return read_request();
   stream_.expires_after(state_.options.idle_timeout);
   const std::size_t wanted = std::min<std::size_t>(1024, state_.options.max_header);
-  stream_.async_read_some(buffer_.prepare(wanted), [self = shared_from_this()](error_code error, std::size_t count) {
-    if (error) return self->close();
-    self->buffer_.commit(count);
-    self->read_request();
-  });
+  read_some(wanted, [self = shared_from_this()](error_code error) { error ? self->close() : self->read_request(); });
+}
+
+// Adds to the buffer some of what the client says. A handshake is a part of waiting for its first request.
+template <class Then>
+void Connection::read_some(std::size_t wanted, Then then) {
+  const auto into = buffer_.prepare(wanted);
+  if (!tls_)
+    return stream_.async_read_some(into, [self = shared_from_this(), then](error_code error, std::size_t count) {
+      if (!error) self->buffer_.commit(count);
+      then(error);
+    });
+  const std::optional<std::size_t> said = tls_->read(static_cast<char*>(into.data()), into.size());
+  const bool good = flush_tls() && said;
+  if (good && *said == 0)
+    return stream_.async_read_some(net::buffer(cipher_),
+                                   [self = shared_from_this(), wanted, then](error_code error, std::size_t count) {
+                                     if (error) return then(error);
+                                     self->tls_->feed(std::string_view(self->cipher_).substr(0, count));
+                                     self->read_some(wanted, then);
+                                   });
+  if (good) buffer_.commit(*said);
+  net::post(stream_.get_executor(),
+            [self = shared_from_this(), good, then] { then(good ? error_code() : net::error::connection_reset); });
+}
+
+// The few bytes of a handshake or an end. A client that does not take them is let go.
+bool Connection::flush_tls() {
+  while (!tls_->pending().empty()) {
+    const std::string_view bytes = tls_->pending();
+    const ssize_t count =
+        ::send(stream_.socket().native_handle(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    tls_->take(static_cast<std::size_t>(count));
+  }
+  return true;
 }
 
 void Connection::read_request() {
@@ -184,17 +224,15 @@ void Connection::read_request() {
 // Until the empty line at the head's end is there, however many pieces it comes in.
 void Connection::read_head() {
   const std::string_view all(static_cast<const char*>(buffer_.data().data()), buffer_.size());
-  if (all.starts_with(kTlsHandshake)) return close();  // a client that tries TLS first goes on without it at once
+  if (!tls_ && all.starts_with(kTlsHandshake))
+    return close();  // a client that tries TLS first goes on without it at once
   const std::size_t end = all.find(kEmptyLine, scanned_ - std::min(scanned_, kEmptyLine.size() - 1));
   if (end != all.npos) return on_head({}, end + kEmptyLine.size());
   scanned_ = all.size();
   if (scanned_ == state_.options.max_header) return on_head(net::error::not_found, 0);
   const std::size_t wanted = std::min<std::size_t>(4096, state_.options.max_header - scanned_);
-  stream_.async_read_some(buffer_.prepare(wanted), [self = shared_from_this()](error_code error, std::size_t count) {
-    if (error) return self->on_head(error, 0);
-    self->buffer_.commit(count);
-    self->read_head();
-  });
+  read_some(wanted,
+            [self = shared_from_this()](error_code error) { error ? self->on_head(error, 0) : self->read_head(); });
 }
 
 void Connection::on_head(error_code error, std::size_t size) {
@@ -225,17 +263,19 @@ void Connection::on_request(error_code error, std::size_t size) {
   see(message);
   if (version_ >= 11 && message.count(http::field::host) != 1)
     return refuse(400, "an HTTP/1.1 request has exactly one Host header");
-  Request request{
-      .method = std::string(message.method_string()),
-      .target = std::string(message.target()),
-      .accept = joined(message, http::field::accept),
-      .range = joined(message, http::field::range),
-      .if_range = joined(message, http::field::if_range),
-      .if_none_match = joined(message, http::field::if_none_match),
-      .content_type = joined(message, http::field::content_type),
-      .host = joined(message, http::field::host),
-      .accept_language = joined(message, http::field::accept_language),
-      .forwarded_proto = message.count("X-Forwarded-Proto") == 1 ? std::string(message["X-Forwarded-Proto"]) : ""};
+  Request request{.method = std::string(message.method_string()),
+                  .target = std::string(message.target()),
+                  .accept = joined(message, http::field::accept),
+                  .range = joined(message, http::field::range),
+                  .if_range = joined(message, http::field::if_range),
+                  .if_none_match = joined(message, http::field::if_none_match),
+                  .content_type = joined(message, http::field::content_type),
+                  .host = joined(message, http::field::host),
+                  .accept_language = joined(message, http::field::accept_language),
+                  .forwarded_proto = tls_ ? "https"
+                                     : message.count("X-Forwarded-Proto") == 1
+                                         ? std::string(message["X-Forwarded-Proto"])
+                                         : ""};
   find(request);
   const std::uint64_t length = parser_->content_length().value_or(0);
   const std::uint64_t limit = length > 0 && view_ ? wanted_body(view_->catalogue, request) : 0;
@@ -247,7 +287,8 @@ void Connection::on_request(error_code error, std::size_t size) {
 // A client that changes its token on a connection is another one from there on.
 void Connection::see(const Message& message) {
   views_.reset();
-  std::optional<Access::Client> client = state_.access_now()->client(joined(message, http::field::authorization));
+  std::optional<Access::Client> client = state_.access_now()->client(joined(message, http::field::authorization),
+                                                                     tls_ ? tls_->client_name() : std::string());
   if (!client) return;
   views_ = std::move(client->views);
   answered_.user = client->user;
@@ -281,15 +322,26 @@ void Connection::read_body(Request request, std::size_t size) {
   keep_alive_ = parser_->keep_alive();
   const auto pending = std::make_shared<Request>(std::move(request));
   pending->body.resize(size);
-  const std::size_t here = net::buffer_copy(net::buffer(pending->body), buffer_.data());
-  buffer_.consume(here);
   begin_waiting();
   stream_.expires_after(state_.options.request_timeout);
-  net::async_read(stream_, net::buffer(pending->body) + here,
-                  [self = shared_from_this(), pending](error_code error, std::size_t) {
-                    self->waiting_since_ = 0;
-                    error ? self->close() : self->answer(*pending);
-                  });
+  fill_body(pending, 0);
+}
+
+// `here`: bytes of it that are there.
+void Connection::fill_body(const std::shared_ptr<Request>& pending, std::size_t here) {
+  const std::size_t more = net::buffer_copy(net::buffer(pending->body) + here, buffer_.data());
+  buffer_.consume(more);
+  here += more;
+  if (here == pending->body.size()) {
+    waiting_since_ = 0;
+    return answer(*pending);
+  }
+  const std::size_t wanted = std::min(pending->body.size() - here, state_.options.max_header);
+  read_some(wanted, [self = shared_from_this(), pending, here](error_code error) {
+    if (!error) return self->fill_body(pending, here);
+    self->waiting_since_ = 0;
+    self->close();
+  });
 }
 
 void Connection::refuse(unsigned status, const std::string& why) {
@@ -411,6 +463,7 @@ void Connection::go_on(const ChunkCache::Chunk& chunk, const std::exception_ptr&
 
 // At most the rest of the piece whose deadline runs; as send(2) returns. A header leaves with what follows it.
 ssize_t Connection::send_piece() {
+  if (tls_) return send_tls();
   const int socket = stream_.socket().native_handle();
   const std::uint64_t room = kPiece - piece_sent_;
   if (header_sent_ == header_.size() && chunk_) {
@@ -424,6 +477,25 @@ ssize_t Connection::send_piece() {
   message.msg_iov = parts;
   message.msg_iovlen = 2;
   return ::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT | (body_.payload() != nullptr ? MSG_MORE : 0));
+}
+
+// As send_piece(), but returns how many bytes of the answer were said, once the client's system has all that says them.
+ssize_t Connection::send_tls() {
+  if (tls_->pending().empty()) {
+    const std::uint64_t room = std::min(kPlainPiece, kPiece - piece_sent_);
+    std::string piece = header_.substr(header_sent_, static_cast<std::size_t>(kPlainPiece));
+    if (chunk_ && header_sent_ == header_.size())
+      piece += chunk_->copy(body_.place().offset, std::min(body_.place().count, room));
+    else if (body_.payload() == nullptr)
+      piece += body_.text_left().substr(0, static_cast<std::size_t>(room));
+    if (!tls_->write(piece)) {
+      errno = ECONNRESET;
+      return -1;
+    }
+    in_cipher_ = piece.size();
+  }
+  if (!flush_tls()) return -1;
+  return static_cast<ssize_t>(std::exchange(in_cipher_, 0));
 }
 
 void Connection::add_sent(std::uint64_t count) {
@@ -504,6 +576,7 @@ void Connection::audit(bool complete) {
 // Closing while the client still sends would discard the answer on its way to it, so its bytes are read for a moment.
 void Connection::linger() {
   error_code ignored;
+  if (tls_) tls_->say_end(), flush_tls();
   stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
   stream_.expires_after(kLinger);
   begin_waiting();
@@ -519,6 +592,7 @@ void Connection::drain() {
 
 void Connection::close() {
   error_code ignored;
+  if (tls_ && waiting_since_ != 0) tls_->say_end(), flush_tls();  // none where an answer is cut short
   stream_.socket().shutdown(tcp::socket::shutdown_both, ignored);
   stream_.close();
   room_timer_.cancel();

@@ -45,9 +45,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void await_request();
   void read_request();
   void read_head();
+  template <class Then>
+  void read_some(std::size_t wanted, Then then);
+  bool flush_tls();
   void on_head(boost::beast::error_code error, std::size_t size);
   void on_request(boost::beast::error_code error, std::size_t size);
   void read_body(Request request, std::size_t size);
+  void fill_body(const std::shared_ptr<Request>& pending, std::size_t here);
   void begin_waiting();
   void refuse(unsigned status, const std::string& why);
   void note(const Message& message);
@@ -63,6 +67,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void copy_small();
   void go_on(const ChunkCache::Chunk& chunk, const std::exception_ptr& fault);
   ssize_t send_piece();
+  ssize_t send_tls();
   void add_sent(std::uint64_t count);
   void await_room();
   void unreadable(const std::exception& error);
@@ -77,6 +82,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   boost::beast::tcp_stream stream_;
   std::string peer_;
   std::string client_;
+  std::unique_ptr<TlsSession> tls_;  // null: plain HTTP
+  std::string cipher_;               // room for what comes, where there is TLS
+  std::uint64_t in_cipher_ = 0;      // bytes of the answer that the session's pending ones say
   boost::beast::flat_buffer buffer_;
   std::size_t scanned_ = 0;  // bytes of it without the end of a head
   std::optional<boost::beast::http::request_parser<boost::beast::http::empty_body>> parser_;

@@ -96,6 +96,9 @@ std::string Metrics::text(const CacheCounts& cache, const Held& held, std::size_
              connections_refused);
   add_number(out, "sealift_audit_failures_total", "counter", "Times that the audit log could not be written.",
              audit_failures);
+  if (const std::int64_t ends = certificate_ends; ends > 0)
+    add_number(out, "sealift_tls_certificate_ends_seconds", "gauge", "When the certificate for TLS ends, since 1970.",
+               static_cast<std::uint64_t>(ends));
   add_number(out, "sealift_up_seconds", "gauge", "Seconds since the start.", static_cast<std::uint64_t>(seconds));
   add_number(out, "sealift_healthy", "gauge", "1 unless /healthz answers 503.", reason(held) ? 0 : 1);
   add_number(out, "sealift_views_left_out", "gauge",

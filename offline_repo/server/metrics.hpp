@@ -31,6 +31,7 @@ class Metrics {
 
   std::atomic<std::uint64_t> connections{0}, connections_most{0}, connections_refused{0};
   std::atomic<std::uint64_t> audit_failures{0};
+  std::atomic<std::int64_t> certificate_ends{0};  // seconds since 1970; 0: there is no TLS
 
   // Bytes of this bundle could not be read, or were wrong.
   void fail(const std::shared_ptr<const bundle::VerifiedBundle>& in, const std::string& reason);

@@ -18,6 +18,7 @@
 
 #include "offline_repo/server/client_address.hpp"
 #include "offline_repo/server/connection.hpp"
+#include "sealift/bundle/core/time.hpp"
 
 namespace sealift::offline_repo {
 
@@ -29,6 +30,7 @@ using net::ip::tcp;
 
 constexpr std::chrono::milliseconds kAcceptPause{100};  // after running out of descriptors
 constexpr std::size_t kMaxAdmins = 16;
+constexpr std::chrono::hours kSoon{14 * 24};        // a certificate that ends by then is warned of
 constexpr std::chrono::milliseconds kMakeRoom{20};  // until another connection is asked to make room
 
 [[noreturn]] void throw_listen(const ListenAddress& address, const error_code& error) {
@@ -70,6 +72,7 @@ struct Server::Impl {
         hangups(acceptor.get_executor()),
         admin_acceptor(acceptor.get_executor()) {
     take_tokens();
+    take_tls();
     show(std::move(bundles));
     listen_at(state.options.listen, acceptor);
     if (state.options.admin_listen) listen_at(*state.options.admin_listen, admin_acceptor);
@@ -103,6 +106,17 @@ struct Server::Impl {
     tokens = std::move(read);
     if (const std::shared_ptr<const Access> now = state.access_now()) show(now->held());
   }
+  void take_tls() {
+    if (!state.options.tls) return;
+    std::shared_ptr<const TlsContext> read = state.options.tls();
+    state.metrics.certificate_ends = read->ends();
+    const auto left = std::chrono::seconds(read->ends()) - std::chrono::system_clock::now().time_since_epoch();
+    if (left < kSoon)
+      state.options.on_fault("the certificate for TLS " + std::string(left.count() < 0 ? "ended " : "ends ") +
+                             bundle::write_time(bundle::Time(std::chrono::seconds(read->ends()))));
+    const std::lock_guard lock(state.access_guard);
+    state.tls = std::move(read);
+  }
   // Under the lock `changing`.
   void show(Held bundles) {
     const std::shared_ptr<const Access> before = state.access_now();
@@ -124,6 +138,11 @@ struct Server::Impl {
         take_tokens();
       } catch (const std::exception& failure) {
         state.options.on_fault(std::string("the tokens stay as they were: ") + failure.what());
+      }
+      try {
+        take_tls();
+      } catch (const std::exception& failure) {
+        state.options.on_fault(std::string("the certificate for TLS stays as it was: ") + failure.what());
       }
       state.metrics.forget_failures();
       if (state.options.on_hangup) state.options.on_hangup();
@@ -291,7 +310,7 @@ void Server::run() {
   impl.signals.async_wait([&impl](error_code error, int) {
     if (!error) impl.begin_stop();
   });
-  if (impl.state.options.audit || impl.state.options.tokens || impl.state.options.on_hangup) {
+  if (impl.state.options.audit || impl.state.options.tls || impl.state.options.tokens || impl.state.options.on_hangup) {
     impl.hangups.add(SIGHUP);
     impl.await_hangup();
   }

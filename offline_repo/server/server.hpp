@@ -23,8 +23,9 @@ class Server {
   CacheCounts cache() const;  // from any thread
 
   // Serves until stop(), SIGTERM or SIGINT, which are caught from here on; answers under way are finished first.
-  // SIGHUP reopens the audit log and reads the tokens, where there are some, and calls ServerOptions::on_hangup.
-  // From here on this process ignores SIGPIPE, which sendfile(2) would raise where a client went away.
+  // SIGHUP reopens the audit log and reads tokens and certificate, where there are some, and calls
+  // ServerOptions::on_hangup. From here on this process ignores SIGPIPE, which sendfile(2) would raise where a client
+  // went away.
   void run();
   void stop();  // from any thread
 

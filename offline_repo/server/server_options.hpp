@@ -15,6 +15,7 @@
 #include "offline_repo/holdings/scrub.hpp"
 #include "offline_repo/server/audit_log.hpp"
 #include "offline_repo/server/listen_address.hpp"
+#include "offline_repo/server/tls.hpp"
 #include "offline_repo/server/tokens.hpp"
 
 namespace sealift::offline_repo {
@@ -38,6 +39,8 @@ struct ServerOptions {
   bool audit_required = false;                        // while it cannot be written, requests get 503
   // Reads the tokens, at the start and at each SIGHUP; none: everybody sees everything.
   std::function<std::vector<Token>()> tokens;
+  // Reads certificate and key, at the start and at each SIGHUP; none: plain HTTP. Where `admin_listen` is it stays so.
+  std::function<std::shared_ptr<const TlsContext>()> tls = {};
   // Bytes of this chunk could not be read or were wrong; from any thread. Its files may then be taken out.
   std::function<void(const std::shared_ptr<const bundle::VerifiedBundle>&, std::uint64_t)> on_rotten = {};
   std::shared_ptr<const ScrubCounts> scrub = {};       // for the metrics; null: there is no scrub

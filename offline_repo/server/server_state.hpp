@@ -13,6 +13,7 @@
 #include "offline_repo/server/chunk_cache.hpp"
 #include "offline_repo/server/metrics.hpp"
 #include "offline_repo/server/server_options.hpp"
+#include "offline_repo/server/tls.hpp"
 
 namespace sealift::offline_repo {
 
@@ -30,6 +31,12 @@ struct ServerState {
   std::shared_ptr<const Access> access_now() {
     const std::lock_guard lock(access_guard);
     return access;
+  }
+  std::shared_ptr<const TlsContext> tls{};  // likewise, under the same lock; null: plain HTTP
+
+  std::shared_ptr<const TlsContext> tls_now() {
+    const std::lock_guard lock(access_guard);
+    return tls;
   }
   // Where somebody takes out what is wrong, the rest is as good as before.
   void fail(const std::shared_ptr<const bundle::VerifiedBundle>& in, std::uint64_t chunk, const std::string& why) {

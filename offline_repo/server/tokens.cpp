@@ -21,11 +21,13 @@ namespace {
 constexpr std::size_t kMaxTokenFile = std::size_t{4} << 20;
 
 [[noreturn]] void refuse_token_line(const std::string& where, std::size_t number, const std::string& what) {
-  throw bundle::Error(bundle::ErrorCode::Format,
-                      {.what = what,
-                       .where = where + ":" + std::to_string(number),
-                       .expected = "NAME SHA256 [bundle:NAME | bundle:NAME-VERSION | channel:CHANNEL]…",
-                       .next = "printf %s TOKEN | sha256sum prints a token's digest"});
+  throw bundle::Error(
+      bundle::ErrorCode::Format,
+      {.what = what,
+       .where = where + ":" + std::to_string(number),
+       .expected =
+           "NAME SHA256, or NAME certificate:COMMON-NAME, [bundle:NAME | bundle:NAME-VERSION | channel:CHANNEL]…",
+       .next = "printf %s TOKEN | sha256sum prints a token's digest"});
 }
 
 std::vector<std::string> words_of(std::string_view line) {
@@ -44,11 +46,19 @@ bool is_token_name(const std::string& name) {
 }
 
 Token token_of(const std::vector<std::string>& words, const std::string& where, std::size_t number) {
+  constexpr std::string_view kCertificate = "certificate:";
+  const std::string second = words.size() > 1 ? words[1] : std::string();
+  std::string certificate = second.starts_with(kCertificate) ? second.substr(kCertificate.size()) : std::string();
   const std::optional<bundle::Digest> digest =
-      words.size() > 1 ? bundle::Digest::from_hex(lower_case(words[1])) : std::nullopt;
+      certificate.empty() ? bundle::Digest::from_hex(lower_case(second)) : bundle::Digest{};
   if (!is_token_name(words[0])) refuse_token_line(where, number, "a name is at most 100 characters of printable ASCII");
   if (!digest) refuse_token_line(where, number, "the SHA-256 of a token is 64 hexadecimal digits");
-  Token token{.name = words[0], .sha256 = *digest, .grants = {words.begin() + 2, words.end()}};
+  if (!certificate.empty() && !is_token_name(certificate))
+    refuse_token_line(where, number, "a common name here is at most 100 characters of printable ASCII");
+  Token token{.name = words[0],
+              .sha256 = *digest,
+              .certificate = std::move(certificate),
+              .grants = {words.begin() + 2, words.end()}};
   for (const std::string& grant : token.grants)
     if (!grant.starts_with("bundle:") && !grant.starts_with("channel:"))
       refuse_token_line(where, number, "what a token sees is bundle:… or channel:…");
@@ -95,7 +105,7 @@ bool Token::sees(const bundle::Manifest& manifest) const {
 
 std::vector<Token> parse_tokens(std::string_view text, const std::string& where) {
   std::vector<Token> tokens;
-  std::set<std::string> names;
+  std::set<std::string> names, certificates;
   for (std::size_t begin = 0, number = 1; begin < text.size(); ++number) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
     const std::string_view line = text.substr(begin, end - begin);
@@ -104,6 +114,9 @@ std::vector<Token> parse_tokens(std::string_view text, const std::string& where)
     if (words.empty()) continue;
     tokens.push_back(token_of(words, where, number));
     if (!names.insert(tokens.back().name).second) refuse_token_line(where, number, "a name stands twice");
+    const std::string& certificate = tokens.back().certificate;
+    if (!certificate.empty() && !certificates.insert(certificate).second)
+      refuse_token_line(where, number, "a certificate's name stands twice");
   }
   return tokens;
 }
@@ -141,8 +154,15 @@ const Token* find_token(const std::vector<Token>& tokens, std::string_view token
   const bundle::Digest digest = bundle::sha256(bundle::as_bytes(token));
   const Token* found = nullptr;
   for (const Token& one : tokens)
-    if (equal_in_constant_time(one.sha256, digest)) found = &one;
+    if (equal_in_constant_time(one.sha256, digest) && one.certificate.empty()) found = &one;
   return found;
+}
+
+const Token* find_certificate(const std::vector<Token>& tokens, std::string_view common_name) {
+  const auto found = std::find_if(tokens.begin(), tokens.end(), [&](const Token& one) {
+    return !common_name.empty() && one.certificate == common_name;
+  });
+  return found != tokens.end() ? &*found : nullptr;
 }
 
 }  // namespace sealift::offline_repo

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who may fetch: a site's file of tokens, and what a client's Authorization header says. The file holds digests only,
 // so whoever reads it cannot fetch with it.
-// A line is: NAME SHA256-OF-THE-TOKEN [bundle:NAME | bundle:NAME-VERSION | channel:CHANNEL]…; '#' begins a comment.
+// Instead of a token a client may have a certificate, where the server asks for them (tls.hpp).
+// A line is: NAME SHA256-OF-THE-TOKEN, or NAME certificate:COMMON-NAME; then [bundle:NAME | bundle:NAME-VERSION |
+// channel:CHANNEL]…; '#' begins a comment.
 #pragma once
 
 #include <filesystem>
@@ -18,6 +20,7 @@ namespace sealift::offline_repo {
 struct Token {
   std::string name;  // of whoever has it, for the audit log
   bundle::Digest sha256;
+  std::string certificate = {};          // a common name, which counts instead of a token; empty: a token does
   std::vector<std::string> grants = {};  // as the file spells them; none: every bundle
 
   bool sees(const bundle::Manifest& manifest) const;
@@ -36,5 +39,7 @@ std::optional<std::string> token_in(std::string_view authorization);
 
 // The one whose digest is the token's; null when there is none. Takes as long for a wrong token as for a right one.
 const Token* find_token(const std::vector<Token>& tokens, std::string_view token);
+// The one with this common name; null when there is none, or it is empty.
+const Token* find_certificate(const std::vector<Token>& tokens, std::string_view common_name);
 
 }  // namespace sealift::offline_repo

@@ -40,6 +40,7 @@ struct ServeOptions {
   std::filesystem::path audit_log;
   bool audit_required = false;
   std::filesystem::path tokens;
+  TlsFiles tls;
   std::filesystem::path watch;
   unsigned poll = 5;
   unsigned scrub = 0;
@@ -65,6 +66,13 @@ void refuse_all_bad(const Held& held, const ServeOptions& options) {
   throw bundle::Error(bundle::ErrorCode::Io, {.what = held.front().why, .where = held.front().place.string()});
 }
 
+// Who has neither a certificate nor a token gets in nowhere.
+TlsFiles tls_files(const ServeOptions& options) {
+  TlsFiles files = options.tls;
+  files.needs_client = options.tokens.empty();
+  return files;
+}
+
 // As asked for, as far as this process's limit of descriptors allows.
 ServerOptions server_options(const ServeOptions& options, const Held& held) {
   ServerOptions asked{.listen = parse_listen(options.listen),
@@ -79,6 +87,8 @@ ServerOptions server_options(const ServeOptions& options, const Held& held) {
   asked.audit_required = options.audit_required;
   asked.on_stop = [] { notify_service_manager("STOPPING=1"); };
   if (!options.tokens.empty()) asked.tokens = [path = options.tokens] { return read_tokens(path); };
+  if (!options.tls.certificate.empty())
+    asked.tls = [files = tls_files(options)] { return std::make_shared<const TlsContext>(files); };
   const std::size_t limit = raise_descriptor_limit();
   std::size_t others = kOtherDescriptors;
   for (const HeldBundle& one : held)
@@ -91,6 +101,16 @@ ServerOptions server_options(const ServeOptions& options, const Held& held) {
   return given;
 }
 
+void check_tls(const ServeOptions& options) {
+  const TlsFiles& tls = options.tls;
+  if (tls.certificate.empty() != tls.key.empty() || (tls.certificate.empty() && !tls.clients.empty()))
+    throw bundle::Error(
+        bundle::ErrorCode::Usage,
+        {.what = "TLS needs a certificate and its key",
+         .expected = "--tls-certificate FILE --tls-key FILE, and with --tls-clients FILE both of them"});
+  if (!tls.certificate.empty()) TlsContext{tls_files(options)};
+}
+
 // What is wrong with them is said before bundles are opened.
 void check(const ServeOptions& options) {
   parse_listen(options.listen);
@@ -98,6 +118,7 @@ void check(const ServeOptions& options) {
   if (options.audit_required && options.audit_log.empty())
     throw bundle::Error(bundle::ErrorCode::Usage, {.what = "--audit-required needs --audit-log FILE"});
   if (!options.tokens.empty()) read_tokens(options.tokens);
+  check_tls(options);
   if (options.bundles.empty() && options.watch.empty())
     throw bundle::Error(bundle::ErrorCode::Usage,
                         {.what = "there is nothing to serve", .expected = "BUNDLE..., --watch FOLDER, or both"});
@@ -142,7 +163,8 @@ int run(const ServeOptions& options) {
   if (options.scrub > 0) given.scrub = counts;
   const std::string connections = std::to_string(given.max_connections), summary = summary_of(held);
   Server server(held, std::move(given));
-  std::printf("listening on http://%s\n", server.address().text().c_str());
+  std::printf("listening on %s://%s\n", options.tls.certificate.empty() ? "http" : "https",
+              server.address().text().c_str());
   if (const std::optional<ListenAddress> admin = server.admin_address())
     std::printf("health and metrics on http://%s\n", admin->text().c_str());
   std::fflush(stdout);
@@ -184,6 +206,11 @@ void add_serve(bundle::Program& program) {
   verb.option("--audit-log", options->audit_log, "Append a JSON line for each answered request; SIGHUP reopens it");
   verb.flag("--audit-required", options->audit_required, "503 while the audit log cannot be written");
   verb.option("--tokens", options->tokens, "A file of tokens, one a line; SIGHUP reads it again");
+  verb.option("--tls-certificate", options->tls.certificate,
+              "Serve https: the certificate, with those between it and the root (PEM); SIGHUP reads it again");
+  verb.option("--tls-key", options->tls.key, "Its private key (PEM)");
+  verb.option("--tls-clients", options->tls.clients,
+              "Authorities of clients' certificates (PEM): each client has one or, with --tokens, a token");
   verb.option("--scrub", options->scrub, "MiB a second of everything that is held to read again; 0: none")
       .show_default()
       .between(0, 100'000);

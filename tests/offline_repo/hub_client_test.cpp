@@ -2,6 +2,7 @@
 // The real program and the hub's real client: what it downloads, what it finds in its cache, what it says is missing.
 #include <cstdlib>
 
+#include "tests/offline_repo/authority.hpp"
 #include "tests/offline_repo/hub_bundle.hpp"
 #include "tests/offline_repo/live.hpp"
 #include "tests/offline_repo/server_process.hpp"
@@ -110,6 +111,27 @@ TEST_CASE(
     INFO(ran.output << ran.errors);
     CHECK(ran.output == "good\n");
   }
+}
+
+// Clients before 1.40 take nothing else.
+TEST_CASE("slow: ModelScope's client downloads a model by https" *
+          doctest::skip(std::getenv("SEALIFT_MODELSCOPE_PYTHON") == nullptr)) {
+  const TempDir dir;
+  const Authority authority(dir / "ca");
+  authority.sign("server", "localhost");
+  const MadeBundle made = make_bundle(dir / "bundle", {.items = hub_items(repositories())});
+  for (const auto& [path, bytes] : tiny_files()) write_file(dir / "files" / path, bytes);
+  ServerProcess server(serve({made.folder, "--fingerprint", made.fingerprint(), "--tls-certificate",
+                              authority.certificate("server"), "--tls-key", authority.key("server")}),
+                       dir / "log");
+  const std::string address = "127.0.0.1:" + std::to_string(port_of(server.line())) + "/c/test";
+  const Ran ran =
+      run({"env", "MODELSCOPE_DOMAIN=" + address, "MODELSCOPE_ENDPOINT=https://" + address,
+           "REQUESTS_CA_BUNDLE=" + authority.certificate("ca").string(),
+           "SSL_CERT_FILE=" + authority.certificate("ca").string(), "MODELSCOPE_CACHE=" + (dir / "home").string(),
+           std::getenv("SEALIFT_MODELSCOPE_PYTHON"), SEALIFT_HUB_CLIENT, "modelscope", (dir / "files").string()});
+  INFO(ran.output << ran.errors << read_file(dir / "log"));
+  CHECK(ran.output.ends_with("good\n"));
 }
 
 TEST_CASE("slow: ModelScope's client downloads a model, and tells what is missing" *
