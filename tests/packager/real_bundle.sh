@@ -46,6 +46,8 @@ require_bare_system() {
 bare_system() { mmdebstrap --quiet --variant=minbase "$suite" root; }
 apt_from_bundle() {
   rm -rf root/etc/apt/sources.list root/etc/apt/sources.list.d/*
-  echo "deb [trusted=yes] file:/opt/env/current/apt ./" > root/etc/apt/sources.list.d/sealift.list
+  local key=/opt/env/current/apt/archive-key.asc trust=trusted=yes
+  [ ! -e "root$key" ] || trust=signed-by=$key
+  echo "deb [$trust] file:/opt/env/current/apt ./" > root/etc/apt/sources.list.d/sealift.list
   unshare --net chroot root sh -ec "apt-get update; apt-get install -y --no-install-recommends $*"
 }
