@@ -152,6 +152,7 @@ install_packages g++ cmake ninja-build make nasm ca-certificates python3 python3
 if [ "${1:-build}" != tools ] && [ "${1:-build}" != aarch64 ]; then
   install_packages git doctest-dev libgloo-dev zstd openssl \
     clang clang-format libclang-rt-dev libarchive-tools unzip  # the fuzzers, and the archivers that our readers are held to
+  install_packages dnf createrepo-c rpm gpg gpg-agent  # what resolves, makes and signs the tests' rpm packages
 fi
 case "${1:-build}" in
   tools | build) ;;

@@ -32,6 +32,7 @@
 #include "packager/python/lock_python.hpp"
 #include "packager/python/torch_backend.hpp"
 #include "packager/python/wheel_tags.hpp"
+#include "packager/rpm/lock_rpm.hpp"
 #include "sealift/bundle/core/output_file.hpp"
 #include "sealift/bundle/wheel/wheel_name.hpp"
 
@@ -323,6 +324,7 @@ LockResult lock_job(const LockOptions& options, bundle::Progress& progress) {
   require_inputs_of_goldens(job.goldens, lock);
   lock.images = lock_images(job.images, job.target.arch, cache, progress);
   lock.apt = lock_apt(job.apt, job.target.arch, cache, progress);
+  lock.rpm = lock_rpm(job.rpm, job.target.arch, cache, progress);
   check_profile(lock, progress);
   check_if_possible(lock, cache, options.ask_sizes, progress);
 

@@ -105,6 +105,10 @@ DiffSide side_of(const Lock& lock) {
     side.items["files/apt/Packages"] = {.size = lock.apt.index_size, .sha256 = lock.apt.index_sha256};
   for (const LockedDeb& deb : lock.apt.debs)
     side.items["files/apt/" + deb.file] = {.size = deb.size, .sha256 = deb.sha256};
+  for (const LockedRpmIndex& index : lock.rpm.index)
+    side.items["files/rpm/" + index.file] = {.size = index.size, .sha256 = index.sha256};
+  for (const LockedRpmPackage& rpm : lock.rpm.rpms)
+    side.items["files/rpm/" + rpm.file] = {.size = rpm.size, .sha256 = rpm.sha256};
   return side;
 }
 

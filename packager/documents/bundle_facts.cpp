@@ -103,7 +103,8 @@ BundleFacts read_bundle_facts(const bundle::VerifiedBundle& source, const bundle
                     .seal_size = seal_text.size(),
                     .volumes = {},
                     .wheels = {},
-                    .debs = read_deb_facts(source)};
+                    .debs = read_deb_facts(source),
+                    .rpms = read_rpm_facts(source)};
   if (!lock.empty()) facts.lock = read_own_lock(lock, source.manifest());
   facts.volumes = digest_volumes(source, progress);
   PlainNames folders;
@@ -131,6 +132,7 @@ std::string_view sort_of(const bundle::Entry& entry) {
   if (below("files/models/") || below("files/hub/models--")) return "model";
   if (below("files/data/") || below("files/hub/datasets--")) return "data";
   if (is_deb(path)) return "deb";
+  if (is_rpm(path)) return "rpm";
   if (below("images/blobs/")) return "image";
   return below("programs/") ? "program" : "file";
 }

@@ -12,6 +12,7 @@
 #include "packager/documents/deb_facts.hpp"
 #include "packager/documents/licence_files.hpp"
 #include "packager/documents/model_facts.hpp"
+#include "packager/documents/rpm_facts.hpp"
 #include "packager/documents/wheel_facts.hpp"
 #include "packager/job/lock.hpp"
 #include "sealift/bundle/host/progress.hpp"
@@ -34,6 +35,7 @@ struct BundleFacts {
   std::vector<bundle::Digest> volumes;         // SHA-256 of each volume's file, of checked chunks
   std::map<std::string, BundledWheel> wheels;  // by the entry's path
   std::map<std::string, DebFacts> debs;        // the same
+  std::map<std::string, RpmFacts> rpms = {};   // the same
   std::optional<Lock> lock = std::nullopt;     // that this bundle was made from
   std::vector<BundledModel> models = {};       // and data
 
@@ -53,7 +55,8 @@ std::string serial_number(const bundle::Digest& identity);
 // The interpreter's entry is this and its version.
 inline constexpr std::string_view kInterpreterPrefix = "python/cpython-";
 
-// What an entry is to people: "wheel", "interpreter", "program", "model", "data", "deb", "image" or "file".
+// What an entry is to people: "wheel", "interpreter", "program", "model", "data", "deb", "rpm", "image" or
+// "file".
 std::string_view sort_of(const bundle::Entry& entry);
 
 // Of a carried glibc, as its COPYING.LIB and the heads of its files say; a bundle carries no metadata of it.

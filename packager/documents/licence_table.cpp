@@ -31,6 +31,9 @@ std::string licence_table(const BundleFacts& facts) {
   for (const auto& [path, deb] : facts.debs)
     out += cell(deb.name) + "\t" + cell(deb.version) + "\t\t\tusr/share/doc/" + deb.name + "/copyright in " +
            shown(path.substr(path.rfind('/') + 1)) + ": not opened\n";
+  for (const auto& [path, rpm] : facts.rpms)
+    out += cell(rpm.name) + "\t" + cell(rpm.version) + "\t" + cell(rpm.licence) + "\t\ttexts in " +
+           shown(path.substr(path.rfind('/') + 1)) + ": not opened\n";
   return out;
 }
 

@@ -46,6 +46,8 @@ std::map<bundle::Digest, Origin> origins_of(const std::optional<Lock>& lock) {
     for (const LockedFile& file : model.files)
       if (model.spec.hub != Hub::Folder)  // a folder's path is the packing machine's own business
         origins.emplace(file.sha256, Origin{.uri = url_of(model.spec, model.commit, file.path)});
+  for (const LockedRpmPackage& rpm : lock->rpm.rpms)
+    if (!rpm.url.starts_with("file:")) origins.emplace(rpm.sha256, Origin{.uri = rpm.url});
   return origins;
 }
 

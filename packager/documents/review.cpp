@@ -160,6 +160,9 @@ class Review {
     for (const auto& [path, deb] : facts_.debs)
       section.rows.push_back({deb.name, deb.version + ", " + deb.architecture,
                               word("in the package, not opened", "在软件包内，未读取"), "0"});
+    for (const auto& [path, rpm] : facts_.rpms)
+      section.rows.push_back({rpm.name, rpm.version + ", " + rpm.architecture,
+                              rpm.licence.empty() ? word("none stated", "未声明") : rpm.licence, "0"});
     return section;
   }
 
@@ -175,8 +178,9 @@ class Review {
 
   std::string kind_word(std::string_view sort) const {
     static const std::map<std::string_view, std::string> kChinese = {
-        {"wheel", "Python 软件包"}, {"interpreter", "解释器"}, {"program", "程序"},   {"model", "模型"},
-        {"data", "数据"},           {"deb", "Debian 软件包"},  {"image", "容器镜像"}, {"file", "文件"}};
+        {"wheel", "Python 软件包"}, {"interpreter", "解释器"}, {"program", "程序"},
+        {"model", "模型"},          {"data", "数据"},          {"deb", "Debian 软件包"},
+        {"rpm", "rpm 软件包"},      {"image", "容器镜像"},     {"file", "文件"}};
     return chinese_ ? kChinese.at(sort) : std::string(sort);
   }
 

@@ -34,7 +34,7 @@ Json licences_of(const std::string& expression, const std::vector<std::string>& 
 // CycloneDX's word for it.
 std::string type_of(const bundle::Entry& entry) {
   const std::string_view sort = sort_of(entry);
-  if (sort == "wheel" || sort == "deb") return "library";
+  if (sort == "wheel" || sort == "deb" || sort == "rpm") return "library";
   return sort == "interpreter" ? "platform" : "file";
 }
 
@@ -58,6 +58,11 @@ Json component_of(const bundle::Entry& entry, const BundleFacts& facts) {
     component["name"] = deb->second.name;
     component["version"] = deb->second.version;
     component["purl"] = deb->second.purl();
+  } else if (const auto rpm = facts.rpms.find(path); rpm != facts.rpms.end()) {
+    component["name"] = rpm->second.name;
+    component["version"] = rpm->second.version;
+    component["purl"] = rpm->second.purl();
+    if (!rpm->second.licence.empty()) component["licenses"] = licences_of({}, {rpm->second.licence});
   } else if (path.starts_with(kSdkPrefix) && path.ends_with(".tar")) {
     const std::string version = path.substr(kSdkPrefix.size(), path.size() - kSdkPrefix.size() - 4);
     component["type"] = "library";

@@ -9,6 +9,7 @@
 #include "packager/job/fleet_profile.hpp"
 #include "packager/job/image_toml.hpp"
 #include "packager/job/model_toml.hpp"
+#include "packager/job/rpm_toml.hpp"
 #include "packager/job/target_profile.hpp"
 #include "packager/job/toml_file.hpp"
 #include "sealift/bundle/core/fields.hpp"
@@ -202,6 +203,7 @@ Job read_job(const fs::path& file) {
   job.owners = read_owner_rules(table);
   job.startup_files = read_startup_rules(table);
   job.apt = read_job_apt(table);
+  job.rpm = read_job_rpm(table, folder);
   job.toolchain = read_toolchain(table);
   for (const std::string& wheel : toolchain_requirements(job.toolchain, job.inputs.requirements))
     job.inputs.requirements.push_back(wheel);

@@ -16,6 +16,7 @@
 #include "packager/job/own_programs.hpp"
 #include "packager/job/owner_rules.hpp"
 #include "packager/job/python_inputs.hpp"
+#include "packager/job/rpm.hpp"
 #include "packager/job/startup_rules.hpp"
 #include "packager/job/toolchain.hpp"
 #include "sealift/bundle/core/digest.hpp"
@@ -52,6 +53,7 @@ struct Job {
   std::optional<JobSdk> sdk = {};               // nothing: it is not carried
   Toolchain toolchain = {};                     // its wheel is among the requirements
   JobApt apt;                                   // Debian packages
+  JobRpm rpm = {};                              // packages of rpm systems
   std::vector<OwnerRule> owners;                // for paths that two packages install
   std::vector<StartupRule> startup_files = {};  // .pth files that may run code when Python starts
   // What programs inside get; nothing: what Sealift would set is left out.

@@ -10,6 +10,7 @@
 #include "packager/job/apt_toml.hpp"
 #include "packager/job/image_toml.hpp"
 #include "packager/job/model_toml.hpp"
+#include "packager/job/rpm_toml.hpp"
 #include "packager/job/target_profile.hpp"
 #include "packager/job/toml_file.hpp"
 #include "sealift/bundle/core/fields.hpp"
@@ -215,7 +216,8 @@ std::string write_lock(const Lock& lock, const fs::path& folder) {
     if (wheel.built_from) out += write_build(*wheel.built_from);
   }
   return out + write_owner_rules(lock.owners) + write_startup_rules(lock.startup_files) +
-         write_locked_models(lock.models, folder) + write_locked_images(lock.images) + write_locked_apt(lock.apt);
+         write_locked_models(lock.models, folder) + write_locked_images(lock.images) + write_locked_apt(lock.apt) +
+         write_locked_rpm(lock.rpm);
 }
 
 Lock read_lock(const fs::path& file) {
@@ -283,6 +285,7 @@ Lock read_lock(const fs::path& file) {
   lock.owners = read_owner_rules(table);
   lock.startup_files = read_startup_rules(table);
   lock.apt = read_locked_apt(table);
+  lock.rpm = read_locked_rpm(table);
   table.done();
   const auto by_file = [](const LockedWheel& a, const LockedWheel& b) { return a.file_name < b.file_name; };
   std::sort(lock.wheels.begin(), lock.wheels.end(), by_file);

@@ -15,6 +15,7 @@
 #include "packager/job/locked_indexes.hpp"
 #include "packager/job/model.hpp"
 #include "packager/job/owner_rules.hpp"
+#include "packager/job/rpm.hpp"
 #include "packager/job/startup_rules.hpp"
 #include "packager/job/toolchain.hpp"
 #include "sealift/bundle/core/digest.hpp"
@@ -112,6 +113,7 @@ struct Lock {
   std::vector<LockedImage> images = {};         // container images; sorted by name and tag
   std::optional<LockedSdk> sdk = {};            // the C++ core
   LockedApt apt;                                // Debian packages
+  LockedRpm rpm = {};                           // packages of rpm systems
   std::vector<OwnerRule> owners;                // rules for paths that two wheels bring
   std::vector<StartupRule> startup_files = {};  // .pth files that may run code when Python starts
   Toolchain toolchain = {};                     // its launcher is made by `create`

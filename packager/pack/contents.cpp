@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// One function for each kind; see contents.hpp. Models and Debian packages have theirs in their own rooms.
+// One function for each kind; see contents.hpp. Models, images, Debian and rpm packages have theirs in their own rooms.
 #include "packager/pack/contents.hpp"
 
 #include "bundle/manifest/compiler_place.hpp"
 #include "packager/debian/apt_files.hpp"
 #include "packager/images/image_files.hpp"
 #include "packager/models/model_files.hpp"
+#include "packager/rpm/rpm_files.hpp"
 
 namespace sealift::packager {
 
@@ -99,6 +100,7 @@ std::vector<Content> contents_of(const Lock& lock) {
   if (std::optional<Content> catalogue = hub_catalogue_of(lock.models)) contents.push_back(*std::move(catalogue));
   for (Content& content : contents_of(lock.images)) contents.push_back(std::move(content));
   for (Content& content : contents_of(lock.apt)) contents.push_back(std::move(content));
+  for (Content& content : contents_of(lock.rpm)) contents.push_back(std::move(content));
   return contents;
 }
 

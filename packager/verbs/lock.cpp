@@ -28,6 +28,8 @@ void show(const LockResult& result, bundle::Progress& progress) {
     progress.note(fmt::format("locked the C++ core {} ({})", lock.sdk->version, bundle::human_size(lock.sdk->size)));
   if (!lock.apt.debs.empty())
     progress.note(fmt::format("locked {} Debian packages of {}", lock.apt.debs.size(), lock.apt.suite));
+  if (!lock.rpm.rpms.empty())
+    progress.note(fmt::format("locked {} rpm packages of release {}", lock.rpm.rpms.size(), lock.rpm.release));
   for (const StartupRule& rule : lock.startup_files)
     progress.warn(
         fmt::format("{} runs code whenever Python starts: its .pth file with SHA-256 {} is allowed by the job",

@@ -21,6 +21,7 @@
 #include "tests/support/tiny_image.hpp"
 #include "tests/support/tiny_patch.hpp"
 #include "tests/support/tiny_root.hpp"
+#include "tests/support/tiny_rpm.hpp"
 #include "tests/train/data/made_token_file.hpp"
 
 using namespace sealift;
@@ -219,6 +220,7 @@ std::vector<Family> families() {
                                           .items = {std::string(64, 'a'), std::string(64, 'b') + "-tree"}})}}},
       {"hub_catalogue", {}, hub_catalogues()},
       {"image_catalogue", {}, image_catalogues()},
+      {"rpm_header", {}, {{"good", tiny_rpm()}}},
       {"seal", {}, seals()},
       {"root", {}, roots()},
       {"root_chain", {}, root_chains()},

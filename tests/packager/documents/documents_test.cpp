@@ -8,6 +8,7 @@
 #include "packager/documents/sbom.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/tiny_bundle.hpp"
+#include "tests/support/tiny_rpm.hpp"
 
 using namespace sealift;
 using namespace sealift::packager;
@@ -122,6 +123,29 @@ TEST_CASE("Debian packages are named as packages, by the stanza of the bundle's 
   CHECK(site.text("licences/licences.tsv").find("usr/share/doc/g++/copyright in g++_12.2.0-3_amd64.deb: not opened") !=
         std::string::npos);
   CHECK(site.text("review.zh.txt").find("Debian 软件包") != std::string::npos);
+}
+
+TEST_CASE("rpm packages are named by their own headers, whose texts are made fit to be shown") {
+  const Site site({wheel("demo")},
+                  {item("files/rpm/tool-2.0-1.el9.noarch.rpm", tiny_rpm()),
+                   item("files/rpm/evil-1-1.noarch.rpm", tiny_rpm("evil\x1b[2J")), item("files/rpm/keys.asc", "key")});
+  site.write();
+  const Json tool = site.component("tool");
+  CHECK(tool["type"] == "library");
+  CHECK(tool["version"] == "1:2.0-1.el9");
+  CHECK(tool["purl"] == "pkg:rpm/tool@2.0-1.el9?arch=noarch&epoch=1");
+  CHECK(tool["licenses"][0]["license"]["name"] == "MIT and Zlib");
+  CHECK(site.text("tiny-1.cdx.json").find("pkg:rpm/evil") != std::string::npos);
+  CHECK_FALSE(site.component("files/rpm/keys.asc").contains("purl"));
+  for (const char* document : {"review.txt", "review.zh.txt", "review.html", "licences/licences.tsv"}) {
+    CAPTURE(document);
+    CHECK(site.text(document).find("1:2.0-1.el9") != std::string::npos);
+    CHECK(site.text(document).find("MIT and Zlib") != std::string::npos);
+    CHECK(site.text(document).find('\x1b') == std::string::npos);
+  }
+  CHECK(site.text("review.zh.txt").find("rpm 软件包") != std::string::npos);
+  const Site broken({wheel("demo")}, {item("files/rpm/broken-1-1.noarch.rpm", "no package")});
+  CHECK_REFUSED(broken.write(), Format, "broken-1-1.noarch.rpm");
 }
 
 TEST_CASE("an SBOM has a component for each entry, with purl, hash, licence and what it needs here") {

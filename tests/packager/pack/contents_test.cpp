@@ -48,6 +48,13 @@ Lock lock_of_everything() {
   lock.apt = {.index_size = 5,
               .index_sha256 = digest_of("index"),
               .debs = {{.file = "g.deb", .url = "https://apt.invalid/g.deb", .size = 60, .sha256 = digest_of("g")}}};
+  lock.rpm = {
+      .release = "9",
+      .packages = {"g"},
+      .unsigned_repositories = {},
+      .index = {{.file = "repodata/repomd.xml", .size = 6, .sha256 = digest_of("repomd")}},
+      .rpms = {
+          {.file = "g-1-1.noarch.rpm", .url = "https://rpm.invalid/g.rpm", .size = 70, .sha256 = digest_of("rpm")}}};
   return lock;
 }
 
@@ -75,10 +82,13 @@ TEST_CASE("every kind of a lock is in the list, with its owner, its paths and wh
                                  "the list of the job's repositories | catalogue/hubs.json | "
                                  "share/sealift/catalogue.json | 4",
                                  "the Debian packages | files/apt/Packages | apt/Packages | 0",
-                                 "the Debian packages | files/apt/g.deb | apt/g.deb | 1"});
+                                 "the Debian packages | files/apt/g.deb | apt/g.deb | 1",
+                                 "the rpm packages | files/rpm/repodata/repomd.xml | rpm/repodata/repomd.xml | 0",
+                                 "the rpm packages | files/rpm/g-1-1.noarch.rpm | rpm/g-1-1.noarch.rpm | 1"});
   std::set<std::string> urls;
   for (const Download& download : downloads_of(contents)) urls.insert(download.url);
   CHECK(urls == std::set<std::string>{"https://index.invalid/a", "https://apt.invalid/g.deb",
+                                      "https://rpm.invalid/g.rpm",
                                       "https://hub.invalid/org/tiny/resolve/" + commit + "/w.safetensors"});
 }
 
@@ -92,6 +102,8 @@ TEST_CASE("what only the cache or this machine has is asked for before anything 
   write_file(cache.path(lock.sdk->sha256), "sdk");
   CHECK_REFUSED(require_inputs(contents_of(lock), cache), Missing, "the index of the Debian packages");
   write_file(cache.path(lock.apt.index_sha256), "index");
+  CHECK_REFUSED(require_inputs(contents_of(lock), cache), Missing, "repomd.xml of the rpm packages");
+  write_file(cache.path(lock.rpm.index[0].sha256), "repomd");
   lock.programs[0].source = dir / "run";
   lock.models[1].spec.folder = dir.path();
   const bundle::Error error = test::refusal([&] { require_inputs(contents_of(lock), cache); });

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Locked rpm packages as contents of a bundle. In a generation they form a repository, `rpm/`, that dnf on the isolated
+// machine can use.
+#pragma once
+
+#include <vector>
+
+#include "packager/files/content.hpp"
+
+namespace sealift::packager {
+
+// The packages, the index that `lock` made of exactly these, and the keys that they were signed with.
+std::vector<Content> contents_of(const LockedRpm& rpm);
+
+}  // namespace sealift::packager
