@@ -52,7 +52,8 @@ Destination cached_place(std::string_view path) {
 
 Destination model_place(const Entry& entry) {
   std::string_view path = entry.path.text();
-  if (entry.kind != EntryKind::File || !take(path, "files/") || path.starts_with("apt/")) return std::nullopt;
+  if (entry.kind != EntryKind::File || !take(path, "files/")) return std::nullopt;
+  if (path.starts_with("apt/") || path.starts_with("rpm/")) return std::nullopt;
   if (take(path, "hub/")) return cached_place(path);
   take(path, "models/");
   return std::string(path);
@@ -66,6 +67,10 @@ Destination below(const Entry& entry, std::string_view folder) {
 
 Destination deb_place(const Entry& entry) {
   return below(entry, "files/apt/");
+}
+
+Destination rpm_place(const Entry& entry) {
+  return below(entry, "files/rpm/");
 }
 
 Destination program_place(const Entry& entry) {
@@ -152,14 +157,16 @@ std::vector<FolderPlan> plan_export(const bundle::Manifest& manifest, const Expo
   add(folders.wheels, wheel_place);
   add(folders.models, model_place);
   add(folders.debs, deb_place);
+  add(folders.rpms, rpm_place);
   add(folders.programs, program_place);
   if (!folders.images.empty()) plans.push_back(plan_images(manifest, folders.images, images));
   for (FolderPlan& plan : plans)
     std::sort(plan.files.begin(), plan.files.end(),
               [](const ExportFile& a, const ExportFile& b) { return a.entry->offset < b.entry->offset; });
   if (plans.empty())
-    throw bundle::Error(bundle::ErrorCode::Usage, {.what = "no folder is named to export into",
-                                                   .expected = "--wheels, --models, --debs, --programs or --images"});
+    throw bundle::Error(bundle::ErrorCode::Usage,
+                        {.what = "no folder is named to export into",
+                         .expected = "--wheels, --models, --debs, --rpms, --programs or --images"});
   return plans;
 }
 

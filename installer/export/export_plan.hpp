@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which entries of a bundle become plain files for a Nexus, a MinIO or a mirror of Debian packages, and under which
-// names. A pure function of the signed manifest, so that everything is refused before anything is written.
+// Which entries of a bundle become plain files for a Nexus, a MinIO or a mirror of Debian or rpm packages, and under
+// which names. A pure function of the signed manifest, so that everything is refused before anything is written.
 #pragma once
 
 #include <filesystem>
@@ -18,6 +18,7 @@ struct ExportFolders {
   std::filesystem::path wheels;    // each under the name that it was published with
   std::filesystem::path models;    // repository folders: ORG/NAME/FILE; data lies in data/ORG/NAME/FILE
   std::filesystem::path debs;      // a flat repository: the packages and their index
+  std::filesystem::path rpms;      // a repository: the packages, their repodata and the keys
   std::filesystem::path programs;  // as they lie below the root of an environment
   std::filesystem::path images;    // an OCI image layout, as skopeo, podman and umoci read it
 };

@@ -63,6 +63,7 @@ void add_export(bundle::Program& program) {
   verb.option("--wheels", options->folders.wheels, "the folder that gets the wheels");
   verb.option("--models", options->folders.models, "the folder that gets models and data, a folder a repository");
   verb.option("--debs", options->folders.debs, "the folder that gets the Debian packages and their index");
+  verb.option("--rpms", options->folders.rpms, "the folder that gets the rpm packages, their repodata and keys");
   verb.option("--programs", options->folders.programs, "the folder that gets the programs");
   verb.option("--images", options->folders.images, "the folder that gets the container images, as an OCI image layout");
   verb.option("--base", options->bases, "bundles that wheels of this delta build on; those are then made whole");

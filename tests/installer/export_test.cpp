@@ -34,6 +34,9 @@ TinyBundle full() {
                 stored("data/corpus/a.txt", "corpus\n"),
                 stored("apt/Packages", "Package: tool\n"),
                 stored("apt/tool_1.0_amd64.deb", numbers_text(3, 900)),
+                stored("rpm/repodata/repomd.xml", "<repomd/>\n"),
+                stored("rpm/keys.asc", "key\n"),
+                stored("rpm/tool-1.0-1.noarch.rpm", numbers_text(4, 900)),
                 tree_item("trees/python.tar", {{tar_file("bin/tool", true), "tool\n"}}),
                 {.path = "programs/bin/uv", .bytes = "#!/bin/sh\n", .into = "bin/uv", .executable = true},
                 {.path = "environment/variables", .bytes = "A=1\n", .into = "variables"}};
@@ -44,6 +47,7 @@ struct Desk : Site {
   ExportFolders folders{.wheels = dir / "out/wheels",
                         .models = dir / "out/models",
                         .debs = dir / "out/debs",
+                        .rpms = dir / "out/rpms",
                         .programs = dir / "out/programs"};
 
   Exported run(const MadeBundle& made, const ExportFolders& to, Disk& disk) const {
@@ -80,6 +84,9 @@ std::map<std::string, std::string> expected() {
           {"models/data/corpus/a.txt", "corpus\n"},
           {"debs/Packages", "Package: tool\n"},
           {"debs/tool_1.0_amd64.deb", numbers_text(3, 900)},
+          {"rpms/repodata/repomd.xml", "<repomd/>\n"},
+          {"rpms/keys.asc", "key\n"},
+          {"rpms/tool-1.0-1.noarch.rpm", numbers_text(4, 900)},
           {"programs/bin/uv", "#!/bin/sh\n"}};
 }
 
@@ -101,7 +108,7 @@ TEST_CASE("what export writes is what went in, under the names that others know,
   CHECK((status_of_path(desk.dir / "out/programs/bin/uv").st_mode & 07777) == 0755);
   CHECK((status_of_path(desk.dir / "out/debs/Packages").st_mode & 07777) == 0644);
   CHECK(status_of_path(desk.dir / "out/debs/Packages").st_nlink == 1);
-  REQUIRE(exported.folders.size() == 4);
+  REQUIRE(exported.folders.size() == 5);
   CHECK(exported.folders[1].written.size() == 6);
   CHECK(!fs::exists(desk.prefix().folder()));
 }
