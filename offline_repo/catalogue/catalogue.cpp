@@ -131,6 +131,8 @@ Catalogue catalogue_of(const std::vector<Contents>& bundles) {
     add_hub_repositories(catalogue.repositories, contents->repositories, contents->in, contents->rotten);
     for (std::string& line : add_images(catalogue.images, contents->images, contents->in, contents->rotten))
       catalogue.left_out.push_back(std::move(line));
+    for (std::string& line : add_rpms(catalogue.rpms, contents->in, contents->rotten))
+      catalogue.left_out.push_back(std::move(line));
     add_artifact(catalogue, *contents);
     for (const std::string& path : contents->patched)
       catalogue.left_out.push_back(contents->in->manifest().stem() + " carries " + path +

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the verified bundles offer: to pip and uv projects and their wheels, to the clients of model hubs repositories,
-// to those of registries images, to apt packages.
+// to those of registries images, to apt and dnf packages.
 // Made once at start-up. A request is then a lookup in it, so no text of a request ever becomes a path.
 #pragma once
 
@@ -17,6 +17,7 @@
 #include "offline_repo/catalogue/bundle_artifact.hpp"
 #include "offline_repo/catalogue/hub_repositories.hpp"
 #include "offline_repo/catalogue/images.hpp"
+#include "offline_repo/catalogue/rpm_repositories.hpp"
 #include "offline_repo/catalogue/served_file.hpp"
 
 namespace sealift::offline_repo {
@@ -57,6 +58,7 @@ struct Catalogue {
   HubRepositories repositories;
   ImageRepositories images = {};
   AptRepositories apt = {};
+  RpmRepositories rpms = {};
   // By the name of a repository, and by version.
   std::map<std::string, std::map<std::string, std::shared_ptr<BundleArtifact>, std::less<>>, std::less<>> artifacts =
       {};

@@ -53,6 +53,14 @@ std::string FrontPage::commands(const Catalogue& catalogue) const {
     add("Docker, podman, containerd", "docker pull " + image);
     add("skopeo", "skopeo copy docker://" + image + " oci:images:" + html_escaped(name));
   }
+  if (!catalogue.rpms.empty()) {
+    const auto& [name, repository] = *catalogue.rpms.begin();
+    const std::string place = url + "/rpm/" + html_escaped(name), keys = place + "/keys.asc";
+    const std::string check = repository.files.contains("keys.asc")
+                                  ? "--setopt=sealift.gpgcheck=1 --setopt=sealift.gpgkey=" + keys
+                                  : std::string("--setopt=sealift.gpgcheck=0");
+    add("dnf", "dnf --disablerepo='*' --repofrompath=sealift," + place + " " + check + " install PACKAGE");
+  }
   if (!catalogue.artifacts.empty()) {
     const auto& [name, versions] = *catalogue.artifacts.begin();
     add(word("The bundle itself", "包本身"),

@@ -19,12 +19,13 @@ enum class RouteKind {
   Registry,
   Blob,
   Apt,
+  Rpm,
   Health,
   Metrics
 };
 
-inline constexpr std::array<std::string_view, 13> kRouteNames = {
+inline constexpr std::array<std::string_view, 14> kRouteNames = {
     "other",      "front",    "index", "wheel", "metadata", "hub",    "hub_file",
-    "modelscope", "registry", "blob",  "apt",   "health",   "metrics"};
+    "modelscope", "registry", "blob",  "apt",   "rpm",    "health", "metrics"};
 
 }  // namespace sealift::offline_repo

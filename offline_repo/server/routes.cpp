@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The segments of a path are compared with names of the catalogue. There is no folder behind them, so nothing can be
-// reached that a signed bundle does not list as a wheel or as a file of a hub's repository.
+// reached that a signed bundle does not list as a wheel, a file of a hub's repository, an image or an rpm package.
 #include "offline_repo/server/routes.hpp"
 
 #include <optional>
@@ -76,6 +76,18 @@ Response simple_answer(const Catalogue& catalogue, const Pages& pages, const Req
   return index_page(request, target, pages.of(*project));
 }
 
+// /rpm/NAME/repodata/repomd.xml and /rpm/NAME/PACKAGE.rpm: what a path holds changes with the bundle.
+Response rpm_answer(const Catalogue& catalogue, const Request& request, const std::vector<std::string>& segments) {
+  const auto repository = segments.size() < 3 ? catalogue.rpms.end() : catalogue.rpms.find(segments[1]);
+  if (repository == catalogue.rpms.end())
+    return refusal(404, "no bundle of this name has rpm packages here; the repositories are at rpm/NAME/");
+  std::string path = segments[2];
+  for (std::size_t i = 3; i < segments.size(); ++i) path += "/" + segments[i];
+  const auto file = repository->second.files.find(path);
+  if (file == repository->second.files.end()) return refusal(404, "the rpm packages of this bundle have no such file");
+  return file_answer(request, file->second, kPageCaching);
+}
+
 Response front_answer(const Pages& pages, const Request& request, const Target& target) {
   const auto value = [&](std::string_view key) {
     const std::vector<std::string> values = form_values(target.query, key);
@@ -134,6 +146,7 @@ Response respond(const Catalogue& catalogue, const Pages& pages, const Request& 
     return counted_as(RouteKind::ModelScope, modelscope_answer(request, *scope, target->query));
   if (segments[0] == "simple") return counted_as(RouteKind::Index, simple_answer(catalogue, pages, request, *target));
   if (segments[0] == "apt") return apt_answer(catalogue, request, *target);
+  if (segments[0] == "rpm") return counted_as(RouteKind::Rpm, rpm_answer(catalogue, request, segments));
   if (segments[0] == "files" && segments.size() == 3) return wheel_answer(catalogue, request, segments[1], segments[2]);
   if (segments.size() != 1 || !segments[0].empty()) return not_found();
   return counted_as(RouteKind::Front, front_answer(pages, request, *target));
