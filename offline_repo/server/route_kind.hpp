@@ -26,6 +26,6 @@ enum class RouteKind {
 
 inline constexpr std::array<std::string_view, 14> kRouteNames = {
     "other",      "front",    "index", "wheel", "metadata", "hub",    "hub_file",
-    "modelscope", "registry", "blob",  "apt",   "rpm",    "health", "metrics"};
+    "modelscope", "registry", "blob",  "apt",   "rpm",      "health", "metrics"};
 
 }  // namespace sealift::offline_repo

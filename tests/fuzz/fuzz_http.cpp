@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A request is six lines: target, Accept, Range, If-Range, If-None-Match, Content-Type; what stands behind is its body.
+// Host, Accept-Language and X-Forwarded-Proto are the second, third and fourth line again.
 // Whatever they say there is an answer, its headers are one line each, and it never gives more of a file than there is.
 #include "offline_repo/server/request_head.hpp"
 #include "offline_repo/server/request_target.hpp"
@@ -12,8 +13,25 @@ using namespace sealift;
 using namespace sealift::offline_repo;
 using namespace sealift::test;
 
+namespace {
+
+// The sample with an image of one layer, as a registry's clients know it.
+Catalogue catalogue_with_image() {
+  Catalogue catalogue = sample_catalogue();
+  ImageRepository& images = catalogue.images["org/app"];
+  const std::string digest(64, 'd'), layer(64, 'e');
+  images.manifests[digest] = {.media_type = std::string(bundle::kOciManifestType),
+                              .file = {.size = 700, .sha256 = *bundle::Digest::from_hex(digest)},
+                              .image_size = 1000};
+  images.blobs[layer] = {.size = 1000, .sha256 = *bundle::Digest::from_hex(layer)};
+  images.tags["1.0"] = {.digest = digest, .created = "2026-01-01T00:00:00Z"};
+  return catalogue;
+}
+
+}  // namespace
+
 FUZZ(text) {
-  static const Catalogue catalogue = sample_catalogue();
+  static const Catalogue catalogue = catalogue_with_image();
   static const Pages pages(catalogue);
   if (fault_of_head(text).empty())
     must(text.find("\r\n\r\n") == text.size() - 4 && text.find("\r\n ") == text.npos, "a head has one end");
@@ -35,6 +53,9 @@ FUZZ(text) {
                                        .if_range = lines[3],
                                        .if_none_match = lines[4],
                                        .content_type = lines[5],
+                                       .host = lines[1],
+                                       .accept_language = lines[2],
+                                       .forwarded_proto = lines[3],
                                        .body = std::string(text)});
     must(response.status >= 200 && response.status < 500, "a client's fault is not ours");
     for (const auto& [name, value] : response.headers)

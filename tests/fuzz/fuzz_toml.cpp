@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Job files, locks and target profiles, told apart by the first byte. A lock that is accepted is written and read back
-// as the same value.
+// Job files, locks, target profiles and results of golden runs, told apart by the first byte. A lock that is accepted
+// is written and read back as the same value.
+#include "packager/job/golden_file.hpp"
 #include "packager/job/job.hpp"
 #include "packager/job/lock.hpp"
 #include "packager/job/target_profile.hpp"
@@ -19,6 +20,10 @@ FUZZ(text) {
     return;
   }
   write_file(dir / "x.toml", text.substr(1));
+  if (text.front() == 'g') {
+    accepted([&] { packager::read_golden_result(dir / "x.toml", "tiny"); });
+    return;
+  }
   accepted([&] {
     if (!lock) {
       packager::read_job(dir / "x.toml");

@@ -9,6 +9,7 @@
 #include "sealift/bundle/manifest/hub_catalogue.hpp"
 #include "sealift/bundle/manifest/inventory.hpp"
 #include "sealift/bundle/trust/trust_folder.hpp"
+#include "tests/fuzz/good_texts.hpp"
 #include "tests/support/hostile/hostile_elf.hpp"
 #include "tests/support/hostile/hostile_gpu_code.hpp"
 #include "tests/support/hostile/hostile_job.hpp"
@@ -28,8 +29,6 @@ using namespace sealift;
 using namespace sealift::test;
 
 namespace {
-
-using Good = std::vector<std::pair<std::string, std::string>>;  // name -> bytes
 
 struct Family {
   std::string target;
@@ -163,6 +162,10 @@ Good requests() {
           {"hub-tree", "/api/models/org/tiny/tree/v1/sub?recursive=true\n\n\n\n\n\n"},
           {"hub-paths", "/api/models/org/tiny/paths-info/main\n\n\n\n\napplication/json\n{\"paths\":[\"sub\"]}"},
           {"hub-form", "/api/datasets/org/tiny/paths-info/main\n\n\n\n\n\npaths=rows.jsonl&paths=%zz"},
+          {"registry", "/v2/org/app/tags/list?n=1&last=0\nrepo:8080\nzh;q=0.8, en\nhttps\n\n"},
+          {"manifest", "/v2/org/app/manifests/1.0\n\n\n\n\n"},
+          {"blob", "/v2/org/app/blobs/sha256:" + std::string(64, 'e') + "\n\nbytes=1-5\n\n\n"},
+          {"front", "/?q=tiny+demo&lang=zh\nrepo:8080\n\nhttps\n\n"},
           {"absolute", "http://h/simple/torch/\n\nbytes=18446744073709551615-\n\n"}};
 }
 
@@ -204,50 +207,59 @@ Good image_catalogues() {
           {"two", bundle::write_image_catalogue({listed_image({}), listed_image(other)})}};
 }
 
+Good tomls() {
+  return {{"good-job", "j" + good_job()},
+          {"good-lock", "l" + good_lock()},
+          {"good-profile", profile()},
+          {"good-golden", "g" + golden_text()}};
+}
+
 std::vector<Family> families() {
   HostileCases jobs = hostile_jobs();
   for (HostileCase& job : jobs) job.bytes = "j" + job.bytes;
-  return {
-      {"manifest",
-       hostile_manifests(),
-       {{"good", write_manifest(good_manifest())},
-        {"good-delta", write_manifest(good_delta())},
-        {"good-patch", write_manifest(good_patch())},
-        {"good-recovery", write_manifest(good_recovery())}}},
-      {"inventory",
-       {},
-       {{"good", bundle::write_inventory({.generations = {{.name = "env", .channel = "prod", .version = 3}},
-                                          .items = {std::string(64, 'a'), std::string(64, 'b') + "-tree"}})}}},
-      {"hub_catalogue", {}, hub_catalogues()},
-      {"image_catalogue", {}, image_catalogues()},
-      {"rpm_header", {}, {{"good", tiny_rpm()}}},
-      {"seal", {}, seals()},
-      {"root", {}, roots()},
-      {"root_chain", {}, root_chains()},
-      {"places", {}, places()},
-      {"trust", {}, trust_states()},
-      {"tar", hostile_tars(), tars()},
-      {"zip", hostile_zips(), zips()},
-      {"wheel", {}, wheel_texts()},
-      {"patch", {}, patches()},
-      {"wheel-file", hostile_wheels(), {{"good", make_wheel({})}}},
-      {"elf", hostile_elfs(), {{"good", make_elf()}}},
-      {"gpu_code",
-       hostile_gpu_code(),
-       {{"good",
-         elf_with_gpu_code(fat_binary({"sm_80", "sm_90a", "sm_100f", "compute_120"}) + fat_binary({"sm_75"}))}}},
-      {"safetensors",
-       hostile_safetensors(),
-       {{"good",
-         safetensors_of("{\"__metadata__\":{\"format\":\"pt\"},\"a\":{\"dtype\":\"F32\",\"shape\":[2,1],"
-                        "\"data_offsets\":[0,8]},\"b\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[8,8]}}",
-                        8)}}},
-      {"toml", jobs, {{"good-job", "j" + good_job()}, {"good-lock", "l" + good_lock()}, {"good-profile", profile()}}},
-      {"pylock", {}, {{"good", pylock()}}},
-      {"metadata", {}, {{"good", metadata()}}},
-      {"http", {}, requests()},
-      {"zstd", {}, zstd_frames()},
-      {"token_file", {}, {{"chats", made_chats().bytes()}, {"preferences", made_preferences().bytes()}}}};
+  return {{"manifest",
+           hostile_manifests(),
+           {{"good", write_manifest(good_manifest())},
+            {"good-delta", write_manifest(good_delta())},
+            {"good-patch", write_manifest(good_patch())},
+            {"good-recovery", write_manifest(good_recovery())}}},
+          {"inventory",
+           {},
+           {{"good", bundle::write_inventory({.generations = {{.name = "env", .channel = "prod", .version = 3}},
+                                              .items = {std::string(64, 'a'), std::string(64, 'b') + "-tree"}})}}},
+          {"hub_catalogue", {}, hub_catalogues()},
+          {"image_catalogue", {}, image_catalogues()},
+          {"rpm_header", {}, {{"good", tiny_rpm()}}},
+          {"seal", {}, seals()},
+          {"root", {}, roots()},
+          {"root_chain", {}, root_chains()},
+          {"places", {}, places()},
+          {"trust", {}, trust_states()},
+          {"tar", hostile_tars(), tars()},
+          {"zip", hostile_zips(), zips()},
+          {"wheel", {}, wheel_texts()},
+          {"patch", {}, patches()},
+          {"wheel-file", hostile_wheels(), {{"good", make_wheel({})}}},
+          {"elf", hostile_elfs(), {{"good", make_elf()}}},
+          {"gpu_code",
+           hostile_gpu_code(),
+           {{"good",
+             elf_with_gpu_code(fat_binary({"sm_80", "sm_90a", "sm_100f", "compute_120"}) + fat_binary({"sm_75"}))}}},
+          {"safetensors",
+           hostile_safetensors(),
+           {{"good",
+             safetensors_of("{\"__metadata__\":{\"format\":\"pt\"},\"a\":{\"dtype\":\"F32\",\"shape\":[2,1],"
+                            "\"data_offsets\":[0,8]},\"b\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[8,8]}}",
+                            8)}}},
+          {"toml", jobs, tomls()},
+          {"site_files", {}, site_files()},
+          {"git_login", {}, git_logins()},
+          {"image_layout", {}, image_layouts()},
+          {"pylock", {}, {{"good", pylock()}}},
+          {"metadata", {}, {{"good", metadata()}}},
+          {"http", {}, requests()},
+          {"zstd", {}, zstd_frames()},
+          {"token_file", {}, {{"chats", made_chats().bytes()}, {"preferences", made_preferences().bytes()}}}};
 }
 
 }  // namespace
