@@ -10,6 +10,7 @@
 #include "packager/job/apt_toml.hpp"
 #include "packager/job/image_toml.hpp"
 #include "packager/job/model_toml.hpp"
+#include "packager/job/python_inputs.hpp"
 #include "packager/job/rpm_toml.hpp"
 #include "packager/job/target_profile.hpp"
 #include "packager/job/toml_file.hpp"

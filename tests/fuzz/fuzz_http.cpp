@@ -53,10 +53,10 @@ FUZZ(text) {
                                        .if_range = lines[3],
                                        .if_none_match = lines[4],
                                        .content_type = lines[5],
+                                       .body = std::string(text),
                                        .host = lines[1],
                                        .accept_language = lines[2],
-                                       .forwarded_proto = lines[3],
-                                       .body = std::string(text)});
+                                       .forwarded_proto = lines[3]});
     must(response.status >= 200 && response.status < 500, "a client's fault is not ours");
     for (const auto& [name, value] : response.headers)
       for (const std::string& part : {name, value})

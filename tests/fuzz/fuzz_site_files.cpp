@@ -30,7 +30,7 @@ FUZZ(text) {
       const offline_repo::ListenAddress address = offline_repo::parse_listen(text);
       must(offline_repo::parse_listen(address.text()).text() == address.text(), "an address has one spelling");
     } else {
-      must(write_variables(bundle::parse_variables(text, "variables")) == text, "there is one spelling");
+      must(bundle::write_variables(bundle::parse_variables(text, "variables")) == text, "there is one spelling");
     }
   });
 }
