@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accepts connections and stops them, all on the acceptor's strand; what a connection does is in connection.cpp.
+// Accepts connections and stops them, all on the acceptor's strand; what a connection does is in connection.hpp.
 #include "offline_repo/server/server.hpp"
 
-#include <algorithm>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
@@ -10,7 +9,6 @@
 #include <boost/asio/strand.hpp>
 #include <csignal>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -18,7 +16,8 @@
 
 #include "offline_repo/server/client_address.hpp"
 #include "offline_repo/server/connection.hpp"
-#include "sealift/bundle/core/time.hpp"
+#include "offline_repo/server/connection_table.hpp"
+#include "offline_repo/server/shown_site.hpp"
 
 namespace sealift::offline_repo {
 
@@ -30,7 +29,6 @@ using net::ip::tcp;
 
 constexpr std::chrono::milliseconds kAcceptPause{100};  // after running out of descriptors
 constexpr std::size_t kMaxAdmins = 16;
-constexpr std::chrono::hours kSoon{14 * 24};        // a certificate that ends by then is warned of
 constexpr std::chrono::milliseconds kMakeRoom{20};  // until another connection is asked to make room
 
 [[noreturn]] void throw_listen(const ListenAddress& address, const error_code& error) {
@@ -58,11 +56,6 @@ ListenAddress address_of(const tcp::acceptor& acceptor) {
 }  // namespace
 
 struct Server::Impl {
-  struct Admitted {
-    std::weak_ptr<Connection> connection;
-    std::pair<const std::string, std::size_t>* client;  // of `clients`
-  };
-
   Impl(Held bundles, ServerOptions options)
       : state{.options = std::move(options), .context = {}},
         acceptor(net::make_strand(state.context)),
@@ -70,10 +63,8 @@ struct Server::Impl {
         room_timer(acceptor.get_executor()),
         signals(acceptor.get_executor()),
         hangups(acceptor.get_executor()),
-        admin_acceptor(acceptor.get_executor()) {
-    take_tokens();
-    take_tls();
-    show(std::move(bundles));
+        admin_acceptor(acceptor.get_executor()),
+        shown(state, std::move(bundles)) {
     listen_at(state.options.listen, acceptor);
     if (state.options.admin_listen) listen_at(*state.options.admin_listen, admin_acceptor);
   }
@@ -99,51 +90,12 @@ struct Server::Impl {
     owned->start();
   }
 
-  void take_tokens() {
-    if (!state.options.tokens) return;
-    std::vector<Token> read = state.options.tokens();
-    const std::lock_guard lock(changing);
-    tokens = std::move(read);
-    if (const std::shared_ptr<const Access> now = state.access_now()) show(now->held());
-  }
-  void take_tls() {
-    if (!state.options.tls) return;
-    std::shared_ptr<const TlsContext> read = state.options.tls();
-    state.metrics.certificate_ends = read->ends();
-    const auto left = std::chrono::seconds(read->ends()) - std::chrono::system_clock::now().time_since_epoch();
-    if (left < kSoon)
-      state.options.on_fault("the certificate for TLS " + std::string(left.count() < 0 ? "ended " : "ends ") +
-                             bundle::write_time(bundle::Time(std::chrono::seconds(read->ends()))));
-    const std::lock_guard lock(state.access_guard);
-    state.tls = std::move(read);
-  }
-  // Under the lock `changing`.
-  void show(Held bundles) {
-    const std::shared_ptr<const Access> before = state.access_now();
-    const auto fresh = std::make_shared<const Access>(std::move(bundles), tokens, before.get());
-    for (const std::string& name : fresh->blind())
-      state.options.on_fault("the token " + name + " sees no bundle that is served");
-    const std::vector<std::string> said = before ? before->left_out() : std::vector<std::string>();
-    for (const std::string& line : fresh->left_out())
-      if (std::find(said.begin(), said.end(), line) == said.end()) state.options.on_fault(line);
-    const std::lock_guard lock(state.access_guard);
-    state.access = fresh;
-  }
   void await_hangup() {
     hangups.async_wait([this](error_code error, int) {
       if (error) return;
       if (state.options.audit && !state.options.audit->reopen())
         state.options.on_fault("the audit log cannot be opened again; the file that was open is written on");
-      try {
-        take_tokens();
-      } catch (const std::exception& failure) {
-        state.options.on_fault(std::string("the tokens stay as they were: ") + failure.what());
-      }
-      try {
-        take_tls();
-      } catch (const std::exception& failure) {
-        state.options.on_fault(std::string("the certificate for TLS stays as it was: ") + failure.what());
-      }
+      shown.reload();
       state.metrics.forget_failures();
       if (state.options.on_hangup) state.options.on_hangup();
       await_hangup();
@@ -158,7 +110,7 @@ struct Server::Impl {
       if (!error) find_room(std::move(socket));
       if (!error || error == net::error::connection_aborted) return accept();
       state.options.on_fault("a connection cannot be accepted: " + error.message());
-      if (const std::shared_ptr<Connection> longest = longest_waiting("")) longest->end_if_idle();
+      if (const std::shared_ptr<Connection> longest = connections.longest_waiting()) longest->end_if_idle();
       timer.expires_after(kAcceptPause);
       timer.async_wait([this](error_code) { accept(); });
     });
@@ -171,11 +123,11 @@ struct Server::Impl {
     const tcp::endpoint peer = socket.remote_endpoint(error);
     if (error) return;
     const std::string client = client_of(peer.address());
-    const auto place = clients.find(client);
-    const bool too_many = place != clients.end() && place->second >= state.options.max_per_client;
+    const std::size_t others = connections.size_of(client);
+    const bool too_many = others > 0 && others >= state.options.max_per_client;
     if (!too_many && connections.size() < state.options.max_connections) return admit(std::move(socket));
-    const std::shared_ptr<Connection> longest = longest_waiting(too_many ? client : "");
-    if (!longest && too_many && alive_of(client) >= state.options.max_per_client) {
+    const std::shared_ptr<Connection> longest = connections.longest_waiting(too_many ? client : "");
+    if (!longest && too_many && connections.alive_of(client) >= state.options.max_per_client) {
       ++state.metrics.connections_refused;
       return;
     }
@@ -186,26 +138,6 @@ struct Server::Impl {
       if (!failed) try_held();
     });
   }
-  // Of the client with the most connections, or of `client`; nothing when none waits.
-  std::shared_ptr<Connection> longest_waiting(const std::string& client) {
-    std::shared_ptr<Connection> found;
-    std::pair<std::size_t, std::chrono::steady_clock::duration> highest;
-    for (const auto& [key, admitted] : connections) {
-      if (!client.empty() && admitted.client->first != client) continue;
-      const std::shared_ptr<Connection> one = admitted.connection.lock();
-      const auto since = one ? one->waiting_since() : std::nullopt;
-      if (!since) continue;
-      const std::pair rank(admitted.client->second, -since->time_since_epoch());
-      if (!found || rank > highest) found = one, highest = rank;
-    }
-    return found;
-  }
-  // Without those that have ended and are still counted.
-  std::size_t alive_of(const std::string& client) const {
-    return static_cast<std::size_t>(std::count_if(connections.begin(), connections.end(), [&](const auto& one) {
-      return one.second.client->first == client && !one.second.connection.expired();
-    }));
-  }
   void try_held() {
     if (!held || state.stopping) return;
     tcp::socket socket = *std::exchange(held, std::nullopt);
@@ -213,30 +145,19 @@ struct Server::Impl {
     if (!accepting) accept();
   }
 
-  // The last owner of a connection releases it on some thread; the list of connections is kept on the acceptor's
-  // strand. A number names it there, since the next connection may get its address before it is forgotten.
+  // The last owner of a connection releases it on some thread; the table of connections is kept on the acceptor's
+  // strand.
   void admit(tcp::socket socket) {
     const std::uint64_t number = next_number++;
     std::shared_ptr<Connection> owned(new Connection(state, std::move(socket)), [this, number](Connection* gone) {
       delete gone;
       net::post(acceptor.get_executor(), [this, number] { forget(number); });
     });
-    const auto client = clients.try_emplace(owned->client(), 0).first;
-    ++client->second;
-    connections.emplace(number, Admitted{.connection = owned, .client = &*client});
-    count_connections();
+    connections.add(number, owned);
     owned->start();
   }
-  void count_connections() {
-    Metrics& metrics = state.metrics;
-    metrics.connections = connections.size();
-    metrics.connections_most = std::max<std::uint64_t>(metrics.connections_most, connections.size());
-  }
   void forget(std::uint64_t number) {
-    const auto place = connections.find(number);
-    if (--place->second.client->second == 0) clients.erase(clients.find(place->second.client->first));
-    connections.erase(place);
-    count_connections();
+    connections.forget(number);
     if (state.stopping && connections.empty()) timer.cancel();
     try_held();
   }
@@ -254,14 +175,12 @@ struct Server::Impl {
       if (const std::shared_ptr<Connection> connection = admin.lock()) connection->end_now();
     room_timer.cancel();
     held.reset();
-    for (const auto& [key, admitted] : connections)
-      if (const std::shared_ptr<Connection> connection = admitted.connection.lock()) connection->end_if_idle();
+    for (const std::shared_ptr<Connection>& connection : connections.alive()) connection->end_if_idle();
     if (connections.empty()) return;
     timer.expires_after(state.options.stop_timeout);
     timer.async_wait([this](error_code error) {
       if (error) return;
-      for (const auto& [key, admitted] : connections)
-        if (const std::shared_ptr<Connection> connection = admitted.connection.lock()) connection->end_now();
+      for (const std::shared_ptr<Connection>& connection : connections.alive()) connection->end_now();
     });
   }
 
@@ -272,20 +191,17 @@ struct Server::Impl {
   tcp::acceptor admin_acceptor;
   net::steady_timer admin_timer{acceptor.get_executor()};
   std::map<std::uint64_t, std::weak_ptr<Connection>> admins;
-  std::map<std::string, std::size_t> clients;  // how many connections each has
-  std::map<std::uint64_t, Admitted> connections;
+  ConnectionTable connections{state.metrics};
   std::uint64_t next_number = 0;
   std::optional<tcp::socket> held;  // accepted, and without a place yet; no other one is accepted meanwhile
   bool accepting = false;
-  std::mutex changing;  // of what is shown
-  std::optional<std::vector<Token>> tokens;
+  ShownSite shown;
 };
 
 Server::Server(Held held, ServerOptions options) : impl_(std::make_unique<Impl>(std::move(held), std::move(options))) {}
 
 void Server::show(Held held) {
-  const std::lock_guard lock(impl_->changing);
-  impl_->show(std::move(held));
+  impl_->shown.show(std::move(held));
 }
 
 Server::~Server() = default;

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading is asynchronous, with Beast's deadline; what a session has for the client is sent at once or not at all.
+#include "offline_repo/server/client_socket.hpp"
+
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <boost/asio/post.hpp>
+#include <cerrno>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "offline_repo/server/client_address.hpp"
+
+namespace sealift::offline_repo {
+
+namespace net = boost::asio;
+using boost::beast::error_code;
+using boost::beast::tcp_stream;
+using net::ip::tcp;
+
+namespace {
+
+constexpr std::size_t kCipherRoom = std::size_t{4} << 10;  // a request's head, or a client's part of a handshake
+constexpr int kUnsent = 512 << 10;                         // bytes of a connection that the system may keep unsent
+
+std::string peer_name(const tcp_stream& stream) {
+  error_code error;
+  const tcp::endpoint peer = stream.socket().remote_endpoint(error);
+  return error ? "unknown" : peer.address().to_string();
+}
+
+std::string client_name(const tcp_stream& stream) {
+  error_code error;
+  const tcp::endpoint peer = stream.socket().remote_endpoint(error);
+  return error ? "unknown" : client_of(peer.address());
+}
+
+std::unique_ptr<TlsSession> session_of(std::shared_ptr<const TlsContext> context) {
+  return context ? std::make_unique<TlsSession>(std::move(context)) : nullptr;
+}
+
+}  // namespace
+
+ClientSocket::ClientSocket(tcp::socket socket, std::shared_ptr<const TlsContext> tls)
+    : stream_(std::move(socket)),
+      peer_(peer_name(stream_)),
+      client_(client_name(stream_)),
+      tls_(session_of(std::move(tls))),
+      cipher_(tls_ ? kCipherRoom : 0, '\0') {
+  error_code ignored;
+  stream_.socket().set_option(tcp::no_delay(true), ignored);
+  stream_.socket().native_non_blocking(true, ignored);
+  ::setsockopt(stream_.socket().native_handle(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kUnsent, sizeof kUnsent);
+}
+
+void ClientSocket::read_some(boost::beast::flat_buffer& into, std::size_t wanted, Then then) {
+  const auto room = into.prepare(wanted);
+  if (!tls_)
+    return stream_.async_read_some(room, [&into, then = std::move(then)](error_code error, std::size_t count) {
+      if (!error) into.commit(count);
+      then(error);
+    });
+  const std::optional<std::size_t> said = tls_->read(static_cast<char*>(room.data()), room.size());
+  const bool good = flush() && said;
+  if (good && *said == 0)
+    return stream_.async_read_some(net::buffer(cipher_), [this, &into, wanted, then = std::move(then)](
+                                                             error_code error, std::size_t count) mutable {
+      if (error) return then(error);
+      tls_->feed(std::string_view(cipher_).substr(0, count));
+      read_some(into, wanted, std::move(then));
+    });
+  if (good) into.commit(*said);
+  net::post(stream_.get_executor(),
+            [good, then = std::move(then)] { then(good ? error_code() : net::error::connection_reset); });
+}
+
+void ClientSocket::discard_some(boost::beast::flat_buffer& room, Then then) {
+  room.clear();
+  stream_.async_read_some(room.prepare(4096), [then = std::move(then)](error_code error, std::size_t) { then(error); });
+}
+
+void ClientSocket::await_room(Then then) {
+  stream_.socket().async_wait(tcp::socket::wait_write, std::move(then));
+}
+
+// The few bytes of a handshake or an end, or an encrypted piece. A client that does not take a handshake is let go.
+bool ClientSocket::flush() {
+  while (!tls_->pending().empty()) {
+    const std::string_view bytes = tls_->pending();
+    const ssize_t count = ::send(descriptor(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    tls_->take(static_cast<std::size_t>(count));
+  }
+  return true;
+}
+
+void ClientSocket::end_sending() {
+  error_code ignored;
+  if (tls_) tls_->say_end(), flush();
+  stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
+}
+
+void ClientSocket::close(bool say_end) {
+  error_code ignored;
+  if (tls_ && say_end) tls_->say_end(), flush();
+  stream_.socket().shutdown(tcp::socket::shutdown_both, ignored);
+  stream_.close();
+}
+
+}  // namespace sealift::offline_repo
