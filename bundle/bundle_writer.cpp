@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "bundle/archive/zstd.hpp"
-#include "bundle/core/json.hpp"
+#include "bundle/oci_image.hpp"
 #include "sealift/bundle/archive/tar.hpp"
 #include "sealift/bundle/core/digest.hpp"
 #include "sealift/bundle/core/error.hpp"
@@ -105,7 +105,7 @@ BundleWriter::BundleWriter(std::filesystem::path folder, Manifest draft, std::ui
       manifest_(std::move(draft)),
       volume_size_(volume_size),
       payload_(folder_, manifest_.stem(), manifest_.payload.chunk_size, volume_size, manifest_.payload.digest) {
-  append_member("oci-layout", R"({"imageLayoutVersion":"1.0.0"})");
+  append_member("oci-layout", std::string(kOciLayoutText));
 }
 
 void BundleWriter::add(Entry draft, ByteSource& source) {
@@ -265,38 +265,11 @@ void BundleWriter::add_compressed(Entry entry, ByteSource& source) {
   std::filesystem::remove(partial);
 }
 
-// Layers are in entry order, each named by its path, as in OCI artifacts. An absent entry is no layer. An image without
-// layers lists the empty blob as one, as the specification asks.
 void BundleWriter::append_index() {
-  const std::string config = "{}";
-  append_member(blob_path(sha256(as_bytes(config))), config);
-  Json layers = Json::array();
-  for (const Entry& entry : manifest_.entries) {
-    if (entry.absent) continue;
-    layers.push_back({{"mediaType", "application/vnd.sealift." + name_of(entry.kind) + ".v1" +
-                                        (entry.encoding == Encoding::Identity ? "" : "+" + name_of(entry.encoding))},
-                      {"digest", "sha256:" + entry.stored_sha256.hex()},
-                      {"size", entry.stored_size},
-                      {"annotations", {{"org.opencontainers.image.title", entry.path.text()}}}});
-  }
-  const Json empty = {{"mediaType", "application/vnd.oci.empty.v1+json"},
-                      {"digest", "sha256:" + sha256(as_bytes(config)).hex()},
-                      {"size", config.size()}};
-  if (layers.empty()) layers.push_back(empty);
-  const std::string image = write_json({{"schemaVersion", 2},
-                                        {"mediaType", "application/vnd.oci.image.manifest.v1+json"},
-                                        {"artifactType", "application/vnd.sealift.bundle.v1"},
-                                        {"config", empty},
-                                        {"layers", std::move(layers)}});
+  append_member(blob_path(sha256(as_bytes(kOciConfigText))), std::string(kOciConfigText));
+  const std::string image = oci_image_text(manifest_);
   append_member(blob_path(sha256(as_bytes(image))), image);
-  append_member("index.json",
-                write_json({{"schemaVersion", 2},
-                            {"mediaType", "application/vnd.oci.image.index.v1+json"},
-                            {"manifests",
-                             {{{"mediaType", "application/vnd.oci.image.manifest.v1+json"},
-                               {"digest", "sha256:" + sha256(as_bytes(image)).hex()},
-                               {"size", image.size()},
-                               {"annotations", {{"org.opencontainers.image.ref.name", manifest_.stem()}}}}}}}));
+  append_member("index.json", oci_index_text(image, manifest_.stem()));
 }
 
 void BundleWriter::append_text(std::string_view text) {

@@ -8,21 +8,16 @@
 #include <vector>
 
 #include "bundle/core/json.hpp"
+#include "bundle/manifest/environment_json.hpp"
 #include "bundle/manifest/manifest_words.hpp"
+#include "bundle/manifest/payload_json.hpp"
 #include "sealift/bundle/manifest/chunk_layout.hpp"
 #include "sealift/bundle/manifest/manifest_check.hpp"
-#include "sealift/bundle/manifest/recovery_layout.hpp"
 
 namespace sealift::bundle {
 namespace {
 
 using namespace detail;  // its words and fields
-
-CarriedRuntime parse_runtime(JsonObject object) {
-  CarriedRuntime runtime{.glibc = glibc_version(object, "glibc"), .kernel = dotted_version(object, "kernel")};
-  object.done();
-  return runtime;
-}
 
 Entry parse_entry(const Json& json, const std::string& where, const Payload& payload) {
   JsonObject object(json, where);
@@ -49,73 +44,6 @@ Entry parse_entry(const Json& json, const std::string& where, const Payload& pay
   entry.executable = object.boolean("executable");
   object.done();
   return entry;
-}
-
-std::vector<Volume> parse_volumes(JsonObject& object, const std::string& key, std::uint64_t most) {
-  std::vector<Volume> volumes;
-  for (const Json& json : object.array(key, kMaxVolumes)) {
-    JsonObject item(json, object.where() + "." + key);
-    volumes.push_back({.name = item.string("name", 255), .size = item.integer("size", most)});
-    item.done();
-  }
-  return volumes;
-}
-
-Recovery parse_recovery(JsonObject object) {
-  Recovery recovery{.groups = object.integer("groups", kMaxChunks),
-                    .parity = object.integer("parity", kMaxPieces),
-                    .list_digest = object.digest("list_digest"),
-                    .files = parse_volumes(object, "files", kMaxPayloadSize)};
-  object.done();
-  return recovery;
-}
-
-Payload parse_payload(JsonObject object) {
-  Payload payload;
-  payload.size = object.integer("size", kMaxPayloadSize);
-  payload.chunk_size = object.integer("chunk_size", kMaxChunkSize);
-  const std::string name = object.string("digest", 20);
-  const std::optional<DigestAlgorithm> algorithm = digest_algorithm(name);
-  if (!algorithm)
-    throw Error(ErrorCode::CannotCheck,
-                {.what = "the chunks are digested with an algorithm that this version does not know",
-                 .where = object.where(),
-                 .expected = "sha256 or sm3",
-                 .got = SafePath::printable(name)});
-  payload.digest = *algorithm;
-  payload.chunk_list_digest = object.digest("chunk_list_digest");
-  payload.volumes = parse_volumes(object, "volumes", payload.size);
-  if (object.has("recovery")) payload.recovery = parse_recovery(object.object("recovery"));
-  object.done();
-  return payload;
-}
-
-std::vector<SafePath> parse_left_out(JsonObject& placement) {
-  const std::string where = placement.where() + ".left_out";
-  std::vector<SafePath> paths;
-  for (const Json& json : placement.array("left_out", kMaxEntries)) {
-    if (!json.is_string()) refuse_json(where, "a path was expected", json.type_name());
-    paths.push_back(SafePath::parse(json.get<std::string>(), where));
-    if (paths.size() > 1 && !(paths[paths.size() - 2] < paths.back()))
-      refuse_json(where, "paths must be sorted and unique", paths.back().text());
-  }
-  if (paths.empty()) refuse_json(where, "a path was expected, or no such key");
-  return paths;
-}
-
-std::vector<Digest> parse_startup_files(JsonObject& environment) {
-  const std::string where = environment.where() + ".startup";
-  std::vector<Digest> digests;
-  for (const Json& json : environment.array("startup", 1000)) {
-    const std::optional<Digest> digest =
-        json.is_string() ? Digest::from_hex(json.get_ref<const std::string&>()) : std::nullopt;
-    if (!digest) refuse_json(where, "a SHA-256 was expected", json.dump().substr(0, 80));
-    if (!digests.empty() && !(digests.back() < *digest))
-      refuse_json(where, "digests must be sorted and unique", digest->hex());
-    digests.push_back(*digest);
-  }
-  if (digests.empty()) refuse_json(where, "a SHA-256 was expected, or no such key");
-  return digests;
 }
 
 // Words of nvcc, which the reader of fat binaries writes; a word that is not known here is kept.
@@ -148,43 +76,6 @@ std::vector<std::string> parse_overruled(JsonObject& target) {
   }
   if (checks.empty()) refuse_json(where, "a check was expected, or no such key");
   return checks;
-}
-
-Environment parse_environment(JsonObject object) {
-  Environment environment;
-  environment.interpreter = SafePath::parse(object.string("interpreter"), object.where() + ".interpreter");
-  environment.site_packages = SafePath::parse(object.string("site_packages"), object.where() + ".site_packages");
-  for (const Json& json : object.array("placements", kMaxEntries)) {
-    JsonObject item(json, object.where() + ".placements");
-    Environment::Placement placement{.entry = SafePath::parse(item.string("entry"), item.where() + ".entry"),
-                                     .into = item.string("into")};
-    if (item.has("left_out")) placement.left_out = parse_left_out(item);
-    item.done();
-    if (!placement.into.empty()) SafePath::parse(placement.into, item.where() + ".into");
-    environment.placements.push_back(std::move(placement));
-  }
-  for (const Json& json : object.array("imports", 1000)) {
-    const bool plain = json.is_string() && is_plain_name(json.get_ref<const std::string&>());
-    if (!plain) refuse_json(object.where() + ".imports", "a module name was expected", json.dump().substr(0, 80));
-    environment.imports.push_back(json.get<std::string>());
-  }
-  if (object.has("runtime")) environment.runtime = parse_runtime(object.object("runtime"));
-  if (object.has("startup")) environment.startup_files = parse_startup_files(object);
-  object.done();
-  return environment;
-}
-
-Json written(const std::vector<Volume>& volumes) {
-  Json out = Json::array();
-  for (const Volume& volume : volumes) out.push_back({{"name", volume.name}, {"size", volume.size}});
-  return out;
-}
-
-Json written(const Recovery& recovery) {
-  return {{"groups", recovery.groups},
-          {"parity", recovery.parity},
-          {"list_digest", recovery.list_digest.hex()},
-          {"files", written(recovery.files)}};
 }
 
 // What to do about a manifest of another format.
@@ -272,11 +163,6 @@ std::string write_manifest(const Manifest& manifest) {
     }
     entries.push_back(std::move(item));
   }
-  Json placements = Json::array();
-  for (const Environment::Placement& placement : manifest.environment.placements) {
-    placements.push_back({{"entry", placement.entry.text()}, {"into", placement.into}});
-    for (const SafePath& path : placement.left_out) placements.back()["left_out"].push_back(path.text());
-  }
   Json companions = Json::array();
   for (const Companion& companion : manifest.companions)
     companions.push_back({{"name", companion.name}, {"size", companion.size}, {"sha256", companion.sha256.hex()}});
@@ -291,27 +177,14 @@ std::string write_manifest(const Manifest& manifest) {
                 {{"arch", manifest.target.arch},
                  {"glibc", manifest.target.glibc.text()},
                  {"glibc_floor", manifest.glibc_floor.text()}}},
-               {"payload",
-                {{"size", manifest.payload.size},
-                 {"chunk_size", manifest.payload.chunk_size},
-                 {"digest", name_of(manifest.payload.digest)},
-                 {"chunk_list_digest", manifest.payload.chunk_list_digest.hex()},
-                 {"volumes", written(manifest.payload.volumes)}}},
+               {"payload", payload_json(manifest.payload)},
                {"entries", std::move(entries)},
-               {"environment",
-                {{"interpreter", manifest.environment.interpreter.text()},
-                 {"site_packages", manifest.environment.site_packages.text()},
-                 {"placements", std::move(placements)},
-                 {"imports", manifest.environment.imports}}},
+               {"environment", environment_json(manifest.environment)},
                {"companions", std::move(companions)}};
-  for (const Digest& file : manifest.environment.startup_files) json["environment"]["startup"].push_back(file.hex());
-  if (manifest.payload.recovery) json["payload"]["recovery"] = written(*manifest.payload.recovery);
   if (manifest.base) json["base"] = manifest.base->hex();
   if (!manifest.driver_floor.empty()) json["target"]["driver_floor"] = manifest.driver_floor;
   if (!manifest.gpu_code.empty()) json["target"]["gpu_code"] = manifest.gpu_code;
   if (!manifest.overruled.empty()) json["target"]["overruled"] = manifest.overruled;
-  if (const std::optional<CarriedRuntime>& runtime = manifest.environment.runtime)
-    json["environment"]["runtime"] = {{"glibc", runtime->glibc.text()}, {"kernel", runtime->kernel}};
   return write_json(json);
 }
 
