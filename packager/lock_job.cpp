@@ -21,14 +21,13 @@
 #include "packager/models/golden_runs.hpp"
 #include "packager/models/lock_model.hpp"
 #include "packager/native/carried_runtime.hpp"
-#include "packager/native/driver_floor.hpp"
-#include "packager/native/elf_on_disk.hpp"
-#include "packager/native/native_report.hpp"
-#include "packager/native/profile_check.hpp"
-#include "packager/pack/contents.hpp"
-#include "packager/pack/plan_check.hpp"
+#include "packager/native/locked_programs.hpp"
+#include "packager/native/native_closure.hpp"
+#include "packager/pack/lock_check.hpp"
 #include "packager/python/imports.hpp"
 #include "packager/python/interpreter.hpp"
+#include "packager/python/interpreter_libraries.hpp"
+#include "packager/python/interpreter_tree.hpp"
 #include "packager/python/lock_python.hpp"
 #include "packager/python/torch_backend.hpp"
 #include "packager/python/wheel_tags.hpp"
@@ -67,40 +66,6 @@ void fill_sizes(std::vector<LockedWheel>& wheels) {
   auto size = sizes.begin();
   for (LockedWheel& wheel : wheels)
     if (wheel.size == 0) wheel.size = *size++;
-}
-
-// Programs share the interpreter's closure: they find their libraries in the same lib/.
-LockedProgram lock_program(const JobProgram& program, const std::string& into) {
-  return {.source = program.source,
-          .sha256 = digest_of_file(program.source),
-          .size = fs::file_size(program.source),
-          .into = into,
-          .executable = program.executable};
-}
-
-// A program in bin/ that needs the launcher goes to libexec/, and the launcher takes its place.
-std::vector<LockedProgram> lock_programs(const Job& job, const fs::path& launcher, NativeResolver& resolver) {
-  std::vector<LockedProgram> programs;
-  for (const JobProgram& program : job.programs) {
-    const bool launched = program.into.starts_with("bin/") && wants_launcher(program.source, job.carries_runtime);
-    programs.push_back(lock_program(program, launched ? "libexec/" + program.into.substr(4) : program.into));
-    programs.back().from_wheels = resolver.add_program(program.source, program.into);
-    if (launched) programs.push_back(lock_program({.source = launcher, .into = program.into}, program.into));
-  }
-  return programs;
-}
-
-// A program that does not search the generation's lib/ only starts where the target happens to have its libraries.
-void warn_of_search_path(const LockedProgram& program, const NativeClosure& closure, bundle::Progress& progress) {
-  const std::optional<bundle::ElfFile> elf = read_elf_file(program.source);
-  if (!elf) return;
-  const auto carried = [&](const std::string& library) { return closure.libraries.contains(library); };
-  if (std::none_of(elf->needed.begin(), elf->needed.end(), carried)) return;
-  const std::string wanted =
-      "$ORIGIN/" + fs::path("lib").lexically_relative(fs::path(program.into).parent_path()).string();
-  if ((":" + elf->rpath + ":" + elf->runpath + ":").find(":" + wanted + ":") == std::string::npos)
-    progress.warn(fmt::format("{} needs carried libraries but does not look for them; build it with -Wl,-rpath,'{}'",
-                              program.into, wanted));
 }
 
 void warn_of_runtime(const bundle::CarriedRuntime& runtime, const bundle::Target& machine, bundle::Progress& progress) {
@@ -222,36 +187,6 @@ std::set<std::string> projects_of(const std::vector<LockedWheel>& wheels) {
   return projects;
 }
 
-// What the profile's machine lacks, as far as names and sizes tell it. The rest is left to `create`.
-void check_profile(const Lock& lock, bundle::Progress& progress) {
-  std::vector<std::string> names;
-  MachineNeeds needs{.bytes = lock.interpreter.size};
-  for (const LockedWheel& wheel : lock.wheels) {
-    names.push_back(wheel.file_name);
-    needs.bytes += wheel.size;  // installed it takes more
-    if (cuda_of_wheels({wheel.file_name})) needs.cuda_of = wheel.file_name;
-  }
-  needs.cuda = cuda_of_wheels(names);
-  for (const LockedModel& model : lock.models) needs.bytes += model.size();
-  if (lock.runtime) needs.kernel = {lock.runtime->kernel, "the carried glibc"};
-  NativeReport report;
-  report.findings = profile_findings(needs, lock.target, lock.overruled);
-  for (const NativeFinding& finding : report.findings)
-    if (finding.severity == Severity::Warning) progress.warn(finding.what + " (" + finding.next + ")");
-  require_native(report, lock.target, {});
-}
-
-// What `create` would refuse is refused now: all of it if all wheels happen to be here already, and else what the
-// directories and small members of the others tell, which their servers are asked for.
-void check_if_possible(const Lock& lock, const Cache& cache, bool ask_servers, bundle::Progress& progress) {
-  const auto away = std::count_if(lock.wheels.begin(), lock.wheels.end(),
-                                  [&](const LockedWheel& wheel) { return !cache.contains(wheel.sha256); });
-  if (away == 0)
-    check_native(plan_pack(lock, contents_of(lock), {}, cache), cache, {}, progress);
-  else if (ask_servers && !check_ahead(lock, contents_of(lock), cache))
-    progress.note("some files could not be looked into before they are fetched: create checks them");
-}
-
 // uv's own lock file, beside ours.
 void write_evidence(const fs::path& folder, const Job& job, const std::string& pylock) {
   std::string name = job.name;  // the specification allows no dots here
@@ -326,7 +261,7 @@ LockResult lock_job(const LockOptions& options, bundle::Progress& progress) {
   lock.apt = lock_apt(job.apt, job.target.arch, cache, progress);
   lock.rpm = lock_rpm(job.rpm, job.target.arch, cache, progress);
   check_profile(lock, progress);
-  check_if_possible(lock, cache, options.ask_sizes, progress);
+  check_contents(lock, cache, options.ask_sizes, progress);
 
   fs::create_directories(folder);
   write_evidence(folder, job, python.pylock);

@@ -140,6 +140,11 @@ std::vector<std::size_t> NativeIndex::named(const std::string& name) const {
   return found == names_.end() ? std::vector<std::size_t>() : found->second;
 }
 
+bool NativeIndex::brings(const std::string& name) const {
+  const std::vector<std::size_t> there = named(name);
+  return std::any_of(there.begin(), there.end(), [&](std::size_t file) { return fits(file); });
+}
+
 NativeWalk walk_native(const NativeIndex& index, const std::string& interpreter, bool carried_runtime) {
   const std::vector<std::string> launchers_path = {"lib"};
   const auto library_path = [&](bool launched) {

@@ -31,6 +31,8 @@ class NativeIndex {
   std::optional<std::size_t> find(const std::string& path) const;
   // Files with this SONAME or file name, whatever their architecture.
   std::vector<std::size_t> named(const std::string& name) const;
+  // Whether a file that fits is among them.
+  bool brings(const std::string& name) const;
   // Every SONAME, file name and link name.
   const std::map<std::string, std::vector<std::size_t>>& names() const { return names_; }
 
@@ -57,6 +59,12 @@ struct NativeWalk {
 
 inline bool is_program(const NativeFile& file) {
   return !file.elf.interpreter.empty() || file.elf.type == ET_EXEC;
+}
+
+// Whether Python imports it.
+inline bool is_extension(const NativeFile& file) {
+  const std::string name = file.file_name();
+  return name.ends_with(".abi3.so") || (name.ends_with(".so") && name.find(".cpython-") != name.npos);
 }
 
 // Whether the launcher starts it, which adds lib/ to the search path when a loader is carried.

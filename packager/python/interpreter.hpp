@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds a Python, asks it about itself, and gathers it into a tree that works wherever it is unpacked. That may be a
-// distribution's interpreter (prefix /usr, of which only Python's parts are taken) or one with a prefix of its own.
-// native_closure finds the libraries that it needs.
+// Finds the Python that is asked for, of which interpreter_facts.hpp then says all that matters. It may be this
+// machine's, one of a folder or an archive, or one for another kind of processor.
 #pragma once
 
 #include <filesystem>
 #include <optional>
 #include <string>
 
-#include "packager/files/tree.hpp"
-#include "packager/native/native_closure.hpp"
 #include "packager/python/interpreter_facts.hpp"
-#include "sealift/bundle/host/progress.hpp"
+#include "sealift/bundle/core/digest.hpp"
 
 namespace sealift::packager {
 
@@ -29,15 +26,5 @@ struct InterpreterChoice {
 // another; Platform when it is of another version or architecture, or cannot be carried.
 Interpreter find_interpreter(const InterpreterChoice& choice, const std::filesystem::path& uv,
                              const std::filesystem::path& scratch);
-
-// Executable, standard library and headers, without tests, caches and modules that cannot work elsewhere.
-Tree gather_interpreter(const Interpreter& interpreter, const std::filesystem::path& launcher);
-
-// Adds to `resolver` what the tree's ELF files need, drops extension modules whose libraries are not on this machine
-// (with a warning), and puts all libraries of `resolver`, with libstdc++ and libgcc_s, into lib/. Files that need
-// another search path are copied to `scratch` and changed there with `patchelf`.
-void carry_libraries(Tree& tree, const Interpreter& interpreter, NativeResolver& resolver, bundle::GlibcVersion target,
-                     const std::filesystem::path& patchelf, const std::filesystem::path& scratch,
-                     bundle::Progress& progress);
 
 }  // namespace sealift::packager

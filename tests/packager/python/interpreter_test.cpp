@@ -6,6 +6,8 @@
 
 #include "packager/files/cache.hpp"
 #include "packager/host/process.hpp"
+#include "packager/python/interpreter_libraries.hpp"
+#include "packager/python/interpreter_tree.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/temp_dir.hpp"
 

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several wheels at once, each by its directory and small members; see ahead_check.hpp.
+#include "packager/pack/ahead_check.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "packager/files/parallel_requests.hpp"
+#include "packager/files/remote_file.hpp"
+#include "packager/pack/installed_content.hpp"
+#include "packager/pack/place_claims.hpp"
+#include "packager/pack/wheel_faults.hpp"
+
+namespace sealift::packager {
+
+namespace fs = std::filesystem;
+using bundle::Error;
+using bundle::ErrorCode;
+
+namespace {
+
+constexpr unsigned kLooksAtOnce = 8;
+
+// Without the bytes of a wheel that is not here: its directory and small members are asked of its server. Nothing where
+// that cannot be done.
+std::optional<Installed> look_ahead(const Content& content, const Cache& cache, const Lock& lock,
+                                    const StopCheck& check) {
+  const fs::path file = file_of(content, cache);
+  if (fs::exists(file) || content.kind == Content::Kind::File) return install_content(content, file, lock);
+  const auto* server = std::get_if<FromServer>(&content.origin);
+  if (std::holds_alternative<FromText>(content.origin)) return install_file(content);
+  if (content.kind != Content::Kind::Wheel || server == nullptr || content.size == 0) return std::nullopt;
+  try {
+    RemoteFile source(server->url, content.size, check);
+    return install_wheel(content, source, lock);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::Network) throw;
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+bool check_ahead(const Lock& lock, const std::vector<Content>& contents, const Cache& cache) {
+  std::vector<std::optional<Installed>> seen(contents.size());
+  WheelFaults faults(contents.size());
+  parallel_requests(kLooksAtOnce, contents.size(), [&](std::size_t i, const StopCheck& check) {
+    try {
+      seen[i] = look_ahead(contents[i], cache, lock, check);
+    } catch (const Error& error) {
+      if (contents[i].kind != Content::Kind::Wheel || !faults.keep(i, error)) throw;
+    }
+  });
+  faults.refuse();
+  const bool all = std::all_of(seen.begin(), seen.end(), [](const auto& one) { return one.has_value(); });
+  if (!all) return false;  // what nobody has seen may own a path
+  PlaceClaims claims(lock);
+  for (std::size_t i = 0; i < contents.size(); ++i) claims.claim(contents[i], *seen[i]);
+  claims.settle_owners();
+  return true;
+}
+
+}  // namespace sealift::packager

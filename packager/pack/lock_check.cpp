@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The profile by sums, the contents by a plan that nobody writes; see lock_check.hpp.
+#include "packager/pack/lock_check.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "packager/native/driver_floor.hpp"
+#include "packager/native/native_report.hpp"
+#include "packager/native/profile_check.hpp"
+#include "packager/pack/ahead_check.hpp"
+#include "packager/pack/contents.hpp"
+#include "packager/pack/plan_check.hpp"
+
+namespace sealift::packager {
+
+void check_profile(const Lock& lock, bundle::Progress& progress) {
+  std::vector<std::string> names;
+  MachineNeeds needs{.bytes = lock.interpreter.size};
+  for (const LockedWheel& wheel : lock.wheels) {
+    names.push_back(wheel.file_name);
+    needs.bytes += wheel.size;  // installed it takes more
+    if (cuda_of_wheels({wheel.file_name})) needs.cuda_of = wheel.file_name;
+  }
+  needs.cuda = cuda_of_wheels(names);
+  for (const LockedModel& model : lock.models) needs.bytes += model.size();
+  if (lock.runtime) needs.kernel = {lock.runtime->kernel, "the carried glibc"};
+  NativeReport report;
+  report.findings = profile_findings(needs, lock.target, lock.overruled);
+  for (const NativeFinding& finding : report.findings)
+    if (finding.severity == Severity::Warning) progress.warn(finding.what + " (" + finding.next + ")");
+  require_native(report, lock.target, {});
+}
+
+void check_contents(const Lock& lock, const Cache& cache, bool ask_servers, bundle::Progress& progress) {
+  const auto away = std::count_if(lock.wheels.begin(), lock.wheels.end(),
+                                  [&](const LockedWheel& wheel) { return !cache.contains(wheel.sha256); });
+  if (away == 0)
+    check_native(plan_pack(lock, contents_of(lock), {}, cache), cache, {}, progress);
+  else if (ask_servers && !check_ahead(lock, contents_of(lock), cache))
+    progress.note("some files could not be looked into before they are fetched: create checks them");
+}
+
+}  // namespace sealift::packager

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `create` would refuse, asked while the lock is made, as far as it can be told without fetching the contents.
+#pragma once
+
+#include "packager/files/cache.hpp"
+#include "packager/job/lock.hpp"
+#include "sealift/bundle/host/progress.hpp"
+
+namespace sealift::packager {
+
+// What the profile's machine lacks, as far as names and sizes tell it; the rest is left to `create`. Throws as
+// require_native does.
+void check_profile(const Lock& lock, bundle::Progress& progress);
+
+// All that `create` checks if all wheels happen to be here already, and else what the directories and small members of
+// the others tell, which their servers are asked for where `ask_servers` says so. Throws as plan_pack and check_native.
+void check_contents(const Lock& lock, const Cache& cache, bool ask_servers, bundle::Progress& progress);
+
+}  // namespace sealift::packager
