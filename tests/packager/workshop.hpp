@@ -89,6 +89,11 @@ struct Workshop {
   }
 };
 
+// Trust in what a workshop signs.
+inline bundle::Trust pinned_root(const Workshop& workshop) {
+  return pinned(one_key_root(workshop.key));
+}
+
 // Name -> bytes.
 inline std::map<std::string, std::string> files_of(const fs::path& folder) {
   std::map<std::string, std::string> files;
