@@ -3,9 +3,7 @@
 // Modes are set by chmod after creation, so that the operator's umask never decides who can use an environment.
 #include "installer/disk/disk.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
@@ -20,6 +18,8 @@
 #include "installer/disk/disk_error.hpp"
 #include "installer/disk/file_sync.hpp"
 #include "installer/disk/open_beneath.hpp"
+#include "installer/disk/remove_tree.hpp"
+#include "installer/disk/verity.hpp"
 
 namespace sealift::installer {
 
@@ -33,17 +33,6 @@ auto uninterrupted(const Call& call) {
   for (;;)
     if (const auto result = call(); result >= 0 || errno != EINTR) return result;
 }
-
-// fs-verity's request, spelled here since the headers of an older system lack it (linux/fsverity.h).
-struct VerityRequest {
-  std::uint32_t version, hash_algorithm, block_size, salt_size;
-  std::uint64_t salt;
-  std::uint32_t signature_size, reserved;
-  std::uint64_t signature;
-  std::uint64_t reserved_too[11];
-};
-static_assert(sizeof(VerityRequest) == 128);
-constexpr unsigned long kEnableVerity = _IOW('f', 133, VerityRequest);
 
 // Large page-aligned pieces bypass the system's page cache: copying gigabytes into it costs more than hashing them, and
 // they would have to be written before anything is durable. The alignment of the memory is checked here; that of the
@@ -66,28 +55,6 @@ fs::path nearest_that_exists(const fs::path& path) {
   while (!fs::exists(there, ignored) && there.has_relative_path()) there = there.parent_path();
   return there;
 }
-// Removes what has this name, following no link; 0 or an errno.
-int remove_at(int folder, const char* name) {
-  if (::unlinkat(folder, name, 0) == 0 || errno == ENOENT) return 0;
-  if (errno != EISDIR) return errno;
-  const int opened = ::openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (opened < 0) return errno;
-  struct Closer {
-    void operator()(DIR* open) const { ::closedir(open); }
-  };
-  const std::unique_ptr<DIR, Closer> names(::fdopendir(opened));
-  if (!names) return ::close(opened), ENOMEM;
-  for (errno = 0; const dirent* const entry = ::readdir(names.get()); errno = 0) {
-    const std::string_view there = entry->d_name;
-    if (there == "." || there == "..") continue;
-    if (const int error = remove_at(opened, entry->d_name); error != 0) return error;
-  }
-  if (errno != 0) return errno;
-  return ::unlinkat(folder, name, AT_REMOVEDIR) == 0 || errno == ENOENT ? 0 : errno;
-}
-}  // namespace
-
-namespace {
 
 // The path below the anchor's folder; nothing when it is not below it, or there is no anchor.
 std::optional<std::string> below(const AnchorFolder* anchor, const fs::path& path) {
@@ -230,8 +197,7 @@ void Disk::close(bundle::Descriptor file, const fs::path& path) {
 bool Disk::protect(const fs::path& path) {
   if (!has_verity_) return false;
   const bundle::Descriptor file = open_existing(path, O_RDONLY | O_NOFOLLOW);
-  const VerityRequest request{.version = 1, .hash_algorithm = 1, .block_size = 4096};  // 1: SHA-256
-  if (file && (::ioctl(file.get(), kEnableVerity, &request) == 0 || errno == EEXIST)) return true;
+  if (file && enable_verity(file)) return true;
   has_verity_ = false;  // the file system does not have it, or has other blocks; nothing depends on it
   return false;
 }
@@ -285,7 +251,7 @@ void Disk::remove_tree(const fs::path& path) {
   int error = 0;
   try {
     const At at(*this, path);
-    error = remove_at(at.folder(), at.name());
+    error = remove_tree_at(at.folder(), at.name());
   } catch (const bundle::Error& fault) {
     if (fault.code() != bundle::ErrorCode::Missing) throw;  // then it is not there either
   }
