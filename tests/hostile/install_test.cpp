@@ -264,6 +264,10 @@ TEST_CASE("a start-up file that the manifest names by its digest is installed, a
   tiny.startup_files = {bundle::sha256(bundle::as_bytes(std::string("import os\n")))};
   CHECK_REFUSED(site.apply(site.make(tiny, "other")), Format, "when Python starts");
   tiny.startup_files = {bundle::sha256(bundle::as_bytes(line))};
+  const std::string named = "sha256=" + bundle::to_base64(tiny.startup_files[0].bytes, bundle::Base64::UrlNoPad);
+  TinyBundle lying = tiny;
+  lying.items = {wheel_item({.files = {{"demo.pth", "import evil\n"}}, .record_digests = {{"demo.pth", named}}})};
+  CHECK_REFUSED(site.apply(site.make(lying, "lying")), Format, "another digest of a start-up file");
   const MadeBundle made = site.make(tiny, "named");
   CHECK(made.manifest.installer_level == 3);
   site.apply(made);

@@ -13,12 +13,16 @@ namespace {
 struct Opened {
   MemorySource source;
   Wheel wheel;
-  Opened(const std::string& bytes, const std::string& name)
-      : source(Bytes(as_bytes(bytes).begin(), as_bytes(bytes).end()), name), wheel(source, name) {}
+  Opened(const std::string& bytes, const std::string& name, const std::set<Digest>& allowed = {})
+      : source(Bytes(as_bytes(bytes).begin(), as_bytes(bytes).end()), name), wheel(source, name, allowed) {}
 };
 
 Opened opened(const TinyWheel& tiny) {
   return {make_wheel(tiny), tiny.file_name()};
+}
+
+std::string record_digest_of(const std::string& bytes) {
+  return "sha256=" + to_base64(sha256(as_bytes(bytes)).bytes, Base64::UrlNoPad);
 }
 
 const WheelFile& file(const Wheel& wheel, const std::string& path) {
@@ -93,6 +97,23 @@ TEST_CASE("extracting checks every byte against RECORD") {
   lying.record_digests["demo/__init__.py"] = "sha256=" + to_base64(sha256(as_bytes("other")).bytes, Base64::UrlNoPad);
   Opened liar = opened(lying);
   CHECK_REFUSED(liar.wheel.extract(file(liar.wheel, "demo/__init__.py"), [](ByteView) {}), Digest, "demo/__init__.py");
+}
+
+TEST_CASE("a start-up file is what its own bytes say, whatever digest RECORD has for it") {
+  const std::string allowed = "import demo_runtime\n", evil = "import evil\n", harmless = "# a comment\n";
+  const auto with = [&](const std::string& bytes, const std::string& listed) {
+    return TinyWheel{.files = {{"demo.pth", bytes}}, .record_digests = {{"demo.pth", record_digest_of(listed)}}};
+  };
+  const auto open_with = [&](const std::string& bytes, const std::string& listed) {
+    const TinyWheel tiny = with(bytes, listed);
+    return Opened(make_wheel(tiny), tiny.file_name(), {sha256(as_bytes(allowed))}).wheel.allowed_startup_files();
+  };
+  CHECK(open_with(allowed, allowed) == std::vector<std::string>{"demo.pth"});
+  CHECK(open_with(harmless, harmless).empty());
+  CHECK_REFUSED(open_with(evil, evil), Format, "when Python starts");
+  CHECK_REFUSED(open_with(evil, allowed), Format, "RECORD has another digest of a start-up file: demo.pth");
+  CHECK_REFUSED(open_with(harmless, allowed), Format, "RECORD has another digest of a start-up file: demo.pth");
+  CHECK_REFUSED(open_with(allowed, harmless), Format, "RECORD has another digest of a start-up file: demo.pth");
 }
 
 TEST_CASE("metadata fields and entry points are read") {

@@ -106,6 +106,9 @@ inline HostileCases hostile_wheels() {
     for (const std::string before : {"# a comment", "folder"})
       files("W13", "pth-line-ended-by-" + name + (before == "folder" ? "" : "-in-a-comment"),
             {{"evil.pth", before + end + "import evil\n"}}, "end of a line");
+  add("W13", "pth-with-the-digest-of-another-in-record",
+      {.files = {{"demo.pth", "# a comment\n"}}, .record_digests = {{"demo.pth", zeros}}},
+      "another digest of a start-up");
   files("W13", "pth-that-is-hidden", {{".evil.pth", "import evil\n"}}, "when Python starts");
   files("W13", "pth-with-a-folder-that-has-sitecustomize", {{"evil.pth", "extra\n"}, {"extra/sitecustomize.py", "x"}},
         "when Python starts");
