@@ -5,6 +5,7 @@
 #include "installer/doctor/doctor.hpp"
 #include "installer/preflight/verification.hpp"
 #include "installer/store/item_check.hpp"
+#include "installer/store/patch_base.hpp"
 #include "tests/installer/site.hpp"
 #include "tests/installer/stopping_disk.hpp"
 #include "tests/support/tiny_patch.hpp"
@@ -301,6 +302,27 @@ TEST_CASE("a patch on what the store lacks or has damaged is refused, and nothin
   patched.check_untouched(before);
   patched.site.apply(patched.site.make(patched.whole(), "whole"));  // the way on
   CHECK(patched.site.apply(patched.site.make(patched.whole(), "again"), true).action == InstallPlan::Action::Nothing);
+}
+
+TEST_CASE("a patch builds on the very wheel that it names, and on no other item under its name") {
+  PatchedSite patched;
+  const MadeBundle made = patched.site.make(patched.next, "delta");
+  const bundle::Entry& entry = made.manifest.entries.back();
+  const fs::path folder = patched.site.prefix().store();
+  const Store store(patched.site.prefix());
+  REQUIRE(entry.base == patched.content);
+  CHECK_NOTHROW(PatchBase(store, entry));
+  fs::remove_all(folder / patched.content.hex());
+  SUBCASE("of another wheel") {
+    fs::rename(folder / item_of(made, "wheels/demo-1.0-py3-none-any.whl"), folder / patched.content.hex());
+    CHECK_REFUSED(PatchBase(store, entry), Format, "not the one that its name says");
+  }
+  SUBCASE("of the same content, and no wheel") {
+    bundle::Entry other = entry;
+    other.base = made.manifest.find(bundle::SafePath::parse("files/notes", ""))->content;
+    fs::rename(folder / item_of(made, "files/notes"), folder / other.base.hex());
+    CHECK_REFUSED(PatchBase(store, other), Format, "not the one that its name says");
+  }
 }
 
 TEST_CASE("a signed patch that is hostile is refused, and nothing of it is seen") {

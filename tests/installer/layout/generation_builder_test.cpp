@@ -52,6 +52,16 @@ class FailingDisk final : public Disk {
   std::atomic<int> asked = 0;
 };
 
+// Links nothing, as a file system without hard links; edits files of the name `edited` before they are copied.
+class CopyingDisk final : public Disk {
+ public:
+  bool link(const FileName& from, const FileName&) override {
+    if (from.name == edited) write_file(from.path(), "out0/F7");
+    return false;
+  }
+  std::string edited;
+};
+
 }  // namespace
 
 TEST_CASE("any number of threads makes the same names") {
@@ -91,6 +101,21 @@ TEST_CASE("the first failure of any thread is thrown at the end, and little is b
     CHECK_REFUSED(builder.finish(), Space, "built");
     CHECK(disk.asked < 100 + static_cast<int>(threads));
   }
+}
+
+TEST_CASE("where nothing can be linked files are copied, and their bytes are held to the digest as they are copied") {
+  const TempDir dir;
+  const Layout layout = made_layout(dir / "item");
+  CopyingDisk disk;
+  build_generation(layout, dir / "copied", disk, 3);
+  for (const auto& [path, place] : layout) {
+    if (place.type != Place::Type::File) continue;
+    REQUIRE(read_file(dir / "copied" / path) == path);
+    REQUIRE(fs::hard_link_count(dir / "copied" / path) == 1);
+    REQUIRE(fs::status(dir / "copied" / path).permissions() == fs::perms(0444));
+  }
+  disk.edited = "f7";  // after it was looked at
+  CHECK_REFUSED(build_generation(layout, dir / "refused", disk, 3), Digest, "changed since it was unpacked");
 }
 
 TEST_CASE("one that is given up stops") {

@@ -5,6 +5,10 @@
 
 #include <fcntl.h>
 
+#include <mutex>
+#include <set>
+#include <utility>
+
 #include "installer/doctor/doctor.hpp"
 #include "installer/generations/gc.hpp"
 #include "installer/generations/inventory.hpp"
@@ -52,6 +56,21 @@ struct TwoVersions : Site {
     asked.verify_store = true;
     return asked;
   }
+};
+
+// A file system with fs-verity: notes what each file held when it was put under the kernel's protection.
+class ProtectingDisk final : public Disk {
+ public:
+  bool protect(const fs::path& path) override {
+    const std::lock_guard lock(guard_);
+    protected_.insert(read_file(path));
+    return true;
+  }
+  std::multiset<std::string> taken() { return std::exchange(protected_, {}); }
+
+ private:
+  std::mutex guard_;
+  std::multiset<std::string> protected_;
 };
 
 }  // namespace
@@ -173,6 +192,46 @@ TEST_CASE("an item's record is the one that was written, or its item is not used
   }
 }
 
+TEST_CASE("a start-up file that was edited in the store is that, and no fault of the bundle, whatever it says now") {
+  const std::string folder = "demo_path\n";
+  TinyBundle tiny;
+  tiny.items = {wheel_item({.files = {{"demo.pth", folder}, {"demo/__init__.py", "x"}}})};
+  const Site site;
+  site.apply(site.make(tiny, "first"));
+  const fs::path pth = site.site_packages() / "demo.pth";
+  tiny.version = 2;
+  for (const std::string text : {"import os\n", "other_dir\n", "demo_path\n\n"}) {
+    CAPTURE(text);
+    fs::permissions(pth, fs::perms::owner_write, fs::perm_options::add);
+    write_file(pth, text);  // the same file, so in the store too
+    CHECK_REFUSED(site.apply(site.make(tiny, "next" + std::to_string(tiny.version))), Digest,
+                  "changed since it was unpacked");
+    CHECK(fs::read_symlink(site.current()) == "generations/0001");
+    ++tiny.version;
+  }
+}
+
+TEST_CASE("an item that has the name of another one is not used, with stamps or without") {
+  const TwoVersions site;
+  const fs::path notes = site.item_of("files/notes"), program = site.item_of("files/program");
+  const bundle::Entry* entry = site.first.manifest.find(bundle::SafePath::parse("files/notes", ""));
+  const std::string own = read_file(notes / "record.json"), others = read_file(program / "record.json");
+  const Store store(site.prefix());
+  CHECK(store.record(*entry, own).content == entry->content);
+  CHECK_REFUSED(store.record(*entry, others), Format, "not the one that its name says");
+  bundle::Entry tree = *entry;
+  tree.kind = bundle::EntryKind::Tree;
+  CHECK_REFUSED(store.record(tree, own), Format, "not the one that its name says");
+  SUBCASE("with stamps") {}
+  SUBCASE("without") {
+    fs::remove(site.prefix().stamps());
+  }
+  fs::remove_all(notes);
+  fs::rename(program, notes);
+  CHECK_REFUSED(site.apply(site.second), Format, "not the one that its name says");
+  CHECK(fs::read_symlink(site.current()) == "generations/0001");
+}
+
 TEST_CASE("--verify-store hashes every file that is reused, and what is installed already") {
   const TwoVersions site;
   SUBCASE("of the next bundle") {
@@ -184,6 +243,20 @@ TEST_CASE("--verify-store hashes every file that is reused, and what is installe
     CHECK(site.apply(site.first).action == InstallPlan::Action::Nothing);
     CHECK_REFUSED(site.apply(site.verifying(site.first)), Digest, "demo/__init__.py");
   }
+}
+
+TEST_CASE("where there is fs-verity each file that is unpacked goes under it, whole, and is not hashed again") {
+  const Site site;
+  ProtectingDisk disk;
+  site.apply(site.make(three_kinds(), "first"), disk);
+  std::multiset<std::string> stored;
+  for (const auto& there : fs::recursive_directory_iterator(site.prefix().store()))
+    if (there.is_regular_file() && !there.is_symlink() && there.path().filename() != kRecordName)
+      stored.insert(read_file(there.path()));
+  CHECK(stored.size() > 5);
+  CHECK(disk.taken() == stored);
+  CHECK(site.apply(site.make(three_kinds_and_more(), "second"), disk).hashed == 0);
+  CHECK(disk.taken().size() < stored.size());  // of the new wheel alone
 }
 
 TEST_CASE("what an interrupted run left in staging is hashed before it is used") {
