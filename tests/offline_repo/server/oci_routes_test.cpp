@@ -201,6 +201,23 @@ TEST_CASE("a bundle with a rotten volume or another seal is no artifact, and say
   CHECK(code_of(response) == "UNKNOWN");
 }
 
+TEST_CASE("a bundle in whose place another one of its signer's lies is no artifact, though the volumes are the same") {
+  const TempDir dir;
+  const bundle::PrivateKey key = bundle::PrivateKey::generate();
+  const auto make = [&](const std::string& channel) {
+    return make_bundle(dir / channel, {.name = "env", .channel = channel, .items = image_items({TinyImage{}})}, key);
+  };
+  const MadeBundle made = make("prod"), other = make("dev");
+  BundleArtifact artifact(
+      std::make_shared<const bundle::VerifiedBundle>(bundle::verify(bundle::open(made.folder), made.trusted, kNow)));
+  REQUIRE(read_file(made.volume(0)) == read_file(other.volume(0)));
+  write_file(made.seal(), read_file(other.seal()));
+  artifact.parts();
+  artifact.wait();
+  CHECK(artifact.parts() == nullptr);
+  CHECK(artifact.fault().find("another bundle has taken this one's place") != std::string::npos);
+}
+
 TEST_CASE("an image with a blob that is absent is left out, with the reason, and one with a rotten blob too") {
   TinyBundle tiny{.name = "env", .version = 3};
   tiny.items = image_items({TinyImage{.absent = true}});
