@@ -18,7 +18,7 @@ SmallFiles kernel_spec(const Prefix& prefix, const GenerationRecord& record) {
       {"env", variables_of(site_settings(prefix))},
       {"language", "python"},
       {"metadata", {{"debugger", true}}}};
-  return {{prefix.folder() / "kernels" / record.name / "kernel.json", bundle::write_json(spec) + "\n"}};
+  return {{prefix.kernels() / record.name / "kernel.json", bundle::write_json(spec) + "\n"}};
 }
 
 }  // namespace sealift::installer

@@ -22,6 +22,7 @@ class Prefix {
   std::filesystem::path venvs() const { return folder_ / "venvs"; }
   std::filesystem::path site() const { return folder_ / "site"; }
   std::filesystem::path modulefiles() const { return folder_ / "modulefiles"; }
+  std::filesystem::path kernels() const { return folder_ / "kernels"; }
   std::filesystem::path staging() const { return folder_ / "staging"; }
   std::filesystem::path staged_items() const { return staging() / "items"; }
   std::filesystem::path failed() const { return folder_ / "failed"; }

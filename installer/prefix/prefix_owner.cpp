@@ -113,7 +113,7 @@ void require_own_prefix(const Prefix& prefix) {
   check_parents(prefix.folder());
   for (const fs::path& folder :
        {prefix.trust(), prefix.store(), prefix.generations(), prefix.staging(), prefix.staged_items(), prefix.failed(),
-        prefix.receipts(), prefix.pins(), prefix.venvs(), prefix.site()})
+        prefix.receipts(), prefix.pins(), prefix.venvs(), prefix.site(), prefix.modulefiles(), prefix.kernels()})
     check_path(folder, S_IFDIR);
   for (const fs::path& file : {prefix.lock(), prefix.stamps(), prefix.trust() / "state.a", prefix.trust() / "state.b"})
     check_path(file, S_IFREG);

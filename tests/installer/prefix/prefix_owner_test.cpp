@@ -12,6 +12,7 @@
 #include "installer/doctor/doctor.hpp"
 #include "installer/generations/gc.hpp"
 #include "installer/generations/pins.hpp"
+#include "installer/generations/set_repository.hpp"
 #include "installer/generations/switch.hpp"
 #include "installer/prefix/prefix_lock.hpp"
 #include "installer/prefix/trust_store.hpp"
@@ -45,6 +46,7 @@ struct Installed : Site {
         {"unpin", [&] { unpin_generation(prefix(), 1, disk); }},
         {"trust add", [&] { pin_root(prefix(), disk, {root}, *first.trusted.state.pinned); }},
         {"trust update", [&] { update_root(prefix(), disk, {root}); }},
+        {"site", [&] { set_repository(prefix(), "https://repository.example", {}, disk); }},
         {"doctor --repair", [&] { doctor({.prefix = prefix(), .repair = first.folder, .now = kNow}, disk, silent); }},
     };
     for (const auto& verb : verbs) {
@@ -107,7 +109,8 @@ TEST_CASE("a prefix below a folder in which others may rename is refused by ever
 
 TEST_CASE("a prefix whose folders others may write is refused by every verb that writes, with what to do") {
   const Installed site;
-  for (const fs::path& path : {site.prefix().folder(), site.prefix().store(), site.prefix().generations()})
+  for (const fs::path& path : {site.prefix().folder(), site.prefix().store(), site.prefix().generations(),
+                               site.prefix().modulefiles(), site.prefix().trust()})
     for (const fs::perms mode : {fs::perms(0777), fs::perms(01777), fs::perms(0775), fs::perms(02775)}) {
       CAPTURE(path.string());
       const fs::perms was = fs::status(path).permissions();
@@ -124,9 +127,9 @@ TEST_CASE("a prefix whose folders others may write is refused by every verb that
 TEST_CASE("root does not install into, and runs nothing of, a prefix or a part of it that belongs to somebody else") {
   if (!is_root()) return;
   const Installed site;
-  for (const fs::path& path :
-       {site.prefix().folder(), site.prefix().store(), site.prefix().generations(), site.prefix().trust(),
-        site.prefix().trust() / "state.b", site.prefix().lock(), site.prefix().stamps(), site.prefix().receipts()}) {
+  for (const fs::path& path : {site.prefix().folder(), site.prefix().store(), site.prefix().generations(),
+                               site.prefix().trust(), site.prefix().trust() / "state.b", site.prefix().lock(),
+                               site.prefix().stamps(), site.prefix().receipts(), site.prefix().modulefiles()}) {
     CAPTURE(path.string());
     REQUIRE(::lchown(path.c_str(), 4711, 4711) == 0);
     site.check_all_refused(bundle::ErrorCode::Usage, path == site.prefix().store() ? "4711" : "sudo -u '#4711'");
@@ -158,7 +161,8 @@ TEST_CASE("a user installs into a folder that root made for them") {
 }
 
 TEST_CASE("a link in the place of one of the prefix's folders empties and fills no other folder") {
-  for (const char* name : {"staging", "store", "generations", "trust", "failed", "receipts", "pins"}) {
+  for (const char* name : {"staging", "store", "generations", "trust", "failed", "receipts", "pins", "venvs", "site",
+                           "modulefiles", "kernels"}) {
     CAPTURE(std::string(name));
     const Installed site;
     const fs::path foreign = site.dir / "foreign", link = site.prefix().folder() / name;
