@@ -108,6 +108,30 @@ TEST_CASE("what a rehearsal runs sees no key, variable or file of its packer's, 
   CHECK(read_file(key) == "secret");
 }
 
+TEST_CASE("where there is no sandbox no rehearsal starts anything: bwrap is missing, fails, or leaves a network") {
+  const TempDir dir;
+  const Finished finished("#!/bin/sh\ntouch " + (dir / "was-run").string() + "\nexit 0\n");
+  const auto said_with = [&](const std::string& bwrap) {
+    fs::create_directories(dir / "bin");
+    if (!bwrap.empty()) write_file(dir / "bin/bwrap", "#!/bin/sh\n" + bwrap);
+    if (!bwrap.empty()) fs::permissions(dir / "bin/bwrap", fs::perms(0755));
+    const ProcessResult result =
+        run_in({SEALIFT_PACK, "rehearse", finished.made.folder, "--fingerprint", finished.made.fingerprint()},
+               {{"PATH", (dir / "bin").string()}});
+    CHECK(result.exit_code == 11);
+    CHECK_FALSE(fs::exists(dir / "was-run"));
+    CHECK(finished.beside() == 1);
+    return result.err;
+  };
+  CHECK(said_with("").find("no bwrap in PATH") != std::string::npos);
+  CHECK(said_with("echo no namespaces here >&2\nexit 1\n").find("no namespaces here") != std::string::npos);
+  // One that holds nothing, on a machine with a network.
+  const std::string said = said_with(
+      "while [ \"$1\" != -- ]; do shift; done\nshift\ncase $1 in\n"
+      "cat) printf '    lo: 0\\n  eth0: 0\\n' ;;\n*) exec \"$@\" ;;\nesac\n");
+  CHECK_MESSAGE(said.find("network devices: lo, eth0") != std::string::npos, said);
+}
+
 TEST_CASE("a bundle that does not pass its self-test fails the rehearsal with the installer's code and words") {
   Finished finished("#!/bin/sh\necho no such module >&2\nexit 3\n");
   if (!Finished("#!/bin/sh\nexit 0\n").rehearsed()) return;

@@ -183,6 +183,41 @@ with open("/proc/net/dev", "rb") as devices:
   CHECK(read_file(wheel) == "a wheel of somebody else");
 }
 
+TEST_CASE("where the sandbox would leave a network nothing is built, but for who says --unsandboxed-builds") {
+  if (no_tools() || find_program("patchelf").empty()) return;
+  const Yard yard;
+  const fs::path marker = yard.dir / "was-run", bwrap = yard.dir / "bin/bwrap";
+  write_file(bwrap,
+             "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\nshift\ncase $1 in\n"
+             "cat) printf '    lo: 0\\n  eth0: 0\\n' ;;\n*) exec \"$@\" ;;\nesac\n");  // one that holds nothing
+  fs::permissions(bwrap, fs::perms(0755));
+  yard.folder("mine", "open('" + marker.string() + "', 'w').close()\n");
+  fs::create_directory(yard.dir / "simple");
+  write_file(yard.dir / "job.toml",
+             "name = \"demo\"\nversion = 1\n[target]\narch = \"x86_64\"\nglibc = \"2.36\"\n[python]\nversion = "
+             "\"3.11\"\ninterpreter = \"" +
+                 kPython.string() + "\"\nrequirements = [\"-e ./mine\"]\ndefault_index = \"file://" +
+                 (yard.dir / "simple").string() + "\"\n");
+  std::vector<std::string> lock = {SEALIFT_PACK,           "lock",    yard.dir / "job.toml",     "--uv",
+                                   yard.tools.uv.string(), "--cache", yard.cache.root().string()};
+  const std::map<std::string, std::string> environment = {
+      {"PATH", (yard.dir / "bin").string() + ":/usr/local/bin:/usr/bin:/bin"}, {"HOME", yard.dir.path().string()}};
+  const ProcessResult held = run_in(lock, environment);
+  INFO(held.err);
+  CHECK(held.exit_code != 0);
+  CHECK(held.err.find("network devices: lo, eth0") != std::string::npos);
+  CHECK(held.err.find("--unsandboxed-builds") != std::string::npos);
+  CHECK_FALSE(fs::exists(marker));
+  CHECK_FALSE(fs::exists(yard.dir / "demo.lock.toml"));
+  lock.push_back("--unsandboxed-builds");
+  const ProcessResult asked = run_in(lock, environment);
+  CHECK_MESSAGE(asked.exit_code == 0, asked.err);
+  CHECK(fs::exists(marker));
+  const Lock made = read_lock(yard.dir / "demo.lock.toml");
+  REQUIRE(made.wheels.size() == 1);
+  CHECK_FALSE(made.wheels[0].built_from->sandboxed);
+}
+
 TEST_CASE("outside of a sandbox a build runs only where that was asked for, and its record says so") {
   if (no_tools()) return;
   Yard yard;
