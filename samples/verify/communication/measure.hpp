@@ -32,6 +32,9 @@ struct Lines {
 /// Makes the lines; `local`: ranks of a host. Throws NotRun in a world of one. Collective.
 Lines make_lines(const train::Groups& world, std::int64_t local);
 
+/// [[name, value]]: the engine, the mesh, and what chooses transports. Facts of the report.
+nlohmann::json facts_of_lines(const Lines& lines);
+
 /// Every collective x dtype x number of elements over each line, and the barrier. What `judge_right` takes. Collective.
 nlohmann::json measure_right(const Lines& lines, const std::vector<std::int64_t>& sizes,
                              const CommunicationFaults& faults = {});
