@@ -17,8 +17,10 @@ void judge_right(const std::vector<Measured>& all, Check& check);
 /// `expected` by collective; groups of one axis to each other; and the rank for which the others wait.
 void judge_bandwidth(const std::vector<Measured>& all, const nlohmann::json& expected, Check& check);
 
-/// Judges {"cpu", "hosts", "nodes": names, "facts", "pairs": [[one, other, bytes, seconds]], "faults"}: bandwidth
-/// between nodes in each direction at once, held to each other and to `pair` of [communication.at_least_gb].
+/// Judges {"cpu", "hosts", "nodes": names, "facts", "pairs": [[one, other, bytes, seconds, seconds of the slowest]],
+/// "packets": [[from, to, sent, lost, exchanges that lost, exchanges]], "faults"}: bandwidth between nodes in each
+/// direction at once, held to each other and to `pair` of [communication.at_least_gb]; between hosts also what was
+/// lost.
 void judge_pairs(const std::vector<Measured>& all, const nlohmann::json& expected, Check& check);
 
 }  // namespace sealift::verify

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which node, or which link between two, is slow.
+// Which node, or which link between two, is slow or loses packets.
 // See judge.hpp.
 // A node that is slow with everyone is named alone, so that one cable is not reported once for each other node.
 #include "communication/all_ranks.hpp"
 #include "communication/blame.hpp"
 #include "communication/judge.hpp"
+#include "communication/lossy_links.hpp"
 #include "verdict/outliers.hpp"
 
 #include <map>
@@ -112,6 +113,18 @@ void hold_pairs_to_site(const PairRates& rates, const std::vector<std::string>& 
   }
 }
 
+/// How much longer the slowest exchange of a pair took than its fastest.
+double unsteadiness(const std::vector<Measured>& all) {
+  double most = 0;
+  for (const auto& measured : all) {
+    if (!has_values(measured)) continue;
+    for (const auto& pair : measured.values.at("pairs")) {
+      most = std::max(most, pair.at(4).get<double>() / pair.at(3).get<double>());
+    }
+  }
+  return most;
+}
+
 }  // namespace
 
 void judge_pairs(const std::vector<Measured>& all, const Json& expected, Check& check) {
@@ -124,7 +137,11 @@ void judge_pairs(const std::vector<Measured>& all, const Json& expected, Check& 
   check.matrices.push_back(matrix_of(rates, nodes));
   auto accused = blame_for_wrong_elements(all);
   hold_pairs_to_site(rates, nodes, communication_expectations(expected, accused), accused, check);
+  // Where ranks of one host exchange, nothing lies between them that could lose.
+  const bool between_hosts = number_of_hosts(all) > 1;
+  const bool counted = between_hosts && find_lossy_links(all, nodes, accused, check);
   find_slow_links(rates, nodes, slow_for(all), gigabytes_sent(all), accused);
+  check.figures.push_back({"slowest exchange of a pair, against its fastest", unsteadiness(all), "", {}, {}, ""});
   if (!accused.empty()) return accuse(accused, check);
   check.outcome = Outcome::Pass;
   const auto n = std::to_string(rates.size()), m = std::to_string(nodes.size());
@@ -132,6 +149,10 @@ void judge_pairs(const std::vector<Measured>& all, const Json& expected, Check& 
                       ? "the one pair of " + m + " nodes exchanged right data"
                       : n + " pairs of " + m + " nodes exchanged right data, none far slower than the others",
                   m + " 个节点的 " + n + " 个节点对数据交换正确" + (rates.size() == 1 ? "" : "，没有明显较慢者")};
+  if (!between_hosts) return;
+  check.reason.en += counted ? "; no link loses packets"
+                             : "; lost packets were not counted, since no TCP that this kernel counts carried the data";
+  check.reason.zh += counted ? "；没有丢包的链路" : "；未统计丢包：数据未经本内核可统计的 TCP 传输";
 }
 
 }  // namespace sealift::verify

@@ -48,7 +48,7 @@ nlohmann::json measure_bandwidth(const Lines& lines, const std::vector<std::int6
                                  const CommunicationFaults& faults = {});
 
 /// `bytes` both ways between the first ranks of hosts, on one host between up to 16 ranks, in rounds of pairs that have
-/// nobody in common. What `judge_pairs` takes. Collective.
+/// nobody in common; rounds with a slow pair are repeated. What `judge_pairs` takes. Collective.
 nlohmann::json measure_pairs(const Lines& lines, const std::string& host, std::int64_t bytes,
                              const CommunicationFaults& faults = {});
 

@@ -3,8 +3,13 @@
 #include "communication/judge.hpp"
 #include "communication/nccl_log.hpp"
 #include "communication/plan.hpp"
+#include "communication/tcp_counts.hpp"
 
 #include <doctest/doctest.h>
+
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <set>
 
@@ -126,9 +131,11 @@ TEST_CASE("bandwidth: the slow group of an axis is named by its ranks, a late ra
   CHECK(fast({1e-4, 3e-4, 2e-4, 4e-4}, 1e-3, 1.2e-3).outcome == Outcome::Pass);
 }
 
-/// A world of nodes, one rank each; `slow`: pairs that take ten times as long.
-Check linked(std::int64_t nodes, const std::set<std::pair<std::int64_t, std::int64_t>>& slow,
-             const Json& expected = Json::object()) {
+using Link = std::pair<std::int64_t, std::int64_t>;
+
+/// A world of nodes, one rank each; `slow`: pairs that take ten times as long; `packets`: as they are measured.
+Check linked(std::int64_t nodes, const std::set<Link>& slow, const Json& expected = Json::object(),
+             const std::vector<Json>& packets = {}) {
   Names names;
   for (std::int64_t node = 0; node < nodes; ++node) names.push_back("host" + std::to_string(node));
   std::vector<Measured> all;
@@ -136,14 +143,21 @@ Check linked(std::int64_t nodes, const std::set<std::pair<std::int64_t, std::int
     Json pairs = Json::array();
     for (const auto& round : rounds_of_pairs(nodes, 31)) {
       for (const auto& [one, other] : round) {
-        if (one == rank || other == rank) pairs.push_back({one, other, 1e9, slow.contains({one, other}) ? 1.0 : 0.1});
+        if (one != rank && other != rank) continue;
+        const double seconds = slow.contains({one, other}) ? 1.0 : 0.1;
+        pairs.push_back({one, other, 1e9, seconds, 2 * seconds});
       }
+    }
+    Json own = Json::array();
+    for (const auto& way : packets) {
+      if (way.at(0) == rank) own.push_back(way);
     }
     all.push_back(rank_with(rank, {{"cpu", true},
                                    {"hosts", nodes},
                                    {"nodes", names},
                                    {"facts", Json::array()},
                                    {"pairs", pairs},
+                                   {"packets", own},
                                    {"faults", Json::array()}}));
   }
   Check check;
@@ -169,20 +183,99 @@ TEST_CASE("pairs: the matrix is symmetric with an empty diagonal, and two nodes 
   CHECK(linked(2, {{0, 1}}).outcome == Outcome::Pass);  // nothing to compare it with
 }
 
+/// Each way between `nodes` nodes: 10,000 packets in 5 exchanges, of which `lost` on the ways of `links`.
+std::vector<Json> packets_of(std::int64_t nodes, const std::set<Link>& links, std::int64_t lost, std::int64_t losing) {
+  std::vector<Json> ways;
+  for (std::int64_t from = 0; from < nodes; ++from) {
+    for (std::int64_t to = 0; to < nodes; ++to) {
+      if (from == to) continue;
+      const bool lossy = links.contains({from, to});
+      ways.push_back({from, to, 10000, lossy ? lost : 0, lossy ? losing : 0, 5});
+    }
+  }
+  return ways;
+}
+
+TEST_CASE("pairs: a link that loses packets is named though it is as fast as the others, and so is a lossy node") {
+  const auto lossy = [](std::int64_t nodes, const std::set<Link>& links) {
+    return linked(nodes, {}, Json::object(), packets_of(nodes, links, 100, 5));
+  };
+  const auto two = lossy(2, {{1, 0}});
+  CHECK(two.at_fault == Names{"host0 - host1"});
+  CHECK(two.reason.en == "host0 - host1 lose 1 % of 10000 packets from host1 to host0, in 5 of 5 exchanges");
+  CHECK(two.reason.zh.find("从 host1 到 host0 的 10000 个数据包丢失 1 %") != std::string::npos);
+  CHECK(two.matrices.at(1).values == std::vector<std::optional<double>>{{}, 0.0, 1.0, {}});
+  CHECK(lossy(4, {{1, 3}, {3, 1}}).at_fault == Names{"host1 - host3"});
+  auto both = packets_of(2, {{0, 1}, {1, 0}}, 100, 5);
+  both.back().at(3) = 500;
+  CHECK(linked(2, {}, Json::object(), both).reason.en.find("lose 5 % of 10000 packets from host1 to host0") !=
+        std::string::npos);
+  const auto node = lossy(4, {{0, 2}, {1, 2}, {3, 2}});
+  CHECK(node.at_fault == Names{"host2"});
+  CHECK(node.reason.en == "host2 loses packets with 3 of 3 other nodes, up to 1 % of them");
+  CHECK(lossy(5, {{2, 0}, {2, 1}, {3, 2}, {2, 4}, {0, 1}}).at_fault == Names{"host2", "host0 - host1"});
+  CHECK(lossy(3, {{0, 1}, {1, 2}, {2, 0}}).at_fault == Names{"host0", "host1", "host2"});
+}
+
+TEST_CASE("pairs: some packets lost, or many in one burst, are a network's everyday; it is said what was counted") {
+  const auto lost = [](std::int64_t packets, std::int64_t losing) {
+    return linked(2, {}, Json::object(), packets_of(2, {{0, 1}}, packets, losing));
+  };
+  CHECK(lost(9, 5).outcome == Outcome::Pass);    // below a thousandth
+  CHECK(lost(500, 2).outcome == Outcome::Pass);  // one burst at the end of an exchange and into the next
+  CHECK(lost(10, 3).outcome == Outcome::Fail);
+  const auto clean = lost(0, 0);
+  CHECK(clean.reason.en.find("; no link loses packets") != std::string::npos);
+  CHECK(clean.matrices.size() == 1);
+  const auto counted = std::find_if(clean.figures.begin(), clean.figures.end(),
+                                    [](const Figure& figure) { return figure.name == "packets counted"; });
+  REQUIRE(counted != clean.figures.end());
+  CHECK(counted->value == 20000);
+  CHECK(linked(2, {}).reason.en.find("; lost packets were not counted") != std::string::npos);
+}
+
 TEST_CASE("what is slower by a moment only is the host's scheduler and is not named, whatever the ratio") {
   CHECK(fast(kEven, 1e-5, 2e-4).outcome == Outcome::Pass);
   std::vector<Measured> all;
   for (std::int64_t rank = 0; rank < 3; ++rank) {
-    all.push_back(rank_with(rank, {{"cpu", true},
-                                   {"hosts", 3},
-                                   {"nodes", {"a", "b", "c"}},
-                                   {"facts", Json::array()},
-                                   {"pairs", {{0, 1, 65536, 1e-4}, {0, 2, 65536, 1e-4}, {1, 2, 65536, 1e-2}}},
-                                   {"faults", Json::array()}}));
+    all.push_back(
+        rank_with(rank, {{"cpu", true},
+                         {"hosts", 3},
+                         {"nodes", {"a", "b", "c"}},
+                         {"facts", Json::array()},
+                         {"pairs", {{0, 1, 65536, 1e-4, 1e-4}, {0, 2, 65536, 1e-4, 1e-4}, {1, 2, 65536, 1e-2, 1e-2}}},
+                         {"packets", Json::array()},
+                         {"faults", Json::array()}}));
   }
   Check check;
   judge_pairs(all, Json::object(), check);
   CHECK(check.outcome == Outcome::Pass);
+}
+
+TEST_CASE("pairs: the kernel's counts of this process's connections are what was sent since they were last taken") {
+  const int listener = socket(AF_INET, SOCK_STREAM, 0), sender = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* const where = reinterpret_cast<sockaddr*>(&address);
+  REQUIRE(bind(listener, where, size) == 0);
+  REQUIRE(listen(listener, 1) == 0);
+  REQUIRE(getsockname(listener, where, &size) == 0);
+  REQUIRE(connect(sender, where, size) == 0);
+  const int receiver = accept(listener, nullptr, nullptr);
+  TcpCounts counts;
+  counts.take();
+  std::vector<char> data(1000);
+  for (int i = 0; i < 3; ++i) {
+    REQUIRE(send(sender, data.data(), data.size(), 0) == 1000);
+    REQUIRE(recv(receiver, data.data(), data.size(), MSG_WAITALL) == 1000);
+  }
+  const auto sent = counts.take();
+  CHECK(sent.sent == 3);
+  CHECK(sent.lost == 0);
+  CHECK(counts.take().sent == 0);
+  for (const int file : {sender, receiver, listener}) close(file);
 }
 
 TEST_CASE("in a tournament everyone meets everyone once, and nobody twice in a round") {

@@ -121,6 +121,13 @@ TEST_CASE("pairs exchange right data; a rank whose exchanges are damaged is name
     CHECK(check.matrices.at(0).rows.size() == static_cast<std::size_t>(ranks));
     CHECK(check.figures.at(0).value > 0);
   }
+  for (const auto& measured : measured_on(3, pairs)) {  // ranks that are threads have one process's connections
+    for (const auto& way : measured.values.at("packets")) {
+      CHECK(way.at(0) == measured.rank);
+      CHECK(way.at(2) > 0);
+      CHECK(way.at(5) == 5);
+    }
+  }
   CommunicationFaults faults;
   faults.before = [](const std::string& op, const at::Tensor& sent) {
     if (op == "pair") damage(sent, 99);
@@ -128,6 +135,26 @@ TEST_CASE("pairs exchange right data; a rank whose exchanges are damaged is name
   Check check;
   judge_pairs(measured_on(4, pairs, faults), nlohmann::json::object(), check);
   CHECK(check.at_fault == Names{"rank 2 on here (cpu)"});
+}
+
+TEST_CASE("pairs: who was slow once is measured again and not named; who is slow each time is") {
+  const Measure pairs = [](const Lines& lines, const auto& faults) {
+    return measure_pairs(lines, "here", 1 << 16, faults);
+  };
+  for (const int exchanges : {6, 1000}) {  // of rank 2: those of its first meeting, or all
+    CAPTURE(exchanges);
+    int calls = 0;
+    CommunicationFaults faults;
+    faults.before = [&](const std::string& op, const at::Tensor& sent) {
+      if (op == "pair" && sent.numel() > 0 && ++calls <= exchanges)
+        std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    };
+    auto all = measured_on(4, pairs, faults);
+    for (auto& measured : all) measured.host = "host" + std::to_string(measured.rank);
+    Check check;
+    judge_pairs(all, nlohmann::json::object(), check);
+    CHECK(check.at_fault == (exchanges == 6 ? Names{} : Names{"rank 2"}));
+  }
 }
 
 TEST_CASE("repeated for a time, a fault in a later repetition is kept") {
