@@ -4,6 +4,7 @@
 # Seeds differ, so that the arithmetic, the collectives and the training compute something else each time.
 # usage: false_alarms.py SEALIFT_VERIFY SEALIFT_TRAIN [RUNS [SEED [ARGUMENTS OF run…]]]
 #        SEALIFT_BUSY=1: leave out what compares rates, which other work on this machine would falsify; says so
+#        SEALIFT_SECONDS=N: begin no run after N seconds; the last line says how many were made
 import json
 import os
 import pathlib
@@ -12,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 VERIFY, TRAIN = sys.argv[1:3]
 RUNS = int(sys.argv[3]) if len(sys.argv) > 3 else int(os.environ.get("SEALIFT_ROUNDS", "50"))
@@ -35,8 +37,12 @@ chosen = random.Random(SEED)
 busy = os.environ.get("SEALIFT_BUSY") == "1"
 if busy:
     print("left out, since this machine is busy:", RATES, flush=True)
-counts, alarms = {}, []
+counts, alarms, made = {}, [], 0
+end = time.monotonic() + float(os.environ.get("SEALIFT_SECONDS", "inf"))
 for number in range(RUNS):
+    if time.monotonic() > end:
+        break
+    made += 1
     ranks, seed = chosen.choice([1, 2, 2, 3, 4]), chosen.randrange(1, 2**31)
     out = work / f"out{number}"
     command = [VERIFY, "run", "--device", "cpu", "--prefix", work / "prefix", "--out", out, "--ranks", ranks, "--seed",
@@ -60,5 +66,5 @@ for name, of_check in counts.items():
     print(f"{name}: {of_check['PASS']} PASS, {of_check['FAIL']} FAIL, {of_check['NOT RUN']} NOT RUN")
 shutil.rmtree(work)
 if alarms:
-    sys.exit("FALSE ALARMS:\n" + "\n".join(alarms))
-print(f"no false alarm in {RUNS} runs")
+    sys.exit(f"FALSE ALARMS in {made} runs:\n" + "\n".join(alarms))
+print(f"no false alarm in {made} runs")
