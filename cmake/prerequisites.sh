@@ -14,6 +14,7 @@ kUv=uv==0.13.8
 kTorch=torch==2.11.0
 kReaders="safetensors==0.8.0 numpy==2.4.6"  # Python's reader of what is exported, for the tests
 kHeaders="nvidia-cuda-crt==13.0.88 nvidia-cuda-cccl==13.0.85"  # what the headers of torch's CUDA runtime include, and its wheels do not have
+kClients="pdm[locked]==2.29.3 poetry==2.5.1 modelscope==1.40.2"  # of the repository; pip and uv are there already
 kIsal=isal==1.8.0                           # Python's binding carries the sources of ISA-L 2.31.1; Debian has no libisal.a
 kIsalParts='crc igzip erasure_code'
 kIsalHash=sha256:124233e9a31a62030a07aafd48c26689561926f4e10417ed3ea46c211218f2b4
@@ -145,6 +146,17 @@ install_peers() {
   stamp peers "$(cat tests/train/peers.txt)"
 }
 
+# Programs and libraries that sealift-repo is held to, in an environment of their own.
+install_clients() {
+  complete clients "$kClients" && return 0
+  say "installing $kClients into $where/clients"
+  rm -rf "$where/clients"
+  "$where/uv/bin/uv" venv -q --python 3.11 "$where/clients" >&2
+  # shellcheck disable=SC2086  # a list of words
+  "$where/uv/bin/uv" pip install -q --no-cache --python "$where/clients/bin/python" $kClients >&2
+  stamp clients "$kClients"
+}
+
 mkdir -p "$where"
 install_packages g++ cmake ninja-build make nasm ca-certificates python3 python3-venv \
   libcli11-dev nlohmann-json3-dev libfmt-dev libzstd-dev zlib1g-dev libssl-dev \
@@ -173,4 +185,5 @@ elif [ "${1:-build}" != tools ]; then
   install_torch
   install_beside_torch
   install_peers
+  install_clients
 fi

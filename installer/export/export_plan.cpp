@@ -35,10 +35,10 @@ Destination wheel_place(const Entry& entry) {
   return name;
 }
 
-// "models--ORG--NAME/snapshots/COMMIT/FILE" -> "ORG/NAME/FILE"
-Destination cached_place(std::string_view path) {
-  const std::string_view top = take(path, "models--") ? "" : "data/";
-  if (!top.empty() && !take(path, "datasets--")) return std::nullopt;
+// "models--ORG--NAME/snapshots/COMMIT/FILE" -> "ORG/NAME/FILE"; `joint` is what stands behind the kind.
+Destination cached_place(std::string_view path, const std::string& joint) {
+  const std::string_view top = take(path, "models" + joint) ? "" : "data/";
+  if (!top.empty() && !take(path, "datasets" + joint)) return std::nullopt;
   const std::size_t end = path.find('/');
   if (end == path.npos) return std::nullopt;
   std::string repository(path.substr(0, end));
@@ -54,7 +54,8 @@ Destination model_place(const Entry& entry) {
   std::string_view path = entry.path.text();
   if (entry.kind != EntryKind::File || !take(path, "files/")) return std::nullopt;
   if (path.starts_with("apt/") || path.starts_with("rpm/")) return std::nullopt;
-  if (take(path, "hub/")) return cached_place(path);
+  if (take(path, "hub/")) return cached_place(path, "--");
+  if (take(path, "modelscope/")) return cached_place(path, "/");
   take(path, "models/");
   return std::string(path);
 }

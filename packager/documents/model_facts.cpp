@@ -39,12 +39,15 @@ std::string catalogue_text(const bundle::VerifiedBundle& source, const std::opti
   return same && same->sha256 == entry->sha256 ? std::get<FromText>(same->origin).text : std::string();
 }
 
-// "files/hub/models--org--name/snapshots/COMMIT/", where the hub's cache has it.
+// "files/hub/models--org--name/snapshots/COMMIT/" or "files/modelscope/models/org--name/snapshots/BRANCH/", where the
+// cache of the hub's client has it.
 std::string snapshot_of(const bundle::HubRepository& repository) {
   std::string id = repository.name.id;
   if (const std::size_t slash = id.find('/'); slash != id.npos) id.replace(slash, 1, "--");
-  const bool data = repository.name.kind == bundle::RepositoryKind::Dataset;
-  return "files/hub/" + std::string(data ? "datasets--" : "models--") + id + "/snapshots/" + repository.commit + "/";
+  const std::string kind = repository.name.kind == bundle::RepositoryKind::Dataset ? "datasets" : "models";
+  const bool hf = repository.name.hub == bundle::HubKind::HuggingFace;
+  return "files/" + (hf ? "hub/" + kind + "--" : "modelscope/" + kind + "/") + id + "/snapshots/" + repository.commit +
+         "/";
 }
 
 BundledModel model_of(const bundle::HubRepository& repository, const std::set<std::string>& entries) {

@@ -19,9 +19,10 @@ enum class Hub {
 };
 
 enum class ModelLayout {
-  Folder,   // plain files below `into`
-  HfCache,  // the layout of HF_HUB_CACHE, so that code finds the model by its name
-  Both,
+  Folder,           // plain files below `into`
+  HfCache,          // the layout of HF_HUB_CACHE, so that code finds the model by its name
+  ModelScopeCache,  // the same for MODELSCOPE_CACHE
+  Both,             // Folder, and the cache of the hub that it comes from
   Tree,  // of a folder: as Folder, but carried as one archive, so that a million files are one entry of the manifest
 };
 

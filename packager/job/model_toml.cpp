@@ -25,6 +25,7 @@ constexpr std::pair<Hub, std::string_view> kHubs[] = {
     {Hub::Folder, "folder"}, {Hub::HfHub, "hf"}, {Hub::ModelScope, "modelscope"}};
 constexpr std::pair<ModelLayout, std::string_view> kLayouts[] = {{ModelLayout::Folder, "folder"},
                                                                  {ModelLayout::HfCache, "hf-cache"},
+                                                                 {ModelLayout::ModelScopeCache, "modelscope-cache"},
                                                                  {ModelLayout::Both, "both"},
                                                                  {ModelLayout::Tree, "tree"}};
 
@@ -42,7 +43,7 @@ Enum read_word(TomlTable& table, const std::string& key, const std::pair<Enum, s
   for (const auto& [value, word] : words)
     if (word == text) return value;
   table.refuse(key, "a value is not one of the known ones",
-               key == "hub" ? "hf or modelscope" : "folder, hf-cache, both or tree", text);
+               key == "hub" ? "hf or modelscope" : "folder, hf-cache, modelscope-cache, both or tree", text);
 }
 
 // The characters that the hubs allow, none of which needs quoting in a URL or a path.
@@ -98,9 +99,6 @@ void read_hub_source(TomlTable& table, ModelSpec& spec) {
   spec.repo = table.string("repo");
   if (!is_name_of_hub(spec.repo, 2))
     table.refuse("repo", "this is not the name of a repository", "like \"org/name\"", spec.repo);
-  if (spec.data && spec.hub == Hub::ModelScope)
-    table.refuse("hub", "data from ModelScope is not supported", "a folder, or an hf hub", "modelscope",
-                 "fetch it with its own client and give the folder as source");
   spec.revision = table.string_or("revision", spec.hub == Hub::HfHub ? "main" : "master");
   if (!is_name_of_hub(spec.revision, 8))
     table.refuse("revision", "this is not a branch, tag or commit", "like \"main\"", spec.revision);
@@ -129,6 +127,28 @@ std::string safe_folder(TomlTable& table, const std::string& text) {
   }
 }
 
+bool is_of_hub(ModelLayout layout, Hub hub) {
+  if (layout == ModelLayout::HfCache) return hub == Hub::HfHub;
+  if (layout == ModelLayout::ModelScopeCache) return hub == Hub::ModelScope;
+  return layout != ModelLayout::Both || hub != Hub::Folder;
+}
+
+// ModelScope's cache has a folder for a revision, so what it holds could not be told from a branch of several parts.
+void check_layout(const TomlTable& table, const ModelSpec& spec) {
+  if (spec.layout == ModelLayout::Tree && spec.hub != Hub::Folder)
+    table.refuse("layout", "only a folder is carried as one archive", "source = \"FOLDER\" instead of repo", "tree",
+                 "fetch the repository with its own client and give the folder as source");
+  if (!is_of_hub(spec.layout, spec.hub))
+    table.refuse("layout", "only a repository of that hub has a name for its cache",
+                 spec.hub == Hub::Folder  ? "folder or tree"
+                 : spec.hub == Hub::HfHub ? "folder, hf-cache or both"
+                                          : "folder, modelscope-cache or both",
+                 word_of(kLayouts, spec.layout));
+  if (spec.hub == Hub::ModelScope && spec.layout != ModelLayout::Folder && spec.revision.find('/') != std::string::npos)
+    table.refuse("revision", "a revision with '/' has no place in ModelScope's cache", "layout = \"folder\"",
+                 spec.revision);
+}
+
 JobModel read_job_model(TomlTable& table, const fs::path& folder, bool data) {
   JobModel model;
   ModelSpec& spec = model.spec;
@@ -137,12 +157,7 @@ JobModel read_job_model(TomlTable& table, const fs::path& folder, bool data) {
   const std::string name = fs::path(spec.title()).filename().string();
   spec.into = safe_folder(table, table.string_or("into", (data ? "data/" : "models/") + name));
   spec.layout = read_word(table, "layout", kLayouts, ModelLayout::Folder);
-  if (spec.layout == ModelLayout::Tree && spec.hub != Hub::Folder)
-    table.refuse("layout", "only a folder is carried as one archive", "source = \"FOLDER\" instead of repo", "tree",
-                 "fetch the repository with its own client and give the folder as source");
-  if (spec.layout != ModelLayout::Folder && spec.layout != ModelLayout::Tree && spec.hub != Hub::HfHub)
-    table.refuse("layout", "only a repository of an hf hub has a name and a commit for its cache", "folder",
-                 word_of(kLayouts, spec.layout));
+  check_layout(table, spec);
   spec.allow_pickle = table.boolean_or("allow_pickle", false);
   model.include = table.strings("include");
   model.exclude = table.strings("exclude");
@@ -191,10 +206,8 @@ LockedModel read_locked_model(TomlTable& table, const fs::path& folder) {
   spec.into = safe_folder(table, table.string("into"));
   spec.layout = read_word(table, "layout", kLayouts, ModelLayout::Folder);
   spec.allow_pickle = table.boolean_or("allow_pickle", false);
-  if (spec.layout == ModelLayout::Tree) {
-    if (spec.hub != Hub::Folder) table.refuse("layout", "only a folder is carried as one archive", {}, "tree");
-    model.tree = read_tree(table.table("tree"));
-  }
+  check_layout(table, spec);
+  if (spec.layout == ModelLayout::Tree) model.tree = read_tree(table.table("tree"));
   for (TomlTable& file : table.tables("files")) model.files.push_back(read_file(file));
   table.done();
   const auto by_path = [](const LockedFile& a, const LockedFile& b) { return a.path < b.path; };

@@ -118,23 +118,25 @@ HubListing list_hf(const ModelSpec& spec, const FetchOptions& options) {
 // ModelScope cuts each listing at this many entries, silently: no flag, no total, no pages (modelscope_hub 0.5.1,
 // constants.py, REPO_FILES_TRUNCATION_LIMIT). Only a listing below it is known to be whole.
 constexpr std::size_t kModelScopeCut = 3000;
+constexpr std::size_t kScopePage = 200;  // of a data set, whose list has pages; what the client asks for
 
 struct ScopeEntries {
   std::vector<std::pair<HubFile, std::string>> files;  // and the digest as the hub spells it
   std::vector<std::string> folders;
-  bool cut = false;
   std::string url;  // for messages
+
+  std::size_t count() const { return files.size() + folders.size(); }
+  bool cut() const { return count() >= kModelScopeCut; }
 };
 
-// What lies below `root`, a folder of the repository; empty: all of it.
-ScopeEntries list_scope(const ModelSpec& spec, const std::string& root, bool recursive, const FetchOptions& options) {
-  const std::string url =
-      fmt::format("{}/api/v1/models/{}/repo/files?Revision={}&Recursive={}{}", spec.endpoint, spec.repo,
-                  percent_encoded(spec.revision), recursive, root.empty() ? "" : "&Root=" + percent_encoded(root));
+// What the hub answers here; all of it lies below `root`, a folder of the repository, where that is not empty.
+ScopeEntries ask_scope(const std::string& url, const ModelSpec& spec, const std::string& root,
+                       const FetchOptions& options) {
   const Json answer = parsed(get_one(url, spec, options).body, url);
-  const Json& items = member(member(answer, "Data", url), "Files", url);
-  if (!items.is_array()) refuse(url, "it is not a list of files");
-  ScopeEntries found{.files = {}, .folders = {}, .cut = items.size() >= kModelScopeCut, .url = url};
+  const Json& data = member(answer, "Data", url);
+  const Json& items = data.is_array() ? data : member(data, "Files", url);
+  if (!items.is_array() && !items.is_null()) refuse(url, "it is not a list of files");  // null: an empty one
+  ScopeEntries found{.files = {}, .folders = {}, .url = url};
   for (const Json& item : items) {
     const std::string path = text_of(item, "Path", url);
     if (!root.empty() && !path.starts_with(root + "/"))
@@ -148,6 +150,14 @@ ScopeEntries list_scope(const ModelSpec& spec, const std::string& root, bool rec
                              digest ? item["Sha256"].get<std::string>() : "");
   }
   return found;
+}
+
+// What lies below `root`; empty: all of the model.
+ScopeEntries list_scope(const ModelSpec& spec, const std::string& root, bool recursive, const FetchOptions& options) {
+  const std::string url =
+      fmt::format("{}/api/v1/models/{}/repo/files?Revision={}&Recursive={}{}", spec.endpoint, spec.repo,
+                  percent_encoded(spec.revision), recursive, root.empty() ? "" : "&Root=" + percent_encoded(root));
+  return ask_scope(url, spec, root, options);
 }
 
 [[noreturn]] void refuse_cut_folder(const ScopeEntries& found, const ModelSpec& spec, const std::string& root) {
@@ -168,9 +178,9 @@ HubListing list_modelscope(const ModelSpec& spec, const FetchOptions& options) {
     const std::string root = std::move(waiting.back());
     waiting.pop_back();
     ScopeEntries found = list_scope(spec, root, true, options);
-    if (found.cut) {
+    if (found.cut()) {
       found = list_scope(spec, root, false, options);
-      if (found.cut) refuse_cut_folder(found, spec, root);
+      if (found.cut()) refuse_cut_folder(found, spec, root);
       waiting.insert(waiting.end(), found.folders.begin(), found.folders.end());
     }
     if (requests + waiting.size() >= kMaxPages) refuse(found.url, "its folders do not end");
@@ -179,10 +189,36 @@ HubListing list_modelscope(const ModelSpec& spec, const FetchOptions& options) {
   return listing;
 }
 
+// A data set's list has pages, and ends with the first one that is not full. A server that knows no pages would answer
+// each with the same entries.
+HubListing list_modelscope_data(const ModelSpec& spec, const FetchOptions& options) {
+  HubListing listing;
+  std::string first;  // of the page before
+  for (std::size_t number = 1;; ++number) {
+    const std::string url =
+        fmt::format("{}/api/v1/datasets/{}/repo/tree?Revision={}&Recursive=True&PageNumber={}&PageSize={}",
+                    spec.endpoint, spec.repo, percent_encoded(spec.revision), number, kScopePage);
+    ScopeEntries found = ask_scope(url, spec, "", options);
+    std::string top;
+    if (!found.files.empty()) top = found.files[0].first.path;
+    if (top.empty() && !found.folders.empty()) top = found.folders[0];
+    if (!top.empty() && top == first) refuse(url, "it repeats the page before", top);
+    if (number == kMaxPages) refuse(url, "its pages do not end");
+    first = top;
+    for (auto& [file, digest] : found.files) add_file(listing, std::move(file), digest, url);
+    if (found.count() < kScopePage) return listing;
+  }
+}
+
+HubListing listing_of(const ModelSpec& spec, const FetchOptions& options) {
+  if (spec.hub == Hub::HfHub) return list_hf(spec, options);
+  return spec.data ? list_modelscope_data(spec, options) : list_modelscope(spec, options);
+}
+
 }  // namespace
 
 HubListing list_repository(const ModelSpec& spec, const FetchOptions& options) {
-  HubListing listing = spec.hub == Hub::HfHub ? list_hf(spec, options) : list_modelscope(spec, options);
+  HubListing listing = listing_of(spec, options);
   std::sort(listing.files.begin(), listing.files.end(),
             [](const HubFile& a, const HubFile& b) { return a.path < b.path; });
   const auto twin = std::adjacent_find(listing.files.begin(), listing.files.end(),
@@ -193,8 +229,8 @@ HubListing list_repository(const ModelSpec& spec, const FetchOptions& options) {
 
 std::string url_of(const ModelSpec& spec, const std::string& commit, const std::string& path) {
   if (spec.hub == Hub::ModelScope)
-    return fmt::format("{}/api/v1/models/{}/repo?Revision={}&FilePath={}", spec.endpoint, spec.repo,
-                       percent_encoded(spec.revision), percent_encoded(path));
+    return fmt::format("{}/api/v1/{}/{}/repo?Revision={}&FilePath={}", spec.endpoint, spec.data ? "datasets" : "models",
+                       spec.repo, percent_encoded(spec.revision), percent_encoded(path));
   return fmt::format("{}/{}{}/resolve/{}/{}", spec.endpoint, spec.data ? "datasets/" : "", spec.repo, commit,
                      percent_encoded(path, "/"));
 }

@@ -12,15 +12,22 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// "models--org--name", as the hub's client names it.
+// "hub/models--org--name" or "modelscope/models/org--name", as the hub's client names it below its cache; ModelScope's
+// since its version 1.38 (modelscope_hub 0.5.1, _download.py, _repo_cache_dir_path).
 std::string cache_folder(const ModelSpec& spec) {
-  std::string name = (spec.data ? "datasets--" : "models--") + spec.repo;
+  std::string name = spec.repo;
   if (const std::size_t slash = name.find('/'); slash != name.npos) name.replace(slash, 1, "--");
-  return "hub/" + name;
+  const std::string kind = spec.data ? "datasets" : "models";
+  return spec.hub == Hub::ModelScope ? "modelscope/" + kind + "/" + name : "hub/" + kind + "--" + name;
 }
 
 std::string snapshot_folder(const LockedModel& model) {
-  return cache_folder(model.spec) + "/snapshots/" + model.commit;
+  const bool hf = model.spec.hub == Hub::HfHub;
+  return cache_folder(model.spec) + "/snapshots/" + (hf ? model.commit : model.spec.revision);
+}
+
+bool has_folder(ModelLayout layout) {
+  return layout == ModelLayout::Folder || layout == ModelLayout::Both;
 }
 
 std::string entry_at(const std::string& into) {
@@ -53,7 +60,7 @@ bundle::HubRepository repository_of(const LockedModel& model) {
       .revisions = {},
       .files = {}};
   if (hf && spec.revision != model.commit) repository.revisions.push_back(spec.revision);
-  const std::string folder = spec.layout == ModelLayout::HfCache ? snapshot_folder(model) : spec.into;
+  const std::string folder = has_folder(spec.layout) ? spec.into : snapshot_folder(model);
   for (const LockedFile& file : model.files)
     repository.files.push_back({.path = bundle::SafePath::parse(file.path, "lock"),
                                 .entry = bundle::SafePath::parse(entry_at(folder + "/" + file.path), "lock"),
@@ -94,10 +101,11 @@ std::vector<Content> contents_of(const LockedModel& model) {
       contents.push_back(placed(spec, folder + "/" + file.path, file, origin));
     }
   };
-  if (spec.layout != ModelLayout::HfCache) add(spec.into);
+  if (has_folder(spec.layout)) add(spec.into);
   if (spec.layout == ModelLayout::Folder) return contents;
-  const std::string folder = cache_folder(spec);
   add(snapshot_folder(model));
+  if (spec.hub == Hub::ModelScope) return contents;  // whose folder has the revision's name
+  const std::string folder = cache_folder(spec);
   // Code that asks for no revision, or for `main`, gets the one that was carried.
   contents.push_back(written(spec, folder + "/refs/main", model.commit));
   if (spec.revision != "main" && spec.revision != model.commit)

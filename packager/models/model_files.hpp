@@ -12,8 +12,8 @@ namespace sealift::packager {
 // In the source folder or in the cache; empty when it is in neither. Links to files are followed.
 std::filesystem::path local_file(const LockedModel& model, const LockedFile& file, const Cache& cache);
 
-// With both layouts each file is listed at two places; its bytes are carried once. The cache layout has plain files
-// where a client has links, which clients accept, and refs that name the commit.
+// With both layouts each file is listed at two places; its bytes are carried once. A cache's layout has plain files
+// where Hugging Face's client has links, which clients accept, and refs that name the commit.
 std::vector<Content> contents_of(const LockedModel& model);
 
 // What names those of a hub by repository, commit and path, so that a server inside can answer the hub's clients;

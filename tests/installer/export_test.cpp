@@ -31,6 +31,8 @@ TinyBundle full() {
                 stored(snapshot_folder + "onnx/model.onnx", weights),
                 stored("hub/models--org--name/refs/main", std::string(40, 'a')),
                 stored("hub/datasets--org--texts/snapshots/bb/train.txt", "text\n"),
+                stored("modelscope/models/org--scope/snapshots/master/sub/w.bin", "w\n"),
+                stored("modelscope/datasets/org--rows/snapshots/v1/a.txt", "a\n"),
                 stored("data/corpus/a.txt", "corpus\n"),
                 stored("apt/Packages", "Package: tool\n"),
                 stored("apt/tool_1.0_amd64.deb", numbers_text(3, 900)),
@@ -81,6 +83,8 @@ std::map<std::string, std::string> expected() {
           {"models/org/name/config.json", config},
           {"models/org/name/onnx/model.onnx", weights},
           {"models/data/org/texts/train.txt", "text\n"},
+          {"models/org/scope/sub/w.bin", "w\n"},
+          {"models/data/org/rows/a.txt", "a\n"},
           {"models/data/corpus/a.txt", "corpus\n"},
           {"debs/Packages", "Package: tool\n"},
           {"debs/tool_1.0_amd64.deb", numbers_text(3, 900)},
@@ -109,7 +113,7 @@ TEST_CASE("what export writes is what went in, under the names that others know,
   CHECK((status_of_path(desk.dir / "out/debs/Packages").st_mode & 07777) == 0644);
   CHECK(status_of_path(desk.dir / "out/debs/Packages").st_nlink == 1);
   REQUIRE(exported.folders.size() == 5);
-  CHECK(exported.folders[1].written.size() == 6);
+  CHECK(exported.folders[1].written.size() == 8);
   CHECK(!fs::exists(desk.prefix().folder()));
 }
 
@@ -128,7 +132,7 @@ TEST_CASE("what is there already is left as it is, and another file in the way s
   const auto before = snapshot(desk.dir / "out");
   const Exported again = desk.run(made);
   CHECK(snapshot(desk.dir / "out") == before);
-  CHECK(again.folders[1].there.size() == 6);
+  CHECK(again.folders[1].there.size() == 8);
   CHECK(again.folders[1].written.empty());
 
   fs::remove_all(desk.dir / "out/wheels");
@@ -183,6 +187,8 @@ TEST_CASE("no name leads out of the folder: not a hub's, not a link's that stand
   TinyBundle tiny;
   tiny.items = {stored("hub/models--..--evil/snapshots/aa/passwd", "x\n")};
   CHECK_REFUSED(desk.run(desk.make(tiny, "evil")), Format, "models--..--evil");
+  tiny.items = {stored("modelscope/models/..--evil/snapshots/aa/passwd", "x\n")};
+  CHECK_REFUSED(desk.run(desk.make(tiny, "scope")), Format, "models/..--evil");
   CHECK(desk.found().empty());
 
   const MadeBundle made = desk.make(full());

@@ -2,6 +2,8 @@
 // Models on their whole way: locked, fetched, checked, packed; and what is said when something changed in between.
 #include <doctest/doctest.h>
 
+#include <cstdlib>
+
 #include "packager/create.hpp"
 #include "packager/files/tree.hpp"
 #include "packager/job/lock.hpp"
@@ -10,6 +12,7 @@
 #include "sealift/bundle/manifest/hub_catalogue.hpp"
 #include "sealift/bundle/payload/payload_writer.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
+#include "tests/support/clients.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/tiny_hub.hpp"
 #include "tests/support/tiny_root.hpp"
@@ -195,6 +198,106 @@ TEST_CASE("a bundle says by repository, commit and path where each file of a hub
   }
   workshop.lock_all({workshop.folder_job()});
   CHECK_FALSE(files_by_place(workshop.pack("none").manifest).contains(std::string(bundle::kHubCataloguePlace)));
+}
+
+namespace {
+
+// A model and a data set of ModelScope, whose hub tells the digest of each file.
+struct ScopeHub {
+  TinyHub hub;
+  std::map<std::string, std::string> rows = {{"data/train.jsonl", "{\"text\": \"hello\"}\n"},
+                                             {"README.md", "# Rows\n"}};
+
+  explicit ScopeHub(const std::string& revision) {
+    publish("models/Org/Tiny.v1/repo/files?Revision=" + revision + "&Recursive=true", "models/Org/Tiny.v1", revision,
+            tiny_model());
+    publish("datasets/Org/Rows/repo/tree?Revision=" + revision + "&Recursive=True&PageNumber=1&PageSize=200",
+            "datasets/Org/Rows", revision, rows);
+  }
+  void publish(const std::string& list, const std::string& repository, const std::string& revision,
+               const std::map<std::string, std::string>& files) {
+    bundle::Json items = bundle::Json::array();
+    for (const auto& [path, bytes] : files) {
+      items.push_back({{"Type", "blob"},
+                       {"Path", path},
+                       {"Size", bytes.size()},
+                       {"Sha256", bundle::sha256(bundle::as_bytes(bytes)).hex()}});
+      std::string quoted = path;
+      if (const std::size_t slash = path.find('/'); slash != path.npos) quoted.replace(slash, 1, "%2F");
+      hub.put("/api/v1/" + repository + "/repo?Revision=" + revision + "&FilePath=" + quoted, {.body = bytes});
+    }
+    hub.put("/api/v1/" + list, {.body = bundle::write_json({{"Code", 200}, {"Data", {{"Files", items}}}})});
+  }
+  JobModel job(bool data, ModelLayout layout, const std::string& revision) const {
+    return {.spec = {.data = data,
+                     .hub = Hub::ModelScope,
+                     .folder = {},
+                     .endpoint = hub.endpoint(),
+                     .repo = data ? "Org/Rows" : "Org/Tiny.v1",
+                     .revision = revision,
+                     .into = data ? "data/rows" : "models/tiny",
+                     .layout = layout},
+            .include = {},
+            .exclude = {}};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a model and a data set of ModelScope are carried in the layout of its client's cache, and listed") {
+  Workshop workshop;
+  const std::string revision = "v1.0";
+  const ScopeHub scope(revision);
+  ModelLayout layout = ModelLayout::ModelScopeCache;
+  SUBCASE("as a cache") {}
+  SUBCASE("as both") {
+    layout = ModelLayout::Both;
+  }
+  workshop.lock_all({scope.job(false, layout, revision), scope.job(true, layout, revision)});
+  write_file(workshop.dir / "again.lock.toml", write_lock(workshop.lock, workshop.dir.path()));
+  CHECK(read_lock(workshop.dir / "again.lock.toml").models == workshop.lock.models);
+  const CreateResult result = workshop.pack();
+  const auto files = files_by_place(result.manifest);
+  const bool both = layout == ModelLayout::Both;
+  CHECK(files.size() == (both ? 2 : 1) * (tiny_model().size() + scope.rows.size()) + 1);
+  const bundle::VerifiedBundle verified = bundle::verify(
+      bundle::open(result.folder), test::pinned(test::one_key_root(workshop.key)), bundle::system_time());
+  const auto text_of = [&](const bundle::Entry& entry) {
+    std::string text;
+    verified.stream(entry, [&](bundle::ByteView piece) { text += bundle::as_text(piece); });
+    return text;
+  };
+  for (const auto& [place, bytes] : {std::pair("modelscope/models/Org--Tiny.v1/snapshots/v1.0/", tiny_model()),
+                                     std::pair("modelscope/datasets/Org--Rows/snapshots/v1.0/", scope.rows)})
+    for (const auto& [path, text] : bytes) {
+      REQUIRE(files.contains(place + path));
+      CHECK(text_of(*files.at(place + path)) == text);
+      if (both)
+        CHECK(files.at((bytes == scope.rows ? "data/rows/" : "models/tiny/") + path)->offset ==
+              files.at(place + path)->offset);
+    }
+  const bundle::HubCatalogue catalogue =
+      bundle::parse_hub_catalogue(text_of(*files.at(std::string(bundle::kHubCataloguePlace))), verified.manifest(), "");
+  REQUIRE(catalogue.size() == 2);
+  CHECK(catalogue[0].name == bundle::HubName{.hub = bundle::HubKind::ModelScope, .id = "Org/Tiny.v1"});
+  CHECK(catalogue[1].name == bundle::HubName{bundle::HubKind::ModelScope, bundle::RepositoryKind::Dataset, "Org/Rows"});
+  CHECK(catalogue[1].commit == revision);
+  REQUIRE(catalogue[1].files.size() == 2);
+  CHECK(catalogue[1].files[1].path.text() == "data/train.jsonl");
+  CHECK(catalogue[1].files[1].entry.text() ==
+        (both ? "files/data/rows/data/train.jsonl"
+              : "files/modelscope/datasets/Org--Rows/snapshots/v1.0/data/train.jsonl"));
+  if (const std::string python = test::modelscope_python(); !python.empty()) {
+    for (const auto& [place, entry] : files)
+      if (place.starts_with("modelscope/")) write_file(workshop.dir / "site" / place, text_of(*entry));
+    const std::string log = (workshop.dir / "client.log").string();
+    const int status = std::system(("MODELSCOPE_CACHE='" + (workshop.dir / "site/modelscope").string() +
+                                    "' MODELSCOPE_ENDPOINT=http://127.0.0.1:9 '" + python +
+                                    "' " SEALIFT_SCOPE_CACHE_CLIENT " " + revision + " > '" + log + "' 2>&1")
+                                       .c_str());
+    INFO(read_file(log));
+    CHECK(status == 0);
+  }
 }
 
 TEST_CASE("a download that was cut is continued where it stopped, behind the hub's redirect") {

@@ -197,9 +197,11 @@ TEST_CASE(
   const TinyItem readme = item("files/models/q/README.md", card), weights = item("files/models/q/w.safetensors", "w"),
                  text = item("files/models/q/LICENSE", "Apache License"),
                  twin = item("files/hub/models--org--tiny/snapshots/" + commit + "/w.safetensors", "w"),
-                 set = item("files/data/s/train.jsonl", "{}"), scope = item("files/models/ms/config.json", "{}");
+                 set = item("files/data/s/train.jsonl", "{}"), scope = item("files/models/ms/config.json", "{}"),
+                 scope_set = item("files/data/r/a.txt", "a"),
+                 scope_twin = item("files/modelscope/datasets/org--rows/snapshots/master/a.txt", "a");
   const Site site({wheel("demo")},
-                  {readme, weights, text, twin, set, scope,
+                  {readme, weights, text, twin, set, scope, scope_set, scope_twin,
                    catalogue_item({{.name = {.id = "org/tiny"},
                                     .commit = commit,
                                     .revisions = {},
@@ -212,7 +214,11 @@ TEST_CASE(
                                    {.name = {.hub = bundle::HubKind::ModelScope, .id = "org/ms"},
                                     .commit = "v1/a",
                                     .revisions = {},
-                                    .files = {hub_file("config.json", scope)}}})});
+                                    .files = {hub_file("config.json", scope)}},
+                                   {.name = {bundle::HubKind::ModelScope, bundle::RepositoryKind::Dataset, "org/rows"},
+                                    .commit = "master",
+                                    .revisions = {},
+                                    .files = {hub_file("a.txt", scope_set)}}})});
   site.write();
   const Json model = site.component("org/tiny");
   CHECK(model["type"] == "machine-learning-model");
@@ -225,8 +231,10 @@ TEST_CASE(
   CHECK_FALSE(site.component("org/set").contains("licenses"));
   CHECK(site.component("org/ms")["purl"] == "pkg:modelscope/org/ms@v1%2Fa");
   const Json whole = site.sbom();
-  CHECK(whole["components"].size() == 5);  // three of hubs, the wheel, the catalogue
-  CHECK(whole["dependencies"].back()["dependsOn"].size() == 5);
+  CHECK(site.component("org/rows")["purl"] == "pkg:modelscope/datasets/org/rows@master");
+  CHECK(site.component("org/rows")["components"].size() == 2);
+  CHECK(whole["components"].size() == 6);  // four of hubs, the wheel, the catalogue
+  CHECK(whole["dependencies"].back()["dependsOn"].size() == 6);
   CHECK(read_file(site.dir / ("documents/licences/org_tiny-" + commit.substr(0, 12) + "/LICENSE.txt")) ==
         "Apache License");
   CHECK(site.text("licences/licences.tsv").find("org/tiny\t" + commit + "\tApache-2.0\torg_tiny-") !=

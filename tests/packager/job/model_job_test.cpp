@@ -98,7 +98,14 @@ TEST_CASE("a table that makes no sense is refused with its line and key") {
   CHECK_REFUSED(desk.read(hub + "layout = \"tree\"\n"), Usage, "only a folder is carried as one archive");
   CHECK(desk.read(folder + "layout = \"tree\"\n")[0].spec.layout == ModelLayout::Tree);
   CHECK_REFUSED(desk.read(hub + "revision = \"../..\"\n"), Usage, "not a branch");
-  CHECK_REFUSED(desk.read(hub + "hub = \"modelscope\"\nlayout = \"both\"\n"), Usage, "only a repository");
+  const std::string scope = hub + "hub = \"modelscope\"\n";
+  CHECK(desk.read(scope + "layout = \"both\"\n")[0].spec.layout == ModelLayout::Both);
+  CHECK(desk.read(scope + "layout = \"modelscope-cache\"\n")[0].spec.layout == ModelLayout::ModelScopeCache);
+  CHECK_REFUSED(desk.read(scope + "layout = \"hf-cache\"\n"), Usage, "folder, modelscope-cache or both");
+  CHECK_REFUSED(desk.read(hub + "layout = \"modelscope-cache\"\n"), Usage, "folder, hf-cache or both");
+  CHECK_REFUSED(desk.read(folder + "layout = \"both\"\n"), Usage, "folder or tree");
+  CHECK_REFUSED(desk.read(scope + "layout = \"both\"\nrevision = \"a/b\"\n"), Usage, "no place in ModelScope's cache");
+  CHECK(desk.read(scope + "revision = \"a/b\"\n")[0].spec.revision == "a/b");
   for (const char* repo : {"", "a/b/c", "../x", "org/", "org/na me", "org/x?y"})
     CHECK_REFUSED(desk.read("[[model]]\nendpoint = \"https://h.invalid\"\nrepo = \"" + std::string(repo) + "\"\n"),
                   Usage, "name of a repository");
@@ -106,5 +113,4 @@ TEST_CASE("a table that makes no sense is refused with its line and key") {
        {"hub.invalid", "ftp://hub.invalid", "https://user:pass@hub.invalid", "https://h.invalid/?x"})
     CHECK_REFUSED(desk.read("[[model]]\nrepo = \"org/tiny\"\nendpoint = \"" + std::string(endpoint) + "\"\n"), Usage,
                   "address of a hub");
-  CHECK_REFUSED(desk.read("[[data]]\nrepo = \"org/tiny\"\nhub = \"modelscope\"\n"), Usage, "data from ModelScope");
 }

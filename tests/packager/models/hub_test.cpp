@@ -255,6 +255,38 @@ TEST_CASE("a list below ModelScope's cut is one request, and one at the cut is n
   }
 }
 
+TEST_CASE("a data set of ModelScope is listed page by page, until a page is not full") {
+  TinyHub hub;
+  ModelSpec spec = spec_of(hub, Hub::ModelScope);
+  spec.data = true;
+  const auto put = [&](int page, int count, const std::string& folder) {
+    std::string items = fmt::format(R"({{"Type": "tree", "Path": "{}", "Size": 0, "Sha256": ""}})", folder);
+    for (int i = 1; i < count; ++i)
+      items += fmt::format(R"(, {{"Type": "blob", "Path": "{}/{}", "Size": {}, "Sha256": "{}"}})", folder, i, i,
+                           i == 1 ? std::string(64, 'e') : "");
+    hub.put(fmt::format("/api/v1/datasets/org/tiny/repo/tree?Revision=main&Recursive=True&PageNumber={}&PageSize=200",
+                        page),
+            {.body = count == 0 ? R"({"Code": 200, "Data": {"Files": null}})"
+                                : R"({"Code": 200, "Data": {"Files": [)" + items + "]}}"});
+  };
+  put(1, 200, "a");
+  put(2, 51, "b");
+  const HubListing listing = list_repository(spec, kQuick);
+  CHECK(listing.commit.empty());
+  CHECK(listing.files.size() == 249);
+  CHECK(listing.files[0].path == "a/1");
+  CHECK(listing.files[0].sha256->hex() == std::string(64, 'e'));
+  CHECK_FALSE(listing.files[1].sha256);
+  CHECK(hub.server.requests().size() == 2);
+  CHECK(url_of(spec, "", "a/1 2") ==
+        hub.endpoint() + "/api/v1/datasets/org/tiny/repo?Revision=main&FilePath=a%2F1%202");
+  put(2, 200, "b");
+  put(3, 0, "");
+  CHECK(list_repository(spec, kQuick).files.size() == 398);
+  put(2, 200, "a");  // a hub that knows no pages
+  CHECK_REFUSED(list_repository(spec, kQuick), Format, "it repeats the page before");
+}
+
 TEST_CASE("a hub that does not list the folder it was asked for, or puts a folder into itself, is refused") {
   CuttingHub scope;
   scope.add("a/", 2000);
