@@ -35,7 +35,8 @@ std::string FrontPage::commands(const Catalogue& catalogue) const {
         add("Hugging Face", "HF_HUB_OFFLINE=0 HF_ENDPOINT=" + url + " hf download " +
                                 (data ? "--repo-type dataset " : "") + html_escaped(name.id));
       else
-        add("ModelScope", "MODELSCOPE_ENDPOINT=" + url + " modelscope download " + html_escaped(name.id));
+        add("ModelScope", "MODELSCOPE_ENDPOINT=" + url + " modelscope download " +
+                              (data ? "--repo-type dataset " : "") + html_escaped(name.id));
       break;
     }
   if (!catalogue.apt.empty()) {

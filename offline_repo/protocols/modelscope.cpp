@@ -14,52 +14,87 @@ namespace {
 
 using bundle::Json;
 
-constexpr std::pair<const char*, ModelScopeRoute> kScopeWords[] = {{"", ModelScopeRoute::Info},
-                                                                   {"revisions", ModelScopeRoute::Revisions},
-                                                                   {"repo/files", ModelScopeRoute::Files},
-                                                                   {"repo", ModelScopeRoute::File}};
+using bundle::RepositoryKind;
+
+struct ScopeWord {
+  RepositoryKind kind;
+  const char* word;
+  ModelScopeRoute route;
+};
+constexpr ScopeWord kScopeWords[] = {{RepositoryKind::Model, "", ModelScopeRoute::Info},
+                                     {RepositoryKind::Model, "revisions", ModelScopeRoute::Revisions},
+                                     {RepositoryKind::Model, "repo/files", ModelScopeRoute::Files},
+                                     {RepositoryKind::Model, "repo", ModelScopeRoute::File},
+                                     {RepositoryKind::Dataset, "", ModelScopeRoute::Info},
+                                     {RepositoryKind::Dataset, "revisions", ModelScopeRoute::Revisions},
+                                     {RepositoryKind::Dataset, "repo/tree", ModelScopeRoute::Files},
+                                     {RepositoryKind::Dataset, "repo", ModelScopeRoute::File}};
+constexpr int kGeneralData = 4;  // a data set of plain files; the hub has kinds of its own besides
 
 std::string enveloped(Json data) {
   return bundle::write_json({{"Code", 200}, {"Success", true}, {"Message", "success"}, {"Data", std::move(data)}});
 }
 
-// Clients keep a file under its revision, so it has to change with the bytes.
+// Clients keep a file under its revision, so it has to change with the bytes. They ask folders for a digest, too.
 Json item_json(const std::string& path, const ServedFile* file) {
-  Json item = {{"Path", path},
-               {"Name", path.substr(path.rfind('/') + 1)},
-               {"Type", file != nullptr ? "blob" : "tree"},
-               {"Size", file != nullptr ? file->size : 0}};
-  if (file == nullptr) return item;
-  item["Sha256"] = file->sha256.hex();
-  item["Revision"] = file->sha256.hex().substr(0, 40);
-  return item;
+  const std::string digest = file != nullptr ? file->sha256.hex() : "";
+  return {{"Path", path},
+          {"Name", path.substr(path.rfind('/') + 1)},
+          {"Type", file != nullptr ? "blob" : "tree"},
+          {"Size", file != nullptr ? file->size : 0},
+          {"Sha256", digest},
+          {"Revision", digest.substr(0, 40)}};
+}
+
+std::optional<RepositoryKind> scope_kind(const std::vector<std::string>& segments) {
+  if (segments.size() < 5 || segments.size() > 7 || segments[0] != "api" || segments[1] != "v1") return std::nullopt;
+  if (segments[2] == "models") return RepositoryKind::Model;
+  return segments[2] == "datasets" ? std::optional(RepositoryKind::Dataset) : std::nullopt;
+}
+
+// `otherwise` where the text is empty.
+std::optional<std::uint64_t> scope_number(const std::string& text, std::uint64_t otherwise) {
+  if (text.empty()) return otherwise;
+  std::uint64_t number = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9' || text.size() > 9) return std::nullopt;
+    number = number * 10 + static_cast<std::uint64_t>(c - '0');
+  }
+  return number > 0 ? std::optional(number) : std::nullopt;
 }
 
 }  // namespace
 
 std::optional<ModelScopeTarget> parse_modelscope_target(const std::vector<std::string>& segments,
                                                         const HubRepositories& repositories) {
-  if (segments.size() < 5 || segments.size() > 7 || segments[0] != "api" || segments[1] != "v1" ||
-      segments[2] != "models")
-    return std::nullopt;
-  const auto found = repositories.find({.hub = bundle::HubKind::ModelScope, .id = segments[3] + "/" + segments[4]});
+  const std::optional<RepositoryKind> kind = scope_kind(segments);
+  if (!kind) return std::nullopt;
+  const auto found =
+      repositories.find({.hub = bundle::HubKind::ModelScope, .kind = *kind, .id = segments[3] + "/" + segments[4]});
   ModelScopeTarget target{.repository = found != repositories.end() ? &found->second : nullptr};
   std::string rest;
   for (std::size_t i = 5; i < segments.size(); ++i) rest += (i > 5 ? "/" : "") + segments[i];
-  for (const auto& [word, route] : kScopeWords) {
-    target.route = route;
-    if (rest == word) return target;
+  for (const ScopeWord& one : kScopeWords) {
+    target.route = one.route;
+    if (one.kind == *kind && rest == one.word) return target;
   }
   return std::nullopt;
 }
 
+// The hub names a data set by a number, too. Clients do nothing with it but put it into an address where the name would
+// do as well, so it is the name.
 std::string modelscope_info_json(const ServedRepository& repository) {
   const std::string& id = repository.name.id;
   const std::size_t slash = id.find('/');
-  return enveloped({{"Path", id.substr(0, slash)},
-                    {"Name", id.substr(slash + 1)},
-                    {"Revision", repository.default_branch()},
-                    {"Visibility", 5}});
+  Json info = {{"Path", id.substr(0, slash)},
+               {"Name", id.substr(slash + 1)},
+               {"Revision", repository.default_branch()},
+               {"Visibility", 5}};
+  if (repository.name.kind == RepositoryKind::Dataset) {
+    info["Id"] = id;
+    info["Type"] = kGeneralData;
+  }
+  return enveloped(std::move(info));
 }
 
 std::string modelscope_revisions_json(const ServedRepository& repository) {
@@ -73,10 +108,20 @@ std::string modelscope_revisions_json(const ServedRepository& repository) {
   return enveloped({{"RevisionMap", {{"Branches", std::move(branches)}, {"Tags", Json::array()}}}});
 }
 
-std::optional<std::string> modelscope_files_json(const HubCommit& commit, const std::string& root, bool recursive) {
+std::optional<ModelScopePage> modelscope_page(const std::string& number, const std::string& size) {
+  const std::optional<std::uint64_t> page = scope_number(number, 1), items = scope_number(size, 0);
+  if (!page || !items) return std::nullopt;
+  return ModelScopePage{.number = *page, .size = *items};
+}
+
+std::optional<std::string> modelscope_files_json(const HubCommit& commit, const std::string& root, bool recursive,
+                                                 const ModelScopePage& page) {
+  const std::vector<HubCommit::Item> items = commit.list(root, recursive);
+  if (items.empty() && !root.empty()) return std::nullopt;
+  const std::uint64_t size = page.size == 0 ? items.size() : page.size;
   Json files = Json::array();
-  for (const auto& [path, file] : commit.list(root, recursive)) files.push_back(item_json(path, file));
-  if (files.empty() && !root.empty()) return std::nullopt;
+  for (std::uint64_t i = (page.number - 1) * size; i < items.size() && i < page.number * size; ++i)
+    files.push_back(item_json(items[i].first, items[i].second));
   return enveloped({{"Files", std::move(files)}});
 }
 

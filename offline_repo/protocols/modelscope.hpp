@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// ModelScope's routes for models: what its client asks by GET, and the documents that it reads. Data sets are asked for
-// by numbers there and are not carried.
+// ModelScope's routes for models and data sets: what its clients ask by GET, and the documents that they read.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,9 +12,9 @@
 namespace sealift::offline_repo {
 
 enum class ModelScopeRoute {
-  Info,       // /api/v1/models/ORG/NAME
+  Info,       // /api/v1/models/ORG/NAME, /api/v1/datasets/ORG/NAME
   Revisions,  // …/revisions
-  Files,      // …/repo/files?Revision=&Recursive=&Root=
+  Files,      // …/repo/files?Revision=&Recursive=&Root=; of a data set …/repo/tree?…&PageNumber=&PageSize=
   File,       // …/repo?Revision=&FilePath=
 };
 
@@ -30,9 +30,19 @@ std::optional<ModelScopeTarget> parse_modelscope_target(const std::vector<std::s
 std::string modelscope_info_json(const ServedRepository& repository);
 // Branches; clients look for the one that they want, and for when it was made.
 std::string modelscope_revisions_json(const ServedRepository& repository);
+
+// Which part of a list is asked for. Clients ask on until a page is not full.
+struct ModelScopePage {
+  std::uint64_t number = 1;
+  std::uint64_t size = 0;  // 0: all of it, on one page
+};
+// As the query has it; both numbers are below 10^9. Nothing when one of them is no such number, or 0.
+std::optional<ModelScopePage> modelscope_page(const std::string& number, const std::string& size);
+
 // Files and folders below the folder `root` ("": all), those of folders below it where `recursive`. Nothing unless
 // `root` is a folder.
-std::optional<std::string> modelscope_files_json(const HubCommit& commit, const std::string& root, bool recursive);
+std::optional<std::string> modelscope_files_json(const HubCommit& commit, const std::string& root, bool recursive,
+                                                 const ModelScopePage& page = {});
 std::string modelscope_error_json(const std::string& why);
 
 }  // namespace sealift::offline_repo

@@ -91,7 +91,10 @@ std::string without_slashes(const std::string& path) {
 
 Response modelscope_files(const Request& request, const HubCommit& commit, const std::string& query) {
   const std::string root = without_slashes(value_of(query, "Root", ""));
-  std::optional<std::string> text = modelscope_files_json(commit, root, asks_for(query, "Recursive"));
+  const std::optional<ModelScopePage> page =
+      modelscope_page(value_of(query, "PageNumber", ""), value_of(query, "PageSize", ""));
+  if (!page) return refusal(400, "PageNumber and PageSize are whole numbers from 1 to 999999999");
+  std::optional<std::string> text = modelscope_files_json(commit, root, asks_for(query, "Recursive"), *page);
   return text ? json_answer(request, *std::move(text)) : modelscope_error("the bundles carry no such folder");
 }
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The hubs' own clients, transformers and datasets, against the server at HF_ENDPOINT and MODELSCOPE_ENDPOINT. Each step says what it is and ends the
 # program when it is not so. The models are those of hub_client_test.cpp; their files lie in the folder FILES, too.
-#   hub_client.py download FILES | again FILES | transformers FILES | datasets FILES | modelscope FILES
+#   hub_client.py download FILES | again FILES | transformers FILES | datasets FILES | modelscope FILES | msdatasets FILES
 import pathlib
 import sys
 
@@ -87,4 +87,17 @@ if mode == "modelscope":
     missing = (HTTPError, NotExistError)  # 1.40, 1.28
     fails("a missing file", missing, lambda: model_file_download("Org/Tiny", "absent.json"))
     fails("a missing repository", missing, lambda: snapshot_download("Org/Absent"))
+    from modelscope.hub.file_download import dataset_file_download
+    from modelscope.hub.snapshot_download import dataset_snapshot_download
+
+    rows = pathlib.Path(dataset_snapshot_download("Org/Rows"))  # more than two of its pages
+    equal("a data set", [(rows / f"part/{i}.txt").read_text() for i in range(420)], [f"row {i}\n" for i in range(420)])
+    path = dataset_file_download("Org/Rows", "part/7.txt", revision="master")
+    equal("a file of a data set", pathlib.Path(path).read_text(), "row 7\n")
+    fails("a missing file of a data set", missing, lambda: dataset_file_download("Org/Rows", "absent.txt"))
+    fails("a missing data set", missing, lambda: dataset_snapshot_download("Org/Absent"))
+if mode == "msdatasets":
+    from modelscope.msdatasets import MsDataset
+
+    equal("the rows of a data set", list(MsDataset.load("Org/Text", split="train")), [{"text": "hello"}])
 print("good")

@@ -197,6 +197,49 @@ TEST_CASE("ModelScope's clients get files, folders and branches of its models, a
   CHECK(post(catalogue, model, kForm, "").status == 405);
 }
 
+TEST_CASE("ModelScope's clients get a data set in pages, by the name that stands for its number") {
+  Catalogue catalogue = sample_catalogue();
+  Paths names;
+  for (int i = 0; i < 450; ++i) names.push_back("part/" + std::to_string(1000 + i) + ".txt");
+  add_repository(catalogue, {bundle::HubKind::ModelScope, bundle::RepositoryKind::Dataset, "Org/Rows"}, names);
+  add_repository(catalogue, {.hub = bundle::HubKind::ModelScope, .id = "Org/Tiny"}, {"config.json"});
+  const Json info = json_of(get(catalogue, "/api/v1/datasets/Org/Rows"))["Data"];
+  CHECK(info["Type"] == 4);
+  const std::string data = "/api/v1/datasets/" + info["Id"].get<std::string>();
+  const auto files = [&](const std::string& query) {
+    return json_of(get(catalogue, data + "/repo/tree" + query))["Data"]["Files"];
+  };
+  Paths seen;
+  for (std::size_t page = 1, count = 200; count == 200; ++page) {
+    const Json items = files("?Revision=master&Recursive=True&PageSize=200&PageNumber=" + std::to_string(page));
+    for (const Json& item : items)
+      if (item["Type"] == "blob") seen.push_back(item["Path"]);
+    count = items.size();
+    REQUIRE(page < 4);
+  }
+  CHECK(seen == names);
+  CHECK(files("?Recursive=True").size() == 451);
+  CHECK(files("?Recursive=True&PageNumber=2").empty());
+  CHECK(files("?Root=part&PageSize=100&PageNumber=5").size() == 50);
+  CHECK(files("?Root=part&PageSize=999999999&PageNumber=999999999").empty());
+  const Json folder = files("?Root=/&Recursive=False")[0];
+  CHECK(folder["Type"] == "tree");
+  CHECK(folder["Sha256"] == "");
+  const std::string file = data + "/repo?Source=SDK&Revision=master&FilePath=part%2F1003.txt&View=False";
+  CHECK(get(catalogue, file, "bytes=0-9").body_size() == 10);
+  CHECK(get(catalogue, file).header("ETag") == "\"" + bundle::sha256(bundle::as_bytes(names[3])).hex() + "\"");
+  CHECK(json_of(get(catalogue, data + "/revisions"))["Data"]["RevisionMap"]["Branches"][0]["Revision"] ==
+        kSampleCommit);
+  for (const std::string bad : {"0", "-1", "1.5", "+1", "1e3", "1000000000", "18446744073709551617", "%20"})
+    for (const std::string key : {"PageSize", "PageNumber"})
+      CHECK(get(catalogue, data + "/repo/tree?" + key + "=" + bad).status == 400);
+  for (const std::string none : {"/repo/files", "/repo/tree?Root=absent", "/repo?FilePath=absent", "/x"})
+    CHECK(get(catalogue, data + none).status == 404);
+  for (const std::string none : {"/api/v1/datasets/Org/Tiny", "/api/v1/models/Org/Rows", "/api/v1/datasets/1/repo/tree",
+                                 "/api/v1/datasets/org/tiny"})
+    CHECK(get(catalogue, none).status == 404);
+}
+
 TEST_CASE("a name that is a route's word is a repository, too") {
   Catalogue catalogue = sample_catalogue();
   add_repository(catalogue, {.id = "gpt2/refs"}, {"a"});
