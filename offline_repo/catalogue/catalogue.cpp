@@ -63,6 +63,24 @@ void add_artifact(Catalogue& catalogue, const BundleContents& contents) {
     catalogue.artifacts[name].emplace(std::to_string(manifest.version), contents.artifact);
 }
 
+bool is_older(const bundle::Manifest& one, const bundle::Manifest& other) {
+  return std::pair(one.created, one.version) < std::pair(other.created, other.version);
+}
+
+// Files of two bundles are never mixed: a list with digests says what one of them holds.
+EntryLists entry_lists_of(const std::vector<Contents>& bundles) {
+  std::map<std::string, Contents> newest;
+  for (const Contents& contents : bundles) {
+    Contents& place = newest[contents->in->manifest().name];
+    if (!place || is_older(place->in->manifest(), contents->in->manifest())) place = contents;
+  }
+  EntryLists lists;
+  for (const auto& [name, contents] : newest)
+    lists[name] = contents->entries && contents->rotten.empty() ? contents->entries
+                                                                : entry_list_of(contents->in, contents->rotten);
+  return lists;
+}
+
 }  // namespace
 
 std::string IndexedWheel::project() const {
@@ -105,6 +123,7 @@ Contents read_contents(std::shared_ptr<const bundle::VerifiedBundle> in) {
     }
   contents->repositories = read_hub_repositories(*contents->in);
   contents->images = read_image_list(*contents->in);
+  contents->entries = entry_list_of(contents->in);
   contents->artifact = std::make_shared<BundleArtifact>(contents->in);
   catalogue_of({contents});  // it can be served alone
   return contents;
@@ -143,6 +162,7 @@ Catalogue catalogue_of(const std::vector<Contents>& bundles) {
         catalogue.left_out.push_back(contents->in->manifest().stem() + ": " + path +
                                      " is not served from there: its bytes on the medium are wrong");
   }
+  catalogue.entries = entry_lists_of(bundles);
   catalogue.apt = apt_repositories_of(apt, catalogue.left_out);
   for (std::string& line : drop_incomplete(catalogue.repositories)) catalogue.left_out.push_back(std::move(line));
   return catalogue;

@@ -15,6 +15,7 @@
 
 #include "offline_repo/catalogue/apt_repositories.hpp"
 #include "offline_repo/catalogue/bundle_artifact.hpp"
+#include "offline_repo/catalogue/entry_list.hpp"
 #include "offline_repo/catalogue/hub_repositories.hpp"
 #include "offline_repo/catalogue/images.hpp"
 #include "offline_repo/catalogue/rpm_repositories.hpp"
@@ -39,6 +40,7 @@ struct BundleContents {
   std::vector<IndexedWheel> wheels = {};
   bundle::HubCatalogue repositories = {};
   bundle::ImageCatalogue images = {};
+  std::shared_ptr<const EntryList> entries = {};  // all of its files; null in tests alone
   std::shared_ptr<BundleArtifact> artifact = {};  // the bundle itself, for registries' clients; null in tests alone
   std::vector<std::string> patched = {};          // paths of wheels that travel as patches and so cannot be served
   std::set<std::string> rotten = {};  // paths of entries with bytes that are wrong on the medium: served by no view
@@ -59,6 +61,7 @@ struct Catalogue {
   ImageRepositories images = {};
   AptRepositories apt = {};
   RpmRepositories rpms = {};
+  EntryLists entries = {};  // of bundles with one name the one that was made last
   // By the name of a repository, and by version.
   std::map<std::string, std::map<std::string, std::shared_ptr<BundleArtifact>, std::less<>>, std::less<>> artifacts =
       {};

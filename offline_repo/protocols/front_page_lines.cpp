@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The lines to paste of the front page, for each client whose things are here.
 #include "offline_repo/protocols/front_page.hpp"
+#include "offline_repo/protocols/index_pages.hpp"
 #include "sealift/bundle/core/html.hpp"
 
 namespace sealift::offline_repo {
@@ -26,6 +27,8 @@ std::string FrontPage::commands(const Catalogue& catalogue) const {
   if (!catalogue.projects.empty()) {
     add("pip", "pip install --index-url " + url + "/simple/ " + package);
     add("uv", "uv pip install --default-index " + url + "/simple/ " + package);
+    if (requirements_of(catalogue).why_not.empty())
+      add("pip -r", "pip install --no-deps --index-url " + url + "/simple/ -r " + url + "/wheels/requirements.txt");
   }
   for (const bundle::HubKind hub : {bundle::HubKind::HuggingFace, bundle::HubKind::ModelScope})
     for (const auto& [name, repository] : catalogue.repositories) {

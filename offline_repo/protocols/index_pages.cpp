@@ -2,6 +2,8 @@
 // Names and versions were written by strangers, so all of them are escaped.
 #include "offline_repo/protocols/index_pages.hpp"
 
+#include <algorithm>
+
 #include "bundle/core/json.hpp"
 #include "sealift/bundle/core/html.hpp"
 
@@ -14,9 +16,28 @@ using bundle::Json;
 
 constexpr std::string_view kApiVersion = "1.4";  // 1.1 (PEP 700): versions, size, upload-time; 1.4 (PEP 792): status
 
-// Seen from /simple/PROJECT/.
-std::string wheel_url(const IndexedWheel& wheel) {
-  return "../../files/" + wheel.sha256.hex() + "/" + url_escaped(wheel.file_name);
+// `root` leads from the page to the view's address: from /simple/PROJECT/ it is "../../".
+std::string wheel_url(const IndexedWheel& wheel, const char* root) {
+  return root + ("files/" + wheel.sha256.hex()) + "/" + url_escaped(wheel.file_name);
+}
+
+std::string wheel_links(const Project& project, const char* root) {
+  std::string links;
+  for (const auto& [file_name, wheel] : project.wheels) {
+    links += "<a href=\"" + html_escaped(wheel_url(wheel, root)) + "#sha256=" + wheel.sha256.hex() + "\"";
+    if (wheel.requires_python) links += " data-requires-python=\"" + html_escaped(*wheel.requires_python) + "\"";
+    links +=
+        " data-core-metadata=\"sha256=" + wheel.metadata_sha256.hex() + "\">" + html_escaped(file_name) + "</a><br>\n";
+  }
+  return links;
+}
+
+// PEP 440's characters: in a line of requirements each other one could begin an option or a marker.
+bool is_plain_version(std::string_view version) {
+  return !version.empty() && std::all_of(version.begin(), version.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '+' ||
+           c == '!' || c == '-' || c == '_';
+  });
 }
 
 std::string page(const std::string& title, const std::string& body) {
@@ -62,14 +83,29 @@ std::string project_list_json(const Catalogue& catalogue) {
 }
 
 std::string project_html(const Project& project) {
-  std::string body = "<h1>Links for " + html_escaped(project.name) + "</h1>\n";
-  for (const auto& [file_name, wheel] : project.wheels) {
-    body += "<a href=\"" + html_escaped(wheel_url(wheel)) + "#sha256=" + wheel.sha256.hex() + "\"";
-    if (wheel.requires_python) body += " data-requires-python=\"" + html_escaped(*wheel.requires_python) + "\"";
-    body +=
-        " data-core-metadata=\"sha256=" + wheel.metadata_sha256.hex() + "\">" + html_escaped(file_name) + "</a><br>\n";
+  const std::string title = "Links for " + project.name;
+  return page(title, "<h1>" + html_escaped(title) + "</h1>\n" + wheel_links(project, "../../"));
+}
+
+std::string wheel_list_html(const Catalogue& catalogue) {
+  std::string body = "<h1>All wheels</h1>\n";
+  for (const auto& [name, project] : catalogue.projects) body += wheel_links(project, "../");
+  return page("All wheels", body);
+}
+
+Requirements requirements_of(const Catalogue& catalogue) {
+  Requirements all;
+  for (const auto& [name, project] : catalogue.projects) {
+    const std::set<std::string> versions = project.versions();
+    if (versions.size() != 1)
+      return {.text = {},
+              .why_not = name + " has several versions here; ask at the address of one bundle, /b/NAME-VERSION/"};
+    if (!is_plain_version(*versions.begin())) return {.text = {}, .why_not = name + " has a version that is none"};
+    all.text += name + "==" + *versions.begin();
+    for (const auto& [file_name, wheel] : project.wheels) all.text += " --hash=sha256:" + wheel.sha256.hex();
+    all.text += "\n";
   }
-  return page("Links for " + project.name, body);
+  return all;
 }
 
 // Only "core-metadata", not its older name, which pip 22.3 to 23.1 misreads in JSON (PEP 714).
@@ -77,7 +113,7 @@ std::string project_json(const Project& project) {
   Json files = Json::array();
   for (const auto& [file_name, wheel] : project.wheels) {
     Json file = {{"filename", file_name},
-                 {"url", wheel_url(wheel)},
+                 {"url", wheel_url(wheel, "../../")},
                  {"hashes", {{"sha256", wheel.sha256.hex()}}},
                  {"size", wheel.size},
                  {"yanked", false},

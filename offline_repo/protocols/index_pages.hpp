@@ -19,4 +19,14 @@ std::string project_list_json(const Catalogue& catalogue);
 std::string project_html(const Project& project);
 std::string project_json(const Project& project);
 
+// The wheels of all projects on one page, as --find-links reads it.
+std::string wheel_list_html(const Catalogue& catalogue);
+
+// All of it as requirements that name each version and the digests of its wheels, one line a project; or why there are
+// none: a project with two versions, or one whose version is not spelled as versions are.
+struct Requirements {
+  std::string text, why_not;
+};
+Requirements requirements_of(const Catalogue& catalogue);
+
 }  // namespace sealift::offline_repo

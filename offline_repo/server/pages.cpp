@@ -20,7 +20,11 @@ Page page_of(std::string text) {
 Pages::Pages(const Catalogue& catalogue)
     : english_(catalogue, PageLanguage::English),
       chinese_(catalogue, PageLanguage::Chinese),
-      list_{.html = page_of(project_list_html(catalogue)), .json = page_of(project_list_json(catalogue))} {
+      list_{.html = page_of(project_list_html(catalogue)), .json = page_of(project_list_json(catalogue))},
+      wheels_(page_of(wheel_list_html(catalogue))) {
+  Requirements requirements = requirements_of(catalogue);
+  requirements_fault_ = std::move(requirements.why_not);
+  requirements_ = page_of(std::move(requirements.text));
   for (const auto& [name, project] : catalogue.projects)
     projects_.emplace(name, IndexPage{.html = page_of(project_html(project)), .json = page_of(project_json(project))});
 }

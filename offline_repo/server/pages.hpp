@@ -32,12 +32,18 @@ class Pages {
     return language == PageLanguage::Chinese ? chinese_ : english_;
   }
   const IndexPage& project_list() const { return list_; }
+  // All wheels on one page, and as requirements; those of `requirements_fault` are none, and why is its text.
+  const Page& wheel_list() const { return wheels_; }
+  const Page& requirements() const { return requirements_; }
+  const std::string& requirements_fault() const { return requirements_fault_; }
   // Of a project of the catalogue.
   const IndexPage& of(const Project& project) const { return projects_.at(project.name); }
 
  private:
   FrontPage english_, chinese_;
   IndexPage list_;
+  Page wheels_, requirements_;
+  std::string requirements_fault_;
   std::map<std::string, IndexPage> projects_;  // by normalized name
 };
 

@@ -20,12 +20,13 @@ enum class RouteKind {
   Blob,
   Apt,
   Rpm,
+  Entry,
   Health,
   Metrics
 };
 
-inline constexpr std::array<std::string_view, 14> kRouteNames = {
-    "other",      "front",    "index", "wheel", "metadata", "hub",    "hub_file",
-    "modelscope", "registry", "blob",  "apt",   "rpm",      "health", "metrics"};
+inline constexpr std::array<std::string_view, 15> kRouteNames = {
+    "other",    "front", "index", "wheel", "metadata", "hub",    "hub_file", "modelscope",
+    "registry", "blob",  "apt",   "rpm",   "entry",    "health", "metrics"};
 
 }  // namespace sealift::offline_repo

@@ -8,6 +8,7 @@
 #include "offline_repo/protocols/hub_target.hpp"
 #include "offline_repo/server/answers.hpp"
 #include "offline_repo/server/apt_routes.hpp"
+#include "offline_repo/server/entry_routes.hpp"
 #include "offline_repo/server/hub_routes.hpp"
 #include "offline_repo/server/oci_routes.hpp"
 #include "offline_repo/server/request_target.hpp"
@@ -74,6 +75,20 @@ Response simple_answer(const Catalogue& catalogue, const Pages& pages, const Req
   if (!slash) return moved(project->name + "/", target);
   if (segments[1] != project->name) return moved("../" + project->name + "/", target);
   return index_page(request, target, pages.of(*project));
+}
+
+// /wheels/ and /wheels/requirements.txt: the wheels of a closure as one list.
+Response wheels_answer(const Pages& pages, const Request& request, const Target& target) {
+  if (target.segments.size() == 1) return moved("wheels/", target);
+  const std::string& name = target.segments[1];
+  if (target.segments.size() > 2 || (!name.empty() && name != "requirements.txt")) return not_found();
+  if (name.empty()) {
+    const Page& page = pages.wheel_list();
+    return text_answer(request, "text/html; charset=utf-8", page.text, page.digest, kPageCaching);
+  }
+  if (!pages.requirements_fault().empty()) return refusal(409, "there is no such list: " + pages.requirements_fault());
+  const Page& page = pages.requirements();
+  return text_answer(request, "text/plain; charset=utf-8", page.text, page.digest, kPageCaching);
 }
 
 // /rpm/NAME/repodata/repomd.xml and /rpm/NAME/PACKAGE.rpm: what a path holds changes with the bundle.
@@ -145,6 +160,8 @@ Response respond(const Catalogue& catalogue, const Pages& pages, const Request& 
   if (const std::optional<ModelScopeTarget> scope = parse_modelscope_target(segments, catalogue.repositories))
     return counted_as(RouteKind::ModelScope, modelscope_answer(request, *scope, target->query));
   if (segments[0] == "simple") return counted_as(RouteKind::Index, simple_answer(catalogue, pages, request, *target));
+  if (segments[0] == "wheels") return counted_as(RouteKind::Index, wheels_answer(pages, request, *target));
+  if (segments[0] == "entries") return entry_answer(catalogue, request, *target);
   if (segments[0] == "apt") return apt_answer(catalogue, request, *target);
   if (segments[0] == "rpm") return counted_as(RouteKind::Rpm, rpm_answer(catalogue, request, segments));
   if (segments[0] == "files" && segments.size() == 3) return wheel_answer(catalogue, request, segments[1], segments[2]);

@@ -166,6 +166,9 @@ Good requests() {
           {"manifest", "/v2/org/app/manifests/1.0\n\n\n\n\n"},
           {"blob", "/v2/org/app/blobs/sha256:" + std::string(64, 'e') + "\n\nbytes=1-5\n\n\n"},
           {"front", "/?q=tiny+demo&lang=zh\nrepo:8080\n\nhttps\n\n"},
+          {"wheels", "/wheels/requirements.txt\n\n\n\n\"x\""},
+          {"entries", "/entries/tiny/files/data/a%20b\n\nbytes=1-\n\n"},
+          {"scope_data", "/api/v1/datasets/Org/Rows/repo/tree?Root=%2F&PageNumber=2&PageSize=200\n\n\n\n"},
           {"absolute", "http://h/simple/torch/\n\nbytes=18446744073709551615-\n\n"}};
 }
 

@@ -35,6 +35,14 @@ TEST_CASE("the front page names what is here, and gives lines that work as they 
   CHECK(has(page, "HF_ENDPOINT=http://repo:8080 hf download gpt2"));
   CHECK_FALSE(has(page, "docker pull"));
   CHECK_FALSE(has(page, "ModelScope"));
+  CHECK_FALSE(has(page, "requirements.txt"));  // demo-kit has two versions
+
+  Catalogue closure = sample_catalogue();
+  closure.projects.at("demo-kit").wheels.erase("Demo_Kit-1.0-py3-none-any.whl");
+  add_repository(closure, {bundle::HubKind::ModelScope, bundle::RepositoryKind::Dataset, "Org/Rows"}, {"a.txt"});
+  const std::string other = page_of(closure);
+  CHECK(has(other, "--index-url http://repo:8080/simple/ -r http://repo:8080/wheels/requirements.txt"));
+  CHECK(has(other, "MODELSCOPE_ENDPOINT=http://repo:8080 modelscope download --repo-type dataset Org/Rows"));
 }
 
 TEST_CASE("the front page tells a bundle's version, size and signer, its images, and what is not served") {

@@ -60,13 +60,47 @@ TEST_CASE("a wheel that requires no Python says nothing about it") {
   CHECK_FALSE(holds(project_json(catalogue.projects.at("torch")), "requires-python"));
 }
 
+TEST_CASE("all wheels are one page, and requirements with their digests where each project has one version") {
+  Catalogue catalogue = sample_catalogue();
+  const std::string html = wheel_list_html(catalogue);
+  for (const auto& [name, project] : catalogue.projects)
+    for (const auto& [file_name, wheel] : project.wheels)
+      CHECK(holds(html, "<a href=\"../files/" + wheel.sha256.hex() + "/" + url_escaped(file_name) +
+                            "#sha256=" + wheel.sha256.hex() + "\""));
+  CHECK(requirements_of(catalogue).why_not.starts_with("demo-kit has several versions here"));
+  CHECK(requirements_of(catalogue).text.empty());
+  auto& demo = catalogue.projects.at("demo-kit").wheels;
+  demo.erase("Demo_Kit-1.0-py3-none-any.whl");
+  IndexedWheel other = sample_wheel("Demo_Kit-1.1-cp311-cp311-linux_x86_64.whl", "1.1");
+  demo[other.file_name] = other;
+  const Requirements requirements = requirements_of(catalogue);
+  CHECK(requirements.why_not.empty());
+  const auto hash = [](const std::string& file) {
+    return " --hash=sha256:" + sealift::bundle::sha256(sealift::bundle::as_bytes(file)).hex();
+  };
+  CHECK(requirements.text == "demo-kit==1.1" + hash(other.file_name) + hash("Demo_Kit-1.1-py3-none-any.whl") +
+                                 "\ntorch==2.0+cu1" + hash("torch-2.0+cu1-py3-none-any.whl") + "\n");
+}
+
+TEST_CASE("a version that says more than a version is in no requirements") {
+  for (const std::string version : {"1 --index-url http://evil/", "1; python_version<'3'", "1 # x", "1\n-e .", "1,!=2",
+                                    "*", "", "1 --hash=sha256:00"}) {
+    Catalogue catalogue = sample_catalogue();
+    catalogue.projects.at("demo-kit").wheels.erase("Demo_Kit-1.0-py3-none-any.whl");
+    CHECK(requirements_of(catalogue).why_not.empty());
+    catalogue.projects.at("torch").wheels.begin()->second.version = version;
+    CHECK(requirements_of(catalogue).text.empty());
+    CHECK(requirements_of(catalogue).why_not == "torch has a version that is none");
+  }
+}
+
 TEST_CASE("hostile text in names and METADATA stays text") {
   const std::string hostile = "\"><script>alert('1')</script>&";
   IndexedWheel wheel = sample_wheel("a" + hostile + "-1-py3-none-any.whl", "1" + hostile);
   wheel.requires_python = hostile;
   const Project project{.name = "a" + hostile, .wheels = {{wheel.file_name, wheel}}};
   const Catalogue catalogue{.bundles = {hostile}, .projects = {{project.name, project}}};
-  for (const std::string& html : {project_html(project), project_list_html(catalogue)}) {
+  for (const std::string& html : {project_html(project), project_list_html(catalogue), wheel_list_html(catalogue)}) {
     CHECK_FALSE(holds(html, "<script"));
     CHECK_FALSE(holds(html, "'1'"));
   }

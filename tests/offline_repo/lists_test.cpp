@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// The wheels of a closure as one list, and a bundle's files as they are: as values, and with the real pip, uv and curl.
+#include <doctest/doctest.h>
+
+#include "offline_repo/server/routes.hpp"
+#include "tests/offline_repo/live.hpp"
+#include "tests/offline_repo/sample_catalogue.hpp"
+#include "tests/offline_repo/server_process.hpp"
+
+using namespace sealift::bundle;
+using namespace sealift::test;
+using namespace sealift::offline_repo;
+namespace fs = std::filesystem;
+
+namespace {
+
+Contents listed_contents(const MadeBundle& made) {
+  return read_contents(
+      std::make_shared<const VerifiedBundle>(sealift::bundle::verify(open(made.folder), made.trusted, kNow)));
+}
+
+Response get_listed(const Catalogue& catalogue, const std::string& target, const std::string& range = "") {
+  return respond(catalogue, {.method = "GET", .target = target, .range = range});
+}
+
+std::string text_in(const Response& response) {
+  if (const auto* text = std::get_if<TextPart>(&response.body)) return *text->text;
+  return std::get<std::string>(response.body);
+}
+
+std::string sum_of(const std::string& bytes, const std::string& path) {
+  return sha256(as_bytes(bytes)).hex() + "  " + path + "\n";
+}
+
+// One of each: a wheel, data from a folder, and a program, which is stored compressed.
+TinyBundle mixed_bundle(const std::string& rows) {
+  return {.name = "env",
+          .items = {wheel_item({}),
+                    {.path = "files/data/a b/rows.jsonl", .bytes = rows, .into = "data/a b/rows.jsonl"},
+                    {.path = "programs/tool",
+                     .bytes = std::string(5000, 'p'),
+                     .into = "bin/tool",
+                     .executable = true,
+                     .encoding = Encoding::Zstd}}};
+}
+
+}  // namespace
+
+TEST_CASE("the list of all wheels and their requirements are pages of the view, or say why there is no such list") {
+  Catalogue catalogue = sample_catalogue();
+  const Response links = get_listed(catalogue, "/wheels/");
+  CHECK(links.status == 200);
+  CHECK(links.header("Content-Type") == "text/html; charset=utf-8");
+  CHECK(links.header("Cache-Control") == "no-cache");
+  CHECK(links.route == RouteKind::Index);
+  CHECK(get_listed(catalogue, "/wheels").header("Location") == "wheels/");
+  CHECK(get_listed(catalogue, "/wheels/requirements.txt").status == 409);
+  CHECK(text_in(get_listed(catalogue, "/wheels/requirements.txt")).find("/b/NAME-VERSION/") != std::string::npos);
+  catalogue.projects.at("demo-kit").wheels.erase("Demo_Kit-1.0-py3-none-any.whl");
+  const Response requirements = get_listed(catalogue, "/wheels/requirements.txt");
+  CHECK(requirements.status == 200);
+  CHECK(requirements.header("Content-Type") == "text/plain; charset=utf-8");
+  CHECK(text_in(requirements).starts_with("demo-kit==1.1 --hash=sha256:"));
+  CHECK(respond(catalogue, {.method = "GET",
+                            .target = "/wheels/requirements.txt",
+                            .if_none_match = std::string(requirements.header("ETag"))})
+            .status == 304);
+  for (const std::string none : {"/wheels/absent", "/wheels/requirements.txt/", "/wheels//", "/wheels/../simple/"})
+    CHECK(get_listed(catalogue, none).status == 404);
+}
+
+TEST_CASE("a bundle's files are listed with their digests, and each comes in ranges with its digest as ETag") {
+  const TempDir dir;
+  const std::string rows = noise(3000), wheel = make_wheel({});
+  const Catalogue catalogue = catalogue_of({listed_contents(make_bundle(dir / "env", mixed_bundle(rows)))});
+  const std::string path = "files/data/a b/rows.jsonl", target = "/entries/env/files/data/a%20b/rows.jsonl";
+  for (const std::string list : {"/entries/env", "/entries/env/"}) {
+    const Response response = get_listed(catalogue, list);
+    CHECK(response.status == 200);
+    CHECK(response.route == RouteKind::Entry);
+    CHECK(text_in(response) == sum_of(rows, path) + sum_of(wheel, "wheels/demo-1.0-py3-none-any.whl"));
+    CHECK(response.header("ETag") == "\"" + sha256(as_bytes(text_in(response))).hex() + "\"");
+  }
+  const Response whole = get_listed(catalogue, target);
+  CHECK(whole.status == 200);
+  CHECK(whole.body_size() == rows.size());
+  CHECK(whole.header("ETag") == "\"" + sha256(as_bytes(rows)).hex() + "\"");
+  CHECK(whole.header("Content-Type") == "application/octet-stream");
+  CHECK(whole.header("Cache-Control") == "no-cache");
+  CHECK(whole.route == RouteKind::Entry);
+  CHECK(get_listed(catalogue, target, "bytes=10-19").body_size() == 10);
+  CHECK(get_listed(catalogue, target, "bytes=3000-").status == 416);
+}
+
+TEST_CASE("a path of a bundle's files that climbs, is compressed, rotten or of another bundle is not there") {
+  const TempDir dir;
+  const PrivateKey key = PrivateKey::generate();
+  const Contents contents = listed_contents(make_bundle(dir / "env", mixed_bundle("rows\n"), key));
+  const Contents other = listed_contents(
+      make_bundle(dir / "other", {.name = "other", .items = {{.path = "files/x", .bytes = "x", .into = "x"}}}, key));
+  const Catalogue catalogue = catalogue_of({contents, other});
+  CHECK(get_listed(catalogue, "/entries/other/files/x").status == 200);
+  for (const std::string none :
+       {"/entries", "/entries/", "/entries/absent/", "/entries/env-1/", "/entries/env/files/x",
+        "/entries/env/programs/tool", "/entries/env/files", "/entries/env/files/data/a%20b/",
+        "/entries/env//files/data/a%20b/rows.jsonl", "/entries/env/files/../files/data/a%20b/rows.jsonl",
+        "/entries/env/./files/data/a%20b/rows.jsonl", "/entries/env/files%2Fdata%2Fa%20b%2Frows.jsonl/x",
+        "/entries/env/../env-1.seal", "/entries/env/%2e%2e/%2e%2e/etc/passwd", "/entries/env//etc/passwd"}) {
+    CAPTURE(none);
+    CHECK(get_listed(catalogue, none).status == 404);
+  }
+  auto rotten = std::make_shared<BundleContents>(*contents);
+  rotten->rotten = {"files/data/a b/rows.jsonl"};
+  const Catalogue mended = catalogue_of({rotten});
+  CHECK(get_listed(mended, "/entries/env/files/data/a%20b/rows.jsonl").status == 404);
+  CHECK(get_listed(mended, "/entries/env/wheels/demo-1.0-py3-none-any.whl").status == 200);
+  CHECK(text_in(get_listed(mended, "/entries/env/")).find("rows") == std::string::npos);
+}
+
+TEST_CASE("of two bundles with one name the newer one's files are listed, and nothing of the older one") {
+  const TempDir dir;
+  const PrivateKey key = PrivateKey::generate();
+  const auto made = [&](std::uint64_t version, const std::string& created, const std::string& file) {
+    return listed_contents(make_bundle(dir / std::to_string(version),
+                                       {.name = "env",
+                                        .version = version,
+                                        .created = created,
+                                        .items = {{.path = "files/" + file, .bytes = file, .into = file}}},
+                                       key));
+  };
+  const Contents one = made(1, "2026-01-01T00:00:00Z", "one"), two = made(2, "2026-01-02T00:00:00Z", "two");
+  for (const auto& bundles : {std::vector{one, two}, std::vector{two, one}}) {
+    const Catalogue catalogue = catalogue_of(bundles);
+    CHECK(text_in(get_listed(catalogue, "/entries/env/")) == sum_of("two", "files/two"));
+    CHECK(get_listed(catalogue, "/entries/env/files/one").status == 404);
+  }
+}
+
+TEST_CASE("pip and uv install a closure from its list, with digests, and curl takes a bundle's files by theirs") {
+  const TempDir dir;
+  const PrivateKey key = PrivateKey::generate();
+  const std::string rows = noise(100'000);
+  const MadeBundle made =
+      make_bundle(dir / "env",
+                  {.name = "env",
+                   .items = {wheel_item({.files = {{"demo/__init__.py", "import base\nANSWER = base.VALUE + 1\n"}},
+                                         .extra_metadata = "Requires-Dist: base_lib\n"}),
+                             wheel_item({.name = "base_lib", .files = {{"base/__init__.py", "VALUE = 41\n"}}}),
+                             {.path = "files/data/a b/rows.jsonl", .bytes = rows, .into = "data/a b/rows.jsonl"}}},
+                  key);
+  ServerProcess child(serve({made.folder, "--fingerprint", made.fingerprint()}), dir / "log");
+  const std::string host = "http://127.0.0.1:" + std::to_string(port_of(child.line()));
+  const std::string try_it = "import demo; print(demo.ANSWER)";
+  const char* named = std::getenv("SEALIFT_UV");
+  const std::string uv = named != nullptr ? named : SEALIFT_UV_BESIDE;
+  const std::vector<std::string> pip = {
+      "/usr/bin/python3", "-m", "pip", "--isolated", "--disable-pip-version-check", "install", "--no-cache-dir"};
+  std::vector<std::vector<std::string>> clients;
+  if (run({"/usr/bin/python3", "-m", "pip", "--version"}).status == 0) clients.push_back(pip);
+  if (fs::exists(uv))
+    clients.push_back(
+        {uv, "pip", "install", "--no-config", "--no-cache", "--no-python-downloads", "--python", "/usr/bin/python3"});
+  if (clients.size() < 2) MESSAGE("left out: pip or uv");
+  int number = 0;
+  for (const std::vector<std::string>& client : clients)
+    for (const std::string view : {"", "/c/test", "/b/env-1"}) {
+      const std::string url = host + view;
+      const bool links = number % 2 == 0;
+      std::vector<std::string> command = client;
+      const std::string site = dir / ("site" + std::to_string(number++));
+      if (links)
+        command.insert(command.end(), {"--no-index", "--find-links", url + "/wheels/", "--target", site, "demo"});
+      else
+        command.insert(command.end(), {"--no-deps", client[0] == uv ? "--default-index" : "--index-url",
+                                       url + "/simple/", "--target", site, "-r", url + "/wheels/requirements.txt"});
+      const Ran ran = run(command);
+      INFO(ran.output << ran.errors);
+      CHECK(ran.status == 0);
+      CHECK(run({"env", "PYTHONPATH=" + site, "/usr/bin/python3", "-c", try_it}).output == "42\n");
+    }
+  const std::string script =
+      "set -e; cd " + dir.path().string() + "; mkdir copy; cd copy; curl -sSf " + host +
+      "/b/env-1/entries/env/ > SUMS; cut -c67- SUMS | while read -r path; do mkdir -p \"$(dirname \"$path\")\"; "
+      "curl -sSf -o \"$path\" \"" +
+      host +
+      "/entries/env/$(printf %s \"$path\" | sed 's/ /%20/g')\"; done; "
+      "sha256sum --strict -c SUMS >&2; wc -l < SUMS";
+  const Ran taken = run({"sh", "-c", script});
+  INFO(taken.output << taken.errors);
+  CHECK(taken.status == 0);
+  CHECK(taken.output == "3\n");
+  CHECK(read_file(dir / "copy/files/data/a b/rows.jsonl") == rows);
+}
