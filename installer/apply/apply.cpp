@@ -111,6 +111,15 @@ void refuse_other_name(const InstallPlan& plan, const bundle::Manifest& manifest
                                "--allow-other-name"});
 }
 
+// Where no native file is tried there is nothing to waive, and a waiver would be neither used nor recorded.
+void refuse_waivers_without_a_test(const ApplyOptions& options) {
+  if (options.waivers.empty() || options.self_check != SelfCheckOptions::Depth::Imports) return;
+  throw bundle::Error(bundle::ErrorCode::Usage, {.what = "--self-test imports tries no native file",
+                                                 .where = "--waive " + options.waivers.front().path,
+                                                 .expected = "--self-test full or training beside --waive",
+                                                 .next = "leave one of the two out"});
+}
+
 // With --verify-store, for a bundle that is installed already: is it still what was signed?
 void require_unchanged(const bundle::VerifiedBundle& bundle, const ApplyOptions& options, bundle::Progress& progress) {
   const ItemRecords records = signed_records(bundle, options.threads, progress);
@@ -129,6 +138,7 @@ void require_unchanged(const bundle::VerifiedBundle& bundle, const ApplyOptions&
 
 Applied apply(const ApplyOptions& options, Disk& disk, bundle::Progress& progress) {
   const Prefix& prefix = options.prefix;
+  refuse_waivers_without_a_test(options);
   check_prefix(prefix);
   const PrefixFilesystem filesystem = probe_prefix_filesystem(prefix, disk);
   const bundle::OpenBundle opened = open_as_asked(options);
@@ -165,6 +175,8 @@ Applied apply(const ApplyOptions& options, Disk& disk, bundle::Progress& progres
   }
   for (const std::string& warning : warnings_of(findings)) progress.note(warning);
   if (options.dry_run) return summary_of(bundle, plan, std::move(findings));
+  if (!options.waivers.empty() && plan.action != InstallPlan::Action::Install)
+    progress.note("the bundle is installed already: no file was tried, and nothing waived");
   if (options.verify_store && plan.action != InstallPlan::Action::Install) require_unchanged(bundle, options, progress);
 
   Applied applied = summary_of(bundle, plan, std::move(findings));

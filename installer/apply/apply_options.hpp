@@ -25,6 +25,7 @@ struct ApplyOptions {
   unsigned threads = 1;
   bool dry_run = false;
   SelfCheckOptions::Depth self_check = SelfCheckOptions::Depth::Full;
+  std::vector<bundle::Waiver> waivers = {};  // of native files that do not load
   bool compile_bytecode = false;
   std::vector<std::filesystem::path> volumes = {};  // further folders in which volumes lie
   bundle::VolumeAsker ask = {};                     // for a missing disc

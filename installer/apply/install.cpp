@@ -141,10 +141,12 @@ Installed install(const bundle::VerifiedBundle& bundle, const InstallPlan& plan,
   try {
     if (options.compile_bytecode) compile_bytecode(environment, layout, folder, scratch, options.threads);
     progress.note("self-test");
-    record.self_check = self_check(environment, layout, folder, scratch,
-                                   {.depth = options.self_check, .arch = bundle.manifest().target.arch});
+    record.self_check =
+        self_check(environment, layout, folder, scratch,
+                   {.depth = options.self_check, .arch = bundle.manifest().target.arch, .waivers = options.waivers});
   } catch (const bundle::Error& error) {
-    keep_failed(prefix, record, folder, error, staging.folder(), disk);
+    if (error.code() != bundle::ErrorCode::Usage)  // a mistyped waiver is no fault of what was built
+      keep_failed(prefix, record, folder, error, staging.folder(), disk);
     throw;
   }
 

@@ -18,6 +18,8 @@ std::string facts_of(const SelfCheck& check) {
   text = check.imports.empty() ? "no imports asked for" : text + " in " + std::to_string(check.milliseconds) + " ms";
   for (const SelfCheck::Step& step : check.steps)
     text += "\n            " + step.name + (step.passed ? ": passed, " : ": not run, ") + step.detail;
+  for (const SelfCheck::Waived& file : check.waived)
+    text += "\n            waived: " + file.path + " does not load (" + file.fault + "); reason: " + file.reason;
   return text;
 }
 

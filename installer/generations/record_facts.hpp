@@ -10,7 +10,8 @@
 
 namespace sealift::installer {
 
-std::string facts_of(const Audit& audit);      // one line
-std::string facts_of(const SelfCheck& check);  // the imports, then a line for each step, without a final line break
+std::string facts_of(const Audit& audit);  // one line
+std::string facts_of(
+    const SelfCheck& check);  // the imports, then a line for each step and waiver, without a final line break
 
 }  // namespace sealift::installer

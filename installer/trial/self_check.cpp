@@ -2,6 +2,8 @@
 // Each step is a process of its own, so that one cannot break the next. The cheapest and most telling step comes first.
 #include "installer/trial/self_check.hpp"
 
+#include <algorithm>
+
 #include "installer/trial/bare_environment.hpp"
 #include "installer/trial/load_check.hpp"
 #include "installer/trial/self_check_scripts.hpp"
@@ -21,12 +23,29 @@ constexpr const char* kTrainer = "bin/sealift-train";
 constexpr const char* kVerifier = "bin/sealift-verify";
 constexpr int kNothingRun = 2;  // the verifier's exit code where no check could be run
 
-[[noreturn]] void fail(const std::string& command, std::string expected, std::string got) {
+[[noreturn]] void fail(const std::string& command, std::string expected, std::string got,
+                       const std::string& or_else = "") {
   throw Error(ErrorCode::SelfTest, {.what = "what was built does not work; the generation in use was not touched",
                                     .where = command,
                                     .expected = std::move(expected),
                                     .got = std::move(got),
-                                    .next = "send this message to who packed the bundle"});
+                                    .next = "send this message to who packed the bundle" + or_else});
+}
+
+constexpr const char* kOrWaive =
+    "; or, where you know that nothing here needs such a file, name each with the reason, which the receipt keeps: "
+    "apply --waive 'PATH=REASON'";
+
+// A waiver that was mistyped, or is left from an older bundle, would look like one that was used.
+void require_native(const std::vector<bundle::Waiver>& waivers, const std::vector<ElfPlace>& files) {
+  for (const bundle::Waiver& waiver : waivers)
+    if (std::none_of(files.begin(), files.end(), [&](const ElfPlace& file) { return file.path == waiver.path; }))
+      throw Error(ErrorCode::Usage,
+                  {.what = "a waiver names no native file of this bundle; the generation in use was not touched",
+                   .where = "--waive " + waiver.path,
+                   .expected = "the path of a library or program, as the self-test's message names it",
+                   .got = "none of the " + std::to_string(files.size()) + " native files has this path",
+                   .next = "correct the path, or leave the waiver out; only a file that does not load can be waived"});
 }
 
 std::string import_statement(const std::vector<std::string>& modules) {
@@ -89,18 +108,38 @@ class Checker {
 
   void load_native_files() {
     const std::vector<ElfPlace> files = elf_files(layout_, generation_, options_.arch);
+    require_native(options_.waivers, files);
     if (files.empty()) return add("native files", false, "there is none");
     if (!layout_.contains(environment_.interpreter.text()))
       return add("native files", false, "the bundle brings no interpreter to load them with");
-    const LoadReport report = load_check(files, generation_, interpreter_, scratch_, options_.patience);
+    LoadReport report = load_check(files, generation_, interpreter_, scratch_, options_.patience);
+    const std::string unneeded = waive(report.broken);
     if (!report.broken.empty())
       fail(report.broken.front().path, "every native file to load, or to wait for the GPU's driver",
            std::to_string(report.broken.size()) + " of " + std::to_string(report.files) +
-               " do not load: " + listed(report.broken));
+               " do not load: " + listed(report.broken),
+           kOrWaive);
     add("native files", true,
-        std::to_string(report.loaded) + " of " + std::to_string(report.files) + " libraries and programs load");
+        std::to_string(report.loaded) + " of " + std::to_string(report.files) + " libraries and programs load" +
+            unneeded);
     if (!report.driver.empty()) add("files that need a driver", false, listed(report.driver));
     if (!report.plugins.empty()) add("plugins that nothing here needs", false, listed(report.plugins));
+  }
+
+  // Takes out of `broken` what is waived, and names the waivers that nothing needed.
+  std::string waive(std::vector<LoadReport::Unloaded>& broken) {
+    std::string unneeded;
+    for (const bundle::Waiver& waiver : options_.waivers) {
+      const auto found =
+          std::find_if(broken.begin(), broken.end(), [&](const auto& file) { return file.path == waiver.path; });
+      if (found == broken.end()) {
+        unneeded += (unneeded.empty() ? "; waivers that were not needed: " : ", ") + waiver.path;
+        continue;
+      }
+      result_.waived.push_back({.path = found->path, .fault = found->reason, .reason = waiver.reason});
+      broken.erase(found);
+    }
+    return unneeded;
   }
 
   void all_reduce() {
@@ -162,7 +201,10 @@ bundle::Json to_json(const SelfCheck& test) {
   bundle::Json steps = bundle::Json::array();
   for (const SelfCheck::Step& step : test.steps)
     steps.push_back({{"name", step.name}, {"passed", step.passed}, {"detail", step.detail}});
-  return {{"imports", test.imports}, {"milliseconds", test.milliseconds}, {"steps", std::move(steps)}};
+  bundle::Json json = {{"imports", test.imports}, {"milliseconds", test.milliseconds}, {"steps", std::move(steps)}};
+  for (const SelfCheck::Waived& file : test.waived)
+    json["waived"].push_back({{"path", file.path}, {"fault", file.fault}, {"reason", file.reason}});
+  return json;
 }
 
 SelfCheck self_check_from(bundle::JsonObject object) {
@@ -176,6 +218,14 @@ SelfCheck self_check_from(bundle::JsonObject object) {
       test.steps.push_back(
           {.name = step.string("name"), .passed = step.boolean("passed"), .detail = step.string("detail", 1 << 20)});
       step.done();
+    }
+  if (object.has("waived"))
+    for (const bundle::Json& json : object.array("waived", bundle::kMaxWaivers)) {
+      bundle::JsonObject file(json, object.where() + ".waived");
+      test.waived.push_back({.path = file.string("path"),
+                             .fault = file.string("fault", 1 << 20),
+                             .reason = file.string("reason", bundle::kMaxWaiverReason)});
+      file.done();
     }
   object.done();
   return test;

@@ -8,6 +8,7 @@
 #include <chrono>
 
 #include "bundle/core/json.hpp"
+#include "bundle/host/waiver.hpp"
 #include "installer/layout/layout.hpp"
 
 namespace sealift::installer {
@@ -24,6 +25,16 @@ struct SelfCheck {
   std::vector<std::string> imports;
   std::uint64_t milliseconds = 0;  // of the imports
   std::vector<Step> steps;         // what was tried besides
+
+  // A native file that does not load, and who installed went on without it.
+  struct Waived {
+    std::string path;
+    std::string fault;   // why it does not load
+    std::string reason;  // the waiver's
+
+    bool operator==(const Waived&) const = default;
+  };
+  std::vector<Waived> waived = {};
 };
 
 struct SelfCheckOptions {
@@ -36,10 +47,11 @@ struct SelfCheckOptions {
   Depth depth = Depth::Full;
   std::string arch = "x86_64";                               // native files for others are not tried
   std::chrono::seconds patience = std::chrono::minutes(10);  // with each program
+  std::vector<bundle::Waiver> waivers = {};                  // for native files that do not load, and for nothing else
 };
 
-// `scratch` serves as HOME and TMPDIR. Throws SelfTest with the end of the program's stderr. An environment without
-// imports and libraries is checked without an interpreter.
+// `scratch` serves as HOME and TMPDIR. Throws SelfTest with the end of the program's stderr, and Usage for a waiver
+// that names no native file. An environment without imports and libraries is checked without an interpreter.
 SelfCheck self_check(const bundle::Environment& environment, const Layout& layout,
                      const std::filesystem::path& generation, const std::filesystem::path& scratch,
                      const SelfCheckOptions& options = {});

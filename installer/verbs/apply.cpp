@@ -15,6 +15,7 @@ struct ApplyArguments {
   BundleOptions bundle;
   std::filesystem::path prefix;
   std::string self_test = "full";
+  std::vector<std::string> waivers;
   bool compile_bytecode = false;
   bool allow_other_name = false;
   bool verify_store = false;
@@ -35,6 +36,7 @@ int run(const ApplyArguments& arguments) {
   options.verify_store = arguments.verify_store;
   options.dry_run = arguments.dry_run;
   options.self_check = depth_of(arguments.self_test);
+  options.waivers = bundle::parse_waivers(arguments.waivers);
   options.ask = terminal_asker();
   const Applied applied = apply(options, disk, progress);
   bundle::print_warnings(applied.warnings);
@@ -52,6 +54,9 @@ void add_apply(bundle::Program& program) {
   add_prefix(verb, arguments->prefix);
   verb.option("--self-test", arguments->self_test, "how much to try before the switch: imports, full or training")
       .one_of({"imports", "full", "training"});
+  verb.option("--waive", arguments->waivers,
+              "PATH=REASON: go on although this native file does not load; the receipt keeps both; may be repeated")
+      .repeated();
   add_compile_bytecode(verb, arguments->compile_bytecode);
   add_allow_other_name(verb, arguments->allow_other_name);
   verb.flag("--verify-store", arguments->verify_store,

@@ -67,6 +67,9 @@ TEST_CASE("arguments that make no sense end with 2, help and version with 0") {
   CHECK(run(dir, {}).exit == 2);
   CHECK(run(dir, {"install"}).exit == 2);
   CHECK(run(dir, {"apply", "x"}).exit == 2);
+  const Outcome waived = run(dir, {"apply", "x", "--prefix", dir / "p", "--waive", "lib/a.so"});
+  CHECK(waived.exit == 2);
+  CHECK(waived.err.find("a waiver has no reason") != std::string::npos);
   CHECK(run(dir, {"verify", "x", "--threads", "0"}).exit == 2);
   CHECK(run(dir, {"verify", "x", "--fingerprint", "abc"}).exit == 2);
   CHECK(run(dir, {"verify"}).exit == 2);

@@ -3,56 +3,13 @@
 #include "installer/trial/load_check.hpp"
 
 #include "installer/generations/generation.hpp"
-#include "tests/installer/host_python.hpp"
+#include "tests/installer/made_libraries.hpp"
 
 using namespace sealift;
 using namespace sealift::installer;
 using namespace sealift::test;
 
 namespace {
-
-bool host_has_tools() {
-  if (!host_python_is_there()) return false;
-  if (::access("/usr/bin/cc", X_OK) == 0) return true;
-  MESSAGE("skipped: there is no /usr/bin/cc");
-  return false;
-}
-
-// Libraries and programs made in a folder, as the files of a bundle.
-struct Workshop {
-  TempDir dir;
-
-  // `links` are other files of the workshop. Gives the bytes.
-  std::string make(const std::string& name, const std::string& code, const std::string& flags = "-shared",
-                   const std::vector<std::string>& links = {}) const {
-    write_file(dir / "code.c", code);
-    std::string command =
-        "cc -x c " + (dir / "code.c").string() + " -x none -fPIC " + flags + " -o " + (dir / name).string();
-    for (const std::string& link : links) command += " " + (dir / link).string();
-    REQUIRE(std::system(command.c_str()) == 0);
-    return read_file(dir / name);
-  }
-  std::string library(const std::string& soname, const std::string& code,
-                      const std::vector<std::string>& links = {}) const {
-    return make(soname, code, "-shared -Wl,--no-as-needed -Wl,-soname," + soname, links);
-  }
-};
-
-TinyBundle with(const std::vector<std::pair<std::string, std::string>>& files) {
-  TinyBundle tiny{.arch = probe().target.arch};
-  tiny.items = {host_python()};
-  const std::string packages = tiny.site_packages + "/";
-  for (const auto& [path, bytes] : files)
-    if (path.starts_with(packages))  // where only wheels may place something
-      tiny.items.push_back(wheel_item({.name = "module", .files = {{path.substr(packages.size()), bytes}}}));
-    else
-      tiny.items.push_back(file_item("files/" + path, bytes, path, path.starts_with("bin/")));
-  return tiny;
-}
-
-struct HostSite : Site {
-  HostSite() { machine.target.arch = probe().target.arch; }
-};
 
 const SelfCheck::Step* step(const SelfCheck& test, const std::string& name) {
   for (const SelfCheck::Step& step : test.steps)
@@ -64,7 +21,7 @@ const SelfCheck::Step* step(const SelfCheck& test, const std::string& name) {
 
 TEST_CASE("libraries load each after what it needs, from folders that no search path names, and programs are traced") {
   if (!host_has_tools()) return;
-  const Workshop shop;
+  const LibraryShop shop;
   // zbase comes last by name, and neither folder is on a search path.
   const std::string base = shop.library("libzbase.so.1", "int base(void) { return 1; }");
   const std::string user =
@@ -72,13 +29,14 @@ TEST_CASE("libraries load each after what it needs, from folders that no search 
   const std::string module = shop.make("_demo.so", "int PyInit__demo(void) { __builtin_trap(); }");
   const std::string program = shop.make("tool", "int main(void) { return 7; }", "");
   const HostSite site;
-  const Applied applied = site.apply(site.make(with({{"lib/z/libzbase.so.1", base},
-                                                     {"lib/a/libauser.so.1", user},
-                                                     {"lib/python3.11/site-packages/_demo.cpython-311.so", module},
-                                                     {"share/data.bin",
-                                                      "\177ELF and then no more than some words of text, "
-                                                      "long enough to be a header of one"},
-                                                     {"bin/tool", program}})));
+  const Applied applied =
+      site.apply(site.make(bundle_with({{"lib/z/libzbase.so.1", base},
+                                        {"lib/a/libauser.so.1", user},
+                                        {"lib/python3.11/site-packages/_demo.cpython-311.so", module},
+                                        {"share/data.bin",
+                                         "\177ELF and then no more than some words of text, "
+                                         "long enough to be a header of one"},
+                                        {"bin/tool", program}})));
   const SelfCheck& test = applied.record->self_check;
   REQUIRE(step(test, "native files") != nullptr);
   CHECK(step(test, "native files")->passed);
@@ -92,7 +50,7 @@ TEST_CASE("libraries load each after what it needs, from folders that no search 
 TEST_CASE(
     "a library that takes from others of whoever needs it is good with them, and a static program is no library") {
   if (!host_has_tools()) return;
-  const Workshop shop;
+  const LibraryShop shop;
   // As libtorch_nvshmem, which libtorch_cuda needs, takes from libc10_cuda without saying so.
   const std::string taking = shop.library("libtaking.so", "extern int given; int taken(void) { return given; }");
   const std::string giving = shop.library("libgiving.so", "int given = 1;");
@@ -101,7 +59,7 @@ TEST_CASE(
                                      {"libtaking.so", "libgiving.so"});
   const std::string program = shop.make("static", "int main(void) { return 0; }", "-static-pie");
   const HostSite site;
-  const MadeBundle made = site.make(with(
+  const MadeBundle made = site.make(bundle_with(
       {{"lib/libgiving.so", giving}, {"lib/libtaking.so", taking}, {"lib/libuser.so", user}, {"bin/static", program}}));
   const Applied applied = site.apply(made);
   REQUIRE(step(applied.record->self_check, "native files"));
@@ -110,7 +68,7 @@ TEST_CASE(
 
 TEST_CASE("a program whose library lacks a function that it calls is refused, although it would start") {
   if (!host_has_tools()) return;
-  const Workshop shop;
+  const LibraryShop shop;
   shop.library("libmath.so.1", "int old_sum(void) { return 0; } int sum(void) { return 1; }");
   const std::string program =
       shop.make("tool", "int old_sum(void); int main(int n, char** v) { return n > 1 ? old_sum() : 0; }",
@@ -123,13 +81,14 @@ TEST_CASE("a program whose library lacks a function that it calls is refused, al
   const std::string newer = shop.library("libmath.so.1", "int sum(void) { return 1; }");
   const HostSite site;
   const bundle::Error error = refusal([&] {
-    site.apply(site.make(with({{"lib/libmath.so.1", newer}, {"bin/tool", program}})));
+    site.apply(site.make(bundle_with({{"lib/libmath.so.1", newer}, {"bin/tool", program}})));
   });
   CHECK(error.code() == bundle::ErrorCode::SelfTest);
   CHECK(mentions(error, "bin/tool"));
   CHECK(mentions(error, "undefined symbol: old_sum"));
   const HostSite other;
-  const Applied applied = other.apply(other.make(with({{"lib/libmath.so.1", newer}, {"bin/optional", optional}})));
+  const Applied applied =
+      other.apply(other.make(bundle_with({{"lib/libmath.so.1", newer}, {"bin/optional", optional}})));
   CHECK(step(applied.record->self_check, "native files")->detail == "2 of 2 libraries and programs load");
 }
 
@@ -139,14 +98,15 @@ TEST_CASE("what waits for the GPU's driver is said to, also through another libr
     MESSAGE("skipped: this machine has the driver");
     return;
   }
-  const Workshop shop;
+  const LibraryShop shop;
   shop.library("libcuda.so.1", "int cuInit(void) { return 0; }");
   const std::string direct =
       shop.library("libgpu.so.1", "int cuInit(void); int gpu(void) { return cuInit(); }", {"libcuda.so.1"});
   const std::string through =
       shop.library("libabove.so.1", "int gpu(void); int above(void) { return gpu(); }", {"libgpu.so.1"});
   const HostSite site;
-  const Applied applied = site.apply(site.make(with({{"lib/libgpu.so.1", direct}, {"lib/libabove.so.1", through}})));
+  const Applied applied =
+      site.apply(site.make(bundle_with({{"lib/libgpu.so.1", direct}, {"lib/libabove.so.1", through}})));
   const SelfCheck& test = applied.record->self_check;
   CHECK(step(test, "native files")->detail == "0 of 2 libraries and programs load");
   const SelfCheck::Step* waiting = step(test, "files that need a driver");
@@ -158,45 +118,45 @@ TEST_CASE("what waits for the GPU's driver is said to, also through another libr
 
 TEST_CASE("a library that is made to be preloaded is tried so") {
   if (!host_has_tools()) return;
-  const Workshop shop;  // ray's libjemalloc.so, as vLLM and ms-swift[all] carry it
+  const LibraryShop shop;  // ray's libjemalloc.so, as vLLM and ms-swift[all] carry it
   const std::string data = "__attribute__((tls_model(\"initial-exec\"))) static __thread char room[1 << 20];";
   const std::string works = shop.library("libearly.so", data + "char* early(void) { return room; }");
   const std::string breaks = shop.library(
       "libdying.so", data + "__attribute__((constructor)) static void die(void) { room[0] = 1; __builtin_trap(); }");
   const HostSite site;
   SUBCASE("and works") {
-    const Applied applied = site.apply(site.make(with({{"lib/libearly.so", works}})));
+    const Applied applied = site.apply(site.make(bundle_with({{"lib/libearly.so", works}})));
     CHECK(step(applied.record->self_check, "native files")->detail == "1 of 1 libraries and programs load");
   }
   SUBCASE("and does not work") {
-    CHECK_REFUSED(site.apply(site.make(with({{"lib/libdying.so", breaks}}))), SelfTest, "lib/libdying.so");
+    CHECK_REFUSED(site.apply(site.make(bundle_with({{"lib/libdying.so", breaks}}))), SelfTest, "lib/libdying.so");
   }
 }
 
 TEST_CASE("one of several libraries for several hosts may miss its own, even where another one of them needs it") {
   if (!host_has_tools()) return;
-  const Workshop shop;
+  const LibraryShop shop;
   shop.library("libavutil.so.998", "int av(void) { return 0; }");
   const std::string core =
       shop.library("libtorchcodec_core4.so", "int av(void); int c(void) { return av(); }", {"libavutil.so.998"});
   const std::string ops = shop.library("libtorchcodec_custom_ops4.so", "int c(void); int o(void) { return c(); }",
                                        {"libtorchcodec_core4.so"});
   const HostSite site;
-  const Applied applied =
-      site.apply(site.make(with({{"lib/libtorchcodec_core4.so", core}, {"lib/libtorchcodec_custom_ops4.so", ops}})));
+  const Applied applied = site.apply(
+      site.make(bundle_with({{"lib/libtorchcodec_core4.so", core}, {"lib/libtorchcodec_custom_ops4.so", ops}})));
   CHECK(step(applied.record->self_check, "plugins that nothing here needs") != nullptr);
 }
 
 TEST_CASE("a plugin that nothing needs may miss its host; a library that something needs may not") {
   if (!host_has_tools()) return;
-  const Workshop shop;
+  const LibraryShop shop;
   const std::string plugin = shop.library("plugin.so", "int of_the_host(void); int (*p)(void) = of_the_host;");
   const std::string other = shop.library("libsealift-host.so.40", "int host_init(void) { return 0; }");
   const std::string bootstrap =
       shop.library("boot.so", "int host_init(void); int boot(void) { return host_init(); }", {"libsealift-host.so.40"});
   const HostSite site;
   SUBCASE("plugins") {
-    const Applied applied = site.apply(site.make(with({{"lib/plugin.so", plugin}, {"lib/boot.so", bootstrap}})));
+    const Applied applied = site.apply(site.make(bundle_with({{"lib/plugin.so", plugin}, {"lib/boot.so", bootstrap}})));
     const SelfCheck::Step* left = step(applied.record->self_check, "plugins that nothing here needs");
     REQUIRE(left != nullptr);
     CHECK(!left->passed);
@@ -206,26 +166,26 @@ TEST_CASE("a plugin that nothing needs may miss its host; a library that somethi
   SUBCASE("a library that another one needs") {
     const std::string user =
         shop.library("libuser.so", "int boot(void); int user(void) { return boot(); }", {"boot.so"});
-    CHECK_REFUSED(site.apply(site.make(with({{"lib/boot.so", bootstrap}, {"lib/libuser.so", user}}))), SelfTest,
+    CHECK_REFUSED(site.apply(site.make(bundle_with({{"lib/boot.so", bootstrap}, {"lib/libuser.so", user}}))), SelfTest,
                   "lib/boot.so");
     CHECK(!fs::exists(site.current()));
     CHECK(status_of(site.prefix()).failed->got.find("libsealift-host.so.40") != std::string::npos);
   }
   SUBCASE("an extension module") {
-    CHECK_REFUSED(site.apply(site.make(with({{"lib/python3.11/site-packages/x.cpython-311.so", bootstrap}}))), SelfTest,
-                  "libsealift-host.so.40");
+    CHECK_REFUSED(site.apply(site.make(bundle_with({{"lib/python3.11/site-packages/x.cpython-311.so", bootstrap}}))),
+                  SelfTest, "libsealift-host.so.40");
   }
   SUBCASE("a program") {
     const std::string program = shop.make("tool", "int boot(void); int main(void) { return boot(); }",
                                           "-Wl,--allow-shlib-undefined", {"boot.so"});
-    CHECK_REFUSED(site.apply(site.make(with({{"bin/tool", program}}))), SelfTest, "bin/tool");
+    CHECK_REFUSED(site.apply(site.make(bundle_with({{"bin/tool", program}}))), SelfTest, "bin/tool");
   }
 }
 
 TEST_CASE(
     "a library that kills the interpreter fails the self-test by name; one that is only at odds with another passes") {
   if (!host_has_tools()) return;
-  const Workshop shop;
+  const LibraryShop shop;
   const std::string deadly =
       shop.library("libdeadly.so", "__attribute__((constructor)) void go(void) { __builtin_trap(); }");
   const std::string good = shop.library("libzgood.so", "int good(void) { return 1; }");
@@ -236,16 +196,16 @@ TEST_CASE(
       "\"1\", 1); }";
   const std::string one = shop.library("libone.so", at_odds), two = shop.library("libtwo.so", at_odds);
   const HostSite site;
-  CHECK_REFUSED(site.apply(site.make(with({{"lib/libdeadly.so", deadly}, {"lib/libzgood.so", good}}))), SelfTest,
+  CHECK_REFUSED(site.apply(site.make(bundle_with({{"lib/libdeadly.so", deadly}, {"lib/libzgood.so", good}}))), SelfTest,
                 "1 of 2 do not load: lib/libdeadly.so (the interpreter ended with signal");
   const Applied applied = site.apply(
-      site.make(with({{"lib/libone.so", one}, {"lib/libtwo.so", two}, {"lib/libzgood.so", good}}), "bundle2"));
+      site.make(bundle_with({{"lib/libone.so", one}, {"lib/libtwo.so", two}, {"lib/libzgood.so", good}}), "bundle2"));
   CHECK(step(applied.record->self_check, "native files")->detail == "3 of 3 libraries and programs load");
 }
 
 TEST_CASE("less is tried on request, and training only then") {
   const HostSite site;
-  TinyBundle tiny = with({});
+  TinyBundle tiny = bundle_with({});
   tiny.items.push_back(file_item("files/train", "#!/bin/sh\ntest \"$1 $2 $3\" = 'run --steps 2' || exit 9\n",
                                  "bin/sealift-train", true));
   tiny.items.push_back(file_item("files/no-train", "x", "share/x"));
@@ -266,7 +226,7 @@ TEST_CASE("less is tried on request, and training only then") {
 TEST_CASE("a carried verifier that finds a fault refuses the generation; one that could run nothing is no pass") {
   const HostSite site;
   const auto verified = [&](const std::string& folder, const std::string& ending) {
-    TinyBundle tiny = with({});
+    TinyBundle tiny = bundle_with({});
     tiny.items.push_back(file_item("files/verify",
                                    "#!/bin/sh\ntest \"$1 $2 $3\" = 'run --level quick' || exit 9\n" + ending,
                                    "bin/sealift-verify", true));
