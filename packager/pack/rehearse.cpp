@@ -3,6 +3,7 @@
 // self-test there, and sees the bundle, the work area and the system's programs.
 #include "packager/pack/rehearse.hpp"
 
+#include "bundle/host/waiver.hpp"
 #include "packager/host/own_program.hpp"
 #include "packager/host/sandbox.hpp"
 #include "packager/host/scratch_folder.hpp"
@@ -34,20 +35,28 @@ bundle::VerifiedBundle verified_by(const RehearseOptions& options, const fs::pat
 }
 
 // Installs one bundle into the area's prefix, and returns the first line that its installer printed.
-std::string install(const RehearseOptions& options, const fs::path& folder, const fs::path& area) {
+std::string install(const RehearseOptions& options, const fs::path& folder, const fs::path& area,
+                    const std::vector<std::string>& waivers = {}) {
   const bool other = !options.system.empty();
   const fs::path bundle_there = other ? fs::path("/mnt/bundle") : folder;
   const fs::path area_there = other ? fs::path("/mnt/area") : area;
-  const SandboxedRun run{
+  SandboxedRun run{
       .command = {bundle_there / "sealift-install", "apply", bundle_there, "--prefix", area_there / "prefix",
                   "--fingerprint", "sha256:" + options.fingerprint.hex()},
       .environment = {{"PATH", "/usr/sbin:/usr/bin:/sbin:/bin"}, {"LANG", "C.UTF-8"}, {"HOME", area_there.string()}},
       .readable = {folder},
       .writable = {area}};
+  for (const std::string& waiver : waivers) run.command.insert(run.command.end(), {"--waive", waiver});
   const ProcessResult result = other ? run_sandboxed(run, {.root = fs::canonical(options.system),
                                                            .below_mnt = {{"area", area}},
                                                            .read_below_mnt = {{"bundle", folder}}})
                                      : run_sandboxed(run);
+  if (result.exit_code == static_cast<int>(ErrorCode::Usage) && !waivers.empty())
+    throw Error(ErrorCode::Usage, {.what = "the rehearsal's installer does not take these waivers; the bundle is not "
+                                           "rehearsed",
+                                   .where = folder.string(),
+                                   .got = result.err.substr(result.err.size() > 4000 ? result.err.size() - 4000 : 0),
+                                   .next = "correct them, and: sealift-pack rehearse BUNDLE --fingerprint F"});
   if (result.exit_code != 0)
     throw RehearsalFailure(result.exit_code <= static_cast<int>(ErrorCode::Revoked) && result.exit_code > 2
                                ? static_cast<ErrorCode>(result.exit_code)
@@ -97,6 +106,7 @@ std::string system_name(const fs::path& system, const bundle::Manifest& manifest
 }  // namespace
 
 Rehearsal rehearse(const RehearseOptions& options, bundle::Progress& progress) {
+  bundle::parse_waivers(options.waivers);
   const bundle::VerifiedBundle verified = verified_by(options, options.bundle);
   const fs::path folder = folder_of(verified);
   if (verified.manifest().base && options.onto.empty())
@@ -112,11 +122,12 @@ Rehearsal rehearse(const RehearseOptions& options, bundle::Progress& progress) {
   progress.note("rehearsing: installing into " + area.path().string() + ", without a network");
   for (const fs::path& onto : options.onto) install_first(options, onto, area.path());
   return {.system = system_name(options.system, verified.manifest()),
-          .installed = install(options, folder, area.path())};
+          .installed = install(options, folder, area.path(), options.waivers)};
 }
 
 NewRehearsal rehearse_new(const fs::path& folder, const std::vector<RoleStatus>& roles, const fs::path& system,
-                          const std::vector<fs::path>& onto, bundle::Progress& progress) {
+                          const std::vector<fs::path>& onto, const std::vector<std::string>& waivers,
+                          bundle::Progress& progress) {
   const auto not_yet = [&](const std::string& why) {
     progress.warn("not rehearsed: " + why + "; `sealift-pack rehearse` does it later");
     return NewRehearsal{.why_not = why};
@@ -128,9 +139,12 @@ NewRehearsal rehearse_new(const fs::path& folder, const std::vector<RoleStatus>&
                                .fingerprint = bundle::open(folder).seal.roots.front().digest(),
                                .system = system,
                                .onto = onto,
-                               .work_area = {}},
+                               .work_area = {},
+                               .waivers = waivers},
                               progress);
     progress.note("rehearsed: " + done.installed + " in " + done.system);
+    if (!waivers.empty())
+      progress.warn("rehearsed with --waive: whoever installs it decides again, and names the same");
     return {.done = std::move(done)};
   } catch (const RehearsalFailure& failure) {
     bundle::Facts facts = failure.facts();

@@ -19,7 +19,8 @@ struct RehearseOptions {
   bundle::Digest fingerprint;               // of the root by which the bundle is verified
   std::filesystem::path system;             // a system of the target's kind to install in; empty: this machine's own
   std::vector<std::filesystem::path> onto;  // what a delta builds on: installed first, in this order
-  std::filesystem::path work_area;  // has room for all that is installed; empty: the folder that the bundle is in
+  std::filesystem::path work_area;        // has room for all that is installed; empty: the folder that the bundle is in
+  std::vector<std::string> waivers = {};  // PATH=REASON, for the installer's self-test of the bundle itself
 };
 
 // The bundle that is rehearsed, and not one that it builds on, did not install.
@@ -33,8 +34,8 @@ struct Rehearsal {
 };
 
 // Throws what bundle::verify throws; CannotCheck for a delta without the bundle that it builds on, and when this
-// machine cannot start a process without a network; and RehearsalFailure with the installer's own code when the bundle
-// cannot be installed.
+// machine cannot start a process without a network; Usage for waivers that its installer refuses; and RehearsalFailure
+// with the installer's own code when the bundle cannot be installed.
 Rehearsal rehearse(const RehearseOptions& options, bundle::Progress& progress);
 
 // What `create` ends with: a rehearsal, or the reason why there was none.
@@ -49,6 +50,6 @@ struct NewRehearsal {
 // nobody hands it out by mistake.
 NewRehearsal rehearse_new(const std::filesystem::path& folder, const std::vector<RoleStatus>& roles,
                           const std::filesystem::path& system, const std::vector<std::filesystem::path>& onto,
-                          bundle::Progress& progress);
+                          const std::vector<std::string>& waivers, bundle::Progress& progress);
 
 }  // namespace sealift::packager

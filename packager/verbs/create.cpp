@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "bundle/host/waiver.hpp"
 #include "packager/keys/key_file.hpp"
 #include "packager/pack/rehearse.hpp"
 #include "packager/pack/volume_size.hpp"
@@ -18,6 +19,7 @@ namespace {
 struct Options : CreateOptions {
   std::filesystem::path system;
   std::vector<std::filesystem::path> onto;
+  std::vector<std::string> waivers;
   bool no_rehearsal = false;
   std::string volume = "0";
   std::string recovery;
@@ -107,6 +109,8 @@ void add_create(bundle::Program& program) {
   verb.option("--jobs", options->fetch.jobs, "downloads at a time").between(1, 64);
   verb.flag("--unsandboxed-builds", options->unsandboxed, kUnsandboxedBuilds);
   verb.flag("--no-rehearsal", options->no_rehearsal, "do not install the bundle without a network at the end");
+  verb.option("--waive", options->waivers, "PATH=REASON, for the rehearsal: a native file that may fail to load")
+      .repeated();
   verb.option("--system", options->system, "the root folder of a system of the target's kind, to rehearse in");
   verb.json(options->json);
   verb.action([options] {
@@ -114,6 +118,7 @@ void add_create(bundle::Program& program) {
     options->volume_size = parse_volume_size(options->volume);
     if (!options->recovery.empty()) options->recovery_percent = parse_percent(options->recovery);
     check_signing(*options);
+    bundle::parse_waivers(options->waivers);
     if (options->unsandboxed) options->isolation = Isolation::None;
     if (!options->keys.empty()) options->passphrase = read_passphrase(options->passphrase_file);
     const CreateResult result = create(*options, progress);
@@ -122,9 +127,9 @@ void add_create(bundle::Program& program) {
                               bundle::human_size(payload.size), payload.volumes.size(), text_of(result.roles)));
     if (payload.recovery) progress.note(recovery_text(payload));
     show_findings(result.findings, progress);
-    const NewRehearsal rehearsal =
-        options->no_rehearsal ? NewRehearsal{.why_not = "--no-rehearsal"}
-                              : rehearse_new(result.folder, result.roles, options->system, options->onto, progress);
+    const NewRehearsal rehearsal = options->no_rehearsal ? NewRehearsal{.why_not = "--no-rehearsal"}
+                                                         : rehearse_new(result.folder, result.roles, options->system,
+                                                                        options->onto, options->waivers, progress);
     bundle::print(options->json, json_of(result, rehearsal), result.folder.string() + "\n");
     return 0;
   });

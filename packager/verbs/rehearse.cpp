@@ -20,6 +20,8 @@ void add_rehearse(bundle::Program& program) {
   verb.option("--system", options->system, "the root folder of a system of the target's kind (default: this one)");
   verb.option("--onto", options->onto, "a bundle that a delta builds on; may be repeated, oldest first").repeated();
   verb.option("--work-area", options->work_area, "has room for all that is installed (default: beside the bundle)");
+  verb.option("--waive", options->waivers, "PATH=REASON, given to apply: a native file that may fail to load")
+      .repeated();
   verb.json(options->json);
   verb.action([options] {
     bundle::Progress progress;

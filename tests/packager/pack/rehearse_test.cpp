@@ -146,10 +146,10 @@ TEST_CASE("a new bundle that fails its rehearsal loses its name, one that was no
   Finished finished("#!/bin/sh\nexit 3\n");
   const fs::path folder = finished.made.folder, aside = folder.string() + ".failed";
   const auto rehearsed = [&](const std::vector<fs::path>& onto = {}) {
-    return rehearse_new(folder, {}, {}, onto, finished.progress);
+    return rehearse_new(folder, {}, {}, onto, {}, finished.progress);
   };
   if (!Finished("#!/bin/sh\nexit 0\n").rehearsed()) return;
-  rehearse_new(folder, {{.role = "release", .signatures = 0, .threshold = 1}}, {}, {}, finished.progress);
+  rehearse_new(folder, {{.role = "release", .signatures = 0, .threshold = 1}}, {}, {}, {}, finished.progress);
   CHECK(fs::exists(folder));
   CHECK_REFUSED(rehearsed({finished.dir / "none"}), Missing, "none");  // not this bundle's fault
   CHECK(fs::exists(folder));
@@ -160,12 +160,25 @@ TEST_CASE("a new bundle that fails its rehearsal loses its name, one that was no
   CHECK_REFUSED(rehearsed(), SelfTest, "tiny-1.failed.2");
 }
 
+TEST_CASE("waivers are the installer's to judge; one that it refuses is no fault of the bundle, which keeps its name") {
+  Finished finished("#!/bin/sh\nexit 0\n");
+  RehearseOptions options = finished.options();
+  options.waivers = {"lib/none.so"};
+  CHECK_REFUSED(rehearse(options, finished.progress), Usage, "a waiver has no reason");
+  if (!finished.rehearsed()) return;
+  options.waivers = {"lib/none.so=nobody needs it"};
+  CHECK_REFUSED(rehearse(options, finished.progress), Usage, "names no native file");
+  CHECK_REFUSED(rehearse_new(finished.made.folder, {}, {}, {}, options.waivers, finished.progress), Usage,
+                "the bundle is not rehearsed");
+  CHECK(fs::exists(finished.made.folder));
+}
+
 TEST_CASE("a bundle for another architecture is not rehearsed here, which is no fault of it") {
   Finished finished("#!/bin/sh\n");
   finished.made.manifest.target.arch = "aarch64";
   reseal(finished.made, {one_key_root(finished.key)}, {&finished.key});
   CHECK_REFUSED(rehearse(finished.options(), finished.progress), CannotCheck, "a machine of aarch64");
-  const NewRehearsal later = rehearse_new(finished.made.folder, {}, {}, {}, finished.progress);
+  const NewRehearsal later = rehearse_new(finished.made.folder, {}, {}, {}, {}, finished.progress);
   CHECK(later.why_not.find("another architecture") != std::string::npos);
   CHECK(fs::exists(finished.made.folder));  // it keeps its name
 }
