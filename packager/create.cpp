@@ -96,6 +96,11 @@ CreateResult create(const CreateOptions& options, bundle::Progress& progress) {
     progress.note(
         std::to_string(plan.left_out_bytecode) +
         " compiled file(s) of wheels (__pycache__) will not be installed; Python compiles the sources itself");
+  for (const std::string& wheel : plan.misdescribed)
+    progress.warn(
+        "the RECORD of " + wheel +
+        " has other sizes than the files, as published; the bytes are those that the lock pins, and the RECORD "
+        "that is installed will describe them");
   const KnownChunks known(cache);
   std::optional<ScratchFolder> scratch;  // until the patches are written
   if (options.patches) scratch.emplace("patches", cache.root());

@@ -137,6 +137,7 @@ class Wheel::Parser {
     std::map<std::string, WheelRecordRow> rows =
         parse_wheel_record(zip_.extract_text(*listed, kMaxRecord), zip_.members().size() + 1000, where_);
     std::set<std::pair<Scheme, std::string>> places;
+    std::size_t misdescribed = 0;
     for (const ZipMember& member : zip_.members()) {
       const auto row = rows.find(member.name);
       if (member.name == record || member.name == record + ".jws" || member.name == record + ".p7s") {
@@ -145,10 +146,9 @@ class Wheel::Parser {
       }
       if (row == rows.end() || !row->second.sha256)
         refuse("a file is not listed in RECORD with a digest: " + SafePath::printable(member.name));
-      if (row->second.size.value_or(member.size) != member.size)
-        refuse("RECORD says another size: " + SafePath::printable(member.name));
       WheelFile file = place(member);
       file.sha256 = *row->second.sha256;
+      if (row->second.size.value_or(member.size) != member.size) correct(file, ++misdescribed);
       rows.erase(row);
       if (!places.emplace(file.scheme, file.path).second)
         refuse("two files have one place: " + SafePath::printable(file.path));
@@ -163,6 +163,17 @@ class Wheel::Parser {
     if (!rows.empty()) refuse("RECORD lists a file that is not there: " + SafePath::printable(rows.begin()->first));
     check_startup_folders();
     leave_out_bytecode(places);
+  }
+
+  // The wheel as a whole has its published digest, so its bytes are what was published, and RECORD is at fault. A row
+  // with the right size and another digest is refused, by whoever hashes the file: that is no tool's known mistake.
+  void correct(WheelFile& file, std::size_t count) {
+    if (count > kMaxMisdescribed || (file.scheme == Scheme::SitePackages && is_pth(file.path)))
+      refuse("RECORD says another size: " + SafePath::printable(file.member.name));
+    Hasher hasher;
+    zip_.extract(file.member, [&](ByteView piece) { hasher.update(piece); });
+    file.sha256 = hasher.finish();
+    file.misdescribed = true;
   }
 
   // Refuses a .pth file that would run code, unless setuptools is known to write it or somebody allowed these bytes.

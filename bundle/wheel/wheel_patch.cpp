@@ -139,9 +139,10 @@ class PatchMaker {
            !(file.scheme == Scheme::SitePackages && file.path == base_.dist_info() + "/INSTALLER");
   }
 
-  // Readers of a wheel look into its metadata, its start-up files and the beginnings of its scripts.
+  // Readers of a wheel look into its metadata, its start-up files, the beginnings of its scripts, and what RECORD
+  // describes wrongly.
   bool may_be_left(const WheelFile& file) const {
-    return file.scheme != Scheme::Scripts && !file.path.starts_with(wheel_.dist_info() + "/") &&
+    return file.scheme != Scheme::Scripts && !file.misdescribed && !file.path.starts_with(wheel_.dist_info() + "/") &&
            !file.path.ends_with(".pth") && file.member.compressed_size >= kWorthALine;
   }
 

@@ -126,12 +126,14 @@ Installed install_wheel(const Content& content, bundle::ByteSource& source, cons
   installed.startup = wheel.startup();
   installed.may_run = wheel.allowed_startup_files();
   installed.left_out_bytecode = wheel.left_out_bytecode();
-  for (const bundle::WheelFile& member : wheel.files())
+  for (const bundle::WheelFile& member : wheel.files()) {
+    installed.misdescribed += member.misdescribed ? 1 : 0;
     installed.file({.place = bundle::installed_path(member.scheme, member.path, wheel.dist_info(), site_packages),
                     .packaged = member.scheme == bundle::Scheme::SitePackages ? member.path : "",
                     .empty = member.member.size == 0,
                     .sha256 = member.python_script ? std::nullopt : std::optional(member.sha256)},
                    member.member.size);
+  }
   for (const bundle::EntryPoint& point : wheel.entry_points()) installed.file("bin/" + point.script, 1);
   const std::string info = site_packages + "/" + wheel.dist_info();
   installed.file(info + "/RECORD", wheel.files().size() * 160);

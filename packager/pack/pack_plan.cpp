@@ -145,6 +145,7 @@ PackPlan plan_pack(const Lock& lock, const std::vector<Content>& contents, const
   }
   plan.left_out = claims.settle_owners();
   plan.left_out_bytecode = claims.left_out_bytecode();
+  plan.misdescribed = claims.misdescribed();
   std::sort(plan.entries.begin(), plan.entries.end(),
             [](const PlannedEntry& a, const PlannedEntry& b) { return a.draft.path < b.draft.path; });
   plan.draft.environment.placements = placements_of(plan);

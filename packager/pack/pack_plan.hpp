@@ -32,7 +32,8 @@ struct PackPlan {
   std::vector<std::filesystem::path>
       companions;    // copied beside the payload, in the order and under the names of the draft's
   LeftOut left_out;  // by [[owner]] rules, or brought by another wheel too; the draft's placements say it as well
-  std::size_t left_out_bytecode = 0;  // compiled files of wheels, which are never installed
+  std::size_t left_out_bytecode = 0;           // compiled files of wheels, which are never installed
+  std::vector<std::string> misdescribed = {};  // wheels whose RECORD is wrong about files, each with how many
 
   unsigned recovery_percent = 0;  // of the payload, as recovery data; 0: none
 

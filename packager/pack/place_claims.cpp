@@ -29,6 +29,8 @@ void PlaceClaims::claim(const Content& content, const Installed& installed) {
   startup_.emplace_back(installed.startup, content.owner);
   used_startup_files_ += installed.may_run.size();
   left_out_bytecode_ += installed.left_out_bytecode;
+  if (installed.misdescribed != 0)
+    misdescribed_.push_back(content.name + " (" + std::to_string(installed.misdescribed) + " file(s))");
 }
 
 LeftOut PlaceClaims::settle_owners() {

@@ -25,6 +25,8 @@ class PlaceClaims {
   // library, Usage for an allowed start-up file that is nowhere.
   LeftOut settle_owners();
   std::size_t left_out_bytecode() const { return left_out_bytecode_; }
+  // Wheels whose RECORD is wrong about files, each with how many.
+  const std::vector<std::string>& misdescribed() const { return misdescribed_; }
 
  private:
   void require_place(const Content& content, const std::string& place) const;
@@ -37,6 +39,7 @@ class PlaceClaims {
   std::vector<std::pair<Installed::File, std::string>> packaged_;  // files of site-packages, and their wheels
   std::vector<std::pair<bundle::StartupEffects, std::string>> startup_;
   std::size_t used_startup_files_ = 0, left_out_bytecode_ = 0;
+  std::vector<std::string> misdescribed_;
   std::set<std::string> libraries_;  // names of the wheels' files
 };
 

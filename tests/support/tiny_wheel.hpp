@@ -106,6 +106,7 @@ struct TinyWheel {
   std::string entry_points;                           // text of entry_points.txt, left out when empty
   std::string extra_metadata;                         // further header lines, each with its line break
   std::map<std::string, std::string> record_digests;  // a fault: path -> text instead of "sha256=..."
+  std::map<std::string, std::string> record_sizes;    // a fault: path -> text instead of the size
   std::vector<std::string> unrecorded;                // a fault: paths left out of RECORD
   std::string extra_record;                           // a fault: further RECORD rows
 
@@ -134,7 +135,9 @@ inline std::string make_wheel(const TinyWheel& wheel) {
         fault != wheel.record_digests.end()
             ? fault->second
             : "sha256=" + bundle::to_base64(bundle::sha256(bundle::as_bytes(bytes)).bytes, bundle::Base64::UrlNoPad);
-    record += path + "," + digest + "," + std::to_string(bytes.size()) + "\n";
+    const auto size = wheel.record_sizes.find(path);
+    record += path + "," + digest + "," +
+              (size != wheel.record_sizes.end() ? size->second : std::to_string(bytes.size())) + "\n";
   }
   record += wheel.extra_record + info + "RECORD,,\n";
   items.push_back({.name = info + "RECORD", .bytes = record});

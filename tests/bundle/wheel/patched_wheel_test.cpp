@@ -82,6 +82,17 @@ TEST_CASE("a file that moved is left out, and a wheel that has nothing in common
   CHECK(make_patch(stranger, base).empty());
 }
 
+TEST_CASE("a file about which RECORD is wrong is carried, so that the wheel can be read without its base") {
+  const TinyWheel base = with_library(kSmall);
+  TinyWheel wheel = base;
+  wheel.version = "2.0";
+  wheel.record_sizes["native/lib.so"] = "7";
+  wheel.files["native/other.so"] = wheel.files.at("native/lib.so");
+  const std::string patch = make_patch(wheel, base);
+  REQUIRE_FALSE(patch.empty());
+  CHECK(rebuilt(patch, wheel, base).at("native/lib.so") == wheel.files.at("native/lib.so"));
+}
+
 TEST_CASE("what an installer rewrites is not built on, and what readers look into is carried") {
   TinyWheel base = with_library(kSmall);
   base.files["native-1.0.data/scripts/run"] = "#!python\n" + std::string(300, '#') + "\n";

@@ -116,6 +116,31 @@ TEST_CASE("a start-up file is what its own bytes say, whatever digest RECORD has
   CHECK_REFUSED(open_with(allowed, harmless), Format, "RECORD has another digest of a start-up file: demo.pth");
 }
 
+TEST_CASE(
+    "a file that RECORD gives another size is described by its bytes; RECORD may err about few, and never of .pth") {
+  const std::string other = "sha256=" + to_base64(sha256(as_bytes("other")).bytes, Base64::UrlNoPad);
+  const TinyWheel patched{.files = {{"demo/lib.so", std::string(5000, 'x')}, {"demo/__init__.py", "y"}},
+                          .record_digests = {{"demo/lib.so", other}},
+                          .record_sizes = {{"demo/lib.so", "4999"}}};
+  Opened demo = opened(patched);  // as pynvvideocodec 2.0.4, whose libraries were changed after RECORD was written
+  const WheelFile library = file(demo.wheel, "demo/lib.so");
+  CHECK(library.misdescribed);
+  CHECK(library.sha256 == sha256(as_bytes(patched.files.at("demo/lib.so"))));
+  CHECK_NOTHROW(demo.wheel.extract(library, [](ByteView) {}));
+  CHECK_FALSE(file(demo.wheel, "demo/__init__.py").misdescribed);
+  CHECK_REFUSED(opened({.files = {{"demo.pth", "demo\n"}}, .record_sizes = {{"demo.pth", "4"}}}), Format,
+                "another size");
+  TinyWheel many{.files = {}};
+  for (std::size_t i = 0; i <= kMaxMisdescribed; ++i) {
+    const std::string name = "demo/" + std::to_string(i);
+    many.files[name] = "text";
+    many.record_sizes[name] = "9";
+  }
+  CHECK_REFUSED(opened(many), Format, "another size");
+  many.record_sizes.erase("demo/0");
+  CHECK_NOTHROW(opened(many));
+}
+
 TEST_CASE("metadata fields and entry points are read") {
   TinyWheel tiny{.entry_points =
                      "# comment\n[console_scripts]\ndemo-run = demo.cli:main\n x=demo:App.start [extra]\n[other]\na = "

@@ -34,6 +34,27 @@ TEST_CASE("apply installs wheels, trees and files, and current points at the gen
   CHECK(record.entries.size() == 4);
 }
 
+TEST_CASE("where a wheel's RECORD is wrong about a file, the RECORD that is installed is right") {
+  const Site site;
+  const std::string library(5000, 'x'), wrong = "sha256=" + std::string(43, 'A');
+  TinyBundle tiny;
+  tiny.items = {wheel_item({.files = {{"demo/lib.so", library}, {"demo/__init__.py", "y"}},
+                            .record_digests = {{"demo/lib.so", wrong}},
+                            .record_sizes = {{"demo/lib.so", "4999"}}})};
+  const MadeBundle made = site.make(tiny);
+  site.apply(made);
+  CHECK(read_file(site.site_packages() / "demo/lib.so") == library);
+  const std::string record = read_file(site.site_packages() / "demo-1.0.dist-info/RECORD");
+  const std::string right =
+      "demo/lib.so,sha256=" +
+      bundle::to_base64(bundle::sha256(bundle::as_bytes(library)).bytes, bundle::Base64::UrlNoPad) + ",5000\n";
+  CHECK_MESSAGE(record.find(right) != std::string::npos, record);
+  CHECK(record.find(wrong) == std::string::npos);
+  ApplyOptions again = site.options(made);
+  again.verify_store = true;
+  CHECK(site.apply(again).action == InstallPlan::Action::Nothing);
+}
+
 TEST_CASE("what is installed is read-only, and modes do not depend on the umask") {
   const Site site;
   const mode_t before = ::umask(077);

@@ -35,6 +35,21 @@ TEST_CASE("a wheel with a file that is not what its RECORD says is refused when 
   CHECK_REFUSED(workshop.pack(), Digest, "RECORD");  // nor is it remembered as one that was looked at
 }
 
+TEST_CASE("a wheel whose RECORD has another size than the file is packed as it was published, with a warning") {
+  Workshop workshop;
+  workshop.add_wheel({.name = "changed",
+                      .files = {{"changed.py", "X = 1\n"}, {"changed.txt", "longer than it was"}},
+                      .record_digests = {{"changed.txt", "sha256=" + std::string(43, 'A')}},
+                      .record_sizes = {{"changed.txt", "5"}}});
+  std::FILE* stream = std::fopen((workshop.dir / "said").c_str(), "w");
+  const CreateResult result = workshop.pack("out", 0, {}, stream);
+  std::fclose(stream);
+  const std::string said = read_file(workshop.dir / "said");
+  CHECK_MESSAGE(said.find("the RECORD of changed-1.0-py3-none-any.whl (1 file(s)) has other sizes") != said.npos, said);
+  CHECK(result.manifest.find(bundle::SafePath::parse("wheels/changed-1.0-py3-none-any.whl", ""))->sha256 ==
+        workshop.lock.wheels.back().sha256);
+}
+
 TEST_CASE("an interpreter's tar that says other digests than its files have is refused when it is packed") {
   Workshop workshop;
   const fs::path file = workshop.cache() / "sha256" / workshop.lock.interpreter.sha256.hex();

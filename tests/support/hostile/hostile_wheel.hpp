@@ -45,8 +45,17 @@ inline HostileCases hostile_wheels() {
   add("W10", "row-twice", {.extra_record = "demo/__init__.py,,\n"}, "stands twice");
   add("W10", "open-quote", {.extra_record = "\"open,sha256=x\n"}, "open quote");
   add("W10", "too-many-fields", {.extra_record = "a,,,b\n"}, "not path,digest,size");
-  add("W10", "wrong-size", {.unrecorded = {"demo/__init__.py"}, .extra_record = "demo/__init__.py," + zeros + ",99\n"},
+  add("W10", "wrong-size-of-a-start-up-file",
+      {.files = {{"demo.pth", "demo\n"}}, .unrecorded = {"demo.pth"}, .extra_record = "demo.pth," + zeros + ",99\n"},
       "another size");
+  TinyWheel liar{.files = {}};
+  for (int i = 0; i < 101; ++i) {
+    const std::string name = "demo/" + std::to_string(i) + ".txt";
+    liar.files[name] = "text";
+    liar.unrecorded.push_back(name);
+    liar.extra_record += name + "," + zeros + ",99\n";
+  }
+  add("W10", "wrong-sizes-without-end", liar, "another size");
   add("W10", "size-that-is-no-number", {.extra_record = "x," + zeros + ",-1\n"}, "no number");
   std::string rows;
   for (int i = 0; i < 3000; ++i) rows += std::to_string(i) + ",,\n";

@@ -23,6 +23,10 @@ struct WheelFile {
   Scheme scheme = Scheme::SitePackages;
   std::string path;  // below the scheme's folder; a SafePath's text
   Digest sha256;
+  // RECORD has another size for it, as where a build tool changed a library after it wrote RECORD (pynvvideocodec
+  // 2.0.4): its row counts for nothing, and sha256 is of the bytes that the wheel holds. An installed RECORD is made
+  // from these fields, so it is right.
+  bool misdescribed = false;
   bool executable = false;
   bool python_script = false;  // starts with "#!python" and gets the environment's interpreter
 };
@@ -38,6 +42,8 @@ struct StartupEffects {
   std::vector<std::string> folders;     // below site-packages, added to the module path
   std::vector<std::string> namespaces;  // packages such as "google.cloud", made without an __init__.py
 };
+
+inline constexpr std::size_t kMaxMisdescribed = 100;  // files of one wheel; each is read once more
 
 class Wheel {
  public:
