@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// [toolchain]: a compiler that travels, as a wheel of the index, a launcher that is written here, and variables that
-// name it. Read with the job, pinned as one line of the lock; `contents_of` makes the launcher of it.
-// Sources: ziglang 0.15.2 (zig cc: clang, and glibc's headers and start files for any version); triton 3.6.0,
-// runtime/build.py (CC is the path of one program, without arguments).
+// [toolchain]: a compiler that travels, as a wheel of the index, launchers that are written here, and variables that
+// name it. Read with the job, pinned as one table of the lock; `contents_of` makes the files of it.
+// Sources: ziglang 0.15.2 to 0.17.1 (zig cc: clang, and glibc's headers and start files for any version); triton 3.6.0,
+// runtime/build.py (CC is the path of one program, without arguments); torch 2.11, _inductor/cpp_builder.py (CXX,
+// -fopenmp, -lgomp) and codecache.py (`openssl sha512 FILE`, by PATH, whatever compiles).
 #pragma once
 
 #include <string>
@@ -16,6 +17,7 @@ namespace sealift::packager {
 
 struct Toolchain {
   bool c = false;
+  bool cxx = false;  // for Inductor on CPUs; never without c
 
   bool operator==(const Toolchain&) const = default;
 };
@@ -27,11 +29,18 @@ std::string write_toolchain(const Toolchain& toolchain);  // empty for all false
 std::vector<std::string> toolchain_requirements(const Toolchain& toolchain,
                                                 const std::vector<std::string>& requirements);
 
-// CC, and where the compiler keeps what it made: the user's own folder.
+// CC, CXX, and where the compiler keeps what it made: the user's own folder.
 bundle::Variables toolchain_variables(const Toolchain& toolchain);
 
-// The launcher as a script for /bin/sh. It compiles for the target's glibc, or for an older one that the compiler
-// knows.
-std::string compiler_launcher(const bundle::Target& target, const std::string& python);
+struct ToolchainFile {
+  std::string place;  // below the generation's root
+  std::string text;
+  bool executable = true;
+};
+
+// Launchers as scripts for /bin/sh, which compile for the target's glibc or for an older one that the compiler knows;
+// and with cxx what OpenMP needs, and an `openssl` for hosts without one.
+std::vector<ToolchainFile> toolchain_files(const Toolchain& toolchain, const bundle::Target& target,
+                                           const std::string& python);
 
 }  // namespace sealift::packager

@@ -2,7 +2,6 @@
 // One function for each kind; see contents.hpp. Models, images, Debian and rpm packages have theirs in their own rooms.
 #include "packager/pack/contents.hpp"
 
-#include "bundle/manifest/compiler_place.hpp"
 #include "packager/debian/apt_files.hpp"
 #include "packager/images/image_files.hpp"
 #include "packager/models/model_files.hpp"
@@ -47,17 +46,16 @@ Content content_of(const LockedProgram& locked) {
           .origin = FromDisk{locked.source}};
 }
 
-Content compiler_of(const Lock& lock) {
-  const std::string text = compiler_launcher(lock.target, lock.python), place(bundle::kCompilerPlace);
+Content content_of(const ToolchainFile& file) {
   return {.kind = Content::Kind::Program,
-          .name = place,
+          .name = file.place,
           .owner = "the job's [toolchain]",
-          .entry = std::string(bundle::kCompilerEntry),
-          .into = place,
-          .size = text.size(),
-          .sha256 = bundle::sha256(bundle::as_bytes(text)),
-          .executable = true,
-          .origin = FromText{text}};
+          .entry = "programs/" + file.place,  // of the C compiler: bundle::kCompilerEntry
+          .into = file.place,
+          .size = file.text.size(),
+          .sha256 = bundle::sha256(bundle::as_bytes(file.text)),
+          .executable = file.executable,
+          .origin = FromText{file.text}};
 }
 
 Content content_of(const LockedSdk& locked) {
@@ -92,7 +90,8 @@ std::vector<Content> contents_of(const Lock& lock) {
     contents.back().startup_files = allowed_files(lock.startup_files, wheel.name);
   }
   for (const LockedProgram& program : lock.programs) contents.push_back(content_of(program));
-  if (lock.toolchain.c) contents.push_back(compiler_of(lock));
+  for (const ToolchainFile& file : toolchain_files(lock.toolchain, lock.target, lock.python))
+    contents.push_back(content_of(file));
   if (lock.sdk) contents.push_back(content_of(*lock.sdk));
   if (!lock.variables.empty()) contents.push_back(content_of(lock.variables));
   for (const LockedModel& model : lock.models)

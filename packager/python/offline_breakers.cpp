@@ -131,8 +131,9 @@ const std::vector<Row>& table() {
        "",
        "",
        "compiles C when it first runs a kernel (torch.compile does): it needs cc and Python.h",
-       "[toolchain] c = true carries a compiler; or see that the targets have gcc or clang, or set CC; take an "
-       "interpreter with headers; or run without torch.compile (TORCHDYNAMO_DISABLE=1)",
+       "[toolchain] c = true carries a compiler (cxx = true for CPUs); or see that the targets have gcc or clang, or "
+       "set "
+       "CC; take an interpreter with headers; or run without torch.compile (TORCHDYNAMO_DISABLE=1)",
        {"TRITON_CACHE_DIR=${CACHE}/triton"},
        {"ziglang"}},
       {"triton",

@@ -136,7 +136,13 @@ TEST_CASE("a C compiler that is asked for is one more requirement, unless the jo
   text.replace(text.find("\"pip\""), 5, "\"ZigLang >=0.14\"");
   const Job chosen = folder.read(text);
   CHECK(chosen.inputs.requirements == std::vector<std::string>{"torch==2.11.0", "ZigLang >=0.14"});
-  CHECK_REFUSED(folder.read(kGood + "[toolchain]\ncxx = true\n"), Usage, "toolchain.cxx");
+  CHECK_FALSE(chosen.toolchain.cxx);
+  const Job both = folder.read(kGood + "[toolchain]\ncxx = true\n");  // brings the C compiler with it
+  CHECK(both.toolchain.c);
+  CHECK(both.toolchain.cxx);
+  CHECK(both.inputs.requirements.back() == "ziglang");
+  CHECK_REFUSED(folder.read(kGood + "[toolchain]\nc = false\ncxx = true\n"), Usage, "without its C compiler");
+  CHECK_REFUSED(folder.read(kGood + "[toolchain]\nfortran = true\n"), Usage, "toolchain.fortran");
 }
 
 TEST_CASE("the C++ core is carried where the job says so, out of the folder that it names") {

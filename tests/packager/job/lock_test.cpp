@@ -95,7 +95,7 @@ TEST_CASE("a lock pins the C++ core and says that a compiler is carried, if they
   Lock lock = sample(dir.path());
   CHECK(write_lock(lock, dir.path()).find("[sdk]") == std::string::npos);
   CHECK(write_lock(lock, dir.path()).find("[toolchain]") == std::string::npos);
-  lock.toolchain.c = true;
+  lock.toolchain = {.c = true, .cxx = true};
   lock.sdk = {.version = "0.1.0", .sha256 = bundle::sha256(bundle::as_bytes("sdk")), .size = 12};
   write_file(dir / "demo.lock.toml", write_lock(lock, dir.path()));
   CHECK(read_lock(dir / "demo.lock.toml") == lock);

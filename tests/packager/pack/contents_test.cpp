@@ -33,7 +33,7 @@ Lock lock_of_everything() {
       {.file_name = "a-1-py3-none-any.whl", .url = "https://index.invalid/a", .sha256 = digest_of("a"), .size = 10},
       {.file_name = "b-1-py3-none-any.whl", .sha256 = digest_of("b"), .size = 20, .built_from = LockedBuild{}}};
   lock.programs = {{.source = "/opt/run", .sha256 = digest_of("run"), .size = 30, .into = "bin/run"}};
-  lock.toolchain.c = true;
+  lock.toolchain = {.c = true, .cxx = true};
   lock.sdk = {.version = "0.1.0", .sha256 = digest_of("sdk"), .size = 35};
   lock.models = {{.spec = {.hub = Hub::HfHub,
                            .endpoint = "https://hub.invalid",
@@ -73,6 +73,12 @@ TEST_CASE("every kind of a lock is in the list, with its owner, its paths and wh
                                  "b-1-py3-none-any.whl | wheels/b-1-py3-none-any.whl |  | 2",
                                  "the program bin/run | programs/bin/run | bin/run | 3",
                                  "the job's [toolchain] | programs/libexec/sealift/cc | libexec/sealift/cc | 4",
+                                 "the job's [toolchain] | programs/libexec/sealift/c++ | libexec/sealift/c++ | 4",
+                                 "the job's [toolchain] | programs/libexec/sealift/include/omp.h | "
+                                 "libexec/sealift/include/omp.h | 4",
+                                 "the job's [toolchain] | programs/libexec/sealift/openmp.cpp | "
+                                 "libexec/sealift/openmp.cpp | 4",
+                                 "the job's [toolchain] | programs/bin/openssl | bin/openssl | 4",
                                  "the C++ core ([sdk]) | sdk/sealift-0.1.0.tar |  | 0",
                                  "org/tiny | files/models/tiny/w.safetensors | models/tiny/w.safetensors | 1",
                                  "org/tiny | files/" + cache + "snapshots/" + commit + "/w.safetensors | " + cache +
