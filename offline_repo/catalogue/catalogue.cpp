@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each wheel's METADATA is read through the checked payload and kept, since it is small and every resolver asks for it.
+// It lies at the wheel's end, so a start reads a chunk or two of each, and none of the many that versions of one
+// environment have in common.
 // The wheel's bytes stay in the bundle.
 #include "offline_repo/catalogue/catalogue.hpp"
 
 #include <algorithm>
+#include <thread>
 
+#include "sealift/bundle/core/parallel_for.hpp"
 #include "sealift/bundle/wheel/wheel.hpp"
 
 namespace sealift::offline_repo {
@@ -33,6 +37,40 @@ IndexedWheel read_wheel(const std::shared_ptr<const bundle::VerifiedBundle>& in,
   indexed.metadata_sha256 = bundle::sha256(bundle::as_bytes(indexed.metadata));
   indexed.uploaded = in->manifest().created;
   return indexed;
+}
+
+// Wheels of other bundles, by content: a name that bytes get by their own chunk digests, whoever signed the bundle.
+using KnownWheels = std::map<bundle::Digest, const IndexedWheel*>;
+
+// Whether a wheel is good depends on the start-up files that its bundle allows, too.
+KnownWheels known_wheels(const std::vector<Contents>& before, const bundle::Manifest& manifest) {
+  KnownWheels known;
+  for (const Contents& contents : before)
+    if (contents->in->manifest().environment.startup_files == manifest.environment.startup_files)
+      for (const IndexedWheel& wheel : contents->wheels) known.emplace(wheel.entry->content, &wheel);
+  return known;
+}
+
+// Nothing when it has to be read.
+std::optional<IndexedWheel> known_wheel(const KnownWheels& known, const bundle::Entry& entry,
+                                        const std::shared_ptr<const bundle::VerifiedBundle>& in) {
+  const auto found = known.find(entry.content);
+  if (found == known.end() || !entry.path.text().ends_with("/" + found->second->file_name)) return std::nullopt;
+  IndexedWheel wheel = *found->second;
+  static_cast<ServedFile&>(wheel) = served_file(in, entry, "a wheel");
+  wheel.uploaded = in->manifest().created;
+  return wheel;
+}
+
+// By as many threads as there are processors, at most as many as hold 64 MiB of chunks.
+std::vector<IndexedWheel> read_wheels(const std::shared_ptr<const bundle::VerifiedBundle>& in,
+                                      const std::vector<const bundle::Entry*>& entries, const KnownWheels& known) {
+  std::vector<IndexedWheel> wheels(entries.size());
+  bundle::parallel_for(std::min(8u, std::thread::hardware_concurrency()), entries.size(), [&](std::size_t i) {
+    std::optional<IndexedWheel> same = known_wheel(known, *entries[i], in);
+    wheels[i] = same ? *std::move(same) : read_wheel(in, *entries[i]);
+  });
+  return wheels;
 }
 
 std::string described(const IndexedWheel& wheel) {
@@ -112,15 +150,17 @@ const IndexedWheel* Catalogue::find_wheel(std::string_view sha256, std::string_v
   return found != project->wheels.end() && found->second.sha256.hex() == sha256 ? &found->second : nullptr;
 }
 
-Contents read_contents(std::shared_ptr<const bundle::VerifiedBundle> in) {
+Contents read_contents(std::shared_ptr<const bundle::VerifiedBundle> in, const std::vector<Contents>& before) {
   auto contents = std::make_shared<BundleContents>(BundleContents{.in = std::move(in)});
+  std::vector<const bundle::Entry*> whole;
   for (const bundle::Entry& entry : contents->in->manifest().entries)
     if (entry.kind == bundle::EntryKind::Wheel && !entry.absent) {
       if (entry.encoding == bundle::Encoding::Patch)
         contents->patched.push_back(entry.path.text());
       else
-        contents->wheels.push_back(read_wheel(contents->in, entry));
+        whole.push_back(&entry);
     }
+  contents->wheels = read_wheels(contents->in, whole, known_wheels(before, contents->in->manifest()));
   contents->repositories = read_hub_repositories(*contents->in);
   contents->images = read_image_list(*contents->in);
   contents->entries = entry_list_of(contents->in);

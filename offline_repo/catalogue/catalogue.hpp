@@ -78,7 +78,8 @@ struct Catalogue {
 // Without what a delta does not carry. Reads only the chunks that hold METADATA and the catalogue of hubs. Throws
 // CannotCheck when a file is stored compressed, so that no range of it can be served, Format for a bad catalogue,
 // Conflict when the bundle disagrees with itself.
-Contents read_contents(std::shared_ptr<const bundle::VerifiedBundle> in);
+// A wheel that one of `before` has with the same content is not read again.
+Contents read_contents(std::shared_ptr<const bundle::VerifiedBundle> in, const std::vector<Contents>& before = {});
 
 // The union of the bundles' wheels and repositories. Throws Conflict when two files have one name and different bytes;
 // disagreements.hpp says so beforehand.

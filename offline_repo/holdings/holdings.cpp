@@ -197,7 +197,9 @@ Contents Holdings::contents_of(const fs::path& place, const std::string& sight, 
   if (known != known_.end() && known->second.sight == sight && known->second.identity == verified.identity())
     return shown(known->second);
   const bundle::Digest identity = verified.identity();
-  Contents contents = read_contents(std::make_shared<const bundle::VerifiedBundle>(std::move(verified)));
+  std::vector<Contents> before;
+  for (const auto& [other, one] : known_) before.push_back(one.contents);
+  Contents contents = read_contents(std::make_shared<const bundle::VerifiedBundle>(std::move(verified)), before);
   return shown(known_[place] = {.sight = sight, .identity = identity, .contents = contents});
 }
 

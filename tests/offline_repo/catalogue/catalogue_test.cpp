@@ -2,6 +2,9 @@
 // From real (tiny) bundles to the catalogue: what is read, what is united, what is refused.
 #include "offline_repo/catalogue/catalogue.hpp"
 
+#include <fstream>
+
+#include "tests/support/noise.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/tiny_bundle.hpp"
 #include "tests/support/tiny_patch.hpp"
@@ -41,6 +44,48 @@ TEST_CASE("the catalogue holds each wheel under its normalized project with what
   CHECK(catalogue.find_wheel(std::string(64, '0'), found.file_name) == nullptr);
   CHECK(catalogue.find_wheel(found.sha256.hex(), "demo_kit-1.0-py3-none-any.whl") == nullptr);
   CHECK(catalogue.find_project("other") == nullptr);
+}
+
+TEST_CASE("a wheel that another bundle has is not read again, unless its bytes or what is allowed of them differ") {
+  const auto bytes_read = [] {
+    std::ifstream file("/proc/self/io");
+    std::string name;
+    std::uint64_t count = 0;
+    file >> name >> count;  // rchar: what this process asked the system for
+    return count;
+  };
+  if (bytes_read() == 0) {
+    MESSAGE("left out: this system does not tell what was read");
+    return;
+  }
+  const TempDir dir;
+  const auto made = [&](const std::string& name, const TinyWheel& wheel, std::vector<Digest> startup = {}) {
+    return std::make_shared<const VerifiedBundle>(
+        verified(make_bundle(dir / name, {.name = name,
+                                          .created = name == "one" ? "2026-01-01T00:00:00Z" : "2026-01-02T00:00:00Z",
+                                          .startup_files = std::move(startup),
+                                          .items = {wheel_item(wheel)}})));
+  };
+  const TinyWheel wheel{.files = {{"demo/data.bin", noise(500'000)}}};
+  TinyWheel other = wheel;
+  other.extra_metadata = "Requires-Dist: more\n";
+  const Contents one = read_contents(made("one", wheel));
+  const auto reads = [&](const std::shared_ptr<const VerifiedBundle>& in, const std::vector<Contents>& before) {
+    const std::uint64_t start = bytes_read();
+    const Contents contents = read_contents(in, before);
+    REQUIRE(contents->wheels.size() == 1);
+    const IndexedWheel& found = contents->wheels[0];
+    CHECK(found.in == in);
+    CHECK(found.entry == &in->manifest().entries[0]);
+    CHECK(found.uploaded == "2026-01-02T00:00:00Z");
+    CHECK(found.metadata_sha256 == sha256(as_bytes(found.metadata)));
+    CHECK((found.metadata == one->wheels[0].metadata) == (found.sha256 == one->wheels[0].sha256));
+    return bytes_read() - start > 4096;
+  };
+  CHECK_FALSE(reads(made("two", wheel), {one}));
+  CHECK(reads(made("three", wheel), {}));
+  CHECK(reads(made("four", other), {one}));
+  CHECK(reads(made("five", wheel, {sha256(as_bytes("a.pth"))}), {one}));
 }
 
 TEST_CASE("several bundles make one index, and the same wheel in two of them is one wheel") {
