@@ -461,6 +461,25 @@ TEST_CASE("the review says what, how big, whose, which licence and which hash, i
   }
 }
 
+TEST_CASE("what runs whenever Python starts stands on the review page, by the digest that the manifest allows") {
+  const std::string line = "import sys; sys.flags\n";
+  Site site({wheel("demo")});
+  TinyBundle tiny{.items = {wheel_item({.files = {{"demo.pth", line}, {"demo/__init__.py", ""}}})}};
+  tiny.startup_files = {bundle::sha256(bundle::as_bytes(line))};
+  site.write();
+  CHECK(site.text("review.txt").find(digest(line)) == std::string::npos);
+  site.made = make_bundle(site.dir / "runs/tiny-1", tiny);
+  std::filesystem::remove_all(site.dir / "documents");
+  site.write();
+  for (const char* name : {"review.txt", "review.zh.txt", "review.html", "review.zh.html"}) {
+    const std::string text = site.text(name);
+    const bool chinese = std::string(name).find(".zh.") != std::string::npos;
+    const std::size_t row = text.find(chinese ? "每次启动都会运行的文件" : "Files that run whenever Python starts");
+    INFO(text);
+    CHECK(row < text.find("sha256:" + digest(line)));
+  }
+}
+
 TEST_CASE("no documents are made of a bundle that does not hold, under another root, or over a folder that exists") {
   const Site site({wheel("demo")});
   site.write();
