@@ -71,6 +71,7 @@ constexpr OptionalPlugin kOptionalPlugins[] = {
     {"libtorchcodec_*.so", "torchcodec has one for each FFmpeg, and takes that of the FFmpeg that the target has"},
     {"tbbpool.*.so", "numba takes the first threading layer that loads: TBB, OpenMP, its own"},
     {"omppool.*.so", "likewise"},
+    {"libbitsandbytes_*.so", "bitsandbytes has one for each CUDA, ROCm and XPU, and takes that of torch"},
     {"_tensor_bridge.*.so", "cuda.core imports it for tensors of torch, once torch's symbols are there"},
 };
 

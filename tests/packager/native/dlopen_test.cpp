@@ -53,6 +53,8 @@ TEST_CASE("names are known however a program spells their version") {
   CHECK_FALSE(is_known_to_be_opened("libsurprise.so.1"));
   CHECK(bundle::is_optional_plugin("nvshmem_transport_ucx.so.3"));
   CHECK(bundle::is_optional_plugin("libtorchcodec_core7.so"));
+  CHECK(bundle::is_optional_plugin("libbitsandbytes_rocm64.so"));
+  CHECK_FALSE(bundle::is_optional_plugin("libbitsandbytes.so"));
   CHECK(bundle::is_optional_plugin("tbbpool.cpython-311-x86_64-linux-gnu.so"));
   CHECK(bundle::is_optional_plugin("_tensor_bridge.cpython-311-x86_64-linux-gnu.so"));
   CHECK_FALSE(bundle::is_optional_plugin("libnvshmem_host.so.3"));
