@@ -224,6 +224,18 @@ TEST_CASE("a signed document of another type, or another bundle's signatures, do
   CHECK_REFUSED(site.judge(one), Format, "too large");
 }
 
+TEST_CASE("a stranger's signature of a bundle counts for nothing, and has to hold") {
+  Site site;
+  const PrivateKey stranger = PrivateKey::generate();
+  const MadeBundle made = site.make(1);
+  reseal(made, site.chain, {&site.key, &stranger});
+  CHECK(site.judge(made).signers() == std::vector{site.key.public_key().id()});
+  Seal seal = open(made.folder).seal;
+  seal.manifest.signatures.at(stranger.public_key().id()).bytes[3] ^= std::byte{1};
+  write_file(made.seal(), write_seal(seal));
+  CHECK_REFUSED(site.judge(made), Signature, "does not hold");
+}
+
 TEST_CASE("no clock changes a verdict on integrity; what is late or early is only said") {
   Site site;
   const MadeBundle one = site.make(1), two = site.make(2), other = site.make(2, other_content(), "other");

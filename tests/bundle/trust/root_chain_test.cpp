@@ -329,6 +329,10 @@ TEST_CASE("a stranger's signature that is broken is refused once the document's 
   CHECK_NOTHROW(accept(pinned(one).state, {one}));
   one.signatures.at(stranger.public_key().id()).bytes[3] ^= std::byte{1};
   CHECK_REFUSED(accept(pinned(one).state, {one}), Signature, "does not hold");
+  Envelope two = signed_root(next_root(site.first), {&site.b, &site.c, &stranger});
+  CHECK(version_of(accept(pinned(site.one).state, {site.one, two})) == 2);
+  two.signatures.at(stranger.public_key().id()).bytes[3] ^= std::byte{1};
+  CHECK_REFUSED(accept(pinned(site.one).state, {site.one, two}), Signature, "does not hold");
 }
 
 TEST_CASE("fingerprints are read as people copy them") {
