@@ -159,7 +159,9 @@ Installed install(const bundle::VerifiedBundle& bundle, const InstallPlan& plan,
   save_trust(prefix, disk,
              bundle.trust());  // before the generation has a name: an installed version is never forgotten
   publish_generation(prefix, plan.generation, folder, disk);
-  if (forget_failed(prefix, disk)) stamps.follow_links(prefix);  // it has lost names
+  std::error_code ignored;
+  if (fs::exists(prefix.failed(), ignored)) stamps.follow_links(prefix, true);  // what was written to keeps no stamp
+  if (forget_failed(prefix, disk)) stamps.follow_links(prefix);                 // it has lost names
   stamps.save(prefix, staging.folder(), disk);
   return {.record = std::move(record), .hashed = hashed};
 }

@@ -99,6 +99,25 @@ TEST_CASE("a file that was edited in place in an older generation goes into no n
   CHECK(site.apply(site.second).generation == 2);
 }
 
+TEST_CASE("the removal of a failed generation hides no edit in place of a file that its bundle does not have") {
+  const Site site;
+  TinyBundle tiny = three_kinds();
+  tiny.items.push_back(file_item("files/extra", "extra\n", "share/extra"));
+  const MadeBundle first = site.make(tiny, "first");
+  site.apply(first);
+  const bundle::Entry* entry = first.manifest.find(bundle::SafePath::parse("files/extra", ""));
+  const fs::path extra = site.prefix().store() / bundle::store_item_name(*entry) / "file";
+  const struct stat before = status_of_path(extra);
+  edit_in_place(extra);
+  set_times(extra, before);
+  fs::create_directories(site.prefix().failed() / "generation");
+  site.apply(site.make(three_kinds_and_more(), "second"));
+  CHECK_FALSE(fs::exists(site.prefix().failed()));
+  tiny.version = 3;
+  CHECK_REFUSED(site.apply(site.make(tiny, "third")), Digest, "changed since it was unpacked");
+  CHECK(fs::read_symlink(site.current()) == "generations/0002");
+}
+
 TEST_CASE("a file of the store that is another one, or a link, is found") {
   const TwoVersions site;
   const fs::path notes = site.item_of("files/notes") / "file";
