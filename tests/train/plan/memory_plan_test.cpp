@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The planner's memory against what the allocator counts: jobs drawn from a seed, each trained for three steps.
+// The planner's memory and traffic against what the allocator and the collectives count: jobs drawn from a seed, each
+// trained for three steps.
 // A program of its own, and every rank a process of its own, forked before this one uses LibTorch: ranks that are
 // threads share the engine's pool, so what one allocates another uses, and what each counts depends on who came first.
 // SEALIFT_PLAN_JOBS=200 SEALIFT_PLAN_SEED=7 by hand; a change of the engine or of a layer that takes more or less shows
@@ -8,6 +9,7 @@
 
 #include "models/decoder.hpp"
 #include "plan/meta_shape.hpp"
+#include "plan/step_shape.hpp"
 #include "tests/support/counting_allocator.hpp"
 #include "tests/support/temp_dir.hpp"
 #include "tests/train/fixture.hpp"
@@ -138,11 +140,16 @@ Spread build(const Job& job) {
   return spread;
 }
 
-plan::RankMemory predicted(const Job& job) {
+struct Predicted {
+  plan::RankMemory memory;
+  plan::Volume sent;
+};
+
+Predicted predicted(const Job& job) {
   auto [model, policy] = build(job);
   const auto lora = lora_of(job);
-  return plan::predict_memory(plan::model_shape(*model, job.config, policy, job.tuner == "none" ? nullptr : &lora),
-                              job.way);
+  const auto shape = plan::model_shape(*model, job.config, policy, job.tuner == "none" ? nullptr : &lora);
+  return {.memory = plan::predict_memory(shape, job.way), .sent = plan::volume_of(shape, job.way)};
 }
 
 TokenBatch tokens_of(const Job& job) {
@@ -156,8 +163,19 @@ TokenBatch tokens_of(const Job& job) {
           .labels = labels};
 }
 
-/// The most that this process, a rank of `world`, has taken after the first step.
-std::int64_t measured(const Job& job, const World& world) {
+struct Counted {
+  std::int64_t peak = 0;  ///< the most that this process has taken after the first step
+  plan::Volume sent;      ///< in the last step, by its forwards and backwards
+};
+
+plan::Volume volume_since(const TrafficReport& before, const TrafficReport& now) {
+  return {.gather = now.all_gather.bytes - before.all_gather.bytes,
+          .reduce = now.reduce_scatter.bytes - before.reduce_scatter.bytes,
+          .copies = now.all_reduce.bytes - before.all_reduce.bytes};
+}
+
+/// Of this process, a rank of `world`.
+Counted measured(const Job& job, const World& world) {
   CountingAllocator::install();
   auto& peak = CountingAllocator::all.peak;
   auto [model, policy] = build(job);
@@ -167,28 +185,31 @@ std::int64_t measured(const Job& job, const World& world) {
   LoraSource adapted(init, lora_of(job), 1);
   auto parallel = parallelize(*model, groups, policy, job.tuner == "none" ? static_cast<Source*>(&init) : &adapted);
   FusedAdamW optimizer(parallel.shards(), torch::optim::AdamWOptions(1e-3));
+  plan::Volume sent;
   for (int step = 0; step < 3; ++step) {
     optimizer.zero_grad();
     groups.world.barrier();
     if (step == 1) peak = CountingAllocator::all.live.load();
+    const auto before = *groups.traffic;
     for (std::int64_t micro = 0; micro < job.way.micro_batches; ++micro) {
       parallel.set_micro_batch(micro, job.way.micro_batches);
       const auto batch = tokens_of(job);
       const auto loss = -std::get<0>(model(batch)).sum() / static_cast<double>(batch.ids.numel());
       loss.backward();
     }
+    sent = volume_since(before, *groups.traffic);
     clip_grad_norm_(parallel, 1.0);
     optimizer.step();
   }
   const auto most = peak.load();
   groups.world.barrier();
-  return most;
+  return {.peak = most, .sent = sent};
 }
 
 /// What a rank's process finds out: the plan is the same on each.
 struct Figures {
-  plan::RankMemory plan;
-  std::int64_t peak = 0;
+  Predicted plan;
+  Counted counted;
 };
 static_assert(std::is_trivially_copyable_v<Figures>);  // it goes through a pipe
 
@@ -200,10 +221,10 @@ static_assert(std::is_trivially_copyable_v<Figures>);  // it goes through a pipe
   try {
     at::set_num_threads(1);
     const Figures figures{.plan = predicted(job),
-                          .peak = measured(job, {.store = c10::make_intrusive<c10d::FileStore>(store, job.way.ranks),
-                                                 .rank = rank,
-                                                 .size = job.way.ranks,
-                                                 .timeout = std::chrono::seconds(60)})};
+                          .counted = measured(job, {.store = c10::make_intrusive<c10d::FileStore>(store, job.way.ranks),
+                                                    .rank = rank,
+                                                    .size = job.way.ranks,
+                                                    .timeout = std::chrono::seconds(60)})};
     written = write(end, &figures, sizeof figures) == static_cast<ssize_t>(sizeof figures);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "rank %ld: %s\n", rank, error.what());
@@ -241,7 +262,7 @@ std::int64_t number_of(const char* variable, std::int64_t otherwise) {
 
 }  // namespace
 
-TEST_CASE("what a drawn job takes on a rank is what the plan said, within 5 %") {
+TEST_CASE("what a drawn job takes on a rank is what the plan said, within 5 %, and what it sends is that to the byte") {
   const auto jobs = number_of("SEALIFT_PLAN_JOBS", 8), seed = number_of("SEALIFT_PLAN_SEED", 1);
   const bool shows = std::getenv("SEALIFT_PLAN_JOBS") != nullptr;
   double sum = 0, alone = 0;
@@ -253,9 +274,9 @@ TEST_CASE("what a drawn job takes on a rank is what the plan said, within 5 %") 
     CAPTURE(text);
     const auto ranks = train_in_children(job);
     REQUIRE(std::ssize(ranks) == job.way.ranks);
-    const auto plan = ranks[0].plan;
+    const auto& [plan, sent] = ranks[0].plan;
     std::int64_t real = 0;  // of the rank that takes most
-    for (const auto& rank : ranks) real = std::max(real, rank.peak);
+    for (const auto& rank : ranks) real = std::max(real, rank.counted.peak);
     const auto error = static_cast<double>(plan.sum()) / static_cast<double>(real) - 1;
     sum += std::abs(error);
     if (job.way.ranks == 1) alone += std::abs(error), ++count;
@@ -268,6 +289,11 @@ TEST_CASE("what a drawn job takes on a rank is what the plan said, within 5 %") 
     }
     CHECK(error > -0.05);
     CHECK(error < 0.05);
+    for (const auto& rank : ranks) {
+      CHECK(rank.counted.sent.gather == sent.gather);
+      CHECK(rank.counted.sent.reduce == sent.reduce);
+      CHECK(rank.counted.sent.copies == sent.copies);
+    }
   }
   MESSAGE("mean error of " << jobs << " jobs: " << 100 * sum / static_cast<double>(jobs) << " %, of " << count
                            << " on one rank " << 100 * alone / static_cast<double>(std::max<std::int64_t>(1, count))
