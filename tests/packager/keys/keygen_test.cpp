@@ -79,6 +79,9 @@ TEST_CASE("a private key that others can read does not sign") {
   fs::permissions(dir / "release.key", fs::perms(0400));
   CHECK_NOTHROW(read_private_key(dir / "release.key", ""));
   CHECK_REFUSED(read_private_key(dir / "nowhere.key", ""), Missing, "nowhere.key");
+  write_file(dir / "large.key", std::string(70'000, 'x'));
+  fs::permissions(dir / "large.key", fs::perms(0600));
+  CHECK_REFUSED(read_private_key(dir / "large.key", ""), Format, "too large");
 }
 
 TEST_CASE("a public key in the place of its private half is told as what it is") {

@@ -89,9 +89,10 @@ TEST_CASE("a root is made from TOML and signed by one after the other") {
 TEST_CASE("the next root keeps what the one before revoked, and its floors") {
   Ceremony ceremony;
   const fs::path one = ceremony.root();
+  keygen({.folder = ceremony.dir.path(), .name = "dave"});
   const std::string digest = "sha256:" + std::string(64, 'a');
-  write_file(ceremony.dir / "root.toml", Ceremony::toml() + "[[revoked_bundle]]\nmanifest = \"" + digest +
-                                             "\"\nreason = \"bad\"\n" +
+  write_file(ceremony.dir / "root.toml", Ceremony::toml() + "[[revoked_key]]\nkey = \"dave.pub\"\nreason = \"lost\"\n" +
+                                             "[[revoked_bundle]]\nmanifest = \"" + digest + "\"\nreason = \"bad\"\n" +
                                              "[[floor]]\nchannel = \"prod\"\nname = \"env\"\nversion = 3\n");
   const RootJobResult two = create_root({.job = ceremony.dir / "root.toml", .previous = one});
   CHECK(two.root.version == 2);
@@ -103,6 +104,8 @@ TEST_CASE("the next root keeps what the one before revoked, and its floors") {
   CHECK(three.root.reset);
   CHECK(three.root.revoked_bundles.at(bundle::Digest::from_hex(std::string(64, 'a')).value()).reason == "bad");
   CHECK(three.root.floors.begin()->second == 3);
+  REQUIRE(three.root.revoked_keys.size() == 1);
+  CHECK(three.root.revoked_keys.begin()->second.reason == "lost");
   ceremony.sign_next(three.file, {"carol", "bob"}, {one, two.file});
   CHECK(read_roots({one, two.file, three.file}).size() == 3);
 }
@@ -278,6 +281,49 @@ TEST_CASE("a bundle is signed only by what the signer has pinned, whatever roots
   }
 }
 
+TEST_CASE("a bundle that a root has withdrawn is signed by nobody, and exported for nobody") {
+  Ceremony ceremony;
+  const fs::path one = ceremony.root();
+  const MadeBundle made = make_bundle(ceremony.dir / "b", {});
+  const std::string identity = bundle::fingerprint_text(bundle::open(made.folder).seal.manifest.digest());
+  write_file(ceremony.dir / "root.toml",
+             Ceremony::toml() + "[[revoked_bundle]]\nmanifest = \"" + identity + "\"\nreason = \"bad\"\n");
+  const fs::path two = create_root({.job = ceremony.dir / "root.toml", .previous = one}).file;
+  ceremony.sign_next(two, {"alice", "bob"}, {one});
+  reseal(made, read_roots({one, two}), {});
+  const std::string before = read_file(made.seal());
+  CHECK_REFUSED(ceremony.sign_bundle(made.folder, {"alice"}), Revoked, "this bundle was withdrawn: bad");
+  SignOptions out = ceremony.by(made.folder, {});
+  out.export_to = ceremony.dir / "to-sign";
+  CHECK_REFUSED(sign(out, ceremony.quiet), Revoked, "this bundle was withdrawn: bad");
+  CHECK_FALSE(fs::exists(out.export_to));
+  CHECK(read_file(made.seal()) == before);
+}
+
+TEST_CASE("roots that are written into a seal are all signed, those before the signer's accepted one too") {
+  Ceremony ceremony;
+  const fs::path one = ceremony.root();
+  const MadeBundle made = make_bundle(ceremony.dir / "b", {});
+  reseal(made, read_roots({one}), {});
+  const fs::path two = create_root({.job = ceremony.dir / "root.toml", .previous = one}).file;
+  ceremony.sign_next(two, {"alice", "bob"}, {one});
+  bundle::Envelope bare = read_roots({one})[0];
+  bare.signatures.clear();
+  write_file(ceremony.dir / "bare.json", write_envelope(bare));
+  fs::create_directory(ceremony.dir / "trust");
+  write_file(
+      ceremony.dir / "trust/state.a",
+      bundle::write_trust_copy(
+          {.pinned = ceremony.fingerprint, .root = read_roots({one, two})[1].payload, .seen = {}, .time_floor = {}},
+          1));
+  SignOptions options = ceremony.by(made.folder, {"alice"}, {ceremony.dir / "bare.json", two});
+  options.fingerprint.reset();
+  options.trust = ceremony.dir / "trust";
+  CHECK_REFUSED(sign(options, ceremony.quiet), Signature, "0 of 2 root signatures");
+  options.roots = {one, two};
+  CHECK(text_of(sign(options, ceremony.quiet).roles) == "release 1 of 2, site 0 of 1");
+}
+
 TEST_CASE("what is to be signed is shown in full before a key is opened") {
   Ceremony ceremony;
   const fs::path root = ceremony.root();
@@ -366,6 +412,18 @@ TEST_CASE("a root is signed by holders of the role root, and only if it follows 
     sign_root(out, ceremony.quiet);
     CHECK(read_file(out.export_to).starts_with("DSSEv1 36 application/vnd.sealift.root.v1+json "));
   }
+}
+
+TEST_CASE("a root with a signature that does not hold, or in one file with others, gets no further signature") {
+  Ceremony ceremony;
+  const fs::path one = ceremony.root();
+  bundle::Envelope envelope = read_roots({one})[0];
+  write_file(one, write_envelope(envelope) + write_envelope(envelope));
+  CHECK_REFUSED(ceremony.sign_first(one, {"carol"}), Usage, "several roots");
+  envelope.signatures.begin()->second.bytes[0] ^= std::byte{1};
+  write_file(one, write_envelope(envelope));
+  CHECK_REFUSED(ceremony.sign_first(one, {"carol"}), Signature, "does not hold");
+  CHECK(read_file(one) == write_envelope(envelope));
 }
 
 TEST_CASE("a key has one role, unless the root job says that keys are shared") {
