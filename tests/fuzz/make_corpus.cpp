@@ -217,6 +217,13 @@ Good tomls() {
           {"good-golden", "g" + golden_text()}};
 }
 
+std::string item_record() {
+  return R"({"content":")" + std::string(64, 'a') +
+         R"(","dist_info":"demo-1.0.dist-info","files":[{"executable":true,)" + R"("path":"bin/demo","sha256":")" +
+         std::string(64, 'b') + R"(","size":3}],"folders":["bin"],"format":2,)" +
+         R"("kind":"wheel","links":[{"path":"bin/other","target":"demo"}],"name":"demo.whl"})" + "\n";
+}
+
 std::vector<Family> families() {
   HostileCases jobs = hostile_jobs();
   for (HostileCase& job : jobs) job.bytes = "j" + job.bytes;
@@ -256,6 +263,7 @@ std::vector<Family> families() {
                             8)}}},
           {"toml", jobs, tomls()},
           {"site_files", {}, site_files()},
+          {"item_record", {}, {{"good", item_record()}}},
           {"git_login", {}, git_logins()},
           {"image_layout", {}, image_layouts()},
           {"pylock", {}, {{"good", pylock()}}},
