@@ -186,6 +186,18 @@ TEST_CASE("a delta onto a store that lacks something is refused with all of it b
     CHECK(taken.found.items.empty());
     CHECK(taken.warnings.size() == 3);
   }
+  SUBCASE("a link in the place of a program, and one that leads elsewhere") {
+    const fs::path store = site.prefix().store();
+    const fs::path alias = store / item_of(made, "trees/python.tar") / "tree/bin/alias";
+    const fs::path program = store / item_of(made, "files/program") / "file";
+    const std::string as_long(fs::file_size(program), 'x');  // a link's size is that of its text
+    fs::remove(alias), fs::create_symlink("another", alias);
+    fs::remove(program), fs::create_symlink(as_long, program);
+    const bundle::Error error = refusal([&] { site.apply(made); });
+    CHECK(error.code() == bundle::ErrorCode::Missing);
+    CHECK(mentions(error, "tree/bin/alias is another link"));
+    CHECK(mentions(error, "file is not as its record says"));
+  }
   SUBCASE("another item under its name") {
     const fs::path store = site.prefix().store();
     const fs::path notes = store / item_of(made, "files/notes"), program = store / item_of(made, "files/program");

@@ -237,6 +237,18 @@ TEST_CASE("a strict root that has expired signs no bundle, and one that is not s
   CHECK(read_file(workshop.dir / "said").find("expired on 2026-01-02") != std::string::npos);
 }
 
+TEST_CASE("a key that may not sign bundles makes none") {
+  Workshop workshop;
+  const bundle::PrivateKey other = bundle::PrivateKey::generate();
+  fs::remove(workshop.dir / "release.key");
+  bundle::write_text(workshop.dir / "release.key", other.pem(), 0600);
+  CHECK_REFUSED(workshop.pack(), Usage, "may not sign bundles");
+  const bundle::Root root = test::make_root({&other}, {&workshop.key});  // it may sign roots
+  write_file(workshop.dir / "root.1.json", write_envelope(test::signed_root(root, {&other})));
+  CHECK_REFUSED(workshop.pack(), Usage, "may not sign bundles");
+  CHECK_FALSE(fs::exists(workshop.dir / "out"));
+}
+
 TEST_CASE("the environment's variables travel as one file of it, and a bundle without any has none") {
   Workshop workshop;
   const auto has = [](const CreateResult& result) {

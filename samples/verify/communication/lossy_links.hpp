@@ -10,7 +10,7 @@ namespace sealift::verify {
 
 /// A link loses packets if this share of them was lost, this many, in this many exchanges. A healthy network between
 /// hosts of one rate stays far below: who fills a switch's buffer loses some in one burst, and then keeps below it.
-inline constexpr double kLostShare = 0.001;
+inline constexpr double kLostShare = 0.002;
 inline constexpr std::int64_t kLostPackets = 8, kLosingExchanges = 3;
 
 /// Reads "packets" of the measurements (see judge_pairs): says in `check` how many were counted and what was lost, and

@@ -221,9 +221,9 @@ TEST_CASE("pairs: some packets lost, or many in one burst, are a network's every
   const auto lost = [](std::int64_t packets, std::int64_t losing) {
     return linked(2, {}, Json::object(), packets_of(2, {{0, 1}}, packets, losing));
   };
-  CHECK(lost(9, 5).outcome == Outcome::Pass);    // below a thousandth
+  CHECK(lost(19, 5).outcome == Outcome::Pass);   // below two thousandths
   CHECK(lost(500, 2).outcome == Outcome::Pass);  // one burst at the end of an exchange and into the next
-  CHECK(lost(10, 3).outcome == Outcome::Fail);
+  CHECK(lost(20, 3).outcome == Outcome::Fail);
   const auto clean = lost(0, 0);
   CHECK(clean.reason.en.find("; no link loses packets") != std::string::npos);
   CHECK(clean.matrices.size() == 1);
