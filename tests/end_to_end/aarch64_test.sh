@@ -5,6 +5,7 @@
 # qemu-user: the whole bundle, then one with a carried glibc for a profile's older one. A flipped bit is refused.
 #   aarch64_test.sh BIN ARM64_BIN UV      BIN: sealift-pack of this machine; ARM64_BIN: build/aarch64/bin
 #   cmake/aarch64.sh && ctest --test-dir build/release -C slow -R aarch64
+# With SEALIFT_AARCH64_TORCH=1 torch 2.11.0 is packed, installed and used as well, in some minutes more.
 # The kernel gives qemu the programs, by a binfmt_misc of this test's own user namespace (Linux 6.7): nothing of this
 # machine is registered or changed. Timings are qemu-user's and say nothing about a real processor.
 set -euo pipefail
@@ -220,4 +221,19 @@ grep -e "locked" -e "s: lock of torch" log
 grep -q '"torch-2.11.0-cp311-cp311-manylinux_2_28_aarch64.whl"' torch.lock.toml || fail "no torch for aarch64"
 grep -q '"nvidia_cublas-.*-manylinux_2_27_aarch64.whl"' torch.lock.toml || fail "no cuBLAS for aarch64 (sbsa)"
 ! grep '_x86_64.whl"' torch.lock.toml || fail "a wheel of x86-64"
+[ -z "${SEALIFT_AARCH64_TORCH:-}" ] || {  # minutes, and 15 GB of disk
+  timed "create of torch" "$bin/sealift-pack" create torch.lock.toml --root keys/root.1.json --key keys/release.key -o root/disc \
+    --installer "$arm/sealift-install" > log 2>&1 || { cat log; fail "create of torch"; }
+  tail -1 log
+  # What the profile's system has, and a minimal Debian has not: torch's own programs are started with it.
+  cp -a "$parts/python/usr/lib/aarch64-linux-gnu/"libstdc++.so.6* "$parts/python/lib/aarch64-linux-gnu/libgcc_s.so.1" root/usr/lib/aarch64-linux-gnu/
+  timed "apply of torch" inside /disc/torch-1/sealift-install apply /disc/torch-1 --prefix /opt/torch --fingerprint "$fingerprint" > said 2>&1 ||
+    { cat said; fail "apply of torch"; }
+  tail -1 said
+  grep -o '[0-9]* of [0-9]* libraries and programs load' root/opt/torch/generations/0001/generation.json
+  timed "a gradient" inside /opt/torch/current/bin/python3 -c 'import torch
+a = torch.arange(6.).reshape(2, 3).requires_grad_()
+(a @ a.T).sum().backward()
+assert a.grad.tolist() == [[6, 10, 14]] * 2, a.grad' 2> said || { cat said; fail "a gradient"; }
+}
 echo "an aarch64 target is served from x86-64"
