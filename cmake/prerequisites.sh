@@ -162,7 +162,7 @@ install_packages g++ cmake ninja-build make nasm ca-certificates python3 python3
   libcli11-dev nlohmann-json3-dev libfmt-dev libzstd-dev zlib1g-dev libssl-dev \
   libboost1.81-dev libboost-url1.81-dev libutf8proc-dev libcurl4-openssl-dev patchelf bubblewrap
 if [ "${1:-build}" != tools ] && [ "${1:-build}" != aarch64 ]; then
-  install_packages git doctest-dev libgloo-dev zstd openssl \
+  install_packages git doctest-dev libgloo-dev zstd openssl curl \
     clang clang-format libclang-rt-dev libarchive-tools unzip  # the fuzzers, and the archivers that our readers are held to
   install_packages dnf createrepo-c rpm gpg gpg-agent  # what resolves, makes and signs the tests' rpm packages
 fi
