@@ -13,9 +13,9 @@ constexpr std::int64_t kFlats = 2 * kUnits + 1;
 
 /// Blocks of one matrix each, of which some may be frozen; notes which have memory whenever a block runs forward or
 /// backward.
-class PlainImpl : public torch::nn::Module {
+class WatchedBlockImpl : public torch::nn::Module {
  public:
-  PlainImpl() : linear_(register_module("linear", torch::nn::Linear(16, 16))) {}
+  WatchedBlockImpl() : linear_(register_module("linear", torch::nn::Linear(16, 16))) {}
   at::Tensor forward(const at::Tensor& x) {
     if (probe) probe();
     auto y = linear_(x);
@@ -28,13 +28,13 @@ class PlainImpl : public torch::nn::Module {
  private:
   torch::nn::Linear linear_;
 };
-TORCH_MODULE(Plain);
+TORCH_MODULE(WatchedBlock);
 
-class StackImpl : public torch::nn::Module {
+class WatchedStackImpl : public torch::nn::Module {
  public:
-  explicit StackImpl(std::int64_t layers) : head(register_module("head", torch::nn::Linear(16, 4))) {
+  explicit WatchedStackImpl(std::int64_t layers) : head(register_module("head", torch::nn::Linear(16, 4))) {
     for (std::int64_t i = 0; i < layers; ++i) {
-      blocks.push_back(register_module("block" + std::to_string(i), Shardable<Plain>()));
+      blocks.push_back(register_module("block" + std::to_string(i), Shardable<WatchedBlock>()));
       order.push_back(static_cast<std::size_t>(i));
     }
     fill(*this);
@@ -50,13 +50,13 @@ class StackImpl : public torch::nn::Module {
     }
     return numbers;
   }
-  std::vector<Shardable<Plain>> blocks;
+  std::vector<Shardable<WatchedBlock>> blocks;
   torch::nn::Linear head;
   std::vector<std::size_t> order;
 };
-TORCH_MODULE(Stack);
+TORCH_MODULE(WatchedStack);
 
-at::Tensor input() {
+at::Tensor stack_input() {
   return torch::sin(torch::arange(3 * 16).view({3, 16}) * 0.37);
 }
 
@@ -176,7 +176,7 @@ TEST_CASE("from the second step on the next unit is gathered while one runs, and
     on_ranks(2, [&](const World& world) {
       auto policy = fsdp();
       policy.forward_prefetch = policy.backward_prefetch = depth;
-      Shardable<Stack> model(5);
+      Shardable<WatchedStack> model(5);
       auto parallel = parallelize(*model, groups_of(world, policy), policy);
       std::size_t most = 0, ahead = 0;
       bool backward = false;
@@ -191,7 +191,7 @@ TEST_CASE("from the second step on the next unit is gathered while one runs, and
       for (int step = 0; step < 3; ++step) {
         ahead = 0;
         backward = false;
-        const auto loss = model(input()).sum();
+        const auto loss = model(stack_input()).sum();
         backward = true;
         loss.backward();
         // The first forward knows no order; backward always does.
@@ -205,14 +205,14 @@ TEST_CASE("from the second step on the next unit is gathered while one runs, and
 
 TEST_CASE("an order that changes costs no correctness, no more memory, and leaves nothing gathered, over 2 ranks") {
   const auto run = [](const World& world, const Policy& policy) {
-    Shardable<Stack> model(5);
+    Shardable<WatchedStack> model(5);
     auto parallel = parallelize(*model, groups_of(world, policy), policy);
     std::size_t most = 0;
     for (auto& block : model->blocks) block->probe = [&] { most = std::max(most, model->whole().size()); };
     for (const auto& order : std::vector<std::vector<std::size_t>>{
              {0, 1, 2, 3, 4}, {4, 3, 2, 1, 0}, {0, 2, 4}, {1, 1, 3, 0}, {0, 1, 2, 3, 4}}) {
       model->order = order;
-      model(input()).sum().backward();
+      model(stack_input()).sum().backward();
       if (policy.method == ParallelMethod::Fsdp) CHECK(model->whole().empty());
     }
     if (policy.method == ParallelMethod::Fsdp) CHECK(most <= 2);
@@ -224,7 +224,7 @@ TEST_CASE("an order that changes costs no correctness, no more memory, and leave
 
 TEST_CASE("a prefetch list of the user's holds instead of the order of calls, over 2 ranks") {
   on_ranks(2, [](const World& world) {
-    Shardable<Stack> model(4);
+    Shardable<WatchedStack> model(4);
     auto parallel = parallelize(*model, groups_of(world, fsdp()), fsdp());
     parallel.set_forward_prefetch("block0", {"block1", "block2", "block3"});
     parallel.set_backward_prefetch("block3", {"block2", "block1"});
@@ -237,7 +237,7 @@ TEST_CASE("a prefetch list of the user's holds instead of the order of calls, ov
     model->blocks[3]->probe = [&] {
       if (backward) in_backward = model->whole();
     };
-    const auto loss = model(input()).sum();
+    const auto loss = model(stack_input()).sum();
     backward = true;
     loss.backward();
     CHECK(in_forward == std::vector<std::size_t>{0, 1, 2, 3});
@@ -249,7 +249,8 @@ TEST_CASE("a model whose root holds nothing itself gathers each block twice a st
   class ChainImpl : public torch::nn::Module {
    public:
     ChainImpl() {
-      for (int i = 0; i < 3; ++i) blocks_.push_back(register_module("block" + std::to_string(i), Shardable<Plain>()));
+      for (int i = 0; i < 3; ++i)
+        blocks_.push_back(register_module("block" + std::to_string(i), Shardable<WatchedBlock>()));
     }
     at::Tensor forward(at::Tensor x) {
       for (auto& block : blocks_) x = block(x);
@@ -257,7 +258,7 @@ TEST_CASE("a model whose root holds nothing itself gathers each block twice a st
     }
 
    private:
-    std::vector<Shardable<Plain>> blocks_;
+    std::vector<Shardable<WatchedBlock>> blocks_;
   };
   on_ranks(2, [](const World& world) {
     auto groups = groups_of(world, fsdp());
@@ -266,7 +267,7 @@ TEST_CASE("a model whose root holds nothing itself gathers each block twice a st
     at::Tensor loss;  // the last step's graph stays alive into the next
     for (int step = 0; step < 3; ++step) {
       const auto before = groups.traffic->all_gather.calls;
-      loss = model.forward(input()).sum();
+      loss = model.forward(stack_input()).sum();
       loss.backward();
       CHECK(groups.traffic->all_gather.calls - before == 6);
     }
@@ -275,7 +276,7 @@ TEST_CASE("a model whose root holds nothing itself gathers each block twice a st
 
 TEST_CASE("frozen units are freed in backward as they are passed, and get no gradient memory, over 2 ranks") {
   on_ranks(2, [](const World& world) {
-    Shardable<Stack> model(5);
+    Shardable<WatchedStack> model(5);
     for (const std::size_t i : {1, 2, 3}) {
       for (auto& parameter : model->blocks[i]->parameters()) parameter.set_requires_grad(false);
     }
@@ -285,7 +286,7 @@ TEST_CASE("frozen units are freed in backward as they are passed, and get no gra
     std::size_t most = 0;
     for (auto& block : model->blocks) block->probe = [&] { most = std::max(most, model->whole().size()); };
     *groups.traffic = {};
-    model(input()).sum().backward();
+    model(stack_input()).sum().backward();
     CHECK(most <= 2);
     CHECK(groups.traffic->reduce_scatter.calls == 3);
     CHECK(groups.traffic->all_gather.calls == 2 * 5 + 1);
@@ -327,7 +328,7 @@ TEST_CASE("a unit whose trainable part comes before its frozen part in backward 
   const auto norm = [](const World& world, const Policy& policy) {
     auto model = std::make_shared<ShardableImpl<RootImpl>>();
     auto parallel = parallelize(*model, groups_of(world, policy), policy);
-    model->forward(input()).square().sum().backward();
+    model->forward(stack_input()).square().sum().backward();
     return gradient_norm(parallel);
   };
   const double expected = norm({}, {.method = ParallelMethod::None});
@@ -390,14 +391,14 @@ TEST_CASE("one forward, one backward, the next forward before the last backward:
 TEST_CASE("blocks that share a unit are gathered once for all, and a part of them may run, over 2 ranks") {
   const auto run = [](const World& world, const Policy& policy, std::vector<std::size_t> order,
                       TrafficReport& traffic) {
-    Shardable<Stack> model(5);
+    Shardable<WatchedStack> model(5);
     auto groups = groups_of(world, policy);
     auto parallel = parallelize(*model, groups, policy);
     *groups.traffic = {};
     std::vector<double> norms;
     for (int step = 0; step < 2; ++step) {
       model->order = order;
-      model(input()).sum().backward();
+      model(stack_input()).sum().backward();
       norms.push_back(gradient_norm(parallel));
     }
     traffic = *groups.traffic;

@@ -19,7 +19,7 @@
 namespace sealift::trainer {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr std::size_t kTracedSteps = 10;
 /// Steps that count before rank 0 gives advice during the run.
@@ -36,7 +36,7 @@ double sum(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
-Json spread(const std::vector<double>& values) {
+OrderedJson spread(const std::vector<double>& values) {
   const auto [least, most] = std::minmax_element(values.begin(), values.end());
   return {{"min", *least}, {"median", median(values)}, {"max", *most}};
 }
@@ -185,24 +185,24 @@ nlohmann::ordered_json Monitor::report(train::Collectives& world) {
   for (const auto& [name, value] : numbers) mine.push_back(value);
   const auto all = gather_numbers(world, mine);
   const auto part = [&](std::size_t begin, std::size_t end) {
-    Json json;
+    OrderedJson json;
     for (auto i = begin; i < end; ++i) json[numbers[i].first] = spread(all[i]);
     return json;
   };
 
-  Json json{{"tokens_per_second_per_device", median(tokens_per_second_)},
-            {"communication", part(0, 4)},
-            {"seconds_per_step", part(4, first_phase)},
-            {"start_up_seconds", part(first_phase, memory)}};
+  OrderedJson json{{"tokens_per_second_per_device", median(tokens_per_second_)},
+                   {"communication", part(0, 4)},
+                   {"seconds_per_step", part(4, first_phase)},
+                   {"start_up_seconds", part(first_phase, memory)}};
   json.update(part(memory, numbers.size()));
-  json["checkpoint_seconds"] = Json::array();
+  json["checkpoint_seconds"] = OrderedJson::array();
   for (const auto& each : checkpoints_)
     json["checkpoint_seconds"].push_back({{"step", each.step}, {"seconds", each.seconds}});
   const auto [least, most] = std::minmax_element(all[0].begin(), all[0].end());
   const RankShares ranks{.least = *least, .most = *most, .least_rank = least - all[0].begin()};
   const auto advice = communication_advice({.gather = median(all[1]), .reduce = median(all[2])}, place_.policy,
                                            place_.micro_batches, ranks);
-  json["advice"] = advice ? Json(*advice) : Json();
+  json["advice"] = advice ? OrderedJson(*advice) : OrderedJson();
   say(advice);
   if (!options_.trace.empty()) write_trace(world);
   return json;
@@ -227,7 +227,7 @@ void Monitor::write_trace(train::Collectives& world) {
   TORCH_CHECK(*trace_, "cannot write ", options_.trace, "; is the disk full?");
 }
 
-std::string cost_line(const Json& report) {
+std::string cost_line(const OrderedJson& report) {
   const auto peak = report.contains("peak_device_memory_bytes") ? "peak_device_memory_bytes" : "peak_host_memory_bytes";
   const auto number = [](double value, int digits = 0) {
     std::ostringstream text;

@@ -14,7 +14,7 @@ Policy compressed(Policy policy, GradientCompression gradients) {
 }
 
 /// Gradients of a rank, divided by the ranks.
-at::Tensor gradients(std::int64_t rank, std::int64_t ranks, std::int64_t numel = 4096) {
+at::Tensor rank_gradients(std::int64_t rank, std::int64_t ranks, std::int64_t numel = 4096) {
   return torch::sin(torch::arange(numel) * 0.7 + static_cast<double>(rank)) / static_cast<double>(ranks);
 }
 
@@ -26,13 +26,14 @@ TEST_CASE("a half all-reduce is the sum of what each rank rounded, over 2, 3 and
       CAPTURE(ranks);
       on_ranks(ranks, [&](const World& world) {
         const auto groups = make_groups(world, {ranks, 1});
-        auto buffer = gradients(world.rank, ranks);
+        auto buffer = rank_gradients(world.rank, ranks);
         auto transfer = HalfTransport(dtype).all_reduce(buffer, groups.replicate, "half", 0);
         transfer.advance();
         transfer.wait();
         transfer.wait();  // does nothing
         auto sum = torch::zeros({4096}, torch::kDouble);
-        for (std::int64_t rank = 0; rank < ranks; ++rank) sum += gradients(rank, ranks).to(dtype).to(torch::kDouble);
+        for (std::int64_t rank = 0; rank < ranks; ++rank)
+          sum += rank_gradients(rank, ranks).to(dtype).to(torch::kDouble);
         if (ranks == 2) {
           CHECK(buffer.equal(sum.to(dtype).to(torch::kFloat)));
         } else {  // Gloo rounds each partial sum, of size up to 1
@@ -50,9 +51,9 @@ TEST_CASE("a half reduce-scatter is the sum of what each rank rounded, rounded o
     on_ranks(3, [&](const World& world) {
       const auto groups = make_groups(world, {1, 3});
       auto shard = torch::full({1024}, 99.0);
-      HalfTransport(dtype).reduce_scatter(shard, gradients(world.rank, 3, 3072), groups.shard, "half", 0).wait();
+      HalfTransport(dtype).reduce_scatter(shard, rank_gradients(world.rank, 3, 3072), groups.shard, "half", 0).wait();
       auto sum = torch::zeros({3072}, torch::kFloat);
-      for (std::int64_t rank = 0; rank < 3; ++rank) sum += gradients(rank, 3, 3072).to(dtype).to(torch::kFloat);
+      for (std::int64_t rank = 0; rank < 3; ++rank) sum += rank_gradients(rank, 3, 3072).to(dtype).to(torch::kFloat);
       CHECK(shard.equal(sum.narrow(0, world.rank * 1024, 1024).to(dtype).to(torch::kFloat)));
     });
   }
@@ -116,9 +117,9 @@ TEST_CASE("no transport waits for other ranks when it starts, over 2 ranks") {
       ++number;
       // Rank 1 starts only when rank 0 has: a start that waited would end in a time-out.
       while (world.rank == 1 && started < number) std::this_thread::yield();
-      auto buffer = gradients(world.rank, 2);
+      auto buffer = rank_gradients(world.rank, 2);
       auto sum = transport->all_reduce(buffer, groups.world, "sum", 0);
-      auto whole = gradients(world.rank, 2), shard = torch::empty({2048});
+      auto whole = rank_gradients(world.rank, 2), shard = torch::empty({2048});
       Transfer scatter;
       if (transport != &power_sgd) scatter = transport->reduce_scatter(shard, whole, groups.world, "scatter", 0);
       if (world.rank == 0) ++started;

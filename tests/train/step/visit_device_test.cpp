@@ -90,9 +90,9 @@ bool right_after_visits(SideStreams& streams, std::size_t count) {
 }
 
 /// An optimizer whose moments pass through streams although they are on the host as their parameters are.
-class Streamed : public FusedAdamW {
+class Reordered : public FusedAdamW {
  public:
-  Streamed(const std::vector<at::Tensor>& parameters, const torch::optim::AdamWOptions& options, Order eager)
+  Reordered(const std::vector<at::Tensor>& parameters, const torch::optim::AdamWOptions& options, Order eager)
       : FusedAdamW(parameters, options, Moments::OnHost), eager_(eager) {}
 
  protected:
@@ -103,7 +103,7 @@ class Streamed : public FusedAdamW {
   Order eager_;
 };
 
-std::vector<at::Tensor> make_parameters() {
+std::vector<at::Tensor> parameters_of_each_shape() {
   std::vector<at::Tensor> parameters;
   for (const auto& shape : std::vector<std::vector<std::int64_t>>{{7, 5}, {33}, {}, {0}, {128, 17}, {4}, {9, 9}}) {
     const auto numel = torch::ones(shape).numel();
@@ -113,7 +113,7 @@ std::vector<at::Tensor> make_parameters() {
   return parameters;
 }
 
-void set_gradients(const std::vector<at::Tensor>& parameters, double step) {
+void set_cosines_as_gradients(const std::vector<at::Tensor>& parameters, double step) {
   for (const auto& parameter : parameters) {
     at::NoGradGuard no_grad;
     parameter.mutable_grad() = torch::cos(parameter.detach() * 7 + step);
@@ -121,7 +121,7 @@ void set_gradients(const std::vector<at::Tensor>& parameters, double step) {
 }
 
 /// Bytes of CPU tensors alive on this thread, counted from zero.
-class LiveBytes : public c10::MemoryReportingInfoBase {
+class PeakBytes : public c10::MemoryReportingInfoBase {
  public:
   void reportMemoryUsage(void*, std::int64_t alloc_size, std::size_t, std::size_t, c10::Device) override {
     bytes += alloc_size;
@@ -161,17 +161,17 @@ TEST_CASE("without the waits of any one lane some order is wrong, so each is nee
 TEST_CASE("steps on streams in any order change no bit") {
   for (const bool amsgrad : {false, true}) {
     const auto options = torch::optim::AdamWOptions(1e-2).amsgrad(amsgrad).weight_decay(0.1);
-    auto expected = make_parameters();
+    auto expected = parameters_of_each_shape();
     FusedAdamW plain(expected, options);
     for (int step = 0; step < 4; ++step) {
-      set_gradients(expected, step);
+      set_cosines_as_gradients(expected, step);
       plain.step();
     }
     for (const auto& order : all_orders()) {
-      auto got = make_parameters();
-      Streamed streamed(got, options, order);
+      auto got = parameters_of_each_shape();
+      Reordered streamed(got, options, order);
       for (int step = 0; step < 4; ++step) {
-        set_gradients(got, step);
+        set_cosines_as_gradients(got, step);
         streamed.step();
       }
       for (std::size_t i = 0; i < got.size(); ++i) CHECK(got[i].equal(expected[i]));
@@ -186,10 +186,10 @@ TEST_CASE("the moments of at most three parameters are on the device, however ma
   const auto peak = [&](std::size_t count) {
     std::vector<at::Tensor> parameters;
     for (std::size_t i = 0; i < count; ++i) parameters.push_back(torch::ones({kNumel}).requires_grad_());
-    Streamed optimizer(parameters, torch::optim::AdamWOptions(), all_orders().front());
-    set_gradients(parameters, 0);
+    Reordered optimizer(parameters, torch::optim::AdamWOptions(), all_orders().front());
+    set_cosines_as_gradients(parameters, 0);
     optimizer.step();  // makes the moments
-    const auto live = std::make_shared<LiveBytes>();
+    const auto live = std::make_shared<PeakBytes>();
     const c10::DebugInfoGuard guard(c10::DebugInfoKind::PROFILER_STATE, live);
     optimizer.step();
     CHECK(live->bytes < kNumel);  // a few numbers, no moments
@@ -206,8 +206,8 @@ TEST_CASE("the moments of at most three parameters are on the device, however ma
 
 TEST_CASE("a gradient that cannot be stepped is refused before any moment moves") {
   std::vector<at::Tensor> parameters{torch::ones({3}).requires_grad_(), torch::ones({4, 2}).requires_grad_()};
-  Streamed optimizer(parameters, torch::optim::AdamWOptions(), all_orders().front());
-  set_gradients(parameters, 0);
+  Reordered optimizer(parameters, torch::optim::AdamWOptions(), all_orders().front());
+  set_cosines_as_gradients(parameters, 0);
   parameters[1].mutable_grad() = parameters[1].grad().to_sparse();
   CHECK_THROWS_WITH_AS(optimizer.step(), doctest::Contains("sparse(false)"), c10::Error);
   CHECK(parameters[0].detach().equal(torch::ones({3})));
