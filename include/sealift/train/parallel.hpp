@@ -170,7 +170,11 @@ class Parallel {
   Collectives& holders() { return session_->holders; }
 
   /// Whether ranks hold different modules, as experts, and send each other inputs.
-  bool is_split() const { return session_->is_split; }
+  bool is_split() const { return !session_->split.empty(); }
+  bool is_split(const std::string& parameter) const { return session_->split.contains(parameter); }
+
+  /// While true, this rank's inputs reach no module of another; `Join` sets it.
+  const std::shared_ptr<bool>& silent() const { return session_->silent; }
 
   const Policy& policy() const { return session_->policy; }
   const Reducer& reducer() const { return session_->reducer; }

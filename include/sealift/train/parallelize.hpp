@@ -215,7 +215,7 @@ inline Parallel parallelize(torch::nn::Module& model, Groups groups, const Polic
   if (source) source = &parts.emplace(*source, split);
   if (!split.modules.empty()) {
     session->holders = split.holders;
-    session->is_split = true;
+    for (const auto& [name, whole] : split.wholes) session->split.insert(name);
   }
   std::vector<std::string> notes;
   if (mesh.shard > 1) {
@@ -267,7 +267,7 @@ inline Parallel parallelize(torch::nn::Module& model, Groups groups, const Polic
   }
   detail::fill_whole(replicated, false, groups, source, from_rank_0, "parameters");
   detail::fill_whole(parts_held, false, groups, source, /*from_rank_0=*/false, "parts");  // rank 0's already
-  for (auto* module : split.modules) module->set_group(split.axis);
+  for (auto* module : split.modules) module->set_group(split.axis, session->silent);
   if (groups.world.size() > 1 && !replicated_slots.empty()) {
     const std::shared_ptr<Unit> root(session, session->units.front().get());
     root->listen(replicated_slots,

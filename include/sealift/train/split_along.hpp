@@ -19,8 +19,10 @@ class SplitAlong {
 
   virtual const char* axis() const = 0;
 
-  /// The parameters were cut over the ranks of `group`. From `parallelize`, once.
-  virtual void set_group(Collectives group) = 0;
+  /// The parameters were cut over the ranks of `group`. While `*silent` (a rank that `Join` goes on with after its data
+  /// ended), the module sends nothing of its own inputs and answers what does not depend on the others, but takes part
+  /// in every exchange, forward and backward, with what the others send. From `parallelize`, once.
+  virtual void set_group(Collectives group, std::shared_ptr<const bool> silent) = 0;
 };
 
 namespace detail {

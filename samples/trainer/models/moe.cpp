@@ -194,7 +194,17 @@ at::Tensor ExpertsImpl::answer_across(const at::Tensor& rows, const at::Tensor& 
   return AllToAll::apply(Reorder::apply(answers, inverse, order, 1), holder, to, from);
 }
 
+/// Answers the others' tokens and none of its own. Zeros; the empty sums bring backward to the exchange, the router and
+/// what is before them, whatever the gradient of the zeros is.
+at::Tensor ExpertsImpl::answer_others(const at::Tensor& tokens, const Routes& routes) {
+  const auto none = at::zeros({experts_}, routes.experts.options());
+  const auto sorted = answer_across(tokens.narrow(0, 0, 0), none);
+  const auto nothing = sorted.sum().to(tokens.scalar_type()) + routes.weights.narrow(0, 0, 0).sum();
+  return at::zeros_like(tokens) + nothing.to(tokens.scalar_type());
+}
+
 at::Tensor ExpertsImpl::forward(const at::Tensor& tokens, const Routes& routes) {
+  if (silent_ && *silent_) return answer_others(tokens, routes);
   const auto per_token = routes.experts.size(1);
   const auto experts = routes.experts.flatten();
   const auto [order, inverse] = sorted_by(experts);

@@ -55,7 +55,10 @@ class ExpertsImpl : public torch::nn::Module, public train::SplitAlong {
   at::Tensor forward(const at::Tensor& tokens, const Routes& routes);
 
   const char* axis() const override { return kExpertAxis; }
-  void set_group(train::Collectives group) override { group_ = std::move(group); }
+  void set_group(train::Collectives group, std::shared_ptr<const bool> silent) override {
+    group_ = std::move(group);
+    silent_ = std::move(silent);
+  }
 
   at::Tensor gate_up_proj;  ///< [experts, 2 * config.width, width]: of each expert gate's rows, then up's
   at::Tensor down_proj;     ///< [experts, width, config.width]
@@ -63,9 +66,11 @@ class ExpertsImpl : public torch::nn::Module, public train::SplitAlong {
  private:
   at::Tensor answer(const at::Tensor& rows, const at::Tensor& counts) const;
   at::Tensor answer_across(const at::Tensor& rows, const at::Tensor& counts);
+  at::Tensor answer_others(const at::Tensor& tokens, const Routes& routes);
 
   std::int64_t experts_;
-  train::Collectives group_;  ///< ranks that hold the other experts
+  train::Collectives group_;            ///< ranks that hold the other experts
+  std::shared_ptr<const bool> silent_;  ///< this rank has no tokens; null in a mesh without the axis
 };
 TORCH_MODULE(Experts);
 

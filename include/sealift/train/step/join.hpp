@@ -4,6 +4,7 @@
 // A rank that ran out runs its last batch once more, so that units, order and collectives are those of the others, and
 // its gradients are replaced by zeros as they reach the parameters. A loss times zero would not do: through an infinite
 // derivative 0 * inf is NaN, and one rank's NaN is everybody's after the sum.
+// Modules that are split over ranks (experts) send nothing there, so what their parameters get is the others' alone.
 #pragma once
 
 #include <sealift/train/parallel.hpp>
@@ -31,14 +32,11 @@ enum class DivideBy {
 class Join {
  public:
   explicit Join(Parallel& parallel, DivideBy divide_by = DivideBy::BatchesWithData)
-      : parallel_(parallel), divide_by_(divide_by) {
-    TORCH_CHECK(!parallel.is_split(),
-                "Join of a model whose modules are split over ranks: a rank that ran out would drop what the others' "
-                "tokens give to its experts; give every rank as many batches");
-  }
+      : parallel_(parallel), divide_by_(divide_by), mute_(parallel.silent()) {}
   Join(const Join&) = delete;
   Join& operator=(const Join&) = delete;
   ~Join() {
+    *mute_ = false;
     parallel_.set_gradient_divide_factor(0);
     for (auto& [parameter, hook] : hooks_) parameter.remove_hook(hook);
   }
@@ -85,26 +83,26 @@ class Join {
  private:
   /// Puts a hook before the gradient of every trainable parameter, for ranks that run out only.
   void listen() {
-    const auto add = [&](const at::Tensor& parameter) {
-      if (!parameter.requires_grad()) return;
+    const auto add = [&](const std::string& name, const at::Tensor& parameter) {
+      if (!parameter.requires_grad() || parallel_.is_split(name)) return;
       hooks_.emplace_back(parameter, parameter.register_hook([mute = mute_](const at::Tensor& gradient) {
         return *mute ? at::zeros_like(gradient) : at::Tensor();  // undefined: as it was
       }));
     };
     for (const auto& unit : parallel_.units()) {
       for (const auto& flat : unit->flats()) {
-        for (const auto& parameter : flat->parameters()) add(parameter.tensor);
+        for (const auto& parameter : flat->parameters()) add(parameter.name, parameter.tensor);
       }
     }
     for (const auto& parameter : parallel_.parameters()) {
-      if (parameter.replicated) add(parameter.shard);
+      if (parameter.replicated) add(parameter.name, parameter.shard);
     }
   }
 
   Parallel& parallel_;
   DivideBy divide_by_;
   std::int64_t here_ = 0, micro_batches_ = 0, batches_ = 0;
-  std::shared_ptr<bool> mute_ = std::make_shared<bool>(false);
+  std::shared_ptr<bool> mute_;
   std::vector<std::pair<at::Tensor, unsigned>> hooks_;
 };
 

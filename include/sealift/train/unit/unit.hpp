@@ -35,8 +35,10 @@ struct Session {
   Groups groups;
   std::shared_ptr<detail::SteadyBuffers> memory;  ///< of all flats; null unless the policy asks for stable addresses
   Reducer reducer;
-  Collectives holders;    ///< ranks that together hold what is not replicated
-  bool is_split = false;  ///< some of it by an axis of its own
+  Collectives holders;          ///< ranks that together hold what is not replicated
+  std::set<std::string> split;  ///< names of parameters that are split along an axis of their own
+  std::shared_ptr<bool> silent =
+      std::make_shared<bool>(false);  ///< this rank sends nothing along it, for it has no data
   CallOrder order;
   std::vector<std::unique_ptr<Unit>> units;  ///< the root first, then in the order of the model
   std::vector<at::Tensor> buffers;           ///< to broadcast before a forward in training mode
