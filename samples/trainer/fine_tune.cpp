@@ -84,17 +84,25 @@ void say_what_is_done(const FineTuneOptions& options, const Place& place, const 
   if (training.position.step > 0) std::cerr << "resuming after step " << training.position.step << '\n';
 }
 
-/// Goes on from a checkpoint, if there is one to go on from. Collective.
-void resume(Training& training) {
-  const auto checkpoint = checkpoint_to_resume(training.options);
-  if (!checkpoint) return;
+/// Goes on from `checkpoint`. Collective.
+void resume_from(Training& training, const std::filesystem::path& checkpoint) {
   training.position =
-      load_position(*checkpoint, training.options, rows_of_step(training.options, training.place.world_size),
+      load_position(checkpoint, training.options, rows_of_step(training.options, training.place.world_size),
                     *training.model, training.parallel, training.optimizer);
   training.sampler.resume(training.position.sampler);
   if (training.options.precision == "fp16") training.scaler.load_state(training.position.scaler);
   const auto patience = training.options.early_stop_interval;
   training.position.stopped = patience > 0 && training.position.without_better() >= patience;
+}
+
+/// Goes on from a checkpoint, if there is one to go on from, and leaves in OUT what it counts on. Collective.
+void resume(Training& training) {
+  const auto& options = training.options;
+  if (const auto checkpoint = checkpoint_to_resume(options)) resume_from(training, *checkpoint);
+  refuse_later_checkpoints(options, training.position.step);
+  training.saved_best = best_to_begin_with(options, training.position);
+  training.world.world.barrier();  // all have looked
+  if (options.load_best_model_at_end && training.place.is_first()) keep_best_of(options, {training.saved_best});
 }
 
 /// Sets the method of `options`, which leave it open, and the place that follows from it. Collective.

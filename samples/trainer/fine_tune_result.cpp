@@ -21,10 +21,8 @@ std::filesystem::path new_folder(Training& training, const char* name) {
 void take_best(Training& training) {
   const auto best = training.position.best();
   if (!training.options.load_best_model_at_end || !best) return;
-  const auto checkpoint = train::latest_checkpoint(best_folder(training.options));
-  TORCH_CHECK(checkpoint, best_folder(training.options).string(), " has no whole checkpoint of the best model, step ",
-              best->step);
-  train::load_checkpoint(*checkpoint, *training.model, training.parallel, &training.optimizer);
+  const auto checkpoint = best_checkpoint(training.options, best->step);
+  train::load_checkpoint(checkpoint, *training.model, training.parallel, &training.optimizer);
   if (training.place.is_first()) {
     std::cerr << "taking the model of step " << best->step << ", whose evaluation loss " << best->loss
               << " is the least\n";

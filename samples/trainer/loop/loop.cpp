@@ -173,7 +173,7 @@ bool is_due(const std::string& strategy, std::int64_t every, std::int64_t step, 
   return last || (strategy == "steps" ? step % every == 0 : epoch_ended);
 }
 
-bool save(Training& training, const std::filesystem::path& folder, std::int64_t keep) {
+void save(Training& training, const std::filesystem::path& folder, std::int64_t keep) {
   training.position.sampler = training.sampler.state();
   training.position.scaler = training.scaler.state();
   const auto rows = rows_of_step(training.options, training.place.world_size);
@@ -181,6 +181,16 @@ bool save(Training& training, const std::filesystem::path& folder, std::int64_t 
   if (training.place.is_first()) state.notes["bundle"] = own_bundle().dump();  // it writes the index
   train::save_checkpoint(folder, *training.model, training.parallel, &training.optimizer, state,
                          {.keep_last = keep, .frozen = !training.options.has_adapters()});
+}
+
+/// Saves what a run goes on from, which counts on the best evaluation so far.
+bool save_to_go_on(Training& training) {
+  const auto& options = training.options;
+  save(training, checkpoint_folder(options), options.save_total_limit);
+  const auto best = training.position.best();
+  if (!options.load_best_model_at_end || !best) return true;
+  training.saved_best = best->step;
+  if (training.place.is_first()) keep_best_of(options, {best->step});
   return true;
 }
 
@@ -195,7 +205,10 @@ void evaluate_and_judge(Training& training, StepLog* log) {
   if (training.place.is_first()) std::cerr << "step " << position.step << "  eval loss " << loss << '\n';
   const auto& options = training.options;
   const bool is_best = position.best()->step == position.step;
-  if (is_best && options.load_best_model_at_end) save(training, best_folder(options), 1);
+  if (is_best && options.load_best_model_at_end) {
+    save(training, best_folder(options), 0);
+    if (training.place.is_first()) keep_best_of(options, {position.step, training.saved_best});
+  }
   const auto patience = options.early_stop_interval;
   position.stopped = patience > 0 && position.without_better() >= patience;
 }
@@ -213,8 +226,7 @@ void finish_step(Training& training, Monitor& monitor, StepLog* log) {
       is_due(options.save_strategy, options.save_steps, position.step, epoch_ended, last || position.stopped);
   const bool samples = training.evaluation ? evaluates : saves || last;
   if (options.sample_prompts > 0 && samples) write_samples(training);
-  monitor.checkpoint(position.step,
-                     [&] { return saves && save(training, checkpoint_folder(options), options.save_total_limit); });
+  monitor.checkpoint(position.step, [&] { return saves && save_to_go_on(training); });
 }
 
 void log_step(Training& training, StepLog& log, const StepOutcome& outcome) {

@@ -5,6 +5,7 @@
 // how many ranks share a step.
 #pragma once
 
+#include "loop/best_model.hpp"
 #include "loop/decay_groups.hpp"
 #include "loop/goal.hpp"
 #include "loop/position.hpp"
@@ -32,6 +33,7 @@ struct Training {
   std::optional<TokenFile> evaluation;  ///< data for it
   std::unique_ptr<Goal> evaluation_goal;
   Position position;
+  std::int64_t saved_best = -1;  ///< step of the best evaluation when the last checkpoint was saved; -1: none
 };
 
 OptimizerOptions optimizer_options(const FineTuneOptions& options);

@@ -112,6 +112,15 @@ inline std::optional<std::filesystem::path> checkpoint_to_resume(const FineTuneO
   return last;
 }
 
+/// Throws when OUT has checkpoints of steps after `step`, with which this run begins, that it would come to again.
+inline void refuse_later_checkpoints(const FineTuneOptions& options, std::int64_t step) {
+  const auto steps = train::list_steps(checkpoint_folder(options));
+  for (auto later = steps.upper_bound(step); options.save_strategy != "no" && later != steps.end(); ++later) {
+    TORCH_CHECK(!train::is_whole(later->second), later->second.string(), " is there, and this run begins after step ",
+                step, "; go on from it with resume_from_checkpoint auto, remove it, or use another output_dir");
+  }
+}
+
 /// Sets model, optimizer and random numbers from `checkpoint` and returns where it stood. Collective.
 inline Position load_position(const std::filesystem::path& checkpoint, const FineTuneOptions& options,
                               std::int64_t rows, torch::nn::Module& model, train::Parallel& parallel,

@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -315,6 +316,31 @@ def stops_early():
     say(f"stopped after step {result['steps']}, the model of step {result['best']['step']} was written")
 
 
+def best_of_a_resumed_run():
+    """Killed between the save of the best model and the next checkpoint: what counts at the end is what was seen again."""
+    out = WORK / "best"
+    best, checkpoints = out / "best", out / "checkpoints"
+    job = ["--data", CHAT, "--tuner", "lora", "--val_dataset", EVALUATION, "--learning_rate", "0.01",
+           "--lr_scheduler_type", "constant", "--eval_steps", "2", "--save_steps", "3", "--load_best_model_at_end", "true",
+           *rows_for(1)]
+    train("sft", out, *job, "--max_steps", "3")
+    shutil.copytree(best, WORK / "best-of-3")
+    train("sft", out, *job, "--max_steps", "4")
+    # As a kill after the evaluation of step 4 leaves it: a better one, and the best that the last checkpoint knows.
+    shutil.rmtree(checkpoints / "step-000004")
+    shutil.copytree(WORK / "best-of-3", best, dirs_exist_ok=True)
+    shutil.copytree(best / "step-000004", best / "step-000007")
+    check(len(list(best.iterdir())) == 3, f"there are {list(best.iterdir())}")
+    result = train("sft", out, *job, "--max_steps", "5", says="resuming after step 3")
+    kept = [path.name for path in best.iterdir()]
+    check(kept == [f"step-{result['best']['step']:06}"], f"kept as the best are {kept}, the best is {result['best']}")
+    again = ["sft", "--model", MODEL, "--output_dir", out, *job, "--max_steps", "6"]
+    run(*again, "--resume_from_checkpoint", checkpoints / "step-000003", expect=1, says="and this run begins after step 3")
+    shutil.rmtree(best)
+    run(*again, expect=1, says="go on without load_best_model_at_end")
+    say(f"resumed, the best is that of step {result['best']['step']}")
+
+
 def words_of_swift():
     """An args.json of ms-swift, its flags with underscores and lists with spaces; what cannot be is refused by name."""
     args = {"model": str(MODEL), "dataset": [str(CHAT)], "train_type": "lora", "torch_dtype": "float32", "lora_rank": 4,
@@ -422,7 +448,8 @@ with tempfile.TemporaryDirectory() as folder:
     EVALUATES = ["--val_dataset", EVALUATION, "--eval_steps", "6", *JOB]
     say("made a Qwen2, its tokenizer and data")
     parts = (whole_models, adapters, goes_on_from_an_adapter, adapters_over_four_bits, preferences, labelled_answers, rewards,
-             text, killed_and_resumed, experts_over_ranks, stops_early, words_of_swift, another_tokenizer, half_precision)
+             text, killed_and_resumed, experts_over_ranks, stops_early, best_of_a_resumed_run, words_of_swift, another_tokenizer,
+             half_precision)
     for each in parts:
         if len(sys.argv) <= 4 or each.__name__ in sys.argv[4:]:
             part(each)
