@@ -1,22 +1,24 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# Real steps of `sealift-train run` held to the simulated ones: rates come from two runs, all others are predicted.
+# Real steps of `sealift-train run` held to the simulated ones: rates come from six runs, all others are predicted.
 #   measured_test.py SEALIFT_TRAIN STEP_TIME_OF [--rounds N] [--keep FILE]
 # The shortest step of several rounds counts, and one beside which others used the cores only where there is no other:
 # with two cores for two ranks a compiler next door doubles a step. --keep writes what was measured, and reads it first.
 import argparse
 import json
+import math
 import os
 import pathlib
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
-LAYERS, WIDTH, HEADS, CONTEXT, VOCABULARY, STEPS = 6, 384, 6, 128, 61, 12
+LAYERS, WIDTH, HEADS, CONTEXT, VOCABULARY, STEPS = 6, 384, 6, 128, 61, 8
 BLOCK = 12 * WIDTH * WIDTH + 13 * WIDTH
 ROOT = (VOCABULARY + CONTEXT) * WIDTH + 2 * WIDTH
-WITHIN = 0.15
+WITHIN, AIM = 0.15, 0.10
 KNOWN = 2  # runs that are further off
 # Of Gloo on one host, of copies by the cores that compute, and of AdamW (a step less its forward and backward).
 LATENCY, LOST, MEMORY = 5e-4, 1, 2e10
@@ -46,7 +48,7 @@ class Job:
         def unit(elements, flops):
             return {"forward_flops": flops, "backward_flops": flops * (3 if setting("recompute") else 2),
                     "forward_memory_bytes": round(pass_bytes * elements / 3),
-                    "backward_memory_bytes": round(pass_bytes * elements * 2 / 3),
+                    "backward_memory_bytes": round(pass_bytes * elements * (3 if setting("recompute") else 2) / 3),
                     "gather_bytes": round(4 * elements * sent) if sharded else 0,
                     "reduce_bytes": round(8 * elements * sent)}
         layer = tokens * (2 * BLOCK + 4 * CONTEXT * WIDTH)
@@ -69,23 +71,45 @@ class Job:
         return shape
 
 
-# Each gives the rate that it is most sensitive to.
-CALIBRATE = [Job("fsdp, 8 sequences", "fsdp", sequences=8), Job("fsdp, 4 micro-batches, freed between", "fsdp", micro=4,
-             keep_gathered="false"), Job("fsdp", "fsdp")]
-PREDICT = [
-    Job("ddp", "ddp"),
-    Job("ddp, 4 micro-batches", "ddp", micro=4),
-    Job("fsdp, kept until backward", "fsdp", reshard_after_forward="false"),
-    Job("fsdp, 4 micro-batches, kept between", "fsdp", micro=4, keep_gathered="true"),
-    Job("fsdp, 4 micro-batches, each reduced", "fsdp", micro=4, keep_gathered="false",
-        reduce_every_micro_batch="true"),
-    Job("fsdp, units of 3 blocks", "fsdp", wrapping_strategy="by_block_group", blocks_per_unit=3),
-    Job("fsdp, one unit", "fsdp", wrapping_strategy="root_only"),
-    Job("fsdp, nothing ahead", "fsdp", forward_prefetch=0, backward_prefetch=0),
+def grid():
+    """Every way at 1, 2 and 4 sequences a rank and micro-batch, and 1, 2 and 4 micro-batches a step."""
+    for sequences in (1, 2, 4):
+        for micro in (1, 2, 4):
+            def job(way, method="fsdp", **settings):
+                return Job(f"{way}, {sequences} x {micro}", method, sequences=sequences, micro=micro, **settings)
+            freed = {"keep_gathered": "false"} if micro > 1 else {}
+            yield job("ddp", "ddp")
+            yield job("fsdp", **freed)
+            yield job("fsdp, kept until backward", reshard_after_forward="false", **freed)
+            if micro > 1:
+                yield job("fsdp, kept between", keep_gathered="true")
+                yield job("fsdp, each reduced", reduce_every_micro_batch="true", **freed)
+            if sequences == 2 and micro < 4:
+                yield job("ddp, recomputed", "ddp", recompute="true")
+                yield job("fsdp, recomputed", recompute="true", **freed)
+                yield job("fsdp, units of 2 blocks", wrapping_strategy="by_block_group", blocks_per_unit=2, **freed)
+                yield job("fsdp, units of 3 blocks", wrapping_strategy="by_block_group", blocks_per_unit=3, **freed)
+                yield job("fsdp, one unit", wrapping_strategy="root_only", **freed)
+                yield job("fsdp, nothing ahead", forward_prefetch=0, backward_prefetch=0, **freed)
+                yield job("fsdp, 2 ahead", forward_prefetch=2, backward_prefetch=2, **freed)
+                yield job("ddp, buckets of 4 MiB", "ddp", bucket_mb=4)
+
+
+# From these the rates are taken: with much and little to compute, to send, and to do for each parameter.
+GIVEN = ("ddp, 1 x 4", "ddp, 2 x 1", "ddp, 4 x 1", "fsdp, 1 x 4", "fsdp, 2 x 1", "fsdp, 4 x 1")
+CALIBRATE = [job for job in grid() if job.name in GIVEN]
+PREDICT = [job for job in grid() if job.name not in GIVEN] + [
     Job("4 ranks: ddp", "ddp", ranks=4),
+    Job("4 ranks: ddp, 2 x 2", "ddp", ranks=4, micro=2),
+    Job("4 ranks: ddp, 4 x 1", "ddp", ranks=4, sequences=4),
     Job("4 ranks: fsdp", "fsdp", ranks=4),
-    Job("4 ranks: fsdp, 4 micro-batches, kept between", "fsdp", ranks=4, micro=4, keep_gathered="true"),
-    Job("4 ranks: fsdp, 8 sequences", "fsdp", ranks=4, sequences=8),
+    Job("4 ranks: fsdp, kept until backward", "fsdp", ranks=4, reshard_after_forward="false"),
+    Job("4 ranks: fsdp, 4 x 1", "fsdp", ranks=4, sequences=4),
+    Job("4 ranks: fsdp, recomputed", "fsdp", ranks=4, recompute="true"),
+    Job("4 ranks: fsdp, one unit", "fsdp", ranks=4, wrapping_strategy="root_only"),
+    Job("4 ranks: fsdp, freed between, 2 x 2", "fsdp", ranks=4, micro=2, keep_gathered="false"),
+    Job("4 ranks: fsdp, kept between, 2 x 4", "fsdp", ranks=4, micro=4, keep_gathered="true"),
+    Job("4 ranks: fsdp, 8 x 1", "fsdp", ranks=4, sequences=8),
 ]
 
 
@@ -171,13 +195,22 @@ def simulated(program, jobs, rates):
 
 
 def fit(program, measured):
-    """Moves each rate until the run that it is taken from comes out; a step grows with each."""
+    """The rates with which the calibrating runs come out best: least squares of the relative errors."""
     rates = {"flops": 6e10, "link": 1e9, "memory": MEMORY, "pass_bytes": 30}
-    for _ in range(80):
-        for job, name, sign in zip(CALIBRATE, ("flops", "pass_bytes", "link"), (1, -1, 1)):
-            off = simulated(program, [job], rates)[0] / measured[job.name]["seconds"]
-            # Gently where a rate is only a part of a step.
-            rates[name] *= min(1.5, max(0.67, off ** (sign * (1 if name == "flops" else 3))))
+
+    def error(rates):
+        return sum(math.log(seconds / measured[job.name]["seconds"]) ** 2
+                   for job, seconds in zip(CALIBRATE, simulated(program, CALIBRATE, rates)))
+
+    best, factor = error(rates), 1.5
+    while factor > 1.002:
+        tried = [{**rates, name: rates[name] * way} for name in ("flops", "link", "pass_bytes")
+                 for way in (factor, 1 / factor)]
+        least, candidate = min(((error(each), each) for each in tried), key=lambda pair: pair[0])
+        if least < best:
+            best, rates = least, candidate
+        else:
+            factor = math.sqrt(factor)
     return rates
 
 
@@ -192,17 +225,21 @@ def main():
     measured = measure(arguments.trainer, arguments.rounds, known, arguments.keep)
     rates = fit(arguments.simulator, measured)
     print({name: f"{value:.3g}" for name, value in rates.items()})
-    far = 0
+    offs = []
     jobs = CALIBRATE + PREDICT
     print("| run | measured, s | simulated, s | | steps that had the cores |\n|---|---|---|---|---|")
     for job, seconds in zip(jobs, simulated(arguments.simulator, jobs, rates)):
         real = measured[job.name]
         off = seconds / real["seconds"] - 1
-        far += job in PREDICT and abs(off) > WITHIN
+        if job in PREDICT:
+            offs.append((abs(off), job.name))
         verdict = "given" if job in CALIBRATE else f"{100 * off:+.0f} %"
         print(f"| {job.name} | {real['seconds']:.3f} | {seconds:.3f} | {verdict} | {real['quiet']} |")
-    print(f"{far} of {len(PREDICT)} beyond {100 * WITHIN:.0f} %; docs/simulate.md knows of {KNOWN}")
-    return 1 if far > KNOWN else 0
+    far = [f"{name} by {100 * off:.0f} %" for off, name in sorted(offs, reverse=True) if off > WITHIN]
+    print(f"{len(offs)} predicted, off by {100 * statistics.median(off for off, _ in offs):.1f} % (median), at most "
+          f"{100 * max(offs)[0]:.1f} %; {sum(off <= AIM for off, _ in offs)} within {100 * AIM:.0f} %")
+    print(f"{len(far)} beyond {100 * WITHIN:.0f} %, docs/simulate.md knows of {KNOWN}: {', '.join(far)}")
+    return 1 if len(far) > KNOWN else 0
 
 
 if __name__ == "__main__":
