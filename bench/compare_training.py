@@ -263,7 +263,7 @@ def race(program, comparison, fused_is_faster):
 def comparisons():
     ddp_peers = ([], ["--fused"], ["--bucket-view"], ["--fused", "--bucket-view"])
     fsdp_peers = ([], ["--fused"])
-    # All four of a Qwen at once would take more memory than the machine has; its fused AdamW is the quicker one.
+    # All four of a Qwen at once would take more memory than the machine has: those that step in one pass over memory.
     fused_ddp_peers = (["--fused"], ["--fused", "--bucket-view"])
     deferred = (["--defer"], ["--defer", "--fused"], ["--defer", "--keep"], ["--defer", "--keep", "--fused"])
     for suffix, model in (("", "mlp"), ("_gpt", "gpt")):
