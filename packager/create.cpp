@@ -76,7 +76,7 @@ CreateResult create(const CreateOptions& options, bundle::Progress& progress) {
   refuse_existing(folder);
 
   // Its bytes, on this machine.
-  const Cache cache(options.cache.empty() ? Cache::default_root() : options.cache);
+  const Cache cache(options.cache.empty() ? Cache::default_root() : options.cache, lock.payload_digest);
   std::vector<Content> contents = contents_of(lock);
   if (!options.apt_key.empty())
     for (Content& content : signed_release(lock, options.apt_key, progress)) contents.push_back(std::move(content));

@@ -204,7 +204,7 @@ LockResult lock_job(const LockOptions& options, bundle::Progress& progress) {
   for (const std::string& floor : job.fleet_floors) progress.note("fleet: " + floor);
   const fs::path file = lock_file_of(options, job), folder = file.parent_path();
   const fs::path uv = find_uv(options.uv);
-  const Cache cache(options.cache.empty() ? Cache::default_root() : options.cache);
+  const Cache cache(options.cache.empty() ? Cache::default_root() : options.cache, job.payload_digest);
   const ScratchFolder scratch("lock", cache.root());
   const std::vector<fs::path> system_folders = NativeResolver::folders_of(job.system, job.target.arch);
   std::optional<RuntimeFiles> runtime;

@@ -11,6 +11,7 @@
 
 #include "packager/debian/apt_files.hpp"
 #include "packager/debian/apt_sources.hpp"
+#include "packager/files/known_chunks.hpp"
 #include "packager/host/process.hpp"
 #include "packager/host/scratch_folder.hpp"
 #include "packager/host/trusted_certificates.hpp"
@@ -235,7 +236,7 @@ LockedApt lock_apt(const JobApt& job, const std::string& arch, const Cache& cach
   locked.debs = closure(apt, job, names);
   const std::string index = write_index(locked.debs, stanzas(apt, names));
   locked.index_size = index.size();
-  locked.index_sha256 = bundle::sha256(bundle::as_bytes(index));
+  locked.index_sha256 = KnownChunks(cache).learn(bundle::as_bytes(index));
   const ScratchFolder scratch("apt", cache.root());
   bundle::write_text(scratch / "Packages", index);
   cache.adopt(scratch / "Packages", locked.index_sha256);

@@ -28,7 +28,8 @@ Digest digest_of_file(const fs::path& path, const std::function<void(std::uint64
   return hasher.finish();
 }
 
-Cache::Cache(fs::path root) : root_(fs::absolute(root)) {
+Cache::Cache(fs::path root, bundle::DigestAlgorithm payload_digest)
+    : root_(fs::absolute(root)), payload_digest_(payload_digest) {
   std::error_code error;
   for (const char* folder : {"sha256", "parts"}) {
     fs::create_directories(root_ / folder, error);

@@ -17,13 +17,15 @@ bundle::Digest digest_of_file(const std::filesystem::path& path,
 
 class Cache {
  public:
-  // Creates the folder, marked as a cache for backup programs (CACHEDIR.TAG).
-  explicit Cache(std::filesystem::path root);
+  // Creates the folder, marked as a cache for backup programs (CACHEDIR.TAG). What comes into it by way of this value
+  // is for a payload whose chunks are digested so.
+  explicit Cache(std::filesystem::path root, bundle::DigestAlgorithm payload_digest = bundle::DigestAlgorithm::Sha256);
 
   // $SEALIFT_CACHE, else $XDG_CACHE_HOME/sealift, else ~/.cache/sealift.
   static std::filesystem::path default_root();
 
   const std::filesystem::path& root() const { return root_; }
+  bundle::DigestAlgorithm payload_digest() const { return payload_digest_; }
   std::filesystem::path path(const bundle::Digest& digest) const { return root_ / "sha256" / digest.hex(); }
   std::filesystem::path part(const bundle::Digest& digest) const { return root_ / "parts" / (digest.hex() + ".part"); }
   bool contains(const bundle::Digest& digest) const;
@@ -33,6 +35,7 @@ class Cache {
 
  private:
   std::filesystem::path root_;
+  bundle::DigestAlgorithm payload_digest_;
 };
 
 }  // namespace sealift::packager

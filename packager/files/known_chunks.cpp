@@ -45,7 +45,8 @@ bool is_its_own_chunk(std::uint64_t size, const bundle::Payload& payload) {
 
 }  // namespace
 
-KnownChunks::KnownChunks(const Cache& cache) : folder_(cache.root() / "chunks") {
+KnownChunks::KnownChunks(const Cache& cache)
+    : folder_(cache.root() / "chunks"), learnt_{.digest = cache.payload_digest()} {
   fs::create_directories(folder_);
 }
 
@@ -75,17 +76,25 @@ void KnownChunks::write(const Digest& sha256, std::uint64_t size, const bundle::
 Digest KnownChunks::learn(const fs::path& file, const std::function<void(std::uint64_t)>& progress) const {
   bundle::FileSource source(file);
   bundle::Hasher hasher;
-  bundle::ChunkDigester digester;
+  bundle::ChunkDigester digester(learnt_.chunk_size, learnt_.digest);
   for (std::uint64_t offset = 0; offset < source.size();) {
     bundle::stop_if_interrupted();
     const bundle::ByteView piece = source.view(offset, std::size_t{1} << 20);
     hasher.update(piece);
-    if (!is_its_own_chunk(source.size(), {})) digester.update(piece);
+    if (!is_its_own_chunk(source.size(), learnt_)) digester.update(piece);
     offset += piece.size();
     if (progress) progress(piece.size());
   }
   const Digest sha256 = hasher.finish();
-  write(sha256, source.size(), {}, digester.finish());
+  write(sha256, source.size(), learnt_, digester.finish());
+  return sha256;
+}
+
+Digest KnownChunks::learn(bundle::ByteView bytes) const {
+  const Digest sha256 = bundle::sha256(bytes);
+  bundle::ChunkDigester digester(learnt_.chunk_size, learnt_.digest);
+  if (!is_its_own_chunk(bytes.size(), learnt_)) digester.update(bytes);
+  write(sha256, bytes.size(), learnt_, digester.finish());
   return sha256;
 }
 
@@ -102,6 +111,14 @@ void KnownChunks::write_compressed(const Digest& sha256, const Compressed& store
   std::string text(bundle::as_text(stored.sha256.bytes));
   text.append(reinterpret_cast<const char*>(&stored.size), sizeof stored.size);
   write_statement(compressed_path(sha256), bundle::as_bytes(text));
+}
+
+bool KnownChunks::is_compared_tree(const Digest& sha256) const {
+  return read_statement(folder_ / (sha256.hex() + "-tree")).has_value();
+}
+
+void KnownChunks::write_compared_tree(const Digest& sha256) const {
+  write_statement(folder_ / (sha256.hex() + "-tree"), {});
 }
 
 }  // namespace sealift::packager

@@ -28,10 +28,12 @@ class KnownChunks {
   void write(const bundle::Digest& sha256, std::uint64_t size, const bundle::Payload& payload,
              const Chunks& chunks) const;
 
-  // The SHA-256 of a file that is about to be locked. Its chunks, as a payload has them by default, are known
-  // afterwards from the same read. `progress` gets the number of bytes of each piece. Throws Interrupted, Io.
+  // The SHA-256 of a file, or of bytes, that are about to be locked. Their chunks, of the default size and as the
+  // cache's payload is digested, are known afterwards from the same read. `progress` gets the number of bytes of each
+  // piece. Throws Interrupted, Io.
   bundle::Digest learn(const std::filesystem::path& file,
                        const std::function<void(std::uint64_t)>& progress = {}) const;
+  bundle::Digest learn(bundle::ByteView bytes) const;
 
   // What compressing the file with this SHA-256 gives; nothing where it was not done yet, or by another version of the
   // library.
@@ -42,11 +44,16 @@ class KnownChunks {
   std::optional<Compressed> compressed(const bundle::Digest& sha256) const;
   void write_compressed(const bundle::Digest& sha256, const Compressed& stored) const;
 
+  // Whether each file of the tree with this SHA-256 was compared with the digest that its tar says of it.
+  bool is_compared_tree(const bundle::Digest& sha256) const;
+  void write_compared_tree(const bundle::Digest& sha256) const;
+
  private:
   std::filesystem::path path(const bundle::Digest& sha256, const bundle::Payload& payload) const;
   std::filesystem::path compressed_path(const bundle::Digest& sha256) const;
 
   std::filesystem::path folder_;
+  bundle::Payload learnt_;  // how what is learnt is cut and digested
 };
 
 }  // namespace sealift::packager

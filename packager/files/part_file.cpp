@@ -19,7 +19,11 @@ using bundle::Error;
 using bundle::ErrorCode;
 
 PartFile::PartFile(const Cache& cache, const bundle::Digest& digest, bundle::Progress& progress)
-    : cache_(cache), digest_(digest), progress_(progress), path_(cache.part(digest)) {
+    : cache_(cache),
+      digest_(digest),
+      progress_(progress),
+      path_(cache.part(digest)),
+      payload_{.digest = cache.payload_digest()} {
   file_ = bundle::Descriptor(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
   if (!file_) bundle::throw_errno("a download cannot be written", path_);
   if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0)
@@ -60,13 +64,13 @@ void PartFile::discard() {
   ::lseek(file_.get(), 0, SEEK_SET);
   progress_.take_back(std::exchange(size_, 0));
   hasher_ = bundle::Hasher();
-  chunks_ = bundle::ChunkDigester();
+  chunks_ = bundle::ChunkDigester(payload_.chunk_size, payload_.digest);
 }
 
 void PartFile::adopt() {
   if (::fsync(file_.get()) != 0) bundle::throw_errno("a download cannot be synced", path_);
   cache_.adopt(path_, digest_);
-  KnownChunks(cache_).write(digest_, size_, bundle::Payload{}, chunks_.finish());
+  KnownChunks(cache_).write(digest_, size_, payload_, chunks_.finish());
   file_ = bundle::Descriptor();
 }
 

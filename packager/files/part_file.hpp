@@ -43,7 +43,8 @@ class PartFile {
   std::filesystem::path path_;
   bundle::Descriptor file_;
   bundle::Hasher hasher_;
-  bundle::ChunkDigester chunks_;
+  bundle::Payload payload_;  // whose chunks
+  bundle::ChunkDigester chunks_{payload_.chunk_size, payload_.digest};
   std::uint64_t size_ = 0;
 };
 

@@ -7,7 +7,6 @@
 #include <map>
 
 #include "bundle/core/json.hpp"
-#include "packager/files/cache.hpp"
 #include "sealift/bundle/core/file.hpp"
 #include "sealift/bundle/core/human_text.hpp"
 #include "sealift/bundle/manifest/image_catalogue.hpp"
@@ -90,8 +89,7 @@ Json parse_manifest(std::string_view text, const std::string& where) {
 }
 
 // A plain file of this very size and digest, whatever else lies there.
-void check_blob(const fs::path& file, const LockedBlob& blob, const std::string& where,
-                const std::function<void(std::uint64_t)>& progress) {
+void check_blob(const fs::path& file, const LockedBlob& blob, const std::string& where, const BlobDigest& digest) {
   std::error_code error;
   if (!fs::is_regular_file(fs::symlink_status(file, error)))
     throw Error(ErrorCode::Missing, {.what = "a blob of an image is not there",
@@ -101,7 +99,7 @@ void check_blob(const fs::path& file, const LockedBlob& blob, const std::string&
   const std::uint64_t size = fs::file_size(file, error);
   const std::string got = error               ? error.message()
                           : size != blob.size ? std::to_string(size) + " bytes"
-                                              : "sha256:" + digest_of_file(file, progress).hex();
+                                              : "sha256:" + digest(file).hex();
   if (got == "sha256:" + blob.sha256.hex()) return;
   throw Error(ErrorCode::Digest, {.what = "a blob of an image is not what its manifest says",
                                   .where = where,
@@ -154,7 +152,7 @@ std::optional<std::vector<Digest>> listed_manifests(std::string_view text, const
 }
 
 ImageLayout read_image_layout(const fs::path& folder, const ImagePlatform& platform, const std::string& where,
-                              const std::function<void(std::uint64_t)>& progress) {
+                              const BlobDigest& digest) {
   const std::string text = bundle::read_text(folder / "manifest.json", bundle::kMaxImageManifest);
   const Json manifest = parse_manifest(text, where);
   const auto config = manifest.find("config");
@@ -171,9 +169,9 @@ ImageLayout read_image_layout(const fs::path& folder, const ImagePlatform& platf
                                   .size = text.size(),
                                   .media_type = type_of(manifest, configuration, where)},
                      .blobs = {}};
-  for (const auto& [digest, blob] : blobs) {
-    if (digest == layout.manifest.sha256) refuse_image(where, "its manifest names itself as a blob");
-    check_blob(folder / digest.hex(), blob, where, progress);
+  for (const auto& [name, blob] : blobs) {
+    if (name == layout.manifest.sha256) refuse_image(where, "its manifest names itself as a blob");
+    check_blob(folder / name.hex(), blob, where, digest);
     layout.blobs.push_back(blob);
   }
   check_platform(folder, configuration, platform, where);

@@ -32,10 +32,11 @@ struct ImageLayout {
   std::vector<LockedBlob> blobs;  // sorted, each once
 };
 
-// Reads the folder, each file once. Throws Format for what is no manifest of an image or has more than it may, Missing
-// for a blob that is not there, Digest for one that is another, Platform for an image of another platform. `progress`
-// gets the number of bytes of each piece.
+// Reads the folder, each file once: `digest` reads a blob and says its SHA-256. Throws Format for what is no manifest
+// of an image or has more than it may, Missing for a blob that is not there, Digest for one that is another, Platform
+// for an image of another platform.
+using BlobDigest = std::function<bundle::Digest(const std::filesystem::path&)>;
 ImageLayout read_image_layout(const std::filesystem::path& folder, const ImagePlatform& platform,
-                              const std::string& where, const std::function<void(std::uint64_t)>& progress = {});
+                              const std::string& where, const BlobDigest& digest);
 
 }  // namespace sealift::packager

@@ -10,6 +10,7 @@
 #include <map>
 #include <tuple>
 
+#include "packager/files/known_chunks.hpp"
 #include "packager/host/process.hpp"
 #include "packager/host/scratch_folder.hpp"
 #include "packager/images/image_layout.hpp"
@@ -92,7 +93,9 @@ LockedImage lock_one(const JobImage& job, const ImagePlatform& platform, const C
   const fs::path folder = scratch / "layout";
   run_skopeo(spec, {"--override-os", "linux", "--override-arch", platform.architecture, "copy", "--quiet",
                     "--preserve-digests", "--remove-signatures", pinned, "dir:" + folder.string()});
-  ImageLayout layout = read_image_layout(folder, platform, spec.source);
+  const KnownChunks known(cache);
+  ImageLayout layout =
+      read_image_layout(folder, platform, spec.source, [&](const fs::path& blob) { return known.learn(blob); });
   const Digest got = layout.manifest.sha256;
   if (!listed)
     require_digest(spec, top_digest, got);

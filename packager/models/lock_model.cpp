@@ -118,6 +118,7 @@ void keep(const std::string& bytes, const Digest& digest, const Cache& cache) {
 
 // Hubs pin small files by a digest other than SHA-256, so those files are fetched now.
 void pin_small_files(const ModelSpec& spec, HubListing& listing, const Cache& cache, const FetchOptions& options) {
+  const KnownChunks known(cache);
   std::vector<HubFile*> open;
   for (HubFile& file : listing.files)
     if (!file.sha256) open.push_back(&file);
@@ -146,7 +147,7 @@ void pin_small_files(const ModelSpec& spec, HubListing& listing, const Cache& ca
                                         .expected = std::to_string(open[i]->size) + " bytes",
                                         .got = std::to_string(body.size()) + " bytes",
                                         .next = "run the same command again"});
-      open[i]->sha256 = bundle::sha256(bundle::as_bytes(body));
+      open[i]->sha256 = known.learn(bundle::as_bytes(body));
       keep(body, *open[i]->sha256, cache);
     }
     begin = end;

@@ -26,7 +26,7 @@ constexpr unsigned kLooksAtOnce = 8;
 std::optional<Installed> look_ahead(const Content& content, const Cache& cache, const Lock& lock,
                                     const StopCheck& check) {
   const fs::path file = file_of(content, cache);
-  if (fs::exists(file) || content.kind == Content::Kind::File) return install_content(content, file, lock);
+  if (fs::exists(file) || content.kind == Content::Kind::File) return install_content(content, cache, lock);
   const auto* server = std::get_if<FromServer>(&content.origin);
   if (std::holds_alternative<FromText>(content.origin)) return install_file(content);
   if (content.kind != Content::Kind::Wheel || server == nullptr || content.size == 0) return std::nullopt;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "packager/files/known_chunks.hpp"
 #include "packager/native/carried_runtime.hpp"
 #include "sealift/bundle/archive/tar.hpp"
 #include "sealift/bundle/wheel/installed_path.hpp"
@@ -51,19 +52,23 @@ class TreeDigests {
   bundle::Hasher hasher_;
 };
 
-Installed install_tree(const Content& content, const fs::path& file, bool carries_runtime) {
+void require_locked_tree(const Content& content, const fs::path& file) {
   if (const bundle::Digest digest = digest_of_file(file); digest != content.sha256)
     throw Error(ErrorCode::Digest, {.what = content.name + " in the cache is damaged",
                                     .where = file.string(),
                                     .expected = "sha256 " + content.sha256.hex(),
                                     .got = "sha256 " + digest.hex(),
                                     .next = "remove it and run sealift-pack lock again"});
+}
+
+// With `compare`, each file's bytes are held to the digest that the tar says of it.
+Installed read_tree(const fs::path& file, bool carries_runtime, bool compare) {
   Installed installed;
   bool has_runtime = false;
   TreeDigests digests(file);
   bundle::TarReader reader({.begin =
                                 [&](const bundle::TarMember& member) {
-                                  digests.begin(member);
+                                  if (compare) digests.begin(member);
                                   has_runtime = has_runtime || is_runtime_file(member.path);
                                   if (member.type == bundle::TarType::Folder)
                                     installed.folder(member.path);
@@ -85,6 +90,21 @@ Installed install_tree(const Content& content, const fs::path& file, bool carrie
                                     .where = file.string(),
                                     .expected = carries_runtime ? "a glibc" : "no glibc",
                                     .next = "run sealift-pack lock again"});
+  return installed;
+}
+
+// The digests of a tree are compared once for each SHA-256. From then on it is read for its names alone, and what is
+// written of it is held to its SHA-256 then; where that reading meets damage, all is looked at again.
+Installed install_tree(const Content& content, const fs::path& file, bool carries_runtime, const KnownChunks& known) {
+  if (known.is_compared_tree(content.sha256)) try {
+      return read_tree(file, carries_runtime, false);
+    } catch (const Error&) {
+      require_locked_tree(content, file);
+      throw;
+    }
+  require_locked_tree(content, file);
+  Installed installed = read_tree(file, carries_runtime, true);
+  known.write_compared_tree(content.sha256);
   return installed;
 }
 
@@ -149,12 +169,13 @@ Installed install_file(const Content& content) {
   return installed;
 }
 
-Installed install_content(const Content& content, const fs::path& file, const Lock& lock) {
+Installed install_content(const Content& content, const Cache& cache, const Lock& lock) {
+  const fs::path file = file_of(content, cache);
   switch (content.kind) {
     case Content::Kind::Interpreter:
-      return install_tree(content, file, lock.runtime.has_value());
+      return install_tree(content, file, lock.runtime.has_value(), KnownChunks(cache));
     case Content::Kind::Tree:
-      return install_tree(content, file, false);
+      return install_tree(content, file, false, KnownChunks(cache));
     case Content::Kind::Wheel:
       return install_wheel_file(content, file, lock);
     case Content::Kind::Program:

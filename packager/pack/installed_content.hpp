@@ -38,10 +38,10 @@ struct Installed {
   void file(File one, std::uint64_t bytes);
 };
 
-// Reads `file`, in an environment of this lock. Throws Digest for a tree or program that is not the one that was locked
-// (wheels, and files of data, are compared while they are written, so that they are read only once) and Format for what
-// cannot be installed.
-Installed install_content(const Content& content, const std::filesystem::path& file, const Lock& lock);
+// Reads its file, in an environment of this lock. Throws Digest for a program, or a tree that is read for the first
+// time, that is not the one that was locked (all others are compared while they are written, so that they are read only
+// once) and Format for what cannot be installed.
+Installed install_content(const Content& content, const Cache& cache, const Lock& lock);
 
 // The same of a wheel that may be elsewhere: reads its directory and small members alone.
 Installed install_wheel(const Content& content, bundle::ByteSource& source, const Lock& lock);

@@ -130,8 +130,7 @@ PackPlan plan_pack(const Lock& lock, const std::vector<Content>& contents, const
   bundle::parallel_for(std::thread::hardware_concurrency(), order.size(), [&](std::size_t turn) {
     const std::size_t i = order[turn];
     try {
-      installed[i] = read_repaired(contents[i], repair,
-                                   [&] { return install_content(contents[i], file_of(contents[i], cache), lock); });
+      installed[i] = read_repaired(contents[i], repair, [&] { return install_content(contents[i], cache, lock); });
     } catch (const Error& error) {
       if (contents[i].kind != Content::Kind::Wheel || !faults.keep(i, error)) throw;
     }

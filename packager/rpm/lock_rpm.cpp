@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "packager/files/fetch.hpp"
+#include "packager/files/known_chunks.hpp"
 #include "packager/host/process.hpp"
 #include "packager/host/scratch_folder.hpp"
 #include "packager/rpm/dnf.hpp"
@@ -123,7 +124,7 @@ void check_rpm_signatures(const RpmRepository& repository, const std::vector<Ind
 }
 
 LockedRpmIndex adopt_index(const fs::path& file, const std::string& name, const Cache& cache) {
-  LockedRpmIndex locked{.file = name, .size = fs::file_size(file), .sha256 = digest_of_file(file)};
+  LockedRpmIndex locked{.file = name, .size = fs::file_size(file), .sha256 = KnownChunks(cache).learn(file)};
   cache.adopt(file, locked.sha256);
   return locked;
 }

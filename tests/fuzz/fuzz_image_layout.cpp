@@ -3,6 +3,7 @@
 // configuration. What is accepted names blobs that are there.
 #include "packager/images/image_layout.hpp"
 
+#include "packager/files/cache.hpp"
 #include "sealift/bundle/manifest/image_catalogue.hpp"
 #include "tests/fuzz/fuzz.hpp"
 #include "tests/support/temp_dir.hpp"
@@ -27,7 +28,9 @@ FUZZ(text) {
   });
   write_file(dir / "image/manifest.json", manifest);
   accepted([&] {
-    const packager::ImageLayout layout = packager::read_image_layout(dir / "image", platform, "docker://h/a");
+    const packager::ImageLayout layout =
+        packager::read_image_layout(dir / "image", platform, "docker://h/a",
+                                    [](const std::filesystem::path& blob) { return packager::digest_of_file(blob); });
     must(layout.manifest.sha256 == bundle::sha256(bundle::as_bytes(manifest)), "a manifest is its bytes");
     must(layout.manifest.media_type == bundle::kOciManifestType ||
              layout.manifest.media_type == bundle::kDockerManifestType,

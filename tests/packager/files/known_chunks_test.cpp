@@ -10,6 +10,7 @@
 #include "sealift/bundle/payload/chunk_digester.hpp"
 #include "tests/packager/workshop.hpp"
 #include "tests/support/noise.hpp"
+#include "tests/support/refusal.hpp"
 
 using namespace sealift;
 using namespace sealift::packager;
@@ -20,11 +21,12 @@ using sealift::test::write_file;
 namespace fs = std::filesystem;
 
 // This program is linked with --wrap, so that what it hashes is counted.
-static std::atomic<std::uint64_t> hashed{0};
+static std::atomic<std::uint64_t> hashed{0}, hashed_by_sm3{0};
 extern "C" {
 int __real_EVP_DigestUpdate(EVP_MD_CTX* context, const void* bytes, size_t count);
 int __wrap_EVP_DigestUpdate(EVP_MD_CTX* context, const void* bytes, size_t count) {
   hashed += count;
+  if (EVP_MD_is_a(EVP_MD_CTX_get0_md(context), "SM3") == 1) hashed_by_sm3 += count;
   return __real_EVP_DigestUpdate(context, bytes, count);
 }
 }
@@ -52,6 +54,24 @@ TEST_CASE("a file that was packed or fetched before is packed with one pass over
   }
 }
 
+TEST_CASE("an SM3 payload is hashed by SM3 alone, from its first packing on; SHA-256 is for what enters the cache") {
+  Workshop workshop;
+  workshop.lock.payload_digest = bundle::DigestAlgorithm::Sm3;
+  workshop.add_wheel({.name = "noise", .files = {{"noise.bin", test::noise(9'000'000)}}});
+  constexpr std::uint64_t kSmall = 300'000;  // interpreter, programs, manifest
+  hashed = hashed_by_sm3 = 0;
+  const bundle::Manifest manifest = workshop.pack("one").manifest;
+  const std::uint64_t size = manifest.payload.size;
+  MESSAGE("hashed " << hashed << ", of that by SM3 " << hashed_by_sm3 << ", of " << size);
+  CHECK(hashed_by_sm3 < 2 * size + kSmall);       // as it was fetched, and as it was written
+  CHECK(hashed - hashed_by_sm3 < size + kSmall);  // as it was fetched
+  hashed = hashed_by_sm3 = 0;
+  CHECK(workshop.pack("two").manifest == manifest);
+  CHECK(hashed_by_sm3 >= size);
+  CHECK(hashed < size + kSmall);
+  CHECK(files_of(workshop.dir / "one/demo-1") == files_of(workshop.dir / "two/demo-1"));
+}
+
 TEST_CASE("a file that is locked is read once, for its SHA-256 and for its chunks") {
   Workshop workshop;
   const std::string bytes = test::noise(9'000'000);
@@ -75,6 +95,45 @@ TEST_CASE("a file that is locked is read once, for its SHA-256 and for its chunk
   CHECK(known.read(small, 0, bundle::Payload{}) == std::vector<bundle::Digest>{});
   CHECK_FALSE(known.read(small, 5, {.digest = bundle::DigestAlgorithm::Sm3}));
   CHECK_FALSE(known.read(small, bundle::kDefaultChunkSize + 1, bundle::Payload{}));
+  // For an SM3 payload every file is learnt with its chunks, also an empty one and bytes that are in no file.
+  const bundle::Payload sm3{.digest = bundle::DigestAlgorithm::Sm3};
+  const KnownChunks of_sm3{Cache(workshop.cache(), bundle::DigestAlgorithm::Sm3)};
+  const auto digest_by_sm3 = [](std::string_view text) {
+    return bundle::digest_of(bundle::as_bytes(text), bundle::DigestAlgorithm::Sm3);
+  };
+  CHECK(of_sm3.learn(workshop.dir / "small") == small);
+  CHECK(of_sm3.read(small, 5, sm3) == std::vector{digest_by_sm3("small")});
+  CHECK(of_sm3.read(of_sm3.learn(bundle::as_bytes("text")), 4, sm3) == std::vector{digest_by_sm3("text")});
+  CHECK(of_sm3.read(of_sm3.learn(bundle::ByteView()), 0, sm3) == std::vector<bundle::Digest>{});
+  CHECK(of_sm3.learn(bundle::as_bytes(bytes)) == sha256);
+  CHECK(of_sm3.read(sha256, bytes.size(), sm3)->back() == digest_by_sm3(bytes.substr(2 * bundle::kDefaultChunkSize)));
+}
+
+TEST_CASE("the files of a tree are compared with its digests once, and a tree that is damaged later is not packed") {
+  Workshop workshop;
+  workshop.add_interpreter({{"lib/python3.11/noise", {.text = test::noise(3'000'000)}}});
+  workshop.pack("one");
+  hashed = 0;
+  const bundle::Manifest manifest = workshop.pack("two").manifest;
+  CHECK(hashed < manifest.payload.size + 300'000);
+  const fs::path tar = workshop.cache() / "sha256" / workshop.lock.interpreter.sha256.hex();
+  const auto flip = [&](std::size_t at) {
+    std::string bytes = read_file(tar);
+    bytes[at] ^= 1;
+    write_file(tar, bytes);
+  };
+  SUBCASE("in a header") {
+    flip(0);
+    CHECK_REFUSED(workshop.pack("three"), Digest, "in the cache is damaged");
+  }
+  SUBCASE("in a file, of which the compressed form is still right") {
+    flip(2'000'000);
+    workshop.pack("three");
+    CHECK(files_of(workshop.dir / "one/demo-1") == files_of(workshop.dir / "three/demo-1"));
+    const KnownChunks known{Cache(workshop.cache())};
+    fs::remove(workshop.cache() / "sha256" / known.compressed(workshop.lock.interpreter.sha256)->sha256.hex());
+    CHECK_REFUSED(workshop.pack("four"), Digest, "not the one that was locked");
+  }
 }
 
 TEST_CASE("what is known of chunks counts for nothing where it is damaged or wrong") {

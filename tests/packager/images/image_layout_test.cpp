@@ -3,6 +3,7 @@
 // choice.
 #include "packager/images/image_layout.hpp"
 
+#include "packager/files/cache.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/tiny_image.hpp"
 
@@ -27,7 +28,10 @@ struct LayoutDesk {
     write_file(folder() / "manifest.json", manifest);
     return read();
   }
-  ImageLayout read() const { return read_image_layout(folder(), kAmd64, "docker://host/app"); }
+  ImageLayout read() const {
+    return read_image_layout(folder(), kAmd64, "docker://host/app",
+                             [](const fs::path& blob) { return digest_of_file(blob); });
+  }
   std::string replaced(const std::string& what, const std::string& by) const {
     std::string text = image.manifest();
     text.replace(text.find(what), what.size(), by);
