@@ -2,6 +2,8 @@
 // Each key is held against the roots as soon as it is read; see signing.hpp.
 #include "packager/keys/signing.hpp"
 
+#include <algorithm>
+
 #include "packager/keys/key_file.hpp"
 #include "packager/keys/sign.hpp"
 #include "sealift/bundle/trust/acceptance.hpp"
@@ -35,8 +37,11 @@ Signing read_signing(std::vector<bundle::Envelope> roots, const std::vector<std:
   const bundle::Root root = bundle::parse_root(signing.roots.back().payload, "root");
   signing.warnings = time_warnings(root);
   for (const std::filesystem::path& file : keys) {
-    signing.keys.push_back(read_private_key(file, passphrase));
-    bundle_roles(root, signing.keys.back().public_key());
+    bundle::PrivateKey key = read_private_key(file, passphrase);
+    bundle_roles(root, key.public_key());
+    const std::vector<bundle::Digest> known = signing.signers();  // a key that is named twice signs once
+    if (std::find(known.begin(), known.end(), key.public_key().id()) == known.end())
+      signing.keys.push_back(std::move(key));
   }
   return signing;
 }

@@ -203,6 +203,18 @@ TEST_CASE("a site's signature is asked for where the root has that role") {
   CHECK_REFUSED(site.judge(made), Signature, "0 of 1 release signatures");
 }
 
+TEST_CASE("a key that signs in two roles is one signer") {
+  Site site;
+  const PrivateKey other = PrivateKey::generate();
+  site.root = make_root({&site.key}, {&site.key, &other}, {&site.key});
+  site.chain = {signed_root(site.root, {&site.key})};
+  site.state = pinned(site.chain[0]).state;
+  const MadeBundle made = site.make(1);
+  CHECK(site.judge(made).signers() == std::vector{site.key.public_key().id()});
+  reseal(made, site.chain, {&site.key, &other});
+  CHECK(site.judge(made).signers().size() == 2);
+}
+
 TEST_CASE("a signed document of another type, or another bundle's signatures, do not open the gate") {
   Site site;
   const MadeBundle one = site.make(1), two = site.make(2);

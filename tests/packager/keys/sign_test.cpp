@@ -9,6 +9,7 @@
 #include "packager/keys/keygen.hpp"
 #include "packager/keys/root_job.hpp"
 #include "packager/keys/sign_root.hpp"
+#include "packager/keys/signing.hpp"
 #include "sealift/bundle/trust/trust_folder.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/tiny_bundle.hpp"
@@ -424,6 +425,14 @@ TEST_CASE("a root with a signature that does not hold, or in one file with other
   write_file(one, write_envelope(envelope));
   CHECK_REFUSED(ceremony.sign_first(one, {"carol"}), Signature, "does not hold");
   CHECK(read_file(one) == write_envelope(envelope));
+}
+
+TEST_CASE("a key that is named twice signs once, and is one signer") {
+  Ceremony ceremony;
+  const std::vector<bundle::Envelope> roots = read_roots({ceremony.root()});
+  const Signing signing = read_signing(roots, {ceremony.key("alice"), ceremony.key("bob"), ceremony.key("alice")}, "");
+  const auto id = [&](const char* name) { return read_private_key(ceremony.key(name), "").public_key().id(); };
+  CHECK(signing.signers() == std::vector{id("alice"), id("bob")});
 }
 
 TEST_CASE("a key has one role, unless the root job says that keys are shared") {
