@@ -56,12 +56,20 @@ fs::path nearest_that_exists(const fs::path& path) {
   return there;
 }
 
+// A folder as it stands in front of what is below it, also where its user wrote "out/".
+fs::path without_slash_at_end(const fs::path& folder) {
+  std::string text = folder.native();
+  while (text.ends_with('/')) text.pop_back();
+  return text;
+}
+
 // The path below the anchor's folder; nothing when it is not below it, or there is no anchor.
 std::optional<std::string> below(const AnchorFolder* anchor, const fs::path& path) {
   if (anchor == nullptr) return std::nullopt;
   const std::string &text = path.native(), &root = anchor->path.native();
   if (text.size() <= root.size() + 1 || !text.starts_with(root) || text[root.size()] != '/') return std::nullopt;
-  std::string rest = text.substr(root.size() + 1);
+  std::string rest = text.substr(root.size());
+  rest.erase(0, rest.find_first_not_of('/'));
   while (rest.ends_with('/')) rest.pop_back();
   return rest;
 }
@@ -108,8 +116,9 @@ class Disk::At {
 };
 
 std::shared_ptr<const AnchorFolder> Disk::anchor(const fs::path& folder) {
-  auto fresh = std::make_shared<AnchorFolder>(AnchorFolder{
-      .path = folder, .open = bundle::Descriptor(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC))});
+  auto fresh = std::make_shared<AnchorFolder>(
+      AnchorFolder{.path = without_slash_at_end(folder),
+                   .open = bundle::Descriptor(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC))});
   if (!fresh->open) throw_disk_error("the prefix cannot be opened", folder, errno);
   return std::exchange(anchor_, std::move(fresh));
 }

@@ -30,3 +30,20 @@ TEST_CASE("the disk never follows a link or overwrites a file, and names what st
     same = disk.free_space(dir / "not/there/yet").bytes == disk.free_space(dir.path()).bytes;
   CHECK(same);
 }
+
+TEST_CASE("nothing below an anchor is reached through a link, however its folder is spelled") {
+  const TempDir dir;
+  fs::create_directories(dir / "root/real");
+  fs::create_directory(dir / "outside");
+  fs::create_directory_symlink("../outside", dir / "root/way");
+  for (const fs::path& root : {dir / "root", dir / "root/", dir / "root//"}) {
+    CAPTURE(root);
+    Disk disk;
+    disk.anchor(root);
+    CHECK_REFUSED(disk.create(root / "way/file", 0644), Conflict, "a link or a file stands where a folder");
+    CHECK_REFUSED(disk.open_folder(root / "way"), Conflict, "a link or a file stands where a folder");
+    CHECK(!fs::exists(dir / "outside/file"));
+    disk.create(root / "real/file", 0644);
+    disk.remove_tree(root / "real/file");
+  }
+}
