@@ -111,6 +111,31 @@ TEST_CASE("a second environment reads nothing of a store that nobody has touched
   }
 }
 
+TEST_CASE("a file of the store that is written to while it is hashed goes into no generation") {
+  const Site site;
+  TinyBundle tiny{.items = {file_item("files/a", numbers_text(1, 3000), "share/a")}};
+  site.apply(site.make(tiny, "first"));
+  tiny.version = 2;
+  const MadeBundle second = site.make(tiny, "second");
+  const fs::path file = site.current() / "share/a";
+  const std::uint64_t size = fs::file_size(file);
+  fs::remove(site.prefix().stamps());  // so that its bytes count, not its stamp
+  fs::permissions(file, fs::perms::owner_write, fs::perm_options::add);
+  SystemCalls calls;
+  std::atomic<int> edits = 0;
+  calls.after_hash = [&](std::size_t count) {
+    if (count == size && ++edits == 1) flip_bit(file, 3);
+  };
+  Disk disk;
+  {
+    const Watch watch(calls);
+    CHECK_REFUSED(site.apply(second, disk), Digest, "a file that changes while it is read");
+  }
+  CHECK(edits == 1);
+  CHECK(fs::read_symlink(site.current()) == "generations/0001");
+  CHECK(!fs::exists(site.prefix().generation(2)));
+}
+
 TEST_CASE("no chunk of a wheel that threads share is read or hashed twice, however many they are") {
   for (const unsigned threads : {1u, 2u, 8u}) {
     CAPTURE(threads);

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 
 #include "bundle/core/openssl.hpp"
@@ -28,7 +29,8 @@ struct SystemCalls {
   std::atomic<std::uint64_t> reads{0}, bytes_read{0}, bytes_hashed{0};
   std::uint64_t fails_at = 0;  // the number of the read that fails; 0: none
   int error = EIO;
-  bool storm = false;  // every second call is interrupted, and reads and writes are short
+  std::function<void(std::size_t)> after_hash;  // gets the number of bytes that were hashed, in the thread that did
+  bool storm = false;                           // every second call is interrupted, and reads and writes are short
   std::atomic<std::uint64_t> calls{0};
 
   bool interrupts() {
@@ -90,8 +92,11 @@ int __wrap_syncfs(int) {  // the machine's disk is not what is tested
 }
 
 int __wrap_EVP_DigestUpdate(EVP_MD_CTX* context, const void* bytes, size_t size) {
-  if (sealift::test::SystemCalls* calls = sealift::test::watching) calls->bytes_hashed += size;
-  return __real_EVP_DigestUpdate(context, bytes, size);
+  sealift::test::SystemCalls* const calls = sealift::test::watching;
+  if (calls != nullptr) calls->bytes_hashed += size;
+  const int result = __real_EVP_DigestUpdate(context, bytes, size);
+  if (calls != nullptr && calls->after_hash) calls->after_hash(size);
+  return result;
 }
 
 }  // extern "C"

@@ -126,6 +126,27 @@ TEST_CASE("a newer root counts from the moment it was seen, even when its bundle
   CHECK(bundle::parse_root(state_of(site).root, "").version == 2);
 }
 
+TEST_CASE("a trust folder from an old backup learns again what is installed, though nothing is unpacked for it") {
+  const Site site;
+  Disk disk;
+  const MadeBundle one = site.make(version(1)), two = site.make(version(2), "v2");
+  const fs::path trust = site.prefix().trust(), backup = site.dir / "backup";
+  site.apply(one);
+  fs::copy(trust, backup);
+  site.apply(two);
+  const auto restore = [&] {
+    fs::remove_all(trust);
+    fs::copy(backup, trust);
+  };
+  restore();
+  CHECK(site.apply(two).action == InstallPlan::Action::Nothing);
+  CHECK_REFUSED(site.apply(one), Rollback, "");
+  switch_to(site.prefix(), 1, disk);
+  restore();
+  CHECK(site.apply(two).action == InstallPlan::Action::SwitchTo);
+  CHECK_REFUSED(site.apply(one), Rollback, "");
+}
+
 TEST_CASE("either copy of the trust state may be torn or lost; both bad is said, and nothing is installed") {
   const Site site;
   site.apply(site.make(version(1)));
