@@ -3,10 +3,14 @@
 // CLI11 has for them.
 #include "bundle/host/command_line.hpp"
 
+#include <fcntl.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <csignal>
 #include <iostream>
+#include <new>
+#include <system_error>
 
 #include "sealift/bundle/host/interrupt.hpp"
 
@@ -25,6 +29,36 @@ bool wants_json(const CLI::App& app) {
 // Arguments that do not parse may have kept the verb, and so its --json, from being parsed too.
 bool asks_for_json(int argc, char** argv) {
   return std::any_of(argv + 1, argv + argc, [](const char* word) { return std::string_view(word) == "--json"; });
+}
+
+// The number of a stream that the caller closed would go to the next file that is opened, a payload's perhaps, and what
+// is printed would be written into that.
+void open_standard_streams() {
+  for (int stream = 0; stream < 3; ++stream)
+    if (::fcntl(stream, F_GETFD) < 0 && ::open("/dev/null", O_RDWR) != stream) return;
+}
+
+// Half of an inventory or a report looks like a whole one to whoever asks for the exit code alone.
+void require_printed(int exit_code) {
+  if (std::cout.flush() || exit_code != 0) return;
+  throw Error(ErrorCode::Io, {.what = "what was to be printed could not be written",
+                              .where = "stdout",
+                              .next = "make room where it goes, and ask again; all else was done"});
+}
+
+// What no part of a program has a message of its own for.
+Error unforeseen(const std::exception& error) {
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr)
+    return {ErrorCode::Io,
+            {.what = "there is not enough memory",
+             .next = "end other programs, or raise this account's limit (ulimit -v), and run this again"}};
+  const auto* system = dynamic_cast<const std::system_error*>(&error);
+  if (system != nullptr && system->code() == std::errc::resource_unavailable_try_again)
+    return {ErrorCode::Io,
+            {.what = "the system gives this program no more threads or processes",
+             .got = error.what(),
+             .next = "raise this account's limits (ulimit -u and -v; of a container: pids), and run this again"}};
+  return {ErrorCode::Io, {.what = "something failed that this program does not expect", .got = error.what()}};
 }
 
 int fail(const Error& error, bool json) {
@@ -116,8 +150,11 @@ Verb Program::verb(const std::string& name, const std::string& what) {
 }
 
 int Program::run(int argc, char** argv) {
+  open_standard_streams();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that grows beyond a limit (ulimit -f) is then an error with its path
   try {
     app_->parse(argc, argv);
+    require_printed(exit_code_);
     return exit_code_;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app_->exit(error, std::cout, std::cerr);  // --help, --version
@@ -130,8 +167,7 @@ int Program::run(int argc, char** argv) {
   } catch (const Error& error) {
     return fail(error, wants_json(*app_));
   } catch (const std::exception& error) {
-    return fail({ErrorCode::Io, {.what = "something failed that this program does not expect", .got = error.what()}},
-                wants_json(*app_));
+    return fail(unforeseen(error), wants_json(*app_));
   }
 }
 

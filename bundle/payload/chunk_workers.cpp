@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "sealift/bundle/core/parallel_for.hpp"
+
 namespace sealift::bundle {
 
 namespace {
@@ -23,7 +25,9 @@ std::size_t thread_count(std::size_t chunk_size) {
 ChunkWorkers::ChunkWorkers(std::size_t chunk_size, DigestAlgorithm algorithm) : algorithm_(algorithm) {
   const std::size_t threads = thread_count(chunk_size);
   for (std::size_t i = 0; i < threads + kSpare; ++i) idle_.emplace_back(chunk_size);
-  for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
+  const auto take_turns = [this](const std::stop_token& stop) { work(stop); };
+  threads_.emplace_back(take_turns);  // one there must be
+  start_threads(threads_, threads, take_turns);
 }
 
 ChunkBuffer ChunkWorkers::take() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bundle/payload/read_ahead.hpp"
 
+#include <system_error>
 #include <utility>
 
 namespace sealift::bundle {
@@ -9,10 +10,9 @@ void ReadAhead::want(std::uint64_t index, File file, std::uint64_t offset, std::
   {
     const std::lock_guard lock(guard_);
     ++count_;
-    if (wanted_.contains(index) || !make_room()) return;
+    if (wanted_.contains(index) || !has_reader() || !make_room()) return;
     wanted_.emplace(index, Wanted{.number = count_});
     waiting_.push_back({.index = index, .file = std::move(file), .offset = offset, .size = size});
-    if (!reader_.joinable()) reader_ = std::jthread([this](const std::stop_token& stop) { work(stop); });
   }
   changed_.notify_all();
 }
@@ -25,6 +25,16 @@ std::optional<ReadAhead::Chunk> ReadAhead::take(std::uint64_t index, ChunkBuffer
   if (wanted.failure) std::rethrow_exception(wanted.failure);
   if (memory.capacity() != 0 && idle_.size() + wanted_.size() < max_chunks_) idle_.push_back(std::move(memory));
   return std::move(wanted.chunk);
+}
+
+// Whether there is a thread that reads ahead, from the first call on. Where the system gives none, nobody may wait for
+// what it would have read.
+bool ReadAhead::has_reader() {
+  if (!reader_.joinable()) try {
+      reader_ = std::jthread([this](const std::stop_token& stop) { work(stop); });
+    } catch (const std::system_error&) {
+    }
+  return reader_.joinable();
 }
 
 // Whether one more may be held. A chunk that was read long ago and never taken is dropped for it, the oldest first.

@@ -60,6 +60,7 @@ class ReadAhead {
     std::exception_ptr failure = nullptr;
   };
 
+  bool has_reader();
   bool make_room();
   void work(const std::stop_token& stop);
 

@@ -15,6 +15,7 @@
 #include "installer/store/signed_records.hpp"
 #include "installer/store/unpack.hpp"
 #include "installer/trial/bytecode.hpp"
+#include "sealift/bundle/core/parallel_for.hpp"
 
 namespace sealift::installer {
 
@@ -31,13 +32,16 @@ std::pair<Layout, std::uint64_t> make_generation(const bundle::VerifiedBundle& b
   for (const bundle::Environment::Placement& placement : environment.placements)
     entries.push_back(bundle.manifest().find(placement.entry));
   std::vector<std::promise<ItemRecord>> records(entries.size());
-  const std::jthread reader([&] {
+  std::vector<std::jthread> reader;
+  const auto read_all = [&] {
     for (std::size_t i = 0; i < entries.size(); ++i) try {
         records[i].set_value(stamps.record_of(store, *entries[i]));
       } catch (...) {
         records[i].set_exception(std::current_exception());
       }
-  });
+  };
+  bundle::start_threads(reader, 1, read_all);
+  if (reader.empty()) read_all();
   LayoutMaker maker(environment);
   constexpr unsigned kNamers = 10;  // one folder takes one name at a time, so more of them would wait for each other
   GenerationBuilder builder(folder, disk, std::min(threads, kNamers));
@@ -129,8 +133,9 @@ Installed install(const bundle::VerifiedBundle& bundle, const InstallPlan& plan,
   const fs::path folder = staging.folder() / "generation";
   const auto [layout, hashed] = make_generation(bundle, Store(prefix), stamps, folder, disk, options.threads);
   GenerationRecord record = record_of(bundle, plan);
-  {  // the disk writes while the audit reads; what is made later is synced before the generation gets its name
-    std::future<void> written = std::async(std::launch::async, [&] { disk.sync_all(folder); });
+  {  // the disk writes while the audit reads, or behind it where there is no thread for that; what is made later is
+     // synced before the generation gets its name
+    std::future<void> written = std::async(std::launch::async | std::launch::deferred, [&] { disk.sync_all(folder); });
     record.audit = audit_generation(layout, environment, folder, options.threads);
     written.get();
   }

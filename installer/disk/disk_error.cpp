@@ -26,6 +26,8 @@ const char* remedy_of(int error) {
     case EMFILE:
     case ENFILE:
       return "allow more open files (ulimit -n) and run this again";
+    case EFBIG:
+      return "raise the limit of a file's size (ulimit -f), or choose a file system that takes larger files";
     case ESTALE:
       return "the file server no longer knows this folder; mount it again and run this again";
     case EACCES:

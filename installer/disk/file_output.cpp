@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <system_error>
 
 namespace sealift::installer {
 
@@ -46,12 +47,25 @@ void FileOutput::append(bundle::ByteView bytes) {
 // Returns once the next buffer is free.
 void FileOutput::submit() {
   ++filled_;
-  if (!writer_.joinable()) writer_ = std::thread([this] { write_submitted(); });
+  if (!has_writer()) {
+    submitted_ = filled_;
+    Buffer& buffer = buffers_[written_++ % kBuffers];
+    return disk_.write(file_, path_, {buffer.memory.get(), std::exchange(buffer.size, 0)});
+  }
   std::unique_lock lock(guard_);
   submitted_ = filled_;
   changed_.notify_all();
   changed_.wait(lock, [&] { return failure_ || filled_ - written_ < kBuffers; });
   if (failure_) std::rethrow_exception(failure_);
+}
+
+// From the first call on; where the system gives no more threads, the caller writes.
+bool FileOutput::has_writer() {
+  if (!writer_.joinable()) try {
+      writer_ = std::thread([this] { write_submitted(); });
+    } catch (const std::system_error&) {
+    }
+  return writer_.joinable();
 }
 
 void FileOutput::wait_for_all() {

@@ -44,6 +44,7 @@ class FileOutput {
   };
 
   void submit();  // the buffer that was filled; returns once the next one is free
+  bool has_writer();
   void wait_for_all();
   void write_submitted();
 

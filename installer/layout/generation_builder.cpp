@@ -7,9 +7,9 @@
 
 #include <algorithm>
 #include <optional>
-#include <system_error>
 
 #include "sealift/bundle/core/byte_source.hpp"
+#include "sealift/bundle/core/parallel_for.hpp"
 
 namespace sealift::installer {
 
@@ -145,10 +145,7 @@ class NameMaker {
 GenerationBuilder::GenerationBuilder(fs::path generation, Disk& disk, unsigned threads)
     : generation_(std::move(generation)), disk_(disk) {
   disk_.make_folder(generation_);
-  try {
-    for (unsigned i = 1; i < threads; ++i) others_.emplace_back([this] { make_names(); });
-  } catch (const std::system_error&) {  // the system gives no more threads; fewer will do
-  }
+  if (threads > 1) bundle::start_threads(others_, threads - 1, [this] { make_names(); });
 }
 
 GenerationBuilder::~GenerationBuilder() {

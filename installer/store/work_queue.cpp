@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "sealift/bundle/core/parallel_for.hpp"
+
 namespace sealift::installer {
 
 void WorkQueue::add(const WorkOrder& order, std::uint64_t memory, Work work) {
@@ -49,7 +51,7 @@ void WorkQueue::take_turns() {
 void WorkQueue::run(unsigned threads) {
   {
     std::vector<std::jthread> others;
-    for (unsigned i = 1; i < threads; ++i) others.emplace_back([this] { take_turns(); });
+    if (threads > 1) bundle::start_threads(others, threads - 1, [this] { take_turns(); });
     take_turns();
   }
   if (failure_) std::rethrow_exception(failure_);

@@ -5,6 +5,7 @@
 
 #include "tests/installer/program.hpp"
 #include "tests/support/no_sockets.hpp"
+#include "tests/support/no_threads.hpp"
 
 using namespace sealift;
 using namespace sealift::installer;
@@ -139,6 +140,38 @@ TEST_CASE("an interpreter that opens a socket in the self-test is killed by the 
   const Outcome outcome = run(site.dir, apply_arguments(site, site.make(tiny)), nullptr, forbid_sockets);
   CHECK(outcome.exit == 13);
   CHECK(outcome.err.find("signal 31") != std::string::npos);
+}
+
+TEST_CASE("where the system gives no further thread, the first one does everything") {
+  const Site site;
+  TinyBundle tiny{.arch = probe().target.arch, .chunk_size = 65536, .volume_size = 1 << 20};
+  tiny.items = {wheel_item({}), file_item("files/a", numbers_text(1, 500'000), "share/a")};
+  const MadeBundle made = site.make(tiny);
+  for (const std::vector<std::string>& arguments : {verify_arguments(made), apply_arguments(site, made)}) {
+    const Outcome outcome = run(site.dir, arguments, nullptr, forbid_threads);
+    INFO(outcome.err);
+    CHECK(outcome.exit == 0);
+  }
+  CHECK(read_file(site.current() / "share/a") == numbers_text(1, 500'000));
+  flip_bit(made.volume(1), 7);
+  CHECK(run(site.dir, verify_arguments(made), nullptr, forbid_threads).exit == 5);
+}
+
+TEST_CASE("a file that would grow beyond the account's limit is an error with its path, and the next run goes on") {
+  const Site site;
+  TinyBundle tiny{.arch = probe().target.arch};
+  tiny.items = {wheel_item({}), file_item("files/a", numbers_text(1, 500'000), "share/a")};
+  const MadeBundle made = site.make(tiny);
+  const Outcome outcome = run(site.dir, apply_arguments(site, made), nullptr, [] {
+    const rlimit limit = {1 << 20, 1 << 20};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  });
+  INFO(outcome.err);
+  CHECK(outcome.exit == 3);
+  CHECK(outcome.err.find((site.prefix().folder() / "staging").string()) != std::string::npos);
+  CHECK(outcome.err.find("ulimit -f") != std::string::npos);
+  CHECK(!fs::exists(site.current()));
+  CHECK(run(site.dir, apply_arguments(site, made)).exit == 0);
 }
 
 TEST_CASE("verify reads each byte of the medium once") {

@@ -46,6 +46,35 @@ TEST_CASE("the program is fully static: no interpreter, no dynamic section") {
   CHECK(elf->needed.empty());
 }
 
+TEST_CASE("what could not be printed is no success, and a fault keeps its own exit code") {
+  const TempDir dir;
+  const MadeBundle made = make_bundle(dir / "bundle", small());
+  const std::string prefix = dir / "prefix";
+  REQUIRE(run(dir, {"apply", made.folder.string(), "--prefix", prefix, "--fingerprint", made.fingerprint()}).exit == 0);
+  const auto full = [] { ::dup2(::open("/dev/full", O_WRONLY), STDOUT_FILENO); };
+  for (const char* verb : {"inventory", "status", "receipt"}) {
+    const Outcome outcome = run(dir, {verb, "--prefix", prefix}, nullptr, full);
+    INFO(outcome.err);
+    CHECK(outcome.exit == 3);
+    CHECK(outcome.err.find("could not be written") != std::string::npos);
+  }
+  CHECK(run(dir, {"status", "--prefix", dir / "none", "--json"}, nullptr, full).exit == 7);
+}
+
+TEST_CASE("a stream that the caller closed gives its number to no file, so that nothing is printed into one") {
+  const TempDir dir;
+  const MadeBundle made = make_bundle(dir / "bundle", many_files());
+  const std::string prefix = dir / "prefix";
+  const std::vector<std::string> apply = {"apply", made.folder.string(), "--prefix",
+                                          prefix,  "--fingerprint",      made.fingerprint()};
+  CHECK(run(dir, apply, nullptr, [] {
+          for (const int stream : {0, 1, 2}) ::close(stream);
+        }).exit == 0);
+  const std::string lock = read_file(prefix + "/lock");
+  CHECK(std::count(lock.begin(), lock.end(), '\n') == 1);  // who held it
+  CHECK(run(dir, {"doctor", "--prefix", prefix}).exit == 0);
+}
+
 TEST_CASE("inventory prints what a packer can read, and nothing beside it") {
   const TempDir dir;
   const MadeBundle made = make_bundle(dir / "bundle", small());

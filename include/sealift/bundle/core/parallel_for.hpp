@@ -6,10 +6,21 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
 namespace sealift::bundle {
+
+// Starts threads that do `work` until there are `count` of them, or fewer where the system gives no more: a limit of
+// processes or memory costs time, and ends nothing.
+template <class Work>
+void start_threads(std::vector<std::jthread>& threads, std::size_t count, const Work& work) {
+  try {
+    while (threads.size() < count) threads.emplace_back(work);
+  } catch (const std::system_error&) {
+  }
+}
 
 // Calls work(index) for every index below `count`, begun in their order, by `threads` threads, the caller's among them.
 // After a failure nothing more is begun, and the first one is thrown once all have ended.
@@ -29,7 +40,7 @@ void parallel_for(unsigned threads, std::size_t count, const Work& work) {
   };
   {
     std::vector<std::jthread> others;
-    for (std::size_t i = 1; i < std::min<std::size_t>(threads, count); ++i) others.emplace_back(take_turns);
+    if (count > 1 && threads > 1) start_threads(others, std::min<std::size_t>(threads, count) - 1, take_turns);
     take_turns();
   }
   if (failure) std::rethrow_exception(failure);
