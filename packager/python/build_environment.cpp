@@ -4,6 +4,7 @@
 
 #include "packager/host/uv.hpp"
 #include "packager/python/build_step.hpp"
+#include "packager/python/cuda_toolkit.hpp"
 #include "packager/python/requirement_hashes.hpp"
 #include "packager/python/uv_refusal.hpp"
 #include "sealift/bundle/core/file.hpp"
@@ -12,6 +13,7 @@
 namespace sealift::packager {
 
 namespace fs = std::filesystem;
+using bundle::ErrorCode;
 
 ProcessResult BuildEnvironment::run_uv(std::vector<std::string> words) const {
   words.insert(words.begin(), tools_.uv.string());
@@ -50,13 +52,31 @@ std::vector<std::string> BuildEnvironment::pinned(const std::vector<std::string>
   uv(words, "what the build requires cannot be resolved to wheels");
   std::vector<std::string> lines = requirement_lines(bundle::read_text(place_ / "pinned.txt", 16 << 20));
   std::erase_if(lines, [](const std::string& line) { return line.starts_with('-'); });  // index options
+  require_one_release(lines);
   return lines;
+}
+
+// Before gigabytes are fetched for a compilation that its assembler ends.
+void BuildEnvironment::require_one_release(const std::vector<std::string>& pins) const {
+  std::map<std::string, std::string> versions;
+  for (const std::string& line : pins)
+    if (const std::size_t equals = line.find("=="); equals != line.npos)
+      versions[line.substr(0, equals)] = line.substr(equals + 2, line.find_first_of(" ;", equals) - equals - 2);
+  if (const std::optional<NewerCompiler> found = newer_compiler(versions))
+    refuse_build(order_, ErrorCode::Platform, "what the build requires does not work together",
+                 "nvidia-nvvm " + found->nvvm + " is newer than nvidia-cuda-nvcc " + found->nvcc + ": require " +
+                     found->requirement());
 }
 
 void BuildEnvironment::install(const std::vector<std::string>& pins) {
   installed_ = pins;
   make_environment();
   if (pins.empty()) return;
+  fetch(pins);
+  if (const fs::path toolkit = cuda_toolkit(site_packages()); !toolkit.empty()) link_libraries(toolkit);
+}
+
+void BuildEnvironment::fetch(const std::vector<std::string>& pins) const {
   std::string text;
   for (const std::string& line : pins) text += line + "\n";
   fs::remove(place_ / "requirements.txt");

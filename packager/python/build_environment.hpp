@@ -31,6 +31,8 @@ class BuildEnvironment {
   ProcessResult run_uv(std::vector<std::string> words) const;
   void uv(const std::vector<std::string>& words, const char* what) const;
   void make_environment() const;
+  void require_one_release(const std::vector<std::string>& pins) const;
+  void fetch(const std::vector<std::string>& pins) const;
 
   const BuildOrder& order_;
   const BuildTools& tools_;

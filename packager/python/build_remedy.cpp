@@ -13,11 +13,12 @@ bool says(const std::string& log, std::initializer_list<std::string_view> words)
   return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return log.find(word) != log.npos; });
 }
 
+// Up to `end`; up to the end of the log where that is a line's.
 std::string between(const std::string& log, std::string_view begin, char end) {
   const std::size_t at = log.rfind(begin);
   if (at == log.npos) return {};
   const std::size_t from = at + begin.size(), to = log.find(end, from);
-  return to == log.npos ? std::string() : log.substr(from, to - from);
+  return to == log.npos && end != '\n' ? std::string() : log.substr(from, to - from);
 }
 
 bool is_word(const std::string& text) {
@@ -43,8 +44,16 @@ std::string build_remedy(const std::string& package, const std::string& log) {
     return extra(package, "\"" + module + "\"") +
            "\n            with the version that the bundle carries, where that matters (torch)";
   }
+  if (const std::string mends = between(log, ": require nvidia-nvvm==", '\n'); !mends.empty())
+    return extra(package, "\"cuda-toolkit[…]==…\", \"nvidia-nvvm==" + mends + "\"") +
+           "\n            beside what is there: nvcc's compiler and its assembler have to be of one release";
+  if (says(log, {"Unsupported .version"}))
+    return extra(package, "\"nvidia-nvvm==13.0.*\"") +
+           "\n            beside what is there, with the release of its nvidia-cuda-nvcc: that assembler is older than "
+           "the "
+           "compiler";
   if (says(log, {"CUDA_HOME", "nvcc: not found", "nvcc was not found", "'nvcc'", "bin/nvcc"}))
-    return extra(package, "\"torch==…\", \"cuda-toolkit[nvcc,cudart,cccl,crt]==13.0.*\"") +
+    return extra(package, "\"torch==…\", \"cuda-toolkit[nvcc,cudart,cccl,crt]==13.0.*\", \"nvidia-nvvm==13.0.*\"") +
            "\n            with the CUDA of the torch that the bundle carries; CUDA_HOME is then that toolkit";
   if (says(log, {"name resolution", "Name or service not known", "Network is unreachable", "urlopen error"}))
     return "its build wants to download something, and builds have no network: require a version that has a wheel";

@@ -2,6 +2,9 @@
 // Without the sandbox a shell only changes the folder; see build_step.hpp.
 #include "packager/python/build_step.hpp"
 
+#include <algorithm>
+#include <iterator>
+#include <string_view>
 #include <utility>
 
 #include "packager/host/process.hpp"
@@ -9,6 +12,12 @@
 namespace sealift::packager {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::string_view kErrorWords[] = {"error: ", "error   : ", "fatal   : ", "Fatal error"};
+
+}  // namespace
 
 ProcessResult run_step(const BuildTools& tools, const SandboxedRun& run) {
   if (tools.isolation == Isolation::Sandbox) return run_sandboxed(run);
@@ -39,6 +48,25 @@ std::string last_lines(const std::string& text, std::size_t lines) {
     if (text[begin] == '\n' && --lines == 0) break;
   const std::string out = text.substr(text[begin] == '\n' ? begin + 1 : begin, end + 1 - begin);
   return out.size() > 4000 ? "…" + out.substr(out.size() - 4000) : out;
+}
+
+std::string end_of_log(const std::string& log) {
+  constexpr std::size_t kErrors = 5, kLongest = 300;
+  const std::string end = last_lines(log, 12);
+  const std::size_t ahead = log.rfind(end);
+  std::string errors;
+  for (std::size_t begin = 0, found = 0; begin < ahead && ahead != log.npos && found < kErrors;) {
+    const std::size_t stop = std::min(log.find('\n', begin), ahead);
+    const std::string line = log.substr(begin, std::min(stop - begin, kLongest));
+    begin = stop + 1;
+    // gcc: "x.c:1:2: error: …"; ptxas: "line 9; fatal   : …", "error   : …"
+    const bool says = std::any_of(std::begin(kErrorWords), std::end(kErrorWords),
+                                  [&](std::string_view word) { return line.find(word) != line.npos; });
+    if (!says) continue;
+    errors += line + "\n";
+    ++found;
+  }
+  return errors.empty() ? end : errors + "…\n" + end;
 }
 
 }  // namespace sealift::packager

@@ -26,4 +26,8 @@ std::vector<std::filesystem::path> with_python(const BuildTools& tools, std::vec
 // The last `lines` of what a step printed, 4,000 bytes at most.
 std::string last_lines(const std::string& text, std::size_t lines);
 
+// The last lines of a build's log, and before them those further up by which a compiler says what is wrong: setuptools
+// and ninja end with a traceback of their own, which says only that something was.
+std::string end_of_log(const std::string& log);
+
 }  // namespace sealift::packager

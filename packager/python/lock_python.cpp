@@ -136,6 +136,12 @@ LockedPython lock_python(const Job& job, const fs::path& uv, const Interpreter& 
     wheels.add(choice.sources, locked);
     break;
   }
+  for (const auto& [package, extras] : tools.extras)
+    if (std::none_of(locked.wheels.begin(), locked.wheels.end(),
+                     [&](const LockedWheel& wheel) { return wheel.name == package && wheel.built_from; }))
+      progress.warn("nothing was built as " + package +
+                    ", for which the job has extra_build_dependencies or extra_build_variables: correct the name, or "
+                    "remove them where it has a wheel");
   std::sort(locked.wheels.begin(), locked.wheels.end(),
             [](const LockedWheel& a, const LockedWheel& b) { return a.file_name < b.file_name; });
   return locked;

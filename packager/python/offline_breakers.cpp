@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
+#include "packager/python/cuda_toolkit.hpp"
 #include "sealift/bundle/core/version.hpp"
 
 namespace sealift::packager {
@@ -232,6 +234,13 @@ std::vector<OfflineFinding> offline_findings(const std::vector<LockedWheel>& whe
                         .remedy = row.remedy,
                         .settings = {row.settings.begin(), row.settings.end()}});
   }
+  // A carried nvcc, which nothing compiles with before it is inside.
+  if (const std::optional<NewerCompiler> found = newer_compiler(versions))
+    findings.push_back({.package = "nvidia-nvvm " + found->nvvm,
+                        .problem = "is the compiler of nvcc, and newer than its assembler, nvidia-cuda-nvcc " +
+                                   found->nvcc + ", which refuses what it writes",
+                        .remedy = "require " + found->requirement(),
+                        .settings = {}});
   std::stable_sort(findings.begin(), findings.end(),
                    [](const OfflineFinding& a, const OfflineFinding& b) { return a.package < b.package; });
   return findings;

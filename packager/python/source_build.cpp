@@ -9,6 +9,7 @@
 #include "packager/python/build_environment.hpp"
 #include "packager/python/build_project.hpp"
 #include "packager/python/build_step.hpp"
+#include "packager/python/cuda_toolkit.hpp"
 #include "packager/python/requirement_hashes.hpp"
 #include "sealift/bundle/core/file.hpp"
 
@@ -95,7 +96,7 @@ class Build {
         {"SOURCE_DATE_EPOCH", "315532800"}};  // 1980-01-01, the earliest time that zip can hold
     // The tar has no history from which the version could be read; a build with the history told it.
     if (!order_.scm_version.empty()) variables["SETUPTOOLS_SCM_PRETEND_VERSION"] = order_.scm_version;
-    if (const fs::path toolkit = cuda_toolkit(); !toolkit.empty()) {
+    if (const fs::path toolkit = cuda_toolkit(environment_.site_packages()); !toolkit.empty()) {
       variables["CUDA_HOME"] = toolkit.string();
       variables["PATH"] = here + "/environment/bin:" + toolkit.string() + "/bin:" + kSystemPath;
     }
@@ -109,15 +110,6 @@ class Build {
       value.replace(at, kBuildWord.size(), packages);
     const bool flags = name == "CFLAGS" || name == "CXXFLAGS";  // ours keep the build's folder out of its output
     variables[name] = flags ? value + " " + variables[name] : value;
-  }
-
-  // Of NVIDIA's compiler as wheels (cuda-toolkit[nvcc]): nvidia/cu13; empty when the environment has none.
-  fs::path cuda_toolkit() const {
-    const fs::path nvidia = environment_.site_packages() / "nvidia";
-    if (!fs::is_directory(nvidia)) return {};
-    for (const fs::directory_entry& entry : fs::directory_iterator(nvidia))
-      if (fs::exists(entry.path() / "bin/nvcc")) return entry.path();
-    return {};
   }
 
   void hook(const std::string& name) const {
@@ -140,7 +132,7 @@ class Build {
                           .writable = {place_ / "source", place_ / "wheel", place_ / "home", place_ / "tmp"},
                           .folder = project_of(order_, place_)});
     if (result.exit_code != 0)
-      refuse_build(order_, ErrorCode::SelfTest, "the build failed", last_lines(result.out + "\n" + result.err, 12));
+      refuse_build(order_, ErrorCode::SelfTest, "the build failed", end_of_log(result.out + "\n" + result.err));
   }
 
   fs::path the_wheel() const {

@@ -9,7 +9,8 @@ set -euo pipefail
 require_bare_system
 
 # The extra crt comes with nvcc; cudart has the headers that every .cu includes, and what it is linked with.
-start_job nvcc '"pip", "cuda-toolkit[nvcc,cudart]==13.0.*"' '"pip"' > job.toml
+# Without its own nvvm, uv takes the newest, whose PTX this assembler refuses.
+start_job nvcc '"pip", "cuda-toolkit[nvcc,cudart]==13.0.*", "nvidia-nvvm==13.0.*"' '"pip"' > job.toml
 cat >> job.toml << END
 [apt]
 suite = "$suite"

@@ -7,12 +7,14 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "packager/host/process.hpp"
 #include "packager/host/url.hpp"
 #include "packager/lock_job.hpp"
 #include "packager/python/build_remedy.hpp"
+#include "packager/python/build_step.hpp"
 #include "packager/python/resolve.hpp"
 #include "packager/python/source_tree.hpp"
 #include "sealift/bundle/wheel/wheel.hpp"
@@ -112,6 +114,27 @@ struct Yard {
   BuiltWheels build(const std::vector<SourcePackage>& sources, const std::vector<StartupRule>& startup_files = {}) {
     const auto needs = [] { return std::map<std::string, std::string>{{"demo", "app, tool"}}; };
     return build_sources(sources, tools, target, cache, progress, needs, startup_files);
+  }
+  // A package of an index of its own, which the build of demo gets.
+  void give(const std::string& name, std::map<std::string, std::string> files, const std::string& version = "1.0") {
+    const std::string folder = "index/" + name + "/";
+    std::string module = name;
+    std::replace(module.begin(), module.end(), '-', '_');
+    const test::TinyWheel wheel{.name = module, .version = version, .files = std::move(files)};
+    write_file(dir / (folder + wheel.file_name()), test::make_wheel(wheel));
+    std::string page = fs::exists(dir / (folder + "index.html")) ? read_file(dir / (folder + "index.html")) : "";
+    write_file(dir / (folder + "index.html"),
+               page + "<a href=\"" + wheel.file_name() + "\">" + wheel.file_name() + "</a>");
+    tools.index_words = {"--default-index", "file://" + (dir / "index").string()};
+    tools.extras["demo"].requirements.push_back(name);
+  }
+  std::string text_of(const LockedWheel& wheel, const std::string& path) const {
+    bundle::FileSource bytes(cache.path(wheel.sha256));
+    bundle::Wheel opened(bytes, wheel.file_name);
+    std::string text;
+    for (const bundle::WheelFile& file : opened.files())
+      if (file.path == path) opened.extract(file, [&](bundle::ByteView piece) { text += bundle::as_text(piece); });
+    return text;
   }
   void rebuild(const LockedWheel& wheel) {
     rebuild_missing({wheel}, [&] { return tools; }, cache, progress, {});
@@ -461,6 +484,42 @@ TEST_CASE("a build gets the packages and variables that the job gives it, and NV
   fs::remove(yard.cache.path(wheel.sha256));
   yard.rebuild(wheel);  // with the same variables, from the lock
   CHECK(yard.cache.contains(wheel.sha256));
+}
+
+TEST_CASE("a build that looks for a library of NVIDIA's toolkit by its plain name finds it, in lib and in lib64") {
+  if (no_tools()) return;
+  Yard yard;
+  const SourcePackage source = yard.sdist(
+      "import os\nhome = os.environ['CUDA_HOME']\nFILES['demo/said.txt'] = "
+      "'|'.join(open(home + '/' + name).read() for name in ('lib/libcudart.so', 'lib64/libcudart.so')).encode()\n");
+  yard.give("tool", {{"nvidia/cu13/bin/nvcc", "#!/bin/sh\n"}, {"nvidia/cu13/lib/libcudart.so.13", "cudart"}});
+  const LockedWheel wheel = yard.build({source}).wheels.at(0);
+  CHECK(yard.text_of(wheel, "demo/said.txt") == "cudart|cudart");
+}
+
+TEST_CASE("a build with a compiler of NVIDIA's that is newer than its assembler is refused before it is fetched") {
+  if (no_tools()) return;
+  Yard yard;
+  const SourcePackage source = yard.sdist();
+  yard.give("nvidia-cuda-nvcc", {{"nvidia/cu13/bin/nvcc", "#!/bin/sh\n"}}, "13.0.88");
+  yard.give("nvidia-nvvm", {{"nvidia/cu13/nvvm/bin/cicc", "#!/bin/sh\n"}}, "13.5.37");
+  CHECK_REFUSED(yard.build({source}), Platform, "\"nvidia-nvvm==13.0.*\"");
+  yard.give("nvidia-nvvm", {{"nvidia/cu13/nvvm/bin/cicc", "#!/bin/sh\n"}}, "13.0.9");
+  yard.tools.extras["demo"].requirements = {"nvidia-cuda-nvcc", "nvidia-nvvm==13.0.*"};
+  CHECK(yard.build({source}).wheels.size() == 1);
+}
+
+TEST_CASE("what a compiler said is shown, however long the traceback is behind it") {
+  std::string log = "cc x.c\nx.c:1:2: error: 'y' undeclared\nptxas x.ptx, line 9; fatal   : Unsupported .version 9.5\n";
+  for (int i = 0; i < 40; ++i) log += "  File \"setuptools.py\", line " + std::to_string(i) + "\n";
+  log += "RuntimeError: Error compiling objects for extension\n";
+  const std::string end = end_of_log(log);
+  CHECK(
+      end.starts_with("x.c:1:2: error: 'y' undeclared\nptxas x.ptx, line 9; fatal   : Unsupported .version 9.5\n…\n"));
+  CHECK(end.ends_with("RuntimeError: Error compiling objects for extension"));
+  CHECK(end.find("line 20") == end.npos);
+  CHECK(end_of_log("x.c:1:2: error: 'y' undeclared\n") == "x.c:1:2: error: 'y' undeclared");  // said once
+  CHECK(build_remedy("demo", end).find("demo = [\"nvidia-nvvm==13.0.*\"]") != std::string::npos);
 }
 
 TEST_CASE("what to do about a failed build fits the end of its log") {

@@ -39,6 +39,15 @@ TEST_CASE("what makes a package work offline silences its finding, once all of i
   CHECK(offline_settings(triton) == std::vector<std::string>{"TRITON_CACHE_DIR=${CACHE}/triton"});
 }
 
+TEST_CASE("a carried nvcc whose compiler is newer than its assembler is warned of, with the release that fits") {
+  const auto found = findings({{"nvidia-cuda-nvcc", "13.0.88"}, {"nvidia-nvvm", "13.5.37"}});
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].package == "nvidia-nvvm 13.5.37");
+  CHECK(found[0].remedy == "require nvidia-nvvm==13.0.*");
+  CHECK(findings({{"nvidia-cuda-nvcc", "13.0.88"}, {"nvidia-nvvm", "13.0.9"}}).empty());
+  CHECK(findings({{"nvidia-nvvm", "13.5.37"}}).empty());
+}
+
 TEST_CASE("findings come in the order of names, are warned of, and their settings are one list") {
   const auto found = findings({{"wandb", "0.31"}, {"huggingface-hub", "1.0"}, {"numpy", "2"}, {"triton", "3.6.0"}});
   REQUIRE(found.size() == 3);
