@@ -201,8 +201,21 @@ void TomlTable::refuse_missing(const std::string& key, std::string what, std::st
   for (const auto& [other, value] : value_->members)
     if (!asked_.contains(other)) others.insert(other);
   const std::string near = nearest(key, others);
-  if (near.empty()) refuse(key, std::move(what), std::move(expected));
+  if (near.empty()) {
+    refuse_mistyped_option();
+    refuse(key, std::move(what), std::move(expected));
+  }
   refuse(near, "a key is not known", "'" + key + "' perhaps, which is missing", {}, "correct its spelling");
+}
+
+// A mistyped `profile` is why `arch` is missing, and what has to be said.
+void TomlTable::refuse_mistyped_option() const {
+  std::set<std::string> absent;
+  for (const std::string& key : asked_)
+    if (!value_->members.contains(key)) absent.insert(key);
+  for (const auto& [other, value] : value_->members)
+    if (const std::string near = nearest(other, absent); !asked_.contains(other) && !near.empty())
+      refuse(other, "a key is not known", "'" + near + "' perhaps", {}, "correct its spelling or remove it");
 }
 
 void TomlTable::refuse(const std::string& key, std::string what, std::string expected, std::string got,

@@ -75,6 +75,7 @@ class TomlTable {
   [[noreturn]] void refuse_missing(const std::string& key, std::string what, std::string expected = {}) const;
 
  private:
+  void refuse_mistyped_option() const;
   const TomlValue& at(const std::string& key, TomlValue::Kind kind, const char* expected);
 
   const TomlValue* value_;

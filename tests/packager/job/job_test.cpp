@@ -174,6 +174,10 @@ TEST_CASE("a mistyped key is named with the known key that it is nearest to, whi
   CHECK_REFUSED(folder.read_with("requirements =", "requirments ="), Usage, "'requirements' perhaps");
   CHECK_REFUSED(folder.read_with("[target]", "[taget]"), Usage, "'target' perhaps");
   CHECK_REFUSED(folder.read_with("source =", "origin ="), Usage, "a key is missing");  // no slip of the hand
+  // Without the profile, which would have said both, the required keys are missing too.
+  const JobFolder fleet;
+  CHECK_REFUSED(fleet.read_with("arch = \"x86_64\"\nglibc = \"2.28\"", "profil = \"debian-12\""), Usage,
+                "key 'target.profil'");
   CHECK(packager::nearest("torhc", {"torch", "touch"}) == "torch");
   CHECK(packager::nearest("torch", {"torch"}).empty());
   CHECK(packager::nearest(std::string(100000, 'x'), {"version"}).empty());
