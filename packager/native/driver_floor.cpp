@@ -32,6 +32,15 @@ std::optional<std::string> driver_floor(unsigned cuda) {
   return std::nullopt;
 }
 
+// CUDA Toolkit release notes, "Deprecated or Dropped Features": 13.0 dropped Maxwell, Pascal and Volta, 12.0 Kepler,
+// 11.0 what is older than 3.5.
+std::optional<unsigned> gpu_floor(unsigned cuda) {
+  if (cuda == 13) return 75;
+  if (cuda == 12) return 50;
+  if (cuda == 11) return 35;
+  return std::nullopt;
+}
+
 std::string driver_text(std::optional<unsigned> cuda) {
   if (!cuda) return {};
   const std::optional<std::string> floor = driver_floor(*cuda);

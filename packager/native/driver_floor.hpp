@@ -15,6 +15,10 @@ std::optional<unsigned> cuda_of_wheels(const std::vector<std::string>& file_name
 // "580", or nothing for an unknown version. Within one major version of CUDA, older drivers keep working.
 std::optional<std::string> driver_floor(unsigned cuda);
 
+// The oldest compute capability that this CUDA compiles for and its libraries have code for; nothing for an unknown
+// one.
+std::optional<unsigned> gpu_floor(unsigned cuda);
+
 // "CUDA 13 needs driver 580 or newer"; empty when there is no CUDA.
 std::string driver_text(std::optional<unsigned> cuda);
 

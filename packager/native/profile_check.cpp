@@ -31,7 +31,10 @@ class ProfileCheck {
 
   std::vector<NativeFinding> run() {
     driver();
-    for (const std::string& gpu : profile_.gpus) code_for(gpu);
+    for (const std::string& gpu : profile_.gpus) {
+      old_for_cuda(gpu);
+      code_for(gpu);
+    }
     for (const auto& [file, fault] : needs_.gpu_faults)
       say(Severity::Warning, file + ": " + fault, "use another build, or try this one on the target's GPUs");
     processor();
@@ -62,6 +65,18 @@ class ProfileCheck {
                        *needs_.cuda, *floor, profile_.driver),
            "require packages that are built for an older CUDA (torch_backend = \"auto\" in [python] finds torch), or "
            "update the target's driver and probe it again");
+  }
+
+  // What is known before there is a file; afterwards the files themselves say it.
+  void old_for_cuda(const std::string& gpu) {
+    const std::optional<unsigned> capability = bundle::gpu_capability(gpu);
+    const auto floor = needs_.oldest_cuda ? gpu_floor(*needs_.oldest_cuda) : std::nullopt;
+    if (!floor || !capability || *capability >= *floor) return;
+    refuse("gpu",
+           fmt::format("the bundle brings CUDA {}, which has code for GPUs from sm_{} on; the target has {} (sm_{})",
+                       *needs_.oldest_cuda, *floor, gpu, *capability),
+           "require packages that are built for an older CUDA (torch_backend in [python] names or finds torch's), or "
+           "correct the profile's gpus");
   }
 
   void code_for(const std::string& gpu) {

@@ -24,6 +24,7 @@ struct MachineNeeds {
 
   std::optional<unsigned> cuda;                                       // the major version that is carried
   std::string cuda_of;                                                // by which component
+  std::optional<unsigned> oldest_cuda;                                // for `lock`, which has no code to look at
   Need cpu;                                                           // "x86-64-v3"
   Need kernel;                                                        // "3.2.0"
   std::uint64_t bytes = 0;                                            // on the target's disk; at least these

@@ -21,7 +21,10 @@ void check_profile(const Lock& lock, bundle::Progress& progress) {
   for (const LockedWheel& wheel : lock.wheels) {
     names.push_back(wheel.file_name);
     needs.bytes += wheel.size;  // installed it takes more
-    if (cuda_of_wheels({wheel.file_name})) needs.cuda_of = wheel.file_name;
+    if (const std::optional<unsigned> cuda = cuda_of_wheels({wheel.file_name})) {
+      needs.cuda_of = wheel.file_name;
+      needs.oldest_cuda = std::min(*cuda, needs.oldest_cuda.value_or(*cuda));
+    }
   }
   needs.cuda = cuda_of_wheels(names);
   for (const LockedModel& model : lock.models) needs.bytes += model.size();

@@ -123,6 +123,28 @@ TEST_CASE("a GPU without any code in a component is refused, one that only some 
                            "run -> nothing, if the job uses only the others; else require another build\n");
 }
 
+TEST_CASE("a GPU that is too old for every CUDA that is carried is refused before there is a file to look into") {
+  Case bank;
+  bank.profile.gpus = {"8 x Tesla V100-SXM2-32GB"};
+  MachineNeeds early{.cuda = 13, .oldest_cuda = 13};
+  const auto said = [&] {
+    std::string text;
+    for (const NativeFinding& finding : profile_findings(early, bank.profile, bank.overruled))
+      text += (finding.severity == Severity::Refusal ? "refusal: " : "warning: ") + finding.what + "\n";
+    return text;
+  };
+  CHECK(said() ==
+        "refusal: the bundle brings CUDA 13, which has code for GPUs from sm_75 on; the target has 8 x Tesla "
+        "V100-SXM2-32GB (sm_70)\n");
+  early.oldest_cuda = 12;  // beside it: who knows which one is used
+  CHECK(said().empty());
+  early.oldest_cuda = 13;
+  bank.overruled = {"gpu"};
+  CHECK(said().starts_with("warning: the bundle brings CUDA 13"));
+  bank.profile.gpus = {"1 x Tesla T4", "1 x a card that nobody knows"};
+  CHECK(said().empty());
+}
+
 TEST_CASE("PTX serves newer GPUs, and an image of one architecture serves no other") {
   Case bank;
   bank.files.files = {library("f/flash.so", "flash-3.0-cp311-cp311-linux_x86_64.whl", "sm_90a")};
