@@ -15,8 +15,9 @@ namespace sealift::bundle {
 
 namespace {
 
-// Folders of the root that a wheel's .data/data may write into, whatever the names there.
-constexpr std::string_view kOpenFolders[] = {"share", "man", "doc", "opt"};
+// Folders of the root that a wheel's .data/data may write into, whatever the names there: nothing of the system, Python
+// or Sealift reads them by itself. `external` is where pynvvideocodec, which vLLM requires, carries FFmpeg's sources.
+constexpr std::string_view kOpenFolders[] = {"share", "man", "doc", "opt", "external"};
 // Folders of lib/ beside a folder of the project's own name; files directly in lib/ are libraries.
 constexpr std::string_view kLibFolders[] = {"cmake", "pkgconfig"};
 // Folders below a library folder that ld.so looks into before it, for better processors; glibc below 2.37 has all.

@@ -75,12 +75,12 @@ TEST_CASE("lock refuses what wheels must not have before any of them is fetched"
   const Desk desk;
   SUBCASE("code that runs when Python starts, and a place that no wheel may write to, in one message") {
     const bundle::Digest first = desk.add({.name = "starter", .files = {{"starter.pth", "import sys; sys.flags\n"}}});
-    desk.add({.name = "placer", .files = {{"placer-1.0.data/data/external/readme.txt", "x"}}});
+    desk.add({.name = "placer", .files = {{"placer-1.0.data/data/elsewhere/readme.txt", "x"}}});
     const bundle::Error error = test::refusal([&] { desk.lock(); });
     INFO(error.what());
     CHECK(test::mentions(error, "2 wheels are not acceptable"));
     CHECK(test::mentions(error, "package = \"starter\""));
-    CHECK(test::mentions(error, "external/readme.txt"));
+    CHECK(test::mentions(error, "elsewhere/readme.txt"));
     CHECK_FALSE(Cache(desk.dir / "cache").contains(first));
   }
   SUBCASE("two wheels with one path") {

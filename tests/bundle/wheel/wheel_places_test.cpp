@@ -37,6 +37,7 @@ TEST_CASE("what real wheels place is allowed: jupyter, tbb, intel-openmp, ninja,
       {Scheme::Data, "lib/My_Demo/plugin.so"},
       {Scheme::Data, "opt/compiler/include/omp.h"},
       {Scheme::Data, "include/omp.h"},
+      {Scheme::Data, "external/ffmpeg/src/ffmpeg-9.0.1.tar.xz"},  // pynvvideocodec
       {Scheme::Data, "My.Demo/data.bin"},
       {Scheme::Data, "bin/my-demo"},
       {Scheme::Scripts, "ninja"},
@@ -58,6 +59,15 @@ TEST_CASE("what real wheels place is allowed: jupyter, tbb, intel-openmp, ninja,
     CAPTURE(place.second);
     const auto fault = fault_of_place(scheme, path, "my_demo-1.0.dist-info");
     CHECK_MESSAGE(!fault, (fault ? fault->why : ""));
+  }
+}
+
+TEST_CASE("a folder of the root that no table names is refused, however harmless it looks, and so is a file there") {
+  for (const char* path :
+       {"externals/x", "external", "examples/x.py", "nltk_data/x.pickle", "models/x", "data/x",
+        "local/lib/python3.11/dist-packages/x.py", "conda-meta/history", "apt/Packages", "LICENSE"}) {
+    CAPTURE(path);
+    CHECK(fault_of_place(Scheme::Data, path, "my_demo-1.0.dist-info"));
   }
 }
 
