@@ -46,7 +46,8 @@ std::string last_lines(const std::string& text, std::size_t lines) {
   if (end == text.npos) return {};
   for (begin = end; begin > 0 && lines > 0; --begin)
     if (text[begin] == '\n' && --lines == 0) break;
-  const std::string out = text.substr(text[begin] == '\n' ? begin + 1 : begin, end + 1 - begin);
+  if (text[begin] == '\n') ++begin;
+  const std::string out = text.substr(begin, end + 1 - begin);
   return out.size() > 4000 ? "…" + out.substr(out.size() - 4000) : out;
 }
 
