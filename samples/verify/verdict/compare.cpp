@@ -39,6 +39,12 @@ Turn turn_of(std::optional<Outcome> before, std::optional<Outcome> after) {
   return worth(after) < worth(before) ? Turn::Worse : Turn::Better;
 }
 
+/// Of two levels: the lower one runs fewer checks, at other sizes. That is no change of the site.
+Turn turn_across_levels(std::optional<Outcome> before, std::optional<Outcome> after) {
+  const bool both = before && after && *before != Outcome::NotRun && *after != Outcome::NotRun;
+  return both || after == Outcome::Fail ? turn_of(before, after) : Turn::Changed;
+}
+
 /// The items of `all` under their name and their number among those of the same name.
 template <class Item, class NameOf>
 auto numbered_items(const std::vector<Item>& all, NameOf name_of_item) {
@@ -89,7 +95,7 @@ void compare_figures(const Check& before, const Check& after, Comparison& compar
     change.moved = has_moved(change.before.value, change.after.value, change.relative, comparison.threshold);
     change.expectation_changed =
         change.before.at_least != change.after.at_least || change.before.at_most != change.after.at_most;
-    if (change.moved) change.turn = turn_of(change.before, change.after);
+    if (change.moved && !comparison.different_levels) change.turn = turn_of(change.before, change.after);
     if (change.moved || change.expectation_changed) comparison.figures.push_back(std::move(change));
   }
 }
@@ -206,19 +212,22 @@ Comparison compare(const Verdict& before, const Verdict& after, double threshold
   compare_facts("", facts_of(before), facts_of(after), comparison);
   compare_facts("", devices_of(before, after), devices_of(after, before), comparison);
   const auto old = by_name(before, "A"), now = by_name(after, "B");
+  const auto turn = [&](std::optional<Outcome> was, std::optional<Outcome> is) {
+    return comparison.different_levels ? turn_across_levels(was, is) : turn_of(was, is);
+  };
   bool any_common = false;
   for (const auto& check : before.checks) {
     const auto found = now.find(check.name);
     if (found == now.end()) {
       comparison.outcomes.push_back(
-          {check.name, check.title, check.reason, check.outcome, std::nullopt, turn_of(check.outcome, std::nullopt)});
+          {check.name, check.title, check.reason, check.outcome, std::nullopt, turn(check.outcome, std::nullopt)});
       continue;
     }
     any_common = true;
     const auto& later = *found->second;
     if (check.outcome != later.outcome) {
       comparison.outcomes.push_back(
-          {check.name, later.title, later.reason, check.outcome, later.outcome, turn_of(check.outcome, later.outcome)});
+          {check.name, later.title, later.reason, check.outcome, later.outcome, turn(check.outcome, later.outcome)});
     }
     compare_figures(check, later, comparison);
     compare_curves(check, later, comparison);
@@ -227,7 +236,7 @@ Comparison compare(const Verdict& before, const Verdict& after, double threshold
   for (const auto& check : after.checks) {
     if (old.count(check.name)) continue;
     comparison.outcomes.push_back(
-        {check.name, check.title, check.reason, std::nullopt, check.outcome, turn_of(std::nullopt, check.outcome)});
+        {check.name, check.title, check.reason, std::nullopt, check.outcome, turn(std::nullopt, check.outcome)});
   }
   if (!any_common) throw std::invalid_argument("the two reports have no check in common; are both of this program?");
   return comparison;

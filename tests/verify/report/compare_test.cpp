@@ -198,3 +198,24 @@ TEST_CASE("a curve over steps differs by its last bit, a measured one when it mo
   CHECK(text.find("training.golden: Loss of the golden run, 64 个进程的 here, fsdp | 步 57 |") != text.npos);
   CHECK(comparison_json(changed)["curves"][2]["first"] == 57);
 }
+
+TEST_CASE(
+    "across levels a check that only the higher one runs, and a figure of another size, are not worse; a fail is") {
+  const auto turn = [](Outcome before, Outcome now) {
+    Verdict a, b;
+    a.checks = {made::installation(), made::check("x.y", Part::Machine, {}, before, {}, 0)};
+    b.checks = {made::installation(), made::check("x.y", Part::Machine, {}, now, {}, 0)};
+    a.checks[0].figures = {{"rate", 9, "GB/s", 1, {}, ""}};
+    b.checks[0].figures = {{"rate", 3, "GB/s", 1, {}, ""}};
+    a.level = Level::Full, b.level = Level::Quick;
+    const auto comparison = compare(a, b, 0.05);
+    CHECK(comparison.figures.at(0).turn == Turn::Changed);
+    return comparison.outcomes.at(0).turn;
+  };
+  CHECK(turn(Outcome::Pass, Outcome::NotRun) == Turn::Changed);
+  CHECK(turn(Outcome::NotRun, Outcome::Pass) == Turn::Changed);
+  CHECK(turn(Outcome::Pass, Outcome::Fail) == Turn::Worse);
+  CHECK(turn(Outcome::NotRun, Outcome::Fail) == Turn::Worse);
+  CHECK(turn(Outcome::Fail, Outcome::NotRun) == Turn::Changed);
+  CHECK(turn(Outcome::Fail, Outcome::Pass) == Turn::Better);
+}
