@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // site.toml: what a site says of itself and expects. TOML in, a JSON object out; each check reads its own table of it.
 // First in `run`.
-// Unknown tables are refused, so that a misspelt expectation is not silently none; docs/verify.md lists them.
+// Unknown names and values of another kind are refused, so that a misspelt expectation is not silently none.
 #pragma once
 
 #include <nlohmann/json.hpp>

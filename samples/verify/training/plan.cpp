@@ -27,7 +27,7 @@ TrainingExpectation training_expectation(const Site& site) {
   for (const auto& [key, value] : table->items()) {
     if (key == "precision") {
       expected.precision = text_of_setting(value, key);
-    } else if (key == "tolerance" && value.is_number() && value.get<double>() >= 0) {
+    } else if (key == "tolerance" && value.is_number() && value.get<double>() >= 0 && value.get<double>() <= 1) {
       expected.tolerance = value.get<double>();
     } else if (key == "method") {
       expected.method = text_of_setting(value, key);
@@ -39,7 +39,7 @@ TrainingExpectation training_expectation(const Site& site) {
     } else {
       throw std::invalid_argument("site.toml: [training] " + key +
                                   " is unknown or not of its kind; expected precision, "
-                                  "tolerance (a number from 0), method, shared_folder, settings (a table)");
+                                  "tolerance (a number from 0 to 1), method, shared_folder, settings (a table)");
     }
   }
   return expected;
