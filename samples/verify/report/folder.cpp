@@ -48,6 +48,14 @@ void write_report(const Verdict& verdict, const fs::path& folder) {
   }
 }
 
+void remove_report(const fs::path& folder) {
+  for (const auto* name : kReportFiles) {
+    std::error_code error;
+    fs::remove(folder / name, error);
+    if (error) throw std::invalid_argument("cannot remove " + (folder / name).string() + ": " + error.message());
+  }
+}
+
 std::string read_bounded(const fs::path& file, std::uintmax_t most) {
   std::error_code error;
   if (!fs::is_regular_file(file, error)) throw std::invalid_argument(file.string() + " is no file");

@@ -17,6 +17,9 @@ inline constexpr std::uintmax_t kMostReportBytes = 64u << 20;
 /// Writes the five files of kReportFiles. Throws std::invalid_argument when a file cannot be written.
 void write_report(const Verdict& verdict, const std::filesystem::path& folder);
 
+/// Removes them, where they are: a run that ends early must not leave an earlier run's verdict as its own.
+void remove_report(const std::filesystem::path& folder);
+
 /// A regular file of at most `most` bytes. Throws std::invalid_argument naming the file and what is wrong.
 std::string read_bounded(const std::filesystem::path& file, std::uintmax_t most = kMostReportBytes);
 

@@ -9,8 +9,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <fstream>
 
 namespace sealift::verify {
@@ -101,6 +103,8 @@ Check blank(const CheckKind& kind) {
 
 /// Every rank's reason, or the common one.
 Check without_values(Check check, const std::vector<Measured>& all) {
+  check.reason = {"no rank measured it: of no host is there a rank that its launcher calls the first (LOCAL_RANK=0)",
+                  "没有进程进行测量：启动器没有把任何进程标为其主机的第一个（LOCAL_RANK=0）"};
   for (const auto& measured : all) {
     if (measured.not_run) check.reason = *measured.not_run;
   }
@@ -155,6 +159,7 @@ Check judge(const CheckKind& kind, const std::vector<Measured>& all, const Site&
 }
 
 struct Record {
+  std::string began;  ///< UTC
   Check check;
   Json watched;  ///< as Site::watched
 };
@@ -174,22 +179,26 @@ class Records {
     try {
       auto check = check_from(json.at("check"));
       auto watched = json.value("watched", Json::array());
+      auto began = json.at("began").get<std::string>();
       if (check.name == name && check.outcome != Outcome::NotRun && watched.is_array()) {
-        return Record{std::move(check), std::move(watched)};
+        return Record{std::move(began), std::move(check), std::move(watched)};
       }
+    } catch (const Json::exception&) {
+      // Of a version that did not say when.
     } catch (const std::invalid_argument&) {
       // A record of another version: the check is run again.
     }
     return std::nullopt;
   }
 
-  void keep(const Check& check, const Json& watched) const {
+  void keep(const Record& record) const {
+    const auto& [began, check, watched] = record;
     const auto partial = folder_ / (check.name + ".partial");
     {
       std::ofstream out(partial);
-      out << nlohmann::ordered_json{{"identity", identity_}, {"check", to_json(check)}, {"watched", watched}}.dump(
-                 1, ' ', false, Json::error_handler_t::replace)
-          << '\n';
+      const nlohmann::ordered_json json{
+          {"identity", identity_}, {"began", began}, {"check", to_json(check)}, {"watched", watched}};
+      out << json.dump(1, ' ', false, Json::error_handler_t::replace) << '\n';
       out.flush();
       if (!out) throw std::runtime_error("cannot write " + partial.string() + "; is the disk full?");
     }
@@ -216,6 +225,27 @@ std::string free_ports(const Exchange& exchange) {
   return ports.dump();
 }
 
+std::string utc_now() {
+  const auto now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+bool is_left_out(const CheckKind& kind, const std::vector<std::string>& only) {
+  return !only.empty() &&
+         std::none_of(only.begin(), only.end(), [&](const std::string& name) { return kind.name.starts_with(name); });
+}
+
+Check left_out(const CheckKind& kind) {
+  auto check = blank(kind);
+  check.reason = {"left out: whoever started this run chose other checks (--only)",
+                  "未选中：启动本次运行时只选择了其他检查项（--only）"};
+  return check;
+}
+
 Check below_level(const CheckKind& kind) {
   auto check = blank(kind);
   const auto level = name_of(kind.from);
@@ -232,13 +262,22 @@ Exchange alone() {
           .free_port = [] { return std::int64_t{0}; }};
 }
 
-std::vector<Check> conduct(const std::vector<CheckKind>& kinds, Site site, const Exchange& exchange,
-                           const std::string& identity, const std::function<void(const std::string&)>& say) {
+Conducted conduct(const std::vector<CheckKind>& kinds, Site site, const Exchange& exchange, const std::string& identity,
+                  const std::function<void(const std::string&)>& say) {
   const bool first = site.rank == 0;
   std::optional<Records> records;
   if (first) records.emplace(site.shared, identity);
-  std::vector<Check> checks;
+  Conducted conducted;
+  auto& checks = conducted.checks;
+  // Texts of one form and zone: the earliest is the first of them.
+  const auto note = [&](const std::string& began) {
+    if (conducted.began.empty() || began < conducted.began) conducted.began = began;
+  };
   for (const auto& kind : kinds) {
+    if (is_left_out(kind, site.only)) {
+      if (first) checks.push_back(left_out(kind));
+      continue;
+    }
     if (kind.from > site.level) {
       if (first) checks.push_back(below_level(kind));
       continue;
@@ -249,6 +288,7 @@ std::vector<Check> conduct(const std::vector<CheckKind>& kinds, Site site, const
     if (word == "done") {
       if (first) {
         say(line_of(done->check) + " (recorded)");
+        note(done->began);
         site.watched.insert(site.watched.end(), done->watched.begin(), done->watched.end());
         checks.push_back(std::move(done->check));
       }
@@ -257,17 +297,19 @@ std::vector<Check> conduct(const std::vector<CheckKind>& kinds, Site site, const
     site.free_ports = Json::parse(word).get<std::vector<std::int64_t>>();
     site.free_port = site.free_ports.front();
     const auto began = std::chrono::steady_clock::now();
+    const auto when = utc_now();
     const auto texts = exchange.gather(measure(kind, site).dump(-1, ' ', false, Json::error_handler_t::replace));
     if (!first) continue;
     auto check = judge(kind, read_measurements(texts), site);
     check.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
     const auto watched = watched_in(texts, kind.name);
     site.watched.insert(site.watched.end(), watched.begin(), watched.end());
-    records->keep(check, watched);
+    note(when);
+    records->keep({when, check, watched});
     say(line_of(check));
     checks.push_back(std::move(check));
   }
-  return checks;
+  return conducted;
 }
 
 }  // namespace sealift::verify

@@ -19,10 +19,16 @@ struct Exchange {
 /// An exchange of a world of one.
 Exchange alone();
 
-/// Runs those of `kinds` that `site.level` asks for. Rank 0 gets a Check for each of `kinds` (NOT RUN where the level
-/// is below it); others nothing. Rank 0 records each in OUT/checks/NAME.json, beside `identity`; a check that passed or
-/// failed under the same identity is taken from there. `say` gets one line a check on rank 0.
-std::vector<Check> conduct(const std::vector<CheckKind>& kinds, Site site, const Exchange& exchange,
-                           const std::string& identity, const std::function<void(const std::string&)>& say);
+/// What rank 0 gets; others nothing.
+struct Conducted {
+  std::vector<Check> checks;
+  std::string began;  ///< UTC, of the first check that was run, also of one that an earlier run recorded; may be empty
+};
+
+/// Runs those of `kinds` that `site.level` and `site.only` ask for; each other one is NOT RUN and says so. Rank 0
+/// records each in OUT/checks/NAME.json, beside `identity`; a check that passed or failed under the same identity is
+/// taken from there. `say` gets one line a check on rank 0.
+Conducted conduct(const std::vector<CheckKind>& kinds, Site site, const Exchange& exchange, const std::string& identity,
+                  const std::function<void(const std::string&)>& say);
 
 }  // namespace sealift::verify

@@ -4,6 +4,8 @@
 // The few keys that are needed are read, so that a newer record does not end a verification.
 #include "run/identity.hpp"
 
+#include <sys/utsname.h>
+
 #include <fstream>
 #include <stdexcept>
 
@@ -24,14 +26,25 @@ std::optional<BundleIdentity> bundle_of(const std::filesystem::path& prefix) {
   }
 }
 
-std::string identity_of(const Site& site, const std::optional<BundleIdentity>& bundle, const std::string& program) {
+std::string system_of_host() {
+  utsname name{};
+  uname(&name);
+  std::string driver;
+  std::ifstream file("/proc/driver/nvidia/version");
+  std::getline(file, driver);
+  return std::string(name.release) + " " + name.version + (driver.empty() ? "" : ", " + driver);
+}
+
+std::string identity_of(const Site& site, const std::optional<BundleIdentity>& bundle, const std::string& program,
+                        const nlohmann::json& machines) {
   return nlohmann::json{{"bundle", bundle ? bundle->manifest_sha256 : ""},
                         {"program", program},
                         {"ranks", site.world_size},
                         {"level", static_cast<int>(site.level)},
                         {"seed", site.seed},
                         {"own_network", site.own_network},
-                        {"expected", site.expected}}
+                        {"expected", site.expected},
+                        {"machines", machines}}
       .dump();
 }
 

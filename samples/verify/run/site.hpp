@@ -22,10 +22,11 @@ struct Site {
   std::string host;
   std::string device = "cpu";  ///< "cuda:3", or "cpu"
   Level level = Level::Quick;
-  std::filesystem::path prefix;  ///< the generation that this program was installed into: bin/, lib/, share/
-  std::filesystem::path work;    ///< scratch of this check on this rank; removed after it
-  std::filesystem::path shared;  ///< OUT: a folder that rank 0 can write; results and pages
-  nlohmann::json expected;       ///< site.toml as JSON: what the site says of itself, and tolerances; an object
+  std::vector<std::string> only;  ///< checks whose names begin so; none: all
+  std::filesystem::path prefix;   ///< the generation that this program was installed into: bin/, lib/, share/
+  std::filesystem::path work;     ///< scratch of this check on this rank; removed after it
+  std::filesystem::path shared;   ///< OUT: a folder that rank 0 can write; results and pages
+  nlohmann::json expected;        ///< site.toml as JSON: what the site says of itself, and tolerances; an object
   std::string master_addr = "127.0.0.1";
   std::int64_t free_port = 0;  ///< a port of master_addr that was free a moment ago: for the ranks of a child job
   std::vector<std::int64_t> free_ports;  ///< four such, the first is free_port: for checks with several child jobs

@@ -76,6 +76,7 @@ Site site_of(const RunArguments& arguments, const train::Launch& launch, const t
             .host = host,
             .device = device.device.str(),
             .level = level_of(arguments.level),
+            .only = arguments.only,
             .prefix = arguments.prefix.empty() ? fs::read_symlink("/proc/self/exe").parent_path().parent_path()
                                                : fs::absolute(arguments.prefix),
             .shared = fs::absolute(arguments.out),
@@ -157,23 +158,46 @@ std::vector<CheckKind> all_kinds(train::Groups& world, at::Device device, const 
   return kinds;
 }
 
-/// Those whose names begin with one of `only`, or all.
-std::vector<CheckKind> chosen(std::vector<CheckKind> kinds, const std::vector<std::string>& only) {
-  if (only.empty()) return kinds;
+/// Each of `only` is the beginning of a check's name, else it is misspelt.
+void need_checks(const std::vector<CheckKind>& kinds, const std::vector<std::string>& only) {
   std::string all;
   for (const auto& kind : kinds) all += (all.empty() ? "" : ", ") + kind.name;
-  std::erase_if(kinds, [&](const CheckKind& kind) {
-    return std::none_of(only.begin(), only.end(), [&](const auto& name) { return kind.name.starts_with(name); });
-  });
-  if (kinds.empty()) throw std::invalid_argument("--only leaves no check of: " + all);
-  return kinds;
+  for (const auto& name : only) {
+    const bool known =
+        std::any_of(kinds.begin(), kinds.end(), [&](const CheckKind& kind) { return kind.name.starts_with(name); });
+    if (!known) throw std::invalid_argument("--only " + name + " leaves no check of: " + all);
+  }
 }
 
-std::vector<Node> nodes_of(const Exchange& exchange, const Site& site, const std::string& device) {
-  const auto texts = exchange.gather(nlohmann::json{{"host", site.host}, {"device", device}}.dump());
+/// Rank 0's options count on all ranks: with others they would run different checks, or allow what it does not.
+void take_options_of_first(const Exchange& exchange, Site& site) {
+  const auto said = exchange.broadcast(nlohmann::json{
+      {"level", static_cast<int>(site.level)},
+      {"seed", site.seed},
+      {"only", site.only},
+      {"own_network", site.own_network},
+      {"expected", site.expected}}.dump());
+  const auto first = nlohmann::json::parse(said);
+  site.level = static_cast<Level>(first.at("level").get<int>());
+  site.seed = first.at("seed");
+  site.only = first.at("only").get<std::vector<std::string>>();
+  site.own_network = first.at("own_network");
+  site.expected = first.at("expected");
+}
+
+/// By rank, on rank 0: its host and device, and what they run.
+nlohmann::json machines_of(const Exchange& exchange, const Site& site, const std::string& device) {
+  auto machines = nlohmann::json::array();
+  const nlohmann::json mine{{"host", site.host}, {"device", device}, {"system", system_of_host()}};
+  for (const auto& text : exchange.gather(mine.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)))
+    machines.push_back(nlohmann::json::parse(text));
+  return machines;
+}
+
+std::vector<Node> nodes_of(const nlohmann::json& machines) {
   std::vector<Node> nodes;
-  for (std::size_t rank = 0; rank < texts.size(); ++rank) {
-    const auto json = nlohmann::json::parse(texts[rank]);
+  for (std::size_t rank = 0; rank < machines.size(); ++rank) {
+    const auto& json = machines[rank];
     const auto host = json.at("host").get<std::string>();
     auto node = std::find_if(nodes.begin(), nodes.end(), [&](const Node& other) { return other.host == host; });
     if (node == nodes.end()) node = nodes.insert(nodes.end(), Node{.host = host, .ranks = {}, .devices = {}});
@@ -214,6 +238,7 @@ nlohmann::ordered_json verify(const RunArguments& arguments, const train::Launch
   const WorkFolder work;
   site.work = work.path();
   const auto exchange = ranks.size == 1 ? alone() : over_store(ranks, std::chrono::seconds(arguments.patience));
+  take_options_of_first(exchange, site);
   Verdict verdict{.site = site.expected.value("name", site.host),
                   .level = site.level,
                   .started = utc_now(),
@@ -222,14 +247,19 @@ nlohmann::ordered_json verify(const RunArguments& arguments, const train::Launch
   // Rank 0's list, so that all ranks run the same checks; one that lacks a file says so in its check.
   const std::vector<std::string> golden =
       nlohmann::json::parse(exchange.broadcast(nlohmann::json(golden_names(site.prefix)).dump()));
-  verdict.nodes = nodes_of(exchange, site, name_of(device));
+  const auto machines = machines_of(exchange, site, name_of(device));
+  verdict.nodes = nodes_of(machines);
   const auto allowed = allowed_of(exchange, site);
   site.watch = std::make_shared<RunWatch>(allowed);
   const auto count = site.own_network && site.rank == 0 ? std::make_shared<PacketCount>() : nullptr;
   std::function<std::vector<Attempt>()> packets;
   if (count) packets = [count, allowed] { return count->attempts(allowed); };
-  verdict.checks = conduct(chosen(all_kinds(*groups, device.device, golden, packets), arguments.only), site, exchange,
-                           identity_of(site, verdict.bundle, verdict.program), say);
+  if (site.rank == 0) remove_report(site.shared);
+  const auto kinds = all_kinds(*groups, device.device, golden, packets);
+  need_checks(kinds, site.only);
+  auto conducted = conduct(kinds, site, exchange, identity_of(site, verdict.bundle, verdict.program, machines), say);
+  verdict.checks = std::move(conducted.checks);
+  if (!conducted.began.empty()) verdict.started = conducted.began;  // which may have been an earlier run's
   verdict.finished = utc_now();
   if (site.rank == 0) write_report(verdict, site.shared);
   return site.rank == 0 ? to_json(verdict) : nlohmann::ordered_json();

@@ -159,7 +159,7 @@ Check conducted(std::vector<CheckKind> kinds, const fs::path& folder, const std:
   site.watch = std::make_shared<RunWatch>(allowed_in_run(site, own_addresses(), {"n1"}));
   fs::create_directories(site.work);
   kinds.push_back(egress_checks().back());
-  return conduct(kinds, site, alone(), identity, [](const std::string&) {}).back();
+  return conduct(kinds, site, alone(), identity, [](const std::string&) {}).checks.back();
 }
 
 Attempt made_attempt(const std::string& program, const std::string& destination) {
@@ -229,7 +229,7 @@ TEST_CASE("a run that starts no program, or one that cannot be watched, has not 
                  .not_run = {},
                  .error = {},
                  .values = {{"watched", nlohmann::json::array({seen})}}}},
-               Site(), check);
+               Site{.expected = nlohmann::json::object()}, check);
     return check;
   };
   CHECK(judged(0, nlohmann::json::array()).outcome == Outcome::Pass);
@@ -335,6 +335,7 @@ TEST_CASE("a run in a network of its own passes by its packets, whatever could n
   const auto kind = egress_checks([&] { return packets; }).back();
   Site site;
   site.host = "n1";
+  site.expected = nlohmann::json::object();
   site.watched = nlohmann::json::array({{{"programs", 3},
                                          {"unwatched", 3},
                                          {"why", "the filter is refused"},

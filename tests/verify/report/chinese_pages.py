@@ -16,7 +16,7 @@ hsdp fsdp2 PEFT
 LoRA DNS IP TCP UDP HTTP SBOM PID ulimit openssl json toml site report digests sig quick full burn level sealift train sft
 verify install run golden all gather reduce scatter broadcast barrier to all_reduce all_gather reduce_scatter
 all_to_all send recv fp32 bf16 fp16 fp64 int64 int32 int8 uint8 float bfloat16 bool cpu cuda seccomp Linux
-nvidia_peermem doctor CycloneDX torch transformers swift sendrecv connect sendto sendmsg sendmmsg prefix
+nvidia_peermem doctor only CycloneDX torch transformers swift sendrecv connect sendto sendmsg sendmmsg prefix
 bin""".split()
 MACHINE_SAYS = re.compile(r"(cpu|kernel|glibc|governors|name|version|identity|recorded on|run on|signer|driver.*|torch|"
                           r"transformers|NCCL.*|GLOO.*|Python stack)$")

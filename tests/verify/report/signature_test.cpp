@@ -215,3 +215,12 @@ TEST_CASE("docs/verify_report.schema.json describes each key of a report, and no
                                                     "report.checks[].outcome is not in its list",
                                                     "report.nodes[] lacks ranks"});
 }
+
+TEST_CASE("a run that begins removes the report of an earlier one, whose verdict would else pass for its own") {
+  const Desk desk;
+  remove_report(desk.report);
+  for (const auto* name : kReportFiles) CHECK(!fs::exists(desk.report / name));
+  CHECK_THROWS_AS(desk.difference(), std::invalid_argument);
+  remove_report(desk.report);  // there is nothing any more
+  remove_report(desk.root / "none");
+}

@@ -2,6 +2,7 @@
 // Checks are conducted on all ranks together: what one rank throws is a named FAIL, what was not run is no pass, and a
 // stopped run goes on. Threads are the ranks.
 #include "run/conduct.hpp"
+#include "run/identity.hpp"
 
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -92,19 +93,25 @@ CheckKind kind_of(std::string name, std::function<nlohmann::json(const Site&)> m
           }};
 }
 
-std::vector<Check> conduct_on(std::int64_t ranks, const std::vector<CheckKind>& kinds, const fs::path& folder,
-                              const std::string& identity = "one") {
+Conducted conducted_on(std::int64_t ranks, const std::vector<CheckKind>& kinds, const fs::path& folder,
+                       const std::string& identity, const std::vector<std::string>& only = {}) {
   Threads threads(ranks);
-  std::vector<Check> checks;
+  Conducted conducted;
   std::vector<std::thread> running;
   for (std::int64_t rank = 0; rank < ranks; ++rank) {
     running.emplace_back([&, rank] {
-      auto mine = conduct(kinds, site_of(rank, ranks, folder), threads.of(rank), identity, [](const auto&) {});
-      if (rank == 0) checks = std::move(mine);
+      auto site = site_of(rank, ranks, folder);
+      site.only = only;
+      auto mine = conduct(kinds, site, threads.of(rank), identity, [](const auto&) {});
+      if (rank == 0) conducted = std::move(mine);
     });
   }
   for (auto& thread : running) thread.join();
-  return checks;
+  return conducted;
+}
+std::vector<Check> conduct_on(std::int64_t ranks, const std::vector<CheckKind>& kinds, const fs::path& folder,
+                              const std::string& identity = "one") {
+  return conducted_on(ranks, kinds, folder, identity).checks;
 }
 
 }  // namespace
@@ -201,4 +208,50 @@ TEST_CASE("the scratch folder of a check is empty before it and gone after it") 
   conduct_on(1, {kind}, folder.path);
   CHECK(!seen.empty());
   CHECK(!fs::exists(seen));
+}
+
+TEST_CASE("a check that nobody chose, and one that no rank measured, are NOT RUN and say why") {
+  const Folder folder;
+  const auto nothing = [](const Site&) { return nlohmann::json::object(); };
+  const auto checks = conducted_on(2, {kind_of("machine.one", nothing), kind_of("machine.other", nothing)}, folder.path,
+                                   "one", {"machine.one"})
+                          .checks;
+  REQUIRE(checks.size() == 2);
+  CHECK(checks[0].outcome == Outcome::Pass);
+  CHECK(checks[1].outcome == Outcome::NotRun);
+  CHECK(checks[1].reason.en == "left out: whoever started this run chose other checks (--only)");
+  CHECK(!fs::exists(folder.path / "out/checks/machine.other.json"));
+
+  auto site = site_of(0, 1, folder.path);
+  site.local_rank = 1;
+  const auto unmeasured =
+      conduct({kind_of("machine.hosts", nothing, Who::OneOfHost)}, site, alone(), "", [](const auto&) {}).checks;
+  CHECK(unmeasured.at(0).outcome == Outcome::NotRun);
+  CHECK(unmeasured.at(0).reason.en.starts_with("no rank measured it"));
+}
+
+TEST_CASE("a report of recorded checks says when they began, and not when it was written") {
+  const Folder folder;
+  const auto kind = kind_of("machine.counted", [](const Site&) { return 1; });
+  CHECK(!conducted_on(1, {kind}, folder.path, "one").began.empty());
+  const auto file = folder.path / "out/checks/machine.counted.json";
+  auto record = nlohmann::json::parse(std::ifstream(file));
+  record["began"] = "2020-01-31T12:00:00Z";
+  std::ofstream(file) << record;
+  CHECK(conducted_on(1, {kind}, folder.path, "one").began == "2020-01-31T12:00:00Z");
+  record.erase("began");
+  std::ofstream(file) << record;
+  CHECK(conducted_on(1, {kind}, folder.path, "one").began > "2020-01-31T12:00:00Z");
+}
+
+TEST_CASE("what was recorded on other hosts or devices, or under another driver, is not taken over") {
+  const auto on = [](const nlohmann::json& machines) { return identity_of({}, std::nullopt, "p", machines); };
+  const nlohmann::json a{{{"host", "a"}, {"device", "cuda:0 X"}, {"system", "6.1, driver 570"}}};
+  for (const auto* key : {"host", "device", "system"}) {
+    auto other = a;
+    other[0][key] = "other";
+    CHECK(on(a) != on(other));
+  }
+  CHECK(on(a) == on(a));
+  CHECK(!system_of_host().empty());
 }
