@@ -5,6 +5,7 @@
 #include "arithmetic/judge.hpp"
 
 #include "run/accuse.hpp"
+#include "run/processors.hpp"
 #include "verdict/outliers.hpp"
 
 #include <algorithm>
@@ -236,11 +237,22 @@ void judge_heat(const std::vector<Measured>& all, Check& check) {
   check.figures.push_back({"rounds of the slowest device", rounds, "", {}, {}, ""});
   check.figures.push_back({"duration", seconds, "s", {}, {}, ""});
   if (!accused.empty()) return accuse(accused, check);
+  if (rounds < 2) throw std::invalid_argument("a device has made no second round to compare");
   check.outcome = Outcome::Pass;
   const auto n = std::to_string(static_cast<std::int64_t>(rounds));
   check.reason = {count(devices, "device") + " computed the same bits in at least " + n + " rounds under load",
                   std::to_string(devices) + " 个设备在满载下至少 " + n + " 轮结果逐位相同"};
 }
+
+namespace {
+
+std::string three_digits_of(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g", value);
+  return text;
+}
+
+}  // namespace
 
 void judge_rates(const std::vector<Measured>& all, const Json& expected, Check& check) {
   struct Rate {
@@ -260,9 +272,16 @@ void judge_rates(const std::vector<Measured>& all, const Json& expected, Check& 
       of_kind.values.push_back(rate.at("value"));
     }
   }
-  std::vector<Accusation> accused;
+  std::vector<Accusation> wrong_file, slow_devices;
   const auto at_least = expectations_in(expected, "arithmetic", "at_least",
-                                        {"matmul fp32", "matmul bf16", "memory", "host to device"}, accused);
+                                        {"matmul fp32", "matmul bf16", "memory", "host to device"}, wrong_file);
+  for (const auto& [name, value] : at_least) {
+    if (std::any_of(rates.begin(), rates.end(), [&](const auto& rate) { return rate.first.first == name; })) continue;
+    wrong_file.push_back(
+        {"site.toml",
+         {"expects " + three_digits_of(value) + " of \"" + name + "\", and no device here has such a rate",
+          "期望 \"" + name + "\" 至少为 " + three_digits_of(value) + "，而此处没有设备具有该速率"}});
+  }
   for (const auto& [key, rate] : rates) {
     const auto& [name, kind] = key;
     const auto wanted = at_least.contains(name) ? std::optional(at_least.at(name)) : std::nullopt;
@@ -285,19 +304,19 @@ void judge_rates(const std::vector<Measured>& all, const Json& expected, Check& 
       if (wanted && rate.values[i] < *wanted) {
         char least_text[64];
         std::snprintf(least_text, sizeof least_text, "%.4g %s", *wanted, rate.unit.c_str());
-        accused.push_back({name_of(*rate.who[i]),
-                           {"reaches " + std::string(value) + " in " + name + "; the site expects " + least_text,
-                            name + " 为 " + value + "；站点期望至少 " + least_text}});
+        slow_devices.push_back({name_of(*rate.who[i]),
+                                {"reaches " + std::string(value) + " in " + name + "; the site expects " + least_text,
+                                 name + " 为 " + value + "；站点期望至少 " + least_text}});
       } else if (std::find(slow.begin(), slow.end(), i) != slow.end()) {
         char typical[64];
         std::snprintf(typical, sizeof typical, "%.4g %s", typical_of(rate.values), rate.unit.c_str());
-        accused.push_back({name_of(*rate.who[i]),
-                           {"reaches " + std::string(value) + " in " + name + ", its siblings " + typical,
-                            name + " 为 " + value + "，同类设备为 " + typical}});
+        slow_devices.push_back({name_of(*rate.who[i]),
+                                {"reaches " + std::string(value) + " in " + name + ", its siblings " + typical,
+                                 name + " 为 " + value + "，同类设备为 " + typical}});
       }
     }
   }
-  if (!accused.empty()) return accuse(accused, check);
+  if (accuse_of_rates(wrong_file, slow_devices, all, check)) return;
   check.outcome = Outcome::Pass;
   check.reason = {"no device is far below its siblings or below what the site expects",
                   "没有设备明显低于同类设备或站点期望"};

@@ -31,9 +31,9 @@ void judge_same_bits(const std::vector<Measured>& all, const std::vector<Arithme
 /// Judges {"kind", "job", "rounds", "seconds", "fault": {"round", "place"} or null}.
 void judge_heat(const std::vector<Measured>& all, Check& check);
 
-/// Judges {"kind", "cpu", "rates": [{"name", "unit", "value"}]}: against [arithmetic.at_least] of `expected` (a table
-/// of names and numbers), and against siblings of the same kind. CPU ranks share a machine, so only one far below the
-/// others is named there.
+/// Judges {"kind", "cpu", "rates": [{"name", "unit", "value"}], "processors"}: against [arithmetic.at_least] of
+/// `expected` (a table of names and numbers), and against siblings of the same kind. CPU ranks share a machine, so only
+/// one far below the others is named there.
 void judge_rates(const std::vector<Measured>& all, const nlohmann::json& expected, Check& check);
 
 }  // namespace sealift::verify

@@ -5,6 +5,7 @@
 #include "arithmetic/rates.hpp"
 
 #include "arithmetic/steps.hpp"
+#include "run/processors.hpp"
 
 namespace sealift::verify {
 namespace {
@@ -41,6 +42,7 @@ double copy_rate(const at::Tensor& to, const at::Tensor& from, double passes) {
 
 nlohmann::json measure_rates(at::Device device) {
   at::NoGradGuard no_grad;
+  const Processors processors;
   auto rates = nlohmann::json::array();
   const auto add = [&](const char* name, const char* unit, double value) {
     rates.push_back({{"name", name}, {"unit", unit}, {"value", value}});
@@ -54,7 +56,11 @@ nlohmann::json measure_rates(at::Device device) {
     const auto host = at::ones({numel / 4}, at::TensorOptions().pinned_memory(true));
     add("host to device", "GB/s", copy_rate(to.narrow(0, 0, numel / 4), host, 1));
   }
-  return {{"kind", kind_of_device(device)}, {"cpu", device.is_cpu()}, {"rates", rates}};
+  return {{"kind", kind_of_device(device)},
+          {"cpu", device.is_cpu()},
+          {"rates", rates},
+          // A device's rates do not depend on the host's processors.
+          {"processors", device.is_cpu() ? processors.taken(at::get_num_threads()) : nlohmann::json()}};
 }
 
 }  // namespace sealift::verify

@@ -2,10 +2,12 @@
 // Which group is slow, and which rank is late.
 // See judge.hpp.
 // Groups are held to what the site expects and to the other groups of their axis; a late rank is seen by its short
-// wait.
+// waits. Who is named stands out in round after round, and nobody is beside other work.
 #include "communication/all_ranks.hpp"
 #include "communication/judge.hpp"
 #include "communication/plan.hpp"
+#include "communication/rounds.hpp"
+#include "run/processors.hpp"
 #include "verdict/outliers.hpp"
 
 #include <map>
@@ -21,7 +23,8 @@ constexpr double kLateOnCpu = 0.03, kLateOnDevice = 0.002;
 struct CurveOfGroup {
   std::string group, op;
   std::vector<std::int64_t> members;
-  std::map<double, double> seconds;  ///< by bytes, of the slowest rank
+  std::map<double, SecondsOfRanks> ranks;  ///< by bytes
+  std::map<double, double> seconds;        ///< by bytes, of the slowest rank in the best round
 };
 
 std::vector<CurveOfGroup> curves_of(const std::vector<Measured>& all) {
@@ -34,13 +37,15 @@ std::vector<CurveOfGroup> curves_of(const std::vector<Measured>& all) {
       curve.op = json.at("op");
       curve.members = json.at("members").get<std::vector<std::int64_t>>();
       for (const auto& point : json.at("points")) {
-        auto& seconds = curve.seconds[point.at(0).get<double>()];
-        seconds = std::max(seconds, point.at(1).get<double>());
+        curve.ranks[point.at(0).get<double>()].push_back(point.at(1).get<std::vector<double>>());
       }
     }
   }
   std::vector<CurveOfGroup> list;
-  for (auto& [key, curve] : curves) list.push_back(std::move(curve));
+  for (auto& [key, curve] : curves) {
+    for (const auto& [bytes, ranks] : curve.ranks) curve.seconds[bytes] = best_round(ranks);
+    list.push_back(std::move(curve));
+  }
   return list;
 }
 
@@ -86,8 +91,8 @@ void draw(const std::vector<CurveOfGroup>& curves, Check& check) {
   }
 }
 
-void hold_to_site(const std::vector<CurveOfGroup>& curves, const Expectations& at_least,
-                  std::vector<Accusation>& accused, Check& check) {
+void hold_to_site(const std::vector<CurveOfGroup>& curves, const Expectations& at_least, std::vector<Accusation>& slow,
+                  Check& check) {
   for (const auto& curve : curves) {
     if (curve.group != "world") continue;
     const auto best = best_of(curve);
@@ -96,27 +101,30 @@ void hold_to_site(const std::vector<CurveOfGroup>& curves, const Expectations& a
         {curve.op + ", best bus bandwidth over world", best, "GB/s", wanted, {}, wanted ? "site.toml" : ""});
     if (!wanted || best >= *wanted) continue;
     const auto has = three_digits(best), wants = three_digits(*wanted);
-    accused.push_back(
-        {curve.op + " over world",
-         {"reaches " + has + " GB/s; the site expects " + wants, "为 " + has + " GB/s；站点期望 " + wants}});
+    slow.push_back({curve.op + " over world",
+                    {"reaches " + has + " GB/s; the site expects " + wants, "为 " + has + " GB/s；站点期望 " + wants}});
   }
 }
 
-void compare_groups_of_axes(const std::vector<CurveOfGroup>& curves, const Slow& slow,
-                            std::vector<Accusation>& accused) {
+/// At the largest size, which is what is timed again where one seems slow.
+void compare_groups_of_axes(const std::vector<CurveOfGroup>& curves, const Slow& limits,
+                            std::vector<Accusation>& slow) {
   std::map<std::string, std::vector<const CurveOfGroup*>> equals;
-  for (const auto& curve : curves) equals[curve.group + " " + curve.op].push_back(&curve);
+  for (const auto& curve : curves) {
+    if (!curve.seconds.empty()) equals[curve.group + " " + curve.op].push_back(&curve);
+  }
   for (const auto& [name, of_axis] : equals) {
-    std::vector<double> best, seconds;
+    std::vector<double> rates, seconds;
     for (const auto* curve : of_axis) {
-      best.push_back(best_of(*curve));
-      seconds.push_back(curve->seconds.empty() ? 0 : curve->seconds.rbegin()->second);
+      const auto& [bytes, took] = *curve->seconds.rbegin();
+      rates.push_back(gigabytes(*curve, bytes, took));
+      seconds.push_back(took);
     }
     const double least = *std::min_element(seconds.begin(), seconds.end());
-    for (const auto i : slow_ones(best, slow.floor)) {
-      if (seconds[i] - least < slow.seconds) continue;
-      const auto has = three_digits(best[i]), typical = three_digits(typical_of(best));
-      accused.push_back(
+    for (const auto i : slow_ones(rates, limits.floor)) {
+      if (seconds[i] - least < limits.seconds) continue;
+      const auto has = three_digits(rates[i]), typical = three_digits(typical_of(rates));
+      slow.push_back(
           {list_of(of_axis[i]->members),
            {"reach " + has + " GB/s in " + of_axis[i]->op + " along " + of_axis[i]->group + "; the other groups " +
                 typical,
@@ -125,21 +133,26 @@ void compare_groups_of_axes(const std::vector<CurveOfGroup>& curves, const Slow&
   }
 }
 
-/// Who enters late is not waited for by others while inside: its own wait is short, theirs is long.
-void find_late(const std::vector<Measured>& all, double limit, std::vector<Accusation>& accused) {
-  std::vector<double> waits;
-  for (const auto& measured : all) {
-    if (has_values(measured)) waits.push_back(measured.values.at("wait"));
-  }
-  const double typical = typical_of(waits);
+struct Waits {
+  std::vector<const Measured*> who;
+  SecondsOfRanks seconds;
+};
+
+Waits waits_of(const std::vector<Measured>& all) {
+  Waits waits;
   for (const auto& measured : all) {
     if (!has_values(measured)) continue;
-    const double wait = measured.values.at("wait");
-    if (typical - wait < limit || wait > typical / 2) continue;
-    const auto milliseconds = three_digits((typical - wait) * 1e3);
-    accused.push_back(
-        {name_of(measured),
-         {"comes " + milliseconds + " ms late to collectives", "进入集合通信晚 " + milliseconds + " 毫秒"}});
+    waits.who.push_back(&measured);
+    waits.seconds.push_back(measured.values.at("waits").get<std::vector<double>>());
+  }
+  return waits;
+}
+
+void find_late(const Waits& waits, double limit, std::vector<Accusation>& slow) {
+  for (const auto& [rank, seconds] : late_in_most(waits.seconds, limit)) {
+    const auto milliseconds = three_digits(seconds * 1e3);
+    slow.push_back({name_of(*waits.who[rank]),
+                    {"comes " + milliseconds + " ms late to collectives", "进入集合通信晚 " + milliseconds + " 毫秒"}});
   }
 }
 
@@ -149,20 +162,17 @@ void judge_bandwidth(const std::vector<Measured>& all, const Json& expected, Che
   take_facts(all, check);
   const auto curves = curves_of(all);
   draw(curves, check);
-  std::vector<Accusation> accused;
-  hold_to_site(curves, communication_expectations(expected, accused), accused, check);
-  compare_groups_of_axes(curves, slow_for(all), accused);
+  std::vector<Accusation> wrong_file, slow;
+  hold_to_site(curves, communication_expectations(expected, wrong_file), slow, check);
+  compare_groups_of_axes(curves, slow_for(all), slow);
+  const auto waits = waits_of(all);
   // CPU ranks of one host take turns on its cores, so there any of them may come late.
-  if (!on_cpu(all) || number_of_hosts(all) > 1) find_late(all, on_cpu(all) ? kLateOnCpu : kLateOnDevice, accused);
-  double latency = 0, barrier = 0;
-  for (const auto& measured : all) {
-    if (!has_values(measured)) continue;
-    latency = std::max(latency, measured.values.at("wait").get<double>());
-    barrier = std::max(barrier, measured.values.at("barrier").get<double>());
-  }
-  check.figures.push_back({"latency of all_reduce over world", latency * 1e6, "µs", {}, {}, ""});
+  if (!on_cpu(all) || number_of_hosts(all) > 1) find_late(waits, on_cpu(all) ? kLateOnCpu : kLateOnDevice, slow);
+  double barrier = 0;
+  for (const auto* measured : waits.who) barrier = std::max(barrier, measured->values.at("barrier").get<double>());
+  check.figures.push_back({"latency of all_reduce over world", best_round(waits.seconds) * 1e6, "µs", {}, {}, ""});
   check.figures.push_back({"latency of barrier over world", barrier * 1e6, "µs", {}, {}, ""});
-  if (!accused.empty()) return accuse(accused, check);
+  if (accuse_of_rates(wrong_file, slow, all, check)) return;
   check.outcome = Outcome::Pass;
   check.reason = {"no group is far slower than its equals, no rank is late, nothing is below what the site expects",
                   "没有明显慢于同类的组，没有迟到的进程，均不低于站点期望"};

@@ -6,6 +6,7 @@
 #include "communication/blame.hpp"
 #include "communication/judge.hpp"
 #include "communication/lossy_links.hpp"
+#include "run/processors.hpp"
 #include "verdict/outliers.hpp"
 
 #include <map>
@@ -55,7 +56,7 @@ Matrix matrix_of(const PairRates& rates, const std::vector<std::string>& nodes) 
 
 /// Nodes that are slow with everyone, then pairs that are slow though their nodes are not.
 void find_slow_links(const PairRates& rates, const std::vector<std::string>& nodes, const Slow& slow,
-                     double gigabytes_sent, std::vector<Accusation>& accused) {
+                     double gigabytes_sent, std::vector<Accusation>& found_slow) {
   const auto stand_out = [&](const std::vector<double>& values) {
     auto found = slow_ones(values, slow.floor);
     const double typical = typical_of(values);
@@ -75,9 +76,9 @@ void find_slow_links(const PairRates& rates, const std::vector<std::string>& nod
     for (const auto node : stand_out(typical)) {
       slow_nodes.insert(node);
       const auto has = three_digits(typical[node]), others = three_digits(typical_of(typical));
-      accused.push_back({nodes[node],
-                         {"reaches " + has + " GB/s with every other node; they reach " + others + " GB/s",
-                          "与所有其他节点之间仅 " + has + " GB/s；其他节点为 " + others + " GB/s"}});
+      found_slow.push_back({nodes[node],
+                            {"reaches " + has + " GB/s with every other node; they reach " + others + " GB/s",
+                             "与所有其他节点之间仅 " + has + " GB/s；其他节点为 " + others + " GB/s"}});
     }
   }
   std::vector<std::pair<std::size_t, std::size_t>> pairs;
@@ -89,14 +90,14 @@ void find_slow_links(const PairRates& rates, const std::vector<std::string>& nod
   }
   for (const auto i : stand_out(values)) {
     const auto has = three_digits(values[i]), others = three_digits(typical_of(values));
-    accused.push_back({nodes[pairs[i].first] + " - " + nodes[pairs[i].second],
-                       {"reach " + has + " GB/s; other pairs " + others + " GB/s",
-                        "为 " + has + " GB/s；其他节点对为 " + others + " GB/s"}});
+    found_slow.push_back({nodes[pairs[i].first] + " - " + nodes[pairs[i].second],
+                          {"reach " + has + " GB/s; other pairs " + others + " GB/s",
+                           "为 " + has + " GB/s；其他节点对为 " + others + " GB/s"}});
   }
 }
 
 void hold_pairs_to_site(const PairRates& rates, const std::vector<std::string>& nodes, const Expectations& at_least,
-                        std::vector<Accusation>& accused, Check& check) {
+                        std::vector<Accusation>& slow, Check& check) {
   if (rates.empty()) return;
   std::vector<double> values;
   for (const auto& [pair, rate] : rates) values.push_back(rate);
@@ -107,9 +108,8 @@ void hold_pairs_to_site(const PairRates& rates, const std::vector<std::string>& 
   for (const auto& [pair, rate] : rates) {
     if (!wanted || rate >= *wanted) continue;
     const auto has = three_digits(rate), wants = three_digits(*wanted);
-    accused.push_back(
-        {nodes[pair.first] + " - " + nodes[pair.second],
-         {"reach " + has + " GB/s; the site expects " + wants, "为 " + has + " GB/s；站点期望 " + wants}});
+    slow.push_back({nodes[pair.first] + " - " + nodes[pair.second],
+                    {"reach " + has + " GB/s; the site expects " + wants, "为 " + has + " GB/s；站点期望 " + wants}});
   }
 }
 
@@ -136,13 +136,14 @@ void judge_pairs(const std::vector<Measured>& all, const Json& expected, Check& 
   const auto rates = pair_rates(all, nodes.size());
   check.matrices.push_back(matrix_of(rates, nodes));
   auto accused = blame_for_wrong_elements(all);
-  hold_pairs_to_site(rates, nodes, communication_expectations(expected, accused), accused, check);
+  std::vector<Accusation> slow;
+  hold_pairs_to_site(rates, nodes, communication_expectations(expected, accused), slow, check);
   // Where ranks of one host exchange, nothing lies between them that could lose.
   const bool between_hosts = number_of_hosts(all) > 1;
   const bool counted = between_hosts && find_lossy_links(all, nodes, accused, check);
-  find_slow_links(rates, nodes, slow_for(all), gigabytes_sent(all), accused);
+  find_slow_links(rates, nodes, slow_for(all), gigabytes_sent(all), slow);
   check.figures.push_back({"slowest exchange of a pair, against its fastest", unsteadiness(all), "", {}, {}, ""});
-  if (!accused.empty()) return accuse(accused, check);
+  if (accuse_of_rates(accused, slow, all, check)) return;
   check.outcome = Outcome::Pass;
   const auto n = std::to_string(rates.size()), m = std::to_string(nodes.size());
   check.reason = {rates.size() == 1

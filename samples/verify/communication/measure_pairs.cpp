@@ -5,8 +5,10 @@
 #include "communication/known_answers.hpp"
 #include "communication/measure.hpp"
 #include "communication/plan.hpp"
+#include "communication/rounds.hpp"
 #include "communication/tcp_counts.hpp"
 #include "communication/timing.hpp"
+#include "run/processors.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -159,12 +161,10 @@ class Tournament {
   void repeat_slow_ones() {
     for (int again = 0; again < kRepeats; ++again) {
       const auto seconds = seconds_of_all();
-      std::vector<double> sorted;
-      for (const auto& [pair, took] : seconds) sorted.push_back(took);
-      const double typical = median_of_seconds(std::move(sorted));
-      const auto is_slow = [&](const Pair& pair) {
-        return seconds.at(pair) > kSlowTimes * typical && seconds.at(pair) - typical > kSlowBy;
-      };
+      std::vector<double> all;
+      for (const auto& [pair, took] : seconds) all.push_back(took);
+      const double usual = usual_seconds(std::move(all));
+      const auto is_slow = [&](const Pair& pair) { return seems_slow(seconds.at(pair), usual); };
       bool any = false;
       for (const auto& round : rounds_) {
         if (std::none_of(round.begin(), round.end(), is_slow)) continue;
@@ -195,8 +195,6 @@ class Tournament {
 
  private:
   static constexpr int kRepeats = 3;
-  /// Less than what any judge calls slow (see all_ranks.cpp).
-  static constexpr double kSlowTimes = 1.4, kSlowBy = 0.0005;
 
   std::int64_t rank_of(std::int64_t node) const { return nodes_.ranks.at(static_cast<std::size_t>(node)); }
 
@@ -234,12 +232,6 @@ class Tournament {
     return seconds;
   }
 
-  static double median_of_seconds(std::vector<double> values) {
-    if (values.empty()) return 0;
-    std::sort(values.begin(), values.end());
-    return values[(values.size() - 1) / 2];
-  }
-
   train::Collectives world_;
   const Nodes& nodes_;
   PairExchange& exchange_;
@@ -250,6 +242,7 @@ class Tournament {
 }  // namespace
 
 Json measure_pairs(const Lines& lines, const std::string& host, std::int64_t bytes, const CommunicationFaults& faults) {
+  const Processors processors;
   auto world = lines.groups.world;
   const auto nodes = find_nodes(world, host);
   Json wrong = Json::array();
@@ -262,7 +255,8 @@ Json measure_pairs(const Lines& lines, const std::string& host, std::int64_t byt
           {"facts", facts_of_lines(lines)},
           {"pairs", tournament.pairs()},
           {"packets", tournament.packets()},
-          {"faults", wrong}};
+          {"faults", wrong},
+          {"processors", processors.taken(2)}};  // a rank sends and receives at once
 }
 
 }  // namespace sealift::verify

@@ -10,6 +10,7 @@
 #include "machine/judge_host.hpp"
 #include "machine/memory_bandwidth.hpp"
 #include "machine/nvml.hpp"
+#include "run/processors.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -22,7 +23,20 @@ namespace {
 nlohmann::json measure_bandwidth(const Site& site) {
   const std::size_t numbers = (std::size_t{8} << 20) * (site.level == Level::Quick ? 1 : 4);
   const auto threads = std::clamp(std::thread::hardware_concurrency(), 1U, 16U);
-  return {{"rate", triad_rate(numbers, threads, site.level == Level::Quick ? 5 : 20)}, {"threads", threads}};
+  const Processors processors;
+  const double rate = triad_rate(numbers, threads, site.level == Level::Quick ? 5 : 20);
+  return {{"rate", rate}, {"threads", threads}, {"processors", processors.taken(threads)}};
+}
+
+/// Where the site expects GPUs, a host that shows none is a fault and no check that was not run.
+nlohmann::json measure_gpus(const Site& site) {
+  try {
+    return read_gpus();
+  } catch (const NotRun& why) {
+    const auto expected = site.expected.value("machine", nlohmann::json::object()).value("gpus", std::int64_t{0});
+    if (expected == 0) throw;
+    throw std::runtime_error(why.reason.en + "; site.toml expects " + std::to_string(expected) + " GPUs of each host");
+  }
 }
 
 CheckKind machine_kind(std::string name, Sentence title, Who who, std::function<nlohmann::json(const Site&)> measure,
@@ -39,18 +53,18 @@ CheckKind machine_kind(std::string name, Sentence title, Who who, std::function<
 }  // namespace
 
 std::vector<CheckKind> machine_checks() {
-  return {machine_kind(
-              "machine.gpus", {"GPUs have no errors, no brakes and whole links", "GPU 无错误、无降频、链路完整"},
-              Who::OneOfHost, [](const Site&) { return read_gpus(); }, judge_gpus),
-          machine_kind(
-              "machine.host", {"hosts are set up for training and alike", "主机配置适合训练且彼此一致"}, Who::OneOfHost,
-              [](const Site& site) { return read_host("/", site); }, judge_hosts),
-          machine_kind(
-              "machine.clocks", {"the clocks of the hosts agree", "各主机时钟一致"}, Who::EveryRank,
-              [](const Site& site) { return measure_clock(site, wall_clock); }, judge_clocks),
-          machine_kind("machine.memory_bandwidth",
-                       {"host memory is as fast as its siblings'", "主机内存带宽与其他主机相当"}, Who::OneOfHost,
-                       measure_bandwidth, judge_bandwidth)};
+  return {
+      machine_kind("machine.gpus", {"GPUs have no errors, no brakes and whole links", "GPU 无错误、无降频、链路完整"},
+                   Who::OneOfHost, measure_gpus, judge_gpus),
+      machine_kind(
+          "machine.host", {"hosts are set up for training and alike", "主机配置适合训练且彼此一致"}, Who::OneOfHost,
+          [](const Site& site) { return read_host("/", site); }, judge_hosts),
+      machine_kind(
+          "machine.clocks", {"the clocks of the hosts agree", "各主机时钟一致"}, Who::EveryRank,
+          [](const Site& site) { return measure_clock(site, wall_clock); }, judge_clocks),
+      machine_kind("machine.memory_bandwidth",
+                   {"host memory is as fast as its siblings'", "主机内存带宽与其他主机相当"}, Who::OneOfHost,
+                   measure_bandwidth, judge_bandwidth)};
 }
 
 }  // namespace sealift::verify

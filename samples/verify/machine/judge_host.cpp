@@ -6,6 +6,7 @@
 
 #include "machine/judgement.hpp"
 #include "machine/outlier.hpp"
+#include "run/processors.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -173,6 +174,7 @@ void judge_bandwidth(const std::vector<Measured>& all, const Site& site, Check& 
   }
   faults.settle(check, {"memory gives " + median + " GB/s (median of " + std::to_string(rates.size()) + " host(s))",
                         "内存带宽中位数为 " + median + " GB/s（" + std::to_string(rates.size()) + " 台主机）"});
+  excuse_beside_other_work(all, check);
 }
 
 void judge_clocks(const std::vector<Measured>& all, const Site& site, Check& check) {

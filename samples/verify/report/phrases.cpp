@@ -86,6 +86,7 @@ constexpr Phrase kPhrases[] = {
     {"{}, best bus bandwidth over world", "{1}，全部进程间的最高总线带宽"},
     {"latency of {w} over world", "全部进程间 {1} 的延迟"},
     {"world", "全部进程"},
+    {"processors that other programs took", "其他程序占用的处理器数"},
     {"slowest pair", "最慢的节点对"},
     {"typical pair", "典型的节点对"},
     {"packets counted", "统计的数据包数"},
@@ -131,6 +132,8 @@ constexpr Phrase kPhrases[] = {
     // egress
     {"attempts to leave", "外联尝试"},
     {"nothing may leave", "不允许外联"},
+    {"may be reached", "允许访问的目标"},
+    {"only this run's hosts", "仅本次运行的主机"},
     {"calls looked at", "检查过的调用"},
     {"programs watched", "监视过的程序"},
     {"Python stack", "Python 调用栈"},

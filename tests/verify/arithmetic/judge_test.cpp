@@ -192,6 +192,8 @@ TEST_CASE("rates: what the site expects is held to each device") {
   CHECK(check.at_fault.size() == 2);
   CHECK(check.reason.en.find("reaches 500 TFLOP/s in matmul bf16; the site expects 550 TFLOP/s") != std::string::npos);
   CHECK(check.figures[0].at_least == 550);
+  const Json other{{"arithmetic", {{"at_least", {{"host to device", 40}}}}}};
+  CHECK(rated({500, 510}, other).at_fault == std::vector<std::string>{"site.toml"});  // which this device has not
   const Json misspelt{{"arithmetic", {{"at_least", {{"matmul bf61", 550}, {"memory", "fast"}}}}}};
   CHECK(rated({500, 510}, misspelt).at_fault == std::vector<std::string>{"site.toml"});
 }

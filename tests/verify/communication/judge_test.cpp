@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judging of collectives, fed with made measurements: who sent wrong data, which link is slow, who is late.
+// Judging of collectives, fed with made measurements: who sent wrong data, which link is slow or lossy.
 #include "communication/judge.hpp"
 #include "communication/nccl_log.hpp"
 #include "communication/plan.hpp"
 #include "communication/tcp_counts.hpp"
+
+#include "tests/verify/communication/made_ranks.hpp"
 
 #include <doctest/doctest.h>
 
@@ -16,20 +18,9 @@
 namespace {
 
 using namespace sealift::verify;
+using namespace sealift::verify::made;
 using Json = nlohmann::json;
 using Names = std::vector<std::string>;
-
-Measured rank_with(std::int64_t rank, Json values) {
-  return {.rank = rank,
-          .host = "host" + std::to_string(rank),
-          .device = "cpu",
-          .not_run = {},
-          .error = {},
-          .values = std::move(values)};
-}
-std::string named(std::int64_t rank) {
-  return "rank " + std::to_string(rank) + " on host" + std::to_string(rank) + " (cpu)";
-}
 
 /// One wrong element: seen by, sent by (-1: a sum).
 using Wrong = std::pair<std::int64_t, std::int64_t>;
@@ -81,54 +72,6 @@ TEST_CASE("right: of two ranks either end may be it, so both are named; a wrong 
   CHECK(one.at_fault == Names{named(2)});
   CHECK(one.reason.en.find("has a wrong sum where others have the right one") != std::string::npos);
   CHECK(right(3, {{0, -1}, {1, -1}, {2, -1}}).at_fault.size() == 3);
-}
-
-Json bandwidth(double seconds, double wait, std::vector<std::int64_t> shard, double shard_seconds, bool cpu = false) {
-  return {{"cpu", cpu},
-          {"facts", Json::array()},
-          {"wait", wait},
-          {"barrier", 1e-4},
-          {"curves",
-           {{{"group", "world"},
-             {"members", {0, 1, 2, 3}},
-             {"op", "all_reduce"},
-             {"points", {{1e6, seconds}, {4e6, 4 * seconds}}}},
-            {{"group", "shard"}, {"members", shard}, {"op", "all_gather"}, {"points", {{1e6, shard_seconds}}}}}}};
-}
-
-/// Four ranks; `waits` and times along the two groups of `shard`.
-Check fast(const std::vector<double>& waits, double first_shard, double second_shard,
-           const Json& expected = Json::object()) {
-  std::vector<Measured> all;
-  for (std::int64_t rank = 0; rank < 4; ++rank) {
-    const bool first = rank < 2;
-    all.push_back(rank_with(rank, bandwidth(1e-3, waits[static_cast<std::size_t>(rank)],
-                                            first ? std::vector<std::int64_t>{0, 1} : std::vector<std::int64_t>{2, 3},
-                                            first ? first_shard : second_shard)));
-  }
-  Check check;
-  judge_bandwidth(all, expected, check);
-  return check;
-}
-
-const std::vector<double> kEven{1e-4, 1.1e-4, 1e-4, 9e-5};
-
-TEST_CASE("bandwidth: curves are nccl-tests' bus bandwidth, held to what the site expects") {
-  const auto check = fast(kEven, 1e-3, 1e-3);
-  CHECK(check.outcome == Outcome::Pass);
-  REQUIRE(check.graphs.size() == 2);
-  const auto& world = check.graphs[1].curves[0];
-  CHECK(world.points[0].second == doctest::Approx(1.5));  // 1e6 B in 1e-3 s, times 2 (4 - 1) / 4
-  const Json expected{{"communication", {{"at_least_gb", {{"all_reduce", 2}}}}}};
-  CHECK(
-      fast(kEven, 1e-3, 1e-3, expected).reason.en.find("all_reduce over world reaches 1.5 GB/s; the site expects 2") ==
-      0);
-}
-
-TEST_CASE("bandwidth: the slow group of an axis is named by its ranks, a late rank by its short waits") {
-  CHECK(fast(kEven, 1e-3, 4e-3).at_fault == Names{"ranks 2, 3"});
-  CHECK(fast({0.05, 0.05, 1e-4, 0.05}, 1e-3, 1e-3).at_fault == Names{named(2)});
-  CHECK(fast({1e-4, 3e-4, 2e-4, 4e-4}, 1e-3, 1.2e-3).outcome == Outcome::Pass);
 }
 
 using Link = std::pair<std::int64_t, std::int64_t>;
@@ -235,7 +178,6 @@ TEST_CASE("pairs: some packets lost, or many in one burst, are a network's every
 }
 
 TEST_CASE("what is slower by a moment only is the host's scheduler and is not named, whatever the ratio") {
-  CHECK(fast(kEven, 1e-5, 2e-4).outcome == Outcome::Pass);
   std::vector<Measured> all;
   for (std::int64_t rank = 0; rank < 3; ++rank) {
     all.push_back(

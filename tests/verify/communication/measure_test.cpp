@@ -26,6 +26,8 @@ std::vector<Measured> measured_on(std::int64_t ranks, const Measure& measure, co
     const auto lines = make_lines(groups, ranks);
     for (std::int64_t round = 0; round < rounds; ++round) {
       auto values = measure(lines, world.rank == 2 ? of_two : CommunicationFaults{});
+      if (values.contains("processors"))
+        values["processors"] = nullptr;  // what else this machine does is no matter here
       all[static_cast<std::size_t>(world.rank)] = {world.rank, "here", "cpu", {}, {}, std::move(values)};
     }
   });
