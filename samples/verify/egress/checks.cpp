@@ -183,7 +183,12 @@ Findings findings_of(const std::vector<Measured>& all, Check& check) {
   return findings;
 }
 
-void show_attempts(const Findings& found, Check& check) {
+/// Zero attempts say nothing without what did not count as one.
+void show_attempts(const Findings& found, const Site& site, Check& check) {
+  std::string allowed;
+  for (const auto& entry : expectations(site).value("allowed", std::vector<std::string>()))
+    allowed += (allowed.empty() ? "" : ", ") + entry;
+  check.facts.insert(check.facts.begin(), {"may be reached", allowed.empty() ? "only this run's hosts" : allowed});
   check.figures = {{.name = "attempts to leave",
                     .value = static_cast<double>(found.attempts.size()),
                     .unit = "",
@@ -200,9 +205,9 @@ void fail_with_attempts(const Findings& found, Check& check) {
                   "发现 " + count + " 种外联尝试：" + found.attempts[0].zh};
 }
 
-void judge_egress(const std::vector<Measured>& all, const Site&, Check& check) {
+void judge_egress(const std::vector<Measured>& all, const Site& site, Check& check) {
   const auto found = findings_of(all, check);
-  if (found.absent < found.jobs) show_attempts(found, check);  // what was not run shows no zero
+  if (found.absent < found.jobs) show_attempts(found, site, check);  // what was not run shows no zero
   if (!found.attempts.empty()) {
     fail_with_attempts(found, check);
   } else if (!found.faults.empty()) {
@@ -233,7 +238,7 @@ Json measure_run(const Site& site, const std::function<std::vector<Attempt>()>& 
 }
 
 /// Of rank 0: what was watched in each check, on each rank.
-void judge_run(const std::vector<Measured>& all, const Site&, Check& check) {
+void judge_run(const std::vector<Measured>& all, const Site& site, Check& check) {
   Findings findings;
   std::int64_t programs = 0, unwatched = 0;
   std::set<std::string> checks;
@@ -250,7 +255,7 @@ void judge_run(const std::vector<Measured>& all, const Site&, Check& check) {
     const Json job{{"what", one.at("check")}, {"attempts", one.at("attempts")}};
     add_attempts(findings, job, " on " + one.at("host").get<std::string>(), check);
   }
-  show_attempts(findings, check);
+  show_attempts(findings, site, check);
   check.facts.insert(check.facts.begin(), {"programs watched", std::to_string(programs - unwatched)});
   if (counted) check.facts.emplace_back("network", "one of its own, whose packets were counted");
   if (!findings.attempts.empty()) return fail_with_attempts(findings, check);

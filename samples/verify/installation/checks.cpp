@@ -9,6 +9,7 @@
 #include "run/child_watch.hpp"
 #include "run/identity.hpp"
 
+#include <algorithm>
 #include <fstream>
 
 namespace sealift::verify {
@@ -76,7 +77,10 @@ void judge_identity(const std::vector<Measured>& all, const Site& site, Check& c
   const auto& first = hosts.at(0)->values;
   const auto text = first.at("name").get<std::string>() + " " + first.at("version").get<std::string>() + ", " +
                     first.at("identity").get<std::string>();
-  faults.settle(check, {text, text});
+  const bool compared = hosts.size() > 1 || expected.contains("identity");
+  faults.settle(
+      check, {text + (compared ? "" : "; site.toml expects none ([installation] identity), nor is there a second host"),
+              text + (compared ? "" : "；site.toml 未声明预期（[installation] identity），也没有第二台主机可比较")});
 }
 
 Json measure_versions(const Site& site) {
@@ -115,7 +119,7 @@ void judge_versions(const std::vector<Measured>& all, const Site&, Check& check)
   bool has_sbom = false;
   for (const auto* host : with_values(all)) {
     const auto installed = host->values.at("installed").get<Versions>();
-    count = installed.size();
+    count = std::max(count, installed.size());
     for (const auto* source : {"generation.json", "SBOM"}) {
       if (!host->values.contains(source)) continue;
       has_sbom = has_sbom || std::string(source) == "SBOM";
@@ -123,6 +127,10 @@ void judge_versions(const std::vector<Measured>& all, const Site&, Check& check)
     }
   }
   const auto text = std::to_string(count);
+  if (count == 0 && faults.count() == 0) {
+    check.reason = {"the generation has no Python packages", "该环境没有 Python 包"};
+    return;
+  }
   faults.settle(check, {text + " distributions have the versions of the bundle" + (has_sbom ? " and of the SBOM" : ""),
                         text + " 个 Python 包与包记录" + (has_sbom ? "及 SBOM" : "") + "一致"});
 }

@@ -4,6 +4,7 @@
 // What is no wheel, or no purl of PyPI, is not Python's and is left to doctor.
 #include "installation/versions.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace sealift::verify {
@@ -26,8 +27,11 @@ void add_stem(Versions& versions, const std::string& stem) {
   const auto first = stem.find('-');
   if (first == std::string::npos) return;
   const auto second = stem.find('-', first + 1);
-  versions[project_name(stem.substr(0, first))] =
-      stem.substr(first + 1, second == std::string::npos ? second : second - first - 1);
+  const auto version = stem.substr(first + 1, second == std::string::npos ? second : second - first - 1);
+  // A project that is there twice has both, so that none hides the other.
+  const auto [known, is_new] = versions.emplace(project_name(stem.substr(0, first)), version);
+  if (is_new) return;
+  known->second = std::min(known->second, version) + " and " + std::max(known->second, version);
 }
 
 /// %2B as +: versions with a local part.
@@ -42,7 +46,9 @@ Versions installed_versions(const std::filesystem::path& site_packages) {
   Versions versions;
   for (const auto& entry : std::filesystem::directory_iterator(site_packages)) {
     const auto name = entry.path().filename().string();
-    if (name.ends_with(".dist-info")) add_stem(versions, name.substr(0, name.size() - 10));
+    for (const std::string_view ending : {".dist-info", ".egg-info"}) {
+      if (name.ends_with(ending)) add_stem(versions, name.substr(0, name.size() - ending.size()));
+    }
   }
   return versions;
 }

@@ -44,7 +44,19 @@ void judge_memory(const Json& gpu, const std::string& who, Faults& faults) {
   }
 }
 
-void judge_links(const Json& gpu, const std::string& who, const Json& expected, Faults& faults) {
+/// Of more than half of a host's GPUs of one name some NVLink is active: then one without any is no card without a
+/// bridge.
+bool kind_is_linked(const Json& gpus, const std::string& name) {
+  int same = 0, linked = 0;
+  for (const auto& gpu : gpus) {
+    if (gpu.value("name", "?") != name) continue;
+    ++same;
+    linked += gpu.value("nvlinks_active", 0) > 0 ? 1 : 0;
+  }
+  return 2 * linked > same;
+}
+
+void judge_links(const Json& gpu, const std::string& who, const Json& expected, bool is_linked, Faults& faults) {
   const int width = gpu.value("pcie_width", 0), most = gpu.value("pcie_max_width", 0);
   if (width < most) {
     const auto text = std::to_string(width) + " / " + std::to_string(most);
@@ -52,17 +64,17 @@ void judge_links(const Json& gpu, const std::string& who, const Json& expected, 
                      "PCIe 通道数为 " + text + "；请检查插槽与转接卡"});
   }
   const int links = gpu.value("nvlinks", 0), active = gpu.value("nvlinks_active", 0);
-  const int wanted = expected.value("nvlinks", active == 0 ? 0 : links);  // none active: a card without a bridge
+  const int wanted = expected.value("nvlinks", is_linked || active > 0 ? links : 0);
   if (active < wanted) {
     const auto text = std::to_string(active) + " / " + std::to_string(wanted);
     faults.add(who, {"NVLinks active: " + text, "已激活的 NVLink：" + text});
   }
 }
 
-void judge_device(const Json& gpu, const std::string& who, const Json& expected, Faults& faults) {
+void judge_device(const Json& gpu, const std::string& who, const Json& expected, bool is_linked, Faults& faults) {
   if (gpu.value("lost", false)) faults.add(who, {"has fallen off the bus", "已从总线掉线"});
   judge_memory(gpu, who, faults);
-  judge_links(gpu, who, expected, faults);
+  judge_links(gpu, who, expected, is_linked, faults);
   const auto brakes = gpu.value("throttle", 0ULL);
   for (const auto& brake : kBrakes) {
     if (brakes & brake.bit) faults.add(who, brake.name);
@@ -114,7 +126,7 @@ void judge_gpus(const std::vector<Measured>& all, const Site& site, Check& check
     }
     for (const auto& gpu : gpus) {
       const auto who = "GPU " + std::to_string(gpu.at("index").get<int>()) + " on " + host->host;
-      judge_device(gpu, who, expected, faults);
+      judge_device(gpu, who, expected, kind_is_linked(gpus, gpu.value("name", "?")), faults);
       check.facts.emplace_back(who, facts_of(gpu));
       kind += ", " + gpu.value("name", "?");
       ++count;
@@ -124,6 +136,10 @@ void judge_gpus(const std::vector<Measured>& all, const Site& site, Check& check
   for (const auto i : unlike_most(kinds)) {
     faults.add(hosts[i]->host,
                {"its GPUs (" + kinds[i] + ") are not its siblings'", "其 GPU（" + kinds[i] + "）与其他主机不同"});
+  }
+  if (count == 0 && faults.count() == 0) {
+    check.reason = {"the NVIDIA driver knows of no GPU", "NVIDIA 驱动未发现 GPU"};
+    return;
   }
   const auto text = std::to_string(count);
   faults.settle(check,

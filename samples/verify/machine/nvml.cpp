@@ -134,7 +134,9 @@ Json read_gpus(const std::string& library) {
   std::array<char, 96> driver{};
   nvml.call<int(char*, unsigned)>("nvmlSystemGetDriverVersion", driver.data(), unsigned{95});
   unsigned count = 0;
-  nvml.call<int(unsigned*)>("nvmlDeviceGetCount_v2", &count);
+  if (const int code = nvml.call<int(unsigned*)>("nvmlDeviceGetCount_v2", &count); code != 0) {
+    throw std::runtime_error("NVML cannot count the GPUs: error " + std::to_string(code) + "; run nvidia-smi");
+  }
   auto devices = Json::array();
   for (unsigned index = 0; index < count && index < 64; ++index) devices.push_back(device_of(nvml, index));
   return {{"driver", driver.data()}, {"devices", devices}};

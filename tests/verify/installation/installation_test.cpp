@@ -130,6 +130,28 @@ TEST_CASE("installed versions are compared with the generation and the SBOM, as 
   CHECK_THROWS_AS(versions_of_sbom(Json::array()), std::invalid_argument);
 }
 
+TEST_CASE("a distribution that is there twice, or as an egg, is named; no distribution at all is no pass") {
+  const Prefix prefix;
+  const auto packages = prefix.generation / "lib/site-packages";
+  fs::create_directories(packages / "torch-2.5.0.dist-info");
+  std::ofstream(packages / "old_tool-0.9-py3.11.egg-info") << "Name: old-tool";
+  const auto twice = run_one("installation.versions", prefix.site());
+  CHECK(twice.at_fault == Names{"torch on n0", "old-tool on n0"});
+  CHECK(twice.reason.en.starts_with("torch on n0: 2.5.0 and 2.6.0+cu124 is installed"));
+  const Json nothing{{"installed", Json::object()}, {"generation.json", Json::object()}};
+  CHECK(judged("installation.versions", {nothing}, prefix.site()).outcome == Outcome::NotRun);
+}
+
+TEST_CASE("the identity of one host says that nothing was expected of it, where nothing was") {
+  const Prefix prefix;
+  const auto said = [&](const Json& expected) {
+    return run_one("installation.identity", prefix.site(expected)).reason.en;
+  };
+  CHECK(said(Json::object()) ==
+        "llm 7, ab12; site.toml expects none ([installation] identity), nor is there a second host");
+  CHECK(said({{"identity", "ab12"}}) == "llm 7, ab12");
+}
+
 TEST_CASE("a host with another bundle than the first, or than the site expects, is named") {
   const Prefix prefix;
   const auto good = kind_named("installation.identity").measure(prefix.site());

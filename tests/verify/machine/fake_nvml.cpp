@@ -4,6 +4,7 @@
 // It lacks one function (temperature), as an older driver does.
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 
 namespace {
 
@@ -26,7 +27,7 @@ int nvmlSystemGetDriverVersion(char* text, unsigned size) {
 }
 int nvmlDeviceGetCount_v2(unsigned* count) {
   *count = 2;
-  return 0;
+  return std::getenv("FAKE_NVML_CANNOT_COUNT") ? 999 : 0;
 }
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
   *device = reinterpret_cast<void*>(std::uintptr_t{100} + index);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each fault of a machine is named, on a made driver, made kernel files and made measurements; whole ones never alarm.
+#include "machine/checks.hpp"
 #include "machine/clock.hpp"
 #include "machine/host.hpp"
 #include "machine/judge_gpus.hpp"
@@ -129,6 +130,48 @@ TEST_CASE(
     one["devices"][1][change] = gpus["devices"][1][change];
     CHECK(judged(judge_gpus, {one}).at_fault.size() == 1);
   }
+}
+
+TEST_CASE(
+    "a GPU without any NVLink among others of its kind that have them is named, and a card without a bridge is not") {
+  auto gpus = read_gpus(FAKE_NVML);
+  const auto whole = gpus["devices"][0];
+  gpus["devices"] = Json::array({whole, whole, whole});
+  for (int i = 0; i < 3; ++i) gpus["devices"][static_cast<std::size_t>(i)]["index"] = i;
+  CHECK(judged(judge_gpus, {gpus}).outcome == Outcome::Pass);
+  gpus["devices"][2]["nvlinks_active"] = 0;
+  CHECK(judged(judge_gpus, {gpus}).at_fault == Names{"GPU 2 on n0"});
+  gpus["devices"][1]["nvlinks_active"] = 0;  // one of three has a bridge
+  CHECK(judged(judge_gpus, {gpus}).outcome == Outcome::Pass);
+}
+
+TEST_CASE("GPUs that cannot be counted are a fault, and none at all is no pass") {
+  setenv("FAKE_NVML_CANNOT_COUNT", "1", 1);
+  CHECK_THROWS_WITH_AS(read_gpus(FAKE_NVML), "NVML cannot count the GPUs: error 999; run nvidia-smi",
+                       std::runtime_error);
+  unsetenv("FAKE_NVML_CANNOT_COUNT");
+  auto none = read_gpus(FAKE_NVML);
+  none["devices"] = Json::array();
+  CHECK(judged(judge_gpus, {none}).outcome == Outcome::NotRun);
+  CHECK(judged(judge_gpus, {none}, {{"gpus", 8}}).outcome == Outcome::Fail);
+}
+
+TEST_CASE("a host without a driver is a fault where the site expects GPUs, else it is not run") {
+  const auto kinds = machine_checks();
+  const auto& gpus = kinds.at(0);
+  Site site;
+  site.expected = Json::object();
+  bool has_driver = true;
+  try {
+    gpus.measure(site);
+  } catch (const NotRun&) {
+    has_driver = false;
+  }
+  if (has_driver) return;  // a machine with GPUs cannot show it
+  site.expected = {{"machine", {{"gpus", 8}}}};
+  CHECK_THROWS_WITH_AS(gpus.measure(site),
+                       "no NVIDIA driver: libnvidia-ml.so.1 is not there; site.toml expects 8 GPUs of each host",
+                       std::runtime_error);
 }
 
 TEST_CASE("a host with another driver or fewer GPUs than its siblings or the site says is named") {

@@ -115,3 +115,19 @@ TEST_CASE("a misspelt expectation of training is refused, and the batch is one t
   CHECK_THROWS_AS(shard_size_of(site, 7), NotRun);
   CHECK(shard_size_of(site, 6) == 2);
 }
+
+TEST_CASE(
+    "a job that began anew in place of going on from its checkpoint fails, though its curve is the same to the bit") {
+  for (const auto& kind : resume_checks()) {
+    CAPTURE(kind.name);
+    for (const int step : {0, 4}) {
+      auto ran = ran_method({3, 2, 1}, {1, 1, 1});
+      ran["reference"] = ran_method({3, 2, 1}, {1, 1, 1});
+      ran["killed"] = true, ran["of_ranks"] = 2, ran["tolerance"] = 1e-4, ran["resumed_after"] = step;
+      Check check;
+      kind.judge({measured_of(0, ran), measured_of(1, {{"killed", true}})}, Site(), check);
+      CHECK(check.outcome == (step == 0 ? Outcome::Fail : Outcome::Pass));
+      if (step == 0) CHECK(check.reason.en == "the job began anew and not from the checkpoint that was there");
+    }
+  }
+}
