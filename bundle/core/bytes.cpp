@@ -14,11 +14,11 @@ std::string_view alphabet(Base64 kind) {
 
 std::string to_hex(ByteView bytes) {
   static constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  text.reserve(bytes.size() * 2);
+  std::string text(bytes.size() * 2, '\0');
+  char* to = text.data();
   for (const std::byte byte : bytes) {
-    text.push_back(kDigits[std::to_integer<unsigned>(byte) >> 4]);
-    text.push_back(kDigits[std::to_integer<unsigned>(byte) & 15]);
+    *to++ = kDigits[std::to_integer<unsigned>(byte) >> 4];
+    *to++ = kDigits[std::to_integer<unsigned>(byte) & 15];
   }
   return text;
 }

@@ -6,7 +6,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
-#include <string>
+#include <string_view>
 
 #include "sealift/bundle/core/file.hpp"
 #include "sealift/bundle/payload/chunk_buffer.hpp"
@@ -19,6 +19,9 @@ class CheckedChunk {
   // Copies the bytes into a sealed memory file (memfd_create(2), F_SEAL_WRITE and the others). Below 64 KiB, and where
   // the kernel has no such files, or no descriptor is left, they are copied into plain memory.
   explicit CheckedChunk(bundle::ByteView bytes);
+  CheckedChunk(const CheckedChunk&) = delete;
+  CheckedChunk& operator=(const CheckedChunk&) = delete;
+  ~CheckedChunk();
 
   bool in_file() const { return static_cast<bool>(file_); }
   int descriptor() const { return file_.get(); }
@@ -27,11 +30,12 @@ class CheckedChunk {
   // Sends at most `count` bytes from `offset` without waiting, by sendfile(2) or send(2); returns what they return.
   // SIGPIPE must be ignored. Needs offset + count within the chunk.
   ssize_t send(int socket, std::uint64_t offset, std::uint64_t count) const;
-  // A copy of `count` bytes from `offset`, likewise within the chunk.
-  std::string copy(std::uint64_t offset, std::uint64_t count) const;
+  // `count` bytes from `offset`, likewise within the chunk; they stay as long as this does.
+  std::string_view bytes(std::uint64_t offset, std::uint64_t count) const;
 
  private:
   bundle::Descriptor file_;
+  void* pages_ = nullptr;       // the file, mapped for reading
   bundle::ChunkBuffer memory_;  // where there is no file
   std::uint64_t size_;
 };

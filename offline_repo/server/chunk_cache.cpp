@@ -6,16 +6,32 @@
 
 namespace sealift::offline_repo {
 
+ChunkCache::Key ChunkCache::key_of(const bundle::PayloadReader& payload, std::uint64_t index) {
+  return {payload.payload().digest, payload.digests().at(static_cast<std::size_t>(index))};
+}
+
+// Under the lock: the place's chunk, which is now the one that was used last.
+ChunkCache::Chunk ChunkCache::used(Place& place) {
+  uses_.splice(uses_.begin(), uses_, place.use);
+  return place.chunk;
+}
+
+ChunkCache::Chunk ChunkCache::find(const bundle::PayloadReader& payload, std::uint64_t index) {
+  const Key key = key_of(payload, index);
+  const std::lock_guard lock(guard_);
+  const auto found = places_.find(key);
+  return found != places_.end() && found->second.chunk ? used(found->second) : nullptr;
+}
+
 ChunkCache::Chunk ChunkCache::take(const bundle::PayloadReader& payload, std::uint64_t index, bool goes_on,
                                    Later later) {
-  const Key key(payload.payload().digest, payload.digests().at(static_cast<std::size_t>(index)));
+  const Key key = key_of(payload, index);
   {
     const std::lock_guard lock(guard_);
     if (const auto found = places_.find(key); found != places_.end()) {
       Place& place = found->second;
       if (!place.chunk) return place.waiting.push_back(std::move(later)), nullptr;
-      uses_.splice(uses_.begin(), uses_, place.use);
-      return place.chunk;
+      return used(place);
     }
     std::list<Key> use{key};
     places_.try_emplace(key, Place{.chunk = nullptr, .waiting = {}, .use = use.begin()});

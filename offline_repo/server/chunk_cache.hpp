@@ -39,7 +39,9 @@ class ChunkCache {
   // may have more while they are held.
   ChunkCache(std::uint64_t bytes, std::size_t files) : max_bytes_(bytes), max_files_(files) {}
 
-  // Chunk `index` of `payload`, read and hashed on this thread where nobody has it. While another thread is at that,
+  // Chunk `index` of `payload` where it is kept; null where somebody has to read it.
+  Chunk find(const bundle::PayloadReader& payload, std::uint64_t index);
+  // The same chunk, read and hashed on this thread where nobody has it. While another thread is at that,
   // null: that thread then calls `later` once. `goes_on`: the next chunk will be wanted too. Throws what
   // PayloadReader::chunk throws.
   Chunk take(const bundle::PayloadReader& payload, std::uint64_t index, bool goes_on, Later later);
@@ -54,6 +56,8 @@ class ChunkCache {
     std::list<Key>::iterator use;
   };
 
+  static Key key_of(const bundle::PayloadReader& payload, std::uint64_t index);
+  Chunk used(Place& place);
   Chunk checked(const bundle::PayloadReader& payload, std::uint64_t index);
   std::vector<Later> settle(const Key& key, const Chunk& chunk);
   std::vector<Chunk> make_room();

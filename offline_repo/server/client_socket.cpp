@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading is asynchronous, with Beast's deadline; what a session has for the client is sent at once or not at all.
+// Reading is asynchronous, with a deadline; what a session has for the client is sent at once or not at all.
 #include "offline_repo/server/client_socket.hpp"
 
 #include <netinet/tcp.h>
@@ -17,7 +17,6 @@ namespace sealift::offline_repo {
 
 namespace net = boost::asio;
 using boost::beast::error_code;
-using boost::beast::tcp_stream;
 using net::ip::tcp;
 
 namespace {
@@ -25,15 +24,15 @@ namespace {
 constexpr std::size_t kCipherRoom = std::size_t{4} << 10;  // a request's head, or a client's part of a handshake
 constexpr int kUnsent = 512 << 10;                         // bytes of a connection that the system may keep unsent
 
-std::string peer_name(const tcp_stream& stream) {
+std::string peer_name(const tcp::socket& socket) {
   error_code error;
-  const tcp::endpoint peer = stream.socket().remote_endpoint(error);
+  const tcp::endpoint peer = socket.remote_endpoint(error);
   return error ? "unknown" : peer.address().to_string();
 }
 
-std::string client_name(const tcp_stream& stream) {
+std::string client_name(const tcp::socket& socket) {
   error_code error;
-  const tcp::endpoint peer = stream.socket().remote_endpoint(error);
+  const tcp::endpoint peer = socket.remote_endpoint(error);
   return error ? "unknown" : client_of(peer.address());
 }
 
@@ -44,45 +43,70 @@ std::unique_ptr<TlsSession> session_of(std::shared_ptr<const TlsContext> context
 }  // namespace
 
 ClientSocket::ClientSocket(tcp::socket socket, std::shared_ptr<const TlsContext> tls)
-    : stream_(std::move(socket)),
-      peer_(peer_name(stream_)),
-      client_(client_name(stream_)),
+    : socket_(std::move(socket)),
+      timer_(socket_.get_executor()),
+      peer_(peer_name(socket_)),
+      client_(client_name(socket_)),
       tls_(session_of(std::move(tls))),
       cipher_(tls_ ? kCipherRoom : 0, '\0') {
   error_code ignored;
-  stream_.socket().set_option(tcp::no_delay(true), ignored);
-  stream_.socket().native_non_blocking(true, ignored);
-  ::setsockopt(stream_.socket().native_handle(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kUnsent, sizeof kUnsent);
+  socket_.set_option(tcp::no_delay(true), ignored);
+  socket_.native_non_blocking(true, ignored);
+  ::setsockopt(socket_.native_handle(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kUnsent, sizeof kUnsent);
+}
+
+// Looks again later where the deadline was moved meanwhile. An earlier one needs a new timer.
+void ClientSocket::watch() {
+  if (deadline_ >= watched_) return;
+  watched_ = deadline_;
+  timer_.expires_at(deadline_);
+  timer_.async_wait([this, owner = owner_](error_code error) {
+    const std::shared_ptr<void> held = owner.lock();
+    if (error || !held || Clock::now() < watched_) return;  // another one runs, or nobody is there
+    watched_ = Clock::time_point::max();
+    if (!reading_) return;
+    Clock::now() < deadline_ ? watch() : close(true);
+  });
+}
+
+template <class Handler>
+void ClientSocket::read_plain(net::mutable_buffer room, Handler handler) {
+  reading_ = true;
+  watch();
+  socket_.async_read_some(room, [this, handler = std::move(handler)](error_code error, std::size_t count) mutable {
+    reading_ = false;
+    handler(error, count);
+  });
 }
 
 void ClientSocket::read_some(boost::beast::flat_buffer& into, std::size_t wanted, Then then) {
   const auto room = into.prepare(wanted);
   if (!tls_)
-    return stream_.async_read_some(room, [&into, then = std::move(then)](error_code error, std::size_t count) {
+    return read_plain(room, [&into, then = std::move(then)](error_code error, std::size_t count) {
       if (!error) into.commit(count);
       then(error);
     });
   const std::optional<std::size_t> said = tls_->read(static_cast<char*>(room.data()), room.size());
   const bool good = flush() && said;
   if (good && *said == 0)
-    return stream_.async_read_some(net::buffer(cipher_), [this, &into, wanted, then = std::move(then)](
-                                                             error_code error, std::size_t count) mutable {
-      if (error) return then(error);
-      tls_->feed(std::string_view(cipher_).substr(0, count));
-      read_some(into, wanted, std::move(then));
-    });
+    return read_plain(net::buffer(cipher_),
+                      [this, &into, wanted, then = std::move(then)](error_code error, std::size_t count) mutable {
+                        if (error) return then(error);
+                        tls_->feed(std::string_view(cipher_).substr(0, count));
+                        read_some(into, wanted, std::move(then));
+                      });
   if (good) into.commit(*said);
-  net::post(stream_.get_executor(),
+  net::post(socket_.get_executor(),
             [good, then = std::move(then)] { then(good ? error_code() : net::error::connection_reset); });
 }
 
 void ClientSocket::discard_some(boost::beast::flat_buffer& room, Then then) {
   room.clear();
-  stream_.async_read_some(room.prepare(4096), [then = std::move(then)](error_code error, std::size_t) { then(error); });
+  read_plain(room.prepare(4096), [then = std::move(then)](error_code error, std::size_t) { then(error); });
 }
 
 void ClientSocket::await_room(Then then) {
-  stream_.socket().async_wait(tcp::socket::wait_write, std::move(then));
+  socket_.async_wait(tcp::socket::wait_write, std::move(then));
 }
 
 // The few bytes of a handshake or an end, or an encrypted piece. A client that does not take a handshake is let go.
@@ -100,14 +124,15 @@ bool ClientSocket::flush() {
 void ClientSocket::end_sending() {
   error_code ignored;
   if (tls_) tls_->say_end(), flush();
-  stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
+  socket_.shutdown(tcp::socket::shutdown_send, ignored);
 }
 
 void ClientSocket::close(bool say_end) {
   error_code ignored;
   if (tls_ && say_end) tls_->say_end(), flush();
-  stream_.socket().shutdown(tcp::socket::shutdown_both, ignored);
-  stream_.close();
+  socket_.shutdown(tcp::socket::shutdown_both, ignored);
+  socket_.close(ignored);
+  timer_.cancel();
 }
 
 }  // namespace sealift::offline_repo

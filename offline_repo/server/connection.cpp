@@ -32,6 +32,7 @@ Connection::Connection(ServerState& state, tcp::socket socket, bool admin)
       sender_(state, socket_, [this](const std::string& trouble) { on_sent(trouble); }) {}
 
 void Connection::start() {
+  socket_.belong_to(weak_from_this());
   begin_waiting();
   net::dispatch(socket_.executor(), [self = shared_from_this()] { self->await_request(); });
 }

@@ -12,11 +12,51 @@ namespace http = boost::beast::http;
 
 namespace {
 
-std::string values_of(const http::request<http::empty_body>& message, http::field field) {
-  std::string all;
-  const auto [begin, end] = message.equal_range(field);
-  for (auto it = begin; it != end; ++it) all += (all.empty() ? "" : ", ") + std::string(it->value());
-  return all;
+void add_value(std::string& all, std::string_view value) {
+  if (!all.empty()) all += ", ";
+  all += value;
+}
+
+// Each field once, in the order in which it came.
+void note_fields(const http::request<http::empty_body>& message, RequestMessage& into) {
+  int hosts = 0, protos = 0;
+  Request& request = into.request;
+  for (const auto& field : message) {
+    const std::string_view value(field.value().data(), field.value().size());
+    switch (field.name()) {
+      case http::field::accept:
+        add_value(request.accept, value);
+        break;
+      case http::field::range:
+        add_value(request.range, value);
+        break;
+      case http::field::if_range:
+        add_value(request.if_range, value);
+        break;
+      case http::field::if_none_match:
+        add_value(request.if_none_match, value);
+        break;
+      case http::field::content_type:
+        add_value(request.content_type, value);
+        break;
+      case http::field::accept_language:
+        add_value(request.accept_language, value);
+        break;
+      case http::field::authorization:
+        add_value(into.authorization, value);
+        break;
+      case http::field::user_agent:
+        add_value(into.agent, value);
+        break;
+      case http::field::host:
+        add_value(request.host, value), ++hosts;
+        break;
+      default:
+        if (boost::beast::iequals(field.name_string(), "X-Forwarded-Proto")) request.forwarded_proto = value, ++protos;
+    }
+  }
+  into.has_one_host = hosts == 1;
+  if (protos != 1) request.forwarded_proto.clear();
 }
 
 }  // namespace
@@ -29,26 +69,22 @@ std::optional<RequestMessage> parse_message(std::string_view head, std::size_t l
   parser.put(net::buffer(head), error);
   if (error || !parser.is_header_done()) return std::nullopt;
   const http::request<http::empty_body>& message = parser.get();
-  return RequestMessage{
-      .request = {.method = std::string(message.method_string()),
-                  .target = std::string(message.target()),
-                  .accept = values_of(message, http::field::accept),
-                  .range = values_of(message, http::field::range),
-                  .if_range = values_of(message, http::field::if_range),
-                  .if_none_match = values_of(message, http::field::if_none_match),
-                  .content_type = values_of(message, http::field::content_type),
-                  .host = values_of(message, http::field::host),
-                  .accept_language = values_of(message, http::field::accept_language),
-                  .forwarded_proto =
-                      message.count("X-Forwarded-Proto") == 1 ? std::string(message["X-Forwarded-Proto"]) : ""},
-      .authorization = values_of(message, http::field::authorization),
-      .agent = values_of(message, http::field::user_agent),
-      .version = message.version(),
-      .is_head = message.method() == http::verb::head,
-      .keep_alive = parser.keep_alive(),
-      .chunked = parser.chunked(),
-      .has_one_host = message.count(http::field::host) == 1,
-      .body_size = parser.content_length().value_or(0)};
+  RequestMessage read{.request = {.method = std::string(message.method_string()),
+                                  .target = std::string(message.target()),
+                                  .accept = {},
+                                  .range = {},
+                                  .if_range = {},
+                                  .if_none_match = {}},
+                      .authorization = {},
+                      .agent = {},
+                      .version = message.version(),
+                      .is_head = message.method() == http::verb::head,
+                      .keep_alive = parser.keep_alive(),
+                      .chunked = parser.chunked(),
+                      .has_one_host = false,
+                      .body_size = parser.content_length().value_or(0)};
+  note_fields(message, read);
+  return read;
 }
 
 }  // namespace sealift::offline_repo

@@ -13,6 +13,7 @@ RequestRecord::RequestRecord(ServerState& state, std::string peer, bool audited)
     : state_(state), peer_(std::move(peer)), audited_(audited) {}
 
 void RequestRecord::begin() {
+  if (!state_.options.audit) return;
   asked_ = std::chrono::steady_clock::now();
   answered_ = {.time = std::chrono::system_clock::now(), .client = peer_};
 }

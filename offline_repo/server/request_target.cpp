@@ -17,6 +17,7 @@ std::optional<std::string> percent_decoded(std::string_view text) {
                                   : -1;
   };
   std::string out;
+  out.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {
     char c = text[i];
     if (c == '%') {

@@ -79,15 +79,16 @@ bool ResponseSender::is_small() const {
 
 void ResponseSender::copy_small() {
   const ChunkPlace place = body_.place();
-  small_ = chunk_->copy(place.offset, place.count);
+  small_ = chunk_->bytes(place.offset, place.count);
   chunk_.reset();
   body_.replace(small_);
 }
 
 // Whether there is a chunk now. If not, the answer ends, or goes on once another thread has read the chunk.
 bool ResponseSender::take_chunk(const Owner& owner) {
-  chunk_asked_ = Clock::now();
   const ChunkPlace place = body_.place();
+  if ((chunk_ = state_.cache.find(*body_.payload(), place.index))) return true;
+  chunk_asked_ = Clock::now();
   try {
     chunk_ =
         state_.cache.take(*body_.payload(), place.index, place.goes_on,
@@ -138,7 +139,7 @@ ssize_t ResponseSender::send_tls() {
     const std::uint64_t room = std::min(kPlainPiece, kPiece - piece_sent_);
     std::string piece = header_.substr(header_sent_, static_cast<std::size_t>(kPlainPiece));
     if (chunk_ && header_sent_ == header_.size())
-      piece += chunk_->copy(body_.place().offset, std::min(body_.place().count, room));
+      piece += chunk_->bytes(body_.place().offset, std::min(body_.place().count, room));
     else if (body_.payload() == nullptr)
       piece += body_.text_left().substr(0, static_cast<std::size_t>(room));
     if (!tls.write(piece)) {
