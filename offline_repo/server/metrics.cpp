@@ -72,8 +72,8 @@ std::optional<std::string> Metrics::reason(const Held& held) const {
   return served ? std::nullopt : std::optional<std::string>("no bundle is served");
 }
 
-std::string Metrics::text(const CacheCounts& cache, const Held& held, std::size_t left_out,
-                          const ScrubCounts* scrub) const {
+std::string Metrics::text(const CacheCounts& cache, const Held& held, std::size_t left_out, const ScrubCounts* scrub,
+                          bool names) const {
   std::string out;
   declare(out, "sealift_requests_total", "counter", "Requests that were answered.");
   for (std::size_t route = 0; route < kRouteNames.size(); ++route)
@@ -110,7 +110,7 @@ std::string Metrics::text(const CacheCounts& cache, const Held& held, std::size_
     add_number(out, "sealift_scrub_rounds_total", "counter", "Times that it has been through everything.",
                scrub->rounds);
   }
-  add_bundles(out, held);
+  if (names) add_bundles(out, held);
   return out;
 }
 

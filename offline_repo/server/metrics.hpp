@@ -41,8 +41,10 @@ class Metrics {
 
   void forget_failures();
 
-  // The page. `left_out`: how many lines say that a view leaves something out; `scrub`: null where there is none.
-  std::string text(const CacheCounts& cache, const Held& held, std::size_t left_out, const ScrubCounts* scrub) const;
+  // The page. `left_out`: how many lines say that a view leaves something out; `scrub`: null where there is none;
+  // `names`: the bundles have lines of their own.
+  std::string text(const CacheCounts& cache, const Held& held, std::size_t left_out, const ScrubCounts* scrub,
+                   bool names) const;
 
  private:
   using Row = std::array<std::atomic<std::uint64_t>, kStatuses.size()>;

@@ -52,7 +52,9 @@ void look(ServerState& state) {
   }
 }
 
-std::string health_text(const Access& access, const std::optional<std::string>& reason) {
+// Names and reasons are not for those who may not see the bundles.
+std::string health_text(const Access& access, const std::optional<std::string>& reason, bool names) {
+  if (!names) return reason ? "not good\n" : "good\n";
   std::string text = reason.value_or("good") + "\n";
   for (const HeldBundle& one : access.held())
     if (one.state == HeldState::LeftOut) text += "left out: " + one.stem() + ": " + one.why + "\n";
@@ -85,17 +87,19 @@ std::string status_json(const Access& access, const std::optional<std::string>& 
 
 std::optional<Response> status_answer(ServerState& state, const Request& request, bool admin) {
   if (request.method != "GET" && request.method != "HEAD") return std::nullopt;
-  if (request.target == "/healthz") look(state);
+  const bool health = request.target == "/healthz", metrics = request.target == "/metrics",
+             status = request.target == "/status" && admin;
+  if (!health && !metrics && !status) return std::nullopt;
+  if (health) look(state);
+  const bool names = admin || !state.options.tokens;
   const std::shared_ptr<const Access> access = state.access_now();
-  if (request.target == "/metrics")
-    return plain(
-        RouteKind::Metrics, 200, "text/plain; version=0.0.4; charset=utf-8",
-        state.metrics.text(state.cache.counts(), access->held(), access->left_out().size(), state.options.scrub.get()));
+  if (metrics)
+    return plain(RouteKind::Metrics, 200, "text/plain; version=0.0.4; charset=utf-8",
+                 state.metrics.text(state.cache.counts(), access->held(), access->left_out().size(),
+                                    state.options.scrub.get(), names));
   const std::optional<std::string> reason = state.metrics.reason(access->held());
-  if (request.target == "/status" && admin)
-    return plain(RouteKind::Health, 200, "application/json", status_json(*access, reason));
-  if (request.target != "/healthz") return std::nullopt;
-  return plain(RouteKind::Health, reason ? 503 : 200, "text/plain; charset=utf-8", health_text(*access, reason));
+  if (status) return plain(RouteKind::Health, 200, "application/json", status_json(*access, reason));
+  return plain(RouteKind::Health, reason ? 503 : 200, "text/plain; charset=utf-8", health_text(*access, reason, names));
 }
 
 }  // namespace sealift::offline_repo

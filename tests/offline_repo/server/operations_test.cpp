@@ -12,6 +12,7 @@
 #include "offline_repo/server/tokens.hpp"
 #include "tests/offline_repo/live.hpp"
 #include "tests/offline_repo/server_process.hpp"
+#include "tests/offline_repo/token_file.hpp"
 #include "tests/support/refusal.hpp"
 
 using namespace sealift::bundle;
@@ -247,6 +248,19 @@ TEST_CASE("--admin-listen answers health and metrics, nothing else, and takes th
   CHECK(fetch(live.port, "/healthz").status == 404);
   CHECK(fetch(live.port, "/metrics").status == 404);
   CHECK(fetch(live.port, "/simple/").status == 200);
+}
+
+TEST_CASE("where tokens are needed, health and metrics name no bundle to those without one, but to the operator") {
+  ServerOptions options{.tokens = [] { return parse_tokens(token_line("alice", "a-secret"), "tokens"); }};
+  Live live({}, options);
+  CHECK(fetch(live.port, "/healthz").body == "good\n");
+  const std::string page = fetch(live.port, "/metrics").body;
+  CHECK(has_line(page, "sealift_healthy 1"));
+  CHECK(page.find("tiny") == std::string::npos);
+  options.admin_listen = ListenAddress{.host = "127.0.0.1", .port = 0};
+  Live watched({}, options);
+  const std::string all = fetch(watched.server->admin_address()->port, "/metrics").body;
+  CHECK(all.find("sealift_bundle_info{name=\"tiny\"") != std::string::npos);
 }
 
 TEST_CASE("a token is read from Bearer and Basic, and from nothing else") {
