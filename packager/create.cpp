@@ -17,6 +17,7 @@
 #include "packager/pack/delta.hpp"
 #include "packager/pack/plan_check.hpp"
 #include "packager/pack/write_bundle.hpp"
+#include "packager/rpm/signed_index.hpp"
 #include "sealift/bundle/open_bundle.hpp"
 
 namespace sealift::packager {
@@ -78,9 +79,12 @@ CreateResult create(const CreateOptions& options, bundle::Progress& progress) {
   // Its bytes, on this machine.
   const Cache cache(options.cache.empty() ? Cache::default_root() : options.cache, lock.payload_digest);
   std::vector<Content> contents = contents_of(lock);
+  require_inputs(contents, cache);
   if (!options.apt_key.empty())
     for (Content& content : signed_release(lock, options.apt_key, progress)) contents.push_back(std::move(content));
-  require_inputs(contents, cache);
+  if (!options.rpm_key.empty())
+    for (Content& content : signed_index(lock, options.rpm_key, cache, progress))
+      contents.push_back(std::move(content));
   require_space(contents, cache, folder.parent_path());
   const ContentSupply supply(
       cache, progress, options.fetch,

@@ -20,6 +20,7 @@ struct CreateOptions {
   std::vector<std::filesystem::path> keys;   // private keys that sign
   std::string passphrase;                    // of the keys that have one
   std::string apt_key;                       // fingerprint of the OpenPGP key that signs for apt; empty: none does
+  std::string rpm_key;                       // likewise for dnf
   std::filesystem::path out;                 // the folder that gets NAME-VERSION/
   std::filesystem::path cache;               // empty: the default
   std::filesystem::path installer;           // the static sealift-install

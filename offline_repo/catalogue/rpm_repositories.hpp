@@ -18,6 +18,9 @@ struct ServedRpmRepository {
   std::map<std::string, ServedFile, std::less<>> files;  // "repodata/repomd.xml", "keys.asc", "NAME-….rpm"
 };
 
+inline constexpr char kRpmKeys[] = "keys.asc";                     // of the packages, where they are signed
+inline constexpr char kRpmIndexKey[] = "repodata/repomd.xml.key";  // of the index, where it is
+
 using RpmRepositories = std::map<std::string, ServedRpmRepository, std::less<>>;  // by the bundle's name
 
 // Adds the repository of `in`, where it has one; of two bundles of one name the newer stays. Returns a line for people

@@ -59,11 +59,13 @@ std::string FrontPage::commands(const Catalogue& catalogue) const {
   }
   if (!catalogue.rpms.empty()) {
     const auto& [name, repository] = *catalogue.rpms.begin();
-    const std::string place = url + "/rpm/" + html_escaped(name), keys = place + "/keys.asc";
-    const std::string check = repository.files.contains("keys.asc")
-                                  ? "--setopt=sealift.gpgcheck=1 --setopt=sealift.gpgkey=" + keys
-                                  : std::string("--setopt=sealift.gpgcheck=0");
-    add("dnf", "dnf --disablerepo='*' --repofrompath=sealift," + place + " " + check + " install PACKAGE");
+    const std::string place = url + "/rpm/" + html_escaped(name), set = " --setopt=sealift.";
+    const bool packages = repository.files.contains(kRpmKeys), index = repository.files.contains(kRpmIndexKey);
+    std::string check = set + "gpgcheck=" + (packages ? "1" : "0") + (index ? set + "repo_gpgcheck=1" : "");
+    if (packages || index) check += set + "gpgkey=";
+    if (packages) check += place + "/" + kRpmKeys;
+    if (index) check += (packages ? "," : "") + place + "/" + kRpmIndexKey;
+    add("dnf", "dnf --disablerepo='*' --repofrompath=sealift," + place + check + " install PACKAGE");
   }
   if (!catalogue.artifacts.empty()) {
     const auto& [name, versions] = *catalogue.artifacts.begin();

@@ -14,6 +14,7 @@
 #include "packager/host/url.hpp"
 #include "packager/job/rpm_toml.hpp"
 #include "sealift/bundle/core/byte_source.hpp"
+#include "sealift/bundle/core/output_file.hpp"
 
 namespace sealift::packager {
 

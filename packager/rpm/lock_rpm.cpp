@@ -15,6 +15,7 @@
 #include "packager/host/scratch_folder.hpp"
 #include "packager/rpm/dnf.hpp"
 #include "packager/rpm/rpm_header.hpp"
+#include "sealift/bundle/core/output_file.hpp"
 
 namespace sealift::packager {
 

@@ -30,4 +30,9 @@ std::vector<Content> contents_of(const LockedRpm& rpm) {
   return contents;
 }
 
+Content made_rpm_content(const std::string& file, const std::string& text) {
+  return rpm_content(file + " of the rpm packages", file, text.size(), bundle::sha256(bundle::as_bytes(text)),
+                     FromText{text});
+}
+
 }  // namespace sealift::packager

@@ -3,6 +3,7 @@
 // machine can use.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "packager/files/content.hpp"
@@ -11,5 +12,8 @@ namespace sealift::packager {
 
 // The packages, the index that `lock` made of exactly these, and the keys that they were signed with.
 std::vector<Content> contents_of(const LockedRpm& rpm);
+
+// Another file of this repository, made here.
+Content made_rpm_content(const std::string& file, const std::string& text);
 
 }  // namespace sealift::packager

@@ -93,6 +93,8 @@ void add_create(bundle::Program& program) {
   verb.option("--passphrase-file", options->passphrase_file, kPassphraseFile);
   verb.option("--apt-key", options->apt_key,
               "fingerprint of gpg's key that signs the index of the job's Debian packages, for apt");
+  verb.option("--rpm-key", options->rpm_key,
+              "fingerprint of gpg's key that signs the index of the job's rpm packages, for dnf");
   verb.option("-o,--output", options->out, "the folder that gets NAME-VERSION/").required();
   verb.option("--cache", options->cache, "folder for downloads (default: $SEALIFT_CACHE, ~/.cache/sealift)");
   verb.option("--volume-size", options->volume,

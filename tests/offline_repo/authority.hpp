@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <string>
 
-#include "tests/support/real_apt.hpp"
+#include "tests/support/shell.hpp"
 
 namespace sealift::test {
 

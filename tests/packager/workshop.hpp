@@ -69,6 +69,7 @@ struct Workshop {
         {.source = dir / into, .sha256 = bundle::sha256(bundle::as_bytes(bytes)), .size = bytes.size(), .into = into});
   }
   unsigned recovery_percent = 0;
+  std::string rpm_key = {};  // fingerprint of gpg's key that signs the index of rpm packages
 
   CreateResult pack(const std::string& out = "out", std::uint64_t volume_size = 0, const fs::path& base = {},
                     std::FILE* stream = nullptr, bool patches = false) {
@@ -77,6 +78,7 @@ struct Workshop {
     return create({.lock = dir / "demo.lock.toml",
                    .roots = {dir / "root.1.json"},
                    .keys = {dir / "release.key"},
+                   .rpm_key = rpm_key,
                    .out = dir / out,
                    .cache = cache(),
                    .installer = dir / "sealift-install",

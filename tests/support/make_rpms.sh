@@ -4,6 +4,7 @@
 #   make_rpms.sh DIR
 # DIR/signed    alpha (needs beta), beta (with an epoch), gamma (recommends beta), needy (needs what nobody has); packages and
 #               index signed by the key DIR/site.asc
+# DIR/foreign.sig   the same index, signed by the other key
 # DIR/other     plain, not signed; foreign, signed by DIR/other.asc alone; the index is not signed
 set -euo pipefail
 cd "$1"
@@ -52,3 +53,4 @@ make other foreign 0 1
 sign other other/foreign-*.rpm
 for folder in signed other; do createrepo_c --quiet --no-database "$folder"; done
 gpg --batch --quiet --armor --local-user site --detach-sign signed/repodata/repomd.xml
+gpg --batch --quiet --armor --local-user other --output foreign.sig --detach-sign signed/repodata/repomd.xml

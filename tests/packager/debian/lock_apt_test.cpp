@@ -15,6 +15,7 @@
 
 using namespace sealift;
 using namespace sealift::packager;
+using sealift::test::GpgHome;
 using sealift::test::OpenPgpKey;
 using sealift::test::read_file;
 using sealift::test::RealApt;
@@ -29,12 +30,6 @@ bool no_gpg() {
   MESSAGE("skipped: needs gpg and gpgv");
   return true;
 }
-
-// gpg's keyring of this process, for as long as this lives.
-struct GpgHome {
-  explicit GpgHome(const OpenPgpKey& key) { ::setenv("GNUPGHOME", key.home().c_str(), 1); }
-  ~GpgHome() { ::unsetenv("GNUPGHOME"); }
-};
 
 bool no_apt() {
   if (!find_program("apt-get").empty()) return false;

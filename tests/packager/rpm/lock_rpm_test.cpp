@@ -10,8 +10,10 @@
 #include "packager/compare/diff.hpp"
 #include "packager/host/process.hpp"
 #include "packager/rpm/rpm_files.hpp"
+#include "packager/rpm/signed_index.hpp"
 #include "sealift/bundle/core/human_text.hpp"
 #include "tests/packager/workshop.hpp"
+#include "tests/support/real_gpg.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/rpm_repository.hpp"
 
@@ -232,4 +234,65 @@ TEST_CASE("from lock to a bare root: packed, compared, exported, and installed b
   const std::string other = "file://" + (rpm_repositories() / "other.asc").string();
   CHECK(dnf_install(root + "2", url, other, "alpha") != 0);
   CHECK_FALSE(fs::exists(root + "2/usr/share/alpha"));
+}
+
+TEST_CASE(
+    "an index that gpg signed is taken by dnf with repo_gpgcheck; changed, unsigned or by another key it is not") {
+  Workshop workshop;
+  const Cache cache(workshop.cache());
+  bundle::Progress silent(nullptr);
+  workshop.lock.rpm =
+      lock_rpm({.packages = {"alpha"}, .release = "9", .repositories = {RpmDesk::site()}}, "x86_64", cache, silent);
+  const OpenPgpKey key, other;
+  REQUIRE(key.made());
+  const GpgHome home(key);
+  workshop.rpm_key = key.fingerprint();
+  const fs::path out = workshop.dir / "rpms";
+  run_checked({SEALIFT_INSTALL, "export", workshop.pack().folder, "--fingerprint",
+               bundle::fingerprint_text(*pinned(one_key_root(workshop.key)).state.pinned), "--rpms", out});
+  const std::string url = "file://" + out.string(), packages = url + "/keys.asc",
+                    index = url + "/repodata/repomd.xml.key";
+  int number = 0;
+  const auto installs = [&](const std::string& keys) {
+    const std::string root = (workshop.dir / ("root" + std::to_string(number++))).string();
+    const bool good = dnf_install(root, url, keys, "alpha", true) == 0;
+    INFO(read_file(root + ".log"));
+    CHECK(good == fs::exists(root + "/usr/share/alpha/file"));
+    if (!good) CHECK(read_file(root + ".log").find("GPG signature verification error") != std::string::npos);
+    return good;
+  };
+  CHECK(installs(packages + "," + index));
+  CHECK_FALSE(installs(packages));  // the packages' key did not sign the index
+  write_file(workshop.dir / "other.asc", other.gpg("--armor --export").output);
+  CHECK_FALSE(installs(packages + ",file://" + (workshop.dir / "other.asc").string()));
+  const std::string repomd = read_file(out / "repodata/repomd.xml");
+  write_file(out / "repodata/repomd.xml", repomd + "\n");
+  CHECK_FALSE(installs(packages + "," + index));
+  write_file(out / "repodata/repomd.xml", repomd);
+  fs::remove(out / "repodata/repomd.xml.asc");
+  const std::string root = (workshop.dir / "unsigned").string();
+  CHECK(dnf_install(root, url, packages + "," + index, "alpha", true) != 0);
+}
+
+TEST_CASE("only the index that was locked is signed, and only where there is one") {
+  RpmDesk desk;
+  const OpenPgpKey key;
+  REQUIRE(key.made());
+  const GpgHome home(key);
+  Lock lock;
+  CHECK_REFUSED(signed_index(lock, key.fingerprint(), desk.cache, desk.progress), Usage, "no rpm packages");
+  lock.rpm = desk.lock({"gamma"});
+  CHECK_REFUSED(signed_index(lock, "packages", desk.cache, desk.progress), Usage, "40 hexadecimal digits");
+  CHECK_REFUSED(signed_index(lock, std::string(40, 'A'), desk.cache, desk.progress), Missing, "gpg has no secret key");
+  const std::vector<Content> made = signed_index(lock, key.fingerprint(), desk.cache, desk.progress);
+  REQUIRE(made.size() == 2);
+  CHECK(made[0].entry == "files/rpm/repodata/repomd.xml.asc");
+  CHECK(made[1].into == "rpm/repodata/repomd.xml.key");
+  const LockedRpmIndex& repomd = lock.rpm.index.back();
+  REQUIRE(repomd.file == "repodata/repomd.xml");
+  const fs::path kept = desk.cache.path(repomd.sha256);
+  const std::string changed = read_file(kept) + "\n";
+  fs::remove(kept);
+  write_file(kept, changed);
+  CHECK_REFUSED(signed_index(lock, key.fingerprint(), desk.cache, desk.progress), Digest, "another than was locked");
 }
