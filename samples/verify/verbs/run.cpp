@@ -88,6 +88,23 @@ Site site_of(const RunArguments& arguments, const train::Launch& launch, const t
   return site;
 }
 
+/// Before any rank is started: without room for scratch or for the report, a run could tell nothing at its end.
+void need_folders(const RunArguments& arguments) {
+  std::error_code fault;
+  if (fs::temp_directory_path(fault).empty()) {
+    const char* named = std::getenv("TMPDIR");
+    throw std::invalid_argument("no folder for scratch in " + std::string(named ? named : "/tmp") + ": " +
+                                fault.message() + "; set TMPDIR to a folder where there is room");
+  }
+  if (train::parse_launch().rank != 0) return;  // rank 0 writes the report
+  fs::create_directories(arguments.out, fault);
+  if (!fault && access(arguments.out.c_str(), W_OK | X_OK) != 0) fault = {errno, std::generic_category()};
+  if (fault) {
+    throw std::invalid_argument("--out " + arguments.out + ": no report can be written there: " + fault.message() +
+                                "; name a folder that you may write to");
+  }
+}
+
 /// Scratch of this rank's checks: a new folder that is nobody else's, gone at the end.
 class WorkFolder {
  public:
@@ -284,6 +301,7 @@ void add_run(CLI::App& app, char** argv) {
   trainer::add_ranks(*verb, arguments->ranks);
   verb->callback([arguments, argv] {
     level_of(arguments->level);
+    need_folders(*arguments);
     enter_own_network(*arguments);
     const auto report = trainer::on_ranks(
         [&](const auto& launch, auto& world) { return verify(*arguments, launch, world); }, arguments->ranks, argv);

@@ -44,6 +44,11 @@ echo '{"format":1}' > bad.json
 expect 2 "$verify" diff a bad.json
 says 'bad.json: the report has no key'
 
+expect 2 env TMPDIR=/nowhere "$verify" run --only machine.clocks --out c
+says "set TMPDIR to a folder where there is room"
+expect 2 "$verify" run --only machine.clocks --out /proc/c
+says "--out /proc/c: no report can be written there"
+
 expect 2 "$verify" sign b
 says "is not the page that report.json gives"
 openssl genpkey -algorithm ed25519 -out SITE.key
