@@ -70,7 +70,7 @@ says "^BAD: the signature"
 
 # Each check has a row of its fault.
 expect 2 "$verify" run --device cpu --only nothing --prefix "$folder" --out none
-grep -o -- '--only leaves no check of: .*' err.txt | cut -d: -f2 | tr ', ' '\n\n' | grep . >checks.txt
+grep -o -- '--only nothing leaves no check of: .*' err.txt | cut -d: -f2 | tr ', ' '\n\n' | grep . >checks.txt
 [ "$(wc -l <checks.txt)" -gt 20 ] || { echo "the program lists no checks"; cat err.txt; exit 1; }
 while read -r check; do
   grep -E "^\| .*\`(${check%.*})?\.${check##*.}(\.NAME)?\`" "$here/../README.md" >row.txt ||
