@@ -18,20 +18,26 @@ build() {
   cmake --build "build/$preset" --target "$@" >&2
 }
 
+# Beside the figures of what is hashed and inflated: the rates at which this machine does so.
+say_rates() { $python bench/machine_rates.py build/tools/bin/sealift-bench-members build/tools/bin/sealift-pack; }
+
 ran=
 if chosen verify; then
   ran=1
-  build tools sealift-pack sealift-install sealift-start
+  build tools sealift-pack sealift-install sealift-start sealift-bench-members
+  say_rates
   PATH=$PWD/build/prerequisites/uv/bin:$PATH $python bench/compare_verify.py build/tools/bin "$pattern"
 fi
 if chosen create; then
   ran=1
-  build tools sealift-pack sealift-install sealift-start
+  build tools sealift-pack sealift-install sealift-start sealift-bench-members
+  say_rates
   PATH=$PWD/build/prerequisites/uv/bin:$PATH $python bench/compare_create.py build/tools/bin "$pattern"
 fi
 if chosen install; then
   ran=1
-  build tools sealift-pack sealift-install sealift-start
+  build tools sealift-pack sealift-install sealift-start sealift-bench-members
+  say_rates
   PATH=$PWD/build/prerequisites/uv/bin:$PATH $python bench/compare_install.py build/tools/bin "$pattern"
 fi
 if chosen repo; then
