@@ -88,9 +88,13 @@ ZstdDecoder::ZstdDecoder(std::uint64_t output_size, std::string where)
   ZSTD_DCtx_setParameter(context_.get(), ZSTD_d_windowLogMax, kMaxWindowLog);
 }
 
+// A frame that zstd is given whole, with room for all that comes out, takes another way through zstd 1.5.4, which
+// accepts other blocks than its stream does. So the first byte comes alone: what is accepted must not depend on the
+// pieces.
 void ZstdDecoder::feed(ByteView input, const ByteSink& sink) {
   frame_.see(input);
-  ZSTD_inBuffer in{input.data(), input.size(), 0};
+  ZSTD_inBuffer in{input.data(), begun_ ? input.size() : std::min<std::size_t>(1, input.size()), 0};
+  begun_ |= !input.empty();
   for (;;) {
     if (done_ && in.pos < in.size) frame_.refuse("bytes follow the zstd frame");
     if (done_) return;
@@ -101,7 +105,10 @@ void ZstdDecoder::feed(ByteView input, const ByteSink& sink) {
     left_ -= out.pos;
     if (out.pos > 0) sink(ByteView(buffer_).first(out.pos));
     done_ = result == 0;
-    if (!done_ && in.pos == in.size && out.pos < out.size) return;
+    if (!done_ && in.pos == in.size && out.pos < out.size) {
+      if (in.size == input.size()) return;
+      in.size = input.size();
+    }
   }
 }
 

@@ -72,6 +72,7 @@ class ZstdDecoder {
   std::uint64_t size_;
   std::uint64_t left_;
   ZstdFrame frame_;
+  bool begun_ = false;
   bool done_ = false;
 };
 

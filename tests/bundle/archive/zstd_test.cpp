@@ -189,3 +189,9 @@ TEST_CASE("found by the fuzzer: a compressed block of no bytes, which zstd takes
   for (const std::size_t step : {1, 3, 13})
     CHECK_REFUSED(decompressed(frame, 0, step), Format, "a compressed block has no bytes");
 }
+
+TEST_CASE("found by the fuzzer: a repeated block in a frame of no bytes, which zstd takes whole only") {
+  const std::string frame("\x28\xb5\x2f\xfd\x24\0\0\0\0\x03\0\0\0\x99\xe9\xd8\x51", 17);
+  for (const std::size_t step : {1, 3, 16, 17})
+    CHECK_REFUSED(decompressed(frame, 0, step), Format, "compressed bytes are not acceptable");
+}
