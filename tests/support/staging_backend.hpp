@@ -113,14 +113,14 @@ class StagingBackend final : public c10d::Backend {
                                                       const c10d::ReduceScatterOptions& options = {}) override {
     return issue(c10d::OpType::_REDUCE_SCATTER_BASE, whole, shard, [this, op = options.reduceOp](at::Tensor all) {
       const auto numel = all.numel() / getSize();
-      return reduce(std::move(all), op).narrow(0, getRank() * numel, numel);
+      return reduced(std::move(all), op).narrow(0, getRank() * numel, numel);
     });
   }
 
   c10::intrusive_ptr<c10d::Work> allreduce(std::vector<at::Tensor>& tensors,
                                            const c10d::AllreduceOptions& options = {}) override {
     return issue(c10d::OpType::ALLREDUCE, tensors.at(0), tensors.at(0),
-                 [this, op = options.reduceOp](at::Tensor all) { return reduce(std::move(all), op); });
+                 [this, op = options.reduceOp](at::Tensor all) { return reduced(std::move(all), op); });
   }
 
   c10::intrusive_ptr<c10d::Work> broadcast(std::vector<at::Tensor>& tensors,
@@ -136,7 +136,7 @@ class StagingBackend final : public c10d::Backend {
   using OnHost = std::function<at::Tensor(at::Tensor)>;  ///< a flat host tensor in, the flat result out
 
   /// Sum, mean, or sum of products, in fp32 for 16-bit numbers; Gloo knows the first alone.
-  at::Tensor reduce(at::Tensor all, const c10d::ReduceOp& op) {
+  at::Tensor reduced(at::Tensor all, const c10d::ReduceOp& op) {
     const auto dtype = all.scalar_type();
     const bool widen = dtype == at::kHalf || dtype == at::kBFloat16;
     std::vector<at::Tensor> sum{widen ? all.to(at::kFloat) : all};
