@@ -5,6 +5,7 @@
 // `run`, whose ranks must report a failure while they are connected.
 // Exit codes: 0 good, 1 bad (a rank failed, a check did not hold), 2 cannot tell (arguments, files).
 #include <torch/torch.h>
+#include <sealift/train/comm/gloo_turns.hpp>
 
 #include "failure.hpp"
 #include "verbs/verbs.hpp"

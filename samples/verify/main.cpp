@@ -7,6 +7,7 @@
 #include "verbs/verbs.hpp"
 
 #include <torch/torch.h>
+#include <sealift/train/comm/gloo_turns.hpp>
 
 #include <cstdlib>
 

@@ -1,2 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-// Carries the precompiled header that the tests of this folder share.
+// Carries what the programs of this folder share: the precompiled header, and Gloo's turns.
+#include <sealift/train/comm/gloo_turns.hpp>

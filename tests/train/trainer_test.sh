@@ -23,6 +23,9 @@ expect() {
   [ -z "$text" ] || grep -qF -- "$text" err.txt || { cat err.txt >&2; fail "'$*' did not say '$text'"; }
 }
 
+echo "LibTorch finds the program's epoll_wait (gloo_turns.hpp)"
+nm -D --defined-only "$train" | grep -q ' epoll_wait$' || fail "the program does not export epoll_wait"
+
 echo "one process, ddp, fsdp and hsdp: the same losses, near the floor"
 export SEALIFT_TRAIN_DEVICE=cpu  # where there is a GPU too: what auto does comes last
 export SEALIFT_TRAIN_STEPS=40 SEALIFT_TRAIN_LAYERS=2 SEALIFT_TRAIN_WIDTH=64 SEALIFT_TRAIN_LEARNING_RATE=0.01
