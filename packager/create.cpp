@@ -107,7 +107,7 @@ CreateResult create(const CreateOptions& options, bundle::Progress& progress) {
         "that is installed will describe them");
   const KnownChunks known(cache);
   std::optional<ScratchFolder> scratch;  // until the patches are written
-  if (options.patches) scratch.emplace("patches", cache.root());
+  if (options.patches) scratch.emplace("patches", cache.scratch());
   if (base) {
     const Patching patching{.cache = cache, .scratch = scratch ? scratch->path() : fs::path()};
     make_delta(plan, *base, known, repair, progress, scratch ? &patching : nullptr);
@@ -121,13 +121,15 @@ CreateResult create(const CreateOptions& options, bundle::Progress& progress) {
   PartialFolder partial(folder);
   bundle::Manifest manifest =
       write_bundle(plan, partial.path(), options.volume_size, signing, {cache, known, repair}, progress);
-  partial.become(folder);
-  return {.folder = folder,
-          .manifest = std::move(manifest),
-          .signers = signing.signers(),
-          .findings = offline_findings(lock.wheels),
-          .roles = bundle_status(bundle::open(folder).seal),
-          .native = std::move(native)};
+  CreateResult result{.folder = folder,
+                      .manifest = std::move(manifest),
+                      .signers = signing.signers(),
+                      .findings = offline_findings(lock.wheels),
+                      .roles = bundle_status(bundle::open(partial.path()).seal),
+                      .native = std::move(native)};
+  partial.become(folder);  // and from here on nothing can fail
+  cache.warn_of_notes(progress);
+  return result;
 }
 
 }  // namespace sealift::packager

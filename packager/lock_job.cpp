@@ -11,6 +11,7 @@
 #include "packager/files/cache.hpp"
 #include "packager/files/fetch.hpp"
 #include "packager/files/remote_documents.hpp"
+#include "packager/files/replace_text.hpp"
 #include "packager/files/sdk_tree.hpp"
 #include "packager/host/creation_time.hpp"
 #include "packager/host/own_program.hpp"
@@ -32,7 +33,6 @@
 #include "packager/python/torch_backend.hpp"
 #include "packager/python/wheel_tags.hpp"
 #include "packager/rpm/lock_rpm.hpp"
-#include "sealift/bundle/core/output_file.hpp"
 #include "sealift/bundle/wheel/wheel_name.hpp"
 
 namespace sealift::packager {
@@ -107,14 +107,6 @@ LockedSdk store_sdk(const JobSdk& asked, const Cache& cache, const fs::path& scr
   const TreeTar tar = write_tree_tar(sdk.tree, file);
   cache.adopt(file, tar.sha256);
   return {.version = sdk.version, .sha256 = tar.sha256, .size = tar.size};
-}
-
-// In one step: a reader sees the old text or the new one.
-void replace_text(const fs::path& path, const std::string& text) {
-  const fs::path partial = path.string() + ".partial";
-  fs::remove(partial);
-  bundle::write_text(partial, text);
-  fs::rename(partial, path);
 }
 
 fs::path lock_file_of(const LockOptions& options, const Job& job) {
@@ -205,7 +197,7 @@ LockResult lock_job(const LockOptions& options, bundle::Progress& progress) {
   const fs::path file = lock_file_of(options, job), folder = file.parent_path();
   const fs::path uv = find_uv(options.uv);
   const Cache cache(options.cache.empty() ? Cache::default_root() : options.cache, job.payload_digest);
-  const ScratchFolder scratch("lock", cache.root());
+  const ScratchFolder scratch("lock", cache.scratch());
   const std::vector<fs::path> system_folders = NativeResolver::folders_of(job.system, job.target.arch);
   std::optional<RuntimeFiles> runtime;
   if (job.carries_runtime) {  // from here on, files have to fit the glibc that they will be loaded with
@@ -263,9 +255,9 @@ LockResult lock_job(const LockOptions& options, bundle::Progress& progress) {
   check_profile(lock, progress);
   check_contents(lock, cache, options.ask_sizes, progress);
 
-  fs::create_directories(folder);
   write_evidence(folder, job, python.pylock);
   replace_text(file, write_lock(lock, folder));
+  cache.warn_of_notes(progress);
   return {.file = file, .lock = std::move(lock), .findings = std::move(findings)};
 }
 

@@ -22,7 +22,11 @@ void throw_errno(std::string what, const std::filesystem::path& where, int error
   const ErrorCode code = error == ENOSPC || error == EDQUOT ? ErrorCode::Space
                          : error == ENOENT                  ? ErrorCode::Missing
                                                             : ErrorCode::Io;
-  throw Error(code, {.what = std::move(what), .where = where.string(), .got = std::strerror(error)});
+  throw Error(
+      code, {.what = std::move(what),
+             .where = where.string(),
+             .got = std::strerror(error),
+             .next = code == ErrorCode::Space ? "make room there (df -h, df -i), and run the same command again" : ""});
 }
 
 Descriptor::~Descriptor() {

@@ -30,8 +30,13 @@ void OutputFile::sync() const {
 
 void write_text(const std::filesystem::path& path, std::string_view text, mode_t mode) {
   OutputFile file(path, mode);
-  file.write(as_bytes(text));
-  file.sync();
+  try {
+    file.write(as_bytes(text));
+    file.sync();
+  } catch (...) {  // half of a key or of a signature has no name
+    ::unlink(path.c_str());
+    throw;
+  }
 }
 
 }  // namespace sealift::bundle

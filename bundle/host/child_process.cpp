@@ -35,7 +35,8 @@ namespace {
     const int end = streams[stream] >= 0 ? streams[stream] : nothing;
     if (end >= 0) ::dup2(end, stream);
   }
-  ::signal(SIGXFSZ, SIG_DFL);     // which we ignore
+  ::signal(SIGXFSZ, SIG_DFL);  // which we ignore, as the next one
+  ::signal(SIGPIPE, SIG_DFL);
   const rlimit no_core = {0, 0};  // a crash is reported, its memory is not kept
   ::setrlimit(RLIMIT_CORE, &no_core);
   if (contained) ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);

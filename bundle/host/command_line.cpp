@@ -4,6 +4,8 @@
 #include "bundle/host/command_line.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -12,6 +14,7 @@
 #include <new>
 #include <system_error>
 
+#include "sealift/bundle/core/file.hpp"
 #include "sealift/bundle/host/interrupt.hpp"
 
 namespace sealift::bundle {
@@ -39,11 +42,25 @@ void open_standard_streams() {
 }
 
 // Half of an inventory or a report looks like a whole one to whoever asks for the exit code alone.
-void require_printed(int exit_code) {
+void require_printed(int exit_code, void (*on_closed_pipe)(int)) {
   if (std::cout.flush() || exit_code != 0) return;
+  // Nobody reads the rest, as behind `| head`: that ends us as it ends others, now that all is done.
+  if (pollfd out{STDOUT_FILENO, POLLOUT, 0}; ::poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0) {
+    std::signal(SIGPIPE, on_closed_pipe);
+    std::raise(SIGPIPE);
+  }
   throw Error(ErrorCode::Io, {.what = "what was to be printed could not be written",
                               .where = "stdout",
                               .next = "make room where it goes, and ask again; all else was done"});
+}
+
+Error error_of(const std::string& what, const std::filesystem::path& where, int number) {
+  try {
+    throw_errno(what, where, number);
+  } catch (const Error& error) {
+    return error;
+  }
+  return {ErrorCode::Io, {.what = what}};
 }
 
 // What no part of a program has a message of its own for.
@@ -53,6 +70,8 @@ Error unforeseen(const std::exception& error) {
             {.what = "there is not enough memory",
              .next = "end other programs, or raise this account's limit (ulimit -v), and run this again"}};
   const auto* system = dynamic_cast<const std::system_error*>(&error);
+  if (const auto* file = dynamic_cast<const std::filesystem::filesystem_error*>(&error))
+    return error_of("a file or folder cannot be made, changed or read", file->path1(), file->code().value());
   if (system != nullptr && system->code() == std::errc::resource_unavailable_try_again)
     return {ErrorCode::Io,
             {.what = "the system gives this program no more threads or processes",
@@ -152,16 +171,18 @@ Verb Program::verb(const std::string& name, const std::string& what) {
 int Program::run(int argc, char** argv) {
   open_standard_streams();
   std::signal(SIGXFSZ, SIG_IGN);  // a file that grows beyond a limit (ulimit -f) is then an error with its path
+  // Work goes on when nobody reads any more what is said of it: `2>&1 | head`, a log's reader that died.
+  const auto on_closed_pipe = std::signal(SIGPIPE, SIG_IGN);
   try {
     app_->parse(argc, argv);
-    require_printed(exit_code_);
+    require_printed(exit_code_, on_closed_pipe);
     return exit_code_;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app_->exit(error, std::cout, std::cerr);  // --help, --version
     return fail({ErrorCode::Usage, {.what = error.what(), .next = "see --help, also behind a verb"}},
                 asks_for_json(argc, argv));
   } catch (const Interrupted& stopped) {
-    std::cerr << "stopped; the same command goes on from here\n";
+    std::cerr << "stopped; " << stopped.next << "\n";
     std::raise(stopped.signal);  // whose handler is the system's own again, so that the caller sees what ended us
     return 128 + stopped.signal;
   } catch (const Error& error) {

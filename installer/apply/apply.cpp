@@ -158,7 +158,8 @@ Applied apply(const ApplyOptions& options, Disk& disk, bundle::Progress& progres
   if (look.refusal) std::rethrow_exception(look.refusal);
   const bundle::VerifiedBundle& bundle = *look.bundle;
 
-  if (lock) sweep(prefix, disk);  // no other run is at work
+  // No other run is at work. What is mounted inside is not ours to empty, and refused below.
+  if (lock && filesystem.mounted_inside.empty()) sweep(prefix, disk);
   InstallPlan plan = make_plan(bundle, prefix, disk, options.compile_bytecode);
   refuse_other_name(plan, bundle.manifest(), options);
   std::vector<Finding> findings = preflight(bundle.manifest(), options.machine, filesystem, plan, options.now);

@@ -248,9 +248,10 @@ void Disk::make_symlink(std::string_view target, const fs::path& path) {
 void Disk::rename(const fs::path& from, const fs::path& to) {
   const At old(*this, from), fresh(*this, to);
   if (::renameat(old.folder(), old.name(), fresh.folder(), fresh.name()) == 0) return;
-  if (errno != EEXIST && errno != ENOTEMPTY) throw_disk_error("a name cannot be given", to, errno);
+  if (errno != EEXIST && errno != ENOTEMPTY && errno != EISDIR && errno != ENOTDIR)
+    throw_disk_error("a name cannot be given", to, errno);
   throw bundle::Error(bundle::ErrorCode::Conflict,
-                      {.what = "something stands where a finished folder must go",
+                      {.what = "something stands where what is finished must go",
                        .where = to.string(),
                        .expected = "nothing",
                        .next = "it was not made by this program or was changed since; move it away and run again"});

@@ -30,6 +30,10 @@ const char* remedy_of(int error) {
       return "raise the limit of a file's size (ulimit -f), or choose a file system that takes larger files";
     case ESTALE:
       return "the file server no longer knows this folder; mount it again and run this again";
+    case EXDEV:
+      return "this lies in a layer below, as a container's image has it, or on a mount of its own; change it where "
+             "that "
+             "layer is made, or use one file system for the whole prefix";
     case EACCES:
     case EPERM:
       return "run this as the user who owns the prefix, or choose another --prefix";

@@ -126,6 +126,9 @@ void PrefixCheckup::check_generation(const Status::Generation& generation) {
 
 // Of the current generation, and only if its files are unchanged: a changed interpreter is never started.
 void PrefixCheckup::check_libraries() {
+  if (!status_.current)
+    return note(status_.generations.empty() ? "no generation is installed here"
+                                            : "no generation is current; sealift-install switch makes one so");
   const auto current = std::find_if(status_.generations.begin(), status_.generations.end(),
                                     [&](const auto& generation) { return generation.number == status_.current; });
   if (current == status_.generations.end() || !current->record) return;

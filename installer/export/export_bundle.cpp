@@ -3,12 +3,10 @@
 // never replaces what is there, as a rename would.
 #include "installer/export/export_bundle.hpp"
 
-#include <array>
 #include <mutex>
-#include <random>
-#include <span>
 
 #include "installer/disk/file_output.hpp"
+#include "installer/disk/nameless_folder.hpp"
 #include "sealift/bundle/core/human_text.hpp"
 #include "sealift/bundle/core/parallel_for.hpp"
 
@@ -80,32 +78,6 @@ class Anchored {
   std::shared_ptr<const AnchorFolder> before_;
 };
 
-// Holds what is not verified yet, below the folder that it is for, so that a link can name it; goes with what is in it.
-class Scratch {
- public:
-  Scratch(Disk& disk, const fs::path& folder) : disk_(disk), path_(folder / name()) { disk_.make_folder(path_); }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  ~Scratch() {
-    try {
-      disk_.remove_tree(path_);
-    } catch (const Error&) {  // no name that anybody waits for is lost
-    }
-  }
-  const fs::path& path() const { return path_; }
-
- private:
-  // A name that no other run has, also on another host.
-  static std::string name() {
-    std::random_device random;
-    const std::array<unsigned, 2> number{random(), random()};
-    return ".sealift-export-" + bundle::to_hex(std::as_bytes(std::span(number)));
-  }
-
-  Disk& disk_;
-  fs::path path_;
-};
-
 // Gives files their names, many after one sync.
 class Naming {
  public:
@@ -145,14 +117,20 @@ class Naming {
   void name(const Finished& one) {
     const fs::path path = one.file->place.below(folder_), from = scratch_ / one.temporary;
     disk_.make_folders(path.parent_path());
-    if (stands(path)) refuse_other_file(path, *one.file->entry, "a file that came meanwhile");
+    if (came_meanwhile(one)) return disk_.remove_tree(from);
     const OpenFolder here = disk_.open_folder(scratch_), there = disk_.open_folder(path.parent_path());
     const std::string last = path.filename();
-    if (disk_.link({here, one.temporary.c_str()}, {there, last.c_str()}))
-      disk_.remove_tree(from);
-    else
-      disk_.rename(from, path);  // this file system has no links
+    try {
+      if (!disk_.link({here, one.temporary.c_str()}, {there, last.c_str()}))
+        return disk_.rename(from, path);  // this file system has no links
+    } catch (const Error&) {
+      if (!came_meanwhile(one)) throw;
+    }
+    disk_.remove_tree(from);
   }
+
+  // Another run may write the same files.
+  bool came_meanwhile(const Finished& one) const { return is_there(folder_, one.file->place, *one.file->entry); }
 
   Disk& disk_;
   const fs::path& folder_;
@@ -198,7 +176,7 @@ void write_folder(const bundle::VerifiedBundle& bundle, const FolderPlan& plan, 
   if (plan.files.empty() && plan.last.empty()) return;
   disk.make_folders(plan.folder);
   const Anchored anchored(disk, plan.folder);
-  const Scratch scratch(disk, plan.folder);
+  const NamelessFolder scratch(disk, plan.folder, ".sealift-export-");
   Naming naming(disk, plan.folder, scratch.path());
   std::exception_ptr failure;
   try {

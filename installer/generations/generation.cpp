@@ -17,12 +17,14 @@ using bundle::JsonObject;
 
 namespace {
 
+constexpr unsigned kMaxNumber = 1'000'000'000;  // so that there is a next one
 constexpr std::uint64_t kMaxGenerationRecord = std::uint64_t{1} << 30;
 
 std::optional<unsigned> number_of(const std::string& name) {
   unsigned number = 0;
   const auto [end, fault] = std::from_chars(name.data(), name.data() + name.size(), number);
-  if (fault != std::errc() || end != name.data() + name.size() || Prefix::generation_name(number) != name)
+  if (fault != std::errc() || end != name.data() + name.size() || number > kMaxNumber ||
+      Prefix::generation_name(number) != name)
     return std::nullopt;
   return number;
 }
@@ -118,7 +120,7 @@ GenerationRecord read_generation_record(const fs::path& generation, unsigned num
   JsonObject object(root, path.string());
   check_record_format(object);
   GenerationRecord record;
-  record.number = static_cast<unsigned>(object.integer("generation", 1'000'000'000));
+  record.number = static_cast<unsigned>(object.integer("generation", kMaxNumber));
   if (record.number != number)
     bundle::detail::refuse_json(path.string(), "it is the record of another generation", std::to_string(record.number));
   record.name = object.string("name");

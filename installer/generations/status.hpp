@@ -26,6 +26,7 @@ struct Status {
   std::optional<FailedGeneration> failed;  // the last one that failed its self-check
 };
 
+// Throws Missing where there is no prefix.
 Status status_of(const Prefix& prefix);
 
 }  // namespace sealift::installer

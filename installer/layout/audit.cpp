@@ -14,6 +14,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "sealift/bundle/core/byte_source.hpp"
 #include "sealift/bundle/core/file.hpp"
 #include "sealift/bundle/core/parallel_for.hpp"
 
@@ -116,11 +117,23 @@ class Auditor {
   }
 
  private:
-  void renew_stamp(const std::string& there, Stamp* kept, const Stamp& now) {
-    if (kept == nullptr) return;
-    if (!now.same_bytes(*kept))
+  void renew_stamp(const std::string& there, const StoredFile& file, const Stamp& now) {
+    if (file.stamp == nullptr) return;
+    // An overlay gives a file of a layer below another inode when it gets another name; then its bytes tell.
+    if (!now.same_bytes(*file.stamp) && digest_of(there) != file.sha256)
       refuse(there, "the file that was checked before it was linked", "one that was written since");
-    stamps_.emplace_back(kept, now);
+    stamps_.emplace_back(file.stamp, now);
+  }
+
+  static bundle::Digest digest_of(const std::string& path) {
+    bundle::FileSource source{fs::path(path)};
+    bundle::Hasher hasher;
+    for (std::uint64_t offset = 0; offset < source.size();) {
+      const bundle::ByteView piece = source.view(offset, std::size_t{1} << 20);
+      hasher.update(piece);
+      offset += piece.size();
+    }
+    return hasher.finish();
   }
 
   struct stat status_of(const std::string& path) {
@@ -149,7 +162,7 @@ class Auditor {
     audit_.bytes += place.file.size;
     if (place.type == Place::Type::File && status.st_nlink > 1) {  // a copy has only this name
       ++audit_.shared;
-      renew_stamp(there, place.file.stamp, stamp_of(status));
+      renew_stamp(there, place.file, stamp_of(status));
     }
   }
 

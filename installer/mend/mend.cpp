@@ -3,12 +3,10 @@
 // rename. A rebuilt chunk waits in a file of its own: its group gives all of its lost chunks at once, of any volume.
 #include "installer/mend/mend.hpp"
 
-#include <array>
-#include <random>
 #include <set>
-#include <span>
 
 #include "installer/disk/file_output.hpp"
+#include "installer/disk/nameless_folder.hpp"
 #include "sealift/bundle/core/byte_source.hpp"
 #include "sealift/bundle/core/human_text.hpp"
 #include "sealift/bundle/payload/bundle_folder.hpp"
@@ -32,37 +30,6 @@ class BelowFolder {
  private:
   Disk& disk_;
   std::shared_ptr<const AnchorFolder> before_;
-};
-
-// Goes with all that is in it, unless it became the folder that it was for.
-class NamelessFolder {
- public:
-  NamelessFolder(Disk& disk, const fs::path& into) : disk_(disk), path_(into / name()) { disk_.make_folder(path_); }
-  NamelessFolder(const NamelessFolder&) = delete;
-  NamelessFolder& operator=(const NamelessFolder&) = delete;
-  ~NamelessFolder() {
-    try {
-      disk_.remove_tree(path_);
-    } catch (const Error&) {  // no name that anybody waits for is lost
-    }
-  }
-  const fs::path& path() const { return path_; }
-
-  void become(const fs::path& folder) {
-    disk_.sync_all(path_);
-    disk_.rename(path_, folder);
-    disk_.sync_folder(folder.parent_path());
-  }
-
- private:
-  static std::string name() {
-    std::random_device random;
-    const std::array<unsigned, 2> number{random(), random()};
-    return ".sealift-mend-" + bundle::to_hex(std::as_bytes(std::span(number)));
-  }
-
-  Disk& disk_;
-  fs::path path_;
 };
 
 void write_new_file(Disk& disk, const fs::path& path, bundle::ByteView bytes, mode_t mode = 0644) {
@@ -219,7 +186,7 @@ Mended mend(bundle::OpenBundle opened, const fs::path& into, const bundle::Trust
   // The volumes, and their name at the end.
   disk.make_folders(into);
   const BelowFolder below(disk, into);
-  NamelessFolder scratch(disk, into);
+  NamelessFolder scratch(disk, into, ".sealift-mend-");
   progress.begin("mending " + manifest.stem(), mended.bytes);
   VolumeMending mending(bundle, payload, disk, scratch.path(), progress);
   std::uint64_t begin = 0;

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace sealift::installer {
 
@@ -30,6 +31,11 @@ class Prefix {
   std::filesystem::path lock() const { return folder_ / "lock"; }
   std::filesystem::path stamps() const { return folder_ / "stamps"; }
   std::filesystem::path current() const { return folder_ / "current"; }
+  // All folders right below it.
+  std::vector<std::filesystem::path> folders() const {
+    return {trust(), store(), generations(), staging(),     failed(), receipts(),
+            pins(),  venvs(), site(),        modulefiles(), kernels()};
+  }
   std::filesystem::path generation(unsigned number) const { return generations() / generation_name(number); }
 
   // 3 is "0003", so that a listing sorts.

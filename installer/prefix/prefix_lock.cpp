@@ -32,6 +32,7 @@ std::string holder_of(const bundle::Descriptor& file) {
 }  // namespace
 
 PrefixLock::PrefixLock(const Prefix& prefix, Disk& disk, const char* verb) : disk_(disk) {
+  require_own_prefix(prefix);  // before a folder is made where none may be
   disk.make_folders(prefix.folder());
   before_ = disk.anchor(prefix.folder());
   try {

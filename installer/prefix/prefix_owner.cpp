@@ -97,7 +97,7 @@ void check_parent(const fs::path& folder) {
 // Of the prefix as it was named and of the one behind links: the site chose both.
 void check_parents(const fs::path& prefix) {
   std::error_code error;
-  const fs::path real = fs::canonical(prefix, error);
+  const fs::path real = fs::weakly_canonical(prefix, error);  // of a prefix that is still to be made, too
   for (fs::path path : {prefix, error ? prefix : real})
     while (path.has_relative_path()) check_parent(path = path.parent_path());
 }
@@ -111,10 +111,8 @@ void require_own_prefix(const Prefix& prefix) {
     if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) refuse_mode(prefix.folder(), status.st_mode);
   }
   check_parents(prefix.folder());
-  for (const fs::path& folder :
-       {prefix.trust(), prefix.store(), prefix.generations(), prefix.staging(), prefix.staged_items(), prefix.failed(),
-        prefix.receipts(), prefix.pins(), prefix.venvs(), prefix.site(), prefix.modulefiles(), prefix.kernels()})
-    check_path(folder, S_IFDIR);
+  for (const fs::path& folder : prefix.folders()) check_path(folder, S_IFDIR);
+  check_path(prefix.staged_items(), S_IFDIR);
   for (const fs::path& file : {prefix.lock(), prefix.stamps(), prefix.trust() / "state.a", prefix.trust() / "state.b"})
     check_path(file, S_IFREG);
 }

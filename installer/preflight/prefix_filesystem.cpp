@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
+#include <cstdint>
 #include <optional>
 
 namespace sealift::installer {
@@ -41,6 +43,26 @@ bool folds_case(const fs::path& folder) {
   return found_in_other_case(folder).value_or(false);
 }
 
+// Device and mount: a bind mount has the device of where it comes from, and no name moves into it either. Kernels
+// before 5.8 tell the device alone.
+std::optional<std::array<std::uint64_t, 3>> mount_of(const fs::path& folder) {
+  struct statx status {};
+  if (::statx(AT_FDCWD, folder.c_str(), AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_MNT_ID, &status) != 0 ||
+      !S_ISDIR(status.stx_mode))
+    return std::nullopt;
+  return std::array<std::uint64_t, 3>{status.stx_dev_major, status.stx_dev_minor,
+                                      (status.stx_mask & STATX_MNT_ID) != 0 ? status.stx_mnt_id : 0};
+}
+
+std::vector<fs::path> mounted_inside(const Prefix& prefix) {
+  std::error_code error;
+  const auto own = mount_of(fs::canonical(prefix.folder(), error));  // the prefix itself may lie behind a link
+  std::vector<fs::path> elsewhere;
+  for (const fs::path& folder : prefix.folders())
+    if (const auto its = mount_of(folder); own && its && *its != *own) elsewhere.push_back(folder);
+  return elsewhere;
+}
+
 }  // namespace
 
 PrefixFilesystem probe_prefix_filesystem(const Prefix& prefix, const Disk& disk) {
@@ -51,6 +73,7 @@ PrefixFilesystem probe_prefix_filesystem(const Prefix& prefix, const Disk& disk)
   if (!fs::is_directory(folder, ignored)) return filesystem;  // the Conflict is thrown when the folder is made
   filesystem.writable = ::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0;
   filesystem.folds_case = folds_case(folder);
+  filesystem.mounted_inside = mounted_inside(prefix);
   return filesystem;
 }
 

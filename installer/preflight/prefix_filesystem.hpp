@@ -3,6 +3,8 @@
 // writing, since a refusal must leave no trace; preflight judges it.
 #pragma once
 
+#include <vector>
+
 #include "installer/disk/disk.hpp"
 #include "installer/prefix/prefix.hpp"
 
@@ -11,8 +13,9 @@ namespace sealift::installer {
 struct PrefixFilesystem {
   std::filesystem::path path;  // the prefix
   Mount mount;
-  bool writable = true;     // by this user, in the nearest folder that exists
-  bool folds_case = false;  // "a" and "A" are one name there
+  bool writable = true;                                    // by this user, in the nearest folder that exists
+  bool folds_case = false;                                 // "a" and "A" are one name there
+  std::vector<std::filesystem::path> mounted_inside = {};  // folders of the prefix that are mounts of their own
 };
 
 PrefixFilesystem probe_prefix_filesystem(const Prefix& prefix, const Disk& disk);

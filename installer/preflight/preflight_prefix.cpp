@@ -62,6 +62,14 @@ Finding file_system(const PrefixFilesystem& filesystem) {
                   .expected = needed,
                   .got = named ? std::string(what.name) + ", which " + fault : fault,
                   .next = "choose a --prefix on another file system"});
+  if (!filesystem.mounted_inside.empty())
+    return noted(
+        Verdict::Fail, "file system",
+        {.what = "a folder of the prefix is on another file system than the prefix",
+         .where = filesystem.mounted_inside.front().string(),
+         .expected = "one file system, in which whatever is finished gets its place by one rename",
+         .got = "a mount of its own",
+         .next = "mount that file system at " + filesystem.path.string() + " itself, or choose another --prefix"});
   const auto warn = [&](std::string sentence, std::string next) {
     return noted(Verdict::Warn, "file system",
                  {.what = std::move(sentence),

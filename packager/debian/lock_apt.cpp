@@ -237,7 +237,7 @@ LockedApt lock_apt(const JobApt& job, const std::string& arch, const Cache& cach
   const std::string index = write_index(locked.debs, stanzas(apt, names));
   locked.index_size = index.size();
   locked.index_sha256 = KnownChunks(cache).learn(bundle::as_bytes(index));
-  const ScratchFolder scratch("apt", cache.root());
+  const ScratchFolder scratch("apt", cache.scratch());
   bundle::write_text(scratch / "Packages", index);
   cache.adopt(scratch / "Packages", locked.index_sha256);
   return locked;

@@ -2,10 +2,21 @@
 // The cache folder; see cache.hpp.
 #include "packager/files/cache.hpp"
 
+#include <grp.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdlib>
 #include <fstream>
+#include <mutex>
+#include <utility>
+#include <vector>
 
+#include "packager/host/scratch_folder.hpp"
 #include "sealift/bundle/core/byte_source.hpp"
+#include "sealift/bundle/core/output_file.hpp"
 #include "sealift/bundle/host/interrupt.hpp"
 
 namespace sealift::packager {
@@ -28,13 +39,50 @@ Digest digest_of_file(const fs::path& path, const std::function<void(std::uint64
   return hasher.finish();
 }
 
+namespace {
+
+// The group that many systems give each user, of the same name and with nobody else in it; there folders are
+// group-writable by default.
+bool is_own_group(gid_t number) {
+  std::vector<char> user_memory(1 << 16), group_memory(1 << 16);
+  passwd user{};
+  group group{};
+  passwd* found_user = nullptr;
+  struct group* found_group = nullptr;
+  ::getpwuid_r(::geteuid(), &user, user_memory.data(), user_memory.size(), &found_user);
+  ::getgrgid_r(number, &group, group_memory.data(), group_memory.size(), &found_group);
+  if (found_user == nullptr || found_group == nullptr || std::string_view(group.gr_name) != user.pw_name) return false;
+  for (char** member = group.gr_mem; *member != nullptr; ++member)
+    if (std::string_view(*member) != user.pw_name) return false;
+  return true;
+}
+
+// Or there is none.
+bool is_private_folder(const fs::path& folder) {
+  struct stat status {};
+  if (::stat(folder.c_str(), &status) != 0) return errno == ENOENT;
+  if (status.st_uid != ::geteuid() && status.st_uid != 0) return false;
+  return (status.st_mode & S_IWOTH) == 0 && ((status.st_mode & S_IWGRP) == 0 || is_own_group(status.st_gid));
+}
+
+}  // namespace
+
+struct Cache::LostNotes {
+  std::mutex guard;
+  std::size_t count = 0;
+  std::string first;  // why
+};
+
 Cache::Cache(fs::path root, bundle::DigestAlgorithm payload_digest)
-    : root_(fs::absolute(root)), payload_digest_(payload_digest) {
+    : root_(fs::absolute(root)), payload_digest_(payload_digest), lost_(std::make_shared<LostNotes>()) {
   std::error_code error;
-  for (const char* folder : {"sha256", "parts"}) {
+  for (const char* folder : {"sha256", "parts", "scratch"}) {
     fs::create_directories(root_ / folder, error);
     if (error) bundle::throw_errno("the cache folder cannot be made", root_ / folder, error.value());
   }
+  ScratchFolder::remove_abandoned(scratch());
+  private_ = is_private_folder(root_) && is_private_folder(root_ / "chunks") && is_private_folder(root_ / "native") &&
+             is_private_folder(root_ / "built");
   // The signature line is the one that the cache directory tagging specification demands.
   if (!fs::exists(root_ / "CACHEDIR.TAG"))
     std::ofstream(root_ / "CACHEDIR.TAG") << "Signature: 8a477f597d28d172789f06886806bc55\n"
@@ -63,6 +111,53 @@ void Cache::adopt(const fs::path& file, const Digest& digest) const {
   std::error_code error;
   fs::rename(file, path(digest), error);
   if (error) bundle::throw_errno("a file cannot be moved into the cache", path(digest), error.value());
+}
+
+// Each writer in a folder of its own: two processes may keep the same bytes at the same time.
+void Cache::keep(std::string_view bytes, const Digest& digest) const {
+  const ScratchFolder scratch("new", this->scratch());
+  bundle::write_text(scratch / "file", bytes);
+  adopt(scratch / "file", digest);
+}
+
+std::optional<std::string> Cache::read_note(const fs::path& file, std::uint64_t max_size) const {
+  std::error_code error;
+  if (!private_ || !fs::is_regular_file(fs::symlink_status(file, error))) return std::nullopt;
+  try {
+    return bundle::read_text(file, max_size);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+void Cache::note(const fs::path& file, std::string_view text) const {
+  const auto lost = [this](const char* why) {
+    const std::lock_guard lock(lost_->guard);
+    if (lost_->count++ == 0) lost_->first = why;
+  };
+  try {
+    fs::create_directories(file.parent_path());
+    const ScratchFolder scratch("new", this->scratch());
+    bundle::OutputFile(scratch / "file").write(bundle::as_bytes(text));
+    fs::rename(scratch / "file", file);
+  } catch (const Error& error) {
+    lost(error.what());
+  } catch (const fs::filesystem_error& error) {
+    lost(error.what());
+  }
+}
+
+void Cache::warn_of_notes(bundle::Progress& progress) const {
+  if (!private_)
+    progress.warn("others may write into the cache " + root_.string() +
+                  ", so nothing that it remembers was believed and all was hashed anew: give each account a cache of "
+                  "its own, or chmod -R go-w it");
+  const std::lock_guard lock(lost_->guard);
+  if (const std::size_t count = std::exchange(lost_->count, 0); count != 0)
+    progress.warn("the cache could not keep " + std::to_string(count) +
+                  " note(s) of what was found out about files; all else was done, and the next run finds it out "
+                  "again: make room for the cache, or let this account write there (" +
+                  lost_->first + ")");
 }
 
 }  // namespace sealift::packager

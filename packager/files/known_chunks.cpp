@@ -5,10 +5,8 @@
 #include <cstring>
 #include <span>
 
-#include "packager/host/scratch_folder.hpp"
 #include "sealift/bundle/bundle_writer.hpp"
 #include "sealift/bundle/core/byte_source.hpp"
-#include "sealift/bundle/core/output_file.hpp"
 #include "sealift/bundle/host/interrupt.hpp"
 
 namespace sealift::packager {
@@ -18,25 +16,13 @@ using bundle::Digest;
 
 namespace {
 
-std::optional<std::string> read_statement(const fs::path& file) {
-  std::error_code error;
-  if (!fs::is_regular_file(fs::symlink_status(file, error))) return std::nullopt;
-  std::string text = bundle::read_text(file, (bundle::kMaxChunks + 1) * Digest::kSize);
-  if (text.size() < Digest::kSize) return std::nullopt;
-  const bundle::ByteView body = bundle::as_bytes(text).first(text.size() - Digest::kSize);
-  if (bundle::sha256(body) != Digest::from_bytes(bundle::as_bytes(text).subspan(body.size()))) return std::nullopt;
-  text.resize(body.size());
+std::optional<std::string> read_statement(const fs::path& file, const Cache& cache) {
+  std::optional<std::string> text = cache.read_note(file, (bundle::kMaxChunks + 1) * Digest::kSize);
+  if (!text || text->size() < Digest::kSize) return std::nullopt;
+  const bundle::ByteView body = bundle::as_bytes(*text).first(text->size() - Digest::kSize);
+  if (bundle::sha256(body) != Digest::from_bytes(bundle::as_bytes(*text).subspan(body.size()))) return std::nullopt;
+  text->resize(body.size());
   return text;
-}
-
-void write_statement(const fs::path& path, bundle::ByteView body) {
-  const ScratchFolder scratch("new", path.parent_path());
-  {
-    bundle::OutputFile file(scratch / "file");  // not synced: what a crash tears counts as not known
-    file.write(body);
-    file.write(bundle::sha256(body).bytes);
-  }
-  fs::rename(scratch / "file", path);
 }
 
 bool is_its_own_chunk(std::uint64_t size, const bundle::Payload& payload) {
@@ -46,8 +32,10 @@ bool is_its_own_chunk(std::uint64_t size, const bundle::Payload& payload) {
 }  // namespace
 
 KnownChunks::KnownChunks(const Cache& cache)
-    : folder_(cache.root() / "chunks"), learnt_{.digest = cache.payload_digest()} {
-  fs::create_directories(folder_);
+    : cache_(cache), folder_(cache.root() / "chunks"), learnt_{.digest = cache.payload_digest()} {}
+
+void KnownChunks::state(const fs::path& file, bundle::ByteView body) const {
+  cache_.note(file, std::string(bundle::as_text(body)).append(bundle::as_text(bundle::sha256(body).bytes)));
 }
 
 fs::path KnownChunks::path(const Digest& sha256, const bundle::Payload& payload) const {
@@ -61,7 +49,7 @@ fs::path KnownChunks::compressed_path(const Digest& sha256) const {
 std::optional<KnownChunks::Chunks> KnownChunks::read(const Digest& sha256, std::uint64_t size,
                                                      const bundle::Payload& payload) const {
   if (is_its_own_chunk(size, payload)) return Chunks(size == 0 ? 0 : 1, sha256);
-  const std::optional<std::string> text = read_statement(path(sha256, payload));
+  const std::optional<std::string> text = read_statement(path(sha256, payload), cache_);
   if (!text || text->size() % Digest::kSize != 0) return std::nullopt;
   Chunks chunks(text->size() / Digest::kSize);
   if (!chunks.empty()) std::memcpy(chunks.data(), text->data(), text->size());
@@ -70,7 +58,7 @@ std::optional<KnownChunks::Chunks> KnownChunks::read(const Digest& sha256, std::
 
 void KnownChunks::write(const Digest& sha256, std::uint64_t size, const bundle::Payload& payload,
                         const Chunks& chunks) const {
-  if (!is_its_own_chunk(size, payload)) write_statement(path(sha256, payload), std::as_bytes(std::span(chunks)));
+  if (!is_its_own_chunk(size, payload)) state(path(sha256, payload), std::as_bytes(std::span(chunks)));
 }
 
 Digest KnownChunks::learn(const fs::path& file, const std::function<void(std::uint64_t)>& progress) const {
@@ -99,7 +87,7 @@ Digest KnownChunks::learn(bundle::ByteView bytes) const {
 }
 
 std::optional<KnownChunks::Compressed> KnownChunks::compressed(const Digest& sha256) const {
-  const std::optional<std::string> text = read_statement(compressed_path(sha256));
+  const std::optional<std::string> text = read_statement(compressed_path(sha256), cache_);
   Compressed stored;
   if (!text || text->size() != Digest::kSize + sizeof stored.size) return std::nullopt;
   std::memcpy(stored.sha256.bytes.data(), text->data(), Digest::kSize);
@@ -110,15 +98,15 @@ std::optional<KnownChunks::Compressed> KnownChunks::compressed(const Digest& sha
 void KnownChunks::write_compressed(const Digest& sha256, const Compressed& stored) const {
   std::string text(bundle::as_text(stored.sha256.bytes));
   text.append(reinterpret_cast<const char*>(&stored.size), sizeof stored.size);
-  write_statement(compressed_path(sha256), bundle::as_bytes(text));
+  state(compressed_path(sha256), bundle::as_bytes(text));
 }
 
 bool KnownChunks::is_compared_tree(const Digest& sha256) const {
-  return read_statement(folder_ / (sha256.hex() + "-tree")).has_value();
+  return read_statement(folder_ / (sha256.hex() + "-tree"), cache_).has_value();
 }
 
 void KnownChunks::write_compared_tree(const Digest& sha256) const {
-  write_statement(folder_ / (sha256.hex() + "-tree"), {});
+  state(folder_ / (sha256.hex() + "-tree"), {});
 }
 
 }  // namespace sealift::packager

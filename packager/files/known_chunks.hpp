@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The digests of the chunks of files, by the files' SHA-256: CACHE/chunks. A file of which they are known is packed
 // with one pass over its bytes: the chunks are hashed in any case, and where they are the known ones, so is the
-// SHA-256. Statements about bytes and not about a file: they stay true whatever happens to the file.
+// SHA-256. Statements about bytes and not about a file: they stay true whatever happens to the file. They are notes of
+// the cache: one that cannot be kept ends nothing.
 #pragma once
 
 #include <cstdint>
@@ -52,6 +53,9 @@ class KnownChunks {
   std::filesystem::path path(const bundle::Digest& sha256, const bundle::Payload& payload) const;
   std::filesystem::path compressed_path(const bundle::Digest& sha256) const;
 
+  void state(const std::filesystem::path& file, bundle::ByteView body) const;
+
+  Cache cache_;
   std::filesystem::path folder_;
   bundle::Payload learnt_;  // how what is learnt is cut and digested
 };

@@ -3,9 +3,13 @@
 #include "packager/files/new_bundle_folder.hpp"
 
 #include <fcntl.h>
-#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <optional>
+
+#include "packager/host/named_lock.hpp"
 #include "sealift/bundle/core/human_text.hpp"
 #include "sealift/bundle/host/progress.hpp"
 
@@ -32,15 +36,28 @@ void check_space(const fs::path& folder, std::uint64_t needed) {
                                    .next = "make room, or name another folder with -o"});
 }
 
+void copy_program(const fs::path& from, const fs::path& to) {
+  fs::copy_file(from, to);
+  fs::permissions(to, fs::perms(0755));
+  if (::fsync(bundle::InputFile(to).descriptor()) != 0) bundle::throw_errno("a file cannot be synced", to);
+}
+
 PartialFolder::PartialFolder(const fs::path& final_path)
     : path_(final_path.parent_path() / ("." + final_path.filename().string() + ".partial")) {
-  fs::create_directories(path_);
-  lock_ = bundle::Descriptor(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!lock_) bundle::throw_errno("a folder cannot be opened", path_);
-  if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0)
+  fs::create_directories(path_.parent_path());
+  std::optional<bundle::Descriptor> locked = lock_named(path_, [this] {
+    for (;;) {  // who had it may remove it in between
+      if (::mkdir(path_.c_str(), 0777) != 0 && errno != EEXIST) bundle::throw_errno("a folder cannot be made", path_);
+      bundle::Descriptor folder(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+      if (!folder && errno != ENOENT) bundle::throw_errno("a folder cannot be opened", path_);
+      if (folder) return folder;
+    }
+  });
+  if (!locked)
     throw Error(
         ErrorCode::Conflict,
         {.what = "another process is making this bundle", .where = path_.string(), .next = "wait for it, or stop it"});
+  lock_ = *std::move(locked);
   for (const fs::directory_entry& entry : fs::directory_iterator(path_)) fs::remove_all(entry.path());
 }
 

@@ -15,6 +15,9 @@ void refuse_existing(const std::filesystem::path& folder);
 // Throws Space unless the file system of `folder` has `needed` bytes free.
 void check_space(const std::filesystem::path& folder, std::uint64_t needed);
 
+// Copies a program that travels beside the volumes, and makes the copy durable.
+void copy_program(const std::filesystem::path& from, const std::filesystem::path& to);
+
 // A hidden folder beside the final path. What an interrupted run left in it is removed; throws Conflict while another
 // process writes it.
 class PartialFolder {

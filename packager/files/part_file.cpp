@@ -3,12 +3,13 @@
 #include "packager/files/part_file.hpp"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <optional>
 #include <utility>
 
+#include "packager/host/named_lock.hpp"
 #include "sealift/bundle/core/byte_source.hpp"
 #include "sealift/bundle/host/interrupt.hpp"
 
@@ -24,12 +25,16 @@ PartFile::PartFile(const Cache& cache, const bundle::Digest& digest, bundle::Pro
       progress_(progress),
       path_(cache.part(digest)),
       payload_{.digest = cache.payload_digest()} {
-  file_ = bundle::Descriptor(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
-  if (!file_) bundle::throw_errno("a download cannot be written", path_);
-  if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0)
+  std::optional<bundle::Descriptor> locked = lock_named(path_, [this] {
+    bundle::Descriptor file(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
+    if (!file) bundle::throw_errno("a download cannot be written", path_);
+    return file;
+  });
+  if (!locked)
     throw Error(ErrorCode::Conflict, {.what = "another process is fetching this file into the same cache",
                                       .where = path_.string(),
                                       .next = "wait for it, then run the same command again"});
+  file_ = *std::move(locked);
   hash_existing();
 }
 

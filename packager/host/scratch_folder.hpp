@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder for intermediate files that is gone when the step that needed it is over.
+// A folder for intermediate files that is gone when the step that needed it is over. Locked, so that a later run knows
+// what a killed one has left: that may be gigabytes.
 #pragma once
 
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -15,26 +15,23 @@ class ScratchFolder {
  public:
   // Below `parent`, or where the system keeps temporary files.
   explicit ScratchFolder(std::string_view name,
-                         const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {
-    std::string pattern = (parent / (std::string(name) + "-XXXXXX")).string();
-    if (::mkdtemp(pattern.data()) == nullptr) bundle::throw_errno("a temporary folder cannot be made", pattern);
-    path_ = pattern;
-  }
+                         const std::filesystem::path& parent = std::filesystem::temp_directory_path());
   ScratchFolder(const ScratchFolder&) = delete;
   ScratchFolder& operator=(const ScratchFolder&) = delete;
-  ~ScratchFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
+  ~ScratchFolder();
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path operator/(std::string_view name) const { return path_ / name; }
 
+  // Removes those of this user below `parent` that have this name, or any where it is empty, and that no process holds.
+  static void remove_abandoned(const std::filesystem::path& parent, std::string_view name = {});
+
  private:
   std::filesystem::path path_;
+  bundle::Descriptor lock_;
 };
 
-// The same for one file with a name that somebody else demands; what an interrupted run left is removed first.
+// The same for one file with a name that somebody else demands.
 class ScratchFile {
  public:
   explicit ScratchFile(std::filesystem::path path) : path_(std::move(path)) { std::filesystem::remove(path_); }

@@ -89,7 +89,7 @@ LockedImage lock_one(const JobImage& job, const ImagePlatform& platform, const C
 
   const std::string reference = pinned_reference(spec.source, top_digest);
   const std::string pinned = reference.empty() ? spec.source : std::string(kDockerTransport) + reference;
-  const ScratchFolder scratch("image", cache.root());
+  const ScratchFolder scratch("image", cache.scratch());
   const fs::path folder = scratch / "layout";
   run_skopeo(spec, {"--override-os", "linux", "--override-arch", platform.architecture, "copy", "--quiet",
                     "--preserve-digests", "--remove-signatures", pinned, "dir:" + folder.string()});

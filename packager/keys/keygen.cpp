@@ -36,6 +36,20 @@ bundle::Envelope root_of_one_key(const bundle::PrivateKey& key) {
   return envelope;
 }
 
+// A key without its root could not be used, and would be in the way of the next one. The first is the key.
+void write_all_or_none(const fs::path& folder, const std::vector<std::string>& files,
+                       const std::vector<std::string>& texts) {
+  std::size_t written = 0;
+  try {
+    for (; written < files.size(); ++written)
+      bundle::write_text(folder / files[written], texts[written], written == 0 ? 0600 : 0644);
+  } catch (...) {
+    std::error_code ignored;
+    for (std::size_t i = 0; i < written; ++i) fs::remove(folder / files[i], ignored);
+    throw;
+  }
+}
+
 }  // namespace
 
 bundle::Digest keygen(const KeygenOptions& options) {
@@ -58,12 +72,10 @@ bundle::Digest keygen(const KeygenOptions& options) {
                                         .next = "use it, or name another folder"});
   const bundle::PrivateKey key = bundle::PrivateKey::generate(options.algorithm);
   const bundle::Envelope root = root_of_one_key(key);
-  bundle::write_text(folder / files[0], key.pem(options.passphrase), 0600);
-  bundle::write_text(folder / files[1], key.public_key().pem());
-  if (!with_root) return key.public_key().id();
-  bundle::write_text(folder / files[2], write_envelope(root));
-  bundle::write_text(folder / files[3], bundle::fingerprint_text(root.digest()) + "\n");
-  return root.digest();
+  std::vector<std::string> texts = {key.pem(options.passphrase), key.public_key().pem()};
+  if (with_root) texts.insert(texts.end(), {write_envelope(root), bundle::fingerprint_text(root.digest()) + "\n"});
+  write_all_or_none(folder, files, texts);
+  return with_root ? root.digest() : key.public_key().id();
 }
 
 }  // namespace sealift::packager

@@ -2,6 +2,9 @@
 // Judges keys, then signs, exports or imports; see new_signature.hpp.
 #include "packager/keys/new_signature.hpp"
 
+#include <fcntl.h>
+
+#include "packager/host/named_lock.hpp"
 #include "packager/keys/key_file.hpp"
 #include "sealift/bundle/core/human_text.hpp"
 #include "sealift/bundle/payload/payload_writer.hpp"
@@ -53,12 +56,22 @@ void add_new_signatures(const NewSignature& how, bundle::Envelope& envelope, con
   add_signature(envelope, *half, read_signature(how.import_from));
 }
 
-void replace_signed(const fs::path& file, std::string_view text) {
-  const fs::path beside = file.string() + ".partial";
-  std::error_code ignored;
-  fs::remove(beside, ignored);
-  bundle::write_text(beside, text);
-  fs::rename(beside, file);
+bundle::Descriptor lock_signed(const fs::path& file) {
+  for (;;) {
+    bundle::Descriptor opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    if (!opened) bundle::throw_errno("a file cannot be opened", file);
+    switch (try_lock(opened, file)) {
+      case Locking::Gone:
+        continue;
+      case Locking::Held:
+        throw Error(ErrorCode::Conflict, {.what = "another process is signing this file, and would lose one signature",
+                                          .where = file.string(),
+                                          .next = "wait for it, then run the same command again"});
+      case Locking::Got:
+      case Locking::Without:
+        return opened;
+    }
+  }
 }
 
 }  // namespace sealift::packager

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "sealift/bundle/core/file.hpp"
 #include "sealift/bundle/host/progress.hpp"
 #include "sealift/bundle/trust/envelope.hpp"
 
@@ -32,7 +33,8 @@ void check_ways(const NewSignature& how, bool otherwise);
 void add_new_signatures(const NewSignature& how, bundle::Envelope& envelope, const RolesOfKey& roles_of,
                         bundle::Progress& progress);
 
-// Writes `text` beside `file` and renames it over it.
-void replace_signed(const std::filesystem::path& file, std::string_view text);
+// Held from before the file is read until its next version has replaced it: of two signers at once one would lose its
+// signature. Throws Conflict while another process holds it. Where a file system has no locks nothing is held.
+bundle::Descriptor lock_signed(const std::filesystem::path& file);
 
 }  // namespace sealift::packager

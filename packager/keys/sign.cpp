@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "packager/files/replace_text.hpp"
 #include "sealift/bundle/core/human_text.hpp"
 #include "sealift/bundle/manifest/manifest_json.hpp"
 #include "sealift/bundle/open_bundle.hpp"
@@ -100,6 +101,11 @@ SignResult sign(const SignOptions& options, bundle::Progress& progress) {
   check_ways(options, !options.roots.empty());
   const bundle::TrustState pinned = pinned_by(options);
   bundle::OpenBundle opened = open_bundle(options.file);
+  bundle::Descriptor lock;
+  if (options.export_to.empty()) {
+    lock = lock_signed(opened.seal_path);
+    opened = open_bundle(options.file);  // somebody may have signed it meanwhile
+  }
   const std::string where = opened.seal_path.string();
   if (!options.roots.empty()) opened.seal.roots = read_root_files(options.roots);
   const bundle::TrustState trust = follow_roots(pinned, opened.seal.roots, where);
@@ -113,7 +119,7 @@ SignResult sign(const SignOptions& options, bundle::Progress& progress) {
   progress.note(shown(manifest, root, opened.seal));
   add_new_signatures(
       options, opened.seal.manifest, [&](const bundle::PublicKey& key) { return bundle_roles(root, key); }, progress);
-  if (options.export_to.empty()) replace_signed(opened.seal_path, write_seal(opened.seal));
+  if (options.export_to.empty()) replace_text(opened.seal_path, write_seal(opened.seal));
   return {.file = opened.seal_path,
           .digest = opened.seal.manifest.digest(),
           .signers = signers_of(opened.seal.manifest),

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "packager/files/replace_text.hpp"
 #include "sealift/bundle/core/file.hpp"
 #include "sealift/bundle/core/human_text.hpp"
 #include "sealift/bundle/open_bundle.hpp"
@@ -99,6 +100,8 @@ std::string root_role(const bundle::Root& root, const std::optional<bundle::Root
 
 SignResult sign_root(const SignOptions& options, bundle::Progress& progress) {
   check_ways(options, false);
+  bundle::Descriptor lock;
+  if (options.export_to.empty()) lock = lock_signed(options.file);
   Envelope envelope = read_one_root(options.file);
   const std::string where = options.file.string();
   const bundle::Root root = bundle::parse_root(envelope.payload, where);
@@ -108,7 +111,7 @@ SignResult sign_root(const SignOptions& options, bundle::Progress& progress) {
   progress.note(shown(root, envelope, previous));
   add_new_signatures(
       options, envelope, [&](const bundle::PublicKey& key) { return root_role(root, previous, key); }, progress);
-  if (options.export_to.empty()) replace_signed(options.file, write_envelope(envelope));
+  if (options.export_to.empty()) replace_text(options.file, write_envelope(envelope));
   return {.file = options.file,
           .digest = envelope.digest(),
           .signers = signers_of(envelope),

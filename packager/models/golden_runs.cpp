@@ -10,13 +10,13 @@
 #include <optional>
 #include <set>
 
+#include "packager/files/replace_text.hpp"
 #include "packager/host/own_program.hpp"
 #include "packager/host/process.hpp"
 #include "packager/models/model_files.hpp"
 #include "packager/native/library_folders.hpp"
 #include "sealift/bundle/core/error.hpp"
 #include "sealift/bundle/core/file.hpp"
-#include "sealift/bundle/core/output_file.hpp"
 
 namespace sealift::packager {
 
@@ -193,15 +193,6 @@ void require_own_arch(const JobGolden& golden, const Job& job) {
                .next = "record it there with sealift-verify golden, and name what it wrote: result = \"FILE\""});
 }
 
-// An earlier lock may have left one there.
-void replace_result(const fs::path& file, const std::string& text) {
-  const fs::path partial = file.string() + ".partial";
-  fs::create_directories(file.parent_path());
-  fs::remove(partial);
-  bundle::write_text(partial, text);
-  fs::rename(partial, file);
-}
-
 }  // namespace
 
 std::vector<JobProgram> run_goldens(Job& job, const std::vector<LockedModel>& models, const Cache& cache,
@@ -222,7 +213,7 @@ std::vector<JobProgram> run_goldens(Job& job, const std::vector<LockedModel>& mo
     const std::string result = run_one(golden, job, *place, desk, isolation, progress);
     fs::remove_all(desk);
     golden.file = fs::absolute(folder / (golden.name + ".golden.json"));
-    replace_result(golden.file, result);
+    replace_text(golden.file, result);  // an earlier lock may have left one there
     golden.inputs = read_golden_result(golden.file, golden.name);
     results.push_back({.source = golden.file, .into = golden.into(), .executable = false});
   }

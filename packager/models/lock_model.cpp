@@ -109,11 +109,7 @@ void choose_files(const JobModel& job, HubListing& listing, bundle::Progress& pr
 }
 
 void keep(const std::string& bytes, const Digest& digest, const Cache& cache) {
-  if (cache.contains(digest)) return;  // `create` checks it
-  const fs::path part = cache.part(digest);
-  fs::remove(part);
-  bundle::write_text(part, bytes);
-  cache.adopt(part, digest);
+  if (!cache.contains(digest)) cache.keep(bytes, digest);  // `create` checks what is there
 }
 
 // Hubs pin small files by a digest other than SHA-256, so those files are fetched now.
@@ -196,7 +192,7 @@ void archive_folders(std::vector<LockedModel>& models, const Cache& cache, bundl
     Tree tree;
     for (const LockedFile& file : model.files)
       tree[model.spec.into + "/" + file.path] = {.source = model.spec.folder / file.path};
-    const ScratchFolder scratch("tree", cache.root());
+    const ScratchFolder scratch("tree", cache.scratch());
     const TreeTar tar = write_tree_tar(tree, scratch.path() / "tree.tar");
     cache.adopt(scratch.path() / "tree.tar", tar.sha256);
     model.tree = LockedTree{.size = tar.size, .sha256 = tar.sha256, .files = model.files.size()};

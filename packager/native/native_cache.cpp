@@ -6,8 +6,6 @@
 #include <cstdio>
 
 #include "bundle/core/json.hpp"
-#include "packager/host/scratch_folder.hpp"
-#include "sealift/bundle/core/output_file.hpp"
 
 namespace sealift::packager {
 
@@ -107,17 +105,16 @@ NativeFile from_json(const Json& json, const std::string& owner) {
 }  // namespace
 
 NativeCache::NativeCache(const Cache& cache, std::string python)
-    : folder_(cache.root() / "native"), python_(std::move(python)) {
-  fs::create_directories(folder_);
-}
+    : cache_(cache), folder_(cache.root() / "native"), python_(std::move(python)) {}
 
 fs::path NativeCache::path(const bundle::Digest& sha256) const {
   return folder_ / (sha256.hex() + "-python" + python_ + "." + std::string(kFormat));
 }
 
 std::optional<std::vector<NativeFile>> NativeCache::read(const bundle::Digest& sha256, const std::string& owner) const {
-  if (!fs::is_regular_file(path(sha256))) return std::nullopt;
-  const std::string text = bundle::read_text(path(sha256), kMaxCached);
+  const std::optional<std::string> note = cache_.read_note(path(sha256), kMaxCached);
+  if (!note) return std::nullopt;
+  const std::string& text = *note;
   const std::size_t line = text.find('\n');
   if (line == text.npos) return std::nullopt;
   const std::string_view body = std::string_view(text).substr(line + 1);
@@ -132,9 +129,7 @@ void NativeCache::write(const bundle::Digest& sha256, const std::vector<NativeFi
   Json json = Json::array();
   for (const NativeFile& file : files) json.push_back(to_json(file));
   const std::string body = bundle::write_json(json);
-  const ScratchFolder scratch("new", folder_);
-  bundle::write_text(scratch / "file", bundle::sha256(bundle::as_bytes(body)).hex() + "\n" + body);
-  fs::rename(scratch / "file", path(sha256));
+  cache_.note(path(sha256), bundle::sha256(bundle::as_bytes(body)).hex() + "\n" + body);
 }
 
 }  // namespace sealift::packager

@@ -26,6 +26,7 @@ class NativeCache {
  private:
   std::filesystem::path path(const bundle::Digest& sha256) const;
 
+  Cache cache_;
   std::filesystem::path folder_;
   std::string python_;
 };

@@ -292,7 +292,7 @@ void read_contents(const std::vector<Content>& contents, const Shelf& shelf, con
 
 NativeFiles read_native_files(const std::vector<Content>& contents, const std::string& python, const Cache& cache,
                               const Repair& repair, bundle::Progress& progress) {
-  const ScratchFolder scratch("elf", cache.root());
+  const ScratchFolder scratch("elf", cache.scratch());
   const Shelf shelf{
       .cache = cache, .kept = NativeCache(cache, python), .site_packages = bundle::site_packages_of(python)};
   Gathering gathering;

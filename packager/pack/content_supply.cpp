@@ -9,7 +9,6 @@
 #include "packager/python/built_wheels.hpp"
 #include "packager/python/interpreter.hpp"
 #include "packager/python/resolve.hpp"
-#include "sealift/bundle/core/output_file.hpp"
 
 namespace sealift::packager {
 
@@ -41,13 +40,6 @@ bool is_intact(const fs::path& file, const bundle::Digest& sha256) {
   }
 }
 
-void write_into(const Cache& cache, const bundle::Digest& sha256, const std::string& text) {
-  const fs::path part = cache.part(sha256);
-  fs::remove(part);
-  bundle::write_text(part, text);
-  cache.adopt(part, sha256);
-}
-
 }  // namespace
 
 void ContentSupply::refuse_unsandboxed(const Content& content) const {
@@ -72,7 +64,7 @@ std::set<bundle::Digest> ContentSupply::bring(const std::vector<Content>& conten
   for (const Content& content : contents) {
     if (cache_.contains(content.sha256)) continue;
     if (const auto* source = std::get_if<FromSource>(&content.origin)) built.push_back(source->wheel);
-    if (const auto* written = std::get_if<FromText>(&content.origin)) write_into(cache_, content.sha256, written->text);
+    if (const auto* written = std::get_if<FromText>(&content.origin)) cache_.keep(written->text, content.sha256);
   }
   return rebuild_missing(
       built, [&] { return build_tools(rebuild_.python_version, rebuild_.indexes, rebuild_.isolation); }, cache_,

@@ -63,8 +63,7 @@ void copy_companions(const bundle::VerifiedBundle& source, const fs::path& folde
     const fs::path from = source.folder() / companion.name, to = folder / companion.name;
     std::error_code ignored;
     if (!fs::exists(fs::symlink_status(from, ignored))) continue;
-    fs::copy_file(from, to);
-    fs::permissions(to, fs::perms(0755));
+    copy_program(from, to);
   }
   bundle::check_companions(folder, source.manifest());
 }

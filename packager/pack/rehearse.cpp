@@ -3,10 +3,14 @@
 // self-test there, and sees the bundle, the work area and the system's programs.
 #include "packager/pack/rehearse.hpp"
 
+#include <algorithm>
+#include <csignal>
+
 #include "bundle/host/waiver.hpp"
 #include "packager/host/own_program.hpp"
 #include "packager/host/sandbox.hpp"
 #include "packager/host/scratch_folder.hpp"
+#include "sealift/bundle/host/interrupt.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 
 namespace sealift::packager {
@@ -34,6 +38,18 @@ bundle::VerifiedBundle verified_by(const RehearseOptions& options, const fs::pat
   return bundle::verify(bundle::open(path), {.state = {.pinned = options.fingerprint}}, bundle::system_time());
 }
 
+std::string last_words(const std::string& text) {
+  return text.substr(text.size() > 4000 ? text.size() - 4000 : 0);
+}
+
+// A full disk, a system that gives no memory, and whoever killed the installer judge this machine. bwrap and shells say
+// 128 and the signal's number.
+bool says_nothing_of_bundle(int exit_code) {
+  for (const int signal : {SIGHUP, SIGINT, SIGKILL, SIGTERM})
+    if (exit_code == 128 + signal) return true;
+  return exit_code == static_cast<int>(ErrorCode::Space) || exit_code == static_cast<int>(ErrorCode::Io);
+}
+
 // Installs one bundle into the area's prefix, and returns the first line that its installer printed.
 std::string install(const RehearseOptions& options, const fs::path& folder, const fs::path& area,
                     const std::vector<std::string>& waivers = {}) {
@@ -55,8 +71,16 @@ std::string install(const RehearseOptions& options, const fs::path& folder, cons
     throw Error(ErrorCode::Usage, {.what = "the rehearsal's installer does not take these waivers; the bundle is not "
                                            "rehearsed",
                                    .where = folder.string(),
-                                   .got = result.err.substr(result.err.size() > 4000 ? result.err.size() - 4000 : 0),
+                                   .got = last_words(result.err),
                                    .next = "correct them, and: sealift-pack rehearse BUNDLE --fingerprint F"});
+  if (says_nothing_of_bundle(result.exit_code))
+    throw Error(
+        ErrorCode::CannotCheck,
+        {.what = "the rehearsal could not be finished on this machine, which says nothing of the bundle",
+         .where = area.string(),
+         .expected = "room, memory and time enough to install it",
+         .got = std::to_string(result.exit_code) + ": " + last_words(result.err),
+         .next = "make room, or name another folder: sealift-pack rehearse BUNDLE --fingerprint F --work-area DIR"});
   if (result.exit_code != 0)
     throw RehearsalFailure(result.exit_code <= static_cast<int>(ErrorCode::Revoked) && result.exit_code > 2
                                ? static_cast<ErrorCode>(result.exit_code)
@@ -64,8 +88,7 @@ std::string install(const RehearseOptions& options, const fs::path& folder, cons
                            {.what = "the rehearsal failed: this bundle does not install without a network",
                             .where = folder.string(),
                             .expected = "exit code 0 of sealift-install apply",
-                            .got = std::to_string(result.exit_code) + ": " +
-                                   result.err.substr(result.err.size() > 4000 ? result.err.size() - 4000 : 0),
+                            .got = std::to_string(result.exit_code) + ": " + last_words(result.err),
                             .next = "do not hand it out; correct the job, raise its version and pack again"});
   return result.out.substr(0, result.out.find('\n'));
 }
@@ -117,8 +140,9 @@ Rehearsal rehearse(const RehearseOptions& options, bundle::Progress& progress) {
                                          .next = "name them, oldest first: --onto BUNDLE"});
   require_own_arch(verified.manifest().target.arch);
   require_sandbox(kRehearseElsewhere);
-  const ScratchFolder area(".rehearsal",
-                           fs::canonical(options.work_area.empty() ? folder.parent_path() : options.work_area));
+  const fs::path beside = fs::canonical(options.work_area.empty() ? folder.parent_path() : options.work_area);
+  ScratchFolder::remove_abandoned(beside, ".rehearsal");
+  const ScratchFolder area(".rehearsal", beside);
   progress.note("rehearsing: installing into " + area.path().string() + ", without a network");
   for (const fs::path& onto : options.onto) install_first(options, onto, area.path());
   return {.system = system_name(options.system, verified.manifest()),
@@ -152,8 +176,12 @@ NewRehearsal rehearse_new(const fs::path& folder, const std::vector<RoleStatus>&
     facts.next = "it was renamed, so that nobody hands it out; correct the job, lock and create again, and remove it";
     throw RehearsalFailure(failure.code(), std::move(facts));
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::CannotCheck) throw;
+    const auto of_machine = {ErrorCode::CannotCheck, ErrorCode::Space, ErrorCode::Io};
+    if (std::find(of_machine.begin(), of_machine.end(), error.code()) == of_machine.end()) throw;
     return not_yet(error.facts().what + " (" + error.facts().got + ")");
+  } catch (bundle::Interrupted& stopped) {
+    stopped.next = "the bundle is whole, and not rehearsed: `sealift-pack rehearse` does it later";
+    throw;
   }
 }
 

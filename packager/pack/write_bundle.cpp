@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "packager/files/new_bundle_folder.hpp"
 #include "packager/pack/stored_file.hpp"
 #include "sealift/bundle/bundle_writer.hpp"
 #include "sealift/bundle/host/interrupt.hpp"
@@ -43,9 +44,7 @@ class WatchedSource final : public bundle::ByteSource {
 
 void copy_companion(const fs::path& file, const bundle::Companion& companion, const fs::path& folder) {
   const fs::path copy = folder / companion.name;
-  fs::copy_file(file, copy);
-  fs::permissions(copy, fs::perms(0755));
-  if (::fsync(bundle::InputFile(copy).descriptor()) != 0) bundle::throw_errno("a file cannot be synced", copy);
+  copy_program(file, copy);
   if (digest_of_file(copy) != companion.sha256)
     throw Error(ErrorCode::Digest, {.what = companion.name + " changed while it was copied",
                                     .where = file.string(),

@@ -2,11 +2,8 @@
 // A file for each build, named by the digest of what decides it; see build_memory.hpp.
 #include "packager/python/build_memory.hpp"
 
-#include <unistd.h>
-
 #include "packager/job/toml_file.hpp"
 #include "sealift/bundle/core/digest.hpp"
-#include "sealift/bundle/core/output_file.hpp"
 
 namespace sealift::packager {
 
@@ -45,7 +42,7 @@ BuildMemory::BuildMemory(const Cache& cache, const bundle::Digest& archive, cons
     : cache_(cache), file_(cache.root() / "built" / (key_of(archive, order, tools, tool_names).hex() + ".toml")) {}
 
 std::optional<RememberedBuild> BuildMemory::recall() const {
-  if (!fs::exists(file_)) return std::nullopt;
+  if (!cache_.is_private() || !fs::exists(file_)) return std::nullopt;
   try {
     const TomlValue document = read_toml(file_, bundle::ErrorCode::Format);
     TomlTable table(document, file_, bundle::ErrorCode::Format);
@@ -66,11 +63,7 @@ void BuildMemory::remember(const RememberedBuild& build) const {
   std::string text =
       "file = " + toml_quoted(build.file_name) + "\nsha256 = " + toml_quoted(build.sha256.hex()) + "\nrequirements = [";
   for (const std::string& line : build.requirements) text += "\n  " + toml_quoted(line) + ",";
-  fs::create_directories(file_.parent_path());
-  const fs::path partial = file_.string() + "." + std::to_string(::getpid()) + ".partial";
-  fs::remove(partial);
-  bundle::write_text(partial, text + "\n]\n");
-  fs::rename(partial, file_);
+  cache_.note(file_, text + "\n]\n");
 }
 
 }  // namespace sealift::packager

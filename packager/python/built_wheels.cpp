@@ -6,6 +6,7 @@
 #include <sys/file.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "packager/files/known_chunks.hpp"
 #include "packager/host/scratch_folder.hpp"
@@ -13,6 +14,7 @@
 #include "packager/python/build_remedy.hpp"
 #include "packager/python/source_tree.hpp"
 #include "packager/python/wheel_tags.hpp"
+#include "sealift/bundle/host/interrupt.hpp"
 #include "sealift/bundle/native/elf.hpp"
 #include "sealift/bundle/wheel/wheel.hpp"
 
@@ -37,7 +39,10 @@ class BuildPlace {
     lock_ =
         bundle::Descriptor(::open((path_.string() + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
     if (!lock_) bundle::throw_errno("a build cannot be locked", path_);
-    if (::flock(lock_.get(), LOCK_EX) != 0) bundle::throw_errno("a build cannot be locked", path_);
+    while (::flock(lock_.get(), LOCK_EX) != 0) {
+      if (errno != EINTR) bundle::throw_errno("a build cannot be locked", path_);
+      bundle::stop_if_interrupted();
+    }
   }
   BuildPlace(const BuildPlace&) = delete;
   BuildPlace& operator=(const BuildPlace&) = delete;
@@ -201,7 +206,7 @@ BuiltWheels build_sources(const std::vector<SourcePackage>& sources, const Build
                           const WhoNeeds& who_needs, const std::vector<StartupRule>& startup_files) {
   BuiltWheels result;
   if (sources.empty()) return result;
-  const ScratchFolder scratch("sources", cache.root());
+  const ScratchFolder scratch("sources", cache.scratch());
   const std::vector<Digest> digests = store_sources(sources, tools.logins, cache, scratch.path(), progress);
   const std::string tool_names = describe_tools(tools);
   std::vector<std::pair<const SourcePackage*, Error>> failures;

@@ -224,9 +224,12 @@ Resolution resolve(const Job& job, const fs::path& uv, const fs::path& python, c
   std::vector<std::string> command =
       compile_command(job, uv, python, scratch.path(), &resolution.hashes, resolution.logins);
   // Written into its final folder, since uv makes the paths in it relative to that; under a temporary name, since uv
-  // would keep the versions of an existing file.
+  // would keep the versions of an existing file; and under one that no other lock in that folder has, which would take
+  // this answer for its own.
   fs::create_directories(folder);
-  const ScratchFile answer(fs::absolute(folder) / "pylock.being-made.toml");
+  const std::string own_name = scratch.path().filename().string();
+  const ScratchFile answer(fs::absolute(folder) /
+                           ("pylock.being-made-" + own_name.substr(own_name.size() - 6) + ".toml"));
   command.insert(command.end(), {"--format", "pylock.toml", "-o", answer.path().string()});
   std::vector<std::string> without_wheels;
   for (;;) {  // uv names one package without wheels at a time

@@ -170,7 +170,7 @@ LockedRpm lock_rpm(const JobRpm& job, const std::string& arch, const Cache& cach
   require_rpm_tool("createrepo_c", "writes the index of rpm packages");
   if (std::any_of(repositories.begin(), repositories.end(), checks_packages))
     require_rpm_tool("rpmkeys", "checks the signatures of rpm packages");
-  const ScratchFolder scratch("rpm", cache.root());
+  const ScratchFolder scratch("rpm", cache.scratch());
   progress.note("asking dnf for the rpm packages of release " + job.release);
   const std::vector<IndexedRpm> rpms = resolve_rpms(job, arch, scratch.path());
   fetch_rpms(rpms, cache, progress);

@@ -3,7 +3,12 @@
 // no name leads out of its folder.
 #include "installer/export/export_bundle.hpp"
 
+#include <optional>
+#include <set>
+#include <thread>
+
 #include "bundle/core/json.hpp"
+#include "installer/disk/nameless_folder.hpp"
 #include "tests/installer/site.hpp"
 #include "tests/support/tiny_image.hpp"
 
@@ -263,6 +268,51 @@ TEST_CASE("a file system without hard links gets the same files, and one that is
   SmallDisk small({.bytes = 10, .inodes = 10});
   CHECK_REFUSED(desk.run(made, desk.folders, small), Space, "out/");
   CHECK(desk.found().empty());
+}
+
+TEST_CASE("what a killed export or mend has left goes with the next one; what is at work, or another's, stays") {
+  const Desk desk;
+  const MadeBundle made = desk.make(full());
+  const fs::path wheels = desk.folders.wheels;
+  Disk disk;
+  fs::create_directories(wheels);
+  write_file(wheels / ".sealift-export-0123456789abcdef/0", "half");
+  write_file(wheels / ".sealift-mend-0123456789abcdef/0", "not of this verb");
+  write_file(wheels / ".sealift-export-is a file", "mine");
+  fs::create_symlink("/", wheels / ".sealift-export-is a link");
+  std::optional<NamelessFolder> at_work(std::in_place, disk, wheels, ".sealift-export-");
+  CHECK_FALSE(fs::exists(wheels / ".sealift-export-0123456789abcdef"));
+  write_file(at_work->path() / "0", "half");
+  desk.run(made, {.wheels = wheels});
+  CHECK(read_file(at_work->path() / "0") == "half");
+  at_work.reset();
+  std::set<std::string> left;
+  for (const fs::directory_entry& entry : fs::directory_iterator(wheels)) left.insert(entry.path().filename().string());
+  CHECK(left == std::set<std::string>{".sealift-mend-0123456789abcdef", ".sealift-export-is a file",
+                                      ".sealift-export-is a link", "demo-1.0-py3-none-any.whl",
+                                      "more-1.0-py3-none-any.whl"});
+}
+
+TEST_CASE("several exports of one bundle into one folder at once all end well") {
+  const Desk desk;
+  const MadeBundle made = desk.make(full());
+  for (int round = 0; round < 5; ++round) {
+    std::vector<std::string> faults(4);
+    {
+      std::vector<std::jthread> runs;
+      for (std::string& fault : faults)
+        runs.emplace_back([&] {
+          try {
+            desk.run(made);
+          } catch (const std::exception& error) {
+            fault = error.what();
+          }
+        });
+    }
+    for (const std::string& fault : faults) CHECK(fault == "");
+    CHECK(desk.found() == expected());
+    fs::remove_all(desk.dir / "out");
+  }
 }
 
 TEST_CASE("images become one image layout whose index names each, and a file on the way there stops all") {

@@ -61,6 +61,29 @@ TEST_CASE("what could not be printed is no success, and a fault keeps its own ex
   CHECK(run(dir, {"status", "--prefix", dir / "none", "--json"}, nullptr, full).exit == 7);
 }
 
+TEST_CASE("work goes on when nobody reads what is said of it, and ends as others do when nobody reads what it prints") {
+  const TempDir dir;
+  const MadeBundle made = make_bundle(dir / "bundle", many_files());
+  static constexpr auto kNobody = +[](int stream) {
+    int ends[2];
+    if (::pipe(ends) != 0) ::_exit(97);
+    ::close(ends[0]);
+    ::dup2(ends[1], stream);
+  };
+  const auto apply = [&](const std::string& prefix, Preparation prepare) {
+    return run(dir, {"apply", made.folder.string(), "--prefix", prefix, "--fingerprint", made.fingerprint()}, nullptr,
+               prepare);
+  };
+  CHECK(apply(dir / "errors", [] { kNobody(STDERR_FILENO); }).exit == 0);
+  CHECK(apply(dir / "output", [] { kNobody(STDOUT_FILENO); }).exit == 128 + SIGPIPE);
+  CHECK(apply(dir / "ignored", [] {
+          ::signal(SIGPIPE, SIG_IGN);
+          kNobody(STDOUT_FILENO);
+        }).exit == 3);
+  for (const char* prefix : {"errors", "output", "ignored"})
+    CHECK(run(dir, {"doctor", "--prefix", dir / prefix}).exit == 0);
+}
+
 TEST_CASE("a stream that the caller closed gives its number to no file, so that nothing is printed into one") {
   const TempDir dir;
   const MadeBundle made = make_bundle(dir / "bundle", many_files());

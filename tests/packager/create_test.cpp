@@ -8,14 +8,19 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <atomic>
+#include <thread>
 
+#include "packager/files/new_bundle_folder.hpp"
 #include "packager/host/process.hpp"
 #include "packager/pack/volume_size.hpp"
+#include "sealift/bundle/core/output_file.hpp"
 #include "sealift/bundle/damaged_payload.hpp"
 #include "sealift/bundle/manifest/chunk_layout.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 #include "tests/packager/workshop.hpp"
 #include "tests/support/no_sockets.hpp"
+#include "tests/support/noise.hpp"
 #include "tests/support/refusal.hpp"
 
 using namespace sealift;
@@ -193,6 +198,84 @@ TEST_CASE("a failure leaves no bundle and nothing half-done") {
   CHECK_REFUSED(workshop.pack(), Digest, "demo-1.0-py3-none-any.whl");
   CHECK_FALSE(fs::exists(workshop.dir / "out/demo-1"));
   CHECK_FALSE(fs::exists(workshop.dir / "out/.demo-1.partial"));
+}
+
+TEST_CASE("a cache that can keep no more notes costs a warning, and no bundle") {
+  Workshop workshop;
+  const TinyWheel big{.name = "noise", .files = {{"noise.bin", test::noise(5'000'000)}}};
+  const LockedWheel wheel = workshop.add_wheel(big);
+  write_file(workshop.cache() / "sha256" / wheel.sha256.hex(), make_wheel(big));
+  // Where these notes would be, folders lie, which no file replaces: of its chunks, once the bundle is whole; and of
+  // what its files need.
+  fs::create_directories(workshop.cache() / "chunks" / (wheel.sha256.hex() + "-sha256-4194304") / "x");
+  fs::create_directories(workshop.cache() / "native" / (wheel.sha256.hex() + "-python3.11.3") / "x");
+  std::FILE* const said = std::fopen((workshop.dir / "said").c_str(), "w");
+  const CreateResult result = workshop.pack("out", 0, {}, said);
+  std::fclose(said);
+  const std::string text = read_file(workshop.dir / "said");
+  CHECK_MESSAGE(text.find("warning: the cache could not keep 2 note(s)") != std::string::npos, text);
+  CHECK(text.find("make room for the cache") != std::string::npos);
+  CHECK(bundle::check_every_chunk(
+            bundle::verify(bundle::open(result.folder), pinned_root(workshop), bundle::system_time()), 2)
+            .empty());
+  fs::remove_all(workshop.cache() / "chunks");
+  fs::remove_all(workshop.cache() / "native");
+  CHECK(files_of(workshop.pack("again").folder) == files_of(result.folder));
+}
+
+TEST_CASE("several creates in one cache at once all make the bundle") {
+  Workshop workshop;
+  workshop.lock.variables = {{"WANDB_MODE", "offline"}};  // text that each of them writes into the cache
+  const CreateResult alone = workshop.pack("alone");      // fetches
+  const std::string text = "WANDB_MODE=offline\n";
+  for (int round = 0; round < 10; ++round) {
+    fs::remove(workshop.cache() / "sha256" / bundle::sha256(bundle::as_bytes(text)).hex());
+    fs::remove_all(workshop.cache() / "chunks");
+    fs::remove_all(workshop.cache() / "native");
+    std::vector<std::string> faults(4);
+    {
+      std::vector<std::jthread> packers;
+      for (std::size_t i = 0; i < faults.size(); ++i)
+        packers.emplace_back([&, i] {
+          try {
+            const std::string out = std::to_string(round) + "-" + std::to_string(i);
+            if (files_of(workshop.pack_locked(out).folder) != files_of(alone.folder)) faults[i] = "another bundle";
+          } catch (const std::exception& error) {
+            faults[i] = error.what();
+          }
+        });
+    }
+    for (const std::string& fault : faults) CHECK(fault == "");
+  }
+}
+
+TEST_CASE("of several that write one bundle at once each has it to itself or is told who has it") {
+  const test::TempDir dir;
+  const fs::path folder = dir / "demo-1", partial = dir / ".demo-1.partial";
+  std::atomic<int> whole{0};
+  std::vector<std::string> faults(4);
+  {
+    std::vector<std::jthread> packers;
+    for (std::size_t i = 0; i < faults.size(); ++i)
+      packers.emplace_back([&, i] {
+        for (int round = 0; round < 500; ++round) try {
+            PartialFolder own(folder);
+            bundle::write_text(own.path() / "seal", std::to_string(i));
+            if (files_of(own.path()).size() != 1) faults[i] = "another one's files";
+            if (round % 2 == 0) continue;  // it fails, and removes what it made
+            own.become(folder);
+            if (read_file(folder / "seal") != std::to_string(i)) faults[i] = "another one's bundle";
+            fs::rename(folder, dir / ("whole-" + std::to_string(++whole)));
+          } catch (const bundle::Error& error) {
+            if (error.code() != bundle::ErrorCode::Conflict) faults[i] = error.what();
+          } catch (const std::exception& error) {
+            faults[i] = error.what();
+          }
+      });
+  }
+  for (const std::string& fault : faults) CHECK(fault == "");
+  CHECK(whole > 0);
+  CHECK_FALSE(fs::exists(partial));
 }
 
 TEST_CASE("an installer that is dynamic or not there is refused") {

@@ -4,9 +4,13 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstdlib>
+#include <thread>
 
 #include "packager/files/cache.hpp"
+#include "packager/files/replace_text.hpp"
 #include "packager/host/process.hpp"
 #include "tests/packager/desk.hpp"
 #include "tests/support/refusal.hpp"
@@ -264,4 +268,67 @@ TEST_CASE("the program answers mistakes with the code of their kind and says wha
   CHECK(run_checked({program, "--version"}).starts_with("sealift-pack "));
   for (const char* verb : {"keygen", "lock", "create", "inspect", "sign", "recut", "rehearse", "diff"})
     CHECK(run_checked({program, verb, "--help"}).find("--json") != std::string::npos);
+}
+
+TEST_CASE("two locks in one folder at once each get uv's answer to their own job") {
+  if (no_python()) return;
+  const Desk desk;
+  // The first one's uv has answered, and ends only when the second lock is done.
+  const std::string folder = desk.dir.path().string(), plain = read_file(desk.dir / "uv");
+  write_file(desk.dir / "slow",
+             plain + ": > " + folder + "/answered\nwhile [ ! -e " + folder + "/done ]; do sleep 0.01; done\n");
+  fs::permissions(desk.dir / "slow", fs::perms(0755));
+  std::string job = read_file(desk.dir / "job.toml");
+  write_file(desk.dir / "other.toml", job.replace(job.find("de.mo"), 5, "other"));
+  std::string fault;
+  LockResult first;
+  std::jthread slow([&] {
+    bundle::Progress silent(nullptr);
+    try {
+      first = lock_job({.job = desk.dir / "job.toml", .cache = desk.dir / "cache", .uv = desk.dir / "slow"}, silent);
+    } catch (const std::exception& error) {
+      fault = error.what();
+    }
+  });
+  while (!fs::exists(desk.dir / "answered")) std::this_thread::yield();
+  bundle::Progress silent(nullptr);
+  const LockResult second =
+      lock_job({.job = desk.dir / "other.toml", .cache = desk.dir / "cache", .uv = desk.dir / "uv"}, silent);
+  write_file(desk.dir / "done", "");
+  slow.join();
+  CHECK(fault == "");
+  CHECK(first.lock.wheels.size() == 1);
+  CHECK(second.lock.wheels.size() == 1);
+  for (const fs::directory_entry& entry : fs::directory_iterator(desk.dir.path())) {
+    INFO(entry.path().string());
+    CHECK(entry.path().filename().string().find("being-made") == std::string::npos);
+    CHECK_FALSE(entry.path().filename().string().starts_with(".new"));
+  }
+}
+
+TEST_CASE("a lock that is replaced by several at once is one of theirs at any moment") {
+  const test::TempDir dir;
+  const fs::path file = dir / "demo.lock.toml";
+  const std::string texts[] = {std::string(200'000, 'a'), std::string(300'000, 'b'), std::string(100, 'c')};
+  replace_text(file, texts[0]);
+  std::atomic<bool> mixed{false};
+  std::vector<std::string> faults(3);
+  {
+    std::vector<std::jthread> writers;
+    for (std::size_t i = 0; i < faults.size(); ++i)
+      writers.emplace_back([&, i] {
+        try {
+          for (int round = 0; round < 30; ++round) {
+            replace_text(file, texts[i]);
+            const std::string there = read_file(file);
+            if (std::find(std::begin(texts), std::end(texts), there) == std::end(texts)) mixed = true;
+          }
+        } catch (const std::exception& error) {
+          faults[i] = error.what();
+        }
+      });
+  }
+  for (const std::string& fault : faults) CHECK(fault == "");
+  CHECK_FALSE(mixed);
+  CHECK(std::distance(fs::directory_iterator(dir.path()), {}) == 1);
 }

@@ -73,8 +73,13 @@ struct Workshop {
 
   CreateResult pack(const std::string& out = "out", std::uint64_t volume_size = 0, const fs::path& base = {},
                     std::FILE* stream = nullptr, bool patches = false) {
-    bundle::Progress progress(stream);
     write_file(dir / "demo.lock.toml", write_lock(lock, dir.path()));
+    return pack_locked(out, volume_size, base, stream, patches);
+  }
+  // Of the lock that the last one wrote; safe from several threads.
+  CreateResult pack_locked(const std::string& out, std::uint64_t volume_size = 0, const fs::path& base = {},
+                           std::FILE* stream = nullptr, bool patches = false) {
+    bundle::Progress progress(stream);
     return create({.lock = dir / "demo.lock.toml",
                    .roots = {dir / "root.1.json"},
                    .keys = {dir / "release.key"},

@@ -84,6 +84,13 @@ TEST_CASE("a child's end is told: by a signal, by a program that is not there") 
   CHECK(missing.errors == "No such file or directory");
 }
 
+TEST_CASE("a child ends behind a closed pipe, though we do not") {
+  const auto before = ::signal(SIGPIPE, SIG_IGN);
+  const ChildEnd end = run_child(shell("kill -PIPE $$; exit 3"));
+  ::signal(SIGPIPE, before);
+  CHECK(end.signal == SIGPIPE);
+}
+
 TEST_CASE("a child whose time is up is killed with everything that it started") {
   const sealift::test::TempDir dir;
   Child child = shell("(" + announce(dir / "inner") + "exec sleep 600) & wait");

@@ -86,6 +86,18 @@ TEST_CASE("arguments that make no sense end with 2, help and version with 0") {
   CHECK(help.out.find("--jobs UINT") != std::string::npos);
 }
 
+TEST_CASE("what the standard library says of a file has the code, the path and the remedy of all others") {
+  Fixture fixture;
+  fixture.act = []() -> int {
+    throw std::filesystem::filesystem_error("cannot copy", "/full/disk",
+                                            std::make_error_code(std::errc::no_space_on_device));
+  };
+  const Ended full = fixture.run({"pack", "demo"});
+  CHECK(full.exit_code == 9);
+  CHECK(full.err.find("/full/disk") != std::string::npos);
+  CHECK(full.err.find("make room there") != std::string::npos);
+}
+
 TEST_CASE("an error is told on stderr and gives the exit code; with --json it is an object on stdout, too") {
   Fixture fixture;
   fixture.act = []() -> int { throw kBad; };

@@ -2,6 +2,7 @@
 // Whole installations that succeed: what lies where, what is shared, what is left alone.
 #include "installer/apply/apply.hpp"
 
+#include "installer/doctor/doctor.hpp"
 #include "installer/generations/switch.hpp"
 #include "installer/prefix/prefix_lock.hpp"
 #include "tests/installer/site.hpp"
@@ -53,6 +54,27 @@ TEST_CASE("where a wheel's RECORD is wrong about a file, the RECORD that is inst
   ApplyOptions again = site.options(made);
   again.verify_store = true;
   CHECK(site.apply(again).action == InstallPlan::Action::Nothing);
+}
+
+TEST_CASE("names that differ in case alone, composed letters and the longest names are installed and found whole") {
+  const Site site;
+  const std::string longest(255, 'n'), module = std::string(252, 'm') + ".py";
+  TinyBundle tiny;
+  tiny.items = {
+      wheel_item(
+          {.files = {{"demo/A.py", "UPPER = 1\n"}, {"demo/a.py", "LOWER = 1\n"}, {"demo/" + module, "M = 1\n"}}}),
+      tree_item("trees/names.tar", {{tar_file("share/" + longest + "/" + longest), "longest\n"},
+                                    {tar_file("share/caf\u00e9"), "composed\n"},
+                                    {tar_link("share/link", longest + "/" + longest), ""}})};
+  site.apply(site.make(tiny));
+  CHECK(read_file(site.site_packages() / "demo/A.py") == "UPPER = 1\n");
+  CHECK(read_file(site.site_packages() / "demo/a.py") == "LOWER = 1\n");
+  CHECK(read_file(site.site_packages() / "demo" / module) == "M = 1\n");
+  CHECK(read_file(site.current() / "share/link") == "longest\n");
+  CHECK(read_file(site.current() / "share/caf\u00e9") == "composed\n");
+  Disk disk;
+  bundle::Progress silent(nullptr);
+  CHECK(doctor({.prefix = site.prefix(), .repair = {}, .now = kNow}, disk, silent).findings.empty());
 }
 
 TEST_CASE("what is installed is read-only, and modes do not depend on the umask") {

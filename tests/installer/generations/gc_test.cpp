@@ -7,7 +7,9 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
+#include "installer/doctor/doctor.hpp"
 #include "installer/generations/generation.hpp"
+#include "installer/generations/inventory.hpp"
 #include "installer/generations/switch.hpp"
 #include "installer/prefix/prefix_lock.hpp"
 #include "installer/store/store.hpp"
@@ -156,6 +158,33 @@ TEST_CASE("gc needs at least one generation to keep, a prefix, and the lock") {
   const PrefixLock lock(site.prefix(), site.disk, "apply");
   CHECK_REFUSED(site.clean(1), Conflict, "sealift-install apply");
   CHECK_REFUSED(pin_generation(site.prefix(), 1, site.disk), Conflict, "sealift-install apply");
+}
+
+TEST_CASE("a folder that is no prefix is called none by every verb, never healthy, and nothing is written there") {
+  const AgedSite nobody(0);
+  Disk disk;
+  bundle::Progress silent(nullptr);
+  const Prefix prefix(nobody.dir / "somewhere");
+  write_file(prefix.folder() / "notes.txt", "mine\n");
+  for (const bool locked : {false, true}) {  // a run that was refused may have left its lock
+    if (locked) write_file(prefix.lock(), "");
+    const auto before = snapshot(prefix.folder());
+    CHECK_REFUSED(status_of(prefix), Missing, "no prefix");
+    CHECK_REFUSED(doctor({.prefix = prefix, .repair = {}, .now = kNow}, disk, silent), Missing, "no prefix");
+    CHECK_REFUSED(gc({.prefix = prefix}, disk), Missing, "no prefix");
+    CHECK_REFUSED(switch_to(prefix, 3, disk), Missing, "no prefix");
+    CHECK_REFUSED(pin_generation(prefix, 3, disk), Missing, "no prefix");
+    CHECK_REFUSED(unpin_generation(prefix, 3, disk), Missing, "no prefix");
+    CHECK_REFUSED(take_inventory(prefix), Missing, "no prefix");
+    CHECK(snapshot(prefix.folder()) == before);
+  }
+}
+
+TEST_CASE("generations whose numbers nobody can count up from are nobody's") {
+  const AgedSite site(1);
+  fs::create_directory(site.prefix().generations() / "4294967295");
+  fs::create_directory(site.prefix().generations() / "18446744073709551617");
+  CHECK(generation_numbers(site.prefix()) == std::vector<unsigned>{1});
 }
 
 TEST_CASE("a generation in which a process maps a file stays until that process has ended") {

@@ -39,6 +39,18 @@ TEST_CASE("an item's record is read back as it was written") {
   CHECK_REFUSED(parse_item_record(newer, "a record"), CannotCheck, "install into a new prefix");
 }
 
+TEST_CASE("a record of another format's number, also of one whose low bits are ours, is not read") {
+  const std::string text = write_item_record({.name = "t.tar"});
+  for (const char* number :
+       {"0", "2147483648", "4294967298", "9007199254740993", "18446744073709551618", "-2", "2.0"}) {
+    std::string other = text;
+    other.replace(other.find(R"("format":2)"), 10, std::string(R"("format":)") + number);
+    INFO(number);
+    const bundle::Error error = refusal([&] { parse_item_record(other, "a record"); });
+    CHECK((error.code() == bundle::ErrorCode::CannotCheck || error.code() == bundle::ErrorCode::Format));
+  }
+}
+
 TEST_CASE("a record that stamps keep comes back whole or not at all") {
   ItemRecord record{.kind = bundle::EntryKind::Tree, .name = "t.tar", .content = bundle::sha256({}), .dist_info = "d"};
   record.files = {{.path = "tree/a", .size = 3, .sha256 = bundle::sha256(bundle::as_bytes("abc")), .executable = true},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Downloads against a server that misbehaves: what is kept, what is resumed, what is refused.
 #include "packager/files/fetch.hpp"
+#include "packager/files/part_file.hpp"
 #include "packager/files/remote_documents.hpp"
 #include "packager/files/remote_file.hpp"
 
@@ -9,6 +10,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <thread>
 
 #include "sealift/bundle/core/file.hpp"
 #include "tests/support/refusal.hpp"
@@ -223,6 +225,34 @@ TEST_CASE("fetch leaves a part alone that another process is writing") {
   REQUIRE(::flock(other.get(), LOCK_EX) == 0);
   CHECK_REFUSED(site.get({download}), Conflict, "another process");
   CHECK(read_file(site.cache.part(download.sha256)) == "begun");
+}
+
+TEST_CASE("of several that fetch one file at once each has the part to itself, and none writes into the cached file") {
+  Site site;
+  const std::string bytes = some_bytes(20'000);
+  const bundle::Digest digest = bundle::sha256(bundle::as_bytes(bytes));
+  std::vector<std::string> faults(4);
+  std::atomic<int> adopted{0};
+  {
+    std::vector<std::jthread> packers;
+    for (std::string& fault : faults)
+      packers.emplace_back([&] {
+        bundle::Progress silent(nullptr);
+        for (int round = 0; round < 300; ++round) try {
+            PartFile part(site.cache, digest, silent);
+            if (part.size() != 0) fault = "another one's part";
+            part.write(bundle::as_bytes(bytes));
+            if (part.finish_digest() != digest) fault = "another one's bytes";
+            part.adopt();
+            ++adopted;
+            if (digest_of_file(site.cache.path(digest)) != digest) fault = "the cached file was written to";
+          } catch (const bundle::Error& error) {
+            if (error.code() != bundle::ErrorCode::Conflict) fault = error.what();
+          }
+      });
+  }
+  for (const std::string& fault : faults) CHECK(fault == "");
+  CHECK(adopted > 0);
 }
 
 TEST_CASE("a failure that ends the run stops the other downloads, even one that brings nothing") {

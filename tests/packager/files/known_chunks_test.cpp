@@ -3,6 +3,7 @@
 #include "packager/files/known_chunks.hpp"
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <atomic>
 
@@ -189,4 +190,41 @@ TEST_CASE("what is known of chunks counts for nothing where it is damaged or wro
   workshop.pack("two");
   CHECK(files_of(workshop.dir / "one/demo-1") == files_of(workshop.dir / "two/demo-1"));
   CHECK(known() == right);
+}
+
+TEST_CASE(
+    "in a cache that others may write, a file is hashed whatever its notes say, and one that they forged is none") {
+  Workshop workshop;
+  const test::TinyWheel honest{.name = "noise", .files = {{"noise.bin", test::noise(9'000'000)}}};
+  const LockedWheel wheel = workshop.add_wheel(honest);
+  workshop.pack("one");
+  // Somebody with access to the cache lays down other bytes, and the note that vouches for them.
+  const KnownChunks known{Cache(workshop.cache())};
+  const std::string bytes = test::make_wheel({.name = "noise", .files = {{"noise.bin", std::string(9'000'000, 'e')}}});
+  const fs::path file = workshop.cache() / "sha256" / wheel.sha256.hex();
+  write_file(file, bytes + std::string(wheel.size - bytes.size(), '\0'));
+  bundle::ChunkDigester digester(bundle::Payload{}.chunk_size, bundle::DigestAlgorithm::Sha256);
+  digester.update(bundle::as_bytes(read_file(file)));
+  known.write(wheel.sha256, wheel.size, {}, digester.finish());
+  // The group "root" of the account "root" would be its own.
+  const auto other_group = [](const fs::path& folder) { return ::chown(folder.c_str(), -1, 1) == 0; };
+  if (::geteuid() == 0)
+    for (const char* folder : {"", "chunks", "native"}) REQUIRE(other_group(workshop.cache() / folder));
+  const fs::path where[] = {workshop.cache(), workshop.cache() / "chunks", workshop.cache() / "native"};
+  for (const fs::path& folder : where)
+    for (const fs::perms others : {fs::perms::group_write, fs::perms::others_write}) {
+      if (others == fs::perms::group_write && ::geteuid() != 0) continue;  // whose group this is nobody knows
+      fs::permissions(folder, others, fs::perm_options::add);
+      INFO(folder.string());
+      CHECK_FALSE(Cache(workshop.cache()).is_private());
+      CHECK_FALSE(KnownChunks(Cache(workshop.cache())).read(wheel.sha256, wheel.size, {}));
+      fs::permissions(folder, others, fs::perm_options::remove);
+      CHECK(Cache(workshop.cache()).is_private());
+    }
+  fs::permissions(workshop.cache(), fs::perms::others_write, fs::perm_options::add);
+  std::FILE* const said = std::fopen((workshop.dir / "said").c_str(), "w");
+  workshop.pack("two", 0, {}, said);
+  std::fclose(said);
+  CHECK(files_of(workshop.dir / "one/demo-1") == files_of(workshop.dir / "two/demo-1"));
+  CHECK(read_file(workshop.dir / "said").find("others may write into the cache") != std::string::npos);
 }

@@ -76,11 +76,12 @@ struct Trap {
 
 // Beside what the cache keeps there is nothing in it.
 void check_no_scratch(const fs::path& cache) {
-  static const std::set<std::string> kKept = {"CACHEDIR.TAG", "chunks", "native", "parts", "sha256"};
+  static const std::set<std::string> kKept = {"CACHEDIR.TAG", "chunks", "native", "parts", "scratch", "sha256"};
   for (const fs::directory_entry& entry : fs::directory_iterator(cache)) {
     INFO(entry.path().string());
     CHECK(kKept.contains(entry.path().filename().string()));
   }
+  CHECK(fs::is_empty(cache / "scratch"));
 }
 
 }  // namespace
@@ -101,6 +102,7 @@ TEST_CASE("a create that is stopped leaves no bundle, and the next one makes the
       }
       workshop.pack("out");
       CHECK_FALSE(fs::exists(workshop.dir / "out/.demo-1.partial"));
+      check_no_scratch(workshop.cache());             // what a kill has left, too
       CHECK(workshop.server.requests().size() == 1);  // the download of the first run
       workshop.pack("undisturbed");
       CHECK(files_of(workshop.dir / "out/demo-1") == files_of(workshop.dir / "undisturbed/demo-1"));

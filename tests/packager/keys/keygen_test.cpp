@@ -3,6 +3,10 @@
 #include "packager/keys/keygen.hpp"
 
 #include <doctest/doctest.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <optional>
 
 #include "packager/keys/key_file.hpp"
 #include "sealift/bundle/trust/seal.hpp"
@@ -48,6 +52,28 @@ TEST_CASE("keygen never overwrites a key, even when only its public half is ther
   write_file(dir / "b/release.pub", "old");
   CHECK_REFUSED(keygen({.folder = dir / "b"}), Conflict, "release.pub");
   CHECK_FALSE(fs::exists(dir / "b/release.key"));
+}
+
+TEST_CASE("keygen that finds no room for all of its files leaves none, and the next one finds nothing in its way") {
+  const TempDir dir;
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
+  const auto signal_before = ::signal(SIGXFSZ, SIG_IGN);
+  for (const rlim_t most : {rlim_t(10), rlim_t(200)}) {  // not even the key; the key, and half a root
+    const rlimit small{.rlim_cur = most, .rlim_max = before.rlim_max};
+    REQUIRE(::setrlimit(RLIMIT_FSIZE, &small) == 0);
+    std::optional<bundle::ErrorCode> code;
+    try {
+      keygen({.folder = dir / "keys"});
+    } catch (const bundle::Error& error) {
+      code = error.code();
+    }
+    REQUIRE(::setrlimit(RLIMIT_FSIZE, &before) == 0);
+    CHECK(code == bundle::ErrorCode::Io);
+    CHECK(fs::is_empty(dir / "keys"));
+  }
+  ::signal(SIGXFSZ, signal_before);
+  keygen({.folder = dir / "keys"});
 }
 
 TEST_CASE("a passphrase comes from a file or the environment") {

@@ -3,6 +3,7 @@
 #include "packager/keys/sign.hpp"
 
 #include <functional>
+#include <thread>
 
 #include "packager/host/process.hpp"
 #include "packager/keys/key_file.hpp"
@@ -164,6 +165,34 @@ TEST_CASE("signatures are added to a bundle without touching a volume, and opens
       .state = {.pinned = read_roots({root})[0].digest(), .root = {}, .seen = {}, .time_floor = {}}};
   CHECK(bundle::verify(bundle::open(made.folder), trust, kNow).signers().size() == 3);
   CHECK(read_file(made.volume(0)) == volume);
+}
+
+TEST_CASE("of several who sign one file at once none loses a signature: each signs, or is told to wait") {
+  Ceremony ceremony;
+  const fs::path root = ceremony.root();
+  const MadeBundle made = make_bundle(ceremony.dir / "b", {});
+  for (int round = 0; round < 20; ++round) {
+    reseal(made, read_roots({root}), {});
+    std::vector<std::string> faults(2);
+    {
+      std::vector<std::jthread> signers;
+      for (const std::size_t i : {0U, 1U})
+        signers.emplace_back([&, i] {
+          for (bool signed_now = false; !signed_now && faults[i].empty();) try {
+              ceremony.sign_bundle(made.folder, {i == 0 ? "alice" : "bob"});
+              signed_now = true;
+            } catch (const bundle::Error& error) {
+              if (error.code() != bundle::ErrorCode::Conflict) faults[i] = error.what();
+            }
+        });
+    }
+    for (const std::string& fault : faults) CHECK(fault == "");
+    CHECK(text_of(bundle_status(bundle::open(made.folder).seal)) == "release 2 of 2, site 0 of 1");
+  }
+  const bundle::Descriptor held = lock_signed(made.seal());
+  CHECK_REFUSED(ceremony.sign_bundle(made.folder, {"alice"}), Conflict, "another process is signing this file");
+  const bundle::Descriptor held_root = lock_signed(root);
+  CHECK_REFUSED(ceremony.sign_first(root, {"carol"}), Conflict, "another process is signing this file");
 }
 
 TEST_CASE("a bundle gets a newer chain of roots and its key's signature in one step") {

@@ -231,7 +231,7 @@ TEST_CASE("nothing is left in the cache but what is kept") {
   shelf.read();
   std::set<std::string> left;
   for (const auto& entry : fs::directory_iterator(shelf.cache.root())) left.insert(entry.path().filename().string());
-  CHECK(left == std::set<std::string>{"CACHEDIR.TAG", "native", "parts", "sha256"});
+  CHECK(left == std::set<std::string>{"CACHEDIR.TAG", "native", "parts", "scratch", "sha256"});
 }
 
 TEST_CASE("a real library's faults are seen: what it needs, its stack, its floor") {

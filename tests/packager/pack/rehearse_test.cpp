@@ -7,10 +7,15 @@
 #include <doctest/doctest.h>
 #include <sys/socket.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
+
+#include <csignal>
 
 #include "packager/host/process.hpp"
+#include "packager/host/scratch_folder.hpp"
 #include "packager/pack/delta.hpp"
 #include "sealift/bundle/host/child_process.hpp"
+#include "sealift/bundle/host/interrupt.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/tiny_bundle.hpp"
 #include "tests/support/tiny_wheel.hpp"
@@ -158,6 +163,63 @@ TEST_CASE("a new bundle that fails its rehearsal loses its name, one that was no
   CHECK(fs::exists(aside / "sealift-install"));
   fs::copy(aside, folder, fs::copy_options::recursive);
   CHECK_REFUSED(rehearsed(), SelfTest, "tiny-1.failed.2");
+}
+
+TEST_CASE("a full disk, a refusal of the system or a killed installer say nothing of a bundle, which keeps its name") {
+  Finished finished("#!/bin/sh\nexit 0\n");
+  if (!finished.rehearsed()) return;
+  const auto with_installer = [&](const std::string& script) {
+    fs::remove(finished.made.folder / "sealift-install");
+    write_file(finished.made.folder / "sealift-install", script);
+    fs::permissions(finished.made.folder / "sealift-install", fs::perms(0755));
+    finished.made.manifest.companions = {
+        {.name = "sealift-install", .size = script.size(), .sha256 = bundle::sha256(bundle::as_bytes(script))}};
+    reseal(finished.made, {one_key_root(finished.key)}, {&finished.key});
+    return rehearse_new(finished.made.folder, {}, {}, {}, {}, finished.progress);
+  };
+  for (const char* end : {"exit 9", "exit 3", "kill -KILL $$"}) {
+    const NewRehearsal later = with_installer(std::string("#!/bin/sh\necho no room >&2\n") + end + "\n");
+    INFO(end, " ", later.why_not);
+    CHECK_FALSE(later.done);
+    CHECK(later.why_not.find("says nothing of the bundle") != std::string::npos);
+    CHECK(later.why_not.find("no room") != std::string::npos);
+    CHECK(fs::exists(finished.made.folder));
+    CHECK(finished.beside() == 1);
+  }
+  CHECK_REFUSED(with_installer("#!/bin/sh\nexit 5\n"), Digest, "tiny-1.failed");
+}
+
+TEST_CASE("what a killed rehearsal has left goes with the next one, and only that") {
+  Finished finished("#!/bin/sh\nexit 0\n");
+  const fs::path beside = finished.dir / "desk";
+  write_file(beside / ".rehearsal-abcdef/prefix/lock", "");
+  write_file(beside / ".rehearsals/mine", "");
+  const ScratchFolder at_work(".rehearsal", beside);
+  if (!finished.rehearsed()) return;
+  CHECK_FALSE(fs::exists(beside / ".rehearsal-abcdef"));
+  CHECK(fs::exists(beside / ".rehearsals/mine"));
+  CHECK(fs::exists(at_work.path()));
+}
+
+TEST_CASE("a rehearsal that is stopped after create says that the bundle is whole") {
+  const Finished finished("#!/bin/sh\nexit 0\n");
+  const pid_t child = ::fork();
+  if (child == 0) {
+    bundle::catch_interrupts();
+    try {
+      ::raise(SIGTERM);
+      bundle::Progress silent(nullptr);
+      rehearse_new(finished.made.folder, {}, {}, {}, {}, silent);
+    } catch (const bundle::Interrupted& stopped) {
+      write_file(finished.dir / "said", stopped.next);
+    } catch (...) {
+    }
+    ::_exit(0);
+  }
+  ::waitpid(child, nullptr, 0);
+  CHECK(read_file(finished.dir / "said").find("the bundle is whole, and not rehearsed") != std::string::npos);
+  CHECK(fs::exists(finished.made.folder));
+  CHECK(finished.beside() == 1);
 }
 
 TEST_CASE("waivers are the installer's to judge; one that it refuses is no fault of the bundle, which keeps its name") {

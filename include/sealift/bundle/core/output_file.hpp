@@ -35,7 +35,7 @@ class OutputFile {
   std::uint64_t size_ = 0;
 };
 
-// Creates a file with exactly this text and syncs it.
+// Creates a file with exactly this text and syncs it; where that fails there is none.
 void write_text(const std::filesystem::path& path, std::string_view text, mode_t mode = 0644);
 
 }  // namespace sealift::bundle

@@ -8,6 +8,7 @@ namespace sealift::bundle {
 // Not an Error: nothing is wrong, and nobody but main may catch it for good.
 struct Interrupted {
   int signal;
+  const char* next = "the same command goes on from here";  // what main says
 };
 
 // For main. The first signal is remembered, the second one kills at once. What the caller ignores stays ignored.

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// A lock on what a path names. Whoever holds one renames or removes what it has locked, so a lock that was got on an
+// open file may be one on a file that has another name by now, or none.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+
+#include "sealift/bundle/core/file.hpp"
+
+namespace sealift::packager {
+
+enum class Locking {
+  Got,
+  Held,    // another process has it
+  Gone,    // the path names something else by now
+  Without  // this file system has no locks
+};
+
+// Tries to lock the open `file`, which was opened by `path`; its descriptor holds the lock.
+Locking try_lock(const bundle::Descriptor& file, const std::filesystem::path& path);
+
+// `open` opens the path, and makes it where it is not. Nothing while another process holds it. Throws what `open`
+// throws, and Io where the file system has no locks.
+std::optional<bundle::Descriptor> lock_named(const std::filesystem::path& path,
+                                             const std::function<bundle::Descriptor()>& open);
+
+}  // namespace sealift::packager

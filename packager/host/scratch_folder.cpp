@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// mkdtemp, then a lock; see scratch_folder.hpp. A run that cleans up may take the folder in between: then another is
+// made.
+#include "packager/host/scratch_folder.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <vector>
+
+#include "packager/host/named_lock.hpp"
+
+namespace sealift::packager {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::string_view kRandom = "-XXXXXX";
+
+Locking lock_folder(const fs::path& folder, bundle::Descriptor& lock) {
+  lock = bundle::Descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!lock) return errno == ENOENT ? Locking::Gone : Locking::Without;
+  return try_lock(lock, folder);
+}
+
+bool is_own(const bundle::Descriptor& folder) {
+  struct stat status {};
+  return ::fstat(folder.get(), &status) == 0 && status.st_uid == ::geteuid();
+}
+
+}  // namespace
+
+ScratchFolder::ScratchFolder(std::string_view name, const fs::path& parent) {
+  Locking locking = Locking::Gone;
+  while (locking == Locking::Gone || locking == Locking::Held) {
+    std::string pattern = (parent / (std::string(name) + std::string(kRandom))).string();
+    if (::mkdtemp(pattern.data()) == nullptr) bundle::throw_errno("a temporary folder cannot be made", pattern);
+    path_ = pattern;
+    locking = lock_folder(path_, lock_);
+  }
+}
+
+ScratchFolder::~ScratchFolder() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+void ScratchFolder::remove_abandoned(const fs::path& parent, std::string_view name) {
+  std::error_code error;
+  std::vector<fs::path> found;
+  for (fs::directory_iterator there(parent, error); !error && there != fs::directory_iterator(); there.increment(error))
+    if (const std::string its = there->path().filename().string();
+        its.size() > kRandom.size() && its[its.size() - kRandom.size()] == '-' &&
+        (name.empty() || std::string_view(its).substr(0, its.size() - kRandom.size()) == name))
+      found.push_back(there->path());
+  for (const fs::path& folder : found) {
+    bundle::Descriptor lock;
+    std::error_code ignored;
+    if (lock_folder(folder, lock) == Locking::Got && is_own(lock)) fs::remove_all(folder, ignored);
+  }
+}
+
+}  // namespace sealift::packager
