@@ -8,16 +8,12 @@
 #include "installer/generations/pins.hpp"
 #include "installer/generations/variables.hpp"
 #include "installer/generations/venvs.hpp"
+#include "installer/prefix/prefix_owner.hpp"
 
 namespace sealift::installer {
 
 Status status_of(const Prefix& prefix) {
-  std::error_code ignored;
-  if (!std::filesystem::is_directory(prefix.folder(), ignored))
-    throw bundle::Error(bundle::ErrorCode::Missing, {.what = "there is no prefix here",
-                                                     .where = prefix.folder().string(),
-                                                     .expected = "a folder that sealift-install made",
-                                                     .next = "name the folder that was given to apply"});
+  require_prefix(prefix);
   Status status{.prefix = prefix.folder(),
                 .current = current_generation(prefix),
                 .generations = {},

@@ -5,11 +5,13 @@
 
 #include "installer/generations/activation.hpp"
 #include "installer/prefix/prefix_lock.hpp"
+#include "installer/prefix/prefix_owner.hpp"
 #include "installer/store/store.hpp"
 
 namespace sealift::installer {
 
 void require_generation(const Prefix& prefix, unsigned number) {
+  require_prefix(prefix);
   std::string there;
   bool found = false;
   for (const unsigned candidate : generation_numbers(prefix)) {

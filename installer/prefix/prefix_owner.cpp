@@ -119,6 +119,29 @@ void require_own_prefix(const Prefix& prefix) {
     check_path(file, S_IFREG);
 }
 
+bool is_prefix(const Prefix& prefix) {
+  std::error_code ignored;
+  for (const fs::path& folder : {prefix.generations(), prefix.trust(), prefix.store(), prefix.staging()})
+    if (fs::is_directory(folder, ignored)) return true;
+  return false;
+}
+
+void require_prefix(const Prefix& prefix) {
+  if (is_prefix(prefix)) return;
+  fs::path around = prefix.folder();
+  while (around.has_relative_path() && !is_prefix(Prefix(around))) around = around.parent_path();
+  std::error_code ignored;
+  throw Error(ErrorCode::Missing,
+              {.what = fs::exists(prefix.folder(), ignored) ? "this folder is no prefix" : "there is no prefix here",
+               .where = prefix.folder().string(),
+               .expected = "a folder that sealift-install apply was given; generations/ and trust/ are in it",
+               .next = around.has_relative_path()
+                           ? "the prefix is the folder above: --prefix '" + around.string() + "'"
+                           : "name the folder that was given to apply, or install there first: sealift-install apply "
+                             "BUNDLE --prefix '" +
+                                 prefix.folder().string() + "'"});
+}
+
 bool is_own_prefix(const Prefix& prefix) {
   for (const fs::path& folder : {prefix.folder(), prefix.store(), prefix.generations()}) {
     struct stat status {};

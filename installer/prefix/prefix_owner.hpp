@@ -13,6 +13,13 @@ namespace sealift::installer {
 // or a file stands where a folder must be. What is not there is fine. The prefix's own folder may also be root's.
 void require_own_prefix(const Prefix& prefix);
 
+// Whether something was installed here, or begun. The lock alone is not enough: a verb of an older version left one
+// wherever it was pointed to.
+bool is_prefix(const Prefix& prefix);
+// Throws Missing where nothing was ever installed or begun, be there a folder or not, and names the prefix when the
+// folder lies inside of one. Writes nothing.
+void require_prefix(const Prefix& prefix);
+
 // Whether the prefix, its store and its generations belong to root or to the user who runs this: nobody else's code is
 // started.
 bool is_own_prefix(const Prefix& prefix);

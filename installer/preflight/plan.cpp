@@ -8,6 +8,7 @@
 #include <set>
 
 #include "installer/generations/status.hpp"
+#include "installer/prefix/prefix_owner.hpp"
 #include "installer/store/item_check.hpp"
 #include "installer/store/store.hpp"
 
@@ -122,8 +123,7 @@ std::string_view name_of(InstallPlan::Action action) {
 
 InstallPlan make_plan(const bundle::VerifiedBundle& bundle, const Prefix& prefix, const Disk& disk, bool bytecode) {
   InstallPlan plan{.free = disk.free_space(prefix.folder())};
-  std::error_code ignored;
-  if (std::filesystem::exists(prefix.folder(), ignored)) {
+  if (is_prefix(prefix)) {
     const Status status = status_of(prefix);
     for (const Status::Generation& generation : status.generations)
       if (generation.number == status.current && generation.record)
