@@ -2,8 +2,8 @@
 // One rank of ours: the work of training_peer.py through the training core, or through LibTorch alone (--method plain).
 // Started by compare_training.py, which says on stdin how many steps to run and reads one line of JSON per round.
 // Between rounds a rank blocks in that read, so the other side has the cores to itself.
-#include <sealift/train/comm/gloo_turns.hpp>
 #include <sealift/train.hpp>
+#include <sealift/train/comm/gloo_turns.hpp>
 
 #include "bench/llama.hpp"
 #include "samples/trainer/device.hpp"

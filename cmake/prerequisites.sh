@@ -15,6 +15,7 @@ kTorch=torch==2.11.0
 kReaders="safetensors==0.8.0 numpy==2.4.6"  # Python's reader of what is exported, for the tests
 kHeaders="nvidia-cuda-crt==13.0.88 nvidia-cuda-cccl==13.0.85"  # what the headers of torch's CUDA runtime include, and its wheels do not have
 kClients="pdm[locked]==2.29.3 poetry==2.5.1 modelscope==1.40.2"  # of the repository; pip and uv are there already
+kOlderClients="huggingface_hub==0.20.3 huggingface_hub==0.36.0 modelscope==1.28.0"  # which sites still have, each in an environment of its own
 kIsal=isal==1.8.0                           # Python's binding carries the sources of ISA-L 2.31.1; Debian has no libisal.a
 kIsalParts='crc igzip erasure_code'
 kIsalHash=sha256:124233e9a31a62030a07aafd48c26689561926f4e10417ed3ea46c211218f2b4
@@ -157,6 +158,18 @@ install_clients() {
   stamp clients "$kClients"
 }
 
+install_older_clients() {
+  complete older "$kOlderClients" && return 0
+  say "installing $kOlderClients into $where/older"
+  rm -rf "$where/older"
+  for one in $kOlderClients; do
+    place=$where/older/${one%%==*}-${one##*==}
+    "$where/uv/bin/uv" venv -q --python 3.11 "$place" >&2
+    "$where/uv/bin/uv" pip install -q --no-cache --python "$place/bin/python" "$one" >&2
+  done
+  stamp older "$kOlderClients"
+}
+
 mkdir -p "$where"
 install_packages g++ cmake ninja-build make nasm ca-certificates python3 python3-venv \
   libcli11-dev nlohmann-json3-dev libfmt-dev libzstd-dev zlib1g-dev libssl-dev \
@@ -186,4 +199,5 @@ elif [ "${1:-build}" != tools ]; then
   install_beside_torch
   install_peers
   install_clients
+  install_older_clients
 fi

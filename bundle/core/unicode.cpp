@@ -23,6 +23,13 @@ std::optional<std::string> mapped(std::string_view text, int options) {
   return std::string(reinterpret_cast<const char*>(raw), static_cast<std::size_t>(size));
 }
 
+// Control characters, what separates lines beside them, and the marks and overrides of a direction (UAX #9).
+bool is_command(utf8proc_int32_t point) {
+  if (point == '\n' || point == '\t') return false;
+  return utf8proc_category(point) == UTF8PROC_CATEGORY_CC || point == 0x061c || point == 0x200e || point == 0x200f ||
+         (point >= 0x2028 && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069);
+}
+
 }  // namespace
 
 bool detail::has_control_character(std::string_view text) {
@@ -52,6 +59,27 @@ const char* fault_of_name(std::string_view text) {
   if (!composed) return "it is not UTF-8";
   if (*composed != text) return "it is not in Unicode's normal form C";
   return detail::has_control_character(text) ? "it holds a control character" : nullptr;
+}
+
+std::string terminal_text(std::string_view text) {
+  static constexpr char kHex[] = "0123456789abcdef";
+  std::string shown;
+  shown.reserve(text.size());
+  while (!text.empty()) {
+    utf8proc_int32_t point = 0;
+    const utf8proc_ssize_t used = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
+                                                   static_cast<utf8proc_ssize_t>(text.size()), &point);
+    const std::string_view letter = text.substr(0, used > 0 ? static_cast<std::size_t>(used) : 1);
+    text.remove_prefix(letter.size());
+    if (used > 0 && !is_command(point)) {
+      shown += letter;
+      continue;
+    }
+    const unsigned value = used > 0 ? static_cast<unsigned>(point) : static_cast<unsigned char>(letter[0]);
+    shown += used > 0 ? "\\u" : "\\x";
+    for (int shift = used > 0 ? 12 : 4; shift >= 0; shift -= 4) shown += kHex[(value >> shift) & 15];
+  }
+  return shown;
 }
 
 std::string case_folded(std::string_view text) {

@@ -17,6 +17,11 @@ const char* fault_of_name(std::string_view text);
 // Equal for texts that a file system without upper and lower case takes for one.
 std::string case_folded(std::string_view text);
 
+// As a terminal may be given it: everything that would move its cursor, change its colours or turn the direction of
+// what follows is written as "\u001b" or "\u202e", which is right in JSON too, and a byte that is no UTF-8 as "\xff".
+// Line ends and tabs stay.
+std::string terminal_text(std::string_view text);
+
 namespace detail {
 
 // Unicode's category Cc; false for what is no UTF-8, which is_utf8 says.

@@ -12,8 +12,11 @@
 #include <csignal>
 #include <iostream>
 #include <new>
+#include <set>
 #include <system_error>
 
+#include "bundle/core/nearest.hpp"
+#include "bundle/core/unicode.hpp"
 #include "sealift/bundle/core/file.hpp"
 #include "sealift/bundle/host/interrupt.hpp"
 
@@ -80,10 +83,51 @@ Error unforeseen(const std::exception& error) {
   return {ErrorCode::Io, {.what = "something failed that this program does not expect", .got = error.what()}};
 }
 
+std::set<std::string> verbs_of(const CLI::App& app) {
+  std::set<std::string> names;
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
+    names.insert(verb->get_name());
+    for (const std::string& other : verb->get_aliases()) names.insert(other);
+  }
+  return names;
+}
+
+std::string joined(const std::set<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+// What does not parse, and when it is a verb that there is none of, which ones there are.
+Error usage_error(const CLI::App& program, int argc, char** argv, const std::string& what) {
+  const CLI::App* app = &program;
+  std::string said = program.get_name();
+  for (int i = 1; i < argc; ++i) {
+    const std::set<std::string> verbs = verbs_of(*app);
+    const std::string word = argv[i];
+    if (verbs.empty()) break;
+    if (word.starts_with('-')) continue;
+    if (verbs.contains(word)) {
+      said += " " + word;
+      app = app->get_subcommand(word);
+      continue;
+    }
+    const std::string near = nearest(word, verbs);
+    return {ErrorCode::Usage,
+            {.what = "there is no such verb",
+             .expected = joined(verbs),
+             .got = word,
+             .next = near.empty() ? "see: " + said + " --help" : "did you mean: " + said + " " + near}};
+  }
+  return {ErrorCode::Usage, {.what = what, .next = "see --help, also behind a verb"}};
+}
+
 int fail(const Error& error, bool json) {
   print_error(error);
   // A message may quote bytes that are no UTF-8.
-  if (json) std::cout << Json{{"error", json_of(error)}}.dump(-1, ' ', false, Json::error_handler_t::replace) << "\n";
+  if (json)
+    std::cout << terminal_text(Json{{"error", json_of(error)}}.dump(-1, ' ', false, Json::error_handler_t::replace))
+              << "\n";
   return error.exit_code();
 }
 
@@ -179,8 +223,7 @@ int Program::run(int argc, char** argv) {
     return exit_code_;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app_->exit(error, std::cout, std::cerr);  // --help, --version
-    return fail({ErrorCode::Usage, {.what = error.what(), .next = "see --help, also behind a verb"}},
-                asks_for_json(argc, argv));
+    return fail(usage_error(*app_, argc, argv, error.what()), asks_for_json(argc, argv));
   } catch (const Interrupted& stopped) {
     std::cerr << "stopped; " << stopped.next << "\n";
     std::raise(stopped.signal);  // whose handler is the system's own again, so that the caller sees what ended us
@@ -194,17 +237,17 @@ int Program::run(int argc, char** argv) {
 
 void print(bool json, const Json& object, std::string_view text) {
   if (json)
-    std::cout << write_json(object) << "\n" << std::flush;
+    std::cout << terminal_text(write_json(object)) << "\n" << std::flush;
   else
-    std::cout << text << std::flush;
+    std::cout << terminal_text(text) << std::flush;
 }
 
 void print_error(const Error& error) {
-  std::cerr << "error[" << name_of(error.code()) << "]: " << error.what() << "\n";
+  std::cerr << "error[" << name_of(error.code()) << "]: " << terminal_text(error.what()) << "\n";
 }
 
 void print_warnings(const std::vector<std::string>& warnings) {
-  for (const std::string& warning : warnings) std::cerr << "warning: " << warning << "\n";
+  for (const std::string& warning : warnings) std::cerr << "warning: " << terminal_text(warning) << "\n";
 }
 
 Json json_of(const Error& error) {

@@ -8,6 +8,8 @@
 // The order is the message.
 // clang-format off
 
+// Not here: <sealift/train/comm/gloo_turns.hpp>, which a program includes whose ranks share cores (Gloo spins without it).
+
 // the face: what a program chooses
 #include <sealift/train/compression.hpp>                  // what may travel smaller than it is
 #include <sealift/train/precision.hpp>                    // the dtypes in which a unit computes and reduces

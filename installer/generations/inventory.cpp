@@ -3,6 +3,7 @@
 #include "installer/generations/inventory.hpp"
 
 #include "installer/generations/status.hpp"
+#include "installer/prefix/require_prefix.hpp"
 #include "installer/store/item_check.hpp"
 
 namespace sealift::installer {
@@ -27,6 +28,7 @@ void add_generations(const Prefix& prefix, TakenInventory& inventory) {
 }  // namespace
 
 TakenInventory take_inventory(const Prefix& prefix) {
+  require_prefix(prefix);
   TakenInventory inventory;
   add_generations(prefix, inventory);
   std::error_code error;

@@ -4,6 +4,7 @@
 
 #include "installer/generations/record_facts.hpp"
 #include "installer/host/mending.hpp"
+#include "installer/prefix/require_prefix.hpp"
 #include "sealift/bundle/core/human_text.hpp"
 
 namespace sealift::installer {
@@ -36,6 +37,7 @@ std::string receipt_page(const GenerationRecord& record) {
 }
 
 GenerationRecord record_for_receipt(const Prefix& prefix, unsigned number) {
+  require_prefix(prefix);
   if (number == 0) number = current_generation(prefix).value_or(0);
   std::error_code ignored;
   if (number == 0 || !std::filesystem::is_directory(prefix.generation(number), ignored))

@@ -7,13 +7,15 @@
 #include <iostream>
 #include <optional>
 
+#include "bundle/core/unicode.hpp"
+
 namespace sealift::installer {
 
 namespace {
 
 std::optional<std::filesystem::path> ask(const bundle::Volume& volume, const bundle::Error& fault) {
   std::cerr << "\n"
-            << fault.what() << "\nPut in the disc with " << volume.name
+            << bundle::terminal_text(fault.what()) << "\nPut in the disc with " << volume.name
             << " and press Enter, or type the folder where it lies, or q to give up: " << std::flush;
   std::string answer;
   if (!std::getline(std::cin, answer) || answer == "q") return std::nullopt;

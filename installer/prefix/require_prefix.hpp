@@ -10,7 +10,7 @@ namespace sealift::installer {
 // Whether the folder holds anything that makes it one; its lock alone does not.
 bool is_prefix(const Prefix& prefix);
 
-// Throws Missing unless it is one.
+// Throws Missing unless it is one, and names the prefix when the folder lies inside of one. Writes nothing.
 void require_prefix(const Prefix& prefix);
 
 }  // namespace sealift::installer

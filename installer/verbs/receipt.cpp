@@ -3,6 +3,7 @@
 #include <iostream>
 #include <memory>
 
+#include "bundle/core/unicode.hpp"
 #include "installer/generations/receipt.hpp"
 #include "installer/verbs/shared_options.hpp"
 #include "installer/verbs/verbs.hpp"
@@ -19,7 +20,7 @@ struct ReceiptOptions {
 
 int run(const ReceiptOptions& options) {
   const GenerationRecord record = record_for_receipt(Prefix(options.prefix), options.generation);
-  std::cout << (options.json ? receipt_of(record) : receipt_page(record)) << std::flush;
+  std::cout << (options.json ? receipt_of(record) : bundle::terminal_text(receipt_page(record))) << std::flush;
   return 0;
 }
 

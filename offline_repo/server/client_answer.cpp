@@ -29,9 +29,32 @@ Response slash_added(const std::string& name) {
   return response;
 }
 
-// Whether the address is of bytes, whatever bundle they are in.
-bool is_by_digest(std::string_view target) {
-  return target.starts_with("/files/") || is_apt_package(target) ||
+bool starts_with_hex(std::string_view text, std::size_t digits) {
+  return text.size() >= digits && text.substr(0, digits).find_first_not_of("0123456789abcdef") == text.npos;
+}
+
+bool is_rpm_package(std::string_view target) {
+  constexpr std::string_view kFolder = "/repodata/";
+  if (!target.starts_with("/rpm/")) return false;
+  const std::size_t folder = target.find(kFolder);
+  return target.ends_with(".rpm") ||
+         (folder != target.npos && starts_with_hex(target.substr(folder + kFolder.size()), 64));
+}
+
+// Of a hub: /org/name/resolve/COMMIT/PATH, /api/models/org/name/tree/COMMIT and the others.
+bool names_a_commit(std::string_view target) {
+  for (const std::string_view word : {"/resolve/", "/revision/", "/tree/", "/paths-info/", "/commits/"})
+    if (const std::size_t at = target.find(word); at != target.npos) {
+      const std::string_view rest = target.substr(at + word.size());
+      if (starts_with_hex(rest, 40) && (rest.size() == 40 || rest[40] == '/' || rest[40] == '?')) return true;
+    }
+  return false;
+}
+
+// Whether the address is of bytes, whatever bundle they are in. That a commit which is here lacks a file is its answer.
+bool is_by_digest(std::string_view target, const Response& missing) {
+  if (names_a_commit(target)) return missing.header("X-Error-Code") != "EntryNotFound";
+  return target.starts_with("/files/") || is_apt_package(target) || is_rpm_package(target) ||
          (is_registry_target(target) && target.find("/sha256:") != target.npos);
 }
 
@@ -53,6 +76,7 @@ void ClientAnswer::find(Request& request) {
   view_ = std::move(viewed.view);
   view_name_ = std::move(viewed.name);
   request.target = std::move(viewed.target);
+  request.root = std::move(viewed.root);
   request.registry = std::move(viewed.registry);
 }
 
@@ -70,12 +94,12 @@ Response ClientAnswer::respond(const Request& request) {
     return refusal(503, "the audit log cannot be written, and nothing is served without it");
   if (request.target.empty()) return slash_added(view_name_);
   Response response = offline_repo::respond(view_->catalogue, view_->pages, request);
-  if (response.status == 404 && is_by_digest(request.target)) return by_digest(request, std::move(response));
+  if (response.status == 404 && is_by_digest(request.target, response)) return by_digest(request, std::move(response));
   return response;
 }
 
-// A client that read the index before a switch still finds what it was told of: a file's address is its digest, so any
-// bundle that this client may see can give it.
+// A client that read the index before a switch still finds what it was told of: a file's address is its digest, or has
+// its commit, or its digest is in a signed index, so any bundle that this client may see can give it.
 Response ClientAnswer::by_digest(const Request& request, Response missing) {
   for (const auto& [stem, view] : views_->bundles) {
     Response response = offline_repo::respond(view->catalogue, view->pages, request);

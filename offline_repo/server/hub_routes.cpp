@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "offline_repo/protocols/hub_pages.hpp"
+#include "offline_repo/protocols/index_pages.hpp"
 #include "offline_repo/server/answers.hpp"
 #include "offline_repo/server/request_target.hpp"
 
@@ -30,6 +31,23 @@ Response no_entry(const HubCommit& commit) {
 Response json_answer(const Request& request, std::string text) {
   const bundle::Digest digest = bundle::sha256(bundle::as_bytes(text));
   return text_answer(request, kJson, std::move(text), digest, kBranchCaching);
+}
+
+std::string path_escaped(std::string_view path) {
+  std::string text;
+  for (std::size_t begin = 0; begin <= path.size();) {
+    const std::size_t end = std::min(path.find('/', begin), path.size());
+    text += (begin > 0 ? "/" : "") + url_escaped(path.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return text;
+}
+
+bool is_plain_path(std::string_view text) {
+  static constexpr std::string_view kOther = "-._~/";
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || kOther.find(c) != kOther.npos;
+  });
 }
 
 std::string value_of(const std::string& query, std::string_view key, std::string_view otherwise) {
@@ -62,11 +80,36 @@ Response paths_answer(const Request& request, const HubCommit& commit) {
   return {.status = 200, .headers = {{"Content-Type", kJson}, {"Cache-Control", "no-store"}}, .body = text};
 }
 
+// The prefix that a proxy took from the path, where it says so and it can be one.
+std::string_view proxy_prefix(std::string_view said) {
+  if (!said.starts_with('/') || said.starts_with("//")) return {};
+  while (said.ends_with('/')) said.remove_suffix(1);
+  return is_plain_path(said) ? said : std::string_view();
+}
+
+// A client asks for a file several times: what it is, its bytes, and the rest of them where the connection broke. A
+// branch may mean another commit by then, so it leads to the commit, as the hub's own server does. A path from the
+// root, since clients put it in the place of theirs.
+Response at_commit(const Request& request, const HubTarget& target, const HubCommit& commit) {
+  const bool dataset = target.repository->name.kind == bundle::RepositoryKind::Dataset;
+  std::string place = std::string(proxy_prefix(request.forwarded_prefix)) + request.root;
+  place += (dataset ? "/datasets/" : "/") + path_escaped(target.repository->name.id) + "/resolve/" + commit.id + "/" +
+           path_escaped(target.path);
+  Response response = refusal(307, "the file is at " + place);
+  response.headers.emplace_back("Location", std::move(place));
+  response.headers.emplace_back("Cache-Control", kBranchCaching);
+  response.headers.emplace_back("Vary", "X-Forwarded-Prefix");
+  return response;
+}
+
 Response resolve_answer(const Request& request, const HubTarget& target, const HubCommit& commit) {
   const auto found = commit.files.find(target.path);
   if (found == commit.files.end()) return no_entry(commit);
   const ServedFile& file = found->second;
-  Response response = file_answer(request, file, target.revision == commit.id ? kFileCaching : kBranchCaching);
+  const bool branch = target.revision != commit.id;
+  Response response = branch && !request.loses_token
+                          ? at_commit(request, target, commit)
+                          : file_answer(request, file, branch ? kBranchCaching : kFileCaching);
   response.headers.emplace_back("X-Repo-Commit", commit.id);
   response.headers.emplace_back("X-Linked-Size", std::to_string(file.size));
   response.headers.emplace_back("X-Linked-ETag", "\"" + file.sha256.hex() + "\"");

@@ -17,9 +17,21 @@ void add_value(std::string& all, std::string_view value) {
   all += value;
 }
 
+// Clients of Hugging Face's hub up to 0.20, as they name themselves: what they are led to, they ask for without their
+// token, be it on the same server.
+bool is_old_hub_client(std::string_view agent) {
+  constexpr std::string_view kName = "hf_hub/0.";
+  const std::size_t at = agent.find(kName);
+  if (at == agent.npos) return false;
+  const std::string_view rest = agent.substr(at + kName.size());
+  const std::size_t dot = rest.find('.');
+  if (dot == 1) return rest[0] >= '0' && rest[0] <= '9';
+  return dot == 2 && (rest[0] == '1' || rest.starts_with("20"));
+}
+
 // Each field once, in the order in which it came.
 void note_fields(const http::request<http::empty_body>& message, RequestMessage& into) {
-  int hosts = 0, protos = 0;
+  int hosts = 0, protos = 0, prefixes = 0;
   Request& request = into.request;
   for (const auto& field : message) {
     const std::string_view value(field.value().data(), field.value().size());
@@ -53,10 +65,14 @@ void note_fields(const http::request<http::empty_body>& message, RequestMessage&
         break;
       default:
         if (boost::beast::iequals(field.name_string(), "X-Forwarded-Proto")) request.forwarded_proto = value, ++protos;
+        if (boost::beast::iequals(field.name_string(), "X-Forwarded-Prefix"))
+          request.forwarded_prefix = value, ++prefixes;
     }
   }
   into.has_one_host = hosts == 1;
+  request.loses_token = !into.authorization.empty() && is_old_hub_client(into.agent);
   if (protos != 1) request.forwarded_proto.clear();
+  if (prefixes != 1) request.forwarded_prefix.clear();
 }
 
 }  // namespace

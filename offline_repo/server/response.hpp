@@ -26,7 +26,9 @@ struct Request {
   std::string if_none_match;
   std::string content_type = {};
   std::string body = {};  // only where wanted_body (routes.hpp) asks for one
-  std::string host = {}, accept_language = {}, forwarded_proto = {};
+  std::string host = {}, accept_language = {}, forwarded_proto = {}, forwarded_prefix = {};
+  bool loses_token = false;      // redirected, this client would come without its token
+  std::string root = {};         // of this view: "", "/c/CHANNEL" or "/b/NAME-VERSION"; the target begins behind it
   std::string registry = "/v2";  // the path by which the client reaches this view's registry
 };
 

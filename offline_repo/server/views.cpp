@@ -56,10 +56,11 @@ Viewed find_view(const Views& views, std::string_view target) {
   const std::optional<ViewTarget> asked = parse_view_target(target);
   const Views::Named& all = asked && asked->kind == 'b' ? views.bundles : views.channels;
   const auto found = asked ? all.find(asked->name) : all.end();
-  if (found == all.end()) return {.view = views.merged, .name = {}, .target = std::string(target)};
+  if (found == all.end()) return {.view = views.merged, .name = {}, .root = {}, .target = std::string(target)};
   const std::string address = std::string("/") + asked->kind + "/" + std::string(asked->name);
   Viewed viewed{.view = found->second,
                 .name = std::string(asked->name),
+                .root = address,
                 .target = std::string(asked->rest),
                 .registry = asked->registry ? "/v2" + address : address + "/v2"};
   if (asked->registry) viewed.target = "/v2" + viewed.target;

@@ -54,6 +54,7 @@ class ViewMaker {
 struct Viewed {
   std::shared_ptr<const View> view;
   std::string name;              // of the view; empty: the merged one
+  std::string root;              // as Request::root
   std::string target;            // as Request::target; empty: the view's address lacks its slash
   std::string registry = "/v2";  // as Request::registry
 };

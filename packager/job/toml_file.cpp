@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "bundle/core/nearest.hpp"
 #include "sealift/bundle/core/fields.hpp"
 #include "sealift/bundle/core/file.hpp"
 #include "sealift/toml.hpp"
@@ -62,34 +63,7 @@ std::string describe(const TomlValue& value) {
   return "?";
 }
 
-// How many letters must be inserted, removed, replaced or swapped with their neighbour to make one the other.
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::vector<std::size_t>> table(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
-  for (std::size_t i = 0; i <= a.size(); ++i)
-    for (std::size_t j = 0; j <= b.size(); ++j) {
-      std::size_t& least = table[i][j] = i == 0 ? j : j == 0 ? i : table[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
-      if (i == 0 || j == 0) continue;
-      least = std::min({least, table[i - 1][j] + 1, table[i][j - 1] + 1});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-        least = std::min(least, table[i - 2][j - 2] + 1);
-    }
-  return table[a.size()][b.size()];
-}
-
-// Likely the same word, mistyped; long keys are not compared, since their length is a stranger's choice.
-bool is_near(std::string_view a, std::string_view b) {
-  const std::size_t longest = std::max(a.size(), b.size());
-  return a != b && longest <= 40 && distance(a, b) <= (longest < 5 ? 1 : 2);
-}
-
 }  // namespace
-
-std::string nearest(const std::string& text, const std::set<std::string>& known) {
-  std::string best;
-  for (const std::string& one : known)
-    if (is_near(text, one) && (best.empty() || distance(text, one) < distance(text, best))) best = one;
-  return best;
-}
 
 TomlValue parse_toml(std::string_view text, const std::filesystem::path& where, ErrorCode fault) {
   try {
@@ -190,7 +164,7 @@ void TomlTable::done() const {
   if (ignore_others_) return;
   for (const auto& [key, value] : value_->members) {
     if (seen_.contains(key)) continue;
-    const std::string near = nearest(key, asked_);
+    const std::string near = bundle::nearest(key, asked_);
     refuse(key, "a key is not known", near.empty() ? "" : "'" + near + "' perhaps", {},
            "correct its spelling or remove it");
   }
@@ -200,7 +174,7 @@ void TomlTable::refuse_missing(const std::string& key, std::string what, std::st
   std::set<std::string> others;
   for (const auto& [other, value] : value_->members)
     if (!asked_.contains(other)) others.insert(other);
-  const std::string near = nearest(key, others);
+  const std::string near = bundle::nearest(key, others);
   if (near.empty()) {
     refuse_mistyped_option();
     refuse(key, std::move(what), std::move(expected));
@@ -214,7 +188,7 @@ void TomlTable::refuse_mistyped_option() const {
   for (const std::string& key : asked_)
     if (!value_->members.contains(key)) absent.insert(key);
   for (const auto& [other, value] : value_->members)
-    if (const std::string near = nearest(other, absent); !asked_.contains(other) && !near.empty())
+    if (const std::string near = bundle::nearest(other, absent); !asked_.contains(other) && !near.empty())
       refuse(other, "a key is not known", "'" + near + "' perhaps", {}, "correct its spelling or remove it");
 }
 

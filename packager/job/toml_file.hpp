@@ -34,9 +34,6 @@ TomlValue read_toml(const std::filesystem::path& path, bundle::ErrorCode fault);
 // The text as a TOML basic string, with its quotes.
 std::string toml_quoted(std::string_view text);
 
-// The one that `text` was meant to be, if it is a slip of the hand away; otherwise empty.
-std::string nearest(const std::string& text, const std::set<std::string>& known);
-
 // One table of a document. Keys that are read are remembered; done() refuses the others by name, and names the known
 // key that each is nearest to.
 class TomlTable {

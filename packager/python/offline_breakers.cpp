@@ -147,12 +147,14 @@ const std::vector<Row>& table() {
        {},
        "ziglang",
        ""},
-      // deepspeedai/DeepSpeed#1534, #3772, #5653.
+      // deepspeedai/DeepSpeed#1534, #3772, #5653; seen with 0.19.8 on processors alone, DS_BUILD_OPS=0 or not.
       {"deepspeed",
        "",
        "",
-       "compiles its operators when they are first used: it needs nvcc, a C++ compiler and ninja",
-       "carry the toolkit and ninja, or build a wheel with DS_BUILD_OPS=1 and require that",
+       "compiles its operators when they are first used, and deepspeed_shm_comm as soon as a process group starts "
+       "without a GPU: it needs g++ and ninja, and nvcc where there are GPUs",
+       "see that the targets have g++ (or carry Debian's packages of it), require ninja and carry the toolkit; "
+       "or build a wheel with DS_BUILD_OPS=1 and require that",
        {},
        {}},
       // wheel flashinfer-python 0.7.2.post1: jit/env.py, artifacts.py, jit/cubin_loader.py.

@@ -18,7 +18,8 @@ struct TorchBackend {
   std::string driver;  // the oldest that runs it
 };
 
-// All that PyTorch has published, the newest first. Source: uv's list of torch backends; NVIDIA's table of drivers.
+// All that PyTorch has published since CUDA 11.8 (torch 2.0), the newest first. Source: uv's list of torch backends;
+// NVIDIA's table of drivers.
 const std::vector<TorchBackend>& torch_backends();
 
 // Calls `resolves` with the job for one backend after another, the newest first, and returns the first of which it says

@@ -3,6 +3,7 @@
 // `sign`.
 #include <iostream>
 
+#include "bundle/core/unicode.hpp"
 #include "packager/keys/root_job.hpp"
 #include "packager/verbs/verbs.hpp"
 #include "sealift/bundle/core/human_text.hpp"
@@ -23,7 +24,7 @@ void add_root(bundle::Program& program) {
   verb.action([options] {
     const RootJobResult made = create_root(*options);
     for (const auto& [name, role] : made.root.roles)
-      std::cerr << name << ": " << role.threshold << " of " << role.keys.size() << " keys"
+      std::cerr << bundle::terminal_text(name) << ": " << role.threshold << " of " << role.keys.size() << " keys"
                 << (role.keys.size() > 1 && role.threshold == role.keys.size() ? "; losing one key stops this role"
                                                                                : "")
                 << "\n";

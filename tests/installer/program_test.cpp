@@ -379,3 +379,34 @@ TEST_CASE("it runs in an empty root, where there is nothing but the program and 
             .exit == 0);
   CHECK(fs::exists(root / "prefix/current/lib/python3.11/site-packages/demo/__init__.py"));
 }
+
+TEST_CASE("a folder that is no prefix is said to be none, by every verb that asks one, and nothing is left in it") {
+  const TempDir dir;
+  std::filesystem::create_directories(dir / "other");
+  const std::vector<std::vector<std::string>> verbs = {
+      {"switch", "3"},        {"pin", "3"}, {"unpin", "3"},      {"status"}, {"receipt"},
+      {"venv", dir / "venv"}, {"gc"},       {"gc", "--dry-run"}, {"doctor"}, {"inventory"}};
+  for (const std::string place : {"other", "absent"})
+    for (std::vector<std::string> words : verbs) {
+      words.insert(words.end(), {"--prefix", dir / place});
+      const Outcome outcome = run(dir, words);
+      INFO(place << ", " << words[0] << ": " << outcome.err << outcome.out);
+      CHECK(outcome.exit == 7);
+      CHECK(outcome.err.find(place == "other" ? "this folder is no prefix" : "there is no prefix here") !=
+            std::string::npos);
+      CHECK(outcome.err.find("sealift-install apply BUNDLE --prefix '" + (dir / place).string() + "'") !=
+            std::string::npos);
+      CHECK(std::filesystem::is_empty(dir / "other"));
+      CHECK_FALSE(std::filesystem::exists(dir / "absent"));
+    }
+  const MadeBundle made = make_bundle(dir / "bundle", small());
+  const std::string prefix = dir / "other";  // an empty folder becomes one
+  REQUIRE(run(dir, {"apply", made.folder.string(), "--prefix", prefix, "--fingerprint", made.fingerprint()}).exit == 0);
+  for (const std::string inside : {"/current", "/generations/0001", "/generations", "/store"}) {
+    const Outcome outcome = run(dir, {"switch", "1", "--prefix", prefix + inside});
+    INFO(inside << ": " << outcome.err);
+    CHECK(outcome.exit == 7);
+    CHECK(outcome.err.find("the prefix is the folder above: --prefix '" + prefix + "'") != std::string::npos);
+  }
+  CHECK(run(dir, {"switch", "1", "--prefix", prefix}).exit == 0);
+}

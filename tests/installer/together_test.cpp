@@ -52,7 +52,8 @@ bool is_clear(const Outcome& outcome) {
 bool is_clear(const std::string& verb, const Outcome& outcome) {
   if (is_clear(outcome)) return true;
   if (verb == "apply") return false;
-  if (outcome.exit == 7 && says(outcome, "there is no prefix here")) return true;
+  if (outcome.exit == 7 && (says(outcome, "there is no prefix here") || says(outcome, "this folder is no prefix")))
+    return true;
   if (verb == "switch") return outcome.exit == 7 && says(outcome, "there is no such generation");
   if (verb == "doctor") return outcome.exit == 10 && says(outcome, "while it was being checked");
   return false;

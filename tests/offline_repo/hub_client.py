@@ -3,6 +3,7 @@
 # The hubs' own clients, transformers and datasets, against the server at HF_ENDPOINT and MODELSCOPE_ENDPOINT. Each step says what it is and ends the
 # program when it is not so. The models are those of hub_client_test.cpp; their files lie in the folder FILES, too.
 #   hub_client.py download FILES | again FILES | transformers FILES | datasets FILES | modelscope FILES | msdatasets FILES
+#   hub_client.py moved FILES PROGRAM        PROGRAM makes "main" another commit
 import pathlib
 import sys
 
@@ -66,6 +67,27 @@ if mode == "download":
     snapshot_download("org/tiny", local_dir=local, allow_patterns=["*.json"])
     equal("a file that was chosen", (local / "config.json").read_bytes(), (files / "config.json").read_bytes())
     equal("a file that was not", (local / "sub/weights.safetensors").exists(), False)
+if mode == "moved":
+    import subprocess
+    import time
+    import urllib.request
+
+    from huggingface_hub import file_download, hf_hub_download, hf_hub_url
+
+    info = hf_hub_url("org/tiny", "w").split("/org/")[0] + "/api/models/org/tiny"
+
+    def moved(*given, really=file_download.http_get, **named):
+        subprocess.run([sys.argv[3]], check=True, stdout=subprocess.DEVNULL)
+        while b"2" * 40 not in urllib.request.urlopen(info).read():
+            time.sleep(0.02)
+        return really(*given, **named)
+
+    file_download.http_get = moved
+    path = pathlib.Path(hf_hub_download("org/tiny", "w"))
+    equal("the commit", path.parent.name, "1" * 40)
+    equal("the file of that commit", path.read_bytes() == (files / "first").read_bytes(), True)
+    file_download.http_get = moved.__kwdefaults__["really"]
+    equal("the branch's commit now", pathlib.Path(hf_hub_download("org/tiny", "w")).parent.name, "2" * 40)
 if mode == "transformers":
     from transformers import AutoConfig, AutoTokenizer
 

@@ -4,10 +4,10 @@
 
 #include "tests/offline_repo/authority.hpp"
 #include "tests/offline_repo/hub_bundle.hpp"
+#include "tests/offline_repo/hub_pythons.hpp"
 #include "tests/offline_repo/live.hpp"
 #include "tests/offline_repo/server_process.hpp"
 #include "tests/offline_repo/token_file.hpp"
-#include "tests/support/clients.hpp"
 
 using namespace sealift::bundle;
 using namespace sealift::test;
@@ -52,15 +52,6 @@ std::vector<TinyRepository> repositories() {
            .files = {{"rows.jsonl", "{\"text\": \"hello\"}\n"}}}};
 }
 
-// SEALIFT_HUB_PYTHON names a Python that has another version of the client.
-std::string python() {
-  const char* named = std::getenv("SEALIFT_HUB_PYTHON");
-  return named != nullptr ? named : SEALIFT_PEERS_PYTHON;
-}
-std::string modules() {
-  return std::getenv("SEALIFT_HUB_PYTHON") != nullptr ? "" : SEALIFT_PEERS;
-}
-
 // A server over a bundle of them, and a client with a cache of its own, and with a token where the server wants one.
 struct HubSite {
   explicit HubSite(bool wants_token) {
@@ -77,11 +68,11 @@ struct HubSite {
   std::optional<ServerProcess> server;
   std::uint16_t port = 0;
 
-  Ran client(const std::string& mode) {
+  Ran client(const ClientPython& python, const std::string& mode) {
     const std::string address = "http://127.0.0.1:" + std::to_string(port) + "/c/test", home = (dir / "home").string();
     return run({"timeout", "120", "env", "HF_ENDPOINT=" + address, "MODELSCOPE_ENDPOINT=" + address, "HF_HOME=" + home,
                 "MODELSCOPE_CACHE=" + home, "HF_HUB_DISABLE_TELEMETRY=1", "HF_TOKEN=hf_secret",
-                "PYTHONPATH=" + modules(), python(), SEALIFT_HUB_CLIENT, mode, (dir / "files").string()});
+                "PYTHONPATH=" + python.modules, python.program, SEALIFT_HUB_CLIENT, mode, (dir / "files").string()});
   }
   // How often a file's bytes were sent.
   std::size_t sent() {
@@ -92,73 +83,68 @@ struct HubSite {
   }
 };
 
-bool has_client() {
-  if (modules().empty()) return true;
-  if (fs::exists(SEALIFT_PEERS "/huggingface_hub") && fs::exists(SEALIFT_PEERS_PYTHON)) return true;
-  MESSAGE("left out: this machine has no " SEALIFT_PEERS "/huggingface_hub");
-  return false;
-}
-
 }  // namespace
 
-TEST_CASE("the hub's client downloads a model, finds it in its cache afterwards, and tells what is missing") {
-  if (!has_client()) return;
-  HubSite site(true);
-  CHECK(fetch(site.port, "/api/models/org/tiny").status == 401);
-  const Ran first = site.client("download");
-  INFO(first.output << first.errors);
-  REQUIRE(first.output == "good\n");
-  const std::size_t before = site.sent();
-  CHECK(before >= tiny_files().size() - 1);  // the empty one needs no bytes
-  const Ran again = site.client("again");
-  INFO(again.output << again.errors);
-  CHECK(again.output == "good\n");
-  CHECK(site.sent() == before);
+TEST_CASE("each version of the hub's client downloads a model, finds it in its cache, and tells what is missing") {
+  for (const ClientPython& python : with_older(hub_python(), "huggingface_hub", {"0.20.3", "0.36.0"})) {
+    CAPTURE(python.program);
+    HubSite site(true);
+    CHECK(fetch(site.port, "/api/models/org/tiny").status == 401);
+    const Ran first = site.client(python, "download");
+    INFO(first.output << first.errors);
+    REQUIRE(first.output == "good\n");
+    const std::size_t before = site.sent();
+    CHECK(before >= tiny_files().size() - 1);  // the empty one needs no bytes
+    const Ran again = site.client(python, "again");
+    INFO(again.output << again.errors);
+    CHECK(again.output == "good\n");
+    CHECK(site.sent() == before);
+  }
 }
 
 TEST_CASE(
     "slow: transformers and datasets load a configuration, a tokenizer and rows by the names of their repositories" *
     doctest::skip(std::getenv("SEALIFT_TEST_SLOW") == nullptr)) {
-  if (!has_client()) return;
+  const ClientPython python = hub_python();
+  if (python.program.empty()) return;
   HubSite site(true);
   for (const std::string mode : {"transformers", "datasets"}) {
-    const Ran ran = site.client(mode);
+    const Ran ran = site.client(python, mode);
     INFO(ran.output << ran.errors);
     CHECK(ran.output == "good\n");
   }
 }
 
 // Clients before 1.40 take nothing else.
-TEST_CASE("ModelScope's client downloads a model and a data set by https") {
-  const std::string scope = modelscope_python();
-  if (scope.empty()) return;
-  const TempDir dir;
-  const Authority authority(dir / "ca");
-  authority.sign("server", "localhost");
-  const MadeBundle made = make_bundle(dir / "bundle", {.items = hub_items(repositories())});
-  for (const auto& [path, bytes] : tiny_files()) write_file(dir / "files" / path, bytes);
-  ServerProcess server(serve({made.folder, "--fingerprint", made.fingerprint(), "--tls-certificate",
-                              authority.certificate("server"), "--tls-key", authority.key("server")}),
-                       dir / "log");
-  const std::string address = "127.0.0.1:" + std::to_string(port_of(server.line())) + "/c/test";
-  const Ran ran =
-      run({"env", "MODELSCOPE_DOMAIN=" + address, "MODELSCOPE_ENDPOINT=https://" + address,
-           "REQUESTS_CA_BUNDLE=" + authority.certificate("ca").string(),
-           "SSL_CERT_FILE=" + authority.certificate("ca").string(), "MODELSCOPE_CACHE=" + (dir / "home").string(),
-           "timeout", "120", scope, SEALIFT_HUB_CLIENT, "modelscope", (dir / "files").string()});
-  INFO(ran.output << ran.errors << read_file(dir / "log"));
-  CHECK(ran.output.ends_with("good\n"));
+TEST_CASE("each version of ModelScope's client downloads a model and a data set by https") {
+  for (const ClientPython& python : with_older(ClientPython{modelscope_python()}, "modelscope", {"1.28.0"})) {
+    CAPTURE(python.program);
+    const TempDir dir;
+    const Authority authority(dir / "ca");
+    authority.sign("server", "localhost");
+    const MadeBundle made = make_bundle(dir / "bundle", {.items = hub_items(repositories())});
+    for (const auto& [path, bytes] : tiny_files()) write_file(dir / "files" / path, bytes);
+    ServerProcess server(serve({made.folder, "--fingerprint", made.fingerprint(), "--tls-certificate",
+                                authority.certificate("server"), "--tls-key", authority.key("server")}),
+                         dir / "log");
+    const std::string address = "127.0.0.1:" + std::to_string(port_of(server.line())) + "/c/test";
+    const Ran ran =
+        run({"env", "MODELSCOPE_DOMAIN=" + address, "MODELSCOPE_ENDPOINT=https://" + address,
+             "REQUESTS_CA_BUNDLE=" + authority.certificate("ca").string(),
+             "SSL_CERT_FILE=" + authority.certificate("ca").string(), "MODELSCOPE_CACHE=" + (dir / "home").string(),
+             "timeout", "120", python.program, SEALIFT_HUB_CLIENT, "modelscope", (dir / "files").string()});
+    INFO(ran.output << ran.errors << read_file(dir / "log"));
+    CHECK(ran.output.ends_with("good\n"));
+  }
 }
 
 TEST_CASE("ModelScope's client downloads a model and a data set, and tells what is missing") {
-  const std::string scope = modelscope_python();
-  if (scope.empty()) return;
-  ::setenv("SEALIFT_HUB_PYTHON", scope.c_str(), 1);
+  const ClientPython python = {modelscope_python()};
+  if (python.program.empty()) return;
   HubSite site(false);
-  const Ran ran = site.client("modelscope");
-  const bool data = run({scope, "-c", "import datasets"}).status == 0;
-  const Ran rows = data ? site.client("msdatasets") : Ran{0, "good\n", ""};
-  ::unsetenv("SEALIFT_HUB_PYTHON");
+  const Ran ran = site.client(python, "modelscope");
+  const bool data = run({python.program, "-c", "import datasets"}).status == 0;
+  const Ran rows = data ? site.client(python, "msdatasets") : Ran{0, "good\n", ""};
   if (!data) MESSAGE("left out: that Python has no modelscope[datasets]");
   INFO(ran.output << ran.errors << rows.output << rows.errors << read_file(site.dir / "log"));
   CHECK(ran.output.ends_with("good\n"));

@@ -26,11 +26,12 @@ struct RawResponse {
 
 class RawClient {
  public:
-  // `from`: the client's own address, such as 0x7f000002 for 127.0.0.2.
-  explicit RawClient(std::uint16_t port, std::uint32_t from = 0)
+  // `from`: the client's own address, such as 0x7f000002 for 127.0.0.2. `room`: bytes that its system takes before it.
+  explicit RawClient(std::uint16_t port, std::uint32_t from = 0, int room = 0)
       : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     const timeval limit{.tv_sec = 30, .tv_usec = 0};
     ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    if (room > 0) ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVBUF, &room, sizeof room);
     const int one = 1;  // pieces leave as they are sent
     ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     const sockaddr_in own{.sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(from)}};

@@ -60,6 +60,7 @@ class ServerProcess {
       text.append(buffer, static_cast<std::size_t>(count));
     return text;
   }
+  pid_t pid() const { return pid_; }
   void send(int number) { ::kill(pid_, number); }
   // The exit status; 128 and more: a signal.
   int wait() {

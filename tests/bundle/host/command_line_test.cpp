@@ -8,6 +8,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "bundle/core/unicode.hpp"
+
 using namespace sealift::bundle;
 
 namespace {
@@ -104,7 +106,7 @@ TEST_CASE("an error is told on stderr and gives the exit code; with --json it is
   const Ended text = fixture.run({"pack", "demo"});
   CHECK(text.exit_code == 5);
   CHECK(text.out.empty());
-  CHECK(text.err == "error[digest]: bytes differ\n  where:    vol001\n  got:      \xff\n");
+  CHECK(text.err == "error[digest]: bytes differ\n  where:    vol001\n  got:      \\xff\n");
   const Ended json = fixture.run({"pack", "demo", "--json"});
   CHECK(json.exit_code == 5);
   CHECK(json.out ==
@@ -112,4 +114,58 @@ TEST_CASE("an error is told on stderr and gives the exit code; with --json it is
         "\"where\":\"vol001\"}}\n");
   fixture.act = []() -> int { throw std::runtime_error("disk"); };
   CHECK(fixture.run({"pack", "demo"}).exit_code == 3);
+}
+
+TEST_CASE("a misspelt verb is named with the verbs that there are and the one that was meant, below another verb too") {
+  Fixture fixture;
+  const std::vector<std::pair<std::vector<std::string>, std::string>> rows = {
+      {{"pakc", "demo"}, "\n  got:      pakc\n  next:     did you mean: sealift-test pack\n"},
+      {{"--json", "trsut"}, "did you mean: sealift-test trust\n"},
+      {{"trust", "ad"}, "\n  expected: add\n  got:      ad\n  next:     did you mean: sealift-test trust add\n"},
+      {{"fetch"}, "\n  expected: pack, trust\n  got:      fetch\n  next:     see: sealift-test --help\n"},
+      {{"trust", "forget", "x"}, "see: sealift-test trust --help\n"}};
+  for (const auto& [words, end] : rows) {
+    const Ended ended = fixture.run(words);
+    CHECK(ended.exit_code == 2);
+    CHECK(ended.err.starts_with("error[usage]: there is no such verb\n"));
+    CHECK_MESSAGE(ended.err.ends_with(end), ended.err);
+  }
+  const Ended json = fixture.run({"pakc", "--json"});
+  CHECK(json.out.find("\"next\":\"did you mean: sealift-test pack\"") != std::string::npos);
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{{}, {"pack"}, {"trust"}})
+    CHECK(fixture.run(words).err.find("no such verb") == std::string::npos);  // something else is wrong
+}
+
+TEST_CASE("what a bundle or a job brings into a message moves no cursor, turns no text round and forges no line") {
+  const std::string hostile =
+      "a\x1b[2J\x7f\r\xc2\x9b"
+      "31m\xe2\x80\xae"
+      "b\xff\xe2\x81\xa6\t\xe4\xb8\xad\n";
+  const std::string shown = "a\\u001b[2J\\u007f\\u000d\\u009b31m\\u202eb\\xff\\u2066\t\xe4\xb8\xad\n";
+  CHECK(terminal_text(hostile) == shown);
+  CHECK(terminal_text("") == "");
+  CHECK(terminal_text("\xe4\xb8") == "\\xe4\\xb8");  // cut short
+  Fixture fixture;
+  fixture.act = [&] {
+    print_warnings({hostile});
+    print(false, {}, hostile);
+    return 0;
+  };
+  const Ended text = fixture.run({"pack", "demo"});
+  CHECK(text.out == shown);
+  CHECK(text.err == "warning: " + shown + "\n");
+  const std::string name =
+      "a\x1b\xc2\x9b"
+      "b\xe2\x80\xae\x7f\xe4\xb8\xad";
+  fixture.act = [&] {
+    print(true, {{"name", name}}, "");
+    return 0;
+  };
+  const Ended json = fixture.run({"pack", "demo", "--json"});
+  CHECK(json.out == "{\"name\":\"a\\u001b\\u009bb\\u202e\\u007f\xe4\xb8\xad\"}\n");
+  CHECK(Json::parse(json.out)["name"] == name);
+  fixture.act = [&]() -> int { throw Error(ErrorCode::Format, {.what = "bad", .got = name}); };
+  const Ended refused = fixture.run({"pack", "demo", "--json"});
+  CHECK(refused.err.find("a\\u001b\\u009bb\\u202e\\u007f") != std::string::npos);
+  CHECK(Json::parse(refused.out)["error"]["got"] == name);
 }

@@ -44,7 +44,9 @@ TEST_CASE("the receipt is made again from the record, byte for byte, for the cur
   CHECK(receipt_of(record_for_receipt(site.prefix(), 0)) == second);
   CHECK(receipt_of(record_for_receipt(site.prefix(), 1)) == first);
   CHECK_REFUSED(record_for_receipt(site.prefix(), 3), Missing, "no such generation");
-  CHECK_REFUSED(record_for_receipt(Prefix(site.dir / "nothing"), 0), Missing, "none is current");
+  CHECK_REFUSED(record_for_receipt(Prefix(site.dir / "nothing"), 0), Missing, "there is no prefix here");
+  std::filesystem::create_directories(site.dir / "trusted/trust");
+  CHECK_REFUSED(record_for_receipt(Prefix(site.dir / "trusted"), 0), Missing, "none is current");
   Disk disk;
   switch_to(site.prefix(), 1, disk);
   CHECK(receipt_of(record_for_receipt(site.prefix(), 0)) == first);

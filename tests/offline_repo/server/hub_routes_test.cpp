@@ -82,25 +82,45 @@ TEST_CASE("a file comes with its commit and digest, in ranges, and for ever only
   const Catalogue catalogue = sample_catalogue();
   const std::string path = "/sub/deep/weights.safetensors";
   const std::string etag = "\"" + bundle::sha256(bundle::as_bytes(path.substr(1))).hex() + "\"";
+  const std::string there = "/org/tiny/resolve/" + kSampleCommit;
   for (const std::string& revision : Paths{"main", "v1", kSampleCommit}) {
     const Response whole = get(catalogue, "/org/tiny/resolve/" + revision + path);
-    CHECK(whole.status == 200);
-    CHECK(whole.body_size() == 1000);
-    CHECK(whole.header("ETag") == etag);
+    const bool branch = revision != kSampleCommit;
+    CHECK(whole.status == (branch ? 307 : 200));
+    CHECK(whole.header("Location") == (branch ? there + path : ""));
+    CHECK(whole.header("ETag") == (branch ? "" : etag));
     CHECK(whole.header("X-Linked-ETag") == etag);
     CHECK(whole.header("X-Linked-Size") == "1000");
     CHECK(whole.header("X-Repo-Commit") == kSampleCommit);
-    CHECK((whole.header("Cache-Control") == "no-cache") == (revision != kSampleCommit));
+    CHECK((whole.header("Cache-Control") == "no-cache") == branch);
     for (const auto& [name, value] : whole.headers) CHECK_FALSE(name.starts_with("X-Xet"));
   }
-  const Response part = get(catalogue, "/org/tiny/resolve/main" + path, "bytes=10-19");
+  CHECK(get(catalogue, there + path).body_size() == 1000);
+  const Response part = get(catalogue, there + path, "bytes=10-19");
   CHECK(part.status == 206);
   CHECK(part.body_size() == 10);
   CHECK(part.header("X-Repo-Commit") == kSampleCommit);
-  CHECK(get(catalogue, "/org/tiny/resolve/main" + path, "bytes=1000-").status == 416);
-  CHECK(get(catalogue, "/org/tiny/resolve/main/sub/a%20b.json").status == 200);
-  CHECK(get(catalogue, "/datasets/org/tiny/resolve/main/rows.jsonl").status == 200);
-  CHECK(get(catalogue, "/gpt2/resolve/main/config.json").status == 200);
+  CHECK(get(catalogue, there + path, "bytes=1000-").status == 416);
+  CHECK(get(catalogue, "/org/tiny/resolve/main/sub/a%20b.json").header("Location") == there + "/sub/a%20b.json");
+  CHECK(get(catalogue, there + "/sub/a%20b.json").status == 200);
+  CHECK(get(catalogue, "/datasets" + there + "/rows.jsonl").status == 200);
+  CHECK(get(catalogue, "/datasets/org/tiny/resolve/main/rows.jsonl").header("Location") ==
+        "/datasets" + there + "/rows.jsonl");
+  CHECK(get(catalogue, "/gpt2/resolve/main/config.json").header("Location") ==
+        "/gpt2/resolve/" + kSampleCommit + "/config.json");
+  const auto behind = [&](const std::string& prefix) {
+    return std::string(respond(catalogue, {.method = "GET",
+                                           .target = "/gpt2/resolve/main/config.json",
+                                           .forwarded_prefix = prefix,
+                                           .root = "/c/prod"})
+                           .header("Location"));
+  };
+  const std::string plain = "/c/prod/gpt2/resolve/" + kSampleCommit + "/config.json";
+  CHECK(behind("/repo/") == "/repo" + plain);
+  CHECK(behind("/a/b-c.d_e~") == "/a/b-c.d_e~" + plain);
+  for (const std::string none :
+       {"", "/", "//other.site", "other.site", "/a b", "/a\\", "/%0d%0a", "/a?b", "/a\r\nX: y"})
+    CHECK(behind(none) == plain);
 }
 
 TEST_CASE("what is not there has the code by which clients tell a missing file from a missing server") {
@@ -246,7 +266,7 @@ TEST_CASE("a name that is a route's word is a repository, too") {
   add_repository(catalogue, {.id = "simple/resolve"}, {"a"});
   CHECK(json_of(get(catalogue, "/api/models/gpt2/refs"))["id"] == "gpt2/refs");
   CHECK(json_of(get(catalogue, "/api/models/gpt2/tree/main")).size() == 1);
-  CHECK(get(catalogue, "/simple/resolve/resolve/main/a").status == 200);
+  CHECK(get(catalogue, "/simple/resolve/resolve/main/a").status == 307);
   CHECK(get(catalogue, "/simple/torch/").status == 200);
 }
 
@@ -258,13 +278,14 @@ TEST_CASE("the one body that is wanted is read whole, however it comes, and the 
     return "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: " + std::to_string(size) + "\r\n";
   };
   const std::string body = "paths=a&paths=c", long_body = "paths=a&x=" + std::string(100'000, 'x');
-  client.send(request_text(target, head(body.size()), "POST") + body + request_text("/org/tiny/resolve/main/a"));
+  client.send(request_text(target, head(body.size()), "POST") + body +
+              request_text("/org/tiny/resolve/" + kSampleCommit + "/a"));
   CHECK(Json::parse(client.receive().body).size() == 1);
   CHECK(client.receive().body == "1");
   client.send(request_text(target, head(long_body.size()), "POST") + long_body.substr(0, 5));
   client.send(long_body.substr(5));
   CHECK(Json::parse(client.receive().body).size() == 1);
-  client.send(request_text("/org/tiny/resolve/main/b"));
+  client.send(request_text("/org/tiny/resolve/" + kSampleCommit + "/b"));
   const RawResponse empty = client.receive();
   CHECK(empty.status == 200);
   CHECK(empty.headers.at("x-repo-commit") == std::string(40, 'c'));
@@ -295,4 +316,23 @@ TEST_CASE("a client that does not finish the body that it announced is let go") 
   RawClient client(live.port);
   client.send(request_text("/api/models/org/tiny/paths-info/main", "Content-Length: 10\r\n", "POST") + "paths");
   CHECK(client.ended());
+}
+
+TEST_CASE("a client that would lose its token on the way to a commit gets the branch's file where it asks") {
+  Live live({.items = hub_items({{.name = {.id = "org/tiny"}, .files = {{"a", "1"}}}})});
+  const auto status = [&](const std::string& agent, bool token) {
+    return fetch(live.port, "/org/tiny/resolve/main/a",
+                 "User-Agent: " + agent + "\r\n" + (token ? "Authorization: Bearer x\r\n" : ""))
+        .status;
+  };
+  for (const std::string old : {"unknown/None; hf_hub/0.20.3; python/3.11", "hf_hub/0.8.1", "hf_hub/0.16.4"}) {
+    CAPTURE(old);
+    CHECK(status(old, true) == 200);
+    CHECK(status(old, false) == 307);
+  }
+  for (const std::string newer : {"hf_hub/0.21.0; python/3.11", "hf_hub/0.36.0", "hf_hub/2.4.0", "hf_hub/0.",
+                                  "hf_hub/0.x", "hf_hub/0.200.1", "hf_hub/0..", "curl/8"}) {
+    CAPTURE(newer);
+    CHECK(status(newer, true) == 307);
+  }
 }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <sstream>
 
 #include "bundle/core/json.hpp"
 #include "offline_repo/server/service_manager.hpp"
@@ -44,6 +45,25 @@ void damage(const MadeBundle& made, std::uint64_t offset) {
   file.seekg(static_cast<std::streamoff>(offset));
   const int byte = file.get();
   file.seekp(static_cast<std::streamoff>(offset)).put(static_cast<char>(byte ^ 1)).flush();
+}
+
+const fs::path& sample_unit() {
+  static const fs::path path =
+      fs::path(SEALIFT_HUB_CLIENT).parent_path() / "../../samples/repository/sealift-repo.service";
+  return path;
+}
+
+// The words of a setting, whose lines may go on; systemd's own quoting is not used there.
+std::vector<std::string> words_of_setting(const std::string& unit, const std::string& name) {
+  const std::size_t begin = ("\n" + unit).find("\n" + name + "=");
+  REQUIRE(begin != std::string::npos);
+  std::string line = unit.substr(begin + name.size() + 1);
+  for (std::size_t end = 0; (end = line.find('\n', end)) != std::string::npos && line[end - 1] == '\\';)
+    line.replace(end - 1, 2, "  ");
+  std::istringstream text(line.substr(0, line.find('\n')));
+  std::vector<std::string> words;
+  for (std::string word; text >> word;) words.push_back(word);
+  return words;
 }
 
 bool has_line(const std::string& text, const std::string& line) {
@@ -319,4 +339,71 @@ TEST_CASE("the program tells its service manager when it serves and when it ends
     CHECK(told() == "STOPPING=1");
     CHECK(child.wait() == 0);
   }
+}
+
+TEST_CASE("the command of the sample's systemd unit is one that the program takes, with all that it names") {
+  std::vector<std::string> command = words_of_setting(read_file(sample_unit()), "ExecStart");
+  REQUIRE(command.size() > 10);
+  CHECK(fs::path(command[0]).filename() == "sealift-repo");
+  const TempDir dir;
+  const MadeBundle made = make_bundle(dir / "env-1", {.name = "env"});
+  REQUIRE(run({SEALIFT_INSTALL_PROGRAM, "trust", "add", made.folder, "--prefix", dir / "env", "--fingerprint",
+               made.fingerprint()})
+              .status == 0);
+  fs::create_directories(dir / "bundles");
+  write_tokens(dir / "tokens", token_line("alice", "secret"));
+  std::map<std::string, std::string> places = {{"--watch", dir / "bundles"}, {"--trust", dir / "env" / "trust"},
+                                               {"--listen", "127.0.0.1:0"},  {"--admin-listen", "127.0.0.1:0"},
+                                               {"--tokens", dir / "tokens"}, {"--audit-log", dir / "audit"}};
+  command[0] = SEALIFT_REPO_PROGRAM;
+  for (std::size_t i = 1; i < command.size(); ++i)
+    if (const auto place = places.find(command[i - 1]); place != places.end()) {
+      command[i] = place->second;
+      places.erase(place);
+    }
+  CHECK(places.empty());
+  ServerProcess child(command, dir / "log");
+  const std::string listening = child.line();
+  INFO(read_file(dir / "log"));
+  const std::uint16_t port = port_of(listening);
+  CHECK(run({SEALIFT_REPO_PROGRAM, "add", dir / "bundles", made.folder}).status == 0);
+  child.send(SIGHUP);
+  for (int i = 0; i < 20'000 && fetch(port, "/b/env-1/simple/", bearer("secret")).status != 200; ++i) ::usleep(1000);
+  CHECK(fetch(port, "/b/env-1/simple/", bearer("secret")).status == 200);
+  CHECK(fetch(port, "/simple/").status == 401);
+  child.send(SIGTERM);
+  CHECK(child.wait() == 0);
+  CHECK_FALSE(read_file(dir / "audit").empty());
+}
+
+TEST_CASE("systemd has no complaint about the sample's unit, and grades what it leaves open as little") {
+  if (run({"systemd-analyze", "--version"}).status != 0) {
+    MESSAGE("left out: this machine has no systemd-analyze");
+    return;
+  }
+  const TempDir dir;
+  std::string unit = read_file(sample_unit());
+  const std::string program = words_of_setting(unit, "ExecStart")[0];
+  unit.replace(unit.find(program), program.size(), SEALIFT_REPO_PROGRAM);  // it looks for the file
+  write_file(dir / "sealift-repo.service", unit);
+  const Ran verified = run({"systemd-analyze", "verify", "--man=no", dir / "sealift-repo.service"});
+  CHECK_MESSAGE(verified.status == 0, verified.errors);
+  CHECK_MESSAGE(verified.errors.find("sealift-repo.service") == std::string::npos, verified.errors);
+  const Ran graded =
+      run({"systemd-analyze", "security", "--offline=yes", "--threshold=15", dir / "sealift-repo.service"});
+  CHECK_MESSAGE(graded.status == 0, graded.output);  // 1.5 of 10
+}
+
+TEST_CASE("slow: the sample's unit serves, reloads, comes again and stops under the real systemd" *
+          doctest::skip(std::getenv("SEALIFT_TEST_SLOW") == nullptr)) {
+  const TempDir dir;
+  const MadeBundle made =
+      make_bundle(dir / "env-1", {.name = "env", .chunk_size = 1 << 20, .items = {wheel_item(big_wheel(3'000'000))}});
+  const Ran ran = run({fs::path(SEALIFT_HUB_CLIENT).parent_path() / "service_test.sh", SEALIFT_REPO_PROGRAM,
+                       SEALIFT_INSTALL_PROGRAM, made.folder, made.fingerprint(), sample_unit()});
+  INFO(ran.output << ran.errors);
+  if (ran.status == 77)
+    MESSAGE(ran.output);
+  else
+    CHECK(ran.status == 0);
 }

@@ -39,6 +39,14 @@ TEST_CASE("what makes a package work offline silences its finding, once all of i
   CHECK(offline_settings(triton) == std::vector<std::string>{"TRITON_CACHE_DIR=${CACHE}/triton"});
 }
 
+TEST_CASE("DeepSpeed is said to compile, on processors alone too, and with what") {
+  const auto found = findings({{"deepspeed", "0.19.8"}});
+  REQUIRE(found.size() == 1);
+  for (const char* part : {"deepspeed_shm_comm", "without a GPU", "g++ and ninja"})
+    CHECK_MESSAGE(found[0].problem.find(part) != std::string::npos, part);
+  CHECK(found[0].remedy.find("require ninja") != std::string::npos);
+}
+
 TEST_CASE("a carried nvcc whose compiler is newer than its assembler is warned of, with the release that fits") {
   const auto found = findings({{"nvidia-cuda-nvcc", "13.0.88"}, {"nvidia-nvvm", "13.5.37"}});
   REQUIRE(found.size() == 1);

@@ -5,7 +5,11 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdio>
 #include <cstdlib>
+#include <memory>
+#include <set>
+#include <sstream>
 
 #include "packager/host/uv.hpp"
 #include "packager/python/need_chains.hpp"
@@ -416,4 +420,29 @@ TEST_CASE("uv finds torch in the index of a backend, here a made one, and not in
   CHECK(choose("580.65.06") == "cu130");
   CHECK(choose("535.183.06") == "cu128");
   CHECK_REFUSED(choose("470.57"), Platform, "cu118 needs driver 450.80.02");
+}
+
+TEST_CASE("the backends of torch that auto chooses from are those that uv has an index for") {
+  const std::filesystem::path uv = SEALIFT_UV_BESIDE;
+  if (!std::filesystem::exists(uv)) {
+    MESSAGE("left out: needs uv (cmake/prerequisites.sh)");
+    return;
+  }
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> help(
+      ::popen(("'" + uv.string() + "' pip compile --help 2>&1").c_str(), "r"), ::pclose);
+  std::string text;
+  for (char buffer[4096]; const std::size_t count = std::fread(buffer, 1, sizeof buffer, help.get());)
+    text.append(buffer, count);
+  const std::size_t option = text.find("--torch-backend <"), values = text.find("possible values:", option);
+  REQUIRE(values != std::string::npos);
+  // PyTorch has built nothing for these; what is older than 11.8 is of torch 1.
+  const std::set<std::string> none = {"cu125", "cu123", "cu122", "cu120"};
+  std::vector<std::string> of_uv, ours;
+  std::istringstream words(text.substr(values, text.find(']', values) - values));
+  for (std::string word; words >> word;) {
+    while (word.ends_with(',')) word.pop_back();
+    if (word.starts_with("cu") && word.size() == 5 && word >= "cu118" && !none.contains(word)) of_uv.push_back(word);
+  }
+  for (const TorchBackend& backend : torch_backends()) ours.push_back(backend.name);
+  CHECK(ours == of_uv);
 }
