@@ -2,10 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Compares every #include with the arrows that the design allows. Prints each that points the wrong way; exit status 1.
 #   between parts   tools -> bundle; never tool <-> tool, never bundle <-> train, nothing -> tests or samples
-# What a program includes beside the umbrella, since it changes the whole program.
-BY_PROGRAMS = {"include/sealift/train/comm/gloo_turns.hpp"}
 #   inside a part   a room uses its own floor and those below it (FLOORS); no files include each other in a circle
-#   umbrellas       each public header is listed in its half's umbrella, after the headers that it includes
+#   umbrellas       each public header is listed in its half's umbrella, after the headers that it includes (but BY_PROGRAMS)
 #   third parties   each library is included by its one door, and none by a public header of the bundle half
 #   arrows.py [ROOT]
 import pathlib
@@ -20,6 +18,8 @@ FOLDERS = ("include", "bundle", "packager", "installer", "offline_repo", "sample
 LEAVES = ("include/sealift/strict_json.hpp", "include/sealift/safetensors.hpp")
 # For the programs of either half, not for its headers.
 TOML = "include/sealift/toml.hpp"
+# What a program includes beside the umbrella, since it changes the whole program.
+BY_PROGRAMS = {"include/sealift/train/comm/gloo_turns.hpp"}
 
 # part -> prefixes of the repository's files that it may include
 BUNDLE = ("include/sealift/bundle", "bundle/")

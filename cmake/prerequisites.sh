@@ -176,7 +176,8 @@ install_packages g++ cmake ninja-build make nasm ca-certificates python3 python3
   libboost1.81-dev libboost-url1.81-dev libutf8proc-dev libcurl4-openssl-dev patchelf bubblewrap
 if [ "${1:-build}" != tools ] && [ "${1:-build}" != aarch64 ]; then
   install_packages git doctest-dev libgloo-dev zstd openssl curl \
-    clang clang-format libclang-rt-dev libarchive-tools unzip  # the fuzzers, and the archivers that our readers are held to
+    clang clang-format libclang-rt-dev libarchive-tools unzip \
+    clang-19  # the fuzzers, the archivers that our readers are held to, and what compiles the tests over LibTorch
   install_packages dnf createrepo-c rpm gpg gpg-agent  # what resolves, makes and signs the tests' rpm packages
 fi
 case "${1:-build}" in
