@@ -4,6 +4,8 @@
 // Differences are relative to the first file, which so is the reference (one process).
 #include "check.hpp"
 
+#include "json_numbers.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -18,12 +20,9 @@ std::string name_of(const nlohmann::json& result) {
   return result.at("parallel_method").get<std::string>() + " x" + std::to_string(result.at("world_size").get<int>());
 }
 
-/// JSON has no NaN: a loss that was not finite is written as null.
 std::vector<double> losses_of(const nlohmann::json& result) {
   std::vector<double> losses;
-  for (const auto& loss : result.at("losses")) {
-    losses.push_back(loss.is_number() ? loss.get<double>() : std::numeric_limits<double>::quiet_NaN());
-  }
+  for (const auto& loss : result.at("losses")) losses.push_back(number_or_nan(loss));
   return losses;
 }
 
@@ -44,9 +43,9 @@ CheckReport check(const std::vector<nlohmann::json>& results, double tolerance, 
                                   ": configuration or number of losses differ; run both with the same settings");
     }
     for (std::size_t step = 0; step < losses.size(); ++step) {
-      const double difference = std::abs(losses[step] - reference[step]) / std::abs(reference[step]);
+      const double apart = std::abs(losses[step] - reference[step]) / std::abs(reference[step]);
+      const double difference = std::isfinite(apart) ? apart : std::numeric_limits<double>::infinity();
       report.max_relative_difference = std::max(report.max_relative_difference, difference);
-      // Negated so that a NaN is a problem.
       if (!(difference <= tolerance)) {
         std::ostringstream text;
         text.precision(10);
@@ -56,7 +55,8 @@ CheckReport check(const std::vector<nlohmann::json>& results, double tolerance, 
         break;
       }
     }
-    report.final_loss = std::max(report.final_loss, losses.back());
+    // The worst, which NaN is.
+    if (std::isnan(losses.back()) || losses.back() > report.final_loss) report.final_loss = losses.back();
     if (!(losses.back() <= floor_factor * report.floor && losses.back() >= 0.9 * report.floor)) {
       std::ostringstream text;
       text << name << " ended at a loss of " << losses.back() << " nats; expected 0.9 to " << floor_factor
@@ -65,7 +65,7 @@ CheckReport check(const std::vector<nlohmann::json>& results, double tolerance, 
     }
   }
   // Doubles hold 16 digits; more cannot be claimed.
-  report.digits = std::min(16.0, -std::log10(report.max_relative_difference));
+  report.digits = std::clamp(-std::log10(report.max_relative_difference), 0.0, 16.0);
   return report;
 }
 

@@ -12,6 +12,7 @@
 #include "made_tokens.hpp"
 #include "method_choice.hpp"
 #include "models/moe.hpp"
+#include "same_job.hpp"
 #include "tuning/qlora.hpp"
 
 namespace sealift::trainer {
@@ -69,6 +70,17 @@ Data data_of(const FineTuneOptions& options, const DecoderConfig& config, const 
   const auto evaluation =
       options.eval_strategy == "no" ? "" : made_tokens(options.val_dataset, "val_dataset", options, world);
   return open_data(training, evaluation, options, config, launch.local_rank == 0);
+}
+
+/// What all ranks must share: settings, and data by digest, since a path may be another on each host.
+Texts job_of(const FineTuneOptions& options, const Data& data) {
+  auto job =
+      settings_of_job(options, fine_tune_settings(),
+                      {"model", "dataset", "val_dataset", "adapters", "ref_model", "ref_adapters", "output_dir",
+                       "resume_from_checkpoint", "device", "threads", "timeout_seconds", "trace", "tensorboard"});
+  job["dataset"] = data.training->header().content_sha256;
+  if (data.evaluation) job["val_dataset"] = (*data.evaluation)->header().content_sha256;
+  return job;
 }
 
 void say_what_is_done(const FineTuneOptions& options, const Place& place, const ModelSize& size,
@@ -163,6 +175,7 @@ nlohmann::ordered_json fine_tune(const FineTuneOptions& given, const train::Laun
   world = make_groups(place, *ranks, {kExpertAxis, options.expert_model_parallel_size});
   monitor.started("connect");
   auto data = data_of(options, config, launch, *world);
+  require_same_job(world->world, job_of(options, data));
 
   torch::manual_seed(static_cast<std::uint64_t>(options.seed + place.rank));  // of dropout
   auto model = build_on_meta(options, config);

@@ -20,7 +20,12 @@ std::filesystem::path new_folder(Training& training, const char* name) {
 
 void take_best(Training& training) {
   const auto best = training.position.best();
-  if (!training.options.load_best_model_at_end || !best) return;
+  if (!training.options.load_best_model_at_end) return;
+  if (!best) {
+    const bool says = training.place.is_first() && !training.position.evaluations.empty();
+    if (says) std::cerr << "note: no evaluation loss was finite; the last model is taken, not a best one\n";
+    return;
+  }
   const auto checkpoint = best_checkpoint(training.options, best->step);
   train::load_checkpoint(checkpoint, *training.model, training.parallel, &training.optimizer);
   if (training.place.is_first()) {

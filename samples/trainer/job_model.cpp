@@ -76,7 +76,8 @@ FirstValues first_values_of(const FineTuneOptions& options, const DecoderConfig&
     values.adapted = std::make_unique<LoraSource>(*values.base, lora_of(options), seed);
   } else {
     const std::filesystem::path from(options.adapters.front());
-    values.adapted = adapter_source(from, *values.base, read_adapter_config(from));
+    values.adapted =
+        adapter_source(from, *values.base, read_adapter_config(from), config.tied_head && !config.reward_head);
   }
   return values;
 }

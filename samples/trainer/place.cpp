@@ -4,6 +4,7 @@
 // Results are made comparable before the first computation, whatever the verb.
 #include "place.hpp"
 
+#include "json_numbers.hpp"
 #include "own_bundle.hpp"
 #include "step_log.hpp"
 
@@ -48,7 +49,7 @@ void write_result(nlohmann::ordered_json& result, Monitor& monitor, const Place&
   result["monitor"] = monitor.report(world.world);
   if (place.is_first()) {
     result["bundle"] = own_bundle();
-    open_for_writing(std::filesystem::path(options.out) / "result.json") << result.dump(1) << '\n';
+    open_for_writing(std::filesystem::path(options.out) / "result.json") << with_all_numbers(result).dump(1) << '\n';
   }
   world.world.barrier();
 }

@@ -10,6 +10,7 @@
 #include "model.hpp"
 #include "place.hpp"
 #include "progress.hpp"
+#include "same_job.hpp"
 #include "step_log.hpp"
 #include "traffic.hpp"
 
@@ -199,6 +200,9 @@ nlohmann::ordered_json run(const Options& options, const train::Launch& launch, 
   Monitor monitor(options, place.watched(options.micro_batches));
   world = make_groups(place, find_ranks(place, options, launch));
   monitor.started("connect");
+  require_same_job(world->world, settings_of_job(options, settings(),
+                                                 {"out", "checkpoint_folder", "resume", "device", "threads",
+                                                  "timeout_seconds", "trace", "tensorboard"}));
 
   const MarkovSource source(options.vocabulary, static_cast<std::uint64_t>(options.seed));
   auto model = build_model(options, place.device.device);

@@ -4,8 +4,11 @@
 // A file's values keep their shape, so that a list is not taken for a text that looks like one.
 #include "settings.hpp"
 
+#include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <sstream>
 #include <type_traits>
 
@@ -38,6 +41,16 @@ struct Inner<std::optional<Value>> {
   static constexpr bool is_optional = true;
 };
 
+/// The shortest text that reads back as `value`: a stream's six digits would be another number.
+std::string number_text(double value) {
+  std::array<char, 40> text{};
+  for (int digits = 6; digits <= 17; ++digits) {
+    std::snprintf(text.data(), text.size(), "%.*g", digits, value);
+    if (std::strtod(text.data(), nullptr) == value) break;
+  }
+  return text.data();
+}
+
 /// The items of a TOML list of texts, as a flag would have them.
 std::string list_text(const toml::array& list, const std::string& where) {
   std::string text;
@@ -56,7 +69,7 @@ std::string value_text(const toml::node& node, const std::string& where) {
   } else if (const auto* value = node.as_integer()) {
     text << value->get();
   } else if (const auto* value = node.as_floating_point()) {
-    text << value->get();
+    text << number_text(value->get());
   } else if (const auto* value = node.as_boolean()) {
     text << (value->get() ? "true" : "false");
   } else {
@@ -108,13 +121,21 @@ std::string text_of(Field field) {
     using Value = std::remove_cvref_t<decltype(value)>;
     if constexpr (std::is_same_v<Value, std::vector<std::string>>) {
       for (const auto& item : value) text << (&item == &value.front() ? "" : std::string(1, kSeparator)) << item;
-    } else if constexpr (Inner<Value>::is_optional) {
-      if (value) text << *value;
+    } else if constexpr (std::is_same_v<Value, double>) {
+      text << number_text(value);
     } else {
       text << value;
     }
   };
-  std::visit([&](auto* value) { write(*value); }, field);
+  std::visit(
+      [&](auto* value) {
+        if constexpr (Inner<std::remove_cvref_t<decltype(*value)>>::is_optional) {
+          if (*value) write(**value);
+        } else {
+          write(*value);
+        }
+      },
+      field);
   return text.str();
 }
 

@@ -4,7 +4,7 @@
 // A resumed run adds to log.jsonl, so that the steps before it are kept.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include "json_numbers.hpp"
 
 #include <c10/util/Exception.h>
 
@@ -58,7 +58,7 @@ class StepLog {
   }
 
   /// A line that is no step's.
-  void write(const nlohmann::ordered_json& line) { file_ << line << '\n' << std::flush; }
+  void write(const nlohmann::ordered_json& line) { file_ << with_all_numbers(line) << '\n' << std::flush; }
 
  private:
   using Clock = std::chrono::steady_clock;

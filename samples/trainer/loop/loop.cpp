@@ -204,7 +204,8 @@ void evaluate_and_judge(Training& training, StepLog* log) {
   if (log) log->write(line);
   if (training.place.is_first()) std::cerr << "step " << position.step << "  eval loss " << loss << '\n';
   const auto& options = training.options;
-  const bool is_best = position.best()->step == position.step;
+  const auto best = position.best();
+  const bool is_best = best && best->step == position.step;
   if (is_best && options.load_best_model_at_end) {
     save(training, best_folder(options), 0);
     if (training.place.is_first()) keep_best_of(options, {position.step, training.saved_best});

@@ -6,10 +6,9 @@
 
 #include "data/sampler.hpp"
 #include "fine_tune_options.hpp"
+#include "json_numbers.hpp"
 
 #include <sealift/train.hpp>
-
-#include <nlohmann/json.hpp>
 
 namespace sealift::trainer {
 
@@ -29,20 +28,21 @@ struct Position {
   SamplerState sampler;
   train::GradScalerState scaler;
 
-  /// The evaluation of the least loss; the first of equal ones.
+  /// The evaluation of the least loss, the first of equal ones; nothing where no loss is finite, since what computes
+  /// NaN or infinity is no model, however NaN compares.
   std::optional<Evaluation> best() const {
     std::optional<Evaluation> least;
     for (const auto& each : evaluations) {
-      if (!least || each.loss < least->loss) least = each;
+      if (std::isfinite(each.loss) && (!least || each.loss < least->loss)) least = each;
     }
     return least;
   }
 
-  /// Evaluations since the best.
+  /// Evaluations since the best; all of them where none was good.
   std::int64_t without_better() const {
     const auto least = best();
     return std::count_if(evaluations.begin(), evaluations.end(),
-                         [&](const auto& each) { return each.step > least->step; });
+                         [&](const auto& each) { return !least || each.step > least->step; });
   }
 };
 
@@ -73,8 +73,8 @@ inline train::TrainingState training_state(const FineTuneOptions& options, std::
           .sampler_position = position.sampler.row,
           .seed = static_cast<std::uint64_t>(options.seed),
           .notes = {{"job", nlohmann::json(job).dump()},
-                    {"losses", nlohmann::json(position.losses).dump()},
-                    {"evaluations", evaluations.dump()},
+                    {"losses", nlohmann::json(position.losses).dump()},  // finite, or the run had ended
+                    {"evaluations", with_all_numbers(evaluations).dump()},
                     {"sampler", position.sampler.text()},
                     {"scaler", nlohmann::json({position.scaler.scale, position.scaler.growth_tracker}).dump()},
                     {"skipped", std::to_string(position.skipped)}}};
@@ -121,6 +121,18 @@ inline void refuse_later_checkpoints(const FineTuneOptions& options, std::int64_
   }
 }
 
+/// The curves that training_state wrote. Programs before this one wrote null for what was not finite.
+inline void read_curves(const std::map<std::string, std::string>& notes, Position& position) {
+  position.losses = nlohmann::json::parse(notes.at("losses")).get<std::vector<double>>();
+  for (const auto& each : nlohmann::json::parse(notes.at("evaluations"))) {
+    const auto& loss = each.at(1);
+    const bool is_known = loss.is_null() || number_in(loss);
+    const auto metrics = each.size() > 2 ? each.at(2) : nlohmann::json::object();
+    position.evaluations.push_back(
+        {each.at(0).get<std::int64_t>(), is_known ? number_or_nan(loss) : loss.get<double>(), metrics});
+  }
+}
+
 /// Sets model, optimizer and random numbers from `checkpoint` and returns where it stood. Collective.
 inline Position load_position(const std::filesystem::path& checkpoint, const FineTuneOptions& options,
                               std::int64_t rows, torch::nn::Module& model, train::Parallel& parallel,
@@ -135,11 +147,7 @@ inline Position load_position(const std::filesystem::path& checkpoint, const Fin
   const auto state = train::load_checkpoint(checkpoint, model, parallel, &optimizer);
   Position position{.step = state.step, .skipped = std::atoll(state.notes.at("skipped").c_str())};
   try {
-    position.losses = nlohmann::json::parse(state.notes.at("losses")).get<std::vector<double>>();
-    for (const auto& each : nlohmann::json::parse(state.notes.at("evaluations"))) {
-      const auto metrics = each.size() > 2 ? each.at(2) : nlohmann::json::object();
-      position.evaluations.push_back({each.at(0).get<std::int64_t>(), each.at(1).get<double>(), metrics});
-    }
+    read_curves(state.notes, position);
     const auto scaler = nlohmann::json::parse(state.notes.at("scaler"));
     position.scaler = {.scale = scaler.at(0).get<double>(), .growth_tracker = scaler.at(1).get<std::int64_t>()};
   } catch (const nlohmann::json::exception& error) {

@@ -52,7 +52,8 @@ void write_samples(Training& training) {
     const auto room = training.model->config().max_positions;
     for (const auto& prompt : sample_prompts(file.view(), options.sample_prompts)) {
       const auto most = std::min(options.sample_tokens, room - static_cast<std::int64_t>(prompt.size()));
-      const auto answer = most > 0 ? generate(training.model, prompt, {.max_tokens = most}) : Tokens{};
+      const GenerateOptions how{.max_tokens = most, .ranks = training.world.world};
+      const auto answer = most > 0 ? generate(training.model, prompt, how) : Tokens{};
       samples.push_back({{"step", step}, {"prompt", prompt}, {"answer", answer}});
     }
   }

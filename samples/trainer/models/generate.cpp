@@ -26,6 +26,15 @@ std::int64_t choose(const at::Tensor& logits, double temperature, const at::Gene
   return at::multinomial((row / temperature).softmax(0), 1, /*replacement=*/false, random).item<std::int64_t>();
 }
 
+/// The token that all ranks go on with.
+std::int64_t next_token(const at::Tensor& logits, const GenerateOptions& options, const at::Generator& random) {
+  auto ranks = options.ranks;
+  const auto token = torch::zeros({1}, at::kLong);
+  if (ranks.rank() == 0) token.fill_(choose(logits, options.temperature, random));
+  ranks.broadcast(token, "chosen token").wait();
+  return token.item<std::int64_t>();
+}
+
 }  // namespace
 
 std::vector<std::int64_t> generate(train::Shardable<Decoder>& model, const std::vector<std::int64_t>& prompt,
@@ -42,7 +51,7 @@ std::vector<std::int64_t> generate(train::Shardable<Decoder>& model, const std::
   auto next = torch::tensor(prompt, at::kLong);
   while (static_cast<std::int64_t>(tokens.size()) < options.max_tokens) {
     const auto logits = model->call_gathered(&DecoderImpl::next_logits, next.unsqueeze(0).to(device), cache);
-    tokens.push_back(choose(logits, options.temperature, random));
+    tokens.push_back(next_token(logits, options, random));
     if (std::find(ends.begin(), ends.end(), tokens.back()) != ends.end()) break;
     next = torch::tensor({tokens.back()}, at::kLong);
   }

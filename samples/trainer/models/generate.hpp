@@ -11,11 +11,15 @@ namespace sealift::trainer {
 struct GenerateOptions {
   std::int64_t max_tokens = 128;  ///< new ones
   double temperature = 0;         ///< 0: the likeliest token each time
-  std::uint64_t seed = 0;         ///< of the draws; the same tokens on every rank
+  std::uint64_t seed = 0;         ///< of the draws
+  /// Ranks that answer together, as those of a spread model must: all take the token that the first of them chose.
+  /// Rounding differs with the rows that experts get from other ranks, and with machines; ranks that went on with
+  /// tokens of their own would end at different ones, and wait for each other without end.
+  train::Collectives ranks = {};
 };
 
 /// The tokens that follow `prompt`, up to and with one of the config's end tokens. In evaluation mode, without
-/// gradients; under a sharding policy all ranks call it with the same arguments.
+/// gradients; where the model is spread over ranks, all call it with the same prompt and those `ranks`.
 std::vector<std::int64_t> generate(train::Shardable<Decoder>& model, const std::vector<std::int64_t>& prompt,
                                    const GenerateOptions& options = {});
 

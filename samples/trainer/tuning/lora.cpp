@@ -9,6 +9,8 @@ namespace sealift::trainer {
 namespace {
 
 constexpr const char* kName = "lora";
+constexpr const char* kEmbeddingName = "embed_tokens";
+constexpr const char* kHeadName = "lm_head";
 constexpr const char* kMagnitude = "lora_magnitude_vector";
 constexpr std::string_view kMagnitudeWeight = "lora_magnitude_vector.weight";
 
@@ -120,6 +122,18 @@ at::Tensor plus_product(const at::Tensor& output, const at::Tensor& low, const a
   return at::addmm(output.flatten(0, -2), low.flatten(0, -2), up.t()).view(output.sizes());
 }
 
+/// Whether `module` is the head of a model whose head is its embedding: training one, which must be named, trains both.
+bool is_tied_head(const torch::nn::Module& model, const std::string& module,
+                  const std::vector<std::string>& modules_to_save) {
+  const auto paths = model.named_modules().keys();
+  const auto is_there = [&](const std::string& name) {
+    return std::any_of(paths.begin(), paths.end(), [&](const auto& path) { return matches(path, name); });
+  };
+  const auto names_embedding = [](const auto& each) { return last_part(each) == kEmbeddingName; };
+  return module == kHeadName && !is_there(kHeadName) && is_there(kEmbeddingName) &&
+         std::any_of(modules_to_save.begin(), modules_to_save.end(), names_embedding);
+}
+
 /// Lets train what `modules_to_save` names, in fp32.
 void unfreeze(torch::nn::Module& model, const std::vector<std::string>& modules_to_save) {
   std::set<std::string> names;
@@ -141,9 +155,9 @@ void unfreeze(torch::nn::Module& model, const std::vector<std::string>& modules_
     }
   }
   for (std::size_t i = 0; i < found.size(); ++i) {
-    TORCH_CHECK(
-        found[i] > 0, "modules_to_save has '", modules_to_save[i], "', which is no module that can be trained ",
-        "whole beside adapters; there are: ", c10::Join(", ", std::vector<std::string>(names.begin(), names.end())));
+    TORCH_CHECK(found[i] > 0 || is_tied_head(model, modules_to_save[i], modules_to_save), "modules_to_save has '",
+                modules_to_save[i], "', which is no module that can be trained ", "whole beside adapters; there are: ",
+                c10::Join(", ", std::vector<std::string>(names.begin(), names.end())));
   }
 }
 

@@ -26,6 +26,9 @@ struct LoraOptions {
   /// What the paths of modules end in that are trained whole, in fp32: the embedding, heads, norms, routers. As in
   /// PEFT, `norm` is every norm.
   std::vector<std::string> modules_to_save = {};
+  /// PEFT's ensure_weight_tying: an embedding in modules_to_save that is the head too stays so, as it always does here.
+  /// PEFT itself trains it apart from the head without this.
+  bool ties_head = false;
   bool rank_stabilized = false;  ///< use_rslora: scaling is alpha / sqrt(rank) instead of alpha / rank
   bool dora = false;             ///< use_dora: the length of each row is trained beside its direction
   LoraInit init = LoraInit::Kaiming;

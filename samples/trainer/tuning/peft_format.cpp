@@ -12,19 +12,13 @@ constexpr const char* kConfig = "adapter_config.json";
 constexpr const char* kFile = "adapter_model.safetensors";
 constexpr std::string_view kPrefix = "base_model.model.";
 constexpr std::string_view kMagnitudeName = "lora_magnitude_vector";
+constexpr const char* kEmbeddingWeight = "model.embed_tokens.weight";
+constexpr const char* kHeadWeight = "lm_head.weight";
 
 /// Keys that say nothing about the numbers of a LoRA, whatever their value.
-const std::set<std::string> kInert{"base_model_name_or_path",
-                                   "revision",
-                                   "inference_mode",
-                                   "task_type",
-                                   "peft_version",
-                                   "auto_mapping",
-                                   "megatron_core",
-                                   "qalora_group_size",
-                                   "ensure_weight_tying",
-                                   "runtime_config",
-                                   "layers_pattern"};
+const std::set<std::string> kInert{
+    "base_model_name_or_path", "revision",          "inference_mode", "task_type",     "peft_version", "auto_mapping",
+    "megatron_core",           "qalora_group_size", "runtime_config", "layers_pattern"};
 
 /// PEFT's name of an adapter's parameter: without our module and, for magnitudes, without `.weight`.
 std::string to_peft(const std::string& name, const std::vector<std::string>& modules_to_save) {
@@ -151,12 +145,26 @@ std::vector<std::string> stored_targets(const torch::nn::Module& model, const Lo
   return {names.begin(), names.end()};
 }
 
+bool names_module(const std::vector<std::string>& modules, const std::string& module) {
+  return std::find(modules.begin(), modules.end(), module) != modules.end();
+}
+
+/// Whether `options` train an embedding whole that is the head of `model` too.
+bool trains_tied_head(const torch::nn::Module& model, const LoraOptions& options) {
+  const auto parameters = model.named_parameters();
+  const bool has_head = parameters.contains(kHeadWeight) || parameters.contains(std::string(kScore) + ".weight");
+  return !has_head && parameters.contains(kEmbeddingWeight) &&
+         is_saved_whole(kEmbeddingWeight, options.modules_to_save);
+}
+
 std::string config_of(const torch::nn::Module& model, const std::string& base) {
   const auto adapters = find_adapters(model);
   TORCH_CHECK(!adapters.empty(), "the model has no adapters; call add_lora() before parallelize()");
   const auto& options = adapters.begin()->second->options();
-  const auto& whole = options.modules_to_save;
-  const bool scores = std::find(whole.begin(), whole.end(), kScore) != whole.end();
+  auto whole = options.modules_to_save;
+  const bool scores = names_module(whole, kScore), is_tied = trains_tied_head(model, options);
+  // PEFT, of any version, then gives both the trained values; by embed_tokens alone its head stays the base's.
+  if (is_tied && !names_module(whole, "lm_head")) whole.push_back("lm_head");
   const Json json = {
       {"peft_type", "LORA"},
       {"task_type", scores ? "SEQ_CLS" : "CAUSAL_LM"},
@@ -172,6 +180,7 @@ std::string config_of(const torch::nn::Module& model, const std::string& base) {
       {"bias", "none"},
       {"fan_in_fan_out", false},
       {"modules_to_save", whole.empty() ? Json() : Json(whole)},
+      {"ensure_weight_tying", is_tied},
   };
   return json.dump(2) + "\n";
 }
@@ -189,9 +198,13 @@ void save_adapter(const std::filesystem::path& folder, const torch::nn::Module& 
     });
   };
   on_rank_0([&] { std::filesystem::create_directories(folder); });
-  const auto whole = find_adapters(model).begin()->second->options().modules_to_save;
-  train::export_safetensors(folder / kFile, model, parallel,
-                            {.name = [&](const std::string& name) { return to_peft(name, whole); }});
+  const auto& options = find_adapters(model).begin()->second->options();
+  const auto& whole = options.modules_to_save;
+  train::ExportOptions how{.name = [&](const std::string& name) { return to_peft(name, whole); }};
+  if (trains_tied_head(model, options)) {
+    how.second_names[std::string(kPrefix) + kEmbeddingWeight] = std::string(kPrefix) + kHeadWeight;
+  }
+  train::export_safetensors(folder / kFile, model, parallel, how);
   on_rank_0([&] {
     train::OutputFile file(folder / kConfig);
     file.write(text.data(), text.size());
@@ -214,6 +227,7 @@ LoraOptions parse_adapter_config(std::string_view text, const std::string& where
   options.dora = keys.flag("use_dora");
   options.init = read_init(keys);
   options.modules_to_save = read_modules(keys, "modules_to_save");
+  options.ties_head = keys.flag("ensure_weight_tying");
   keys.expect_nothing_else();
   check(options);
   return options;
@@ -224,15 +238,54 @@ LoraOptions read_adapter_config(const std::filesystem::path& folder) {
   return parse_adapter_config(train::read_text(path, std::uint64_t{16} << 20), path.string());
 }
 
+/// Throws unless the adapter in `file`, of a model whose head is its embedding, has one value for both.
+void check_tied_head(const std::filesystem::path& file, const LoraOptions& options) {
+  std::vector<train::WantedTensor> wanted;
+  for (const auto& tensor : train::read_header(train::InputFile(file)).tensors) {
+    if (tensor.name != std::string(kPrefix) + kEmbeddingWeight && tensor.name != std::string(kPrefix) + kHeadWeight)
+      continue;
+    wanted.push_back({.name = tensor.name,
+                      .sizes = {tensor.shape.begin(), tensor.shape.end()},
+                      .dtype = train::scalar_type(tensor.dtype, tensor.name)});
+  }
+  const auto* remedy = "; the model's head is its embedding, so train them as one (PEFT: ensure_weight_tying = true)";
+  if (wanted.size() < 2) {
+    TORCH_CHECK(options.ties_head, file.string(), " has embed_tokens and no lm_head, so PEFT takes the base's head",
+                remedy);
+    return;
+  }
+  bool equal = wanted[0].sizes == wanted[1].sizes;
+  const auto wants = [&](const std::string& stored) {
+    return stored == wanted[0].name || stored == wanted[1].name ? stored : std::string();
+  };
+  train::SafetensorsSource source(file, {.name = wants});
+  source.check(wanted);
+  const auto numel = c10::multiply_integers(wanted[0].sizes);
+  constexpr std::int64_t kPiece = train::kPieceBytes / 4;
+  for (std::int64_t first = 0; equal && first < numel; first += kPiece) {
+    const auto piece = [&](const train::WantedTensor& tensor) {
+      auto values = torch::empty({std::min(kPiece, numel - first)}, tensor.dtype);
+      source.read(tensor.name, tensor.sizes, first, values);
+      return values;
+    };
+    equal = piece(wanted[0]).equal(piece(wanted[1]).to(wanted[0].dtype));
+  }
+  TORCH_CHECK(equal, file.string(), " has an lm_head that is not its embed_tokens", remedy);
+}
+
 std::unique_ptr<train::Source> adapter_source(const std::filesystem::path& folder, train::Source& base,
-                                              const LoraOptions& options) {
+                                              const LoraOptions& options, bool tied_head) {
+  const bool is_tied = tied_head && is_saved_whole(kEmbeddingWeight, options.modules_to_save);
+  if (is_tied) check_tied_head(folder / kFile, options);
   auto missing = options.modules_to_save;  // the base has these too, which is not what was trained
   for (const auto& tensor : train::read_header(train::InputFile(folder / kFile)).tensors) {
     std::erase_if(missing, [&](const auto& module) { return is_saved_whole(tensor.name, {module}); });
   }
   TORCH_CHECK(missing.empty(), (folder / kFile).string(), " has no ", missing.front(),
               ", which adapter_config.json names in modules_to_save; save the adapter again");
-  const auto name = [whole = options.modules_to_save](const std::string& stored) { return from_peft(stored, whole); };
+  const auto name = [whole = options.modules_to_save, is_tied](const std::string& stored) {
+    return is_tied && stored == std::string(kPrefix) + kHeadWeight ? std::string() : from_peft(stored, whole);
+  };
   return std::make_unique<train::SafetensorsSource>(folder / kFile,
                                                     train::SafetensorsOptions{.name = name, .otherwise = &base});
 }

@@ -23,8 +23,9 @@ LoraOptions read_adapter_config(const std::filesystem::path& folder);
 LoraOptions parse_adapter_config(std::string_view text, const std::string& where);
 
 /// First values of a model to which `add_lora` was applied with the folder's `options`: adapters and modules_to_save
-/// from its file, the rest from `base`, which outlives the source.
+/// from its file, the rest from `base`, which outlives the source. `tied_head`: the model's head is its embedding;
+/// throws where the adapter trained the one without the other, as PEFT can.
 std::unique_ptr<train::Source> adapter_source(const std::filesystem::path& folder, train::Source& base,
-                                              const LoraOptions& options = {});
+                                              const LoraOptions& options = {}, bool tied_head = false);
 
 }  // namespace sealift::trainer

@@ -3,6 +3,7 @@
 // See check.hpp for the comparison; here are its arguments and how its report is printed.
 // The report goes to stdout, each problem to stderr, so that a script can read the one and a person the other.
 #include "check.hpp"
+#include "json_numbers.hpp"
 
 #include "failure.hpp"
 #include "verbs/verbs.hpp"
@@ -47,7 +48,7 @@ void add_check(CLI::App& app) {
     const auto& [files, tolerance, floor_factor, json] = *arguments;
     const auto report = check(read_results(files), tolerance, floor_factor);
     if (json) {
-      std::cout << json_of(report, files.size()).dump(1) << '\n';
+      std::cout << with_all_numbers(json_of(report, files.size())).dump(1) << '\n';
     } else {
       print(report, files.size());
     }

@@ -6,6 +6,7 @@
 #include "fine_tune.hpp"
 
 #include "failure.hpp"
+#include "json_numbers.hpp"
 #include "monitor/monitor.hpp"
 #include "verbs/on_ranks.hpp"
 #include "verbs/verbs.hpp"
@@ -43,7 +44,7 @@ void take_extras(const std::vector<std::string>& extras, Texts& flags) {
 
 void print_training(const nlohmann::ordered_json& result, bool json) {
   if (json) {
-    std::cout << result.dump(1) << '\n';
+    std::cout << with_all_numbers(result).dump(1) << '\n';
     return;
   }
   std::cout << result["parallel_method"].get<std::string>() << " x" << result["world_size"] << ", "

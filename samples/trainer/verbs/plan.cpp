@@ -3,6 +3,7 @@
 // See plan/table.hpp for what is computed. Needs no GPU and no weights: config.json is enough.
 // Rates that are not given are assumed, and said to be.
 #include "data/token_file.hpp"
+#include "json_numbers.hpp"
 #include "plan/advice.hpp"
 #include "plan/candidates.hpp"
 #include "plan/checkpoint_cost.hpp"
@@ -122,7 +123,7 @@ void print_plan(const PlanArguments& arguments) {
     if (checkpoint) json["checkpoint"] = plan::to_json(*checkpoint);
     if (any) json["job"] = job;
     for (const auto& row : rows) json["rows"].push_back(to_json(row));
-    std::cout << json.dump(1) << '\n';
+    std::cout << with_all_numbers(json).dump(1) << '\n';
   } else {
     std::cout << plan::table_text(rows, arguments.top) << '\n';
     for (const auto& line : advice) std::cout << line << '\n';

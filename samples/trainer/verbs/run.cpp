@@ -6,6 +6,7 @@
 
 #include "failure.hpp"
 #include "job_policy.hpp"
+#include "json_numbers.hpp"
 #include "monitor/monitor.hpp"
 #include "verbs/on_ranks.hpp"
 #include "verbs/verbs.hpp"
@@ -22,7 +23,7 @@ struct RunArguments {
 
 void print_run(const nlohmann::ordered_json& result, bool json) {
   if (json) {
-    std::cout << result.dump(1) << '\n';
+    std::cout << with_all_numbers(result).dump(1) << '\n';
     return;
   }
   std::cout << result["parallel_method"].get<std::string>() << " x" << result["world_size"] << ": loss "

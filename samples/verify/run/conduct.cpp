@@ -4,6 +4,7 @@
 // A rank that throws still takes part in the exchange, so one broken rank is a named FAIL and not a hang.
 #include "run/conduct.hpp"
 
+#include "../trainer/json_numbers.hpp"
 #include "run/child_watch.hpp"
 #include "verdict/json.hpp"
 
@@ -298,7 +299,8 @@ Conducted conduct(const std::vector<CheckKind>& kinds, Site site, const Exchange
     site.free_port = site.free_ports.front();
     const auto began = std::chrono::steady_clock::now();
     const auto when = utc_now();
-    const auto texts = exchange.gather(measure(kind, site).dump(-1, ' ', false, Json::error_handler_t::replace));
+    const auto measured = trainer::with_all_numbers(measure(kind, site));
+    const auto texts = exchange.gather(measured.dump(-1, ' ', false, Json::error_handler_t::replace));
     if (!first) continue;
     auto check = judge(kind, read_measurements(texts), site);
     check.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();

@@ -4,6 +4,8 @@
 // A value that is missing or not finite never agrees.
 #include "training/curves.hpp"
 
+#include "../trainer/json_numbers.hpp"
+
 #include <cmath>
 #include <limits>
 #include <sstream>
@@ -11,12 +13,9 @@
 namespace sealift::verify {
 namespace {
 
-/// JSON has no NaN: it is null.
 std::vector<double> numbers_of_array(const nlohmann::json& array) {
   std::vector<double> values;
-  for (const auto& value : array) {
-    values.push_back(value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN());
-  }
+  for (const auto& value : array) values.push_back(trainer::number_or_nan(value));
   return values;
 }
 
@@ -79,7 +78,7 @@ CurveDifference compare(const std::vector<double>& ours, const std::vector<doubl
   for (std::size_t step = 0; step < ours.size(); ++step) {
     const double scale = std::abs(reference[step]);
     double apart = ours[step] == reference[step] ? 0 : std::abs(ours[step] - reference[step]) / scale;
-    if (!std::isfinite(apart)) apart = std::numeric_limits<double>::infinity();
+    if (!std::isfinite(apart) || !std::isfinite(ours[step])) apart = std::numeric_limits<double>::infinity();
     difference.largest = std::max(difference.largest, apart);
     if (apart <= tolerance || difference.first_step) continue;
     difference.first_step = step + 1;

@@ -9,6 +9,7 @@
 import importlib.metadata
 import importlib.util
 import json
+import math
 import os
 import pathlib
 import struct
@@ -141,6 +142,17 @@ def train(rank, world, job, method, device, sequences):
     return losses, norms
 
 
+def write_result(out, **values):
+    """Numbers that are not finite as texts, which JSON has no numbers for: Python's own NaN is no JSON."""
+
+    def number(value):
+        return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+    said = {key: [number(each) for each in value] if isinstance(value, list) else number(value)
+            for key, value in values.items()}
+    pathlib.Path(out).write_text(json.dumps(said, allow_nan=False))
+
+
 def rank_main(rank, world, meeting, arguments):
     import torch
     import torch.distributed as dist
@@ -156,7 +168,7 @@ def rank_main(rank, world, meeting, arguments):
     losses, norms = train(rank, world, job, method, device, job.sequences(out))
     if rank == 0:
         versions = {"torch": torch.__version__, "transformers": __import__("transformers").__version__}
-        pathlib.Path(out).write_text(json.dumps({"ranks": world, "losses": losses, "norms": norms, "versions": versions}))
+        write_result(out, ranks=world, losses=losses, norms=norms, versions=versions)
     dist.destroy_process_group()
 
 
@@ -177,7 +189,7 @@ def adapter(golden, prefix, out, folder):
     base = transformers.AutoModelForCausalLM.from_pretrained(job.model, dtype=torch.float32).eval()
     before = mean_loss(base)
     after = mean_loss(peft.PeftModel.from_pretrained(base, folder).eval())
-    pathlib.Path(out).write_text(json.dumps({"before": before, "after": after}))
+    write_result(out, before=before, after=after)
 
 
 def swift(golden, prefix, out, kind):
@@ -207,8 +219,8 @@ def swift(golden, prefix, out, kind):
     history = json.loads((folder / "logging.jsonl").read_text().splitlines()[-1])["log_history"]
     steps = [line for line in history if "loss" in line and "grad_norm" in line]
     versions = {name: importlib.metadata.version(name) for name in ("ms-swift", "torch", "transformers")}
-    pathlib.Path(out).write_text(json.dumps({"ranks": world, "losses": [line["loss"] for line in steps],
-                                             "norms": [line["grad_norm"] for line in steps], "versions": versions}))
+    write_result(out, ranks=world, losses=[line["loss"] for line in steps], norms=[line["grad_norm"] for line in steps],
+                 versions=versions)
 
 
 def last_line_of(log):

@@ -4,6 +4,8 @@
 // Every variable that could change a job is removed, so that a shell's settings are not taken for the site's fault.
 #include "training/job.hpp"
 
+#include "../trainer/json_numbers.hpp"
+
 #include "run/child_watch.hpp"
 
 #include <unistd.h>
@@ -69,9 +71,7 @@ std::vector<double> norms_of(const std::filesystem::path& log) {
   for (std::string line; std::getline(in, line);) {
     const auto json = Json::parse(line, nullptr, false);
     if (!json.is_object() || !json.contains("step") || !json.contains("grad_norm")) continue;
-    const auto& norm = json.at("grad_norm");
-    norms[json.at("step").get<std::int64_t>()] =
-        norm.is_number() ? norm.get<double>() : std::numeric_limits<double>::quiet_NaN();
+    norms[json.at("step").get<std::int64_t>()] = trainer::number_or_nan(json.at("grad_norm"));
   }
   std::vector<double> result;
   for (const auto& [step, norm] : norms) result.push_back(norm);

@@ -4,6 +4,7 @@
 // What Python cannot compare is NOT RUN with its own words; it is never taken for agreement.
 #include "training/python_golden.hpp"
 
+#include "../trainer/json_numbers.hpp"
 #include "run/child_watch.hpp"
 #include "training/golden.hpp"
 #include "training/plan.hpp"
@@ -113,6 +114,12 @@ Json measure_adapter(const Site& site, const std::string& name) {
   return values;
 }
 
+std::vector<double> numbers_of_peer(const Json& array) {
+  std::vector<double> values;
+  for (const auto& value : array) values.push_back(trainer::number_or_nan(value));
+  return values;
+}
+
 std::string text_of_loss(double value) {
   char text[40];
   std::snprintf(text, sizeof text, "%.9g", value);
@@ -136,8 +143,8 @@ void judge_python_golden(const std::vector<Measured>& all, Check& check) {
   for (const auto& [method, ran] : values.items()) {
     if (method == "golden") continue;
     const Series python{.name = name_of_peer(method, ran.at("ranks").get<int>()),
-                        .losses = ran.at("losses").get<std::vector<double>>(),
-                        .norms = ran.at("norms").get<std::vector<double>>()};
+                        .losses = numbers_of_peer(ran.at("losses")),
+                        .norms = numbers_of_peer(ran.at("norms"))};
     // Another program: the same formulas in another order of summation.
     judge_curves(python, recorded, std::max(default_tolerance("fp32"), tolerance_of(golden, "", "")), check);
     if (check.facts.empty()) {
@@ -149,7 +156,8 @@ void judge_python_golden(const std::vector<Measured>& all, Check& check) {
 void judge_adapter(const std::vector<Measured>& all, Check& check) {
   if (judge_failures(all, check)) return;
   const auto& values = of_first(all);
-  const auto ours = values.at("ours").get<double>(), after = values.at("after").get<double>();
+  const auto ours = trainer::number_or_nan(values.at("ours")), after = trainer::number_or_nan(values.at("after"));
+  const auto before = trainer::number_or_nan(values.at("before"));
   const double apart = std::abs(after - ours) / std::abs(ours);
   check.figures.push_back({.name = "loss of the data with the adapter, in PEFT",
                            .value = after,
@@ -157,8 +165,8 @@ void judge_adapter(const std::vector<Measured>& all, Check& check) {
                            .at_least = ours * (1 - 1e-4),
                            .at_most = ours * (1 + 1e-4),
                            .basis = "sealift-train's evaluation"});
-  check.facts.emplace_back("loss without the adapter", text_of_loss(values.at("before").get<double>()));
-  const bool changes = values.at("before").get<double>() != after;
+  check.facts.emplace_back("loss without the adapter", text_of_loss(before));
+  const bool changes = before != after;
   check.outcome = apart <= 1e-4 && changes ? Outcome::Pass : Outcome::Fail;  // a NaN fails
   const auto both = text_of_loss(after) + ", sealift-train " + text_of_loss(ours);
   check.reason = changes ? Sentence{"with the adapter PEFT has a loss of " + both, "加载适配器后 PEFT 的损失为 " + both}

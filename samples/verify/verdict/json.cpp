@@ -4,8 +4,9 @@
 // A reader of one object takes its keys one by one; what is left over is an error.
 #include "verdict/json.hpp"
 
+#include "../trainer/json_numbers.hpp"
+
 #include <array>
-#include <limits>
 #include <stdexcept>
 
 namespace sealift::verify {
@@ -78,12 +79,9 @@ class Reader {
     throw std::invalid_argument(where_ + " has keys that this version does not know");
   }
   static double number_in(const Json& value, const std::string& where) {
-    // JSON has no infinity and no NaN: a report says them as texts.
-    if (value == "inf") return std::numeric_limits<double>::infinity();
-    if (value == "-inf") return -std::numeric_limits<double>::infinity();
-    if (value == "nan") return std::numeric_limits<double>::quiet_NaN();
-    if (!value.is_number()) throw std::invalid_argument(where + " is not a number");
-    return value.get<double>();
+    const auto number = trainer::number_in(value);
+    if (!number) throw std::invalid_argument(where + " is not a number");
+    return *number;
   }
 
  private:
@@ -93,10 +91,7 @@ class Reader {
 };
 
 Ordered number(double value) {
-  if (value != value) return "nan";
-  if (value == std::numeric_limits<double>::infinity()) return "inf";
-  if (value == -std::numeric_limits<double>::infinity()) return "-inf";
-  return value;
+  return trainer::with_all_numbers(Ordered(value));
 }
 Ordered number(const std::optional<double>& value) {
   return value ? number(*value) : Ordered(nullptr);

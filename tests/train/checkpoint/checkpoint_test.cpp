@@ -345,6 +345,18 @@ TEST_CASE("a rank that cannot write makes the save fail on every rank, and what 
   });
 }
 
+TEST_CASE("a learning rate that is not finite fails the save on every rank, and what was saved before stays") {
+  const TempDir folder;
+  const auto before = make_checkpoint(folder.path());
+  on_ranks(2, [&](const World& world) {
+    Trainee trainee(world, fsdp());
+    trainee.train(0, 1);
+    static_cast<torch::optim::AdamWOptions&>(trainee.optimizer.param_groups()[1].options()).lr(std::nan(""));
+    CHECK_THROWS_WITH(trainee.save(folder.path(), 4), doctest::Contains("the optimizer's lr is nan"));
+  });
+  CHECK(latest_checkpoint(folder.path()) == before);
+}
+
 TEST_CASE("a checkpoint of another model is refused with the names") {
   const TempDir folder;
   const auto path = make_checkpoint(folder.path());

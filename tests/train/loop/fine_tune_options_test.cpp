@@ -133,6 +133,20 @@ TEST_CASE("a flag counts over the environment, that over the file, that over the
   CHECK(options.lora_dropout == 0.05);
 }
 
+TEST_CASE("a number in a file is the number of the flag to its last digit, and so is the one in a checkpoint") {
+  constexpr double kRate = 1.2345678901234567e-05;
+  CHECK(read_file(".toml", "learning_rate = 1.2345678901234567e-05\n").learning_rate == kRate);
+  CHECK(read({{"learning_rate", "1.2345678901234567e-05"}}).learning_rate == kRate);
+  CHECK(comparable(read({{"learning_rate", "1.2345678e-05"}})) !=
+        comparable(read({{"learning_rate", "1.2345679e-05"}})));
+  CHECK(comparable(read({{"weight_decay", "0.10000001"}})) != comparable(read({{"weight_decay", "0.1"}})));
+  const auto texts = comparable(read({{"adam_epsilon", "1e-8"}, {"beta", "0.30000000000000004"}}));
+  CHECK(texts.at("adam_epsilon") == "1e-08");  // as earlier programs wrote it into their checkpoints
+  CHECK(texts.at("adam_beta2") == "0.95");
+  CHECK(texts.at("beta") == "0.30000000000000004");
+  CHECK(texts.at("rpo_alpha").empty());
+}
+
 TEST_CASE("every preset that is installed can be read, and sets what its name says") {
   setenv("SEALIFT_TRAIN_PRESETS", SEALIFT_PRESETS, 1);
   const auto fsdp_lora = read({}, "", "fsdp_lora"), fsdp_qlora = read({}, "", "fsdp_qlora");

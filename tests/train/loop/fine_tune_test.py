@@ -5,6 +5,7 @@
 #   the adapter is opened by PEFT, the model by transformers, and both have the loss that was reported, also of rewards
 #   experts over ranks, resumed on one process, are those of one process; answers between steps are transformers'
 #   a run that is killed ends with the losses of one that never stopped; ms-swift's args.json and flags are taken over
+#   an embedding that is the head, an evaluation of NaN, and ranks that were given other jobs
 # usage: fine_tune_test.py SEALIFT_TRAIN REPOSITORY [SEED [PART…]]      PART: a function's name; without: all
 import json
 import os
@@ -12,6 +13,7 @@ import pathlib
 import random
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -368,6 +370,83 @@ def words_of_swift():
     say("ms-swift's args.json and flags are taken over, or refused by name")
 
 
+def tied_head():
+    """An embedding that is trained whole beside adapters and is the head too: PEFT, transformers and a later run agree."""
+    import peft
+    import torch
+    import transformers
+
+    tied = made.make_model(WORK / "tied", tie_word_embeddings=True)
+    job = ["--model", tied, "--data", CHAT, *LORA, "--modules_to_save", "embed_tokens", "--merge_lora", "true", *JOB]
+    ranks, words = METHODS[DRAW.choice(["ddp", "fsdp", "hsdp"])]
+    out = WORK / "tied-lora"
+    ours = train("sft", out, *job, "--val_dataset", EVALUATION, *words, *rows_for(ranks), ranks=ranks)["evaluations"][-1]["loss"]
+    base = transformers.AutoModelForCausalLM.from_pretrained(tied, dtype=torch.float32)
+    models = {"adapter": peft.PeftModel.from_pretrained(base, out / "adapter").eval(),
+              "merged": transformers.AutoModelForCausalLM.from_pretrained(out / "merged", dtype=torch.float32)}
+    for name, model in models.items():
+        theirs = made.mean_loss(model, made.read_tokens(EVALUATION))
+        check(abs(theirs - ours) < 1e-4 * theirs, f"{name}: a loss of {theirs} where {ours} was reported")
+    for ties in (True, False):  # what PEFT makes
+        base = transformers.AutoModelForCausalLM.from_pretrained(tied, dtype=torch.float32)
+        config = peft.LoraConfig(r=4, target_modules=["q_proj"], modules_to_save=["embed_tokens"], ensure_weight_tying=ties,
+                                 task_type="CAUSAL_LM")
+        model = peft.get_peft_model(base, config)
+        torch.manual_seed(5)
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.add_(0.05 * torch.randn_like(parameter) * parameter.requires_grad)
+        model.eval().save_pretrained(WORK / f"tied-{ties}")
+        begin = ["--model", tied, "--data", CHAT, "--tuner", "lora", "--adapters", WORK / f"tied-{ties}", "--learning_rate",
+                 "1e-12", "--max_steps", "1", "--save_strategy", "no", "--val_dataset", EVALUATION, *rows_for(1)]
+        if not ties:
+            run("sft", "--output_dir", WORK / "refused", *begin, expect=1, says="PEFT takes the base's head")
+            continue
+        theirs = made.mean_loss(model, made.read_tokens(EVALUATION))
+        found = train("sft", WORK / "tied-goes-on", *begin)["evaluations"][-1]["loss"]
+        check(abs(theirs - found) < 1e-4 * theirs, f"PEFT has a loss of {theirs}, a run that goes on from it {found}")
+    say("an embedding that is the head too is one for PEFT, transformers and a later run")
+
+
+def evaluation_of_nan():
+    """A step that makes the model's loss NaN: the checkpoint after it is whole, NaN is no best loss, and the run says why it ends."""
+    out = WORK / "nan"
+    job = ["--data", CHAT, "--tuner", "none", "--learning_rate", "1e30", "--lr_scheduler_type", "constant", "--max_grad_norm",
+           "0", "--weight_decay", "0", "--val_dataset", EVALUATION, "--eval_steps", "1", "--save_steps", "1",
+           "--load_best_model_at_end", "true", *rows_for(1)]
+    result = train("sft", out, *job, "--max_steps", "1", says="no evaluation loss was finite")
+    check(result["evaluations"] == [{"step": 1, "loss": "nan"}] and "best" not in result, f"the result is {result}")
+    check(lines_of(out)[-1]["eval_loss"] == "nan", f"the log is {lines_of(out)}")
+    again = train("sft", out, *job, "--max_steps", "1", says="resuming after step 1")
+    check(again["evaluations"] == result["evaluations"], f"resumed, the evaluations are {again['evaluations']}")
+    run("sft", "--model", MODEL, "--output_dir", out, *job, "--max_steps", "2", expect=1, says="try a lower learning_rate")
+    say("an evaluation of NaN is saved, resumed from, and never the best")
+
+
+def ranks_of_other_jobs():
+    """Ranks whose hosts have other settings or another file of data are told so, and train nothing."""
+    other = WORK / "other.jsonl"
+    made.write_lines(other, made.chat_lines(45, 77))
+    other = tokenize(other, WORK / "other.tokens")
+    job = ["--model", MODEL, "--tuner", "none", "--parallel-method", "ddp", "--max_steps", "2", "--save_strategy", "no"]
+    for theirs, says in ((["--data", CHAT, "--learning_rate", "0.5"], "learning_rate is '0.5', on rank 0 ''"),
+                         (["--data", other], "dataset is '"),
+                         (["--data", CHAT, "--eval_steps", "7"], "eval_steps is '7', on rank 0 '500'")):
+        ranks = []
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        for rank, words in enumerate((["--data", CHAT], theirs)):
+            place = {"RANK": rank, "WORLD_SIZE": 2, "LOCAL_RANK": rank, "LOCAL_WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1",
+                     "MASTER_PORT": port}
+            words = [TRAIN, "sft", "--output_dir", WORK / f"other-{rank}", *job, *words]
+            ranks.append(subprocess.Popen([str(word) for word in words], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                                          text=True, env={**ENVIRONMENT, **{key: str(value) for key, value in place.items()}}))
+        said = [rank.communicate(timeout=200)[1] for rank in ranks]
+        check(all(rank.returncode == 1 for rank in ranks), f"ranks of other jobs ended with {said}")
+        check(all("rank 1 has another job than rank 0: " + says in text for text in said), f"they said {said}")
+    say("ranks with other settings or data than rank 0's are refused by name")
+
+
 def another_tokenizer():
     other = WORK / "other"
     made.make_model(other, seed=9)
@@ -448,7 +527,8 @@ with tempfile.TemporaryDirectory() as folder:
     EVALUATES = ["--val_dataset", EVALUATION, "--eval_steps", "6", *JOB]
     say("made a Qwen2, its tokenizer and data")
     parts = (whole_models, adapters, goes_on_from_an_adapter, adapters_over_four_bits, preferences, labelled_answers, rewards,
-             text, killed_and_resumed, experts_over_ranks, stops_early, best_of_a_resumed_run, words_of_swift, another_tokenizer,
+             text, killed_and_resumed, experts_over_ranks, stops_early, best_of_a_resumed_run, tied_head, evaluation_of_nan,
+             ranks_of_other_jobs, words_of_swift, another_tokenizer,
              half_precision)
     for each in parts:
         if len(sys.argv) <= 4 or each.__name__ in sys.argv[4:]:

@@ -5,6 +5,7 @@
 #include "models/generate.hpp"
 #include "models/hf_folder.hpp"
 #include "models/label_log_probabilities.hpp"
+#include "models/moe.hpp"
 #include "tests/support/ranks.hpp"
 #include "tests/support/temp_dir.hpp"
 
@@ -232,6 +233,53 @@ TEST_CASE("generation draws by its seed, stops after an end token, and leaves th
   const auto stopped = generate(ending, prompt, {.max_tokens = 6});
   CHECK(stopped.back() == greedy[2]);
   CHECK(stopped.size() <= 3);
+}
+
+TEST_CASE("ranks that hold a model together go on with the tokens of the first of them, and end where it does") {
+  auto config = small_config();
+  config.experts = ExpertConfig{.experts = 4, .per_token = 2, .width = 12, .normalize = true, .layers = {true, true}};
+  const std::vector<std::vector<std::int64_t>> prompts{{3, 1, 4, 1, 5}, {9, 2}, {6, 5, 3, 5, 8, 9, 7, 9}};
+  const auto answers = [&](train::Shardable<Decoder>& model, std::uint64_t seed, const train::Collectives& ranks) {
+    std::vector<std::vector<std::int64_t>> result;
+    for (const auto& prompt : prompts) {
+      const GenerateOptions how{.max_tokens = 16, .temperature = 1.5, .seed = seed, .ranks = ranks};
+      result.push_back(generate(model, prompt, how));
+    }
+    return result;
+  };
+  // Each rank would draw other tokens by itself, as one whose logits are rounded otherwise may, and end elsewhere.
+  auto endless = make_model(config);
+  const auto first = answers(endless, 0, {})[0], second = answers(endless, 1, {})[0];
+  const auto only_second = std::find_if(second.begin(), second.end(), [&](std::int64_t token) {
+    return std::find(first.begin(), first.end(), token) == first.end();
+  });
+  REQUIRE(only_second < second.end() - 1);
+  config.end_tokens = {*only_second};
+  auto plain = make_model(config);
+  const auto expected = answers(plain, 0, {});
+  REQUIRE(expected[0].size() == 16);
+  REQUIRE(answers(plain, 1, {})[0].size() < 16);
+  for (const auto& [policy, expert_ranks] : {std::pair{train::Policy{.method = train::ParallelMethod::Fsdp}, 1},
+                                             {train::Policy{.method = train::ParallelMethod::Hsdp, .shard_size = 2}, 1},
+                                             {train::Policy{.method = train::ParallelMethod::Fsdp}, 2},
+                                             {train::Policy{.method = train::ParallelMethod::Ddp}, 4}}) {
+    for (const bool gathers : {true, false}) {
+      on_ranks(4, [&, policy = policy, expert_ranks = expert_ranks](const train::World& world) {
+        train::Shardable<Decoder> model(config);
+        auto values = first_values(config, 3);
+        auto groups = expert_ranks > 1 ? train::make_groups(world, policy, kExpertAxis, expert_ranks)
+                                       : train::make_groups(world, train::make_mesh(policy, world.size));
+        auto parallel = train::parallelize(*model, groups, policy, &values);
+        const auto said = [&] { return answers(model, static_cast<std::uint64_t>(world.rank), groups.world); };
+        if (!gathers) {
+          CHECK(said() == expected);
+          return;
+        }
+        const auto whole = parallel.gather_parameters();
+        CHECK(said() == expected);
+      });
+    }
+  }
 }
 
 TEST_CASE("under precision pure, far positions still turn by fp32 tables") {

@@ -2,6 +2,7 @@
 // Adapters: which projections get one, which values, what is trained and sent, and what is saved of them.
 // That the numbers are PEFT's is in tuning_peer_test.py.
 
+#include "models/decoder.hpp"
 #include "tests/support/temp_dir.hpp"
 #include "tests/train/fixture.hpp"
 #include "tuning/peft_format.hpp"
@@ -372,6 +373,98 @@ TEST_CASE("a checkpoint of adapters holds them alone, goes on in any world, and 
     CHECK_THROWS_WITH_AS(export_checkpoint(folder / "step-000003", folder / "no.safetensors"),
                          doctest::Contains("saved without frozen parameters"), c10::Error);
   }
+}
+
+TEST_CASE("an embedding that is the head too is saved as both, as PEFT needs it, and goes on as one in another world") {
+  const TempDir folder;
+  const auto file = folder / "adapter" / "adapter_model.safetensors",
+             config_file = folder / "adapter" / "adapter_config.json";
+  const DecoderConfig config{.family = "qwen2",
+                             .vocabulary = 30,
+                             .width = 8,
+                             .mlp_width = 12,
+                             .layers = 1,
+                             .heads = 2,
+                             .kv_heads = 1,
+                             .head_dim = 4,
+                             .max_positions = 16,
+                             .windows = {0},
+                             .tied_head = true,
+                             .initializer_range = 0.3};
+  const std::string embedding = "model.embed_tokens.weight", stored = "base_model.model." + embedding,
+                    head = "base_model.model.lm_head.weight";
+  const auto read = [&] {
+    std::map<std::string, at::Tensor> tensors;
+    for (const auto& entry : read_header(InputFile(file)).tensors) {
+      SafetensorsSource source(file, {.name = [&](const auto& name) { return name == entry.name ? name : ""; }});
+      std::vector<std::int64_t> sizes(entry.shape.begin(), entry.shape.end());
+      source.check({{.name = entry.name, .sizes = sizes}});
+      tensors[entry.name] = torch::empty(sizes);
+      source.read(entry.name, sizes, 0, tensors[entry.name].view({-1}));
+    }
+    return tensors;
+  };
+  at::Tensor trained;
+  on_ranks(2, [&](const World& world) {
+    auto values = first_values(config, 3);
+    Shardable<Decoder> model(config);
+    add_lora(*model, {.rank = 2, .target_modules = {"q_proj"}, .modules_to_save = {"embed_tokens"}});
+    LoraSource source(values, {.rank = 2}, 1);
+    auto parallel = parallelize(*model, groups_of(world, fsdp()), fsdp(), &source);
+    torch::optim::AdamW optimizer(parallel.shards(), torch::optim::AdamWOptions(0.1));
+    std::get<0>(model(TokenBatch{.ids = torch::arange(6).view({1, 6})})).pow(2).mean().backward();
+    optimizer.step();
+    save_adapter(folder / "adapter", *model, parallel, "base");
+    const auto whole = whole_values(*model, parallel);
+    if (world.rank == 0) trained = whole.at(embedding);
+  });
+  const auto saved = read();
+  CHECK(saved.at(stored).equal(trained));
+  CHECK(saved.at(head).equal(trained));
+  const auto options = read_adapter_config(folder / "adapter");
+  CHECK(options.modules_to_save == std::vector<std::string>{"embed_tokens", "lm_head"});
+  CHECK(options.ties_head);
+
+  const auto goes_on = [&](const World& world) {
+    auto values = first_values(config, 3);
+    Shardable<Decoder> model(config);
+    const auto now = read_adapter_config(folder / "adapter");
+    add_lora(*model, now);
+    const auto source = adapter_source(folder / "adapter", values, now, /*tied_head=*/true);
+    const auto policy = world.size > 1 ? fsdp() : Policy{.method = ParallelMethod::None};
+    auto parallel = parallelize(*model, groups_of(world, policy), policy, source.get());
+    CHECK(whole_values(*model, parallel).at(embedding).equal(trained));
+  };
+  on_ranks(3, goes_on);
+
+  // As PEFT saves it without ensure_weight_tying, where its head is the base's; and with, or trained apart.
+  const auto config_with = [&](const std::string& modules, const std::string& ties) {
+    write_file(config_file, R"({"peft_type": "LORA", "r": 2, "target_modules": ["q_proj"], "modules_to_save": )" +
+                                modules + R"(, "ensure_weight_tying": )" + ties + "}");
+  };
+  const auto file_with = [&](std::map<std::string, at::Tensor> tensors) {
+    write_tensor_file(file, {tensors.begin(), tensors.end()}, {});
+  };
+  auto alone = saved;
+  alone.erase(head);
+  file_with(alone);
+  config_with(R"(["embed_tokens"])", "false");
+  CHECK_THROWS_WITH_AS(goes_on({}), doctest::Contains("so PEFT takes the base's head; the model's head is its"),
+                       c10::Error);
+  config_with(R"(["embed_tokens"])", "true");
+  goes_on({});
+  file_with(saved);
+  config_with(R"(["embed_tokens", "model.embed_tokens"])", "true");  // PEFT's own words
+  goes_on({});
+  auto apart = saved;
+  apart[head] = apart[head] + 1;
+  file_with(apart);
+  config_with(R"(["embed_tokens", "lm_head"])", "false");
+  CHECK_THROWS_WITH_AS(goes_on({}), doctest::Contains("has an lm_head that is not its embed_tokens"), c10::Error);
+
+  Shardable<Decoder> model(config);
+  CHECK_THROWS_WITH_AS(add_lora(*model, {.modules_to_save = {"lm_head"}}),
+                       doctest::Contains("modules_to_save has 'lm_head'"), c10::Error);
 }
 
 TEST_CASE("a key of adapter_config.json that could change the numbers and is not understood is refused by name") {

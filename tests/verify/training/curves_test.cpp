@@ -67,8 +67,16 @@ TEST_CASE("the first step that differs is named, of losses and of gradient norms
 TEST_CASE("a loss that is not finite, a curve that is too short and another job never agree") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   auto broken = ran_method({4, 3, 2}, {1, 1, 1});
-  broken["result"]["losses"][1] = nullptr;  // as JSON has it
-  CHECK(judged_method(broken, broken).outcome == Outcome::Fail);
+  for (const nlohmann::json& bad :
+       {nlohmann::json(), nlohmann::json("nan"), nlohmann::json("inf")}) {  // as JSON has it
+    broken["result"]["losses"][1] = bad;
+    CHECK(judged_method(broken, broken).outcome == Outcome::Fail);
+    auto other = ran_method({4, 3, 2}, {1, 1, 1});
+    other["norms"][1] = bad;
+    CHECK(judged_method(other, other).outcome == Outcome::Fail);
+  }
+  const double inf = std::numeric_limits<double>::infinity();
+  CHECK(std::isinf(compare({inf}, {inf}, 1).largest));
   CHECK_THROWS_AS(judged_method(ran_method({4, 3}, {1, 1}), ran_method({4, 3, 2}, {1, 1, 1})), std::invalid_argument);
   CHECK(std::isinf(compare({nan}, {nan}, 1).largest));
   auto other = ran_method({4, 3, 2}, {1, 1, 1});

@@ -266,8 +266,10 @@ TEST_CASE("Python's side is named by its method, the step and both numbers, and 
   CHECK(check.reason.en.find("Python's FSDP2 on 2 ranks and the golden run part in step 2: loss 3.2") !=
         std::string::npos);
   CHECK(check.reason.en.find("DDP on") == std::string::npos);
-  wrong["losses"][1] = nullptr;        // no number
-  CHECK_THROWS(judged(wrong, right));  // conduct makes a FAIL of it
+  for (const json& bad : {json("nan"), json("inf"), json()}) {
+    wrong["losses"][1] = bad;
+    CHECK(judged(wrong, right).outcome == Outcome::Fail);
+  }
   Check failed;
   judge_python_golden({{1, "node1", "cpu", {}, {}, {{"code", 1}, {"failed", "Python: no module"}}}}, failed);
   CHECK(failed.at_fault == std::vector<std::string>{"rank 1 on node1 (cpu)"});
@@ -304,6 +306,9 @@ TEST_CASE("an adapter that changes nothing, or that PEFT computes otherwise, fai
   CHECK(judged(4, 3, 3.00001).outcome == Outcome::Pass);
   CHECK(judged(4, 3, 3.01).outcome == Outcome::Fail);
   CHECK(judged(4, 3, std::nan("")).outcome == Outcome::Fail);
+  Check check;
+  judge_adapter({{0, "node0", "cpu", {}, {}, {{"before", 4}, {"after", "nan"}, {"ours", 3}}}}, check);
+  CHECK(check.outcome == Outcome::Fail);
   const auto same = judged(3, 3, 3);
   CHECK(same.outcome == Outcome::Fail);
   CHECK(same.reason.en == "the adapter changes nothing in PEFT");

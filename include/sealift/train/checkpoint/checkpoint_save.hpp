@@ -9,6 +9,7 @@
 #include <sealift/train/checkpoint/checkpoint_index.hpp>
 #include <sealift/train/parallel.hpp>
 
+#include <cmath>
 #include <future>
 
 namespace sealift::train {
@@ -148,6 +149,17 @@ inline CheckpointIndex make_index(const torch::nn::Module& model, Parallel& para
   return index;
 }
 
+/// Throws where a hyper-parameter is not finite: JSON has no such number, so the index could not be read back.
+inline void check_finite(const CheckpointIndex& index) {
+  for (const auto& group : index.groups) {
+    for (const auto& [name, value] : group.hyperparameters) {
+      TORCH_CHECK(std::isfinite(value), "the optimizer's ", name, " is ", value, " for ",
+                  group.parameters.empty() ? "an empty group" : group.parameters.front(),
+                  "; expected a finite number: what computes it, as a schedule does, is wrong");
+    }
+  }
+}
+
 /// Makes an empty folder for the checkpoint; removes what an interrupted save left there.
 inline void prepare_folder(const std::filesystem::path& path) {
   TORCH_CHECK(!is_whole(path), path.string(), " is a whole checkpoint already; load it and go on from there, or save ",
@@ -236,6 +248,7 @@ inline AsyncSave start_save(const std::filesystem::path& folder, const torch::nn
     part = rank_part(parallel, optimizer, in_background, options.frozen);
     if (rank != 0) return "";
     index = make_index(model, parallel, optimizer, state, options.frozen);
+    check_finite(index);
     for (const auto& item : model.named_buffers()) {
       buffers.emplace_back(item.key(), item.value().detach().to(at::TensorOptions(at::kCPU), false, in_background));
     }

@@ -18,6 +18,8 @@ struct ExportOptions {
   FileTensors file_tensors = {};  ///< tensors that a parameter is written as; unset: one of its name
   /// The name that a tensor of the model is written by; empty: it is not written. Unset: names are the same.
   std::function<std::string(const std::string& name)> name = {};
+  /// Second names of tensors, by what they are written as: they are written again under these.
+  std::map<std::string, std::string> second_names = {};
   /// What is written instead of elements [first, first + n) of tensor `name`: of the same number and dtype, on the
   /// host. Called by rank 0 alone.
   std::function<at::Tensor(const std::string& name, std::int64_t first, at::Tensor slab)> change = {};
@@ -166,6 +168,8 @@ inline void export_safetensors(const std::filesystem::path& path, const torch::n
         return options.change(name, first, slab(first, numel));
       };
     }
+    const auto second = options.second_names.find(written);
+    if (second != options.second_names.end()) tensors.emplace_back(second->second, tensor);
     tensors.emplace_back(written, std::move(tensor));
     return true;
   };
