@@ -242,6 +242,17 @@ TEST_CASE("what the watch costs a known collective is microseconds") {
   CHECK(each < 10);  // about 1 on a quiet machine
 }
 
+void own_handler(int) {}
+
+TEST_CASE("a connection that a peer closed raises no signal, unless the program handles it itself") {
+  const auto connect = [] { on_ranks(2, [](const World& world) { make_groups(world, {2, 1}).world.barrier(); }); };
+  const auto before = std::signal(SIGPIPE, SIG_DFL);
+  connect();
+  CHECK(std::signal(SIGPIPE, own_handler) == SIG_IGN);
+  connect();
+  CHECK(std::signal(SIGPIPE, before) == own_handler);
+}
+
 TEST_CASE("a rank alone has no watch and no store") {
   const auto groups = make_groups({}, {});
   CHECK(!groups.watch);

@@ -16,6 +16,7 @@
 #include <sealift/train/comm/nccl_backend.hpp>
 #endif
 
+#include <csignal>
 #include <future>
 
 namespace sealift::train {
@@ -91,8 +92,19 @@ class Connections {
     return c10::make_intrusive<c10d::PrefixStore>(generation + "/" + name, world.store);
   }
 
+  /// Gloo writes (gloo/transport/tcp/pair.cc, `Pair::write`) to connections that a peer may have closed: the signal
+  /// that the system sends then would end the process without a word. Python ignores it; a program's own handler stays.
+  static void ignore_closed_connections() {
+    struct sigaction action {};
+    if (sigaction(SIGPIPE, nullptr, &action) == 0 && (action.sa_flags & SA_SIGINFO) == 0 &&
+        action.sa_handler == SIG_DFL) {
+      std::signal(SIGPIPE, SIG_IGN);
+    }
+  }
+
   static std::shared_ptr<GlooLines> connect_gloo(const World& world, const Store& store, std::int64_t rank,
                                                  std::size_t size, std::int64_t& count) {
+    ignore_closed_connections();
     auto options = c10d::ProcessGroupGloo::Options::create(world.timeout);
     // Binding to a given address keeps Gloo from resolving the host's own name, which may fail on an isolated host.
     options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(world.address, false));
