@@ -54,13 +54,7 @@ inline void replace_data(at::Tensor tensor, const at::Tensor& data) {
 /// right on every rank, and a large parameter should be made by `torch::empty`. End it before `parallelize`.
 class MetaDevice {
  public:
-  MetaDevice() : include_(c10::DispatchKey::DeferredInit) {
-    // Once in a process, and only if it is used. PyTorch keeps this key for deferred initialisation and has no use of
-    // it.
-    static const auto registered = c10::Dispatcher::singleton().registerFallback(
-        c10::DispatchKey::DeferredInit, c10::KernelFunction::makeFromBoxedFunction<&detail::call_on_meta>(),
-        "sealift::train::MetaDevice");
-  }
+  MetaDevice() : include_(c10::DispatchKey::DeferredInit) { register_once(); }
   MetaDevice(const MetaDevice&) = delete;
   MetaDevice& operator=(const MetaDevice&) = delete;
 
@@ -68,6 +62,14 @@ class MetaDevice {
   static bool lives() { return c10::impl::tls_is_dispatch_key_included(c10::DispatchKey::DeferredInit); }
 
  private:
+  /// Once in a process, and only if it is used. PyTorch keeps this key for deferred initialisation and has no use of
+  /// it. Not in the constructor: compilers differ in how they name what is static there, and a program may mix them.
+  static void register_once() {
+    static const auto registered = c10::Dispatcher::singleton().registerFallback(
+        c10::DispatchKey::DeferredInit, c10::KernelFunction::makeFromBoxedFunction<&detail::call_on_meta>(),
+        "sealift::train::MetaDevice");
+  }
+
   c10::impl::IncludeDispatchKeyGuard include_;
 };
 

@@ -60,7 +60,8 @@ inline std::optional<Launch> nnodes(const Environment& environment) {
   if (!read.has("NNODES")) return std::nullopt;
   const auto nodes = read.number("NNODES", 1, kMaxRanks);
   const auto node = nodes == 1 ? 0 : read.number("NODE_RANK", 0, nodes - 1);
-  return of_node(read, "", nodes, node, read.number_or("NPROC_PER_NODE", 1, kMaxRanksPerHost, 1));
+  const auto per_node = read.number_or("NPROC_PER_NODE", 1, kMaxRanksPerHost, 1);  // before `read` is copied
+  return of_node(read, "", nodes, node, per_node);
 }
 
 /// Kubeflow's PyTorchJob and TrainJob: torchrun's options as PET_ variables, one set per pod. A PyTorchJob also sets
@@ -86,7 +87,8 @@ inline std::optional<Launch> rank_of_host(const Environment& environment) {
   if (!read.has("RANK") || !read.has("NPROC_PER_NODE")) return std::nullopt;
   const auto nodes = read.number("WORLD_SIZE", 1, kMaxRanks);
   const auto node = read.number("RANK", 0, nodes - 1);
-  return of_node(read, "", nodes, node, read.number("NPROC_PER_NODE", 1, kMaxRanksPerHost));
+  const auto per_node = read.number("NPROC_PER_NODE", 1, kMaxRanksPerHost);  // before `read` is copied
+  return of_node(read, "", nodes, node, per_node);
 }
 
 /// RANK alone: a PyTorchJob without nprocPerNode, or by hand.
@@ -163,7 +165,8 @@ inline std::optional<Launch> nproc_per_node(const Environment& environment) {
   if (!read.has("NPROC_PER_NODE")) return std::nullopt;
   TORCH_CHECK(!read.has("NODE_RANK") || read.number("NODE_RANK", 0, kMaxRanks) == 0,
               "NODE_RANK is set but NNODES is not; set NNODES to the number of hosts, or unset NODE_RANK");
-  return of_node(read, "", 1, 0, read.number("NPROC_PER_NODE", 1, kMaxRanksPerHost));
+  const auto per_node = read.number("NPROC_PER_NODE", 1, kMaxRanksPerHost);  // before `read` is copied
+  return of_node(read, "", 1, 0, per_node);
 }
 
 }  // namespace launchers
