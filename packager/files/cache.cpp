@@ -121,8 +121,9 @@ void Cache::keep(std::string_view bytes, const Digest& digest) const {
 }
 
 std::optional<std::string> Cache::read_note(const fs::path& file, std::uint64_t max_size) const {
-  std::error_code error;
-  if (!private_ || !fs::is_regular_file(fs::symlink_status(file, error))) return std::nullopt;
+  struct stat status {};
+  if (!private_ || ::lstat(file.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  if (status.st_uid != ::geteuid() && status.st_uid != 0) return std::nullopt;  // from when others might write here
   try {
     return bundle::read_text(file, max_size);
   } catch (const Error&) {
@@ -149,9 +150,10 @@ void Cache::note(const fs::path& file, std::string_view text) const {
 
 void Cache::warn_of_notes(bundle::Progress& progress) const {
   if (!private_)
-    progress.warn("others may write into the cache " + root_.string() +
-                  ", so nothing that it remembers was believed and all was hashed anew: give each account a cache of "
-                  "its own, or chmod -R go-w it");
+    progress.warn(
+        "others may write into the cache " + root_.string() +
+        ", so nothing that it remembers was believed and all was hashed anew: give each account a cache of "
+        "its own, or chmod -R go-w it and remove its chunks, native and built, where others may have left theirs");
   const std::lock_guard lock(lost_->guard);
   if (const std::size_t count = std::exchange(lost_->count, 0); count != 0)
     progress.warn("the cache could not keep " + std::to_string(count) +

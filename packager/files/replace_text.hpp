@@ -12,9 +12,10 @@ namespace sealift::packager {
 
 // A reader sees the old text or the new one, and two writers at the same time never mix theirs.
 inline void replace_text(const std::filesystem::path& path, std::string_view text) {
-  std::filesystem::create_directories(path.parent_path());
-  ScratchFolder::remove_abandoned(path.parent_path(), ".new");
-  const ScratchFolder scratch(".new", path.parent_path());
+  const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();  // also of a bare name
+  std::filesystem::create_directories(folder);
+  ScratchFolder::remove_abandoned(folder, ".new");
+  const ScratchFolder scratch(".new", folder);
   bundle::write_text(scratch / "file", text);
   std::filesystem::rename(scratch / "file", path);
 }

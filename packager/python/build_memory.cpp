@@ -11,6 +11,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr std::uint64_t kMaxNote = 1 << 20;
+
 // Length before text: no two lists of words have one spelling.
 void add(std::string& key, const std::string& word) {
   key += std::to_string(word.size()) + ":" + word + ",";
@@ -42,9 +44,10 @@ BuildMemory::BuildMemory(const Cache& cache, const bundle::Digest& archive, cons
     : cache_(cache), file_(cache.root() / "built" / (key_of(archive, order, tools, tool_names).hex() + ".toml")) {}
 
 std::optional<RememberedBuild> BuildMemory::recall() const {
-  if (!cache_.is_private() || !fs::exists(file_)) return std::nullopt;
+  const std::optional<std::string> note = cache_.read_note(file_, kMaxNote);
+  if (!note) return std::nullopt;
   try {
-    const TomlValue document = read_toml(file_, bundle::ErrorCode::Format);
+    const TomlValue document = parse_toml(*note, file_, bundle::ErrorCode::Format);
     TomlTable table(document, file_, bundle::ErrorCode::Format);
     const std::optional<bundle::Digest> sha256 = bundle::Digest::from_hex(table.string("sha256"));
     RememberedBuild build{

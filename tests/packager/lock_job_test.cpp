@@ -306,6 +306,16 @@ TEST_CASE("two locks in one folder at once each get uv's answer to their own job
   }
 }
 
+TEST_CASE("a file that is replaced may be named without its folder") {
+  const test::TempDir dir;
+  const fs::path before = fs::current_path();
+  fs::current_path(dir.path());
+  CHECK_NOTHROW(replace_text("root.2.json", "new"));
+  fs::current_path(before);
+  CHECK(read_file(dir / "root.2.json") == "new");
+  CHECK(std::distance(fs::directory_iterator(dir.path()), {}) == 1);
+}
+
 TEST_CASE("a lock that is replaced by several at once is one of theirs at any moment") {
   const test::TempDir dir;
   const fs::path file = dir / "demo.lock.toml";

@@ -221,6 +221,16 @@ TEST_CASE(
       fs::permissions(folder, others, fs::perm_options::remove);
       CHECK(Cache(workshop.cache()).is_private());
     }
+  if (::geteuid() == 0) {  // notes that were laid down before the folder was closed to others
+    const auto give_notes_to = [&](uid_t user) {
+      for (const fs::directory_entry& note : fs::directory_iterator(workshop.cache() / "chunks"))
+        REQUIRE(::chown(note.path().c_str(), user, -1) == 0);
+    };
+    CHECK(KnownChunks(Cache(workshop.cache())).read(wheel.sha256, wheel.size, {}));
+    give_notes_to(1);
+    CHECK_FALSE(KnownChunks(Cache(workshop.cache())).read(wheel.sha256, wheel.size, {}));
+    give_notes_to(0);
+  }
   fs::permissions(workshop.cache(), fs::perms::others_write, fs::perm_options::add);
   std::FILE* const said = std::fopen((workshop.dir / "said").c_str(), "w");
   workshop.pack("two", 0, {}, said);
