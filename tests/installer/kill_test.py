@@ -137,7 +137,10 @@ class Kills:
         if os.path.lexists(current) and not os.path.isdir(current):
             raise SystemExit("current leads nowhere")
         if os.path.exists(self.prefix):
-            subprocess.run([self.program, "status", "--prefix", self.prefix], check=True, stdout=subprocess.DEVNULL)
+            begun = set(os.listdir(self.prefix)) - {"lock"}  # killed before that, it is no prefix
+            status = subprocess.run([self.program, "status", "--prefix", self.prefix], capture_output=True, text=True)
+            if status.returncode != (0 if begun else 7):
+                raise SystemExit(f"status ended with {status.returncode}, beside {sorted(begun)}: {status.stderr}")
         self.check_nobody_is_left()
 
     def wait_for_record(self, child, prefix):
