@@ -36,7 +36,12 @@ class TempDir {
 inline std::string read_file(const std::filesystem::path& path) {
   std::ifstream stream(path, std::ios::binary);
   if (!stream) throw std::runtime_error("cannot read " + path.string());
-  return {std::istreambuf_iterator<char>(stream), {}};
+  std::string bytes;
+  for (std::size_t read = 1; read != 0; bytes.resize(bytes.size() - (65536 - read))) {
+    bytes.resize(bytes.size() + 65536);
+    read = static_cast<std::size_t>(stream.read(&bytes[bytes.size() - 65536], 65536).gcount());
+  }
+  return bytes;
 }
 
 inline void write_file(const std::filesystem::path& path, std::string_view text) {
