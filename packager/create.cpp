@@ -62,6 +62,19 @@ void raise_floors(bundle::Manifest& draft, const NativeReport& native) {
   draft.gpu_code = native.gpu_code;
 }
 
+// Planning and the native check hash no wheel. What they found of a file that was written from another one counts for
+// nothing, unless the right one, which now lies in the cache, gives the same.
+void require_same(const PackPlan& checked, const PackPlan& again) {
+  const auto same = [](const PlannedEntry& a, const PlannedEntry& b) { return a.draft == b.draft; };
+  if (checked.draft == again.draft &&
+      std::equal(checked.entries.begin(), checked.entries.end(), again.entries.begin(), again.entries.end(), same))
+    return;
+  throw bundle::Error(bundle::ErrorCode::Digest,
+                      {.what = "a file in the cache was another one than was locked, and was checked in its place",
+                       .where = checked.draft.stem(),
+                       .next = "the right one was fetched: run the same command again"});
+}
+
 }  // namespace
 
 CreateResult create(const CreateOptions& options, bundle::Progress& progress) {
@@ -105,6 +118,7 @@ CreateResult create(const CreateOptions& options, bundle::Progress& progress) {
         "the RECORD of " + wheel +
         " has other sizes than the files, as published; the bytes are those that the lock pins, and the RECORD "
         "that is installed will describe them");
+  PackPlan checked = plan;  // without what a delta leaves out
   const KnownChunks known(cache);
   std::optional<ScratchFolder> scratch;  // until the patches are written
   if (options.patches) scratch.emplace("patches", cache.scratch());
@@ -114,15 +128,23 @@ CreateResult create(const CreateOptions& options, bundle::Progress& progress) {
   }
   NativeReport native = check_native(plan, cache, repair, progress);
   raise_floors(plan.draft, native);
+  raise_floors(checked.draft, native);
 
   // The bundle, which gets its name when it is whole.
   fs::create_directories(folder.parent_path());
   check_space(folder.parent_path(), plan.total_size());
   PartialFolder partial(folder);
-  bundle::Manifest manifest =
+  WrittenBundle written =
       write_bundle(plan, partial.path(), options.volume_size, signing, {cache, known, repair}, progress);
+  if (written.mended) {
+    bundle::Progress silent(nullptr);
+    PackPlan again = plan_pack(lock, contents, companions, cache, repair);
+    raise_floors(again.draft, check_native(again, cache, repair, silent));
+    require_same(checked, again);
+  }
+  keep_checked(plan, cache);
   CreateResult result{.folder = folder,
-                      .manifest = std::move(manifest),
+                      .manifest = std::move(written.manifest),
                       .signers = signing.signers(),
                       .findings = offline_findings(lock.wheels),
                       .roles = bundle_status(bundle::open(partial.path()).seal),

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// One file each: a line with the SHA-256 of the rest, and JSON; see native_cache.hpp.
+// One file each: a line with the SHA-256 of the rest, and JSON; see native_cache.hpp. What is not confirmed has another
+// name, and the stamp of what was read in a line before.
 #include "packager/native/native_cache.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <charconv>
 #include <cstdio>
@@ -102,6 +106,26 @@ NativeFile from_json(const Json& json, const std::string& owner) {
   return file;
 }
 
+// Nothing if `text` is not whole.
+std::optional<std::vector<NativeFile>> files_of(const std::string& text, const std::string& owner,
+                                                const fs::path& where) {
+  const std::size_t line = text.find('\n');
+  if (line == text.npos) return std::nullopt;
+  const std::string_view body = std::string_view(text).substr(line + 1);
+  if (text.substr(0, line) != bundle::sha256(bundle::as_bytes(body)).hex()) return std::nullopt;
+  std::vector<NativeFile> files;
+  for (const Json& json : bundle::parse_json(body, where.string(), 10 * kMany)) files.push_back(from_json(json, owner));
+  return files;
+}
+
+// Changes with every write to the file, and where another takes its place; empty where nobody can tell.
+std::string stamp_of(const fs::path& file) {
+  struct stat status {};
+  if (::stat(file.c_str(), &status) != 0) return "";
+  return fmt::format("{}-{}-{}-{}.{:09}-{}.{:09}", status.st_dev, status.st_ino, status.st_size, status.st_mtim.tv_sec,
+                     status.st_mtim.tv_nsec, status.st_ctim.tv_sec, status.st_ctim.tv_nsec);
+}
+
 }  // namespace
 
 NativeCache::NativeCache(const Cache& cache, std::string python)
@@ -111,25 +135,44 @@ fs::path NativeCache::path(const bundle::Digest& sha256) const {
   return folder_ / (sha256.hex() + "-python" + python_ + "." + std::string(kFormat));
 }
 
-std::optional<std::vector<NativeFile>> NativeCache::read(const bundle::Digest& sha256, const std::string& owner) const {
-  const std::optional<std::string> note = cache_.read_note(path(sha256), kMaxCached);
-  if (!note) return std::nullopt;
-  const std::string& text = *note;
-  const std::size_t line = text.find('\n');
-  if (line == text.npos) return std::nullopt;
-  const std::string_view body = std::string_view(text).substr(line + 1);
-  if (text.substr(0, line) != bundle::sha256(bundle::as_bytes(body)).hex()) return std::nullopt;
-  std::vector<NativeFile> files;
-  for (const Json& json : bundle::parse_json(body, path(sha256).string(), 10 * kMany))
-    files.push_back(from_json(json, owner));
-  return files;
+fs::path NativeCache::unconfirmed_path(const bundle::Digest& sha256) const {
+  return path(sha256).concat(".unconfirmed");
 }
 
-void NativeCache::write(const bundle::Digest& sha256, const std::vector<NativeFile>& files) const {
+NativeCache::Reading NativeCache::begin(const bundle::Digest& sha256) const {
+  return {.sha256 = sha256, .stamp = stamp_of(cache_.path(sha256))};
+}
+
+void NativeCache::end(const Reading& reading, const std::vector<NativeFile>& files) const {
+  if (reading.stamp.empty() || stamp_of(cache_.path(reading.sha256)) != reading.stamp) return;
   Json json = Json::array();
   for (const NativeFile& file : files) json.push_back(to_json(file));
   const std::string body = bundle::write_json(json);
-  cache_.note(path(sha256), bundle::sha256(bundle::as_bytes(body)).hex() + "\n" + body);
+  cache_.note(unconfirmed_path(reading.sha256),
+              reading.stamp + "\n" + bundle::sha256(bundle::as_bytes(body)).hex() + "\n" + body);
+}
+
+std::optional<std::string> NativeCache::unconfirmed(const bundle::Digest& sha256) const {
+  std::optional<std::string> text = cache_.read_note(unconfirmed_path(sha256), kMaxCached);
+  const std::string stamp = stamp_of(cache_.path(sha256));
+  if (!text || stamp.empty() || !text->starts_with(stamp + "\n")) return std::nullopt;
+  text->erase(0, stamp.size() + 1);
+  return text;
+}
+
+void NativeCache::confirm(const bundle::Digest& sha256) const {
+  if (const std::optional<std::string> text = unconfirmed(sha256)) cache_.note(path(sha256), *text);
+  std::error_code ignored;
+  fs::remove(unconfirmed_path(sha256), ignored);
+}
+
+std::optional<std::vector<NativeFile>> NativeCache::read(const bundle::Digest& sha256, const std::string& owner) const {
+  const std::optional<std::string> note = cache_.read_note(path(sha256), kMaxCached);
+  if (note)
+    if (auto files = files_of(*note, owner, path(sha256))) return files;
+  if (const std::optional<std::string> text = unconfirmed(sha256))
+    return files_of(*text, owner, unconfirmed_path(sha256));
+  return std::nullopt;
 }
 
 }  // namespace sealift::packager

@@ -166,15 +166,11 @@ struct Shelf {
   std::string site_packages;
 };
 
-// Compares each file with its digest in RECORD, which installers take as it is, on the way to the native ones.
+// Compares each file with its digest in RECORD, which installers take as it is, on the way to the native ones. The
+// wheel itself is not hashed for it: who writes it does that.
 std::vector<NativeFile> read_wheel(const Content& content, const Shelf& shelf, Intake& intake) {
   const fs::path path = shelf.cache.path(content.sha256);
-  if (const bundle::Digest digest = digest_of_file(path); digest != content.sha256)
-    throw Error(ErrorCode::Digest, {.what = "a wheel in the cache is damaged",
-                                    .where = path.string() + ", " + content.name,
-                                    .expected = "sha256 " + content.sha256.hex(),
-                                    .got = "sha256 " + digest.hex(),
-                                    .next = "remove it and run the same command again"});
+  const NativeCache::Reading reading = shelf.kept.begin(content.sha256);
   bundle::FileSource source(path);
   bundle::Wheel wheel(source, content.name, content.startup_files);
   std::vector<NativeFile> files;
@@ -190,15 +186,17 @@ std::vector<NativeFile> read_wheel(const Content& content, const Shelf& shelf, I
                 .from_wheel = true},
                files);
   }
-  shelf.kept.write(content.sha256, files);
+  shelf.kept.end(reading, files);
   return files;
 }
 
-// Links are read each time: they are in the tar's headers, and nothing has to be inflated for them.
+// Links are read each time: they are in the tar's headers, and nothing has to be inflated for them. What is written of
+// a tar is another file, its compressed form, so nobody later hashes this one.
 std::vector<NativeFile> read_interpreter(const Content& content, const Shelf& shelf, Gathering& gathering,
                                          Intake& intake) {
   const fs::path tar = shelf.cache.path(content.sha256);
   const std::optional<std::vector<NativeFile>> known = shelf.kept.read(content.sha256, content.owner);
+  const NativeCache::Reading reading = shelf.kept.begin(content.sha256);
   bundle::FileSource source(tar);
   bundle::Hasher hasher;
   std::vector<NativeFile> files;
@@ -234,7 +232,10 @@ std::vector<NativeFile> read_interpreter(const Content& content, const Shelf& sh
   }
   reader.finish();
   if (known) return *known;
-  if (hasher.finish() == content.sha256) shelf.kept.write(content.sha256, files);
+  if (hasher.finish() == content.sha256) {
+    shelf.kept.end(reading, files);
+    shelf.kept.confirm(content.sha256);
+  }
   return files;
 }
 

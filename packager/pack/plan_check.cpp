@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "packager/native/carried_runtime.hpp"
+#include "packager/native/native_cache.hpp"
 #include "packager/native/native_closure.hpp"
 #include "packager/native/native_files.hpp"
 #include "packager/native/profile_check.hpp"
@@ -55,6 +56,14 @@ NativeReport check_native(const PackPlan& plan, const Cache& cache, const Repair
   require_native(report, loaded_with(target, runtime), folders);
   progress.note(native_summary(report));
   return report;
+}
+
+void keep_checked(const PackPlan& plan, const Cache& cache) {
+  const NativeCache kept(cache, plan.python);
+  for (const PlannedEntry& entry : plan.entries)
+    if (entry.content.kind == Content::Kind::Wheel && !entry.draft.absent &&
+        entry.draft.encoding == bundle::Encoding::Identity)
+      kept.confirm(entry.content.sha256);
 }
 
 }  // namespace sealift::packager

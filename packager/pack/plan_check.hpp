@@ -12,4 +12,8 @@ namespace sealift::packager {
 // throws as require_native and read_native_files do.
 NativeReport check_native(const PackPlan& plan, const Cache& cache, const Repair& repair, bundle::Progress& progress);
 
+// Once the bundle is written: the files that were checked are those that were locked, so what was read of them is kept
+// for the next run.
+void keep_checked(const PackPlan& plan, const Cache& cache);
+
 }  // namespace sealift::packager

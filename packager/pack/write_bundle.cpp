@@ -62,7 +62,7 @@ class Writing {
 
   void add(const PlannedEntry& entry) {
     if (entry.draft.absent) return writer_.add_absent(entry.draft);
-    read_repaired(entry.content, stock_.repair, [&] {
+    read_repaired(entry.content, repair_, [&] {
       if (entry.draft.encoding == bundle::Encoding::Patch) return add_hashed(entry, entry.stored);
       if (entry.draft.encoding == bundle::Encoding::Zstd) return add_compressed(entry);
       if (std::optional<KnownChunks::Chunks> chunks = known_chunks(entry))
@@ -79,6 +79,8 @@ class Writing {
     for (const PlannedEntry& entry : plan_.entries)
       if (std::find(others.begin(), others.end(), entry.draft.path) != others.end()) mend(entry);
   }
+
+  bool mended() const { return mended_; }
 
   bundle::Manifest finish(const Signing& signing) {
     for (std::size_t i = 0; i < plan_.companions.size(); ++i)
@@ -125,7 +127,7 @@ class Writing {
   }
 
   void mend(const PlannedEntry& entry) {
-    if (stock_.repair) stock_.repair(entry.content);
+    repair_(entry.content);
     if (entry.draft.encoding == bundle::Encoding::Zstd) {
       bundle::FileSource source(compress_again(entry, plan_.draft.payload, stock_.cache, stock_.known).file);
       return writer_.add_again(entry.draft.path, source);
@@ -140,14 +142,20 @@ class Writing {
   const fs::path& folder_;
   const Stock& stock_;
   bundle::Progress& progress_;
+  const Repair repair_ = [this](const Content& content) {
+    const bool brought = stock_.repair && stock_.repair(content);
+    mended_ = mended_ || brought;
+    return brought;
+  };
+  bool mended_ = false;
   std::vector<const PlannedEntry*> hashed_;  // by SHA-256 too
   bundle::BundleWriter writer_;              // last, so that its threads end before what they use
 };
 
 }  // namespace
 
-bundle::Manifest write_bundle(const PackPlan& plan, const fs::path& folder, std::uint64_t volume_size,
-                              const Signing& signing, const Stock& stock, bundle::Progress& progress) {
+WrittenBundle write_bundle(const PackPlan& plan, const fs::path& folder, std::uint64_t volume_size,
+                           const Signing& signing, const Stock& stock, bundle::Progress& progress) {
   progress.begin("writing " + plan.draft.stem(), plan.payload_size());
   Writing writing(plan, folder, volume_size, stock, progress);
   for (const PlannedEntry& entry : plan.entries) writing.add(entry);
@@ -155,7 +163,7 @@ bundle::Manifest write_bundle(const PackPlan& plan, const fs::path& folder, std:
   bundle::Manifest manifest = writing.finish(signing);
   progress.end();
   bundle::stop_if_interrupted();
-  return manifest;
+  return {.manifest = std::move(manifest), .mended = writing.mended()};
 }
 
 }  // namespace sealift::packager

@@ -20,10 +20,15 @@ struct Stock {
   const Repair& repair;
 };
 
+struct WrittenBundle {
+  bundle::Manifest manifest;
+  bool mended = false;  // a file was not what was locked, and what `repair` brought was written in its place
+};
+
 // Into `folder`, which exists and is empty; volumes of at most `volume_size` bytes, 0: one volume. Throws Digest for an
 // input that is not what was locked and cannot be repaired, and for a companion that changes meanwhile. What
 // `stock.known` lacks, it gets.
-bundle::Manifest write_bundle(const PackPlan& plan, const std::filesystem::path& folder, std::uint64_t volume_size,
-                              const Signing& signing, const Stock& stock, bundle::Progress& progress);
+WrittenBundle write_bundle(const PackPlan& plan, const std::filesystem::path& folder, std::uint64_t volume_size,
+                           const Signing& signing, const Stock& stock, bundle::Progress& progress);
 
 }  // namespace sealift::packager

@@ -55,6 +55,22 @@ TEST_CASE("a file that was packed or fetched before is packed with one pass over
   }
 }
 
+TEST_CASE("a wheel's first packing hashes what entering the cache, RECORD and its chunks demand, and no more") {
+  Workshop workshop;
+  workshop.lock.payload_digest = bundle::DigestAlgorithm::Sm3;  // so that the chunks are told apart
+  const std::string bytes = test::noise(9'000'000);
+  const LockedWheel wheel = workshop.add_wheel({.name = "noise", .files = {{"noise.bin", bytes}}});
+  constexpr std::uint64_t kSmall = 300'000;  // interpreter, programs, manifest
+  hashed = hashed_by_sm3 = 0;
+  const bundle::Manifest manifest = workshop.pack("one").manifest;
+  const std::uint64_t size = wheel.size, by_sha256 = hashed - hashed_by_sm3;
+  MESSAGE("by SHA-256 " << by_sha256 << ", by SM3 " << hashed_by_sm3 << ", of " << size);
+  CHECK(by_sha256 >= size + bytes.size());
+  CHECK(by_sha256 < size + bytes.size() + kSmall);  // the wheel as it was fetched, and its file as RECORD says
+  CHECK(hashed_by_sm3 >= 2 * size);
+  CHECK(hashed_by_sm3 < 2 * size + kSmall);  // the chunks as they were fetched, and as they were written
+}
+
 TEST_CASE("an SM3 payload is hashed by SM3 alone, from its first packing on; SHA-256 is for what enters the cache") {
   Workshop workshop;
   workshop.lock.payload_digest = bundle::DigestAlgorithm::Sm3;

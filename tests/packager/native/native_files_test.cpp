@@ -9,6 +9,7 @@
 
 #include "packager/files/tree.hpp"
 #include "packager/host/process.hpp"
+#include "packager/native/native_cache.hpp"
 #include "packager/pack/contents.hpp"
 #include "packager/pack/plan_check.hpp"
 #include "tests/support/refusal.hpp"
@@ -134,6 +135,52 @@ TEST_CASE("a broken ELF file is kept with its fault, and a digest that does not 
   CHECK_REFUSED(shelf.read(), Digest, "not the one that its RECORD lists");
 }
 
+TEST_CASE("what was read of a wheel that nobody hashed is believed while that lies there untouched") {
+  Shelf shelf;
+  const test::TinyWheel tiny{.name = "demo", .files = {{"demo/x.so", shelf.library("x.so")}}};
+  shelf.add_wheel("demo", tiny.files);
+  const bundle::Digest sha256 = shelf.lock.wheels[0].sha256;
+  const fs::path wheel = shelf.cache.path(sha256),
+                 final = shelf.cache.root() / "native" / (sha256.hex() + "-python3.11.3");
+  const fs::path unconfirmed = fs::path(final).concat(".unconfirmed");
+  CHECK(shelf.read().files.size() == 1);
+  CHECK_FALSE(fs::exists(final));
+  REQUIRE(fs::exists(unconfirmed));
+  const std::string bytes = read_file(wheel), note = read_file(unconfirmed);
+  CHECK(shelf.read().files.size() == 1);
+  CHECK(read_file(unconfirmed) == note);
+  SUBCASE("it is confirmed: that holds for the digest, whatever lies there") {
+    NativeCache(shelf.cache, "3.11").confirm(sha256);
+    CHECK(fs::exists(final));
+    CHECK_FALSE(fs::exists(unconfirmed));
+    write_file(wheel, "no zip");
+    CHECK(shelf.read().files.size() == 1);
+  }
+  SUBCASE("another wheel lies there: it is read, and the first note is never confirmed") {
+    write_file(wheel, make_wheel({.name = "demo", .files = {{"demo/x.py", "X = 1\n"}}}));
+    NativeCache(shelf.cache, "3.11").confirm(sha256);
+    CHECK_FALSE(fs::exists(final));
+    CHECK(shelf.read().files.empty());
+  }
+  SUBCASE("the same bytes, written anew: they are read once more") {
+    write_file(wheel, bytes);
+    CHECK(shelf.read().files.size() == 1);
+    CHECK(read_file(unconfirmed) != note);
+  }
+  SUBCASE("the note is damaged") {
+    std::string other = note;
+    other[other.size() / 2] ^= 1;
+    write_file(unconfirmed, other);
+    CHECK(shelf.read().files.size() == 1);
+    CHECK(read_file(unconfirmed) == note);
+  }
+  SUBCASE("others may write into the cache: it is not believed") {
+    fs::permissions(shelf.cache.root(), fs::perms::others_write, fs::perm_options::add);
+    write_file(unconfirmed, "");
+    CHECK_FALSE(NativeCache(Cache(shelf.cache.root()), "3.11").read(sha256, "demo"));
+  }
+}
+
 TEST_CASE("what was read of a wheel is kept, and read again when that was damaged") {
   Shelf shelf;
   shelf.library("liba.so");
@@ -143,6 +190,8 @@ TEST_CASE("what was read of a wheel is kept, and read again when that was damage
                                    "#include <math.h>\nconst char* name = \"libopened.so\";\n"
                                    "double f(double x) { return pow(x, x); }\n")}});
   const NativeFile first = shelf.read().files.at(0);
+  const auto confirm = [&] { NativeCache(shelf.cache, "3.11").confirm(shelf.lock.wheels[0].sha256); };
+  confirm();
   const fs::path wheel = shelf.cache.path(shelf.lock.wheels[0].sha256);
   std::vector<fs::path> kept;
   for (const auto& entry : fs::directory_iterator(shelf.cache.root() / "native"))
@@ -174,16 +223,18 @@ TEST_CASE("what was read of a wheel is kept, and read again when that was damage
     text[text.size() / 2] ^= 1;
     write_file(kept[0], text);
     same(shelf.read().files.at(0));
+    confirm();
     CHECK(read_file(kept[0]) != text);
   }
   SUBCASE("cut short") {
     write_file(kept[0], "");
     same(shelf.read().files.at(0));
   }
-  SUBCASE("a wheel that is not what its digest says is not read, so nothing wrong is kept") {
+  SUBCASE("nothing is kept of a wheel that cannot be read to its end") {
     fs::remove(kept[0]);
     write_file(wheel, bytes + "x");
-    CHECK_REFUSED(shelf.read(), Digest, "is damaged");
+    CHECK_REFUSED(shelf.read(), Format, "");
+    confirm();
     CHECK_FALSE(fs::exists(kept[0]));
   }
 }

@@ -39,6 +39,31 @@ TEST_CASE("a wheel whose damage no reader sees is found while it is written, and
   CHECK_FALSE(fs::exists(workshop.dir / "three/.demo-1.partial"));
 }
 
+TEST_CASE("what was checked of another wheel counts for nothing: it is found while the right one is written") {
+  Workshop workshop;
+  const test::TinyWheel tiny{.name = "more", .files = {{"more.py", "MORE = 1\n"}}};
+  const LockedWheel more = workshop.add_wheel(tiny);
+  const fs::path file = workshop.cache() / "sha256" / more.sha256.hex();
+  bool same = false;
+  // Each a sound wheel, of the same name.
+  SUBCASE("with a file more") {
+    test::TinyWheel other = tiny;
+    other.files["more_still.py"] = "";
+    write_file(file, make_wheel(other));
+  }
+  SUBCASE("with the same files, of the same sizes") {
+    same = true;
+    write_file(file, make_wheel({.name = "more", .files = {{"more.py", "MORE = 2\n"}}}));
+  }
+  if (!same) CHECK_REFUSED(workshop.pack("one"), Digest, "run the same command again");
+  CHECK_FALSE(fs::exists(workshop.dir / "one/demo-1"));
+  CHECK_FALSE(fs::exists(workshop.dir / "one/.demo-1.partial"));
+  workshop.pack("two");
+  fs::remove(file);
+  workshop.pack("three");
+  CHECK(files_of(workshop.dir / "two/demo-1") == files_of(workshop.dir / "three/demo-1"));
+}
+
 TEST_CASE("a damaged file is fetched again where it is read, and no step is taken twice for it") {
   Workshop workshop;
   const LockedWheel more = workshop.add_wheel({.name = "more", .files = {{"more.py", "MORE = 1\n"}}});
