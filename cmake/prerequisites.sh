@@ -16,6 +16,7 @@ kReaders="safetensors==0.8.0 numpy==2.4.6"  # Python's reader of what is exporte
 kHeaders="nvidia-cuda-crt==13.0.88 nvidia-cuda-cccl==13.0.85"  # what the headers of torch's CUDA runtime include, and its wheels do not have
 kClients="pdm[locked]==2.29.3 poetry==2.5.1 modelscope==1.40.2"  # of the repository; pip and uv are there already
 kOlderClients="huggingface_hub==0.20.3 huggingface_hub==0.36.0 modelscope==1.28.0"  # which sites still have, each in an environment of its own
+kEngines="containerd podman conmon crun libyajl2 libsubid4 libgpgme11"  # 38 MB to download
 kIsal=isal==1.8.0                           # Python's binding carries the sources of ISA-L 2.31.1; Debian has no libisal.a
 kIsalParts='crc igzip erasure_code'
 kIsalHash=sha256:124233e9a31a62030a07aafd48c26689561926f4e10417ed3ea46c211218f2b4
@@ -170,6 +171,19 @@ install_older_clients() {
   stamp older "$kOlderClients"
 }
 
+# containerd and podman, which pull from sealift-repo: unpacked only, so that no service is started for a test.
+install_engines() {
+  complete engines "$kEngines" && return 0
+  say "unpacking Debian's $kEngines into $where/engines"
+  rm -rf "$where/engines" "$where/engines-debs"
+  mkdir -p "$where/engines" "$where/engines-debs"
+  # shellcheck disable=SC2086  # a list of words
+  (cd "$where/engines-debs" && apt-get download -q -o APT::Sandbox::User= $kEngines >&2)
+  for deb in "$where"/engines-debs/*.deb; do dpkg-deb -x "$deb" "$where/engines"; done
+  rm -rf "$where/engines-debs"
+  stamp engines "$kEngines"
+}
+
 mkdir -p "$where"
 install_packages g++ cmake ninja-build make nasm ca-certificates python3 python3-venv \
   libcli11-dev nlohmann-json3-dev libfmt-dev libzstd-dev zlib1g-dev libssl-dev \
@@ -202,3 +216,4 @@ elif [ "${1:-build}" != tools ]; then
   install_clients
   install_older_clients
 fi
+[ "${1:-build}" != air-gap ] || install_engines

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The real programs against skopeo and umoci: an image that umoci made is pulled out of a bundle, listed, exported, and
-// unpacked again; the bundle itself is pulled, and is the folder that it was.
+// The real programs against skopeo, umoci, containerd and podman: an image that umoci made is pulled out of a bundle,
+// listed, exported, and unpacked again; the bundle itself is pulled, and is the folder that it was.
+#include <unistd.h>
+
 #include <csignal>
 
 #include "bundle/core/json.hpp"
@@ -108,6 +110,26 @@ TEST_CASE("skopeo lists and pulls an image and the bundle itself, with a token a
   for (const auto& layer : manifest["layers"])
     CHECK(read_file(pulled / layer["digest"].get<std::string>().substr(7)) ==
           read_file(site.made.folder / layer["annotations"]["org.opencontainers.image.title"].get<std::string>()));
+}
+
+TEST_CASE("containerd pulls an image and fetches the bundle itself, and podman pulls the image") {
+  if (no_image_tools()) return;
+  if (::geteuid() != 0 || !fs::exists(SEALIFT_ENGINES "/usr/bin/containerd")) {
+    MESSAGE("left out: this account is not root, or cmake/prerequisites.sh air-gap has brought no containerd");
+    return;
+  }
+  UmociSite site;
+  ServerProcess server(serve({site.made.folder, "--fingerprint", site.made.fingerprint()}), site.dir / "log");
+  const fs::path out = site.dir / "bundle";
+  fs::create_directory(out);
+  must({"bash", SEALIFT_CONTAINER_ENGINES, SEALIFT_ENGINES, "127.0.0.1:" + std::to_string(port_of(server.line())),
+        "sha256:" + hex_of(site.manifest), out.string()});
+  std::size_t files = 0;
+  for (const fs::directory_entry& file : fs::directory_iterator(out)) {
+    ++files;
+    CHECK(read_file(file.path()) == read_file(site.made.folder / file.path().filename()));
+  }
+  CHECK(files == 2 + site.made.manifest.payload.volumes.size());
 }
 
 TEST_CASE("what export makes of images is a layout that skopeo and umoci read") {
