@@ -69,7 +69,10 @@ Rows outcome_rows(const Comparison& comparison, Language language) {
   return rows;
 }
 
-std::string value_in(Figure figure, Language language) {
+/// The value of a figure, or that its report has none.
+std::string value_in(const std::optional<Figure>& given, Word none, Language language) {
+  if (!given) return word(none, language);
+  auto figure = *given;
   figure.unit = phrase(figure.unit, language);
   return value_text(figure);
 }
@@ -100,9 +103,10 @@ Rows figure_rows(const Comparison& comparison, Language language) {
             {}};
   for (const auto turn : kTurns) {
     for (const auto& change : comparison.figures) {
-      if (change.turn != turn || !change.moved) continue;
-      rows.rows.push_back({turn_text(turn, language), change.check + ": " + phrase(change.after.name, language),
-                           value_in(change.before, language), value_in(change.after, language),
+      if (change.turn != turn || !(change.moved || change.in_one_only())) continue;
+      rows.rows.push_back({turn_text(turn, language), change.check + ": " + phrase(change.name(), language),
+                           value_in(change.before, Word::OnlyAfter, language),
+                           value_in(change.after, Word::OnlyBefore, language),
                            std::isnan(change.relative) ? "–" : percent(change.relative)});
     }
   }
@@ -120,7 +124,7 @@ Rows expectation_rows(const Comparison& comparison, Language language) {
   for (const auto& change : comparison.figures) {
     if (!change.expectation_changed) continue;
     rows.rows.push_back(
-        {change.check + ": " + phrase(change.after.name, language), said_of(change.before), said_of(change.after)});
+        {change.check + ": " + phrase(change.name(), language), said_of(*change.before), said_of(*change.after)});
   }
   return rows;
 }
@@ -222,6 +226,7 @@ nlohmann::ordered_json comparison_json(const Comparison& comparison) {
   using Ordered = nlohmann::ordered_json;
   const auto outcome = [](const std::optional<Outcome>& o) { return o ? Ordered(name_of(*o)) : Ordered(nullptr); };
   const auto text = [](const std::optional<std::string>& t) { return t ? Ordered(*t) : Ordered(nullptr); };
+  const auto figure = [](const std::optional<Figure>& f) { return f ? Ordered(to_json(*f)) : Ordered(nullptr); };
   Ordered json{{"worse", comparison.worse()},
                {"threshold", comparison.threshold},
                {"different_levels", comparison.different_levels},
@@ -238,8 +243,8 @@ nlohmann::ordered_json comparison_json(const Comparison& comparison) {
   for (const auto& change : comparison.figures) {
     json["figures"].push_back(
         {{"check", change.check},
-         {"before", to_json(change.before)},
-         {"after", to_json(change.after)},
+         {"before", figure(change.before)},
+         {"after", figure(change.after)},
          {"relative", std::isfinite(change.relative) ? Ordered(change.relative) : Ordered(nullptr)},
          {"moved", change.moved},
          {"expectation_changed", change.expectation_changed},

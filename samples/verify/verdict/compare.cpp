@@ -86,16 +86,27 @@ Turn turn_of(const Figure& before, const Figure& after) {
 
 void compare_figures(const Check& before, const Check& after, Comparison& comparison) {
   const auto name = [](const Figure& figure) -> const std::string& { return figure.name; };
-  const auto old = numbered_items(before.figures, name);
-  for (const auto& [key, figure] : numbered_items(after.figures, name)) {
+  const auto old = numbered_items(before.figures, name), now = numbered_items(after.figures, name);
+  const auto only_in_one = [&](std::optional<Figure> was, std::optional<Figure> is) {
+    comparison.figures.push_back(
+        {.check = after.name, .before = std::move(was), .after = std::move(is), .relative = std::nan("")});
+  };
+  for (const auto& [key, figure] : old) {
+    const auto found = now.find(key);
+    if (found == now.end() || found->second->unit != figure->unit) only_in_one(*figure, std::nullopt);
+  }
+  for (const auto& [key, figure] : now) {
     const auto found = old.find(key);
-    if (found == old.end() || found->second->unit != figure->unit) continue;
-    FigureChange change{.check = after.name, .before = *found->second, .after = *figure};
-    change.relative = relative_change(change.before.value, change.after.value);
-    change.moved = has_moved(change.before.value, change.after.value, change.relative, comparison.threshold);
-    change.expectation_changed =
-        change.before.at_least != change.after.at_least || change.before.at_most != change.after.at_most;
-    if (change.moved && !comparison.different_levels) change.turn = turn_of(change.before, change.after);
+    if (found == old.end() || found->second->unit != figure->unit) {
+      only_in_one(std::nullopt, *figure);
+      continue;
+    }
+    const auto& was = *found->second;
+    FigureChange change{.check = after.name, .before = was, .after = *figure};
+    change.relative = relative_change(was.value, figure->value);
+    change.moved = has_moved(was.value, figure->value, change.relative, comparison.threshold);
+    change.expectation_changed = was.at_least != figure->at_least || was.at_most != figure->at_most;
+    if (change.moved && !comparison.different_levels) change.turn = turn_of(was, *figure);
     if (change.moved || change.expectation_changed) comparison.figures.push_back(std::move(change));
   }
 }
@@ -133,23 +144,42 @@ CurveChange difference_of(const Curve& before, const Curve& after) {
   return change;
 }
 
-void compare_curves(const Check& before, const Check& after, Comparison& comparison) {
-  const auto old = numbered_items(before.graphs, [](const Graph& graph) -> const std::string& { return graph.title; });
+/// The curves of one graph, which a report may lack.
+void compare_curves_of(const std::string& check, const Graph* before, const Graph* after, Comparison& comparison) {
   const auto name = [](const Curve& curve) -> const std::string& { return curve.name; };
-  for (const auto& [title, graph] :
-       numbered_items(after.graphs, [](const Graph& g) -> const std::string& { return g.title; })) {
-    const auto found = old.find(title);
-    if (found == old.end()) continue;
-    const auto curves = numbered_items(found->second->curves, name);
-    for (const auto& [key, curve] : numbered_items(graph->curves, name)) {
-      const auto was = curves.find(key);
-      if (curve->expected || was == curves.end()) continue;
-      auto change = difference_of(*was->second, *curve);
-      const bool moved = change.largest > comparison.threshold || change.before_points != change.after_points;
-      if (!change.first || !(moved || graph->x == "step")) continue;
-      change.check = after.name, change.graph = graph->title, change.axis = graph->x;
-      comparison.curves.push_back(std::move(change));
-    }
+  const auto& graph = after ? *after : *before;
+  const std::vector<Curve> none;
+  const auto old = numbered_items(before ? before->curves : none, name);
+  const auto now = numbered_items(after ? after->curves : none, name);
+  const auto compare_two = [&](const Curve& was, const Curve& is) {
+    if (was.expected || is.expected) return;
+    auto change = difference_of(was, is);
+    const bool moved = change.largest > comparison.threshold || change.before_points != change.after_points;
+    if (!change.first || !(moved || graph.x == "step")) return;
+    change.check = check, change.graph = graph.title, change.axis = graph.x;
+    comparison.curves.push_back(std::move(change));
+  };
+  const auto without_points = [](const Curve& curve) {
+    return Curve{.name = curve.name, .points = {}, .expected = curve.expected};
+  };
+  for (const auto& [key, curve] : now) {
+    const auto was = old.find(key);
+    compare_two(was == old.end() ? without_points(*curve) : *was->second, *curve);
+  }
+  for (const auto& [key, curve] : old) {
+    if (!now.count(key)) compare_two(*curve, without_points(*curve));
+  }
+}
+
+void compare_curves(const Check& before, const Check& after, Comparison& comparison) {
+  const auto title = [](const Graph& graph) -> const std::string& { return graph.title; };
+  const auto old = numbered_items(before.graphs, title), now = numbered_items(after.graphs, title);
+  for (const auto& [key, graph] : now) {
+    const auto was = old.find(key);
+    compare_curves_of(after.name, was == old.end() ? nullptr : was->second, graph, comparison);
+  }
+  for (const auto& [key, graph] : old) {
+    if (!now.count(key)) compare_curves_of(after.name, graph, nullptr, comparison);
   }
 }
 

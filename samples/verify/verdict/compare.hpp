@@ -19,16 +19,18 @@ struct OutcomeChange {
   Turn turn = Turn::Changed;
 };
 
-/// A figure that moved by more than the threshold, or whose expectation changed.
+/// A figure that moved by more than the threshold, whose expectation changed, or that only one report has.
 struct FigureChange {
   std::string check;
-  Figure before, after;
-  double relative = 0;  ///< (after - before) / max(|before|, |after|); nan if one is not finite
+  std::optional<Figure> before, after;
+  double relative = 0;  ///< (after - before) / max(|before|, |after|); nan if one is not finite or is missing
   bool moved = false, expectation_changed = false;
   Turn turn = Turn::Changed;
+  bool in_one_only() const { return !before || !after; }
+  const std::string& name() const { return (after ? after : before)->name; }
 };
 
-/// A measured curve whose points are not the same in both reports.
+/// A measured curve whose points are not the same in both reports; without points: that report has no such curve.
 struct CurveChange {
   std::string check, graph, curve;
   std::string axis;                     ///< what x is: "step", "bytes"
@@ -57,7 +59,8 @@ struct Comparison {
 
 /// Compares `before` with `after`. A figure has moved when |after - before| > threshold × max(|before|, |after|); it
 /// became worse when it left what is expected of it, or went down and has only at_least, or up and has only at_most, or
-/// is no number any more. A curve over steps is listed when any of its points differs, since
+/// is no number any more. One that only one report has, or has in another unit, is listed and not called worse: the
+/// outcome of its check says that. A curve over steps is listed when any of its points differs, since
 /// what is computed should be the same; others, which are measured, when one has moved. Throws std::invalid_argument
 /// when a report names a check twice, the two have no check in common, or threshold is no number from 0 to 1.
 Comparison compare(const Verdict& before, const Verdict& after, double threshold);

@@ -108,11 +108,45 @@ TEST_CASE("figures and facts of one name are matched in their order") {
   b.checks[0].facts = {{"gpu", "a"}, {"gpu", "c"}, {"gpu", "d"}};
   const auto comparison = compare(a, b, 0.05);
   REQUIRE(comparison.figures.size() == 1);
-  CHECK(comparison.figures[0].before.value == 2);
+  CHECK(comparison.figures[0].before->value == 2);
   REQUIRE(comparison.facts.size() == 2);
   CHECK(comparison.facts[0].before == "b");
   CHECK(comparison.facts[0].after == "c");
   CHECK_FALSE(comparison.facts[1].before);
+}
+
+TEST_CASE("a figure, a curve and a graph that only one report has are listed, and are not worse") {
+  auto a = made::verdict(), b = a;
+  a.checks[0].figures = {{"old", 1, "GB/s", 0.5, {}, ""}, {"same", 2, "", {}, {}, ""}, {"rate", 3, "GB/s", {}, {}, ""}};
+  b.checks[0].figures = {{"new", 4, "s", {}, {}, ""}, {"same", 2, "", {}, {}, ""}, {"rate", 3000, "MB/s", {}, {}, ""}};
+  Graph gone{.title = "gone", .x = "step", .y = "loss"};
+  gone.curves = {{"a", {{1, 5}, {2, 4}}, false}, {"b", {{1, 5}}, true}};
+  a.checks[0].graphs = {gone};
+  b.checks[0].graphs = {};
+  b.checks[2].graphs[0].curves.push_back({"more", {{8, 1}}, false});
+  const auto comparison = compare(a, b, 0.05);
+  CHECK(comparison.worse() == 0);
+  std::vector<std::string> figures;
+  for (const auto& change : comparison.figures) {
+    CHECK(change.in_one_only());
+    CHECK_FALSE(change.moved);
+    figures.push_back((change.before ? "A " : "B ") + change.name());
+  }
+  CHECK(figures == std::vector<std::string>{"A old", "A rate", "B new", "B rate"});
+  REQUIRE(comparison.curves.size() == 2);
+  CHECK(comparison.curves[0].graph == "gone");
+  CHECK(comparison.curves[0].before_points == 2);
+  CHECK(comparison.curves[0].after_points == 0);
+  CHECK(comparison.curves[0].first == 1);
+  CHECK(comparison.curves[1].curve == "more");
+  CHECK(comparison.curves[1].before_points == 0);
+  const auto text = comparison_text(comparison, {a, b, "a", "b"}, Language::English);
+  CHECK(text.find(": old | 1 GB/s | only in A | –") != text.npos);
+  CHECK(text.find(": new | only in B | 4 s | –") != text.npos);
+  const auto json = comparison_json(comparison);
+  CHECK(json["figures"][0]["after"].is_null());
+  CHECK(json["figures"][0]["relative"].is_null());
+  CHECK(json["figures"][2]["before"].is_null());
 }
 
 TEST_CASE("driver, bundle, site and devices that changed are named, and other hosts of another site are not") {
