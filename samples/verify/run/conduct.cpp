@@ -11,8 +11,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <ctime>
 #include <fstream>
 
@@ -201,7 +203,7 @@ class Records {
           {"identity", identity_}, {"began", began}, {"check", to_json(check)}, {"watched", watched}};
       out << json.dump(1, ' ', false, Json::error_handler_t::replace) << '\n';
       out.flush();
-      if (!out) throw std::runtime_error("cannot write " + partial.string() + "; is the disk full?");
+      if (!out) throw std::invalid_argument("cannot write " + partial.string() + ": " + std::strerror(errno));
     }
     fs::rename(partial, file(check.name));
   }

@@ -108,7 +108,8 @@ void require_one_process_agrees(const Site& site, const Golden& golden) {
       .name = {std::to_string(golden.ranks) + " ranks", ""}, .losses = golden.losses, .norms = golden.norms};
   judge_curves(series_of(ran, {"one process", ""}), recorded, tolerance_of(golden, golden.arch, golden.device), check);
   if (check.outcome == Outcome::Pass) return;
-  throw std::runtime_error("the job depends on its number of ranks, or its tolerance is too small: " + check.reason.en);
+  throw std::invalid_argument("the job depends on its number of ranks, or its tolerance is too small: " +
+                              check.reason.en);
 }
 
 }  // namespace
