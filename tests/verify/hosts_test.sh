@@ -57,6 +57,20 @@ echo "four hosts: the same"
 check four 4
 [ $got = 0 ] || fail "four hosts exited with $got"
 
+echo "two hosts with one hostname are two, as containers of one image are"
+for i in 1 2; do on "host$i" hostname box; done
+check named 2
+for i in 1 2; do on "host$i" hostname "host$i"; done
+[ $got = 0 ] || fail "two hosts of one name exited with $got"
+python3 - named/report.json <<'PYTHON' || fail "hosts of one name were not told apart"
+import json, sys
+report = json.load(open(sys.argv[1]))
+assert [node["host"] for node in report["nodes"]] == ["box#1", "box#2"], report["nodes"]
+pairs = next(check for check in report["checks"] if check["name"] == "communication.pairs")
+assert pairs["matrices"][0]["rows"] == ["box#1", "box#2"], pairs["matrices"]
+assert "the one pair of 2 nodes" in pairs["reason"]["en"], pairs["reason"]
+PYTHON
+
 echo "the link between host2 and host4 is slow: it is named as a pair"
 on host2 tc qdisc add dev cable2 root handle 1: htb default 1
 on host2 tc class add dev cable2 parent 1: classid 1:1 htb rate 30gbit

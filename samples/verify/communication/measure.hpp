@@ -47,8 +47,9 @@ nlohmann::json measure_right_for(const Lines& lines, const std::vector<std::int6
 nlohmann::json measure_bandwidth(const Lines& lines, const std::vector<std::int64_t>& bytes,
                                  const CommunicationFaults& faults = {});
 
-/// `bytes` both ways between the first ranks of hosts, on one host between up to 16 ranks, in rounds of pairs that have
-/// nobody in common; rounds with a slow pair are repeated. What `judge_pairs` takes. Collective.
+/// `bytes` both ways between the first ranks of hosts (`host`: this rank's, as Site::host), on one host between up to
+/// 16 ranks, in rounds of pairs that have nobody in common; rounds with a slow pair are repeated. What `judge_pairs`
+/// takes. Collective.
 nlohmann::json measure_pairs(const Lines& lines, const std::string& host, std::int64_t bytes,
                              const CommunicationFaults& faults = {});
 

@@ -78,7 +78,7 @@ Json expectations(const Site& site) {
 
 Allowed allowed_at(const Site& site) {
   const auto entries = expectations(site).value("allowed", std::vector<std::string>());
-  return {entries, own_addresses(), site.host};
+  return {entries, own_addresses(), site.hostname};
 }
 
 /// The end of what a program said: its last lines say why it failed.

@@ -38,7 +38,7 @@ Allowed allowed_in_run(const Site& site, const std::vector<std::string>& address
       site.expected.value("egress", nlohmann::json::object()).value("allowed", std::vector<std::string>());
   auto names = hosts;
   names.push_back(site.master_addr);
-  return {entries, addresses, site.host, names};
+  return {entries, addresses, site.hostname, names};
 }
 
 }  // namespace sealift::verify

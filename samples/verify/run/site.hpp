@@ -19,7 +19,8 @@ struct ChildWatch;
 struct Site {
   std::int64_t rank = 0, world_size = 1;
   std::int64_t local_rank = 0, local_world_size = 1;
-  std::string host;
+  std::string host;            ///< a name that no other host of the run has
+  std::string hostname;        ///< what the host calls itself, which others may do too
   std::string device = "cpu";  ///< "cuda:3", or "cpu"
   Level level = Level::Quick;
   std::vector<std::string> only;  ///< checks whose names begin so; none: all

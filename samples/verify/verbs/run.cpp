@@ -15,6 +15,7 @@
 #include "machine/checks.hpp"
 #include "report/folder.hpp"
 #include "run/exchange.hpp"
+#include "run/host_names.hpp"
 #include "run/identity.hpp"
 #include "run/site_file.hpp"
 #include "training/checks.hpp"
@@ -67,13 +68,13 @@ Level level_of(const std::string& name) {
 }
 
 Site site_of(const RunArguments& arguments, const train::Launch& launch, const trainer::RankDevice& device) {
-  char host[256] = {};
-  gethostname(host, sizeof host - 1);
+  const auto hostname = see_host().hostname;
   Site site{.rank = launch.rank,
             .world_size = launch.world_size,
             .local_rank = launch.local_rank,
             .local_world_size = launch.local_world_size,
-            .host = host,
+            .host = hostname,
+            .hostname = hostname,
             .device = device.device.str(),
             .level = level_of(arguments.level),
             .only = arguments.only,
@@ -202,6 +203,19 @@ void take_options_of_first(const Exchange& exchange, Site& site) {
   site.expected = first.at("expected");
 }
 
+/// Hosts that share a hostname get names of their own: all that follows counts and names hosts by them.
+void name_hosts(const Exchange& exchange, Site& site) {
+  const auto mine = see_host();
+  std::vector<HostSeen> seen;
+  const nlohmann::json said{mine.hostname, mine.identity};
+  for (const auto& text : exchange.gather(said.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace))) {
+    const auto json = nlohmann::json::parse(text);
+    seen.push_back({json.at(0), json.at(1)});
+  }
+  const auto names = nlohmann::json::parse(exchange.broadcast(nlohmann::json(names_of_hosts(seen)).dump()));
+  site.host = names.at(static_cast<std::size_t>(site.rank));
+}
+
 /// By rank, on rank 0: its host and device, and what they run.
 nlohmann::json machines_of(const Exchange& exchange, const Site& site, const std::string& device) {
   auto machines = nlohmann::json::array();
@@ -227,7 +241,7 @@ std::vector<Node> nodes_of(const nlohmann::json& machines) {
 /// What programs of this run may reach: what the site lists, and its hosts, since what ranks say to each other leaves
 /// nothing.
 Allowed allowed_of(const Exchange& exchange, const Site& site) {
-  const auto said = nlohmann::json{{"addresses", addresses_of_host()}, {"host", site.host}}.dump();
+  const auto said = nlohmann::json{{"addresses", addresses_of_host()}, {"host", site.hostname}}.dump();
   std::set<std::string> addresses, hosts;
   for (const auto& text : exchange.gather(said)) {
     const auto json = nlohmann::json::parse(text);
@@ -256,7 +270,8 @@ nlohmann::ordered_json verify(const RunArguments& arguments, const train::Launch
   site.work = work.path();
   const auto exchange = ranks.size == 1 ? alone() : over_store(ranks, std::chrono::seconds(arguments.patience));
   take_options_of_first(exchange, site);
-  Verdict verdict{.site = site.expected.value("name", site.host),
+  name_hosts(exchange, site);
+  Verdict verdict{.site = site.expected.value("name", site.hostname),
                   .level = site.level,
                   .started = utc_now(),
                   .program = std::string("LibTorch ") + TORCH_VERSION,

@@ -122,7 +122,7 @@ TEST_CASE("imports are watched one by one: the library that phones home fails th
   Site site;
   site.prefix = place.path / "prefix";
   site.work = place.path / "work";  // `python -c` imports from the folder that it stands in
-  site.host = "thishost";
+  site.host = site.hostname = "thishost";
   const auto run = [&](const std::vector<std::string>& names) {
     site.expected = {{"egress", {{"imports", names}}}};
     const auto kind = egress_checks().at(0);
@@ -152,7 +152,7 @@ namespace {
 /// A run of `kinds` and egress.run on one rank that is watched; the outcome of the latter.
 Check conducted(std::vector<CheckKind> kinds, const fs::path& folder, const std::string& identity = "bundle") {
   Site site;
-  site.host = "n1";
+  site.host = site.hostname = "n1";
   site.work = folder / "work";
   site.shared = folder / "out";
   site.expected = nlohmann::json::object();
@@ -334,7 +334,7 @@ TEST_CASE("a run in a network of its own passes by its packets, whatever could n
   std::vector<Attempt> packets;
   const auto kind = egress_checks([&] { return packets; }).back();
   Site site;
-  site.host = "n1";
+  site.host = site.hostname = "n1";
   site.expected = nlohmann::json::object();
   site.watched = nlohmann::json::array({{{"programs", 3},
                                          {"unwatched", 3},
