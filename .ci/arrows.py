@@ -17,22 +17,23 @@ FOLDERS = ("include", "bundle", "packager", "installer", "offline_repo", "sample
 # What both halves may include, and which include neither; each only those that stand before it.
 LEAVES = ("include/sealift/strict_json.hpp", "include/sealift/safetensors.hpp")
 # For the programs of either half, not for its headers.
-TOML = "include/sealift/toml.hpp"
+TOML, NEAREST = "include/sealift/toml.hpp", "include/sealift/nearest.hpp"
 # What a program includes beside the umbrella, since it changes the whole program.
 BY_PROGRAMS = {"include/sealift/train/comm/gloo_turns.hpp"}
 
 # part -> prefixes of the repository's files that it may include
 BUNDLE = ("include/sealift/bundle", "bundle/")
 ALLOWED = {
-    "bundle": (*BUNDLE, *LEAVES),
+    "bundle": (*BUNDLE, *LEAVES, NEAREST),
     "train": ("include/sealift/train", *LEAVES),
     LEAVES[0]: (),
     LEAVES[1]: LEAVES[:1],
     TOML: ("third_party/",),
-    "packager": (*BUNDLE, LEAVES[1], TOML, "packager/"),
+    NEAREST: (),
+    "packager": (*BUNDLE, LEAVES[1], TOML, NEAREST, "packager/"),
     "installer": (*BUNDLE, "installer/"),
     "offline_repo": (*BUNDLE, "offline_repo/"),
-    "samples": ("include/sealift/train", *LEAVES, TOML, "samples/"),
+    "samples": ("include/sealift/train", *LEAVES, TOML, NEAREST, "samples/"),
     "bench": ("include/sealift/", "bundle/", "bench/", "samples/"),
     "tests": ("",),
 }
@@ -71,7 +72,7 @@ def part_of(path):
         return "bundle"
     if path.startswith("include/sealift/train"):
         return "train"
-    if path in (*LEAVES, TOML):
+    if path in (*LEAVES, TOML, NEAREST):
         return path
     top = path.split("/")[0]
     return top if top in FOLDERS and top != "include" else None

@@ -15,10 +15,10 @@
 #include <set>
 #include <system_error>
 
-#include "bundle/core/nearest.hpp"
 #include "bundle/core/unicode.hpp"
 #include "sealift/bundle/core/file.hpp"
 #include "sealift/bundle/host/interrupt.hpp"
+#include "sealift/nearest.hpp"
 
 namespace sealift::bundle {
 

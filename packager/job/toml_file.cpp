@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "bundle/core/nearest.hpp"
 #include "sealift/bundle/core/fields.hpp"
 #include "sealift/bundle/core/file.hpp"
+#include "sealift/nearest.hpp"
 #include "sealift/toml.hpp"
 
 namespace sealift::packager {
@@ -164,7 +164,7 @@ void TomlTable::done() const {
   if (ignore_others_) return;
   for (const auto& [key, value] : value_->members) {
     if (seen_.contains(key)) continue;
-    const std::string near = bundle::nearest(key, asked_);
+    const std::string near = nearest(key, asked_);
     refuse(key, "a key is not known", near.empty() ? "" : "'" + near + "' perhaps", {},
            "correct its spelling or remove it");
   }
@@ -174,7 +174,7 @@ void TomlTable::refuse_missing(const std::string& key, std::string what, std::st
   std::set<std::string> others;
   for (const auto& [other, value] : value_->members)
     if (!asked_.contains(other)) others.insert(other);
-  const std::string near = bundle::nearest(key, others);
+  const std::string near = nearest(key, others);
   if (near.empty()) {
     refuse_mistyped_option();
     refuse(key, std::move(what), std::move(expected));
@@ -188,7 +188,7 @@ void TomlTable::refuse_mistyped_option() const {
   for (const std::string& key : asked_)
     if (!value_->members.contains(key)) absent.insert(key);
   for (const auto& [other, value] : value_->members)
-    if (const std::string near = bundle::nearest(other, absent); !asked_.contains(other) && !near.empty())
+    if (const std::string near = nearest(other, absent); !asked_.contains(other) && !near.empty())
       refuse(other, "a key is not known", "'" + near + "' perhaps", {}, "correct its spelling or remove it");
 }
 

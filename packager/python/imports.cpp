@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "bundle/core/nearest.hpp"
 #include "packager/files/remote_file.hpp"
 #include "sealift/bundle/archive/zip.hpp"
 #include "sealift/bundle/wheel/wheel_name.hpp"
+#include "sealift/nearest.hpp"
 
 namespace sealift::packager {
 
@@ -91,7 +91,7 @@ void require_imports(const std::vector<std::string>& imports, std::set<std::stri
     return progress.warn("imports: " + missing.front() +
                          " is in nothing that could be looked into; not seen: " + unseen);
   own.insert(projects.begin(), projects.end());
-  const std::string near = bundle::nearest(top_of(missing.front()), own);
+  const std::string near = nearest(top_of(missing.front()), own);
   throw Error(ErrorCode::Usage, {.what = "no package brings a module that the self-test is to import",
                                  .where = job_file.string() + ", key 'python.imports'",
                                  .expected = near.empty() ? "modules of the standard library or of a required package"

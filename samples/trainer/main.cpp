@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // sealift-train: fine-tunes Hugging Face models, and trains a small one on data of known entropy, to show that an
 // environment computes what it should.
-// A verb is a file in verbs/. Results go to stdout, everything else to stderr. The only place that catches, but for
-// `run`, whose ranks must report a failure while they are connected.
-// Exit codes: 0 good, 1 bad (a rank failed, a check did not hold), 2 cannot tell (arguments, files).
+// A verb is a file in verbs/. Results go to stdout, everything else to stderr. Nothing is caught but in run_program,
+// and in `run`, whose ranks must report a failure while they are connected. Exit codes: 0 good, 1 bad (a rank failed, a
+// check did not hold), 2 cannot tell (arguments, files).
 #include <torch/torch.h>
 #include <sealift/train/comm/gloo_turns.hpp>
 
-#include "failure.hpp"
+#include "command_line.hpp"
 #include "verbs/verbs.hpp"
 
 #include <cstdlib>
@@ -29,15 +29,5 @@ int main(int argc, char** argv) {
 
   // c10d warns about every address that no name service knows, and an isolated host may have none.
   if (!std::getenv("TORCH_CPP_LOG_LEVEL")) FLAGS_caffe2_log_level = 2;
-  try {
-    app.parse(argc, argv);
-    return 0;
-  } catch (const CLI::RuntimeError& error) {
-    return error.get_exit_code();
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kCannotTell;
-  } catch (const std::exception& error) {
-    say(text_of(error));
-    std::_Exit(exit_code_of(error));
-  }
+  return run_program(app, argc, argv);
 }

@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include "refuse.hpp"
+#include "sealift/nearest.hpp"
 #include "sealift/toml.hpp"
 
 namespace sealift::trainer {
@@ -158,6 +159,13 @@ Texts read_toml(const std::string& path, const std::function<Shape(const std::st
     texts[name] = list && expected != Shape::Value ? list_text(*list, where) : value_text(node, where);
   }
   return texts;
+}
+
+void refuse_key(const std::string& source, const std::string& name, const std::set<std::string>& known,
+                const std::string& verb) {
+  const auto near = nearest(name, known);
+  throw std::invalid_argument(source + ": unknown key '" + name + "'" + (near.empty() ? "" : ", did you mean " + near) +
+                              "; sealift-train " + verb + " --help lists the settings");
 }
 
 std::string flag_of(const std::string& name) {

@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <variant>
@@ -116,14 +117,19 @@ Shape shape_of(const std::vector<SettingOf<Options>>& table, const std::string& 
   return Shape::Either;
 }
 
+/// Throws std::invalid_argument: `source` has `name`, which is none of `known`; with the one that was meant.
+[[noreturn]] void refuse_key(const std::string& source, const std::string& name, const std::set<std::string>& known,
+                             const std::string& verb);
+
 /// Throws std::invalid_argument unless `table` has every key of `layer`; `verb` is named as the place of the list.
 template <class Options>
 void refuse_unknown(const std::vector<SettingOf<Options>>& table, const Layer& layer, const std::string& verb) {
   for (const auto& [name, text] : layer.texts) {
     const auto known = [&, &key = name](const auto& setting) { return setting.name == key; };
     if (std::any_of(table.begin(), table.end(), known)) continue;
-    throw std::invalid_argument(layer.source + ": unknown key '" + name + "'; sealift-train " + verb +
-                                " --help lists the settings");
+    std::set<std::string> names;
+    for (const auto& setting : table) names.insert(setting.name);
+    refuse_key(layer.source, name, names, verb);
   }
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // sealift-verify: runs checks on one rank or a thousand and writes the report that a site files.
-// A verb is a file in verbs/. Results go to stdout, everything else to stderr. The only place that catches, but for
-// the ranks of `run`, which must report a failure while they are connected.
-// Exit codes: 0 every check that was run passed, 1 a check failed, 2 cannot tell (arguments, files, nothing was run).
-#include "../trainer/failure.hpp"
+// A verb is a file in verbs/. Results go to stdout, everything else to stderr. Nothing is caught but in run_program,
+// and on the ranks of `run`, which must report a failure while they are connected. Exit codes: 0 every check that was
+// run passed, 1 a check failed, 2 cannot tell (arguments, files, nothing was run).
+#include "../trainer/command_line.hpp"
 #include "verbs/verbs.hpp"
 
 #include <torch/torch.h>
@@ -26,15 +26,5 @@ int main(int argc, char** argv) {
   verify::add_check_signature(app);
   // c10d warns about every address that no name service knows, and an isolated host may have none.
   if (!std::getenv("TORCH_CPP_LOG_LEVEL")) FLAGS_caffe2_log_level = 2;
-  try {
-    app.parse(argc, argv);
-    return 0;
-  } catch (const CLI::RuntimeError& error) {
-    return error.get_exit_code();
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : trainer::kCannotTell;
-  } catch (const std::exception& error) {
-    trainer::say(trainer::text_of(error));
-    std::_Exit(trainer::exit_code_of(error));
-  }
+  return trainer::run_program(app, argc, argv);
 }

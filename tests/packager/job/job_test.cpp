@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Job files: what is read from a good one, and what each fault is answered with.
 #include "packager/job/job.hpp"
-#include "bundle/core/nearest.hpp"
 #include "packager/job/toml_file.hpp"
 
 #include <doctest/doctest.h>
@@ -179,9 +178,9 @@ TEST_CASE("a mistyped key is named with the known key that it is nearest to, whi
   const JobFolder fleet;
   CHECK_REFUSED(fleet.read_with("arch = \"x86_64\"\nglibc = \"2.28\"", "profil = \"debian-12\""), Usage,
                 "key 'target.profil'");
-  CHECK(bundle::nearest("torhc", {"torch", "touch"}) == "torch");
-  CHECK(bundle::nearest("torch", {"torch"}).empty());
-  CHECK(bundle::nearest(std::string(100000, 'x'), {"version"}).empty());
+  CHECK(sealift::nearest("torhc", {"torch", "touch"}) == "torch");
+  CHECK(sealift::nearest("torch", {"torch"}).empty());
+  CHECK(sealift::nearest(std::string(100000, 'x'), {"version"}).empty());
 }
 
 TEST_CASE("a job file with a fault is refused with the place and what was expected") {

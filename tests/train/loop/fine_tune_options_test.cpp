@@ -218,7 +218,8 @@ TEST_CASE("what could change the numbers and is not there is refused by name wit
   CHECK_THROWS_WITH(read({{"lora_bias", "all"}}), doctest::Contains("biases stay frozen"));
   CHECK_THROWS_WITH(read({{"quant_method", "hqq"}}), doctest::Contains("NF4 only"));
   CHECK_THROWS_WITH(read({{"optim", "adafactor"}}), doctest::Contains("the optimizer is AdamW"));
-  CHECK_THROWS_WITH(read({{"lora_rang", "8"}}), doctest::Contains("unknown key 'lora_rang'; sealift-train sft --help"));
+  CHECK_THROWS_WITH(read({{"lora_rang", "8"}}),
+                    doctest::Contains("unknown key 'lora_rang', did you mean lora_rank; sealift-train sft --help"));
   CHECK_THROWS_WITH(read_file(".json", R"({"a_new_key": 1})"), doctest::Contains("unknown key 'a_new_key'"));
   CHECK_THROWS_WITH(read_file(".json", "[1]"), doctest::Contains("is no JSON object"));
   CHECK_THROWS_WITH(read_file(".json", "{"), doctest::Contains("parse error"));

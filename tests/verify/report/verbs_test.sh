@@ -23,12 +23,16 @@ says() {
 
 SEALIFT_KEEP_PAGES=$folder/a "$2" -tc='a folder holds the report*' > tests.txt || { cat tests.txt; exit 1; }
 cp -r a b
+cp -r a gone
 python3 - <<'PYTHON'
 import json
 report = json.load(open("b/report.json"))
 report["checks"][1]["facts"][0]["value"] = "580.65.06"
 report["checks"][2]["outcome"] = "FAIL"
 json.dump(report, open("b/report.json", "w"))
+report = json.load(open("a/report.json"))
+report["checks"][2]["figures"].pop()
+json.dump(report, open("gone/report.json", "w"))
 PYTHON
 
 expect 0 "$verify" diff a a/report.json
@@ -43,6 +47,33 @@ expect 2 "$verify" diff a b --threshold 7
 echo '{"format":1}' > bad.json
 expect 2 "$verify" diff a bad.json
 says 'bad.json: the report has no key'
+
+expect 0 "$verify" diff gone a --json
+says '"before": null'
+
+# A slip of the hand, in both programs that have such a command line.
+train=$(dirname "$verify")/sealift-train
+expect 2 "$verify" dif a b
+says "there is no verb dif; did you mean: sealift-verify diff"
+expect 2 "$verify" diff a b --treshold 1
+says "there is no option --treshold; did you mean: sealift-verify diff --threshold"
+expect 2 "$train" check-up
+says "there is no verb check-up; see: sealift-train --help"
+expect 2 "$train" sft --lerning-rate=3
+says "unknown key 'lerning_rate', did you mean learning_rate"
+expect 2 "$train" plan --modle nowhere
+says "there is no option --modle; did you mean: sealift-train plan --model"
+
+# A file that may not grow, and a full disk: an error that says so, and no signal.
+limited() { sh -c 'ulimit -f 1; exec "$@"' sh "$@"; }
+expect 2 limited "$verify" diff b a --html limited.html
+says "cannot write limited.html"
+expect 2 limited "$verify" diff b a
+says "what was printed cannot be written to standard output"
+expect 2 sh -c '"$1" diff a a >/dev/full' sh "$verify"
+says "what was printed cannot be written to standard output"
+expect 2 limited "$verify" run --device cpu --only machine.host --out limited
+says "limited/checks/machine.host.partial: File too large"
 
 expect 2 env TMPDIR=/nowhere "$verify" run --only machine.clocks --out c
 says "set TMPDIR to a folder where there is room"
