@@ -25,11 +25,18 @@ struct Tolerance {
   bool operator<(const Tolerance& other) const { return distance < other.distance; }
 };
 
+/// The narrowest dtype that values or gradients pass through.
+inline at::ScalarType narrowest_of(const Configuration& c) {
+  const auto& precision = c.text(kPrecision);
+  if (precision.starts_with("bf16") || c.is(kOverride, "bf16") || c.chosen(kAutocast)) return at::kBFloat16;
+  return precision == "fp16_reduce" ? at::kHalf : at::kFloat;
+}
+
 /// What rounding explains: fp32 sums in another order, fp16 on the wire, bf16 everywhere.
 inline Tolerance tolerance_of(const Configuration& c) {
-  const auto& precision = c.text(kPrecision);
-  if (precision.starts_with("bf16") || c.is(kOverride, "bf16") || c.chosen(kAutocast)) return {0.15, 0.5};
-  return precision == "fp16_reduce" ? Tolerance{1e-2, 0.1} : Tolerance{2e-4, 0.05};
+  const auto narrowest = narrowest_of(c);
+  if (narrowest == at::kBFloat16) return {0.15, 0.5};
+  return narrowest == at::kHalf ? Tolerance{1e-2, 0.1} : Tolerance{2e-4, 0.05};
 }
 
 /// Whole parameters (or gradients) by name, from all ranks' pieces; an undefined tensor where no rank has a gradient.
@@ -77,15 +84,23 @@ inline double largest_of(const std::vector<Piece>& pieces) {
   return largest;
 }
 
-/// Compares what the ranks hold together with the reference; `what` begins the message.
-inline void compare_pieces(const std::vector<const std::vector<Piece>*>& ranks, const std::vector<Piece>& expected,
+/// The reference in double and, where it was asked, in a narrower dtype.
+struct Expected {
+  const std::vector<Piece>& exact;
+  const std::vector<Piece>* rounded = nullptr;
+};
+
+/// Compares what the ranks hold together with the reference; `what` begins the message. Where one process in the
+/// narrower dtype is off itself, as a sum is whose terms cancel, twice that is allowed.
+inline void compare_pieces(const std::vector<const std::vector<Piece>*>& ranks, const Expected& expected,
                            Tolerance tolerance, double largest, const std::string& what, Verdict& verdict) {
   if (!verdict.failure.empty()) return;
   std::string failure;
   const auto got = put_together(ranks, failure);
   if (!failure.empty()) return void(verdict.failure = what + ": " + failure);
   std::size_t wrong = 0;
-  for (const auto& piece : expected) {
+  for (std::size_t i = 0; i < expected.exact.size(); ++i) {
+    const auto& piece = expected.exact[i];
     const auto found = got.find(piece.name);
     std::string fault;
     if (found == got.end()) {
@@ -94,10 +109,15 @@ inline void compare_pieces(const std::vector<const std::vector<Piece>*>& ranks, 
       fault = piece.values.defined() ? "is missing" : "should not be there";
     } else if (piece.values.defined()) {
       const double norm = std::max(piece.values.abs().max().item<double>(), tolerance.of_all * largest);
-      const double distance = (found->second - piece.values).abs().max().item<double>() / norm;
+      const auto distance_of = [&](const at::Tensor& values) {
+        return (values - piece.values).abs().max().item<double>() / norm;
+      };
+      const double distance = distance_of(found->second);
+      double allowed = tolerance.distance;
+      if (expected.rounded) allowed = std::max(allowed, 2 * distance_of((*expected.rounded)[i].values));
       verdict.distance =
           std::max(verdict.distance, std::isnan(distance) ? std::numeric_limits<double>::infinity() : distance);
-      if (!(distance <= tolerance.distance)) {
+      if (!(distance <= allowed)) {
         fault = "is off by " + std::to_string(distance) + " of its size, " +
                 std::to_string(found->second.abs().max().item<double>()) + " where one process has " +
                 std::to_string(piece.values.abs().max().item<double>());
@@ -120,6 +140,56 @@ inline void compare_numbers(const std::vector<double>& got, const std::vector<do
     verdict.failure = what + " " + std::to_string(i) + " is " + std::to_string(got[i]) + " where one process has " +
                       std::to_string(expected[i]);
   }
+}
+
+/// What the ranks came to against one process; `rounded` is its run in a narrower dtype, or null.
+inline Verdict compare(const Configuration& c, const std::vector<Outcome>& outcomes, const Outcome& expected,
+                       const Outcome* rounded) {
+  Verdict verdict;
+  const auto size = outcomes.size();
+  const auto tolerance = tolerance_of(c);
+  for (std::size_t rank = 0; rank < size && verdict.failure.empty(); ++rank) {
+    if (!outcomes[rank].still_gathered.empty()) {
+      verdict.failure =
+          "rank " + std::to_string(rank) + " still holds after the last backward:" + outcomes[rank].still_gathered;
+    }
+  }
+  if (verdict.failure.empty()) {
+    std::vector<double> losses(expected.losses.size(),
+                               std::numeric_limits<double>::infinity());  // the reference notes all ranks' in turn
+    for (std::size_t i = 0; i < losses.size(); ++i) {
+      if (i / size < outcomes[i % size].losses.size()) losses[i] = outcomes[i % size].losses[i / size];
+    }
+    compare_numbers(losses, expected.losses, tolerance.distance, "loss", verdict);
+  }
+  for (const auto& outcome : outcomes) {
+    compare_numbers(outcome.evaluations, outcome.evaluations.empty() ? outcome.evaluations : expected.evaluations,
+                    tolerance.distance, "evaluation", verdict);
+    compare_numbers(outcome.norms, expected.norms, tolerance.distance, "norm", verdict);
+  }
+  const auto each = [&](const auto& member) {
+    std::vector<const std::vector<Piece>*> all;
+    for (const auto& outcome : outcomes) all.push_back(&member(outcome));
+    return all;
+  };
+  double largest = 0;  // of all steps: what rounding leaves does not become less as the gradients do
+  for (const auto& step : expected.gradients) largest = std::max(largest, largest_of(step));
+  for (std::size_t step = 0; step < expected.gradients.size(); ++step) {
+    compare_pieces(each([&](const Outcome& o) -> auto& { return o.gradients[step]; }),
+                   {expected.gradients[step], rounded ? &rounded->gradients[step] : nullptr}, tolerance, largest,
+                   "step " + std::to_string(step) + ": gradient of", verdict);
+  }
+  for (const auto& outcome : outcomes) {
+    if (verdict.failure.empty() && !outcome.observed.empty())
+      verdict.failure = "observers were told:" + outcome.observed;
+  }
+  compare_pieces(each([](const Outcome& o) -> auto& { return o.parameters; }),
+                 {expected.parameters, rounded ? &rounded->parameters : nullptr}, tolerance,
+                 largest_of(expected.parameters), "parameter", verdict);
+  compare_pieces(each([](const Outcome& o) -> auto& { return o.gathered; }),
+                 {expected.gathered, rounded ? &rounded->gathered : nullptr}, tolerance, largest_of(expected.gathered),
+                 "gathered parameter", verdict);
+  return verdict;
 }
 
 /// Whether `c` trains as one process does, on every rank the same bits, and leaves nothing gathered.
@@ -162,48 +232,11 @@ inline Verdict judge(const Configuration& c) {
   }
   if (c.to_be_refused()) return {.failure = "the policy should have been refused"};
 
-  Verdict verdict;
   const auto expected = train_reference(c);
-  const auto tolerance = tolerance_of(c);
-  for (std::size_t rank = 0; rank < size && verdict.failure.empty(); ++rank) {
-    if (!outcomes[rank].still_gathered.empty()) {
-      verdict.failure =
-          "rank " + std::to_string(rank) + " still holds after the last backward:" + outcomes[rank].still_gathered;
-    }
-  }
-  if (verdict.failure.empty()) {
-    std::vector<double> losses(expected.losses.size(),
-                               std::numeric_limits<double>::infinity());  // the reference notes all ranks' in turn
-    for (std::size_t i = 0; i < losses.size(); ++i) {
-      if (i / size < outcomes[i % size].losses.size()) losses[i] = outcomes[i % size].losses[i / size];
-    }
-    compare_numbers(losses, expected.losses, tolerance.distance, "loss", verdict);
-  }
-  for (const auto& outcome : outcomes) {
-    compare_numbers(outcome.evaluations, outcome.evaluations.empty() ? outcome.evaluations : expected.evaluations,
-                    tolerance.distance, "evaluation", verdict);
-    compare_numbers(outcome.norms, expected.norms, tolerance.distance, "norm", verdict);
-  }
-  const auto each = [&](const auto& member) {
-    std::vector<const std::vector<Piece>*> all;
-    for (const auto& outcome : outcomes) all.push_back(&member(outcome));
-    return all;
-  };
-  double largest = 0;  // of all steps: what rounding leaves does not become less as the gradients do
-  for (const auto& step : expected.gradients) largest = std::max(largest, largest_of(step));
-  for (std::size_t step = 0; step < expected.gradients.size(); ++step) {
-    compare_pieces(each([&](const Outcome& o) -> auto& { return o.gradients[step]; }), expected.gradients[step],
-                   tolerance, largest, "step " + std::to_string(step) + ": gradient of", verdict);
-  }
-  for (const auto& outcome : outcomes) {
-    if (verdict.failure.empty() && !outcome.observed.empty())
-      verdict.failure = "observers were told:" + outcome.observed;
-  }
-  compare_pieces(each([](const Outcome& o) -> auto& { return o.parameters; }), expected.parameters, tolerance,
-                 largest_of(expected.parameters), "parameter", verdict);
-  compare_pieces(each([](const Outcome& o) -> auto& { return o.gathered; }), expected.gathered, tolerance,
-                 largest_of(expected.gathered), "gathered parameter", verdict);
-  return verdict;
+  auto verdict = compare(c, outcomes, expected, nullptr);
+  if (verdict.failure.empty() || narrowest_of(c) == at::kFloat) return verdict;
+  const auto rounded = train_reference(c, narrowest_of(c));
+  return compare(c, outcomes, expected, &rounded);
 }
 
 }  // namespace sealift::test::property

@@ -105,8 +105,9 @@ class PairsObserver : public Observer {
 class Training {
  public:
   /// On `ranks` of the world that `c` describes: one, or all for the reference, which has no `parallel`.
-  Training(const Configuration& c, std::vector<std::int64_t> ranks, Shardable<Net> net, Parallel* parallel)
-      : c_(c), ranks_(std::move(ranks)), net_(std::move(net)), parallel_(parallel) {}
+  Training(const Configuration& c, std::vector<std::int64_t> ranks, Shardable<Net> net, Parallel* parallel,
+           at::ScalarType dtype = at::kFloat)
+      : c_(c), ranks_(std::move(ranks)), net_(std::move(net)), parallel_(parallel), dtype_(dtype) {}
 
   Outcome run() {
     const auto optimizer = make_optimizer();
@@ -288,12 +289,11 @@ class Training {
         note(sum_of_parameters());
       }
     } else if (what == "method") {
-      const auto x = torch::ones({2, kWidth}, parallel_ ? at::kFloat : at::kDouble);
+      const auto x = torch::ones({2, kWidth}, dtype_);
       note(net_->call_gathered(&NetImpl::scaled, x).sum());
     } else if (can_call_blocks()) {
       at::AutoGradMode grad(what == "block_recorded");
-      const auto dtype = parallel_ ? at::kFloat : at::kDouble;
-      const auto x = torch::sin(torch::arange(kRows * kWidth, dtype).view({kRows, kWidth}));
+      const auto x = torch::sin(torch::arange(kRows * kWidth, dtype_).view({kRows, kWidth}));
       const auto result = net_->call_block(0, x.clone(), x).first;
       if (what == "block_recorded") kept = result;
       note(result.square().sum());
@@ -375,17 +375,18 @@ class Training {
   std::vector<std::int64_t> ranks_;
   Shardable<Net> net_;
   Parallel* parallel_;
+  at::ScalarType dtype_;  ///< of what goes into blocks from outside
   Outcome outcome_;
 };
 
-/// All ranks' batches on one process, in double.
-inline Outcome train_reference(const Configuration& c) {
+/// All ranks' batches on one process; in a narrower dtype it shows what rounding alone does.
+inline Outcome train_reference(const Configuration& c, at::ScalarType dtype = at::kDouble) {
   auto net = make_net(c, /*reference=*/true);
-  net->to(torch::kDouble);
+  net->to(dtype);
   prepare(*net, c, 0.1 * static_cast<double>(c.number(kData)));
   std::vector<std::int64_t> ranks;
   for (std::int64_t rank = 0; rank < c.number(kRanks); ++rank) ranks.push_back(rank);
-  return Training(c, ranks, net, nullptr).run();
+  return Training(c, ranks, net, nullptr, dtype).run();
 }
 
 /// A rank's share. `started` is set when the policy was accepted.
