@@ -6,10 +6,10 @@
 #include <sealift/train/comm/gloo_turns.hpp>
 
 #include "bench/llama.hpp"
-#include "samples/trainer/device.hpp"
-#include "samples/trainer/model.hpp"
 #include "samples/trainer/models/hf_folder.hpp"
+#include "samples/trainer/ranks/device.hpp"
 #include "samples/trainer/tuning/peft_format.hpp"
+#include "samples/trainer/verification/model.hpp"
 
 #include <ATen/DeviceAccelerator.h>
 

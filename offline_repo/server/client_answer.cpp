@@ -4,9 +4,9 @@
 
 #include <utility>
 
-#include "offline_repo/server/apt_routes.hpp"
-#include "offline_repo/server/oci_routes.hpp"
-#include "offline_repo/server/routes.hpp"
+#include "offline_repo/routes/apt_routes.hpp"
+#include "offline_repo/routes/oci_routes.hpp"
+#include "offline_repo/routes/routes.hpp"
 #include "offline_repo/server/status_pages.hpp"
 
 namespace sealift::offline_repo {

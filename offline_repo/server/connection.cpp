@@ -7,7 +7,7 @@
 #include <boost/asio/post.hpp>
 #include <utility>
 
-#include "offline_repo/server/request_head.hpp"
+#include "offline_repo/requests/request_head.hpp"
 #include "offline_repo/server/request_message.hpp"
 #include "offline_repo/server/response_header.hpp"
 

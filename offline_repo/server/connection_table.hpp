@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "offline_repo/records/metrics.hpp"
 #include "offline_repo/server/connection.hpp"
-#include "offline_repo/server/metrics.hpp"
 
 namespace sealift::offline_repo {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "offline_repo/server/response.hpp"
+#include "offline_repo/requests/response.hpp"
 
 namespace sealift::offline_repo {
 

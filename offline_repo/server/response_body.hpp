@@ -7,7 +7,7 @@
 #include <memory>
 #include <string_view>
 
-#include "offline_repo/server/response.hpp"
+#include "offline_repo/requests/response.hpp"
 #include "sealift/bundle/payload/payload_reader.hpp"
 
 namespace sealift::offline_repo {

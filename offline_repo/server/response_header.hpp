@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "offline_repo/server/response.hpp"
+#include "offline_repo/requests/response.hpp"
 
 namespace sealift::offline_repo {
 

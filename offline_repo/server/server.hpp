@@ -6,8 +6,8 @@
 #include <memory>
 #include <optional>
 
+#include "offline_repo/chunks/chunk_cache.hpp"
 #include "offline_repo/holdings/held_bundle.hpp"
-#include "offline_repo/server/chunk_cache.hpp"
 #include "offline_repo/server/server_options.hpp"
 
 namespace sealift::offline_repo {

@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "offline_repo/holdings/scrub.hpp"
-#include "offline_repo/server/audit_log.hpp"
+#include "offline_repo/records/audit_log.hpp"
 #include "offline_repo/server/listen_address.hpp"
 #include "offline_repo/server/tls.hpp"
-#include "offline_repo/server/tokens.hpp"
+#include "offline_repo/views/tokens.hpp"
 
 namespace sealift::offline_repo {
 

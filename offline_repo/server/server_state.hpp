@@ -9,11 +9,11 @@
 #include <memory>
 #include <mutex>
 
-#include "offline_repo/server/access.hpp"
-#include "offline_repo/server/chunk_cache.hpp"
-#include "offline_repo/server/metrics.hpp"
+#include "offline_repo/chunks/chunk_cache.hpp"
+#include "offline_repo/records/metrics.hpp"
 #include "offline_repo/server/server_options.hpp"
 #include "offline_repo/server/tls.hpp"
+#include "offline_repo/views/access.hpp"
 
 namespace sealift::offline_repo {
 

@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "offline_repo/server/response.hpp"
+#include "offline_repo/requests/response.hpp"
 #include "offline_repo/server/server_state.hpp"
 
 namespace sealift::offline_repo {

@@ -2,8 +2,8 @@
 // status: what a running server holds, and why it leaves something out. Asks its admin listener; exit status 1 when the
 // server is not healthy.
 #include "bundle/core/json.hpp"
+#include "offline_repo/records/audit_log.hpp"
 #include "offline_repo/server/admin_client.hpp"
-#include "offline_repo/server/audit_log.hpp"
 #include "offline_repo/verbs/verbs.hpp"
 
 namespace sealift::offline_repo {

@@ -7,7 +7,7 @@
 
 #include "bundle/core/unicode.hpp"
 #include "packager/documents/wheel_facts.hpp"
-#include "packager/python/metadata_headers.hpp"
+#include "packager/resolve/metadata_headers.hpp"
 
 namespace sealift::packager {
 

@@ -6,7 +6,7 @@
 
 #include "bundle/core/unicode.hpp"
 #include "packager/host/url.hpp"
-#include "packager/python/metadata_headers.hpp"
+#include "packager/resolve/metadata_headers.hpp"
 #include "sealift/bundle/core/safe_path.hpp"
 #include "sealift/bundle/wheel/wheel_name.hpp"
 

@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "packager/builds/built_wheels.hpp"
 #include "packager/host/uv.hpp"
-#include "packager/python/built_wheels.hpp"
-#include "packager/python/interpreter.hpp"
-#include "packager/python/resolve.hpp"
+#include "packager/interpreter/interpreter.hpp"
+#include "packager/resolve/resolve.hpp"
 
 namespace sealift::packager {
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <map>
 
-#include "packager/python/input_logins.hpp"
+#include "packager/resolve/input_logins.hpp"
 #include "sealift/bundle/wheel/wheel.hpp"
 
 namespace sealift::packager {

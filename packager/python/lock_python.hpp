@@ -2,9 +2,9 @@
 // The Python part of `lock`: resolve -> choose one wheel per package -> build the packages that have none.
 #pragma once
 
-#include "packager/python/built_wheels.hpp"
-#include "packager/python/interpreter.hpp"
-#include "packager/python/resolve.hpp"
+#include "packager/builds/built_wheels.hpp"
+#include "packager/interpreter/interpreter.hpp"
+#include "packager/resolve/resolve.hpp"
 
 namespace sealift::packager {
 

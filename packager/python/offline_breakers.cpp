@@ -8,7 +8,7 @@
 #include <optional>
 #include <set>
 
-#include "packager/python/cuda_toolkit.hpp"
+#include "packager/builds/cuda_toolkit.hpp"
 #include "sealift/bundle/core/version.hpp"
 
 namespace sealift::packager {

@@ -2,10 +2,10 @@
 // A request is six lines: target, Accept, Range, If-Range, If-None-Match, Content-Type; what stands behind is its body.
 // Host, Accept-Language and X-Forwarded-Proto are the second, third and fourth line again.
 // Whatever they say there is an answer, its headers are one line each, and it never gives more of a file than there is.
-#include "offline_repo/server/request_head.hpp"
-#include "offline_repo/server/request_target.hpp"
-#include "offline_repo/server/routes.hpp"
-#include "offline_repo/server/tokens.hpp"
+#include "offline_repo/requests/request_head.hpp"
+#include "offline_repo/requests/request_target.hpp"
+#include "offline_repo/routes/routes.hpp"
+#include "offline_repo/views/tokens.hpp"
 #include "tests/fuzz/fuzz.hpp"
 #include "tests/offline_repo/sample_catalogue.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The headers of a wheel's METADATA, as documents read them: never refused, always within bounds.
-#include "packager/python/metadata_headers.hpp"
+#include "packager/resolve/metadata_headers.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 using namespace sealift;

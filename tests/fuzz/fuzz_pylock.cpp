@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pylock, which uv or a stranger wrote: what is taken from it has a digest and a plain name, and lines that go back
 // to uv are lines.
-#include "packager/python/pylock.hpp"
+#include "packager/resolve/pylock.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 using namespace sealift;

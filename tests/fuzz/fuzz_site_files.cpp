@@ -3,7 +3,7 @@
 // the variables of a bundle.
 #include "offline_repo/holdings/watched_folder.hpp"
 #include "offline_repo/server/listen_address.hpp"
-#include "offline_repo/server/tokens.hpp"
+#include "offline_repo/views/tokens.hpp"
 #include "sealift/bundle/core/fields.hpp"
 #include "sealift/bundle/manifest/variables.hpp"
 #include "tests/fuzz/fuzz.hpp"

@@ -2,7 +2,7 @@
 // A signed flat repository out of a bundle, as the real apt takes it over the loopback, and its routes as values.
 #include <doctest/doctest.h>
 
-#include "offline_repo/server/routes.hpp"
+#include "offline_repo/routes/routes.hpp"
 #include "tests/offline_repo/live.hpp"
 #include "tests/support/real_apt.hpp"
 

@@ -2,7 +2,7 @@
 // The wheels of a closure as one list, and a bundle's files as they are: as values, and with the real pip, uv and curl.
 #include <doctest/doctest.h>
 
-#include "offline_repo/server/routes.hpp"
+#include "offline_repo/routes/routes.hpp"
 #include "tests/offline_repo/live.hpp"
 #include "tests/offline_repo/sample_catalogue.hpp"
 #include "tests/offline_repo/server_process.hpp"

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "offline_repo/protocols/front_page.hpp"
-#include "offline_repo/server/routes.hpp"
+#include "offline_repo/routes/routes.hpp"
 #include "tests/offline_repo/live.hpp"
 #include "tests/offline_repo/server_process.hpp"
 #include "tests/support/tiny_rpm.hpp"

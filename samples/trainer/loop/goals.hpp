@@ -5,9 +5,9 @@
 #pragma once
 
 #include "data/token_file.hpp"
-#include "fine_tune_options.hpp"
 #include "loop/goal.hpp"
-#include "place.hpp"
+#include "ranks/place.hpp"
+#include "settings/fine_tune_options.hpp"
 
 namespace sealift::trainer {
 

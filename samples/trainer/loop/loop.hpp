@@ -11,7 +11,7 @@
 #include "loop/position.hpp"
 #include "loop/schedule.hpp"
 #include "loop/training_data.hpp"
-#include "place.hpp"
+#include "ranks/place.hpp"
 
 namespace sealift::trainer {
 

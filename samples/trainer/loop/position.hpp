@@ -5,8 +5,8 @@
 #pragma once
 
 #include "data/sampler.hpp"
-#include "fine_tune_options.hpp"
 #include "json_numbers.hpp"
+#include "settings/fine_tune_options.hpp"
 
 #include <sealift/train.hpp>
 

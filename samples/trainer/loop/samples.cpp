@@ -4,7 +4,7 @@
 // Text is made by the scripts that tokenize, in a child: what defines a model's text is its tokenizer, not a table.
 #include "loop/samples.hpp"
 
-#include "made_tokens.hpp"
+#include "fine_tune/made_tokens.hpp"
 #include "models/generate.hpp"
 
 #include <fstream>

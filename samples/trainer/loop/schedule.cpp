@@ -4,7 +4,7 @@
 // Held to the original by tests/train/loop/schedule_test.cpp's values, and live by fine_tune_test.py.
 #include "loop/schedule.hpp"
 
-#include "refuse.hpp"
+#include "settings/refuse.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -4,7 +4,7 @@
 // Lengths are looked at for all examples: a row that does not fit would otherwise end a run after hours.
 #include "loop/training_data.hpp"
 
-#include "refuse.hpp"
+#include "settings/refuse.hpp"
 
 #include <sealift/train/checkpoint/digest.hpp>
 

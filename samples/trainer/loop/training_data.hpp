@@ -7,8 +7,8 @@
 #include "data/batch.hpp"
 #include "data/sampler.hpp"
 #include "data/token_file.hpp"
-#include "fine_tune_options.hpp"
 #include "models/decoder_config.hpp"
+#include "settings/fine_tune_options.hpp"
 
 namespace sealift::trainer {
 

@@ -5,12 +5,12 @@
 // Beside the core, on its observer seam. Each rank measures itself; only `report` talks to the others.
 #pragma once
 
-#include "job_options.hpp"
 #include "monitor/advice.hpp"
 #include "monitor/chrome_trace.hpp"
 #include "monitor/start_up.hpp"
 #include "monitor/tensorboard.hpp"
-#include "step_log.hpp"
+#include "settings/job_options.hpp"
+#include "verification/step_log.hpp"
 
 #include <sealift/train/comm/groups.hpp>
 #include <sealift/train/step/timeline.hpp>

@@ -2,7 +2,7 @@
 // `sealift-train check`: result.json files in, one verdict out.
 // See check.hpp for the comparison; here are its arguments and how its report is printed.
 // The report goes to stdout, each problem to stderr, so that a script can read the one and a person the other.
-#include "check.hpp"
+#include "verification/check.hpp"
 #include "json_numbers.hpp"
 
 #include "failure.hpp"

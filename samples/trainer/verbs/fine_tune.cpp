@@ -3,7 +3,7 @@
 // out. See fine_tune.hpp for the training and on_ranks.hpp for the start of ranks. One file for all, which differ in
 // the data that they take. ms-swift's own command line is accepted: its flags have underscores, its lists are separated
 // by spaces, and flags that mean nothing here are given to swift_names.
-#include "fine_tune.hpp"
+#include "fine_tune/fine_tune.hpp"
 
 #include "failure.hpp"
 #include "json_numbers.hpp"

@@ -5,7 +5,7 @@
 #include "verbs/on_ranks.hpp"
 
 #include "failure.hpp"
-#include "local_ranks.hpp"
+#include "ranks/local_ranks.hpp"
 
 namespace sealift::trainer {
 namespace {

@@ -5,7 +5,7 @@
 // was.
 #pragma once
 
-#include "settings.hpp"
+#include "settings/settings.hpp"
 
 #include <sealift/train.hpp>
 

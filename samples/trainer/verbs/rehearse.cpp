@@ -5,7 +5,7 @@
 #include "rehearse/rehearse.hpp"
 
 #include "failure.hpp"
-#include "job_policy.hpp"
+#include "ranks/job_policy.hpp"
 #include "tuning/lora.hpp"
 #include "verbs/verbs.hpp"
 

@@ -2,12 +2,12 @@
 // `sealift-train run`: settings in; this process becomes one rank, or starts the ranks of its host; a result out.
 // See run.hpp for the training and on_ranks.hpp for the start of ranks.
 // Settings that contradict each other are refused here, before any rank is started.
-#include "run.hpp"
+#include "verification/run.hpp"
 
 #include "failure.hpp"
-#include "job_policy.hpp"
 #include "json_numbers.hpp"
 #include "monitor/monitor.hpp"
+#include "ranks/job_policy.hpp"
 #include "verbs/on_ranks.hpp"
 #include "verbs/verbs.hpp"
 

@@ -5,8 +5,8 @@
 // until the end, so that looking does not slow what is looked at.
 #include "arithmetic/steps.hpp"
 
-#include "cuda_driver.hpp"
 #include "models/decoder.hpp"
+#include "ranks/cuda_driver.hpp"
 
 #include <sealift/train.hpp>
 

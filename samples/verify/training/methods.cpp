@@ -3,7 +3,7 @@
 // See methods.hpp.
 // Rank 0 trains as one process once and keeps that for all checks of a run.
 #include "training/methods.hpp"
-#include "../trainer/check.hpp"
+#include "../trainer/verification/check.hpp"
 #include "training/curves.hpp"
 #include "training/plan.hpp"
 

@@ -2,8 +2,8 @@
 // `sealift-verify run`: arguments in; every rank runs the checks, rank 0 writes the report.
 // The story of the program: connect -> list the checks -> conduct -> verdict -> pages.
 // Starting ranks is the trainer's on_ranks; what the checks are is in the rooms beside this one.
-#include "../trainer/device.hpp"
 #include "../trainer/failure.hpp"
+#include "../trainer/ranks/device.hpp"
 #include "../trainer/verbs/on_ranks.hpp"
 #include "arithmetic/checks.hpp"
 #include "communication/checks.hpp"

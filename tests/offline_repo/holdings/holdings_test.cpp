@@ -10,7 +10,7 @@
 
 #include "offline_repo/catalogue/disagreements.hpp"
 #include "offline_repo/holdings/scrub.hpp"
-#include "offline_repo/server/views.hpp"
+#include "offline_repo/views/views.hpp"
 #include "sealift/bundle/trust/trust_folder.hpp"
 #include "tests/offline_repo/live.hpp"
 #include "tests/support/refusal.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Clients that want another one's request read wrongly, or nobody served at all: over real sockets, byte by byte.
+#include "offline_repo/requests/request_head.hpp"
 #include "offline_repo/server/client_address.hpp"
-#include "offline_repo/server/request_head.hpp"
 #include "tests/offline_repo/live.hpp"
 #include "tests/support/refusal.hpp"
 

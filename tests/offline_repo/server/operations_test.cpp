@@ -10,7 +10,7 @@
 
 #include "bundle/core/json.hpp"
 #include "offline_repo/server/service_manager.hpp"
-#include "offline_repo/server/tokens.hpp"
+#include "offline_repo/views/tokens.hpp"
 #include "tests/offline_repo/live.hpp"
 #include "tests/offline_repo/server_process.hpp"
 #include "tests/offline_repo/token_file.hpp"

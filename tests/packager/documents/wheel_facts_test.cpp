@@ -7,7 +7,7 @@
 #include "packager/documents/licence_files.hpp"
 #include "packager/documents/model_card.hpp"
 #include "packager/documents/requires_dist.hpp"
-#include "packager/python/metadata_headers.hpp"
+#include "packager/resolve/metadata_headers.hpp"
 
 using namespace sealift::packager;
 

@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "packager/host/process.hpp"
-#include "packager/python/input_logins.hpp"
+#include "packager/resolve/input_logins.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/temp_dir.hpp"
 

@@ -8,7 +8,7 @@
 
 #include "packager/job/job.hpp"
 #include "packager/job/lock.hpp"
-#include "packager/python/pylock.hpp"
+#include "packager/resolve/pylock.hpp"
 #include "sealift/bundle/manifest/target_profile.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/temp_dir.hpp"

@@ -4,10 +4,10 @@
 // Figures are written out by hand, so that a formula is not compared with itself.
 #include "plan/table.hpp"
 
-#include "fine_tune_options.hpp"
 #include "plan/advice.hpp"
 #include "plan/auto_method.hpp"
 #include "plan/checkpoint_cost.hpp"
+#include "settings/fine_tune_options.hpp"
 
 #include "tests/support/temp_dir.hpp"
 

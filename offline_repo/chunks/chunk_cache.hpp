@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// The checked chunks that all connections share: each is read and hashed once for everybody who wants it, and kept
+// while there is room. A chunk that fails its digest is never in here.
+// Chunks are named by their signed digests, so what two bundles have in common is kept once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "offline_repo/chunks/checked_chunk.hpp"
+#include "sealift/bundle/payload/payload_reader.hpp"
+
+namespace sealift::offline_repo {
+
+// What a cache has done and holds.
+struct CacheCounts {
+  std::uint64_t checked = 0;  // chunks that were read and hashed, those that failed among them
+  std::uint64_t failed = 0;   // of those
+  std::uint64_t bytes = 0;    // of memory now
+  std::uint64_t most = 0;     // of memory at any time
+};
+
+// Safe from several threads.
+class ChunkCache {
+ public:
+  using Chunk = std::shared_ptr<const CheckedChunk>;
+  // A chunk, or why there is none.
+  using Later = std::function<void(const Chunk&, const std::exception_ptr&)>;
+
+  // Keeps at most `bytes` of memory in at most `files` memory files. Chunks that somebody holds are not evicted, so it
+  // may have more while they are held.
+  ChunkCache(std::uint64_t bytes, std::size_t files) : max_bytes_(bytes), max_files_(files) {}
+
+  // Chunk `index` of `payload` where it is kept; null where somebody has to read it.
+  Chunk find(const bundle::PayloadReader& payload, std::uint64_t index);
+  // The same chunk, read and hashed on this thread where nobody has it. While another thread is at that,
+  // null: that thread then calls `later` once. `goes_on`: the next chunk will be wanted too. Throws what
+  // PayloadReader::chunk throws.
+  Chunk take(const bundle::PayloadReader& payload, std::uint64_t index, bool goes_on, Later later);
+
+  CacheCounts counts() const;
+
+ private:
+  using Key = std::pair<bundle::DigestAlgorithm, bundle::Digest>;
+  struct Place {
+    Chunk chunk;                 // null while it is read
+    std::vector<Later> waiting;  // for it to be read
+    std::list<Key>::iterator use;
+  };
+
+  static Key key_of(const bundle::PayloadReader& payload, std::uint64_t index);
+  Chunk used(Place& place);
+  Chunk checked(const bundle::PayloadReader& payload, std::uint64_t index);
+  std::vector<Later> settle(const Key& key, const Chunk& chunk);
+  std::vector<Chunk> make_room();
+
+  const std::uint64_t max_bytes_;
+  const std::size_t max_files_;
+  mutable std::mutex guard_;  // of what follows
+  std::map<Key, Place> places_;
+  std::list<Key> uses_;  // the latest first
+  std::size_t files_ = 0;
+  std::vector<bundle::ChunkBuffer> spare_;  // memory to read into, at most one a thread
+  CacheCounts counts_;
+};
+
+}  // namespace sealift::offline_repo

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// An ETag is the SHA-256 of what is sent, so equal bytes have one wherever they come from.
+#include "offline_repo/routes/answers.hpp"
+
+namespace sealift::offline_repo {
+
+namespace {
+
+std::string quoted(const bundle::Digest& digest) {
+  return "\"" + digest.hex() + "\"";
+}
+
+Response not_modified(const Response& full) {
+  Response response{.status = 304};
+  for (const auto& header : full.headers)
+    if (header.first == "ETag" || header.first == "Cache-Control" || header.first == "Vary")
+      response.headers.push_back(header);
+  return response;
+}
+
+// `part` makes the body of a range.
+template <class Part>
+Response ranged(const Request& request, const bundle::Digest& digest, std::uint64_t size, std::string type,
+                std::string caching, const Part& part) {
+  const std::string etag = quoted(digest);
+  Response response{.status = 200,
+                    .headers = {{"Content-Type", std::move(type)},
+                                {"Cache-Control", std::move(caching)},
+                                {"ETag", etag},
+                                {"Accept-Ranges", "bytes"},
+                                {"X-Content-Type-Options", "nosniff"}},
+                    .body = part(ByteRange{.first = 0, .count = size})};
+  if (lists_etag(request.if_none_match, etag)) return not_modified(response);
+  // A range is defined for GET only, and If-Range holds only for the bytes that it names.
+  if (request.method != "GET" || (!request.if_range.empty() && request.if_range != etag)) return response;
+  const RangeAnswer answer = answer_range(request.range, size);
+  if (answer.kind == RangeKind::Unsatisfiable) {
+    response = refusal(416, "the range lies outside of the file's " + std::to_string(size) + " bytes");
+    response.headers.emplace_back("Content-Range", "bytes */" + std::to_string(size));
+  } else if (answer.kind == RangeKind::Part) {
+    response.status = 206;
+    response.headers.emplace_back("Content-Range", "bytes " + std::to_string(answer.range.first) + "-" +
+                                                       std::to_string(answer.range.first + answer.range.count - 1) +
+                                                       "/" + std::to_string(size));
+    response.body = part(answer.range);
+  }
+  return response;
+}
+
+}  // namespace
+
+Response text_answer(const Request& request, std::string type, std::string text, const bundle::Digest& digest,
+                     std::string caching) {
+  Response response{.status = 200,
+                    .headers = {{"Content-Type", std::move(type)},
+                                {"Cache-Control", std::move(caching)},
+                                {"ETag", quoted(digest)},
+                                {"X-Content-Type-Options", "nosniff"}},
+                    .body = std::move(text)};
+  return lists_etag(request.if_none_match, quoted(digest)) ? not_modified(response) : response;
+}
+
+Response file_answer(const Request& request, const ServedFile& file, std::string caching) {
+  return ranged(request, file.sha256, file.size, "application/octet-stream", std::move(caching),
+                [&](ByteRange range) { return WheelPart{.wheel = &file, .range = range}; });
+}
+
+Response shared_answer(const Request& request, const std::shared_ptr<const std::string>& text,
+                       const bundle::Digest& digest, std::string type, std::string caching) {
+  return ranged(request, digest, text->size(), std::move(type), std::move(caching),
+                [&](ByteRange range) { return TextPart{.text = text, .range = range}; });
+}
+
+}  // namespace sealift::offline_repo

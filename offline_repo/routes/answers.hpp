@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The two kinds of answer that all protocols share: a text with its digest as ETag, and a file of which a client may
+// take a range. What stands in a path is not known here.
+#pragma once
+
+#include <string>
+
+#include "offline_repo/requests/response.hpp"
+
+namespace sealift::offline_repo {
+
+inline constexpr char kPageCaching[] = "no-cache";  // asked again each time, by its ETag: a switch is seen at once
+inline constexpr char kFileCaching[] = "max-age=365000000, immutable";  // the content is part of the address
+
+// 200, or 304 when the client has it; `digest` is of `text`.
+Response text_answer(const Request& request, std::string type, std::string text, const bundle::Digest& digest,
+                     std::string caching);
+
+// 200, 206, 304 or 416, as the request's Range, If-Range and If-None-Match say. `file` must outlive the response.
+Response file_answer(const Request& request, const ServedFile& file, std::string caching);
+
+// The same for a shared text of this media type.
+Response shared_answer(const Request& request, const std::shared_ptr<const std::string>& text,
+                       const bundle::Digest& digest, std::string type, std::string caching);
+
+}  // namespace sealift::offline_repo

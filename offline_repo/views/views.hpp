@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is shown at an address: the merged index at /, a channel's at /c/CHANNEL/, a bundle's own at /b/NAME-VERSION/.
+// A view never changes. Another state of the site is other views, and an answer keeps the one that it was made from.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "offline_repo/holdings/held_bundle.hpp"
+#include "offline_repo/views/pages.hpp"
+
+namespace sealift::offline_repo {
+
+// A catalogue and its pages.
+struct View {
+  explicit View(Catalogue given) : catalogue(std::move(given)), pages(catalogue) {}
+  View(const View&) = delete;
+  View& operator=(const View&) = delete;
+
+  const Catalogue catalogue;
+  const Pages pages;
+};
+
+// All that one client may see.
+struct Views {
+  using Named = std::map<std::string, std::shared_ptr<const View>, std::less<>>;
+
+  std::shared_ptr<const View> merged;
+  Named channels, bundles;
+};
+
+// Makes views, of each set of bundles one, and takes over those that were made before.
+class ViewMaker {
+ public:
+  explicit ViewMaker(const ViewMaker* before = nullptr);
+
+  // Those that disagree about a file are left out of each view that they would meet in; Catalogue::left_out says so.
+  Views views_of(const Held& held);
+  // Ends the use of those that were made before.
+  void settle() { before_.clear(); }
+
+ private:
+  using Set = std::vector<Contents>;
+
+  std::shared_ptr<const View> view_of(const Set& bundles);
+
+  std::map<Set, std::shared_ptr<const View>> views_, before_;
+};
+
+// A view, and what is asked for in it.
+struct Viewed {
+  std::shared_ptr<const View> view;
+  std::string name;              // of the view; empty: the merged one
+  std::string root;              // as Request::root
+  std::string target;            // as Request::target; empty: the view's address lacks its slash
+  std::string registry = "/v2";  // as Request::registry
+};
+
+// The merged view and the whole target, unless the target begins with the address of another one of these views.
+Viewed find_view(const Views& views, std::string_view target);
+
+}  // namespace sealift::offline_repo

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lines, files and projects; see input_logins.hpp.
+#include "packager/resolve/input_logins.hpp"
+
+#include "packager/resolve/requirement_hashes.hpp"
+#include "sealift/bundle/core/error.hpp"
+#include "sealift/bundle/core/file.hpp"
+#include "sealift/bundle/payload/payload_writer.hpp"
+
+namespace sealift::packager {
+
+namespace fs = std::filesystem;
+using bundle::Error;
+using bundle::ErrorCode;
+
+namespace {
+
+constexpr std::uint64_t kMostText = std::uint64_t{64} << 20;
+constexpr int kMostIncluded = 1000;  // requirements files
+constexpr int kMostNested = 20;
+
+// What `option` names, as seen from the file itself.
+std::string as_absolute(const fs::path& file, const std::string& named) {
+  return named.find("://") == named.npos ? fs::absolute(file.parent_path() / named).lexically_normal().string() : named;
+}
+
+// Copies of a file and of all that it includes; uv takes other relative paths in them from the job's folder.
+class Copies {
+ public:
+  Copies(const fs::path& scratch, GitLogins& logins) : scratch_(scratch), logins_(logins) {}
+
+  // The copy; `clean` becomes false when a login was in it.
+  fs::path copy(const fs::path& file, int depth, bool& clean) {
+    if (depth > kMostNested || ++count_ > kMostIncluded)
+      throw Error(ErrorCode::Usage,
+                  {.what = "requirements files include each other without end", .where = file.string()});
+    const int number = count_;
+    std::string text;
+    for (const std::string& line : requirement_lines(bundle::read_text(file, kMostText))) {
+      const std::string kept = logins_.take(line, file.string());
+      clean = clean && kept == line;
+      text += with_copies(kept, file, depth, clean) + "\n";
+    }
+    const fs::path to = scratch_ / ("included-" + std::to_string(number) + ".txt");
+    bundle::write_text(to, text);
+    return to;
+  }
+
+ private:
+  std::string with_copies(const std::string& line, const fs::path& file, int depth, bool& clean) {
+    for (const std::string option : {"-r", "--requirement", "-c", "--constraint"})
+      if (const std::string other = option_value(line, option); !other.empty()) {
+        if (other.find("://") != other.npos) return line;
+        return option + " " + copy(file.parent_path() / other, depth + 1, clean).string();
+      }
+    for (const std::string option : {"-f", "--find-links"})
+      if (const std::string links = option_value(line, option); !links.empty())
+        return option + " " + as_absolute(file, links);
+    return line;
+  }
+
+  fs::path scratch_;
+  GitLogins& logins_;
+  int count_ = 0;
+};
+
+}  // namespace
+
+std::vector<std::string> lines_without_logins(const std::vector<std::string>& lines, const std::string& where,
+                                              GitLogins& logins) {
+  std::vector<std::string> out;
+  for (const std::string& line : lines) out.push_back(logins.take(line, where));
+  return out;
+}
+
+void refuse_logins_in(const fs::path& pyproject) {
+  const std::string text = bundle::read_text(pyproject, kMostText);
+  GitLogins found;
+  found.take(text, pyproject.string());
+  std::string plain = text;  // [tool.uv.sources]: git = "https://…"
+  for (std::size_t at = plain.find("git"); at != plain.npos; at = plain.find("git", at + 3)) {
+    const std::size_t equals = plain.find_first_not_of(" \t\"'", at + 3);
+    const std::size_t begin = equals == plain.npos ? equals : plain.find_first_not_of(" \t\"'", equals + 1);
+    if (begin != plain.npos && plain[equals] == '=' && plain.compare(begin, 4, "http") == 0)
+      plain.insert(begin, "git+");
+  }
+  found.take(plain, pyproject.string());
+  if (found.empty()) return;
+  throw Error(ErrorCode::Usage,
+              {.what = "the address of a repository in a project holds a login, which uv would show to every user",
+               .where = pyproject.string(),
+               .expected = "addresses without a login in [project] and [tool.uv.sources]",
+               .next = "give the login to git's own credential helper, or write the repository with its login into "
+                       "[python].requirements of the job"});
+}
+
+fs::path file_without_logins(const fs::path& file, const fs::path& scratch, GitLogins& logins) {
+  bool clean = true;
+  const fs::path copy = Copies(scratch, logins).copy(file, 0, clean);
+  return clean ? file : copy;
+}
+
+}  // namespace sealift::packager

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads pylock.toml; see pylock.hpp.
+#include "packager/resolve/pylock.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "packager/host/url.hpp"
+#include "packager/job/toml_file.hpp"
+#include "packager/resolve/wheel_tags.hpp"
+#include "sealift/bundle/core/safe_path.hpp"
+#include "sealift/bundle/wheel/wheel_name.hpp"
+
+namespace sealift::packager {
+
+namespace fs = std::filesystem;
+using bundle::Digest;
+using bundle::Error;
+using bundle::ErrorCode;
+
+namespace {
+
+fs::path absolute_path(const fs::path& where, const std::string& text) {
+  return fs::absolute(where / text).lexically_normal();
+}
+
+// A file of a package: a wheel, an sdist, or an archive that somebody named directly.
+struct PackageFile {
+  std::string name;
+  std::string url;
+  Digest sha256;
+  std::uint64_t size = 0;
+};
+
+PackageFile read_file(TomlTable& table, const fs::path& where) {
+  table.ignore_others();
+  PackageFile file;
+  file.url = table.has("path") ? file_url(absolute_path(where, table.string("path"))) : table.string("url");
+  if (table.has("name")) {
+    file.name = table.string("name");
+  } else {
+    const std::optional<Url> url = parse_url(file.url);
+    if (!url) table.refuse("url", "this is not a URL", {}, without_credentials(file.url));
+    file.name = url->file_name();
+  }
+  TomlTable hashes = table.table("hashes");
+  const std::optional<Digest> digest = Digest::from_hex(hashes.string("sha256"));
+  if (!digest) hashes.refuse("sha256", "this is not a SHA-256", "64 lower-case hexadecimal digits");
+  file.sha256 = *digest;
+  file.size = table.integer_or("size", 0);
+  return file;
+}
+
+TomlValue parse_pylock(std::string_view pylock) {
+  const TomlValue document = parse_toml(pylock, "pylock.toml", ErrorCode::Format);
+  TomlTable root(document, "pylock.toml", ErrorCode::Format);
+  if (const std::string version = root.string("lock-version"); !version.starts_with("1."))
+    throw Error(ErrorCode::CannotCheck, {.what = "the pylock is of a version that this program does not know",
+                                         .where = "pylock.toml",
+                                         .expected = "1.0",
+                                         .got = version,
+                                         .next = "use a uv that writes lock-version 1"});
+  return document;
+}
+
+// One package of the file.
+struct Package {
+  SourcePackage source;  // only name and version are set unless `has_source`
+  std::vector<PackageFile> wheels;
+  bool has_source = false;
+};
+
+Package read_package(TomlTable& table, const fs::path& where) {
+  Package package;
+  SourcePackage& source = package.source;
+  source.name = bundle::normalized_project_name(table.string("name"));
+  source.version = table.string_or("version", "");
+  for (TomlTable& item : table.tables("wheels")) package.wheels.push_back(read_file(item, where));
+  for (const char* key : {"sdist", "archive"}) {
+    if (!table.has(key)) continue;
+    TomlTable item = table.table(key);
+    const PackageFile file = read_file(item, where);
+    if (file.name.ends_with(".whl")) {
+      package.wheels.push_back(file);
+      continue;
+    }
+    source.url = file.url;
+    source.sha256 = file.sha256;
+    source.subdirectory = item.string_or("subdirectory", "");
+    package.has_source = true;
+  }
+  if (table.has("vcs")) {
+    TomlTable item = table.table("vcs");
+    if (const std::string type = item.string("type"); type != "git")
+      item.refuse("type", "sources of this kind cannot be fetched", "git", type);
+    source.kind = SourceKind::Git;
+    source.url = item.has("path") ? absolute_path(where, item.string("path")).string() : item.string("url");
+    source.commit = item.string("commit-id");
+    if (source.commit.size() < 40 || source.commit.find_first_not_of("0123456789abcdef") != source.commit.npos)
+      item.refuse("commit-id", "this is not a commit", "40 hexadecimal digits", source.commit);
+    source.subdirectory = item.string_or("subdirectory", "");
+    package.has_source = true;
+  }
+  if (table.has("directory")) {
+    TomlTable item = table.table("directory");
+    source.kind = SourceKind::Folder;
+    source.folder = absolute_path(where, item.string("path"));
+    source.subdirectory = item.string_or("subdirectory", "");
+    package.has_source = true;
+  }
+  if (!source.subdirectory.empty()) bundle::SafePath::parse(source.subdirectory, "pylock.toml");
+  return package;
+}
+
+// The best of a package's wheels; sets `forbidden` when a wheel fits but is not allowed.
+std::optional<LockedWheel> best_wheel(const Package& package, std::string_view python, const bundle::Target& target,
+                                      const std::set<Digest>* allowed, bool& forbidden) {
+  std::optional<std::pair<WheelRank, LockedWheel>> best;
+  for (const PackageFile& file : package.wheels) {
+    const std::optional<WheelFit> fit = fit_wheel(file.name, python, target);
+    if (!fit) continue;
+    if (allowed != nullptr && !allowed->contains(file.sha256)) {
+      forbidden = true;
+      continue;
+    }
+    if (best && std::tie(best->first, best->second.file_name) <= std::tie(fit->rank, file.name)) continue;
+    // A wheel that was given by its URL alone has its version only in its name.
+    const std::string version =
+        package.source.version.empty() ? bundle::parse_wheel_name(file.name)->version : package.source.version;
+    best.emplace(fit->rank, LockedWheel{.name = package.source.name,
+                                        .version = version,
+                                        .file_name = file.name,
+                                        .url = file.url,
+                                        .sha256 = file.sha256,
+                                        .size = file.size});
+  }
+  return best ? std::optional(std::move(best->second)) : std::nullopt;
+}
+
+// For the message: a wheel that only its glibc keeps from fitting.
+std::string too_new(const Package& package, std::string_view python, const bundle::Target& target) {
+  for (const PackageFile& file : package.wheels)
+    if (const std::optional<bundle::GlibcVersion> wanted = glibc_wanted(file.name, python, target);
+        wanted && *wanted > target.glibc)
+      return fmt::format(" ({} needs glibc {})", file.name, wanted->text());
+  return {};
+}
+
+}  // namespace
+
+PythonChoice choose_packages(std::string_view pylock, const fs::path& where, std::string_view python,
+                             const bundle::Target& target, const RequirementHashes& allowed) {
+  const TomlValue document = parse_pylock(pylock);
+  TomlTable root(document, "pylock.toml", ErrorCode::Format);
+  PythonChoice choice;
+  std::vector<std::string> no_fit, not_allowed;
+  std::set<std::string> names;
+  for (TomlTable& table : root.tables("packages")) {
+    // `marker` needs no evaluation: uv resolved for this very target, so what does not apply is not listed.
+    const Package package = read_package(table, where);
+    const SourcePackage& source = package.source;
+    if (!names.insert(source.name).second)
+      throw Error(ErrorCode::Conflict, {.what = "a package is listed twice in the resolution",
+                                        .where = "pylock.toml",
+                                        .got = source.name,
+                                        .next = "require one version of it"});
+    const auto found = allowed.find(source.name);
+    const std::set<Digest>* digests = found == allowed.end() ? nullptr : &found->second;
+    bool forbidden = false;
+    if (std::optional<LockedWheel> wheel = best_wheel(package, python, target, digests, forbidden))
+      choice.wheels.push_back(std::move(*wheel));
+    else if (package.has_source && (digests == nullptr || (source.sha256 && digests->contains(*source.sha256))))
+      choice.sources.push_back(source);
+    else
+      (forbidden || package.has_source ? not_allowed : no_fit)
+          .push_back(source.title() + too_new(package, python, target));
+  }
+  if (!not_allowed.empty())
+    throw Error(ErrorCode::Digest,
+                {.what = "the index offers no file with the hashes that the requirements demand",
+                 .expected = "a file for the target with one of the hashes in the requirements, for each package",
+                 .got = fmt::format("{}", fmt::join(not_allowed, ", ")),
+                 .next = "find out who changed: the index, or the requirements; then correct these"});
+  if (!no_fit.empty())
+    throw Error(ErrorCode::Platform,
+                {.what = "some packages have no wheel for the target, and no source to build one from",
+                 .expected = fmt::format("CPython {} on {}, glibc {}", python, target.arch, target.glibc.text()),
+                 .got = fmt::format("{}", fmt::join(no_fit, ", ")),
+                 .next = "require versions that have one; where a newer glibc is all that is asked for, this machine's "
+                         "can be carried: [target] runtime = \"carried\""});
+  std::sort(choice.wheels.begin(), choice.wheels.end(),
+            [](const LockedWheel& a, const LockedWheel& b) { return a.file_name < b.file_name; });
+  std::sort(choice.sources.begin(), choice.sources.end(),
+            [](const SourcePackage& a, const SourcePackage& b) { return a.name < b.name; });
+  return choice;
+}
+
+std::vector<std::string> pylock_as_requirements(std::string_view pylock, const fs::path& where) {
+  const TomlValue document = parse_pylock(pylock);
+  TomlTable root(document, "pylock.toml", ErrorCode::Format);
+  std::vector<std::string> lines;
+  for (TomlTable& table : root.tables("packages")) {
+    const std::string marker = table.string_or("marker", "");
+    const Package package = read_package(table, where);
+    const SourcePackage& source = package.source;
+    std::string line = source.name;
+    if (source.kind == SourceKind::Folder)
+      line += " @ " + file_url(source.subdirectory.empty() ? source.folder : source.folder / source.subdirectory);
+    else if (source.kind == SourceKind::Git)
+      line += " @ git+" + source.url + "@" + source.commit +
+              (source.subdirectory.empty() ? "" : "#subdirectory=" + source.subdirectory);
+    else if (table.has("archive"))
+      line += " @ " + (package.has_source ? source.url : package.wheels.back().url) +
+              (source.subdirectory.empty() ? "" : "#subdirectory=" + source.subdirectory);
+    else if (!source.version.empty())
+      line += "==" + source.version;
+    else
+      table.refuse("version", "a package of the pylock has no version", "a version, an archive, a vcs or a directory");
+    if (!marker.empty()) line += " ; " + marker;
+    if (line.find_first_of("\n\r") != line.npos) table.refuse("name", "a value of the pylock holds a line break");
+    for (const PackageFile& wheel : package.wheels) line += " --hash=sha256:" + wheel.sha256.hex();
+    if (source.sha256) line += " --hash=sha256:" + source.sha256->hex();
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+}  // namespace sealift::packager

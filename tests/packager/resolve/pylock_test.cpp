@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is taken from a pylock: the best wheel of each package, or the source to build it from.
+#include "packager/resolve/pylock.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tests/support/refusal.hpp"
+
+using namespace sealift;
+using namespace sealift::packager;
+
+namespace {
+
+const bundle::Target kTarget{.arch = "x86_64", .glibc = {2, 36}};
+const std::string kDigest(64, 'a');
+
+std::string wheel(const std::string& file) {
+  return "{ url = \"https://example.invalid/" + file + "\", hashes = { sha256 = \"" + kDigest + "\" } }";
+}
+std::string package(const std::string& name, const std::string& wheels) {
+  return "[[packages]]\nname = \"" + name + "\"\nversion = \"1.0\"\n" + wheels + "\n";
+}
+std::string pylock(const std::string& packages) {
+  return "lock-version = \"1.0\"\ncreated-by = \"uv\"\n" + packages;
+}
+std::vector<LockedWheel> choose(const std::string& packages) {
+  return choose_packages(pylock(packages), "/evidence", "3.11", kTarget).wheels;
+}
+std::vector<SourcePackage> sources(const std::string& packages, const RequirementHashes& allowed = {}) {
+  return choose_packages(pylock(packages), "/evidence", "3.11", kTarget, allowed).sources;
+}
+std::string sdist(const std::string& digest = kDigest) {
+  return "sdist = { url = \"https://example.invalid/x-1.0.tar.gz\", hashes = { sha256 = \"" + digest + "\" } }\n";
+}
+
+}  // namespace
+
+TEST_CASE("the best of several wheels is locked, with name, url and digest") {
+  const auto wheels =
+      choose(package("Demo_Pkg", "wheels = [" + wheel("demo_pkg-1.0-py3-none-any.whl") + ", " +
+                                     wheel("demo_pkg-1.0-cp311-cp311-manylinux_2_17_x86_64.whl") + ", " +
+                                     wheel("demo_pkg-1.0-cp311-cp311-manylinux_2_34_x86_64.whl") + ", " +
+                                     wheel("demo_pkg-1.0-cp311-cp311-manylinux_2_39_x86_64.whl") + "]"));
+  REQUIRE(wheels.size() == 1);
+  CHECK(wheels[0].name == "demo-pkg");
+  CHECK(wheels[0].file_name == "demo_pkg-1.0-cp311-cp311-manylinux_2_34_x86_64.whl");
+  CHECK(wheels[0].url == "https://example.invalid/demo_pkg-1.0-cp311-cp311-manylinux_2_34_x86_64.whl");
+  CHECK(wheels[0].sha256.hex() == kDigest);
+}
+
+TEST_CASE("wheel names are read from urls with escapes and fragments, sizes where they are told") {
+  const auto wheels = choose(package(
+      "torch",
+      "wheels = [{ url = \"https://example.invalid/torch-2.11.0%2Bcpu-cp311-cp311-linux_x86_64.whl#frag\", size = "
+      "77, hashes = { sha256 = \"" +
+          kDigest + "\" } }]"));
+  REQUIRE(wheels.size() == 1);
+  CHECK(wheels[0].file_name == "torch-2.11.0+cpu-cp311-cp311-linux_x86_64.whl");
+  CHECK(wheels[0].size == 77);
+}
+
+TEST_CASE("a wheel given by path is fetched from there") {
+  const auto wheels = choose(package("demo",
+                                     "wheels = [{ path = \"../my wheels/demo-1.0-py3-none-any.whl\", hashes = { "
+                                     "sha256 = \"" +
+                                         kDigest + "\" } }]"));
+  REQUIRE(wheels.size() == 1);
+  CHECK(wheels[0].url == "file:///my%20wheels/demo-1.0-py3-none-any.whl");
+  CHECK(wheels[0].file_name == "demo-1.0-py3-none-any.whl");
+}
+
+TEST_CASE("packages whose wheels do not fit the target are refused by name") {
+  CHECK_REFUSED(choose(package("demo", "wheels = [" + wheel("demo-1.0-cp311-cp311-win_amd64.whl") + "]")), Platform,
+                "demo 1.0");
+}
+
+TEST_CASE("a pylock that this program cannot rely on is refused") {
+  CHECK_REFUSED(choose_packages("lock-version = \"2.0\"\n", "/", "3.11", kTarget), CannotCheck, "2.0");
+  const std::string one = package("demo", "wheels = [" + wheel("demo-1.0-py3-none-any.whl") + "]");
+  CHECK_REFUSED(choose(one + one), Conflict, "demo");
+  CHECK_REFUSED(
+      choose(package("demo",
+                     "wheels = [{ url = \"https://example.invalid/demo-1.0-py3-none-any.whl\", hashes = { md5 "
+                     "= \"00\" } }]")),
+      Format, "sha256");
+}
+
+TEST_CASE("a package without a wheel that fits is a source, of whichever kind it comes") {
+  const std::string commit(40, 'c');
+  const auto found = sources(
+      package("oss2", sdist()) + package("odd", sdist() + "wheels = [" + wheel("odd-1.0-cp39-cp39-win32.whl") + "]") +
+      package("good", sdist() + "wheels = [" + wheel("good-1.0-py3-none-any.whl") + "]") +
+      "[[packages]]\nname = \"repo\"\nversion = \"2\"\nvcs = { type = \"git\", url = \"https://example.invalid/r\", "
+      "commit-id = \"" +
+      commit +
+      "\", subdirectory = \"py\" }\n"
+      "[[packages]]\nname = \"Mine\"\ndirectory = { path = \"../mine\", editable = true }\n");
+  REQUIRE(found.size() == 4);
+  CHECK(found[0].name == "mine");
+  CHECK(found[0].kind == SourceKind::Folder);
+  CHECK(found[0].folder == "/mine");
+  CHECK(found[0].title() == "mine");
+  CHECK(found[1].title() == "odd 1.0");
+  CHECK(found[2].title() == "oss2 1.0");
+  CHECK(found[2].url == "https://example.invalid/x-1.0.tar.gz");
+  CHECK(found[2].sha256->hex() == kDigest);
+  CHECK(found[3].kind == SourceKind::Git);
+  CHECK(found[3].commit == commit);
+  CHECK(found[3].subdirectory == "py");
+}
+
+TEST_CASE("an archive that is a wheel is taken as one, with the version of its name") {
+  const auto wheels = choose(
+      "[[packages]]\nname = \"demo\"\narchive = { url = \"https://example.invalid/demo-3.1-py3-none-any.whl\", hashes "
+      "= "
+      "{ sha256 = \"" +
+      kDigest + "\" } }\n");
+  REQUIRE(wheels.size() == 1);
+  CHECK(wheels[0].version == "3.1");
+}
+
+TEST_CASE("a commit that could be an option of git, a folder outside, and another kind of repository are refused") {
+  const auto vcs = [](const std::string& type, const std::string& commit) {
+    return "[[packages]]\nname = \"repo\"\nvcs = { type = \"" + type +
+           "\", url = \"https://example.invalid/r\", commit-id = \"" + commit + "\" }\n";
+  };
+  CHECK_REFUSED(sources(vcs("git", "--upload-pack=evil --upload-pack=evil-evil")), Format, "40 hexadecimal digits");
+  CHECK_REFUSED(sources(vcs("git", "main")), Format, "40 hexadecimal digits");
+  std::string outside = vcs("git", std::string(40, 'a'));
+  outside.replace(outside.rfind(" }"), 2, ", subdirectory = \"../x\" }");
+  CHECK_REFUSED(sources(outside), Format, "not safe");
+  CHECK_REFUSED(sources(vcs("hg", std::string(40, 'a'))), Format, "expected: git");
+}
+
+TEST_CASE("only files with a demanded hash are taken, and every package without one is named") {
+  const std::string other(64, 'b');
+  const auto allow = [](const std::string& name, const std::string& hex) {
+    return RequirementHashes{{name, {*bundle::Digest::from_hex(hex)}}};
+  };
+  const std::string demo = package("demo", sdist(other) + "wheels = [" + wheel("demo-1.0-py3-none-any.whl") + "]");
+  CHECK(sources(demo, allow("demo", kDigest)).empty());
+  CHECK(sources(demo, allow("demo", other)).size() == 1);  // the wheel is not allowed, its source is
+  CHECK(sources(demo, allow("else", other)).empty());
+  RequirementHashes both = allow("demo", std::string(64, 'c'));
+  both.merge(allow("lone", other));
+  CHECK_REFUSED(sources(demo + package("lone", "wheels = [" + wheel("lone-1.0-py3-none-any.whl") + "]"), both), Digest,
+                "demo 1.0, lone 1.0");
+}
+
+TEST_CASE("a pylock for several machines becomes requirements that keep version, marker and hashes") {
+  const auto lines = pylock_as_requirements(
+      pylock(
+          package("demo", "marker = \"sys_platform == 'linux'\"\n" + sdist(std::string(64, 'b')) + "wheels = [" +
+                              wheel("demo-1.0-py3-none-any.whl") + "]") +
+          "[[packages]]\nname = \"mine\"\ndirectory = { path = \"../mine\" }\n"
+          "[[packages]]\nname = \"repo\"\nvcs = { type = \"git\", url = \"https://example.invalid/r\", commit-id = \"" +
+          std::string(40, 'c') + "\" }\n"),
+      "/lock");
+  REQUIRE(lines.size() == 3);
+  CHECK(lines[0] ==
+        "demo==1.0 ; sys_platform == 'linux' --hash=sha256:" + kDigest + " --hash=sha256:" + std::string(64, 'b'));
+  CHECK(lines[1] == "mine @ file:///mine");
+  CHECK(lines[2] == "repo @ git+https://example.invalid/r@" + std::string(40, 'c'));
+  CHECK_REFUSED(pylock_as_requirements(pylock("[[packages]]\nname = \"demo\"\n"), "/"), Format, "no version");
+  CHECK_REFUSED(pylock_as_requirements(pylock(package("demo\\n--index-url x", sdist())), "/"), Format, "line break");
+}

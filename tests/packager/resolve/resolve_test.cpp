@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is asked of uv and what is made of its answer; uv itself is played by a script, but for one test.
+#include "packager/resolve/resolve.hpp"
+#include "packager/resolve/prereleases.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <set>
+#include <sstream>
+
+#include "packager/host/uv.hpp"
+#include "packager/resolve/need_chains.hpp"
+#include "packager/resolve/pylock.hpp"
+#include "packager/resolve/torch_backend.hpp"
+#include "packager/resolve/uv_refusal.hpp"
+#include "tests/support/refusal.hpp"
+#include "tests/support/temp_dir.hpp"
+#include "tests/support/tiny_wheel.hpp"
+
+using namespace sealift;
+using namespace sealift::packager;
+using sealift::test::read_file;
+using sealift::test::TempDir;
+using sealift::test::write_file;
+
+namespace {
+
+void write_script(const std::filesystem::path& path, const std::string& text) {
+  write_file(path, "#!/bin/sh\n" + text);
+  std::filesystem::permissions(path, std::filesystem::perms(0755));
+}
+
+// As a job's first question: nothing is known of sources.
+Resolution resolve(const Job& job, const std::filesystem::path& uv, const std::filesystem::path& python,
+                   const std::filesystem::path& folder) {
+  SourceFacts facts;
+  return packager::resolve(job, uv, python, folder, facts);
+}
+
+Job small_job() {
+  Job job{.file = "job.toml",
+          .name = "demo",
+          .version = 1,
+          .target = {.arch = "x86_64", .glibc = {2, 36}},
+          .python = "3.11"};
+  job.inputs.requirements = {"demo"};
+  return job;
+}
+
+}  // namespace
+
+TEST_CASE("uv is asked for the target, relative to the job file, and may build nothing") {
+  const TempDir dir;
+  write_script(dir / "uv", "echo \"$@\" > " + (dir / "asked").string() +
+                               "\nwhile [ \"$1\" != -o ]; do shift; done\necho answer > \"$2\"\n");
+  Job job = small_job();
+  CHECK(resolve(job, dir / "uv", "/python", dir / "out").pylock == "answer\n");
+  const std::string asked = read_file(dir / "asked");
+  CHECK(asked.find("--python-platform x86_64-manylinux_2_36 --python-version 3.11") != asked.npos);
+  CHECK(asked.find("--directory " + std::filesystem::current_path().string()) != asked.npos);
+  CHECK(asked.find(" --only-binary :all: ") != asked.npos);
+  CHECK(asked.find("--no-binary") == asked.npos);
+  CHECK(asked.find(" --no-config") != asked.npos);
+  CHECK(std::filesystem::is_empty(dir / "out"));
+
+  SUBCASE("a level that uv does not know becomes the nearest older one") {
+    job.target.glibc = {2, 30};
+    resolve(job, dir / "uv", "/python", dir.path());
+    CHECK(read_file(dir / "asked").find("x86_64-manylinux_2_28 ") != std::string::npos);
+    job.target.glibc = {2, 41};
+    resolve(job, dir / "uv", "/python", dir.path());
+    CHECK(read_file(dir / "asked").find("x86_64-manylinux_2_40 ") != std::string::npos);
+  }
+}
+
+TEST_CASE("every package without a wheel is listed, though uv names one at a time") {
+  const TempDir dir;
+  // Complains about the first of two names whose source it may not take.
+  write_script(dir / "uv", R"(
+sources=' '
+while [ $# -gt 0 ]; do
+  case "$1" in --no-binary) sources="$sources$2 "; shift;; -o) out=$2; shift;; esac
+  shift
+done
+for name in oss2 crcmod; do
+  if [ "${sources#* $name }" = "$sources" ]; then
+    echo "Because app==1 depends on $name-extra and app==2.0 depends on $name, no" >&2
+    echo "hint: Wheels are required for \`$name\` because building from source is disabled" >&2
+    exit 1
+  fi
+done
+echo 'lock-version = "1.0"' > $out
+)");
+  Job job = small_job();
+  SourceFacts facts;
+  CHECK(packager::resolve(job, dir / "uv", "/python", dir.path(), facts).pylock == "lock-version = \"1.0\"\n");
+  CHECK(facts.of_indexes == std::set<std::string>{"crcmod", "oss2"});
+  CHECK(facts.direct.empty());
+  job.inputs.build = false;
+  CHECK_REFUSED(resolve(job, dir / "uv", "/python", dir.path()), Platform,
+                "oss2 (needed by app==2.0), crcmod (needed by app==2.0)");
+}
+
+TEST_CASE(
+    "uv is told so much of sources that it has nothing to build, and may build nothing that a job names directly") {
+  SourceFacts facts{.of_indexes = {"crcmod", "oss2"},
+                    .direct = {"mine", "other"},
+                    .built = {{.name = "oss2", .version = "2.0", .requires_dist = {"crcmod>=1; extra == \"x\""}},
+                              {.name = "mine", .version = "1.5", .requires_dist = {"oss2"}, .extras = {"x"}}}};
+  CHECK(facts.has_unknown());
+  const std::string text = write_source_facts(facts);
+  const auto says = [&](const std::string& lines) {
+    return text.find("[[dependency-metadata]]\n" + lines) != text.npos;
+  };
+  CHECK(says("name = \"crcmod\"\nrequires-dist = []"));
+  CHECK(says("name = \"oss2\"\nrequires-dist = []"));  // of versions that were not built
+  CHECK(says("name = \"oss2\"\nversion = \"2.0\"\nrequires-dist = [\"crcmod>=1; extra == \\\"x\\\"\"]"));
+  CHECK(says("name = \"mine\"\nversion = \"1.5\"\nrequires-dist = [\"oss2\"]\nprovides-extra = [\"x\"]"));
+  CHECK(says("name = \"other\"\nversion = \"0\"\nrequires-dist = []"));
+  CHECK(source_words(facts) ==
+        std::vector<std::string>{"--only-binary", ":all:", "--no-binary", "crcmod", "--no-binary", "oss2"});
+  facts.built[1].requires_dist = {"OSS2[x] @ file:///home/me/oss2"};
+  CHECK(source_words(facts) == std::vector<std::string>{"--only-binary", ":all:", "--no-binary", "crcmod"});
+  CHECK_REFUSED(metadata_of("m", "1", "Requires-Dist: a\n b\n"), Format, "a line break");
+}
+
+TEST_CASE("a folder of which nothing is known yet is asked for without dependencies, and is never uv's to build") {
+  const TempDir dir;
+  write_script(dir / "uv", "echo \"$@\" >> " + (dir / "asked").string() + R"(
+case "$*" in *--no-deps*) ;; *) echo 'error: Failed to build `Mine @ file:///x`' >&2; exit 1;; esac
+while [ "$1" != -o ]; do shift; done
+echo answer > "$2"
+)");
+  SourceFacts facts;
+  packager::resolve(small_job(), dir / "uv", "/python", dir / "out", facts);
+  CHECK(facts.direct == std::set<std::string>{"mine"});
+  CHECK(facts.of_indexes.empty());
+  CHECK(read_file(dir / "asked").find("--no-binary") == std::string::npos);
+}
+
+TEST_CASE("uv gets none of our variables but those that it needs, and those that decide are named") {
+  const TempDir dir;
+  write_script(dir / "uv",
+               "env > " + (dir / "seen").string() + "\nwhile [ \"$1\" != -o ]; do shift; done\necho answer > \"$2\"\n");
+  for (const char* name : {"SEALIFT_PASSPHRASE", "HF_TOKEN", "UV_INDEX", "UV_FIND_LINKS", "PIP_INDEX_URL", "PYTHONPATH",
+                           "TAR_OPTIONS", "GIT_SSH_COMMAND", "LD_PRELOAD_X", "UV_INDEX_MINE_PASSWORD", "https_proxy"})
+    ::setenv(name, "given", 1);
+  resolve(small_job(), dir / "uv", "/python", dir / "out");
+  CHECK(ignored_uv_variables() == std::vector<std::string>{"UV_FIND_LINKS", "UV_INDEX"});
+  const std::string seen = read_file(dir / "seen");
+  for (const char* name : {"SEALIFT_PASSPHRASE", "HF_TOKEN", "UV_INDEX", "UV_FIND_LINKS", "PIP_INDEX_URL", "PYTHONPATH",
+                           "TAR_OPTIONS", "GIT_SSH_COMMAND", "LD_PRELOAD_X"}) {
+    CHECK_MESSAGE(seen.find(std::string(name) + "=") == seen.npos, name);
+    ::unsetenv(name);
+  }
+  for (const char* name : {"UV_INDEX_MINE_PASSWORD", "https_proxy"}) {
+    CHECK_MESSAGE(seen.find(std::string(name) + "=given") != seen.npos, name);
+    ::unsetenv(name);
+  }
+}
+
+TEST_CASE("projects, constraints and indexes are passed on to uv") {
+  const TempDir dir;
+  write_script(dir / "uv",
+               "echo \"$@\" > " + (dir / "asked").string() +
+                   "\nfor word; do case \"$word\" in *constraints.txt|*excludes.txt) cat \"$word\";; esac; done > " +
+                   (dir / "constraints").string() + "\nwhile [ \"$1\" != -o ]; do shift; done\necho answer > \"$2\"\n");
+  write_file(dir / "pyproject.toml", "");
+  Job job = small_job();
+  job.inputs.pyproject = dir / "pyproject.toml";
+  job.inputs.extras = {"gpu"};
+  job.inputs.groups = {"dev"};
+  job.inputs.constraints = {"torch<3"};
+  job.inputs.build_constraints = {"setuptools<80"};
+  job.inputs.excludes = {"pynvvideocodec"};
+  job.inputs.default_index = "https://mirror.invalid/simple";
+  resolve(job, dir / "uv", "/python", dir.path());
+  const std::string asked = read_file(dir / "asked"), project = (dir / "pyproject.toml").string();
+  CHECK(asked.find(project + " --extra gpu --group " + project + ":dev --constraints ") != asked.npos);
+  CHECK(asked.find(" --default-index https://mirror.invalid/simple ") != asked.npos);
+  CHECK(read_file(dir / "constraints") == "torch<3\npynvvideocodec\n");
+  CHECK(asked.find(" --excludes ") != asked.npos);
+}
+
+TEST_CASE("a lock that the job brings is resolved again for the target, without dependencies and with its hashes") {
+  const TempDir dir;
+  const std::string digest(64, 'a');
+  // Answers both as `uv export` and as `uv pip compile`.
+  write_script(dir / "uv",
+               "if [ \"$1\" = export ]; then text='demo==1 --hash=sha256:" + digest +
+                   "'; else text=\"$*\"; fi\nwhile [ \"$1\" != -o ]; do shift; done\necho \"$text\" > \"$2\"\n");
+  Job job = small_job();
+  job.inputs.requirements.clear();
+  SUBCASE("of uv") {
+    write_file(dir / "uv.lock", "");
+    job.inputs.lock_file = dir / "uv.lock";
+  }
+  SUBCASE("of PEP 751") {
+    write_file(dir / "pylock.toml",
+               "lock-version = \"1.0\"\n[[packages]]\nname = \"demo\"\nversion = \"1\"\nwheels = [{ url = "
+               "\"https://x.invalid/demo-1-py3-none-any.whl\", hashes = { sha256 = \"" +
+                   digest + "\" } }]\n");
+    job.inputs.lock_file = dir / "pylock.toml";
+  }
+  const Resolution resolution = resolve(job, dir / "uv", "/python", dir / "out");
+  CHECK(resolution.pylock.find(" --no-deps ") != std::string::npos);
+  CHECK(resolution.pylock.find("locked.txt") != std::string::npos);
+  REQUIRE(resolution.hashes.contains("demo"));
+  CHECK(resolution.hashes.at("demo").begin()->hex() == digest);
+}
+
+TEST_CASE("who needs what is read from uv's annotations, and followed up to the job") {
+  const TempDir dir;
+  write_script(dir / "uv",
+               "echo \"crcmod==1.7   # via oss2\"\necho \"app==1 # via -c /x/constraints.txt, -r $3\"\n"
+               "echo \"oss2==2 # via -c /x/constraints.txt, app\"\necho \"Mine_Own @ file:///x # via -r $3, app\"\n");
+  const auto needs = who_needs(small_job(), dir / "uv", "/python", {});
+  CHECK(needs.at("crcmod") == "oss2, for app, for the job");
+  CHECK(needs.at("app") == "the job");
+  CHECK(needs.at("oss2") == "app, for the job");
+  CHECK(needs.at("mine-own") == "the job; also by app");
+  write_script(dir / "uv", "exit 1\n");
+  CHECK(who_needs(small_job(), dir / "uv", "/python", {}).empty());
+}
+
+TEST_CASE("the way to a package is the shortest, and ends in a circle too") {
+  const auto chains = need_chains({{"deep", {"far", "near"}},
+                                   {"far", {"near"}},
+                                   {"near", {"the job"}},
+                                   {"lonely", {"round"}},
+                                   {"round", {"lonely", "round"}},
+                                   {"unsaid", {}}});
+  CHECK(chains.at("deep") == "near, for the job; also by far");
+  CHECK(chains.at("far") == "near, for the job");
+  CHECK(chains.at("lonely") == "round");
+  CHECK(chains.at("round") == "lonely; also by round");
+  CHECK_FALSE(chains.contains("unsaid"));
+}
+
+TEST_CASE("a pre-release is not taken for its wheel where the releases are sources") {
+  CHECK(is_prerelease("0.3.1.dev5"));
+  CHECK(is_prerelease("2.0rc1"));
+  CHECK_FALSE(is_prerelease("1.0.post1"));
+  CHECK_FALSE(is_prerelease("2.11.0+cu130"));
+  const TempDir dir;
+  // As uv 0.13 answers: of `betas` there are pre-releases alone.
+  write_script(dir / "uv", R"(
+case "$*" in
+  *"--prerelease disallow"*)
+    case "$*" in *speedy.in*) echo 'hint: Wheels are required for `speedy` because building from source is disabled' >&2;; esac
+    exit 1;;
+  *"--no-binary speedy"*) version=0.19.8;;
+  *) version=0.3.1.dev5;;
+esac
+while [ "$1" != -o ]; do shift; done
+[ ! -e "$2" ] || exit 3
+printf '[[packages]]\nname = "speedy"\nversion = "%s"\n[[packages]]\nname = "betas"\nversion = "0.6b2"\n' $version > "$2"
+)");
+  Job job = small_job();
+  CHECK(resolve(job, dir / "uv", "/python", dir / "out").pylock.find("0.19.8") != std::string::npos);
+  SUBCASE("a job may ask for it") {
+    job.inputs.requirements = {"speedy==0.3.1.dev5"};
+    CHECK(resolve(job, dir / "uv", "/python", dir / "out").pylock.find("0.3.1.dev5") != std::string::npos);
+  }
+  SUBCASE("without builds it is a refusal") {
+    job.inputs.build = false;
+    CHECK_REFUSED(resolve(job, dir / "uv", "/python", dir / "out"), Platform, "speedy");
+  }
+}
+
+TEST_CASE("uv's own words are shown when it finds no solution") {
+  const TempDir dir;
+  write_script(dir / "uv", "echo 'no version of demo' >&2; exit 1\n");
+  CHECK_REFUSED(resolve(small_job(), dir / "uv", "/python", dir.path()), Io, "no version of demo");
+}
+
+TEST_CASE("each cause for which uv finds no packages has a code and a next step of its own") {
+  using bundle::ErrorCode;
+  const std::string none = "error: No solution found when resolving dependencies\n  cause: Because ";
+  const std::vector<std::pair<std::string, ErrorCode>> said = {
+      // as uv 0.13 says it
+      {none + "nosuch was not found in the package registry and you require nosuch, we can conclude that your "
+              "requirements are unsatisfiable.",
+       ErrorCode::Missing},
+      {none + "there is no version of foo==9 and you require foo==9, we can conclude that your requirements are "
+              "unsatisfiable.",
+       ErrorCode::Conflict},
+      {"error: No solution found when resolving dependencies\n  cause: you require foo<1 and foo>1, which are "
+       "incompatible",
+       ErrorCode::Conflict},
+      {none + "the requested Python version (>=3.8) does not satisfy Python>=3.9 and foo==1 depends on Python>=3.9",
+       ErrorCode::Platform},
+      {"error: Couldn't parse requirement in `r.in` at position 0\n  cause: no such comparison operator",
+       ErrorCode::Usage},
+      {"error: Failed to fetch: http://127.0.0.1:9/simple/foo/\n  cause: tcp connect error", ErrorCode::Network},
+      {none + "foo was not found in the cache and you require foo\n\nhint: Packages were unavailable because the "
+              "network was disabled.",
+       ErrorCode::Network},
+      {"error: Git operation failed\n  cause: failed to clone into: /x", ErrorCode::Network},
+      {"error: Distribution not found at: file:///x/nofolder", ErrorCode::Missing},
+      {"thread 'main' panicked", ErrorCode::Io}};
+  std::map<ErrorCode, std::set<std::string>> next;
+  for (const auto& [text, code] : said) {
+    CAPTURE(text);
+    CHECK(refusal_of(text).code == code);
+    next[code].insert(refusal_of(text).next);
+  }
+  CHECK(next.size() == 6);
+  for (const auto& [code, steps] : next)
+    for (const auto& [other, others] : next)
+      if (code != other)
+        for (const std::string& step : steps) CHECK_FALSE(others.contains(step));
+}
+
+TEST_CASE("uv is named, or found, or missed with advice") {
+  CHECK_REFUSED(find_uv("/no/such/uv"), Missing, "--uv");
+}
+
+TEST_CASE("network: the real uv resolves a small package for an older target") {
+  if (std::getenv("SEALIFT_TEST_NETWORK") == nullptr) return;  // set by the test that is labelled `network`
+  const std::filesystem::path uv =
+      std::getenv("SEALIFT_UV") != nullptr ? std::getenv("SEALIFT_UV") : find_program("uv");
+  const std::filesystem::path python = find_program("python3");
+  REQUIRE_MESSAGE(std::filesystem::exists(uv), "needs uv: cmake/prerequisites.sh, or SEALIFT_UV");
+  REQUIRE(!python.empty());
+  Job job = small_job();
+  job.target.glibc = {2, 28};
+  job.inputs.requirements = {"markupsafe==3.0.2"};
+  const TempDir dir;
+  const auto wheels =
+      choose_packages(resolve(job, uv, python, dir.path()).pylock, dir.path(), "3.11", job.target).wheels;
+  REQUIRE(wheels.size() == 1);
+  CHECK(wheels[0].name == "markupsafe");
+  CHECK(wheels[0].file_name.find("cp311-cp311-manylinux") != std::string::npos);
+}
+
+TEST_CASE("a folder of PATH that cannot be looked into does not end the search") {
+  const std::string before = std::getenv("PATH");
+  // Longer than any name may be: looking there fails for every user, root too.
+  ::setenv("PATH", ("/" + std::string(300, 'x') + ":" + before).c_str(), 1);
+  const std::filesystem::path shell = find_program("sh");
+  ::setenv("PATH", before.c_str(), 1);
+  CHECK(shell.filename() == "sh");
+}
+
+TEST_CASE("the newest build of torch that the driver runs and that has what is required is chosen") {
+  Job job = small_job();
+  job.target.driver = "535.183.06";
+  std::vector<std::string> asked;
+  const auto choose = [&](const std::string& has) {
+    asked.clear();
+    return choose_torch_backend(job, [&](const Job& candidate) {
+      asked.push_back(candidate.inputs.torch_backend);
+      return asked.back() == has ? "" : "no version of torch==2.11";
+    });
+  };
+  CHECK(choose("cu126").empty());  // the job asks for none
+  CHECK(asked.empty());
+  job.inputs.torch_backend = "cpu";
+  CHECK(choose("cu126") == "cpu");
+  job.inputs.torch_backend = "auto";
+  CHECK(choose("cu128") == "cu128");
+  CHECK(asked == std::vector<std::string>{"cu129", "cu128"});  // a driver of CUDA 12 runs nothing of CUDA 13
+  job.target.driver = "580.65.06";
+  CHECK(choose("cu130") == "cu130");
+  job.target.driver = "470.57";
+  CHECK(choose("cu118") == "cu118");
+  CHECK(asked == std::vector<std::string>{"cu118"});
+  SUBCASE("where nothing fits, every candidate is listed with the driver that it needs") {
+    const bundle::Error error = test::refusal([&] { choose("cu130"); });
+    CHECK(error.code() == bundle::ErrorCode::Platform);
+    for (const char* part :
+         {"cu130 needs driver 580 or newer", "cu128 needs driver 525.60.13 or newer",
+          "cu118 needs driver 450.80.02 or newer: it would run, but uv says: no version", "NVIDIA driver 470.57"})
+      CHECK_MESSAGE(test::mentions(error, part), part);
+  }
+  SUBCASE("a profile without a driver is asked for one") {
+    job.target.driver.clear();
+    CHECK_REFUSED(choose("cu130"), Platform, "sealift-install probe");
+    CHECK(asked.empty());
+  }
+}
+
+TEST_CASE("uv finds torch in the index of a backend, here a made one, and not in that of another") {
+  const std::filesystem::path uv = SEALIFT_UV_BESIDE, python = "/usr/bin/python3.11";
+  if (!std::filesystem::exists(uv) || !std::filesystem::exists(python)) {
+    MESSAGE("left out: needs uv (cmake/prerequisites.sh) and ", python.string());
+    return;
+  }
+  const TempDir dir;
+  const auto publish = [&](const std::string& backend, const std::string& version) {
+    const test::TinyWheel wheel{
+        .name = "torch", .version = version + "+" + backend, .files = {{"torch/__init__.py", ""}}};
+    const std::string folder = "whl/" + backend + "/torch/";
+    write_file(dir / (folder + wheel.file_name()), test::make_wheel(wheel));
+    write_file(dir / (folder + "index.html"), "<a href=\"" + wheel.file_name() + "\">" + wheel.file_name() + "</a>\n");
+  };
+  publish("cu130", "2.11.0");
+  publish("cu129", "2.10.0");
+  publish("cu128", "2.11.0");
+  std::filesystem::create_directories(dir / "none");
+  Job job = small_job();
+  job.inputs.requirements = {"torch==2.11.0"};
+  job.inputs.default_index = "file://" + (dir / "none").string();
+  job.inputs.torch_index = "file://" + (dir / "whl").string();
+  job.inputs.torch_backend = "auto";
+  const auto choose = [&](const std::string& driver) {
+    job.target.driver = driver;
+    return choose_torch_backend(job, [&](const Job& candidate) -> std::string {
+      try {
+        return resolve(candidate, uv, python, dir / "out").pylock.find("torch") == std::string::npos ? "no torch" : "";
+      } catch (const bundle::Error& error) {
+        return error.facts().got;
+      }
+    });
+  };
+  CHECK(choose("580.65.06") == "cu130");
+  CHECK(choose("535.183.06") == "cu128");
+  CHECK_REFUSED(choose("470.57"), Platform, "cu118 needs driver 450.80.02");
+}
+
+TEST_CASE("the backends of torch that auto chooses from are those that uv has an index for") {
+  const std::filesystem::path uv = SEALIFT_UV_BESIDE;
+  if (!std::filesystem::exists(uv)) {
+    MESSAGE("left out: needs uv (cmake/prerequisites.sh)");
+    return;
+  }
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> help(
+      ::popen(("'" + uv.string() + "' pip compile --help 2>&1").c_str(), "r"), ::pclose);
+  std::string text;
+  for (char buffer[4096]; const std::size_t count = std::fread(buffer, 1, sizeof buffer, help.get());)
+    text.append(buffer, count);
+  const std::size_t option = text.find("--torch-backend <"), values = text.find("possible values:", option);
+  REQUIRE(values != std::string::npos);
+  // PyTorch has built nothing for these; what is older than 11.8 is of torch 1.
+  const std::set<std::string> none = {"cu125", "cu123", "cu122", "cu120"};
+  std::vector<std::string> of_uv, ours;
+  std::istringstream words(text.substr(values, text.find(']', values) - values));
+  for (std::string word; words >> word;) {
+    while (word.ends_with(',')) word.pop_back();
+    if (word.starts_with("cu") && word.size() == 5 && word >= "cu118" && !none.contains(word)) of_uv.push_back(word);
+  }
+  for (const TorchBackend& backend : torch_backends()) ours.push_back(backend.name);
+  CHECK(ours == of_uv);
+}
