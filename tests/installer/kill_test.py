@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Kills sealift-install with SIGKILL at random moments of an installation; for any bundle, small or real.
+"""Kills sealift-install at random moments of an installation; for any bundle, small or real.
 
-kill_test.py PROGRAM BUNDLE FINGERPRINT KILLS [--work FOLDER] [--seed N] [--minutes N]
+kill_test.py PROGRAM BUNDLE FINGERPRINT KILLS [--signal KILL|TERM|INT] [--work FOLDER] [--seed N] [--minutes N]
 
 After each kill: what has a name is whole (every item of the store and of staging/items, every generation, against an
 undisturbed installation), `current` leads to a whole generation or is not there, `status` says the same, and no child of
-the killed program is left. The next run goes on in the same prefix; when one ends, its prefix is compared byte by byte
-with the undisturbed one, and a fresh one is begun.
+the killed program is left. Of SIGTERM and SIGINT it has died with a line about it. The next run goes on in the same
+prefix; when one ends, its prefix is compared byte by byte with the undisturbed one, and a fresh one is begun.
 Most delays are uniform up to 1.1 times what a whole installation takes. The switch is a moment only, so every fourth
 kill waits until the generation's record is written, and falls within what comes after that. The last line tells at
 which steps the kills fell. The work folder needs room for two installations; --minutes ends the run early, and says so.
@@ -19,6 +19,7 @@ import os
 import random
 import re
 import shutil
+import signal
 import stat
 import subprocess
 import sys
@@ -103,6 +104,7 @@ class Kills:
         self.reference = os.path.join(work, "reference")
         self.said = os.path.join(work, "said")
         self.program = options.program
+        self.signal = signal.Signals["SIG" + options.signal]
         self.command = [options.program, "apply", options.bundle, "--fingerprint", options.fingerprint, "--prefix"]
         self.stages = collections.Counter()
         begin = time.monotonic()
@@ -173,6 +175,14 @@ class Kills:
             time.sleep(0.1)
         raise SystemExit(f"{len(left)} processes of the killed run are still there, such as {left[0]}")
 
+    def check_words(self, returncode):
+        with open(self.said) as file:
+            said = file.read()
+        if returncode != -self.signal:
+            raise SystemExit(f"of {self.signal.name} it ended with {returncode}: {said}")
+        if self.signal != signal.SIGKILL and said.count("\nstopped; ") != 1:
+            raise SystemExit(f"of {self.signal.name} it died without one line of it: {said}")
+
     def run(self, kill):
         """Whether it was killed; a run that ends must end well."""
         aimed = kill and random.randrange(AIMED) == 0
@@ -185,8 +195,11 @@ class Kills:
             child.wait(random.uniform(0, self.tail if aimed else 1.1 * self.seconds) if kill else None)
         except subprocess.TimeoutExpired:
             in_sync = is_in_sync(child.pid)
-            child.kill()
-            child.wait()
+            child.send_signal(self.signal)
+            child.wait(60)
+            if child.returncode == 0 and self.signal != signal.SIGKILL:  # it had ended but for its exit
+                return False
+            self.check_words(child.returncode)
             self.stages[self.stage_of(child, in_sync)] += 1
             return True
         if child.returncode != 0:
@@ -215,6 +228,7 @@ def main():
     parser.add_argument("bundle")
     parser.add_argument("fingerprint")
     parser.add_argument("kills", type=int)
+    parser.add_argument("--signal", choices=["KILL", "TERM", "INT"], default="KILL")
     parser.add_argument("--work")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=float("inf"))

@@ -156,11 +156,22 @@ TEST_CASE("32 installers of three bundles, gc, switch, status and doctor at once
   for (const auto& [verb, count] : good) MESSAGE(verb << ": " << count << " ended well, the others said why not");
 }
 
-TEST_CASE("the real program, killed at 20 random moments, leaves nothing half done and goes on where it was") {
+TEST_CASE("the real program, killed at random moments, leaves nothing half done and goes on where it was") {
   const Site site;
   const MadeBundle made = site.make(for_this_machine(forty_files()));
+  std::string signal = "KILL";
+  int kills = 20;
+  SUBCASE("by SIGKILL") {}
+  SUBCASE("by SIGTERM, of which it dies with a line") {
+    signal = "TERM";
+    kills = 8;
+  }
+  SUBCASE("by SIGINT, likewise") {
+    signal = "INT";
+    kills = 8;
+  }
   const std::string command = "python3 " SEALIFT_KILL_TEST " " SEALIFT_INSTALL " '" + made.folder.string() + "' " +
-                              made.fingerprint() + " " + std::to_string(rounds(20)) + " --work '" +
-                              (site.dir / "work").string() + "'";
+                              made.fingerprint() + " " + std::to_string(rounds(kills)) + " --signal " + signal +
+                              " --work '" + (site.dir / "work").string() + "'";
   CHECK(std::system(command.c_str()) == 0);
 }
