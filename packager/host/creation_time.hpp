@@ -10,9 +10,15 @@
 
 namespace sealift::packager {
 
-inline bundle::Time creation_time() {
+// Throws Usage for a clock that was never set: a root that is dated so would have expired before it is used.
+inline bundle::Time creation_time(bundle::Time now = bundle::system_time()) {
   const char* epoch = std::getenv("SOURCE_DATE_EPOCH");
-  if (epoch == nullptr) return bundle::system_time();
+  if (epoch == nullptr && now < *bundle::parse_time("2024-01-01T00:00:00Z"))  // before the first line of this program
+    throw bundle::Error(bundle::ErrorCode::Usage, {.what = "this machine's clock is wrong",
+                                                   .expected = "the date of today, which locks and roots will bear",
+                                                   .got = bundle::write_time(now),
+                                                   .next = "set the clock, or name a date by SOURCE_DATE_EPOCH"});
+  if (epoch == nullptr) return now;
   const std::string_view text = epoch;
   std::int64_t seconds = 0;
   const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), seconds);

@@ -6,8 +6,10 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include <cstdlib>
 #include <optional>
 
+#include "packager/host/creation_time.hpp"
 #include "packager/keys/key_file.hpp"
 #include "sealift/bundle/trust/seal.hpp"
 #include "tests/support/refusal.hpp"
@@ -33,6 +35,20 @@ TEST_CASE("keygen writes a key for its owner only, its public half, and a root t
     CHECK(chain.at(0).fingerprint() == fingerprint);
     CHECK(chain[0].root.roles.at("release").keys == std::vector{key.public_key().id()});
   }
+}
+
+TEST_CASE("nothing is dated by a clock that was never set, unless somebody names the date") {
+  const char* const before = std::getenv("SOURCE_DATE_EPOCH");
+  const std::string kept = before == nullptr ? "" : before;
+  ::unsetenv("SOURCE_DATE_EPOCH");
+  const auto at = [](const char* time) { return *bundle::parse_time(time); };
+  CHECK_REFUSED(creation_time(at("1970-01-02T00:00:00Z")), Usage, "clock is wrong");
+  CHECK_REFUSED(creation_time(at("1999-12-31T23:59:59Z")), Usage, "1999-12-31T23:59:59Z");
+  CHECK(creation_time(at("2026-02-01T00:00:00Z")) == at("2026-02-01T00:00:00Z"));
+  ::setenv("SOURCE_DATE_EPOCH", "3600", 1);
+  CHECK(creation_time(at("1970-01-02T00:00:00Z")) == at("1970-01-01T01:00:00Z"));
+  ::unsetenv("SOURCE_DATE_EPOCH");
+  if (before != nullptr) ::setenv("SOURCE_DATE_EPOCH", kept.c_str(), 1);
 }
 
 TEST_CASE("with a name keygen writes only that key, and tells its id") {
