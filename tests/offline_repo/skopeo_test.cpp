@@ -114,8 +114,12 @@ TEST_CASE("skopeo lists and pulls an image and the bundle itself, with a token a
 
 TEST_CASE("containerd pulls an image and fetches the bundle itself, and podman pulls the image") {
   if (no_image_tools()) return;
-  if (::geteuid() != 0 || !fs::exists(SEALIFT_ENGINES "/usr/bin/containerd")) {
-    MESSAGE("left out: this account is not root, or cmake/prerequisites.sh air-gap has brought no containerd");
+  if (!fs::exists(SEALIFT_ENGINES "/usr/bin/containerd")) {
+    MESSAGE("left out: cmake/prerequisites.sh air-gap has brought no containerd");
+    return;
+  }
+  if (::geteuid() != 0 || run({"unshare", "--mount", "true"}).status != 0) {
+    MESSAGE("left out: containerd mounts what it unpacks, and this account may not");
     return;
   }
   UmociSite site;
