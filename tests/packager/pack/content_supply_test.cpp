@@ -49,11 +49,11 @@ TEST_CASE("what was checked of another wheel counts for nothing: it is found whi
   SUBCASE("with a file more") {
     test::TinyWheel other = tiny;
     other.files["more_still.py"] = "";
-    write_file(file, make_wheel(other));
+    write_file(file, test::make_wheel(other));
   }
   SUBCASE("with the same files, of the same sizes") {
     same = true;
-    write_file(file, make_wheel({.name = "more", .files = {{"more.py", "MORE = 2\n"}}}));
+    write_file(file, test::make_wheel({.name = "more", .files = {{"more.py", "MORE = 2\n"}}}));
   }
   if (!same) CHECK_REFUSED(workshop.pack("one"), Digest, "run the same command again");
   CHECK_FALSE(fs::exists(workshop.dir / "one/demo-1"));
