@@ -157,7 +157,7 @@ TEST_CASE("what was read of a wheel that nobody hashed is believed while that li
     CHECK(shelf.read().files.size() == 1);
   }
   SUBCASE("another wheel lies there: it is read, and the first note is never confirmed") {
-    write_file(wheel, make_wheel({.name = "demo", .files = {{"demo/x.py", "X = 1\n"}}}));
+    write_file(wheel, test::make_wheel({.name = "demo", .files = {{"demo/x.py", "X = 1\n"}}}));
     NativeCache(shelf.cache, "3.11").confirm(sha256);
     CHECK_FALSE(fs::exists(final));
     CHECK(shelf.read().files.empty());
