@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <fstream>
 
 namespace sealift::trainer {
 namespace {
@@ -105,8 +106,8 @@ std::string made_tokens(const std::vector<std::string>& files, const std::string
                                 " names several files of which not all are JSON lines (.jsonl, .json); give one " +
                                 "token file, or files of JSON lines");
   }
-  const auto out = std::filesystem::path(options.out) / "tokens" / (name + ".tokens");
-  if (world.world.rank() == 0) {
+  auto out = std::filesystem::path(options.out) / "tokens" / (name + ".tokens");
+  const auto make = [&] {
     std::filesystem::create_directories(out.parent_path());
     std::vector<std::string> arguments = {"--model", options.model, "--out", out.string()};
     const auto how = how_lines_are_read(options);
@@ -115,6 +116,13 @@ std::string made_tokens(const std::vector<std::string>& files, const std::string
     arguments.insert(arguments.end(), files.begin(), files.end());
     say("tokenizing " + name);
     run_to_its_end(tokenize_command(this_python(), arguments));
+  };
+  if (world.world.rank() == 0) make();
+  world.world.barrier();
+  // Opened, since NFS may remember that there was none.
+  if (!std::ifstream(out)) {
+    out.replace_filename(name + ".rank" + std::to_string(world.world.rank()) + ".tokens");
+    make();
   }
   world.world.barrier();
   return out.string();

@@ -2,6 +2,7 @@
 # sealift-verify's training and Python parts as a site runs them: clean runs pass.
 #   a golden run of a made Qwen, whole and by LoRA, and of the verification job, is recorded and met: alone and on ranks
 #   the same recorded by two ranks, ddp and fsdp: met to the bit by two, by one and by four; a job of ranks is refused
+#   a golden run of conversations is met by two ranks, each of which makes its own tokens
 #   swift sft, where this Python has ms-swift, gives the same golden run, whole and by LoRA; a wrong one is named
 #   at level full the methods agree, accumulation and recompute too, and jobs resume, also in another world
 # usage: training_test.py SEALIFT_VERIFY SEALIFT_TRAIN REPOSITORY [PART…]      PART: a function's name; without: all
@@ -35,6 +36,19 @@ def python_side():
     found = run("pythonwrong", "--level", "full", only="python.golden.qwen", expect=1)["python.golden.qwen"]
     check("part in step 4" in found["reason"]["en"] and "DDP" in found["reason"]["en"], found)
     (GOLDEN / "qwen.json").write_text(recorded)
+
+
+def lines():
+    """Conversations: the ranks of a check have a folder each, and so make tokens each."""
+    others = WORK / "others"
+    GOLDEN.rename(others)
+    GOLDEN.mkdir()
+    shutil.copy(WORK / "chat.jsonl", PREFIX / "data")
+    record("chat")
+    found = run("lines", "--ranks", "2")["training.golden.chat"]
+    check(found["outcome"] == "PASS" and "2 ranks here and the golden run agree" in found["reason"]["en"], found)
+    shutil.rmtree(GOLDEN)
+    others.rename(GOLDEN)
 
 
 def swift_side():
@@ -115,4 +129,4 @@ def ranks():
     others.rename(GOLDEN)
 
 
-run_parts([clean, ranks, python_side, swift_side, full])
+run_parts([clean, ranks, lines, python_side, swift_side, full])
