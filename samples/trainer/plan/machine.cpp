@@ -51,9 +51,14 @@ double read_rate(const std::string& name, const std::string& text) {
                {"Mbit", 1e6 / 8},
                {"GB", 1e9},
                {"GB/s", 1e9},
+               {"TB/s", 1e12},
                {"MB/s", 1e6},
                {"MB", 1e6}},
               "a rate as 400Gbit or 25GB/s");
+}
+
+double read_seconds(const std::string& name, const std::string& text) {
+  return read(name, text, {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1}}, "a time as 20us or 0.5ms");
 }
 
 double read_flops(const std::string& name, const std::string& text) {

@@ -32,6 +32,9 @@ std::int64_t read_bytes(const std::string& name, const std::string& text);
 /// Bytes per second of "400Gbit", "25GB" or "25GB/s".
 double read_rate(const std::string& name, const std::string& text);
 
+/// Seconds of "20us", "0.5ms" or "1s".
+double read_seconds(const std::string& name, const std::string& text);
+
 /// Operations per second of "312T", "125TFLOPS" or "1.5P".
 double read_flops(const std::string& name, const std::string& text);
 

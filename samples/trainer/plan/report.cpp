@@ -49,10 +49,16 @@ nlohmann::ordered_json to_json(const Row& row) {
 }
 
 nlohmann::ordered_json to_json(const Machine& machine) {
-  return {{"hosts", machine.hosts},   {"cards", machine.cards},
-          {"memory", machine.memory}, {"card_link", machine.link},
-          {"link", machine.network},  {"bus", machine.bus},
-          {"flops", machine.flops},   {"host_memory", machine.host_memory},
+  return {{"hosts", machine.hosts},
+          {"cards", machine.cards},
+          {"memory", machine.memory},
+          {"card_link", machine.link},
+          {"link", machine.network},
+          {"bus", machine.bus},
+          {"flops", machine.flops},
+          {"host_memory", machine.host_memory},
+          {"memory_rate", machine.memory_rate},
+          {"latency", machine.latency},
           {"disk", machine.disk}};
 }
 

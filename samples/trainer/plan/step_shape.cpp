@@ -13,6 +13,11 @@ constexpr std::int64_t kReducedBytes = 4;
 constexpr std::int64_t kBucket = std::int64_t{25} << 20, kFirstBucket = std::int64_t{1} << 20;  // Policy's own
 /// Of memory for an element that is decoded: what kernels of ATen read and write, one after another. Assumed.
 constexpr std::int64_t kDecodeBytes = 10;
+/// AdamW reads value, gradient and moments and writes three of them; the norm reads the gradient.
+constexpr std::int64_t kOptimizerBytes = 32;
+/// A host's matrix product copies a weight into the order that its kernel wants: read, written, read. A GPU reads
+/// weights while it computes.
+constexpr std::int64_t kPassesOfHost = 3;
 
 /// What a rank sends for a unit each time: gathered once, reduced over its shards, and over copies.
 Volume once(const UnitShape& unit, const Way& way) {
@@ -53,13 +58,30 @@ double attention_flops(const DecoderShape& d, const Batch& batch) {
          static_cast<double>(d.heads * d.head_dim);
 }
 
+/// Bytes that the passes over `unit` move whatever the tokens: weights, and gradients made and added to their flat. Of
+/// the root's only the head multiplies.
+void add_memory(UnitWork& work, const ModelShape& shape, const UnitShape& unit, bool root, const Way& way) {
+  const auto compute = way.batch.compute_bytes;
+  std::int64_t all = 0, trained = 0;
+  for (const auto& each : unit.parameters) {
+    all += each.numel;
+    trained += each.trained ? each.numel : 0;
+  }
+  if (root) all = shape.decoder.vocabulary * shape.decoder.width;
+  const auto weights = way.batch.kernels == Kernels::Host ? kPassesOfHost * compute * all : 0;
+  work.forward_memory_bytes = weights;
+  work.backward_memory_bytes = weights * (way.recompute ? 2 : 1) + trained * (2 * compute + 2 * kReducedBytes);
+}
+
 UnitWork work_of(const ModelShape& shape, const UnitShape& unit, bool root, const Way& way) {
   const auto tokens = static_cast<double>(root ? way.batch.counted() : way.batch.tokens());
   const auto forward =
       2 * matrix_elements(shape, unit, root) * tokens + (root ? 0 : attention_flops(shape.decoder, way.batch));
   // Frozen matrices need only the gradient of their input.
   const auto backward = (shape.lora_rank > 0 ? 1 : 2) * forward + (way.recompute && !root ? forward : 0);
-  return {.forward_flops = forward, .backward_flops = backward};
+  UnitWork work{.forward_flops = forward, .backward_flops = backward};
+  add_memory(work, shape, unit, root, way);
+  return work;
 }
 
 /// Elements of `unit` that this rank steps, and bytes that it keeps of it.
@@ -76,7 +98,9 @@ std::pair<std::int64_t, std::int64_t> kept_of(const UnitShape& unit, const Way& 
 void add_traffic(UnitWork& work, const UnitShape& unit, const Way& way) {
   const auto volume = once(unit, way);
   work.gather_bytes = volume.gather;
-  work.reduce_bytes = way.shard == 1 ? volume.copies : volume.reduce;
+  // Gloo's reduce-scatter is an all-reduce of which a part is kept.
+  const auto reduce = volume.reduce * (way.batch.kernels == Kernels::Host ? 2 : 1);
+  work.reduce_bytes = way.shard == 1 ? volume.copies : reduce;
   work.copies_bytes = way.shard == 1 ? 0 : volume.copies;
   const auto [trained, bytes] = kept_of(unit, way);
   if (way.offload_parameters) work.bus_in_bytes = bytes;
@@ -129,8 +153,8 @@ StepShape step_shape(const ModelShape& shape, const Way& way) {
   }
   if (way.offload_gradients && !way.offload_parameters) step.offload_bytes += trained * kReducedBytes;
   if (way.offload_moments && !way.offload_parameters) step.offload_bytes += 4 * trained * 4;
-  // AdamW reads value, gradient and moments and writes three of them; offloaded parameters are stepped by the host.
-  step.optimizer_bytes = trained * 28 * (way.offload_parameters ? 20 : 1);
+  // Offloaded parameters are stepped by the host.
+  step.optimizer_bytes = trained * kOptimizerBytes * (way.offload_parameters ? 20 : 1);
   // Decoding is memory's time too, each time that a unit becomes whole; for ddp as well.
   const auto gathers = keeps(way) ? 1 : way.micro_batches * (way.reshard_after_forward ? 2 : 1);
   step.optimizer_bytes += encoded * kDecodeBytes * gathers;
@@ -138,14 +162,17 @@ StepShape step_shape(const ModelShape& shape, const Way& way) {
 }
 
 Rates rates_of(const Way& way, const Machine& machine) {
-  const bool shards = way.shard > 1;
+  const bool shards = way.shard > 1, host = way.batch.kernels == Kernels::Host;
   return {.flops = way.narrow() ? machine.flops : machine.flops / 2,
           .link_bytes_per_second = ring_rate(machine, shards ? way.shard : way.ranks, 1),
           .link_latency_seconds = machine.latency,
           .bus_bytes_per_second = machine.bus,
           .memory_bytes_per_second = machine.memory_rate,
           .copies_bytes_per_second = way.shard > machine.cards ? 0 : ring_rate(machine, way.copies(), way.shard),
-          .copies_latency_seconds = machine.latency};
+          .copies_latency_seconds = machine.latency,
+          // Gloo runs two at once, on the cores that compute.
+          .collectives_at_once = host ? 2 : 1,
+          .computing_lost_to_transfers = host ? 1.0 : 0.0};
 }
 
 StepTime step_time(const ModelShape& shape, const Way& way, const Machine& machine) {

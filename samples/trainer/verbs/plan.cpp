@@ -19,7 +19,7 @@ namespace sealift::trainer {
 namespace {
 
 struct PlanArguments {
-  std::string model, data, machine = "1x8x80GB", link, card_link, bus, flops, host_memory, disk;
+  std::string model, data, machine = "1x8x80GB", link, card_link, bus, flops, host_memory, memory_rate, latency, disk;
   std::vector<std::string> tuners{"none", "lora", "qlora"}, precisions{"bf16"};
   std::string device = "cuda", job, timeline, lang = "en";
   double tokens = 0, epochs = 3, node_hours = 4000;
@@ -40,6 +40,8 @@ plan::Machine machine_of(const PlanArguments& arguments) {
   set("--bus", arguments.bus, machine.bus, plan::read_rate);
   set("--flops", arguments.flops, machine.flops, plan::read_flops);
   set("--host-memory", arguments.host_memory, machine.host_memory, plan::read_bytes);
+  set("--memory-rate", arguments.memory_rate, machine.memory_rate, plan::read_rate);
+  set("--latency", arguments.latency, machine.latency, plan::read_seconds);
   set("--disk", arguments.disk, machine.disk, plan::read_rate);
   return machine;
 }
@@ -75,6 +77,7 @@ std::string assumed(const PlanArguments& arguments, const plan::Machine& machine
   if (machine.hosts > 1) say(arguments.card_link, rate(machine.link) + " between cards");
   if (machine.hosts == 1) say(arguments.link + arguments.card_link, rate(machine.link) + " between cards");
   say(arguments.bus, rate(machine.bus) + " to host memory");
+  say(arguments.memory_rate, rate(machine.memory_rate) + " of a card's own memory");
   return text;
 }
 
@@ -149,6 +152,8 @@ void add_plan(CLI::App& app) {
   verb->add_option("--card-link", a.card_link, "between cards of a host [50GB/s]");
   verb->add_option("--bus", a.bus, "between a card and host memory [20GB/s]");
   verb->add_option("--flops", a.flops, "what a card achieves in 16 bits [125T]");
+  verb->add_option("--memory-rate", a.memory_rate, "of a card's own memory [1.2TB/s]");
+  verb->add_option("--latency", a.latency, "of a collective, whatever its bytes [20us]");
   verb->add_option("--host-memory", a.host_memory, "of a host, for what is offloaded [not bounded]");
   verb->add_option("--disk", a.disk, "what a host writes to its checkpoints' disk [2GB/s]");
   verb->add_option("--node-mtbf", a.node_hours, "hours between failures of one host [4000]")

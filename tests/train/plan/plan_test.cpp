@@ -100,7 +100,10 @@ TEST_CASE("a machine is read strictly: what has no unit or another's is refused 
   }
   CHECK(read_rate("--link", "400Gbit") == 50e9);
   CHECK(read_rate("--link", "25GB/s") == 25e9);
+  CHECK(read_rate("--memory-rate", "3.35TB/s") == doctest::Approx(3.35e12));
   CHECK(read_flops("--flops", "1.5P") == 1.5e15);
+  CHECK(read_seconds("--latency", "20us") == doctest::Approx(2e-5));
+  CHECK_THROWS_WITH(read_seconds("--latency", "20"), "--latency is '20'; expected a time as 20us or 0.5ms");
   CHECK_THROWS_WITH(read_rate("--link", "400"), "--link is '400'; expected a rate as 400Gbit or 25GB/s");
   CHECK_THROWS(read_rate("--link", "400Gb"));  // bits or bytes: nobody knows
   CHECK_THROWS(read_flops("--flops", "-1T"));
@@ -124,6 +127,26 @@ TEST_CASE("a rank sends what the formulas of ZeRO say: 2, and 3 with parameters 
   CHECK(volume_of(shape, way).sum() == doctest::Approx(0.75 * 3 * all * 8).epsilon(0.02));
   way.shard = 2;  // and copies of it: 2 (Q - 1) / Q of a shard
   CHECK(volume_of(shape, way).copies == doctest::Approx(all / 2 * 4).epsilon(0.02));
+}
+
+TEST_CASE("a pass moves bytes whatever its tokens: gradients made and collected, and a host's weights three times") {
+  const auto shape = llama(2, 256, 512, 100);
+  const std::int64_t block = 4 * 256 * 256 + 3 * 256 * 512;
+  Way way{.method = Method::Ddp, .ranks = 4, .batch = {.length = 8, .compute_bytes = 2, .kernels = Kernels::Cuda}};
+  auto unit = step_shape(shape, way).units.at(1);
+  CHECK(unit.forward_memory_bytes == 0);
+  CHECK(unit.backward_memory_bytes == block * (2 + 2 + 4 + 4));
+  CHECK(step_shape(shape, way).optimizer_bytes == 32 * shape.parameters());
+  way.batch = {.length = 8, .compute_bytes = 4, .kernels = Kernels::Host};
+  unit = step_shape(shape, way).units.at(1);
+  CHECK(unit.forward_memory_bytes == block * 12);
+  CHECK(unit.backward_memory_bytes == block * (12 + 16));
+  way.recompute = true;
+  CHECK(step_shape(shape, way).units.at(1).backward_memory_bytes == block * (24 + 16));
+  way.method = Method::Fsdp;
+  way.shard = 4;
+  CHECK(step_shape(shape, way).units.at(1).reduce_bytes == doctest::Approx(2 * 0.75 * 4 * block).epsilon(0.01));
+  CHECK(volume_of(shape, way).reduce == doctest::Approx(0.75 * 4 * shape.parameters()).epsilon(0.01));
 }
 
 TEST_CASE("rows that fit come first, by time; the others say what they lack; the first is a job") {
