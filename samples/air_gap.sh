@@ -2,21 +2,37 @@
 # SPDX-License-Identifier: Apache-2.0
 # The whole story in one command: build, lock, pack and sign on this (connected) machine; carry the bundle into a bare
 # Debian without network, Python or compiler; verify, install and train there; report what happened.
-#   samples/air_gap.sh [OUT]        OUT (default build/air_gap) gets bundle/, keys/, host/, logs/, verdict/, report.html, report.json
+#   samples/air_gap.sh [--with-ms-swift] [OUT]
+# OUT (default build/air_gap) gets bundle/, keys/, host/, logs/, verdict/, report.html, report.json.
+#   --with-ms-swift   the bundle also holds ms-swift, a made Qwen, conversations and golden runs of them, and the carried
+#                     sealift-verify checks at level full: `swift sft` inside must give what our trainer gave outside
 # Needs Debian 12, root or a user with sudo, and about 30 GB. The exit status is the report's verdict. Can be run again.
 set -euo pipefail
+usage() { sed -n 's/^# \{0,1\}//; 5,9p' "$0"; }
+with_ms_swift= given=
+for word in "$@"; do
+  case $word in
+    --with-ms-swift) with_ms_swift=yes ;;
+    -h | --help) usage; exit 0 ;;
+    -*) echo "air_gap.sh: there is no option $word" >&2; usage >&2; exit 2 ;;
+    *) [ -z "$given" ] || { echo "air_gap.sh: one folder, not $given and $word" >&2; usage >&2; exit 2; }; given=$word ;;
+  esac
+done
 cd "$(dirname "$0")/.."
 project=$PWD
-out=$(realpath -m "${1:-build/air_gap}")
+out=$(realpath -m "${given:-build/air_gap}")
 tools=${SEALIFT_TOOLS_BUILD:-$project/build/tools}   # a build folder whose bin/ holds the three tools
 train=$project/build/release                         # a build folder that knows LibTorch
 cache=$project/build/prerequisites
 prefix=/opt/sealift                                  # on the bare host
-job=${SEALIFT_JOB:-samples/air_gap.toml}             # what to pack: that, or that and more
+job=samples/air_gap.toml level=quick                 # what to pack, and how much sealift-verify checks
+[ -z "$with_ms_swift" ] || job=samples/air_gap_ms_swift.toml level=full
+job=${SEALIFT_JOB:-$job}                             # that, or that and more
 started=$(date +%s)
 
 mkdir -p "$out/logs"
 rm -rf "$out/logs/"* "$out/report.html" "$out/report.json"
+[ -z "$with_ms_swift" ] || echo qwen qwen_lora > "$out/logs/ms_swift"  # golden runs that swift must give
 step=start
 
 # stage NAME SENTENCE: what the operator reads, and what the report lists.
@@ -60,6 +76,13 @@ logged build cmake --build "$train" --target sealift-train sealift-verify
 logged build cmake --install "$train" --component trainer --prefix "$train/stage" --strip
 install -m 0755 "$tools/bin/sealift-repo" "$tools/bin/sealift-launch" "$train/stage/bin"
 pack=$tools/bin/sealift-pack
+
+torch=$cache/torch
+made_qwen() {
+  PYTHONPATH=$cache/peers "$torch/bin/python" samples/ms_swift/made_qwen.py build/made_qwen "$train/stage/bin" \
+    "$torch/lib/python3.11/site-packages/torch/lib"
+}
+[ -z "$with_ms_swift" ] || logged build made_qwen
 
 stage lock "resolve for the target, pin every file by digest"
 [ -f "$out/keys/root.1.json" ] || { rm -rf "$out/keys"; logged keygen "$pack" keygen "$out/keys"; }
@@ -122,7 +145,7 @@ inside $prefix/current/bin/sealift-train check --json /var/tmp/train/none/result
 
 stage verdict "sealift-verify: the checks of this site, and the report that it files"
 verified=0
-logged verdict inside $prefix/current/bin/sealift-verify run --level quick --ranks 2 --out /var/tmp/verdict || verified=$?
+logged verdict inside $prefix/current/bin/sealift-verify run --level $level --ranks 2 --out /var/tmp/verdict || verified=$?
 rm -rf "$out/verdict"
 mkdir -p "$out/verdict"
 for page in report.json report.html report.txt report.zh.html report.zh.txt; do

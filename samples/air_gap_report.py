@@ -36,7 +36,21 @@ def judge(logs, steps):
     verdict = load(logs / "verdict.json")
     if verdict is None or verdict.get("verdict") != "PASS":
         reasons.append("sealift-verify did not pass this site")
+    reasons += [f"swift sft did not give the golden run {name}" for name in of_swift(logs) if swift_said(verdict, name) is None]
     return reasons
+
+
+def of_swift(logs):
+    """The golden runs that `swift sft` had to give; none where ms-swift is not carried."""
+    named = logs / "ms_swift"
+    return named.read_text().split() if named.exists() else []
+
+
+def swift_said(verdict, name):
+    """What the check of `swift sft` says where it passed."""
+    checks = {check["name"]: check for check in (verdict or {}).get("checks", [])}
+    check = checks.get(f"python.swift.{name}", {})
+    return check["reason"]["en"] if check.get("outcome") == "PASS" else None
 
 
 def curves(runs, floor):
@@ -106,6 +120,7 @@ def summary(report, served):
                               f"{check['max_relative_difference']:.1e}); final loss {check['final_loss']:.4f}, known floor {check['entropy_floor']:.4f}")]
     if report["site"]:
         rows += [("sealift-verify", verdict_line(report["site"]))]
+        rows += [(f"swift sft, {name}", said) for name in report["swift"] if (said := swift_said(report["site"], name))]
     return rows + ([("served", served)] if served else [])
 
 
@@ -155,7 +170,7 @@ def main():
         "verdict": "FAIL" if reasons else "PASS", "reasons": reasons, "seconds": seconds,
         "steps": steps, "check": load(logs / "check.json"), "verify": load(logs / "verify.json"),
         "install": load(logs / "apply.json"), "python": load(logs / "python.json"), "status": load(logs / "status.json"),
-        "bundle": load(logs / "inspect.json"), "site": load(logs / "verdict.json"), "runs": [run for _, _, run in runs],
+        "bundle": load(logs / "inspect.json"), "site": load(logs / "verdict.json"), "swift": of_swift(logs), "runs": [run for _, _, run in runs],
         "failure_log": newest.read_text(errors="replace")[-3000:] if failed and newest else "",
     }
     (out / "report.json").write_text(json.dumps(report, indent=1) + "\n")
