@@ -224,7 +224,8 @@ def race(program, comparison, fused_is_faster):
             processor.append((ours.processor, peer.processor))
             if slow:  # what is known when somebody ends it early
                 say(f"    round {number + 1}, ours/peer: {times[-1][0]:.0f}/{times[-1][1]:.0f} ms, of the processor "
-                    f"{ours.processor:.0f}/{peer.processor:.0f} ms")
+                    f"{ours.processor:.0f}/{peer.processor:.0f} ms, of memory at most {ours.result['peak_mib']:.0f}/"
+                    f"{peer.result['peak_mib']:.0f} MiB a rank")
 
         say(f"    torch {ours.ready['torch']}, {ROUNDS} rounds of {steps} steps; ms per step, ours/peer: "
             + ", ".join(f"{a:.2f}/{b:.2f}" for a, b in times))

@@ -6,6 +6,7 @@
 #include <sealift/train/comm/gloo_turns.hpp>
 
 #include "bench/llama.hpp"
+#include "samples/trainer/kept_memory.hpp"
 #include "samples/trainer/models/hf_folder.hpp"
 #include "samples/trainer/ranks/device.hpp"
 #include "samples/trainer/tuning/peft_format.hpp"
@@ -366,6 +367,7 @@ void run_decoder(const Options& options, bool adapts) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  trainer::keep_freed_memory();
   try {
     at::set_num_threads(1);
     at::set_num_interop_threads(1);

@@ -8,6 +8,7 @@
 #include <sealift/train/comm/gloo_turns.hpp>
 
 #include "command_line.hpp"
+#include "kept_memory.hpp"
 #include "verbs/verbs.hpp"
 
 #include <cstdlib>
@@ -16,6 +17,7 @@ C10_DECLARE_int(caffe2_log_level);
 
 int main(int argc, char** argv) {
   using namespace sealift::trainer;
+  keep_freed_memory();
   CLI::App app("Trains and fine-tunes language models in one process or many ranks, without Python.", "sealift-train");
   app.require_subcommand(1);
   app.set_version_flag("--version", std::string("LibTorch ") + TORCH_VERSION);
