@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gloo's threads find the program's epoll_wait, and a thread that gets events again yields its core.
+#include "tests/support/sanitized.hpp"
+
 #include <doctest/doctest.h>
 
 #include <dlfcn.h>
@@ -42,7 +44,8 @@ TEST_CASE("epoll_wait gives events and times out as the C library's does") {
     REQUIRE(epoll_wait(poll, got, 2, 1000) == 1);
     CHECK(got[0].data.u64 == 7);
   }
-  CHECK(yields - before == 2);  // after the first and the second
+  // After the first and the second. ThreadSanitizer has its own epoll_wait, which is found before the program's.
+  if (!sealift::test::kUnderThreadSanitizer) CHECK(yields - before == 2);
   CHECK(epoll_wait(-1, got, 2, 0) == -1);
   CHECK(errno == EBADF);
   close(event);

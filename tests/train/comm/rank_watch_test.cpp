@@ -4,6 +4,7 @@
 #include <sealift/train.hpp>
 
 #include "tests/support/ranks.hpp"
+#include "tests/support/sanitized.hpp"
 #include "tests/support/temp_dir.hpp"
 
 #define DOCTEST_CONFIG_IMPLEMENT
@@ -239,7 +240,7 @@ TEST_CASE("what the watch costs a known collective is microseconds") {
   }
   const auto each = std::chrono::duration<double, std::micro>(Clock::now() - start).count() / kTimes;
   MESSAGE("a label, its hash, its look-up, its issue and its wait: " << each << " us");
-  CHECK(each < 10);  // about 1 on a quiet machine
+  CHECK(each < (sealift::test::kUnderThreadSanitizer ? 100 : 10));  // about 1 on a quiet machine
 }
 
 void own_handler(int) {}
