@@ -6,6 +6,7 @@
 
 #include "../trainer/json_numbers.hpp"
 #include "run/child_watch.hpp"
+#include "run/utc_now.hpp"
 #include "verdict/json.hpp"
 
 #include <unistd.h>
@@ -15,7 +16,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <ctime>
 #include <fstream>
 
 namespace sealift::verify {
@@ -226,15 +226,6 @@ std::string free_ports(const Exchange& exchange) {
   auto ports = Json::array();
   for (int i = 0; i < 4; ++i) ports.push_back(exchange.free_port());
   return ports.dump();
-}
-
-std::string utc_now() {
-  const auto now = std::time(nullptr);
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
 }
 
 bool is_left_out(const CheckKind& kind, const std::vector<std::string>& only) {

@@ -18,6 +18,7 @@
 #include "run/host_names.hpp"
 #include "run/identity.hpp"
 #include "run/site_file.hpp"
+#include "run/utc_now.hpp"
 #include "training/checks.hpp"
 #include "training/golden.hpp"
 #include "verbs/verbs.hpp"
@@ -26,7 +27,6 @@
 #include <unistd.h>
 
 #include <cstring>
-#include <ctime>
 #include <set>
 #include <sstream>
 #include <thread>
@@ -49,15 +49,6 @@ constexpr const char* kOwnNetwork = "SEALIFT_VERIFY_OWN_NETWORK";
 
 void say(const std::string& line) {
   std::cerr << line + '\n';
-}
-
-std::string utc_now() {
-  const auto now = std::time(nullptr);
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
 }
 
 Level level_of(const std::string& name) {
