@@ -2,6 +2,7 @@
 // Job files: what is read from a good one, and what each fault is answered with.
 #include "packager/job/job.hpp"
 #include "packager/job/toml_file.hpp"
+#include "sealift/nearest.hpp"
 
 #include <doctest/doctest.h>
 
