@@ -13,7 +13,7 @@
 #include "packager/files/cache.hpp"
 #include "packager/files/fetch.hpp"
 #include "packager/job/startup_rules.hpp"
-#include "packager/native/native_closure.hpp"
+#include "packager/libraries/native_closure.hpp"
 #include "packager/resolve/pylock.hpp"
 #include "sealift/bundle/host/progress.hpp"
 

@@ -10,7 +10,7 @@
 #include "packager/host/own_program.hpp"
 #include "packager/host/uv.hpp"
 #include "packager/interpreter/foreign_interpreter.hpp"
-#include "packager/native/elf_on_disk.hpp"
+#include "packager/libraries/elf_on_disk.hpp"
 
 namespace sealift::packager {
 

@@ -7,7 +7,7 @@
 
 #include "packager/files/tree.hpp"
 #include "packager/interpreter/interpreter_facts.hpp"
-#include "packager/native/native_closure.hpp"
+#include "packager/libraries/native_closure.hpp"
 #include "sealift/bundle/host/progress.hpp"
 
 namespace sealift::packager {

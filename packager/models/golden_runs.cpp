@@ -13,8 +13,8 @@
 #include "packager/files/replace_text.hpp"
 #include "packager/host/own_program.hpp"
 #include "packager/host/process.hpp"
+#include "packager/libraries/library_folders.hpp"
 #include "packager/models/model_files.hpp"
-#include "packager/native/library_folders.hpp"
 #include "sealift/bundle/core/error.hpp"
 #include "sealift/bundle/core/file.hpp"
 

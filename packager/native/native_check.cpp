@@ -8,7 +8,7 @@
 #include <iterator>
 #include <set>
 
-#include "packager/native/carried_runtime.hpp"
+#include "packager/libraries/carried_runtime.hpp"
 #include "packager/native/file_check.hpp"
 #include "packager/native/native_walk.hpp"
 #include "packager/native/opened_check.hpp"

@@ -13,7 +13,7 @@
 
 #include "bundle/core/unicode.hpp"
 #include "packager/host/scratch_folder.hpp"
-#include "packager/native/carried_runtime.hpp"
+#include "packager/libraries/carried_runtime.hpp"
 #include "packager/native/name_scan.hpp"
 #include "packager/native/native_cache.hpp"
 #include "sealift/bundle/archive/tar.hpp"

@@ -7,8 +7,8 @@
 #include <algorithm>
 
 #include "packager/job/toml_file.hpp"
+#include "packager/libraries/native_closure.hpp"
 #include "packager/native/driver_floor.hpp"
-#include "packager/native/native_closure.hpp"
 
 namespace sealift::packager {
 

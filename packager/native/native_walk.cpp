@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "packager/native/dlopen_table.hpp"
-#include "packager/native/loader_search.hpp"
+#include "packager/libraries/dlopen_table.hpp"
+#include "packager/libraries/loader_search.hpp"
 #include "sealift/bundle/native/system_libraries.hpp"
 
 namespace sealift::packager {

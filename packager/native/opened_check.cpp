@@ -8,8 +8,8 @@
 #include <map>
 #include <utility>
 
-#include "packager/native/dlopen_table.hpp"
-#include "packager/native/renamed_libraries.hpp"
+#include "packager/libraries/dlopen_table.hpp"
+#include "packager/libraries/renamed_libraries.hpp"
 #include "sealift/bundle/native/system_libraries.hpp"
 
 namespace sealift::packager {

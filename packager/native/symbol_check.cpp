@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "packager/native/elf_on_disk.hpp"
+#include "packager/libraries/elf_on_disk.hpp"
 #include "sealift/bundle/native/system_libraries.hpp"
 
 namespace sealift::packager {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "packager/files/known_chunks.hpp"
-#include "packager/native/carried_runtime.hpp"
+#include "packager/libraries/carried_runtime.hpp"
 #include "sealift/bundle/archive/tar.hpp"
 #include "sealift/bundle/wheel/installed_path.hpp"
 #include "sealift/bundle/wheel/wheel.hpp"

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "packager/native/carried_runtime.hpp"
+#include "packager/libraries/carried_runtime.hpp"
+#include "packager/libraries/native_closure.hpp"
 #include "packager/native/native_cache.hpp"
-#include "packager/native/native_closure.hpp"
 #include "packager/native/native_files.hpp"
 #include "packager/native/profile_check.hpp"
 #include "packager/native/symbol_check.hpp"

@@ -4,10 +4,10 @@
 
 #include <set>
 
-#include "packager/native/dlopen_table.hpp"
+#include "packager/libraries/dlopen_table.hpp"
+#include "packager/libraries/renamed_libraries.hpp"
 #include "packager/native/driver_floor.hpp"
 #include "packager/native/name_scan.hpp"
-#include "packager/native/renamed_libraries.hpp"
 #include "sealift/bundle/native/system_libraries.hpp"
 
 using namespace sealift;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which glibc is taken along, what it says about itself, and what is none that can be carried.
-#include "packager/native/carried_runtime.hpp"
+#include "packager/libraries/carried_runtime.hpp"
 
 #include <doctest/doctest.h>
 #include <elf.h>
@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "packager/host/own_program.hpp"
-#include "packager/native/native_closure.hpp"
+#include "packager/libraries/native_closure.hpp"
 #include "tests/support/offering_elf.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/temp_dir.hpp"

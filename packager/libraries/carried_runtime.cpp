@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds a glibc to carry; see carried_runtime.hpp. All of it comes from one folder, because its parts only
 // work with each other (they share symbols of version GLIBC_PRIVATE).
-#include "packager/native/carried_runtime.hpp"
+#include "packager/libraries/carried_runtime.hpp"
 
-#include "packager/native/elf_on_disk.hpp"
+#include "packager/libraries/elf_on_disk.hpp"
 #include "sealift/bundle/native/libc_version.hpp"
 #include "sealift/bundle/native/system_libraries.hpp"
 

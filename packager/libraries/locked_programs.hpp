@@ -8,7 +8,7 @@
 
 #include "packager/job/job.hpp"
 #include "packager/job/lock.hpp"
-#include "packager/native/native_closure.hpp"
+#include "packager/libraries/native_closure.hpp"
 #include "sealift/bundle/host/progress.hpp"
 
 namespace sealift::packager {

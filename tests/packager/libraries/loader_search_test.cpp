@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The folders that ld.so would look in, and in which order.
-#include "packager/native/loader_search.hpp"
+#include "packager/libraries/loader_search.hpp"
 
 #include <doctest/doctest.h>
 

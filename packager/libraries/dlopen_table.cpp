@@ -2,7 +2,7 @@
 // The table itself. To extend it, run `sealift-pack create`, look up each name that it warns about in the sources or
 // the documentation of the library that opens it, and add a line that says when it is opened and what happens without
 // it.
-#include "packager/native/dlopen_table.hpp"
+#include "packager/libraries/dlopen_table.hpp"
 
 #include <fnmatch.h>
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The native closure: what is carried, what is left to the target, what is refused. Subjects are this test program and
 // copies of it, since it is an ELF file that is always there.
-#include "packager/native/native_closure.hpp"
+#include "packager/libraries/native_closure.hpp"
 
 #include <doctest/doctest.h>
 #include <elf.h>
 
 #include "packager/host/process.hpp"
-#include "packager/native/library_folders.hpp"
+#include "packager/libraries/library_folders.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/temp_dir.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Digest, place, and what its ELF header asks for; see locked_programs.hpp.
-#include "packager/native/locked_programs.hpp"
+#include "packager/libraries/locked_programs.hpp"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 
 #include "packager/files/cache.hpp"
 #include "packager/host/own_program.hpp"
-#include "packager/native/elf_on_disk.hpp"
+#include "packager/libraries/elf_on_disk.hpp"
 
 namespace sealift::packager {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // auditwheel's own rule (repair.py, copylib): the first eight hexadecimal digits of the SHA-256, between a dash and the
 // first dot. A wheel that was repaired twice has two.
-#include "packager/native/renamed_libraries.hpp"
+#include "packager/libraries/renamed_libraries.hpp"
 
 #include <algorithm>
 #include <string_view>

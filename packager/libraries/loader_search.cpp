@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ld.so's order; see loader_search.hpp. Folders for newer processors (glibc-hwcaps) are left out: they only hold second
 // copies, and what must start everywhere has to lie in the folder itself.
-#include "packager/native/loader_search.hpp"
+#include "packager/libraries/loader_search.hpp"
 
 #include <algorithm>
 #include <filesystem>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Follows NEEDED through the folders that the files name; see library_folders.hpp.
 // More generous than ld.so: a folder that one file names serves all, so nothing that ld.so would find is left out.
-#include "packager/native/library_folders.hpp"
+#include "packager/libraries/library_folders.hpp"
 
 #include <algorithm>
 
-#include "packager/native/elf_on_disk.hpp"
-#include "packager/native/loader_search.hpp"
+#include "packager/libraries/elf_on_disk.hpp"
+#include "packager/libraries/loader_search.hpp"
 #include "sealift/bundle/core/error.hpp"
 
 namespace sealift::packager {

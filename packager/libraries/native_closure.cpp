@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Follows DT_NEEDED through DT_RPATH, DT_RUNPATH and the linker's folders; see native_closure.hpp and ld.so(8).
-#include "packager/native/native_closure.hpp"
+#include "packager/libraries/native_closure.hpp"
 
 #include <fmt/format.h>
 #include <glob.h>
@@ -9,8 +9,8 @@
 #include <fstream>
 #include <optional>
 
-#include "packager/native/elf_on_disk.hpp"
-#include "packager/native/loader_search.hpp"
+#include "packager/libraries/elf_on_disk.hpp"
+#include "packager/libraries/loader_search.hpp"
 #include "sealift/bundle/native/system_libraries.hpp"
 
 namespace sealift::packager {
