@@ -16,7 +16,7 @@ namespace sealift::packager {
 
 namespace {
 
-struct Options : CreateOptions {
+struct CreateArguments : CreateOptions {
   std::filesystem::path system;
   std::vector<std::filesystem::path> onto;
   std::vector<std::string> waivers;
@@ -30,7 +30,7 @@ struct Options : CreateOptions {
 };
 
 // A bundle without a signature is asked for, and never the result of a forgotten option.
-void check_signing(const Options& options) {
+void check_signing(const CreateArguments& options) {
   if (options.keys.empty() == options.unsigned_bundle) return;
   throw bundle::Error(
       bundle::ErrorCode::Usage,
@@ -82,7 +82,7 @@ bundle::Json json_of(const CreateResult& result, const NewRehearsal& rehearsal) 
 }  // namespace
 
 void add_create(bundle::Program& program) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<CreateArguments>();
   const bundle::Verb verb = program.verb("create", "fetch what a lock pins, check it, and write a signed bundle");
   verb.option("LOCK", options->lock, "the lock file").required();
   verb.option("--root", options->roots, "the roots that travel along, oldest first; may be repeated")

@@ -13,7 +13,7 @@ namespace sealift::packager {
 
 namespace {
 
-struct Options : SignOptions {
+struct SignArguments : SignOptions {
   std::string root;
   std::filesystem::path passphrase_file;
   bool json = false;
@@ -22,7 +22,7 @@ struct Options : SignOptions {
 using Sign = SignResult (*)(const SignOptions&, bundle::Progress&);
 
 // What both verbs take, and what both do.
-void complete(const bundle::Verb& verb, const std::shared_ptr<Options>& options, Sign sign_it) {
+void complete(const bundle::Verb& verb, const std::shared_ptr<SignArguments>& options, Sign sign_it) {
   verb.option("--key", options->keys, "a private key that signs; may be repeated").repeated();
   verb.option("--fingerprint", options->root, "of the root that you have pinned: everything is judged from it");
   verb.option("--trust", options->trust, "a trust folder of sealift-install (PREFIX/trust), in place of a fingerprint");
@@ -49,7 +49,7 @@ void complete(const bundle::Verb& verb, const std::shared_ptr<Options>& options,
 }  // namespace
 
 void add_sign(bundle::Program& program) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<SignArguments>();
   const bundle::Verb verb = program.verb("sign", "add a signature to a bundle; no volume is touched");
   verb.option("BUNDLE", options->file, "the bundle's folder or its seal").required();
   verb.option("--root", options->roots, "roots that replace those in the seal, oldest first").repeated();
@@ -59,7 +59,7 @@ void add_sign(bundle::Program& program) {
 }
 
 void add_root_sign(const bundle::Verb& root) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<SignArguments>();
   const bundle::Verb verb = root.verb("sign", "add a signature to a root");
   verb.option("ROOT", options->file, "the root's file").required();
   verb.option("--previous", options->roots, "the roots before it, from the pinned one on, oldest first").repeated();
