@@ -165,14 +165,6 @@ const std::vector<Row>& table() {
        "require flashinfer-cubin and flashinfer-jit-cache of the same version",
        {},
        {"flashinfer-cubin", "flashinfer-jit-cache"}},
-      // Dao-AILab/flash-attention#559, #1379, #1531; JIA-Lab-research/LongLoRA#43.
-      {"flash-attn",
-       "",
-       "",
-       "has no wheel on the index: its setup.py downloads one that fits, or compiles for hours",
-       "require the address of the project's own wheel for this torch, CUDA and Python",
-       {},
-       {}},
 
       // ---- need what a server lacks
       // auditwheel's list for manylinux_2_28 lets libGL be missing from the wheel; the headless wheel has no such need.

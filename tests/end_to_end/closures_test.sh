@@ -3,7 +3,8 @@
 # The closures that people really train with: each is locked, packed, installed on a bare Debian without a network, and
 # there every module of every wheel is imported.
 #   tests/end_to_end/closures_test.sh [OUT [BIN [CLOSURE…]]]     OUT build/closures, BIN build/tools/bin, trainers swift
-# Others are run by name: lightning llamafactory vllm sglang swift_all; flash_attn, whose build takes hours. What was seen: closures/README.md
+# Others are run by name: lightning llamafactory vllm sglang swift_all; flash_attn, whose build takes an hour or more. What
+# was seen: closures/README.md
 #   ctest --test-dir build/release -C slow -R closures           not without -C slow: see below
 # Needs a network, root, some 15 GB in OUT and 6 GB of downloads (SEALIFT_CACHE, build/prerequisites/downloads); ten
 # minutes once they are there. What was installed is deleted again, logs and locks stay.
