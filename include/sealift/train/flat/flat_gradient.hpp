@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One buffer of gradients that are reduced together: those of a flat, or a bucket of replicated parameters.
-// Takes the gradient that autograd leaves on each parameter, sums micro-batches, reduces over the mesh, and adds the
-// mean to the gradients of the leaves that the optimizer steps. Knows nothing of units: `reducer` says when.
+// Takes the gradient that autograd leaves on each parameter, sums micro-batches, reduces over the mesh, and gives the
+// mean to `leaf_gradients`. Knows nothing of units: `reducer` says when.
 // Between passes the loop sees guards where a gradient is not: what it zeroes there is dropped here.
 // Gradients are divided by the world size as they are copied in, which costs no pass of its own. Fp16 could underflow
 // by that, so it is divided by about the square root before the sum and by the rest after (as FSDP1 and FSDP2 do).
@@ -9,10 +9,9 @@
 
 #include <sealift/train/flat/flat_param.hpp>
 #include <sealift/train/flat/gradient_mark.hpp>
-#include <sealift/train/flat/host_copy.hpp>
+#include <sealift/train/flat/leaf_gradients.hpp>
 #include <sealift/train/flat/power_sgd_transport.hpp>
 
-#include <map>
 #include <set>
 
 namespace sealift::train {
@@ -52,7 +51,7 @@ class FlatGradient {
         dtype_(options_.reduce_dtype.value_or(slots_.front().leaf.scalar_type())),
         has_gradient_(slots_.size(), false),
         marks_(slots_.size()),
-        hidden_(slots_.size()) {
+        leaves_(slots_, layout_, groups_.shard.rank(), options_.on_host) {
     const auto world = static_cast<double>(groups_.mesh.world_size());
     before_ = world;
     if (dtype_ == at::kHalf) {
@@ -161,47 +160,25 @@ class FlatGradient {
     if (divisor != before_) sum.div_(divisor / before_);
     auto slots = std::exchange(pending_, {});
     slots.insert(used.begin(), used.end());
-    const bool to_host = options_.on_host || slots_.front().leaf.is_cpu();
-    if (!sum.is_cpu() && to_host) {
-      land();  // one at a time, so that the device holds no more
-      copy_.start(sum);
-      landing_ = std::move(slots);
-      return;
-    }
-    for (const auto i : slots) accumulate(i, sum);
+    leaves_.add(sum, std::move(slots));
   }
 
-  /// Waits for a sum that is on its way to the host, and adds its means to the gradients there.
-  void land() {
-    at::NoGradGuard no_grad;
-    const auto sum = copy_.finish();
-    for (const auto i : std::exchange(landing_, {})) accumulate(i, sum);
-  }
-
-  /// Adds the means that wait in host memory to the gradients of the leaves.
-  void flush() {
-    at::NoGradGuard no_grad;
-    for (auto& [index, mean] : on_host_) {
-      add_to(slots_[index].leaf.mutable_grad(), mean.to(slots_[index].leaf.device()));
-    }
-    on_host_.clear();
-  }
+  /// See LeafGradients.
+  void land() { leaves_.land(); }
+  void flush() { leaves_.flush(); }
+  void hide_means() { leaves_.hide(); }
+  void show_means() { leaves_.show(); }
 
   /// Drops what was collected and not reduced, after a backward pass that failed or a step that was cut short.
   void drop() {
     for (const auto index : std::exchange(late_, {})) slots_[index].parameter.mutable_grad().reset();
     take_marks();
-    for (std::size_t i = 0; i < slots_.size(); ++i) {
-      if (hidden_[i].defined()) slots_[i].leaf.mutable_grad() = std::exchange(hidden_[i], at::Tensor());
-    }
+    leaves_.drop();
     reduced_.reset();
     partial_.reset();
     pending_.clear();
     aside_.reset();
     used_aside_.clear();
-    copy_.finish();
-    landing_.clear();
-    on_host_.clear();
     transfer_ = {};
     reduction_ = Reduction::Idle;
     forget();
@@ -211,7 +188,7 @@ class FlatGradient {
   void set_marks() {
     settle();
     for (std::size_t i = 0; i < slots_.size(); ++i) {
-      marks_[i].set(slots_[i], has_gradient_[i] || pending_.contains(i) || on_host_.contains(i));
+      marks_[i].set(slots_[i], has_gradient_[i] || pending_.contains(i) || leaves_.waits(i));
     }
   }
 
@@ -219,25 +196,6 @@ class FlatGradient {
   void take_marks() {
     for (std::size_t i = 0; i < slots_.size(); ++i) {
       if (marks_[i].take(slots_[i])) drop(i);
-    }
-  }
-
-  /// During a backward pass: a replicated parameter is its own leaf, so autograd would add to the mean of an earlier
-  /// pass and the sum over the ranks would contain it again. `show_means` adds it to the new one.
-  void hide_means() {
-    for (std::size_t i = 0; i < slots_.size(); ++i) {
-      auto& [name, parameter, leaf] = slots_[i];
-      if (parameter.is_same(leaf)) hidden_[i] = std::exchange(leaf.mutable_grad(), at::Tensor());
-    }
-  }
-  void show_means() {
-    at::NoGradGuard no_grad;
-    for (std::size_t i = 0; i < slots_.size(); ++i) {
-      auto mean = std::exchange(hidden_[i], at::Tensor());
-      if (!mean.defined()) continue;
-      auto& gradient = slots_[i].leaf.mutable_grad();
-      if (gradient.defined()) mean.add_(gradient);
-      gradient = std::move(mean);
     }
   }
 
@@ -257,7 +215,7 @@ class FlatGradient {
       layout_.fragment_of(partial_, index, groups_.shard.rank(), slots_[index].parameter.sizes()).zero_();
     }
     if (pending_.empty()) partial_.reset();
-    on_host_.erase(index);
+    leaves_.drop(index);
   }
 
   /// Moves the gradient of parameter `index` into the buffer.
@@ -298,22 +256,6 @@ class FlatGradient {
     const ObservedScope waiting(*groups_.observers, Activity::ReduceWait, options_.label);
     const detail::UseBuffers use(options_.memory);
     for_all ? transfer_.wait() : transfer_.advance();
-  }
-
-  /// Adds this rank's part of the mean of slot `index` to the leaf's gradient, or to the sum that waits on the host.
-  void accumulate(std::size_t index, const at::Tensor& reduced) {
-    auto& leaf = slots_[index].leaf;
-    auto mean = layout_.fragment_of(reduced, index, groups_.shard.rank(), slots_[index].parameter.sizes());
-    if (mean.scalar_type() != leaf.scalar_type()) mean = mean.to(leaf.scalar_type());
-    if (options_.on_host) return add_to(on_host_[index], mean.clone());
-    if (mean.device() != leaf.device()) mean = mean.to(leaf.device());
-    // A replicated parameter may get another gradient in this pass, which autograd must not add to a mean.
-    add_to(slots_[index].parameter.is_same(leaf) ? hidden_[index] : leaf.mutable_grad(), mean);
-  }
-
-  static void add_to(at::Tensor& sum, const at::Tensor& term) {
-    // Autograd must not see a view here: zero_grad() would refuse to detach it.
-    sum.defined() ? sum.add_(term) : sum = term.variable_data();
   }
 
   void forget() {
@@ -369,23 +311,20 @@ class FlatGradient {
   double before_ = 1;  ///< divisor before the sum; the rest of the divisor comes after it
   Reduction reduction_ = Reduction::Idle;
   bool over_copies_ = true;
-  at::Tensor scale_;                           ///< 1 / before_
-  std::vector<bool> has_gradient_;             ///< per slot: collected since the last reduction
-  std::size_t used_ = 0;                       ///< number of slots with a gradient
-  std::set<std::size_t> late_;                 ///< slots whose gradient is on the parameter still
-  std::set<std::size_t> pending_;              ///< slots whose gradient lies in `partial_` only
-  std::map<std::size_t, at::Tensor> on_host_;  ///< means that wait for `flush`, by slot
-  at::Tensor whole_;    ///< [padded], summed over micro-batches; freed by the reduction when sharded
-  at::Tensor reduced_;  ///< result of the reduction in flight: `whole_`, or [padded / shards]
-  at::Tensor partial_;  ///< [padded / shards], summed over the shard group but not yet over the copies
-  at::Tensor aside_;    ///< like `reduced_`: complete sums of this pass, until ranks agree on what was used
+  at::Tensor scale_;                ///< 1 / before_
+  std::vector<bool> has_gradient_;  ///< per slot: collected since the last reduction
+  std::size_t used_ = 0;            ///< number of slots with a gradient
+  std::set<std::size_t> late_;      ///< slots whose gradient is on the parameter still
+  std::set<std::size_t> pending_;   ///< slots whose gradient lies in `partial_` only
+  at::Tensor whole_;                ///< [padded], summed over micro-batches; freed by the reduction when sharded
+  at::Tensor reduced_;              ///< result of the reduction in flight: `whole_`, or [padded / shards]
+  at::Tensor partial_;              ///< [padded / shards], summed over the shard group but not yet over the copies
+  at::Tensor aside_;                ///< like `reduced_`: complete sums of this pass, until ranks agree on what was used
   std::set<std::size_t> used_aside_;  ///< slots with a gradient of this rank in it
   std::unique_ptr<Transport> transport_;
   Transfer transfer_;                ///< after `transport_`, which it uses
   std::vector<GradientMark> marks_;  ///< per slot
-  HostCopy copy_;                    ///< of a sum on its way to the host
-  std::set<std::size_t> landing_;    ///< slots with a mean in it
-  std::vector<at::Tensor> hidden_;   ///< per slot: the mean of earlier passes, during one
+  LeafGradients leaves_;
 };
 
 }  // namespace sealift::train
