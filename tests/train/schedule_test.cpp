@@ -4,6 +4,8 @@
 // Each case says over how many ranks it runs.
 #include "fixture.hpp"
 
+#include <ATen/autocast_mode.h>
+
 using namespace sealift::test;
 
 namespace {
@@ -471,6 +473,68 @@ TEST_CASE("after an exception in forward the model may be reset and stepped, or 
   };
   const double expected = loss({}, {.method = ParallelMethod::None}, false);
   on_ranks(2, [&](const World& world) { CHECK(loss(world, fsdp(), true) == doctest::Approx(expected).epsilon(1e-5)); });
+}
+
+TEST_CASE("zero_grad() of the model or the optimizer drops what a pass that failed has left, over 2 ranks") {
+  const auto failing = [](NetImpl& net, bool in_backward) {
+    net.layers[0]->probe = [in_backward] {
+      if (!in_backward || torch::autograd::get_current_graph_task_id() >= 0) throw std::runtime_error("on purpose");
+    };
+  };
+  for (const bool in_backward : {false, true}) {
+    for (const bool of_model : {false, true}) {
+      for (const auto& policy : {fsdp(), Policy{.method = ParallelMethod::Ddp}}) {
+        CAPTURE(in_backward);
+        CAPTURE(of_model);
+        on_ranks(2, [&](const World& world) {
+          Shardable<Net> net;
+          auto parallel = parallelize(*net, groups_of(world, policy), policy);
+          torch::optim::SGD optimizer(parallel.shards(), torch::optim::SGDOptions(0));
+          const auto zero_grad = [&] { of_model ? net->zero_grad() : optimizer.zero_grad(); };
+          loss_of(net, 0).backward();
+          const auto norm = gradient_norm(parallel);
+          if (in_backward) zero_grad();
+          failing(*net, in_backward);
+          CHECK_THROWS_WITH(loss_of(net, 0).backward(), "on purpose");
+          net->layers[0]->probe = nullptr;
+          parallel.reset();
+          zero_grad();
+          loss_of(net, 0).backward();
+          CHECK(gradient_norm(parallel) == doctest::Approx(norm).epsilon(1e-5));
+        });
+      }
+    }
+  }
+}
+
+TEST_CASE("no cast of a forward that failed under autocast is used after a reset, over 2 ranks") {
+  on_ranks(2, [](const World& world) {
+    Shardable<Net> net;
+    auto groups = groups_of(world, fsdp());
+    auto parallel = parallelize(*net, groups, fsdp());
+    const auto autocast = [&](const auto& body) {
+      at::autocast::set_autocast_enabled(at::kCPU, true);
+      body();
+      at::autocast::set_autocast_enabled(at::kCPU, false);
+    };
+    // A gradient that comes after its unit was reduced is reduced once more.
+    const auto reductions_of_step = [&] {
+      const auto before = groups.traffic->reduce_scatter.calls;
+      at::Tensor loss;
+      autocast([&] { loss = loss_of(net, 0); });
+      groups.world.barrier();  // threads share the cache, which only a rank that has left its forward may clear
+      at::autocast::clear_cache();
+      loss.backward();
+      return groups.traffic->reduce_scatter.calls - before;
+    };
+    const auto reductions = reductions_of_step();
+    net->layers[1]->probe = [] { throw std::runtime_error("in forward"); };
+    autocast([&] { CHECK_THROWS_WITH(loss_of(net, 0), "in forward"); });
+    net->layers[1]->probe = nullptr;
+    parallel.reset();
+    groups.world.barrier();
+    CHECK(reductions_of_step() == reductions);
+  });
 }
 
 TEST_CASE("evaluation in the middle of training neither changes it nor gathers more than the units, over 2 ranks") {

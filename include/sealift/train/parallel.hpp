@@ -115,7 +115,8 @@ class Parallel {
   /// Tells `observer` what this rank's units begin and end from now on.
   void observe(std::shared_ptr<Observer> observer) { session_->groups.observers->add(std::move(observer)); }
 
-  /// Drops a step that an exception cut short: nothing is gathered, collected or in flight after it. Call on all ranks.
+  /// Drops a step that an exception cut short: nothing is gathered, collected or in flight after it. Call on all ranks,
+  /// and zero_grad() after a backward, which may have left means of units that were done.
   void reset() { session_->reset(); }
 
   /// While it lives, every parameter holds its whole values, for reading and for forwards, as in evaluation or export.

@@ -7,6 +7,7 @@
 #include <sealift/train/comm/broadcast.hpp>
 #include <sealift/train/unit/unit_graph.hpp>
 
+#include <ATen/autocast_mode.h>
 #include <torch/csrc/autograd/engine.h>
 
 namespace sealift::train {
@@ -91,6 +92,10 @@ inline void Session::reset() {
   order.forget_calls();
   if (std::exchange(in_backward, false)) groups.observers->end(Activity::Backward, units.front()->label());
   pass.first = true;
+  reducer.set_marks();  // for gradients of earlier passes, and of units that were done before the failure
+  // A cast that autocast kept from the failed forward is older than any node of the next one. Autograd would run its
+  // backward last, after the unit was reduced, and only on the ranks that came as far as this cast.
+  at::autocast::clear_cache();
 }
 
 }  // namespace sealift::train
