@@ -36,6 +36,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // From any thread: since when it has been waiting for its client, with no answer under way; nothing while there is
   // one.
   std::optional<std::chrono::steady_clock::time_point> waiting_since() const;
+  // From any thread: whether its client may have the whole answer already, so that it will be waiting in a moment.
+  bool may_have_answered() const { return sender_.may_be_out(); }
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -38,6 +38,14 @@ std::size_t ConnectionTable::alive_of(const std::string& client) const {
   }));
 }
 
+bool ConnectionTable::one_may_have_answered(const std::string& client) const {
+  return std::any_of(places_.begin(), places_.end(), [&](const auto& one) {
+    const std::shared_ptr<Connection> connection =
+        one.second.client->first == client ? one.second.connection.lock() : nullptr;
+    return connection && connection->may_have_answered();
+  });
+}
+
 std::vector<std::shared_ptr<Connection>> ConnectionTable::alive() const {
   std::vector<std::shared_ptr<Connection>> all;
   for (const auto& [number, place] : places_)

@@ -29,6 +29,7 @@ class ConnectionTable {
   std::size_t size_of(const std::string& client) const;  // `client` as client_of says
   // Without those that have ended and are not forgotten yet.
   std::size_t alive_of(const std::string& client) const;
+  bool one_may_have_answered(const std::string& client) const;
   std::vector<std::shared_ptr<Connection>> alive() const;
   // Of the client with the most connections, or of `client`; null when none waits.
   std::shared_ptr<Connection> longest_waiting(const std::string& client = "") const;

@@ -39,6 +39,7 @@ void ResponseSender::send(Response response, std::string header, bool bodiless, 
   header_ = std::move(header);
   header_sent_ = 0;
   piece_sent_ = 0;
+  may_be_out_ = false;
   deadline_ = Clock::now() + state_.options.write_timeout;
   take_turn(owner);
 }
@@ -61,7 +62,9 @@ void ResponseSender::take_turn(const Owner& owner) {
       if (body_.sent() == body_.size()) return done_("");
       if (body_.payload() != nullptr && !chunk_ && !take_chunk(owner)) return;
     }
+    may_be_out_ = header_.size() - header_sent_ + body_.size() - body_.sent() <= kPiece;
     const ssize_t count = send_piece();
+    if (count < 0) may_be_out_ = false;
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return await_room(owner);
     if (count <= 0) return done_("the client went away");

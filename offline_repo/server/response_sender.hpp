@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <cstdint>
@@ -36,6 +37,8 @@ class ResponseSender {
   const Response& response() const { return response_; }
   const ResponseBody& body() const { return body_; }
   void forget();
+  // From any thread: whether the client may have all of the last response, even if nobody here has noticed yet.
+  bool may_be_out() const { return may_be_out_; }
   // Once the socket is closed: no deadline runs any more.
   void stop_waiting() { room_timer_.cancel(); }
 
@@ -67,6 +70,7 @@ class ResponseSender {
   Clock::time_point deadline_, chunk_asked_;
   boost::asio::steady_timer room_timer_;  // for the client to take a piece
   bool awaits_room_ = false;
+  std::atomic<bool> may_be_out_{false};
 };
 
 }  // namespace sealift::offline_repo

@@ -127,7 +127,8 @@ struct Server::Impl {
     const bool too_many = others > 0 && others >= state.options.max_per_client;
     if (!too_many && connections.size() < state.options.max_connections) return admit(std::move(socket));
     const std::shared_ptr<Connection> longest = connections.longest_waiting(too_many ? client : "");
-    if (!longest && too_many && connections.alive_of(client) >= state.options.max_per_client) {
+    if (!longest && too_many && connections.alive_of(client) >= state.options.max_per_client &&
+        !connections.one_may_have_answered(client)) {
       ++state.metrics.connections_refused;
       return;
     }

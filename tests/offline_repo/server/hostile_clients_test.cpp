@@ -112,6 +112,16 @@ TEST_CASE("an idle connection makes room, and an answer under way does not") {
     CHECK(fetch(live.port, "/simple/").status == 200);
     CHECK(idle.ended());
   }
+  SUBCASE("idle, although the server has not noticed yet that its answer is out") {
+    ServerOptions options = few(1, 1);
+    options.on_request = [](const std::string&) { std::this_thread::sleep_for(std::chrono::milliseconds(100)); };
+    Live live({}, std::move(options));
+    RawClient idle(live.port);
+    idle.send(request_text("/simple/"));
+    CHECK(idle.receive().status == 200);
+    CHECK(fetch(live.port, "/simple/").status == 200);
+    CHECK(idle.ended());
+  }
   SUBCASE("an answer") {
     Live live(with_big_wheel(), few(1, 1));
     RawClient busy(live.port);
