@@ -98,7 +98,28 @@ std::string joined(const std::set<std::string>& words) {
   return text;
 }
 
-// What does not parse, and when it is a verb that there is none of, which ones there are.
+std::set<std::string> options_of(const CLI::App& verb) {
+  std::set<std::string> names;
+  for (const CLI::Option* option : verb.get_options())
+    for (const std::string& name : option->get_lnames()) names.insert("--" + name);
+  return names;
+}
+
+// The first word that looks like an option and is none of `known`; empty where there is none.
+std::string unknown_option(int argc, char** argv, const std::set<std::string>& known) {
+  for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) {
+    const std::string word = std::string(argv[i]).substr(0, std::string_view(argv[i]).find('='));
+    if (word.starts_with("--") && !known.contains(word)) return word;
+  }
+  return "";
+}
+
+// The next step after a misspelt word that came behind `said`; `near` is empty where none was meant for sure.
+std::string meant(const std::string& near, const std::string& said) {
+  return near.empty() ? "see: " + said + " --help" : "did you mean: " + said + " " + near;
+}
+
+// What does not parse; of a verb or an option that there is none of, which one is meant.
 Error usage_error(const CLI::App& program, int argc, char** argv, const std::string& what) {
   const CLI::App* app = &program;
   std::string said = program.get_name();
@@ -112,13 +133,16 @@ Error usage_error(const CLI::App& program, int argc, char** argv, const std::str
       app = app->get_subcommand(word);
       continue;
     }
-    const std::string near = nearest(word, verbs);
     return {ErrorCode::Usage,
             {.what = "there is no such verb",
              .expected = joined(verbs),
              .got = word,
-             .next = near.empty() ? "see: " + said + " --help" : "did you mean: " + said + " " + near}};
+             .next = meant(nearest(word, verbs), said)}};
   }
+  const std::set<std::string> options = options_of(*app);
+  if (const std::string word = unknown_option(argc, argv, options); !word.empty())
+    return {ErrorCode::Usage,
+            {.what = "there is no such option", .got = word, .next = meant(nearest(word, options), said)}};
   return {ErrorCode::Usage, {.what = what, .next = "see --help, also behind a verb"}};
 }
 

@@ -136,6 +136,27 @@ TEST_CASE("a misspelt verb is named with the verbs that there are and the one th
     CHECK(fixture.run(words).err.find("no such verb") == std::string::npos);  // something else is wrong
 }
 
+TEST_CASE("a misspelt option is named with the one of its verb that was meant, before another fault is") {
+  Fixture fixture;
+  const std::vector<std::pair<std::vector<std::string>, std::string>> rows = {
+      {{"pack", "demo", "--jbos", "3"}, "\n  got:      --jbos\n  next:     did you mean: sealift-test pack --jobs\n"},
+      {{"pack", "demo", "--jbos=3"}, "\n  got:      --jbos\n  next:     did you mean: sealift-test pack --jobs\n"},
+      {{"pack", "--otno", "x"}, "did you mean: sealift-test pack --onto\n"},  // BUNDLE is missing as well
+      {{"pack", "demo", "--version"}, "see: sealift-test pack --help\n"},     // the program's, and CLI11 wants it first
+      {{"trust", "add", "--jobs", "3"}, "\n  got:      --jobs\n  next:     see: sealift-test trust add --help\n"}};
+  for (const auto& [words, end] : rows) {
+    const Ended ended = fixture.run(words);
+    CHECK(ended.exit_code == 2);
+    CHECK_MESSAGE(ended.err.starts_with("error[usage]: there is no such option\n"), ended.err);
+    CHECK_MESSAGE(ended.err.ends_with(end), ended.err);
+  }
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{{"pack", "demo", "--jobs"},
+                                                                                     {"pack", "demo", "--jobs", "0"},
+                                                                                     {"pack", "--", "a", "--b"},
+                                                                                     {"pack", "demo", "x"}})
+    CHECK(fixture.run(words).err.find("no such option") == std::string::npos);  // something else is wrong
+}
+
 TEST_CASE("what a bundle or a job brings into a message moves no cursor, turns no text round and forges no line") {
   const std::string hostile =
       "a\x1b[2J\x7f\r\xc2\x9b"
