@@ -3,6 +3,7 @@
 # audit.sh: what `sealift-install verify` checks, with tools that your machine has already: a POSIX shell, openssl,
 # sha256sum, base64, grep, sed, awk, od, dd, sort. For an auditor who trusts no program that came with the bundle.
 # The steps are those of FORMAT.md, "Reading, in this order". Nothing from a bundle is ever run or evaluated.
+# One file, and so above 600 lines: it is what an auditor reads, whitelists and carries.
 #
 #   sh audit.sh FINGERPRINT [FOLDER [VOLUME]]    FINGERPRINT of a root, as its owner told you by another way; VOLUME:
 #                                                only this file of the bundle, the others need not be there

@@ -110,7 +110,8 @@ std::string in_csh(const bundle::Variables& variables) {
   if (variables.empty()) return {};
   std::string lines =
       "set _sealift_cache = ~/.cache\n"
-      "if ( $?XDG_CACHE_HOME ) set _sealift_cache = \"$XDG_CACHE_HOME\"\n";
+      // In a block, since csh looks up every variable of a line, whatever its `if` says.
+      "if ( $?XDG_CACHE_HOME ) then\n  set _sealift_cache = \"$XDG_CACHE_HOME\"\nendif\n";
   for (const auto& [name, value] : variables)
     lines += "if ( ! $?" + name + " ) then\n  setenv " + name + " " +
              expanded(

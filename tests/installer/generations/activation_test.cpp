@@ -6,6 +6,7 @@
 #include "installer/generations/switch.hpp"
 #include "installer/print/status_report.hpp"
 #include "tests/installer/host_python.hpp"
+#include "tests/support/left_out.hpp"
 
 using namespace sealift;
 using namespace sealift::installer;
@@ -15,7 +16,7 @@ namespace {
 
 bool shell_is_there(const std::string& shell) {
   if (run_in_shell("command -v " + shell).output.find('/') != std::string::npos) return true;
-  MESSAGE("skipped: there is no " << shell);
+  sealift::test::left_out("there is no ", shell);
   return false;
 }
 
@@ -38,7 +39,8 @@ struct OddSite : Site {
 };
 
 // Runs `script` in `shell` with the prefix as $1 of a file, so that no quoting of ours is in the way.
-std::string in_shell(const OddSite& site, const std::string& shell, const std::string& script, const fs::path& prefix) {
+std::string in_shell(const OddSite& site, const std::string& shell, const std::string& script, const fs::path& prefix,
+                     const std::string& cache = "-u XDG_CACHE_HOME") {
   write_file(site.dir / "script", script);
   return run_in_shell("cd / && P='" +
                       [&] {
@@ -47,7 +49,7 @@ std::string in_shell(const OddSite& site, const std::string& shell, const std::s
                           quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
                         return quoted;
                       }() +
-                      "' PYTHONPATH=/users/own " + shell + " " + (site.dir / "script").string())
+                      "' PYTHONPATH=/users/own env " + cache + " " + shell + " " + (site.dir / "script").string())
       .output;
 }
 
@@ -84,15 +86,20 @@ TEST_CASE("after the prefix was moved bash finds it by itself, and sh once switc
 TEST_CASE("fish and csh activate a prefix and leave it again") {
   const OddSite site;
   site.install();
-  if (shell_is_there("fish"))
-    CHECK(
-        in_shell(site, "fish",
-                 "source $P/activate.fish; hello; sealift_deactivate; echo $PYTHONPATH; type -q hello; or echo gone\n",
-                 site.odd.folder()) == "hello none 1 /sealift/pycache\n/users/own\ngone\n");
-  if (shell_is_there("tcsh"))
-    CHECK(in_shell(site, "tcsh -f",
-                   "source \"$P/activate.csh\"\nhello\nsealift_deactivate\nwhich hello >& /dev/null || echo gone\n",
-                   site.odd.folder()) == "hello none 1 /sealift/pycache\ngone\n");
+  for (const std::string folder : {"", "/a b"}) {
+    const std::string cache = folder.empty() ? "-u XDG_CACHE_HOME" : "XDG_CACHE_HOME='" + folder + "'";
+    const std::string hello = "hello none 1 " + folder + "/sealift/pycache\n";
+    INFO(cache);
+    if (shell_is_there("fish"))
+      CHECK(in_shell(site, "fish",
+                     "source $P/activate.fish; hello; sealift_deactivate; echo $PYTHONPATH; type -q hello; or echo "
+                     "gone\n",
+                     site.odd.folder(), cache) == hello + "/users/own\ngone\n");
+    if (shell_is_there("tcsh"))
+      CHECK(in_shell(site, "tcsh -f",
+                     "source \"$P/activate.csh\"\nhello\nsealift_deactivate\nwhich hello >& /dev/null || echo gone\n",
+                     site.odd.folder(), cache) == hello + "gone\n");
+  }
 }
 
 TEST_CASE("Lmod's modulefile names the prefix by where it lies itself") {
@@ -102,7 +109,7 @@ TEST_CASE("Lmod's modulefile names the prefix by where it lies itself") {
   CHECK(lua.find("myFileName()") != std::string::npos);
   CHECK(lua.find(site.odd.folder().string()) == std::string::npos);
   if (!fs::exists("/usr/share/lmod/lmod/libexec/lmod")) {
-    MESSAGE("skipped: there is no Lmod");
+    sealift::test::left_out("there is no Lmod");
     return;
   }
   const fs::path plain = site.dir / "plain";  // shells of Lmod's own quoting are not what is tested here
