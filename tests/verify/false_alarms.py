@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 
-VERIFY, TRAIN = sys.argv[1:3]
+VERIFY, TRAIN = map(os.path.abspath, sys.argv[1:3])
 RUNS = int(sys.argv[3]) if len(sys.argv) > 3 else int(os.environ.get("SEALIFT_ROUNDS", "50"))
 SEED = int(sys.argv[4]) if len(sys.argv) > 4 else 1
 HERE = pathlib.Path(__file__).parent

@@ -8,7 +8,7 @@
 set -eu
 tests=$(dirname "$(readlink -f "$0")")/..
 for program in slurmctld slurmd munged srun; do
-  command -v $program >/dev/null || { echo "SKIPPED: no $program; 'cmake/prerequisites.sh air-gap' installs it" >&2; exit 77; }
+  command -v $program >/dev/null || { echo "SKIPPED: no $program; 'cmake/prerequisites.sh tests' installs it" >&2; exit 77; }
 done
 kHostCount=4
 . "$tests/support/hosts.sh"

@@ -86,6 +86,8 @@ constexpr Phrase kPhrases[] = {
     {"{}, best bus bandwidth over world", "{1}，全部进程间的最高总线带宽"},
     {"latency of {w} over world", "全部进程间 {1} 的延迟"},
     {"world", "全部进程"},
+    {"replicate", "各副本之间"},
+    {"shard", "各分片之间"},
     {"processors that other programs took", "其他程序占用的处理器数"},
     {"slowest pair", "最慢的节点对"},
     {"typical pair", "典型的节点对"},

@@ -6,6 +6,7 @@
 
 #include "../trainer/json_numbers.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <sstream>
@@ -99,6 +100,10 @@ double default_tolerance(const std::string& precision) {
   return precision == "mixed" || precision == "bf16" || precision == "fp16" ? 2e-2 : 5e-2;
 }
 
+double norm_tolerance(double tolerance) {
+  return std::max(10 * tolerance, std::min(100 * tolerance, 0.01));
+}
+
 void judge_curves(const Series& ours, const Series& reference, double tolerance, Check& check) {
   check.graphs.push_back({.title = "loss",
                           .x = "step",
@@ -114,14 +119,15 @@ void judge_curves(const Series& ours, const Series& reference, double tolerance,
          ours.name.zh + "有 " + mine + " 个损失值，" + reference.name.zh + "有 " + theirs + " 个"});
   }
   const auto losses = compare(ours.losses, reference.losses, tolerance);
-  const auto norms = compare(ours.norms, reference.norms, 10 * tolerance);
+  const auto of_norms = norm_tolerance(tolerance);
+  const auto norms = compare(ours.norms, reference.norms, of_norms);
   check.figures.push_back(
       figure_of_difference("largest difference of a loss: " + ours.name.en, losses, tolerance, reference));
   check.figures.push_back(
-      figure_of_difference("largest difference of a gradient norm: " + ours.name.en, norms, 10 * tolerance, reference));
+      figure_of_difference("largest difference of a gradient norm: " + ours.name.en, norms, of_norms, reference));
   if (losses.first_step) add_failure(check, parted_in_step({"loss", "损失"}, losses, ours, reference, tolerance));
   if (norms.first_step)
-    add_failure(check, parted_in_step({"gradient norm", "梯度范数"}, norms, ours, reference, 10 * tolerance));
+    add_failure(check, parted_in_step({"gradient norm", "梯度范数"}, norms, ours, reference, of_norms));
   if (check.outcome == Outcome::Fail) return;
   const auto steps = std::to_string(ours.losses.size()), apart = text_of_number(losses.largest, 2);
   const Sentence seen{

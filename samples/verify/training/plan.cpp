@@ -68,7 +68,8 @@ TrainingJob plain_job(const Site& site, const std::string& name, const std::stri
   job.settings["parallel_method"] = none && expected.precision != "fp32" ? "ddp" : method;
   // What other programs of the host do to threads that wait for each other is no part of the question.
   if (device_kind(site) == "cpu") job.settings["threads"] = "1";
-  if (none && batch > 64) job.settings["micro_batches"] = std::to_string(parts / 2);
+  // One process takes the ranks' parts one after another: what is left is the order in which their sums are added.
+  if (none) job.settings["micro_batches"] = std::to_string(crew_size(site, 2));
   return job;
 }
 

@@ -344,6 +344,8 @@ TEST_CASE("figures, curves and culprits are named in Chinese on Chinese pages, a
   CHECK(zh("rank 12") == "进程 12");
   CHECK(zh("replicate 2 x shard 4") == "副本 2 × 分片 4");
   CHECK(zh("cases on all ranks") == "全部进程的用例数");  // and not "{} on {w} ranks"
+  CHECK(zh("bus bandwidth over replicate") == "各副本之间 的总线带宽");
+  CHECK(zh("bus bandwidth over shard") == "各分片之间 的总线带宽");
   CHECK(zh("data/a b.tokens on n1") == "n1 上的 data/a b.tokens");
   for (const auto* own : {"NVIDIA H100 80GB HBM3", "", "rank", "on", " on ", "{}", "{w} on", "gpu07"})
     CHECK(zh(own) == own);

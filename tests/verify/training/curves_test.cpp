@@ -64,6 +64,16 @@ TEST_CASE("the first step that differs is named, of losses and of gradient norms
   CHECK(check.reason.en.find("part in step 3: gradient norm 1.1") != std::string::npos);
 }
 
+TEST_CASE("gradient norms may differ by what rounding makes of them, and no more") {
+  CHECK(norm_tolerance(0) == 0);
+  CHECK(norm_tolerance(1e-6) == doctest::Approx(1e-4));
+  CHECK(norm_tolerance(1e-4) == doctest::Approx(1e-2));
+  CHECK(norm_tolerance(2e-2) == doctest::Approx(0.2));
+  const auto reference = ran_method({4, 3, 2}, {1, 1, 1.8292});
+  CHECK(judged_method(ran_method({4, 3, 2}, {1, 1, 1.8323}), reference).outcome == Outcome::Pass);  // as was seen
+  CHECK(judged_method(ran_method({4, 3, 2}, {1, 1, 1.85}), reference).outcome == Outcome::Fail);
+}
+
 TEST_CASE("a loss that is not finite, a curve that is too short and another job never agree") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   auto broken = ran_method({4, 3, 2}, {1, 1, 1});
