@@ -4,6 +4,8 @@
 // What a step does more than once (gathers again, micro-batches) is the simulator's, which plays the engine's order.
 #include "plan/step_shape.hpp"
 
+#include "plan/decoder_tape.hpp"
+
 #include <algorithm>
 
 namespace sealift::trainer::plan {
@@ -11,13 +13,22 @@ namespace {
 
 constexpr std::int64_t kReducedBytes = 4;
 constexpr std::int64_t kBucket = std::int64_t{25} << 20, kFirstBucket = std::int64_t{1} << 20;  // Policy's own
-/// Of memory for an element that is decoded: what kernels of ATen read and write, one after another. Assumed.
-constexpr std::int64_t kDecodeBytes = 10;
+/// Of memory for an element that is decoded: what kernels of ATen read and write, one after another. A host's by
+/// QLoRA's steps beside LoRA's; a GPU's is assumed.
+constexpr std::int64_t kDecodeBytesOfHost = 24, kDecodeBytesOfCuda = 10;
 /// AdamW reads value, gradient and moments and writes three of them; the norm reads the gradient.
 constexpr std::int64_t kOptimizerBytes = 32;
 /// A host's matrix product copies a weight into the order that its kernel wants: read, written, read. A GPU reads
 /// weights while it computes.
 constexpr std::int64_t kPassesOfHost = 3;
+/// For each byte of an activation that a host writes, about two are read. A GPU's rate of computing has them in it.
+constexpr std::int64_t kActivationPassesOfHost = 3;
+
+/// A product with a side of a few columns, as an adapter's, reaches a quarter of the rate of a host's core. Measured
+/// with rank 8 and 128 to 512 tokens, one core of an AMD EPYC of family 26, MKL: 17 to 36 GFLOP/s beside 103.
+constexpr double kThinProductsOfHost = 4;
+/// A number of dropout is drawn by one core in 4 ns there, in which it multiplies so often.
+constexpr double kDropoutFlopsOfHost = 400;
 
 /// What a rank sends for a unit each time: gathered once, reduced over its shards, and over copies.
 Volume once(const UnitShape& unit, const Way& way) {
@@ -38,18 +49,39 @@ bool keeps(const Way& way) {
   return way.keep_gathered && way.micro_batches > 1;
 }
 
-/// Multiplications that one token costs a parameter matrix; embedding rows are only copied.
+bool is_adapter(const ParameterShape& parameter) {
+  return parameter.name.find("lora_") != std::string::npos;
+}
+
+/// Multiplications that one token costs a parameter matrix, without adapters; embedding rows are only copied.
 double matrix_elements(const ModelShape& shape, const UnitShape& unit, bool root) {
   const auto& d = shape.decoder;
   if (root) return static_cast<double>(d.vocabulary * d.width);
   double sum = 0;
   for (const auto& each : unit.parameters) {
-    if (each.row == 1 || each.row == each.numel) continue;  // norms, biases
+    if (each.row == 1 || each.row == each.numel || is_adapter(each)) continue;  // norms, biases
     const bool is_expert = each.name.find("experts.") != std::string::npos;
     sum += static_cast<double>(each.numel) *
            (is_expert ? static_cast<double>(d.per_token) / static_cast<double>(d.experts) : 1);
   }
   return sum;
+}
+
+/// What adapters add in forward and backward. Each has its own input's dropout, and its factors' gradients.
+void add_adapters(UnitWork& work, const ModelShape& shape, const UnitShape& unit, const Way& way) {
+  const bool host = way.batch.kernels == Kernels::Host;
+  const auto tokens = static_cast<double>(way.batch.tokens());
+  double elements = 0, dropped = 0;
+  for (const auto& each : unit.parameters) {
+    if (!is_adapter(each)) continue;
+    elements += static_cast<double>(each.numel);
+    if (shape.lora_dropout > 0 && each.name.find("lora_A") != std::string::npos)
+      dropped += static_cast<double>(each.numel / shape.lora_rank);
+  }
+  const auto forward =
+      2 * elements * tokens * (host ? kThinProductsOfHost : 1) + (host ? kDropoutFlopsOfHost * dropped * tokens : 0);
+  work.forward_flops += forward;
+  work.backward_flops += 4 * elements * tokens * (host ? kThinProductsOfHost : 1) + (way.recompute ? forward : 0);
 }
 
 /// Scores and mixing of causal attention: half of the square.
@@ -73,7 +105,27 @@ void add_memory(UnitWork& work, const ModelShape& shape, const UnitShape& unit, 
   work.backward_memory_bytes = weights * (way.recompute ? 2 : 1) + trained * (2 * compute + 2 * kReducedBytes);
 }
 
-UnitWork work_of(const ModelShape& shape, const UnitShape& unit, bool root, const Way& way) {
+/// Bytes of memory that activations and their gradients take, written and read, for the layer `number` on a host.
+void add_activations(UnitWork& work, const ModelShape& shape, std::int64_t number, const Way& way) {
+  if (way.batch.kernels != Kernels::Host) return;
+  Meter meter;
+  Tape tape(meter, [](std::int64_t) {});
+  DecoderTape decoder(tape, shape, way.batch);
+  const auto bytes = way.batch.tokens() * shape.decoder.width * way.batch.compute_bytes;
+  const auto x = tape.make(bytes);
+  const auto before = tape.written();
+  const auto y = decoder.layer(x, number, true);
+  const auto forward = kActivationPassesOfHost * (tape.written() - before);
+  tape.give(y, bytes);
+  const auto between = tape.written();
+  tape.backward();
+  work.forward_memory_bytes += forward;
+  work.backward_memory_bytes += kActivationPassesOfHost * (tape.written() - between) + (way.recompute ? forward : 0);
+}
+
+UnitWork work_of(const ModelShape& shape, std::size_t number, const Way& way) {
+  const auto& unit = shape.units[number];
+  const bool root = number == 0;
   const auto tokens = static_cast<double>(root ? way.batch.counted() : way.batch.tokens());
   const auto forward =
       2 * matrix_elements(shape, unit, root) * tokens + (root ? 0 : attention_flops(shape.decoder, way.batch));
@@ -81,6 +133,8 @@ UnitWork work_of(const ModelShape& shape, const UnitShape& unit, bool root, cons
   const auto backward = (shape.lora_rank > 0 ? 1 : 2) * forward + (way.recompute && !root ? forward : 0);
   UnitWork work{.forward_flops = forward, .backward_flops = backward};
   add_memory(work, shape, unit, root, way);
+  if (!root) add_adapters(work, shape, unit, way);
+  if (!root) add_activations(work, shape, static_cast<std::int64_t>(number) - 1, way);
   return work;
 }
 
@@ -98,13 +152,20 @@ std::pair<std::int64_t, std::int64_t> kept_of(const UnitShape& unit, const Way& 
 void add_traffic(UnitWork& work, const UnitShape& unit, const Way& way) {
   const auto volume = once(unit, way);
   work.gather_bytes = volume.gather;
-  // Gloo's reduce-scatter is an all-reduce of which a part is kept.
-  const auto reduce = volume.reduce * (way.batch.kernels == Kernels::Host ? 2 : 1);
-  work.reduce_bytes = way.shard == 1 ? volume.copies : reduce;
+  work.reduce_bytes = way.shard == 1 ? volume.copies : volume.reduce;
   work.copies_bytes = way.shard == 1 ? 0 : volume.copies;
   const auto [trained, bytes] = kept_of(unit, way);
   if (way.offload_parameters) work.bus_in_bytes = bytes;
   if (way.offload_parameters || way.offload_gradients) work.bus_out_bytes = trained * kReducedBytes;
+}
+
+/// Of memory, for a unit's reduction over shards on a host: a core reads every rank's part of the shard and writes the
+/// sum (comm/collectives.hpp). A GPU's engine adds while it receives.
+std::int64_t sum_bytes(const UnitShape& unit, const Way& way) {
+  if (way.shard == 1 || way.batch.kernels != Kernels::Host) return 0;
+  std::int64_t bytes = 0;
+  for (const auto& flat : flats_of(unit, way.shard)) bytes += flat.trained() ? flat.shard() * kReducedBytes : 0;
+  return bytes * (way.shard + 1);
 }
 
 /// A card's rate in a ring of `ranks` ranks that lie `apart` from each other: within its host, or over the host's
@@ -137,12 +198,13 @@ StepShape step_shape(const ModelShape& shape, const Way& way) {
                  .reduce_every_micro_batch = way.reduce_every_micro_batch,
                  .keep_gathered = keeps(way),
                  .small_collectives = way.ranks > 1 ? 2 : 0};
-  std::int64_t trained = 0, encoded = 0;
+  std::int64_t trained = 0, encoded = 0, added_up = 0;
   for (std::size_t i = 0; i < shape.units.size(); ++i) {
-    auto work = work_of(shape, shape.units[i], i == 0, way);
+    auto work = work_of(shape, i, way);
     add_traffic(work, shape.units[i], way);
     step.units.push_back(std::move(work));
     trained += kept_of(shape.units[i], way).first;
+    added_up += sum_bytes(shape.units[i], way);
     for (const auto& flat : flats_of(shape.units[i], way.shard)) {
       encoded += flat.stored() == Stored::Plain ? 0 : flat.padded;
     }
@@ -155,9 +217,12 @@ StepShape step_shape(const ModelShape& shape, const Way& way) {
   if (way.offload_moments && !way.offload_parameters) step.offload_bytes += 4 * trained * 4;
   // Offloaded parameters are stepped by the host.
   step.optimizer_bytes = trained * kOptimizerBytes * (way.offload_parameters ? 20 : 1);
+  // Sums are memory's time too, each time that gradients are reduced.
+  step.optimizer_bytes += added_up * (way.reduce_every_micro_batch ? way.micro_batches : 1);
   // Decoding is memory's time too, each time that a unit becomes whole; for ddp as well.
   const auto gathers = keeps(way) ? 1 : way.micro_batches * (way.reshard_after_forward ? 2 : 1);
-  step.optimizer_bytes += encoded * kDecodeBytes * gathers;
+  const auto each = way.batch.kernels == Kernels::Host ? kDecodeBytesOfHost : kDecodeBytesOfCuda;
+  step.optimizer_bytes += encoded * each * gathers;
   return step;
 }
 

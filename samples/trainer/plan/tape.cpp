@@ -7,6 +7,7 @@ namespace sealift::trainer::plan {
 
 Tape::Id Tape::make(std::int64_t bytes, Part part) {
   meter_->add(part, bytes);
+  written_ += bytes;
   tensors_.push_back({.bytes = bytes, .part = part});
   return tensors_.size() - 1;
 }
@@ -23,6 +24,7 @@ void Tape::save(Id id) {
 void Tape::give(Id id, std::int64_t bytes, std::int64_t scratch) {
   auto& tensor = tensors_[id];
   meter_->touch(Part::Activations, bytes * (tensor.lent ? 2 : 1) + scratch);
+  written_ += bytes;
   if (tensor.gradient >= 0 && !tensor.lent) return;  // added in place
   meter_->add(Part::Activations, bytes);
   tensor.gradient = bytes;

@@ -63,6 +63,8 @@ class Tape {
   void save(Id id);
   void free_saved(Id id) { drop(id); }
   std::int64_t bytes(Id id) const { return tensors_[id].bytes; }
+  /// Bytes of all tensors and gradients that were made so far, each written once.
+  std::int64_t written() const { return written_; }
 
   /// Adds what backward does at this place; run in reverse by `backward`.
   void node(std::function<void()> run) {
@@ -96,6 +98,7 @@ class Tape {
   std::function<void(std::int64_t)> gradient_;
   std::vector<Tensor> tensors_;
   std::vector<std::function<void()>> nodes_;
+  std::int64_t written_ = 0;
 };
 
 }  // namespace sealift::trainer::plan

@@ -145,10 +145,10 @@ void train_to_the_end(Training& training, const Options& options, const Place& p
       monitor.end_step(number, result);
       progress.losses.push_back(result.loss);
       progress.step = number;
+      if (log) log->add(number, result);  // first, or a run that is killed after saving goes on without this line
       monitor.checkpoint(number, [&] {
         return save_if_due(options, progress, *training.model, training.parallel, training.optimizer);
       });
-      if (log) log->add(number, result);
     } catch (c10::Error& error) {
       error.add_context(c10::str("in step ", number, " of ", options.steps));
       throw;

@@ -138,15 +138,68 @@ TEST_CASE("a pass moves bytes whatever its tokens: gradients made and collected,
   CHECK(unit.backward_memory_bytes == block * (2 + 2 + 4 + 4));
   CHECK(step_shape(shape, way).optimizer_bytes == 32 * shape.parameters());
   way.batch = {.length = 8, .compute_bytes = 4, .kernels = Kernels::Host};
-  unit = step_shape(shape, way).units.at(1);
-  CHECK(unit.forward_memory_bytes == block * 12);
-  CHECK(unit.backward_memory_bytes == block * (12 + 16));
+  // Beside it a host moves activations, which grow with the rows: what is left without rows are the weights.
+  const auto of_weights = [&](auto bytes) {
+    const auto at = [&](std::int64_t rows) {
+      auto more = way;
+      more.batch.rows = rows;
+      return bytes(step_shape(shape, more).units.at(1));
+    };
+    CHECK(at(2) > at(1));
+    return 2 * at(1) - at(2);
+  };
+  CHECK(of_weights([](const auto& each) { return each.forward_memory_bytes; }) == block * 12);
+  CHECK(of_weights([](const auto& each) { return each.backward_memory_bytes; }) == block * (12 + 16));
   way.recompute = true;
-  CHECK(step_shape(shape, way).units.at(1).backward_memory_bytes == block * (24 + 16));
+  CHECK(of_weights([](const auto& each) { return each.backward_memory_bytes; }) == block * (24 + 16));
   way.method = Method::Fsdp;
   way.shard = 4;
-  CHECK(step_shape(shape, way).units.at(1).reduce_bytes == doctest::Approx(2 * 0.75 * 4 * block).epsilon(0.01));
-  CHECK(volume_of(shape, way).reduce == doctest::Approx(0.75 * 4 * shape.parameters()).epsilon(0.01));
+  // Over Gloo a reduce-scatter sends what it must and no more, and a core adds up what comes: four parts read, a sum
+  // written.
+  CHECK(step_shape(shape, way).units.at(1).reduce_bytes == doctest::Approx(0.75 * 4 * block).epsilon(0.01));
+  const double all = static_cast<double>(shape.parameters());
+  CHECK(step_shape(shape, way).optimizer_bytes == doctest::Approx((32 / 4 + 4 * 5 / 4) * all).epsilon(0.01));
+  way.micro_batches = 2;
+  way.reduce_every_micro_batch = true;
+  CHECK(step_shape(shape, way).optimizer_bytes == doctest::Approx((32 / 4 + 2 * 4 * 5 / 4) * all).epsilon(0.01));
+  way.batch.kernels = Kernels::Cuda;
+  CHECK(step_shape(shape, way).optimizer_bytes == doctest::Approx(32 / 4 * all).epsilon(0.01));
+  CHECK(volume_of(shape, way).reduce == doctest::Approx(2 * 0.75 * 4 * all).epsilon(0.01));
+}
+
+TEST_CASE("adapters cost a host more than their multiplications: thin products, a dropout each, and what they write") {
+  const auto whole = llama(2, 256, 512, 100);
+  auto adapted = whole;
+  adapted.lora_rank = 8;
+  adapted.lora_dropout = 0.05;
+  for (std::size_t i = 1; i < adapted.units.size(); ++i) {
+    for (auto& each : adapted.units[i].parameters) each.trained = false;
+    adapted.units[i].parameters.push_back({.name = "q_proj.lora_A.weight", .numel = 8 * 256, .row = 256});
+    adapted.units[i].parameters.push_back({.name = "q_proj.lora_B.weight", .numel = 8 * 256, .row = 8});
+  }
+  const double tokens = 32, products = 2 * tokens * 2 * 8 * 256, drawn = tokens * 256;
+  Way way{.method = Method::Ddp, .ranks = 2, .batch = {.length = 32, .kernels = Kernels::Cuda}};
+  const auto of = [&](const ModelShape& shape) { return step_shape(shape, way).units.at(1); };
+  CHECK(of(adapted).forward_flops - of(whole).forward_flops == doctest::Approx(products));
+  CHECK(of(adapted).backward_flops - of(whole).backward_flops / 2 == doctest::Approx(2 * products));
+  way.batch.kernels = Kernels::Host;
+  CHECK(of(adapted).forward_flops - of(whole).forward_flops == doctest::Approx(4 * products + 400 * drawn));
+  CHECK(of(adapted).backward_flops - of(whole).backward_flops / 2 == doctest::Approx(4 * 2 * products));
+  CHECK(of(adapted).forward_memory_bytes > of(whole).forward_memory_bytes);
+  // QLoRA: a host is measured to move 24 bytes for each element that it decodes, a GPU assumed to move 10.
+  auto encoded = adapted;
+  for (std::size_t i = 1; i < encoded.units.size(); ++i) encoded.units[i].parameters.front().stored = Stored::Nf4;
+  const auto decoding = [&] {
+    return step_shape(encoded, way).optimizer_bytes - step_shape(adapted, way).optimizer_bytes;
+  };
+  const auto on_host = decoding();
+  way.batch.kernels = Kernels::Cuda;
+  CHECK(on_host * 10 == decoding() * 24);
+  CHECK(decoding() > 0);
+  way.batch.kernels = Kernels::Host;
+  way.recompute = true;
+  CHECK(of(adapted).backward_flops - of(whole).backward_flops * 2 / 3 ==
+        doctest::Approx(4 * 3 * products + 400 * drawn));
 }
 
 TEST_CASE("rows that fit come first, by time; the others say what they lack; the first is a job") {
@@ -240,7 +293,8 @@ struct Sizes {
   std::int64_t layers, width, hidden, vocabulary, heads, kv_heads;
 };
 constexpr Sizes kQwen7{28, 3584, 18944, 152064, 28, 4}, kLlama7{32, 4096, 11008, 32000, 32, 32},
-    kLlama13{40, 5120, 13824, 32000, 40, 40}, kLlama70{80, 8192, 28672, 32000, 64, 8};
+    kTinyLlama{22, 2048, 5632, 32000, 32, 4}, kLlama13{40, 5120, 13824, 32000, 40, 40},
+    kLlama70{80, 8192, 28672, 32000, 64, 8};
 
 /// A model of these sizes in bf16, as `tuner` trains it: adapters of rank 8 beside each projection.
 Candidate candidate_of(const Sizes& sizes, const std::string& tuner) {
@@ -318,6 +372,15 @@ TEST_CASE("the users' table of decisions, by numbers: where it holds, and where 
   // 70 B on 8 cards of 80 GB: FSDP with QLoRA, and LoRA too.
   CHECK(any_fits(table_of(kLlama70, "qlora", "8x80GB"), Method::Fsdp, false));
   CHECK_FALSE(any_fits(table_of(kLlama70, "none", "8x80GB"), Method::Fsdp, false));
+  // InfiniBand: DDP first. Where it fits fsdp hides its gathers there too, in a fraction of the memory.
+  const auto rows = table_of(kTinyLlama, "none", "2x8x80GB");  // 400 Gbit/s between the hosts
+  const auto fastest = [&](Method method) {
+    return std::find_if(rows.begin(), rows.end(), [&](const Row& row) { return row.way.method == method; });
+  };
+  const auto ddp = fastest(Method::Ddp), fsdp = fastest(Method::Fsdp);
+  REQUIRE((ddp != rows.end() && fsdp != rows.end() && ddp->fits && fsdp->fits));
+  CHECK(fsdp->time.seconds < 1.1 * ddp->time.seconds);
+  CHECK(4 * (fsdp->memory.parameters + fsdp->memory.moments) < ddp->memory.parameters + ddp->memory.moments);
 }
 
 TEST_CASE("advice has the numbers that led to it, in both languages alike") {

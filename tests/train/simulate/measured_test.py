@@ -20,8 +20,6 @@ LAYERS, WIDTH, HEADS, CONTEXT, VOCABULARY, STEPS = 6, 384, 6, 128, 61, 8
 BLOCK = 12 * WIDTH * WIDTH + 13 * WIDTH
 ROOT = (VOCABULARY + CONTEXT) * WIDTH + 2 * WIDTH
 WITHIN, AIM = 0.15, 0.10
-KNOWN = 2  # runs that are further off
-KNOWN_OF_PLAN = 2
 PLAN_PASS_BYTES = 40  # that a pass moves per element on a host in fp32: docs/planning.md
 # Of Gloo on one host, of copies by the cores that compute, and of AdamW (a step less its forward and backward).
 LATENCY, LOST, MEMORY = 5e-4, 1, 2e10
@@ -47,13 +45,13 @@ class Job:
         sharded = self.method == "fsdp"
         sent = (self.ranks - 1) / self.ranks
         tokens = self.sequences * CONTEXT
-        # Gloo's reduce-scatter is an all-reduce of which a part is kept.
+        # Over Gloo, ours sends to each rank its part of a reduction, and a core adds up what comes.
         def unit(elements, flops):
             return {"forward_flops": flops, "backward_flops": flops * (3 if setting("recompute") else 2),
                     "forward_memory_bytes": round(pass_bytes * elements / 3),
                     "backward_memory_bytes": round(pass_bytes * elements * (3 if setting("recompute") else 2) / 3),
                     "gather_bytes": round(4 * elements * sent) if sharded else 0,
-                    "reduce_bytes": round(8 * elements * sent)}
+                    "reduce_bytes": round((4 if sharded else 8) * elements * sent)}
         layer = tokens * (2 * BLOCK + 4 * CONTEXT * WIDTH)
         head = 2 * tokens * VOCABULARY * WIDTH
         together = {"root_only": LAYERS, "by_block_group": setting("blocks_per_unit")}
@@ -61,13 +59,16 @@ class Job:
         units = [unit(ROOT, head)] + [unit(size * BLOCK, size * layer)] * (LAYERS // size)
         if setting("wrapping_strategy") == "root_only":
             units = [unit(ROOT + LAYERS * BLOCK, head + LAYERS * layer)]
+        elements = ROOT + LAYERS * BLOCK
+        reductions = self.micro if setting("reduce_every_micro_batch") == "true" else 1
+        sums = round(4 * elements * (self.ranks + 1) / self.ranks) * reductions if sharded else 0
         shape = {"units": units, "micro_batches": self.micro, "small_collectives": 2,
                  "gather_again_in_backward": setting("reshard_after_forward") != "false",
                  "keep_gathered": setting("keep_gathered") == "true",
                  "reduce_every_micro_batch": setting("reduce_every_micro_batch") == "true",
                  "forward_prefetch": setting("forward_prefetch", 1),
                  "backward_prefetch": setting("backward_prefetch", 1),
-                 "optimizer_bytes": round(32 * (ROOT + LAYERS * BLOCK) / (self.ranks if sharded else 1))}
+                 "optimizer_bytes": round(32 * elements / (self.ranks if sharded else 1)) + sums}
         if not sharded:
             shape["bucket_bytes"] = round(2 * sent * setting("bucket_mb", 25) * (1 << 20))
             shape["first_bucket_bytes"] = round(2 * sent * (1 << 20))
@@ -139,37 +140,42 @@ def cores_of_others(group):
     return everyone - own
 
 
-def run(program, job):
-    """Of each step but the first its seconds, and the cores that others used beside it."""
-    tokens = job.ranks * job.sequences * job.micro * CONTEXT
-    with tempfile.TemporaryDirectory() as folder:
-        process = subprocess.Popen([program, "run", *job.flags(), "--out", folder], start_new_session=True,
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        log = pathlib.Path(folder) / "log.jsonl"
-        steps, last = [], None
-        while process.poll() is None:
-            time.sleep(0.005)
-            lines = log.read_text().split("\n")[:-1] if log.exists() else []
-            if last is not None and len(lines) == last[0]:
-                continue
-            now = (len(lines), time.monotonic(), cores_of_others(process.pid))
-            if last is not None and last[0] + 1 == now[0] > 1:
-                others = (now[2] - last[2]) / (now[1] - last[1])
-                steps.append((tokens / json.loads(lines[-1])["tokens_per_second"], others))
-            last = now
-        if process.returncode != 0:
-            sys.exit(f"measured_test: {program} run {' '.join(job.flags())} ended with {process.returncode}")
+def steps_of(command, log, tokens):
+    """Runs a trainer; of each step but the first its seconds, and the cores that others used beside it."""
+    process = subprocess.Popen(list(map(str, command)), start_new_session=True, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL)
+    steps, last = [], None
+    while process.poll() is None:
+        time.sleep(0.005)
+        lines = log.read_text().split("\n")[:-1] if log.exists() else []
+        if last is not None and len(lines) == last[0]:
+            continue
+        now = (len(lines), time.monotonic(), cores_of_others(process.pid))
+        if last is not None and last[0] + 1 == now[0] > 1:
+            others = (now[2] - last[2]) / (now[1] - last[1])
+            steps.append((tokens / json.loads(lines[-1])["tokens_per_second"], others))
+        last = now
+    if process.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))} ended with {process.returncode}")
     return steps
 
 
-def measure(program, rounds, known, keep):
-    """The shortest step of each job that had the cores for itself; where none had, the shortest of all."""
+def run(program, job):
+    with tempfile.TemporaryDirectory() as folder:
+        return steps_of([program, "run", *job.flags(), "--out", folder], pathlib.Path(folder) / "log.jsonl",
+                        job.ranks * job.sequences * job.micro * CONTEXT)
+
+
+def measure(jobs, run_job, rounds, keep):
+    """The shortest step of each job that had the cores for itself; where none had, the shortest of all. `keep` is a file
+    of what was measured before, and gets what is."""
+    known = json.loads(keep.read_text()) if keep and keep.exists() else {}
     for _ in range(rounds):
-        for job in CALIBRATE + PREDICT:
+        for job in jobs:
             best = known.setdefault(job.name, {"seconds": float("inf"), "quiet": 0})
             if best["quiet"] >= ENOUGH:
                 continue
-            steps = run(program, job)
+            steps = run_job(job)
             quiet = [seconds for seconds, others in steps if others < QUIET]
             if quiet and not best["quiet"]:
                 best["seconds"] = float("inf")
@@ -197,18 +203,15 @@ def simulated(program, jobs, rates):
     return [each["seconds"] for each in json.loads(result.stdout)]
 
 
-def fit(program, measured):
-    """The rates with which the calibrating runs come out best: least squares of the relative errors."""
-    rates = {"flops": 6e10, "link": 1e9, "memory": MEMORY, "pass_bytes": 30}
-
+def fit(given, predict, measured, rates, names, finest=1.002):
+    """The rates with which the given runs come out best: least squares of the relative errors. `predict(rates)`: their
+    seconds; of `rates`, where to begin, those called `names` are changed, by a factor of `finest` at last."""
     def error(rates):
-        return sum(math.log(seconds / measured[job.name]["seconds"]) ** 2
-                   for job, seconds in zip(CALIBRATE, simulated(program, CALIBRATE, rates)))
+        return sum(math.log(seconds / measured[job.name]["seconds"]) ** 2 for job, seconds in zip(given, predict(rates)))
 
     best, factor = error(rates), 1.5
-    while factor > 1.002:
-        tried = [{**rates, name: rates[name] * way} for name in ("flops", "link", "pass_bytes")
-                 for way in (factor, 1 / factor)]
+    while factor > finest:
+        tried = [{**rates, name: rates[name] * way} for name in names for way in (factor, 1 / factor)]
         least, candidate = min(((error(each), each) for each in tried), key=lambda pair: pair[0])
         if least < best:
             best, rates = least, candidate
@@ -265,8 +268,8 @@ def planned(program, jobs, rates, folder):
     return seconds
 
 
-def hold(title, jobs, seconds, measured, known):
-    """Prints a table of predictions; whether more than `known` of them are too far off."""
+def hold(title, jobs, given, seconds, measured, known=0):
+    """Prints a table of predictions; whether more of them than are known to be are too far off."""
     offs = []
     print(f"\n{title}\n| run | measured, s | predicted, s | | steps that had the cores |\n|---|---|---|---|---|")
     for job in jobs:
@@ -274,35 +277,38 @@ def hold(title, jobs, seconds, measured, known):
             continue
         real = measured[job.name]
         off = seconds[job.name] / real["seconds"] - 1
-        given = job in CALIBRATE
-        if not given:
+        if job not in given:
             offs.append((abs(off), job.name))
         print(f"| {job.name} | {real['seconds']:.3f} | {seconds[job.name]:.3f} | {100 * off:+.0f} %"
-              f"{', given' if given else ''} | {real['quiet']} |")
+              f"{', given' if job in given else ''} | {real['quiet']} |")
     far = [f"{name} by {100 * off:.0f} %" for off, name in sorted(offs, reverse=True) if off > WITHIN]
     print(f"{len(offs)} predicted, off by {100 * statistics.median(off for off, _ in offs):.1f} % (median), at most "
           f"{100 * max(offs)[0]:.1f} %; {sum(off <= AIM for off, _ in offs)} within {100 * AIM:.0f} %")
-    print(f"{len(far)} beyond {100 * WITHIN:.0f} %, {known} are known of: {', '.join(far)}")
+    print(f"{len(far)} beyond {100 * WITHIN:.0f} %: {', '.join(far) or 'none'}")
     return len(far) > known
 
 
-def main():
+def arguments_of(*programs):
     parser = argparse.ArgumentParser()
-    parser.add_argument("trainer")
-    parser.add_argument("simulator")
+    for program in programs:
+        parser.add_argument(program)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--keep", type=pathlib.Path)
-    arguments = parser.parse_args()
-    known = json.loads(arguments.keep.read_text()) if arguments.keep and arguments.keep.exists() else {}
-    measured = measure(arguments.trainer, arguments.rounds, known, arguments.keep)
-    rates = fit(arguments.simulator, measured)
-    print({name: f"{value:.3g}" for name, value in rates.items()})
+    return parser.parse_args()
+
+
+def main():
+    arguments = arguments_of("trainer", "simulator")
     jobs = CALIBRATE + PREDICT
+    measured = measure(jobs, lambda job: run(arguments.trainer, job), arguments.rounds, arguments.keep)
+    rates = fit(CALIBRATE, lambda rates: simulated(arguments.simulator, CALIBRATE, rates), measured,
+                {"flops": 6e10, "link": 1e9, "memory": MEMORY, "pass_bytes": 30}, ("flops", "link", "pass_bytes"))
+    print({name: f"{value:.3g}" for name, value in rates.items()})
     simulator = {job.name: seconds for job, seconds in zip(jobs, simulated(arguments.simulator, jobs, rates))}
     with tempfile.TemporaryDirectory() as folder:
         plan = planned(arguments.trainer, jobs, rates, decoder(pathlib.Path(folder) / "model"))
-    too_far = [hold("The simulator, by the units of the model", jobs, simulator, measured, KNOWN),
-               hold("sealift-train plan, by config.json", jobs, plan, measured, KNOWN_OF_PLAN)]
+    too_far = [hold("The simulator, by the units of the model", jobs, CALIBRATE, simulator, measured),
+               hold("sealift-train plan, by config.json", jobs, CALIBRATE, plan, measured)]
     return 1 if any(too_far) else 0
 
 
