@@ -13,6 +13,7 @@
 #include "installer/generations/gc.hpp"
 #include "installer/generations/switch.hpp"
 #include "tests/installer/crash_site.hpp"
+#include "tests/support/left_out.hpp"
 #include "tests/support/refusal.hpp"
 
 using namespace sealift;
@@ -113,7 +114,7 @@ void check_in_own_mounts(const std::function<int()>& work) {
   ::waitpid(child, &status, 0);
   REQUIRE(WIFEXITED(status));
   if (WEXITSTATUS(status) == 77)
-    MESSAGE("no such mount may be made here; nothing was tested");
+    sealift::test::left_out("no such mount may be made here");
   else
     CHECK(WEXITSTATUS(status) == 0);
 }

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "tests/installer/site.hpp"
+#include "tests/support/left_out.hpp"
 
 namespace sealift::test {
 
@@ -17,7 +18,7 @@ inline constexpr const char* kHostPython = "/usr/bin/python3";
 
 inline bool host_python_is_there() {
   if (::access(kHostPython, X_OK) == 0) return true;
-  MESSAGE("skipped: there is no " << kHostPython);
+  sealift::test::left_out("there is no ", kHostPython);
   return false;
 }
 

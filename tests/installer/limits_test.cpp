@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include "tests/installer/program.hpp"
+#include "tests/support/left_out.hpp"
 #include "tests/support/no_sockets.hpp"
 #include "tests/support/no_threads.hpp"
 
@@ -182,7 +183,7 @@ TEST_CASE("verify reads each byte of the medium once") {
   const std::uint64_t size = made.manifest.payload.size + fs::file_size(made.seal()) + fs::file_size(made.chunks());
   const Outcome outcome = run(site.dir, verify_arguments(made));
   CHECK(outcome.exit == 0);
-  if (outcome.bytes_read == 0) return;
+  if (outcome.bytes_read == 0) return left_out("needs a kernel that counts what a process reads");
   CHECK(outcome.bytes_read >= size);
   CHECK(outcome.bytes_read < size + 16384);  // what the C library reads of /sys to count processors
 }

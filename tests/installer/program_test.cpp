@@ -2,6 +2,7 @@
 // The real sealift-install from outside: how it is linked, what it prints, how it exits, what kill -9 leaves.
 // What the library does is tested beside; here it is the program on a disk.
 #include "tests/installer/program.hpp"
+#include "tests/support/left_out.hpp"
 
 #include "installer/prefix/prefix_lock.hpp"
 #include "sealift/bundle/native/elf.hpp"
@@ -37,7 +38,7 @@ TinyBundle small() {
 }  // namespace
 
 TEST_CASE("the program is fully static: no interpreter, no dynamic section") {
-  if (std::string(SEALIFT_SANITIZE) != "") return;
+  if (std::string(SEALIFT_SANITIZE) != "") return left_out("needs a program without sanitizers");
   bundle::FileSource source(SEALIFT_INSTALL);
   const std::optional<bundle::ElfFile> elf = bundle::read_elf(source);
   REQUIRE(elf);
@@ -356,7 +357,7 @@ TEST_CASE("kill -9 at any moment leaves current as it was, and the next run fini
 
 TEST_CASE("it runs in an empty root, where there is nothing but the program and the bundle") {
   if (::geteuid() != 0 || std::string(SEALIFT_SANITIZE) != "") {
-    MESSAGE("skipped: chroot needs root and the static program");
+    sealift::test::left_out("chroot needs root and the static program");
     return;
   }
   const Site site;

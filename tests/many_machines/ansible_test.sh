@@ -6,7 +6,7 @@ set -eu
 tests=$(dirname "$(readlink -f "$0")")/..
 bin=$1 uv=$2
 command -v ansible-playbook >/dev/null ||
-  { echo "SKIPPED: no ansible-playbook; 'cmake/prerequisites.sh air-gap' installs it" >&2; exit 77; }
+  { echo "SKIPPED: no ansible-playbook; 'cmake/prerequisites.sh tests' installs it" >&2; exit 77; }
 . "$tests/many_machines/small_bundle.sh"
 work=$(mktemp -d)
 trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT

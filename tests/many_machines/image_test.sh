@@ -7,7 +7,7 @@ set -eu
 tests=$(dirname "$(readlink -f "$0")")/..
 bin=$1 uv=$2
 for program in skopeo umoci; do
-  command -v $program >/dev/null || { echo "SKIPPED: no $program; 'cmake/prerequisites.sh air-gap' installs it" >&2; exit 77; }
+  command -v $program >/dev/null || { echo "SKIPPED: no $program; 'cmake/prerequisites.sh tests' installs it" >&2; exit 77; }
 done
 [ "$(id -u)" = 0 ] && unshare --net --mount true 2>/dev/null || { echo "SKIPPED: needs root and namespaces" >&2; exit 77; }
 . "$tests/many_machines/small_bundle.sh"

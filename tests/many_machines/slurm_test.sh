@@ -6,7 +6,7 @@ set -eu
 tests=$(dirname "$(readlink -f "$0")")/..
 bin=$1 uv=$2
 for program in slurmctld slurmd munged sbatch sbcast srun; do
-  command -v $program >/dev/null || { echo "SKIPPED: no $program; 'cmake/prerequisites.sh air-gap' installs it" >&2; exit 77; }
+  command -v $program >/dev/null || { echo "SKIPPED: no $program; 'cmake/prerequisites.sh tests' installs it" >&2; exit 77; }
 done
 . "$tests/support/hosts.sh"
 . "$tests/many_machines/small_bundle.sh"

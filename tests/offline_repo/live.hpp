@@ -26,7 +26,10 @@ class Live {
       : made(make_bundle(dir_ / "bundle", std::move(tiny))) {
     options.listen.port = 0;
     options.threads = 2;
-    options.on_request = [this](const std::string& line) { log(line); };
+    options.on_request = [this, also = options.on_request](const std::string& line) {
+      log(line);
+      if (also) also(line);
+    };
     options.on_fault = [this](const std::string& line) { log("fault: " + line); };
     const auto contents = offline_repo::read_contents(
         std::make_shared<const bundle::VerifiedBundle>(bundle::verify(bundle::open(made.folder), made.trusted, kNow)));

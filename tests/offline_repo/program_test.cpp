@@ -9,6 +9,7 @@
 #include "tests/offline_repo/server_process.hpp"
 #include "tests/offline_repo/token_file.hpp"
 #include "tests/offline_repo/watched_site.hpp"
+#include "tests/support/left_out.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/tiny_bundle.hpp"
 
@@ -186,7 +187,7 @@ TEST_CASE("the program runs in an empty chroot") {
   const bool is_static = false;
 #endif
   if (::geteuid() != 0 || !is_static) {
-    MESSAGE("left out: needs root and the static program");
+    sealift::test::left_out("needs root and the static program");
     return;
   }
   const TempDir dir;
@@ -294,7 +295,7 @@ TEST_CASE("a file that has rotted is found by the scrub, taken out, and served a
 
 TEST_CASE("pip installs a package and what it needs from two bundles") {
   if (run({"/usr/bin/python3", "-m", "pip", "--version"}).status != 0) {
-    MESSAGE("left out: this machine has no pip");
+    sealift::test::left_out("this machine has no pip");
     return;
   }
   const TempDir dir;
@@ -316,7 +317,7 @@ TEST_CASE("uv installs a package and what it needs from two bundles") {
   const char* named = std::getenv("SEALIFT_UV");
   const std::string uv = named != nullptr ? named : SEALIFT_UV_BESIDE;
   if (!fs::exists(uv)) {
-    MESSAGE("left out: set SEALIFT_UV to the uv program");
+    sealift::test::left_out("set SEALIFT_UV to the uv program");
     return;
   }
   const TempDir dir;
@@ -435,7 +436,7 @@ TEST_CASE("pip and uv send a token from the address and from netrc") {
   const char* named = std::getenv("SEALIFT_UV");
   const std::string uv = named != nullptr ? named : SEALIFT_UV_BESIDE;
   const bool has_pip = run({"/usr/bin/python3", "-m", "pip", "--version"}).status == 0, has_uv = fs::exists(uv);
-  if (!has_pip || !has_uv) MESSAGE("left out: " << (has_pip ? "" : "pip ") << (has_uv ? "" : "uv"));
+  if (!has_pip || !has_uv) sealift::test::left_out((has_pip ? "" : "pip "), (has_uv ? "" : "uv"));
   const TempDir dir;
   const TwoBundles two(dir);
   write_tokens(dir / "tokens", token_line("alice", "a-secret"));

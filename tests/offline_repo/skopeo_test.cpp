@@ -4,11 +4,14 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
 
 #include "bundle/core/json.hpp"
 #include "tests/offline_repo/live.hpp"
 #include "tests/offline_repo/server_process.hpp"
 #include "tests/offline_repo/token_file.hpp"
+#include "tests/support/left_out.hpp"
 #include "tests/support/tiny_image.hpp"
 
 using namespace sealift::test;
@@ -18,7 +21,7 @@ namespace {
 
 bool no_image_tools() {
   if (fs::exists("/usr/bin/skopeo") && fs::exists("/usr/bin/umoci")) return false;
-  MESSAGE("left out: this machine has no skopeo or umoci");
+  sealift::test::left_out("this machine has no skopeo or umoci");
   return true;
 }
 
@@ -112,15 +115,16 @@ TEST_CASE("skopeo lists and pulls an image and the bundle itself, with a token a
           read_file(site.made.folder / layer["annotations"]["org.opencontainers.image.title"].get<std::string>()));
 }
 
-TEST_CASE("containerd pulls an image and fetches the bundle itself, and podman pulls the image") {
-  if (no_image_tools()) return;
-  if (!fs::exists(SEALIFT_ENGINES "/usr/bin/containerd")) {
-    MESSAGE("left out: cmake/prerequisites.sh air-gap has brought no containerd");
-    return;
-  }
-  if (::geteuid() != 0 || run({"unshare", "--mount", "true"}).status != 0) {
-    MESSAGE("left out: containerd mounts what it unpacks, and this account may not");
-    return;
+// Run by `offline_repo.container_engines` alone, which ctest shows as skipped and not as passed where it ends with 77.
+TEST_CASE("containerd pulls an image and fetches the bundle itself, and podman pulls the image" * doctest::skip()) {
+  std::string reason;
+  if (!fs::exists("/usr/bin/skopeo") || !fs::exists("/usr/bin/umoci")) reason = "no skopeo or umoci";
+  if (!fs::exists(SEALIFT_ENGINES "/usr/bin/containerd")) reason = "no containerd: cmake/prerequisites.sh tests";
+  if (::geteuid() != 0 || run({"unshare", "--mount", "true"}).status != 0)
+    reason = "this account may not mount, as containerd does with what it unpacks";
+  if (!reason.empty()) {
+    std::fprintf(stderr, "skipped: %s\n", reason.c_str());
+    std::_Exit(77);
   }
   UmociSite site;
   ServerProcess server(serve({site.made.folder, "--fingerprint", site.made.fingerprint()}), site.dir / "log");

@@ -8,6 +8,7 @@
 
 #include "packager/host/process.hpp"
 #include "packager/lock_job.hpp"
+#include "tests/support/left_out.hpp"
 #include "tests/support/temp_dir.hpp"
 #include "tests/support/tiny_wheel.hpp"
 
@@ -20,7 +21,7 @@ inline const fs::path kPython = "/usr/bin/python3.11";
 
 inline bool no_python() {
   if (fs::exists(kPython) && !find_program("patchelf").empty()) return false;
-  MESSAGE("skipped: needs ", kPython.string(), " and patchelf");
+  sealift::test::left_out("needs ", kPython.string(), " and patchelf");
   return true;
 }
 

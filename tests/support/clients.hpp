@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <string>
 
+#include "tests/support/left_out.hpp"
+
 namespace sealift::test {
 
 // The program's path; empty, and said, where it is not there.
@@ -16,7 +18,7 @@ inline std::string client(const std::string& name) {
   const char* named = std::getenv("SEALIFT_CLIENTS_PREFIX");
   const std::string path = (named != nullptr ? std::string(named) : SEALIFT_CLIENTS) + "/bin/" + name;
   if (std::filesystem::exists(path)) return path;
-  MESSAGE("left out: this machine has no " << path);
+  sealift::test::left_out("this machine has no ", path);
   return {};
 }
 

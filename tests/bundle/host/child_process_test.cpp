@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "sealift/bundle/core/file.hpp"
@@ -33,8 +34,11 @@ pid_t wait_for_number(const std::filesystem::path& file) {
 bool is_gone(pid_t process) {
   for (int i = 0; i < 500; ++i) {
     const std::filesystem::path status = "/proc/" + std::to_string(process) + "/stat";
-    std::error_code none;
-    if (!std::filesystem::exists(status, none)) return true;
+    std::ifstream file(status);
+    std::string text;
+    std::getline(file, text);
+    // Dead, though the container's first process may not have waited for it yet.
+    if (text.empty() || text.find(") Z ") != std::string::npos) return true;
     std::this_thread::sleep_for(10ms);
   }
   return false;

@@ -9,6 +9,7 @@
 #include "installer/print/machine_report.hpp"
 #include "sealift/bundle/manifest/target_profile.hpp"
 #include "tests/installer/site.hpp"
+#include "tests/support/left_out.hpp"
 #include "tests/support/offering_elf.hpp"
 
 using namespace sealift;
@@ -146,7 +147,7 @@ TEST_CASE("probe of a machine without anything says so plainly and leaves out wh
 
 TEST_CASE("probe follows libc.so.6 to its file, and finds this machine's own") {
   const Machine here = probe();
-  if (here.libc.empty()) return;
+  if (here.libc.empty()) return left_out("needs a libc.so.6 of this machine");
   const TempDir root;
   fs::create_directories(root / "usr/lib64");
   fs::copy_file(here.libc, root / "usr/lib64/libc-2.so");

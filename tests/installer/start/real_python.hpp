@@ -4,6 +4,7 @@
 #pragma once
 
 #include "tests/installer/host_python.hpp"
+#include "tests/support/left_out.hpp"
 
 namespace sealift::test {
 
@@ -12,7 +13,7 @@ inline const fs::path kHostLibrary = "/usr/lib/python3.11";
 
 inline bool host_interpreter_is_there() {
   if (::access(kHostInterpreter.c_str(), X_OK) == 0 && fs::exists(kHostLibrary / "os.py")) return true;
-  MESSAGE("skipped: there is no " << kHostInterpreter);
+  sealift::test::left_out("there is no ", kHostInterpreter);
   return false;
 }
 

@@ -5,6 +5,7 @@
 # through that one, and nothing shows it but the maps.
 #   start_test.sh SEALIFT_START
 set -euo pipefail
+source "$(dirname "$0")/../../support/left_out.sh"
 start=$(realpath "$1")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -106,7 +107,7 @@ grep -q "cannot be started: Exec format error" "$work/said"
 rm -r "$runtime"
 
 # A carried library whose kin is beside it, as NVIDIA's are linked (DT_RUNPATH), and a host with another kin of that name.
-command -v cc > /dev/null || { echo "skipped: no cc to make libraries with"; exit 0; }
+command -v cc > /dev/null || { left_out "needs cc to make libraries with"; exit 0; }
 root=$work/a\ b
 own=$root/lib/python3.11/site-packages/nvidia
 stray=$work/usr-local-cuda

@@ -14,7 +14,7 @@ namespace {
 
 constexpr char kJsonType[] = "application/vnd.pypi.simple.v1+json";
 
-Response get(const Catalogue& catalogue, const std::string& target) {
+Response take(const Catalogue& catalogue, const std::string& target) {
   return respond(catalogue, {.method = "GET", .target = target});
 }
 const std::string& text_of(const Response& response) {
@@ -32,7 +32,7 @@ std::string torch_target(const Catalogue& catalogue) {
 TEST_CASE("the index answers in the form that was asked for, and says that it varies") {
   const Catalogue catalogue = sample_catalogue();
   for (const std::string target : {"/simple/", "/simple/torch/"}) {
-    const Response html = get(catalogue, target);
+    const Response html = take(catalogue, target);
     CHECK(html.status == 200);
     CHECK(html.header("Content-Type") == "text/html; charset=utf-8");
     CHECK(html.header("Vary") == "Accept");
@@ -41,9 +41,9 @@ TEST_CASE("the index answers in the form that was asked for, and says that it va
     CHECK(json.header("Content-Type") == kJsonType);
     CHECK(text_of(json).starts_with("{"));
     CHECK(json.header("ETag") != html.header("ETag"));
-    CHECK(get(catalogue, target + "?x=1&format=application/vnd.pypi.simple.v1+json").header("Content-Type") ==
+    CHECK(take(catalogue, target + "?x=1&format=application/vnd.pypi.simple.v1+json").header("Content-Type") ==
           kJsonType);
-    CHECK(get(catalogue, target + "?format=application%2Fvnd.pypi.simple.v1%2Bjson").header("Content-Type") ==
+    CHECK(take(catalogue, target + "?format=application%2Fvnd.pypi.simple.v1%2Bjson").header("Content-Type") ==
           kJsonType);
     const Response none = respond(catalogue, {.method = "GET", .target = target, .accept = "image/png"});
     CHECK(none.status == 406);
@@ -55,12 +55,12 @@ TEST_CASE("pages are made once: what changes afterwards is not rendered for a re
   Catalogue catalogue = sample_catalogue();
   const Pages pages(catalogue);
   for (const std::string target : {"/", "/simple/", "/simple/torch/"}) {
-    const Response before = get(catalogue, target);
+    const Response before = take(catalogue, target);
     Catalogue changed = catalogue;
     changed.bundles.push_back("later-1");
     changed.projects["later"].name = "later";
     changed.projects.at("torch").wheels.clear();
-    CHECK(text_of(get(changed, target)) != text_of(before));
+    CHECK(text_of(take(changed, target)) != text_of(before));
     const Response after = respond(changed, pages, {.method = "GET", .target = target});
     CHECK(text_of(after) == text_of(before));
     CHECK(after.headers == before.headers);
@@ -68,7 +68,7 @@ TEST_CASE("pages are made once: what changes afterwards is not rendered for a re
 }
 
 TEST_CASE("the page for people is at the root") {
-  const Response response = get(sample_catalogue(), "/");
+  const Response response = take(sample_catalogue(), "/");
   CHECK(response.status == 200);
   CHECK(response.header("Content-Security-Policy").starts_with("default-src 'none'; style-src 'sha256-"));
   CHECK(response.header("Vary").starts_with("Accept-Language"));
@@ -95,7 +95,7 @@ TEST_CASE("missing slashes and other spellings are redirected to the one address
   };
   for (const auto& [target, location] : rows) {
     CAPTURE(target);
-    const Response response = get(catalogue, target);
+    const Response response = take(catalogue, target);
     CHECK(response.status == 301);
     CHECK(response.header("Location") == location);
   }
@@ -104,7 +104,7 @@ TEST_CASE("missing slashes and other spellings are redirected to the one address
 TEST_CASE("a wheel comes with its digest as ETag, for ever, and in ranges") {
   const Catalogue catalogue = sample_catalogue();
   const std::string etag = "\"" + torch(catalogue).sha256.hex() + "\"";
-  const Response whole = get(catalogue, torch_target(catalogue));
+  const Response whole = take(catalogue, torch_target(catalogue));
   CHECK(whole.status == 200);
   CHECK(whole.body_size() == 1000);
   CHECK(whole.header("ETag") == etag);
@@ -147,7 +147,7 @@ TEST_CASE("If-Range and If-None-Match compare with the digest") {
 
 TEST_CASE("a wheel's metadata has the digest that the index announces") {
   const Catalogue catalogue = sample_catalogue();
-  const Response response = get(catalogue, torch_target(catalogue) + ".metadata");
+  const Response response = take(catalogue, torch_target(catalogue) + ".metadata");
   CHECK(response.status == 200);
   CHECK(text_of(response) == torch(catalogue).metadata);
   CHECK(bundle::sha256(bundle::as_bytes(text_of(response))) == torch(catalogue).metadata_sha256);
@@ -159,7 +159,7 @@ TEST_CASE("HEAD gets what GET gets, and a range is for GET only") {
        {std::string("/"), std::string("/simple/"), std::string("/simple/torch"), torch_target(catalogue),
         torch_target(catalogue) + ".metadata", std::string("/x")}) {
     CAPTURE(target);
-    const Response head = respond(catalogue, {.method = "HEAD", .target = target}), full = get(catalogue, target);
+    const Response head = respond(catalogue, {.method = "HEAD", .target = target}), full = take(catalogue, target);
     CHECK(head.status == full.status);
     CHECK(head.headers == full.headers);
     CHECK(head.body_size() == full.body_size());
@@ -210,7 +210,7 @@ TEST_CASE("a path that is not in the catalogue leads nowhere, however it is spel
   };
   for (const std::string& target : not_there) {
     CAPTURE(target.substr(0, 200));
-    CHECK(get(catalogue, target).status == 404);
+    CHECK(take(catalogue, target).status == 404);
   }
 }
 
@@ -221,14 +221,14 @@ TEST_CASE("an address that is malformed is a bad request") {
         std::string("/%zz"), std::string("/%00"), std::string("/a\0b", 4), std::string("/simple/%0d%0aX:1/"),
         std::string("/simple?a=%0d%0aX:1"), std::string("/simple/\x7f"), std::string("ftp://h/simple/")}) {
     CAPTURE(target);
-    CHECK(get(catalogue, target).status == 400);
+    CHECK(take(catalogue, target).status == 400);
   }
 }
 
 TEST_CASE("a redirect never repeats a path that the client made up") {
   const Catalogue catalogue = sample_catalogue();
-  CHECK(get(catalogue, "/simple//evil.example").status == 404);
-  CHECK(get(catalogue, "/simple/http:%2f%2fevil.example").status == 404);
-  CHECK(get(catalogue, "http://any.host/simple/torch").header("Location") == "torch/");
-  CHECK(get(catalogue, "http://any.host").status == 200);
+  CHECK(take(catalogue, "/simple//evil.example").status == 404);
+  CHECK(take(catalogue, "/simple/http:%2f%2fevil.example").status == 404);
+  CHECK(take(catalogue, "http://any.host/simple/torch").header("Location") == "torch/");
+  CHECK(take(catalogue, "http://any.host").status == 200);
 }

@@ -9,6 +9,7 @@
 #include "packager/debian/apt_files.hpp"
 #include "packager/debian/signed_release.hpp"
 #include "packager/host/process.hpp"
+#include "tests/support/left_out.hpp"
 #include "tests/support/real_apt.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/temp_dir.hpp"
@@ -27,13 +28,13 @@ namespace {
 
 bool no_gpg() {
   if (!find_program("gpg").empty() && !find_program("gpgv").empty()) return false;
-  MESSAGE("skipped: needs gpg and gpgv");
+  sealift::test::left_out("needs gpg and gpgv");
   return true;
 }
 
 bool no_apt() {
   if (!find_program("apt-get").empty()) return false;
-  MESSAGE("skipped: needs apt");
+  sealift::test::left_out("needs apt");
   return true;
 }
 

@@ -10,6 +10,7 @@
 #include "packager/pack/contents.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 #include "tests/packager/workshop.hpp"
+#include "tests/support/left_out.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/tiny_image.hpp"
 
@@ -155,7 +156,7 @@ TEST_CASE("without skopeo, and where it fails, lock says so and what to do") {
 
 TEST_CASE("the real skopeo gives the image of a layout byte for byte, of OCI's kind and of Docker's") {
   if (find_program("skopeo").empty() || find_program("umoci").empty()) {
-    MESSAGE("left out: this machine has no skopeo or umoci");
+    sealift::test::left_out("this machine has no skopeo or umoci");
     return;
   }
   ImageDesk desk;

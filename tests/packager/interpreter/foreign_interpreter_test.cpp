@@ -12,6 +12,7 @@
 #include "packager/host/own_program.hpp"
 #include "packager/host/process.hpp"
 #include "packager/interpreter/interpreter.hpp"
+#include "tests/support/left_out.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/temp_dir.hpp"
 
@@ -35,7 +36,7 @@ void call_it_arm(const fs::path& program) {
 // PREFIX as Debian's arm64 packages or uv have it; false where this machine has no such Python.
 bool make_foreign(const fs::path& prefix) {
   if (!fs::exists(kOwnPython) || machine_arch() != "x86_64") {
-    MESSAGE("skipped: needs ", kOwnPython.string(), " on x86_64");
+    sealift::test::left_out("needs ", kOwnPython.string(), " on x86_64");
     return false;
   }
   fs::create_directories(prefix / "bin");

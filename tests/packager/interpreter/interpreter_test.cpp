@@ -8,6 +8,7 @@
 #include "packager/host/process.hpp"
 #include "packager/interpreter/interpreter_libraries.hpp"
 #include "packager/interpreter/interpreter_tree.hpp"
+#include "tests/support/left_out.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/temp_dir.hpp"
 
@@ -61,7 +62,7 @@ Relocated relocate(const std::string& interpreter, const fs::path& scratch, cons
 
 bool no_distribution() {
   if (fs::exists(kDistribution) && !find_program("patchelf").empty()) return false;
-  MESSAGE("skipped: needs ", kDistribution.string(), " and patchelf");
+  sealift::test::left_out("needs ", kDistribution.string(), " and patchelf");
   return true;
 }
 
@@ -99,7 +100,7 @@ print([p for p in paths if not p.startswith(sys.prefix) and not p.rsplit('/', 1)
 TEST_CASE("a distribution's interpreter brings the wheels of ensurepip, so that an environment made from it has pip") {
   if (no_distribution()) return;
   if (!fs::exists("/usr/share/python-wheels") || !fs::exists("/usr/lib/python3.11/ensurepip/__init__.py")) {
-    MESSAGE("skipped: needs python3.11-venv");
+    sealift::test::left_out("needs python3.11-venv");
     return;
   }
   const TempDir scratch, target;
@@ -154,7 +155,7 @@ TEST_CASE("an interpreter without modules in lib-dynload runs no .pth file of th
       "import site, sys; print(sys.exec_prefix, [p for p in site.getsitepackages() if p[:5] == '/usr/'])";
   CHECK(run_checked({python, "-I", "-c", ask}) == (target / "prefix").string() + " []\n");
   if (find_program("bwrap").empty() || !fs::is_directory(hosts)) {
-    MESSAGE("left out: needs bubblewrap and ", hosts.string());
+    sealift::test::left_out("needs bubblewrap and ", hosts.string());
     return;
   }
   // The host's folder, with a .pth file that says that it was run.
@@ -222,7 +223,7 @@ TEST_CASE("an interpreter that is missing or of another version is refused") {
   CHECK_REFUSED(find_interpreter(choice, "/no/uv", dir.path()), Missing, "not there");
   choice.interpreter = dir.path().string();
   CHECK_REFUSED(find_interpreter(choice, "/no/uv", dir.path()), Missing, "bin/python3.11");
-  if (!fs::exists(kDistribution)) return;
+  if (no_distribution()) return;
   choice.interpreter = kDistribution.string();
   choice.version = "3.12";
   CHECK_REFUSED(find_interpreter(choice, "/no/uv", dir.path()), Platform, "3.12");

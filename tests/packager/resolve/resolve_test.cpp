@@ -16,6 +16,7 @@
 #include "packager/resolve/pylock.hpp"
 #include "packager/resolve/torch_backend.hpp"
 #include "packager/resolve/uv_refusal.hpp"
+#include "tests/support/left_out.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/temp_dir.hpp"
 #include "tests/support/tiny_wheel.hpp"
@@ -387,7 +388,7 @@ TEST_CASE("the newest build of torch that the driver runs and that has what is r
 TEST_CASE("uv finds torch in the index of a backend, here a made one, and not in that of another") {
   const std::filesystem::path uv = SEALIFT_UV_BESIDE, python = "/usr/bin/python3.11";
   if (!std::filesystem::exists(uv) || !std::filesystem::exists(python)) {
-    MESSAGE("left out: needs uv (cmake/prerequisites.sh) and ", python.string());
+    sealift::test::left_out("needs uv (cmake/prerequisites.sh) and ", python.string());
     return;
   }
   const TempDir dir;
@@ -425,7 +426,7 @@ TEST_CASE("uv finds torch in the index of a backend, here a made one, and not in
 TEST_CASE("the backends of torch that auto chooses from are those that uv has an index for") {
   const std::filesystem::path uv = SEALIFT_UV_BESIDE;
   if (!std::filesystem::exists(uv)) {
-    MESSAGE("left out: needs uv (cmake/prerequisites.sh)");
+    sealift::test::left_out("needs uv (cmake/prerequisites.sh)");
     return;
   }
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> help(

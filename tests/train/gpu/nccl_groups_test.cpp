@@ -4,6 +4,7 @@
 // With fewer GPUs than a case needs it says so. The same cases over an engine in memory: device_engine_test.cpp.
 #include <sealift/train.hpp>
 
+#include "tests/support/left_out.hpp"
 #include "tests/support/ranks.hpp"
 
 #include <doctest/doctest.h>
@@ -20,7 +21,7 @@ using Clock = std::chrono::steady_clock;
 
 bool has_gpus(std::int64_t count) {
   const auto there = static_cast<std::int64_t>(c10::cuda::device_count());
-  if (there < count) MESSAGE("needs " << count << " GPUs, has " << there);
+  if (there < count) sealift::test::left_out("needs ", count, " GPUs, has ", there);
   return there >= count;
 }
 
