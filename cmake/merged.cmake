@@ -1,10 +1,10 @@
-# sealift_merge(TARGET [SOURCES]): with SEALIFT_MERGE, the target's sources are compiled several at a time, six unless
+# sealift_merge(TARGET [SOURCES]): with SEALIFT_MERGE, the target's sources are compiled several at a time, twelve unless
 # SOURCES says another number. Most of what a source costs are the headers that it includes, and the templates in them,
 # which every unit instantiates anew. tests/run.sh and the preset `tools` do so; all other builds show what a source takes
 # from its neighbour.
 option(SEALIFT_MERGE "Compile several sources as one unit" OFF)
 function(sealift_merge target)
-  set(sources 6)
+  set(sources 12)
   if(ARGC GREATER 1)
     set(sources ${ARGV1})
   endif()

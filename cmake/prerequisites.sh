@@ -3,9 +3,12 @@
 # Installs what building and testing need, once: Debian's packages by apt, uv from PyPI, ISA-L as a static library, and a
 # Python environment with torch to build against. Everything but Debian's packages lands in build/prerequisites. Safe to run again.
 #   cmake/prerequisites.sh tools     to build the packager, installer and repository: no torch, no tests
-#   cmake/prerequisites.sh build     to build and test everything
-#   cmake/prerequisites.sh air-gap   the same as build, and what samples/air_gap.sh needs to make a bare host, and the launchers
-#                                    of clusters that the multi_host tests start
+#   cmake/prerequisites.sh air-gap   the same as tools, and what samples/air_gap.sh needs: torch, what makes a bare host
+#   cmake/prerequisites.sh ms-swift  the same as air-gap, and what makes the Qwen of its --with-ms-swift
+#   cmake/prerequisites.sh build     the same as tools, and to build everything, with most tests
+#   cmake/prerequisites.sh tests     all of the above, and what the rest of the tests starts: clusters' launchers, container
+#                                    engines, clients of the repository, shells
+#   cmake/prerequisites.sh sanitizers  the same as build, and what tests/train/sanitizers.sh compiles with
 #   cmake/prerequisites.sh aarch64   the same as tools, and what the preset aarch64 and its test need: 220 MB
 set -eu
 cd "$(dirname "$0")/.."
@@ -14,7 +17,7 @@ kUv=uv==0.13.8
 kTorch=torch==2.11.0
 kReaders="safetensors==0.8.0 numpy==2.4.6"  # Python's reader of what is exported, for the tests
 kHeaders="nvidia-cuda-crt==13.0.88 nvidia-cuda-cccl==13.0.85"  # what the headers of torch's CUDA runtime include, and its wheels do not have
-kClients="pdm[locked]==2.29.3 poetry==2.5.1 modelscope==1.40.2"  # of the repository; pip and uv are there already
+kClients="pdm[locked]==2.29.3 poetry==2.5.1 modelscope[datasets]==1.40.2"  # of the repository; pip and uv are there already
 kOlderClients="huggingface_hub==0.20.3 huggingface_hub==0.36.0 modelscope==1.28.0"  # which sites still have, each in an environment of its own
 kEngines="containerd podman conmon crun libyajl2 libsubid4 libgpgme11"  # 38 MB to download
 kIsal=isal==1.8.0                           # Python's binding carries the sources of ISA-L 2.31.1; Debian has no libisal.a
@@ -187,36 +190,49 @@ install_engines() {
   stamp engines "$kEngines"
 }
 
+what=${1:-build}
+case $what in tools | air-gap | ms-swift | build | tests | sanitizers | aarch64) ;; *)
+  say "unknown argument '$what'; known: tools, air-gap, ms-swift, build, tests, sanitizers, aarch64"
+  exit 2 ;;
+esac
+for_any_of() {  # whether what is installed is for one of these
+  for one in "$@"; do [ "$one" != "$what" ] || return 0; done
+  return 1
+}
+
 mkdir -p "$where"
 install_packages g++ cmake ninja-build make nasm ca-certificates python3 python3-venv \
   libcli11-dev nlohmann-json3-dev libfmt-dev libzstd-dev zlib1g-dev libssl-dev \
   libboost1.81-dev libboost-url1.81-dev libutf8proc-dev libcurl4-openssl-dev patchelf bubblewrap
-if [ "${1:-build}" != tools ] && [ "${1:-build}" != aarch64 ]; then
-  install_packages git doctest-dev libgloo-dev zstd openssl curl \
+if [ "$what" = sanitizers ]; then
+  install_packages libclang-rt-19-dev llvm-19  # of llvm the symbolizer, by which suppressions know functions
+  what=build
+fi
+if for_any_of air-gap ms-swift build tests; then install_packages libgloo-dev doctest-dev; fi  # CMake looks for both
+if for_any_of air-gap ms-swift tests; then install_packages mmdebstrap uidmap iproute2 util-linux file; fi
+if for_any_of build tests; then
+  install_packages git zstd openssl curl \
     clang clang-format libclang-rt-dev libarchive-tools unzip \
     clang-19  # the fuzzers, the archivers that our readers are held to, and what compiles the tests over LibTorch
   install_packages dnf createrepo-c rpm gpg gpg-agent  # what resolves, makes and signs the tests' rpm packages
 fi
-case "${1:-build}" in
-  tools | build) ;;
-  aarch64) install_packages g++-12-aarch64-linux-gnu qemu-user-static ;;
-  air-gap)
-    install_packages mmdebstrap uidmap iproute2 util-linux file
-    install_packages openmpi-bin slurm-client slurmctld slurmd munge
-    install_packages ansible-core skopeo umoci  # what the tests of samples/many_machines start
-    ;;
-  *) say "unknown argument '$1'; known: tools, build, air-gap, aarch64"; exit 2 ;;
-esac
+if for_any_of tests; then
+  install_packages openmpi-bin slurm-client slurmctld slurmd munge
+  install_packages ansible-core skopeo umoci  # what the tests of samples/many_machines start
+  install_packages zsh fish tcsh lmod  # what a prefix is activated in
+fi
+if for_any_of aarch64; then install_packages g++-12-aarch64-linux-gnu qemu-user-static; fi
 trust_system  # only now is the package ca-certificates there
 install_uv
 install_isal
-if [ "${1:-build}" = aarch64 ]; then
-  install_aarch64
-elif [ "${1:-build}" != tools ]; then
+if for_any_of aarch64; then install_aarch64; fi
+if for_any_of air-gap ms-swift build tests; then
   install_torch
   install_beside_torch
-  install_peers
+fi
+if for_any_of ms-swift build tests; then install_peers; fi
+if for_any_of build tests; then
   install_clients
   install_older_clients
 fi
-[ "${1:-build}" != air-gap ] || install_engines
+if for_any_of tests; then install_engines; fi

@@ -25,8 +25,8 @@ tools=${SEALIFT_TOOLS_BUILD:-$project/build/tools}   # a build folder whose bin/
 train=$project/build/release                         # a build folder that knows LibTorch
 cache=$project/build/prerequisites
 prefix=/opt/sealift                                  # on the bare host
-job=samples/air_gap.toml level=quick                 # what to pack, and how much sealift-verify checks
-[ -z "$with_ms_swift" ] || job=samples/air_gap_ms_swift.toml level=full
+job=samples/air_gap.toml level=quick needs=air-gap   # what to pack, how much sealift-verify checks, what building needs
+[ -z "$with_ms_swift" ] || job=samples/air_gap_ms_swift.toml level=full needs=ms-swift
 job=${SEALIFT_JOB:-$job}                             # that, or that and more
 started=$(date +%s)
 
@@ -54,6 +54,7 @@ logged() {
 report() {
   local status=$?
   trap - EXIT
+  wait  # for what is still being brought
   # Where the host's folder had to be made a mount point, a shared parent may have kept it as one.
   if [ "${mounts:-}" = bind ]; then while umount -l "$host" 2>/dev/null; do :; done; fi
   if [ "$status" -eq 0 ]; then finish_stage ok; else finish_stage failed; fi
@@ -64,13 +65,25 @@ trap report EXIT
 
 # ---- the connected side ----------------------------------------------------------------------------------------------
 
-stage prepare "install what building needs: Debian's packages, uv, and torch to build against"
-cmake/prerequisites.sh air-gap
+stage prepare "install what building the tools needs: Debian's packages, uv"
+cmake/prerequisites.sh tools
 export PATH="$cache/uv/bin:$PATH"
 
-stage build "build the tools (no LibTorch), then the trainer against torch"
+# While the processors compile the tools, the network brings torch to build against, and what the bare host is made of.
+bring_the_rest() {
+  cmake/prerequisites.sh "$needs"
+  [ -f "$cache/bare-host.tar" ] || {
+    mmdebstrap --quiet --format=tar --variant=minbase bookworm "$cache/bare-host.tar.partial"
+    mv "$cache/bare-host.tar.partial" "$cache/bare-host.tar"
+  }
+}
+bring_the_rest > "$out/logs/prepare.log" 2>&1 &
+rest=$!
+
+stage build "build the tools (no LibTorch), then the trainer against torch, which is brought meanwhile"
 if [ "$tools" = "$project/build/tools" ]; then logged build cmake --preset tools -DSEALIFT_TESTS=OFF; fi
 logged build cmake --build "$tools" --target sealift-pack sealift-install sealift-start sealift-repo sealift-launch
+wait $rest || { cat "$out/logs/prepare.log" >&2; exit 1; }
 [ -f "$train/build.ninja" ] || logged build cmake --preset release -DSEALIFT_MERGE=ON
 logged build cmake --build "$train" --target sealift-train sealift-verify
 logged build cmake --install "$train" --component trainer --prefix "$train/stage" --strip
@@ -106,10 +119,6 @@ host=$out/host
 source samples/bare_host.sh
 
 stage carry "make a bare Debian host; carry over the bundle and say the root's fingerprint, nothing else"
-if [ ! -f "$cache/bare-host.tar" ]; then
-  logged carry mmdebstrap --quiet --format=tar --variant=minbase bookworm "$cache/bare-host.tar.partial"
-  mv "$cache/bare-host.tar.partial" "$cache/bare-host.tar"
-fi
 if [ -e "$host" ]; then "${enter[@]}" rm -rf "$host"; fi
 mkdir -p "$host"
 "${enter[@]}" tar -C "$host" --exclude='./dev/*' -xf "$cache/bare-host.tar"

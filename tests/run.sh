@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 say() { printf '\n==> %s\n' "$*"; }
 
 say "prerequisites: Debian's packages, uv, torch"
-cmake/prerequisites.sh air-gap
+cmake/prerequisites.sh tests
 
 # In the fuzzers' build, so that what they share is compiled once; the preset `asan` has the same with gcc.
 say "the readers of hostile bytes under AddressSanitizer and UBSan"
