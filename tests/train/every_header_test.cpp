@@ -38,6 +38,7 @@
 #include <sealift/train/flat/reducer.hpp>
 #include <sealift/train/flat/buckets.hpp>
 #include <sealift/train/flat/flat_gradient.hpp>
+#include <sealift/train/flat/leaf_gradients.hpp>
 #include <sealift/train/flat/host_copy.hpp>
 #include <sealift/train/flat/gradient_mark.hpp>
 #include <sealift/train/flat/power_sgd_transport.hpp>

@@ -9,7 +9,7 @@ train=$1 torchrun=$2 launcher=$3
 work=$(mktemp -d)
 cd "$work"
 
-need() { command -v "$1" >/dev/null || fail "no $1; 'cmake/prerequisites.sh air-gap' installs it"; }
+need() { command -v "$1" >/dev/null || fail "no $1; 'cmake/prerequisites.sh tests' installs it"; }
 # agrees OUT: the losses of OUT are those of one process
 agrees() { "$train" check --tolerance 1e-5 --floor-factor 100 none/result.json "$1/result.json" >check.txt 2>&1 || fail "$1 differs"; }
 # both COMMAND...: runs it on both hosts at once, with NODE_RANK set; fails when either does
@@ -48,13 +48,14 @@ variables)
   [ $got = 1 ] || fail "an interface without an address gave $got"
   says host2.txt "GLOO_SOCKET_IFNAME is 'spare', which is no interface with an address"
   echo "a host that goes away ends the ranks of the other, with the step"
+  rm host1.txt host2.txt  # or the lines of the runs before would be waited for
   on host1 env NODE_RANK=0 NNODES=2 NPROC_PER_NODE=2 MASTER_ADDR=10.77.0.1 "$train" run --parallel-method fsdp \
     --steps 1000000 --timeout-seconds 5 --out gone >host1.txt 2>&1 &
   first=$!
   on host2 env NODE_RANK=1 NNODES=2 NPROC_PER_NODE=2 MASTER_ADDR=10.77.0.1 "$train" run --parallel-method fsdp \
     --steps 1000000 --timeout-seconds 5 --out gone >host2.txt 2>&1 &
   second=$!
-  until grep -q 'step 1/' host1.txt; do
+  until grep -qs 'step 1/' host1.txt; do
     kill -0 $first || fail "the run ended by itself"
     sleep 0.1
   done

@@ -184,6 +184,11 @@ expect 0 "wrote set from" "$train" export stopped/saved/step-000062 set --max-fi
 [ -e set/model.safetensors.index.json ] || fail "no index of the set"
 expect 1 "no whole checkpoint" "$train" export . one.safetensors
 
+echo "a step is in the log before its checkpoint is written, so that a run that goes on from there has its line"
+: > in_the_way
+expect 1 "in step 2 of 6: " "$train" run --steps 6 --checkpoint-every 2 --out logged --checkpoint-folder in_the_way/saved
+[ "$(wc -l < logged/log.jsonl)" = 2 ] || fail "the log has not the two steps that were done"
+
 if unshare -n true 2>/dev/null; then
   echo "a host with nothing but loopback, and no names"
   expect 0 "" unshare -n sh -c "ip link set lo up && '$train' run --parallel-method fsdp --ranks 2 --steps 2 --out alone"

@@ -116,7 +116,7 @@ inline const std::array<FeatureRow, kFeatures>& table() {
        {"none", "no_grad", "gathered", "recorded", "recorded_kept", "block", "block_recorded", "read", "method"}},
       {"eval_at", 75, {"after_step", "before_forward", "between_micro_batches", "before_step"}},
       {"cut_short", 30, {"no", "yes"}},
-      {"exception", 8, {"none", "forward"}},
+      {"exception", 12, {"none", "forward", "backward"}},
       {"optimizer", 65, {"sgd", "adamw", "fused_adamw"}},
       {"zero_grad", 40, {"to_none", "to_zero"}},
       {"zero_grad_of", 30, {"optimizer", "model"}},
@@ -225,6 +225,8 @@ inline Configuration without_idle_choices(Configuration c) {
   drop(kTied, c.is(kFrozen, "embedding") || c.is(kFrozen, "head") || c.is(kFrozen, "all_but_head"));
   drop(kRegularizer, c.is(kFrozen, "all_but_head") || c.is(kFrozen, "all_but_adapters"));
   drop(kUnused, c.is(kUnused, "by_micro_batch") && one);
+  // Ranks that fail between other reductions would wait for each other's.
+  drop(kException, c.is(kException, "backward") && c.is(kUnused, "by_rank"));
   return c;
 }
 

@@ -65,10 +65,13 @@ class BlockImpl : public torch::nn::Module {
     };
     auto y = x + (shape_.recompute == "lambda" ? recompute(body, x) : body(x)) + 0.1 * beside;
     if (uses_extra) y = y + extra_ * 0.3;
+    if (fails_in_backward && y.requires_grad()) {
+      y.register_hook([](const at::Tensor&) -> at::Tensor { throw std::runtime_error("in backward, on purpose"); });
+    }
     return {y, shape_.side ? (y * gate_).mean() : at::Tensor()};
   }
 
-  bool fails = false;
+  bool fails = false, fails_in_backward = false;
   bool uses_extra = true;
   std::optional<at::ScalarType> computes_in;  ///< what a matrix product must be in, also when computed again
 

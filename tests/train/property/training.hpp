@@ -115,10 +115,14 @@ class Training {
     at::Tensor kept;  // a graph that is never run backward
     for (std::int64_t step = 0; step < steps; ++step) {
       const bool odd = step % 2 == 1;
-      const bool to_none = c_.is(kZeroGrad, "to_none");
-      c_.is(kZeroGradOf, "model") ? net_->zero_grad(to_none) : optimizer->zero_grad(to_none);
+      const auto zero_grad = [&] {
+        const bool to_none = c_.is(kZeroGrad, "to_none");
+        c_.is(kZeroGradOf, "model") ? net_->zero_grad(to_none) : optimizer->zero_grad(to_none);
+      };
+      zero_grad();
       if (odd) evaluate("before_forward", kept);
-      if (odd && c_.is(kException, "forward")) fail_and_reset(step);
+      if (odd && c_.chosen(kException)) fail_and_reset(step);
+      if (odd && c_.is(kException, "backward")) zero_grad();  // units that were done have theirs
       const auto end = odd && c_.chosen(kCutShort) ? micro_batches - 1 : micro_batches;
       std::vector<at::Tensor> waiting;
       for (std::int64_t micro = 0; micro < end; ++micro) {
@@ -314,17 +318,27 @@ class Training {
     return net_->slots[0]->unit || (!units.empty() && units.front()->flats().empty());
   }
 
-  /// A step that fails in its first forward on every rank; a rank may leave one block out, so two of them fail.
+  /// A step that fails in its first forward or backward on every rank; a rank may leave one block out, so two of them
+  /// fail.
   void fail_and_reset(std::int64_t step) {
     if (!parallel_) return;
     schedule(0, c_.number(kMicroBatches));
-    net_->blocks[2]->fails = net_->blocks[3]->fails = true;
+    const bool in_backward = c_.is(kException, "backward");
+    const auto fail = [&](bool fails) {
+      for (const auto block : {2, 3}) {
+        (in_backward ? net_->blocks[block]->fails_in_backward : net_->blocks[block]->fails) = fails;
+      }
+    };
+    fail(true);
     const auto noted = outcome_.losses.size();
     try {
-      for (const auto rank : ranks_) loss(step, 0, rank);
+      for (const auto rank : ranks_) {
+        auto sum = loss(step, 0, rank);
+        if (in_backward) sum.backward();
+      }
     } catch (const std::runtime_error&) {
     }
-    net_->blocks[2]->fails = net_->blocks[3]->fails = false;
+    fail(false);
     outcome_.losses.resize(noted);
     at::autocast::set_autocast_enabled(at::kCPU, false);
     parallel_->reset();
