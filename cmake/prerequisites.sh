@@ -46,7 +46,8 @@ install_packages() {
   [ "$(id -u)" -eq 0 ] || as_root=sudo
   $as_root apt-get update -q >&2
   # shellcheck disable=SC2086  # a list of words
-  $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $missing >&2
+  $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends \
+    -o APT::Keep-Downloaded-Packages=false $missing >&2
 }
 
 # A folder is complete when its stamp names what it was made from; anything else is made anew.
