@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # samples/ms_swift, with a made Qwen: packed, installed on a bare Debian without a network, and there `swift sft` with two ranks
-# on processors, as far as those go: FSDP2 with adapters, DDP with every parameter. Losses fall, the adapter loads again.
+# on processors, as far as those go: FSDP2 with adapters, DDP and ZeRO 3 with every parameter. Losses fall, the adapter loads again.
 #   ms_swift_test.sh OUT BIN PYTHON      PYTHON has tests/train/peers.txt; BIN: a build folder's programs
 #   ctest --test-dir build/release -C slow -R ms_swift
 # Needs a network, root, 12 GB in OUT; ten minutes once everything is fetched (SEALIFT_CACHE, build/prerequisites/downloads).
@@ -57,10 +57,12 @@ echo "== inside: adapters under FSDP2"
 swift fsdp2_lora fsdp2_lora || { tail -30 "$out/logs/fsdp2_lora.log"; fail "swift sft, fsdp2_lora"; }
 echo "== inside: every parameter under DDP"
 swift ddp_full ddp_full --gradient_checkpointing false || { tail -30 "$out/logs/ddp_full.log"; fail "swift sft, ddp_full"; }
+echo "== inside: every parameter under DeepSpeed's ZeRO 3"
+swift zero3 zero3 --gradient_checkpointing false || { tail -30 "$out/logs/zero3.log"; fail "swift sft, zero3"; }
 echo "== inside: the older FSDP wants a GPU, and says so"
 ! swift fsdp_lora fsdp_lora || fail "FSDP 1 trained on processors: then this test can ask for more"
 grep -q "no available devices found" "$out/logs/fsdp_lora.log" || { tail -30 "$out/logs/fsdp_lora.log"; fail "fsdp_lora: another reason"; }
-for name in fsdp2_lora ddp_full; do
+for name in fsdp2_lora ddp_full zero3; do
   ! grep -E "NetworkError|ConnectionError|Max retries" "$out/logs/$name.log" || fail "$name asked for something outside"
 done
 
@@ -75,7 +77,7 @@ inside $root/bin/python -I -c '
 import json, math, pathlib, sys
 import torch, peft, transformers
 root = sys.argv[1]
-for name in ("fsdp2_lora", "ddp_full"):
+for name in ("fsdp2_lora", "ddp_full", "zero3"):
     lines = [json.loads(line) for line in pathlib.Path(f"/var/tmp/{name}/logging.jsonl").read_text().splitlines()]
     losses = [float(line["loss"]) for line in lines if "loss" in line]
     print(name, "losses", losses)

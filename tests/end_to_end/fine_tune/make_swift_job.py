@@ -17,7 +17,12 @@ def job(stage):
     text = text.replace('"../../build/release/stage"', f'"{stage}"').replace('source = "presets"', f'source = "{SAMPLE}/presets"')
     text, replaced = re.subn(r'(?m)^repo = .*$', 'source = "qwen"', text)
     assert replaced == 1, "samples/ms_swift/ms_swift.toml has another model now"
-    return text
+    # For zero3, as the sample's README says, and with the operator that DeepSpeed on processors asks for when it starts.
+    requirements = 'requirements = ["ms-swift>=4.6,<4.7", "torch==2.11.0"'
+    assert requirements in text, "samples/ms_swift/ms_swift.toml has other requirements now"
+    text = text.replace(requirements, requirements + ', "deepspeed>=0.19"')
+    readme = (SAMPLE / "README.md").read_text()
+    return text + re.search(r"(?s)```toml\n(\[python.extra_build_dependencies\].*?)```", readme).group(1)
 
 
 out = pathlib.Path(sys.argv[1]) / "made"
