@@ -153,8 +153,9 @@ const std::vector<Row>& table() {
        "",
        "compiles its operators when they are first used, and deepspeed_shm_comm as soon as a process group starts "
        "without a GPU: it needs g++ and ninja, and nvcc where there are GPUs",
-       "see that the targets have g++ (or carry Debian's packages of it), require ninja and carry the toolkit; "
-       "or build a wheel with DS_BUILD_OPS=1 and require that",
+       "have them built with the wheel: torch in extra_build_dependencies, and in extra_build_variables either "
+       "DS_BUILD_SHM_COMM = \"1\" and DS_ACCELERATOR = \"cpu\", or DS_BUILD_OPS = \"1\" with the toolkit; or see that "
+       "the targets have g++ (or carry Debian's packages of it), require ninja and carry the toolkit",
        {},
        {}},
       // wheel flashinfer-python 0.7.2.post1: jit/env.py, artifacts.py, jit/cubin_loader.py.
