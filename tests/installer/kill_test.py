@@ -86,6 +86,13 @@ def is_in_sync(process):
         return False
 
 
+def handles(process, number):
+    """Whether it has begun so far that it answers the signal itself."""
+    with open(f"/proc/{process}/status") as status:
+        caught = next(line for line in status if line.startswith("SigCgt:"))
+    return bool(int(caught.split()[1], 16) >> (number - 1) & 1)
+
+
 def processes_of(folder):
     """What runs a program below `folder`, or names it."""
     found = []
@@ -175,11 +182,13 @@ class Kills:
             time.sleep(0.1)
         raise SystemExit(f"{len(left)} processes of the killed run are still there, such as {left[0]}")
 
-    def check_words(self, returncode):
+    def check_words(self, returncode, answers):
         with open(self.said) as file:
             said = file.read()
         if returncode != -self.signal:
             raise SystemExit(f"of {self.signal.name} it ended with {returncode}: {said}")
+        if not answers and not said:  # it had only just begun
+            return
         if self.signal != signal.SIGKILL and said.count("\nstopped; ") != 1:
             raise SystemExit(f"of {self.signal.name} it died without one line of it: {said}")
 
@@ -195,11 +204,12 @@ class Kills:
             child.wait(random.uniform(0, self.tail if aimed else 1.1 * self.seconds) if kill else None)
         except subprocess.TimeoutExpired:
             in_sync = is_in_sync(child.pid)
+            answers = handles(child.pid, self.signal)
             child.send_signal(self.signal)
             child.wait(60)
             if child.returncode == 0:  # it had ended but for its exit
                 return False
-            self.check_words(child.returncode)
+            self.check_words(child.returncode, answers)
             self.stages[self.stage_of(child, in_sync)] += 1
             return True
         if child.returncode != 0:
