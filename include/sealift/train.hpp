@@ -29,6 +29,8 @@
 #include <sealift/train/comm/rank_watch.hpp>              // the thread that turns a hang into one message on every rank
 #include <sealift/train/comm/channel.hpp>                 // a group's engines (Gloo, NCCL) and what it remembers
 #include <sealift/train/comm/in_flight.hpp>               // a collective: what it sends, how it is waited for
+#include <sealift/train/comm/rank_order_sum.hpp>          // what ranks have sent, added with the same bits everywhere
+#include <sealift/train/comm/label_check.hpp>             // whether all ranks come to the same collective
 #include <sealift/train/comm/collectives.hpp>             // the door to c10d; tickets, counters
 #include <sealift/train/comm/nccl_backend.hpp>            // c10d's NCCL behind it, where the program is built with it
 #include <sealift/train/comm/connections.hpp>             // what the groups of a world share
@@ -50,7 +52,10 @@
 #include <sealift/train/flat/meta_device.hpp>             // build a model without memory
 #include <sealift/train/flat/source.hpp>                  // where first values come from
 #include <sealift/train/flat/fill_shard.hpp>              // ... of a rank's shard
-#include <sealift/train/flat/stored_codec.hpp>            // what is kept of a frozen shard: NF4, int8, fp8
+#include <sealift/train/flat/stored_shard.hpp>            // a frozen shard that is kept encoded: the seam, int8, fp8
+#include <sealift/train/flat/nf4.hpp>                     // bitsandbytes' four bits: arithmetic
+#include <sealift/train/flat/nf4_codec.hpp>               // ... of a flat's shards
+#include <sealift/train/flat/stored_codec.hpp>            // which of these keeps a shard
 #include <sealift/train/flat/side_streams.hpp>            // copies from and to the host, beside the work
 #include <sealift/train/flat/flat_param.hpp>              // one flat: sharded <-> unsharded
 #include <sealift/train/flat/transport.hpp>               // how gradients are summed: as they are, in fp16 or bf16

@@ -47,6 +47,9 @@
 #include <sealift/train/flat/flat_param.hpp>
 #include <sealift/train/flat/side_streams.hpp>
 #include <sealift/train/flat/stored_codec.hpp>
+#include <sealift/train/flat/nf4_codec.hpp>
+#include <sealift/train/flat/nf4.hpp>
+#include <sealift/train/flat/stored_shard.hpp>
 #include <sealift/train/flat/guard.hpp>
 #include <sealift/train/flat/codec.hpp>
 #include <sealift/train/flat/fill_shard.hpp>
@@ -63,6 +66,8 @@
 #include <sealift/train/comm/connections.hpp>
 #include <sealift/train/comm/nccl_backend.hpp>
 #include <sealift/train/comm/collectives.hpp>
+#include <sealift/train/comm/label_check.hpp>
+#include <sealift/train/comm/rank_order_sum.hpp>
 #include <sealift/train/comm/in_flight.hpp>
 #include <sealift/train/comm/channel.hpp>
 #include <sealift/train/comm/rank_watch.hpp>

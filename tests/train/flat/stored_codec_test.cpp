@@ -201,11 +201,11 @@ TEST_CASE("NF4 is decoded by a loop and by tensors to the same bits, a block of 
     auto x = torch::sin(torch::arange(n) * 0.7) * 0.01;
     if (n > 128) x.narrow(0, 64, 64).zero_();
     const auto codes = torch::empty({(n + 1) / 2}, at::kByte), scales = torch::empty({(n + 63) / 64});
-    Nf4Codec::quantize(x, codes, scales);
+    nf4::quantize(x, codes, scales);
     for (const auto dtype : {at::kFloat, at::kBFloat16, at::kHalf}) {
       const auto looped = torch::empty({n}, dtype), by_tensors = torch::empty({n}, dtype);
-      Nf4Codec::dequantize(codes, scales, looped, code);
-      Nf4Codec::dequantize_by_tensors(codes, scales, by_tensors, code);
+      nf4::dequantize(codes, scales, looped, code);
+      nf4::dequantize_by_tensors(codes, scales, by_tensors, code);
       CHECK(looped.equal(by_tensors));
       if (n > 128) CHECK(looped.narrow(0, 64, 64).abs().max().item<float>() == 0);
       CHECK((looped.to(at::kFloat) - x).abs().max().item<float>() <= 0.0017f);

@@ -15,10 +15,9 @@
 // (0.3 to 0.7 of ours). Gloo's all-reduce is as fast as any composition, so it is used, except for a few numbers.
 #pragma once
 
-#include <sealift/train/comm/in_flight.hpp>
+#include <sealift/train/comm/label_check.hpp>
+#include <sealift/train/comm/rank_order_sum.hpp>
 
-#include <algorithm>
-#include <cstring>
 #include <numeric>
 
 namespace sealift::train {
@@ -114,7 +113,7 @@ class Collectives {
     auto theirs = buffer(*flight, shard);
     flight->exchange([&](auto peer) { return part(full, peer); }, [&](auto peer) { return row(theirs, peer); });
     flight->finish = [sum = shard.flatten(), own = part(full, rank()), theirs, rank = rank(), factor] {
-      add_up(sum, own, theirs, rank, factor);
+      detail::add_in_rank_order(sum, own, theirs, rank, factor);
     };
     return Ticket(std::move(flight));
   }
@@ -142,7 +141,9 @@ class Collectives {
     auto flat = tensor.flatten();
     auto theirs = buffer(*flight, flat);
     flight->exchange([&](auto) { return flat; }, [&](auto peer) { return row(theirs, peer); });
-    flight->finish = [flat, theirs, rank = rank(), factor] { add_up(flat, flat, theirs, rank, factor); };
+    flight->finish = [flat, theirs, rank = rank(), factor] {
+      detail::add_in_rank_order(flat, flat, theirs, rank, factor);
+    };
     return Ticket(std::move(flight));
   }
 
@@ -253,31 +254,6 @@ class Collectives {
   }
   at::Tensor row(const at::Tensor& theirs, std::int64_t peer) const { return theirs[peer < rank() ? peer : peer - 1]; }
 
-  /// sum = factor * (own and theirs, added in rank order): the same bits on every rank. In pieces that stay in the
-  /// cache.
-  static void add_up(const at::Tensor& sum, const at::Tensor& own, const at::Tensor& theirs, std::int64_t rank,
-                     double factor) {
-    at::NoGradGuard no_grad;
-    const bool widen = sum.scalar_type() == at::kHalf || sum.scalar_type() == at::kBFloat16;
-    constexpr std::int64_t kPiece = 1 << 16;
-    for (std::int64_t begin = 0; begin < sum.numel(); begin += kPiece) {
-      const auto n = std::min(kPiece, sum.numel() - begin);
-      const auto term = [&](std::int64_t r) {
-        return (r == rank ? own : theirs[r < rank ? r : r - 1]).narrow(0, begin, n);
-      };
-      auto out = sum.narrow(0, begin, n);
-      if (theirs.size(0) == 1 && (factor == 1 || !widen)) {
-        at::add_out(out, term(0), term(1));
-        if (factor != 1) out.mul_(factor);
-        continue;
-      }
-      auto total = widen ? term(0).to(at::kFloat) : at::add(term(0), term(1));
-      for (std::int64_t r = widen ? 1 : 2; r <= theirs.size(0); ++r) total.add_(term(r));
-      if (factor != 1) total.mul_(factor);
-      out.copy_(total);
-    }
-  }
-
   Flight begin(const char* op, const at::Tensor& tensor, const std::string& unit, std::uint64_t detail) {
     return begin(op, tensor, unit, detail, tensor.numel());
   }
@@ -297,7 +273,7 @@ class Collectives {
     const auto transition = (channel_->previous ^ (hash >> 1)) * 0x100000001b3 ^ hash;
     const bool known = channel_->agreed.contains(transition);
     if (channel_->order_check == OrderCheck::Always || (channel_->order_check == OrderCheck::NewOnly && !known)) {
-      compare(flight->label);
+      detail::compare_labels(channel_, flight->label);
       channel_->agreed.insert(transition);
     }
     channel_->previous = hash;
@@ -305,43 +281,6 @@ class Collectives {
     flight->number = channel_->watch->issued().issue(channel_->group, flight->label);
     flight->tag = channel_->tag(hash, flight->number);
     return flight;
-  }
-
-  /// Exchanges labels with all ranks; throws on all of them when they differ.
-  void compare(const Label& label) {
-    constexpr std::int64_t kSize = 256;
-    auto cards = at::zeros({size(), kSize}, at::kByte);
-    const auto hash = label.hash();
-    const auto text = label.text().substr(0, kSize - sizeof hash - 1);
-    auto* mine = cards[rank()].data_ptr<std::uint8_t>();
-    std::memcpy(mine, &hash, sizeof hash);
-    std::memcpy(mine + sizeof hash, text.c_str(), text.size());
-
-    auto& issued = channel_->watch->issued();
-    detail::InFlight flight{.channel = channel_, .label = label, .group = channel_->check_group};
-    flight.number = issued.issue(flight.group, label);
-    flight.tag = channel_->check_tag(flight.number);
-    flight.exchange([&](auto) { return cards[rank()]; }, [&](auto peer) { return cards[peer]; });
-    flight.wait();
-    ++channel_->order_checks;
-
-    std::vector<std::pair<std::string, std::vector<std::int64_t>>> groups;  // ranks by label, by first rank
-    bool agree = true;
-    for (std::int64_t peer = 0; peer < size(); ++peer) {
-      const auto* card = cards[peer].data_ptr<std::uint8_t>();
-      agree = agree && std::memcmp(card, &hash, sizeof hash) == 0;
-      const std::string what = reinterpret_cast<const char*>(card) + sizeof hash;
-      auto same = std::find_if(groups.begin(), groups.end(), [&](const auto& other) { return other.first == what; });
-      if (same == groups.end()) same = groups.insert(same, {what, {}});
-      same->second.push_back(channel_->members[static_cast<std::size_t>(peer)]);
-    }
-    if (agree) return;
-    std::string differ = "ranks disagree in step " + std::to_string(issued.step()) + ": ";
-    for (const auto& [what, ranks] : groups) differ += name_ranks(ranks) + " came to " + what + ", ";
-    channel_->watch->disagree(label,
-                              differ + "in group " + channel_->name +
-                                  "; every rank must run the same units in the same order, with the same sizes and "
-                                  "gradients");
   }
 
   std::shared_ptr<detail::Channel> channel_;
