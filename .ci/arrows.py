@@ -56,14 +56,14 @@ DOORS = {
     r"^utf8proc\.h$": {"bundle/core/unicode."},
     r"^openssl/(ssl|x509v3)\.h$": {"offline_repo/server/tls.cpp"},
     r"^openssl/(?!ssl\.h|x509v3\.h)": {"bundle/core/openssl.hpp", "include/sealift/train/checkpoint/digest.hpp",
-                   "samples/verify/report/signature.cpp"},
-    r"^nlohmann/": {"bundle/core/json.hpp", "bundle/core/json_object.hpp", *LEAVES, "samples/trainer/", "samples/verify/"},
+                   "verify/report/signature.cpp"},
+    r"^nlohmann/": {"bundle/core/json.hpp", "bundle/core/json_object.hpp", *LEAVES, "trainer/", "verify/"},
     r"^curl/": {"packager/files/http_request.cpp"},
     r"^tomlplusplus/": {TOML},
     r"^boost/url": {"packager/host/url."},
     r"^boost/(?!url)": {"offline_repo/server/"},
-    r"^CLI/": {"bundle/host/command_line.", "samples/trainer/", "samples/verify/"},
-    r"^torch/csrc/distributed/": {"include/sealift/train/comm/", "samples/trainer/", "samples/verify/"},
+    r"^CLI/": {"bundle/host/command_line.", "trainer/", "verify/"},
+    r"^torch/csrc/distributed/": {"include/sealift/train/comm/", "trainer/", "verify/"},
 }
 
 

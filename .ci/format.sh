@@ -9,6 +9,6 @@ if [ "$version" != 14 ]; then
   echo "format: skipped, since clang-format 14 is wanted and $version is here"
   exit 77
 fi
-find bench bundle include installer offline_repo packager samples tests \( -name '*.hpp' -o -name '*.cpp' \) -print0 |
+find bench bundle include installer launch offline_repo packager samples tests trainer verify \( -name '*.hpp' -o -name '*.cpp' \) -print0 |
   xargs -0 -n 40 -P "$(nproc)" clang-format --dry-run -Werror
 echo "format: every source is formatted"

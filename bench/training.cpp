@@ -6,11 +6,11 @@
 #include <sealift/train/comm/gloo_turns.hpp>
 
 #include "bench/llama.hpp"
-#include "samples/trainer/kept_memory.hpp"
-#include "samples/trainer/models/hf_folder.hpp"
-#include "samples/trainer/ranks/device.hpp"
-#include "samples/trainer/tuning/peft_format.hpp"
-#include "samples/trainer/verification/model.hpp"
+#include "trainer/kept_memory.hpp"
+#include "trainer/models/hf_folder.hpp"
+#include "trainer/ranks/device.hpp"
+#include "trainer/tuning/peft_format.hpp"
+#include "trainer/verification/model.hpp"
 
 #include <ATen/DeviceAccelerator.h>
 

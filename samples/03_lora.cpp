@@ -3,9 +3,9 @@
 // After 02_from_ddp_to_fsdp: the model comes from a folder in Hugging Face's layout, and PEFT opens what is saved.
 // Without arguments it makes a tiny model and adapts it on two ranks that are threads, so that it runs anywhere.
 //   03_lora [MODEL_FOLDER ADAPTER_FOLDER]    environment: a launcher's variables
-#include "models/hf_folder.hpp"
-#include "tuning/peft_format.hpp"
-#include "tuning/qlora.hpp"
+#include "trainer/models/hf_folder.hpp"
+#include "trainer/tuning/peft_format.hpp"
+#include "trainer/tuning/qlora.hpp"
 
 #include <cstdio>
 #include <cstdlib>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A token file that is accepted has sequences that cover its tokens, and each of them can be read or is refused.
-#include "samples/trainer/data/token_view.hpp"
+#include "trainer/data/token_view.hpp"
 
 #include "tests/fuzz/fuzz.hpp"
 

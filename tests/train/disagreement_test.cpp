@@ -2,7 +2,7 @@
 // Ranks of one training run that do different things: every rank must end with one clear error, and none may hang.
 // The watch itself is tested in rank_watch_test.cpp; here the engine disagrees.
 // Two or three ranks each; the time-out is far longer than a case may take.
-#include "fixture.hpp"
+#include "tests/train/fixture.hpp"
 
 #include <mutex>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Page faults of blocks that are freed and asked for again, each in a process of its own.
-#include "samples/trainer/kept_memory.hpp"
+#include "trainer/kept_memory.hpp"
 
 #include <doctest/doctest.h>
 #include <sys/resource.h>

@@ -2,7 +2,7 @@
 // What a usual LibTorch loop does with a model beside forward and backward: it zeroes, clips, saves, evaluates,
 // freezes, and ends in the middle of a step. Each gives what one process gives, or an error that names the remedy. Each
 // case was once silently wrong.
-#include "fixture.hpp"
+#include "tests/train/fixture.hpp"
 
 #include <mutex>
 #include <sstream>

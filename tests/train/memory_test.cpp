@@ -3,8 +3,8 @@
 // Two ranks in this process, so counts are halved: a sum of peaks is no less than the peak of the sum.
 // Blocks are large compared with other allocations. With P the shard, U the largest unit, R the root, all in bytes:
 //   built P + U, forward P + 3U + R, backward 2P + 3U + R, after the step 4P; 16 MiB are for the rest.
-#include "fixture.hpp"
 #include "tests/support/counting_allocator.hpp"
+#include "tests/train/fixture.hpp"
 
 using namespace sealift::test;
 

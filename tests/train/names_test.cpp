@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // names.hpp: each name of another project sets what it means there, and any other is refused with those that there are.
 // A wrapping strategy is held to the maker that it stands for, by the units that both make of one model (tall.hpp).
-#include "tall.hpp"
+#include "tests/train/tall.hpp"
 
 using namespace sealift::test;
 

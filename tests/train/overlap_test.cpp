@@ -2,8 +2,8 @@
 // What runs beside what in a backward pass, and what is held meanwhile: seen by an observer and by the memory behind
 // parameters, counted, never timed.
 // Each case was once slow or large without a word.
-#include "fixture.hpp"
-#include "simulate/step_time.hpp"
+#include "tests/train/fixture.hpp"
+#include "trainer/simulate/step_time.hpp"
 
 #include <map>
 

@@ -2,7 +2,7 @@
 // The engine against the same model on one process: losses, parameters, and what went over the wire.
 // The evidence that the core is correct. Ranks are threads over Gloo; each case says how many.
 // Counts and bytes are held to formulas, so one collective too many is a failure, not a slow run.
-#include "fixture.hpp"
+#include "tests/train/fixture.hpp"
 
 using namespace sealift::test;
 

@@ -2,7 +2,7 @@
 // Mixed precision and offload: the dtype and device of tensors while they are used, and the numbers that result.
 // bf16 follows fp32 within 2e-2 of the loss; values that are moved but not rounded must agree to fp32's 1e-5.
 // On a machine without a GPU host and device are the same memory, but every copy is made nevertheless.
-#include "fixture.hpp"
+#include "tests/train/fixture.hpp"
 
 using namespace sealift::test;
 

@@ -2,7 +2,7 @@
 // How often units are gathered and reduced, how far ahead, and when they are freed: counts, not seconds.
 // With n units and the root, M micro-batches a step; formulas as in FSDP2's own tests.
 // Each case says over how many ranks it runs.
-#include "fixture.hpp"
+#include "tests/train/fixture.hpp"
 
 #include <ATen/autocast_mode.h>
 

@@ -3,7 +3,7 @@
 // and a parameter of the root. A plan needs only a model and a policy, so nothing here is ever called.
 #pragma once
 
-#include "fixture.hpp"
+#include "tests/train/fixture.hpp"
 
 namespace sealift::test {
 

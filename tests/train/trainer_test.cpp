@@ -2,12 +2,12 @@
 // The trainer's parts: the language and its entropy, the settings, the comparison of results.
 // The verdict of the verification job rests on them, so each is shown to be able to fail.
 // The program itself is run by trainer_test.sh.
-#include "ranks/job_policy.hpp"
-#include "settings/options.hpp"
-#include "verification/check.hpp"
-#include "verification/markov.hpp"
-#include "verification/model.hpp"
-#include "verification/traffic.hpp"
+#include "trainer/ranks/job_policy.hpp"
+#include "trainer/settings/options.hpp"
+#include "trainer/verification/check.hpp"
+#include "trainer/verification/markov.hpp"
+#include "trainer/verification/model.hpp"
+#include "trainer/verification/traffic.hpp"
 
 #include <doctest/doctest.h>
 

@@ -2,7 +2,7 @@
 // unit_plan.hpp: which unit a parameter and a buffer belong to, and what is refused or warned of.
 // A plan needs only a model and a policy, so there are no ranks but for the casts that parallelize makes from it.
 // Which modules become units is wrap_test.cpp's.
-#include "tall.hpp"
+#include "tests/train/tall.hpp"
 
 using namespace sealift::test;
 

@@ -58,7 +58,7 @@ made.make_model(out / "qwen", vocab_size=4096, hidden_size=384, intermediate_siz
 (out / "chats").mkdir()
 made.write_lines(out / "chats/train.jsonl", made.chat_lines(160, 1))
 made.write_lines(out / "chats/evaluation.jsonl", made.chat_lines(16, 2))
-subprocess.run([sys.executable, PROJECT / "samples/trainer/data/tokenize", "--model", out / "qwen", "--data",
+subprocess.run([sys.executable, PROJECT / "trainer/data/tokenize", "--model", out / "qwen", "--data",
                 out / "chats/train.jsonl", "--out", out / "chats/train.tokens"], check=True, stdout=subprocess.DEVNULL)
 (out / "golden.toml").write_text(GOLDEN)
 (out / "job.toml").write_text(job())

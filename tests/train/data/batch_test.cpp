@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Batches: what of a token file stands where, packed and padded.
-#include "data/batch.hpp"
+#include "trainer/data/batch.hpp"
 
 #include "tests/train/data/made_token_file.hpp"
 

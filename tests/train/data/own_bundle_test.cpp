@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a training result says of the bundle that it ran in: of an installed prefix, outside of one, and of records that
 // somebody has damaged.
-#include "own_bundle.hpp"
+#include "trainer/own_bundle.hpp"
 
 #include <doctest/doctest.h>
 

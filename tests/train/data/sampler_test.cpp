@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packing and the sampler, on configurations drawn from a seed: every example once an epoch, whoever shares it how.
-#include "data/sampler.hpp"
-#include "data/shuffle.hpp"
+#include "trainer/data/sampler.hpp"
+#include "trainer/data/shuffle.hpp"
 
 #include <doctest/doctest.h>
 

@@ -2,7 +2,7 @@
 // A token file as JSON, read by the reader that trains: what tokenize_test.py compares with transformers.
 // Checked in full first, so that what the scripts write is held to what the reader asks for.
 //   token_file_dump FILE
-#include "data/token_file.hpp"
+#include "trainer/data/token_file.hpp"
 
 #include <nlohmann/json.hpp>
 

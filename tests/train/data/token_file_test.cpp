@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Token files on disk: mapped, and held to their digest.
-#include "data/token_file.hpp"
+#include "trainer/data/token_file.hpp"
 
 #include "tests/train/data/made_token_file.hpp"
 

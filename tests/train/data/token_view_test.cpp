@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The reader of token files: what it reads, and each way in which a file may lie.
-#include "data/token_view.hpp"
+#include "trainer/data/token_view.hpp"
 
 #include "tests/train/data/made_token_file.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which Python tokenizes, and what it is told. What it does then is for tokenize_test.py.
-#include "data/tokenize_command.hpp"
+#include "trainer/data/tokenize_command.hpp"
 
 #include <doctest/doctest.h>
 

@@ -2,7 +2,7 @@
 // The choice of a rank's device: what a driver shows, which device a rank takes, what is refused, and loading CUDA's
 // half. With a driver and a CUDA half that are made up, and with the real half as far as it goes without a driver. A
 // program of its own, since what is loaded stays loaded.
-#include "ranks/device.hpp"
+#include "trainer/ranks/device.hpp"
 
 #include "tests/support/left_out.hpp"
 #include "tests/support/ranks.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What decays and what does not, by the names that Hugging Face's models and PEFT's adapters have, and LoRA+'s rates.
 // fine_tune_test.py holds a whole job to the groups of transformers' Trainer.
-#include "loop/decay_groups.hpp"
+#include "trainer/loop/decay_groups.hpp"
 
 #include <doctest/doctest.h>
 

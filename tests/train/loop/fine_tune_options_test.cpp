@@ -2,8 +2,8 @@
 // A fine-tuning job's settings: their layers, ms-swift's files and words taken over, and what is refused by name.
 // The args.json here is one of ms-swift 4 with what its other features leave in it.
 // Each refusal has a job with one fault.
-#include "settings/fine_tune_options.hpp"
-#include "settings/swift_names.hpp"
+#include "trainer/settings/fine_tune_options.hpp"
+#include "trainer/settings/swift_names.hpp"
 
 #include <doctest/doctest.h>
 

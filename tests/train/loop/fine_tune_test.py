@@ -67,7 +67,7 @@ def differ(one, other):
 
 
 def tokenize(data, out, *more):
-    subprocess.run([sys.executable, REPOSITORY / "samples/trainer/data/tokenize", "--model", MODEL, "--data", data,
+    subprocess.run([sys.executable, REPOSITORY / "trainer/data/tokenize", "--model", MODEL, "--data", data,
                     "--out", out, *more], check=True, stdout=subprocess.DEVNULL)
     return out
 

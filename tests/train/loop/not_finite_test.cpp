@@ -2,10 +2,10 @@
 // Losses, norms and metrics that are NaN or infinite: what a run writes of them, goes on with, and calls its best.
 // They were written as JSON's null, by which the checkpoint of such a run was damaged when it was read.
 // fine_tune_test.py does it with the program; here each writer and reader is by itself.
-#include "loop/best_model.hpp"
 #include "tests/support/temp_dir.hpp"
-#include "verification/check.hpp"
-#include "verification/step_log.hpp"
+#include "trainer/loop/best_model.hpp"
+#include "trainer/verification/check.hpp"
+#include "trainer/verification/step_log.hpp"
 
 #include <doctest/doctest.h>
 

@@ -2,9 +2,9 @@
 // Ranks that were given different jobs, as hosts with settings and data of their own may be.
 // They trained replicas that parted, or epochs of other examples, without an error. fine_tune_test.py starts such
 // ranks.
-#include "ranks/same_job.hpp"
-#include "settings/fine_tune_options.hpp"
+#include "trainer/ranks/same_job.hpp"
 #include "tests/support/ranks.hpp"
+#include "trainer/settings/fine_tune_options.hpp"
 
 #include <doctest/doctest.h>
 

@@ -2,7 +2,7 @@
 // config.json: what is read of each family, and that whatever could change the numbers unread is refused by name.
 // That the read values mean what transformers means by them is models_peer_test.py's subject.
 // Each refusal changes one key of a file that is read.
-#include "models/decoder_config.hpp"
+#include "trainer/models/decoder_config.hpp"
 #include "tests/support/temp_dir.hpp"
 
 #include <doctest/doctest.h>

@@ -2,12 +2,12 @@
 // A decoder as the trainer uses it: names, parts, packed rows, generation, folders, precision.
 // That its numbers are transformers' is models_peer_test.py's subject; here is what holds for any numbers.
 // Models are tiny and their values drawn, so each test takes milliseconds.
-#include "models/generate.hpp"
-#include "models/hf_folder.hpp"
-#include "models/label_log_probabilities.hpp"
-#include "models/moe.hpp"
 #include "tests/support/ranks.hpp"
 #include "tests/support/temp_dir.hpp"
+#include "trainer/models/generate.hpp"
+#include "trainer/models/hf_folder.hpp"
+#include "trainer/models/label_log_probabilities.hpp"
+#include "trainer/models/moe.hpp"
 
 #include <doctest/doctest.h>
 

@@ -2,8 +2,8 @@
 // The memory of label log-probabilities: never [tokens, vocabulary], forward or backward.
 // In the program that counts what LibTorch's allocator hands out.
 // Beside the gradients, once more where forward made them, it may hold the logits of a piece and what is made of them.
-#include "models/label_log_probabilities.hpp"
 #include "tests/support/counting_allocator.hpp"
+#include "trainer/models/label_log_probabilities.hpp"
 
 #include <doctest/doctest.h>
 

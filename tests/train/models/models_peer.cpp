@@ -3,10 +3,10 @@
 // Started by models_peer_test.py, which makes the folders and batches and holds the results to transformers'.
 // Ranks are threads. All cases in one process, since a start costs more than a tiny model.
 //   sealift-models-peer CASES    each line: forward|train|save|generate FOLDER METHOD RANKS OPTIONS OUT
-#include "models/generate.hpp"
-#include "models/hf_folder.hpp"
-#include "models/moe.hpp"
 #include "tests/support/ranks.hpp"
+#include "trainer/models/generate.hpp"
+#include "trainer/models/hf_folder.hpp"
+#include "trainer/models/moe.hpp"
 
 #include <fstream>
 #include <iostream>

@@ -3,9 +3,9 @@
 // one process: ranks that route differently, experts without tokens, experts spread over ranks.
 // transformers' own blocks are in moe_peer_test.py. The reference runs the micro-batches of all ranks one after
 // another, since the router's loss is one of a micro-batch and not a mean over tokens.
-#include "models/moe.hpp"
+#include "trainer/models/moe.hpp"
 
-#include "models/stored_experts.hpp"
+#include "trainer/models/stored_experts.hpp"
 
 #include "tests/support/temp_dir.hpp"
 #include "tests/train/fixture.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // When the 30 % rule speaks, and which remedies it names.
-#include "monitor/advice.hpp"
+#include "trainer/monitor/advice.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A trace as a viewer reads it.
-#include "monitor/chrome_trace.hpp"
+#include "trainer/monitor/chrome_trace.hpp"
 
 #include <nlohmann/json.hpp>
 

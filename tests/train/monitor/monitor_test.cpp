@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a monitor reports of steps that the test makes up: no model, and waits that are loops.
-#include "monitor/monitor.hpp"
-#include "monitor/peak_memory.hpp"
-#include "monitor/start_up.hpp"
+#include "trainer/monitor/monitor.hpp"
+#include "trainer/monitor/peak_memory.hpp"
+#include "trainer/monitor/start_up.hpp"
 
 #include "tests/support/ranks.hpp"
 #include "tests/support/temp_dir.hpp"

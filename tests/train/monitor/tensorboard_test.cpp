@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Event files as a reader of TFRecord and protobuf finds them.
-#include "monitor/tensorboard.hpp"
+#include "trainer/monitor/tensorboard.hpp"
 
 #include "tests/support/temp_dir.hpp"
 

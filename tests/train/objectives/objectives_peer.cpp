@@ -2,11 +2,11 @@
 // Our objectives on cases that objectives_peer_test.py makes: JSON in, losses, gradients and metrics as JSON out.
 // Token log-probabilities are laid out as a packed batch has them, two sequences a row, so sums are tried too.
 //   objectives_peer CASES.json
-#include "objectives/causal.hpp"
-#include "objectives/kto.hpp"
-#include "objectives/preference.hpp"
-#include "objectives/reward.hpp"
-#include "objectives/sequence_sums.hpp"
+#include "trainer/objectives/causal.hpp"
+#include "trainer/objectives/kto.hpp"
+#include "trainer/objectives/preference.hpp"
+#include "trainer/objectives/reward.hpp"
+#include "trainer/objectives/sequence_sums.hpp"
 
 #include <nlohmann/json.hpp>
 

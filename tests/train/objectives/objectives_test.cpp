@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Objectives: that sums over ranks and micro-batches are those of one batch, and what happens at their edges.
 // That the formulas are the papers' is for objectives_peer_test.py, which holds them to TRL.
-#include "models/label_log_probabilities.hpp"
-#include "objectives/causal.hpp"
-#include "objectives/kto.hpp"
-#include "objectives/preference.hpp"
-#include "objectives/reward.hpp"
-#include "objectives/sequence_sums.hpp"
+#include "trainer/models/label_log_probabilities.hpp"
+#include "trainer/objectives/causal.hpp"
+#include "trainer/objectives/kto.hpp"
+#include "trainer/objectives/preference.hpp"
+#include "trainer/objectives/reward.hpp"
+#include "trainer/objectives/sequence_sums.hpp"
 
 #include <ATen/autocast_mode.h>
 #include <doctest/doctest.h>

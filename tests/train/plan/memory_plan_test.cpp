@@ -5,15 +5,15 @@
 // threads share the engine's pool, so what one allocates another uses, and what each counts depends on who came first.
 // SEALIFT_PLAN_JOBS=200 SEALIFT_PLAN_SEED=7 by hand; a change of the engine or of a layer that takes more or less shows
 // here.
-#include "plan/memory.hpp"
+#include "trainer/plan/memory.hpp"
 
-#include "models/decoder.hpp"
-#include "plan/meta_shape.hpp"
-#include "plan/step_shape.hpp"
 #include "tests/support/counting_allocator.hpp"
 #include "tests/support/temp_dir.hpp"
 #include "tests/train/fixture.hpp"
-#include "tuning/qlora.hpp"
+#include "trainer/models/decoder.hpp"
+#include "trainer/plan/meta_shape.hpp"
+#include "trainer/plan/step_shape.hpp"
+#include "trainer/tuning/qlora.hpp"
 
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
 

@@ -2,12 +2,12 @@
 // The planner's arithmetic on models that are only numbers; no LibTorch.
 // What it says of real ones is held to the allocator's count in memory_plan_test.cpp.
 // Figures are written out by hand, so that a formula is not compared with itself.
-#include "plan/table.hpp"
+#include "trainer/plan/table.hpp"
 
-#include "plan/advice.hpp"
-#include "plan/auto_method.hpp"
-#include "plan/checkpoint_cost.hpp"
-#include "settings/fine_tune_options.hpp"
+#include "trainer/plan/advice.hpp"
+#include "trainer/plan/auto_method.hpp"
+#include "trainer/plan/checkpoint_cost.hpp"
+#include "trainer/settings/fine_tune_options.hpp"
 
 #include "tests/support/temp_dir.hpp"
 

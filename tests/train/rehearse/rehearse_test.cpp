@@ -2,12 +2,12 @@
 // A rehearsal against what it rehearses: the same job over Gloo, with threads as ranks and values in its tensors.
 // In memory_test's program, since bytes of the CPU are counted by replacing the allocator of the whole process.
 // The models are made; only the counts of a 72B on 1,024 ranks are of one that nobody could run here.
-#include "rehearse/rehearse.hpp"
+#include "trainer/rehearse/rehearse.hpp"
 
-#include "models/moe.hpp"
-#include "objectives/causal.hpp"
 #include "tests/support/counting_allocator.hpp"
 #include "tests/train/fixture.hpp"
+#include "trainer/models/moe.hpp"
+#include "trainer/objectives/causal.hpp"
 
 #include <fstream>
 

@@ -2,7 +2,7 @@
 // Standard input: a JSON list of shapes and rates; standard output: the seconds of each, simulated.
 // For measured_test.py, which fits rates to one run and holds the others to what is printed here.
 // Names are those of step_time.hpp, and a missing one has its default, so that a test says only what it means.
-#include "simulate/step_time.hpp"
+#include "trainer/simulate/step_time.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The simulated step: cases small enough to be computed by hand, and what must hold for shapes drawn from a seed.
-#include "simulate/step_time.hpp"
-#include "simulate/link.hpp"
+#include "trainer/simulate/step_time.hpp"
+#include "trainer/simulate/link.hpp"
 
 #include <doctest/doctest.h>
 

@@ -2,11 +2,11 @@
 // Adapters: which projections get one, which values, what is trained and sent, and what is saved of them.
 // That the numbers are PEFT's is in tuning_peer_test.py.
 
-#include "models/decoder.hpp"
 #include "tests/support/temp_dir.hpp"
 #include "tests/train/fixture.hpp"
-#include "tuning/peft_format.hpp"
-#include "tuning/qlora.hpp"
+#include "trainer/models/decoder.hpp"
+#include "trainer/tuning/peft_format.hpp"
+#include "trainer/tuning/qlora.hpp"
 
 using namespace sealift::test;
 using namespace sealift::trainer;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a fine-tuned model takes on a rank: the formula, against what the allocator counts, and a 7B's figures.
 // In memory_test's program, since counting replaces the allocator of the whole process.
-#include "models/decoder.hpp"
 #include "tests/support/counting_allocator.hpp"
 #include "tests/train/fixture.hpp"
-#include "tuning/lora.hpp"
-#include "tuning/qlora.hpp"
+#include "trainer/models/decoder.hpp"
+#include "trainer/tuning/lora.hpp"
+#include "trainer/tuning/qlora.hpp"
 
 using namespace sealift::test;
 using namespace sealift::trainer;

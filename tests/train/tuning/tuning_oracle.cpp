@@ -4,10 +4,10 @@
 //   sealift-tuning-oracle nf4 IN OUT             safetensors in and out: codes, scales' codes and decoded values
 //   sealift-tuning-oracle train MODEL ADAPTER OUT METHOD RANKS SHARD MICRO RECOMPUTE REPLICATE STORE
 //                                                OUT: losses, adapter/ and merged/
-#include "models/hf_folder.hpp"
 #include "tests/support/ranks.hpp"
-#include "tuning/peft_format.hpp"
-#include "tuning/qlora.hpp"
+#include "trainer/models/hf_folder.hpp"
+#include "trainer/tuning/peft_format.hpp"
+#include "trainer/tuning/qlora.hpp"
 
 #include <fstream>
 #include <iomanip>

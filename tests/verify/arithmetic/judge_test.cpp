@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Judging of what devices computed and how fast, fed with made measurements.
-#include "arithmetic/judge.hpp"
-#include "verdict/outliers.hpp"
+#include "verify/arithmetic/judge.hpp"
+#include "verify/verdict/outliers.hpp"
 
 #include <doctest/doctest.h>
 

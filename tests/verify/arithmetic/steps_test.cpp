@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps on a CPU: the same bits each time, and a flipped bit is found where it was flipped.
-#include "arithmetic/steps.hpp"
-#include "arithmetic/judge.hpp"
-#include "arithmetic/rates.hpp"
+#include "verify/arithmetic/steps.hpp"
+#include "verify/arithmetic/judge.hpp"
+#include "verify/arithmetic/rates.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Judging of bandwidths, fed with made times: which group is slow, who is late, and nobody where a machine is busy.
-#include "communication/judge.hpp"
-#include "communication/rounds.hpp"
-#include "run/processors.hpp"
+#include "verify/communication/judge.hpp"
+#include "verify/communication/rounds.hpp"
+#include "verify/run/processors.hpp"
 
 #include "tests/verify/communication/made_ranks.hpp"
 

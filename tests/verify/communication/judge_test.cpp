@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Judging of collectives, fed with made measurements: who sent wrong data, which link is slow or lossy.
-#include "communication/judge.hpp"
-#include "communication/nccl_log.hpp"
-#include "communication/plan.hpp"
-#include "communication/tcp_counts.hpp"
+#include "verify/communication/judge.hpp"
+#include "verify/communication/nccl_log.hpp"
+#include "verify/communication/plan.hpp"
+#include "verify/communication/tcp_counts.hpp"
 
 #include "tests/verify/communication/made_ranks.hpp"
 

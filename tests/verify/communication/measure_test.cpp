@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collectives on ranks that are threads: right and quiet without a fault, and each injected fault named.
-#include "communication/measure.hpp"
-#include "communication/judge.hpp"
-#include "run/check_kind.hpp"
+#include "verify/communication/measure.hpp"
+#include "verify/communication/judge.hpp"
+#include "verify/run/check_kind.hpp"
 
 #include "tests/support/ranks.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Addresses out of foreign memory, DNS queries and a site's list; each kind of hostile bytes is nothing, not a fault.
-#include "egress/destination.hpp"
+#include "verify/egress/destination.hpp"
 
 #include <arpa/inet.h>
 #include <doctest/doctest.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A changed file, another version and another bundle are named; what cannot be looked at is NOT RUN with the reason.
 // The installer is a script that prints what docs/json.md says of doctor.
-#include "installation/checks.hpp"
-#include "installation/versions.hpp"
+#include "verify/installation/checks.hpp"
+#include "verify/installation/versions.hpp"
 
 #include <doctest/doctest.h>
 #include <unistd.h>

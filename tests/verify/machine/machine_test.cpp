@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each fault of a machine is named, on a made driver, made kernel files and made measurements; whole ones never alarm.
-#include "machine/checks.hpp"
-#include "machine/clock.hpp"
-#include "machine/host.hpp"
-#include "machine/judge_gpus.hpp"
-#include "machine/judge_host.hpp"
-#include "machine/memory_bandwidth.hpp"
-#include "machine/nvml.hpp"
-#include "machine/outlier.hpp"
 #include "tests/support/left_out.hpp"
+#include "verify/machine/checks.hpp"
+#include "verify/machine/clock.hpp"
+#include "verify/machine/host.hpp"
+#include "verify/machine/judge_gpus.hpp"
+#include "verify/machine/judge_host.hpp"
+#include "verify/machine/memory_bandwidth.hpp"
+#include "verify/machine/nvml.hpp"
+#include "verify/machine/outlier.hpp"
 
 #include <doctest/doctest.h>
 #include <unistd.h>

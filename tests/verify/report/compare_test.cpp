@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two reports are compared check by check: what became worse is said, and what only differs is not called worse.
-#include "verdict/compare.hpp"
+#include "verify/verdict/compare.hpp"
 
-#include "report/comparison_pages.hpp"
 #include "tests/verify/report/made_verdict.hpp"
+#include "verify/report/comparison_pages.hpp"
 
 #include <doctest/doctest.h>
 

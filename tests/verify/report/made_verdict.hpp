@@ -4,7 +4,7 @@
 // A function and not a file, so that it changes with the value.
 #pragma once
 
-#include "verdict/verdict.hpp"
+#include "verify/verdict/verdict.hpp"
 
 #include <cmath>
 

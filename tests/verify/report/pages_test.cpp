@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pages say all that the verdict holds, in both languages, and whatever a machine is called, a page stays a page.
-#include "report/pages.hpp"
+#include "verify/report/pages.hpp"
 
-#include "report/axis.hpp"
-#include "report/figures.hpp"
-#include "report/folder.hpp"
-#include "report/folds.hpp"
-#include "report/graph_picture.hpp"
-#include "report/matrix_picture.hpp"
-#include "report/phrases.hpp"
-#include "report/texts.hpp"
 #include "tests/verify/report/made_verdict.hpp"
+#include "verify/report/axis.hpp"
+#include "verify/report/figures.hpp"
+#include "verify/report/folder.hpp"
+#include "verify/report/folds.hpp"
+#include "verify/report/graph_picture.hpp"
+#include "verify/report/matrix_picture.hpp"
+#include "verify/report/phrases.hpp"
+#include "verify/report/texts.hpp"
 
 #include <doctest/doctest.h>
 #include <unistd.h>

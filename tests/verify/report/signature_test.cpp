@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bytes to sign are signed by openssl with a key that this program never sees, and a changed report is refused.
 // Also: the documented schema is what is written.
-#include "report/signature.hpp"
-#include "report/digests.hpp"
-#include "report/folder.hpp"
-#include "run/child.hpp"
+#include "verify/report/signature.hpp"
 #include "tests/verify/report/made_verdict.hpp"
-#include "verdict/json.hpp"
+#include "verify/report/digests.hpp"
+#include "verify/report/folder.hpp"
+#include "verify/run/child.hpp"
+#include "verify/verdict/json.hpp"
 
 #include <doctest/doctest.h>
 #include <unistd.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks are conducted on all ranks together: what one rank throws is a named FAIL, what was not run is no pass, and a
 // stopped run goes on. Threads are the ranks.
-#include "run/conduct.hpp"
-#include "run/identity.hpp"
+#include "verify/run/conduct.hpp"
+#include "verify/run/identity.hpp"
 
 #include <doctest/doctest.h>
 #include <unistd.h>

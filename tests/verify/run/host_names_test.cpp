@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hosts are told apart by what they are, and not by what they are called.
-#include "run/host_names.hpp"
+#include "verify/run/host_names.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // site.toml is read strictly: what is misspelt, of another kind or no finite number is refused with its line, since it
 // would silently expect nothing.
-#include "run/site_file.hpp"
+#include "verify/run/site_file.hpp"
 
 #include <doctest/doctest.h>
 #include <unistd.h>

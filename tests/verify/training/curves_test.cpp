@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jobs that never ran are judged: where they part is named, and a rank whose process was killed before those that
 // noticed.
-#include "training/curves.hpp"
+#include "verify/training/curves.hpp"
 
-#include "training/methods.hpp"
-#include "training/plan.hpp"
+#include "verify/training/methods.hpp"
+#include "verify/training/plan.hpp"
 
 #include <doctest/doctest.h>
 

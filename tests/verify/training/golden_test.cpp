@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The golden run is read strictly and judged by which side differs: a file, the site's ranks together, or the
 // reference.
-#include "training/golden.hpp"
+#include "verify/training/golden.hpp"
 
-#include "training/python_golden.hpp"
+#include "verify/training/python_golden.hpp"
 
 #include <doctest/doctest.h>
 #include <unistd.h>

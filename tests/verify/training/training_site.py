@@ -65,7 +65,7 @@ def prefix():
     made.make_model(PREFIX / "models/tiny")
     chat = WORK / "chat.jsonl"
     made.write_lines(chat, made.chat_lines(64, 3))
-    subprocess.run([sys.executable, REPOSITORY / "samples/trainer/data/tokenize", "--model", PREFIX / "models/tiny",
+    subprocess.run([sys.executable, REPOSITORY / "trainer/data/tokenize", "--model", PREFIX / "models/tiny",
                     "--data", chat, "--out", PREFIX / "data/chat.tokens"], check=True, stdout=subprocess.DEVNULL)
 
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // report.json is read as it was written, and a changed one is refused by the key at fault.
-#include "verdict/json.hpp"
+#include "verify/verdict/json.hpp"
 
 #include <doctest/doctest.h>
 

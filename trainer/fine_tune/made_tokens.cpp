@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// JSON lines become a token file in the job's folder.
+// See made_tokens.hpp. The child is started by posix_spawn: this process has threads.
+// It is made anew by every run, since data may have changed; a resumed run compares the digest of what it gets.
+#include "trainer/fine_tune/made_tokens.hpp"
+
+#include "trainer/data/tokenize_command.hpp"
+#include "trainer/failure.hpp"
+
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <fstream>
+
+namespace sealift::trainer {
+namespace {
+
+bool is_lines(const std::string& file) {
+  const auto ending = std::filesystem::path(file).extension();
+  return ending == ".jsonl" || ending == ".json";
+}
+
+/// Runs `command`, its output on standard error; throws unless it succeeds.
+void run_to_its_end(const std::vector<std::string>& command) {
+  std::vector<char*> pointers;
+  for (const auto& word : command) pointers.push_back(const_cast<char*>(word.c_str()));
+  pointers.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+  pid_t child = 0;
+  const int error = posix_spawnp(&child, pointers[0], &actions, nullptr, pointers.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) {
+    throw std::invalid_argument("cannot start " + command[0] + ": " + std::strerror(error) +
+                                "; make a token file by sealift-train tokenize --python, and give that as --data");
+  }
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+    throw std::invalid_argument("the data could not be tokenized; the lines above say why");
+  }
+}
+
+/// tokenize's word for loss_scale. Texts count whole, and of preferences and labelled answers the last round does,
+/// which is what ms-swift says of them.
+std::string loss_on(const FineTuneOptions& options) {
+  if (options.task == Task::Pretrain || options.loss_scale.empty() || options.loss_scale == "default")
+    return "assistant";
+  if (options.loss_scale == "all") return "all";
+  return options.task == Task::Sft ? "last" : "assistant";
+}
+
+/// What the settings say of how JSON lines become tokens, as tokenize's arguments.
+std::vector<std::string> how_lines_are_read(const FineTuneOptions& options) {
+  std::vector<std::string> arguments;
+  const auto add = [&](const char* flag, const std::string& value) {
+    arguments.insert(arguments.end(), {flag, value});
+  };
+  const bool texts = options.task == Task::Pretrain;
+  if (options.max_length > 0) {
+    const auto& strategy = options.truncation_strategy;
+    add("--max-length", std::to_string(options.max_length));
+    add("--truncation-strategy", !strategy.empty() ? strategy : texts ? "split" : "raise");
+  }
+  add("--loss-on", loss_on(options));
+  if (!options.system.empty()) add("--system", options.system);
+  if (!options.use_chat_template && !texts) add("--chat-template", "none");
+  return arguments;
+}
+
+/// A token file has its tokens: throws where the settings ask for others.
+void check_settled(const FineTuneOptions& options, const std::string& name, const std::string& file) {
+  for (const auto& [key, given] :
+       {std::pair{"loss_scale", loss_on(options) != "assistant"},
+        {"system", !options.system.empty()},
+        {"use_chat_template", !options.use_chat_template && options.task != Task::Pretrain}}) {
+    if (!given) continue;
+    throw std::invalid_argument(std::string(key) + " is of JSON lines, and " + name + " is the token file " + file +
+                                ", which has its tokens; leave it out, or tokenize the data with it");
+  }
+}
+
+/// SEALIFT_TRAIN_PYTHON, or the one beside this program, or of PATH.
+std::string this_python() {
+  std::error_code none;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", none);
+  const char* python = std::getenv("SEALIFT_TRAIN_PYTHON");
+  return python_for(python ? python : "", program);
+}
+
+}  // namespace
+
+std::string made_tokens(const std::vector<std::string>& files, const std::string& name, const FineTuneOptions& options,
+                        train::Groups& world) {
+  const auto lines = std::count_if(files.begin(), files.end(), is_lines);
+  if (lines == 0 && files.size() == 1) {
+    check_settled(options, name, files.front());
+    return files.front();
+  }
+  if (lines != static_cast<std::int64_t>(files.size())) {
+    throw std::invalid_argument(name +
+                                " names several files of which not all are JSON lines (.jsonl, .json); give one " +
+                                "token file, or files of JSON lines");
+  }
+  auto out = std::filesystem::path(options.out) / "tokens" / (name + ".tokens");
+  const auto make = [&] {
+    std::filesystem::create_directories(out.parent_path());
+    std::vector<std::string> arguments = {"--model", options.model, "--out", out.string()};
+    const auto how = how_lines_are_read(options);
+    arguments.insert(arguments.end(), how.begin(), how.end());
+    arguments.push_back("--data");
+    arguments.insert(arguments.end(), files.begin(), files.end());
+    say("tokenizing " + name);
+    run_to_its_end(tokenize_command(this_python(), arguments));
+  };
+  if (world.world.rank() == 0) make();
+  world.world.barrier();
+  // Opened, since NFS may remember that there was none.
+  if (!std::ifstream(out)) {
+    out.replace_filename(name + ".rank" + std::to_string(world.world.rank()) + ".tokens");
+    make();
+  }
+  world.world.barrier();
+  return out.string();
+}
+
+bool add_texts(const std::filesystem::path& samples, const std::string& model) {
+  try {
+    run_to_its_end(tokenize_command(this_python(), {"--decode", samples.string(), "--model", model}));
+    return true;
+  } catch (const std::invalid_argument&) {
+    say("note: " + samples.string() + " has token numbers and no text; set SEALIFT_TRAIN_PYTHON to a Python that has " +
+        "tokenizers");
+    return false;
+  }
+}
+
+}  // namespace sealift::trainer

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// A token file as the loop uses it: checked against the model and the job, with a sampler or in order.
+// Between data/ and the loop; everything that does not fit is refused before the model is loaded.
+// A file of another tokenizer would train on noise without an error, so its digest is compared.
+#pragma once
+
+#include "trainer/data/batch.hpp"
+#include "trainer/data/sampler.hpp"
+#include "trainer/data/token_file.hpp"
+#include "trainer/models/decoder_config.hpp"
+#include "trainer/settings/fine_tune_options.hpp"
+
+namespace sealift::trainer {
+
+/// Opens `path` for `options.task` and checks it: its content once on each host (`checks`), its kind, its tokenizer,
+/// its vocabulary, its longest row. Throws std::invalid_argument with the remedy.
+TokenFile open_tokens(const std::string& path, const FineTuneOptions& options, const DecoderConfig& config,
+                      bool checks);
+
+/// Tokens of a packed row, or 0 without packing.
+std::int64_t row_length(const FineTuneOptions& options, const DecoderConfig& config);
+
+/// Who gets which examples.
+Sampler make_sampler(const TokenFile& file, const FineTuneOptions& options, const DecoderConfig& config,
+                     std::int64_t rank, std::int64_t world_size);
+
+/// Optimizer steps of the job: max_steps, or those of all epochs.
+std::int64_t steps_of(Sampler& sampler, const FineTuneOptions& options);
+
+/// Examples of `file` in order, `rows` a batch, dealt to ranks in turn; every rank gets as many batches, the last ones
+/// empty where there are not enough examples.
+std::vector<ExampleRows> rows_in_order(const TokenView& file, std::int64_t rows, std::int64_t rank,
+                                       std::int64_t world_size);
+
+}  // namespace sealift::trainer

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/models/attention.hpp"
+
+#include <limits>
+
+namespace sealift::trainer {
+namespace {
+
+/// Whether each row is segment 0 and then padding only.
+bool is_padded_behind(const at::Tensor& segments) {
+  const auto time = segments.size(1);
+  const bool one = ((segments == 0) | (segments == -1)).all().item<bool>();
+  return one && (segments.narrow(1, 1, time - 1) <= segments.narrow(1, 0, time - 1)).all().item<bool>();
+}
+
+/// Flash attention over all tokens of the batch as one row of sequences: no mask, no work between sequences.
+/// queries [batch, time, heads, head_dim], keys and values with kv_heads -> like queries
+at::Tensor attend_by_length(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
+                            const Visibility& visibility, std::int64_t window) {
+  const auto starts = visibility.starts(queries.size(0), queries.device());
+  const auto before = window > 0 ? std::optional(window - 1) : std::nullopt;
+  const auto mixed = std::get<0>(at::_flash_attention_forward(
+      queries.flatten(0, 1), keys.flatten(0, 1), values.flatten(0, 1), starts, starts, visibility.longest(),
+      visibility.longest(), /*dropout_p=*/0.0, /*is_causal=*/true, /*return_debug_mask=*/false, /*scale=*/{}, before,
+      before ? std::optional<std::int64_t>(0) : std::nullopt));
+  return mixed.view_as(queries);
+}
+
+at::Tensor attend_by_mask(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
+                          const std::optional<at::Tensor>& mask, bool is_causal) {
+  return at::scaled_dot_product_attention(queries.transpose(1, 2), keys.transpose(1, 2), values.transpose(1, 2), mask,
+                                          /*dropout_p=*/0.0, is_causal, /*scale=*/{},
+                                          /*enable_gqa=*/queries.size(2) != keys.size(2))
+      .transpose(1, 2);
+}
+
+/// Writes the new tokens [batch, time, kv_heads, head_dim] behind those of the cache.
+void append(at::Tensor& cached, const at::Tensor& fresh, const KeyValueCache& cache) {
+  if (!cached.defined())
+    cached = at::empty({fresh.size(0), cache.capacity, fresh.size(2), fresh.size(3)}, fresh.options());
+  cached.narrow(1, cache.length, fresh.size(1)).copy_(fresh);
+}
+
+}  // namespace
+
+Visibility::Visibility(const at::Tensor& segments, std::int64_t time) : time_(time) {
+  if (segments.defined() && !(segments.is_cpu() && is_padded_behind(segments))) segments_ = segments;
+}
+
+const at::Tensor& Visibility::mask(std::int64_t window, const at::TensorOptions& options) const {
+  auto& mask = masks_[{window, options.dtype().toScalarType()}];
+  if (mask.defined()) return mask;
+  at::NoGradGuard no_grad;
+  const auto places = at::arange(time_, at::TensorOptions(options.device()).dtype(at::kLong));
+  const auto distance = places.unsqueeze(1) - places.unsqueeze(0);
+  auto visible = distance >= 0;
+  if (window > 0) visible.logical_and_(distance < window);
+  visible = visible.unsqueeze(0).unsqueeze(0);
+  if (segments_.defined()) visible = visible & (segments_.unsqueeze(2) == segments_.unsqueeze(1)).unsqueeze(1);
+  mask =
+      at::zeros(visible.sizes(), options).masked_fill_(visible.logical_not(), -std::numeric_limits<double>::infinity());
+  return mask;
+}
+
+const at::Tensor& Visibility::starts(std::int64_t batch, at::Device device) const {
+  if (starts_.defined()) return starts_;
+  at::NoGradGuard no_grad;
+  const auto options = at::TensorOptions(device).dtype(at::kLong);
+  const auto end = at::full({1}, batch * time_, options);
+  auto first = at::zeros({batch, time_}, options.dtype(at::kBool));
+  first.select(1, 0).fill_(true);
+  if (segments_.defined()) {
+    first.narrow(1, 1, time_ - 1).copy_(segments_.narrow(1, 1, time_ - 1) != segments_.narrow(1, 0, time_ - 1));
+  }
+  starts_ = at::cat({first.flatten().nonzero().flatten(), end}).to(at::kInt);
+  longest_ = starts_.diff().max().item<std::int64_t>();
+  return starts_;
+}
+
+AttentionImpl::AttentionImpl(const DecoderConfig& config, std::int64_t layer)
+    : layer_(layer),
+      heads_(config.heads),
+      kv_heads_(config.kv_heads),
+      head_dim_(config.head_dim),
+      window_(config.windows.at(static_cast<std::size_t>(layer))) {
+  const auto queries = heads_ * head_dim_, keys = kv_heads_ * head_dim_;
+  q_proj_ = register_module("q_proj", Projection(config.width, queries, config.qkv_bias));
+  k_proj_ = register_module("k_proj", Projection(config.width, keys, config.qkv_bias));
+  v_proj_ = register_module("v_proj", Projection(config.width, keys, config.qkv_bias));
+  o_proj_ = register_module("o_proj", Projection(queries, config.width, config.out_bias));
+  if (!config.qk_norm) return;
+  q_norm_ = register_module("q_norm", RmsNorm(head_dim_, config.norm_eps));
+  k_norm_ = register_module("k_norm", RmsNorm(head_dim_, config.norm_eps));
+}
+
+at::Tensor AttentionImpl::forward(const at::Tensor& input, const Surroundings& around) {
+  const auto batch = input.size(0), time = input.size(1);
+  auto queries = q_proj_(input).view({batch, time, heads_, head_dim_});
+  auto keys = k_proj_(input).view({batch, time, kv_heads_, head_dim_});
+  const auto values = v_proj_(input).view({batch, time, kv_heads_, head_dim_});
+  if (q_norm_) queries = q_norm_(queries), keys = k_norm_(keys);
+  queries = rotate(queries, around.rope);
+  keys = rotate(keys, around.rope);
+  const auto mixed =
+      around.cache ? attend_cached(queries, keys, values, around) : attend(queries, keys, values, around);
+  return o_proj_(mixed.reshape({batch, time, heads_ * head_dim_}));
+}
+
+at::Tensor AttentionImpl::attend(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
+                                 const Surroundings& around) const {
+  const auto& visibility = *around.visibility;
+  if (visibility.is_causal(window_)) return attend_by_mask(queries, keys, values, {}, /*is_causal=*/true);
+  const bool is_half = queries.scalar_type() == at::kHalf || queries.scalar_type() == at::kBFloat16;
+  if (queries.is_cuda() && is_half) return attend_by_length(queries, keys, values, visibility, window_);
+  return attend_by_mask(queries, keys, values, visibility.mask(window_, queries.options()), /*is_causal=*/false);
+}
+
+at::Tensor AttentionImpl::attend_cached(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
+                                        const Surroundings& around) const {
+  auto& cache = *around.cache;
+  const auto layer = static_cast<std::size_t>(layer_);
+  append(cache.keys.at(layer), keys, cache);
+  append(cache.values.at(layer), values, cache);
+  if (cache.length == 0) return attend(queries, keys, values, around);
+  const auto end = cache.length + 1;  // one token, which sees all that the window holds
+  const auto begin = window_ > 0 ? std::max<std::int64_t>(0, end - window_) : 0;
+  return attend_by_mask(queries, cache.keys[layer].narrow(1, begin, end - begin),
+                        cache.values[layer].narrow(1, begin, end - begin), {}, /*is_causal=*/false);
+}
+
+}  // namespace sealift::trainer

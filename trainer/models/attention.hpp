@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Grouped-query attention of a decoder layer, and what tells it which tokens see each other.
+// The decoder makes one `Surroundings` in a forward; all layers share it, with its masks.
+// A plain row needs no mask. Packed rows and windows run as sequences of different lengths on CUDA in half precision,
+// by flash attention, and with a mask elsewhere.
+#pragma once
+
+#include "trainer/models/decoder_config.hpp"
+#include "trainer/models/projection.hpp"
+#include "trainer/models/rms_norm.hpp"
+#include "trainer/models/rope.hpp"
+
+#include <map>
+
+namespace sealift::trainer {
+
+/// Keys and values of the tokens so far, for generation: each [batch, capacity, kv_heads, head_dim].
+struct KeyValueCache {
+  KeyValueCache(std::int64_t layers, std::int64_t most)
+      : keys(static_cast<std::size_t>(layers)), values(static_cast<std::size_t>(layers)), capacity(most) {}
+
+  std::vector<at::Tensor> keys, values;  ///< of each layer; allocated when a layer first writes
+  std::int64_t length = 0;               ///< tokens in it
+  std::int64_t capacity;                 ///< most of them
+};
+
+/// Which tokens of a batch see each other: those before in the same segment, within a window.
+class Visibility {
+ public:
+  /// `segments`: [batch, time] as TokenBatch has them, or undefined. On the CPU, where looking costs nothing, rows of
+  /// one sequence with padding after it count as rows without segments: no token looks ahead to padding.
+  Visibility(const at::Tensor& segments, std::int64_t time);
+
+  /// Whether causal order says it all. The rest below is for windows and segments of which it does not.
+  bool is_causal(std::int64_t window) const { return !segments_.defined() && (window == 0 || window >= time_); }
+
+  /// Added to the scores: 0 where a query sees a key, else -infinity; [batch or 1, 1, time, time]. Kept for the layers
+  /// after.
+  const at::Tensor& mask(std::int64_t window, const at::TensorOptions& options) const;
+
+  /// Where each sequence begins among all tokens of the batch, and the end: int32 [sequences + 1]. Padding counts as a
+  /// sequence. Kept; with it the longest one.
+  const at::Tensor& starts(std::int64_t batch, at::Device device) const;
+  std::int64_t longest() const { return longest_; }
+
+ private:
+  at::Tensor segments_;
+  std::int64_t time_;
+  mutable std::map<std::pair<std::int64_t, at::ScalarType>, at::Tensor> masks_;
+  mutable at::Tensor starts_;
+  mutable std::int64_t longest_ = 0;
+};
+
+/// What the layers of one forward have in common. No tensor's holder in the sense of a unit, which would cast the
+/// tables.
+struct Surroundings {
+  RopeTables rope;
+  std::shared_ptr<const Visibility> visibility;
+  at::Tensor counted;              ///< [batch, time] bool: no padding; undefined: all
+  KeyValueCache* cache = nullptr;  ///< of a generation, which takes no gradients
+};
+
+class AttentionImpl : public torch::nn::Module {
+ public:
+  AttentionImpl(const DecoderConfig& config, std::int64_t layer);
+
+  /// [batch, time, width] -> the same
+  at::Tensor forward(const at::Tensor& input, const Surroundings& around);
+
+ private:
+  at::Tensor attend(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
+                    const Surroundings& around) const;
+  at::Tensor attend_cached(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
+                           const Surroundings& around) const;
+
+  std::int64_t layer_, heads_, kv_heads_, head_dim_, window_;
+  Projection q_proj_{nullptr}, k_proj_{nullptr}, v_proj_{nullptr}, o_proj_{nullptr};
+  RmsNorm q_norm_{nullptr}, k_norm_{nullptr};  ///< null unless the config has them
+};
+TORCH_MODULE(Attention);
+
+}  // namespace sealift::trainer

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/models/decoder.hpp"
+
+#include "trainer/models/moe.hpp"
+
+namespace sealift::trainer {
+namespace {
+
+struct SwiGlu : torch::autograd::Function<SwiGlu> {
+  using Tensors = torch::autograd::variable_list;
+  using Context = torch::autograd::AutogradContext;
+
+  static at::Tensor forward(Context* context, const at::Tensor& gate, const at::Tensor& up) {
+    context->save_for_backward({gate, up});
+    return at::silu(gate).mul_(up);
+  }
+
+  static Tensors backward(Context* context, const Tensors& gradients) {
+    const auto saved = context->get_saved_variables();
+    const auto &gate = saved[0], &up = saved[1], &gradient = gradients[0];
+    return {at::silu_backward(gradient * up, gate), at::silu(gate).mul_(gradient)};
+  }
+};
+
+/// Numbers in the flattened batch of each segment's last token, padding aside.
+at::Tensor last_tokens(const at::Tensor& segments) {
+  const auto batch = segments.size(0), time = segments.size(1);
+  auto is_last = at::ones({batch, time}, segments.options().dtype(at::kBool));
+  is_last.narrow(1, 0, time - 1).copy_(segments.narrow(1, 0, time - 1) != segments.narrow(1, 1, time - 1));
+  return is_last.logical_and_(segments >= 0).flatten().nonzero().flatten();
+}
+
+void check_batch(const TokenBatch& batch) {
+  TORCH_CHECK(batch.ids.defined() && batch.ids.dim() == 2 && batch.ids.numel() > 0, "ids have shape ",
+              batch.ids.defined() ? batch.ids.sizes() : at::IntArrayRef(), "; expected [batch, time]");
+  for (const auto* tensor : {&batch.positions, &batch.segments, &batch.labels}) {
+    TORCH_CHECK(!tensor->defined() || tensor->sizes() == batch.ids.sizes(), "a batch has ids ", batch.ids.sizes(),
+                " and positions, segments or labels ", tensor->sizes(), "; expected the same shape");
+  }
+}
+
+}  // namespace
+
+at::Tensor swiglu(const at::Tensor& gate, const at::Tensor& up) {
+  return SwiGlu::apply(gate, up);
+}
+
+std::shared_ptr<FeedForward> make_feed_forward(const DecoderConfig& config, std::int64_t layer) {
+  if (config.is_sparse(layer)) return std::make_shared<SparseBlockImpl>(config.width, *config.experts);
+  return std::make_shared<MlpImpl>(config.width, config.mlp_width, config.mlp_bias);
+}
+
+DecoderImpl::DecoderImpl(const DecoderConfig& config, const DecoderOptions& options)
+    : config_(config), options_(options), rope_(config.rope, config.head_dim, config.max_positions) {
+  // Containers only for their names: model.layers.0 and so on.
+  const auto body = register_module("model", std::make_shared<torch::nn::Module>());
+  embedding_ = body->register_module("embed_tokens", Table(config.vocabulary, config.width));
+  const auto layers = body->register_module("layers", std::make_shared<torch::nn::Module>());
+  for (std::int64_t i = 0; i < config.layers; ++i) {
+    layers_.push_back(
+        layers->register_module(std::to_string(i), train::Shardable<train::Recomputed<DecoderLayer>>(config, i)));
+    layers_.back()->recomputes = options.recompute;
+  }
+  norm_ = body->register_module("norm", RmsNorm(config.width, config.norm_eps));
+  if (config.reward_head) {
+    head_ = register_module("score", Table(1, config.width));
+  } else if (!config.tied_head) {
+    head_ = register_module("lm_head", Table(config.vocabulary, config.width));
+  }
+  const auto dtype = options.dtype.value_or(config.dtype);
+  if (dtype != at::kFloat) to(dtype);
+}
+
+std::tuple<at::Tensor, at::Tensor> DecoderImpl::forward(const TokenBatch& batch) {
+  check_batch(batch);
+  const auto time = batch.ids.size(1);
+  const auto positions =
+      batch.positions.defined() ? batch.positions : at::arange(time, batch.ids.options()).unsqueeze(0);
+  Surroundings around{.rope = rope_.tables(positions),
+                      .visibility = std::make_shared<const Visibility>(batch.segments, time)};
+  if (config_.experts && batch.segments.defined()) around.counted = batch.segments >= 0;
+  const auto [hidden, routed] = run(batch.ids, around);
+  const auto loss = router_loss(routed, batch, around.counted);
+  if (config_.reward_head) return {scores(hidden, batch.segments), loss};
+  if (!batch.labels.defined()) return {torch::linear(hidden, head()), loss};
+  return {label_log_probabilities(hidden, head(), batch.labels, options_.logits_at_a_time, token_weights_), loss};
+}
+
+at::Tensor DecoderImpl::next_logits(const at::Tensor& ids, KeyValueCache& cache) {
+  at::NoGradGuard no_grad;
+  const auto time = ids.size(1);
+  TORCH_CHECK(cache.length + time <= cache.capacity, "a cache for ", cache.capacity, " tokens has ", cache.length,
+              " and shall take ", time, " more; make a larger one");
+  TORCH_CHECK(cache.length == 0 || time == 1, "a cache has ", cache.length, " tokens and shall take ", time,
+              "; after the prompt, give one at a time");
+  const auto positions = at::arange(cache.length, cache.length + time, ids.options()).unsqueeze(0);
+  const Surroundings around{.rope = rope_.tables(positions),
+                            .visibility = std::make_shared<const Visibility>(at::Tensor(), time),
+                            .cache = &cache};
+  const auto hidden = std::get<0>(run(ids, around));
+  cache.length += time;
+  return torch::linear(hidden.select(1, time - 1), head());
+}
+
+std::tuple<at::Tensor, at::Tensor> DecoderImpl::run(const at::Tensor& ids, const Surroundings& around) {
+  auto hidden = at::embedding(embedding_->weight, ids, config_.padding_token.value_or(-1));
+  at::Tensor routed;
+  for (auto& layer : layers_) {
+    at::Tensor of_layer;
+    std::tie(hidden, of_layer) = layer(hidden, around);
+    if (of_layer.defined()) routed = routed.defined() ? routed + of_layer : of_layer;
+  }
+  return {norm_(hidden), routed};
+}
+
+at::Tensor DecoderImpl::scores(const at::Tensor& hidden, const at::Tensor& segments) const {
+  const auto last = segments.defined() ? hidden.flatten(0, 1).index_select(0, last_tokens(segments))
+                                       : hidden.select(1, hidden.size(1) - 1);
+  return torch::linear(last, head_->weight).squeeze(-1).to(at::kFloat);
+}
+
+at::Tensor DecoderImpl::router_loss(const at::Tensor& routed, const TokenBatch& batch,
+                                    const at::Tensor& counted) const {
+  if (!routed.defined()) return {};
+  const auto& layers = config_.experts->layers;
+  const auto sparse = std::count(layers.begin(), layers.end(), true);
+  const auto tokens = counted.defined() ? counted.sum().to(at::kFloat)
+                                        : at::full({}, static_cast<double>(batch.ids.numel()), routed.options());
+  const auto mean = routed / (static_cast<double>(sparse) * tokens);
+  return (mean[0] * mean[1]).sum() * config_.experts->experts;
+}
+
+train::InitFunction first_values(const DecoderConfig& config, std::uint64_t seed) {
+  return {[deviation = config.initializer_range](const std::string& name, at::Tensor tensor, at::Generator random) {
+            if (name.ends_with("norm.weight")) {
+              tensor.fill_(1);
+            } else if (name.ends_with(".bias")) {
+              tensor.zero_();
+            } else {
+              tensor.normal_(0, deviation, random);
+            }
+          },
+          seed};
+}
+
+}  // namespace sealift::trainer

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/models/decoder_config.hpp"
+
+#include "trainer/models/config_keys.hpp"
+#include "trainer/models/rope_config.hpp"
+
+#include <sealift/safetensors.hpp>
+
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <sstream>
+
+namespace sealift::trainer {
+namespace {
+
+using safetensors::Json;
+
+constexpr std::uintmax_t kMaxBytes = 4 << 20;
+constexpr std::int64_t kMaxPositions = ConfigKeys::kMost;
+
+/// Keys that say nothing about a forward or its gradients: names, versions, tokens and defaults of generation.
+constexpr const char* kHarmless =
+    "_attn_implementation_autoset _name_or_path architectures attn_implementation bad_words_ids "
+    "begin_suppress_tokens bos_token_id decoder_start_token_id diversity_penalty do_sample early_stopping "
+    "encoder_no_repeat_ngram_size exponential_decay_length_penalty finetuning_task forced_bos_token_id "
+    "forced_eos_token_id id2label is_llama_config label2id length_penalty max_length max_new_tokens min_length "
+    "no_repeat_ngram_size num_beam_groups num_beams num_labels num_return_sequences output_attentions "
+    "output_hidden_states output_router_logits output_scores prefix pretraining_tp problem_type "
+    "remove_invalid_values repetition_penalty return_dict return_dict_in_generate sep_token_id suppress_tokens "
+    "task_specific_params temperature tie_encoder_decoder tokenizer_class top_k top_p torchscript "
+    "transformers.js_config transformers_version typical_p unsloth_fixed unsloth_version use_bfloat16 use_cache ";
+
+/// What differs between families: the rest of the parts are the same.
+struct Family {
+  const char* name;
+  double theta = 10000;
+  double norm_eps = 1e-6;
+  std::int64_t kv_heads = 0;  ///< if not given; 0: as many as heads
+  std::int64_t head_dim = 0;  ///< if not given; 0: width / heads
+  std::int64_t window = 0;    ///< if not given
+  enum { NoWindow, EveryLayer, EveryLayerIfUsed, SomeLayersIfUsed } windows = NoWindow;
+  enum { NoBias, QkvBias, BiasByKey } attention_bias = NoBias;
+  bool mlp_bias_by_key = false;
+  bool qk_norm = false;
+};
+
+/// The defaults are those of transformers' configuration classes, which its config.json files leave out.
+const Family& family_of(ConfigKeys& keys) {
+  static const std::array<Family, 6> kFamilies{
+      Family{.name = "llama", .attention_bias = Family::BiasByKey, .mlp_bias_by_key = true},
+      Family{.name = "mistral", .kv_heads = 8, .window = 4096, .windows = Family::EveryLayer},
+      Family{.name = "mixtral", .theta = 1e6, .norm_eps = 1e-5, .kv_heads = 8, .windows = Family::EveryLayer},
+      Family{.name = "qwen2",
+             .kv_heads = 32,
+             .window = 4096,
+             .windows = Family::SomeLayersIfUsed,
+             .attention_bias = Family::QkvBias},
+      Family{.name = "qwen3",
+             .kv_heads = 32,
+             .head_dim = 128,
+             .window = 4096,
+             .windows = Family::SomeLayersIfUsed,
+             .attention_bias = Family::BiasByKey,
+             .qk_norm = true},
+      Family{.name = "qwen3_moe",
+             .kv_heads = 4,
+             .window = 4096,
+             .windows = Family::EveryLayerIfUsed,
+             .attention_bias = Family::BiasByKey,
+             .qk_norm = true}};
+  const auto name = keys.text("model_type", "");
+  for (const auto& family : kFamilies) {
+    if (name == family.name) return family;
+  }
+  keys.refuse("model_type", "llama, mistral, mixtral, qwen2, qwen3 or qwen3_moe");
+}
+
+/// One entry for each layer.
+std::vector<std::int64_t> read_windows(ConfigKeys& keys, const Family& family, std::int64_t layers) {
+  const auto count = static_cast<std::size_t>(layers);
+  // Given as null it is none; left out it is the family's.
+  auto window = keys.integer("sliding_window", 1, kMaxPositions, 0);
+  if (!keys.has("sliding_window")) window = family.window;
+  const bool by_key = family.windows == Family::EveryLayerIfUsed || family.windows == Family::SomeLayersIfUsed;
+  if (by_key && !keys.flag("use_sliding_window", false)) window = 0;
+  if (family.windows == Family::NoWindow && window > 0) keys.refuse("sliding_window", "none in this family");
+  std::vector<std::int64_t> windows(count, window);
+  if (family.windows == Family::EveryLayerIfUsed) keys.ignore("max_window_layers");  // transformers reads it for others
+  if (family.windows == Family::SomeLayersIfUsed) {
+    const auto whole = keys.integer("max_window_layers", 0, kMaxPositions, 28);
+    std::fill_n(windows.begin(), std::min(whole, layers), 0);
+  }
+  const auto* types = keys.find("layer_types");
+  if (!types) return windows;
+  if (!types->is_array() || types->size() != count) keys.refuse("layer_types", "one text for each layer");
+  for (std::size_t i = 0; i < count; ++i) {
+    const bool slides = (*types)[i] == "sliding_attention";
+    if (!slides && (*types)[i] != "full_attention") keys.refuse("layer_types", "full_attention or sliding_attention");
+    if (slides && window == 0) keys.refuse("layer_types", "full_attention only, since there is no sliding window");
+    // Elsewhere transformers does not read it, so it must say what is done anyway.
+    if (family.windows != Family::SomeLayersIfUsed && slides != (windows[i] > 0))
+      keys.refuse("layer_types", "the same for all layers, as this family has it");
+    windows[i] = slides ? window : 0;
+  }
+  return windows;
+}
+
+std::vector<std::int64_t> read_tokens(ConfigKeys& keys, const std::string& key) {
+  const auto* value = keys.find(key);
+  if (!value) return {};
+  const auto list = value->is_array() ? *value : Json::array({*value});
+  std::vector<std::int64_t> tokens;
+  for (const auto& each : list) {
+    if (!each.is_number_integer() || tokens.size() >= 1000) keys.refuse(key, "a token's number or a list of them");
+    tokens.push_back(each.get<std::int64_t>());
+  }
+  return tokens;
+}
+
+ExpertConfig read_experts(ConfigKeys& keys, bool is_mixtral, std::int64_t layers, std::int64_t mlp_width) {
+  ExpertConfig config{.mixtral_names = is_mixtral};
+  const auto other = is_mixtral ? "num_experts" : "num_local_experts";  // transformers reads either name
+  auto name = std::string(is_mixtral ? "num_local_experts" : "num_experts");
+  if (!keys.find(name) && keys.find(other)) name = other;
+  keys.ignore(other);
+  config.experts = keys.integer(name, 1, 65536, is_mixtral ? 8 : 128);
+  config.per_token = keys.integer("num_experts_per_tok", 1, config.experts,
+                                  std::min<std::int64_t>(config.experts, is_mixtral ? 2 : 8));
+  config.loss_coefficient = keys.number("router_aux_loss_coef", 0, 1e6, 0.001);
+  if (is_mixtral) {
+    config.width = mlp_width;
+    config.normalize = true;
+    config.layers.assign(static_cast<std::size_t>(layers), true);
+    if (keys.number("router_jitter_noise", 0, 1e6, 0.0) != 0) keys.refuse("router_jitter_noise", "0");
+    return config;
+  }
+  config.width = keys.integer("moe_intermediate_size", 1, 1 << 22, 768);
+  config.normalize = keys.flag("norm_topk_prob", false);
+  const auto step = keys.integer("decoder_sparse_step", 1, kMaxPositions, 1);
+  for (std::int64_t layer = 0; layer < layers; ++layer) config.layers.push_back((layer + 1) % step == 0);
+  if (const auto* dense = keys.find("mlp_only_layers")) {
+    if (!dense->is_array()) keys.refuse("mlp_only_layers", "a list of layers");
+    for (const auto& each : *dense) {
+      if (!each.is_number_unsigned()) keys.refuse("mlp_only_layers", "a list of layers");
+      const auto layer = each.get<std::uint64_t>();
+      if (layer < config.layers.size()) config.layers[layer] = false;
+    }
+  }
+  return config;
+}
+
+c10::ScalarType read_dtype(ConfigKeys& keys) {
+  const auto* key = keys.find("dtype") ? "dtype" : "torch_dtype";
+  auto name = keys.text(key, "float32");
+  keys.ignore("torch_dtype");
+  if (name.starts_with("torch.")) name = name.substr(6);
+  if (name == "float32") return c10::ScalarType::Float;
+  if (name == "bfloat16") return c10::ScalarType::BFloat16;
+  if (name == "float16") return c10::ScalarType::Half;
+  keys.refuse(key, "float32, bfloat16 or float16");
+}
+
+/// Whether the folder's model scores sequences. `architectures` says so, the number of labels stands in `id2label`.
+bool read_reward_head(ConfigKeys& keys) {
+  const auto* names = keys.find("architectures");
+  if (!names) return false;
+  const auto name = names->is_array() && names->size() == 1 && (*names)[0].is_string() ? (*names)[0].get<std::string>()
+                                                                                       : std::string();
+  if (name.ends_with("ForCausalLM")) return false;
+  if (!name.ends_with("ForSequenceClassification"))
+    keys.refuse("architectures", "one name that ends with ForCausalLM or ForSequenceClassification");
+  const auto* labels = keys.find("id2label");
+  const auto count = keys.integer("num_labels", 1, kMaxPositions, labels ? labels->size() : 2);
+  if (count != 1) keys.refuse(labels ? "id2label" : "num_labels", "one label, the score of a reward model");
+  return true;
+}
+
+/// Keys that are harmless with the value that turns them off.
+void check_off(ConfigKeys& keys) {
+  if (keys.number("attention_dropout", 0, 1, 0.0) != 0)
+    keys.refuse("attention_dropout", "0", "set it to 0 to train without dropout");
+  for (const char* key : {"is_encoder_decoder", "add_cross_attention", "use_mrope", "rope_interleaved"}) {
+    if (keys.flag(key, false)) keys.refuse(key, "false");
+  }
+  keys.ignore("is_decoder");  // these models do not read it
+  if (keys.integer("chunk_size_feed_forward", 0, kMaxPositions, 0) != 0) keys.refuse("chunk_size_feed_forward", "0");
+  for (const char* key : {"pruned_heads", "cross_attention_hidden_size"}) {
+    const auto* value = keys.find(key);
+    if (value && !value->empty()) keys.refuse(key, "nothing");
+  }
+  const auto act = keys.text("hidden_act", "silu");
+  if (act != "silu" && act != "swish") keys.refuse("hidden_act", "silu");
+}
+
+DecoderConfig read(ConfigKeys& keys) {
+  const auto& family = family_of(keys);
+  DecoderConfig config{.family = family.name};
+  config.vocabulary = keys.integer("vocab_size", 1, 1 << 26);
+  config.width = keys.integer("hidden_size", 1, 1 << 20);
+  config.mlp_width = keys.integer("intermediate_size", 1, 1 << 22);
+  config.layers = keys.integer("num_hidden_layers", 1, 4096);
+  config.heads = keys.integer("num_attention_heads", 1, 65536);
+  // Absent it is the family's, null as many as heads: transformers tells these apart.
+  const auto kv_heads = keys.has("num_key_value_heads") || family.kv_heads == 0 ? config.heads : family.kv_heads;
+  config.kv_heads = keys.integer("num_key_value_heads", 1, config.heads, kv_heads);
+  if (config.heads % config.kv_heads != 0) keys.refuse("num_key_value_heads", "a divisor of num_attention_heads");
+  const auto head_dim = family.head_dim > 0 ? family.head_dim : config.width / config.heads;
+  if (family.head_dim == 0 && !keys.find("head_dim") && config.width % config.heads != 0)
+    keys.refuse("hidden_size", "a multiple of num_attention_heads, or a head_dim");
+  config.head_dim = keys.integer("head_dim", 2, 65536, head_dim);
+  if (config.head_dim < 2 || config.head_dim % 2 != 0) keys.refuse("head_dim", "an even number");
+  config.max_positions = keys.integer("max_position_embeddings", 1, kMaxPositions);
+  config.norm_eps = keys.number("rms_norm_eps", 1e-12, 1, family.norm_eps);
+  config.rope = read_rope(keys, family.theta, config.max_positions);
+  config.windows = read_windows(keys, family, config.layers);
+  const bool bias = family.attention_bias == Family::BiasByKey && keys.flag("attention_bias", false);
+  config.qkv_bias = bias || family.attention_bias == Family::QkvBias;
+  config.out_bias = bias;
+  config.mlp_bias = family.mlp_bias_by_key && keys.flag("mlp_bias", false);
+  config.qk_norm = family.qk_norm;
+  config.tied_head = keys.flag("tie_word_embeddings", false);
+  config.reward_head = read_reward_head(keys);
+  if (config.family == "mixtral" || config.family == "qwen3_moe")
+    config.experts = read_experts(keys, config.family == "mixtral", config.layers, config.mlp_width);
+  config.dtype = read_dtype(keys);
+  config.initializer_range = keys.number("initializer_range", 0, 1, 0.02);
+  if (keys.find("pad_token_id")) {
+    const auto token = keys.integer("pad_token_id", -config.vocabulary, config.vocabulary - 1);
+    config.padding_token = token < 0 ? token + config.vocabulary : token;  // as torch.nn.Embedding takes it
+  }
+  config.end_tokens = read_tokens(keys, "eos_token_id");
+  check_off(keys);
+  std::istringstream harmless(kHarmless);
+  for (std::string key; harmless >> key;) keys.ignore(key);
+  keys.check_all_taken();
+  return config;
+}
+
+}  // namespace
+
+DecoderConfig parse_decoder_config(std::string_view text, const std::string& where) {
+  const auto json = safetensors::parse_json(text, 16, where);
+  ConfigKeys keys(json, where);
+  return read(keys);
+}
+
+DecoderConfig read_decoder_config(const std::filesystem::path& model_folder) {
+  const auto path = model_folder / "config.json";
+  std::error_code error;
+  const auto bytes = std::filesystem::file_size(path, error);
+  TORCH_CHECK(!error, path.string(), " cannot be read: ", error.message(),
+              "; give the folder of a model as Hugging Face lays it out");
+  TORCH_CHECK(bytes <= kMaxBytes, path.string(), " has ", bytes, " bytes; expected at most ", kMaxBytes);
+  std::ifstream file(path, std::ios::binary);
+  std::string text(bytes, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(bytes));
+  TORCH_CHECK(file.gcount() == static_cast<std::streamsize>(bytes), path.string(), " cannot be read to its end");
+  return parse_decoder_config(text, path.string());
+}
+
+}  // namespace sealift::trainer

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/models/hf_folder.hpp"
+
+#include "trainer/models/stored_experts.hpp"
+
+#include <set>
+
+namespace sealift::trainer {
+namespace {
+
+namespace fs = std::filesystem;
+using safetensors::Json;
+
+constexpr std::uint64_t kMaxTextBytes = std::uint64_t{256} << 20;
+
+/// What makes text of token numbers and back, and how the model is meant to be sampled.
+constexpr std::array kTokenizerFiles{"added_tokens.json", "chat_template.jinja",     "chat_template.json",
+                                     "merges.txt",        "special_tokens_map.json", "tokenizer.json",
+                                     "tokenizer.model",   "tokenizer_config.json",   "vocab.json",
+                                     "vocab.txt",         "generation_config.json",  "LICENSE",
+                                     "tekken.json"};
+
+/// Refuses the parameters that a folder of this config has, so that a file which lacks one is not filled by chance.
+class Newcomers final : public train::Source {
+ public:
+  Newcomers(const DecoderConfig& config, train::Source* source) : source_(source) {
+    const train::MetaDevice meta;
+    for (const auto& item : DecoderImpl(config).named_parameters()) {
+      for (const auto& stored : stored_tensors(item.key(), item.value().sizes())) of_folder_.insert(stored.name);
+    }
+    if (config.reward_head) of_folder_.erase("score.weight");
+  }
+
+  void check(const std::vector<train::WantedTensor>& wanted) override {
+    for (const auto& tensor : wanted) {
+      TORCH_CHECK(!tensor.required || !of_folder_.contains(tensor.name), "the folder has no ", tensor.name,
+                  ", a parameter of the model that its config.json describes; take all its files from one place");
+    }
+    source_->check(wanted);
+  }
+  bool has(const std::string& name) const override { return source_->has(name); }
+  void read(const std::string& name, at::IntArrayRef sizes, std::int64_t begin, at::Tensor out) override {
+    source_->read(name, sizes, begin, out);
+  }
+
+ private:
+  std::set<std::string> of_folder_;
+  train::Source* source_;
+};
+
+/// The files and what stands beside them, as one source.
+class ModelFolder final : public train::Source {
+ public:
+  ModelFolder(const fs::path& folder, const DecoderConfig& config, train::Source* otherwise)
+      : newcomers_(otherwise ? std::make_unique<Newcomers>(config, otherwise) : nullptr),
+        files_(folder, {.name = [config](const std::string& stored) { return name_in(config, stored); },
+                        .otherwise = newcomers_.get()}),
+        parameters_(files_) {}
+
+  void check(const std::vector<train::WantedTensor>& wanted) override { parameters_.check(wanted); }
+  bool has(const std::string& name) const override { return parameters_.has(name); }
+  void read(const std::string& name, at::IntArrayRef sizes, std::int64_t begin, at::Tensor out) override {
+    parameters_.read(name, sizes, begin, std::move(out));
+  }
+
+ private:
+  /// Empty for what transformers leaves out: tables that old files store, and a head that the model does not have.
+  static std::string name_in(const DecoderConfig& config, const std::string& stored) {
+    if (stored.ends_with(".rotary_emb.inv_freq")) return {};
+    if (stored == "lm_head.weight" && (config.tied_head || config.reward_head)) return {};
+    return stored;
+  }
+
+  std::unique_ptr<Newcomers> newcomers_;
+  train::SafetensorsSource files_;
+  FileTensorsSource parameters_;  ///< experts, which are stored one by one
+};
+
+void write_text(const fs::path& path, const std::string& text) {
+  train::OutputFile file(path);
+  file.write(text.data(), text.size());
+  file.commit();
+}
+
+/// The base's config.json with what changed: dtype, and the architecture of a model that got a reward head.
+std::string changed_config(const fs::path& base, const DecoderConfig& config, const SaveFolderOptions& options) {
+  const auto path = base / "config.json";
+  auto json = safetensors::parse_json(train::read_text(path, kMaxTextBytes), 16, path.string());
+  if (options.dtype) {
+    json.erase("torch_dtype");
+    json["dtype"] = *options.dtype == at::kBFloat16 ? "bfloat16" : *options.dtype == at::kHalf ? "float16" : "float32";
+  }
+  if (config.reward_head && !parse_decoder_config(json.dump(), path.string()).reward_head) {
+    std::string name = json.contains("architectures") && !json["architectures"].empty()
+                           ? json["architectures"][0].get<std::string>()
+                           : std::string();
+    const auto end = name.rfind("ForCausalLM");
+    TORCH_CHECK(end != std::string::npos, path.string(), ": architectures names no …ForCausalLM, so the name of its ",
+                "reward model is not known; add it");
+    json["architectures"] = {name.substr(0, end) + "ForSequenceClassification"};
+    json["id2label"] = {{"0", "LABEL_0"}};
+    json["label2id"] = {{"LABEL_0", 0}};
+    json.erase("num_labels");
+  }
+  return json.dump(2) + "\n";
+}
+
+/// The folder under construction: whatever a save that was cut short has left of it goes.
+fs::path begin_folder(const fs::path& folder) {
+  TORCH_CHECK(!fs::exists(folder), folder.string(), " exists; choose another folder");
+  auto partial = folder;
+  partial += ".partial";
+  fs::remove_all(partial);
+  fs::create_directories(partial);
+  return partial;
+}
+
+}  // namespace
+
+std::unique_ptr<train::Source> model_folder_source(const fs::path& folder, const DecoderConfig& config,
+                                                   train::Source* otherwise) {
+  return std::make_unique<ModelFolder>(folder, config, otherwise);
+}
+
+void copy_tokenizer(const fs::path& from, const fs::path& to) {
+  for (const auto* name : kTokenizerFiles) {
+    if (fs::exists(from / name)) write_text(to / name, train::read_text(from / name, kMaxTextBytes));
+  }
+}
+
+void save_model_folder(const fs::path& folder, const fs::path& base, const DecoderImpl& model,
+                       train::Parallel& parallel, const SaveFolderOptions& options) {
+  auto& world = parallel.groups().world;
+  const auto on_rank_0 = [&](const auto& work) {
+    train::detail::all_or_none(world, "saving " + folder.string(), [&]() -> std::string {
+      if (world.rank() == 0) work();
+      return "";
+    });
+  };
+  auto partial = folder;
+  partial += ".partial";
+  TORCH_CHECK(options.max_file_bytes > 0, "max_file_bytes is 0; expected bytes of a file, such as 5000000000");
+  on_rank_0([&] { begin_folder(folder); });
+  auto exported = options.changes;
+  exported.max_file_bytes = options.max_file_bytes;
+  exported.dtype = options.dtype;
+  exported.file_tensors = stored_tensors;
+  train::export_safetensors(partial, model, parallel, exported);
+  on_rank_0([&] {
+    copy_tokenizer(base, partial);
+    write_text(partial / "config.json", changed_config(base, model.config(), options));
+    fs::rename(partial, folder);
+    train::sync_folder(folder.has_parent_path() ? folder.parent_path() : ".");
+  });
+}
+
+}  // namespace sealift::trainer

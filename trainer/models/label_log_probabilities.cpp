@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/models/label_log_probabilities.hpp"
+
+#include "trainer/models/token_batch.hpp"
+
+#include <ATen/autocast_mode.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace sealift::trainer {
+namespace {
+
+using Tensors = torch::autograd::variable_list;
+using Context = torch::autograd::AutogradContext;
+using Weights = c10::intrusive_ptr<TokenWeights>;
+
+/// Above this the head's gradient is not made in forward: a sum over pieces of tokens is fp32, whatever the head is.
+constexpr std::int64_t kMostSumBytes = std::int64_t{1} << 30;
+
+/// Calls visit(first, count) for each piece of `size`.
+template <class Visit>
+void for_each_piece(std::int64_t size, std::int64_t piece, const Visit& visit) {
+  for (std::int64_t first = 0; first < size; first += piece) visit(first, std::min(piece, size - first));
+}
+
+/// tokens · rowsᵀ in fp32, a tensor of its own
+at::Tensor fp32_logits(const at::Tensor& tokens, const at::Tensor& rows) {
+  return at::mm(tokens, rows.t()).to(at::kFloat);
+}
+
+/// In place: logits become d log softmax(logits)[label] / d logits = [is label] - softmax. Returns the log-probability
+/// [tokens], NaN for a label that is no column, since on a device nobody looks; `normalizers` gets log sum exp.
+at::Tensor take_of_rows(at::Tensor logits, const at::Tensor& labels, at::Tensor normalizers) {
+  const auto exists = (labels >= 0) & (labels < logits.size(1));
+  const auto columns = labels.clamp(0, logits.size(1) - 1).unsqueeze(1);
+  const auto own = logits.gather(1, columns).squeeze(1);
+  const auto most = logits.amax(1);
+  const auto sums = logits.sub_(most.unsqueeze(1)).exp_().sum(1);
+  normalizers.copy_(sums.log().add_(most));
+  logits.div_(sums.neg().unsqueeze(1));
+  logits.scatter_add_(1, columns, at::ones({}, logits.options()).expand_as(columns));
+  return at::where(exists, own - normalizers, at::full({}, std::numeric_limits<double>::quiet_NaN(), own.options()));
+}
+
+/// The same, on the CPU for as many rows at a time as stay in the cache through all of these operations.
+at::Tensor take_log_probabilities(const at::Tensor& logits, const at::Tensor& labels, const at::Tensor& normalizers) {
+  constexpr std::int64_t kCached = std::int64_t{1} << 18;
+  const auto rows = logits.is_cpu() ? std::max<std::int64_t>(1, kCached / logits.size(1)) : logits.size(0);
+  const auto values = at::empty_like(normalizers);
+  for_each_piece(logits.size(0), rows, [&](std::int64_t first, std::int64_t count) {
+    const auto part = [&](const at::Tensor& all) { return all.narrow(0, first, count); };
+    part(values).copy_(take_of_rows(part(logits), part(labels), part(normalizers)));
+  });
+  return values;
+}
+
+/// What forward made for backward; all but `normalizers` may be undefined.
+struct Made {
+  at::Tensor values;            ///< fp32 [tokens]
+  at::Tensor normalizers;       ///< fp32 [tokens]: log sum exp of the logits
+  at::Tensor hidden_gradients;  ///< [tokens, width], for a weight of 1 each
+  at::Tensor weight_gradient;   ///< fp32 [vocabulary, width], for weights of 1
+};
+
+Made compute(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& labels,
+             std::int64_t logits_at_a_time, bool for_hidden, bool for_weight) {
+  const auto tokens = hidden.size(0);
+  const auto fp32 = hidden.options().dtype(at::kFloat);
+  Made made{.values = at::empty({tokens}, fp32), .normalizers = at::empty({tokens}, fp32)};
+  if (for_hidden) made.hidden_gradients = at::empty_like(hidden);
+  // Written by the first piece, so that it needs not be zeroed before.
+  if (for_weight) made.weight_gradient = tokens > 0 ? at::empty(weight.sizes(), fp32) : at::zeros(weight.sizes(), fp32);
+  const auto piece = std::max<std::int64_t>(1, logits_at_a_time / weight.size(0));
+  for_each_piece(tokens, piece, [&](std::int64_t first, std::int64_t count) {
+    const auto states = hidden.narrow(0, first, count);
+    const auto logits = fp32_logits(states, weight);
+    made.values.narrow(0, first, count)
+        .copy_(
+            take_log_probabilities(logits, labels.narrow(0, first, count), made.normalizers.narrow(0, first, count)));
+    if (!for_hidden && !for_weight) return;
+    const auto slopes = logits.to(hidden.scalar_type());
+    if (for_hidden) {
+      auto rows = made.hidden_gradients.narrow(0, first, count);
+      at::mm_out(rows, slopes, weight);
+    }
+    if (!for_weight) return;
+    if (hidden.scalar_type() == at::kFloat) {
+      made.weight_gradient.addmm_(slopes.t(), states, /*beta=*/first == 0 ? 0 : 1);
+    } else {
+      const auto sum = at::mm(slopes.t(), states);
+      first == 0 ? made.weight_gradient.copy_(sum) : made.weight_gradient.add_(sum);
+    }
+  });
+  return made;
+}
+
+/// The head's gradient with the logits computed again: a few rows of it at a time and all tokens, so that each row is
+/// made once and no sum is rounded. `scales` fp32 [tokens]: the loss's gradients by the log-probabilities.
+at::Tensor weight_gradient(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& labels,
+                           const at::Tensor& normalizers, const at::Tensor& scales, std::int64_t logits_at_a_time) {
+  const auto gradient = at::empty_like(weight);
+  const auto piece = std::max<std::int64_t>(256, logits_at_a_time / std::max<std::int64_t>(1, hidden.size(0)));
+  for_each_piece(weight.size(0), piece, [&](std::int64_t first, std::int64_t count) {
+    auto logits = fp32_logits(hidden, weight.narrow(0, first, count));
+    logits.sub_(normalizers.unsqueeze(1)).exp_().mul_(scales.neg().unsqueeze(1));
+    const auto here = (labels >= first) & (labels < first + count);
+    const auto at_label = at::where(here, scales, at::zeros({}, scales.options()));
+    logits.scatter_add_(1, (labels - first).clamp(0, count - 1).unsqueeze(1), at_label.unsqueeze(1));
+    auto rows = gradient.narrow(0, first, count);
+    at::mm_out(rows, logits.to(hidden.scalar_type()).t(), hidden);
+  });
+  return gradient;
+}
+
+struct LabelLogProbabilities : torch::autograd::Function<LabelLogProbabilities> {
+  /// hidden [tokens, width], labels [tokens] -> fp32 [tokens]
+  static at::Tensor forward(Context* context, const at::Tensor& hidden, const at::Tensor& weight,
+                            const at::Tensor& labels, std::int64_t logits_at_a_time, const Weights& weights,
+                            bool with_gradients) {
+    const bool for_hidden = with_gradients && hidden.requires_grad(),
+               for_weight = with_gradients && weight.requires_grad();
+    const bool sums = for_weight && weights && weights->are_equal && weight.numel() * 4 <= kMostSumBytes;
+    const auto made = compute(hidden, weight, labels, logits_at_a_time, for_hidden, sums);
+    if (with_gradients) {
+      context->save_for_backward(
+          {hidden, weight, labels, made.normalizers, made.hidden_gradients, made.weight_gradient});
+    }
+    context->saved_data["logits_at_a_time"] = logits_at_a_time;
+    context->saved_data["weights"] = weights ? c10::IValue::make_capsule(weights) : c10::IValue();
+    return made.values;
+  }
+
+  static Tensors backward(Context* context, const Tensors& gradients) {
+    const auto saved = context->get_saved_variables();
+    const auto &hidden = saved[0], &weight = saved[1], &labels = saved[2], &of_hidden = saved[4];
+    auto of_weight = saved[5];
+    const auto scales = gradients[0].to(at::kFloat);
+    Tensors result(6);
+    // Multiplied in fp32: a scale in the states' dtype would be off by the same for all.
+    if (of_hidden.defined()) result[0] = (of_hidden * scales.unsqueeze(1)).to(of_hidden.scalar_type());
+    if (!context->needs_input_grad(1)) return result;
+    const bool are_equal = scales.numel() == 0 || scales.min().equal(scales.max());
+    if (const auto& weights = context->saved_data["weights"]; !weights.isNone()) {
+      c10::static_intrusive_pointer_cast<TokenWeights>(weights.toCapsule())->are_equal = are_equal;
+    }
+    if (of_weight.defined() && are_equal) {
+      const auto scale = scales.numel() == 0 ? at::zeros({}, scales.options()) : scales[0];
+      result[1] = (of_weight * scale).to(weight.scalar_type());
+    } else {
+      result[1] =
+          weight_gradient(hidden, weight, labels, saved[3], scales, context->saved_data["logits_at_a_time"].toInt());
+    }
+    return result;
+  }
+};
+
+/// As torch::linear would compute under autocast, which does not reach into a function of one's own.
+at::Tensor as_autocast(const at::Tensor& tensor) {
+  const auto device = tensor.device().type();
+  if (!at::autocast::is_autocast_available(device)) return tensor;
+  return at::autocast::is_autocast_enabled(device) ? tensor.to(at::autocast::get_autocast_dtype(device)) : tensor;
+}
+
+/// Throws for a label that is no entry, where looking costs nothing.
+void check_labels(const at::Tensor& labels, std::int64_t vocabulary) {
+  if (!labels.is_cpu() || labels.numel() == 0) return;
+  const auto least = labels.min().item<std::int64_t>(), most = labels.max().item<std::int64_t>();
+  TORCH_CHECK(least >= 0 && most < vocabulary, "labels from ", least, " to ", most, "; expected ", kNoLabel,
+              " or 0 to ", vocabulary - 1, ", the model's vocabulary");
+}
+
+}  // namespace
+
+at::Tensor label_log_probabilities(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& labels,
+                                   std::int64_t logits_at_a_time, const c10::intrusive_ptr<TokenWeights>& weights) {
+  const auto width = weight.size(1);
+  TORCH_CHECK(hidden.size(-1) == width && hidden.numel() == labels.numel() * width, "hidden states ", hidden.sizes(),
+              " with labels ", labels.sizes(), " and a head ", weight.sizes(), "; expected [tokens, width], [tokens], ",
+              "[vocabulary, width]");
+  // Prompts are not trained on: the head need not see their tokens.
+  const auto flat = labels.flatten();
+  const auto labelled = (flat != kNoLabel).nonzero().flatten();
+  const bool all = labelled.numel() == flat.numel();
+  const auto wanted = all ? flat : flat.index_select(0, labelled);
+  check_labels(wanted, weight.size(0));
+  const auto rows = hidden.reshape({-1, width});
+  const auto values =
+      LabelLogProbabilities::apply(as_autocast(all ? rows : rows.index_select(0, labelled)), as_autocast(weight),
+                                   wanted, logits_at_a_time, weights, at::GradMode::is_enabled());
+  if (all) return values.view(labels.sizes());
+  return at::zeros({flat.numel()}, values.options()).index_copy(0, labelled, values).view(labels.sizes());
+}
+
+}  // namespace sealift::trainer

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/models/rope.hpp"
+
+#include <cmath>
+
+namespace sealift::trainer {
+namespace {
+
+/// 1 / base^exponent, each in fp32 and in this order, as transformers computes it.
+at::Tensor inverse_powers(double base, const at::Tensor& exponents) {
+  return at::reciprocal(at::pow(base, exponents));
+}
+
+/// Llama 3.1: frequencies whose wavelength exceeds the old context are divided by the factor, short ones are kept, and
+/// between them it changes smoothly. transformers' _compute_llama3_parameters.
+at::Tensor llama3_frequencies(const RopeConfig& config, const at::Tensor& plain) {
+  const auto context = static_cast<double>(config.original_positions);
+  const auto low = config.low_frequency_factor, high = config.high_frequency_factor;
+  const auto wavelength = 2 * M_PI / plain;
+  const auto divided = at::where(wavelength > context / low, plain / config.factor, plain);
+  const auto smooth = (context / wavelength - low) / (high - low);
+  const auto between = (1 - smooth) * divided / config.factor + smooth * divided;
+  const auto is_between = ~(wavelength < context / high) * ~(wavelength > context / low);
+  return at::where(is_between, between, divided);
+}
+
+/// The dimension whose frequency turns `rotations` times in the old context.
+double correction_dim(const RopeConfig& config, double dim, double rotations) {
+  const auto context = static_cast<double>(config.original_positions);
+  return dim * std::log(context / (rotations * 2 * M_PI)) / (2 * std::log(config.theta));
+}
+
+/// YaRN (arXiv 2309.00071): low frequencies interpolated, high ones kept, a ramp between. transformers'
+/// _compute_yarn_parameters.
+at::Tensor yarn_frequencies(const RopeConfig& config, const at::Tensor& exponents, std::int64_t head_dim) {
+  const auto dim = static_cast<double>(head_dim);
+  auto low = correction_dim(config, dim, config.beta_fast), high = correction_dim(config, dim, config.beta_slow);
+  if (config.truncate) low = std::floor(low), high = std::ceil(high);
+  low = std::max(low, 0.0);
+  high = std::min(high, dim - 1);
+  if (low == high) high += 0.001;
+  const auto powers = at::pow(config.theta, exponents);
+  const auto ramp = ((at::arange(head_dim / 2, at::kFloat) - low) / (high - low)).clamp(0, 1);
+  const auto kept = 1 - ramp;
+  return 1.0 / (config.factor * powers) * (1 - kept) + 1.0 / powers * kept;
+}
+
+double yarn_scale(const RopeConfig& config) {
+  if (config.attention_factor) return *config.attention_factor;
+  const auto scale = [&](double mscale) {
+    return config.factor <= 1 ? 1.0 : 0.1 * mscale * std::log(config.factor) + 1.0;
+  };
+  if (config.mscale != 0 && config.mscale_all_dim != 0) return scale(config.mscale) / scale(config.mscale_all_dim);
+  return scale(1);
+}
+
+/// Code Llama's "dynamic NTK": the base grows with the longest position of the batch, read on the device.
+at::Tensor dynamic_frequencies(const RopeConfig& config, const at::Tensor& exponents, const at::Tensor& positions,
+                               double head_dim, std::int64_t max_positions) {
+  const auto length = (positions.max() + 1).clamp_min(max_positions);
+  const auto growth = config.factor * length / static_cast<double>(max_positions) - (config.factor - 1);
+  const auto base = config.theta * at::pow(growth, head_dim / (head_dim - 2));
+  return at::reciprocal(at::pow(base, exponents));
+}
+
+struct Rotation : torch::autograd::Function<Rotation> {
+  using Tensors = torch::autograd::variable_list;
+  using Context = torch::autograd::AutogradContext;
+
+  /// Each pair (a, b) of the two halves turned: (a cos - b sin, b cos + a sin).
+  static at::Tensor turn(const at::Tensor& heads, const at::Tensor& cos, const at::Tensor& sin, int direction) {
+    const auto half = heads.size(-1) / 2;
+    const auto first = heads.narrow(-1, 0, half), second = heads.narrow(-1, half, half);
+    auto turned = at::empty_like(heads);
+    auto turned_first = turned.narrow(-1, 0, half), turned_second = turned.narrow(-1, half, half);
+    at::mul_out(turned_first, first, cos).addcmul_(second, sin, -direction);
+    at::mul_out(turned_second, second, cos).addcmul_(first, sin, direction);
+    return turned;
+  }
+
+  static at::Tensor forward(Context* context, const at::Tensor& heads, const at::Tensor& cos, const at::Tensor& sin) {
+    context->save_for_backward({cos, sin});
+    return turn(heads, cos, sin, 1);
+  }
+
+  static Tensors backward(Context* context, const Tensors& gradients) {
+    const auto saved = context->get_saved_variables();
+    return {turn(gradients[0], saved[0], saved[1], -1), at::Tensor(), at::Tensor()};
+  }
+};
+
+}  // namespace
+
+Rope::Rope(const RopeConfig& config, std::int64_t head_dim, std::int64_t max_positions)
+    : config_(config),
+      head_dim_(head_dim),
+      max_positions_(max_positions),
+      exponents_(at::arange(0, head_dim, 2, at::kFloat) / static_cast<double>(head_dim)) {
+  TORCH_CHECK(config.scaling != RopeScaling::Dynamic || head_dim > 2,
+              "dynamic rope scaling with head_dim 2; expected more");
+  const auto plain = inverse_powers(config.theta, exponents_);
+  frequencies_ = config.scaling == RopeScaling::Linear   ? plain / config.factor
+                 : config.scaling == RopeScaling::Llama3 ? llama3_frequencies(config, plain)
+                 : config.scaling == RopeScaling::Yarn   ? yarn_frequencies(config, exponents_, head_dim)
+                                                         : plain;
+  if (config.scaling == RopeScaling::Yarn) scale_ = yarn_scale(config);
+}
+
+RopeTables Rope::tables(const at::Tensor& positions) const {
+  at::NoGradGuard no_grad;
+  const auto device = positions.device();
+  if (frequencies_.device() != device) frequencies_ = frequencies_.to(device);
+  const auto frequencies = config_.scaling == RopeScaling::Dynamic
+                               ? dynamic_frequencies(config_, exponents_.to(device), positions,
+                                                     static_cast<double>(head_dim_), max_positions_)
+                               : frequencies_;
+  const auto angles = positions.to(at::kFloat).unsqueeze(-1).unsqueeze(-1) * frequencies;
+  if (scale_ == 1) return {angles.cos(), angles.sin()};
+  return {angles.cos() * scale_, angles.sin() * scale_};
+}
+
+at::Tensor rotate(const at::Tensor& heads, const RopeTables& tables) {
+  return Rotation::apply(heads, tables.cos, tables.sin);
+}
+
+}  // namespace sealift::trainer

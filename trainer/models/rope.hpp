@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rotary position embedding: the tables of a batch's positions, and the rotation of queries and keys by them.
+// The decoder makes the tables once in a forward; every attention rotates by them.
+// Tables are fp32 and no buffers, so that no precision of a policy casts them; a rotation keeps only the tables for its
+// backward, which is the rotation the other way.
+#pragma once
+
+#include "trainer/models/decoder_config.hpp"
+
+#include <torch/torch.h>
+
+namespace sealift::trainer {
+
+/// Of the frequencies' first half only, since both halves of a head turn alike: fp32 [batch or 1, time, 1, head_dim /
+/// 2]
+struct RopeTables {
+  at::Tensor cos, sin;
+};
+
+class Rope {
+ public:
+  Rope(const RopeConfig& config, std::int64_t head_dim, std::int64_t max_positions);
+
+  /// `positions`: [batch or 1, time] int64. With dynamic scaling the longest position of the batch sets the
+  /// frequencies.
+  RopeTables tables(const at::Tensor& positions) const;
+
+ private:
+  RopeConfig config_;
+  std::int64_t head_dim_, max_positions_;
+  at::Tensor exponents_;            ///< 0, 2 / head_dim, 4 / head_dim … in fp32
+  mutable at::Tensor frequencies_;  ///< radians a position [head_dim / 2], where they were needed last
+  double scale_ = 1;                ///< of the tables (yarn)
+};
+
+/// [batch, time, heads, head_dim] turned by the tables; in its own dtype.
+at::Tensor rotate(const at::Tensor& heads, const RopeTables& tables);
+
+}  // namespace sealift::trainer

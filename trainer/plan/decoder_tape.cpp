@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/plan/decoder_tape.hpp"
+
+#include <algorithm>
+
+namespace sealift::trainer::plan {
+namespace {
+
+/// models/label_log_probabilities.hpp: elements of logits at a time, and the most that a head's gradient may be in fp32
+/// to be made in forward.
+constexpr std::int64_t kLogitsAtATime = std::int64_t{1} << 26, kMostSumBytes = std::int64_t{1} << 30;
+
+}  // namespace
+
+using Id = Tape::Id;
+
+/// A gradient that is made beside the gradients of inputs, and collected when the operation is over.
+void DecoderTape::weight(std::int64_t numel) {
+  t_->meter().touch(Part::Gradients, of(numel));
+}
+
+Id DecoderTape::embed() {
+  const auto x = t_->make(of(batch_.tokens() * shape_->decoder.width));
+  t_->node([this, x] {
+    t_->free_gradient(x);
+    if (!adapts()) t_->parameter(shape_->decoder.vocabulary * shape_->decoder.width);
+  });
+  return x;
+}
+
+/// On the host a chain of small operations in fp32, of which backward keeps x and, for the weight, the normalized x.
+Id DecoderTape::norm(Id x, std::int64_t rows, std::int64_t width, bool needs) {
+  auto& meter = t_->meter();
+  const auto full = rows * width * 4, own = of(rows * width);
+  const bool narrow = own < full, trains = !adapts();
+  const auto statistics = t_->make(4 * rows);
+  if (!on_host()) {
+    const auto y = t_->make(own);
+    if (needs) {
+      t_->save(x);
+      t_->save(statistics);
+      t_->node([=, this] {
+        t_->give(x, own);
+        t_->free_saved(statistics);
+        t_->free_saved(x);
+        t_->free_gradient(y);
+        if (trains) t_->parameter(width);
+      });
+    }
+    t_->drop(statistics);
+    return y;
+  }
+  const auto wide = narrow ? t_->make(full) : x;
+  meter.touch(Part::Activations, full);  // the squares
+  const auto normal = t_->make(full);
+  if (narrow) meter.add(Part::Activations, full);  // times the weight, before it is narrow again
+  const auto y = t_->make(own);
+  if (narrow) meter.remove(Part::Activations, full);
+  if (needs || trains) {
+    if (needs) t_->save(wide);
+    if (needs) t_->save(statistics);
+    if (trains) t_->save(normal);
+    t_->node([=, this] {
+      if (trains) t_->free_saved(normal);
+      if (needs) t_->give(x, own, (trains ? 4 : 5) * full - own);
+      if (needs) t_->free_saved(statistics);
+      if (needs) t_->free_saved(wide);
+      t_->free_gradient(y);
+      if (trains) t_->parameter(width);
+    });
+  }
+  t_->drop(normal);
+  t_->drop(statistics);
+  if (narrow) t_->drop(wide);
+  return y;
+}
+
+Id DecoderTape::linear(Id x, const Linear& how, std::int64_t rows, bool needs) {
+  if (adapts() && how.adapted) return adapted(x, how, rows, needs);
+  const auto y = t_->make(of(rows * how.out));
+  const bool trains = !adapts();
+  if (trains) t_->save(x);
+  t_->node([=, this] {
+    if (needs) t_->give(x, of(rows * how.in), trains ? of(how.in * how.out) : 0);
+    if (!needs && trains) weight(how.in * how.out);
+    if (trains) t_->free_saved(x);
+    t_->free_gradient(y);
+    if (trains) t_->parameter(how.in * how.out);
+    if (trains && how.bias) t_->parameter(how.out);
+  });
+  return y;
+}
+
+/// The frozen projection and beside it two small factors, each adapter with a dropout of its own.
+Id DecoderTape::adapted(Id x, const Linear& how, std::int64_t rows, bool needs) {
+  const auto rank = shape_->lora_rank, small = of(rows * rank), in = of(rows * how.in), out = of(rows * how.out);
+  const auto plain = t_->make(out);
+  const bool drops = shape_->lora_dropout > 0;
+  const auto mask = drops ? t_->make(on_host() ? in : rows * how.in) : 0;
+  const auto dropped = drops ? t_->make(in) : x;
+  const auto low = t_->make(small), scaled = t_->make(small);
+  const auto y = t_->make(out);
+  t_->node([=, this] {  // the frozen projection
+    if (needs) t_->give(x, in);
+    t_->free_gradient(y);
+  });
+  if (drops) {
+    t_->save(mask);
+    t_->node([=, this] {
+      if (needs) t_->give(x, in);
+      t_->free_saved(mask);
+      t_->free_gradient(dropped);
+    });
+  }
+  t_->save(dropped);
+  t_->node([=, this] {
+    if (needs) t_->give(dropped, in);
+    t_->free_saved(dropped);
+    t_->free_gradient(low);
+    t_->parameter(rank * how.in);
+  });
+  t_->node([=, this] {
+    t_->give(low, small);
+    t_->free_gradient(scaled);
+  });
+  t_->save(scaled);
+  t_->node([=, this] {
+    t_->give(scaled, small);
+    t_->free_saved(scaled);
+    t_->parameter(rank * how.out);
+  });
+  t_->drop(low);
+  t_->drop(scaled);
+  t_->drop(plain);
+  if (drops) t_->drop(mask), t_->drop(dropped);
+  return y;
+}
+
+Id DecoderTape::rotate(Id heads) {
+  const auto bytes = t_->bytes(heads);
+  const auto scratch = on_host() && batch_.compute_bytes < 4 ? bytes / batch_.compute_bytes * 4 : 0;
+  const auto turned = t_->make(bytes);
+  t_->meter().touch(Part::Activations, scratch);
+  t_->node([=, this] {
+    t_->give(heads, bytes, scratch);
+    t_->free_gradient(turned);
+  });
+  t_->drop(heads);
+  return turned;
+}
+
+Id DecoderTape::attend(Id q, Id k, Id v) {
+  const auto& decoder = shape_->decoder;
+  const auto sums = t_->make(4 * batch_.tokens() * decoder.heads);
+  const auto mixed = t_->make(t_->bytes(q));
+  for (const auto id : {q, k, v, mixed, sums}) t_->save(id);
+  t_->node([=, this] {
+    const auto cuda = on_host() ? 0 : t_->bytes(q) / batch_.compute_bytes * 4 + 2 * t_->bytes(q);
+    t_->give(q, t_->bytes(q), t_->bytes(k) + t_->bytes(v) + cuda);
+    t_->give(k, t_->bytes(k));
+    t_->give(v, t_->bytes(v));
+    for (const auto id : {q, k, v, mixed, sums}) t_->free_saved(id);
+    t_->free_gradient(mixed);
+  });
+  t_->drop(sums);
+  return mixed;
+}
+
+Id DecoderTape::add(Id x, Id change, bool needs) {
+  const auto sum = t_->make(of(batch_.tokens() * shape_->decoder.width));
+  t_->node([=, this] {
+    if (needs) return t_->pass(sum, x, change);
+    t_->pass(sum, change, sum);
+    t_->free_gradient(sum);
+  });
+  return sum;
+}
+
+Id DecoderTape::attention(Id y, bool needs) {
+  const auto& d = shape_->decoder;
+  const auto tokens = batch_.tokens(), queries = d.heads * d.head_dim, keys = d.kv_heads * d.head_dim;
+  const bool inside = needs || true;  // adapters and weights need gradients, whatever the input does
+  auto q = linear(y, {d.width, queries, d.qkv_bias}, tokens, needs);
+  auto k = linear(y, {d.width, keys, d.qkv_bias}, tokens, needs);
+  const auto v = linear(y, {d.width, keys, d.qkv_bias}, tokens, needs);
+  if (d.qk_norm) {
+    const auto normal_q = norm(q, tokens * d.heads, d.head_dim, inside);
+    t_->drop(q);
+    const auto normal_k = norm(k, tokens * d.kv_heads, d.head_dim, inside);
+    t_->drop(k);
+    q = normal_q, k = normal_k;
+  }
+  q = rotate(q);
+  k = rotate(k);
+  const auto mixed = attend(q, k, v);
+  const auto out = linear(mixed, {queries, d.width, d.out_bias}, tokens, inside);
+  for (const auto id : {q, k, v, mixed}) t_->drop(id);
+  return out;
+}
+
+Id DecoderTape::mlp(Id y, bool needs) {
+  const auto& d = shape_->decoder;
+  const auto tokens = batch_.tokens(), hidden = of(tokens * d.mlp_width);
+  const auto up = linear(y, {d.width, d.mlp_width, d.mlp_bias}, tokens, needs);
+  const auto gate = linear(y, {d.width, d.mlp_width, d.mlp_bias}, tokens, needs);
+  const auto active = t_->make(hidden);
+  t_->save(gate);
+  t_->save(up);
+  t_->node([=, this] {
+    t_->meter().add(Part::Activations, hidden);
+    t_->give(gate, hidden);
+    t_->give(up, hidden);
+    t_->meter().remove(Part::Activations, hidden);
+    t_->free_gradient(active);
+    t_->free_saved(gate);
+    t_->free_saved(up);
+  });
+  const auto out = linear(active, {d.mlp_width, d.width, d.mlp_bias}, tokens, true);
+  for (const auto id : {gate, up, active}) t_->drop(id);
+  return out;
+}
+
+/// Each token's rows for its experts, their hidden layers and answers; all experts are two parameters.
+Id DecoderTape::experts(Id y, bool needs) {
+  const auto& d = shape_->decoder;
+  const auto tokens = batch_.tokens(), rows = tokens * d.per_token;
+  const bool trains = !adapts();
+  const auto wide = of(rows * d.width), hidden = of(rows * d.expert_width);
+  const auto logits = linear(y, {.in = d.width, .out = d.experts, .adapted = false}, tokens, needs);
+  const auto chances = t_->make(4 * tokens * d.experts);
+  t_->save(chances);
+  t_->node([=, this] {
+    t_->give(logits, of(tokens * d.experts), 2 * 4 * tokens * d.experts);
+    t_->free_saved(chances);
+  });
+  t_->drop(logits);
+  const auto places = t_->make(8 * rows * 6);  // choices, orders and their inverses, weights
+  t_->save(places);
+  t_->node([=, this] { t_->free_saved(places); });
+  const auto sorted = t_->make(wide);
+  t_->node([=, this] {
+    if (needs) t_->give(y, of(tokens * d.width), wide);
+    t_->free_gradient(sorted);
+  });
+  const auto gate_up = t_->make(2 * hidden);
+  t_->save(sorted);  // grouped_linear does, whatever is trained
+  t_->node([=, this] {
+    t_->give(sorted, wide, trains ? of(d.experts * 2 * d.expert_width * d.width) : 0);
+    t_->free_saved(sorted);
+    t_->free_gradient(gate_up);
+    if (trains) t_->parameter(d.experts * 2 * d.expert_width * d.width);
+  });
+  const auto active = t_->make(hidden);
+  t_->save(gate_up);
+  t_->node([=, this] {
+    t_->meter().touch(Part::Activations, 3 * hidden);
+    t_->meter().add(Part::Activations, 2 * hidden);  // of gate and up, which become one
+    t_->give(gate_up, 2 * hidden);
+    t_->meter().remove(Part::Activations, 2 * hidden);
+    t_->free_gradient(active);
+    t_->free_saved(gate_up);
+  });
+  const auto answers = t_->make(wide);
+  t_->save(active);
+  t_->node([=, this] {
+    t_->give(active, hidden, trains ? of(d.experts * d.expert_width * d.width) : 0);
+    t_->free_saved(active);
+    t_->free_gradient(answers);
+    if (trains) t_->parameter(d.experts * d.expert_width * d.width);
+  });
+  const auto ordered = t_->make(wide);
+  t_->save(ordered);
+  t_->node([=, this] {
+    t_->give(answers, wide);
+    t_->free_saved(ordered);
+    t_->free_gradient(ordered);
+  });
+  t_->drop(gate_up), t_->drop(active);
+  t_->meter().touch(Part::Activations, wide);  // times the weights
+  const auto out = t_->make(of(tokens * d.width));
+  t_->node([=, this] {
+    t_->give(ordered, wide, wide);
+    t_->free_gradient(out);
+  });
+  for (const auto id : {sorted, answers, ordered, chances, places}) t_->drop(id);
+  return out;
+}
+
+Id DecoderTape::layer(Id x, std::int64_t number, bool needs) {
+  const auto& d = shape_->decoder;
+  const auto tokens = batch_.tokens();
+  const auto y = norm(x, tokens, d.width, needs);
+  const bool below = needs || !adapts();  // whether the first norm's output needs a gradient
+  const auto mixed = attention(y, below);
+  t_->drop(y);
+  const auto middle = add(x, mixed, needs);
+  t_->drop(mixed);
+  const auto z = norm(middle, tokens, d.width, true);
+  const auto change = d.is_sparse(number) ? experts(z, true) : mlp(z, true);
+  t_->drop(z);
+  const auto out = add(middle, change, true);
+  t_->drop(change);
+  t_->drop(middle);
+  return out;
+}
+
+void DecoderTape::loss(Id x, bool needs) {
+  const auto& d = shape_->decoder;
+  auto& meter = t_->meter();
+  const auto tokens = batch_.tokens(), labels = batch_.counted(), head = d.vocabulary * d.width;
+  const bool trains = !adapts(), sums = trains && head * 4 <= kMostSumBytes, narrow = batch_.compute_bytes < 4;
+  const auto normal = norm(x, tokens, d.width, needs);
+  const auto rows = labels == tokens ? normal : t_->make(of(labels * d.width));
+  const auto of_hidden = t_->make(of(labels * d.width), Part::Logits);
+  const auto of_head = t_->make(sums ? head * 4 : 0, Part::Logits);
+  const auto piece = std::min(labels, std::max<std::int64_t>(1, kLogitsAtATime / d.vocabulary)) * d.vocabulary;
+  meter.add(Part::Logits, piece * 4);
+  meter.touch(Part::Logits, narrow ? of(piece) + (sums ? of(head) : 0) : 0);
+  meter.remove(Part::Logits, piece * 4);
+  for (const auto id : {rows, of_hidden, of_head}) t_->save(id);
+  t_->node([=, this] {
+    if (rows != normal) {
+      t_->give(normal, of(tokens * d.width));
+      t_->free_gradient(rows);
+    }
+  });
+  t_->node([=, this] {
+    const auto states = labels * d.width;
+    t_->give(rows, of(states), narrow ? states * 4 : 0);
+    if (sums) {
+      t_->meter().add(Part::Gradients, of(head));
+      t_->meter().touch(Part::Logits, narrow ? head * 4 : 0);
+      t_->meter().remove(Part::Gradients, of(head));
+    } else if (trains) {
+      t_->meter().add(Part::Gradients, of(head));
+      t_->meter().touch(Part::Logits, std::min(head, kLogitsAtATime) * 4);
+      t_->meter().remove(Part::Gradients, of(head));
+    }
+    for (const auto id : {rows, of_hidden, of_head}) t_->free_saved(id);
+    if (trains && !d.tied_head) t_->parameter(head);
+    if (trains && d.tied_head) t_->meter().add(Part::Gradients, of(head));  // waits for the embedding's
+  });
+  if (rows != normal) t_->drop(rows);
+  for (const auto id : {normal, of_hidden, of_head}) t_->drop(id);
+}
+
+}  // namespace sealift::trainer::plan

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a decoder's layers, its loss and its embedding hold in forward and backward: its operations, played on a tape.
+// Above tape, below memory, which calls these between the engine's gathers.
+// Follows models/decoder_layer.hpp line by line, temporaries included, so a change there shows in memory_plan_test.
+#pragma once
+
+#include "trainer/plan/model_shape.hpp"
+#include "trainer/plan/tape.hpp"
+
+namespace sealift::trainer::plan {
+
+/// Whose kernels compute: they differ in what they keep.
+enum class Kernels { Host, Cuda };
+
+/// One micro-batch of one rank.
+struct Batch {
+  std::int64_t rows = 1, length = 0;  ///< tokens of a row
+  std::int64_t labels = 0;            ///< tokens of the micro-batch that count; 0: all but the last of each row
+  std::int64_t compute_bytes = 4;     ///< of an activation
+  Kernels kernels = Kernels::Host;
+
+  std::int64_t tokens() const { return rows * length; }
+  std::int64_t counted() const { return labels > 0 ? labels : rows * (length - 1); }
+};
+
+class DecoderTape {
+ public:
+  DecoderTape(Tape& tape, const ModelShape& shape, const Batch& batch) : t_(&tape), shape_(&shape), batch_(batch) {}
+
+  /// The token embedding: hidden states [tokens, width].
+  Tape::Id embed();
+  /// A layer over `x`, which `needs` a gradient or not; the layer's own reference to x stays the caller's.
+  Tape::Id layer(Tape::Id x, std::int64_t number, bool needs);
+  /// The last norm, the head and the log-probabilities of labels; its backward is begun by `backward`.
+  void loss(Tape::Id x, bool needs);
+
+ private:
+  struct Linear {
+    std::int64_t in = 0, out = 0;
+    bool bias = false, adapted = true;
+  };
+  bool adapts() const { return shape_->lora_rank > 0; }
+  bool on_host() const { return batch_.kernels == Kernels::Host; }
+  std::int64_t of(std::int64_t elements) const { return elements * batch_.compute_bytes; }
+  void weight(std::int64_t numel);
+
+  Tape::Id norm(Tape::Id x, std::int64_t rows, std::int64_t width, bool needs);
+  Tape::Id linear(Tape::Id x, const Linear& how, std::int64_t rows, bool needs);
+  Tape::Id adapted(Tape::Id x, const Linear& how, std::int64_t rows, bool needs);
+  Tape::Id rotate(Tape::Id heads);
+  Tape::Id attend(Tape::Id q, Tape::Id k, Tape::Id v);
+  Tape::Id add(Tape::Id x, Tape::Id change, bool needs);
+  Tape::Id attention(Tape::Id y, bool needs);
+  Tape::Id mlp(Tape::Id y, bool needs);
+  Tape::Id experts(Tape::Id y, bool needs);
+
+  Tape* t_;
+  const ModelShape* shape_;
+  Batch batch_;
+};
+
+}  // namespace sealift::trainer::plan

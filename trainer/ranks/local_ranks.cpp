@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starts ranks, waits for them, ends them together.
+// See local_ranks.hpp. Children die with this process (PR_SET_PDEATHSIG), so a kill leaves none behind.
+// Everything that a child needs is made before the fork: this process has threads, so a child may only call exec.
+#include "trainer/ranks/local_ranks.hpp"
+
+#include "trainer/failure.hpp"
+
+#include <sealift/train.hpp>
+
+#include <signal.h>
+#include <sys/auxv.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <thread>
+
+namespace sealift::trainer {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// How long the other ranks have to report, after one failed and said why ...
+constexpr auto kAfterFailure = std::chrono::milliseconds(500);
+/// ... or was killed without a message: the core looks for the cause for a second.
+constexpr auto kAfterKill = std::chrono::seconds(2);
+
+std::vector<std::string> environment_of_rank(const train::Launch& host, std::int64_t local_rank) {
+  std::vector<std::string> result = {"RANK=" + std::to_string(host.rank + local_rank),
+                                     "LOCAL_RANK=" + std::to_string(local_rank),
+                                     "WORLD_SIZE=" + std::to_string(host.world_size),
+                                     "LOCAL_WORLD_SIZE=" + std::to_string(host.local_world_size),
+                                     "MASTER_ADDR=" + host.master_addr,
+                                     "MASTER_PORT=" + std::to_string(host.master_port),
+                                     "TORCHELASTIC_USE_AGENT_STORE=True"};
+  for (char** variable = environ; *variable; ++variable) {
+    // The first of two equal names counts, for getenv.
+    result.emplace_back(*variable);
+  }
+  return result;
+}
+
+pid_t start(char** argv, const std::vector<std::string>& environment) {
+  std::vector<char*> pointers;
+  for (const auto& variable : environment) pointers.push_back(const_cast<char*>(variable.c_str()));
+  pointers.push_back(nullptr);
+  // A bare host may not have /proc mounted; then the path that the kernel was given is used.
+  const char* const program =
+      access("/proc/self/exe", X_OK) == 0 ? "/proc/self/exe" : reinterpret_cast<const char*>(getauxval(AT_EXECFN));
+  const pid_t parent = getpid();
+  const pid_t child = fork();
+  TORCH_CHECK(child >= 0, "cannot start a rank: ", std::strerror(errno), "; use fewer --ranks");
+  if (child == 0) {
+    // SIGKILL, since a rank that is stopped would not react to another signal.
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() == parent) execve(program, argv, pointers.data());
+    _exit(127);
+  }
+  return child;
+}
+
+std::string describe(int status) {
+  if (WIFSIGNALED(status)) return std::string("was ended by signal ") + strsignal(WTERMSIG(status));
+  return "exited with " + std::to_string(WEXITSTATUS(status));
+}
+
+/// Throws without loopback; ranks would wait for the store until the time-out.
+void check_loopback() {
+  try {
+    train::local_address_towards("127.0.0.1", 1);
+  } catch (const c10::Error&) {
+    TORCH_CHECK(false, "ranks on one host meet on loopback, which is down; bring it up with: ip link set lo up");
+  }
+}
+
+/// The store at which all ranks meet, if this host has rank 0. Sets a free port where the launch has none.
+train::Store serve_store(train::Launch& host) {
+  if (host.rank > 0) return {};
+  if (host.master_port == 0) check_loopback();
+  auto store = train::serve_store(host.master_port);
+  host.master_port = store->getPort();
+  return store;
+}
+
+/// The next child that ended; nothing once `deadline` has passed.
+std::optional<pid_t> next_to_end(int& status, std::optional<Clock::time_point> deadline) {
+  if (!deadline) return waitpid(-1, &status, 0);
+  for (;;) {
+    if (const pid_t pid = waitpid(-1, &status, WNOHANG); pid != 0) return pid;
+    if (Clock::now() >= *deadline) return std::nullopt;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
+/// Waits for all; after the first failure the others have `kAfterFailure` or `kAfterKill` left.
+int wait_for(std::vector<pid_t> children, std::int64_t first_rank) {
+  std::optional<Clock::time_point> deadline;
+  bool failed = false;
+  for (auto left = children.size(); left > 0;) {
+    int status = 0;
+    const auto pid = next_to_end(status, deadline);
+    if (!pid) {
+      for (pid_t child : children) {
+        if (child > 0) kill(child, SIGKILL);
+      }
+      deadline.reset();
+      continue;
+    }
+    const auto child = std::find(children.begin(), children.end(), *pid);
+    if (child == children.end()) continue;
+    *child = 0;
+    --left;
+    if (status == 0 || failed) continue;
+    failed = true;
+    deadline = Clock::now() + (WIFSIGNALED(status) ? kAfterKill : kAfterFailure);
+    say("rank " + std::to_string(first_rank + (child - children.begin())) + " " + describe(status) +
+        "; ending the other ranks");
+  }
+  return failed ? 1 : 0;
+}
+
+}  // namespace
+
+train::Launch on_this_host(std::int64_t ranks) {
+  return {.world_size = ranks,
+          .local_world_size = ranks,
+          .is_node = true,
+          .master_addr = "127.0.0.1",
+          .source = "the host of all " + std::to_string(ranks) + " ranks (--ranks)"};
+}
+
+int run_local_ranks(const train::Launch& launch, char** argv) {
+  auto host = launch;
+  const auto store = serve_store(host);
+  say("starting " + std::to_string(host.local_world_size) + " ranks: " + host.source);
+  std::vector<pid_t> children;
+  for (std::int64_t local = 0; local < host.local_world_size; ++local) {
+    children.push_back(start(argv, environment_of_rank(host, local)));
+  }
+  return wait_for(std::move(children), host.rank);
+}
+
+}  // namespace sealift::trainer

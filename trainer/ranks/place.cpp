@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// A rank's place in the world.
+// See place.hpp. Everything that may be refused is refused before ranks meet.
+// Results are made comparable before the first computation, whatever the verb.
+#include "trainer/ranks/place.hpp"
+
+#include "trainer/json_numbers.hpp"
+#include "trainer/own_bundle.hpp"
+#include "trainer/verification/step_log.hpp"
+
+#include <thread>
+
+namespace sealift::trainer {
+
+Monitor::Place Place::watched(std::int64_t micro_batches) const {
+  return {.rank = rank,
+          .world_size = world_size,
+          .device = device.device,
+          .policy = policy,
+          .micro_batches = micro_batches};
+}
+
+Place place_in_world(train::Policy policy, const HostOptions& options, const train::Launch& launch) {
+  Place place{.policy = std::move(policy), .rank = launch.rank, .world_size = launch.world_size};
+  place.mesh = train::make_mesh(place.policy, launch.world_size);
+  place.device = set_up_device(options.device, launch);
+  compute_reproducibly(place.device);
+  const auto cores = static_cast<std::int64_t>(std::thread::hardware_concurrency());
+  place.threads = options.threads > 0 ? options.threads : std::max<std::int64_t>(1, cores / launch.local_world_size);
+  return place;
+}
+
+train::World find_ranks(const Place& place, const HostOptions& options, const train::Launch& launch) {
+  at::set_num_threads(static_cast<int>(place.threads));
+  if (place.is_first()) std::cerr << place.device.line << '\n';
+  auto ranks = train::connect(launch, std::chrono::seconds(options.timeout_seconds));
+  ranks.device = place.device.device;
+  check_devices(place.device, launch, ranks);
+  return ranks;
+}
+
+train::Groups make_groups(const Place& place, const train::World& ranks, const FurtherAxis& axis) {
+  return axis.ranks > 1 ? train::make_groups(ranks, place.policy, axis.name, axis.ranks)
+                        : train::make_groups(ranks, place.mesh);
+}
+
+void write_result(nlohmann::ordered_json& result, Monitor& monitor, const Place& place, const HostOptions& options,
+                  train::Groups& world) {
+  result["monitor"] = monitor.report(world.world);
+  if (place.is_first()) {
+    result["bundle"] = own_bundle();
+    open_for_writing(std::filesystem::path(options.out) / "result.json") << with_all_numbers(result).dump(1) << '\n';
+  }
+  world.world.barrier();
+}
+
+void print_advice(const Place& place, const train::Parallel& parallel, std::int64_t micro_batches) {
+  if (!place.is_first()) return;
+  std::map<std::string, std::vector<std::string>> by_remedy;
+  for (const auto& warning : parallel.warnings()) by_remedy[warning.substr(warning.rfind(';') + 1)].push_back(warning);
+  if (place.mesh.shard == 1) by_remedy.clear();
+  for (const auto& [remedy, warnings] : by_remedy) {
+    std::cerr << "note: " << warnings.front();
+    if (warnings.size() > 1) std::cerr << "; and " << warnings.size() - 1 << " more such";
+    std::cerr << '\n';
+  }
+  if (micro_batches == 1) return;
+  for (const auto& note : parallel.notes()) std::cerr << "note: " << note << '\n';
+}
+
+}  // namespace sealift::trainer

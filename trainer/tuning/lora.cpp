@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/tuning/lora.hpp"
+
+#include <cmath>
+#include <regex>
+#include <set>
+
+namespace sealift::trainer {
+namespace {
+
+constexpr const char* kName = "lora";
+constexpr const char* kEmbeddingName = "embed_tokens";
+constexpr const char* kHeadName = "lm_head";
+constexpr const char* kMagnitude = "lora_magnitude_vector";
+constexpr std::string_view kMagnitudeWeight = "lora_magnitude_vector.weight";
+
+/// A parameter under a name of its own, as PEFT has it.
+class Factor final : public torch::nn::Module {
+ public:
+  Factor(at::IntArrayRef sizes, const at::TensorOptions& options)
+      : weight(register_parameter("weight", torch::empty(sizes, options))) {}
+  at::Tensor weight;
+};
+
+bool matches(const std::string& path, const std::string& target) {
+  return path == target || path.ends_with("." + target);
+}
+
+std::string last_part(const std::string& path) {
+  return path.substr(path.rfind('.') + 1);
+}
+
+bool takes_all(const LoraOptions& options) {
+  return options.target_modules == std::vector<std::string>{"all-linear"};
+}
+
+std::vector<std::pair<std::string, ProjectionImpl*>> projections_of(torch::nn::Module& model) {
+  std::vector<std::pair<std::string, ProjectionImpl*>> result;
+  for (const auto& item : model.named_modules()) {
+    if (auto* projection = dynamic_cast<ProjectionImpl*>(item.value().get())) {
+      result.emplace_back(item.key(), projection);
+    }
+  }
+  return result;
+}
+
+/// Those whose whole path matches `expression`.
+std::vector<std::pair<std::string, ProjectionImpl*>> matching(std::vector<std::pair<std::string, ProjectionImpl*>> all,
+                                                              const std::string& expression) {
+  constexpr std::size_t kLongest = 1000;  // std::regex recurses
+  TORCH_CHECK(expression.size() <= kLongest, "target_regex has ", expression.size(), " characters; expected at most ",
+              kLongest);
+  std::regex regex;
+  try {
+    regex.assign(expression);
+  } catch (const std::regex_error& error) {
+    TORCH_CHECK(false, "target_regex '", expression, "' is no expression of ECMAScript's: ", error.what(),
+                "; name the projections in target_modules instead");
+  }
+  const auto example = all.empty() ? std::string() : all.front().first;
+  std::erase_if(all, [&](const auto& each) { return !std::regex_match(each.first, regex); });
+  TORCH_CHECK(!all.empty(), "target_regex '", expression, "' matches no projection; a whole path is ", example);
+  return all;
+}
+
+/// Those that `options` names; throws when a name matches none.
+std::vector<std::pair<std::string, ProjectionImpl*>> find_targets(torch::nn::Module& model,
+                                                                  const LoraOptions& options) {
+  auto found = projections_of(model);
+  if (!options.target_regex.empty()) return matching(std::move(found), options.target_regex);
+  std::set<std::string> names;
+  for (const auto& [path, projection] : found) names.insert(last_part(path));
+  for (const auto& target : options.target_modules) {
+    if (takes_all(options)) break;
+    TORCH_CHECK(std::any_of(found.begin(), found.end(), [&](const auto& each) { return matches(each.first, target); }),
+                "target_modules has '", target, "', which is no projection of the model; there are: ",
+                c10::Join(", ", std::vector<std::string>(names.begin(), names.end())), ", or all-linear");
+  }
+  std::erase_if(found, [&](const auto& each) {
+    if (takes_all(options)) return last_part(each.first) == "lm_head";
+    return std::none_of(options.target_modules.begin(), options.target_modules.end(),
+                        [&](const auto& target) { return matches(each.first, target); });
+  });
+  TORCH_CHECK(!found.empty(), "the model has no projections to adapt");
+  return found;
+}
+
+/// Fills one whole tensor of an adapter. Magnitudes are not random and not among them.
+train::InitFunction::Function fill_factors(const LoraOptions& options) {
+  return [options](const std::string& name, at::Tensor tensor, at::Generator random) {
+    if (name.ends_with(".lora_B.weight")) {
+      tensor.zero_();
+    } else if (options.init == LoraInit::Gaussian) {
+      tensor.normal_(0, 1.0 / static_cast<double>(options.rank), random);
+    } else {  // kaiming_uniform_ with a = sqrt(5)
+      const double bound = 1 / std::sqrt(static_cast<double>(tensor.size(1)));
+      tensor.uniform_(-bound, bound, random);
+    }
+  };
+}
+
+/// Values for adapters of a model that has its own.
+void fill_in_place(const std::string& path, const ProjectionImpl& projection, const LoraOptions& options,
+                   std::uint64_t seed) {
+  at::NoGradGuard no_grad;
+  train::InitFunction init(fill_factors(options), seed);
+  for (const auto& item : projection.adapter()->named_parameters()) {
+    auto tensor = item.value();
+    if (item.key() == kMagnitudeWeight) {
+      tensor.copy_(at::linalg_vector_norm(projection.weight.to(tensor.scalar_type()), 2, {1}));
+    } else {
+      init.read(path + "." + kName + "." + item.key(), tensor.sizes(), 0, tensor.view({-1}));
+    }
+  }
+}
+
+/// output + low · upᵀ, added by the multiplication itself: no pass over what is as large as the output.
+at::Tensor plus_product(const at::Tensor& output, const at::Tensor& low, const at::Tensor& up) {
+  if (output.scalar_type() != low.scalar_type() || up.scalar_type() != low.scalar_type()) {
+    return (output + torch::linear(low, up)).to(output.scalar_type());
+  }
+  return at::addmm(output.flatten(0, -2), low.flatten(0, -2), up.t()).view(output.sizes());
+}
+
+/// Whether `module` is the head of a model whose head is its embedding: training one, which must be named, trains both.
+bool is_tied_head(const torch::nn::Module& model, const std::string& module,
+                  const std::vector<std::string>& modules_to_save) {
+  const auto paths = model.named_modules().keys();
+  const auto is_there = [&](const std::string& name) {
+    return std::any_of(paths.begin(), paths.end(), [&](const auto& path) { return matches(path, name); });
+  };
+  const auto names_embedding = [](const auto& each) { return last_part(each) == kEmbeddingName; };
+  return module == kHeadName && !is_there(kHeadName) && is_there(kEmbeddingName) &&
+         std::any_of(modules_to_save.begin(), modules_to_save.end(), names_embedding);
+}
+
+/// Lets train what `modules_to_save` names, in fp32.
+void unfreeze(torch::nn::Module& model, const std::vector<std::string>& modules_to_save) {
+  std::set<std::string> names;
+  std::vector<std::size_t> found(modules_to_save.size());
+  for (const auto& item : model.named_modules()) {
+    auto& module = *item.value();
+    if (dynamic_cast<ProjectionImpl*>(&module) || dynamic_cast<train::SplitAlong*>(&module)) continue;
+    const auto parameters = module.parameters(/*recurse=*/false);
+    if (parameters.empty() || !module.children().empty()) continue;
+    names.insert(last_part(item.key()));
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      if (!item.key().ends_with(modules_to_save[i])) continue;
+      ++found[i];
+      for (auto parameter : parameters) {
+        if (parameter.scalar_type() == at::kHalf || parameter.scalar_type() == at::kBFloat16)
+          parameter.set_data(parameter.to(at::kFloat));
+        parameter.set_requires_grad(true);
+      }
+    }
+  }
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    TORCH_CHECK(found[i] > 0 || is_tied_head(model, modules_to_save[i], modules_to_save), "modules_to_save has '",
+                modules_to_save[i], "', which is no module that can be trained ", "whole beside adapters; there are: ",
+                c10::Join(", ", std::vector<std::string>(names.begin(), names.end())));
+  }
+}
+
+}  // namespace
+
+void check(const LoraOptions& options) {
+  TORCH_CHECK(options.rank >= 1, "lora_rank is ", options.rank, "; expected at least 1");
+  TORCH_CHECK(std::isfinite(options.alpha), "lora_alpha is ", options.alpha, "; expected a finite number");
+  TORCH_CHECK(options.dropout >= 0 && options.dropout < 1, "lora_dropout is ", options.dropout,
+              "; expected at least 0 and below 1");
+  TORCH_CHECK(!options.target_modules.empty(), "target_modules is empty; name projections, or all-linear");
+  for (const auto& module : options.modules_to_save) {
+    TORCH_CHECK(!module.empty(), "modules_to_save has an empty name");
+  }
+}
+
+LoraAdapter::LoraAdapter(const ProjectionImpl& base, const LoraOptions& options) : options_(options), bias_(base.bias) {
+  const auto dtype = base.weight.scalar_type();
+  const bool narrow = dtype == at::kHalf || dtype == at::kBFloat16;
+  const auto like = base.weight.options().dtype(narrow ? at::kFloat : dtype).requires_grad(false);
+  const auto out = base.weight.size(0), in = base.weight.size(1);
+  const auto factor = [&](const char* name, at::IntArrayRef sizes) {
+    return register_module(name, std::make_shared<Factor>(sizes, like))->weight;
+  };
+  a_ = factor("lora_A", {options.rank, in});
+  b_ = factor("lora_B", {out, options.rank});
+  if (options.dora) magnitude_ = factor(kMagnitude, {out});
+}
+
+at::Tensor LoraAdapter::apply_to(const at::Tensor& output, const at::Tensor& input, const at::Tensor& weight) {
+  if (!enabled_) return output;
+  const bool drops = options_.dropout > 0 && is_training();
+  const auto x =
+      drops ? torch::dropout(input.to(a_.scalar_type()), options_.dropout, true) : input.to(a_.scalar_type());
+  const auto low = torch::linear(x, a_);
+  if (!magnitude_.defined()) return plus_product(output, low * options_.scaling(), b_);
+  const auto change = torch::linear(low, b_) * options_.scaling();
+  return (output + stretched(drops ? at::Tensor() : output, x, weight, change)).to(output.scalar_type());
+}
+
+/// What DoRA adds. `output`: the projection's of the same `input`; undefined: compute it.
+at::Tensor LoraAdapter::stretched(const at::Tensor& output, const at::Tensor& input, const at::Tensor& weight,
+                                  const at::Tensor& change) const {
+  const auto w = weight.to(input.scalar_type());
+  // The length is a constant of the gradient: the paper's section 4.3.
+  const auto length = at::linalg_vector_norm(w.detach() + options_.scaling() * at::mm(b_, a_).detach(), 2, {1});
+  const auto stretch = (magnitude_ / length).view({1, -1});
+  const auto base = !output.defined() ? torch::linear(input, w) : bias_.defined() ? output - bias_ : output;
+  return (stretch - 1) * base + stretch * change;
+}
+
+at::Tensor merged(const at::Tensor& weight, const at::Tensor& a, const at::Tensor& b, const at::Tensor& magnitude,
+                  double scaling) {
+  at::NoGradGuard no_grad;
+  const auto change = at::mm(b, a) * scaling;
+  if (!magnitude.defined()) return weight + change.to(weight.scalar_type());
+  const auto sum = weight.to(change.scalar_type()) + change;
+  return (sum * (magnitude / at::linalg_vector_norm(sum, 2, {1})).unsqueeze(1)).to(weight.scalar_type());
+}
+
+std::vector<std::string> add_lora(torch::nn::Module& model, const LoraOptions& options, std::uint64_t seed) {
+  check(options);
+  const auto targets = find_targets(model, options);
+  for (auto& parameter : model.parameters()) parameter.set_requires_grad(false);
+  unfreeze(model, options.modules_to_save);
+  std::vector<std::string> paths;
+  for (const auto& [path, projection] : targets) {
+    const auto adapter = std::make_shared<LoraAdapter>(*projection, options);
+    adapter->train(projection->is_training());
+    projection->adapt(kName, adapter);
+    if (!projection->weight.is_meta()) fill_in_place(path, *projection, options, seed);
+    paths.push_back(path);
+  }
+  return paths;
+}
+
+bool is_adapters(const std::string& name) {
+  return name.find(".lora.lora_") != std::string::npos;
+}
+
+bool is_saved_whole(const std::string& name, const std::vector<std::string>& modules_to_save) {
+  const auto module = name.substr(0, name.rfind('.'));
+  return std::any_of(modules_to_save.begin(), modules_to_save.end(),
+                     [&](const auto& target) { return module.ends_with(target); });
+}
+
+LoraSource::LoraSource(train::Source& base, const LoraOptions& options, std::uint64_t seed)
+    : base_(&base), factors_(fill_factors(options), seed) {}
+
+void LoraSource::check(const std::vector<train::WantedTensor>& wanted) {
+  std::vector<train::WantedTensor> rest;
+  std::copy_if(wanted.begin(), wanted.end(), std::back_inserter(rest),
+               [](const auto& tensor) { return !is_adapters(tensor.name); });
+  std::map<std::string, train::WantedTensor> by_name;
+  for (const auto& tensor : rest) by_name.emplace(tensor.name, tensor);
+  for (const auto& tensor : wanted) {
+    if (!tensor.name.ends_with(kMagnitudeWeight)) continue;
+    const auto path = tensor.name.substr(0, tensor.name.size() - kMagnitudeWeight.size() - std::strlen(kName) - 1);
+    weights_.emplace(tensor.name, by_name.at(path + "weight"));
+  }
+  base_->check(rest);
+}
+
+void LoraSource::read(const std::string& name, at::IntArrayRef sizes, std::int64_t begin, at::Tensor out) {
+  if (!is_adapters(name)) return base_->read(name, sizes, begin, out);
+  const auto magnitude = weights_.find(name);
+  if (magnitude == weights_.end()) return factors_.read(name, sizes, begin, out);
+  at::NoGradGuard no_grad;
+  const auto& weight = magnitude->second;
+  const auto in = weight.sizes[1];
+  const auto rows = std::max<std::int64_t>(1, train::kPieceBytes / 4 / std::max<std::int64_t>(1, in));
+  for (std::int64_t first = 0; first < out.numel(); first += rows) {
+    const auto n = std::min(rows, out.numel() - first);
+    const auto piece = torch::empty({n * in}, out.options().dtype(weight.dtype));
+    base_->read(weight.name, weight.sizes, (begin + first) * in, piece);
+    out.narrow(0, first, n).copy_(at::linalg_vector_norm(piece.view({n, in}).to(out.scalar_type()), 2, {1}));
+  }
+}
+
+std::map<std::string, std::shared_ptr<LoraAdapter>> find_adapters(const torch::nn::Module& model) {
+  std::map<std::string, std::shared_ptr<LoraAdapter>> result;
+  for (const auto& item : model.named_modules()) {
+    auto adapter = std::dynamic_pointer_cast<LoraAdapter>(item.value());
+    if (adapter) result.emplace(item.key().substr(0, item.key().size() - std::strlen(kName) - 1), std::move(adapter));
+  }
+  return result;
+}
+
+train::ExportOptions merge_adapters(const torch::nn::Module& model, train::Parallel& parallel, train::Source* stored) {
+  std::map<std::string, at::Tensor> values;
+  std::map<std::string, std::vector<std::int64_t>> shapes;
+  for (const auto& parameter : parallel.parameters()) {
+    shapes[parameter.name] = parameter.sizes;
+    if (!is_adapters(parameter.name)) continue;
+    const auto numel = c10::multiply_integers(parameter.sizes);
+    values[parameter.name] = train::detail::gather_slab(parameter, parallel.holders(), 0, numel).view(parameter.sizes);
+  }
+  std::map<std::string, LoraOptions> adapted;  // by the name of the weight
+  bool whole_rows = false;
+  for (const auto& [path, adapter] : find_adapters(model)) {
+    adapted.emplace(path + ".weight", adapter->options());
+    whole_rows |= adapter->options().dora;
+  }
+  train::ExportOptions options;
+  options.stored = stored;
+  // DoRA needs a row's length, so no row may be cut: a tensor at a time.
+  if (whole_rows) options.slab_bytes = std::numeric_limits<std::int64_t>::max();
+  options.name = [](const std::string& name) { return is_adapters(name) ? std::string() : name; };
+  options.change = [values, shapes, adapted](const std::string& name, std::int64_t first, at::Tensor slab) {
+    const auto found = adapted.find(name);
+    if (found == adapted.end()) return slab;
+    const auto factor = [&](const char* which) {
+      const auto value =
+          values.find(name.substr(0, name.size() - std::strlen("weight")) + kName + "." + which + ".weight");
+      return value == values.end() ? at::Tensor() : value->second;
+    };
+    // Whole rows around the slab: what is beyond it is not used.
+    const auto in = shapes.at(name)[1], begin = first / in, end = (first + slab.numel() + in - 1) / in;
+    auto rows = torch::zeros({(end - begin) * in}, slab.options());
+    rows.narrow(0, first - begin * in, slab.numel()).copy_(slab);
+    const auto magnitude = factor(kMagnitude);
+    const auto changed =
+        merged(rows.view({end - begin, in}), factor("lora_A"), factor("lora_B").narrow(0, begin, end - begin),
+               magnitude.defined() ? magnitude.narrow(0, begin, end - begin) : magnitude, found->second.scaling());
+    return changed.view({-1}).narrow(0, first - begin * in, slab.numel()).contiguous();
+  };
+  return options;
+}
+
+}  // namespace sealift::trainer

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/tuning/peft_format.hpp"
+
+#include <set>
+
+namespace sealift::trainer {
+namespace {
+
+using safetensors::Json;
+
+constexpr const char* kConfig = "adapter_config.json";
+constexpr const char* kFile = "adapter_model.safetensors";
+constexpr std::string_view kPrefix = "base_model.model.";
+constexpr std::string_view kMagnitudeName = "lora_magnitude_vector";
+constexpr const char* kEmbeddingWeight = "model.embed_tokens.weight";
+constexpr const char* kHeadWeight = "lm_head.weight";
+
+/// Keys that say nothing about the numbers of a LoRA, whatever their value.
+const std::set<std::string> kInert{
+    "base_model_name_or_path", "revision",          "inference_mode", "task_type",     "peft_version", "auto_mapping",
+    "megatron_core",           "qalora_group_size", "runtime_config", "layers_pattern"};
+
+/// PEFT's name of an adapter's parameter: without our module and, for magnitudes, without `.weight`.
+std::string to_peft(const std::string& name, const std::vector<std::string>& modules_to_save) {
+  if (is_saved_whole(name, modules_to_save)) return std::string(kPrefix) + name;
+  if (!is_adapters(name)) return {};
+  const auto at = name.rfind(".lora.lora_");
+  auto rest = name.substr(at + std::strlen(".lora"));
+  if (rest == "." + std::string(kMagnitudeName) + ".weight") rest = "." + std::string(kMagnitudeName);
+  return std::string(kPrefix) + name.substr(0, at) + rest;
+}
+
+std::string from_peft(const std::string& stored, const std::vector<std::string>& modules_to_save) {
+  if (stored.starts_with(kPrefix) && is_saved_whole(stored.substr(kPrefix.size()), modules_to_save)) {
+    return stored.substr(kPrefix.size());
+  }
+  const auto at = stored.rfind(".lora_");
+  const auto rest = at == std::string::npos ? std::string() : stored.substr(at + 1);
+  const bool magnitude = rest == kMagnitudeName;
+  TORCH_CHECK(stored.starts_with(kPrefix) && (rest == "lora_A.weight" || rest == "lora_B.weight" || magnitude), kFile,
+              " has '", stored.substr(0, 200), "', which is no part of a LoRA of a decoder's projections, nor of its ",
+              "modules_to_save; save the adapter without other methods' parameters");
+  return stored.substr(kPrefix.size(), at - kPrefix.size()) + ".lora." + rest + (magnitude ? ".weight" : "");
+}
+
+/// The keys of one config, each read once; what is left must be inert or say nothing.
+class Keys {
+ public:
+  Keys(const Json& json, std::string where) : json_(json), where_(std::move(where)) {
+    TORCH_CHECK(json_.is_object(), where_, " is no JSON object; expected PEFT's adapter_config.json");
+  }
+
+  const Json* find(const std::string& key) {
+    known_.insert(key);
+    const auto found = json_.find(key);
+    return found == json_.end() || found->is_null() ? nullptr : &*found;
+  }
+  double number(const std::string& key, double otherwise) {
+    const auto* value = find(key);
+    if (!value) return otherwise;
+    if (!value->is_number()) refuse(key, "a number");
+    return value->get<double>();
+  }
+  std::int64_t count(const std::string& key, std::int64_t otherwise) {
+    const auto* value = find(key);
+    if (!value) return otherwise;
+    if (!value->is_number_unsigned() || value->get<std::uint64_t>() > 1'000'000) refuse(key, "a number up to 1000000");
+    return value->get<std::int64_t>();
+  }
+  bool flag(const std::string& key) {
+    const auto* value = find(key);
+    if (value && !value->is_boolean()) refuse(key, "true or false");
+    return value && value->get<bool>();
+  }
+  /// Refuses `key` unless it is absent, null or `expected`.
+  void expect(const std::string& key, const Json& expected) {
+    const auto* value = find(key);
+    if (value && *value != expected) refuse(key, expected.dump());
+  }
+  /// Refuses every key that was not asked for, unless it is inert or switched off.
+  void expect_nothing_else() {
+    for (const auto& [key, value] : json_.items()) {
+      const bool off = value.is_null() || value == false || ((value.is_object() || value.is_array()) && value.empty());
+      if (known_.contains(key) || kInert.contains(key) || off) continue;
+      TORCH_CHECK(false, where_, ": ", key.substr(0, 80), " is ", value.dump().substr(0, 80),
+                  ", which may change the numbers and is not supported; make the adapter without it");
+    }
+  }
+  [[noreturn]] void refuse(const std::string& key, const std::string& expected) const {
+    TORCH_CHECK(false, where_, ": ", key, " is ", json_.at(key).dump().substr(0, 80), "; expected ", expected);
+  }
+
+ private:
+  const Json& json_;
+  std::string where_;
+  std::set<std::string> known_;
+};
+
+std::vector<std::string> read_targets(Keys& keys, const std::string& where) {
+  const auto* value = keys.find("target_modules");
+  TORCH_CHECK(value, where, " has no target_modules; expected names of projections");
+  if (value->is_string()) {
+    if (*value != "all-linear") keys.refuse("target_modules", "a list of names, or \"all-linear\"; no pattern");
+    return {"all-linear"};
+  }
+  if (!value->is_array() || value->empty()) keys.refuse("target_modules", "a list of names");
+  std::vector<std::string> names;
+  for (const auto& name : *value) {
+    if (!name.is_string() || name.get_ref<const std::string&>().empty()) keys.refuse("target_modules", "names");
+    names.push_back(name.get<std::string>());
+  }
+  return names;
+}
+
+LoraInit read_init(Keys& keys) {
+  const auto* value = keys.find("init_lora_weights");
+  if (!value || *value == true) return LoraInit::Kaiming;
+  if (*value != "gaussian") keys.refuse("init_lora_weights", "true or \"gaussian\"");
+  return LoraInit::Gaussian;
+}
+
+/// The modules of a config's `key`, a list of names or nothing.
+std::vector<std::string> read_modules(Keys& keys, const std::string& key) {
+  const auto* value = keys.find(key);
+  if (!value) return {};
+  if (!value->is_array()) keys.refuse(key, "a list of names");
+  std::vector<std::string> names;
+  for (const auto& name : *value) {
+    if (!name.is_string() || name.get_ref<const std::string&>().empty()) keys.refuse(key, "names");
+    names.push_back(name.get<std::string>());
+  }
+  return names;
+}
+
+/// The names that adapted projections end in, what PEFT stores for all-linear; for an expression their whole paths.
+std::vector<std::string> stored_targets(const torch::nn::Module& model, const LoraOptions& options) {
+  if (!options.target_regex.empty()) {
+    std::vector<std::string> paths;
+    for (const auto& [path, adapter] : find_adapters(model)) paths.push_back(path);
+    return paths;
+  }
+  if (options.target_modules != std::vector<std::string>{"all-linear"}) return options.target_modules;
+  std::set<std::string> names;
+  for (const auto& [path, adapter] : find_adapters(model)) names.insert(path.substr(path.rfind('.') + 1));
+  return {names.begin(), names.end()};
+}
+
+bool names_module(const std::vector<std::string>& modules, const std::string& module) {
+  return std::find(modules.begin(), modules.end(), module) != modules.end();
+}
+
+/// Whether `options` train an embedding whole that is the head of `model` too.
+bool trains_tied_head(const torch::nn::Module& model, const LoraOptions& options) {
+  const auto parameters = model.named_parameters();
+  const bool has_head = parameters.contains(kHeadWeight) || parameters.contains(std::string(kScore) + ".weight");
+  return !has_head && parameters.contains(kEmbeddingWeight) &&
+         is_saved_whole(kEmbeddingWeight, options.modules_to_save);
+}
+
+std::string config_of(const torch::nn::Module& model, const std::string& base) {
+  const auto adapters = find_adapters(model);
+  TORCH_CHECK(!adapters.empty(), "the model has no adapters; call add_lora() before parallelize()");
+  const auto& options = adapters.begin()->second->options();
+  auto whole = options.modules_to_save;
+  const bool scores = names_module(whole, kScore), is_tied = trains_tied_head(model, options);
+  // PEFT, of any version, then gives both the trained values; by embed_tokens alone its head stays the base's.
+  if (is_tied && !names_module(whole, "lm_head")) whole.push_back("lm_head");
+  const Json json = {
+      {"peft_type", "LORA"},
+      {"task_type", scores ? "SEQ_CLS" : "CAUSAL_LM"},
+      {"base_model_name_or_path", base.empty() ? Json() : Json(base)},
+      {"inference_mode", true},
+      {"r", options.rank},
+      {"lora_alpha", options.alpha},
+      {"lora_dropout", options.dropout},
+      {"target_modules", stored_targets(model, options)},
+      {"use_rslora", options.rank_stabilized},
+      {"use_dora", options.dora},
+      {"init_lora_weights", options.init == LoraInit::Gaussian ? Json("gaussian") : Json(true)},
+      {"bias", "none"},
+      {"fan_in_fan_out", false},
+      {"modules_to_save", whole.empty() ? Json() : Json(whole)},
+      {"ensure_weight_tying", is_tied},
+  };
+  return json.dump(2) + "\n";
+}
+
+}  // namespace
+
+void save_adapter(const std::filesystem::path& folder, const torch::nn::Module& model, train::Parallel& parallel,
+                  const std::string& base) {
+  auto& world = parallel.groups().world;
+  const auto text = config_of(model, base);
+  const auto on_rank_0 = [&](const auto& work) {
+    train::detail::all_or_none(world, "saving the adapter to " + folder.string(), [&]() -> std::string {
+      if (world.rank() == 0) work();
+      return "";
+    });
+  };
+  on_rank_0([&] { std::filesystem::create_directories(folder); });
+  const auto& options = find_adapters(model).begin()->second->options();
+  const auto& whole = options.modules_to_save;
+  train::ExportOptions how{.name = [&](const std::string& name) { return to_peft(name, whole); }};
+  if (trains_tied_head(model, options)) {
+    how.second_names[std::string(kPrefix) + kEmbeddingWeight] = std::string(kPrefix) + kHeadWeight;
+  }
+  train::export_safetensors(folder / kFile, model, parallel, how);
+  on_rank_0([&] {
+    train::OutputFile file(folder / kConfig);
+    file.write(text.data(), text.size());
+    file.commit();
+  });
+}
+
+LoraOptions parse_adapter_config(std::string_view text, const std::string& where) {
+  const auto json = safetensors::parse_json(text, 8, where);
+  Keys keys(json, where);
+  TORCH_CHECK(keys.find("peft_type"), where, " has no peft_type; expected PEFT's adapter_config.json");
+  keys.expect("peft_type", "LORA");
+  keys.expect("bias", "none");
+  LoraOptions options;
+  options.rank = keys.count("r", options.rank);
+  options.alpha = keys.number("lora_alpha", options.alpha);
+  options.dropout = keys.number("lora_dropout", options.dropout);
+  options.target_modules = read_targets(keys, where);
+  options.rank_stabilized = keys.flag("use_rslora");
+  options.dora = keys.flag("use_dora");
+  options.init = read_init(keys);
+  options.modules_to_save = read_modules(keys, "modules_to_save");
+  options.ties_head = keys.flag("ensure_weight_tying");
+  keys.expect_nothing_else();
+  check(options);
+  return options;
+}
+
+LoraOptions read_adapter_config(const std::filesystem::path& folder) {
+  const auto path = folder / kConfig;
+  return parse_adapter_config(train::read_text(path, std::uint64_t{16} << 20), path.string());
+}
+
+/// Throws unless the adapter in `file`, of a model whose head is its embedding, has one value for both.
+void check_tied_head(const std::filesystem::path& file, const LoraOptions& options) {
+  std::vector<train::WantedTensor> wanted;
+  for (const auto& tensor : train::read_header(train::InputFile(file)).tensors) {
+    if (tensor.name != std::string(kPrefix) + kEmbeddingWeight && tensor.name != std::string(kPrefix) + kHeadWeight)
+      continue;
+    wanted.push_back({.name = tensor.name,
+                      .sizes = {tensor.shape.begin(), tensor.shape.end()},
+                      .dtype = train::scalar_type(tensor.dtype, tensor.name)});
+  }
+  const auto* remedy = "; the model's head is its embedding, so train them as one (PEFT: ensure_weight_tying = true)";
+  if (wanted.size() < 2) {
+    TORCH_CHECK(options.ties_head, file.string(), " has embed_tokens and no lm_head, so PEFT takes the base's head",
+                remedy);
+    return;
+  }
+  bool equal = wanted[0].sizes == wanted[1].sizes;
+  const auto wants = [&](const std::string& stored) {
+    return stored == wanted[0].name || stored == wanted[1].name ? stored : std::string();
+  };
+  train::SafetensorsSource source(file, {.name = wants});
+  source.check(wanted);
+  const auto numel = c10::multiply_integers(wanted[0].sizes);
+  constexpr std::int64_t kPiece = train::kPieceBytes / 4;
+  for (std::int64_t first = 0; equal && first < numel; first += kPiece) {
+    const auto piece = [&](const train::WantedTensor& tensor) {
+      auto values = torch::empty({std::min(kPiece, numel - first)}, tensor.dtype);
+      source.read(tensor.name, tensor.sizes, first, values);
+      return values;
+    };
+    equal = piece(wanted[0]).equal(piece(wanted[1]).to(wanted[0].dtype));
+  }
+  TORCH_CHECK(equal, file.string(), " has an lm_head that is not its embed_tokens", remedy);
+}
+
+std::unique_ptr<train::Source> adapter_source(const std::filesystem::path& folder, train::Source& base,
+                                              const LoraOptions& options, bool tied_head) {
+  const bool is_tied = tied_head && is_saved_whole(kEmbeddingWeight, options.modules_to_save);
+  if (is_tied) check_tied_head(folder / kFile, options);
+  auto missing = options.modules_to_save;  // the base has these too, which is not what was trained
+  for (const auto& tensor : train::read_header(train::InputFile(folder / kFile)).tensors) {
+    std::erase_if(missing, [&](const auto& module) { return is_saved_whole(tensor.name, {module}); });
+  }
+  TORCH_CHECK(missing.empty(), (folder / kFile).string(), " has no ", missing.front(),
+              ", which adapter_config.json names in modules_to_save; save the adapter again");
+  const auto name = [whole = options.modules_to_save, is_tied](const std::string& stored) {
+    return is_tied && stored == std::string(kPrefix) + kHeadWeight ? std::string() : from_peft(stored, whole);
+  };
+  return std::make_unique<train::SafetensorsSource>(folder / kFile,
+                                                    train::SafetensorsOptions{.name = name, .otherwise = &base});
+}
+
+}  // namespace sealift::trainer

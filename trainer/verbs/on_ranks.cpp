@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// One process becomes a rank, or starts the ranks of its host.
+// See on_ranks.hpp; local_ranks.hpp starts processes.
+// Any one of the ranks' logs says whose fault it was.
+#include "trainer/verbs/on_ranks.hpp"
+
+#include "trainer/failure.hpp"
+#include "trainer/ranks/local_ranks.hpp"
+
+namespace sealift::trainer {
+namespace {
+
+/// The host whose ranks this process must start; nothing when it is a rank itself. `ranks`: what --ranks says, or 0.
+std::optional<train::Launch> host_to_start(const train::Launch& launch, std::int64_t ranks) {
+  if (ranks > 1 && launch.world_size == 1) return on_this_host(ranks);
+  if (ranks > 0 && ranks != launch.local_world_size) {
+    throw std::invalid_argument("--ranks " + std::to_string(ranks) + " inside a launch with " +
+                                std::to_string(launch.local_world_size) + " ranks on this host; leave --ranks out");
+  }
+  return launch.is_node ? std::optional(launch) : std::nullopt;
+}
+
+/// Ends the process if `story` fails: leaving the scope first could block on the connections.
+nlohmann::ordered_json as_rank(const RankStory& story, const train::Launch& launch) {
+  std::optional<train::Groups> world;
+  try {
+    return story(launch, world);
+  } catch (const std::exception& error) {
+    const auto text = text_of(error);
+    const auto rank = launch.world_size > 1 ? "rank " + std::to_string(launch.rank) : "";
+    const bool names_it = rank.empty() || text.starts_with(rank + " ");  // errors of collectives do
+    say((names_it ? "" : rank + ": ") + text);
+    if (world) world->report_failure(text);
+    std::_Exit(exit_code_of(error));
+  }
+}
+
+}  // namespace
+
+void add_ranks(CLI::App& verb, std::int64_t& ranks) {
+  verb.add_option("--ranks", ranks, "start this many ranks on this host; without: as the launcher's variables say")
+      ->check(CLI::Range(1, 1024));
+}
+
+std::optional<nlohmann::ordered_json> on_ranks(const RankStory& story, std::int64_t ranks, char** argv) {
+  const auto launch = train::parse_launch();
+  if (const auto host = host_to_start(launch, ranks)) {
+    if (const int code = run_local_ranks(*host, argv)) throw CLI::RuntimeError(code);
+    return std::nullopt;
+  }
+  if (launch.rank == 0) say(launch.source);
+  auto result = as_rank(story, launch);
+  if (launch.rank != 0) return std::nullopt;
+  return result;
+}
+
+}  // namespace sealift::trainer

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// `sealift-train plan`: a model folder and a machine in; what each way to train takes, sends and lasts out.
+// See plan/table.hpp for what is computed. Needs no GPU and no weights: config.json is enough.
+// Rates that are not given are assumed, and said to be.
+#include "trainer/data/token_file.hpp"
+#include "trainer/json_numbers.hpp"
+#include "trainer/plan/advice.hpp"
+#include "trainer/plan/candidates.hpp"
+#include "trainer/plan/checkpoint_cost.hpp"
+#include "trainer/plan/report.hpp"
+#include "trainer/simulate/drawing.hpp"
+#include "trainer/verbs/verbs.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+
+namespace sealift::trainer {
+namespace {
+
+struct PlanArguments {
+  std::string model, data, machine = "1x8x80GB", link, card_link, bus, flops, host_memory, memory_rate, latency, disk;
+  std::vector<std::string> tuners{"none", "lora", "qlora"}, precisions{"bf16"};
+  std::string device = "cuda", job, timeline, lang = "en";
+  double tokens = 0, epochs = 3, node_hours = 4000;
+  std::int64_t length = 2048, batch = 16, lora_rank = 8;
+  double lora_dropout = 0.05;
+  std::size_t top = 12;
+  bool no_offload = false, json = false;
+};
+
+plan::Machine machine_of(const PlanArguments& arguments) {
+  plan::Machine machine;
+  plan::read_machine(arguments.machine, machine);
+  const auto set = [](const char* name, const std::string& text, auto& field, const auto& read) {
+    if (!text.empty()) field = read(name, text);
+  };
+  set("--card-link", arguments.card_link, machine.link, plan::read_rate);
+  set("--link", arguments.link, machine.hosts > 1 ? machine.network : machine.link, plan::read_rate);
+  set("--bus", arguments.bus, machine.bus, plan::read_rate);
+  set("--flops", arguments.flops, machine.flops, plan::read_flops);
+  set("--host-memory", arguments.host_memory, machine.host_memory, plan::read_bytes);
+  set("--memory-rate", arguments.memory_rate, machine.memory_rate, plan::read_rate);
+  set("--latency", arguments.latency, machine.latency, plan::read_seconds);
+  set("--disk", arguments.disk, machine.disk, plan::read_rate);
+  return machine;
+}
+
+/// Tokens of all epochs: of the file, or as given.
+std::int64_t tokens_of(const PlanArguments& arguments) {
+  const auto once =
+      arguments.data.empty() ? arguments.tokens : static_cast<double>(TokenFile::open(arguments.data)->header().tokens);
+  if (!(once >= 0) || once > 1e18) throw std::invalid_argument("--tokens is no number from 0 to 1e18");
+  return static_cast<std::int64_t>(once * arguments.epochs);
+}
+
+std::vector<plan::Candidate> candidates_of(const PlanArguments& arguments) {
+  const auto config = read_decoder_config(arguments.model);
+  const LoraOptions lora{.rank = arguments.lora_rank, .dropout = arguments.lora_dropout};
+  std::vector<plan::Candidate> candidates;
+  for (const auto& tuner : arguments.tuners) {
+    for (const auto& precision : arguments.precisions) {
+      candidates.push_back(plan::candidate_of(config, tuner, precision == "bf16" ? 2 : 4, lora));
+    }
+  }
+  return candidates;
+}
+
+std::string assumed(const PlanArguments& arguments, const plan::Machine& machine) {
+  std::string text;
+  const auto say = [&](const std::string& given, const std::string& what) {
+    if (given.empty()) text += (text.empty() ? "assumed: " : ", ") + what;
+  };
+  const auto rate = [](double bytes) { return plan::gigabytes(static_cast<std::int64_t>(bytes)) + "/s"; };
+  say(arguments.flops, std::to_string(static_cast<int>(machine.flops / 1e12)) + " TFLOPS a card in 16 bits");
+  if (machine.hosts > 1) say(arguments.link, rate(machine.network) + " between hosts");
+  if (machine.hosts > 1) say(arguments.card_link, rate(machine.link) + " between cards");
+  if (machine.hosts == 1) say(arguments.link + arguments.card_link, rate(machine.link) + " between cards");
+  say(arguments.bus, rate(machine.bus) + " to host memory");
+  say(arguments.memory_rate, rate(machine.memory_rate) + " of a card's own memory");
+  return text;
+}
+
+void write_file(const std::string& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary);
+  if (!(file << text << std::flush)) throw std::invalid_argument("cannot write " + path);
+}
+
+/// The row's step as a drawing.
+std::string timeline_of(const plan::Row& row, const std::vector<plan::Candidate>& candidates,
+                        const plan::Machine& machine) {
+  const auto candidate = std::find_if(candidates.begin(), candidates.end(), [&](const auto& one) {
+    return one.tuner == row.tuner && one.compute_bytes == row.way.batch.compute_bytes;
+  });
+  TORCH_CHECK(candidate != candidates.end(), "a row of no candidate");
+  return timeline_svg(plan::step_shape(candidate->shape, row.way), plan::rates_of(row.way, machine),
+                      plan::words_of(row));
+}
+
+void print_plan(const PlanArguments& arguments) {
+  const auto machine = machine_of(arguments);
+  const auto candidates = candidates_of(arguments);
+  const plan::Question question{.machine = machine,
+                                .kernels = arguments.device == "cpu" ? plan::Kernels::Host : plan::Kernels::Cuda,
+                                .length = arguments.length,
+                                .rows = arguments.batch,
+                                .tokens = tokens_of(arguments),
+                                .offloads = !arguments.no_offload};
+  const auto rows = plan::make_table(candidates, question);
+  const auto advice = plan::advice(rows, question, plan::read_language(arguments.lang));
+  const bool any = !rows.empty() && rows.front().fits;
+  const auto checkpoint =
+      any ? std::optional(plan::checkpoint_cost(rows.front(), candidates, machine, arguments.node_hours))
+          : std::nullopt;
+  const auto job = any ? plan::job_file(rows.front(), arguments.model, arguments.data) : std::string();
+  if (any && !arguments.job.empty()) write_file(arguments.job, job);
+  if (any && !arguments.timeline.empty()) {
+    write_file(arguments.timeline, timeline_of(rows.front(), candidates, machine));
+  }
+  if (arguments.json) {
+    nlohmann::ordered_json json{{"model", arguments.model},
+                                {"machine", to_json(machine)},
+                                {"parameters", candidates.front().shape.parameters()},
+                                {"advice", advice},
+                                {"rows", nlohmann::json::array()}};
+    if (checkpoint) json["checkpoint"] = plan::to_json(*checkpoint);
+    if (any) json["job"] = job;
+    for (const auto& row : rows) json["rows"].push_back(to_json(row));
+    std::cout << with_all_numbers(json).dump(1) << '\n';
+  } else {
+    std::cout << plan::table_text(rows, arguments.top) << '\n';
+    for (const auto& line : advice) std::cout << line << '\n';
+    if (checkpoint) std::cout << plan::words_of(*checkpoint, plan::read_language(arguments.lang)) << '\n';
+    if (any) std::cout << '\n' << job;
+    if (const auto text = assumed(arguments, machine); !text.empty()) std::cerr << text << '\n';
+  }
+  if (!any) throw CLI::RuntimeError(1);
+}
+
+}  // namespace
+
+void add_plan(CLI::App& app) {
+  const auto arguments = std::make_shared<PlanArguments>();
+  auto& a = *arguments;
+  CLI::App* verb = app.add_subcommand("plan", "what each way to train a model takes on a machine, before it runs");
+  verb->add_option("--model", a.model, "a folder with config.json")->required();
+  auto* data = verb->add_option("--data", a.data, "a token file, for how long its tokens take");
+  verb->add_option("--tokens", a.tokens, "the same as a number")->excludes(data);
+  verb->add_option("--epochs", a.epochs, "how often they are trained on [3]")->check(CLI::PositiveNumber);
+  verb->add_option("--machine", a.machine, "HOSTSxCARDSxMEMORY [1x8x80GB]");
+  verb->add_option("--link", a.link, "between hosts, as 400Gbit; on one host between cards");
+  verb->add_option("--card-link", a.card_link, "between cards of a host [50GB/s]");
+  verb->add_option("--bus", a.bus, "between a card and host memory [20GB/s]");
+  verb->add_option("--flops", a.flops, "what a card achieves in 16 bits [125T]");
+  verb->add_option("--memory-rate", a.memory_rate, "of a card's own memory [1.2TB/s]");
+  verb->add_option("--latency", a.latency, "of a collective, whatever its bytes [20us]");
+  verb->add_option("--host-memory", a.host_memory, "of a host, for what is offloaded [not bounded]");
+  verb->add_option("--disk", a.disk, "what a host writes to its checkpoints' disk [2GB/s]");
+  verb->add_option("--node-mtbf", a.node_hours, "hours between failures of one host [4000]")
+      ->check(CLI::PositiveNumber);
+  verb->add_option("--tuner", a.tuners, "none, lora, qlora; several: compared [all]")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"none", "lora", "qlora"}));
+  verb->add_option("--precision", a.precisions, "bf16, fp32; several: compared [bf16]")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"bf16", "fp32"}));
+  verb->add_option("--length", a.length, "tokens of a row [2048]")->check(CLI::Range(2, 1 << 24));
+  verb->add_option("--batch", a.batch, "rows of a step, over all ranks [16]")->check(CLI::Range(1, 1 << 20));
+  verb->add_option("--lora-rank", a.lora_rank, "of lora and qlora [8]")->check(CLI::Range(1, 1 << 14));
+  verb->add_option("--lora-dropout", a.lora_dropout, "of lora and qlora [0.05]")->check(CLI::Range(0.0, 0.99));
+  verb->add_option("--device", a.device, "cuda, or cpu: whose kernels [cuda]")->check(CLI::IsMember({"cuda", "cpu"}));
+  verb->add_flag("--no-offload", a.no_offload, "leave offloading out");
+  verb->add_option("--top", a.top, "rows to print [12]");
+  verb->add_option("--job", a.job, "file to write the fastest way to, for sft --config");
+  verb->add_option("--timeline", a.timeline, "SVG file to draw a step of the fastest way in");
+  verb->add_option("--lang", a.lang, "of the advice: en, zh")->check(CLI::IsMember({"en", "zh"}));
+  verb->add_flag("--json", a.json, "print all rows as JSON");
+  verb->callback([arguments] { print_plan(*arguments); });
+}
+
+}  // namespace sealift::trainer

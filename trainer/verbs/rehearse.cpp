@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// `sealift-train rehearse`: a model's config and a policy in, what one rank of N would send, hold and save out.
+// See rehearse.hpp. Before a job is queued; needs neither weights nor the ranks.
+// Settings have the names that they have in `sft`; the text is for people, --json for programs.
+#include "trainer/rehearse/rehearse.hpp"
+
+#include "trainer/failure.hpp"
+#include "trainer/ranks/job_policy.hpp"
+#include "trainer/tuning/lora.hpp"
+#include "trainer/verbs/verbs.hpp"
+
+#include <fstream>
+
+namespace sealift::trainer {
+namespace {
+
+struct RehearseArguments {
+  ParallelOptions parallel;
+  RehearsalOptions rehearsal;
+  std::string precision = "bf16", tuner = "full";
+  std::int64_t lora_rank = 8, timeout_seconds = 300;
+  std::uint64_t memory = 0;
+  bool keeps_activations = false, json = false;
+};
+
+std::optional<at::ScalarType> dtype_of(const std::string& precision) {
+  if (precision == "bf16") return at::kBFloat16;
+  if (precision == "fp16") return at::kHalf;
+  return std::nullopt;
+}
+
+/// As fine-tuning does it: what is trained is kept in fp32, what is frozen in the dtype that is computed in.
+RehearsalOptions options_of(const RehearseArguments& arguments) {
+  auto options = arguments.rehearsal;
+  auto parallel = arguments.parallel;
+  parallel.precision = "fp32";
+  options.policy = make_policy(parallel);
+  const auto dtype = dtype_of(arguments.precision);
+  if (dtype) options.policy.precision = {.param_dtype = dtype, .reduce_dtype = at::kFloat, .output_dtype = at::kFloat};
+  options.recompute = !arguments.keeps_activations;
+  options.memory = static_cast<std::int64_t>(arguments.memory);
+  options.limits.timeout = std::chrono::seconds(arguments.timeout_seconds);
+  if (arguments.tuner == "full") return options;
+  options.parameters = dtype.value_or(at::kFloat);
+  options.adapt = [rank = arguments.lora_rank](DecoderImpl& model, train::Policy&) { add_lora(model, {.rank = rank}); };
+  return options;
+}
+
+}  // namespace
+
+void add_rehearse(CLI::App& app) {
+  const auto arguments = std::make_shared<RehearseArguments>();
+  auto& [parallel, rehearsal, precision, tuner, lora_rank, timeout, memory, keeps, json] = *arguments;
+  parallel.parallel_method = "fsdp";
+  CLI::App* verb = app.add_subcommand("rehearse", "run one rank of a job on N ranks without its values or its ranks");
+  verb->add_option("model", rehearsal.model, "a model folder, or its config.json")
+      ->required()
+      ->check(CLI::ExistingPath);
+  verb->add_option("--ranks", rehearsal.ranks, "of the job")->required()->check(CLI::Range(1, 1 << 20));
+  verb->add_option("--rank", rehearsal.rank, "which one is rehearsed")->check(CLI::Range(0, 1 << 20));
+  verb->add_option("--parallel-method", parallel.parallel_method, "ddp, fsdp or hsdp");
+  verb->add_option("--shard-size", parallel.shard_size, "hsdp: ranks that share one copy of the model");
+  verb->add_option("--wrapping-strategy", parallel.wrapping_strategy, "as in sft");
+  verb->add_option("--blocks-per-unit", parallel.blocks_per_unit, "as in sft");
+  verb->add_option("--reshard-after-forward", parallel.reshard_after_forward, "as in sft");
+  verb->add_option("--keep-gathered", parallel.keep_gathered, "as in sft; unset: where --memory is enough for it");
+  verb->add_option("--expert-ranks", rehearsal.expert_ranks, "ranks that divide the experts of a layer");
+  verb->add_option("--precision", precision, "fp32, bf16 or fp16")->check(CLI::IsMember({"fp32", "bf16", "fp16"}));
+  verb->add_option("--tuner", tuner, "full or lora")->check(CLI::IsMember({"full", "lora"}));
+  verb->add_option("--lora-rank", lora_rank, "of adapters")->check(CLI::Range(1, 1 << 16));
+  verb->add_option("--rows", rehearsal.rows, "of a micro-batch")->check(CLI::Range(1, 1 << 20));
+  verb->add_option("--tokens", rehearsal.tokens, "of a row")->check(CLI::Range(1, 1 << 24));
+  verb->add_option("--micro-batches", rehearsal.micro_batches, "of a step")->check(CLI::Range(1, 1 << 20));
+  verb->add_flag("--keep-activations", keeps, "without gradient checkpointing");
+  verb->add_option("--memory", memory, "of a rank's device, such as 80GB; without: unlimited")
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false));
+  verb->add_option("--max-communicators", rehearsal.limits.communicators, "that a rank may have");
+  verb->add_option("--store-rate", rehearsal.limits.store_requests_a_second,
+                   "requests a second that the store can answer, of all ranks together");
+  verb->add_option("--timeout-seconds", timeout, "how long ranks are waited for");
+  verb->add_flag("--json", json, "print everything as JSON");
+  verb->callback([arguments] {
+    const auto found = rehearse(options_of(*arguments));
+    std::cout << (arguments->json ? found.json().dump(1) + "\n" : found.text());
+  });
+}
+
+}  // namespace sealift::trainer

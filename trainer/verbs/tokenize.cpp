@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// `sealift-train tokenize`: JSON lines in, a token file out, by the prefix's Python.
+// See data/tokenize for what is done; here is only which Python does it.
+// The scripts read the arguments, so that an option has one place; this process becomes theirs, exit code included.
+#include "trainer/data/tokenize_command.hpp"
+#include "trainer/verbs/verbs.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+
+namespace sealift::trainer {
+namespace {
+
+[[noreturn]] void become(const std::vector<std::string>& command) {
+  std::vector<char*> pointers;
+  for (const auto& part : command) pointers.push_back(const_cast<char*>(part.c_str()));
+  pointers.push_back(nullptr);
+  std::cout.flush();
+  ::execvp(pointers[0], pointers.data());
+  throw std::invalid_argument("cannot start " + command[0] + ": " + std::strerror(errno) +
+                              "; say which Python has tokenizers and jinja2 by --python");
+}
+
+std::filesystem::path this_program() {
+  std::error_code none;
+  return std::filesystem::read_symlink("/proc/self/exe", none);
+}
+
+}  // namespace
+
+void add_tokenize(CLI::App& app) {
+  const auto python = std::make_shared<std::string>();
+  CLI::App* verb =
+      app.add_subcommand("tokenize", "make a token file of JSON lines, by a model's tokenizer and template");
+  verb->add_option("--python", *python, "a Python that has tokenizers and jinja2 [beside this program, or of PATH]");
+  verb->set_help_flag();
+  verb->allow_extras();
+  verb->callback([python, verb] { become(tokenize_command(python_for(*python, this_program()), verb->remaining())); });
+}
+
+}  // namespace sealift::trainer

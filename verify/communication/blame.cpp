@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Senders first, then receivers, then the two ends of one link, then sums.
+// See blame.hpp.
+// What an earlier step explains is nobody else's fault.
+#include "verify/communication/blame.hpp"
+
+#include "verify/communication/all_ranks.hpp"
+
+#include <map>
+#include <set>
+
+namespace sealift::verify {
+namespace {
+
+std::string name_of_rank(const std::vector<Measured>& all, std::int64_t rank) {
+  for (const auto& measured : all) {
+    if (measured.rank == rank) return name_of(measured);
+  }
+  return "rank " + std::to_string(rank);
+}
+
+struct WrongElement {
+  std::int64_t seen_by = 0, from = -1, ranks = 0;
+  std::string where;  ///< "all_gather of bf16 x 1023 over world"
+  std::string element;
+};
+
+std::vector<WrongElement> wrong_elements(const std::vector<Measured>& all) {
+  std::vector<WrongElement> wrong;
+  for (const auto& measured : all) {
+    if (!has_values(measured)) continue;
+    for (const auto& fault : measured.values.at("faults")) {
+      wrong.push_back({measured.rank, fault.at("from"), fault.at("ranks"),
+                       fault.at("op").get<std::string>() + " of " + fault.at("dtype").get<std::string>() + " x " +
+                           std::to_string(fault.at("size").get<std::int64_t>()) + " over " +
+                           fault.at("group").get<std::string>(),
+                       "element " + std::to_string(fault.at("index").get<std::int64_t>()) + " is " +
+                           three_digits(fault.at("got")) + ", expected " + three_digits(fault.at("expected"))});
+    }
+  }
+  return wrong;
+}
+
+/// Finds who must be wrong for all `wrong` elements to be.
+class Blame {
+ public:
+  Blame(const std::vector<Measured>& all, std::vector<WrongElement> wrong) : all_(all), wrong_(std::move(wrong)) {}
+
+  std::vector<Accusation> find() {
+    blame_senders();
+    blame_receivers();
+    blame_pairs();
+    blame_sums();
+    return accused_;
+  }
+
+ private:
+  void add(std::int64_t rank, const std::string& en, const std::string& zh, const WrongElement& example) {
+    if (!blamed_.insert(rank).second) return;
+    accused_.push_back(
+        {name_of_rank(all_, rank),
+         {en + ": " + example.where + ", " + example.element, zh + "：" + example.where + "，" + example.element}});
+  }
+  bool explained(const WrongElement& wrong) const {
+    return blamed_.contains(wrong.seen_by) || blamed_.contains(wrong.from);
+  }
+
+  void blame_senders() {
+    std::map<std::int64_t, std::map<std::int64_t, const WrongElement*>> receivers;
+    for (const auto& wrong : wrong_) {
+      if (wrong.from >= 0) receivers[wrong.from].emplace(wrong.seen_by, &wrong);
+    }
+    for (const auto& [sender, by] : receivers) {
+      if (by.size() > 1)
+        add(sender, "sends wrong data to several ranks", "向多个进程发送了错误数据", *by.begin()->second);
+    }
+  }
+
+  void blame_receivers() {
+    std::map<std::int64_t, std::map<std::int64_t, const WrongElement*>> senders;
+    for (const auto& wrong : wrong_) {
+      if (wrong.from >= 0 && !explained(wrong)) senders[wrong.seen_by].emplace(wrong.from, &wrong);
+    }
+    for (const auto& [receiver, from] : senders) {
+      if (from.size() > 1) {
+        add(receiver, "has wrong data from several ranks", "从多个进程收到错误数据", *from.begin()->second);
+      }
+    }
+  }
+
+  void blame_pairs() {
+    for (const auto& wrong : wrong_) {
+      if (wrong.from < 0 || explained(wrong)) continue;
+      if (wrong.from == wrong.seen_by) {
+        add(wrong.seen_by, "has its own data wrong", "自身的数据错误", wrong);
+        continue;
+      }
+      const auto from = "rank " + std::to_string(wrong.from);
+      add(wrong.seen_by, "has wrong data from " + from, "从 " + from + " 收到错误数据", wrong);
+      const auto to = "rank " + std::to_string(wrong.seen_by);
+      add(wrong.from, "or its link to " + to + " may have sent it wrong", "（或其到 " + to + " 的链路）可能发送错误",
+          wrong);
+    }
+  }
+
+  /// A wrong sum on some ranks only is theirs; on all of them it was wrong when it was sent.
+  void blame_sums() {
+    std::map<std::string, std::vector<const WrongElement*>> cases;
+    for (const auto& wrong : wrong_) {
+      if (wrong.from < 0) cases[wrong.where].push_back(&wrong);
+    }
+    for (const auto& [where, seen] : cases) {
+      const bool by_all = static_cast<std::int64_t>(seen.size()) >= seen.front()->ranks;
+      if (by_all && !accused_.empty()) continue;  // who sends wrong data adds it too
+      for (const auto* wrong : seen) {
+        if (explained(*wrong)) continue;
+        if (by_all) {
+          add(wrong->seen_by, "has a wrong sum, as all ranks of the group have", "的求和结果错误，组内所有进程均如此",
+              *wrong);
+        } else {
+          add(wrong->seen_by, "has a wrong sum where others have the right one", "的求和结果错误，而其他进程正确",
+              *wrong);
+        }
+      }
+    }
+  }
+
+  const std::vector<Measured>& all_;
+  std::vector<WrongElement> wrong_;
+  std::vector<Accusation> accused_;
+  std::set<std::int64_t> blamed_;
+};
+
+}  // namespace
+
+std::vector<Accusation> blame_for_wrong_elements(const std::vector<Measured>& all) {
+  return Blame(all, wrong_elements(all)).find();
+}
+
+}  // namespace sealift::verify

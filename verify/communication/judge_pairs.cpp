@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which node, or which link between two, is slow or loses packets.
+// See judge.hpp.
+// A node that is slow with everyone is named alone, so that one cable is not reported once for each other node.
+#include "verify/communication/all_ranks.hpp"
+#include "verify/communication/blame.hpp"
+#include "verify/communication/judge.hpp"
+#include "verify/communication/lossy_links.hpp"
+#include "verify/run/processors.hpp"
+#include "verify/verdict/outliers.hpp"
+
+#include <map>
+#include <set>
+
+namespace sealift::verify {
+namespace {
+
+using Json = nlohmann::json;
+
+/// Bandwidth in GB/s by pair of nodes, from the slower of the two reports.
+using PairRates = std::map<std::pair<std::size_t, std::size_t>, double>;
+
+PairRates pair_rates(const std::vector<Measured>& all, std::size_t nodes) {
+  PairRates rates;
+  for (const auto& measured : all) {
+    if (!has_values(measured)) continue;
+    for (const auto& pair : measured.values.at("pairs")) {
+      const auto one = pair.at(0).get<std::size_t>(), other = pair.at(1).get<std::size_t>();
+      if (one >= nodes || other >= nodes) throw std::invalid_argument("a pair of a node that does not exist");
+      const double rate = pair.at(2).get<double>() / pair.at(3).get<double>() / 1e9;
+      const auto known = rates.find({one, other});
+      rates[{one, other}] = known == rates.end() ? rate : std::min(rate, known->second);
+    }
+  }
+  return rates;
+}
+
+double gigabytes_sent(const std::vector<Measured>& all) {
+  for (const auto& measured : all) {
+    if (has_values(measured) && !measured.values.at("pairs").empty()) {
+      return measured.values.at("pairs").at(0).at(2).get<double>() / 1e9;
+    }
+  }
+  return 0;
+}
+
+Matrix matrix_of(const PairRates& rates, const std::vector<std::string>& nodes) {
+  Matrix matrix{.title = "bandwidth between nodes", .unit = "GB/s", .rows = nodes, .columns = nodes, .values = {}};
+  matrix.values.resize(nodes.size() * nodes.size());
+  for (const auto& [pair, rate] : rates) {
+    matrix.values[pair.first * nodes.size() + pair.second] = rate;
+    matrix.values[pair.second * nodes.size() + pair.first] = rate;
+  }
+  return matrix;
+}
+
+/// Nodes that are slow with everyone, then pairs that are slow though their nodes are not.
+void find_slow_links(const PairRates& rates, const std::vector<std::string>& nodes, const Slow& slow,
+                     double gigabytes_sent, std::vector<Accusation>& found_slow) {
+  const auto stand_out = [&](const std::vector<double>& values) {
+    auto found = slow_ones(values, slow.floor);
+    const double typical = typical_of(values);
+    std::erase_if(found,
+                  [&](std::size_t i) { return gigabytes_sent / values[i] - gigabytes_sent / typical < slow.seconds; });
+    return found;
+  };
+  std::vector<std::vector<double>> of_node(nodes.size());
+  for (const auto& [pair, rate] : rates) {
+    of_node[pair.first].push_back(rate);
+    of_node[pair.second].push_back(rate);
+  }
+  std::set<std::size_t> slow_nodes;
+  if (nodes.size() > 2) {
+    std::vector<double> typical;
+    for (const auto& own : of_node) typical.push_back(typical_of(own));
+    for (const auto node : stand_out(typical)) {
+      slow_nodes.insert(node);
+      const auto has = three_digits(typical[node]), others = three_digits(typical_of(typical));
+      found_slow.push_back({nodes[node],
+                            {"reaches " + has + " GB/s with every other node; they reach " + others + " GB/s",
+                             "与所有其他节点之间仅 " + has + " GB/s；其他节点为 " + others + " GB/s"}});
+    }
+  }
+  std::vector<std::pair<std::size_t, std::size_t>> pairs;
+  std::vector<double> values;
+  for (const auto& [pair, rate] : rates) {
+    if (slow_nodes.contains(pair.first) || slow_nodes.contains(pair.second)) continue;
+    pairs.push_back(pair);
+    values.push_back(rate);
+  }
+  for (const auto i : stand_out(values)) {
+    const auto has = three_digits(values[i]), others = three_digits(typical_of(values));
+    found_slow.push_back({nodes[pairs[i].first] + " - " + nodes[pairs[i].second],
+                          {"reach " + has + " GB/s; other pairs " + others + " GB/s",
+                           "为 " + has + " GB/s；其他节点对为 " + others + " GB/s"}});
+  }
+}
+
+void hold_pairs_to_site(const PairRates& rates, const std::vector<std::string>& nodes, const Expectations& at_least,
+                        std::vector<Accusation>& slow, Check& check) {
+  if (rates.empty()) return;
+  std::vector<double> values;
+  for (const auto& [pair, rate] : rates) values.push_back(rate);
+  const auto wanted = at_least.contains("pair") ? std::optional(at_least.at("pair")) : std::nullopt;
+  const auto basis = wanted ? "site.toml" : "";
+  check.figures.push_back({"slowest pair", *std::min_element(values.begin(), values.end()), "GB/s", wanted, {}, basis});
+  check.figures.push_back({"typical pair", typical_of(values), "GB/s", {}, {}, ""});
+  for (const auto& [pair, rate] : rates) {
+    if (!wanted || rate >= *wanted) continue;
+    const auto has = three_digits(rate), wants = three_digits(*wanted);
+    slow.push_back({nodes[pair.first] + " - " + nodes[pair.second],
+                    {"reach " + has + " GB/s; the site expects " + wants, "为 " + has + " GB/s；站点期望 " + wants}});
+  }
+}
+
+/// How much longer the slowest exchange of a pair took than its fastest.
+double unsteadiness(const std::vector<Measured>& all) {
+  double most = 0;
+  for (const auto& measured : all) {
+    if (!has_values(measured)) continue;
+    for (const auto& pair : measured.values.at("pairs")) {
+      most = std::max(most, pair.at(4).get<double>() / pair.at(3).get<double>());
+    }
+  }
+  return most;
+}
+
+}  // namespace
+
+void judge_pairs(const std::vector<Measured>& all, const Json& expected, Check& check) {
+  take_facts(all, check);
+  std::vector<std::string> nodes;
+  for (const auto& measured : all) {
+    if (has_values(measured) && nodes.empty()) nodes = measured.values.at("nodes").get<std::vector<std::string>>();
+  }
+  const auto rates = pair_rates(all, nodes.size());
+  check.matrices.push_back(matrix_of(rates, nodes));
+  auto accused = blame_for_wrong_elements(all);
+  std::vector<Accusation> slow;
+  hold_pairs_to_site(rates, nodes, communication_expectations(expected, accused), slow, check);
+  // Where ranks of one host exchange, nothing lies between them that could lose.
+  const bool between_hosts = number_of_hosts(all) > 1;
+  const bool counted = between_hosts && find_lossy_links(all, nodes, accused, check);
+  find_slow_links(rates, nodes, slow_for(all), gigabytes_sent(all), slow);
+  check.figures.push_back({"slowest exchange of a pair, against its fastest", unsteadiness(all), "", {}, {}, ""});
+  if (accuse_of_rates(accused, slow, all, check)) return;
+  check.outcome = Outcome::Pass;
+  const auto n = std::to_string(rates.size()), m = std::to_string(nodes.size());
+  check.reason = {rates.size() == 1
+                      ? "the one pair of " + m + " nodes exchanged right data"
+                      : n + " pairs of " + m + " nodes exchanged right data, none far slower than the others",
+                  m + " 个节点的 " + n + " 个节点对数据交换正确" + (rates.size() == 1 ? "" : "，没有明显较慢者")};
+  if (!between_hosts) return;
+  check.reason.en += counted ? "; no link loses packets"
+                             : "; lost packets were not counted, since no TCP that this kernel counts carried the data";
+  check.reason.zh += counted ? "；没有丢包的链路" : "；未统计丢包：数据未经本内核可统计的 TCP 传输";
+}
+
+}  // namespace sealift::verify

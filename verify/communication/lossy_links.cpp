@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counts of packets by pair of nodes, and who has to do with the losses.
+// See lossy_links.hpp.
+// A loss is seen by who sends, so each way of a link is counted on its own.
+#include "verify/communication/lossy_links.hpp"
+
+#include "verify/communication/all_ranks.hpp"
+
+#include <map>
+#include <set>
+
+namespace sealift::verify {
+namespace {
+
+using Way = std::pair<std::size_t, std::size_t>;  ///< from, to
+
+struct Losses {
+  std::int64_t sent = 0, lost = 0, losing = 0, exchanges = 0;
+  double share() const { return sent > 0 ? static_cast<double>(lost) / static_cast<double>(sent) : 0; }
+  bool too_many() const { return losing >= kLosingExchanges && lost >= kLostPackets && share() >= kLostShare; }
+};
+
+std::map<Way, Losses> losses_by_way(const std::vector<Measured>& all, std::size_t nodes) {
+  std::map<Way, Losses> ways;
+  for (const auto& measured : all) {
+    if (!has_values(measured)) continue;
+    for (const auto& way : measured.values.at("packets")) {
+      const auto from = way.at(0).get<std::size_t>(), to = way.at(1).get<std::size_t>();
+      if (from >= nodes || to >= nodes) throw std::invalid_argument("packets of a node that does not exist");
+      const Losses losses{way.at(2), way.at(3), way.at(4), way.at(5)};
+      if (losses.sent > 0) ways[{from, to}] = losses;
+    }
+  }
+  return ways;
+}
+
+std::string percent(double share) {
+  return three_digits(share * 100) + " %";
+}
+
+/// The worse way of each pair that loses too many.
+std::map<Way, Way> lossy_pairs(const std::map<Way, Losses>& ways) {
+  std::map<Way, Way> worse;
+  for (const auto& [way, losses] : ways) {
+    if (!losses.too_many()) continue;
+    const auto [known, is_new] = worse.emplace(std::minmax(way.first, way.second), way);
+    if (!is_new && losses.share() > ways.at(known->second).share()) known->second = way;
+  }
+  return worse;
+}
+
+std::size_t pairs_of(const std::set<Way>& pairs, std::size_t node) {
+  return static_cast<std::size_t>(std::count_if(
+      pairs.begin(), pairs.end(), [&](const Way& pair) { return pair.first == node || pair.second == node; }));
+}
+
+/// Draws who lost what where anything was lost, and says how much was counted.
+void show(const std::map<Way, Losses>& ways, const std::vector<std::string>& nodes, Check& check) {
+  Matrix matrix{.title = "packets lost on the way from row to column",
+                .unit = "%",
+                .rows = nodes,
+                .columns = nodes,
+                .values = std::vector<std::optional<double>>(nodes.size() * nodes.size())};
+  double sent = 0, worst = 0;
+  for (const auto& [way, losses] : ways) {
+    const auto share = std::max(0.0, losses.share());
+    matrix.values[way.first * nodes.size() + way.second] = share * 100;
+    sent += static_cast<double>(losses.sent);
+    worst = std::max(worst, share);
+  }
+  check.figures.push_back({"packets counted", sent, "", {}, {}, ""});
+  check.figures.push_back({"packets lost on the worst link", worst * 100, "%", {}, {}, ""});
+  if (worst > 0) check.matrices.push_back(std::move(matrix));
+}
+
+}  // namespace
+
+bool find_lossy_links(const std::vector<Measured>& all, const std::vector<std::string>& nodes,
+                      std::vector<Accusation>& accused, Check& check) {
+  const auto ways = losses_by_way(all, nodes.size());
+  if (ways.empty()) return false;
+  show(ways, nodes, check);
+  auto lossy = lossy_pairs(ways);
+  std::set<Way> pairs;
+  for (const auto& [way, losses] : ways) pairs.insert(std::minmax(way.first, way.second));
+  if (nodes.size() > 2 && lossy.size() == pairs.size()) {
+    for (const auto& node : nodes) {
+      accused.push_back({node, {"loses packets, as every pair of nodes does", "丢包，所有节点对均如此"}});
+    }
+    lossy.clear();
+  }
+  while (nodes.size() > 2) {
+    std::set<Way> left;
+    for (const auto& [pair, way] : lossy) left.insert(pair);
+    std::size_t worst = 0;
+    for (std::size_t node = 1; node < nodes.size(); ++node) {
+      if (pairs_of(left, node) > pairs_of(left, worst)) worst = node;
+    }
+    const auto with = pairs_of(left, worst), of = pairs_of(pairs, worst);
+    if (with < 2 || 2 * with <= of) break;
+    double most = 0;
+    for (const auto& [pair, way] : lossy) {
+      if (pair.first == worst || pair.second == worst) most = std::max(most, ways.at(way).share());
+    }
+    const auto n = std::to_string(with), m = std::to_string(of), share = percent(most);
+    accused.push_back({nodes[worst],
+                       {"loses packets with " + n + " of " + m + " other nodes, up to " + share + " of them",
+                        "与 " + m + " 个其他节点中的 " + n + " 个之间丢包，最多 " + share}});
+    std::erase_if(lossy, [&](const auto& item) { return item.first.first == worst || item.first.second == worst; });
+  }
+  for (const auto& [pair, way] : lossy) {
+    const auto& losses = ways.at(way);
+    const auto share = percent(losses.share()), sent = std::to_string(losses.sent);
+    const auto times = std::to_string(losses.losing), of = std::to_string(losses.exchanges);
+    const auto from = nodes[way.first], to = nodes[way.second];
+    accused.push_back({nodes[pair.first] + " - " + nodes[pair.second],
+                       {"lose " + share + " of " + sent + " packets from " + from + " to " + to + ", in " + times +
+                            " of " + of + " exchanges",
+                        "从 " + from + " 到 " + to + " 的 " + sent + " 个数据包丢失 " + share + "，" + of +
+                            " 次交换中有 " + times + " 次"}});
+  }
+  return true;
+}
+
+}  // namespace sealift::verify

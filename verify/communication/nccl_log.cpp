@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading NCCL's log.
+// See nccl_log.hpp.
+// Forms of lines as NCCL 2.18 to 2.28 write them.
+#include "verify/communication/nccl_log.hpp"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+namespace sealift::verify {
+namespace {
+
+/// What follows `mark` in a line, without blanks at its end; nothing without the mark.
+std::string after(const std::string& line, const std::string& mark) {
+  const auto found = line.find(mark);
+  if (found == std::string::npos) return {};
+  auto rest = line.substr(found + mark.size());
+  rest.erase(rest.find_last_not_of(" \r\t") + 1);
+  return rest;
+}
+
+/// "NET/IB/0/GDRDMA" -> "NET/IB GDRDMA"; "P2P/CUMEM/read" -> "P2P/CUMEM": without the numbers of devices.
+std::string kind_of_transport(const std::string& via) {
+  std::istringstream parts(via);
+  std::string first, second, rest;
+  std::getline(parts, first, '/');
+  std::getline(parts, second, '/');
+  std::getline(parts, rest);
+  return first + (second.empty() ? "" : "/" + second) + (rest.find("GDRDMA") != std::string::npos ? " GDRDMA" : "");
+}
+
+std::string own_log() {
+  return (std::filesystem::temp_directory_path() /
+          ("sealift-verify-nccl-" + std::to_string(getuid()) + "-" + std::to_string(getpid()) + ".log"))
+      .string();
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> facts_of_nccl_log(const std::string& text) {
+  std::map<std::string, std::string> facts;
+  std::map<std::string, int> transports;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (auto version = after(line, "NCCL version "); !version.empty()) facts["NCCL"] = version;
+    if (auto network = after(line, "Using network "); !network.empty()) facts["NCCL network"] = network;
+    for (const std::string net : {"NET/IB", "NET/Socket"}) {
+      if (auto used = after(line, net + " : Using "); !used.empty()) facts["NCCL " + net] = used;
+    }
+    if (auto nvls = after(line, "NVLS multicast support is "); !nvls.empty()) {
+      facts["NCCL NVLS"] = nvls.starts_with("not") ? "not available" : "available";
+    }
+    if (line.find(" coll channels") != std::string::npos) facts["NCCL channels"] = after(line, "NCCL INFO ");
+    if (line.find("Channel ") == std::string::npos) continue;
+    if (const auto via = after(line, " via "); !via.empty()) ++transports[kind_of_transport(via)];
+  }
+  for (const auto& [kind, count] : transports) {
+    auto& all = facts["NCCL transports"];
+    all += (all.empty() ? "" : ", ") + kind;
+  }
+  return {facts.begin(), facts.end()};
+}
+
+void ask_for_nccl_log() {
+  if (std::getenv("NCCL_DEBUG") || std::getenv("NCCL_DEBUG_FILE")) return;
+  setenv("NCCL_DEBUG", "INFO", 1);
+  setenv("NCCL_DEBUG_SUBSYS", "INIT,NET,GRAPH,P2P,SHM,NVLS", 0);
+  setenv("NCCL_DEBUG_FILE", own_log().c_str(), 1);
+}
+
+std::vector<std::pair<std::string, std::string>> facts_of_own_nccl_log() {
+  std::ifstream in(own_log(), std::ios::binary);
+  if (!in) return {};
+  std::string text(std::size_t{8} << 20, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  return facts_of_nccl_log(text);
+}
+
+}  // namespace sealift::verify

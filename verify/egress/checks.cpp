@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+// The list of this room's checks: what Python's libraries do when they are imported, and what training does.
+// See checks.hpp.
+// The variables that keep libraries offline are taken away for it: a site must know what they would do without.
+#include "verify/egress/checks.hpp"
+
+#include "verify/egress/watch.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string_view>
+
+namespace sealift::verify {
+namespace {
+
+using Json = nlohmann::json;
+constexpr int kAbsent = 77;
+
+constexpr char kImport[] = R"(import importlib, importlib.util, sys, time
+if importlib.util.find_spec(sys.argv[1]) is None:
+    sys.exit(77)
+importlib.import_module(sys.argv[1])
+time.sleep(1))";  // for what a library does in a thread
+
+constexpr std::array kOffline{"HF_HUB_OFFLINE",   "TRANSFORMERS_OFFLINE",     "HF_DATASETS_OFFLINE",
+                              "DO_NOT_TRACK",     "HF_HUB_DISABLE_TELEMETRY", "DISABLE_TELEMETRY",
+                              "WANDB_MODE",       "WANDB_DISABLED",           "VLLM_NO_USAGE_STATS",
+                              "VLLM_DO_NOT_TRACK"};
+constexpr std::array kProxies{"http_proxy", "https_proxy", "all_proxy", "ftp_proxy",
+                              "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "FTP_PROXY"};
+constexpr std::array<std::string_view, 18> kLaunchers{"RANK=",
+                                                      "WORLD_SIZE=",
+                                                      "LOCAL_RANK=",
+                                                      "LOCAL_WORLD_SIZE=",
+                                                      "MASTER_ADDR=",
+                                                      "MASTER_PORT=",
+                                                      "NNODES=",
+                                                      "NODE_RANK=",
+                                                      "NPROC_PER_NODE=",
+                                                      "PET_",
+                                                      "TORCHELASTIC_",
+                                                      "OMPI_",
+                                                      "PMI",
+                                                      "MV2_",
+                                                      "MPI_",
+                                                      "SLURM_",
+                                                      "PALS_",
+                                                      "HYDRA_"};
+
+template <class Names>
+void remove_all(std::vector<Variable>& variables, const Names& names) {
+  for (const auto& name : names) variables.emplace_back(name, std::nullopt);
+}
+
+/// Not as a rank of this program's world, not kept offline, not through a proxy: each attempt goes where it is meant
+/// to.
+std::vector<Variable> bare_variables(const Site& site) {
+  std::vector<Variable> variables;
+  remove_all(variables, kOffline);
+  remove_all(variables, kProxies);
+  for (char** variable = environ; *variable; ++variable) {
+    const std::string_view text(*variable);
+    const bool is_launcher =
+        std::any_of(kLaunchers.begin(), kLaunchers.end(), [&](auto p) { return text.starts_with(p); });
+    if (is_launcher) variables.emplace_back(std::string(text.substr(0, text.find('='))), std::nullopt);
+  }
+  variables.emplace_back("HOME", site.work.string());  // caches and settings of the user play no part
+  variables.emplace_back("PYTHONDONTWRITEBYTECODE", "1");
+  return variables;
+}
+
+Json expectations(const Site& site) {
+  return site.expected.value("egress", Json::object());
+}
+
+Allowed allowed_at(const Site& site) {
+  const auto entries = expectations(site).value("allowed", std::vector<std::string>());
+  return {entries, own_addresses(), site.hostname};
+}
+
+/// The end of what a program said: its last lines say why it failed.
+std::string end_of(const std::string& text) {
+  constexpr std::size_t kShown = 600;
+  const auto end = text.find_last_not_of(" \n");
+  const auto all = end == std::string::npos ? "" : text.substr(0, end + 1);
+  return all.size() <= kShown ? all : "…" + all.substr(all.size() - kShown);
+}
+
+Json run_job(const std::string& what, const std::vector<std::string>& argv, std::vector<Variable> variables,
+             std::chrono::seconds limit, const Site& site) {
+  const auto result = run_watched(argv, variables, limit, site.work, allowed_at(site));
+  Json json{{"attempts", attempts_json(result.attempts)}, {"calls", result.calls}};
+  json["what"] = what;
+  json["absent"] = result.child.code == kAbsent;
+  if (result.child.timed_out) json["fault"] = "not done after " + std::to_string(limit.count()) + " s";
+  if (!result.child.good() && !result.child.timed_out && result.child.code != kAbsent) {
+    json["fault"] = "exit code " + std::to_string(result.child.code) + ": " + end_of(result.child.err);
+  }
+  return json;
+}
+
+Json measure_imports(const Site& site) {
+  const auto python = site.prefix / "bin" / "python3";
+  if (!std::filesystem::exists(python)) {
+    throw NotRun({"there is no Python at " + python.string(), python.string() + " 处没有 Python"});
+  }
+  const auto listed = expectations(site).value("imports", std::vector<std::string>());
+  auto jobs = Json::array();
+  for (const auto& name : listed.empty() ? std::vector<std::string>{"torch", "transformers", "swift"} : listed) {
+    auto job =
+        run_job(name, {python.string(), "-c", kImport, name}, bare_variables(site), std::chrono::seconds(300), site);
+    if (job["absent"] && !listed.empty()) job["fault"] = "is in site.toml's [egress] imports and is not installed";
+    jobs.push_back(std::move(job));
+  }
+  return {{"jobs", jobs}};
+}
+
+Json measure_training(const Site& site) {
+  const auto train = site.prefix / "bin" / "sealift-train";
+  if (!std::filesystem::exists(train)) {
+    throw NotRun({"there is no " + train.string(), "没有 " + train.string()});
+  }
+  const bool cpu = site.device == "cpu";
+  const auto count =
+      cpu ? std::max<std::int64_t>(2, std::min<std::int64_t>(4, site.local_world_size)) : site.local_world_size;
+  const auto ranks = std::to_string(count), batch = std::to_string((31 + count) / count * count);
+  auto variables = bare_variables(site);
+  variables.emplace_back("SEALIFT_TRAIN_DEVICE", cpu ? "cpu" : "cuda");
+  return {{"jobs", Json::array({run_job("sealift-train, " + ranks + " ranks",
+                                        {train.string(), "run", "--parallel-method", ranks == "1" ? "none" : "fsdp",
+                                         "--ranks", ranks, "--global-batch", batch, "--steps", "4", "--out", "watched"},
+                                        variables, std::chrono::seconds(300), site)})}};
+}
+
+/// "python3 (import torch) asked DNS for hub.example at 10.0.0.2:53".
+Sentence sentence_of(const Json& attempt, const std::string& what) {
+  const auto who = attempt.at("program").get<std::string>() + " (" + what + ")";
+  const auto to = attempt.at("destination").get<std::string>(), name = attempt.at("name").get<std::string>();
+  if (!name.empty()) return {who + " asked DNS for " + name + " at " + to, who + " 向 " + to + " 查询域名 " + name};
+  return {who + " called " + attempt.at("call").get<std::string>() + " to " + to,
+          who + " 试图连接 " + to + "（" + attempt.at("call").get<std::string>() + "）"};
+}
+
+struct Findings {
+  std::vector<Sentence> attempts, faults;
+  std::size_t jobs = 0, absent = 0;
+  std::int64_t calls = 0;
+  std::string names;
+};
+
+void add_attempts(Findings& findings, const Json& job, const std::string& where, Check& check) {
+  for (const auto& attempt : job.at("attempts")) {
+    const auto sentence = sentence_of(attempt, job.at("what").get<std::string>() + where);
+    findings.attempts.push_back(sentence);
+    check.at_fault.push_back(sentence.en);
+    check.facts.emplace_back(sentence.en, attempt.at("command_line").get<std::string>());
+    const auto stack = attempt.at("python").get<std::string>();
+    if (!stack.empty()) check.facts.emplace_back("Python stack", stack);
+  }
+}
+
+Findings findings_of(const std::vector<Measured>& all, Check& check) {
+  Findings findings;
+  for (const auto& measured : all) {
+    if (!measured.values.is_object()) continue;
+    for (const auto& job : measured.values.at("jobs")) {
+      const auto what = job.at("what").get<std::string>();
+      ++findings.jobs;
+      findings.absent += job.at("absent").get<bool>() ? 1 : 0;
+      findings.calls += job.at("calls").get<std::int64_t>();
+      if (!job.at("absent").get<bool>()) findings.names += (findings.names.empty() ? "" : ", ") + what;
+      add_attempts(findings, job, " on " + measured.host, check);
+      if (const auto fault = job.find("fault"); fault != job.end()) {
+        const auto text = what + " on " + measured.host + ": " + fault->get<std::string>();
+        findings.faults.push_back({text, text});
+        check.at_fault.push_back(what + " on " + measured.host);
+      }
+    }
+  }
+  return findings;
+}
+
+/// Zero attempts say nothing without what did not count as one.
+void show_attempts(const Findings& found, const Site& site, Check& check) {
+  std::string allowed;
+  for (const auto& entry : expectations(site).value("allowed", std::vector<std::string>()))
+    allowed += (allowed.empty() ? "" : ", ") + entry;
+  check.facts.insert(check.facts.begin(), {"may be reached", allowed.empty() ? "only this run's hosts" : allowed});
+  check.figures = {{.name = "attempts to leave",
+                    .value = static_cast<double>(found.attempts.size()),
+                    .unit = "",
+                    .at_least = {},
+                    .at_most = 0.0,
+                    .basis = "nothing may leave"}};
+  check.facts.insert(check.facts.begin(), {"calls looked at", std::to_string(found.calls)});
+}
+
+void fail_with_attempts(const Findings& found, Check& check) {
+  const auto count = std::to_string(found.attempts.size());
+  check.outcome = Outcome::Fail;
+  check.reason = {count + " attempt(s) to leave: " + found.attempts[0].en,
+                  "发现 " + count + " 种外联尝试：" + found.attempts[0].zh};
+}
+
+void judge_egress(const std::vector<Measured>& all, const Site& site, Check& check) {
+  const auto found = findings_of(all, check);
+  if (found.absent < found.jobs) show_attempts(found, site, check);  // what was not run shows no zero
+  if (!found.attempts.empty()) {
+    fail_with_attempts(found, check);
+  } else if (!found.faults.empty()) {
+    check.outcome = Outcome::Fail;
+    check.reason = {"could not be watched to its end: " + found.faults[0].en, "未能监视到结束：" + found.faults[0].zh};
+  } else if (found.absent == found.jobs) {
+    check.reason = {"none of the libraries is installed", "这些库均未安装"};
+  } else {
+    check.outcome = Outcome::Pass;
+    check.reason = {"nothing tried to leave: " + found.names, "没有外联尝试：" + found.names};
+  }
+}
+
+Json measure_run(const Site& site, const std::function<std::vector<Attempt>()>& packets) {
+  auto watched = site.watched;
+  if (packets) {
+    watched.push_back({{"check", "the run"},
+                       {"host", site.host},
+                       {"programs", 0},
+                       {"unwatched", 0},
+                       {"why", ""},
+                       {"calls", 0},
+                       {"counted", true},
+                       {"attempts", attempts_json(packets())}});
+  }
+  if (!watched.empty()) return {{"watched", watched}};
+  throw NotRun({"the checks of this run started no program", "本次运行的检查没有启动任何程序"});
+}
+
+/// Of rank 0: what was watched in each check, on each rank.
+void judge_run(const std::vector<Measured>& all, const Site& site, Check& check) {
+  Findings findings;
+  std::int64_t programs = 0, unwatched = 0;
+  std::set<std::string> checks;
+  std::string why;
+  bool counted = false;
+  for (const auto& one : all.at(0).values.at("watched")) {
+    programs += one.at("programs").get<std::int64_t>();
+    unwatched += one.at("unwatched").get<std::int64_t>();
+    findings.calls += one.at("calls").get<std::int64_t>();
+    if (!one.at("why").get<std::string>().empty()) why = one.at("why");
+    const bool of_packets = one.value("counted", false);
+    counted = counted || of_packets;
+    if (!of_packets) checks.insert(one.at("check").get<std::string>());
+    const Json job{{"what", one.at("check")}, {"attempts", one.at("attempts")}};
+    add_attempts(findings, job, " on " + one.at("host").get<std::string>(), check);
+  }
+  show_attempts(findings, site, check);
+  check.facts.insert(check.facts.begin(), {"programs watched", std::to_string(programs - unwatched)});
+  if (counted) check.facts.emplace_back("network", "one of its own, whose packets were counted");
+  if (!findings.attempts.empty()) return fail_with_attempts(findings, check);
+  const auto n = std::to_string(programs), m = std::to_string(unwatched), of = std::to_string(checks.size());
+  if (unwatched > 0 && !counted) {
+    check.reason = {m + " of " + n + " programs could not be watched (seccomp user notification): " + why,
+                    n + " 个程序中有 " + m + " 个无法监视（seccomp 用户通知）：" + why};
+    return;
+  }
+  check.outcome = Outcome::Pass;
+  check.reason = {"nothing tried to leave: " + n + " programs that " + of + " checks started",
+                  "没有外联尝试：" + of + " 项检查启动的 " + n + " 个程序"};
+  if (!counted) return;
+  check.reason.en += ", and the ranks themselves, in a network of their own";
+  check.reason.zh += "，以及在独立网络中运行的各进程本身";
+}
+
+}  // namespace
+
+std::vector<CheckKind> egress_checks(std::function<std::vector<Attempt>()> packets) {
+  return {{.name = "egress.imports",
+           .part = Part::Egress,
+           .from = Level::Quick,
+           .title = {"importing the carried libraries contacts nobody", "导入随附的库不会联系任何外部地址"},
+           .who = Who::FirstRank,
+           .measure = measure_imports,
+           .judge = judge_egress},
+          {.name = "egress.training",
+           .part = Part::Egress,
+           .from = Level::Quick,
+           .title = {"a training job contacts nobody but its ranks", "训练作业只与自身各进程通信"},
+           .who = Who::OneOfHost,
+           .measure = measure_training,
+           .judge = judge_egress},
+          {.name = "egress.run",
+           .part = Part::Egress,
+           .from = Level::Quick,
+           .title = {"no program that the checks of this run start contacts anybody outside",
+                     "本次运行的检查所启动的程序均不联系任何外部地址"},
+           .who = Who::FirstRank,
+           .measure = [packets = std::move(packets)](const Site& site) { return measure_run(site, packets); },
+           .judge = judge_run,
+           .of_whole_run = true}};
+}
+
+}  // namespace sealift::verify

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// `sealift-verify golden`: a job in, the golden run's file out; run outside, before the bundle is packed.
+// The other end of the checks training.golden.NAME, which run the same job by the same code.
+// As one process, which does not depend on how a site divides its ranks, or as the ranks that the job names.
+#include "verify/training/golden.hpp"
+
+#include "trainer/verbs/verbs.hpp"
+
+#include <unistd.h>
+
+#include <fstream>
+#include <iostream>
+
+namespace sealift::verify {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct GoldenArguments {
+  std::string job, out, prefix, device = "cpu";
+};
+
+void record(const GoldenArguments& arguments) {
+  Site site{.device = arguments.device == "cuda" ? "cuda:0" : "cpu",
+            .prefix = arguments.prefix.empty() ? fs::read_symlink("/proc/self/exe").parent_path().parent_path()
+                                               : fs::absolute(arguments.prefix),
+            .work = fs::temp_directory_path() / ("sealift-golden-" + std::to_string(getpid()))};
+  fs::create_directories(site.work);
+  const auto golden = record_golden(site, arguments.job);
+  std::error_code ignored;
+  fs::remove_all(site.work, ignored);
+  std::ofstream out(arguments.out, std::ios::binary);
+  out << to_json(golden).dump(1) << '\n';
+  out.flush();
+  if (!out) throw std::invalid_argument("cannot write " + arguments.out);
+  std::cout << arguments.out << ": " << golden.losses.size() << " steps "
+            << (golden.ranks > 1 ? "of " + std::to_string(golden.ranks) + " ranks by " + golden.method + " " : "")
+            << "on " << golden.device << ", loss " << golden.losses.front() << " to " << golden.losses.back() << ", "
+            << golden.inputs.size() << " files\n";
+}
+
+}  // namespace
+
+void add_golden(CLI::App& app) {
+  const auto arguments = std::make_shared<GoldenArguments>();
+  CLI::App* verb = app.add_subcommand("golden", "run a job outside and record what it computes, for [[golden]]");
+  verb->add_option("job", arguments->job, "TOML file: name, verb, ranks, method, [settings], [tolerances]")->required();
+  verb->add_option("--out", arguments->out, "the file to write")->required();
+  verb->add_option("--prefix", arguments->prefix, "folder laid out as the bundle; without: the one of this program");
+  verb->add_option("--device", arguments->device, "cpu or cuda")->check(CLI::IsMember({"cpu", "cuda"}));
+  verb->callback([arguments] { record(*arguments); });
+}
+
+}  // namespace sealift::verify

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+// `sealift-verify run`: arguments in; every rank runs the checks, rank 0 writes the report.
+// The story of the program: connect -> list the checks -> conduct -> verdict -> pages.
+// Starting ranks is the trainer's on_ranks; what the checks are is in the rooms beside this one.
+#include "trainer/failure.hpp"
+#include "trainer/ranks/device.hpp"
+#include "trainer/verbs/on_ranks.hpp"
+#include "trainer/verbs/verbs.hpp"
+#include "verify/arithmetic/checks.hpp"
+#include "verify/communication/checks.hpp"
+#include "verify/communication/nccl_log.hpp"
+#include "verify/egress/checks.hpp"
+#include "verify/egress/counted_network.hpp"
+#include "verify/egress/run_watch.hpp"
+#include "verify/installation/checks.hpp"
+#include "verify/machine/checks.hpp"
+#include "verify/report/folder.hpp"
+#include "verify/run/exchange.hpp"
+#include "verify/run/host_names.hpp"
+#include "verify/run/identity.hpp"
+#include "verify/run/site_file.hpp"
+#include "verify/run/utc_now.hpp"
+#include "verify/training/checks.hpp"
+#include "verify/training/golden.hpp"
+#include "verify/verdict/json.hpp"
+
+#include <unistd.h>
+
+#include <cstring>
+#include <set>
+#include <sstream>
+#include <thread>
+
+namespace sealift::verify {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct RunArguments {
+  std::string site_file, level = "quick", out = "sealift-verify-out", device = "auto", prefix;
+  std::vector<std::string> only;
+  std::int64_t ranks = 0, patience = 3600;
+  std::uint64_t seed = 1;
+  bool own_network = false;
+};
+
+/// Set in a network of the run's own: the addresses that the host had, with commas.
+constexpr const char* kOwnNetwork = "SEALIFT_VERIFY_OWN_NETWORK";
+
+void say(const std::string& line) {
+  std::cerr << line + '\n';
+}
+
+Level level_of(const std::string& name) {
+  for (const auto level : {Level::Quick, Level::Full, Level::Burn}) {
+    if (name_of(level) == name) return level;
+  }
+  throw std::invalid_argument("--level " + name + ": expected quick, full or burn");
+}
+
+Site site_of(const RunArguments& arguments, const train::Launch& launch, const trainer::RankDevice& device) {
+  const auto hostname = see_host().hostname;
+  Site site{.rank = launch.rank,
+            .world_size = launch.world_size,
+            .local_rank = launch.local_rank,
+            .local_world_size = launch.local_world_size,
+            .host = hostname,
+            .hostname = hostname,
+            .device = device.device.str(),
+            .level = level_of(arguments.level),
+            .only = arguments.only,
+            .prefix = arguments.prefix.empty() ? fs::read_symlink("/proc/self/exe").parent_path().parent_path()
+                                               : fs::absolute(arguments.prefix),
+            .shared = fs::absolute(arguments.out),
+            .expected = nlohmann::json::object(),
+            .master_addr = launch.master_addr.empty() ? "127.0.0.1" : launch.master_addr,
+            .seed = arguments.seed,
+            .own_network = std::getenv(kOwnNetwork) != nullptr};
+  if (!arguments.site_file.empty()) site.expected = read_site_file(arguments.site_file);
+  return site;
+}
+
+/// Before any rank is started: without room for scratch or for the report, a run could tell nothing at its end.
+void need_folders(const RunArguments& arguments) {
+  std::error_code fault;
+  if (fs::temp_directory_path(fault).empty()) {
+    const char* named = std::getenv("TMPDIR");
+    throw std::invalid_argument("no folder for scratch in " + std::string(named ? named : "/tmp") + ": " +
+                                fault.message() + "; set TMPDIR to a folder where there is room");
+  }
+  if (train::parse_launch().rank != 0) return;  // rank 0 writes the report
+  fs::create_directories(arguments.out, fault);
+  if (!fault && access(arguments.out.c_str(), W_OK | X_OK) != 0) fault = {errno, std::generic_category()};
+  if (fault) {
+    throw std::invalid_argument("--out " + arguments.out + ": no report can be written there: " + fault.message() +
+                                "; name a folder that you may write to");
+  }
+}
+
+/// Scratch of this rank's checks: a new folder that is nobody else's, gone at the end.
+class WorkFolder {
+ public:
+  WorkFolder() : path_((fs::temp_directory_path() / "sealift-verify-XXXXXX").string()) {
+    if (!mkdtemp(path_.data())) {
+      throw std::invalid_argument("cannot make a folder " + path_ + ": " + std::strerror(errno) +
+                                  "; set TMPDIR to where there is room");
+    }
+  }
+  ~WorkFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  WorkFolder(const WorkFolder&) = delete;
+  WorkFolder& operator=(const WorkFolder&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+/// "cuda:3 NVIDIA H100 80GB HBM3", or "cpu".
+std::string name_of(const trainer::RankDevice& device) {
+  return device.device.str() + (device.device.is_cuda() ? " " + device.description.value("name", "") : "");
+}
+
+std::vector<std::string> addresses_of_host() {
+  const char* before = std::getenv(kOwnNetwork);
+  if (!before) return own_addresses();
+  std::vector<std::string> addresses;
+  std::istringstream in(before);
+  for (std::string address; std::getline(in, address, ',');) addresses.push_back(address);
+  return addresses;
+}
+
+/// Before the ranks are started: where calls cannot be watched, or the site asks for it, all of them share a network
+/// that counts. It needs all ranks here.
+void enter_own_network(const RunArguments& arguments) {
+  if (std::getenv(kOwnNetwork)) return;  // a rank of one that did
+  const bool can_watch =
+      observe({"true"}, {}, std::chrono::seconds(20), fs::temp_directory_path(), Allowed({}, {}, ""), {}).fault.empty();
+  if (can_watch && !arguments.own_network) return;
+  const auto launch = train::parse_launch();
+  std::string addresses, fault;
+  for (const auto& address : own_addresses()) addresses += (addresses.empty() ? "" : ",") + address;
+  if (launch.world_size > 1)
+    fault = "a launcher started the ranks; start those of one host with --ranks";
+  else
+    fault = enter_counted_network();
+  if (fault.empty())
+    setenv(kOwnNetwork, addresses.c_str(), 1);
+  else if (arguments.own_network)
+    throw std::invalid_argument("--own-network: " + fault);
+  else
+    say("calls of programs cannot be watched here, and there can be no network that counts: " + fault);
+}
+
+std::vector<CheckKind> all_kinds(train::Groups& world, at::Device device, const std::vector<std::string>& golden,
+                                 std::function<std::vector<Attempt>()> packets) {
+  std::vector<CheckKind> kinds;
+  const auto add = [&](std::vector<CheckKind> more) { std::move(more.begin(), more.end(), std::back_inserter(kinds)); };
+  add(installation_checks());
+  add(machine_checks());
+  add(arithmetic_checks(device));
+  add(communication_checks(world));
+  add(training_checks(golden));
+  add(egress_checks(std::move(packets)));
+  return kinds;
+}
+
+/// Each of `only` is the beginning of a check's name, else it is misspelt.
+void need_checks(const std::vector<CheckKind>& kinds, const std::vector<std::string>& only) {
+  std::string all;
+  for (const auto& kind : kinds) all += (all.empty() ? "" : ", ") + kind.name;
+  for (const auto& name : only) {
+    const bool known =
+        std::any_of(kinds.begin(), kinds.end(), [&](const CheckKind& kind) { return kind.name.starts_with(name); });
+    if (!known) throw std::invalid_argument("--only " + name + " leaves no check of: " + all);
+  }
+}
+
+/// Rank 0's options count on all ranks: with others they would run different checks, or allow what it does not.
+void take_options_of_first(const Exchange& exchange, Site& site) {
+  const auto said = exchange.broadcast(nlohmann::json{
+      {"level", static_cast<int>(site.level)},
+      {"seed", site.seed},
+      {"only", site.only},
+      {"own_network", site.own_network},
+      {"expected", site.expected}}.dump());
+  const auto first = nlohmann::json::parse(said);
+  site.level = static_cast<Level>(first.at("level").get<int>());
+  site.seed = first.at("seed");
+  site.only = first.at("only").get<std::vector<std::string>>();
+  site.own_network = first.at("own_network");
+  site.expected = first.at("expected");
+}
+
+/// Hosts that share a hostname get names of their own: all that follows counts and names hosts by them.
+void name_hosts(const Exchange& exchange, Site& site) {
+  const auto mine = see_host();
+  std::vector<HostSeen> seen;
+  const nlohmann::json said{mine.hostname, mine.identity};
+  for (const auto& text : exchange.gather(said.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace))) {
+    const auto json = nlohmann::json::parse(text);
+    seen.push_back({json.at(0), json.at(1)});
+  }
+  const auto names = nlohmann::json::parse(exchange.broadcast(nlohmann::json(names_of_hosts(seen)).dump()));
+  site.host = names.at(static_cast<std::size_t>(site.rank));
+}
+
+/// By rank, on rank 0: its host and device, and what they run.
+nlohmann::json machines_of(const Exchange& exchange, const Site& site, const std::string& device) {
+  auto machines = nlohmann::json::array();
+  const nlohmann::json mine{{"host", site.host}, {"device", device}, {"system", system_of_host()}};
+  for (const auto& text : exchange.gather(mine.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)))
+    machines.push_back(nlohmann::json::parse(text));
+  return machines;
+}
+
+std::vector<Node> nodes_of(const nlohmann::json& machines) {
+  std::vector<Node> nodes;
+  for (std::size_t rank = 0; rank < machines.size(); ++rank) {
+    const auto& json = machines[rank];
+    const auto host = json.at("host").get<std::string>();
+    auto node = std::find_if(nodes.begin(), nodes.end(), [&](const Node& other) { return other.host == host; });
+    if (node == nodes.end()) node = nodes.insert(nodes.end(), Node{.host = host, .ranks = {}, .devices = {}});
+    node->ranks.push_back(static_cast<std::int64_t>(rank));
+    node->devices.push_back(json.at("device"));
+  }
+  return nodes;
+}
+
+/// What programs of this run may reach: what the site lists, and its hosts, since what ranks say to each other leaves
+/// nothing.
+Allowed allowed_of(const Exchange& exchange, const Site& site) {
+  const auto said = nlohmann::json{{"addresses", addresses_of_host()}, {"host", site.hostname}}.dump();
+  std::set<std::string> addresses, hosts;
+  for (const auto& text : exchange.gather(said)) {
+    const auto json = nlohmann::json::parse(text);
+    for (const auto& address : json.at("addresses")) addresses.insert(address.get<std::string>());
+    hosts.insert(json.at("host").get<std::string>());
+  }
+  const auto all = nlohmann::json::parse(exchange.broadcast(nlohmann::json::array({addresses, hosts}).dump()));
+  return allowed_in_run(site, all.at(0), all.at(1));
+}
+
+/// What one rank does; rank 0 returns report.json.
+nlohmann::ordered_json verify(const RunArguments& arguments, const train::Launch& launch,
+                              std::optional<train::Groups>& groups) {
+  auto device = trainer::set_up_device(arguments.device, launch);
+  trainer::compute_reproducibly(device);
+  const auto cores = static_cast<std::int64_t>(std::thread::hardware_concurrency());
+  at::set_num_threads(static_cast<int>(std::max<std::int64_t>(1, cores / launch.local_world_size)));
+  if (device.device.is_cuda()) ask_for_nccl_log();
+  auto ranks = train::connect(launch, std::chrono::minutes(5));
+  ranks.device = device.device;
+  trainer::check_devices(device, launch, ranks);
+  groups.emplace(train::make_groups(ranks, train::Mesh(1, ranks.size)));
+
+  auto site = site_of(arguments, launch, device);
+  const WorkFolder work;
+  site.work = work.path();
+  const auto exchange = ranks.size == 1 ? alone() : over_store(ranks, std::chrono::seconds(arguments.patience));
+  take_options_of_first(exchange, site);
+  name_hosts(exchange, site);
+  Verdict verdict{.site = site.expected.value("name", site.hostname),
+                  .level = site.level,
+                  .started = utc_now(),
+                  .program = std::string("LibTorch ") + TORCH_VERSION,
+                  .bundle = bundle_of(site.prefix)};
+  // Rank 0's list, so that all ranks run the same checks; one that lacks a file says so in its check.
+  const std::vector<std::string> golden =
+      nlohmann::json::parse(exchange.broadcast(nlohmann::json(golden_names(site.prefix)).dump()));
+  const auto machines = machines_of(exchange, site, name_of(device));
+  verdict.nodes = nodes_of(machines);
+  const auto allowed = allowed_of(exchange, site);
+  site.watch = std::make_shared<RunWatch>(allowed);
+  const auto count = site.own_network && site.rank == 0 ? std::make_shared<PacketCount>() : nullptr;
+  std::function<std::vector<Attempt>()> packets;
+  if (count) packets = [count, allowed] { return count->attempts(allowed); };
+  if (site.rank == 0) remove_report(site.shared);
+  const auto kinds = all_kinds(*groups, device.device, golden, packets);
+  need_checks(kinds, site.only);
+  auto conducted = conduct(kinds, site, exchange, identity_of(site, verdict.bundle, verdict.program, machines), say);
+  verdict.checks = std::move(conducted.checks);
+  if (!conducted.began.empty()) verdict.started = conducted.began;  // which may have been an earlier run's
+  verdict.finished = utc_now();
+  if (site.rank == 0) write_report(verdict, site.shared);
+  return site.rank == 0 ? to_json(verdict) : nlohmann::ordered_json();
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, char** argv) {
+  const auto arguments = std::make_shared<RunArguments>();
+  CLI::App* verb = app.add_subcommand("run", "run the checks and write OUT/report.html, report.txt and report.json");
+  verb->add_option("--site", arguments->site_file, "TOML file: what the site expects of itself");
+  verb->add_option("--level", arguments->level, "quick (about 1 minute), full (10) or burn (60)");
+  verb->add_option("--out", arguments->out, "folder of the report; a stopped run with the same folder goes on");
+  verb->add_option("--device", arguments->device, "auto, cpu or cuda");
+  verb->add_option("--prefix", arguments->prefix, "the generation to verify; without: the one of this program");
+  verb->add_option("--only", arguments->only, "checks whose names begin so; can be repeated");
+  verb->add_option("--seed", arguments->seed, "of the data and weights that checks make; the same on every rank");
+  verb->add_flag(
+      "--own-network", arguments->own_network,
+      "run in a network of its own and count what tries to leave it; without: where calls cannot be watched");
+  verb->add_option("--patience", arguments->patience, "seconds that one rank may take longer than the first");
+  trainer::add_ranks(*verb, arguments->ranks);
+  verb->callback([arguments, argv] {
+    level_of(arguments->level);
+    need_folders(*arguments);
+    enter_own_network(*arguments);
+    const auto report = trainer::on_ranks(
+        [&](const auto& launch, auto& world) { return verify(*arguments, launch, world); }, arguments->ranks, argv);
+    if (!report) return;
+    const auto outcome = report->at("verdict").get<std::string>();
+    std::cout << outcome << ": " << fs::absolute(arguments->out / fs::path("report.html")).string() << '\n';
+    if (outcome == "FAIL") throw CLI::RuntimeError(trainer::kBad);
+    if (outcome != "PASS") throw CLI::RuntimeError(trainer::kCannotTell);
+  });
+}
+
+}  // namespace sealift::verify

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks and verdicts as JSON, both ways.
+// See json.hpp.
+// A reader of one object takes its keys one by one; what is left over is an error.
+#include "verify/verdict/json.hpp"
+
+#include "trainer/json_numbers.hpp"
+
+#include <array>
+#include <stdexcept>
+
+namespace sealift::verify {
+namespace {
+
+using Json = nlohmann::json;
+using Ordered = nlohmann::ordered_json;
+
+constexpr int kFormat = 1;
+
+template <class Enum, std::size_t N>
+struct Names {
+  std::array<const char*, N> names;
+  std::string of(Enum value) const { return names.at(static_cast<std::size_t>(value)); }
+  Enum value(const std::string& name, const std::string& where) const {
+    std::string all;
+    for (std::size_t i = 0; i < N; ++i) {
+      if (names[i] == name) return static_cast<Enum>(i);
+      all += (i ? ", " : "") + std::string(names[i]);
+    }
+    throw std::invalid_argument(where + " is \"" + name + "\"; expected one of " + all);
+  }
+};
+constexpr Names<Outcome, 3> kOutcomes{{"PASS", "FAIL", "NOT RUN"}};
+constexpr Names<Level, 3> kLevels{{"quick", "full", "burn"}};
+constexpr Names<Part, 7> kParts{
+    {"installation", "machine", "arithmetic", "communication", "training", "python", "egress"}};
+
+/// The keys of one object, each taken once; `where` names it in errors.
+class Reader {
+ public:
+  Reader(const Json& json, std::string where) : json_(json), where_(std::move(where)) {
+    if (!json.is_object()) throw std::invalid_argument(where_ + " is not an object");
+  }
+  const Json& at(const std::string& key) {
+    const auto found = json_.find(key);
+    if (found == json_.end()) throw std::invalid_argument(where_ + " has no key \"" + key + "\"");
+    ++taken_;
+    return *found;
+  }
+  std::string path(const std::string& key) const { return where_ + "." + key; }
+  std::string text(const std::string& key) {
+    const auto& value = at(key);
+    if (!value.is_string()) throw std::invalid_argument(path(key) + " is not a text");
+    return value.get<std::string>();
+  }
+  double number(const std::string& key) { return number_in(at(key), path(key)); }
+  bool flag(const std::string& key) {
+    const auto& value = at(key);
+    if (!value.is_boolean()) throw std::invalid_argument(path(key) + " is not true or false");
+    return value.get<bool>();
+  }
+  std::optional<double> number_or_null(const std::string& key) {
+    const auto& value = at(key);
+    return value.is_null() ? std::nullopt : std::optional(number_in(value, path(key)));
+  }
+  template <class Read>
+  auto list(const std::string& key, Read read) {
+    const auto& value = at(key);
+    if (!value.is_array()) throw std::invalid_argument(path(key) + " is not a list");
+    std::vector<decltype(read(value, std::string()))> items;
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      items.push_back(read(value[i], path(key) + "[" + std::to_string(i) + "]"));
+    }
+    return items;
+  }
+  /// Throws if the object has keys that nobody took.
+  void end() const {
+    if (taken_ == json_.size()) return;
+    throw std::invalid_argument(where_ + " has keys that this version does not know");
+  }
+  static double number_in(const Json& value, const std::string& where) {
+    const auto number = trainer::number_in(value);
+    if (!number) throw std::invalid_argument(where + " is not a number");
+    return *number;
+  }
+
+ private:
+  const Json& json_;
+  std::string where_;
+  std::size_t taken_ = 0;
+};
+
+Ordered number(double value) {
+  return trainer::with_all_numbers(Ordered(value));
+}
+Ordered number(const std::optional<double>& value) {
+  return value ? number(*value) : Ordered(nullptr);
+}
+
+template <class Items, class Write>
+Ordered list(const Items& items, Write write) {
+  auto array = Ordered::array();
+  for (const auto& item : items) array.push_back(write(item));
+  return array;
+}
+
+std::string text_in(const Json& json, const std::string& where) {
+  if (!json.is_string()) throw std::invalid_argument(where + " is not a text");
+  return json.get<std::string>();
+}
+
+Ordered to_json(const Sentence& sentence) {
+  return {{"en", sentence.en}, {"zh", sentence.zh}};
+}
+Sentence sentence_from(const Json& json, const std::string& where) {
+  Reader read(json, where);
+  Sentence sentence{read.text("en"), read.text("zh")};
+  read.end();
+  return sentence;
+}
+
+Figure figure_from(const Json& json, const std::string& where) {
+  Reader read(json, where);
+  Figure figure{read.text("name"),
+                read.number("value"),
+                read.text("unit"),
+                read.number_or_null("at_least"),
+                read.number_or_null("at_most"),
+                read.text("basis")};
+  read.end();
+  return figure;
+}
+
+std::pair<double, double> point_from(const Json& json, const std::string& where) {
+  if (!json.is_array() || json.size() != 2) throw std::invalid_argument(where + " is not a pair of numbers");
+  return {Reader::number_in(json[0], where), Reader::number_in(json[1], where)};
+}
+Ordered to_json(const Curve& curve) {
+  return {{"name", curve.name},
+          {"expected", curve.expected},
+          {"points", list(curve.points, [](const auto& point) {
+             return Ordered::array({number(point.first), number(point.second)});
+           })}};
+}
+Curve curve_from(const Json& json, const std::string& where) {
+  Reader read(json, where);
+  Curve curve{read.text("name"), read.list("points", point_from), read.flag("expected")};
+  read.end();
+  return curve;
+}
+
+Ordered to_json(const Graph& graph) {
+  return {{"title", graph.title}, {"x", graph.x},
+          {"y", graph.y},         {"log_x", graph.log_x},
+          {"log_y", graph.log_y}, {"curves", list(graph.curves, [](const Curve& curve) {
+                                                             return to_json(curve); })}};
+}
+Graph graph_from(const Json& json, const std::string& where) {
+  Reader read(json, where);
+  Graph graph{read.text("title"), read.text("x"),     read.text("y"),
+              read.flag("log_x"), read.flag("log_y"), read.list("curves", curve_from)};
+  read.end();
+  return graph;
+}
+
+Ordered to_json(const Matrix& matrix) {
+  return {{"title", matrix.title},
+          {"unit", matrix.unit},
+          {"rows", matrix.rows},
+          {"columns", matrix.columns},
+          {"values", list(matrix.values, [](const auto& value) { return number(value); })}};
+}
+Matrix matrix_from(const Json& json, const std::string& where) {
+  Reader read(json, where);
+  Matrix matrix{read.text("title"), read.text("unit"), read.list("rows", text_in), read.list("columns", text_in),
+                read.list("values", [](const Json& value, const std::string& place) {
+                  return value.is_null() ? std::nullopt : std::optional(Reader::number_in(value, place));
+                })};
+  read.end();
+  if (matrix.values.size() != matrix.rows.size() * matrix.columns.size()) {
+    throw std::invalid_argument(where + " has " + std::to_string(matrix.values.size()) + " values for " +
+                                std::to_string(matrix.rows.size()) + " rows and " +
+                                std::to_string(matrix.columns.size()) + " columns");
+  }
+  return matrix;
+}
+
+std::pair<std::string, std::string> fact_from(const Json& json, const std::string& where) {
+  Reader read(json, where);
+  std::pair<std::string, std::string> fact{read.text("name"), read.text("value")};
+  read.end();
+  return fact;
+}
+
+Check check_at(const Json& json, const std::string& where) {
+  Reader read(json, where);
+  Check check;
+  check.name = read.text("name");
+  check.part = kParts.value(read.text("part"), where + ".part");
+  check.title = sentence_from(read.at("title"), where + ".title");
+  check.outcome = kOutcomes.value(read.text("outcome"), where + ".outcome");
+  check.reason = sentence_from(read.at("reason"), where + ".reason");
+  check.at_fault = read.list("at_fault", text_in);
+  check.seconds = read.number("seconds");
+  check.figures = read.list("figures", figure_from);
+  check.graphs = read.list("graphs", graph_from);
+  check.matrices = read.list("matrices", matrix_from);
+  check.facts = read.list("facts", fact_from);
+  read.end();
+  return check;
+}
+
+std::optional<BundleIdentity> bundle_from(const Json& json, const std::string& where) {
+  if (json.is_null()) return std::nullopt;
+  Reader read(json, where);
+  BundleIdentity bundle{read.text("name"), read.text("version"), read.text("manifest_sha256"),
+                        read.list("signers", text_in)};
+  read.end();
+  return bundle;
+}
+
+Node node_from(const Json& json, const std::string& where) {
+  Reader read(json, where);
+  Node node{read.text("host"),
+            read.list("ranks",
+                      [](const Json& value, const std::string& place) {
+                        if (!value.is_number_integer()) throw std::invalid_argument(place + " is not a whole number");
+                        return value.get<std::int64_t>();
+                      }),
+            read.list("devices", text_in)};
+  read.end();
+  return node;
+}
+
+}  // namespace
+
+std::string name_of(Outcome outcome) {
+  return kOutcomes.of(outcome);
+}
+std::string name_of(Level level) {
+  return kLevels.of(level);
+}
+std::string name_of(Part part) {
+  return kParts.of(part);
+}
+
+Ordered to_json(const Figure& figure) {
+  return {{"name", figure.name},
+          {"value", number(figure.value)},
+          {"unit", figure.unit},
+          {"at_least", number(figure.at_least)},
+          {"at_most", number(figure.at_most)},
+          {"basis", figure.basis}};
+}
+
+Ordered to_json(const Check& check) {
+  return {{"name", check.name},
+          {"part", name_of(check.part)},
+          {"title", to_json(check.title)},
+          {"outcome", name_of(check.outcome)},
+          {"reason", to_json(check.reason)},
+          {"at_fault", check.at_fault},
+          {"seconds", number(check.seconds)},
+          {"figures", list(check.figures, [](const Figure& figure) { return to_json(figure); })},
+          {"graphs", list(check.graphs, [](const Graph& graph) { return to_json(graph); })},
+          {"matrices", list(check.matrices, [](const Matrix& matrix) { return to_json(matrix); })},
+          {"facts", list(check.facts, [](const auto& fact) {
+             return Ordered{{"name", fact.first}, {"value", fact.second}};
+           })}};
+}
+
+Ordered to_json(const Verdict& verdict) {
+  Ordered json{{"format", kFormat},          {"verdict", name_of(outcome_of(verdict))},
+               {"site", verdict.site},       {"level", name_of(verdict.level)},
+               {"started", verdict.started}, {"finished", verdict.finished},
+               {"program", verdict.program}, {"bundle", nullptr}};
+  if (verdict.bundle) {
+    json["bundle"] = {{"name", verdict.bundle->name},
+                      {"version", verdict.bundle->version},
+                      {"manifest_sha256", verdict.bundle->manifest_sha256},
+                      {"signers", verdict.bundle->signers}};
+  }
+  json["nodes"] = list(verdict.nodes, [](const Node& node) {
+    return Ordered{{"host", node.host}, {"ranks", node.ranks}, {"devices", node.devices}};
+  });
+  json["checks"] = list(verdict.checks, [](const Check& check) { return to_json(check); });
+  return json;
+}
+
+Check check_from(const Json& json) {
+  return check_at(json, "the check");
+}
+
+Verdict verdict_from(const Json& json) {
+  Reader read(json, "the report");
+  if (const auto format = read.number("format"); format != kFormat) {
+    throw std::invalid_argument("the report has format " + std::to_string(format) + "; this program reads " +
+                                std::to_string(kFormat));
+  }
+  const auto stated = kOutcomes.value(read.text("verdict"), "the report.verdict");
+  Verdict verdict;
+  verdict.site = read.text("site");
+  verdict.level = kLevels.value(read.text("level"), "the report.level");
+  verdict.started = read.text("started");
+  verdict.finished = read.text("finished");
+  verdict.program = read.text("program");
+  verdict.bundle = bundle_from(read.at("bundle"), "the report.bundle");
+  verdict.nodes = read.list("nodes", node_from);
+  verdict.checks = read.list("checks", check_at);
+  read.end();
+  if (stated != outcome_of(verdict)) {
+    throw std::invalid_argument("the report says " + name_of(stated) + ", but its checks come to " +
+                                name_of(outcome_of(verdict)));
+  }
+  return verdict;
+}
+
+}  // namespace sealift::verify

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks and verdicts as JSON, both ways: report.json, and what a stopped run has recorded.
+// The only place that knows the names of its keys; docs/verify.md describes them.
+// Reading is strict: a report that was changed by hand, or is of another version, is refused by the key at fault.
+#pragma once
+
+#include "verify/verdict/verdict.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace sealift::verify {
+
+nlohmann::ordered_json to_json(const Figure& figure);
+nlohmann::ordered_json to_json(const Check& check);
+nlohmann::ordered_json to_json(const Verdict& verdict);
+
+/// Throw std::invalid_argument naming the key, what is expected and what is there.
+Check check_from(const nlohmann::json& json);
+Verdict verdict_from(const nlohmann::json& json);
+
+/// "PASS", "FAIL", "NOT RUN"; "quick" …; "machine" …
+std::string name_of(Outcome outcome);
+std::string name_of(Level level);
+std::string name_of(Part part);
+
+}  // namespace sealift::verify
