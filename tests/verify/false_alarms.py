@@ -50,7 +50,7 @@ for number in range(RUNS):
         busy += check["reason"]["en"].startswith("the machine was busy")
         if check["outcome"] == "FAIL":
             alarms.append(f"run {number} ({ranks} ranks, seed {seed}): {check['name']}: {check['reason']['en']}")
-    if subprocess.run([sys.executable, HERE / "report/chinese_pages.py", out]).returncode != 0:
+    if subprocess.run([sys.executable, HERE / "pages/chinese_pages.py", out]).returncode != 0:
         alarms.append(f"run {number}: its Chinese pages have English words")
     print(f"run {number + 1} of {RUNS}, {ranks} ranks, seed {seed}: exit code {done.returncode}", flush=True)
     shutil.rmtree(out)

@@ -4,7 +4,7 @@
 // See check_kind.hpp for the two halves of a check.
 #pragma once
 
-#include "verify/run/check_kind.hpp"
+#include "verify/conduct/check_kind.hpp"
 
 #include <sealift/train.hpp>
 

@@ -4,8 +4,8 @@
 // A device that differs from itself tells on itself, so it has no say in what most computed.
 #include "verify/arithmetic/judge.hpp"
 
-#include "verify/run/accuse.hpp"
-#include "verify/run/processors.hpp"
+#include "verify/conduct/accuse.hpp"
+#include "verify/conduct/processors.hpp"
 #include "verify/verdict/outliers.hpp"
 
 #include <algorithm>

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "verify/arithmetic/job.hpp"
-#include "verify/run/check_kind.hpp"
+#include "verify/conduct/check_kind.hpp"
 
 namespace sealift::verify {
 

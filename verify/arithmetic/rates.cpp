@@ -5,7 +5,7 @@
 #include "verify/arithmetic/rates.hpp"
 
 #include "verify/arithmetic/steps.hpp"
-#include "verify/run/processors.hpp"
+#include "verify/conduct/processors.hpp"
 
 namespace sealift::verify {
 namespace {

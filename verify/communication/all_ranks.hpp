@@ -4,7 +4,7 @@
 // The limits stand in one place, since a report must call the same thing slow wherever it looks.
 #pragma once
 
-#include "verify/run/accuse.hpp"
+#include "verify/conduct/accuse.hpp"
 
 namespace sealift::verify {
 

@@ -4,7 +4,7 @@
 // Wrong data has a sender and a receiver; who of them it was follows from who else has to do with wrong data.
 #pragma once
 
-#include "verify/run/accuse.hpp"
+#include "verify/conduct/accuse.hpp"
 
 namespace sealift::verify {
 

@@ -4,7 +4,7 @@
 // Pure functions without LibTorch, so that tests feed them any world.
 #pragma once
 
-#include "verify/run/check_kind.hpp"
+#include "verify/conduct/check_kind.hpp"
 
 namespace sealift::verify {
 

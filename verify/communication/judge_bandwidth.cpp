@@ -7,7 +7,7 @@
 #include "verify/communication/judge.hpp"
 #include "verify/communication/plan.hpp"
 #include "verify/communication/rounds.hpp"
-#include "verify/run/processors.hpp"
+#include "verify/conduct/processors.hpp"
 #include "verify/verdict/outliers.hpp"
 
 #include <map>

@@ -6,7 +6,7 @@
 #include "verify/communication/blame.hpp"
 #include "verify/communication/judge.hpp"
 #include "verify/communication/lossy_links.hpp"
-#include "verify/run/processors.hpp"
+#include "verify/conduct/processors.hpp"
 #include "verify/verdict/outliers.hpp"
 
 #include <map>

@@ -5,7 +5,7 @@
 #include "verify/communication/measure.hpp"
 #include "verify/communication/nccl_log.hpp"
 #include "verify/communication/plan.hpp"
-#include "verify/run/check_kind.hpp"
+#include "verify/conduct/check_kind.hpp"
 
 #include <cstdlib>
 

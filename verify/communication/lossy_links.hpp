@@ -4,7 +4,7 @@
 // Times do not tell it: TCP repairs a loss, and the best of some exchanges may have had none.
 #pragma once
 
-#include "verify/run/accuse.hpp"
+#include "verify/conduct/accuse.hpp"
 
 namespace sealift::verify {
 

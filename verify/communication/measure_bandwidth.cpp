@@ -6,7 +6,7 @@
 #include "verify/communication/plan.hpp"
 #include "verify/communication/rounds.hpp"
 #include "verify/communication/timing.hpp"
-#include "verify/run/processors.hpp"
+#include "verify/conduct/processors.hpp"
 
 #include <algorithm>
 #include <map>

@@ -8,7 +8,7 @@
 #include "verify/communication/rounds.hpp"
 #include "verify/communication/tcp_counts.hpp"
 #include "verify/communication/timing.hpp"
-#include "verify/run/processors.hpp"
+#include "verify/conduct/processors.hpp"
 
 #include <algorithm>
 #include <cmath>

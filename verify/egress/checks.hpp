@@ -4,8 +4,8 @@
 // See check_kind.hpp for the two halves of a check.
 #pragma once
 
+#include "verify/conduct/check_kind.hpp"
 #include "verify/egress/watch.hpp"
-#include "verify/run/check_kind.hpp"
 
 namespace sealift::verify {
 

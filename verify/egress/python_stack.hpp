@@ -4,7 +4,7 @@
 // Python's audit events (PEP 578) need no signal, which would interrupt the very call that is watched.
 #pragma once
 
-#include "verify/run/child.hpp"
+#include "verify/conduct/child.hpp"
 
 namespace sealift::verify {
 

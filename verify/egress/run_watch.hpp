@@ -4,8 +4,8 @@
 // It lets calls go on and writes them down: a check must train as the site trains, also where nothing may be seen.
 #pragma once
 
+#include "verify/conduct/child_watch.hpp"
 #include "verify/egress/destination.hpp"
-#include "verify/run/child_watch.hpp"
 
 namespace sealift::verify {
 

@@ -5,9 +5,9 @@
 // It observes and is no wall: docs/verify_checks_machine.md says what it cannot see.
 #pragma once
 
+#include "verify/conduct/check_kind.hpp"
+#include "verify/conduct/child.hpp"
 #include "verify/egress/destination.hpp"
-#include "verify/run/check_kind.hpp"
-#include "verify/run/child.hpp"
 
 namespace sealift::verify {
 

@@ -4,10 +4,10 @@
 // doctor is run as the program that it is: what it finds is what an administrator would see.
 #include "verify/installation/checks.hpp"
 
+#include "verify/conduct/child_watch.hpp"
+#include "verify/conduct/identity.hpp"
 #include "verify/installation/versions.hpp"
 #include "verify/machine/judgement.hpp"
-#include "verify/run/child_watch.hpp"
-#include "verify/run/identity.hpp"
 
 #include <algorithm>
 #include <fstream>

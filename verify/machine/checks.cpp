@@ -4,13 +4,13 @@
 // In the order in which they are run: what is cheap and explains the rest comes first.
 #include "verify/machine/checks.hpp"
 
+#include "verify/conduct/processors.hpp"
 #include "verify/machine/clock.hpp"
 #include "verify/machine/host.hpp"
 #include "verify/machine/judge_gpus.hpp"
 #include "verify/machine/judge_host.hpp"
 #include "verify/machine/memory_bandwidth.hpp"
 #include "verify/machine/nvml.hpp"
-#include "verify/run/processors.hpp"
 
 #include <algorithm>
 #include <cstdlib>

@@ -4,7 +4,7 @@
 // Cristian's algorithm (Distributed Computing 3, 1989): half the round trip bounds the error, so no network hides skew.
 #pragma once
 
-#include "verify/run/site.hpp"
+#include "verify/conduct/site.hpp"
 
 namespace sealift::verify {
 

@@ -4,7 +4,7 @@
 // A file that is not there is a fact that is left out: containers hide some.
 #include "verify/machine/host.hpp"
 
-#include "verify/run/check_kind.hpp"
+#include "verify/conduct/check_kind.hpp"
 
 #include <gnu/libc-version.h>
 #include <sys/resource.h>

@@ -4,7 +4,7 @@
 // Files of /proc and /sys below a root that is given, so that a test makes a machine.
 #pragma once
 
-#include "verify/run/site.hpp"
+#include "verify/conduct/site.hpp"
 
 namespace sealift::verify {
 

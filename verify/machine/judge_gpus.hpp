@@ -3,7 +3,7 @@
 // siblings? Above nvml.hpp, whose values it reads. Pure: tests feed it.
 #pragma once
 
-#include "verify/run/check_kind.hpp"
+#include "verify/conduct/check_kind.hpp"
 
 namespace sealift::verify {
 

@@ -4,9 +4,9 @@
 // What is only unusual is a fact; a rule is what has stopped or slowed training.
 #include "verify/machine/judge_host.hpp"
 
+#include "verify/conduct/processors.hpp"
 #include "verify/machine/judgement.hpp"
 #include "verify/machine/outlier.hpp"
-#include "verify/run/processors.hpp"
 
 #include <algorithm>
 #include <cmath>

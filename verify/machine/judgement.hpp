@@ -4,7 +4,7 @@
 // The first fault is the reason, all of them are named.
 #pragma once
 
-#include "verify/run/check_kind.hpp"
+#include "verify/conduct/check_kind.hpp"
 
 namespace sealift::verify {
 

@@ -4,7 +4,7 @@
 // A function that an older driver lacks is a value that is left out.
 #include "verify/machine/nvml.hpp"
 
-#include "verify/run/check_kind.hpp"
+#include "verify/conduct/check_kind.hpp"
 
 #include <dlfcn.h>
 

@@ -4,7 +4,7 @@
 // The pages are drawn from the bytes of report.json, so that anyone can draw them again and compare.
 #pragma once
 
-#include "verify/report/pages.hpp"
+#include "verify/pages/pages.hpp"
 
 #include <array>
 #include <filesystem>

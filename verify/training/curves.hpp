@@ -4,7 +4,7 @@
 // Pure, so that tests feed it jobs that never ran.
 #pragma once
 
-#include "verify/run/check_kind.hpp"
+#include "verify/conduct/check_kind.hpp"
 
 namespace sealift::verify {
 

@@ -4,7 +4,7 @@
 // As recorded means on one host: there what is between the ranks is the same everywhere.
 #include "verify/training/golden_run.hpp"
 
-#include "verify/run/child_watch.hpp"
+#include "verify/conduct/child_watch.hpp"
 
 #include "sealift/train/checkpoint/digest.hpp"
 

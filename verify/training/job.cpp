@@ -6,7 +6,7 @@
 
 #include "trainer/json_numbers.hpp"
 
-#include "verify/run/child_watch.hpp"
+#include "verify/conduct/child_watch.hpp"
 
 #include <unistd.h>
 

@@ -4,8 +4,8 @@
 // A child process and not a call, so that the installed program is what is judged, and its end is not this one's.
 #pragma once
 
-#include "verify/run/check_kind.hpp"
-#include "verify/run/child.hpp"
+#include "verify/conduct/check_kind.hpp"
+#include "verify/conduct/child.hpp"
 
 #include <map>
 

@@ -5,7 +5,7 @@
 #include "verify/training/python_golden.hpp"
 
 #include "trainer/json_numbers.hpp"
-#include "verify/run/child_watch.hpp"
+#include "verify/conduct/child_watch.hpp"
 #include "verify/training/golden.hpp"
 #include "verify/training/plan.hpp"
 

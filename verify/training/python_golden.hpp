@@ -4,7 +4,7 @@
 // The script is carried in this program, so that both are of one version.
 #pragma once
 
-#include "verify/run/check_kind.hpp"
+#include "verify/conduct/check_kind.hpp"
 
 namespace sealift::verify {
 

@@ -2,7 +2,7 @@
 // Judging of bandwidths, fed with made times: which group is slow, who is late, and nobody where a machine is busy.
 #include "verify/communication/judge.hpp"
 #include "verify/communication/rounds.hpp"
-#include "verify/run/processors.hpp"
+#include "verify/conduct/processors.hpp"
 
 #include "tests/verify/communication/made_ranks.hpp"
 

@@ -4,7 +4,7 @@
 // A header, since two sources are fed with them.
 #pragma once
 
-#include "verify/run/check_kind.hpp"
+#include "verify/conduct/check_kind.hpp"
 
 namespace sealift::verify::made {
 

@@ -2,7 +2,7 @@
 // Collectives on ranks that are threads: right and quiet without a fault, and each injected fault named.
 #include "verify/communication/measure.hpp"
 #include "verify/communication/judge.hpp"
-#include "verify/run/check_kind.hpp"
+#include "verify/conduct/check_kind.hpp"
 
 #include "tests/support/ranks.hpp"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs that phone home in every way that one knows are each named with where they wanted to go; clean ones are not.
 #include "verify/egress/watch.hpp"
+#include "verify/conduct/conduct.hpp"
 #include "verify/egress/checks.hpp"
 #include "verify/egress/counted_network.hpp"
 #include "verify/egress/run_watch.hpp"
-#include "verify/run/conduct.hpp"
 
 #include <doctest/doctest.h>
 #include <sched.h>

@@ -2,10 +2,10 @@
 // The bytes to sign are signed by openssl with a key that this program never sees, and a changed report is refused.
 // Also: the documented schema is what is written.
 #include "verify/report/signature.hpp"
-#include "tests/verify/report/made_verdict.hpp"
+#include "tests/verify/verdict/made_verdict.hpp"
+#include "verify/conduct/child.hpp"
 #include "verify/report/digests.hpp"
 #include "verify/report/folder.hpp"
-#include "verify/run/child.hpp"
 #include "verify/verdict/json.hpp"
 
 #include <doctest/doctest.h>

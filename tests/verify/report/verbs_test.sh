@@ -116,5 +116,5 @@ ln -s "$(dirname "$verify")/sealift-train" prefix/bin/
 [ -f real/report.json ] || "$verify" run --device cpu --ranks 2 --prefix "$PWD/prefix" --only machine.host \
   --only arithmetic.same_bits --only communication.right --only egress.run --out real > out.txt 2>> err.txt || true
 [ -f real/report.json ] || { echo "no report"; cat out.txt err.txt; exit 1; }
-python3 "$here/chinese_pages.py" real
+python3 "$here/../pages/chinese_pages.py" real
 echo "verbs_test: good"

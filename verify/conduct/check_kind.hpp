@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// A check in two halves: what each rank measures, and how rank 0 judges all that was measured.
+// A part of the program gives a list of them; `run` calls them in order and sends the measurements to rank 0.
+// The halves are apart so that judging (outliers, differences between devices) is a pure function that tests feed.
+#pragma once
+
+#include "verify/conduct/site.hpp"
+
+#include <functional>
+#include <stdexcept>
+
+namespace sealift::verify {
+
+/// Thrown by a measurement that cannot be made here; the check is then NOT RUN for that rank, with this reason.
+struct NotRun : std::runtime_error {
+  explicit NotRun(Sentence why) : std::runtime_error(why.en), reason(std::move(why)) {}
+  Sentence reason;
+};
+
+/// What one rank measured. Exactly one of `not_run`, `error` and `values` is meant.
+struct Measured {
+  std::int64_t rank = 0;
+  std::string host;
+  std::string device;
+  std::optional<Sentence> not_run;
+  std::optional<std::string> error;  ///< the text of what it threw
+  nlohmann::json values;
+};
+
+/// Who measures.
+enum class Who {
+  EveryRank,  ///< together: collectives and child jobs of the whole world are allowed
+  OneOfHost,  ///< the first rank of each host; the others wait
+  FirstRank,  ///< rank 0 alone
+};
+
+struct CheckKind {
+  std::string name;  ///< as in Check
+  Part part = Part::Installation;
+  Level from = Level::Quick;  ///< run at this level and above
+  Sentence title;
+  Who who = Who::EveryRank;
+  std::function<nlohmann::json(const Site&)> measure;
+  /// Sets outcome, reason, at_fault, figures, pictures. Called on rank 0 when at least one rank has values; ranks that
+  /// failed or could not measure are among `all`, and `run` has already made the check FAIL if one threw an error.
+  std::function<void(const std::vector<Measured>& all, const Site& site, Check& check)> judge;
+  bool of_whole_run = false;  ///< judges what the others did: never taken from a record
+};
+
+}  // namespace sealift::verify
