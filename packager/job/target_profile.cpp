@@ -27,7 +27,7 @@ struct ShippedProfile {
   const char* text;
 };
 const ShippedProfile kShipped[] = {
-#include "shipped_profiles.inc"  // made from profiles/*.toml by CMakeLists.txt, sorted by file name
+#include "packager/job/shipped_profiles.inc"  // made from profiles/*.toml by CMakeLists.txt, sorted by file name
 };
 
 std::string profile_text(TomlTable& table, const std::string& key, const std::string& text) {

@@ -17,7 +17,7 @@ struct Script {
 };
 
 constexpr Script kScripts[] = {
-#include "tokenize_scripts.inc"
+#include "trainer/data/tokenize_scripts.inc"
 };
 
 // With -c the working directory comes first on the path, and a json.py that lies there would be run.

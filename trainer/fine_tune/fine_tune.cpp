@@ -6,10 +6,10 @@
 
 #include "trainer/fine_tune/fine_tune_result.hpp"
 #include "trainer/fine_tune/job_model.hpp"
-#include "trainer/fine_tune/made_tokens.hpp"
 #include "trainer/fine_tune/method_choice.hpp"
 #include "trainer/loop/goals.hpp"
 #include "trainer/loop/loop.hpp"
+#include "trainer/loop/made_tokens.hpp"
 #include "trainer/models/moe.hpp"
 #include "trainer/ranks/job_policy.hpp"
 #include "trainer/ranks/same_job.hpp"

@@ -5,36 +5,9 @@
 // how many ranks share a step.
 #pragma once
 
-#include "trainer/loop/best_model.hpp"
-#include "trainer/loop/decay_groups.hpp"
-#include "trainer/loop/goal.hpp"
-#include "trainer/loop/position.hpp"
-#include "trainer/loop/schedule.hpp"
-#include "trainer/loop/training_data.hpp"
-#include "trainer/ranks/place.hpp"
+#include "trainer/loop/training.hpp"
 
 namespace sealift::trainer {
-
-/// Everything that a step changes or reads.
-struct Training {
-  const FineTuneOptions& options;
-  const Place& place;
-  train::Groups& world;
-  Model model;
-  train::Parallel parallel;
-  std::vector<ShardGroup> groups;
-  train::FusedAdamW optimizer;
-  train::GradScaler scaler;
-  Schedule schedule;
-  std::int64_t steps = 0;  ///< of the whole job
-  std::unique_ptr<Goal> goal;
-  TokenFile data;
-  Sampler sampler;
-  std::optional<TokenFile> evaluation;  ///< data for it
-  std::unique_ptr<Goal> evaluation_goal;
-  Position position;
-  std::int64_t saved_best = -1;  ///< step of the best evaluation when the last checkpoint was saved; -1: none
-};
 
 OptimizerOptions optimizer_options(const FineTuneOptions& options);
 

@@ -4,7 +4,7 @@
 // Text is made by the scripts that tokenize, in a child: what defines a model's text is its tokenizer, not a table.
 #include "trainer/loop/samples.hpp"
 
-#include "trainer/fine_tune/made_tokens.hpp"
+#include "trainer/loop/made_tokens.hpp"
 #include "trainer/models/generate.hpp"
 
 #include <fstream>

@@ -4,7 +4,7 @@
 // Token numbers are written, and the text that the model's tokenizer makes of them where a Python has it.
 #pragma once
 
-#include "trainer/loop/loop.hpp"
+#include "trainer/loop/training.hpp"
 
 namespace sealift::trainer {
 

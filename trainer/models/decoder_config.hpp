@@ -4,6 +4,8 @@
 // A key that could change the numbers and is not read here is refused by name, so no model is trained half understood.
 #pragma once
 
+#include "trainer/models/rope_config.hpp"
+
 #include <c10/core/ScalarType.h>
 
 #include <cstdint>
@@ -14,23 +16,6 @@
 #include <vector>
 
 namespace sealift::trainer {
-
-/// How rotary frequencies are stretched for contexts beyond those of pretraining.
-enum class RopeScaling { None, Linear, Dynamic, Yarn, Llama3 };
-
-/// Rotary position embedding, as `rope_parameters` (transformers 5) or `rope_theta` with `rope_scaling` (4) say it.
-struct RopeConfig {
-  RopeScaling scaling = RopeScaling::None;
-  double theta = 10000;                         ///< base of the frequencies
-  double factor = 1;                            ///< by which the context grew; at least 1
-  std::int64_t original_positions = 0;          ///< yarn, llama3: context of pretraining
-  double low_frequency_factor = 1;              ///< llama3
-  double high_frequency_factor = 4;             ///< llama3
-  std::optional<double> attention_factor = {};  ///< yarn: scale of the tables; unset: computed from factor and mscale
-  double mscale = 0, mscale_all_dim = 0;        ///< yarn; 0: not given
-  double beta_fast = 32, beta_slow = 1;         ///< yarn
-  bool truncate = true;                         ///< yarn: the correction range in whole dimensions
-};
 
 /// Sparse layers: a router that sends each token to a few of many experts.
 struct ExpertConfig {

@@ -2,6 +2,8 @@
 // See rope_config.hpp.
 #include "trainer/models/rope_config.hpp"
 
+#include "trainer/models/config_keys.hpp"
+
 namespace sealift::trainer {
 namespace {
 

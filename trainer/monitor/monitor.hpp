@@ -8,9 +8,9 @@
 #include "trainer/monitor/advice.hpp"
 #include "trainer/monitor/chrome_trace.hpp"
 #include "trainer/monitor/start_up.hpp"
+#include "trainer/monitor/step_log.hpp"
 #include "trainer/monitor/tensorboard.hpp"
 #include "trainer/settings/job_options.hpp"
-#include "trainer/verification/step_log.hpp"
 
 #include <sealift/train/comm/groups.hpp>
 #include <sealift/train/step/timeline.hpp>

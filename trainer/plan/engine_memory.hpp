@@ -3,8 +3,8 @@
 // flat_param.hpp, flat_gradient.hpp and reducer.hpp, without the tensors. `memory` plays a step on it.
 #pragma once
 
-#include "trainer/plan/memory.hpp"
 #include "trainer/plan/pool.hpp"
+#include "trainer/plan/way.hpp"
 
 #include <deque>
 #include <vector>

@@ -145,20 +145,6 @@ void check_sizes(const DecoderShape& shape, const Batch& batch) {
 
 }  // namespace
 
-std::string name_of(Method method) {
-  switch (method) {
-    case Method::None:
-      return "none";
-    case Method::Ddp:
-      return "ddp";
-    case Method::Fsdp:
-      return "fsdp";
-    case Method::Hsdp:
-      return "hsdp";
-  }
-  throw std::invalid_argument("unknown method");
-}
-
 RankMemory predict_memory(const ModelShape& shape, const Way& way) {
   if (shape.units.size() != static_cast<std::size_t>(shape.decoder.layers) + 1) {
     throw std::invalid_argument("the plan knows units by block: expected a root and " +

@@ -5,31 +5,9 @@
 // The parts are those at the moment when their sum is largest, so they add up to what a rank must have.
 #pragma once
 
-#include "trainer/plan/decoder_tape.hpp"
-
-#include <string>
+#include "trainer/plan/way.hpp"
 
 namespace sealift::trainer::plan {
-
-enum class Method { None, Ddp, Fsdp, Hsdp };
-std::string name_of(Method method);
-
-/// One way to train: what a job file can say of it, and the ranks it has.
-struct Way {
-  Method method = Method::None;
-  std::int64_t ranks = 1;
-  std::int64_t shard = 1;  ///< ranks that share one copy of the model; 1 of ddp
-  std::int64_t micro_batches = 1;
-  Batch batch = {};
-  bool recompute = false;
-  bool reshard_after_forward = true;
-  bool keep_gathered = false;  ///< between micro-batches; as keep_fits says where a job leaves it open
-  bool reduce_every_micro_batch = false;
-  bool offload_parameters = false, offload_gradients = false, offload_moments = false;
-
-  std::int64_t copies() const { return ranks / shard; }
-  bool narrow() const { return batch.compute_bytes < 4; }
-};
 
 /// Bytes on one rank at the peak of a step, by what they are for. `host`: what offloading put into host memory, beside.
 struct RankMemory {

@@ -5,8 +5,8 @@
 #include "trainer/ranks/place.hpp"
 
 #include "trainer/json_numbers.hpp"
+#include "trainer/monitor/step_log.hpp"
 #include "trainer/own_bundle.hpp"
-#include "trainer/verification/step_log.hpp"
 
 #include <thread>
 

@@ -4,9 +4,9 @@
 // Every layer is translated by itself, so that a message names the place where a key was written.
 #include "trainer/settings/fine_tune_options.hpp"
 
-#include "trainer/loop/schedule.hpp"
 #include "trainer/settings/presets.hpp"
 #include "trainer/settings/refuse.hpp"
+#include "trainer/settings/schedule.hpp"
 #include "trainer/settings/settings_file.hpp"
 #include "trainer/settings/swift_names.hpp"
 

@@ -4,7 +4,7 @@
 // A rate of 0 is refused only by what divides by it, since most steps need few of them.
 #pragma once
 
-#include "trainer/simulate/step_time.hpp"
+#include "trainer/simulate/step.hpp"
 
 namespace sealift::trainer {
 

@@ -286,18 +286,6 @@ class Step {
 
 }  // namespace
 
-const char* to_string(StepActivity activity) {
-  constexpr std::array names = {"forward",  "backward",         "gather",          "gather wait",
-                                "reduce",   "reduce wait",      "sum over copies", "copy in",
-                                "copy out", "small collective", "optimizer"};
-  return names[static_cast<std::size_t>(activity)];
-}
-
-const char* to_string(Stream stream) {
-  constexpr std::array names = {"compute", "gather", "reduce", "sum over copies", "bus"};
-  return names[static_cast<std::size_t>(stream)];
-}
-
 StepTime simulate(const StepShape& shape, const Rates& rates) {
   return Step(shape, rates).run();
 }
@@ -316,14 +304,6 @@ std::vector<std::pair<StepActivity, double>> critical_parts(const std::vector<St
   std::vector<std::pair<StepActivity, double>> parts(sums.begin(), sums.end());
   std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   return parts;
-}
-
-std::string name_of(const StepShape& shape, const StepEvent& event) {
-  if (event.what == StepActivity::Optimizer || event.what == StepActivity::SmallCollective) return "";
-  if (event.bucket) return "bucket " + std::to_string(event.unit);
-  const auto& name = shape.units.at(event.unit).name;
-  if (!name.empty()) return name;
-  return event.unit == 0 ? "root" : std::to_string(event.unit);
 }
 
 }  // namespace sealift::trainer

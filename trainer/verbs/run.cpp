@@ -8,7 +8,7 @@
 #include "trainer/json_numbers.hpp"
 #include "trainer/monitor/monitor.hpp"
 #include "trainer/ranks/job_policy.hpp"
-#include "trainer/verbs/on_ranks.hpp"
+#include "trainer/ranks/on_ranks.hpp"
 #include "trainer/verbs/verbs.hpp"
 
 namespace sealift::trainer {

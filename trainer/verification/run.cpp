@@ -4,6 +4,7 @@
 // The loss that is reported is the mean over the global batch, so all methods have the same curve to show.
 #include "trainer/verification/run.hpp"
 
+#include "trainer/monitor/step_log.hpp"
 #include "trainer/ranks/job_policy.hpp"
 #include "trainer/ranks/place.hpp"
 #include "trainer/ranks/same_job.hpp"
@@ -11,7 +12,6 @@
 #include "trainer/verification/markov.hpp"
 #include "trainer/verification/model.hpp"
 #include "trainer/verification/progress.hpp"
-#include "trainer/verification/step_log.hpp"
 #include "trainer/verification/traffic.hpp"
 
 #include <cmath>

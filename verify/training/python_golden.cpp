@@ -19,7 +19,7 @@ using Json = nlohmann::json;
 namespace fs = std::filesystem;
 
 constexpr const char* kScript =
-#include "golden_peer.inc"
+#include "verify/training/golden_peer.inc"
     ;
 
 std::string last_line_said(const std::string& text) {

@@ -3,10 +3,10 @@
 // arguments -> do the files agree with the list? -> does the signature hold? -> print.
 // Exit codes: 0 signed as it is, 1 changed or not signed by this key, 2 a file or the key cannot be read.
 #include "trainer/failure.hpp"
-#include "trainer/verbs/verbs.hpp"
 #include "verify/report/digests.hpp"
 #include "verify/report/folder.hpp"
 #include "verify/report/signature.hpp"
+#include "verify/verbs/verbs.hpp"
 
 namespace sealift::verify {
 namespace {

@@ -3,9 +3,9 @@
 // arguments -> read both -> compare -> print.
 // Exit codes: 0 nothing became worse, 1 something did, 2 the two cannot be compared.
 #include "trainer/failure.hpp"
-#include "trainer/verbs/verbs.hpp"
 #include "verify/pages/comparison_pages.hpp"
 #include "verify/report/folder.hpp"
+#include "verify/verbs/verbs.hpp"
 
 #include <fstream>
 

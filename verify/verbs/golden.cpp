@@ -4,7 +4,7 @@
 // As one process, which does not depend on how a site divides its ranks, or as the ranks that the job names.
 #include "verify/training/golden.hpp"
 
-#include "trainer/verbs/verbs.hpp"
+#include "verify/verbs/verbs.hpp"
 
 #include <unistd.h>
 

@@ -4,8 +4,7 @@
 // Starting ranks is the trainer's on_ranks; what the checks are is in the rooms beside this one.
 #include "trainer/failure.hpp"
 #include "trainer/ranks/device.hpp"
-#include "trainer/verbs/on_ranks.hpp"
-#include "trainer/verbs/verbs.hpp"
+#include "trainer/ranks/on_ranks.hpp"
 #include "verify/arithmetic/checks.hpp"
 #include "verify/communication/checks.hpp"
 #include "verify/communication/nccl_log.hpp"
@@ -22,6 +21,7 @@
 #include "verify/report/folder.hpp"
 #include "verify/training/checks.hpp"
 #include "verify/training/golden.hpp"
+#include "verify/verbs/verbs.hpp"
 #include "verify/verdict/json.hpp"
 
 #include <unistd.h>

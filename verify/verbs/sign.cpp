@@ -2,10 +2,10 @@
 // `sealift-verify sign`: a report in, the bytes that the site's key signs out, with the commands that do it.
 // arguments -> are the pages those of the report? -> write the digest list -> print what is signed, and how.
 // The key stays where it is: an HSM, a UKey or openssl on another machine signs report.digests.
-#include "trainer/verbs/verbs.hpp"
 #include "verify/report/digests.hpp"
 #include "verify/report/folder.hpp"
 #include "verify/report/signature.hpp"
+#include "verify/verbs/verbs.hpp"
 
 #include <fstream>
 

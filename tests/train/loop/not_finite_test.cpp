@@ -4,8 +4,8 @@
 // fine_tune_test.py does it with the program; here each writer and reader is by itself.
 #include "tests/support/temp_dir.hpp"
 #include "trainer/loop/best_model.hpp"
+#include "trainer/monitor/step_log.hpp"
 #include "trainer/verification/check.hpp"
-#include "trainer/verification/step_log.hpp"
 
 #include <doctest/doctest.h>
 

@@ -2,7 +2,7 @@
 // One process becomes a rank, or starts the ranks of its host.
 // See on_ranks.hpp; local_ranks.hpp starts processes.
 // Any one of the ranks' logs says whose fault it was.
-#include "trainer/verbs/on_ranks.hpp"
+#include "trainer/ranks/on_ranks.hpp"
 
 #include "trainer/failure.hpp"
 #include "trainer/ranks/local_ranks.hpp"

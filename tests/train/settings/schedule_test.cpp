@@ -2,7 +2,7 @@
 // Learning rates are those of transformers' get_scheduler, and what it does not know is refused by name.
 // The factors were printed by transformers 5.23 for a LambdaLR over an optimizer, step by step and two steps beyond.
 // fine_tune_test.py holds a drawn schedule to the installed transformers as well.
-#include "trainer/loop/schedule.hpp"
+#include "trainer/settings/schedule.hpp"
 
 #include <doctest/doctest.h>
 

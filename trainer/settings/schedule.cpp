@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The formulas, one by one those of transformers/optimization.py (5.23).
 // See schedule.hpp. The keys of the parameters are those functions' arguments.
-// Held to the original by tests/train/loop/schedule_test.cpp's values, and live by fine_tune_test.py.
-#include "trainer/loop/schedule.hpp"
+// Held to the original by tests/train/settings/schedule_test.cpp's values, and live by fine_tune_test.py.
+#include "trainer/settings/schedule.hpp"
 
 #include "trainer/settings/refuse.hpp"
 
