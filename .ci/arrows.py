@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Compares every #include with the arrows that the design allows. Prints each that points the wrong way; exit status 1.
-#   between parts   tools -> bundle; never tool <-> tool, never bundle <-> train, nothing -> tests or samples
-#   inside a part   a room uses its own floor and those below it (FLOORS); no files include each other in a circle
+#   spelling        a quoted include, and <sealift/...>, leads to a file from the include root or the repository root
+#   between parts   tools -> bundle; trainer, verify, launch -> train, and bundle's core and host; verify -> trainer's rooms
+#                   below its verbs; never tool <-> tool, never bundle <-> train, nothing -> tests or samples
+#   inside a part   a room uses its own floor and those below it (FLOORS); neither rooms nor files use each other in a circle
+#   building        no CMakeLists.txt compiles a source of another part
 #   umbrellas       each public header is listed in its half's umbrella, after the headers that it includes (but BY_PROGRAMS)
 #   third parties   each library is included by its one door, and none by a public header of the bundle half
 #   arrows.py [ROOT]
@@ -12,7 +15,8 @@ import sys
 
 ROOT = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent.parent)
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
-FOLDERS = ("include", "bundle", "packager", "installer", "offline_repo", "samples", "tests", "bench")
+FOLDERS = ("include", "bundle", "packager", "installer", "offline_repo", "trainer", "verify", "launch", "samples", "tests",
+           "bench")
 
 # What both halves may include, and which include neither; each only those that stand before it.
 LEAVES = ("include/sealift/strict_json.hpp", "include/sealift/safetensors.hpp")
@@ -21,23 +25,6 @@ TOML, NEAREST = "include/sealift/toml.hpp", "include/sealift/nearest.hpp"
 # What a program includes beside the umbrella, since it changes the whole program.
 BY_PROGRAMS = {"include/sealift/train/comm/gloo_turns.hpp"}
 
-# part -> prefixes of the repository's files that it may include
-BUNDLE = ("include/sealift/bundle", "bundle/")
-ALLOWED = {
-    "bundle": (*BUNDLE, *LEAVES, NEAREST),
-    "train": ("include/sealift/train", *LEAVES),
-    LEAVES[0]: (),
-    LEAVES[1]: LEAVES[:1],
-    TOML: ("third_party/",),
-    NEAREST: (),
-    "packager": (*BUNDLE, LEAVES[1], TOML, NEAREST, "packager/"),
-    "installer": (*BUNDLE, "installer/"),
-    "offline_repo": (*BUNDLE, "offline_repo/"),
-    "samples": ("include/sealift/train", *LEAVES, TOML, NEAREST, "samples/"),
-    "bench": ("include/sealift/", "bundle/", "bench/", "samples/"),
-    "tests": ("",),
-}
-
 # part -> its rooms, bottom to top. A file that stands in the part's own folder is on the floor that names it, else on "".
 FLOORS = {
     "bundle": "core host manifest trust payload archive native wheel".split() + [""],
@@ -45,6 +32,35 @@ FLOORS = {
     + ["lock_job create", "verbs", "main"],
     "installer": "start host disk prefix store layout trial generations preflight doctor export mend apply print verbs".split() + ["", "main"],
     "offline_repo": "catalogue protocols holdings requests views routes chunks records server verbs main".split(),
+    "trainer": ["failure json_numbers kept_memory own_bundle", "command_line"]
+    + "settings monitor ranks models data objectives tuning simulate plan loop fine_tune verification rehearse verbs main".split(),
+    "verify": "verdict run machine arithmetic communication training egress installation report verbs main".split(),
+    "launch": "standalone place ranks main".split(),
+}
+
+# part -> prefixes of the repository's files that it may include
+BUNDLE = ("include/sealift/bundle", "bundle/")
+# What both halves stand on: errors, files, strict JSON, child processes, the command line.
+GROUND = tuple(f"{root}/{room}/" for root in ("include/sealift/bundle", "bundle") for room in ("core", "host"))
+TRAIN = ("include/sealift/train",)
+# What verify, samples and comparisons may use of the trainer: its libraries, not its program.
+TRAINER = tuple(f"trainer/{room}" for floor in FLOORS["trainer"][:-2] for room in floor.split())
+ALLOWED = {
+    "bundle": (*BUNDLE, *LEAVES, NEAREST),
+    "train": (*TRAIN, *LEAVES),
+    LEAVES[0]: (),
+    LEAVES[1]: LEAVES[:1],
+    TOML: ("third_party/",),
+    NEAREST: (),
+    "packager": (*BUNDLE, LEAVES[1], TOML, NEAREST, "packager/"),
+    "installer": (*BUNDLE, "installer/"),
+    "offline_repo": (*BUNDLE, "offline_repo/"),
+    "trainer": (*TRAIN, *GROUND, *LEAVES, TOML, NEAREST, "trainer/"),
+    "verify": (*TRAIN, *GROUND, *LEAVES, TOML, NEAREST, *TRAINER, "verify/"),
+    "launch": (*TRAIN, *GROUND, *LEAVES, NEAREST, "launch/"),
+    "samples": (*TRAIN, *LEAVES, "trainer/models/", "trainer/tuning/", "samples/"),  # 03_lora: a model and its adapters
+    "bench": ("include/sealift/", "bundle/", *TRAINER, "bench/"),
+    "tests": ("",),
 }
 
 # pattern of an include -> the files that may have it (tests may include anything)
@@ -104,11 +120,11 @@ def concept_of(path):
     return f"{part_of(path)}/{inside(path).rsplit('.', 1)[0]}"
 
 
-def resolve(path, name):
-    """The repository path of a quoted include, or None when it is not one of ours."""
-    for candidate in (ROOT / "include" / name, ROOT / name, (ROOT / path).parent / name):
-        if candidate.is_file():
-            return str(candidate.resolve().relative_to(ROOT.resolve()))
+def resolve(name):
+    """The repository path of an include, of what CMake makes its template; None where it leads to no file of ours."""
+    for candidate in (f"include/{name}", name, f"{name}.in"):
+        if ".." not in name.split("/") and (ROOT / candidate).is_file():
+            return candidate
     return None
 
 
@@ -136,7 +152,7 @@ def circles(graph):
 
 
 def main():
-    faults, concepts, train_rooms = [], {}, {}
+    faults, concepts, rooms = [], {}, {}
     order = {half: umbrella_order(half) for half in ("bundle", "train")}
     files = [p for top in FOLDERS for p in (ROOT / top).rglob("*") if p.suffix in (".hpp", ".cpp", ".h", ".cu")]
     for file in sorted(files):
@@ -148,12 +164,14 @@ def main():
             faults.append(f"{path}: stands in a room that FLOORS does not name")
         if part in order and public and path not in order[part] and not umbrella and path not in BY_PROGRAMS:
             faults.append(f"{path}: is not listed in include/sealift/{part}.hpp")
-        for _, name in INCLUDE.findall(file.read_text()):
+        for quote, name in INCLUDE.findall(file.read_text()):
             for pattern, doors in DOORS.items():
                 if re.search(pattern, name) and part != "tests" and not any(path.startswith(door) for door in doors):
                     faults.append(f"{path}: includes <{name}>, whose door is {' or '.join(sorted(doors))}")
-            target = resolve(path, name)
+            target = resolve(name)
             if target is None:
+                if quote == '"' or name.startswith("sealift/"):
+                    faults.append(f"{path}: includes {name}, which leads to no file from the include root or the repository's")
                 continue
             if not target.startswith(ALLOWED[part]):
                 faults.append(f"{path}: {'a leaf' if part == path else part} must not include {target}")
@@ -167,12 +185,15 @@ def main():
                 faults.append(f"{path}: includes {target}, which stands later in the umbrella")
             if part != "tests" and concept_of(target) != concept_of(path):
                 concepts.setdefault(concept_of(path), set()).add(concept_of(target))
-            if part == "train" and room_of(target) != room_of(path):
-                train_rooms.setdefault(room_of(path), set()).add(room_of(target))
+            if (part in FLOORS or part == "train") and room_of(target) != room_of(path):
+                rooms.setdefault(part, {}).setdefault(room_of(path), set()).add(room_of(target))
     for circle in circles(concepts):
         faults.append("a circle of files: " + " -> ".join(circle))
-    for circle in circles(train_rooms):
-        faults.append("a circle of rooms in train: " + " -> ".join(circle))
+    for part, graph in sorted(rooms.items()):
+        faults += [f"a circle of rooms in {part}: " + " -> ".join(circle) for circle in circles(graph)]
+    for lists in sorted(p for top in FOLDERS for p in (ROOT / top).rglob("CMakeLists.txt")):
+        for source in re.findall(r"\.\./\S+\.(?:cpp|cu)\b", lists.read_text()):
+            faults.append(f"{lists.relative_to(ROOT)}: compiles {source} of another part; link its library")
     print("\n".join(faults) if faults else f"arrows: {len(files)} files, all includes point the right way")
     return 1 if faults else 0
 

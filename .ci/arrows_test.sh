@@ -6,7 +6,8 @@ check=$(realpath "$(dirname "$0")/arrows.py")
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
 mkdir -p "$tree"/include/sealift/{bundle/core,bundle/trust,train/comm,train/flat} "$tree"/bundle/{core,trust} \
-  "$tree"/{packager/host,packager/job,installer/disk,samples}
+  "$tree"/{packager/host,packager/job,installer/disk,samples} \
+  "$tree"/{trainer/{settings,loop,models,verbs},verify/{verdict,machine},launch}
 printf '#include "sealift/bundle/core/a.hpp"\n#include "sealift/bundle/trust/b.hpp"\n' > "$tree/include/sealift/bundle.hpp"
 printf '#include "sealift/train/comm/t.hpp"\n#include "sealift/train/flat/u.hpp"\n#include "sealift/train/comm/v.hpp"\n' \
   > "$tree/include/sealift/train.hpp"
@@ -18,6 +19,14 @@ echo '#include "sealift/bundle/trust/b.hpp"' > "$tree/packager/main.cpp"
 printf '#include "packager/host/h.hpp"\n#include "packager/job/k.hpp"\n' > "$tree/packager/job/j.cpp"
 echo '#include "sealift/safetensors.hpp"' | tee -a "$tree/include/sealift/train/comm/t.hpp" >> "$tree/include/sealift/bundle/core/a.hpp"
 echo '#include "sealift/train/comm/t.hpp"' > "$tree/include/sealift/train/flat/u.hpp"
+touch "$tree"/trainer/{settings/s,loop/l,models/m,verbs/v,failure,own_bundle}.hpp \
+  "$tree"/verify/{verdict/v,machine/m}.hpp "$tree"/launch/{place.hpp,ranks.hpp,main.cpp} "$tree/packager/CMakeLists.txt" \
+  "$tree/packager/job/made.inc.in" "$tree/samples/sample.cpp"
+printf '#include "%s"\n' sealift/train/comm/t.hpp bundle/core/json.hpp sealift/bundle/core/a.hpp trainer/settings/s.hpp \
+  > "$tree/trainer/loop/l.hpp"
+printf '#include "%s"\n' trainer/models/m.hpp verify/verdict/v.hpp > "$tree/verify/machine/m.hpp"
+echo '#include "packager/job/made.inc"' > "$tree/packager/job/k.hpp"
+echo '#include "trainer/failure.hpp"' > "$tree/trainer/own_bundle.hpp"
 python3 "$check" "$tree"
 
 finds() {  # finds FILE INCLUDE MESSAGE
@@ -41,7 +50,26 @@ finds include/sealift/train/comm/v.hpp '"sealift/train/flat/u.hpp"' 'a circle of
 finds include/sealift/train/comm/t.hpp '"sealift/bundle/core/a.hpp"' 'train must not include'
 finds include/sealift/safetensors.hpp '"sealift/bundle/core/a.hpp"' 'a leaf must not include'
 finds include/sealift/safetensors.hpp '<zlib.h>' 'whose door is'
-finds include/sealift/bundle/core/a.hpp '"../../../../installer/disk/i.hpp"' 'bundle must not include installer'
+finds include/sealift/bundle/core/a.hpp '"sealift/train/comm/t.hpp"' 'bundle must not include include/sealift/train'
+finds packager/main.cpp '"packager/job/missing.hpp"' 'packager/main.cpp: includes packager/job/missing.hpp, which leads to no file'
+finds packager/main.cpp '<sealift/missing.hpp>' 'which leads to no file'
+finds trainer/loop/l.hpp '"l.hpp"' 'includes l.hpp, which leads to no file'
+finds include/sealift/bundle/core/a.hpp '"../../../../installer/disk/i.hpp"' 'which leads to no file'
+finds trainer/settings/s.hpp '"trainer/loop/l.hpp"' 'trainer/loop/l.hpp, which stands on a higher floor'
+finds verify/verdict/v.hpp '"verify/machine/m.hpp"' 'verify/machine/m.hpp, which stands on a higher floor'
+finds launch/place.hpp '"launch/ranks.hpp"' 'launch/ranks.hpp, which stands on a higher floor'
+finds trainer/models/m.hpp '"trainer/verbs/v.hpp"' 'trainer/verbs/v.hpp, which stands on a higher floor'
+finds trainer/loop/l.hpp '"verify/verdict/v.hpp"' 'trainer must not include verify/verdict/v.hpp'
+finds verify/machine/m.hpp '"trainer/verbs/v.hpp"' 'verify must not include trainer/verbs/v.hpp'
+finds launch/main.cpp '"trainer/models/m.hpp"' 'launch must not include trainer/models/m.hpp'
+finds trainer/loop/l.hpp '"sealift/bundle/trust/b.hpp"' 'trainer must not include include/sealift/bundle/trust/b.hpp'
+finds samples/sample.cpp '"trainer/loop/l.hpp"' 'samples must not include trainer/loop/l.hpp'
+finds packager/main.cpp '"trainer/models/m.hpp"' 'packager must not include trainer/models/m.hpp'
+finds trainer/failure.hpp '"trainer/own_bundle.hpp"' 'a circle of rooms in trainer: failure -> own_bundle -> failure'
+finds trainer/failure.hpp '"trainer/own_bundle.hpp"' 'a circle of files: trainer/failure -> trainer/own_bundle -> trainer/failure'
+echo 'add_executable(x ../installer/disk/i.cpp)' > "$tree/packager/CMakeLists.txt"
+if output=$(python3 "$check" "$tree"); then echo "not found: a source of another part"; exit 1; fi
+grep -q 'packager/CMakeLists.txt: compiles ../installer/disk/i.cpp of another part' <<< "$output"
 mkdir "$tree/packager/attic"
 touch "$tree/packager/attic/x.cpp" "$tree/include/sealift/bundle/core/forgotten.hpp"
 if output=$(python3 "$check" "$tree"); then echo "not found: a header that no umbrella lists"; exit 1; fi
