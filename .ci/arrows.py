@@ -32,7 +32,7 @@ FLOORS = {
     + ["lock_job create", "verbs", "main"],
     "installer": "start host disk prefix store layout trial generations preflight doctor export mend apply print verbs".split() + ["", "main"],
     "offline_repo": "catalogue protocols holdings requests views routes chunks records server verbs main".split(),
-    "trainer": ["failure json_numbers kept_memory own_bundle", "command_line"]
+    "trainer": ["failure json_numbers kept_memory own_bundle version", "command_line"]
     + "settings monitor ranks models data objectives tuning simulate plan loop fine_tune verification rehearse verbs main".split(),
     "verify": "verdict run machine arithmetic communication training egress installation report verbs main".split(),
     "launch": "standalone place ranks main".split(),

@@ -10,6 +10,7 @@
 #include "trainer/command_line.hpp"
 #include "trainer/kept_memory.hpp"
 #include "trainer/verbs/verbs.hpp"
+#include "trainer/version.hpp"
 
 #include <cstdlib>
 
@@ -20,7 +21,7 @@ int main(int argc, char** argv) {
   keep_freed_memory();
   CLI::App app("Trains and fine-tunes language models in one process or many ranks, without Python.", "sealift-train");
   app.require_subcommand(1);
-  app.set_version_flag("--version", std::string("LibTorch ") + TORCH_VERSION);
+  app.set_version_flag("--version", version_of("sealift-train") + "\nLibTorch " TORCH_VERSION);
   add_run(app, argv);
   add_fine_tune(app, argv);
   add_check(app);

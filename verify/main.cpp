@@ -4,6 +4,7 @@
 // and on the ranks of `run`, which must report a failure while they are connected. Exit codes: 0 every check that was
 // run passed, 1 a check failed, 2 cannot tell (arguments, files, nothing was run).
 #include "trainer/command_line.hpp"
+#include "trainer/version.hpp"
 #include "verify/verbs/verbs.hpp"
 
 #include <torch/torch.h>
@@ -18,7 +19,7 @@ int main(int argc, char** argv) {
   CLI::App app("Checks that an installed environment computes, communicates and trains as it should.",
                "sealift-verify");
   app.require_subcommand(1);
-  app.set_version_flag("--version", std::string("LibTorch ") + TORCH_VERSION);
+  app.set_version_flag("--version", trainer::version_of("sealift-verify") + "\nLibTorch " TORCH_VERSION);
   verify::add_run(app, argv);
   verify::add_golden(app);
   verify::add_diff(app);
