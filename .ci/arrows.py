@@ -34,7 +34,7 @@ FLOORS = {
     "offline_repo": "catalogue protocols holdings requests views routes chunks records server verbs main".split(),
     "trainer": ["failure json_numbers kept_memory own_bundle version", "command_line"]
     + "settings monitor ranks models data objectives tuning simulate plan loop fine_tune verification rehearse verbs main".split(),
-    "verify": "verdict run machine arithmetic communication training egress installation report verbs main".split(),
+    "verify": "verdict wording conduct machine arithmetic communication training egress installation pictures pages report verbs main".split(),
     "launch": "standalone place ranks main".split(),
 }
 
