@@ -4,10 +4,10 @@
 
 #include <filesystem>
 
-#include "packager/files/fetch.hpp"
 #include "packager/host/sandbox.hpp"
 #include "packager/keys/sign.hpp"
 #include "packager/native/native_report.hpp"
+#include "packager/network/fetch.hpp"
 #include "packager/python/offline_breakers.hpp"
 #include "sealift/bundle/host/progress.hpp"
 #include "sealift/bundle/manifest/manifest.hpp"

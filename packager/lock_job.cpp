@@ -9,8 +9,6 @@
 
 #include "packager/debian/lock_apt.hpp"
 #include "packager/files/cache.hpp"
-#include "packager/files/fetch.hpp"
-#include "packager/files/remote_documents.hpp"
 #include "packager/files/replace_text.hpp"
 #include "packager/files/sdk_tree.hpp"
 #include "packager/host/creation_time.hpp"
@@ -28,6 +26,8 @@
 #include "packager/libraries/native_closure.hpp"
 #include "packager/models/golden_runs.hpp"
 #include "packager/models/lock_model.hpp"
+#include "packager/network/fetch.hpp"
+#include "packager/network/remote_documents.hpp"
 #include "packager/pack/lock_check.hpp"
 #include "packager/python/lock_python.hpp"
 #include "packager/resolve/torch_backend.hpp"

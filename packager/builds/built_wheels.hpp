@@ -11,9 +11,9 @@
 
 #include "packager/builds/source_build.hpp"
 #include "packager/files/cache.hpp"
-#include "packager/files/fetch.hpp"
 #include "packager/job/startup_rules.hpp"
 #include "packager/libraries/native_closure.hpp"
+#include "packager/network/fetch.hpp"
 #include "packager/resolve/pylock.hpp"
 #include "sealift/bundle/host/progress.hpp"
 

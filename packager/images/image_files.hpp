@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "packager/files/content.hpp"
+#include "packager/content/content.hpp"
 #include "packager/job/image.hpp"
 
 namespace sealift::packager {

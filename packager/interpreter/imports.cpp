@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "packager/files/remote_file.hpp"
+#include "packager/network/remote_file.hpp"
 #include "sealift/bundle/archive/zip.hpp"
 #include "sealift/bundle/wheel/wheel_name.hpp"
 #include "sealift/nearest.hpp"

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "packager/files/remote_documents.hpp"
 #include "packager/job/model.hpp"
+#include "packager/network/remote_documents.hpp"
 
 namespace sealift::packager {
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "packager/files/content.hpp"
+#include "packager/content/content.hpp"
 
 namespace sealift::packager {
 

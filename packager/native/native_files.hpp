@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "packager/files/content.hpp"
+#include "packager/content/content.hpp"
 #include "packager/native/native_file.hpp"
 #include "sealift/bundle/host/progress.hpp"
 

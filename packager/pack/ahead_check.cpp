@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "packager/files/parallel_requests.hpp"
-#include "packager/files/remote_file.hpp"
+#include "packager/network/parallel_requests.hpp"
+#include "packager/network/remote_file.hpp"
 #include "packager/pack/installed_content.hpp"
 #include "packager/pack/place_claims.hpp"
 #include "packager/pack/wheel_faults.hpp"

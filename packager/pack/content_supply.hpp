@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "packager/files/content.hpp"
+#include "packager/content/content.hpp"
 #include "packager/host/sandbox.hpp"
 #include "packager/job/locked_indexes.hpp"
 

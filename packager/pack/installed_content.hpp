@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "packager/files/content.hpp"
+#include "packager/content/content.hpp"
 #include "sealift/bundle/core/byte_source.hpp"
 #include "sealift/bundle/wheel/wheel.hpp"
 

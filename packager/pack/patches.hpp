@@ -5,8 +5,8 @@
 
 #include <cstddef>
 
+#include "packager/content/content.hpp"
 #include "packager/files/cache.hpp"
-#include "packager/files/content.hpp"
 #include "packager/pack/base.hpp"
 #include "sealift/bundle/host/progress.hpp"
 

@@ -9,10 +9,10 @@
 #include <chrono>
 #include <sstream>
 
-#include "packager/files/fetch.hpp"
 #include "packager/files/known_chunks.hpp"
 #include "packager/host/process.hpp"
 #include "packager/host/scratch_folder.hpp"
+#include "packager/network/fetch.hpp"
 #include "packager/rpm/dnf.hpp"
 #include "packager/rpm/rpm_header.hpp"
 #include "sealift/bundle/core/output_file.hpp"

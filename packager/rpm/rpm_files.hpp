@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "packager/files/content.hpp"
+#include "packager/content/content.hpp"
 
 namespace sealift::packager {
 

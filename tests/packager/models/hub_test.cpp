@@ -2,8 +2,8 @@
 // What a hub is asked, what is believed of its answers, and who gets to see a token.
 #include "packager/models/hub.hpp"
 
-#include "packager/files/fetch.hpp"
 #include "packager/host/url.hpp"
+#include "packager/network/fetch.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // parallel_for with a way to stop what has begun; see parallel_requests.hpp.
-#include "packager/files/parallel_requests.hpp"
+#include "packager/network/parallel_requests.hpp"
 
 #include <algorithm>
 #include <atomic>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pieces of a file by range requests; see remote_file.hpp. A wheel's directory and metadata stand at its end, so that
 // end is kept and grows; anything far above it is fetched a page at a time.
-#include "packager/files/remote_file.hpp"
+#include "packager/network/remote_file.hpp"
 
 #include <algorithm>
 
-#include "packager/files/http_request.hpp"
+#include "packager/network/http_request.hpp"
 #include "sealift/bundle/core/error.hpp"
 
 namespace sealift::packager {

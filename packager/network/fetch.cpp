@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // cache -> space -> transfers -> one message about all that failed; see fetch.hpp.
-#include "packager/files/fetch.hpp"
+#include "packager/network/fetch.hpp"
 
 #include <fmt/format.h>
 

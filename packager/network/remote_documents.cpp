@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // GET into memory and HEAD; see remote_documents.hpp.
-#include "packager/files/remote_documents.hpp"
+#include "packager/network/remote_documents.hpp"
 
 #include <fmt/format.h>
 
-#include "packager/files/http_request.hpp"
 #include "packager/host/url.hpp"
+#include "packager/network/http_request.hpp"
 #include "sealift/bundle/core/error.hpp"
 
 namespace sealift::packager {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests on threads: every one is made, and after a failure none goes on.
-#include "packager/files/parallel_requests.hpp"
+#include "packager/network/parallel_requests.hpp"
 
 #include <doctest/doctest.h>
 

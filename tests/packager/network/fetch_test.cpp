@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Downloads against a server that misbehaves: what is kept, what is resumed, what is refused.
-#include "packager/files/fetch.hpp"
+#include "packager/network/fetch.hpp"
 #include "packager/files/part_file.hpp"
-#include "packager/files/remote_documents.hpp"
-#include "packager/files/remote_file.hpp"
+#include "packager/network/remote_documents.hpp"
+#include "packager/network/remote_file.hpp"
 
 #include <doctest/doctest.h>
 #include <sys/file.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Questions about contents that do not depend on their kind; see content.hpp.
-#include "packager/files/content.hpp"
+#include "packager/content/content.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The curl door: one easy handle a thread, which keeps its connection for the next request to the same server; see
 // http_request.hpp. Exceptions of the callbacks are carried past libcurl, which is C and must not see them.
-#include "packager/files/http_request.hpp"
+#include "packager/network/http_request.hpp"
 
 #include <curl/curl.h>
 

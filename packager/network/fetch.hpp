@@ -5,8 +5,8 @@
 
 #include <vector>
 
-#include "packager/files/parallel_requests.hpp"
-#include "packager/files/transfer.hpp"
+#include "packager/network/parallel_requests.hpp"
+#include "packager/network/transfer.hpp"
 
 namespace sealift::packager {
 

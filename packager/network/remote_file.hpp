@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "packager/files/parallel_requests.hpp"
+#include "packager/network/parallel_requests.hpp"
 #include "sealift/bundle/core/byte_source.hpp"
 
 namespace sealift::packager {

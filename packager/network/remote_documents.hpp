@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "packager/files/parallel_requests.hpp"
+#include "packager/network/parallel_requests.hpp"
 
 namespace sealift::packager {
 

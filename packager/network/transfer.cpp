@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // One attempt of a download; see transfer.hpp. The size limit is checked before a byte is written, the digest after the
 // last one: a file with wrong bytes never reaches the cache.
-#include "packager/files/transfer.hpp"
+#include "packager/network/transfer.hpp"
 
 #include <fmt/format.h>
 
-#include "packager/files/http_request.hpp"
 #include "packager/host/url.hpp"
+#include "packager/network/http_request.hpp"
 
 namespace sealift::packager {
 

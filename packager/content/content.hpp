@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "packager/files/cache.hpp"
-#include "packager/files/fetch.hpp"
 #include "packager/job/lock.hpp"
+#include "packager/network/fetch.hpp"
 
 namespace sealift::packager {
 
