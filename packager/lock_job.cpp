@@ -20,7 +20,6 @@
 #include "packager/interpreter/interpreter.hpp"
 #include "packager/interpreter/interpreter_libraries.hpp"
 #include "packager/interpreter/interpreter_tree.hpp"
-#include "packager/job/owner_rules.hpp"
 #include "packager/libraries/carried_runtime.hpp"
 #include "packager/libraries/locked_programs.hpp"
 #include "packager/libraries/native_closure.hpp"
@@ -33,6 +32,7 @@
 #include "packager/resolve/torch_backend.hpp"
 #include "packager/resolve/wheel_tags.hpp"
 #include "packager/rpm/lock_rpm.hpp"
+#include "packager/tables/owner_rules.hpp"
 #include "sealift/bundle/wheel/wheel_name.hpp"
 
 namespace sealift::packager {

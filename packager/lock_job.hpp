@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "packager/host/sandbox.hpp"
-#include "packager/job/lock.hpp"
+#include "packager/lock/lock.hpp"
 #include "packager/python/offline_breakers.hpp"
 #include "sealift/bundle/host/progress.hpp"
 

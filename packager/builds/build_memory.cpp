@@ -2,7 +2,7 @@
 // A file for each build, named by the digest of what decides it; see build_memory.hpp.
 #include "packager/builds/build_memory.hpp"
 
-#include "packager/job/toml_file.hpp"
+#include "packager/tables/toml_file.hpp"
 #include "sealift/bundle/core/digest.hpp"
 
 namespace sealift::packager {

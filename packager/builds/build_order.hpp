@@ -9,8 +9,8 @@
 
 #include "packager/host/git_login.hpp"
 #include "packager/host/sandbox.hpp"
-#include "packager/job/lock.hpp"
 #include "packager/job/python_inputs.hpp"
+#include "packager/lock/lock.hpp"
 
 namespace sealift::packager {
 

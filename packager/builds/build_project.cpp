@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "packager/builds/build_step.hpp"
-#include "packager/job/toml_file.hpp"
+#include "packager/tables/toml_file.hpp"
 #include "sealift/bundle/core/output_file.hpp"
 
 namespace sealift::packager {

@@ -11,10 +11,10 @@
 
 #include "packager/builds/source_build.hpp"
 #include "packager/files/cache.hpp"
-#include "packager/job/startup_rules.hpp"
 #include "packager/libraries/native_closure.hpp"
 #include "packager/network/fetch.hpp"
 #include "packager/resolve/pylock.hpp"
+#include "packager/tables/startup_rules.hpp"
 #include "sealift/bundle/host/progress.hpp"
 
 namespace sealift::packager {

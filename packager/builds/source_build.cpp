@@ -11,6 +11,7 @@
 #include "packager/builds/cuda_toolkit.hpp"
 #include "packager/host/process.hpp"
 #include "packager/resolve/requirement_hashes.hpp"
+#include "packager/tables/build_variable.hpp"
 #include "sealift/bundle/core/file.hpp"
 
 namespace sealift::packager {

@@ -8,7 +8,7 @@
 
 #include "bundle/core/json.hpp"
 #include "packager/compare/inspect.hpp"
-#include "packager/job/lock.hpp"
+#include "packager/lock/lock.hpp"
 #include "sealift/bundle/core/human_text.hpp"
 #include "sealift/bundle/manifest/image_catalogue.hpp"
 #include "sealift/bundle/wheel/wheel_name.hpp"

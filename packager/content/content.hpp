@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "packager/files/cache.hpp"
-#include "packager/job/lock.hpp"
+#include "packager/lock/lock.hpp"
 #include "packager/network/fetch.hpp"
 
 namespace sealift::packager {

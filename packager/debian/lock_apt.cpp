@@ -16,7 +16,7 @@
 #include "packager/host/scratch_folder.hpp"
 #include "packager/host/trusted_certificates.hpp"
 #include "packager/host/url.hpp"
-#include "packager/job/apt_toml.hpp"
+#include "packager/tables/apt_toml.hpp"
 #include "sealift/bundle/payload/payload_writer.hpp"
 
 namespace sealift::packager {

@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "packager/files/cache.hpp"
-#include "packager/job/apt.hpp"
+#include "packager/tables/apt.hpp"
 #include "sealift/bundle/host/progress.hpp"
 
 namespace sealift::packager {

@@ -14,7 +14,7 @@
 #include "packager/documents/model_facts.hpp"
 #include "packager/documents/rpm_facts.hpp"
 #include "packager/documents/wheel_facts.hpp"
-#include "packager/job/lock.hpp"
+#include "packager/lock/lock.hpp"
 #include "sealift/bundle/host/progress.hpp"
 #include "sealift/bundle/open_bundle.hpp"
 #include "sealift/bundle/verified_bundle.hpp"

@@ -13,7 +13,7 @@
 
 #include "packager/documents/licence_files.hpp"
 #include "packager/documents/model_card.hpp"
-#include "packager/job/lock.hpp"
+#include "packager/lock/lock.hpp"
 #include "sealift/bundle/manifest/hub_catalogue.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 

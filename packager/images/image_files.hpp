@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "packager/content/content.hpp"
-#include "packager/job/image.hpp"
+#include "packager/tables/image.hpp"
 
 namespace sealift::packager {
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "packager/job/image.hpp"
+#include "packager/tables/image.hpp"
 
 namespace sealift::packager {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "packager/files/cache.hpp"
-#include "packager/job/image.hpp"
+#include "packager/tables/image.hpp"
 #include "sealift/bundle/host/progress.hpp"
 
 namespace sealift::packager {

@@ -11,7 +11,7 @@
 #include "packager/files/cache.hpp"
 #include "packager/files/tree.hpp"
 #include "packager/interpreter/interpreter.hpp"
-#include "packager/job/lock.hpp"
+#include "packager/lock/lock.hpp"
 #include "sealift/bundle/host/progress.hpp"
 
 namespace sealift::packager {

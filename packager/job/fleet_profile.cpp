@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <set>
 
-#include "packager/job/target_profile.hpp"
+#include "packager/tables/target_profile.hpp"
 #include "sealift/bundle/core/error.hpp"
 #include "sealift/bundle/core/safe_path.hpp"
 #include "sealift/bundle/core/version.hpp"

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "packager/job/lock.hpp"
-#include "packager/job/toml_file.hpp"
+#include "packager/lock/lock.hpp"
+#include "packager/tables/toml_file.hpp"
 #include "sealift/bundle/core/digest.hpp"
 
 namespace sealift::packager {

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <set>
 
-#include "packager/job/apt_toml.hpp"
 #include "packager/job/fleet_profile.hpp"
-#include "packager/job/image_toml.hpp"
-#include "packager/job/model_toml.hpp"
-#include "packager/job/rpm_toml.hpp"
-#include "packager/job/target_profile.hpp"
-#include "packager/job/toml_file.hpp"
+#include "packager/tables/apt_toml.hpp"
+#include "packager/tables/image_toml.hpp"
+#include "packager/tables/model_toml.hpp"
+#include "packager/tables/rpm_toml.hpp"
+#include "packager/tables/target_profile.hpp"
+#include "packager/tables/toml_file.hpp"
 #include "sealift/bundle/core/fields.hpp"
 #include "sealift/bundle/core/safe_path.hpp"
 #include "sealift/bundle/manifest/variables.hpp"

@@ -9,16 +9,16 @@
 #include <string>
 #include <vector>
 
-#include "packager/job/apt.hpp"
 #include "packager/job/golden_file.hpp"
-#include "packager/job/image.hpp"
-#include "packager/job/model.hpp"
 #include "packager/job/own_programs.hpp"
-#include "packager/job/owner_rules.hpp"
 #include "packager/job/python_inputs.hpp"
-#include "packager/job/rpm.hpp"
-#include "packager/job/startup_rules.hpp"
-#include "packager/job/toolchain.hpp"
+#include "packager/tables/apt.hpp"
+#include "packager/tables/image.hpp"
+#include "packager/tables/model.hpp"
+#include "packager/tables/owner_rules.hpp"
+#include "packager/tables/rpm.hpp"
+#include "packager/tables/startup_rules.hpp"
+#include "packager/toolchain/toolchain.hpp"
 #include "sealift/bundle/core/digest.hpp"
 #include "sealift/bundle/manifest/target.hpp"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "packager/job/toml_file.hpp"
+#include "packager/tables/toml_file.hpp"
 
 namespace sealift::packager {
 

@@ -6,8 +6,8 @@
 #include <cstdlib>
 
 #include "packager/host/url.hpp"
+#include "packager/tables/build_variable.hpp"
 #include "sealift/bundle/core/fields.hpp"
-#include "sealift/bundle/manifest/variables.hpp"
 #include "sealift/bundle/wheel/wheel_name.hpp"
 
 namespace sealift::packager {
@@ -151,15 +151,6 @@ PythonInputs read_python_inputs(TomlTable& table, const fs::path& folder) {
   return inputs;
 }
 
-const char* fault_of_build_variable(const std::string& name, std::string value) {
-  for (std::size_t at = value.find(kBuildWord); at != value.npos; at = value.find(kBuildWord))
-    value.erase(at, kBuildWord.size());
-  if (value.find("${") != value.npos) return "of words in ${}, builds know ${BUILD} alone";
-  for (const char* fixed : {"TMPDIR", "VIRTUAL_ENV", "LANG", "TZ", "SOURCE_DATE_EPOCH"})
-    if (name == fixed) return "builds set it themselves, so that they can be repeated";
-  return bundle::fault_of_variable(name, value);
-}
-
 LockedIndexes locked_indexes(const PythonInputs& inputs) {
   LockedIndexes locked{.default_index = {}, .others = {}, .strategy = inputs.index_strategy};
   const char* set = std::getenv("UV_DEFAULT_INDEX");
@@ -173,42 +164,10 @@ LockedIndexes locked_indexes(const PythonInputs& inputs) {
   return locked;
 }
 
-std::vector<std::string> index_words(const LockedIndexes& indexes) {
-  std::vector<std::string> words;
-  if (!indexes.default_index.empty()) words.insert(words.end(), {"--default-index", indexes.default_index});
-  for (const std::string& index : indexes.others) words.insert(words.end(), {"--index", index});
-  if (!indexes.strategy.empty()) words.insert(words.end(), {"--index-strategy", indexes.strategy});
-  if (!indexes.torch_backend.empty()) words.insert(words.end(), {"--torch-backend", indexes.torch_backend});
-  return words;
-}
-
 std::vector<std::string> index_words(const PythonInputs& inputs) {
   LockedIndexes named = locked_indexes(inputs);
   if (!inputs.default_index) named.default_index.clear();
   return index_words(named);
-}
-
-std::vector<std::string> index_warnings(const LockedIndexes& indexes) {
-  std::vector<std::string> warnings;
-  const auto warn_of_http = [&](const std::string& index) {
-    const std::string url = index.substr(index.find("://") == index.npos ? 0 : index.rfind('=', index.find("://")) + 1);
-    if (url.starts_with("http://"))
-      warnings.push_back("the index " + url +
-                         " is asked by plain http: whoever is on the way can answer, and what they "
-                         "answer is locked; use https");
-  };
-  warn_of_http(indexes.default_index);
-  for (const std::string& index : indexes.others) warn_of_http(index);
-  for (const std::string& line : indexes.in_files) {
-    warnings.push_back("a requirements file names an index, which uv asks too: " + line);
-    warn_of_http(line.substr(line.find(' ') + 1));
-  }
-  if (indexes.strategy.starts_with("unsafe-") && !(indexes.others.empty() && indexes.in_files.empty()))
-    warnings.push_back("index_strategy \"" + indexes.strategy +
-                       "\" takes a package from whichever index offers the "
-                       "better version: whoever can publish a name of yours on one of them is packed in its place "
-                       "(dependency confusion); first-index has not this fault");
-  return warnings;
 }
 
 }  // namespace sealift::packager

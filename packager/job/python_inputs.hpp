@@ -7,11 +7,10 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "packager/job/locked_indexes.hpp"
-#include "packager/job/toml_file.hpp"
+#include "packager/lock/locked_indexes.hpp"
+#include "packager/tables/toml_file.hpp"
 
 namespace sealift::packager {
 
@@ -24,12 +23,10 @@ struct PythonIndex {
 // neither (uv's extra-build-dependencies and extra-build-variables).
 struct BuildExtras {
   std::vector<std::string> requirements;
-  std::map<std::string, std::string> variables;  // ${BUILD} is the site-packages of the build's environment
+  std::map<std::string, std::string> variables;  // as build_variable.hpp has them
 
   bool operator==(const BuildExtras&) const = default;
 };
-
-inline constexpr std::string_view kBuildWord = "${BUILD}";
 
 struct PythonInputs {
   std::vector<std::string> requirements;  // a folder in one is relative to the job file
@@ -54,21 +51,11 @@ struct PythonInputs {
 // Takes its keys from `table`; throws Usage naming file, line and key. Paths are relative to `folder`.
 PythonInputs read_python_inputs(TomlTable& table, const std::filesystem::path& folder);
 
-// Why a build cannot get this variable; null when it can.
-const char* fault_of_build_variable(const std::string& name, std::string value);
-
 // What the lock says of the indexes; without a default_index it is UV_DEFAULT_INDEX, less its password, if that is set.
 LockedIndexes locked_indexes(const PythonInputs& inputs);
 
 // Arguments of uv that name the indexes. A default that only UV_DEFAULT_INDEX names is not among them: uv reads it
 // itself, with its password, which a list of processes would show.
 std::vector<std::string> index_words(const PythonInputs& inputs);
-
-// The same for what a lock says, for builds that are repeated.
-std::vector<std::string> index_words(const LockedIndexes& indexes);
-
-// What somebody should know before they rely on these indexes: answers that can be changed on the way, and dependency
-// confusion.
-std::vector<std::string> index_warnings(const LockedIndexes& indexes);
 
 }  // namespace sealift::packager

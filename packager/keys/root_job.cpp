@@ -6,9 +6,9 @@
 #include <algorithm>
 
 #include "packager/host/creation_time.hpp"
-#include "packager/job/toml_file.hpp"
 #include "packager/keys/key_file.hpp"
 #include "packager/keys/root_files.hpp"
+#include "packager/tables/toml_file.hpp"
 #include "sealift/bundle/core/human_text.hpp"
 #include "sealift/bundle/payload/payload_writer.hpp"
 

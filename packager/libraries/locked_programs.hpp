@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "packager/job/job.hpp"
-#include "packager/job/lock.hpp"
 #include "packager/libraries/native_closure.hpp"
+#include "packager/lock/lock.hpp"
 #include "sealift/bundle/host/progress.hpp"
 
 namespace sealift::packager {

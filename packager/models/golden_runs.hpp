@@ -11,7 +11,7 @@
 #include "packager/files/cache.hpp"
 #include "packager/host/sandbox.hpp"
 #include "packager/job/job.hpp"
-#include "packager/job/lock.hpp"
+#include "packager/lock/lock.hpp"
 #include "sealift/bundle/host/progress.hpp"
 
 namespace sealift::packager {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "packager/job/model.hpp"
 #include "packager/network/remote_documents.hpp"
+#include "packager/tables/model.hpp"
 
 namespace sealift::packager {
 

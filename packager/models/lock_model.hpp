@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "packager/files/cache.hpp"
-#include "packager/job/model.hpp"
 #include "packager/network/fetch.hpp"
+#include "packager/tables/model.hpp"
 #include "sealift/bundle/host/progress.hpp"
 
 namespace sealift::packager {

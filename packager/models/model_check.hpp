@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-#include "packager/job/model.hpp"
+#include "packager/tables/model.hpp"
 #include "sealift/bundle/host/progress.hpp"
 
 namespace sealift::packager {

@@ -6,9 +6,9 @@
 
 #include <algorithm>
 
-#include "packager/job/toml_file.hpp"
 #include "packager/libraries/native_closure.hpp"
 #include "packager/native/driver_floor.hpp"
+#include "packager/tables/toml_file.hpp"
 
 namespace sealift::packager {
 

@@ -9,7 +9,7 @@
 
 #include "packager/content/content.hpp"
 #include "packager/host/sandbox.hpp"
-#include "packager/job/locked_indexes.hpp"
+#include "packager/lock/locked_indexes.hpp"
 
 namespace sealift::packager {
 

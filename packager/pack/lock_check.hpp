@@ -3,7 +3,7 @@
 #pragma once
 
 #include "packager/files/cache.hpp"
-#include "packager/job/lock.hpp"
+#include "packager/lock/lock.hpp"
 #include "sealift/bundle/host/progress.hpp"
 
 namespace sealift::packager {

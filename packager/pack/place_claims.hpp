@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "packager/job/owner_rules.hpp"
 #include "packager/pack/installed_content.hpp"
+#include "packager/pack/settle_owners.hpp"
 
 namespace sealift::packager {
 

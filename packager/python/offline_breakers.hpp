@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bundle/core/json.hpp"
-#include "packager/job/lock.hpp"
+#include "packager/lock/lock.hpp"
 #include "sealift/bundle/host/progress.hpp"
 
 namespace sealift::packager {

@@ -7,7 +7,7 @@
 
 #include "packager/host/scratch_folder.hpp"
 #include "packager/host/uv.hpp"
-#include "packager/job/toml_file.hpp"
+#include "packager/tables/toml_file.hpp"
 #include "sealift/bundle/core/output_file.hpp"
 #include "sealift/bundle/wheel/wheel_name.hpp"
 

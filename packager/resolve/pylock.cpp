@@ -7,8 +7,8 @@
 #include <algorithm>
 
 #include "packager/host/url.hpp"
-#include "packager/job/toml_file.hpp"
 #include "packager/resolve/wheel_tags.hpp"
+#include "packager/tables/toml_file.hpp"
 #include "sealift/bundle/core/safe_path.hpp"
 #include "sealift/bundle/wheel/wheel_name.hpp"
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "packager/job/lock.hpp"
+#include "packager/lock/lock.hpp"
 #include "packager/resolve/requirement_hashes.hpp"
 
 namespace sealift::packager {

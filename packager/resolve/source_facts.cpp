@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "packager/job/toml_file.hpp"
 #include "packager/resolve/metadata_headers.hpp"
+#include "packager/tables/toml_file.hpp"
 #include "sealift/bundle/core/error.hpp"
 #include "sealift/bundle/wheel/wheel_name.hpp"
 

@@ -12,7 +12,7 @@
 #include "packager/host/process.hpp"
 #include "packager/host/trusted_certificates.hpp"
 #include "packager/host/url.hpp"
-#include "packager/job/rpm_toml.hpp"
+#include "packager/tables/rpm_toml.hpp"
 #include "sealift/bundle/core/byte_source.hpp"
 #include "sealift/bundle/core/output_file.hpp"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "packager/job/rpm.hpp"
+#include "packager/tables/rpm.hpp"
 
 namespace sealift::packager {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "packager/files/cache.hpp"
-#include "packager/job/rpm.hpp"
+#include "packager/tables/rpm.hpp"
 #include "sealift/bundle/host/progress.hpp"
 
 namespace sealift::packager {

@@ -3,8 +3,8 @@
 // is written and read back as the same value.
 #include "packager/job/golden_file.hpp"
 #include "packager/job/job.hpp"
-#include "packager/job/lock.hpp"
-#include "packager/job/target_profile.hpp"
+#include "packager/lock/lock.hpp"
+#include "packager/tables/target_profile.hpp"
 #include "tests/fuzz/fuzz.hpp"
 #include "tests/support/temp_dir.hpp"
 

@@ -6,7 +6,7 @@
 
 #include "packager/create.hpp"
 #include "packager/files/tree.hpp"
-#include "packager/job/lock.hpp"
+#include "packager/lock/lock.hpp"
 #include "packager/models/lock_model.hpp"
 #include "sealift/bundle/archive/tar.hpp"
 #include "sealift/bundle/manifest/hub_catalogue.hpp"

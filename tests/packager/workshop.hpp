@@ -7,7 +7,7 @@
 
 #include "packager/create.hpp"
 #include "packager/files/tree.hpp"
-#include "packager/job/lock.hpp"
+#include "packager/lock/lock.hpp"
 #include "sealift/bundle/payload/payload_writer.hpp"
 #include "tests/support/temp_dir.hpp"
 #include "tests/support/tiny_root.hpp"

@@ -9,7 +9,7 @@
 #include <cstdlib>
 
 #include "packager/host/process.hpp"
-#include "packager/job/lock.hpp"
+#include "packager/lock/lock.hpp"
 #include "tests/packager/builds/yard.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/temp_dir.hpp"

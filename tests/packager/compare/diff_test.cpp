@@ -7,7 +7,7 @@
 #include "bundle/core/json.hpp"
 #include "packager/compare/inspect.hpp"
 #include "packager/host/process.hpp"
-#include "packager/job/lock.hpp"
+#include "packager/lock/lock.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/tiny_bundle.hpp"
 

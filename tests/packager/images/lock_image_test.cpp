@@ -6,8 +6,8 @@
 
 #include "packager/host/process.hpp"
 #include "packager/images/image_files.hpp"
-#include "packager/job/image_toml.hpp"
 #include "packager/pack/contents.hpp"
+#include "packager/tables/image_toml.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 #include "tests/packager/workshop.hpp"
 #include "tests/support/left_out.hpp"

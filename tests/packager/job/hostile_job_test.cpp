@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "packager/job/job.hpp"
-#include "packager/job/toml_file.hpp"
+#include "packager/tables/toml_file.hpp"
 #include "tests/support/hostile/hostile_job.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/temp_dir.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Job files: what is read from a good one, and what each fault is answered with.
 #include "packager/job/job.hpp"
-#include "packager/job/toml_file.hpp"
+#include "packager/tables/toml_file.hpp"
 #include "sealift/nearest.hpp"
 
 #include <doctest/doctest.h>

@@ -5,7 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "packager/files/known_chunks.hpp"
-#include "packager/job/model_toml.hpp"
+#include "packager/tables/model_toml.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/tiny_hub.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A target as text to carry out by hand: TOML that can be typed or photographed, with a check line for typing errors.
-// The installer writes it, the packager reads it (packager/job/target_profile.hpp) and writes its lock with the same
+// The installer writes it, the packager reads it (packager/tables/target_profile.hpp) and writes its lock with the same
 // keys.
 #pragma once
 
