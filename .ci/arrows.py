@@ -30,7 +30,7 @@ FLOORS = {
     "bundle": "core host manifest trust payload archive native wheel".split() + [""],
     "packager": "host files network tables toolchain lock job content keys libraries native models images debian rpm resolve interpreter builds python pack documents compare".split()
     + ["lock_job create", "verbs", "main"],
-    "installer": "start host disk prefix store layout trial generations preflight doctor export mend apply print verbs".split() + ["", "main"],
+    "installer": "start host disk prefix store layout trial generations activation upkeep preflight doctor export mend apply print verbs".split() + ["", "main"],
     "offline_repo": "catalogue protocols holdings requests views routes chunks records server verbs main".split(),
     "trainer": ["failure json_numbers kept_memory own_bundle version", "command_line"]
     + "settings monitor ranks models data objectives tuning simulate plan loop fine_tune verification rehearse verbs main".split(),

@@ -8,11 +8,12 @@
 
 #include <optional>
 
+#include "installer/activation/activation.hpp"
 #include "installer/apply/install.hpp"
 #include "installer/apply/staging.hpp"
 #include "installer/doctor/checkup.hpp"
-#include "installer/generations/activation.hpp"
 #include "installer/generations/failed_generation.hpp"
+#include "installer/generations/generation.hpp"
 #include "installer/generations/receipt.hpp"
 #include "installer/host/mending.hpp"
 #include "installer/prefix/prefix_lock.hpp"

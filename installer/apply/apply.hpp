@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "installer/apply/apply_options.hpp"
-#include "installer/generations/generation.hpp"
+#include "installer/generations/generation_record.hpp"
 #include "installer/preflight/plan.hpp"
 #include "installer/preflight/preflight.hpp"
 #include "sealift/bundle/host/progress.hpp"

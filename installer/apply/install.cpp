@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "installer/generations/failed_generation.hpp"
+#include "installer/generations/generation.hpp"
 #include "installer/host/host_name.hpp"
 #include "installer/host/time.hpp"
 #include "installer/layout/generation_builder.hpp"

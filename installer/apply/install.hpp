@@ -5,7 +5,7 @@
 
 #include "installer/apply/apply_options.hpp"
 #include "installer/apply/staging.hpp"
-#include "installer/generations/generation.hpp"
+#include "installer/generations/generation_record.hpp"
 #include "installer/preflight/preflight.hpp"
 #include "sealift/bundle/host/progress.hpp"
 

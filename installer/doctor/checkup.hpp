@@ -7,8 +7,8 @@
 #include <set>
 
 #include "installer/doctor/compare_tree.hpp"
-#include "installer/generations/status.hpp"
 #include "installer/trial/loaded_libraries.hpp"
+#include "installer/upkeep/status.hpp"
 #include "sealift/bundle/host/progress.hpp"
 
 namespace sealift::installer {

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "installer/doctor/repair.hpp"
+#include "installer/generations/generation.hpp"
 #include "installer/host/mending.hpp"
 #include "installer/prefix/prefix_lock.hpp"
 #include "installer/store/stamps.hpp"

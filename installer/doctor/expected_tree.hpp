@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "installer/generations/generation.hpp"
+#include "installer/generations/generation_record.hpp"
 #include "installer/store/signed_records.hpp"
 
 namespace sealift::installer {

@@ -5,7 +5,7 @@
 
 #include "installer/doctor/compare_tree.hpp"
 #include "installer/doctor/expected_tree.hpp"
-#include "installer/generations/status.hpp"
+#include "installer/upkeep/status.hpp"
 #include "sealift/bundle/host/progress.hpp"
 
 namespace sealift::installer {

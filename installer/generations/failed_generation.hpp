@@ -5,7 +5,9 @@
 
 #include <optional>
 
-#include "installer/generations/generation.hpp"
+#include "installer/disk/disk.hpp"
+#include "installer/generations/generation_record.hpp"
+#include "installer/prefix/prefix.hpp"
 
 namespace sealift::installer {
 

@@ -3,7 +3,6 @@
 #include "installer/generations/pins.hpp"
 
 #include "installer/generations/generation.hpp"
-#include "installer/generations/switch.hpp"
 #include "installer/prefix/prefix_lock.hpp"
 
 namespace sealift::installer {

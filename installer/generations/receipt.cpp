@@ -2,6 +2,7 @@
 // Plain text and not HTML: every printer and every terminal can show it, and nothing has to be escaped.
 #include "installer/generations/receipt.hpp"
 
+#include "installer/generations/generation.hpp"
 #include "installer/generations/record_facts.hpp"
 #include "installer/host/mending.hpp"
 #include "installer/prefix/require_prefix.hpp"

@@ -4,7 +4,7 @@
 // made again; stored beside the generations, so it outlives them.
 #pragma once
 
-#include "installer/generations/generation.hpp"
+#include "installer/generations/generation_record.hpp"
 #include "installer/prefix/small_files.hpp"
 
 namespace sealift::installer {

@@ -7,10 +7,10 @@
 #include <optional>
 #include <set>
 
-#include "installer/generations/status.hpp"
 #include "installer/prefix/require_prefix.hpp"
 #include "installer/store/item_check.hpp"
 #include "installer/store/store.hpp"
+#include "installer/upkeep/status.hpp"
 
 namespace sealift::installer {
 

@@ -2,7 +2,7 @@
 // Text counts, since a model has many files; JSON has each of them.
 #include "installer/print/export_report.hpp"
 
-#include "installer/generations/generation.hpp"
+#include "installer/generations/generation_record.hpp"
 #include "installer/host/mending.hpp"
 #include "sealift/bundle/core/human_text.hpp"
 

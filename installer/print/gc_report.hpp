@@ -4,7 +4,7 @@
 #pragma once
 
 #include "bundle/core/json.hpp"
-#include "installer/generations/gc.hpp"
+#include "installer/upkeep/gc.hpp"
 
 namespace sealift::installer {
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "bundle/core/json.hpp"
-#include "installer/generations/status.hpp"
+#include "installer/upkeep/status.hpp"
 
 namespace sealift::installer {
 

@@ -3,7 +3,7 @@
 #include <iostream>
 #include <memory>
 
-#include "installer/generations/inventory.hpp"
+#include "installer/upkeep/inventory.hpp"
 #include "installer/verbs/shared_options.hpp"
 #include "installer/verbs/verbs.hpp"
 

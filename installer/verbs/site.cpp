@@ -2,7 +2,7 @@
 // site repository: tells the prefix what the site serves packages, models and data from; without URL, prints it.
 #include <memory>
 
-#include "installer/generations/set_repository.hpp"
+#include "installer/upkeep/set_repository.hpp"
 #include "installer/verbs/shared_options.hpp"
 #include "installer/verbs/verbs.hpp"
 

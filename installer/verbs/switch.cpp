@@ -2,7 +2,7 @@
 // switch: makes another generation current, the way back after a bad update.
 #include <memory>
 
-#include "installer/generations/switch.hpp"
+#include "installer/upkeep/switch.hpp"
 #include "installer/verbs/shared_options.hpp"
 #include "installer/verbs/verbs.hpp"
 

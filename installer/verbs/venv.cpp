@@ -2,7 +2,7 @@
 // venv: a virtual environment on top of a generation, for packages of one's own.
 #include <memory>
 
-#include "installer/generations/venv.hpp"
+#include "installer/activation/venv.hpp"
 #include "installer/verbs/shared_options.hpp"
 #include "installer/verbs/verbs.hpp"
 

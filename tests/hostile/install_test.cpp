@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "installer/generations/generation.hpp"
+#include "installer/generations/generation_record.hpp"
 #include "installer/preflight/preflight.hpp"
 #include "installer/preflight/verification.hpp"
 #include "tests/installer/site.hpp"

@@ -5,8 +5,8 @@
 
 #include <random>
 
-#include "installer/generations/switch.hpp"
 #include "installer/prefix/trust_store.hpp"
+#include "installer/upkeep/switch.hpp"
 #include "tests/installer/disks.hpp"
 #include "tests/installer/site.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inventories and deltas: what a store promises, what a delta takes from it, and what happens when it is not there.
-#include "installer/generations/inventory.hpp"
+#include "installer/upkeep/inventory.hpp"
 
 #include "installer/doctor/doctor.hpp"
 #include "installer/preflight/verification.hpp"

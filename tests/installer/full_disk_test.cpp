@@ -10,8 +10,8 @@
 #include <functional>
 
 #include "installer/doctor/doctor.hpp"
-#include "installer/generations/gc.hpp"
-#include "installer/generations/switch.hpp"
+#include "installer/upkeep/gc.hpp"
+#include "installer/upkeep/switch.hpp"
 #include "tests/installer/crash_site.hpp"
 #include "tests/support/left_out.hpp"
 #include "tests/support/refusal.hpp"

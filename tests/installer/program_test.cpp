@@ -2,6 +2,7 @@
 // The real sealift-install from outside: how it is linked, what it prints, how it exits, what kill -9 leaves.
 // What the library does is tested beside; here it is the program on a disk.
 #include "tests/installer/program.hpp"
+#include "installer/generations/generation.hpp"
 #include "tests/support/left_out.hpp"
 
 #include "installer/prefix/prefix_lock.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the crashes of crash_test.cpp have found, one case each, so that it stays found.
+#include "installer/generations/generation.hpp"
 #include "tests/installer/crash_scenarios.hpp"
 
 using namespace sealift;

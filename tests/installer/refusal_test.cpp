@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every reason not to install: the right code, a message that names the place, and a prefix that is as it was.
 #include "installer/apply/apply.hpp"
+#include "installer/generations/generation.hpp"
 #include "installer/preflight/verification.hpp"
 #include "tests/installer/site.hpp"
 

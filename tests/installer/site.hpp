@@ -9,8 +9,8 @@
 #include <fstream>
 
 #include "installer/apply/apply.hpp"
-#include "installer/generations/status.hpp"
 #include "installer/preflight/preflight_run.hpp"
+#include "installer/upkeep/status.hpp"
 #include "sealift/bundle/host/progress.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/tiny_bundle.hpp"

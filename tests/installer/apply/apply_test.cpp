@@ -3,8 +3,9 @@
 #include "installer/apply/apply.hpp"
 
 #include "installer/doctor/doctor.hpp"
-#include "installer/generations/switch.hpp"
+#include "installer/generations/generation.hpp"
 #include "installer/prefix/prefix_lock.hpp"
+#include "installer/upkeep/switch.hpp"
 #include "tests/installer/site.hpp"
 
 using namespace sealift;

@@ -2,7 +2,7 @@
 // The receipt: the same from the record at any time, complete, and fit to be signed with stock tools.
 #include "installer/generations/receipt.hpp"
 
-#include "installer/generations/switch.hpp"
+#include "installer/upkeep/switch.hpp"
 #include "tests/installer/site.hpp"
 
 using namespace sealift;

@@ -10,12 +10,12 @@
 
 #include "installer/disk/open_beneath.hpp"
 #include "installer/doctor/doctor.hpp"
-#include "installer/generations/gc.hpp"
 #include "installer/generations/pins.hpp"
-#include "installer/generations/set_repository.hpp"
-#include "installer/generations/switch.hpp"
 #include "installer/prefix/prefix_lock.hpp"
 #include "installer/prefix/trust_store.hpp"
+#include "installer/upkeep/gc.hpp"
+#include "installer/upkeep/set_repository.hpp"
+#include "installer/upkeep/switch.hpp"
 #include "tests/installer/site.hpp"
 #include "tests/support/left_out.hpp"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trust over a prefix's life: pinned once, rotated, revoked; what was installed stays usable; a lost copy costs
 // nothing.
-#include "installer/generations/switch.hpp"
 #include "installer/prefix/prefix_lock.hpp"
 #include "installer/prefix/trust_store.hpp"
+#include "installer/upkeep/switch.hpp"
 #include "tests/installer/site.hpp"
 
 using namespace sealift;

@@ -3,11 +3,12 @@
 // when `current` leads elsewhere, takes no modules of the user's unasked, and leaves no bytecode behind.
 #include <sys/stat.h>
 
+#include "installer/activation/venv.hpp"
 #include "installer/doctor/doctor.hpp"
-#include "installer/generations/gc.hpp"
-#include "installer/generations/set_repository.hpp"
-#include "installer/generations/switch.hpp"
-#include "installer/generations/venv.hpp"
+#include "installer/generations/generation.hpp"
+#include "installer/upkeep/gc.hpp"
+#include "installer/upkeep/set_repository.hpp"
+#include "installer/upkeep/switch.hpp"
 #include "tests/installer/start/real_python.hpp"
 
 using namespace sealift;

@@ -10,8 +10,9 @@
 #include <utility>
 
 #include "installer/doctor/doctor.hpp"
-#include "installer/generations/gc.hpp"
-#include "installer/generations/inventory.hpp"
+#include "installer/generations/generation.hpp"
+#include "installer/upkeep/gc.hpp"
+#include "installer/upkeep/inventory.hpp"
 #include "tests/installer/site.hpp"
 
 using namespace sealift;

@@ -3,6 +3,7 @@
 #include "installer/store/unpack.hpp"
 
 #include "installer/doctor/doctor.hpp"
+#include "installer/generations/generation.hpp"
 #include "installer/preflight/verification.hpp"
 #include "installer/store/unpack_wheel.hpp"
 #include "tests/installer/crash_site.hpp"

@@ -2,7 +2,7 @@
 // Native files are tried by the host's python3, with libraries that the host's compiler makes; skipped without them.
 #include "installer/trial/load_check.hpp"
 
-#include "installer/generations/generation.hpp"
+#include "installer/generations/generation_record.hpp"
 #include "tests/installer/made_libraries.hpp"
 #include "tests/support/left_out.hpp"
 

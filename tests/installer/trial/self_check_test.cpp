@@ -2,6 +2,7 @@
 // The self-test decides whether a generation is switched to; the interpreters here are shell scripts.
 #include "installer/trial/self_check.hpp"
 
+#include "installer/generations/generation.hpp"
 #include "installer/print/status_report.hpp"
 #include "tests/installer/site.hpp"
 

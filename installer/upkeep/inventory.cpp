@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // An item that is promised here and is found damaged later costs another disc and another trip, so each is checked.
-#include "installer/generations/inventory.hpp"
+#include "installer/upkeep/inventory.hpp"
 
-#include "installer/generations/status.hpp"
 #include "installer/prefix/require_prefix.hpp"
 #include "installer/store/item_check.hpp"
+#include "installer/upkeep/status.hpp"
 
 namespace sealift::installer {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A name is added before an older one is removed, so that at no moment is the environment unknown.
-#include "installer/generations/venvs.hpp"
+#include "installer/activation/venvs.hpp"
 
 #include "installer/prefix/small_files.hpp"
 #include "sealift/bundle/core/digest.hpp"

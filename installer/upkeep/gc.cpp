@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Generations are removed before the items that they refer to, each step durable before the next: after any crash,
 // every named generation still has its items. The next run of any writing verb removes what lies in staging.
-#include "installer/generations/gc.hpp"
+#include "installer/upkeep/gc.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,8 +10,8 @@
 #include <map>
 #include <set>
 
-#include "installer/generations/generation.hpp"
-#include "installer/generations/modulefiles.hpp"
+#include "installer/activation/modulefiles.hpp"
+#include "installer/generations/generation_record.hpp"
 #include "installer/prefix/prefix_lock.hpp"
 #include "installer/store/stamps.hpp"
 

@@ -5,7 +5,8 @@
 
 #include <filesystem>
 
-#include "installer/generations/generation.hpp"
+#include "installer/generations/generation_record.hpp"
+#include "installer/prefix/prefix.hpp"
 #include "sealift/bundle/manifest/variables.hpp"
 
 namespace sealift::installer {

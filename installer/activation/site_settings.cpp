@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The URL ends up in files for five shells and in pip.conf, so only characters pass that mean nothing in any of them.
-#include "installer/generations/site_settings.hpp"
+#include "installer/activation/site_settings.hpp"
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 // find the prefix by their own location where their shell can tell it, so that it may be moved or mounted elsewhere.
 #pragma once
 
-#include "installer/generations/generation.hpp"
+#include "installer/generations/generation_record.hpp"
 #include "installer/prefix/small_files.hpp"
 
 namespace sealift::installer {

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // What makes a folder a virtual environment is pyvenv.cfg, so that is written last, and a link to the interpreter, of
 // the generation and not of `current`. Sources: CPython, Lib/venv/__init__.py, Lib/site.py; PEP 405; PEP 668.
-#include "installer/generations/venv.hpp"
+#include "installer/activation/venv.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 
+#include "installer/activation/shell_text.hpp"
+#include "installer/activation/site_settings.hpp"
+#include "installer/activation/variables.hpp"
+#include "installer/activation/venvs.hpp"
+#include "installer/generations/generation.hpp"
 #include "installer/generations/receipt.hpp"
-#include "installer/generations/shell_text.hpp"
-#include "installer/generations/site_settings.hpp"
-#include "installer/generations/switch.hpp"
-#include "installer/generations/variables.hpp"
-#include "installer/generations/venvs.hpp"
 #include "installer/prefix/prefix_lock.hpp"
 #include "installer/store/store.hpp"
 #include "sealift/bundle/core/file.hpp"

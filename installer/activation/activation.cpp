@@ -2,12 +2,12 @@
 // Each puts bin/ first in PATH and keeps the user's own Python (PYTHONHOME, PYTHONPATH, ~/.local) out. dash and csh
 // cannot find where a sourced file lies, so their files hold the prefix's path at the time of writing; `switch`
 // rewrites them after a move.
-#include "installer/generations/activation.hpp"
+#include "installer/activation/activation.hpp"
 
-#include "installer/generations/kernel_spec.hpp"
-#include "installer/generations/modulefiles.hpp"
-#include "installer/generations/shell_text.hpp"
-#include "installer/generations/variables.hpp"
+#include "installer/activation/kernel_spec.hpp"
+#include "installer/activation/modulefiles.hpp"
+#include "installer/activation/shell_text.hpp"
+#include "installer/activation/variables.hpp"
 
 namespace sealift::installer {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One small file; see variables.hpp.
-#include "installer/generations/variables.hpp"
+#include "installer/activation/variables.hpp"
 
-#include "installer/generations/site_settings.hpp"
+#include "installer/activation/site_settings.hpp"
 #include "sealift/bundle/core/file.hpp"
 
 namespace sealift::installer {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Source: jupyter_client, "Making kernels for Jupyter", kernel specs.
-#include "installer/generations/kernel_spec.hpp"
+#include "installer/activation/kernel_spec.hpp"
 
 #include "bundle/core/json.hpp"
-#include "installer/generations/site_settings.hpp"
+#include "installer/activation/site_settings.hpp"
 
 namespace sealift::installer {
 

@@ -3,7 +3,7 @@
 // One of the activation files.
 #pragma once
 
-#include "installer/generations/generation.hpp"
+#include "installer/generations/generation_record.hpp"
 #include "installer/prefix/small_files.hpp"
 
 namespace sealift::installer {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Real shells source what an installation left, in a prefix with an ugly name, before and after it was moved.
-#include "installer/generations/activation.hpp"
+#include "installer/activation/activation.hpp"
 
-#include "installer/generations/set_repository.hpp"
-#include "installer/generations/switch.hpp"
+#include "installer/generations/generation.hpp"
 #include "installer/print/status_report.hpp"
+#include "installer/upkeep/set_repository.hpp"
+#include "installer/upkeep/switch.hpp"
 #include "tests/installer/host_python.hpp"
 #include "tests/support/left_out.hpp"
 

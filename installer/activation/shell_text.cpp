@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // See shell_text.hpp. A bundle's values are checked when they are read; here they only become words.
-#include "installer/generations/shell_text.hpp"
+#include "installer/activation/shell_text.hpp"
 
 #include <algorithm>
 

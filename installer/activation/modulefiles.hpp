@@ -3,7 +3,7 @@
 // Lmod and in Tcl for Environment Modules (Lmod takes NAME.lua before NAME, and the other passes over NAME.lua).
 #pragma once
 
-#include "installer/generations/generation.hpp"
+#include "installer/generations/generation_record.hpp"
 #include "installer/prefix/small_files.hpp"
 #include "sealift/bundle/manifest/variables.hpp"
 

@@ -5,8 +5,8 @@
 #pragma once
 
 #include "installer/generations/pins.hpp"
-#include "installer/generations/status.hpp"
 #include "installer/host/processes.hpp"
+#include "installer/upkeep/status.hpp"
 
 namespace sealift::installer {
 

@@ -3,8 +3,8 @@
 // writes what hands it on (activation, modules) anew. The medium is not needed, and no generation is touched.
 #pragma once
 
+#include "installer/activation/site_settings.hpp"
 #include "installer/disk/disk.hpp"
-#include "installer/generations/site_settings.hpp"
 
 namespace sealift::installer {
 

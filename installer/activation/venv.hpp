@@ -4,7 +4,8 @@
 // without Python, pip or a network.
 #pragma once
 
-#include "installer/generations/generation.hpp"
+#include "installer/disk/disk.hpp"
+#include "installer/prefix/prefix.hpp"
 
 namespace sealift::installer {
 

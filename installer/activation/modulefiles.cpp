@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Both find the prefix by where they lie themselves, and refuse when their generation is gone.
-#include "installer/generations/modulefiles.hpp"
+#include "installer/activation/modulefiles.hpp"
 
-#include "installer/generations/shell_text.hpp"
+#include "installer/activation/shell_text.hpp"
 
 namespace sealift::installer {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Taking back room: what goes, what stays and why, who is asked, and what a stop at any moment leaves.
-#include "installer/generations/gc.hpp"
+#include "installer/upkeep/gc.hpp"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -9,10 +9,11 @@
 
 #include "installer/doctor/doctor.hpp"
 #include "installer/generations/generation.hpp"
-#include "installer/generations/inventory.hpp"
-#include "installer/generations/switch.hpp"
+#include "installer/generations/generation_record.hpp"
 #include "installer/prefix/prefix_lock.hpp"
 #include "installer/store/store.hpp"
+#include "installer/upkeep/inventory.hpp"
+#include "installer/upkeep/switch.hpp"
 #include "tests/installer/site.hpp"
 #include "tests/installer/stopping_disk.hpp"
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Settings first, then what hands them on: a run that is killed between the two is finished by the same command, by
 // `switch` and by the next `apply`.
-#include "installer/generations/set_repository.hpp"
+#include "installer/upkeep/set_repository.hpp"
 
-#include "installer/generations/activation.hpp"
-#include "installer/generations/modulefiles.hpp"
-#include "installer/generations/status.hpp"
-#include "installer/generations/variables.hpp"
+#include "installer/activation/activation.hpp"
+#include "installer/activation/modulefiles.hpp"
+#include "installer/activation/variables.hpp"
 #include "installer/prefix/prefix_lock.hpp"
 #include "installer/prefix/small_files.hpp"
 #include "installer/store/store.hpp"
+#include "installer/upkeep/status.hpp"
 #include "sealift/bundle/core/file.hpp"
 
 namespace sealift::installer {

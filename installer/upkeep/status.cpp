@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads one small file a generation and hashes nothing, so it is quick on any prefix. Whether files were changed since
 // is the doctor's question.
-#include "installer/generations/status.hpp"
+#include "installer/upkeep/status.hpp"
 
 #include <set>
 
+#include "installer/activation/variables.hpp"
+#include "installer/activation/venvs.hpp"
+#include "installer/generations/generation.hpp"
 #include "installer/generations/pins.hpp"
-#include "installer/generations/variables.hpp"
-#include "installer/generations/venvs.hpp"
 #include "installer/prefix/require_prefix.hpp"
 
 namespace sealift::installer {

@@ -3,12 +3,11 @@
 // link; the activation files are renewed, everything else in the prefix stays as it is.
 #pragma once
 
-#include "installer/generations/generation.hpp"
+#include "installer/disk/disk.hpp"
+#include "installer/generations/generation_record.hpp"
+#include "installer/prefix/prefix.hpp"
 
 namespace sealift::installer {
-
-// Throws Missing, listing the existing ones, when there is no such generation.
-void require_generation(const Prefix& prefix, unsigned number);
 
 // Throws what require_generation throws.
 GenerationRecord switch_to(const Prefix& prefix, unsigned number, Disk& disk);

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes and reads generation.json; see generation_record.hpp. A prefix outlives programs, so records of older ones are
+// read too.
+#include "installer/generations/generation_record.hpp"
+
+#include "sealift/bundle/core/file.hpp"
+
+namespace sealift::installer {
+
+namespace fs = std::filesystem;
+using bundle::Json;
+using bundle::JsonObject;
+
+namespace {
+constexpr std::uint64_t kMaxGenerationRecord = std::uint64_t{1} << 30;
+}  // namespace
+
+Json to_json(const std::vector<bundle::MendedVolume>& mended) {
+  Json json = Json::array();
+  for (const bundle::MendedVolume& volume : mended)
+    json.push_back({{"name", volume.name}, {"chunks", volume.chunks}, {"bytes", volume.bytes}});
+  return json;
+}
+
+std::string write_generation_record(const GenerationRecord& record) {
+  Json entries = Json::array();
+  for (const GenerationRecord::Part& part : record.entries) {
+    Json entry = {{"path", part.path}, {"item", part.item}, {"into", part.into}};
+    for (const bundle::SafePath& path : part.left_out) entry["left_out"].push_back(path.text());
+    entries.push_back(std::move(entry));
+  }
+  Json signers = Json::array();
+  for (const bundle::Digest& signer : record.signers) signers.push_back(signer.hex());
+  Json json = {{"format", kRecordFormat},
+               {"generation", record.number},
+               {"name", record.name},
+               {"version", record.version},
+               {"channel", record.channel},
+               {"created", record.created},
+               {"identity", record.identity.hex()},
+               {"signers", std::move(signers)},
+               {"root", {{"version", record.root.version}, {"sha256", record.root.fingerprint.hex()}}},
+               {"installed", record.installed},
+               {"host", record.host},
+               {"preflight", record.preflight},
+               {"interpreter", record.interpreter},
+               {"site_packages", record.site_packages},
+               {"bytecode", record.bytecode},
+               {"entries", std::move(entries)},
+               {"audit", to_json(record.audit)},
+               {"self_test", to_json(record.self_check)}};
+  if (!record.mended.empty()) json["mended"] = to_json(record.mended);
+  return bundle::write_json(json) + "\n";
+}
+
+GenerationRecord read_generation_record(const fs::path& generation, unsigned number) {
+  const fs::path path = generation / bundle::kGenerationRecord;
+  const Json root = bundle::parse_json(bundle::read_text(path, kMaxGenerationRecord), path.string());
+  JsonObject object(root, path.string());
+  check_record_format(object);
+  GenerationRecord record;
+  record.number = static_cast<unsigned>(object.integer("generation", kMaxNumber));
+  if (record.number != number)
+    bundle::detail::refuse_json(path.string(), "it is the record of another generation", std::to_string(record.number));
+  record.name = object.string("name");
+  record.version = object.integer("version");
+  record.channel = object.string("channel");
+  record.created = object.string("created");
+  record.identity = object.digest("identity");
+  for (const Json& json : object.array("signers", bundle::kMaxSignatures)) {
+    const std::optional<bundle::Digest> signer =
+        json.is_string() ? bundle::Digest::from_hex(json.get<std::string>()) : std::nullopt;
+    if (!signer) bundle::detail::refuse_json(object.where() + ".signers", "a SHA-256 was expected");
+    record.signers.push_back(*signer);
+  }
+  JsonObject signing_root = object.object("root");
+  record.root.version = signing_root.integer("version");
+  record.root.fingerprint = signing_root.digest("sha256");
+  signing_root.done();
+  record.installed = object.string("installed");
+  if (object.has("host")) {  // older records have neither
+    record.host = object.string("host");
+    for (const Json& json : object.array("preflight", 1000))
+      record.preflight.push_back(json.is_string() ? json.get<std::string>() : "");
+  }
+  if (object.has("mended"))
+    for (const Json& json : object.array("mended", bundle::kMaxChunks)) {
+      JsonObject volume(json, object.where() + ".mended");
+      record.mended.push_back(
+          {.name = volume.string("name"), .chunks = volume.integer("chunks"), .bytes = volume.integer("bytes")});
+      volume.done();
+    }
+  if (object.has("bytecode")) record.bytecode = object.boolean("bytecode");
+  const bool complete = object.has("site_packages");  // says how its entries were placed
+  if (complete) {
+    record.interpreter = bundle::SafePath::parse(object.string("interpreter"), object.where()).text();
+    record.site_packages = bundle::SafePath::parse(object.string("site_packages"), object.where()).text();
+  }
+  for (const Json& json : object.array("entries", bundle::kMaxEntries)) {
+    JsonObject part(json, object.where() + ".entries");
+    record.entries.push_back(
+        {.path = part.string("path"), .item = part.string("item"), .into = complete ? part.string("into") : ""});
+    if (part.has("left_out"))
+      for (const Json& path : part.array("left_out", bundle::kMaxEntries))
+        record.entries.back().left_out.push_back(
+            bundle::SafePath::parse(path.is_string() ? path.get<std::string>() : "", part.where()));
+    part.done();
+  }
+  record.audit = audit_from(object.object("audit"));
+  record.self_check = self_check_from(object.object("self_test"));
+  object.done();
+  return record;
+}
+
+}  // namespace sealift::installer
