@@ -210,35 +210,27 @@ void BundleWriter::compare_known() {
   }
 }
 
-// `append` brings the entry's stored bytes, unless an equal entry has brought them.
+// `append` brings the entry's stored bytes, chunks of their own, unless an equal entry has brought them.
 void BundleWriter::store(Entry entry, const Append& append) {
-  const auto [known, fresh] = blobs_.emplace(entry.stored_sha256, 0);
-  if (fresh) try {
-      known->second = append_blob(entry, append);
-    } catch (const Error&) {
-      blobs_.erase(known);
+  auto known = blobs_.find(entry.stored_sha256);
+  if (known == blobs_.end()) {
+    const std::uint64_t before = payload_.size();
+    append_text(write_aligned_tar_header({.path = blob_path(entry.stored_sha256), .size = entry.stored_size}, before,
+                                         ChunkBuffer::kAlignment));
+    payload_.begin_chunk();
+    const std::uint64_t offset = payload_.size();
+    try {
+      append();
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::Digest) payload_.cut_back(before);
       throw;
     }
+    payload_.begin_chunk();
+    append_text(std::string(tar_padding(entry.stored_size), '\0'));
+    known = blobs_.emplace(entry.stored_sha256, offset).first;
+  }
   entry.offset = known->second;
   manifest_.entries.push_back(std::move(entry));
-}
-
-// The offset of its bytes, which are chunks of their own.
-std::uint64_t BundleWriter::append_blob(const Entry& entry, const Append& append) {
-  const std::uint64_t before = payload_.size();
-  append_text(write_aligned_tar_header({.path = blob_path(entry.stored_sha256), .size = entry.stored_size}, before,
-                                       ChunkBuffer::kAlignment));
-  payload_.begin_chunk();
-  const std::uint64_t offset = payload_.size();
-  try {
-    append();
-  } catch (const Error& error) {
-    if (error.code() == ErrorCode::Digest) payload_.cut_back(before);
-    throw;
-  }
-  payload_.begin_chunk();
-  append_text(std::string(tar_padding(entry.stored_size), '\0'));
-  return offset;
 }
 
 // `hashed`: by SHA-256, which is compared at once.

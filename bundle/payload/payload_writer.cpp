@@ -34,18 +34,6 @@ struct PayloadWriter::State {
     }
   }
 
-  void append_file(const std::shared_ptr<const ChunkFile>& file, std::uint64_t size) {
-    begin_chunk();
-    for (std::uint64_t offset = 0; offset < size;) {
-      if (!chunk) chunk = workers.take();
-      const std::uint64_t count = std::min(payload.chunk_size, size - offset);
-      chunk->resize(static_cast<std::size_t>(count));
-      payload.size += count;
-      put_chunk({.file = file, .offset = offset});
-      offset += count;
-    }
-  }
-
   void begin_chunk() {
     if (chunk && !chunk->empty()) put_chunk();
     if (payload.size != 0 && (payload.cuts.empty() || payload.cuts.back() != payload.size))
@@ -166,7 +154,17 @@ void PayloadWriter::append(ByteView bytes) {
 }
 
 void PayloadWriter::append_file(const std::filesystem::path& file, std::uint64_t size, OnRead on_read) {
-  state_->append_file(std::make_shared<const ChunkFile>(ChunkFile{InputFile(file), std::move(on_read)}), size);
+  State& state = *state_;
+  const auto source = std::make_shared<const ChunkFile>(ChunkFile{InputFile(file), std::move(on_read)});
+  state.begin_chunk();
+  for (std::uint64_t offset = 0; offset < size;) {
+    if (!state.chunk) state.chunk = state.workers.take();
+    const std::uint64_t count = std::min(state.payload.chunk_size, size - offset);
+    state.chunk->resize(static_cast<std::size_t>(count));
+    state.payload.size += count;
+    state.put_chunk({.file = source, .offset = offset});
+    offset += count;
+  }
 }
 
 void PayloadWriter::begin_chunk() {

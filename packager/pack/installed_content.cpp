@@ -120,11 +120,6 @@ Installed install_program(const Content& content, const fs::path& file) {
   return installed;
 }
 
-Installed install_wheel_file(const Content& content, const fs::path& file, const Lock& lock) {
-  bundle::FileSource source(file);
-  return install_wheel(content, source, lock);
-}
-
 }  // namespace
 
 void Installed::folder(const std::string& path) {
@@ -176,8 +171,10 @@ Installed install_content(const Content& content, const Cache& cache, const Lock
       return install_tree(content, file, lock.runtime.has_value(), KnownChunks(cache));
     case Content::Kind::Tree:
       return install_tree(content, file, false, KnownChunks(cache));
-    case Content::Kind::Wheel:
-      return install_wheel_file(content, file, lock);
+    case Content::Kind::Wheel: {
+      bundle::FileSource source(file);
+      return install_wheel(content, source, lock);
+    }
     case Content::Kind::Program:
       return install_program(content, file);
     case Content::Kind::File:

@@ -82,7 +82,6 @@ class BundleWriter {
   };
 
   void store(Entry entry, const Append& append);
-  std::uint64_t append_blob(const Entry& entry, const Append& append);
   void copy_checked(const Entry& entry, ByteSource& source, bool hashed);
   void compare_known();
   void add_compressed(Entry entry, ByteSource& source);
