@@ -16,19 +16,6 @@ using bundle::Json;
 
 using bundle::RepositoryKind;
 
-struct ScopeWord {
-  RepositoryKind kind;
-  const char* word;
-  ModelScopeRoute route;
-};
-constexpr ScopeWord kScopeWords[] = {{RepositoryKind::Model, "", ModelScopeRoute::Info},
-                                     {RepositoryKind::Model, "revisions", ModelScopeRoute::Revisions},
-                                     {RepositoryKind::Model, "repo/files", ModelScopeRoute::Files},
-                                     {RepositoryKind::Model, "repo", ModelScopeRoute::File},
-                                     {RepositoryKind::Dataset, "", ModelScopeRoute::Info},
-                                     {RepositoryKind::Dataset, "revisions", ModelScopeRoute::Revisions},
-                                     {RepositoryKind::Dataset, "repo/tree", ModelScopeRoute::Files},
-                                     {RepositoryKind::Dataset, "repo", ModelScopeRoute::File}};
 constexpr int kGeneralData = 4;  // a data set of plain files; the hub has kinds of its own besides
 
 std::string enveloped(Json data) {
@@ -46,12 +33,6 @@ Json item_json(const std::string& path, const ServedFile* file) {
           {"Revision", digest.substr(0, 40)}};
 }
 
-std::optional<RepositoryKind> scope_kind(const std::vector<std::string>& segments) {
-  if (segments.size() < 5 || segments.size() > 7 || segments[0] != "api" || segments[1] != "v1") return std::nullopt;
-  if (segments[2] == "models") return RepositoryKind::Model;
-  return segments[2] == "datasets" ? std::optional(RepositoryKind::Dataset) : std::nullopt;
-}
-
 // `otherwise` where the text is empty.
 std::optional<std::uint64_t> scope_number(const std::string& text, std::uint64_t otherwise) {
   if (text.empty()) return otherwise;
@@ -64,22 +45,6 @@ std::optional<std::uint64_t> scope_number(const std::string& text, std::uint64_t
 }
 
 }  // namespace
-
-std::optional<ModelScopeTarget> parse_modelscope_target(const std::vector<std::string>& segments,
-                                                        const HubRepositories& repositories) {
-  const std::optional<RepositoryKind> kind = scope_kind(segments);
-  if (!kind) return std::nullopt;
-  const auto found =
-      repositories.find({.hub = bundle::HubKind::ModelScope, .kind = *kind, .id = segments[3] + "/" + segments[4]});
-  ModelScopeTarget target{.repository = found != repositories.end() ? &found->second : nullptr};
-  std::string rest;
-  for (std::size_t i = 5; i < segments.size(); ++i) rest += (i > 5 ? "/" : "") + segments[i];
-  for (const ScopeWord& one : kScopeWords) {
-    target.route = one.route;
-    if (one.kind == *kind && rest == one.word) return target;
-  }
-  return std::nullopt;
-}
 
 // The hub names a data set by a number, too. Clients do nothing with it but put it into an address where the name would
 // do as well, so it is the name.

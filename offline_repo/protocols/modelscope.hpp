@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ModelScope's routes for models and data sets: what its clients ask by GET, and the documents that they read.
+// The documents that ModelScope's clients read of models and data sets, and the pages of its lists.
 #pragma once
 
 #include <cstdint>
@@ -10,22 +10,6 @@
 #include "offline_repo/catalogue/hub_repositories.hpp"
 
 namespace sealift::offline_repo {
-
-enum class ModelScopeRoute {
-  Info,       // /api/v1/models/ORG/NAME, /api/v1/datasets/ORG/NAME
-  Revisions,  // …/revisions
-  Files,      // …/repo/files?Revision=&Recursive=&Root=; of a data set …/repo/tree?…&PageNumber=&PageSize=
-  File,       // …/repo?Revision=&FilePath=
-};
-
-struct ModelScopeTarget {
-  ModelScopeRoute route = ModelScopeRoute::Info;
-  const ServedRepository* repository = nullptr;  // null: nobody carries it
-};
-
-// Nothing when the path is none of these; `segments` are decoded.
-std::optional<ModelScopeTarget> parse_modelscope_target(const std::vector<std::string>& segments,
-                                                        const HubRepositories& repositories);
 
 std::string modelscope_info_json(const ServedRepository& repository);
 // Branches; clients look for the one that they want, and for when it was made.

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A name may have several parts, so a path is read from its end.
+// See oci.hpp.
 #include "offline_repo/protocols/oci.hpp"
 
 #include <algorithm>
 #include <charconv>
 #include <limits>
-#include <utility>
 
 #include "bundle/core/json.hpp"
 
@@ -15,33 +14,12 @@ namespace {
 
 using bundle::Json;
 
-constexpr std::pair<std::string_view, OciRoute> kOciWords[] = {
-    {"manifests", OciRoute::Manifest}, {"blobs", OciRoute::Blob}, {"referrers", OciRoute::Referrers}};
-
-std::string name_of_parts(const std::vector<std::string>& segments, std::size_t end) {
-  std::string name;
-  for (std::size_t i = 1; i < end; ++i) name += (i > 1 ? "/" : "") + segments[i];
-  return name;
-}
-
 // What a client sent may be no UTF-8.
 std::string oci_written(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace
-
-OciTarget parse_oci_target(const std::vector<std::string>& segments) {
-  const std::size_t count = segments.size();
-  if (count == 1 || (count == 2 && segments[1].empty())) return {.route = OciRoute::Base};
-  if (count == 2 && segments[1] == "_catalog") return {.route = OciRoute::Catalog};
-  if (count < 4) return {};
-  const std::string &word = segments[count - 2], &last = segments[count - 1];
-  if (word == "tags" && last == "list") return {.route = OciRoute::Tags, .name = name_of_parts(segments, count - 2)};
-  for (const auto& [known, route] : kOciWords)
-    if (word == known) return {.route = route, .name = name_of_parts(segments, count - 2), .reference = last};
-  return {};
-}
 
 std::optional<std::string> digest_of_reference(std::string_view reference) {
   constexpr std::string_view kAlgorithm = "sha256:";

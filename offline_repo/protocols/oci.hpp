@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pull half of the OCI distribution specification 1.1: what a client of a registry asks for, and the documents that
-// it reads. Pure functions; what there is stands in the catalogue.
+// The pull half of the OCI distribution specification 1.1: digests and pages as clients ask for them, and the
+// documents that they read. Pure functions; what there is stands in the catalogue.
 #pragma once
 
 #include <optional>
@@ -9,25 +9,6 @@
 #include <vector>
 
 namespace sealift::offline_repo {
-
-enum class OciRoute {
-  Base,       // /v2/
-  Catalog,    // /v2/_catalog
-  Tags,       // /v2/NAME/tags/list
-  Manifest,   // /v2/NAME/manifests/TAG or DIGEST
-  Blob,       // /v2/NAME/blobs/DIGEST
-  Referrers,  // /v2/NAME/referrers/DIGEST
-  Unknown,    // anything else below /v2/
-};
-
-struct OciTarget {
-  OciRoute route = OciRoute::Unknown;
-  std::string name = {};       // of a repository
-  std::string reference = {};  // a tag, or "sha256:…"
-};
-
-// `segments` are decoded, and the first is "v2".
-OciTarget parse_oci_target(const std::vector<std::string>& segments);
 
 // The 64 digits behind "sha256:"; nothing unless they are a digest.
 std::optional<std::string> digest_of_reference(std::string_view reference);

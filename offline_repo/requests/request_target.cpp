@@ -96,4 +96,14 @@ std::vector<std::string> form_values(std::string_view form, std::string_view key
   return values;
 }
 
+std::string form_value(std::string_view form, std::string_view key, std::string_view otherwise) {
+  const std::vector<std::string> values = form_values(form, key);
+  return values.empty() ? std::string(otherwise) : values[0];
+}
+
+bool form_flag(std::string_view form, std::string_view key) {
+  const std::string value = form_value(form, key);
+  return value == "true" || value == "True" || value == "1";
+}
+
 }  // namespace sealift::offline_repo

@@ -36,5 +36,9 @@ std::string requested_format(std::string_view query);
 // The values of `key` in a query or a form ("paths=a&paths=b"), decoded, a '+' as a space; those that cannot be decoded
 // are left out.
 std::vector<std::string> form_values(std::string_view form, std::string_view key);
+// The first of them, or `otherwise`.
+std::string form_value(std::string_view form, std::string_view key, std::string_view otherwise = {});
+// Whether that is "true", "True" or "1".
+bool form_flag(std::string_view form, std::string_view key);
 
 }  // namespace sealift::offline_repo

@@ -49,6 +49,10 @@ Response ranged(const Request& request, const bundle::Digest& digest, std::uint6
 
 }  // namespace
 
+Response nothing_there(const Asked&) {
+  return refusal(404, "there is no such page or file here; the index is at simple/");
+}
+
 Response text_answer(const Request& request, std::string type, std::string text, const bundle::Digest& digest,
                      std::string caching) {
   Response response{.status = 200,
@@ -58,6 +62,11 @@ Response text_answer(const Request& request, std::string type, std::string text,
                                 {"X-Content-Type-Options", "nosniff"}},
                     .body = std::move(text)};
   return lists_etag(request.if_none_match, quoted(digest)) ? not_modified(response) : response;
+}
+
+Response document_answer(const Request& request, std::string text, std::string type) {
+  const bundle::Digest digest = bundle::sha256(bundle::as_bytes(text));
+  return text_answer(request, std::move(type), std::move(text), digest, kPageCaching);
 }
 
 Response file_answer(const Request& request, const ServedFile& file, std::string caching) {

@@ -5,10 +5,11 @@
 
 #include <string>
 
-#include "offline_repo/requests/response.hpp"
+#include "offline_repo/routes/route.hpp"
 
 namespace sealift::offline_repo {
 
+inline constexpr char kJsonType[] = "application/json";
 inline constexpr char kPageCaching[] = "no-cache";  // asked again each time, by its ETag: a switch is seen at once
 inline constexpr char kFileCaching[] = "max-age=365000000, immutable";  // the content is part of the address
 
@@ -16,11 +17,17 @@ inline constexpr char kFileCaching[] = "max-age=365000000, immutable";  // the c
 Response text_answer(const Request& request, std::string type, std::string text, const bundle::Digest& digest,
                      std::string caching);
 
+// The same for a text that was made for this request.
+Response document_answer(const Request& request, std::string text, std::string type);
+
 // 200, 206, 304 or 416, as the request's Range, If-Range and If-None-Match say. `file` must outlive the response.
 Response file_answer(const Request& request, const ServedFile& file, std::string caching);
 
 // The same for a shared text of this media type.
 Response shared_answer(const Request& request, const std::shared_ptr<const std::string>& text,
                        const bundle::Digest& digest, std::string type, std::string caching);
+
+// 404, for people.
+Response nothing_there(const Asked& asked);
 
 }  // namespace sealift::offline_repo

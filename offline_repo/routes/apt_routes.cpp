@@ -11,25 +11,21 @@ namespace {
 constexpr std::string_view kByHash = "by-hash/", kDeb = ".deb";
 
 Response no_package() {
-  Response response =
-      refusal(404, "no bundle here has this file for apt; a source is: deb [signed-by=KEY] …/apt/NAME ./");
-  response.route = RouteKind::Apt;
-  return response;
+  return refusal(404, "no bundle here has this file for apt; a source is: deb [signed-by=KEY] …/apt/NAME ./");
 }
 
 }  // namespace
 
-Response apt_answer(const Catalogue& catalogue, const Request& request, const Target& target) {
-  const auto repository = target.segments.size() > 2 ? catalogue.apt.find(target.segments[1]) : catalogue.apt.end();
-  if (repository == catalogue.apt.end()) return no_package();
+Response apt_file(const Asked& asked) {
+  const std::vector<std::string>& segments = asked.target.segments;
+  const auto repository = segments.size() > 2 ? asked.catalogue.apt.find(segments[1]) : asked.catalogue.apt.end();
+  if (repository == asked.catalogue.apt.end()) return no_package();
   std::string name;
-  for (std::size_t i = 2; i < target.segments.size(); ++i)
-    if (target.segments[i] != ".") name += (name.empty() ? "" : "/") + target.segments[i];
+  for (std::size_t i = 2; i < segments.size(); ++i)
+    if (segments[i] != ".") name += (name.empty() ? "" : "/") + segments[i];
   const auto file = repository->second.files.find(name);
   if (file == repository->second.files.end()) return no_package();
-  Response response = file_answer(request, file->second, name.starts_with(kByHash) ? kFileCaching : kPageCaching);
-  response.route = RouteKind::Apt;
-  return response;
+  return file_answer(asked.request, file->second, name.starts_with(kByHash) ? kFileCaching : kPageCaching);
 }
 
 bool is_apt_package(std::string_view target) {

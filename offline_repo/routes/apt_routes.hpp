@@ -2,13 +2,11 @@
 // What apt is answered: /apt/NAME/FILE, and with the "./" that a flat source has, /apt/NAME/./FILE.
 #pragma once
 
-#include "offline_repo/requests/request_target.hpp"
-#include "offline_repo/requests/response.hpp"
+#include "offline_repo/routes/route.hpp"
 
 namespace sealift::offline_repo {
 
-// Throws nothing; the response points into `catalogue`. `target` begins with "apt".
-Response apt_answer(const Catalogue& catalogue, const Request& request, const Target& target);
+Response apt_file(const Asked& asked);
 
 // Whether a client that has read an index may ask for this after a switch: its index says what it must be.
 bool is_apt_package(std::string_view target);

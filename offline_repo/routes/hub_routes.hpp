@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model hub's client is answered. Errors have the code in a header by which these clients tell a file that is
-// not in the repository from a server that cannot be reached.
+// What a model hub's client is answered, as huggingface_hub 0.20 to 2.x asks. Errors have the code in a header by which
+// these clients tell a file that is not in the repository from a server that cannot be reached. But the first, all are
+// for a repository that is here; without REV they answer for "main".
 #pragma once
 
-#include "offline_repo/protocols/hub_target.hpp"
-#include "offline_repo/protocols/modelscope.hpp"
-#include "offline_repo/requests/response.hpp"
+#include "offline_repo/routes/route.hpp"
 
 namespace sealift::offline_repo {
 
-// Throws nothing. `query` is the target's, not decoded; the response points into the repository.
-Response hub_answer(const Request& request, const HubTarget& target, const std::string& query);
-// The same for ModelScope's clients, which tell errors by their status.
-Response modelscope_answer(const Request& request, const ModelScopeTarget& target, const std::string& query);
+Response no_hub_repository();
+
+// Its commit and names of files; with ?blobs=true sizes and digests.
+Response hub_info(const Asked& asked);
+// One folder, or with ?recursive=true all below it.
+Response hub_tree(const Asked& asked);
+// What is there of the paths in the body of a POST.
+Response hub_paths(const Asked& asked);
+Response hub_refs(const Asked& asked);
+Response hub_commits(const Asked& asked);
+// The file at its commit; of a branch or tag 307 to it.
+Response hub_file(const Asked& asked);
 
 }  // namespace sealift::offline_repo

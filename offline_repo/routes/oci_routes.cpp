@@ -13,7 +13,6 @@ namespace sealift::offline_repo {
 
 namespace {
 
-constexpr char kRegistryJson[] = "application/json";
 constexpr char kOciManifest[] = "application/vnd.oci.image.manifest.v1+json";
 constexpr char kOciIndexType[] = "application/vnd.oci.image.index.v1+json";
 
@@ -22,20 +21,6 @@ Response named_by_digest(Response response, const std::string& hex, std::string_
     if (!type.empty() && name == "Content-Type" && response.status < 300) value = type;
   response.headers.emplace_back("Docker-Content-Digest", "sha256:" + hex);
   return response;
-}
-
-Response document(const Request& request, std::string text, const char* type = kRegistryJson) {
-  const bundle::Digest digest = bundle::sha256(bundle::as_bytes(text));
-  return text_answer(request, type, std::move(text), digest, kPageCaching);
-}
-
-Response no_name() {
-  return registry_error(404, "NAME_UNKNOWN", "no bundle here carries images of this name");
-}
-
-std::string one_value(const std::string& query, std::string_view key) {
-  const std::vector<std::string> values = form_values(query, key);
-  return values.empty() ? std::string() : values[0];
 }
 
 // What every answer about a repository needs, of images or of a bundle.
@@ -55,33 +40,15 @@ Found find_repository(const Catalogue& catalogue, const std::string& name) {
 }
 
 // With the header that leads to the rest, where a client wants less than all.
-Response list_answer(const Request& request, const Target& target, const std::vector<std::string>& all,
-                     const std::string& address, const auto& json_of_items) {
-  const std::string n = one_value(target.query, "n");
-  const OciPage page = page_of_list(all, n, one_value(target.query, "last"));
-  Response response = document(request, json_of_items(page.items));
+Response list_answer(const Asked& asked, const std::vector<std::string>& all, const std::string& address,
+                     const auto& json_of_items) {
+  const std::string n = form_value(asked.target.query, "n");
+  const OciPage page = page_of_list(all, n, form_value(asked.target.query, "last"));
+  Response response = document_answer(asked.request, json_of_items(page.items), kJsonType);
   if (page.more && !page.items.empty())
-    response.headers.emplace_back("Link", "<" + request.registry + address + "?n=" + url_escaped(n) +
+    response.headers.emplace_back("Link", "<" + asked.request.registry + address + "?n=" + url_escaped(n) +
                                               "&last=" + url_escaped(page.items.back()) + ">; rel=\"next\"");
   return response;
-}
-
-Response catalog_answer(const Catalogue& catalogue, const Request& request, const Target& target) {
-  std::vector<std::string> names;
-  for (const auto& [name, artifacts] : catalogue.artifacts) names.push_back(name);
-  for (const auto& [name, images] : catalogue.images) names.push_back(name);
-  std::sort(names.begin(), names.end());
-  return list_answer(request, target, names, "/_catalog", oci_catalog_json);
-}
-
-Response tags_answer(const Found& found, const Request& request, const Target& target, const std::string& name) {
-  std::vector<std::string> tags;
-  if (found.images != nullptr)
-    for (const auto& [tag, image] : found.images->tags) tags.push_back(tag);
-  else
-    for (const auto& [version, artifact] : *found.artifacts) tags.push_back(version);
-  return list_answer(request, target, tags, "/" + name + "/tags/list",
-                     [&](const std::vector<std::string>& items) { return oci_tags_json(name, items); });
 }
 
 Response image_manifest(const ImageRepository& images, const Request& request, const std::string& reference) {
@@ -106,7 +73,7 @@ Response still_reading(const BundleArtifact& artifact) {
 }
 
 // By version, or by the digest of any version that was read.
-Response artifact_manifest_answer(const Found& found, const Request& request, const std::string& reference) {
+Response artifact_manifest(const Found& found, const Request& request, const std::string& reference) {
   const std::optional<std::string> hex = digest_of_reference(reference);
   const BundleArtifact* reading = nullptr;
   for (const auto& [version, artifact] : *found.artifacts) {
@@ -143,45 +110,11 @@ Response artifact_blob(const Found& found, const Request& request, const std::st
   return reading != nullptr ? still_reading(*reading) : no_blob();
 }
 
-Response blob_answer(const Found& found, const Request& request, const std::string& reference) {
-  const std::optional<std::string> hex = digest_of_reference(reference);
-  if (!hex) return registry_error(400, "DIGEST_INVALID", "a blob is asked for by sha256: and 64 hexadecimal digits");
-  if (found.artifacts != nullptr) return artifact_blob(found, request, *hex);
-  const auto blob = found.images->blobs.find(*hex);
-  return blob == found.images->blobs.end() ? no_blob()
-                                           : named_by_digest(file_answer(request, blob->second, kFileCaching), *hex);
-}
-
-Response repository_answer(const Catalogue& catalogue, const Request& request, const Target& target,
-                           const OciTarget& oci) {
-  const Found found = find_repository(catalogue, oci.name);
-  if (!found) return no_name();
-  switch (oci.route) {
-    case OciRoute::Tags:
-      return tags_answer(found, request, target, oci.name);
-    case OciRoute::Manifest:
-      return found.images != nullptr ? image_manifest(*found.images, request, oci.reference)
-                                     : artifact_manifest_answer(found, request, oci.reference);
-    case OciRoute::Blob:
-      return blob_answer(found, request, oci.reference);
-    default:
-      break;
-  }
-  if (!digest_of_reference(oci.reference))
-    return registry_error(400, "DIGEST_INVALID", "what refers to a manifest is asked for by the manifest's digest");
-  return document(request, oci_no_referrers_json(), kOciIndexType);
-}
-
-Response answer_to(const Catalogue& catalogue, const Request& request, const Target& target, const OciTarget& oci) {
-  if (request.method != "GET" && request.method != "HEAD") {
-    Response response = registry_error(405, "UNSUPPORTED", "this registry is read only: GET and HEAD");
-    response.headers.emplace_back("Allow", "GET, HEAD");
-    return response;
-  }
-  if (oci.route == OciRoute::Base) return document(request, "{}");
-  if (oci.route == OciRoute::Catalog) return catalog_answer(catalogue, request, target);
-  if (oci.route == OciRoute::Unknown) return registry_error(404, "UNSUPPORTED", "a registry has no such route");
-  return repository_answer(catalogue, request, target, oci);
+// What `answer` makes of the repository IMAGE.
+template <class Answer>
+Response of_repository(const Asked& asked, const Answer& answer) {
+  const Found found = find_repository(asked.catalogue, asked.name("IMAGE"));
+  return found ? answer(found) : registry_error(404, "NAME_UNKNOWN", "no bundle here carries images of this name");
 }
 
 }  // namespace
@@ -191,15 +124,71 @@ bool is_registry_target(std::string_view target) {
 }
 
 Response registry_error(unsigned status, std::string_view code, const std::string& why) {
-  return {.status = status, .headers = {{"Content-Type", kRegistryJson}}, .body = oci_error_json(code, why)};
+  return {.status = status, .headers = {{"Content-Type", kJsonType}}, .body = oci_error_json(code, why)};
 }
 
-Response registry_answer(const Catalogue& catalogue, const Request& request, const Target& target) {
-  const OciTarget oci = parse_oci_target(target.segments);
-  Response response = answer_to(catalogue, request, target, oci);
-  response.headers.emplace_back("Docker-Distribution-API-Version", "registry/2.0");
-  response.route = oci.route == OciRoute::Blob ? RouteKind::Blob : RouteKind::Registry;
+Response registry_read_only() {
+  Response response = registry_error(405, "UNSUPPORTED", "this registry is read only: GET and HEAD");
+  response.headers.emplace_back("Allow", "GET, HEAD");
   return response;
+}
+
+Response no_registry_route(const Asked&) {
+  return registry_error(404, "UNSUPPORTED", "a registry has no such route");
+}
+
+Response registry_base(const Asked& asked) {
+  return document_answer(asked.request, "{}", kJsonType);
+}
+
+Response registry_catalog(const Asked& asked) {
+  std::vector<std::string> names;
+  for (const auto& [name, artifacts] : asked.catalogue.artifacts) names.push_back(name);
+  for (const auto& [name, images] : asked.catalogue.images) names.push_back(name);
+  std::sort(names.begin(), names.end());
+  return list_answer(asked, names, "/_catalog", oci_catalog_json);
+}
+
+Response registry_tags(const Asked& asked) {
+  return of_repository(asked, [&](const Found& found) {
+    const std::string name = asked.name("IMAGE");
+    std::vector<std::string> tags;
+    if (found.images != nullptr)
+      for (const auto& [tag, image] : found.images->tags) tags.push_back(tag);
+    else
+      for (const auto& [version, artifact] : *found.artifacts) tags.push_back(version);
+    return list_answer(asked, tags, "/" + name + "/tags/list",
+                       [&](const std::vector<std::string>& items) { return oci_tags_json(name, items); });
+  });
+}
+
+Response registry_manifest(const Asked& asked) {
+  return of_repository(asked, [&](const Found& found) {
+    const std::string reference = asked.name("REFERENCE");
+    return found.images != nullptr ? image_manifest(*found.images, asked.request, reference)
+                                   : artifact_manifest(found, asked.request, reference);
+  });
+}
+
+Response registry_blob(const Asked& asked) {
+  return of_repository(asked, [&](const Found& found) {
+    const std::optional<std::string> hex = digest_of_reference(asked.name("DIGEST"));
+    if (!hex) return registry_error(400, "DIGEST_INVALID", "a blob is asked for by sha256: and 64 hexadecimal digits");
+    if (found.artifacts != nullptr) return artifact_blob(found, asked.request, *hex);
+    const auto blob = found.images->blobs.find(*hex);
+    return blob == found.images->blobs.end()
+               ? no_blob()
+               : named_by_digest(file_answer(asked.request, blob->second, kFileCaching), *hex);
+  });
+}
+
+Response registry_referrers(const Asked& asked) {
+  return of_repository(asked, [&](const Found&) {
+    return digest_of_reference(asked.name("DIGEST"))
+               ? document_answer(asked.request, oci_no_referrers_json(), kOciIndexType)
+               : registry_error(400, "DIGEST_INVALID",
+                                "what refers to a manifest is asked for by the manifest's digest");
+  });
 }
 
 }  // namespace sealift::offline_repo

@@ -5,8 +5,7 @@
 
 #include <string_view>
 
-#include "offline_repo/requests/request_target.hpp"
-#include "offline_repo/requests/response.hpp"
+#include "offline_repo/routes/route.hpp"
 
 namespace sealift::offline_repo {
 
@@ -15,7 +14,17 @@ bool is_registry_target(std::string_view target);
 
 Response registry_error(unsigned status, std::string_view code, const std::string& why);
 
-// For a target whose first segment is "v2". The response points into `catalogue`.
-Response registry_answer(const Catalogue& catalogue, const Request& request, const Target& target);
+Response registry_read_only();
+Response no_registry_route(const Asked& asked);
+
+Response registry_base(const Asked& asked);
+// Names of repositories, and tags of one; ?n= and ?last= ask for a part.
+Response registry_catalog(const Asked& asked);
+Response registry_tags(const Asked& asked);
+// By tag or digest; a blob by digest alone.
+Response registry_manifest(const Asked& asked);
+Response registry_blob(const Asked& asked);
+// None, of whatever is asked.
+Response registry_referrers(const Asked& asked);
 
 }  // namespace sealift::offline_repo

@@ -81,7 +81,7 @@ void ClientAnswer::find(Request& request) {
 }
 
 std::uint64_t ClientAnswer::wanted_body(const Request& request) const {
-  return view_ ? offline_repo::wanted_body(view_->catalogue, request) : 0;
+  return view_ ? offline_repo::wanted_body(view_->catalogue, view_->pages, request) : 0;
 }
 
 // Where nobody could say later who took it, nothing is given.

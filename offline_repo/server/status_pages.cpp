@@ -3,6 +3,7 @@
 #include "offline_repo/server/status_pages.hpp"
 
 #include "bundle/core/json.hpp"
+#include "offline_repo/routes/route_table.hpp"
 
 namespace sealift::offline_repo {
 
@@ -86,11 +87,10 @@ std::string status_json(const Access& access, const std::optional<std::string>& 
 }  // namespace
 
 std::optional<Response> status_answer(ServerState& state, const Request& request, bool admin) {
-  if (request.method != "GET" && request.method != "HEAD") return std::nullopt;
-  const bool health = request.target == "/healthz", metrics = request.target == "/metrics",
-             status = request.target == "/status" && admin;
-  if (!health && !metrics && !status) return std::nullopt;
-  if (health) look(state);
+  const Route* route = find_site_route(request);
+  if (route == nullptr || (route->who == Who::Admin && !admin)) return std::nullopt;
+  const bool metrics = route->counted == RouteKind::Metrics, status = route->who == Who::Admin;
+  if (!metrics && !status) look(state);
   const bool names = admin || !state.options.tokens;
   const std::shared_ptr<const Access> access = state.access_now();
   if (metrics)
