@@ -83,27 +83,6 @@ std::string short_digest(const bundle::Digest& digest) {
   return digest.hex().substr(0, 16) + "…";
 }
 
-double quality_of(std::string_view parameters) {
-  const std::size_t at = parameters.find("q=");
-  if (at == parameters.npos) return 1;
-  const std::string_view text = parameters.substr(at + 2);
-  if (!text.starts_with('0')) return 1;
-  double value = 0, unit = 0.1;
-  for (const char c : text.substr(std::min<std::size_t>(2, text.size()), 3)) {
-    if (c < '0' || c > '9') break;
-    value += unit * (c - '0');
-    unit /= 10;
-  }
-  return value;
-}
-
-bool is_host(std::string_view text) {
-  return !text.empty() && text.size() <= 255 && std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view(".-:[]").find(c) != std::string_view::npos;
-  });
-}
-
 std::vector<std::string> words_of(std::string_view query) {
   std::vector<std::string> words;
   const std::string lower = lower_case(query.substr(0, kMaxQuery));
@@ -116,34 +95,6 @@ std::vector<std::string> words_of(std::string_view query) {
 }
 
 }  // namespace
-
-PageLanguage choose_language(std::string_view asked, std::string_view accept) {
-  if (asked == "zh") return PageLanguage::Chinese;
-  if (asked == "en") return PageLanguage::English;
-  double english = 0, chinese = 0;
-  for (std::size_t begin = 0; begin < accept.size();) {
-    const std::size_t end = std::min(accept.find(',', begin), accept.size());
-    const std::string one = lower_case(trimmed(accept.substr(begin, end - begin)));
-    const std::size_t cut = std::min(one.find(';'), one.size());
-    const double quality = quality_of(std::string_view(one).substr(cut));
-    if (one.starts_with("zh")) chinese = std::max(chinese, quality);
-    if (one.starts_with("en")) english = std::max(english, quality);
-    begin = end + 1;
-  }
-  return chinese > english ? PageLanguage::Chinese : PageLanguage::English;
-}
-
-PageAddress page_address(std::string_view host, std::string_view forwarded_proto, std::string_view registry_path) {
-  const std::string place = is_host(host) ? std::string(host) : "THIS-ADDRESS";
-  const std::string scheme = forwarded_proto == "https" ? "https://" : "http://";
-  PageAddress address{.url = scheme + place, .registry = place};
-  if (registry_path.ends_with("/v2")) {  // "/c/prod/v2"
-    registry_path.remove_suffix(3);
-    address.url += registry_path;
-    address.registry += registry_path;
-  }
-  return address;
-}
 
 FrontPage::FrontPage(const Catalogue& catalogue, PageLanguage language) : chinese_(language == PageLanguage::Chinese) {
   const std::string title = word("Sealift offline repository", "Sealift 离线软件仓库");

@@ -11,13 +11,11 @@
 #include <thread>
 #include <vector>
 
-#include "bundle/core/unicode.hpp"
 #include "packager/host/scratch_folder.hpp"
 #include "packager/libraries/carried_runtime.hpp"
-#include "packager/native/name_scan.hpp"
 #include "packager/native/native_cache.hpp"
+#include "packager/native/native_intake.hpp"
 #include "sealift/bundle/archive/tar.hpp"
-#include "sealift/bundle/core/output_file.hpp"
 #include "sealift/bundle/core/parallel_for.hpp"
 #include "sealift/bundle/host/interrupt.hpp"
 #include "sealift/bundle/wheel/installed_path.hpp"
@@ -32,23 +30,6 @@ using bundle::ErrorCode;
 namespace {
 
 constexpr std::size_t kMaxNameBytes = std::size_t{128} << 20;  // of the names in all ELF files together
-
-bool is_elf(std::string_view start) {
-  return start.starts_with(std::string_view(ELFMAG, SELFMAG));
-}
-
-// Whether ld.so may be asked to load it: no objects for a linker, no code for a GPU (which has e_machine values of its
-// own).
-bool is_loadable(const bundle::ElfFile& elf) {
-  static constexpr std::string_view kDevices[] = {"machine 190", "machine 224", "machine 247"};  // CUDA, AMD GPU, BPF
-  static constexpr std::string_view kDeviceSystems[] = {"for system 51", "for system 64", "for system 65",
-                                                        "for system 66"};  // CUDA, AMD's HSA, PAL, MESA3D
-  const auto among = [&](const auto& list) {
-    return std::find(std::begin(list), std::end(list), elf.arch) != std::end(list);
-  };
-  if (among(kDevices) || among(kDeviceSystems)) return false;
-  return elf.type == ET_DYN || elf.type == ET_EXEC || elf.type == 0;
-}
 
 std::size_t text_size(const NativeFile& file) {
   std::size_t size = file.path.size() + file.elf.rpath.size() + file.elf.runpath.size() + file.elf.soname.size();
@@ -91,74 +72,6 @@ class Gathering {
   NativeFiles found_;
 };
 
-// Names end up on screens and in JSON.
-bool is_plain(std::string_view text) {
-  return bundle::is_utf8(text) &&
-         std::none_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });
-}
-
-bool is_plain(const bundle::ElfFile& elf) {
-  const auto plain = [](const auto& names) {
-    return std::all_of(names.begin(), names.end(), [](const std::string& name) { return is_plain(name); });
-  };
-  return is_plain(elf.soname) && is_plain(elf.rpath) && is_plain(elf.runpath) && is_plain(elf.interpreter) &&
-         plain(elf.needed) && plain(elf.offered_versions) &&
-         std::all_of(elf.wanted_versions.begin(), elf.wanted_versions.end(),
-                     [&](const auto& wanted) { return is_plain(wanted.first) && plain(wanted.second); });
-}
-
-// Reads one ELF file after another, each in pieces, through a scratch file.
-class Intake {
- public:
-  explicit Intake(fs::path scratch) : scratch_(std::move(scratch)) {}
-
-  void begin() {
-    fs::remove(scratch_);
-    out_.emplace(scratch_);
-    scan_ = NameScan();
-  }
-  void feed(ByteView piece) {
-    bundle::stop_if_interrupted();
-    out_->write(piece);
-    scan_.feed(piece);
-  }
-  // Adds the file to `files` if ld.so may be asked to load it.
-  void end(NativeFile file, std::vector<NativeFile>& files) {
-    out_.reset();
-    const std::set<std::string> names = scan_.finish();
-    file.names.assign(names.begin(), names.end());
-    bundle::FileSource source(scratch_);
-    try {
-      file.elf = bundle::read_elf(source).value();
-      if (!is_plain(file.elf)) file.fault = "its names are not plain text";
-      if (file.fault.empty() && is_loadable(file.elf)) {
-        file.symbols = bundle::read_elf_symbols(source);
-        for (const std::string& name : file.symbols.undefined)
-          if (!is_plain(name)) file.fault = "its names are not plain text";
-      }
-    } catch (const Error& error) {
-      file.fault = error.facts().what;
-    }
-    if (!file.fault.empty()) file.elf = {}, file.symbols = {};
-    if (file.fault.empty() && is_loadable(file.elf)) read_gpu(source, file);
-    fs::remove(scratch_);
-    if (is_loadable(file.elf)) files.push_back(std::move(file));
-  }
-
- private:
-  static void read_gpu(bundle::ByteSource& source, NativeFile& file) {
-    try {
-      file.gpu = bundle::read_gpu_code(source);
-    } catch (const Error& error) {
-      file.gpu_fault = error.facts().what;
-    }
-  }
-
-  fs::path scratch_;
-  std::optional<bundle::OutputFile> out_;
-  NameScan scan_;
-};
-
 // Where files are read from, and what earlier runs have kept.
 struct Shelf {
   const Cache& cache;
@@ -168,7 +81,7 @@ struct Shelf {
 
 // Compares each file with its digest in RECORD, which installers take as it is, on the way to the native ones. The
 // wheel itself is not hashed for it: who writes it does that.
-std::vector<NativeFile> read_wheel(const Content& content, const Shelf& shelf, Intake& intake) {
+std::vector<NativeFile> read_wheel(const Content& content, const Shelf& shelf, NativeIntake& intake) {
   const fs::path path = shelf.cache.path(content.sha256);
   const NativeCache::Reading reading = shelf.kept.begin(content.sha256);
   bundle::FileSource source(path);
@@ -193,7 +106,7 @@ std::vector<NativeFile> read_wheel(const Content& content, const Shelf& shelf, I
 // Links are read each time: they are in the tar's headers, and nothing has to be inflated for them. What is written of
 // a tar is another file, its compressed form, so nobody later hashes this one.
 std::vector<NativeFile> read_interpreter(const Content& content, const Shelf& shelf, Gathering& gathering,
-                                         Intake& intake) {
+                                         NativeIntake& intake) {
   const fs::path tar = shelf.cache.path(content.sha256);
   const std::optional<std::vector<NativeFile>> known = shelf.kept.read(content.sha256, content.owner);
   const NativeCache::Reading reading = shelf.kept.begin(content.sha256);
@@ -239,7 +152,7 @@ std::vector<NativeFile> read_interpreter(const Content& content, const Shelf& sh
   return files;
 }
 
-std::vector<NativeFile> read_program(const Content& content, const Shelf& shelf, Intake& intake) {
+std::vector<NativeFile> read_program(const Content& content, const Shelf& shelf, NativeIntake& intake) {
   bundle::FileSource source(fs::canonical(file_of(content, shelf.cache)));
   if (source.size() < SELFMAG || !is_elf(bundle::as_text(source.read(0, SELFMAG)))) return {};
   std::vector<NativeFile> files;
@@ -255,7 +168,7 @@ std::vector<NativeFile> read_program(const Content& content, const Shelf& shelf,
 
 std::vector<NativeFile> read_content(const Content& content, const Shelf& shelf, const Repair& repair,
                                      const fs::path& scratch, Gathering& gathering) {
-  Intake intake(scratch);
+  NativeIntake intake(scratch);
   if (content.kind == Content::Kind::Program) return read_program(content, shelf, intake);
   if (content.kind == Content::Kind::Interpreter) return read_interpreter(content, shelf, gathering, intake);
   return read_repaired(content, repair, [&] { return read_wheel(content, shelf, intake); });
