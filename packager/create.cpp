@@ -6,6 +6,7 @@
 #include <set>
 
 #include "packager/debian/signed_release.hpp"
+#include "packager/delta/delta.hpp"
 #include "packager/files/new_bundle_folder.hpp"
 #include "packager/host/own_program.hpp"
 #include "packager/host/scratch_folder.hpp"
@@ -14,7 +15,6 @@
 #include "packager/pack/content_supply.hpp"
 #include "packager/pack/contents.hpp"
 #include "packager/pack/create_space.hpp"
-#include "packager/pack/delta.hpp"
 #include "packager/pack/plan_check.hpp"
 #include "packager/pack/write_bundle.hpp"
 #include "packager/rpm/signed_index.hpp"

@@ -7,9 +7,9 @@
 
 #include "packager/network/parallel_requests.hpp"
 #include "packager/network/remote_file.hpp"
-#include "packager/pack/installed_content.hpp"
-#include "packager/pack/place_claims.hpp"
-#include "packager/pack/wheel_faults.hpp"
+#include "packager/owners/installed_content.hpp"
+#include "packager/owners/place_claims.hpp"
+#include "packager/owners/wheel_faults.hpp"
 
 namespace sealift::packager {
 

@@ -7,9 +7,9 @@
 #include <set>
 #include <thread>
 
-#include "packager/pack/installed_content.hpp"
-#include "packager/pack/place_claims.hpp"
-#include "packager/pack/wheel_faults.hpp"
+#include "packager/owners/installed_content.hpp"
+#include "packager/owners/place_claims.hpp"
+#include "packager/owners/wheel_faults.hpp"
 #include "sealift/bundle/core/parallel_for.hpp"
 #include "sealift/bundle/wheel/installed_path.hpp"
 

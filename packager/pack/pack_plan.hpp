@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "packager/content/content.hpp"
-#include "packager/pack/settle_owners.hpp"
+#include "packager/owners/settle_owners.hpp"
 #include "sealift/bundle/manifest/manifest.hpp"
 
 namespace sealift::packager {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // [[owner]]: which of two wheels owns a path that both have, such as libnccl.so.2 of nvidia-nccl-cu12 and -cu13.
-// Written in the job file, kept in the lock, applied by `create` (pack/settle_owners.hpp), which leaves out the other
+// Written in the job file, kept in the lock, applied by `create` (owners/settle_owners.hpp), which leaves out the other
 // wheel's file.
 #pragma once
 

@@ -11,9 +11,9 @@
 
 #include <csignal>
 
+#include "packager/delta/delta.hpp"
 #include "packager/host/process.hpp"
 #include "packager/host/scratch_folder.hpp"
-#include "packager/pack/delta.hpp"
 #include "sealift/bundle/host/child_process.hpp"
 #include "sealift/bundle/host/interrupt.hpp"
 #include "tests/support/left_out.hpp"

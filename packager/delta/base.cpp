@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Of a bundle, seal and chunk list are read and verified, and no volume; see base.hpp.
-#include "packager/pack/base.hpp"
+#include "packager/delta/base.hpp"
 
 #include "sealift/bundle/core/file.hpp"
 #include "sealift/bundle/verified_bundle.hpp"

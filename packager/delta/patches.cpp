@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The wheel that was sent comes from the cache, and is hashed before anything is built on it; see patches.hpp.
-#include "packager/pack/patches.hpp"
+#include "packager/delta/patches.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who owns which path; see path_owners.hpp. Two wheels of one library share dozens of paths, and a reader wants to know
 // which two wheels they are, so conflicts are reported by pair of owners.
-#include "packager/pack/path_owners.hpp"
+#include "packager/owners/path_owners.hpp"
 
 #include <algorithm>
 

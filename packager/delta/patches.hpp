@@ -6,8 +6,8 @@
 #include <cstddef>
 
 #include "packager/content/content.hpp"
+#include "packager/delta/base.hpp"
 #include "packager/files/cache.hpp"
-#include "packager/pack/base.hpp"
 #include "sealift/bundle/host/progress.hpp"
 
 namespace sealift::packager {

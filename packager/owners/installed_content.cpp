@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A wheel's directory, a tree's tar, or nothing but a digest; see installed_content.hpp.
-#include "packager/pack/installed_content.hpp"
+#include "packager/owners/installed_content.hpp"
 
 #include <algorithm>
 #include <utility>

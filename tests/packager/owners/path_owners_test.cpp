@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One owner for every installed path.
-#include "packager/pack/path_owners.hpp"
+#include "packager/owners/path_owners.hpp"
 
 #include <doctest/doctest.h>
 

@@ -4,9 +4,9 @@
 // signed bundle carried as a patch: all others are computed here, from the bytes that were locked, and looked up there.
 #pragma once
 
+#include "packager/delta/base.hpp"
+#include "packager/delta/patches.hpp"
 #include "packager/files/known_chunks.hpp"
-#include "packager/pack/base.hpp"
-#include "packager/pack/patches.hpp"
 #include "sealift/bundle/host/progress.hpp"
 
 namespace sealift::packager {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "packager/pack/path_owners.hpp"
+#include "packager/owners/path_owners.hpp"
 #include "packager/tables/owner_rules.hpp"
 
 namespace sealift::packager {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // [[owner]]: what a rule decides.
-#include "packager/pack/settle_owners.hpp"
+#include "packager/owners/settle_owners.hpp"
 
 #include <doctest/doctest.h>
 

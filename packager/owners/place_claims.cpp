@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Claims are kept until all are there, since an [[owner]] rule decides between two; see place_claims.hpp.
-#include "packager/pack/place_claims.hpp"
+#include "packager/owners/place_claims.hpp"
 
 #include <optional>
 

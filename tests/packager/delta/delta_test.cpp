@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Deltas: what the target has is listed and not carried, and what changed may travel as a patch.
-#include "packager/pack/delta.hpp"
+#include "packager/delta/delta.hpp"
 
 #include <doctest/doctest.h>
 

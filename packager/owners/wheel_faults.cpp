@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "packager/pack/wheel_faults.hpp"
+#include "packager/owners/wheel_faults.hpp"
 
 #include <algorithm>
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Marks entries of a plan; see delta.hpp.
-#include "packager/pack/delta.hpp"
+#include "packager/delta/delta.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // See settle_owners.hpp. Rules choose only between wheels: files of the interpreter or of a program belong to no
 // package that a rule could name.
-#include "packager/pack/settle_owners.hpp"
+#include "packager/owners/settle_owners.hpp"
 
 #include <fmt/format.h>
 

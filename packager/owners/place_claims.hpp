@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "packager/pack/installed_content.hpp"
-#include "packager/pack/settle_owners.hpp"
+#include "packager/owners/installed_content.hpp"
+#include "packager/owners/settle_owners.hpp"
 
 namespace sealift::packager {
 
