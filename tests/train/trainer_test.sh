@@ -170,6 +170,9 @@ last=$(ls stopped/saved/step-*/index.json | tail -1)
 case $last in *step-000060*) rm -r "$(dirname "$last")" ;; esac
 expect 0 "resuming after step" "$train" run $job --out stopped --checkpoint-folder stopped/saved
 expect 0 "" "$train" check --tolerance 0 --floor-factor 9 never/result.json stopped/result.json
+grep -q '"resumed_after": 0,' never/result.json || fail "a run that began anew says otherwise"
+after=$(sed -n 's/^ *"resumed_after": \([0-9]*\),$/\1/p' stopped/result.json)
+[ $((after)) -ge 5 ] && [ $((after)) -lt 60 ] && [ $((after % 5)) = 0 ] || fail "a run that went on says after step '$after'"
 [ "$(ls stopped/saved | wc -l)" = 2 ] || fail "not two checkpoints are kept"
 for part in 0 1; do
   cmp never/saved/step-000060/rank-0000$part.safetensors stopped/saved/step-000060/rank-0000$part.safetensors ||

@@ -101,6 +101,7 @@ void resume_from(Training& training, const std::filesystem::path& checkpoint) {
   training.position =
       load_position(checkpoint, training.options, rows_of_step(training.options, training.place.world_size),
                     *training.model, training.parallel, training.optimizer);
+  training.resumed_after = training.position.step;
   training.sampler.resume(training.position.sampler);
   if (training.options.precision == "fp16") training.scaler.load_state(training.position.scaler);
   const auto patience = training.options.early_stop_interval;

@@ -68,6 +68,7 @@ nlohmann::ordered_json report(const Training& training, const ModelSize& size, c
       {"parameters", size.parameters},
       {"trainable_parameters", size.trainable},
       {"steps", position.step},
+      {"resumed_after", training.resumed_after},
       {"losses", position.losses},
       {"final_loss", position.losses.empty() ? 0.0 : position.losses.back()},
       {"evaluations", evaluations},

@@ -32,7 +32,8 @@ struct Training {
   std::optional<TokenFile> evaluation;  ///< data for it
   std::unique_ptr<Goal> evaluation_goal;
   Position position;
-  std::int64_t saved_best = -1;  ///< step of the best evaluation when the last checkpoint was saved; -1: none
+  std::int64_t resumed_after = 0;  ///< a step; 0: it began anew
+  std::int64_t saved_best = -1;    ///< step of the best evaluation when the last checkpoint was saved; -1: none
 };
 
 }  // namespace sealift::trainer

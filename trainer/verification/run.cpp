@@ -95,12 +95,13 @@ struct Training {
   train::FusedAdamW optimizer;
   Progress progress;
   StepTraffic traffic;
+  std::int64_t resumed_after = 0;  ///< a step; 0: it began anew
 };
 
 /// Step `step`, counted from 0: micro-batches, the norm, the optimizer, and the loss of the global batch.
 StepResult train_step(Training& training, const Options& options, const Place& place, const MarkovSource& source,
                       train::Groups& world, std::int64_t step) {
-  auto& [model, parallel, optimizer, progress, traffic] = training;
+  auto& [model, parallel, optimizer, progress, traffic, resumed_after] = training;
   const auto start = Clock::now();
   world.set_step(step + 1);
   optimizer.zero_grad();
@@ -175,6 +176,7 @@ nlohmann::ordered_json report(const Training& training, const Options& options, 
       {"mesh", {{"replicate", place.mesh.replicate}, {"shard", place.mesh.shard}}},
       {"parameters", size.parameters},
       {"steps", training.progress.step},
+      {"resumed_after", training.resumed_after},
       {"losses", losses},
       {"entropy_floor", floor},
       {"uniform_loss", std::log(static_cast<double>(options.vocabulary))},
@@ -219,8 +221,9 @@ nlohmann::ordered_json run(const Options& options, const train::Launch& launch, 
   if (place.is_first() && progress.step > 0) std::cerr << "resuming after step " << progress.step << '\n';
 
   *world->traffic = {};
-  Training training{std::move(model), std::move(parallel), std::move(optimizer), std::move(progress),
-                    StepTraffic(world->traffic)};
+  const auto resumed_after = progress.step;
+  Training training{std::move(model),    std::move(parallel),         std::move(optimizer),
+                    std::move(progress), StepTraffic(world->traffic), resumed_after};
   const auto start = Clock::now();
   train_to_the_end(training, options, place, source, *world, monitor);
 

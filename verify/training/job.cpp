@@ -87,13 +87,6 @@ std::string end_of_log(const std::string& text) {
   return text.substr(std::min(begin, end), end + 1 - std::min(begin, end));
 }
 
-/// The step after which a job went on, as it said; 0: it began anew.
-std::int64_t resumed_after(const std::string& said) {
-  constexpr std::string_view kSaid = "resuming after step ";
-  const auto at = said.find(kSaid);
-  return at == std::string::npos ? 0 : std::strtoll(said.c_str() + at + kSaid.size(), nullptr, 10);
-}
-
 Json read_training_result(const std::filesystem::path& file) {
   std::ifstream in(file);
   auto json = Json::parse(in, nullptr, false);
@@ -148,10 +141,8 @@ Json run_job(const Site& site, const TrainingJob& job, const HowToRun& how) {
   const auto ranks = how.crew == Crew::One       ? 1
                      : how.crew == Crew::OfFirst ? how.local_ranks
                                                  : crew_size(site, how.local_ranks);
-  return {{"ranks", ranks},
-          {"result", read_training_result(out / "result.json")},
-          {"norms", norms_of(out / "log.jsonl")},
-          {"resumed_after", resumed_after(child.err)}};
+  return {
+      {"ranks", ranks}, {"result", read_training_result(out / "result.json")}, {"norms", norms_of(out / "log.jsonl")}};
 }
 
 }  // namespace sealift::verify

@@ -73,8 +73,14 @@ Json measure_resume(const Site& site) {
 }
 
 /// A job that silently begins anew computes the same, since it is deterministic: that shows nothing of checkpoints.
-bool has_begun_anew(const Json& ran, Check& check) {
-  if (ran.value("resumed_after", std::int64_t{0}) > 0) return false;
+bool has_not_gone_on(const Json& ran, Check& check) {
+  const auto& result = ran.at("result");
+  if (!result.contains("resumed_after")) {
+    check.reason = {"this sealift-train does not say in result.json where it went on; carry the one of this version",
+                    "该 sealift-train 未在 result.json 中说明从何处继续；请携带与本程序同版本的 sealift-train"};
+    return true;
+  }
+  if (result.at("resumed_after") > 0) return false;
   check.outcome = Outcome::Fail;
   check.reason = {"the job began anew and not from the checkpoint that was there",
                   "作业重新开始，而没有从已有的检查点继续"};
@@ -92,7 +98,7 @@ void judge_resume(const std::vector<Measured>& all, Check& check) {
     return;
   }
   const auto& ran = of_first(all);
-  if (has_begun_anew(ran, check)) return;
+  if (has_not_gone_on(ran, check)) return;
   judge_curves(series_of(ran, {"the job that was killed and went on", "被终止后继续的作业"}),
                series_of(ran.at("reference"), {"the job that never stopped", "未中断的作业"}), 0, check);
 }
@@ -124,7 +130,7 @@ Json measure_other_world(const Site& site) {
 void judge_other_world(const std::vector<Measured>& all, Check& check) {
   if (judge_failures(all, check)) return;
   const auto& ran = of_first(all);
-  if (has_begun_anew(ran, check)) return;
+  if (has_not_gone_on(ran, check)) return;
   const auto ranks = std::to_string(ran.at("of_ranks").get<int>());
   judge_curves(
       series_of(ran, {ranks + " ranks, then one from their checkpoint", ranks + " 个进程训练后由单进程从其检查点继续"}),

@@ -209,6 +209,8 @@ def killed_and_resumed():
     resumed = train("sft", out, *job, ranks=2, says="resuming after step")
     check(resumed["losses"] == whole["losses"], f"after a kill at {saved} the losses are {resumed['losses']}, not "
           f"{whole['losses']}")
+    check(whole["resumed_after"] == 0 and f"step-{resumed['resumed_after']:06}" in saved,
+          f"{resumed['resumed_after']} is no step of {saved}")
     check(resumed["evaluations"] == whole["evaluations"], "after a kill the evaluations differ")
     say(f"killed after {saved[-1]}, resumed to the same {len(whole['losses'])} losses")
     run("sft", "--model", MODEL, "--output_dir", out, "--ranks", "2", *job, "--lora_rank", "4", expect=1,
