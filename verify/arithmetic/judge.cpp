@@ -7,6 +7,7 @@
 #include "verify/conduct/accuse.hpp"
 #include "verify/conduct/processors.hpp"
 #include "verify/verdict/outliers.hpp"
+#include "verify/wording/numbers.hpp"
 
 #include <algorithm>
 #include <fstream>
@@ -110,13 +111,11 @@ void accuse_all(const Group& group, std::vector<Accusation>& accused) {
 }
 
 void compare_siblings(const Group& group, std::vector<Accusation>& accused) {
-  std::map<std::vector<std::string>, std::size_t> votes;
-  for (const auto* member : group.members) ++votes[digests_of(*member)];
-  if (votes.size() < 2) return;
-  const auto most =
-      std::max_element(votes.begin(), votes.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  if (most->second * 2 > group.members.size()) {
-    hold_to(most->first, {"most devices of its kind", "多数同类设备"}, group, accused);
+  if (group.members.empty()) return;
+  std::vector<std::vector<std::string>> computed;
+  for (const auto* member : group.members) computed.push_back(digests_of(*member));
+  if (const auto most = what_most_are(computed)) {
+    hold_to(*most, {"most devices of its kind", "多数同类设备"}, group, accused);
   } else {
     accuse_all(group, accused);
   }
@@ -244,16 +243,6 @@ void judge_heat(const std::vector<Measured>& all, Check& check) {
                   std::to_string(devices) + " 个设备在满载下至少 " + n + " 轮结果逐位相同"};
 }
 
-namespace {
-
-std::string three_digits_of(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g", value);
-  return text;
-}
-
-}  // namespace
-
 void judge_rates(const std::vector<Measured>& all, const Json& expected, Check& check) {
   struct Rate {
     std::string unit;
@@ -277,10 +266,9 @@ void judge_rates(const std::vector<Measured>& all, const Json& expected, Check& 
                                         {"matmul fp32", "matmul bf16", "memory", "host to device"}, wrong_file);
   for (const auto& [name, value] : at_least) {
     if (std::any_of(rates.begin(), rates.end(), [&](const auto& rate) { return rate.first.first == name; })) continue;
-    wrong_file.push_back(
-        {"site.toml",
-         {"expects " + three_digits_of(value) + " of \"" + name + "\", and no device here has such a rate",
-          "期望 \"" + name + "\" 至少为 " + three_digits_of(value) + "，而此处没有设备具有该速率"}});
+    wrong_file.push_back({"site.toml",
+                          {"expects " + number_text(value) + " of \"" + name + "\", and no device here has such a rate",
+                           "期望 \"" + name + "\" 至少为 " + number_text(value) + "，而此处没有设备具有该速率"}});
   }
   for (const auto& [key, rate] : rates) {
     const auto& [name, kind] = key;
@@ -299,20 +287,17 @@ void judge_rates(const std::vector<Measured>& all, const Json& expected, Check& 
     const auto slow =
         shares_cores ? std::vector<std::size_t>() : slow_ones(rate.values, rate.cpu ? kFloorOfCpus : kFloorOfDevices);
     for (std::size_t i = 0; i < rate.values.size(); ++i) {
-      char value[64];
-      std::snprintf(value, sizeof value, "%.4g %s", rate.values[i], rate.unit.c_str());
+      const auto said = [&](double number) { return number_text(number) + " " + rate.unit; };
       if (wanted && rate.values[i] < *wanted) {
-        char least_text[64];
-        std::snprintf(least_text, sizeof least_text, "%.4g %s", *wanted, rate.unit.c_str());
-        slow_devices.push_back({name_of(*rate.who[i]),
-                                {"reaches " + std::string(value) + " in " + name + "; the site expects " + least_text,
-                                 name + " 为 " + value + "；站点期望至少 " + least_text}});
+        slow_devices.push_back(
+            {name_of(*rate.who[i]),
+             {"reaches " + said(rate.values[i]) + " in " + name + "; the site expects " + said(*wanted),
+              name + " 为 " + said(rate.values[i]) + "；站点期望至少 " + said(*wanted)}});
       } else if (std::find(slow.begin(), slow.end(), i) != slow.end()) {
-        char typical[64];
-        std::snprintf(typical, sizeof typical, "%.4g %s", typical_of(rate.values), rate.unit.c_str());
-        slow_devices.push_back({name_of(*rate.who[i]),
-                                {"reaches " + std::string(value) + " in " + name + ", its siblings " + typical,
-                                 name + " 为 " + value + "，同类设备为 " + typical}});
+        slow_devices.push_back(
+            {name_of(*rate.who[i]),
+             {"reaches " + said(rate.values[i]) + " in " + name + ", its siblings " + said(typical_of(rate.values)),
+              name + " 为 " + said(rate.values[i]) + "，同类设备为 " + said(typical_of(rate.values))}});
       }
     }
   }

@@ -19,12 +19,6 @@ constexpr double kNoiseOfOneHost = 0.1, kNoiseOfHosts = 0.02, kNoiseOfDevices = 
 
 }  // namespace
 
-std::string three_digits(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g", value);
-  return text;
-}
-
 void take_facts(const std::vector<Measured>& all, Check& check) {
   for (const auto& measured : all) {
     if (!has_values(measured)) continue;

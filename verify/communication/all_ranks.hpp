@@ -8,9 +8,6 @@
 
 namespace sealift::verify {
 
-/// "3.25"
-std::string three_digits(double value);
-
 /// Each fact of any rank once.
 void take_facts(const std::vector<Measured>& all, Check& check);
 

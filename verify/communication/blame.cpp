@@ -5,6 +5,7 @@
 #include "verify/communication/blame.hpp"
 
 #include "verify/communication/all_ranks.hpp"
+#include "verify/wording/numbers.hpp"
 
 #include <map>
 #include <set>
@@ -35,7 +36,7 @@ std::vector<WrongElement> wrong_elements(const std::vector<Measured>& all) {
                            std::to_string(fault.at("size").get<std::int64_t>()) + " over " +
                            fault.at("group").get<std::string>(),
                        "element " + std::to_string(fault.at("index").get<std::int64_t>()) + " is " +
-                           three_digits(fault.at("got")) + ", expected " + three_digits(fault.at("expected"))});
+                           number_text(fault.at("got")) + ", expected " + number_text(fault.at("expected"))});
     }
   }
   return wrong;

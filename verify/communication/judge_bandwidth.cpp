@@ -9,6 +9,7 @@
 #include "verify/communication/rounds.hpp"
 #include "verify/conduct/processors.hpp"
 #include "verify/verdict/outliers.hpp"
+#include "verify/wording/numbers.hpp"
 
 #include <map>
 
@@ -100,7 +101,7 @@ void hold_to_site(const std::vector<CurveOfGroup>& curves, const Expectations& a
     check.figures.push_back(
         {curve.op + ", best bus bandwidth over world", best, "GB/s", wanted, {}, wanted ? "site.toml" : ""});
     if (!wanted || best >= *wanted) continue;
-    const auto has = three_digits(best), wants = three_digits(*wanted);
+    const auto has = number_text(best), wants = number_text(*wanted);
     slow.push_back({curve.op + " over world",
                     {"reaches " + has + " GB/s; the site expects " + wants, "为 " + has + " GB/s；站点期望 " + wants}});
   }
@@ -123,7 +124,7 @@ void compare_groups_of_axes(const std::vector<CurveOfGroup>& curves, const Slow&
     const double least = *std::min_element(seconds.begin(), seconds.end());
     for (const auto i : slow_ones(rates, limits.floor)) {
       if (seconds[i] - least < limits.seconds) continue;
-      const auto has = three_digits(rates[i]), typical = three_digits(typical_of(rates));
+      const auto has = number_text(rates[i]), typical = number_text(typical_of(rates));
       slow.push_back(
           {list_of(of_axis[i]->members),
            {"reach " + has + " GB/s in " + of_axis[i]->op + " along " + of_axis[i]->group + "; the other groups " +
@@ -150,7 +151,7 @@ Waits waits_of(const std::vector<Measured>& all) {
 
 void find_late(const Waits& waits, double limit, std::vector<Accusation>& slow) {
   for (const auto& [rank, seconds] : late_in_most(waits.seconds, limit)) {
-    const auto milliseconds = three_digits(seconds * 1e3);
+    const auto milliseconds = number_text(seconds * 1e3);
     slow.push_back({name_of(*waits.who[rank]),
                     {"comes " + milliseconds + " ms late to collectives", "进入集合通信晚 " + milliseconds + " 毫秒"}});
   }

@@ -8,6 +8,7 @@
 #include "verify/communication/lossy_links.hpp"
 #include "verify/conduct/processors.hpp"
 #include "verify/verdict/outliers.hpp"
+#include "verify/wording/numbers.hpp"
 
 #include <map>
 #include <set>
@@ -75,7 +76,7 @@ void find_slow_links(const PairRates& rates, const std::vector<std::string>& nod
     for (const auto& own : of_node) typical.push_back(typical_of(own));
     for (const auto node : stand_out(typical)) {
       slow_nodes.insert(node);
-      const auto has = three_digits(typical[node]), others = three_digits(typical_of(typical));
+      const auto has = number_text(typical[node]), others = number_text(typical_of(typical));
       found_slow.push_back({nodes[node],
                             {"reaches " + has + " GB/s with every other node; they reach " + others + " GB/s",
                              "与所有其他节点之间仅 " + has + " GB/s；其他节点为 " + others + " GB/s"}});
@@ -89,7 +90,7 @@ void find_slow_links(const PairRates& rates, const std::vector<std::string>& nod
     values.push_back(rate);
   }
   for (const auto i : stand_out(values)) {
-    const auto has = three_digits(values[i]), others = three_digits(typical_of(values));
+    const auto has = number_text(values[i]), others = number_text(typical_of(values));
     found_slow.push_back({nodes[pairs[i].first] + " - " + nodes[pairs[i].second],
                           {"reach " + has + " GB/s; other pairs " + others + " GB/s",
                            "为 " + has + " GB/s；其他节点对为 " + others + " GB/s"}});
@@ -107,7 +108,7 @@ void hold_pairs_to_site(const PairRates& rates, const std::vector<std::string>& 
   check.figures.push_back({"typical pair", typical_of(values), "GB/s", {}, {}, ""});
   for (const auto& [pair, rate] : rates) {
     if (!wanted || rate >= *wanted) continue;
-    const auto has = three_digits(rate), wants = three_digits(*wanted);
+    const auto has = number_text(rate), wants = number_text(*wanted);
     slow.push_back({nodes[pair.first] + " - " + nodes[pair.second],
                     {"reach " + has + " GB/s; the site expects " + wants, "为 " + has + " GB/s；站点期望 " + wants}});
   }

@@ -5,6 +5,7 @@
 #include "verify/communication/lossy_links.hpp"
 
 #include "verify/communication/all_ranks.hpp"
+#include "verify/wording/numbers.hpp"
 
 #include <map>
 #include <set>
@@ -32,10 +33,6 @@ std::map<Way, Losses> losses_by_way(const std::vector<Measured>& all, std::size_
     }
   }
   return ways;
-}
-
-std::string percent(double share) {
-  return three_digits(share * 100) + " %";
 }
 
 /// The worse way of each pair that loses too many.
@@ -102,7 +99,7 @@ bool find_lossy_links(const std::vector<Measured>& all, const std::vector<std::s
     for (const auto& [pair, way] : lossy) {
       if (pair.first == worst || pair.second == worst) most = std::max(most, ways.at(way).share());
     }
-    const auto n = std::to_string(with), m = std::to_string(of), share = percent(most);
+    const auto n = std::to_string(with), m = std::to_string(of), share = percent_text(most);
     accused.push_back({nodes[worst],
                        {"loses packets with " + n + " of " + m + " other nodes, up to " + share + " of them",
                         "与 " + m + " 个其他节点中的 " + n + " 个之间丢包，最多 " + share}});
@@ -110,7 +107,7 @@ bool find_lossy_links(const std::vector<Measured>& all, const std::vector<std::s
   }
   for (const auto& [pair, way] : lossy) {
     const auto& losses = ways.at(way);
-    const auto share = percent(losses.share()), sent = std::to_string(losses.sent);
+    const auto share = percent_text(losses.share()), sent = std::to_string(losses.sent);
     const auto times = std::to_string(losses.losing), of = std::to_string(losses.exchanges);
     const auto from = nodes[way.first], to = nodes[way.second];
     accused.push_back({nodes[pair.first] + " - " + nodes[pair.second],

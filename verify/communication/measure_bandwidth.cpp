@@ -7,6 +7,7 @@
 #include "verify/communication/rounds.hpp"
 #include "verify/communication/timing.hpp"
 #include "verify/conduct/processors.hpp"
+#include "verify/verdict/outliers.hpp"
 
 #include <algorithm>
 #include <map>
@@ -19,11 +20,6 @@ using Clock = std::chrono::steady_clock;
 
 /// What a rank needs to send and to receive at once.
 constexpr double kCoresOfRank = 2;
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values.empty() ? 0 : values[values.size() / 2];
-}
 
 /// Times of one collective over one line.
 class Stopwatch {
@@ -56,7 +52,7 @@ class Stopwatch {
       settle(op == "reduce_scatter" ? piece : op == "all_to_all" ? out : whole);
       if (i > 0) seconds.push_back(seconds_since(began));
     }
-    return median(seconds);
+    return typical_of(seconds);
   }
 
   double of_barrier() {
@@ -66,7 +62,7 @@ class Stopwatch {
       group_.barrier();
       seconds.push_back(seconds_since(began));
     }
-    return median(seconds);
+    return typical_of(seconds);
   }
 
  private:

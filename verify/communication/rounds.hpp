@@ -5,6 +5,8 @@
 // only adds time, and to somebody else each time.
 #pragma once
 
+#include "verify/verdict/outliers.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <map>
@@ -53,10 +55,9 @@ inline std::map<std::size_t, double> late_in_most(const SecondsOfRanks& waits, d
   std::size_t rounds = waits.empty() ? 0 : waits.front().size();
   for (const auto& of_rank : waits) rounds = std::min(rounds, of_rank.size());
   for (std::size_t round = 0; round < rounds; ++round) {
-    std::vector<double> sorted;
-    for (const auto& of_rank : waits) sorted.push_back(of_rank[round]);
-    std::sort(sorted.begin(), sorted.end());
-    const double typical = sorted[sorted.size() / 2];
+    std::vector<double> of_round;
+    for (const auto& of_rank : waits) of_round.push_back(of_rank[round]);
+    const double typical = typical_of(of_round);
     for (std::size_t rank = 0; rank < waits.size(); ++rank) {
       const double wait = waits[rank][round];
       if (typical - wait >= limit && wait <= typical / 2) late[rank].push_back(typical - wait);

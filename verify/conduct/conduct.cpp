@@ -8,13 +8,13 @@
 #include "verify/conduct/child_watch.hpp"
 #include "verify/conduct/utc_now.hpp"
 #include "verify/verdict/json.hpp"
+#include "verify/wording/numbers.hpp"
 
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstdio>
 #include <cstring>
 #include <fstream>
 
@@ -215,11 +215,10 @@ class Records {
 };
 
 std::string line_of(const Check& check) {
-  char seconds[32];
-  std::snprintf(seconds, sizeof seconds, "%7.1f s  ", check.seconds);
-  auto outcome = name_of(check.outcome);
+  auto outcome = name_of(check.outcome), seconds = seconds_text(check.seconds);
   outcome.resize(7, ' ');
-  return outcome + seconds + check.name + (check.reason.en.empty() ? "" : ": " + check.reason.en);
+  seconds.insert(0, seconds.size() < 10 ? 10 - seconds.size() : 0, ' ');
+  return outcome + seconds + "  " + check.name + (check.reason.en.empty() ? "" : ": " + check.reason.en);
 }
 
 std::string free_ports(const Exchange& exchange) {

@@ -4,11 +4,14 @@
 // Interrupts are left out: those of a network check are its own. A virtual machine's stolen time is somebody else's.
 #include "verify/conduct/processors.hpp"
 
+#include "verify/wording/numbers.hpp"
+
 #include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <cmath>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -105,12 +108,6 @@ std::vector<Machine> machines_of(const std::vector<Measured>& all) {
   return list;
 }
 
-std::string one_digit(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f", value);
-  return text;
-}
-
 }  // namespace
 
 Processors::Processors() : began_(counts_now()) {}
@@ -129,7 +126,8 @@ std::optional<Sentence> other_work(const std::vector<Measured>& all) {
   std::size_t busy = 0;
   for (const auto& machine : machines_of(all)) {
     if (!machine.did_other_work() || ++busy > kSaid) continue;
-    const auto taken = one_digit(machine.others()), cores = std::to_string(static_cast<int>(machine.cores));
+    const auto taken = number_text(std::round(machine.others() * 10) / 10),
+               cores = std::to_string(static_cast<int>(machine.cores));
     const auto& host = *machine.hosts.begin();
     sentence.en += (busy > 1 ? ", " : "other programs took ") + taken + " of " + cores + " processors of " + host;
     sentence.zh += (busy > 1 ? "，" : "其他程序占用了 ") + host + " 的 " + cores + " 个处理器中的 " + taken + " 个";

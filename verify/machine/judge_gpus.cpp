@@ -5,7 +5,7 @@
 #include "verify/machine/judge_gpus.hpp"
 
 #include "verify/machine/judgement.hpp"
-#include "verify/machine/outlier.hpp"
+#include "verify/verdict/outliers.hpp"
 
 namespace sealift::verify {
 namespace {

@@ -6,7 +6,8 @@
 
 #include "verify/conduct/processors.hpp"
 #include "verify/machine/judgement.hpp"
-#include "verify/machine/outlier.hpp"
+#include "verify/verdict/outliers.hpp"
+#include "verify/wording/numbers.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -16,10 +17,11 @@ namespace {
 
 using Json = nlohmann::json;
 constexpr double kShmOfRank = 128;  // MiB: twice what Docker gives a whole container
+constexpr double kFloorOfMemory = 0.1;
 
 void expect_at_least(Faults& faults, const std::string& who, double got, double wanted, const Sentence& what) {
   if (got >= wanted) return;
-  const auto text = short_number(got) + " / " + short_number(wanted);
+  const auto text = number_text(got) + " / " + number_text(wanted);
   faults.add(who, {what.en + ": " + text, what.zh + "：" + text});
 }
 
@@ -60,7 +62,7 @@ void judge_fabric(const Json& host, const std::string& who, const Json& expected
   expect_at_least(faults, who, static_cast<double>(up), expected.value("ib_ports", ports.empty() ? 0.0 : 1.0),
                   {"InfiniBand ports that are active", "已激活的 InfiniBand 端口"});
   if (up > 0 && host.at("locked_mib").get<double>() >= 0) {
-    const auto limit = short_number(host.at("locked_mib")) + " MiB";
+    const auto limit = number_text(host.at("locked_mib")) + " MiB";
     faults.add(who, {"locked memory is limited to " + limit + ", and InfiniBand needs it unlimited (ulimit -l)",
                      "锁定内存限制为 " + limit + "，InfiniBand 要求不限制（ulimit -l）"});
   }
@@ -78,7 +80,7 @@ std::string kind_of_host(const Json& host, const char* key) {
 std::string rates_of(const Json& host) {
   std::string text;
   for (const auto& port : host.at("ports")) {
-    if (is_up(port)) text += (text.empty() ? "" : ", ") + short_number(port.at("rate")) + " Gb/s";
+    if (is_up(port)) text += (text.empty() ? "" : ", ") + number_text(port.at("rate")) + " Gb/s";
   }
   return text;
 }
@@ -115,11 +117,11 @@ void add_facts(const Measured& host, Check& check) {
                           "shm_mib", "locked_mib", "free_gib", "gpudirect"}) {
     const auto& value = host.values.at(key);
     check.facts.emplace_back(host.host + " " + key,
-                             value.is_number_float() ? short_number(value) : kind_of_host(host.values, key));
+                             value.is_number_float() ? number_text(value) : kind_of_host(host.values, key));
   }
   for (const auto& port : host.values.at("ports")) {
     check.facts.emplace_back(host.host + " " + port.at("name").get<std::string>(),
-                             port.at("state").get<std::string>() + ", " + short_number(port.at("rate")) + " Gb/s");
+                             port.at("state").get<std::string>() + ", " + number_text(port.at("rate")) + " Gb/s");
   }
 }
 
@@ -166,9 +168,10 @@ void judge_bandwidth(const std::vector<Measured>& all, const Site& site, Check& 
     }
     check.figures.push_back(figure);
   }
-  const auto median = short_number(median_of(rates));
-  for (const auto i : low_outliers(rates)) {
-    const auto rate = short_number(rates[i]);
+  const auto median = number_text(typical_of(rates));
+  // Of two hosts one always has less, and a short measurement wanders by a tenth.
+  for (const auto i : rates.size() > 2 ? slow_ones(rates, kFloorOfMemory) : std::vector<std::size_t>()) {
+    const auto rate = number_text(rates[i]);
     faults.add(hosts[i]->host, {rate + " GB/s of memory, and its siblings have " + median,
                                 "内存带宽 " + rate + " GB/s，其他主机为 " + median});
   }
@@ -187,7 +190,7 @@ void judge_clocks(const std::vector<Measured>& all, const Site& site, Check& che
   std::vector<double> offsets;
   for (const auto* host : hosts) offsets.push_back(host->values.at("offset"));
   // Of two clocks nobody knows which is wrong, so the second is measured by the first.
-  const auto middle = hosts.size() == 2 ? offsets[0] : median_of(offsets);
+  const auto middle = hosts.size() == 2 ? offsets[0] : typical_of(offsets);
   Faults faults;
   double worst = 0;
   for (std::size_t i = 0; i < hosts.size(); ++i) {
@@ -198,13 +201,13 @@ void judge_clocks(const std::vector<Measured>& all, const Site& site, Check& che
                              .unit = "s",
                              .at_least = -limit,
                              .at_most = limit,
-                             .basis = "the other clocks, +- " + short_number(bound) + " s"});
+                             .basis = "the other clocks, +- " + number_text(bound) + " s"});
     if (std::abs(ahead) - bound <= limit) continue;
-    const auto text = short_number(std::abs(ahead)) + " s";
+    const auto text = number_text(std::abs(ahead)) + " s";
     faults.add(hosts[i]->host, ahead > 0 ? Sentence{"its clock is " + text + " ahead", "时钟快 " + text}
                                          : Sentence{"its clock is " + text + " behind", "时钟慢 " + text});
   }
-  const auto text = short_number(worst);
+  const auto text = number_text(worst);
   faults.settle(check, {"clocks agree within " + text + " s", "各主机时钟相差不超过 " + text + " 秒"});
 }
 

@@ -5,8 +5,6 @@
 #include "verify/machine/judgement.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
 
 namespace sealift::verify {
 
@@ -39,12 +37,6 @@ std::vector<const Measured*> with_values(const std::vector<Measured>& all) {
     if (measured.values.is_object()) some.push_back(&measured);
   }
   return some;
-}
-
-std::string short_number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, std::abs(value) >= 1e4 && std::abs(value) < 1e9 ? "%.0f" : "%.4g", value);
-  return text;
 }
 
 }  // namespace sealift::verify

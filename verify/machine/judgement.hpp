@@ -24,7 +24,4 @@ class Faults {
 /// Those that have values.
 std::vector<const Measured*> with_values(const std::vector<Measured>& all);
 
-/// "3.25".
-std::string short_number(double value);
-
 }  // namespace sealift::verify

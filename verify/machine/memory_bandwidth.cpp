@@ -4,6 +4,8 @@
 // Each thread touches its part first, so that the pages lie with the processor that uses them.
 #include "verify/machine/memory_bandwidth.hpp"
 
+#include "verify/wording/numbers.hpp"
+
 #include <algorithm>
 #include <barrier>
 #include <chrono>
@@ -34,7 +36,7 @@ double triad_rate(std::size_t numbers, unsigned threads, int passes) {
   for (auto& thread : running) thread.join();
   for (std::size_t i = 0; i < numbers; ++i) {
     if (a[i] != 5)
-      throw std::runtime_error("memory gave back another number than was written: 5 became " + std::to_string(a[i]));
+      throw std::runtime_error("memory gave back another number than was written: 5 became " + number_text(a[i], 17));
   }
   double best = 0;
   for (std::size_t i = 1; i < moments.size(); ++i) {

@@ -7,18 +7,19 @@
 #include "verify/pages/frame.hpp"
 #include "verify/verdict/json.hpp"
 #include "verify/wording/figures.hpp"
+#include "verify/wording/numbers.hpp"
 #include "verify/wording/phrases.hpp"
 #include "verify/wording/texts.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 
 namespace sealift::verify {
 namespace {
 
 constexpr std::size_t kMostLines = 500;
+constexpr int kDigits = 9;  // of a value on a curve, since a loss may differ in its last
 constexpr std::array kTurns{Turn::Worse, Turn::Better, Turn::Changed};
 
 struct Rows {
@@ -37,16 +38,9 @@ std::string outcome_text(const std::optional<Outcome>& outcome, Language languag
 }
 
 /// With more digits where there is little, since a difference of one bit is one.
-std::string percent(double share) {
-  if (share != 0 && std::fabs(share) < 1e-3) return number_text(share * 100) + " %";
-  return (share > 0 ? "+" : "") + number_text(std::round(share * 1000) / 10) + " %";
-}
-
-/// All digits of a value, since a loss may differ in its last.
-std::string digits_text(double value) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%.9g", value);
-  return text;
+std::string change_text(double share) {
+  if (share != 0 && std::fabs(share) < 1e-3) return percent_text(share);
+  return (share > 0 ? "+" : "") + percent_text(std::round(share * 1000) / 1000);
 }
 
 std::string turn_key(Turn turn) {
@@ -82,9 +76,9 @@ Rows curve_rows(const Comparison& comparison, Language language) {
             {word(Word::Curve, language), word(Word::FirstDifference, language), word(Word::Before, language),
              word(Word::After, language), word(Word::LargestDifference, language)},
             {}};
-  const auto said_of = [](const std::optional<double>& value) { return value ? digits_text(*value) : "–"; };
+  const auto said_of = [](const std::optional<double>& value) { return value ? number_text(*value, kDigits) : "–"; };
   for (const auto& change : comparison.curves) {
-    auto apart = percent(change.largest);
+    auto apart = change_text(change.largest);
     if (change.before_points != change.after_points) {
       apart += "; " + filled(Word::PointsOf, language,
                              {std::to_string(change.before_points), std::to_string(change.after_points)});
@@ -97,7 +91,7 @@ Rows curve_rows(const Comparison& comparison, Language language) {
 }
 
 Rows figure_rows(const Comparison& comparison, Language language) {
-  Rows rows{filled(Word::Figures, language, {number_text(comparison.threshold * 100) + " %"}),
+  Rows rows{filled(Word::Figures, language, {percent_text(comparison.threshold)}),
             {"", word(Word::FigureName, language), word(Word::Before, language), word(Word::After, language),
              word(Word::Relative, language)},
             {}};
@@ -107,7 +101,7 @@ Rows figure_rows(const Comparison& comparison, Language language) {
       rows.rows.push_back({turn_text(turn, language), change.check + ": " + phrase(change.name(), language),
                            value_in(change.before, Word::OnlyAfter, language),
                            value_in(change.after, Word::OnlyBefore, language),
-                           std::isnan(change.relative) ? "–" : percent(change.relative)});
+                           std::isnan(change.relative) ? "–" : change_text(change.relative)});
     }
   }
   return rows;
@@ -155,7 +149,7 @@ std::string headline(const Comparison& comparison, Language language) {
 }
 
 std::vector<std::string> remarks(const Comparison& comparison, Language language) {
-  std::vector<std::string> notes{filled(Word::Noise, language, {number_text(comparison.threshold * 100) + " %"}),
+  std::vector<std::string> notes{filled(Word::Noise, language, {percent_text(comparison.threshold)}),
                                  word(Word::NotMatrices, language)};
   if (comparison.different_levels) notes.insert(notes.begin(), word(Word::DifferentLevels, language));
   return notes;

@@ -9,6 +9,7 @@
 #include "verify/verdict/json.hpp"
 #include "verify/wording/figures.hpp"
 #include "verify/wording/folds.hpp"
+#include "verify/wording/numbers.hpp"
 #include "verify/wording/phrases.hpp"
 #include "verify/wording/texts.hpp"
 

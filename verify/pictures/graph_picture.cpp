@@ -5,6 +5,7 @@
 #include "verify/pictures/graph_picture.hpp"
 
 #include "verify/pictures/axis.hpp"
+#include "verify/wording/numbers.hpp"
 #include "verify/wording/texts.hpp"
 
 #include <algorithm>

@@ -4,6 +4,8 @@
 // What was not measured is hatched: an empty cell would look like the lowest value.
 #include "verify/pictures/matrix_picture.hpp"
 
+#include "verify/verdict/outliers.hpp"
+#include "verify/wording/numbers.hpp"
 #include "verify/wording/texts.hpp"
 
 #include <algorithm>
@@ -21,13 +23,6 @@ std::vector<double> finite_values(const Matrix& matrix) {
     if (value && std::isfinite(*value)) values.push_back(*value);
   }
   return values;
-}
-
-double median_of(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 std::vector<std::string> block_names(const std::vector<std::string>& names, std::size_t per_block) {
@@ -152,7 +147,7 @@ Blocks in_blocks(const Matrix& matrix) {
   blocks.matrix.columns = block_names(matrix.columns, blocks.columns_per_cell);
   const auto width = blocks.matrix.columns.size();
   blocks.matrix.values.assign(blocks.matrix.rows.size() * width, std::nullopt);
-  const auto median = median_of(finite_values(matrix));
+  const auto median = typical_of(finite_values(matrix));
   for (std::size_t i = 0; i < matrix.values.size(); ++i) {
     const auto value = matrix.values[i];
     if (!value || !std::isfinite(*value)) continue;

@@ -5,11 +5,11 @@
 #include "verify/training/curves.hpp"
 
 #include "trainer/json_numbers.hpp"
+#include "verify/wording/numbers.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <sstream>
 
 namespace sealift::verify {
 namespace {
@@ -18,13 +18,6 @@ std::vector<double> numbers_of_array(const nlohmann::json& array) {
   std::vector<double> values;
   for (const auto& value : array) values.push_back(trainer::number_or_nan(value));
   return values;
-}
-
-std::string text_of_number(double value, int digits = 10) {
-  std::ostringstream text;
-  text.precision(digits);
-  text << value;
-  return text.str();
 }
 
 Curve curve_of_values(const std::string& name, const std::vector<double>& values, bool expected) {
@@ -58,10 +51,9 @@ void add_failure(Check& check, const Sentence& reason) {
 Sentence parted_in_step(const Sentence& what, const CurveDifference& difference, const Series& ours,
                         const Series& reference, double tolerance) {
   const auto step = std::to_string(*difference.first_step);
-  const auto mine = text_of_number(difference.ours, 17), theirs = text_of_number(difference.reference, 17);
-  const auto within =
-      tolerance == 0 ? std::string("to the bit") : "within " + text_of_number(tolerance, 3) + " relative";
-  const auto within_zh = tolerance == 0 ? std::string("逐位一致") : "相对误差 " + text_of_number(tolerance, 3);
+  const auto mine = number_text(difference.ours, 17), theirs = number_text(difference.reference, 17);
+  const auto within = tolerance == 0 ? std::string("to the bit") : "within " + number_text(tolerance, 3) + " relative";
+  const auto within_zh = tolerance == 0 ? std::string("逐位一致") : "相对误差 " + number_text(tolerance, 3);
   return {ours.name.en + " and " + reference.name.en + " part in step " + step + ": " + what.en + " " + mine +
               ", expected " + theirs + " " + within,
           ours.name.zh + "与" + reference.name.zh + "从第 " + step + " 步开始不同：" + what.zh + " " + mine +
@@ -129,7 +121,7 @@ void judge_curves(const Series& ours, const Series& reference, double tolerance,
   if (norms.first_step)
     add_failure(check, parted_in_step({"gradient norm", "梯度范数"}, norms, ours, reference, of_norms));
   if (check.outcome == Outcome::Fail) return;
-  const auto steps = std::to_string(ours.losses.size()), apart = text_of_number(losses.largest, 2);
+  const auto steps = std::to_string(ours.losses.size()), apart = number_text(losses.largest, 2);
   const Sentence seen{
       ours.name.en + " and " + reference.name.en + " agree over " + steps + " steps (losses to " + apart + ")",
       ours.name.zh + "与" + reference.name.zh + "在 " + steps + " 步内一致（损失相对误差 " + apart + "）"};

@@ -8,6 +8,7 @@
 #include "verify/conduct/child_watch.hpp"
 #include "verify/training/golden.hpp"
 #include "verify/training/plan.hpp"
+#include "verify/wording/numbers.hpp"
 
 #include <cmath>
 #include <fstream>
@@ -17,6 +18,8 @@ namespace {
 
 using Json = nlohmann::json;
 namespace fs = std::filesystem;
+
+constexpr int kDigits = 9;  // of a loss
 
 constexpr const char* kScript =
 #include "verify/training/golden_peer.inc"
@@ -120,12 +123,6 @@ std::vector<double> numbers_of_peer(const Json& array) {
   return values;
 }
 
-std::string text_of_loss(double value) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%.9g", value);
-  return text;
-}
-
 Sentence name_of_peer(const std::string& method, int ranks) {
   const auto crew = std::to_string(ranks);
   if (method == "swift") return {"swift sft on " + crew + " ranks", crew + " 个进程的 swift sft"};
@@ -165,10 +162,10 @@ void judge_adapter(const std::vector<Measured>& all, Check& check) {
                            .at_least = ours * (1 - 1e-4),
                            .at_most = ours * (1 + 1e-4),
                            .basis = "sealift-train's evaluation"});
-  check.facts.emplace_back("loss without the adapter", text_of_loss(before));
+  check.facts.emplace_back("loss without the adapter", number_text(before, kDigits));
   const bool changes = before != after;
   check.outcome = apart <= 1e-4 && changes ? Outcome::Pass : Outcome::Fail;  // a NaN fails
-  const auto both = text_of_loss(after) + ", sealift-train " + text_of_loss(ours);
+  const auto both = number_text(after, kDigits) + ", sealift-train " + number_text(ours, kDigits);
   check.reason = changes ? Sentence{"with the adapter PEFT has a loss of " + both, "加载适配器后 PEFT 的损失为 " + both}
                          : Sentence{"the adapter changes nothing in PEFT", "适配器在 PEFT 中不起作用"};
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of several equals is slower or later than the others.
-// Judges of rates, bandwidths and waits ask it.
+// Which of several equals is slower than the others, or unlike most of them: the one rule of all judges.
+// Judges of hosts, devices, links and groups ask it.
 // Median and median absolute deviation, since one bad device must not move what it is held against; a floor, since
 // equals that agree to a thousandth would otherwise accuse each other.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <optional>
 #include <vector>
 
 namespace sealift::verify {
@@ -45,6 +47,27 @@ inline std::vector<std::size_t> slow_ones(const std::vector<double>& values, dou
     if (std::isnan(values[i]) || values[i] < least) slow.push_back(i);
   }
   return slow;
+}
+
+/// What more than half of `values` are; nothing where nothing is.
+template <class Value>
+std::optional<Value> what_most_are(const std::vector<Value>& values) {
+  std::map<Value, std::size_t> counts;
+  for (const auto& value : values) {
+    if (2 * ++counts[value] > values.size()) return value;
+  }
+  return std::nullopt;
+}
+
+/// The places of those `values` that are not what most are; none where nothing is.
+template <class Value>
+std::vector<std::size_t> unlike_most(const std::vector<Value>& values) {
+  std::vector<std::size_t> unlike;
+  const auto most = what_most_are(values);
+  for (std::size_t i = 0; i < values.size() && most; ++i) {
+    if (values[i] != *most) unlike.push_back(i);
+  }
+  return unlike;
 }
 
 }  // namespace sealift::verify

@@ -4,6 +4,7 @@
 // Those outside of what is expected come first, since a thousand ranks give a thousand rows.
 #include "verify/wording/figures.hpp"
 
+#include "verify/wording/numbers.hpp"
 #include "verify/wording/texts.hpp"
 
 #include <cmath>

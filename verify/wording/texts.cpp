@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small UTF-8 reader, and numbers.
+// A small UTF-8 reader.
 // See texts.hpp.
 // Overlong forms, surrogates and code points above U+10FFFF are no UTF-8: a browser would show something else.
 #include "verify/wording/texts.hpp"
 
 #include <array>
-#include <cmath>
 #include <cstdint>
-#include <cstdio>
 
 namespace sealift::verify {
 namespace {
@@ -43,12 +41,6 @@ bool may_be_shown(std::uint32_t code) {
                      (code >= 0x2066 && code <= 0x2069);
   const bool breaks = code == 0x2028 || code == 0x2029 || code == 0xFEFF || code == 0xFFFE || code == 0xFFFF;
   return !turns && !breaks;
-}
-
-std::string formatted(const char* format, double value) {
-  char text[64];
-  std::snprintf(text, sizeof text, format, value);
-  return text;
 }
 
 }  // namespace
@@ -113,33 +105,6 @@ std::string shortened(std::string_view text, std::size_t characters) {
     if (seen++ == characters) return whole.substr(0, i) + "…";
   }
   return whole;
-}
-
-std::string number_text(double value) {
-  if (std::isnan(value)) return "nan";
-  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
-  if (value == std::floor(value) && std::fabs(value) < 1e9) return formatted("%.0f", value + 0.0);
-  const double size = std::fabs(value);
-  if (size >= 1000 && size < 1e9) return formatted("%.0f", value);
-  return formatted("%.4g", value);
-}
-
-std::string tick_text(double value) {
-  const double size = std::fabs(value);
-  for (const auto& [factor, letter] : {std::pair{1e12, " T"}, {1e9, " G"}, {1e6, " M"}, {1e4, " k"}}) {
-    const double unit = factor == 1e4 ? 1e3 : factor;
-    if (size >= factor && size < 1e15) return formatted("%.6g", value / unit) + letter;
-  }
-  return formatted("%.6g", value + 0.0);
-}
-
-std::string seconds_text(double seconds) {
-  if (!(seconds < 60)) {
-    if (!std::isfinite(seconds) || seconds > 1e9) return number_text(seconds) + " s";
-    const auto whole = static_cast<std::int64_t>(seconds + 0.5);
-    return std::to_string(whole / 60) + " min " + std::to_string(whole % 60) + " s";
-  }
-  return formatted("%.1f", seconds) + " s";
 }
 
 }  // namespace sealift::verify

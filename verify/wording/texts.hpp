@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts and numbers as a page may show them: valid UTF-8, no control characters, escaped, of sensible length.
+// Texts as a page may show them: valid UTF-8, no control characters, escaped, of sensible length.
 // Below every page and picture: all that comes from a machine, a file or a child's output goes through here.
 // Host names and error texts are chosen by others; on the paper that people sign they must not pose as the report.
 #pragma once
@@ -22,14 +22,5 @@ std::string one_line(std::string_view text);
 
 /// The first `characters` of a clean text, and "…" when that is not all.
 std::string shortened(std::string_view text, std::size_t characters);
-
-/// Four significant digits: "0.3333", "1234", "1.5e-09", "inf"; integers below 10^9 whole.
-std::string number_text(double value);
-
-/// A tick of an axis: "250", "10 k", "1 M", "2e-05".
-std::string tick_text(double value);
-
-/// "4.2 s", "12 min 5 s".
-std::string seconds_text(double seconds);
 
 }  // namespace sealift::verify

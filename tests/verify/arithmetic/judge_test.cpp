@@ -206,4 +206,14 @@ TEST_CASE("slow ones: of a pair the lower, not-a-number always, nobody among equ
   CHECK(slow_ones({100, 80, 60, 120, 90}, 0.1).empty());  // they differ widely, so nobody stands out
 }
 
+TEST_CASE("unlike most: more than half must be alike, else nobody is named") {
+  using Texts = std::vector<std::string>;
+  CHECK(unlike_most(Texts{"a", "b", "a"}) == std::vector<std::size_t>{1});
+  CHECK(unlike_most(Texts{"a", "b"}).empty());
+  CHECK(unlike_most(Texts{"a", "a", "b", "b"}).empty());
+  CHECK(unlike_most(Texts{"a"}).empty());
+  CHECK(unlike_most(Texts{}).empty());
+  CHECK(what_most_are(std::vector<int>{3, 3, 4}) == 3);
+}
+
 }  // namespace
