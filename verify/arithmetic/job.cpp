@@ -24,7 +24,7 @@ std::int64_t size_at(const nlohmann::json& json, const char* key) {
   return value;
 }
 
-Sentence what_of(const Place& place) {
+Phrase what_of(const Place& place) {
   const auto& unit = place.unit;
   switch (place.phase) {
     case Phase::Weights:
@@ -105,7 +105,7 @@ std::vector<Place> places_of(const ArithmeticJob& job) {
   return places;
 }
 
-Sentence text_of(const Place& place) {
+Phrase text_of(const Place& place) {
   const auto what = what_of(place);
   const auto step = std::to_string(place.step + 1);
   return {place.dtype + ", step " + step + ", " + what.en, place.dtype + "，第 " + step + " 步，" + what.zh};

@@ -48,6 +48,6 @@ std::vector<std::string> units_of(const ArithmeticJob& job);
 std::vector<Place> places_of(const ArithmeticJob& job);
 
 /// "bf16, step 2, backward: the gradient of the output of layers.1.mlp"
-Sentence text_of(const Place& place);
+Phrase text_of(const Place& place);
 
 }  // namespace sealift::verify

@@ -4,7 +4,7 @@
 // A device that differs from itself tells on itself, so it has no say in what most computed.
 #include "verify/arithmetic/judge.hpp"
 
-#include "verify/conduct/accuse.hpp"
+#include "verify/conduct/expectations.hpp"
 #include "verify/conduct/processors.hpp"
 #include "verify/verdict/outliers.hpp"
 #include "verify/wording/numbers.hpp"
@@ -53,8 +53,8 @@ std::vector<std::string> digests_of(const Measured& measured) {
   return measured.values.at("digests").get<std::vector<std::string>>();
 }
 
-Sentence first_difference(const ArithmeticJob& job, const std::vector<std::string>& mine,
-                          const std::vector<std::string>& right) {
+Phrase first_difference(const ArithmeticJob& job, const std::vector<std::string>& mine,
+                        const std::vector<std::string>& right) {
   const auto places = places_of(job);
   for (std::size_t i = 0; i < places.size() && i < mine.size() && i < right.size(); ++i) {
     if (mine[i] != right[i]) return text_of(places[i]);
@@ -70,54 +70,51 @@ const ArithmeticReference* reference_for(const Group& group, const std::vector<A
 }
 
 /// Removes from `group` and accuses those whose two runs differ.
-void accuse_unsteady(Group& group, std::vector<Accusation>& accused) {
+void accuse_unsteady(Group& group, Culprits& culprits) {
   const auto places = places_of(group.job);
   std::erase_if(group.members, [&](const Measured* member) {
     const auto& again = member->values.at("again");
     if (again.is_null()) return false;
     const auto place = text_of(places.at(again.get<std::size_t>()));
-    accused.push_back({name_of(*member),
-                       {"does not compute the same twice; the first difference is " + place.en,
-                        "两次计算结果不同；首个差异：" + place.zh}});
+    culprits.add(name_of(*member), {"does not compute the same twice; the first difference is " + place.en,
+                                    "两次计算结果不同；首个差异：" + place.zh});
     return true;
   });
 }
 
-void hold_to(const std::vector<std::string>& right, const Sentence& whose, const Group& group,
-             std::vector<Accusation>& accused) {
+void hold_to(const std::vector<std::string>& right, const Phrase& whose, const Group& group, Culprits& culprits) {
   for (const auto* member : group.members) {
     const auto mine = digests_of(*member);
     if (mine == right) continue;
     const auto place = first_difference(group.job, mine, right);
-    accused.push_back({name_of(*member),
-                       {"differs from " + whose.en + "; the first difference is " + place.en,
-                        "与" + whose.zh + "不同；首个差异：" + place.zh}});
+    culprits.add(name_of(*member), {"differs from " + whose.en + "; the first difference is " + place.en,
+                                    "与" + whose.zh + "不同；首个差异：" + place.zh});
   }
 }
 
 /// No majority: nobody can say who is right.
-void accuse_all(const Group& group, std::vector<Accusation>& accused) {
+void accuse_all(const Group& group, Culprits& culprits) {
   const auto first = digests_of(*group.members.front());
   for (const auto* member : group.members) {
     const auto mine = digests_of(*member);
     const auto other = mine == first ? digests_of(*group.members.back()) : first;
     const auto place = first_difference(group.job, mine, other);
-    accused.push_back({name_of(*member),
-                       {"and another device of its kind differ, and no majority says which is right; the first "
-                        "difference is " +
-                            place.en,
-                        "与同类设备不同，且没有多数结果可判断对错；首个差异：" + place.zh}});
+    culprits.add(name_of(*member),
+                 {"it and another device of its kind differ, and no majority says which is right; the first "
+                  "difference is " +
+                      place.en,
+                  "与同类设备不同，且没有多数结果可判断对错；首个差异：" + place.zh});
   }
 }
 
-void compare_siblings(const Group& group, std::vector<Accusation>& accused) {
+void compare_siblings(const Group& group, Culprits& culprits) {
   if (group.members.empty()) return;
   std::vector<std::vector<std::string>> computed;
   for (const auto* member : group.members) computed.push_back(digests_of(*member));
   if (const auto most = what_most_are(computed)) {
-    hold_to(*most, {"most devices of its kind", "多数同类设备"}, group, accused);
+    hold_to(*most, {"most devices of its kind", "多数同类设备"}, group, culprits);
   } else {
-    accuse_all(group, accused);
+    accuse_all(group, culprits);
   }
 }
 
@@ -183,7 +180,7 @@ std::string write_arithmetic_reference(const Json& values) {
 
 void judge_same_bits(const std::vector<Measured>& all, const std::vector<ArithmeticReference>& references,
                      Check& check) {
-  std::vector<Accusation> accused;
+  Culprits culprits;
   std::size_t devices = 0, digests = 0, held = 0, single = 0;
   for (auto& group : groups_of(all)) {
     devices += group.members.size();
@@ -191,19 +188,24 @@ void judge_same_bits(const std::vector<Measured>& all, const std::vector<Arithme
     const auto* reference = reference_for(group, references);
     held += reference ? group.members.size() : 0;
     single += !reference && group.members.size() == 1 ? 1 : 0;
-    check.facts.emplace_back(group.kind, count(group.members.size(), "device") + ", LibTorch " + group.torch +
-                                             (reference ? ", held to a reference" : ", no reference"));
-    accuse_unsteady(group, accused);
+    const Phrase held_to =
+        reference ? Phrase{"held to a reference", "与参考结果比较"} : Phrase{"no reference", "无参考结果"};
+    check.facts.push_back(
+        {group.kind,
+         {count(group.members.size(), "device") + ", LibTorch " + group.torch + ", " + held_to.en,
+          std::to_string(group.members.size()) + " 个设备，LibTorch " + group.torch + "，" + held_to.zh}});
+    accuse_unsteady(group, culprits);
     if (reference) {
-      hold_to(reference->digests, {"the reference of its kind", "同类设备的参考结果"}, group, accused);
+      hold_to(reference->digests, {"the reference of its kind", "同类设备的参考结果"}, group, culprits);
     } else {
-      compare_siblings(group, accused);
+      compare_siblings(group, culprits);
     }
   }
-  check.figures.push_back({"devices", static_cast<double>(devices), "", {}, {}, ""});
-  check.figures.push_back({"digests of each", static_cast<double>(digests), "", {}, {}, ""});
-  check.figures.push_back({"held to a reference", static_cast<double>(held), "devices", {}, {}, ""});
-  if (!accused.empty()) return accuse(accused, check);
+  check.figures.push_back({{"devices", "设备"}, static_cast<double>(devices), "", {}, {}, ""});
+  check.figures.push_back({{"digests of each", "每个设备的摘要数"}, static_cast<double>(digests), "", {}, {}, ""});
+  check.figures.push_back(
+      {{"held to a reference", "与参考结果比较的设备"}, static_cast<double>(held), {"devices", "设备"}, {}, {}, ""});
+  if (!culprits.empty()) return culprits.accuse(check);
   check.outcome = Outcome::Pass;
   const auto d = std::to_string(devices), n = std::to_string(digests);
   check.reason = {count(devices, "device") + " computed " + n + " digests twice, the same to the bit",
@@ -215,7 +217,7 @@ void judge_same_bits(const std::vector<Measured>& all, const std::vector<Arithme
 }
 
 void judge_heat(const std::vector<Measured>& all, Check& check) {
-  std::vector<Accusation> accused;
+  Culprits culprits;
   double rounds = 0, seconds = 0;
   std::size_t devices = 0;
   for (const auto& measured : all) {
@@ -228,14 +230,13 @@ void judge_heat(const std::vector<Measured>& all, Check& check) {
     const auto places = places_of(arithmetic_job_from(measured.values.at("job")));
     const auto place = text_of(places.at(fault.at("place").get<std::size_t>()));
     const auto round = std::to_string(fault.at("round").get<std::int64_t>());
-    accused.push_back(
-        {name_of(measured),
-         {"computed something else in round " + round + " under load; the first difference is " + place.en,
-          "在满载的第 " + round + " 轮计算结果改变；首个差异：" + place.zh}});
+    culprits.add(name_of(measured),
+                 {"computed something else in round " + round + " under load; the first difference is " + place.en,
+                  "在满载的第 " + round + " 轮计算结果改变；首个差异：" + place.zh});
   }
-  check.figures.push_back({"rounds of the slowest device", rounds, "", {}, {}, ""});
-  check.figures.push_back({"duration", seconds, "s", {}, {}, ""});
-  if (!accused.empty()) return accuse(accused, check);
+  check.figures.push_back({{"rounds of the slowest device", "最慢设备的轮数"}, rounds, "", {}, {}, ""});
+  check.figures.push_back({{"duration", "时长"}, seconds, "s", {}, {}, ""});
+  if (!culprits.empty()) return culprits.accuse(check);
   if (rounds < 2) throw std::invalid_argument("a device has made no second round to compare");
   check.outcome = Outcome::Pass;
   const auto n = std::to_string(static_cast<std::int64_t>(rounds));
@@ -243,14 +244,27 @@ void judge_heat(const std::vector<Measured>& all, Check& check) {
                   std::to_string(devices) + " 个设备在满载下至少 " + n + " 轮结果逐位相同"};
 }
 
-void judge_rates(const std::vector<Measured>& all, const Json& expected, Check& check) {
-  struct Rate {
-    std::string unit;
-    bool cpu = false;
-    std::vector<const Measured*> who;
-    std::vector<double> values;
-  };
-  std::map<std::pair<std::string, std::string>, Rate> rates;  // by name and kind
+namespace {
+
+/// Rates that are measured: their names in measurements and in site.toml, and what people call them.
+const std::map<std::string, Phrase> kRates{{"matmul fp32", {"matmul fp32", "fp32 矩阵乘法"}},
+                                           {"matmul bf16", {"matmul bf16", "bf16 矩阵乘法"}},
+                                           {"memory", {"memory", "内存带宽"}},
+                                           {"host to device", {"host to device", "主机到设备"}}};
+
+/// One rate of all devices of one kind.
+struct Rate {
+  std::string unit;
+  bool cpu = false;
+  std::vector<const Measured*> who;
+  std::vector<double> values;
+};
+
+/// By name and kind.
+using Rates = std::map<std::pair<std::string, std::string>, Rate>;
+
+Rates rates_of(const std::vector<Measured>& all) {
+  Rates rates;
   for (const auto& measured : all) {
     if (!has_values(measured)) continue;
     for (const auto& rate : measured.values.at("rates")) {
@@ -261,45 +275,70 @@ void judge_rates(const std::vector<Measured>& all, const Json& expected, Check& 
       of_kind.values.push_back(rate.at("value"));
     }
   }
-  std::vector<Accusation> wrong_file, slow_devices;
-  const auto at_least = expectations_in(expected, "arithmetic", "at_least",
-                                        {"matmul fp32", "matmul bf16", "memory", "host to device"}, wrong_file);
+  return rates;
+}
+
+/// What the site expects, by name; accuses its file of rates that no device here has.
+std::map<std::string, double> expected_rates(const Json& expected, const Rates& rates, Culprits& wrong_file) {
+  std::vector<std::string> known;
+  for (const auto& [name, called] : kRates) known.push_back(name);
+  const auto at_least = expectations_in(expected, "arithmetic", "at_least", known, wrong_file);
   for (const auto& [name, value] : at_least) {
     if (std::any_of(rates.begin(), rates.end(), [&](const auto& rate) { return rate.first.first == name; })) continue;
-    wrong_file.push_back({"site.toml",
-                          {"expects " + number_text(value) + " of \"" + name + "\", and no device here has such a rate",
-                           "期望 \"" + name + "\" 至少为 " + number_text(value) + "，而此处没有设备具有该速率"}});
+    const auto number = number_text(value);
+    wrong_file.add("site.toml", {"expects " + number + " of \"" + name + "\", and no device here has such a rate",
+                                 "期望 \"" + name + "\" 至少为 " + number + "，而此处没有设备具有该速率"});
   }
-  for (const auto& [key, rate] : rates) {
-    const auto& [name, kind] = key;
-    const auto wanted = at_least.contains(name) ? std::optional(at_least.at(name)) : std::nullopt;
-    const auto least = *std::min_element(rate.values.begin(), rate.values.end());
-    const auto figure = [&](const std::string& which, double value) {
-      check.figures.push_back(
-          {name + ", " + which + " of " + kind, value, rate.unit, wanted, {}, wanted ? "site.toml" : ""});
-    };
-    figure("typical", typical_of(rate.values));
-    if (rate.values.size() > 1) figure("lowest", least);
-    // CPU ranks of one host take turns on its cores: shown, not compared.
-    const bool shares_cores = rate.cpu && std::all_of(rate.who.begin(), rate.who.end(), [&](const Measured* one) {
-                                return one->host == rate.who.front()->host;
-                              });
-    const auto slow =
-        shares_cores ? std::vector<std::size_t>() : slow_ones(rate.values, rate.cpu ? kFloorOfCpus : kFloorOfDevices);
-    for (std::size_t i = 0; i < rate.values.size(); ++i) {
-      const auto said = [&](double number) { return number_text(number) + " " + rate.unit; };
-      if (wanted && rate.values[i] < *wanted) {
-        slow_devices.push_back(
-            {name_of(*rate.who[i]),
-             {"reaches " + said(rate.values[i]) + " in " + name + "; the site expects " + said(*wanted),
-              name + " 为 " + said(rate.values[i]) + "；站点期望至少 " + said(*wanted)}});
-      } else if (std::find(slow.begin(), slow.end(), i) != slow.end()) {
-        slow_devices.push_back(
-            {name_of(*rate.who[i]),
-             {"reaches " + said(rate.values[i]) + " in " + name + ", its siblings " + said(typical_of(rate.values)),
-              name + " 为 " + said(rate.values[i]) + "，同类设备为 " + said(typical_of(rate.values))}});
-      }
+  return at_least;
+}
+
+/// CPU ranks of one host take turns on its cores: shown, not compared.
+bool shares_cores(const Rate& rate) {
+  return rate.cpu && std::all_of(rate.who.begin(), rate.who.end(),
+                                 [&](const Measured* one) { return one->host == rate.who.front()->host; });
+}
+
+void name_slow_devices(const Phrase& name, const Rate& rate, std::optional<double> wanted, Culprits& slow_devices) {
+  const auto said = [&](double number) { return number_text(number) + " " + rate.unit; };
+  const auto usual = said(typical_of(rate.values));
+  const auto slow = shares_cores(rate) ? std::vector<std::size_t>()
+                                       : slow_ones(rate.values, rate.cpu ? kFloorOfCpus : kFloorOfDevices);
+  for (std::size_t i = 0; i < rate.values.size(); ++i) {
+    const auto has = said(rate.values[i]);
+    if (wanted && rate.values[i] < *wanted) {
+      slow_devices.add(name_of(*rate.who[i]),
+                       {"reaches " + has + " in " + name.en + "; the site expects " + said(*wanted),
+                        name.zh + "为 " + has + "；站点期望至少 " + said(*wanted)});
+    } else if (std::find(slow.begin(), slow.end(), i) != slow.end()) {
+      slow_devices.add(name_of(*rate.who[i]), {"reaches " + has + " in " + name.en + ", its siblings " + usual,
+                                               name.zh + "为 " + has + "，同类设备为 " + usual});
     }
+  }
+}
+
+}  // namespace
+
+void judge_rates(const std::vector<Measured>& all, const Json& expected, Check& check) {
+  const auto rates = rates_of(all);
+  Culprits wrong_file, slow_devices;
+  const auto at_least = expected_rates(expected, rates, wrong_file);
+  for (const auto& [key, rate] : rates) {
+    const auto& kind = key.second;
+    const auto known = kRates.find(key.first);
+    const auto name = known == kRates.end() ? Phrase(key.first) : known->second;
+    const auto wanted = at_least.contains(key.first) ? std::optional(at_least.at(key.first)) : std::nullopt;
+    const auto figure = [&](const Phrase& which, double value) {
+      check.figures.push_back({{name.en + ", " + which.en + " of " + kind, name.zh + "，" + kind + " 的" + which.zh},
+                               value,
+                               rate.unit,
+                               wanted,
+                               {},
+                               wanted ? "site.toml" : ""});
+    };
+    figure({"typical", "典型值"}, typical_of(rate.values));
+    const auto least = *std::min_element(rate.values.begin(), rate.values.end());
+    if (rate.values.size() > 1) figure({"lowest", "最低值"}, least);
+    name_slow_devices(name, rate, wanted, slow_devices);
   }
   if (accuse_of_rates(wrong_file, slow_devices, all, check)) return;
   check.outcome = Outcome::Pass;

@@ -5,7 +5,9 @@
 #include "verify/communication/all_ranks.hpp"
 
 #include "verify/communication/plan.hpp"
+#include "verify/verdict/json.hpp"
 
+#include <algorithm>
 #include <set>
 
 namespace sealift::verify {
@@ -23,8 +25,8 @@ void take_facts(const std::vector<Measured>& all, Check& check) {
   for (const auto& measured : all) {
     if (!has_values(measured)) continue;
     for (const auto& fact : measured.values.at("facts")) {
-      const std::pair<std::string, std::string> pair{fact.at(0), fact.at(1)};
-      if (std::find(check.facts.begin(), check.facts.end(), pair) == check.facts.end()) check.facts.push_back(pair);
+      const Fact read{phrase_from(fact.at(0)), phrase_from(fact.at(1))};
+      if (std::find(check.facts.begin(), check.facts.end(), read) == check.facts.end()) check.facts.push_back(read);
     }
   }
 }
@@ -46,10 +48,20 @@ Slow slow_for(const std::vector<Measured>& all) {
   return {kFloorOfOneHost, kNoiseOfOneHost};
 }
 
-Expectations communication_expectations(const nlohmann::json& expected, std::vector<Accusation>& accused) {
+Expectations communication_expectations(const nlohmann::json& expected, Culprits& culprits) {
   auto known = kCollectives;
   known.push_back("pair");
-  return expectations_in(expected, "communication", "at_least_gb", known, accused);
+  return expectations_in(expected, "communication", "at_least_gb", known, culprits);
+}
+
+Phrase name_of_group(const std::string& group) {
+  if (group == "world") return {group, "全部进程"};
+  if (group == "replicate") return {group, "各副本之间"};
+  return group == "shard" ? Phrase{group, "各分片之间"} : Phrase(group);
+}
+
+Phrase pair_of(const Phrase& one, const Phrase& other) {
+  return {one.en + " - " + other.en, one.zh + " - " + other.zh};
 }
 
 }  // namespace sealift::verify

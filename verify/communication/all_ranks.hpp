@@ -4,7 +4,8 @@
 // The limits stand in one place, since a report must call the same thing slow wherever it looks.
 #pragma once
 
-#include "verify/conduct/accuse.hpp"
+#include "verify/conduct/check_kind.hpp"
+#include "verify/conduct/expectations.hpp"
 
 namespace sealift::verify {
 
@@ -24,6 +25,12 @@ Slow slow_for(const std::vector<Measured>& all);
 
 /// [communication.at_least_gb] of the site, GB/s by collective and for "pair".
 using Expectations = std::map<std::string, double>;
-Expectations communication_expectations(const nlohmann::json& expected, std::vector<Accusation>& accused);
+Expectations communication_expectations(const nlohmann::json& expected, Culprits& culprits);
+
+/// A collective's group as it is in measurements ("world", "replicate", "shard") and as people read it.
+Phrase name_of_group(const std::string& group);
+
+/// "gpu01 - gpu02"
+Phrase pair_of(const Phrase& one, const Phrase& other);
 
 }  // namespace sealift::verify

@@ -13,30 +13,41 @@
 namespace sealift::verify {
 namespace {
 
-std::string name_of_rank(const std::vector<Measured>& all, std::int64_t rank) {
+using Json = nlohmann::json;
+
+Phrase name_of_rank(const std::vector<Measured>& all, std::int64_t rank) {
   for (const auto& measured : all) {
     if (measured.rank == rank) return name_of(measured);
   }
-  return "rank " + std::to_string(rank);
+  return {"rank " + std::to_string(rank), "进程 " + std::to_string(rank)};
 }
 
 struct WrongElement {
   std::int64_t seen_by = 0, from = -1, ranks = 0;
-  std::string where;  ///< "all_gather of bf16 x 1023 over world"
-  std::string element;
+  Phrase where;  ///< "all_gather of bf16 x 1023 over world"
+  Phrase element;
 };
+
+Phrase place_of(const Json& fault) {
+  const auto op = fault.at("op").get<std::string>();
+  const auto data = fault.at("dtype").get<std::string>() + " x " + std::to_string(fault.at("size").get<std::int64_t>());
+  const auto group = name_of_group(fault.at("group"));
+  return {op + " of " + data + " over " + group.en, group.zh + "的 " + op + "（" + data + "）"};
+}
+
+Phrase element_of(const Json& fault) {
+  const auto index = std::to_string(fault.at("index").get<std::int64_t>());
+  const auto got = number_text(fault.at("got")), expected = number_text(fault.at("expected"));
+  return {"element " + index + " is " + got + ", expected " + expected,
+          "第 " + index + " 个元素为 " + got + "，应为 " + expected};
+}
 
 std::vector<WrongElement> wrong_elements(const std::vector<Measured>& all) {
   std::vector<WrongElement> wrong;
   for (const auto& measured : all) {
     if (!has_values(measured)) continue;
     for (const auto& fault : measured.values.at("faults")) {
-      wrong.push_back({measured.rank, fault.at("from"), fault.at("ranks"),
-                       fault.at("op").get<std::string>() + " of " + fault.at("dtype").get<std::string>() + " x " +
-                           std::to_string(fault.at("size").get<std::int64_t>()) + " over " +
-                           fault.at("group").get<std::string>(),
-                       "element " + std::to_string(fault.at("index").get<std::int64_t>()) + " is " +
-                           number_text(fault.at("got")) + ", expected " + number_text(fault.at("expected"))});
+      wrong.push_back({measured.rank, fault.at("from"), fault.at("ranks"), place_of(fault), element_of(fault)});
     }
   }
   return wrong;
@@ -47,20 +58,19 @@ class Blame {
  public:
   Blame(const std::vector<Measured>& all, std::vector<WrongElement> wrong) : all_(all), wrong_(std::move(wrong)) {}
 
-  std::vector<Accusation> find() {
+  Culprits find() {
     blame_senders();
     blame_receivers();
     blame_pairs();
     blame_sums();
-    return accused_;
+    return culprits_;
   }
 
  private:
   void add(std::int64_t rank, const std::string& en, const std::string& zh, const WrongElement& example) {
     if (!blamed_.insert(rank).second) return;
-    accused_.push_back(
-        {name_of_rank(all_, rank),
-         {en + ": " + example.where + ", " + example.element, zh + "：" + example.where + "，" + example.element}});
+    culprits_.add(name_of_rank(all_, rank), {en + ": " + example.where.en + ", " + example.element.en,
+                                             zh + "：" + example.where.zh + "，" + example.element.zh});
   }
   bool explained(const WrongElement& wrong) const {
     return blamed_.contains(wrong.seen_by) || blamed_.contains(wrong.from);
@@ -96,11 +106,10 @@ class Blame {
         add(wrong.seen_by, "has its own data wrong", "自身的数据错误", wrong);
         continue;
       }
-      const auto from = "rank " + std::to_string(wrong.from);
-      add(wrong.seen_by, "has wrong data from " + from, "从 " + from + " 收到错误数据", wrong);
-      const auto to = "rank " + std::to_string(wrong.seen_by);
-      add(wrong.from, "or its link to " + to + " may have sent it wrong", "（或其到 " + to + " 的链路）可能发送错误",
-          wrong);
+      const auto from = std::to_string(wrong.from), to = std::to_string(wrong.seen_by);
+      add(wrong.seen_by, "has wrong data from rank " + from, "从进程 " + from + " 收到错误数据", wrong);
+      add(wrong.from, "it or its link to rank " + to + " may have sent it wrong",
+          "该进程或其到进程 " + to + " 的链路可能发送错误", wrong);
     }
   }
 
@@ -108,18 +117,18 @@ class Blame {
   void blame_sums() {
     std::map<std::string, std::vector<const WrongElement*>> cases;
     for (const auto& wrong : wrong_) {
-      if (wrong.from < 0) cases[wrong.where].push_back(&wrong);
+      if (wrong.from < 0) cases[wrong.where.en].push_back(&wrong);
     }
     for (const auto& [where, seen] : cases) {
       const bool by_all = static_cast<std::int64_t>(seen.size()) >= seen.front()->ranks;
-      if (by_all && !accused_.empty()) continue;  // who sends wrong data adds it too
+      if (by_all && !culprits_.empty()) continue;  // who sends wrong data adds it too
       for (const auto* wrong : seen) {
         if (explained(*wrong)) continue;
         if (by_all) {
-          add(wrong->seen_by, "has a wrong sum, as all ranks of the group have", "的求和结果错误，组内所有进程均如此",
+          add(wrong->seen_by, "has a wrong sum, as all ranks of the group have", "求和结果错误，组内所有进程均如此",
               *wrong);
         } else {
-          add(wrong->seen_by, "has a wrong sum where others have the right one", "的求和结果错误，而其他进程正确",
+          add(wrong->seen_by, "has a wrong sum where others have the right one", "求和结果错误，而其他进程正确",
               *wrong);
         }
       }
@@ -128,13 +137,13 @@ class Blame {
 
   const std::vector<Measured>& all_;
   std::vector<WrongElement> wrong_;
-  std::vector<Accusation> accused_;
+  Culprits culprits_;
   std::set<std::int64_t> blamed_;
 };
 
 }  // namespace
 
-std::vector<Accusation> blame_for_wrong_elements(const std::vector<Measured>& all) {
+Culprits blame_for_wrong_elements(const std::vector<Measured>& all) {
   return Blame(all, wrong_elements(all)).find();
 }
 

@@ -28,7 +28,7 @@ std::vector<std::int64_t> bandwidth_sizes(const Site& site, at::Device device) {
   return sizes;
 }
 
-CheckKind kind_of(const char* name, Level from, Sentence title) {
+CheckKind kind_of(const char* name, Level from, Phrase title) {
   return {.name = name,
           .part = Part::Communication,
           .from = from,

@@ -8,8 +8,9 @@
 
 namespace sealift::verify {
 
-/// Judges {"cases", "facts": [[name, value]], "faults": [{"group", "ranks", "op", "dtype", "size", "index", "from",
-/// "got", "expected"}]}; `from`: the rank of the world whose part was wrong, -1 for a sum; `ranks`: of the group.
+/// Judges {"cases", "facts": [[name, value], each {"en", "zh"}], "faults": [{"group", "ranks", "op", "dtype", "size",
+/// "index", "from", "got", "expected"}]}; `from`: the rank of the world whose part was wrong, -1 for a sum; `ranks`: of
+/// the group.
 void judge_right(const std::vector<Measured>& all, Check& check);
 
 /// Judges {"cpu", "facts", "curves": [{"group", "members", "op", "points": [[bytes, [seconds of each round]]]}],

@@ -59,13 +59,14 @@ double best_of(const CurveOfGroup& curve) {
   return best;
 }
 
-std::string list_of(const std::vector<std::int64_t>& ranks) {
-  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-  for (std::size_t i = 0; i < ranks.size(); ++i) {
-    if (i == 8) return text + " and " + std::to_string(ranks.size() - i) + " more";
-    text += (i ? ", " : "") + std::to_string(ranks[i]);
-  }
-  return text;
+Phrase list_of(const std::vector<std::int64_t>& ranks) {
+  constexpr std::size_t kSaid = 8;
+  std::string list;
+  for (std::size_t i = 0; i < std::min(ranks.size(), kSaid); ++i) list += (i ? ", " : "") + std::to_string(ranks[i]);
+  Phrase all{(ranks.size() == 1 ? "rank " : "ranks ") + list, "进程 " + list};
+  if (ranks.size() <= kSaid) return all;
+  const auto more = std::to_string(ranks.size() - kSaid);
+  return {all.en + " and " + more + " more", all.zh + " 等，另有 " + more + " 个"};
 }
 
 /// Of each axis one graph; where there are several groups along it, the slowest is drawn.
@@ -76,9 +77,10 @@ void draw(const std::vector<CurveOfGroup>& curves, Check& check) {
     if (!known || best_of(curve) < best_of(*known)) known = &curve;
   }
   for (const auto& [group, by_op] : slowest) {
-    Graph graph{.title = "bus bandwidth over " + group,
-                .x = "bytes",
-                .y = "bus bandwidth in GB/s",
+    const auto over = name_of_group(group);
+    Graph graph{.title = {"bus bandwidth over " + over.en, over.zh + "的总线带宽"},
+                .x = {"bytes", "字节"},
+                .y = {"bus bandwidth in GB/s", "总线带宽（GB/s）"},
                 .log_x = true,
                 .log_y = true,
                 .curves = {}};
@@ -92,24 +94,26 @@ void draw(const std::vector<CurveOfGroup>& curves, Check& check) {
   }
 }
 
-void hold_to_site(const std::vector<CurveOfGroup>& curves, const Expectations& at_least, std::vector<Accusation>& slow,
-                  Check& check) {
+void hold_to_site(const std::vector<CurveOfGroup>& curves, const Expectations& at_least, Culprits& slow, Check& check) {
   for (const auto& curve : curves) {
     if (curve.group != "world") continue;
     const auto best = best_of(curve);
     const auto wanted = at_least.contains(curve.op) ? std::optional(at_least.at(curve.op)) : std::nullopt;
-    check.figures.push_back(
-        {curve.op + ", best bus bandwidth over world", best, "GB/s", wanted, {}, wanted ? "site.toml" : ""});
+    check.figures.push_back({{curve.op + ", best bus bandwidth over world", curve.op + "，全部进程间的最高总线带宽"},
+                             best,
+                             "GB/s",
+                             wanted,
+                             {},
+                             wanted ? "site.toml" : ""});
     if (!wanted || best >= *wanted) continue;
     const auto has = number_text(best), wants = number_text(*wanted);
-    slow.push_back({curve.op + " over world",
-                    {"reaches " + has + " GB/s; the site expects " + wants, "为 " + has + " GB/s；站点期望 " + wants}});
+    slow.add({curve.op + " over world", "全部进程间的 " + curve.op},
+             {"reaches " + has + " GB/s; the site expects " + wants, has + " GB/s；站点期望 " + wants});
   }
 }
 
 /// At the largest size, which is what is timed again where one seems slow.
-void compare_groups_of_axes(const std::vector<CurveOfGroup>& curves, const Slow& limits,
-                            std::vector<Accusation>& slow) {
+void compare_groups_of_axes(const std::vector<CurveOfGroup>& curves, const Slow& limits, Culprits& slow) {
   std::map<std::string, std::vector<const CurveOfGroup*>> equals;
   for (const auto& curve : curves) {
     if (!curve.seconds.empty()) equals[curve.group + " " + curve.op].push_back(&curve);
@@ -125,11 +129,10 @@ void compare_groups_of_axes(const std::vector<CurveOfGroup>& curves, const Slow&
     for (const auto i : slow_ones(rates, limits.floor)) {
       if (seconds[i] - least < limits.seconds) continue;
       const auto has = number_text(rates[i]), typical = number_text(typical_of(rates));
-      slow.push_back(
-          {list_of(of_axis[i]->members),
-           {"reach " + has + " GB/s in " + of_axis[i]->op + " along " + of_axis[i]->group + "; the other groups " +
-                typical,
-            "沿 " + of_axis[i]->group + " 的 " + of_axis[i]->op + " 为 " + has + " GB/s；其他组为 " + typical}});
+      const auto axis = name_of_group(of_axis[i]->group);
+      slow.add(list_of(of_axis[i]->members),
+               {"reach " + has + " GB/s in " + of_axis[i]->op + " along " + axis.en + "; the other groups " + typical,
+                axis.zh + "的 " + of_axis[i]->op + " 为 " + has + " GB/s；其他组为 " + typical});
     }
   }
 }
@@ -149,11 +152,11 @@ Waits waits_of(const std::vector<Measured>& all) {
   return waits;
 }
 
-void find_late(const Waits& waits, double limit, std::vector<Accusation>& slow) {
+void find_late(const Waits& waits, double limit, Culprits& slow) {
   for (const auto& [rank, seconds] : late_in_most(waits.seconds, limit)) {
     const auto milliseconds = number_text(seconds * 1e3);
-    slow.push_back({name_of(*waits.who[rank]),
-                    {"comes " + milliseconds + " ms late to collectives", "进入集合通信晚 " + milliseconds + " 毫秒"}});
+    slow.add(name_of(*waits.who[rank]),
+             {"comes " + milliseconds + " ms late to collectives", "进入集合通信晚 " + milliseconds + " 毫秒"});
   }
 }
 
@@ -163,7 +166,7 @@ void judge_bandwidth(const std::vector<Measured>& all, const Json& expected, Che
   take_facts(all, check);
   const auto curves = curves_of(all);
   draw(curves, check);
-  std::vector<Accusation> wrong_file, slow;
+  Culprits wrong_file, slow;
   hold_to_site(curves, communication_expectations(expected, wrong_file), slow, check);
   compare_groups_of_axes(curves, slow_for(all), slow);
   const auto waits = waits_of(all);
@@ -171,8 +174,14 @@ void judge_bandwidth(const std::vector<Measured>& all, const Json& expected, Che
   if (!on_cpu(all) || number_of_hosts(all) > 1) find_late(waits, on_cpu(all) ? kLateOnCpu : kLateOnDevice, slow);
   double barrier = 0;
   for (const auto* measured : waits.who) barrier = std::max(barrier, measured->values.at("barrier").get<double>());
-  check.figures.push_back({"latency of all_reduce over world", best_round(waits.seconds) * 1e6, "µs", {}, {}, ""});
-  check.figures.push_back({"latency of barrier over world", barrier * 1e6, "µs", {}, {}, ""});
+  check.figures.push_back({{"latency of all_reduce over world", "全部进程间 all_reduce 的延迟"},
+                           best_round(waits.seconds) * 1e6,
+                           "µs",
+                           {},
+                           {},
+                           ""});
+  check.figures.push_back(
+      {{"latency of barrier over world", "全部进程间 barrier 的延迟"}, barrier * 1e6, "µs", {}, {}, ""});
   if (accuse_of_rates(wrong_file, slow, all, check)) return;
   check.outcome = Outcome::Pass;
   check.reason = {"no group is far slower than its equals, no rank is late, nothing is below what the site expects",

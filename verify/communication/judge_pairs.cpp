@@ -7,6 +7,7 @@
 #include "verify/communication/judge.hpp"
 #include "verify/communication/lossy_links.hpp"
 #include "verify/conduct/processors.hpp"
+#include "verify/verdict/json.hpp"
 #include "verify/verdict/outliers.hpp"
 #include "verify/wording/numbers.hpp"
 
@@ -45,8 +46,12 @@ double gigabytes_sent(const std::vector<Measured>& all) {
   return 0;
 }
 
-Matrix matrix_of(const PairRates& rates, const std::vector<std::string>& nodes) {
-  Matrix matrix{.title = "bandwidth between nodes", .unit = "GB/s", .rows = nodes, .columns = nodes, .values = {}};
+Matrix matrix_of(const PairRates& rates, const std::vector<Phrase>& nodes) {
+  Matrix matrix{.title = {"bandwidth between nodes", "节点间带宽"},
+                .unit = "GB/s",
+                .rows = nodes,
+                .columns = nodes,
+                .values = {}};
   matrix.values.resize(nodes.size() * nodes.size());
   for (const auto& [pair, rate] : rates) {
     matrix.values[pair.first * nodes.size() + pair.second] = rate;
@@ -56,8 +61,8 @@ Matrix matrix_of(const PairRates& rates, const std::vector<std::string>& nodes) 
 }
 
 /// Nodes that are slow with everyone, then pairs that are slow though their nodes are not.
-void find_slow_links(const PairRates& rates, const std::vector<std::string>& nodes, const Slow& slow,
-                     double gigabytes_sent, std::vector<Accusation>& found_slow) {
+void find_slow_links(const PairRates& rates, const std::vector<Phrase>& nodes, const Slow& slow, double gigabytes_sent,
+                     Culprits& found_slow) {
   const auto stand_out = [&](const std::vector<double>& values) {
     auto found = slow_ones(values, slow.floor);
     const double typical = typical_of(values);
@@ -77,9 +82,8 @@ void find_slow_links(const PairRates& rates, const std::vector<std::string>& nod
     for (const auto node : stand_out(typical)) {
       slow_nodes.insert(node);
       const auto has = number_text(typical[node]), others = number_text(typical_of(typical));
-      found_slow.push_back({nodes[node],
-                            {"reaches " + has + " GB/s with every other node; they reach " + others + " GB/s",
-                             "与所有其他节点之间仅 " + has + " GB/s；其他节点为 " + others + " GB/s"}});
+      found_slow.add(nodes[node], {"reaches " + has + " GB/s with every other node; they reach " + others + " GB/s",
+                                   "与所有其他节点之间仅 " + has + " GB/s；其他节点为 " + others + " GB/s"});
     }
   }
   std::vector<std::pair<std::size_t, std::size_t>> pairs;
@@ -91,26 +95,27 @@ void find_slow_links(const PairRates& rates, const std::vector<std::string>& nod
   }
   for (const auto i : stand_out(values)) {
     const auto has = number_text(values[i]), others = number_text(typical_of(values));
-    found_slow.push_back({nodes[pairs[i].first] + " - " + nodes[pairs[i].second],
-                          {"reach " + has + " GB/s; other pairs " + others + " GB/s",
-                           "为 " + has + " GB/s；其他节点对为 " + others + " GB/s"}});
+    found_slow.add(
+        pair_of(nodes[pairs[i].first], nodes[pairs[i].second]),
+        {"reach " + has + " GB/s; other pairs " + others + " GB/s", has + " GB/s；其他节点对为 " + others + " GB/s"});
   }
 }
 
-void hold_pairs_to_site(const PairRates& rates, const std::vector<std::string>& nodes, const Expectations& at_least,
-                        std::vector<Accusation>& slow, Check& check) {
+void hold_pairs_to_site(const PairRates& rates, const std::vector<Phrase>& nodes, const Expectations& at_least,
+                        Culprits& slow, Check& check) {
   if (rates.empty()) return;
   std::vector<double> values;
   for (const auto& [pair, rate] : rates) values.push_back(rate);
   const auto wanted = at_least.contains("pair") ? std::optional(at_least.at("pair")) : std::nullopt;
   const auto basis = wanted ? "site.toml" : "";
-  check.figures.push_back({"slowest pair", *std::min_element(values.begin(), values.end()), "GB/s", wanted, {}, basis});
-  check.figures.push_back({"typical pair", typical_of(values), "GB/s", {}, {}, ""});
+  check.figures.push_back(
+      {{"slowest pair", "最慢的节点对"}, *std::min_element(values.begin(), values.end()), "GB/s", wanted, {}, basis});
+  check.figures.push_back({{"typical pair", "典型的节点对"}, typical_of(values), "GB/s", {}, {}, ""});
   for (const auto& [pair, rate] : rates) {
     if (!wanted || rate >= *wanted) continue;
     const auto has = number_text(rate), wants = number_text(*wanted);
-    slow.push_back({nodes[pair.first] + " - " + nodes[pair.second],
-                    {"reach " + has + " GB/s; the site expects " + wants, "为 " + has + " GB/s；站点期望 " + wants}});
+    slow.add(pair_of(nodes[pair.first], nodes[pair.second]),
+             {"reach " + has + " GB/s; the site expects " + wants, has + " GB/s；站点期望 " + wants});
   }
 }
 
@@ -130,21 +135,27 @@ double unsteadiness(const std::vector<Measured>& all) {
 
 void judge_pairs(const std::vector<Measured>& all, const Json& expected, Check& check) {
   take_facts(all, check);
-  std::vector<std::string> nodes;
+  std::vector<Phrase> nodes;
   for (const auto& measured : all) {
-    if (has_values(measured) && nodes.empty()) nodes = measured.values.at("nodes").get<std::vector<std::string>>();
+    if (!has_values(measured) || !nodes.empty()) continue;
+    for (const auto& node : measured.values.at("nodes")) nodes.push_back(phrase_from(node));
   }
   const auto rates = pair_rates(all, nodes.size());
   check.matrices.push_back(matrix_of(rates, nodes));
-  auto accused = blame_for_wrong_elements(all);
-  std::vector<Accusation> slow;
-  hold_pairs_to_site(rates, nodes, communication_expectations(expected, accused), slow, check);
+  auto culprits = blame_for_wrong_elements(all);
+  Culprits slow;
+  hold_pairs_to_site(rates, nodes, communication_expectations(expected, culprits), slow, check);
   // Where ranks of one host exchange, nothing lies between them that could lose.
   const bool between_hosts = number_of_hosts(all) > 1;
-  const bool counted = between_hosts && find_lossy_links(all, nodes, accused, check);
+  const bool counted = between_hosts && find_lossy_links(all, nodes, culprits, check);
   find_slow_links(rates, nodes, slow_for(all), gigabytes_sent(all), slow);
-  check.figures.push_back({"slowest exchange of a pair, against its fastest", unsteadiness(all), "", {}, {}, ""});
-  if (accuse_of_rates(accused, slow, all, check)) return;
+  check.figures.push_back({{"slowest exchange of a pair, against its fastest", "同一节点对中最慢与最快一次交换之比"},
+                           unsteadiness(all),
+                           "",
+                           {},
+                           {},
+                           ""});
+  if (accuse_of_rates(culprits, slow, all, check)) return;
   check.outcome = Outcome::Pass;
   const auto n = std::to_string(rates.size()), m = std::to_string(nodes.size());
   check.reason = {rates.size() == 1
@@ -152,9 +163,10 @@ void judge_pairs(const std::vector<Measured>& all, const Json& expected, Check& 
                       : n + " pairs of " + m + " nodes exchanged right data, none far slower than the others",
                   m + " 个节点的 " + n + " 个节点对数据交换正确" + (rates.size() == 1 ? "" : "，没有明显较慢者")};
   if (!between_hosts) return;
-  check.reason.en += counted ? "; no link loses packets"
-                             : "; lost packets were not counted, since no TCP that this kernel counts carried the data";
-  check.reason.zh += counted ? "；没有丢包的链路" : "；未统计丢包：数据未经本内核可统计的 TCP 传输";
+  append(check.reason,
+         counted ? Phrase{"no link loses packets", "没有丢包的链路"}
+                 : Phrase{"lost packets were not counted, since no TCP that this kernel counts carried the data",
+                          "未统计丢包：数据未经本内核可统计的 TCP 传输"});
 }
 
 }  // namespace sealift::verify

@@ -14,13 +14,10 @@ void judge_right(const std::vector<Measured>& all, Check& check) {
   for (const auto& measured : all) {
     if (has_values(measured)) cases += measured.values.at("cases").get<double>();
   }
-  check.figures.push_back({"cases on all ranks", cases, "", {}, {}, ""});
-  const auto accused = blame_for_wrong_elements(all);
-  if (!accused.empty()) return accuse(accused, check);
-  check.outcome = Outcome::Pass;
+  check.figures.push_back({{"cases on all ranks", "全部进程的用例数"}, cases, "", {}, {}, ""});
   const auto n = std::to_string(static_cast<std::int64_t>(cases)), ranks = std::to_string(all.size());
-  check.reason = {"every element of " + n + " results on " + ranks + " ranks is right",
-                  ranks + " 个进程的 " + n + " 个结果中每个元素都正确"};
+  blame_for_wrong_elements(all).settle(check, {"every element of " + n + " results on " + ranks + " ranks is right",
+                                               ranks + " 个进程的 " + n + " 个结果中每个元素都正确"});
 }
 
 }  // namespace sealift::verify

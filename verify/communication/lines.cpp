@@ -6,6 +6,7 @@
 #include "verify/communication/nccl_log.hpp"
 #include "verify/communication/plan.hpp"
 #include "verify/conduct/check_kind.hpp"
+#include "verify/verdict/json.hpp"
 
 #include <cstdlib>
 
@@ -27,14 +28,21 @@ Lines make_lines(const train::Groups& world, std::int64_t local) {
 
 nlohmann::json facts_of_lines(const Lines& lines) {
   auto facts = nlohmann::json::array();
-  facts.push_back({"engine", lines.groups.device.is_cuda() ? "NCCL, and Gloo for what is on the host" : "Gloo"});
-  facts.push_back({"mesh", lines.groups.mesh.text()});
+  const auto add = [&](const Phrase& name, const Phrase& value) {
+    facts.push_back(nlohmann::json::array({to_json(name), to_json(value)}));
+  };
+  const auto on_gpus = lines.groups.device.is_cuda();
+  add({"engine", "通信库"},
+      on_gpus ? Phrase{"NCCL, and Gloo for what is on the host", "NCCL；主机上的数据用 Gloo"} : "Gloo");
+  const auto& mesh = lines.groups.mesh;
+  add({"mesh", "进程网格"},
+      {mesh.text(), "副本 " + std::to_string(mesh.replicate) + " × 分片 " + std::to_string(mesh.shard)});
   for (const auto* name : {"GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME", "NCCL_IB_HCA", "NCCL_IB_DISABLE", "NCCL_NET",
                            "NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE", "NCCL_NVLS_ENABLE", "NCCL_ALGO", "NCCL_PROTO"}) {
-    if (const char* value = std::getenv(name)) facts.push_back({name, value});
+    if (const char* value = std::getenv(name)) add(name, value);
   }
-  if (!lines.groups.device.is_cuda()) return facts;
-  for (const auto& [name, value] : facts_of_own_nccl_log()) facts.push_back({name, value});
+  if (!on_gpus) return facts;
+  for (const auto& [name, value] : facts_of_own_nccl_log()) add(name, value);
   return facts;
 }
 

@@ -52,8 +52,8 @@ std::size_t pairs_of(const std::set<Way>& pairs, std::size_t node) {
 }
 
 /// Draws who lost what where anything was lost, and says how much was counted.
-void show(const std::map<Way, Losses>& ways, const std::vector<std::string>& nodes, Check& check) {
-  Matrix matrix{.title = "packets lost on the way from row to column",
+void show(const std::map<Way, Losses>& ways, const std::vector<Phrase>& nodes, Check& check) {
+  Matrix matrix{.title = {"packets lost on the way from row to column", "从行到列途中丢失的数据包"},
                 .unit = "%",
                 .rows = nodes,
                 .columns = nodes,
@@ -65,15 +65,15 @@ void show(const std::map<Way, Losses>& ways, const std::vector<std::string>& nod
     sent += static_cast<double>(losses.sent);
     worst = std::max(worst, share);
   }
-  check.figures.push_back({"packets counted", sent, "", {}, {}, ""});
-  check.figures.push_back({"packets lost on the worst link", worst * 100, "%", {}, {}, ""});
+  check.figures.push_back({{"packets counted", "统计的数据包数"}, sent, "", {}, {}, ""});
+  check.figures.push_back({{"packets lost on the worst link", "丢包最多的链路的丢包率"}, worst * 100, "%", {}, {}, ""});
   if (worst > 0) check.matrices.push_back(std::move(matrix));
 }
 
 }  // namespace
 
-bool find_lossy_links(const std::vector<Measured>& all, const std::vector<std::string>& nodes,
-                      std::vector<Accusation>& accused, Check& check) {
+bool find_lossy_links(const std::vector<Measured>& all, const std::vector<Phrase>& nodes, Culprits& culprits,
+                      Check& check) {
   const auto ways = losses_by_way(all, nodes.size());
   if (ways.empty()) return false;
   show(ways, nodes, check);
@@ -82,7 +82,7 @@ bool find_lossy_links(const std::vector<Measured>& all, const std::vector<std::s
   for (const auto& [way, losses] : ways) pairs.insert(std::minmax(way.first, way.second));
   if (nodes.size() > 2 && lossy.size() == pairs.size()) {
     for (const auto& node : nodes) {
-      accused.push_back({node, {"loses packets, as every pair of nodes does", "丢包，所有节点对均如此"}});
+      culprits.add(node, {"loses packets, as every pair of nodes does", "丢包，所有节点对均如此"});
     }
     lossy.clear();
   }
@@ -100,21 +100,20 @@ bool find_lossy_links(const std::vector<Measured>& all, const std::vector<std::s
       if (pair.first == worst || pair.second == worst) most = std::max(most, ways.at(way).share());
     }
     const auto n = std::to_string(with), m = std::to_string(of), share = percent_text(most);
-    accused.push_back({nodes[worst],
-                       {"loses packets with " + n + " of " + m + " other nodes, up to " + share + " of them",
-                        "与 " + m + " 个其他节点中的 " + n + " 个之间丢包，最多 " + share}});
+    culprits.add(nodes[worst], {"loses packets with " + n + " of " + m + " other nodes, up to " + share + " of them",
+                                "与 " + m + " 个其他节点中的 " + n + " 个之间丢包，最多 " + share});
     std::erase_if(lossy, [&](const auto& item) { return item.first.first == worst || item.first.second == worst; });
   }
   for (const auto& [pair, way] : lossy) {
     const auto& losses = ways.at(way);
     const auto share = percent_text(losses.share()), sent = std::to_string(losses.sent);
     const auto times = std::to_string(losses.losing), of = std::to_string(losses.exchanges);
-    const auto from = nodes[way.first], to = nodes[way.second];
-    accused.push_back({nodes[pair.first] + " - " + nodes[pair.second],
-                       {"lose " + share + " of " + sent + " packets from " + from + " to " + to + ", in " + times +
-                            " of " + of + " exchanges",
-                        "从 " + from + " 到 " + to + " 的 " + sent + " 个数据包丢失 " + share + "，" + of +
-                            " 次交换中有 " + times + " 次"}});
+    const auto &from = nodes[way.first], &to = nodes[way.second];
+    culprits.add(pair_of(nodes[pair.first], nodes[pair.second]),
+                 {"lose " + share + " of " + sent + " packets from " + from.en + " to " + to.en + ", in " + times +
+                      " of " + of + " exchanges",
+                  "从 " + from.zh + " 到 " + to.zh + " 的 " + sent + " 个数据包丢失 " + share + "，" + of +
+                      " 次交换中有 " + times + " 次"});
   }
   return true;
 }

@@ -4,7 +4,8 @@
 // Times do not tell it: TCP repairs a loss, and the best of some exchanges may have had none.
 #pragma once
 
-#include "verify/conduct/accuse.hpp"
+#include "verify/conduct/check_kind.hpp"
+#include "verify/conduct/culprits.hpp"
 
 namespace sealift::verify {
 
@@ -15,7 +16,7 @@ inline constexpr std::int64_t kLostPackets = 8, kLosingExchanges = 3;
 
 /// Reads "packets" of the measurements (see judge_pairs): says in `check` how many were counted and what was lost, and
 /// accuses a node that loses them with most of the others, then pairs. True if packets were counted.
-bool find_lossy_links(const std::vector<Measured>& all, const std::vector<std::string>& nodes,
-                      std::vector<Accusation>& accused, Check& check);
+bool find_lossy_links(const std::vector<Measured>& all, const std::vector<Phrase>& nodes, Culprits& culprits,
+                      Check& check);
 
 }  // namespace sealift::verify

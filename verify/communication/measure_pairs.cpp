@@ -9,6 +9,7 @@
 #include "verify/communication/tcp_counts.hpp"
 #include "verify/communication/timing.hpp"
 #include "verify/conduct/processors.hpp"
+#include "verify/verdict/json.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -24,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::int64_t kOneHostNodes = 16, kHostNodes = 256, kRoundsOfPairs = 31, kNameBytes = 256;
 
 struct Nodes {
-  std::vector<std::string> names;
+  std::vector<Phrase> names;
   std::vector<std::int64_t> ranks;
   std::int64_t hosts = 0;
 };
@@ -50,7 +51,7 @@ Nodes find_nodes(train::Collectives world, const std::string& host) {
   }
   Nodes ranks{.names = {}, .ranks = {}, .hosts = 1};
   for (std::int64_t rank = 0; rank < std::min(world.size(), kOneHostNodes); ++rank) {
-    ranks.names.push_back("rank " + std::to_string(rank));
+    ranks.names.push_back({"rank " + std::to_string(rank), "进程 " + std::to_string(rank)});
     ranks.ranks.push_back(rank);
   }
   return ranks;
@@ -249,9 +250,11 @@ Json measure_pairs(const Lines& lines, const std::string& host, std::int64_t byt
   PairExchange exchange(world, lines.groups.device, bytes, faults, wrong);
   Tournament tournament(world, nodes, exchange);
   tournament.repeat_slow_ones();
+  auto names = Json::array();
+  for (const auto& name : nodes.names) names.push_back(to_json(name));
   return {{"cpu", lines.groups.device.is_cpu()},
           {"hosts", nodes.hosts},
-          {"nodes", nodes.names},
+          {"nodes", names},
           {"facts", facts_of_lines(lines)},
           {"pairs", tournament.pairs()},
           {"packets", tournament.packets()},

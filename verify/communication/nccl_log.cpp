@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 #include <sstream>
 
 namespace sealift::verify {
@@ -42,28 +43,32 @@ std::string own_log() {
 
 }  // namespace
 
-std::vector<std::pair<std::string, std::string>> facts_of_nccl_log(const std::string& text) {
-  std::map<std::string, std::string> facts;
-  std::map<std::string, int> transports;
+std::vector<Fact> facts_of_nccl_log(const std::string& text) {
+  std::map<std::string, Fact> facts;
+  const auto know = [&](const Phrase& name, const Phrase& value) { facts[name.en] = {name, value}; };
+  std::set<std::string> transports;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
-    if (auto version = after(line, "NCCL version "); !version.empty()) facts["NCCL"] = version;
-    if (auto network = after(line, "Using network "); !network.empty()) facts["NCCL network"] = network;
+    if (auto version = after(line, "NCCL version "); !version.empty()) know("NCCL", version);
+    if (auto network = after(line, "Using network "); !network.empty()) know({"NCCL network", "NCCL 网络"}, network);
     for (const std::string net : {"NET/IB", "NET/Socket"}) {
-      if (auto used = after(line, net + " : Using "); !used.empty()) facts["NCCL " + net] = used;
+      if (auto used = after(line, net + " : Using "); !used.empty()) know("NCCL " + net, used);
     }
     if (auto nvls = after(line, "NVLS multicast support is "); !nvls.empty()) {
-      facts["NCCL NVLS"] = nvls.starts_with("not") ? "not available" : "available";
+      know("NCCL NVLS", nvls.starts_with("not") ? Phrase{"not available", "不可用"} : Phrase{"available", "可用"});
     }
-    if (line.find(" coll channels") != std::string::npos) facts["NCCL channels"] = after(line, "NCCL INFO ");
+    if (line.find(" coll channels") != std::string::npos) {
+      know({"NCCL channels", "NCCL 通道"}, after(line, "NCCL INFO "));
+    }
     if (line.find("Channel ") == std::string::npos) continue;
-    if (const auto via = after(line, " via "); !via.empty()) ++transports[kind_of_transport(via)];
+    if (const auto via = after(line, " via "); !via.empty()) transports.insert(kind_of_transport(via));
   }
-  for (const auto& [kind, count] : transports) {
-    auto& all = facts["NCCL transports"];
-    all += (all.empty() ? "" : ", ") + kind;
-  }
-  return {facts.begin(), facts.end()};
+  std::string all;
+  for (const auto& kind : transports) all += (all.empty() ? "" : ", ") + kind;
+  if (!all.empty()) know({"NCCL transports", "NCCL 传输方式"}, all);
+  std::vector<Fact> list;
+  for (auto& [name, fact] : facts) list.push_back(std::move(fact));
+  return list;
 }
 
 void ask_for_nccl_log() {
@@ -73,7 +78,7 @@ void ask_for_nccl_log() {
   setenv("NCCL_DEBUG_FILE", own_log().c_str(), 1);
 }
 
-std::vector<std::pair<std::string, std::string>> facts_of_own_nccl_log() {
+std::vector<Fact> facts_of_own_nccl_log() {
   std::ifstream in(own_log(), std::ios::binary);
   if (!in) return {};
   std::string text(std::size_t{8} << 20, '\0');

@@ -4,19 +4,20 @@
 // NCCL has no call that tells these; its log does, and lines of another form are passed over.
 #pragma once
 
+#include "verify/verdict/check.hpp"
+
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace sealift::verify {
 
 /// Names and values from the text of a log with NCCL_DEBUG=INFO, each name once.
-std::vector<std::pair<std::string, std::string>> facts_of_nccl_log(const std::string& text);
+std::vector<Fact> facts_of_nccl_log(const std::string& text);
 
 /// Makes NCCL write such a log of this process to a file, unless the environment already says what it shall log.
 void ask_for_nccl_log();
 
 /// The facts of this process's log; none without one. Reads at most 8 MiB of it.
-std::vector<std::pair<std::string, std::string>> facts_of_own_nccl_log();
+std::vector<Fact> facts_of_own_nccl_log();
 
 }  // namespace sealift::verify

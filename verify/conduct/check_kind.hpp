@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A check in two halves: what each rank measures, and how rank 0 judges all that was measured.
-// A part of the program gives a list of them; `run` calls them in order and sends the measurements to rank 0.
+// A room gives a list of them; the conductor calls them in order and sends the measurements to rank 0.
 // The halves are apart so that judging (outliers, differences between devices) is a pure function that tests feed.
 #pragma once
 
@@ -13,8 +13,8 @@ namespace sealift::verify {
 
 /// Thrown by a measurement that cannot be made here; the check is then NOT RUN for that rank, with this reason.
 struct NotRun : std::runtime_error {
-  explicit NotRun(Sentence why) : std::runtime_error(why.en), reason(std::move(why)) {}
-  Sentence reason;
+  explicit NotRun(Phrase why) : std::runtime_error(why.en), reason(std::move(why)) {}
+  Phrase reason;
 };
 
 /// What one rank measured. Exactly one of `not_run`, `error` and `values` is meant.
@@ -22,10 +22,29 @@ struct Measured {
   std::int64_t rank = 0;
   std::string host;
   std::string device;
-  std::optional<Sentence> not_run;
+  std::optional<Phrase> not_run;
   std::optional<std::string> error;  ///< the text of what it threw
   nlohmann::json values;
 };
+
+/// "rank 3 on gpu07 (cuda:3)"
+inline Phrase name_of(const Measured& measured) {
+  const auto rank = std::to_string(measured.rank);
+  return {"rank " + rank + " on " + measured.host + " (" + measured.device + ")",
+          measured.host + " 上的进程 " + rank + "（" + measured.device + "）"};
+}
+
+inline bool has_values(const Measured& measured) {
+  return !measured.not_run && !measured.error && measured.values.is_object();
+}
+
+inline std::vector<const Measured*> with_values(const std::vector<Measured>& all) {
+  std::vector<const Measured*> some;
+  for (const auto& measured : all) {
+    if (has_values(measured)) some.push_back(&measured);
+  }
+  return some;
+}
 
 /// Who measures.
 enum class Who {
@@ -38,11 +57,12 @@ struct CheckKind {
   std::string name;  ///< as in Check
   Part part = Part::Installation;
   Level from = Level::Quick;  ///< run at this level and above
-  Sentence title;
+  Phrase title;
   Who who = Who::EveryRank;
   std::function<nlohmann::json(const Site&)> measure;
   /// Sets outcome, reason, at_fault, figures, pictures. Called on rank 0 when at least one rank has values; ranks that
-  /// failed or could not measure are among `all`, and `run` has already made the check FAIL if one threw an error.
+  /// failed or could not measure are among `all`, and the conductor has already made the check FAIL if one threw an
+  /// error.
   std::function<void(const std::vector<Measured>& all, const Site& site, Check& check)> judge;
   bool of_whole_run = false;  ///< judges what the others did: never taken from a record
 };

@@ -6,6 +6,7 @@
 
 #include "trainer/json_numbers.hpp"
 #include "verify/conduct/child_watch.hpp"
+#include "verify/conduct/culprits.hpp"
 #include "verify/conduct/utc_now.hpp"
 #include "verify/verdict/json.hpp"
 #include "verify/wording/numbers.hpp"
@@ -23,10 +24,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
-
-std::string name_of_rank(const Measured& measured) {
-  return "rank " + std::to_string(measured.rank) + " on " + measured.host + " (" + measured.device + ")";
-}
 
 bool measures(Who who, const Site& site) {
   if (who == Who::FirstRank) return site.rank == 0;
@@ -61,7 +58,7 @@ Json measure(const CheckKind& kind, const Site& site) {
     here.work = scratch.path();
     said["values"] = kind.measure(here);
   } catch (const NotRun& why) {
-    said["not_run"] = {{"en", why.reason.en}, {"zh", why.reason.zh}};
+    said["not_run"] = to_json(why.reason);
   } catch (const std::exception& error) {
     said["error"] = error.what();
   }
@@ -75,7 +72,7 @@ std::vector<Measured> read_measurements(const std::vector<std::string>& texts) {
   for (const auto& text : texts) {
     const auto json = Json::parse(text);
     Measured measured{json.at("rank"), json.at("host"), json.at("device"), {}, {}, {}};
-    if (const auto why = json.find("not_run"); why != json.end()) measured.not_run = {why->at("en"), why->at("zh")};
+    if (const auto why = json.find("not_run"); why != json.end()) measured.not_run = phrase_from(*why);
     if (const auto why = json.find("error"); why != json.end()) measured.error = why->get<std::string>();
     if (const auto values = json.find("values"); values != json.end()) measured.values = *values;
     if (measured.not_run || measured.error || json.contains("values")) all.push_back(std::move(measured));
@@ -115,30 +112,29 @@ Check without_values(Check check, const std::vector<Measured>& all) {
 }
 
 Check with_errors(Check check, const std::vector<Measured>& all) {
-  check.outcome = Outcome::Fail;
+  Culprits culprits;
   for (const auto& measured : all) {
-    if (!measured.error) continue;
-    if (check.at_fault.empty()) {
-      check.reason = {name_of_rank(measured) + ": " + *measured.error, name_of_rank(measured) + "：" + *measured.error};
-    }
-    check.at_fault.push_back(name_of_rank(measured));
+    if (measured.error) culprits.add(name_of(measured), *measured.error);
   }
+  culprits.accuse(check);
   return check;
 }
 
 /// Some ranks could not measure: what was judged stands, and the check says for whom it does not.
 void name_those_left_out(Check& check, const std::vector<Measured>& all) {
-  std::string who;
+  Phrase who;
   const Measured* first = nullptr;
   for (const auto& measured : all) {
     if (!measured.not_run) continue;
+    const auto name = name_of(measured);
+    who.en += (first ? ", " : "") + name.en;
+    who.zh += (first ? "、" : "") + name.zh;
     if (!first) first = &measured;
-    who += (who.empty() ? "" : ", ") + name_of_rank(measured);
   }
   if (!first) return;
   if (check.outcome == Outcome::Pass) check.outcome = Outcome::NotRun;
-  check.reason.en += "; not run on " + who + ": " + first->not_run->en;
-  check.reason.zh += "；未运行：" + who + "：" + first->not_run->zh;
+  append(check.reason,
+         {"not run on " + who.en + ": " + first->not_run->en, "未运行：" + who.zh + "：" + first->not_run->zh});
 }
 
 Check judge(const CheckKind& kind, const std::vector<Measured>& all, const Site& site) {

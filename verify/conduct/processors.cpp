@@ -120,9 +120,9 @@ Json Processors::taken(double wanted) const {
   return now;
 }
 
-std::optional<Sentence> other_work(const std::vector<Measured>& all) {
+std::optional<Phrase> other_work(const std::vector<Measured>& all) {
   constexpr std::size_t kSaid = 3;
-  Sentence sentence;
+  Phrase sentence;
   std::size_t busy = 0;
   for (const auto& machine : machines_of(all)) {
     if (!machine.did_other_work() || ++busy > kSaid) continue;
@@ -144,7 +144,8 @@ void excuse_beside_other_work(const std::vector<Measured>& all, Check& check) {
   const auto machines = machines_of(all);
   double most = 0;
   for (const auto& machine : machines) most = std::max(most, machine.others());
-  if (!machines.empty()) check.figures.push_back({"processors that other programs took", most, "", {}, {}, ""});
+  if (!machines.empty())
+    check.figures.push_back({{"processors that other programs took", "其他程序占用的处理器数"}, most, "", {}, {}, ""});
   const auto busy = check.outcome == Outcome::Fail ? other_work(all) : std::nullopt;
   if (!busy) return;
   check.outcome = Outcome::NotRun;
@@ -155,17 +156,11 @@ void excuse_beside_other_work(const std::vector<Measured>& all, Check& check) {
                       "）；请在没有其他任务时重新运行"};
 }
 
-bool accuse_of_rates(const std::vector<Accusation>& certain, const std::vector<Accusation>& slow,
-                     const std::vector<Measured>& all, Check& check) {
-  if (!certain.empty()) {
-    auto both = certain;
-    if (!other_work(all)) both.insert(both.end(), slow.begin(), slow.end());
-    accuse(both, check);
-    return true;
-  }
-  if (!slow.empty()) accuse(slow, check);
-  excuse_beside_other_work(all, check);
-  return !slow.empty();
+bool accuse_of_rates(const Culprits& certain, const Culprits& slow, const std::vector<Measured>& all, Check& check) {
+  certain.accuse(check);
+  if (certain.empty() || !other_work(all)) slow.accuse(check);
+  if (certain.empty()) excuse_beside_other_work(all, check);
+  return !certain.empty() || !slow.empty();
 }
 
 }  // namespace sealift::verify

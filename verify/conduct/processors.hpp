@@ -4,7 +4,8 @@
 // Only what others took counts; ranks that share a machine are this run's own.
 #pragma once
 
-#include "verify/conduct/accuse.hpp"
+#include "verify/conduct/check_kind.hpp"
+#include "verify/conduct/culprits.hpp"
 
 namespace sealift::verify {
 
@@ -23,7 +24,7 @@ class Processors {
 
 /// The machines of which other programs, or the host of a virtual machine, took more than a tenth, so that this run's
 /// ranks had less than they wanted: "other programs took 1.8 of 2 processors of host1".
-std::optional<Sentence> other_work(const std::vector<Measured>& all);
+std::optional<Phrase> other_work(const std::vector<Measured>& all);
 
 /// A check that failed by rates alone is NOT RUN beside other work, and says what looked slow. Adds the figure of what
 /// others took.
@@ -31,7 +32,6 @@ void excuse_beside_other_work(const std::vector<Measured>& all, Check& check);
 
 /// Fails `check` with both; `slow` follows from rates, and beside other work accuses nobody. False if nobody is
 /// accused.
-bool accuse_of_rates(const std::vector<Accusation>& certain, const std::vector<Accusation>& slow,
-                     const std::vector<Measured>& all, Check& check);
+bool accuse_of_rates(const Culprits& certain, const Culprits& slow, const std::vector<Measured>& all, Check& check);
 
 }  // namespace sealift::verify

@@ -4,7 +4,9 @@
 // The variables that keep libraries offline are taken away for it: a site must know what they would do without.
 #include "verify/egress/checks.hpp"
 
+#include "verify/conduct/culprits.hpp"
 #include "verify/egress/watch.hpp"
+#include "verify/verdict/json.hpp"
 
 #include <unistd.h>
 
@@ -89,15 +91,18 @@ std::string end_of(const std::string& text) {
   return all.size() <= kShown ? all : "…" + all.substr(all.size() - kShown);
 }
 
-Json run_job(const std::string& what, const std::vector<std::string>& argv, std::vector<Variable> variables,
+Json run_job(const Phrase& what, const std::vector<std::string>& argv, std::vector<Variable> variables,
              std::chrono::seconds limit, const Site& site) {
   const auto result = run_watched(argv, variables, limit, site.work, allowed_at(site));
   Json json{{"attempts", attempts_json(result.attempts)}, {"calls", result.calls}};
-  json["what"] = what;
+  json["what"] = to_json(what);
   json["absent"] = result.child.code == kAbsent;
-  if (result.child.timed_out) json["fault"] = "not done after " + std::to_string(limit.count()) + " s";
+  if (result.child.timed_out)
+    json["fault"] = to_json(Phrase{"not done after " + std::to_string(limit.count()) + " s",
+                                   std::to_string(limit.count()) + " 秒内未完成"});
   if (!result.child.good() && !result.child.timed_out && result.child.code != kAbsent) {
-    json["fault"] = "exit code " + std::to_string(result.child.code) + ": " + end_of(result.child.err);
+    const auto code = std::to_string(result.child.code), said = end_of(result.child.err);
+    json["fault"] = to_json(Phrase{"exit code " + code + ": " + said, "退出码 " + code + "：" + said});
   }
   return json;
 }
@@ -112,7 +117,10 @@ Json measure_imports(const Site& site) {
   for (const auto& name : listed.empty() ? std::vector<std::string>{"torch", "transformers", "swift"} : listed) {
     auto job =
         run_job(name, {python.string(), "-c", kImport, name}, bare_variables(site), std::chrono::seconds(300), site);
-    if (job["absent"] && !listed.empty()) job["fault"] = "is in site.toml's [egress] imports and is not installed";
+    if (job["absent"] && !listed.empty()) {
+      job["fault"] = to_json(Phrase{"is in site.toml's [egress] imports and is not installed",
+                                    "在 site.toml 的 [egress] imports 中，但未安装"});
+    }
     jobs.push_back(std::move(job));
   }
   return {{"jobs", jobs}};
@@ -129,36 +137,38 @@ Json measure_training(const Site& site) {
   const auto ranks = std::to_string(count), batch = std::to_string((31 + count) / count * count);
   auto variables = bare_variables(site);
   variables.emplace_back("SEALIFT_TRAIN_DEVICE", cpu ? "cpu" : "cuda");
-  return {{"jobs", Json::array({run_job("sealift-train, " + ranks + " ranks",
+  return {{"jobs", Json::array({run_job({"sealift-train, " + ranks + " ranks", "sealift-train（" + ranks + " 个进程）"},
                                         {train.string(), "run", "--parallel-method", ranks == "1" ? "none" : "fsdp",
                                          "--ranks", ranks, "--global-batch", batch, "--steps", "4", "--out", "watched"},
                                         variables, std::chrono::seconds(300), site)})}};
 }
 
-/// "python3 (import torch) asked DNS for hub.example at 10.0.0.2:53".
-Sentence sentence_of(const Json& attempt, const std::string& what) {
-  const auto who = attempt.at("program").get<std::string>() + " (" + what + ")";
+/// "python3 (import torch on gpu07) asked DNS for hub.example at 10.0.0.2:53".
+Phrase phrase_of(const Json& attempt, const Phrase& what, const std::string& host) {
+  const auto program = phrase_from(attempt.at("program"));
+  const Phrase who{program.en + " (" + what.en + " on " + host + ")",
+                   program.zh + "（" + host + " 上的 " + what.zh + "）"};
   const auto to = attempt.at("destination").get<std::string>(), name = attempt.at("name").get<std::string>();
-  if (!name.empty()) return {who + " asked DNS for " + name + " at " + to, who + " 向 " + to + " 查询域名 " + name};
-  return {who + " called " + attempt.at("call").get<std::string>() + " to " + to,
-          who + " 试图连接 " + to + "（" + attempt.at("call").get<std::string>() + "）"};
+  if (!name.empty())
+    return {who.en + " asked DNS for " + name + " at " + to, who.zh + "向 " + to + " 查询域名 " + name};
+  const auto call = attempt.at("call").get<std::string>();
+  return {who.en + " called " + call + " to " + to, who.zh + "试图连接 " + to + "（" + call + "）"};
 }
 
 struct Findings {
-  std::vector<Sentence> attempts, faults;
+  Culprits attempts, faults;
   std::size_t jobs = 0, absent = 0;
   std::int64_t calls = 0;
-  std::string names;
+  Phrase names;
 };
 
-void add_attempts(Findings& findings, const Json& job, const std::string& where, Check& check) {
-  for (const auto& attempt : job.at("attempts")) {
-    const auto sentence = sentence_of(attempt, job.at("what").get<std::string>() + where);
-    findings.attempts.push_back(sentence);
-    check.at_fault.push_back(sentence.en);
-    check.facts.emplace_back(sentence.en, attempt.at("command_line").get<std::string>());
+void add_attempts(Findings& findings, const Json& attempts, const Phrase& what, const std::string& host, Check& check) {
+  for (const auto& attempt : attempts) {
+    const auto phrase = phrase_of(attempt, what, host);
+    findings.attempts.add(phrase, "");
+    check.facts.push_back({phrase, attempt.at("command_line").get<std::string>()});
     const auto stack = attempt.at("python").get<std::string>();
-    if (!stack.empty()) check.facts.emplace_back("Python stack", stack);
+    if (!stack.empty()) check.facts.push_back({{"Python stack", "Python 调用栈"}, stack});
   }
 }
 
@@ -167,16 +177,18 @@ Findings findings_of(const std::vector<Measured>& all, Check& check) {
   for (const auto& measured : all) {
     if (!measured.values.is_object()) continue;
     for (const auto& job : measured.values.at("jobs")) {
-      const auto what = job.at("what").get<std::string>();
+      const auto what = phrase_from(job.at("what"));
       ++findings.jobs;
       findings.absent += job.at("absent").get<bool>() ? 1 : 0;
       findings.calls += job.at("calls").get<std::int64_t>();
-      if (!job.at("absent").get<bool>()) findings.names += (findings.names.empty() ? "" : ", ") + what;
-      add_attempts(findings, job, " on " + measured.host, check);
+      if (!job.at("absent").get<bool>()) {
+        findings.names.en += (findings.names.en.empty() ? "" : ", ") + what.en;
+        findings.names.zh += (findings.names.zh.empty() ? "" : "、") + what.zh;
+      }
+      add_attempts(findings, job.at("attempts"), what, measured.host, check);
       if (const auto fault = job.find("fault"); fault != job.end()) {
-        const auto text = what + " on " + measured.host + ": " + fault->get<std::string>();
-        findings.faults.push_back({text, text});
-        check.at_fault.push_back(what + " on " + measured.host);
+        findings.faults.add({what.en + " on " + measured.host, measured.host + " 上的 " + what.zh},
+                            phrase_from(*fault));
       }
     }
   }
@@ -188,21 +200,27 @@ void show_attempts(const Findings& found, const Site& site, Check& check) {
   std::string allowed;
   for (const auto& entry : expectations(site).value("allowed", std::vector<std::string>()))
     allowed += (allowed.empty() ? "" : ", ") + entry;
-  check.facts.insert(check.facts.begin(), {"may be reached", allowed.empty() ? "only this run's hosts" : allowed});
-  check.figures = {{.name = "attempts to leave",
-                    .value = static_cast<double>(found.attempts.size()),
+  check.facts.insert(check.facts.begin(),
+                     Fact{{"may be reached", "允许访问的目标"},
+                          allowed.empty() ? Phrase{"only this run's hosts", "仅本次运行的主机"} : Phrase(allowed)});
+  check.figures = {{.name = {"attempts to leave", "外联尝试"},
+                    .value = static_cast<double>(found.attempts.count()),
                     .unit = "",
                     .at_least = {},
                     .at_most = 0.0,
-                    .basis = "nothing may leave"}};
-  check.facts.insert(check.facts.begin(), {"calls looked at", std::to_string(found.calls)});
+                    .basis = {"nothing may leave", "不允许外联"}}};
+  check.facts.insert(check.facts.begin(), Fact{{"calls looked at", "检查过的调用"}, std::to_string(found.calls)});
+}
+
+/// Fails `check` with `culprits`; `before` begins the reason.
+void fail_with(const Phrase& before, const Culprits& culprits, Check& check) {
+  culprits.accuse(check);
+  check.reason = {before.en + ": " + check.reason.en, before.zh + "：" + check.reason.zh};
 }
 
 void fail_with_attempts(const Findings& found, Check& check) {
-  const auto count = std::to_string(found.attempts.size());
-  check.outcome = Outcome::Fail;
-  check.reason = {count + " attempt(s) to leave: " + found.attempts[0].en,
-                  "发现 " + count + " 种外联尝试：" + found.attempts[0].zh};
+  const auto count = std::to_string(found.attempts.count());
+  fail_with({count + " attempt(s) to leave", "发现 " + count + " 种外联尝试"}, found.attempts, check);
 }
 
 void judge_egress(const std::vector<Measured>& all, const Site& site, Check& check) {
@@ -211,13 +229,12 @@ void judge_egress(const std::vector<Measured>& all, const Site& site, Check& che
   if (!found.attempts.empty()) {
     fail_with_attempts(found, check);
   } else if (!found.faults.empty()) {
-    check.outcome = Outcome::Fail;
-    check.reason = {"could not be watched to its end: " + found.faults[0].en, "未能监视到结束：" + found.faults[0].zh};
+    fail_with({"could not be watched to its end", "未能监视到结束"}, found.faults, check);
   } else if (found.absent == found.jobs) {
     check.reason = {"none of the libraries is installed", "这些库均未安装"};
   } else {
     check.outcome = Outcome::Pass;
-    check.reason = {"nothing tried to leave: " + found.names, "没有外联尝试：" + found.names};
+    check.reason = {"nothing tried to leave: " + found.names.en, "没有外联尝试：" + found.names.zh};
   }
 }
 
@@ -252,12 +269,16 @@ void judge_run(const std::vector<Measured>& all, const Site& site, Check& check)
     const bool of_packets = one.value("counted", false);
     counted = counted || of_packets;
     if (!of_packets) checks.insert(one.at("check").get<std::string>());
-    const Json job{{"what", one.at("check")}, {"attempts", one.at("attempts")}};
-    add_attempts(findings, job, " on " + one.at("host").get<std::string>(), check);
+    const auto what = of_packets ? Phrase{"the run", "本次运行"} : Phrase(one.at("check").get<std::string>());
+    add_attempts(findings, one.at("attempts"), what, one.at("host"), check);
   }
   show_attempts(findings, site, check);
-  check.facts.insert(check.facts.begin(), {"programs watched", std::to_string(programs - unwatched)});
-  if (counted) check.facts.emplace_back("network", "one of its own, whose packets were counted");
+  check.facts.insert(check.facts.begin(),
+                     Fact{{"programs watched", "监视过的程序"}, std::to_string(programs - unwatched)});
+  if (counted) {
+    check.facts.push_back(
+        {{"network", "网络"}, {"one of its own, whose packets were counted", "独立网络，其数据包均被计数"}});
+  }
   if (!findings.attempts.empty()) return fail_with_attempts(findings, check);
   const auto n = std::to_string(programs), m = std::to_string(unwatched), of = std::to_string(checks.size());
   if (unwatched > 0 && !counted) {

@@ -201,7 +201,7 @@ std::vector<Attempt> PacketCount::attempts(const Allowed& allowed) {
     if (!packet) continue;
     const auto name = packet->datagram && packet->to.port == kDnsPort ? dns_question(packet->payload) : std::nullopt;
     if (name ? allowed.may_ask(*name) : allowed.may_reach(packet->to)) continue;
-    count_attempt(seen_, {.program = "a program of this run",
+    count_attempt(seen_, {.program = {"a program of this run", "本次运行的某个程序"},
                           .command_line = "",
                           .call = packet->datagram ? "sendto" : "connect",
                           .destination = packet->to.text(),
@@ -211,7 +211,7 @@ std::vector<Attempt> PacketCount::attempts(const Allowed& allowed) {
   tpacket_stats lost{};
   socklen_t size = sizeof lost;
   if (getsockopt(socket_, SOL_PACKET, PACKET_STATISTICS, &lost, &size) == 0 && lost.tp_drops > 0) {
-    seen_.push_back({.program = "programs of this run",
+    seen_.push_back({.program = {"programs of this run", "本次运行的若干程序"},
                      .command_line = "",
                      .call = "sendto",
                      .destination = std::to_string(lost.tp_drops) + " more packets, too many to be read",

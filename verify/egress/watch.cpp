@@ -7,6 +7,7 @@
 #include "verify/egress/call_filter.hpp"
 #include "verify/egress/caller.hpp"
 #include "verify/egress/python_stack.hpp"
+#include "verify/verdict/json.hpp"
 
 #include <fcntl.h>
 #include <linux/seccomp.h>
@@ -331,7 +332,7 @@ WatchedResult observe(const std::vector<std::string>& argv, const std::vector<Va
 nlohmann::json attempts_json(const std::vector<Attempt>& attempts) {
   auto all = nlohmann::json::array();
   for (const auto& one : attempts) {
-    all.push_back({{"program", one.program},
+    all.push_back({{"program", to_json(one.program)},
                    {"command_line", one.command_line},
                    {"call", one.call},
                    {"destination", one.destination},

@@ -13,7 +13,7 @@ namespace sealift::verify {
 
 /// One attempt, or several equal ones.
 struct Attempt {
-  std::string program;       ///< its name in /proc
+  Phrase program;            ///< its name in /proc, or that it is one of this run's
   std::string command_line;  ///< at most 500 bytes
   std::string call;          ///< "connect", "sendto", "sendmsg", "sendmmsg"
   std::string destination;   ///< Destination::text(), or that it could not be read

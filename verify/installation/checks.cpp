@@ -5,9 +5,9 @@
 #include "verify/installation/checks.hpp"
 
 #include "verify/conduct/child_watch.hpp"
+#include "verify/conduct/culprits.hpp"
 #include "verify/conduct/identity.hpp"
 #include "verify/installation/versions.hpp"
-#include "verify/machine/judgement.hpp"
 
 #include <algorithm>
 #include <fstream>
@@ -60,25 +60,28 @@ Json measure_identity(const Site& site) {
 void judge_identity(const std::vector<Measured>& all, const Site& site, Check& check) {
   const auto expected = expectation_of(site);
   const auto hosts = with_values(all);
-  Faults faults;
+  Culprits culprits;
   for (const auto* host : hosts) {
-    for (const auto* key : {"name", "version", "identity"}) {
+    for (const auto& [key, called] : {std::pair<const char*, Phrase>{"name", {"name", "包名"}},
+                                      {"version", {"version", "包版本"}},
+                                      {"identity", {"identity", "包标识"}}}) {
       const auto got = host->values.at(key).get<std::string>();
       const auto& given = expected.contains(key) ? expected.at(key) : hosts[0]->values.at(key);  // or the first host's
       const auto wanted = given.is_string() ? given.get<std::string>() : given.dump();
-      check.facts.emplace_back(host->host + " " + key, got);
+      check.facts.push_back({{host->host + " " + called.en, host->host + " " + called.zh}, got});
       if (got != wanted) {
-        faults.add(host->host, {std::string(key) + " of the bundle is " + got + ", expected " + wanted,
-                                "包的 " + std::string(key) + " 为 " + got + "，应为 " + wanted});
+        culprits.add(host->host, {called.en + " of the bundle is " + got + ", expected " + wanted,
+                                  called.zh + "为 " + got + "，应为 " + wanted});
       }
     }
-    for (const auto& signer : host->values.at("signers")) check.facts.emplace_back("signer", signer.get<std::string>());
+    for (const auto& signer : host->values.at("signers"))
+      check.facts.push_back({{"signer", "签名者"}, signer.get<std::string>()});
   }
   const auto& first = hosts.at(0)->values;
   const auto text = first.at("name").get<std::string>() + " " + first.at("version").get<std::string>() + ", " +
                     first.at("identity").get<std::string>();
   const bool compared = hosts.size() > 1 || expected.contains("identity");
-  faults.settle(
+  culprits.settle(
       check, {text + (compared ? "" : "; site.toml expects none ([installation] identity), nor is there a second host"),
               text + (compared ? "" : "；site.toml 未声明预期（[installation] identity），也没有第二台主机可比较")});
 }
@@ -96,25 +99,30 @@ Json measure_versions(const Site& site) {
   return values;
 }
 
+/// "torch on gpu07"
+Phrase on_host(const std::string& what, const std::string& host) {
+  return {what + " on " + host, host + " 上的 " + what};
+}
+
 void compare_versions(const Versions& installed, const Versions& wanted, const std::string& source,
-                      const std::string& host, Faults& faults) {
+                      const std::string& host, Culprits& culprits) {
   for (const auto& [name, version] : wanted) {
     const auto found = installed.find(name);
-    const auto got = found == installed.end() ? "nothing" : found->second;
-    if (got == version) continue;
-    const auto text = name + " on " + host;
-    faults.add(text, {got + " is installed, " + source + " says " + version,
-                      "已安装 " + got + "，" + source + " 为 " + version});
+    if (found != installed.end() && found->second == version) continue;
+    const auto got = found == installed.end() ? Phrase{"nothing is installed", "未安装"}
+                                              : Phrase{found->second + " is installed", "已安装 " + found->second};
+    culprits.add(on_host(name, host),
+                 {got.en + ", " + source + " says " + version, got.zh + "，" + source + " 为 " + version});
   }
   for (const auto& [name, version] : installed) {
     if (wanted.contains(name)) continue;
-    faults.add(name + " on " + host, {version + " is installed, and " + source + " does not name it",
-                                      "已安装 " + version + "，" + source + " 中没有"});
+    culprits.add(on_host(name, host), {version + " is installed, and " + source + " does not name it",
+                                       "已安装 " + version + "，" + source + " 中没有"});
   }
 }
 
 void judge_versions(const std::vector<Measured>& all, const Site&, Check& check) {
-  Faults faults;
+  Culprits culprits;
   std::size_t count = 0;
   bool has_sbom = false;
   for (const auto* host : with_values(all)) {
@@ -123,16 +131,17 @@ void judge_versions(const std::vector<Measured>& all, const Site&, Check& check)
     for (const auto* source : {"generation.json", "SBOM"}) {
       if (!host->values.contains(source)) continue;
       has_sbom = has_sbom || std::string(source) == "SBOM";
-      compare_versions(installed, host->values.at(source).get<Versions>(), source, host->host, faults);
+      compare_versions(installed, host->values.at(source).get<Versions>(), source, host->host, culprits);
     }
   }
   const auto text = std::to_string(count);
-  if (count == 0 && faults.count() == 0) {
+  if (count == 0 && culprits.count() == 0) {
     check.reason = {"the generation has no Python packages", "该环境没有 Python 包"};
     return;
   }
-  faults.settle(check, {text + " distributions have the versions of the bundle" + (has_sbom ? " and of the SBOM" : ""),
-                        text + " 个 Python 包与包记录" + (has_sbom ? "及 SBOM" : "") + "一致"});
+  culprits.settle(check,
+                  {text + " distributions have the versions of the bundle" + (has_sbom ? " and of the SBOM" : ""),
+                   text + " 个 Python 包与包记录" + (has_sbom ? "及 SBOM" : "") + "一致"});
 }
 
 /// Where the installer may lie; a name alone is looked for in PATH.
@@ -144,7 +153,7 @@ std::string installer_of(const Site& site, const fs::path& prefix) {
   return "sealift-install";
 }
 
-Sentence why_not(const ChildResult& result, const Json& said) {
+Phrase why_not(const ChildResult& result, const Json& said) {
   if (result.timed_out) return {"doctor was not done after 50 minutes", "doctor 在 50 分钟内未完成"};
   const auto error = said.is_object() ? said.value("error", Json::object()) : Json::object();
   const auto what = error.value("what", "exit code " + std::to_string(result.code));
@@ -175,7 +184,7 @@ Json measure_doctor(const Site& site) {
 }
 
 void judge_doctor(const std::vector<Measured>& all, const Site&, Check& check) {
-  Faults faults;
+  Culprits culprits;
   std::int64_t files = 0;
   for (const auto* host : with_values(all)) {
     const auto& values = host->values;
@@ -184,24 +193,25 @@ void judge_doctor(const std::vector<Measured>& all, const Site&, Check& check) {
       const auto& paths = finding.at("paths");
       const auto path = paths.empty() ? values.at("prefix").get<std::string>() : paths[0].get<std::string>();
       const auto kind = finding.at("kind").get<std::string>();
-      faults.add(path + " on " + host->host,
-                 {kind + ": expected " + finding.value("expected", "") + ", got " + finding.value("got", ""),
-                  kind + "：应为 " + finding.value("expected", "") + "，实为 " + finding.value("got", "")});
+      culprits.add(on_host(path, host->host),
+                   {kind + ": expected " + finding.value("expected", "") + ", got " + finding.value("got", ""),
+                    kind + "：应为 " + finding.value("expected", "") + "，实为 " + finding.value("got", "")});
     }
-    check.facts.emplace_back(host->host + " findings", std::to_string(values.at("count").get<std::int64_t>()));
+    check.facts.push_back({{host->host + " findings", host->host + " 发现的问题数"},
+                           std::to_string(values.at("count").get<std::int64_t>())});
     if (values.at("findings").empty() && (!values.at("healthy").get<bool>() || values.at("code") != 0)) {
       const auto code = std::to_string(values.at("code").get<int>());
-      faults.add(host->host, {"doctor ended with " + code, "doctor 退出码为 " + code});
+      culprits.add(host->host, {"doctor ended with " + code, "doctor 退出码为 " + code});
     }
   }
   const auto text = std::to_string(files);
-  faults.settle(check, {text + " files are what was signed", text + " 个文件与签名内容一致"});
+  culprits.settle(check, {text + " files are what was signed", text + " 个文件与签名内容一致"});
 }
 
 }  // namespace
 
 std::vector<CheckKind> installation_checks() {
-  const auto kind = [](const char* name, Level from, Sentence title, auto measure, auto judge) {
+  const auto kind = [](const char* name, Level from, Phrase title, auto measure, auto judge) {
     return CheckKind{.name = name,
                      .part = Part::Installation,
                      .from = from,

@@ -39,7 +39,7 @@ nlohmann::json measure_gpus(const Site& site) {
   }
 }
 
-CheckKind machine_kind(std::string name, Sentence title, Who who, std::function<nlohmann::json(const Site&)> measure,
+CheckKind machine_kind(std::string name, Phrase title, Who who, std::function<nlohmann::json(const Site&)> measure,
                        std::function<void(const std::vector<Measured>&, const Site&, Check&)> judge) {
   return {.name = std::move(name),
           .part = Part::Machine,

@@ -8,7 +8,6 @@
 #include "verify/verdict/json.hpp"
 #include "verify/wording/figures.hpp"
 #include "verify/wording/numbers.hpp"
-#include "verify/wording/phrases.hpp"
 #include "verify/wording/texts.hpp"
 
 #include <algorithm>
@@ -65,10 +64,7 @@ Rows outcome_rows(const Comparison& comparison, Language language) {
 
 /// The value of a figure, or that its report has none.
 std::string value_in(const std::optional<Figure>& given, Word none, Language language) {
-  if (!given) return word(none, language);
-  auto figure = *given;
-  figure.unit = phrase(figure.unit, language);
-  return value_text(figure);
+  return given ? value_text(*given, language) : word(none, language);
 }
 
 Rows curve_rows(const Comparison& comparison, Language language) {
@@ -83,8 +79,8 @@ Rows curve_rows(const Comparison& comparison, Language language) {
       apart += "; " + filled(Word::PointsOf, language,
                              {std::to_string(change.before_points), std::to_string(change.after_points)});
     }
-    rows.rows.push_back({change.check + ": " + phrase(change.graph, language) + ", " + phrase(change.curve, language),
-                         phrase(change.axis, language) + " " + number_text(change.first.value_or(0)),
+    rows.rows.push_back({change.check + ": " + in(change.graph, language) + ", " + in(change.curve, language),
+                         in(change.axis, language) + " " + number_text(change.first.value_or(0)),
                          said_of(change.before), said_of(change.after), apart});
   }
   return rows;
@@ -98,7 +94,7 @@ Rows figure_rows(const Comparison& comparison, Language language) {
   for (const auto turn : kTurns) {
     for (const auto& change : comparison.figures) {
       if (change.turn != turn || !(change.moved || change.in_one_only())) continue;
-      rows.rows.push_back({turn_text(turn, language), change.check + ": " + phrase(change.name(), language),
+      rows.rows.push_back({turn_text(turn, language), change.check + ": " + in(change.name(), language),
                            value_in(change.before, Word::OnlyAfter, language),
                            value_in(change.after, Word::OnlyBefore, language),
                            std::isnan(change.relative) ? "–" : change_text(change.relative)});
@@ -118,7 +114,7 @@ Rows expectation_rows(const Comparison& comparison, Language language) {
   for (const auto& change : comparison.figures) {
     if (!change.expectation_changed) continue;
     rows.rows.push_back(
-        {change.check + ": " + phrase(change.name(), language), said_of(*change.before), said_of(*change.after)});
+        {change.check + ": " + in(change.name(), language), said_of(*change.before), said_of(*change.after)});
   }
   return rows;
 }
@@ -129,9 +125,9 @@ Rows fact_rows(const Comparison& comparison, Language language, bool of_report) 
             {}};
   for (const auto& change : comparison.facts) {
     if (change.check.empty() != of_report) continue;
-    rows.rows.push_back({(of_report ? "" : change.check + ": ") + phrase(change.name, language),
-                         change.before.value_or(word(Word::OnlyAfter, language)),
-                         change.after.value_or(word(Word::OnlyBefore, language))});
+    rows.rows.push_back({(of_report ? "" : change.check + ": ") + in(change.name, language),
+                         change.before ? in(*change.before, language) : word(Word::OnlyAfter, language),
+                         change.after ? in(*change.after, language) : word(Word::OnlyBefore, language)});
   }
   return rows;
 }
@@ -219,7 +215,7 @@ std::string comparison_text(const Comparison& comparison, const Compared& compar
 nlohmann::ordered_json comparison_json(const Comparison& comparison) {
   using Ordered = nlohmann::ordered_json;
   const auto outcome = [](const std::optional<Outcome>& o) { return o ? Ordered(name_of(*o)) : Ordered(nullptr); };
-  const auto text = [](const std::optional<std::string>& t) { return t ? Ordered(*t) : Ordered(nullptr); };
+  const auto text = [](const std::optional<Phrase>& t) { return t ? Ordered(t->en) : Ordered(nullptr); };
   const auto figure = [](const std::optional<Figure>& f) { return f ? Ordered(to_json(*f)) : Ordered(nullptr); };
   Ordered json{{"worse", comparison.worse()},
                {"threshold", comparison.threshold},
@@ -249,9 +245,9 @@ nlohmann::ordered_json comparison_json(const Comparison& comparison) {
   };
   for (const auto& change : comparison.curves) {
     json["curves"].push_back({{"check", change.check},
-                              {"graph", change.graph},
-                              {"curve", change.curve},
-                              {"axis", change.axis},
+                              {"graph", change.graph.en},
+                              {"curve", change.curve.en},
+                              {"axis", change.axis.en},
                               {"first", value(change.first)},
                               {"before", value(change.before)},
                               {"after", value(change.after)},
@@ -261,7 +257,7 @@ nlohmann::ordered_json comparison_json(const Comparison& comparison) {
   }
   for (const auto& change : comparison.facts) {
     json["facts"].push_back({{"check", change.check},
-                             {"name", change.name},
+                             {"name", change.name.en},
                              {"before", text(change.before)},
                              {"after", text(change.after)}});
   }

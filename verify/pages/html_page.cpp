@@ -10,7 +10,6 @@
 #include "verify/wording/figures.hpp"
 #include "verify/wording/folds.hpp"
 #include "verify/wording/numbers.hpp"
-#include "verify/wording/phrases.hpp"
 #include "verify/wording/texts.hpp"
 
 #include <algorithm>
@@ -34,7 +33,7 @@ std::string lines_of(const std::vector<std::string>& texts) {
 }
 
 std::string reason_of(const Check& check, Language language, std::size_t most = kMostReason) {
-  const auto whole = reason_in(check, language);
+  const auto whole = in(check.reason, language);
   const auto shown = shortened(whole, most);
   if (shown.empty()) return check.outcome == Outcome::Pass ? "" : word(Word::NoReason, language);
   return escaped(shown) + (shown == clean(whole) ? "" : " " + word(Word::CutHere, language));
@@ -44,7 +43,7 @@ std::string at_fault(const Check& check, Language language) {
   const auto culprits = folded_culprits(check.at_fault, kMostNamed);
   std::string text;
   for (const auto& item : culprits.items)
-    text += (text.empty() ? "" : "; ") + escaped(shortened(phrase(item, language), 300));
+    text += (text.empty() ? "" : "; ") + escaped(shortened(in(item, language), 300));
   if (culprits.left_out) text += "; " + filled(Word::AndMore, language, {std::to_string(culprits.left_out)});
   return "<p><b>" + word(Word::AtFault, language) + ":</b> " +
          (text.empty() ? word(Word::NobodyNamed, language) : text) + "</p>\n";
@@ -175,9 +174,10 @@ std::string figures(const Check& check, Language language) {
   for (const auto& figure : shown.figures) {
     const auto place = standing_of(figure);
     const auto verdict = place_text(place, language);
-    rows.push_back(
-        {escaped(shortened(figure.name, 200)), escaped(value_text(figure)), escaped(expectation_text(figure, language)),
-         place == Standing::Outside ? "<b>" + verdict + "</b>" : verdict, escaped(shortened(figure.basis, 200))});
+    rows.push_back({escaped(shortened(in(figure.name, language), 200)), escaped(value_text(figure, language)),
+                    escaped(expectation_text(figure, language)),
+                    place == Standing::Outside ? "<b>" + verdict + "</b>" : verdict,
+                    escaped(shortened(in(figure.basis, language), 200))});
   }
   auto html = table(rows, "figures");
   if (shown.left_out == 0) return html;
@@ -191,10 +191,9 @@ std::string facts(const Check& check, Language language) {
   if (check.facts.empty()) return {};
   std::vector<std::vector<std::string>> rows{{word(Word::Read, language), word(Word::Value, language)}};
   for (std::size_t i = 0; i < std::min(check.facts.size(), kMostFacts); ++i) {
-    rows.push_back({escaped(shortened(check.facts[i].first, 200)),
-                    "<span class=\"reason\">" +
-                        escaped(check.facts[i].second.empty() ? "–" : shortened(check.facts[i].second, 2000)) +
-                        "</span>"});
+    const auto &name = in(check.facts[i].name, language), &value = in(check.facts[i].value, language);
+    rows.push_back({escaped(shortened(name, 200)),
+                    "<span class=\"reason\">" + escaped(value.empty() ? "–" : shortened(value, 2000)) + "</span>"});
   }
   auto html = table(rows, "pairs");
   if (check.facts.size() <= kMostFacts) return html;
@@ -213,8 +212,7 @@ std::string pictures(const Check& check, Language language) {
          "</p>\n";
 }
 
-std::string check_block(const Check& recorded, Language language) {
-  const auto check = in_words_of(recorded, language);
+std::string check_block(const Check& check, Language language) {
   const char* kind = check.outcome == Outcome::Pass ? "pass" : check.outcome == Outcome::Fail ? "fail" : "notrun";
   auto html = std::string("<section class=\"check ") + kind + "\">\n<h3>" + outcome_badge(check.outcome, language) +
               "<span class=\"title\">" + escaped(in(check.title, language)) + "</span>";

@@ -7,7 +7,6 @@
 #include "verify/wording/figures.hpp"
 #include "verify/wording/folds.hpp"
 #include "verify/wording/numbers.hpp"
-#include "verify/wording/phrases.hpp"
 #include "verify/wording/texts.hpp"
 
 #include <algorithm>
@@ -68,7 +67,7 @@ std::string text_of_machines(const Verdict& verdict, Language language) {
 std::string text_of_culprits(const Check& check, Language language) {
   const auto culprits = folded_culprits(check.at_fault, kMostRows);
   std::string text;
-  for (const auto& item : culprits.items) text += (text.empty() ? "" : "; ") + said(phrase(item, language));
+  for (const auto& item : culprits.items) text += (text.empty() ? "" : "; ") + said(in(item, language));
   if (culprits.left_out) text += "; " + filled(Word::AndMore, language, {std::to_string(culprits.left_out)});
   return "    " + word(Word::AtFault, language) + ": " + (text.empty() ? word(Word::NobodyNamed, language) : text) +
          "\n";
@@ -78,11 +77,11 @@ std::string text_of_figures(const Check& check, Language language) {
   const auto shown = shown_figures(check.figures, kMostRows);
   std::string text;
   for (const auto& figure : shown.figures) {
-    text += "    " + said(figure.name) + " = " + said(value_text(figure));
+    text += "    " + said(in(figure.name, language)) + " = " + said(value_text(figure, language));
     const auto expected = expectation_text(figure, language);
     if (!expected.empty()) {
       text += " (" + place_text(standing_of(figure), language) + ": " + expected +
-              (figure.basis.empty() ? "" : ", " + said(figure.basis)) + ")";
+              (figure.basis.en.empty() ? "" : ", " + said(in(figure.basis, language))) + ")";
     }
     text += "\n";
   }
@@ -96,17 +95,16 @@ std::string text_of_figures(const Check& check, Language language) {
 std::string text_of_facts(const Check& check, Language language) {
   std::string text;
   for (std::size_t i = 0; i < std::min(check.facts.size(), kMostRows); ++i) {
-    text += "    " + said(check.facts[i].first) + ": " + said(check.facts[i].second) + "\n";
+    text += "    " + said(in(check.facts[i].name, language)) + ": " + said(in(check.facts[i].value, language)) + "\n";
   }
   if (check.facts.size() <= kMostRows) return text;
   return text + "    " + filled(Word::FactsLeftOut, language, {std::to_string(check.facts.size() - kMostRows)}) + "\n";
 }
 
-std::string text_of_check(const Check& recorded, Language language) {
-  const auto check = in_words_of(recorded, language);
+std::string text_of_check(const Check& check, Language language) {
   auto text = mark(check.outcome) + " " + word(check.outcome, language) + "  " + said(check.name) + ": " +
               said(in(check.title, language)) + " (" + seconds_text(check.seconds) + ")\n";
-  const auto reason = reason_in(check, language);
+  const auto& reason = in(check.reason, language);
   if (!reason.empty())
     text += indented(reason);
   else if (check.outcome != Outcome::Pass)

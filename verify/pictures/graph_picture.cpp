@@ -5,13 +5,13 @@
 #include "verify/pictures/graph_picture.hpp"
 
 #include "verify/pictures/axis.hpp"
+#include "verify/pictures/svg.hpp"
 #include "verify/wording/numbers.hpp"
 #include "verify/wording/texts.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <map>
 
 namespace sealift::verify {
@@ -31,12 +31,6 @@ struct Drawing {
   std::vector<Line> lines;
   std::size_t not_finite = 0, not_on_log = 0;
 };
-
-std::string px(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f", value);
-  return text;
-}
 
 /// Lowest, median and highest of `curves` at each x that any has.
 std::vector<Line> envelope(const std::vector<const Curve*>& curves, Language language) {
@@ -91,7 +85,7 @@ Drawing drawing_of(const Graph& graph, Language language) {
   std::size_t expected = 0;
   for (const auto& curve : graph.curves) {
     if (curve.expected ? expected++ < kMostCurves : measured.size() <= kMostCurves) {
-      drawing.lines.push_back({curve.name, curve.expected, curve.points});
+      drawing.lines.push_back({in(curve.name, language), curve.expected, curve.points});
     }
   }
   for (auto& line : drawing.lines) count_gaps(line, graph, drawing);
@@ -126,12 +120,7 @@ Axes axes_of(const Drawing& drawing, const Graph& graph) {
   return axes;
 }
 
-std::string text_at(double x, double y, const char* anchor, const std::string& text, const std::string& more = {}) {
-  return "<text x=\"" + px(x) + "\" y=\"" + px(y) + "\" text-anchor=\"" + anchor + "\"" + more + ">" + escaped(text) +
-         "</text>";
-}
-
-std::string grid(const Axes& axes, const Graph& graph) {
+std::string grid(const Axes& axes, const Graph& graph, Language language) {
   const double right = kWidth - kRight, bottom = kTop + kPlotHeight;
   std::string svg;
   for (const double tick : axes.y.ticks) {
@@ -146,9 +135,9 @@ std::string grid(const Axes& axes, const Graph& graph) {
   }
   svg += "<rect class=\"frame\" x=\"" + px(kLeft) + "\" y=\"" + px(kTop) + "\" width=\"" + px(right - kLeft) +
          "\" height=\"" + px(kPlotHeight) + "\"/>";
-  svg += text_at((kLeft + right) / 2, bottom + 36, "middle", shortened(graph.x, 80));
+  svg += text_at((kLeft + right) / 2, bottom + 36, "middle", shortened(in(graph.x, language), 80));
   const auto middle = px(kTop + kPlotHeight / 2);
-  return svg + text_at(14, kTop + kPlotHeight / 2, "middle", shortened(graph.y, 40),
+  return svg + text_at(14, kTop + kPlotHeight / 2, "middle", shortened(in(graph.y, language), 40),
                        " transform=\"rotate(-90 14 " + middle + ")\"");
 }
 
@@ -256,7 +245,7 @@ std::string notes(const Drawing& drawing, Language language) {
 
 std::string graph_picture(const Graph& graph, Language language) {
   const auto drawing = drawing_of(graph, language);
-  auto html = "<figure><figcaption>" + escaped(shortened(graph.title, 200)) + "</figcaption>";
+  auto html = "<figure><figcaption>" + escaped(shortened(in(graph.title, language), 200)) + "</figcaption>";
   const bool empty = std::none_of(drawing.lines.begin(), drawing.lines.end(), [](const Line& line) {
     return std::any_of(line.points.begin(), line.points.end(), [](const auto& p) { return std::isfinite(p.second); });
   });
@@ -267,7 +256,7 @@ std::string graph_picture(const Graph& graph, Language language) {
   const auto axes = axes_of(drawing, graph);
   const double height = kTop + kPlotHeight + kBelow + kRow * static_cast<double>(drawing.lines.size()) + 4;
   html += "<svg viewBox=\"0 0 " + px(kWidth) + " " + px(height) + "\" role=\"img\" aria-label=\"" +
-          escaped(shortened(graph.title, 200)) + "\">" + grid(axes, graph);
+          escaped(shortened(in(graph.title, language), 200)) + "\">" + grid(axes, graph, language);
   std::size_t expected = 0, measured = 0;
   for (const auto& line : drawing.lines) html += drawn(line, line.expected ? expected++ : measured++, axes);
   return html + legend(drawing.lines, language) + "</svg>" + notes(drawing, language) + "</figure>";

@@ -4,6 +4,7 @@
 // What was not measured is hatched: an empty cell would look like the lowest value.
 #include "verify/pictures/matrix_picture.hpp"
 
+#include "verify/pictures/svg.hpp"
 #include "verify/verdict/outliers.hpp"
 #include "verify/wording/numbers.hpp"
 #include "verify/wording/texts.hpp"
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <tuple>
 
 namespace sealift::verify {
 namespace {
@@ -25,19 +27,13 @@ std::vector<double> finite_values(const Matrix& matrix) {
   return values;
 }
 
-std::vector<std::string> block_names(const std::vector<std::string>& names, std::size_t per_block) {
-  std::vector<std::string> blocks;
+std::vector<Phrase> block_names(const std::vector<Phrase>& names, std::size_t per_block) {
+  std::vector<Phrase> blocks;
   for (std::size_t i = 0; i < names.size(); i += per_block) {
-    const auto last = std::min(i + per_block, names.size()) - 1;
-    blocks.push_back(last == i ? names[i] : names[i] + " … " + names[last]);
+    const auto& [first, last] = std::tie(names[i], names[std::min(i + per_block, names.size()) - 1]);
+    blocks.push_back(&first == &last ? first : Phrase{first.en + " … " + last.en, first.zh + " … " + last.zh});
   }
   return blocks;
-}
-
-std::string tenths(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f", value);
-  return text;
 }
 
 /// 0 light, 1 dark: one hue whose lightness falls evenly.
@@ -58,18 +54,13 @@ struct Range {
   }
 };
 
-std::string label(double x, double y, const std::string& anchor, const std::string& text, const std::string& more) {
-  return "<text x=\"" + tenths(x) + "\" y=\"" + tenths(y) + "\" text-anchor=\"" + anchor + "\"" + more + ">" +
-         escaped(text) + "</text>";
-}
-
 struct Layout {
   double left = 150, top = 96, cell = 20;
 };
 
 std::string box(double x, double y, double width, double height, const std::string& fill) {
-  return "<rect x=\"" + tenths(x) + "\" y=\"" + tenths(y) + "\" width=\"" + tenths(width) + "\" height=\"" +
-         tenths(height) + "\" fill=\"" + fill + "\" stroke=\"#fff\" stroke-width=\"0.5\"/>";
+  return "<rect x=\"" + px(x) + "\" y=\"" + px(y) + "\" width=\"" + px(width) + "\" height=\"" + px(height) +
+         "\" fill=\"" + fill + "\" stroke=\"#fff\" stroke-width=\"0.5\"/>";
 }
 
 std::string cells(const Matrix& matrix, const Range& range, const Layout& layout, bool written) {
@@ -82,22 +73,22 @@ std::string cells(const Matrix& matrix, const Range& range, const Layout& layout
     const double share = measured ? range.share(*value) : 0;
     svg += box(x, y, layout.cell, layout.cell, measured ? fill_of(share) : "url(#hatch)");
     if (!written || !measured) continue;
-    svg += label(x + layout.cell / 2, y + layout.cell / 2 + 4, "middle", number_text(*value),
-                 share > 0.5 ? " class=\"cell\" fill=\"#fff\"" : " class=\"cell\"");
+    svg += text_at(x + layout.cell / 2, y + layout.cell / 2 + 4, "middle", number_text(*value),
+                   share > 0.5 ? " class=\"cell\" fill=\"#fff\"" : " class=\"cell\"");
   }
   return svg;
 }
 
-std::string names(const Matrix& matrix, const Layout& layout) {
+std::string names(const Matrix& matrix, const Layout& layout, Language language) {
   std::string svg;
   for (std::size_t i = 0; i < matrix.rows.size(); ++i) {
     const double y = layout.top + layout.cell * (static_cast<double>(i) + 0.5) + 4;
-    svg += label(layout.left - 6, y, "end", shortened(matrix.rows[i], 22), "");
+    svg += text_at(layout.left - 6, y, "end", shortened(in(matrix.rows[i], language), 22));
   }
   for (std::size_t i = 0; i < matrix.columns.size(); ++i) {
     const double x = layout.left + layout.cell * (static_cast<double>(i) + 0.5) + 4, y = layout.top - 6;
-    svg += label(x, y, "start", shortened(matrix.columns[i], 20),
-                 " transform=\"rotate(-50 " + tenths(x) + " " + tenths(y) + ")\"");
+    svg += text_at(x, y, "start", shortened(in(matrix.columns[i], language), 20),
+                   " transform=\"rotate(-50 " + px(x) + " " + px(y) + ")\"");
   }
   return svg;
 }
@@ -105,15 +96,15 @@ std::string names(const Matrix& matrix, const Layout& layout) {
 std::string scale(const Range& range, const Matrix& matrix, double top, Language language) {
   constexpr int kSteps = 24;
   constexpr double kLeft = 150, kWidth = 240, kHeight = 12;
-  auto svg = label(kLeft - 6, top + 10, "end", word(Word::Scale, language), "");
+  auto svg = text_at(kLeft - 6, top + 10, "end", word(Word::Scale, language));
   for (int i = 0; i < kSteps; ++i) {
     svg += box(kLeft + i * kWidth / kSteps, top, kWidth / kSteps, kHeight, fill_of((i + 0.5) / kSteps));
   }
-  const auto unit = matrix.unit.empty() ? "" : " " + shortened(matrix.unit, 30);
-  svg += label(kLeft, top + 26, "start", number_text(range.low) + unit, "");
-  svg += label(kLeft + kWidth, top + 26, "end", number_text(range.high) + unit, "");
+  const auto unit = matrix.unit.en.empty() ? "" : " " + shortened(in(matrix.unit, language), 30);
+  svg += text_at(kLeft, top + 26, "start", number_text(range.low) + unit);
+  svg += text_at(kLeft + kWidth, top + 26, "end", number_text(range.high) + unit);
   svg += box(kLeft + kWidth + 40, top, 20, kHeight, "url(#hatch)");
-  return svg + label(kLeft + kWidth + 66, top + 10, "start", word(Word::NotMeasured, language), "");
+  return svg + text_at(kLeft + kWidth + 66, top + 10, "start", word(Word::NotMeasured, language));
 }
 
 /// The three lowest and three highest values, by name.
@@ -124,8 +115,9 @@ std::string extremes(const Matrix& matrix, Language language) {
   }
   std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return *matrix.values[a] < *matrix.values[b]; });
   const auto said = [&](std::size_t i) {
-    return shortened(matrix.rows[i / matrix.columns.size()], 60) + " → " +
-           shortened(matrix.columns[i % matrix.columns.size()], 60) + " " + number_text(*matrix.values[i]);
+    return shortened(in(matrix.rows[i / matrix.columns.size()], language), 60) + " → " +
+           shortened(in(matrix.columns[i % matrix.columns.size()], language), 60) + " " +
+           number_text(*matrix.values[i]);
   };
   std::string low, high;
   for (std::size_t i = 0; i < std::min<std::size_t>(3, order.size()); ++i) {
@@ -159,7 +151,7 @@ Blocks in_blocks(const Matrix& matrix) {
 }
 
 std::string matrix_picture(const Matrix& matrix, Language language) {
-  auto html = "<figure><figcaption>" + escaped(shortened(matrix.title, 200)) + "</figcaption>";
+  auto html = "<figure><figcaption>" + escaped(shortened(in(matrix.title, language), 200)) + "</figcaption>";
   const auto finite = finite_values(matrix);
   if (finite.empty() || matrix.values.size() != matrix.rows.size() * matrix.columns.size()) {
     return html + "<p class=\"note\">" + word(Word::Empty, language) + "</p></figure>";
@@ -171,14 +163,17 @@ std::string matrix_picture(const Matrix& matrix, Language language) {
   layout.cell = written ? 36 : 15;
   // Column names stand aslant: as high as the longest of them is long.
   std::size_t longest = 0;
-  for (const auto& name : shown.columns) longest = std::max(longest, std::min<std::size_t>(name.size(), 20));
+  for (const auto& name : shown.columns) {
+    longest = std::max(longest, std::min<std::size_t>(in(name, language).size(), 20));
+  }
   layout.top = 20 + 5 * static_cast<double>(longest);
   const auto [low, high] = std::minmax_element(finite.begin(), finite.end());
   const Range range{*low, *high};
   const double bottom = layout.top + layout.cell * static_cast<double>(shown.rows.size());
-  html += "<svg viewBox=\"0 0 680 " + tenths(bottom + 46) + "\" role=\"img\" aria-label=\"" +
-          escaped(shortened(matrix.title, 200)) + "\">";
-  html += cells(shown, range, layout, written) + names(shown, layout) + scale(range, shown, bottom + 14, language);
+  html += "<svg viewBox=\"0 0 680 " + px(bottom + 46) + "\" role=\"img\" aria-label=\"" +
+          escaped(shortened(in(matrix.title, language), 200)) + "\">";
+  html += cells(shown, range, layout, written) + names(shown, layout, language) +
+          scale(range, shown, bottom + 14, language);
   html += "</svg>";
   if (blocks.rows_per_cell > 1 || blocks.columns_per_cell > 1) {
     html += "<p class=\"note\">" +

@@ -5,6 +5,7 @@
 #include "verify/training/curves.hpp"
 
 #include "trainer/json_numbers.hpp"
+#include "verify/conduct/culprits.hpp"
 #include "verify/wording/numbers.hpp"
 
 #include <algorithm>
@@ -14,13 +15,16 @@
 namespace sealift::verify {
 namespace {
 
+/// Exit codes from here on stand for the signal that ended a program.
+constexpr int kSignals = 128;
+
 std::vector<double> numbers_of_array(const nlohmann::json& array) {
   std::vector<double> values;
   for (const auto& value : array) values.push_back(trainer::number_or_nan(value));
   return values;
 }
 
-Curve curve_of_values(const std::string& name, const std::vector<double>& values, bool expected) {
+Curve curve_of_values(const Phrase& name, const std::vector<double>& values, bool expected) {
   Curve curve{.name = name, .points = {}, .expected = expected};
   for (std::size_t step = 0; step < values.size(); ++step) {
     if (std::isfinite(values[step])) curve.points.emplace_back(static_cast<double>(step + 1), values[step]);
@@ -28,28 +32,25 @@ Curve curve_of_values(const std::string& name, const std::vector<double>& values
   return curve;
 }
 
-Figure figure_of_difference(const std::string& name, const CurveDifference& difference, double tolerance,
+/// `what`: of losses, or of gradient norms.
+Figure figure_of_difference(const Phrase& what, const CurveDifference& difference, double tolerance, const Series& ours,
                             const Series& to) {
-  return {.name = name,
+  return {.name = {"largest difference of a " + what.en + ": " + ours.name.en, what.zh + "的最大差异：" + ours.name.zh},
           .value = std::isfinite(difference.largest) ? difference.largest : 1e300,
-          .unit = "relative",
+          .unit = {"relative", "（相对值）"},
           .at_least = {},
           .at_most = tolerance,
-          .basis = to.name.en};
+          .basis = to.name};
 }
 
-void add_failure(Check& check, const Sentence& reason) {
-  if (check.outcome == Outcome::Fail) {
-    check.reason.en += "; " + reason.en;
-    check.reason.zh += "；" + reason.zh;
-    return;
-  }
+void add_failure(Check& check, const Phrase& reason) {
+  if (check.outcome != Outcome::Fail) check.reason = {};
   check.outcome = Outcome::Fail;
-  check.reason = reason;
+  append(check.reason, reason);
 }
 
-Sentence parted_in_step(const Sentence& what, const CurveDifference& difference, const Series& ours,
-                        const Series& reference, double tolerance) {
+Phrase parted_in_step(const Phrase& what, const CurveDifference& difference, const Series& ours,
+                      const Series& reference, double tolerance) {
   const auto step = std::to_string(*difference.first_step);
   const auto mine = number_text(difference.ours, 17), theirs = number_text(difference.reference, 17);
   const auto within = tolerance == 0 ? std::string("to the bit") : "within " + number_text(tolerance, 3) + " relative";
@@ -81,7 +82,7 @@ CurveDifference compare(const std::vector<double>& ours, const std::vector<doubl
   return difference;
 }
 
-Series series_of(const nlohmann::json& ran, Sentence name) {
+Series series_of(const nlohmann::json& ran, Phrase name) {
   return {.name = std::move(name),
           .losses = numbers_of_array(ran.at("result").at("losses")),
           .norms = numbers_of_array(ran.at("norms"))};
@@ -97,11 +98,12 @@ double norm_tolerance(double tolerance) {
 }
 
 void judge_curves(const Series& ours, const Series& reference, double tolerance, Check& check) {
-  check.graphs.push_back({.title = "loss",
-                          .x = "step",
-                          .y = "loss in nats per token",
-                          .curves = {curve_of_values(reference.name.en, reference.losses, true),
-                                     curve_of_values(ours.name.en, ours.losses, false)}});
+  const Phrase loss{"loss", "损失"}, norm{"gradient norm", "梯度范数"};
+  check.graphs.push_back({.title = loss,
+                          .x = {"step", "步"},
+                          .y = {"loss in nats per token", "损失（nat/词元）"},
+                          .curves = {curve_of_values(reference.name, reference.losses, true),
+                                     curve_of_values(ours.name, ours.losses, false)}});
   if (ours.losses.size() != reference.losses.size() || ours.norms.size() != reference.norms.size()) {
     const auto mine = std::to_string(ours.losses.size()), theirs = std::to_string(reference.losses.size());
     return add_failure(
@@ -113,52 +115,39 @@ void judge_curves(const Series& ours, const Series& reference, double tolerance,
   const auto losses = compare(ours.losses, reference.losses, tolerance);
   const auto of_norms = norm_tolerance(tolerance);
   const auto norms = compare(ours.norms, reference.norms, of_norms);
-  check.figures.push_back(
-      figure_of_difference("largest difference of a loss: " + ours.name.en, losses, tolerance, reference));
-  check.figures.push_back(
-      figure_of_difference("largest difference of a gradient norm: " + ours.name.en, norms, of_norms, reference));
-  if (losses.first_step) add_failure(check, parted_in_step({"loss", "损失"}, losses, ours, reference, tolerance));
-  if (norms.first_step)
-    add_failure(check, parted_in_step({"gradient norm", "梯度范数"}, norms, ours, reference, of_norms));
+  check.figures.push_back(figure_of_difference(loss, losses, tolerance, ours, reference));
+  check.figures.push_back(figure_of_difference(norm, norms, of_norms, ours, reference));
+  if (losses.first_step) add_failure(check, parted_in_step(loss, losses, ours, reference, tolerance));
+  if (norms.first_step) add_failure(check, parted_in_step(norm, norms, ours, reference, of_norms));
   if (check.outcome == Outcome::Fail) return;
   const auto steps = std::to_string(ours.losses.size()), apart = number_text(losses.largest, 2);
-  const Sentence seen{
+  const Phrase seen{
       ours.name.en + " and " + reference.name.en + " agree over " + steps + " steps (losses to " + apart + ")",
       ours.name.zh + "与" + reference.name.zh + "在 " + steps + " 步内一致（损失相对误差 " + apart + "）"};
-  if (check.outcome == Outcome::Pass) {
-    check.reason.en += "; " + seen.en;
-    check.reason.zh += "；" + seen.zh;
-  } else {
-    check.reason = seen;
-  }
+  if (check.outcome != Outcome::Pass) check.reason = {};
+  append(check.reason, seen);
   check.outcome = Outcome::Pass;
 }
 
 bool judge_failures(const std::vector<Measured>& all, Check& check) {
-  const Measured* worst = nullptr;
-  bool killed = false;
+  std::vector<const Measured*> failed, killed;
   for (const auto& measured : all) {
     if (!measured.values.is_object() || !measured.values.contains("failed")) continue;
-    const bool by_signal = measured.values.at("code").get<int>() >= 128;
-    if (worst && (killed || !by_signal)) continue;
-    worst = &measured;
-    killed = by_signal;
+    failed.push_back(&measured);
+    if (measured.values.at("code").get<int>() >= kSignals) killed.push_back(&measured);
   }
-  if (!worst) return false;
-  for (const auto& measured : all) {
-    if (!measured.values.is_object() || !measured.values.contains("failed")) continue;
-    if (killed && measured.values.at("code").get<int>() < 128) continue;
-    check.at_fault.push_back("rank " + std::to_string(measured.rank) + " on " + measured.host + " (" + measured.device +
-                             ")");
+  Culprits culprits;
+  for (const auto* measured : killed.empty() ? failed : killed) {
+    const auto code = measured->values.at("code").get<int>();
+    const auto ended = code >= kSignals ? Phrase{"signal " + std::to_string(code - kSignals),
+                                                 "信号 " + std::to_string(code - kSignals)}
+                                        : Phrase{"code " + std::to_string(code), "代码 " + std::to_string(code)};
+    const auto said = measured->values.at("failed").get<std::string>();
+    culprits.add(name_of(*measured), {"its training job ended with " + ended.en + ": " + said,
+                                      "训练作业异常结束（" + ended.zh + "）：" + said});
   }
-  const auto code = std::to_string(worst->values.at("code").get<int>());
-  const auto said = worst->values.at("failed").get<std::string>();
-  add_failure(check,
-              {check.at_fault.front() + ": its training job ended with " +
-                   (killed ? "signal " + std::to_string(worst->values.at("code").get<int>() - 128) : "code " + code) +
-                   ": " + said,
-               check.at_fault.front() + "：训练作业异常结束（代码 " + code + "）：" + said});
-  return true;
+  culprits.accuse(check);
+  return !culprits.empty();
 }
 
 const nlohmann::json& of_first(const std::vector<Measured>& all) {

@@ -20,12 +20,12 @@ CurveDifference compare(const std::vector<double>& ours, const std::vector<doubl
 
 /// A job as a reference: what it is called, and its numbers.
 struct Series {
-  Sentence name;  ///< "one process", "the golden run"
+  Phrase name;  ///< "one process", "the golden run"
   std::vector<double> losses, norms;
 };
 
 /// The numbers of what `run_job` returned.
-Series series_of(const nlohmann::json& ran, Sentence name);
+Series series_of(const nlohmann::json& ran, Phrase name);
 
 /// The largest relative difference that is allowed for losses computed in `precision`.
 double default_tolerance(const std::string& precision);

@@ -2,6 +2,7 @@
 // The golden run as it was recorded, held against what this site computed, and which side is wrong.
 // Pure; see golden.hpp.
 // Only the crew that recorded it can be held to the bit: others add up in another order.
+#include "verify/conduct/culprits.hpp"
 #include "verify/training/golden.hpp"
 
 namespace sealift::verify {
@@ -10,34 +11,29 @@ namespace {
 using Json = nlohmann::json;
 
 bool judge_inputs(const std::vector<Measured>& all, Check& check) {
+  Culprits culprits;
   for (const auto& measured : all) {
     if (!measured.values.is_object()) continue;
-    for (const auto& path : measured.values.value("changed", Json::array())) {
-      check.at_fault.push_back(path.get<std::string>() + " on " + measured.host);
+    for (const auto& changed : measured.values.value("changed", Json::array())) {
+      const auto path = changed.get<std::string>();
+      culprits.add({path + " on " + measured.host, measured.host + " 上的 " + path},
+                   {"is not the file that the golden run read", "不是基准运行所读的文件"});
     }
   }
-  if (check.at_fault.empty()) return false;
-  const auto count = std::to_string(check.at_fault.size());
-  check.outcome = Outcome::Fail;
-  check.reason = {check.at_fault.front() + " is not the file that the golden run read (" + count + " in all)",
-                  check.at_fault.front() + " 不是基准运行所读的文件（共 " + count + " 个）"};
-  return true;
+  culprits.accuse(check);
+  return !culprits.empty();
 }
 
 Series golden_series(const Golden& golden) {
   return {.name = {"the golden run", "基准运行"}, .losses = golden.losses, .norms = golden.norms};
 }
 
-void append_reason(Sentence& reason, const Sentence& more) {
-  reason.en += "; " + more.en;
-  reason.zh += "；" + more.zh;
-}
-
 /// The crew that recorded it: its curve and, held to the bit, its weights.
 bool judge_as_recorded(const Golden& golden, const Json& ran, const Series& series, double tolerance, Check& check) {
   judge_curves(series, golden_series(golden), tolerance, check);
   const bool same_weights = ran.at("weights").get<std::string>() == golden.weights;
-  check.facts.emplace_back("final weights", same_weights ? "the same bits" : "other bits");
+  check.facts.push_back({{"final weights", "最终权重"},
+                         same_weights ? Phrase{"the same bits", "逐位相同"} : Phrase{"other bits", "不相同"}});
   if (tolerance > 0 || same_weights || check.outcome == Outcome::Fail) return check.outcome == Outcome::Pass;
   check.outcome = Outcome::Fail;
   check.reason = {
@@ -56,19 +52,19 @@ bool agree(const Series& ours, const Series& reference, double tolerance) {
 /// One process differs from the golden run: do the ranks together side with it?
 void say_which_side(const Series& alone, const Series* world, double tolerance, Check& check) {
   if (!world) {
-    append_reason(check.reason, {"this device, its software or the golden run is wrong; the Python part says which",
-                                 "本设备、其软件或基准运行有误；请参见 Python 部分"});
+    append(check.reason, {"this device, its software or the golden run is wrong; the Python part says which",
+                          "本设备、其软件或基准运行有误；请参见 Python 部分"});
     return;
   }
   if (agree(*world, alone, tolerance)) {
-    append_reason(check.reason,
-                  {"this site's ranks and its single process agree with each other: the golden run is of other "
-                   "weights or data, or all devices here compute otherwise",
-                   "本站点的多进程与单进程彼此一致：基准运行使用了不同的权重或数据，或本站点所有设备的计算不同"});
+    append(check.reason,
+           {"this site's ranks and its single process agree with each other: the golden run is of other "
+            "weights or data, or all devices here compute otherwise",
+            "本站点的多进程与单进程彼此一致：基准运行使用了不同的权重或数据，或本站点所有设备的计算不同"});
   } else {
-    append_reason(check.reason,
-                  {"and this site's ranks and its single process do not agree with each other: the site is wrong",
-                   "且本站点的多进程与单进程也不一致：问题在本站点"});
+    append(check.reason,
+           {"and this site's ranks and its single process do not agree with each other: the site is wrong",
+            "且本站点的多进程与单进程也不一致：问题在本站点"});
   }
 }
 
@@ -101,40 +97,49 @@ GoldenRuns golden_runs_of(const Golden& golden, const Json& values, Check& check
   }
   if (values.contains("world")) {
     const auto count = std::to_string(values.at("world").at("ranks").get<int>());
-    runs.world = series_of(values.at("world"), {count + " ranks here", "本站点多进程"});
+    runs.world = series_of(values.at("world"), {count + " ranks here", "本站点 " + count + " 个进程"});
   }
   const auto device = alone.at("device").get<std::string>(), arch = alone.at("arch").get<std::string>();
   const auto torch = alone.at("result").at("torch_version").get<std::string>();
   const bool same = device == golden.device && arch == golden.arch && torch == golden.torch;
   runs.stated = tolerance_of(golden, arch, device);
   runs.to_the_bit = same && runs.as_recorded && may_be_held_to_the_bit(golden, runs.as_recorded->at("result"));
-  check.facts.emplace_back("recorded on", golden.device + " (" + golden.arch + "), LibTorch " + golden.torch);
-  if (golden.ranks > 1)
-    check.facts.emplace_back("recorded by", std::to_string(golden.ranks) + " ranks by " + golden.method);
-  check.facts.emplace_back("run on", device + " (" + arch + "), LibTorch " + torch);
-  check.facts.emplace_back("held to",
-                           runs.to_the_bit ? "the bit, the device being of the same kind" : "the stated tolerance");
+  check.facts.push_back(
+      {{"recorded on", "录制于"}, golden.device + " (" + golden.arch + "), LibTorch " + golden.torch});
+  if (golden.ranks > 1) {
+    const auto count = std::to_string(golden.ranks);
+    check.facts.push_back(
+        {{"recorded by", "录制者"}, {count + " ranks by " + golden.method, count + " 个进程，" + golden.method}});
+  }
+  check.facts.push_back({{"run on", "运行于"}, device + " (" + arch + "), LibTorch " + torch});
+  check.facts.push_back({{"held to", "比较标准"},
+                         runs.to_the_bit ? Phrase{"the bit, the device being of the same kind", "设备同类，须逐位相同"}
+                                         : Phrase{"the stated tolerance", "所声明的容差"}});
   return runs;
 }
 
 void say_what_was_not_run(const Golden& golden, const Json& values, Check& check) {
   if (values.value("no_ranks", false)) {
     const auto count = std::to_string(golden.ranks);
-    append_reason(check.reason, {"not run as recorded, this host having fewer than " + count + " GPUs",
-                                 "未按录制方式运行：本主机的 GPU 少于 " + count + " 个"});
+    append(check.reason, {"not run as recorded, this host having fewer than " + count + " GPUs",
+                          "未按录制方式运行：本主机的 GPU 少于 " + count + " 个"});
   }
   if (values.value("no_world", false)) {
-    append_reason(check.reason, {"not run by all ranks, which do not divide the rows of a step",
-                                 "未由全部进程运行：进程数不能整除每步的行数"});
+    append(check.reason, {"not run by all ranks, which do not divide the rows of a step",
+                          "未由全部进程运行：进程数不能整除每步的行数"});
   }
 }
 
+const Phrase kByOwnMethod{"the ranks together, by the site's method", "全部进程（按本站点方法）"};
+const Phrase kAsRecorded{"the ranks together, as recorded", "全部进程（按录制方式）"};
+
 /// One process agrees with the golden run and `who`, who train together, do not.
-void blame_ranks(const std::string& who, Check& check) {
-  check.at_fault.push_back(who);
-  append_reason(check.reason,
-                {"one process here agrees with the golden run: what differs is how this site's ranks train together",
-                 "本站点单进程与基准运行一致：差异来自多进程并行训练"});
+void blame_ranks(const Phrase& who, Check& check) {
+  Culprits culprits;
+  culprits.add(who,
+               {"one process here agrees with the golden run: what differs is how this site's ranks train together",
+                "本站点单进程与基准运行一致：差异来自多进程并行训练"});
+  culprits.accuse(check);
 }
 
 void judge_recorded_by_one(const Golden& golden, const GoldenRuns& runs, const Json& values, Check& check) {
@@ -144,7 +149,7 @@ void judge_recorded_by_one(const Golden& golden, const GoldenRuns& runs, const J
   say_what_was_not_run(golden, values, check);
   if (!runs.world) return;
   judge_curves(*runs.world, golden_series(golden), runs.stated, check);
-  if (check.outcome == Outcome::Fail) blame_ranks("the ranks together, by the site's method", check);
+  if (check.outcome == Outcome::Fail) blame_ranks(kByOwnMethod, check);
 }
 
 void judge_recorded_by_several(const Golden& golden, const GoldenRuns& runs, const Json& values, Check& check) {
@@ -159,14 +164,13 @@ void judge_recorded_by_several(const Golden& golden, const GoldenRuns& runs, con
   say_what_was_not_run(golden, values, check);
   if (check.outcome != Outcome::Fail) return;
   if (alone_agrees) {
-    return blame_ranks(ranks_agree ? "the ranks together, by the site's method" : "the ranks together, as recorded",
-                       check);
+    return blame_ranks(ranks_agree ? kByOwnMethod : kAsRecorded, check);
   }
   if (runs.ranks && ranks_agree) {
-    append_reason(check.reason,
-                  {"the ranks here give the golden run and one process does not: the job depends on its number of "
-                   "ranks, or a single process computes otherwise here",
-                   "多进程得到基准运行而单进程没有：作业结果依赖进程数，或本站点单进程的计算不同"});
+    append(check.reason,
+           {"the ranks here give the golden run and one process does not: the job depends on its number of "
+            "ranks, or a single process computes otherwise here",
+            "多进程得到基准运行而单进程没有：作业结果依赖进程数，或本站点单进程的计算不同"});
     return;
   }
   const auto* together = runs.ranks ? &*runs.ranks : runs.world ? &*runs.world : nullptr;

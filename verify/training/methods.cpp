@@ -30,7 +30,7 @@ class OneProcess {
 struct Method {
   std::string name;
   Level from;
-  Sentence title, called;
+  Phrase title, called;
   /// Changes the job of `plain_job`, and says how it is run.
   std::function<std::pair<TrainingJob, HowToRun>(const Site&)> make;
 };
@@ -96,16 +96,16 @@ void judge_floor(const std::vector<Json>& results, double tolerance, Check& chec
   const double factor = enough ? trainer::kFloorFactor : std::numeric_limits<double>::infinity();
   const auto report = trainer::check(results, tolerance, factor);
   const double floor = report.floor;
-  check.figures.push_back({.name = "final loss",
+  const Phrase entropy{"entropy of the data", "数据的熵"};
+  check.figures.push_back({.name = {"final loss", "最终损失"},
                            .value = report.final_loss,
-                           .unit = "nats per token",
+                           .unit = {"nats per token", "nat/词元"},
                            .at_least = 0.9 * floor,
                            .at_most = enough ? std::optional(factor * floor) : std::nullopt,
-                           .basis = "entropy of the data"});
+                           .basis = entropy});
   if (check.graphs.empty()) return;
   const auto last = static_cast<double>(results.front().at("losses").size());
-  check.graphs.back().curves.push_back(
-      {.name = "entropy of the data", .points = {{1, floor}, {last, floor}}, .expected = true});
+  check.graphs.back().curves.push_back({.name = entropy, .points = {{1, floor}, {last, floor}}, .expected = true});
   if (report.problems.empty() || check.outcome == Outcome::Fail) return;
   check.outcome = Outcome::Fail;
   check.reason = {report.problems.front(), "损失未达到数据的熵：" + report.problems.front()};
@@ -139,7 +139,7 @@ CheckKind one_process_kind(const std::shared_ptr<OneProcess>& one) {
 
 }  // namespace
 
-void judge_method(const std::vector<Measured>& all, const Sentence& name, Check& check) {
+void judge_method(const std::vector<Measured>& all, const Phrase& name, Check& check) {
   if (judge_failures(all, check)) return;
   const auto& ran = of_first(all);
   const auto count = std::to_string(ran.at("ranks").get<int>());
@@ -147,7 +147,11 @@ void judge_method(const std::vector<Measured>& all, const Sentence& name, Check&
   judge_curves(series_of(ran, {name.en + " on " + count + " ranks", count + " 个进程的" + name.zh}),
                series_of(ran.at("reference"), {"one process", "单进程"}), tolerance, check);
   judge_floor({ran.at("reference").at("result"), ran.at("result")}, tolerance, check);
-  check.facts.emplace_back("ranks", count + (all.size() == 1 && count != "1" ? " on this host, started for this" : ""));
+  const bool started_here = all.size() == 1 && count != "1";
+  check.facts.push_back({{"ranks", "进程数"},
+                         started_here
+                             ? Phrase{count + " on this host, started for this", count + "（在本主机为此启动）"}
+                             : Phrase(count)});
 }
 
 std::vector<CheckKind> method_checks() {

@@ -13,6 +13,6 @@ std::vector<CheckKind> resume_checks();
 
 /// Judges a job of `run` on rank 0 (`ranks`, `result`, `norms`, `reference` of the same, `tolerance`): the curves, and
 /// with 100 steps the entropy of the data that both must reach.
-void judge_method(const std::vector<Measured>& all, const Sentence& name, Check& check);
+void judge_method(const std::vector<Measured>& all, const Phrase& name, Check& check);
 
 }  // namespace sealift::verify

@@ -123,7 +123,7 @@ std::vector<double> numbers_of_peer(const Json& array) {
   return values;
 }
 
-Sentence name_of_peer(const std::string& method, int ranks) {
+Phrase name_of_peer(const std::string& method, int ranks) {
   const auto crew = std::to_string(ranks);
   if (method == "swift") return {"swift sft on " + crew + " ranks", crew + " 个进程的 swift sft"};
   const std::string called = method == "ddp" ? "DDP" : "FSDP2";
@@ -145,7 +145,8 @@ void judge_python_golden(const std::vector<Measured>& all, Check& check) {
     // Another program: the same formulas in another order of summation.
     judge_curves(python, recorded, std::max(default_tolerance("fp32"), tolerance_of(golden, "", "")), check);
     if (check.facts.empty()) {
-      for (const auto& [name, version] : ran.at("versions").items()) check.facts.emplace_back(name, version);
+      for (const auto& [name, version] : ran.at("versions").items())
+        check.facts.push_back({name, version.get<std::string>()});
     }
   }
 }
@@ -156,18 +157,18 @@ void judge_adapter(const std::vector<Measured>& all, Check& check) {
   const auto ours = trainer::number_or_nan(values.at("ours")), after = trainer::number_or_nan(values.at("after"));
   const auto before = trainer::number_or_nan(values.at("before"));
   const double apart = std::abs(after - ours) / std::abs(ours);
-  check.figures.push_back({.name = "loss of the data with the adapter, in PEFT",
+  check.figures.push_back({.name = {"loss of the data with the adapter, in PEFT", "在 PEFT 中加载适配器后的数据损失"},
                            .value = after,
-                           .unit = "nats per token",
+                           .unit = {"nats per token", "nat/词元"},
                            .at_least = ours * (1 - 1e-4),
                            .at_most = ours * (1 + 1e-4),
-                           .basis = "sealift-train's evaluation"});
-  check.facts.emplace_back("loss without the adapter", number_text(before, kDigits));
+                           .basis = {"sealift-train's evaluation", "sealift-train 的评估"}});
+  check.facts.push_back({{"loss without the adapter", "不加载适配器的损失"}, number_text(before, kDigits)});
   const bool changes = before != after;
   check.outcome = apart <= 1e-4 && changes ? Outcome::Pass : Outcome::Fail;  // a NaN fails
   const auto both = number_text(after, kDigits) + ", sealift-train " + number_text(ours, kDigits);
-  check.reason = changes ? Sentence{"with the adapter PEFT has a loss of " + both, "加载适配器后 PEFT 的损失为 " + both}
-                         : Sentence{"the adapter changes nothing in PEFT", "适配器在 PEFT 中不起作用"};
+  check.reason = changes ? Phrase{"with the adapter PEFT has a loss of " + both, "加载适配器后 PEFT 的损失为 " + both}
+                         : Phrase{"the adapter changes nothing in PEFT", "适配器在 PEFT 中不起作用"};
 }
 
 std::vector<CheckKind> python_golden_checks(const std::vector<std::string>& names) {

@@ -85,7 +85,7 @@ Turn turn_of(const Figure& before, const Figure& after) {
 }
 
 void compare_figures(const Check& before, const Check& after, Comparison& comparison) {
-  const auto name = [](const Figure& figure) -> const std::string& { return figure.name; };
+  const auto name = [](const Figure& figure) -> const std::string& { return figure.name.en; };
   const auto old = numbered_items(before.figures, name), now = numbered_items(after.figures, name);
   const auto only_in_one = [&](std::optional<Figure> was, std::optional<Figure> is) {
     comparison.figures.push_back(
@@ -93,11 +93,11 @@ void compare_figures(const Check& before, const Check& after, Comparison& compar
   };
   for (const auto& [key, figure] : old) {
     const auto found = now.find(key);
-    if (found == now.end() || found->second->unit != figure->unit) only_in_one(*figure, std::nullopt);
+    if (found == now.end() || found->second->unit.en != figure->unit.en) only_in_one(*figure, std::nullopt);
   }
   for (const auto& [key, figure] : now) {
     const auto found = old.find(key);
-    if (found == old.end() || found->second->unit != figure->unit) {
+    if (found == old.end() || found->second->unit.en != figure->unit.en) {
       only_in_one(std::nullopt, *figure);
       continue;
     }
@@ -146,7 +146,7 @@ CurveChange difference_of(const Curve& before, const Curve& after) {
 
 /// The curves of one graph, which a report may lack.
 void compare_curves_of(const std::string& check, const Graph* before, const Graph* after, Comparison& comparison) {
-  const auto name = [](const Curve& curve) -> const std::string& { return curve.name; };
+  const auto name = [](const Curve& curve) -> const std::string& { return curve.name.en; };
   const auto& graph = after ? *after : *before;
   const std::vector<Curve> none;
   const auto old = numbered_items(before ? before->curves : none, name);
@@ -155,7 +155,7 @@ void compare_curves_of(const std::string& check, const Graph* before, const Grap
     if (was.expected || is.expected) return;
     auto change = difference_of(was, is);
     const bool moved = change.largest > comparison.threshold || change.before_points != change.after_points;
-    if (!change.first || !(moved || graph.x == "step")) return;
+    if (!change.first || !(moved || graph.x.en == "step")) return;
     change.check = check, change.graph = graph.title, change.axis = graph.x;
     comparison.curves.push_back(std::move(change));
   };
@@ -172,7 +172,7 @@ void compare_curves_of(const std::string& check, const Graph* before, const Grap
 }
 
 void compare_curves(const Check& before, const Check& after, Comparison& comparison) {
-  const auto title = [](const Graph& graph) -> const std::string& { return graph.title; };
+  const auto title = [](const Graph& graph) -> const std::string& { return graph.title.en; };
   const auto old = numbered_items(before.graphs, title), now = numbered_items(after.graphs, title);
   for (const auto& [key, graph] : now) {
     const auto was = old.find(key);
@@ -183,45 +183,45 @@ void compare_curves(const Check& before, const Check& after, Comparison& compari
   }
 }
 
-using Facts = std::vector<std::pair<std::string, std::string>>;
-
-void compare_facts(const std::string& check, const Facts& before, const Facts& after, Comparison& comparison) {
-  const auto name = [](const auto& fact) -> const std::string& { return fact.first; };
+void compare_facts(const std::string& check, const std::vector<Fact>& before, const std::vector<Fact>& after,
+                   Comparison& comparison) {
+  const auto name = [](const Fact& fact) -> const std::string& { return fact.name.en; };
   const auto old = numbered_items(before, name), now = numbered_items(after, name);
   for (const auto& [key, fact] : old) {
-    if (!now.count(key)) comparison.facts.push_back({check, key.first, fact->second, std::nullopt});
+    if (!now.count(key)) comparison.facts.push_back({check, fact->name, fact->value, std::nullopt});
   }
   for (const auto& [key, fact] : now) {
     const auto found = old.find(key);
-    const auto was = found == old.end() ? std::nullopt : std::optional(found->second->second);
-    if (was != fact->second) comparison.facts.push_back({check, key.first, was, fact->second});
+    const auto was = found == old.end() ? std::nullopt : std::optional(found->second->value);
+    if (!was || was->en != fact->value.en) comparison.facts.push_back({check, fact->name, was, fact->value});
   }
 }
 
 /// What a report says of itself, as facts.
-Facts facts_of(const Verdict& verdict) {
+std::vector<Fact> facts_of(const Verdict& verdict) {
   std::size_t ranks = 0;
   for (const auto& node : verdict.nodes) ranks += node.ranks.size();
-  Facts facts{{"site", verdict.site},
-              {"level", name_of(verdict.level)},
-              {"program", verdict.program},
-              {"hosts", std::to_string(verdict.nodes.size())},
-              {"ranks", std::to_string(ranks)}};
+  std::vector<Fact> facts{{{"site", "站点"}, verdict.site},
+                          {{"level", "级别"}, name_of(verdict.level)},
+                          {{"program", "程序"}, verdict.program},
+                          {{"hosts", "主机数"}, std::to_string(verdict.nodes.size())},
+                          {{"ranks", "进程数"}, std::to_string(ranks)}};
   if (!verdict.bundle) return facts;
-  facts.emplace_back("bundle", verdict.bundle->name + " " + verdict.bundle->version);
-  facts.emplace_back("manifest", verdict.bundle->manifest_sha256);
-  for (const auto& signer : verdict.bundle->signers) facts.emplace_back("signer", signer);
+  facts.push_back({{"bundle", "包"}, verdict.bundle->name + " " + verdict.bundle->version});
+  facts.push_back({{"manifest", "清单"}, verdict.bundle->manifest_sha256});
+  for (const auto& signer : verdict.bundle->signers) facts.push_back({{"signer", "签名者"}, signer});
   return facts;
 }
 
 /// The devices of hosts that both reports have: another site has other hosts, which says nothing.
-Facts devices_of(const Verdict& verdict, const Verdict& other) {
+std::vector<Fact> devices_of(const Verdict& verdict, const Verdict& other) {
   std::set<std::string> hosts;
   for (const auto& node : other.nodes) hosts.insert(node.host);
-  Facts facts;
+  std::vector<Fact> facts;
   for (const auto& node : verdict.nodes) {
     if (!hosts.count(node.host)) continue;
-    for (const auto& device : node.devices) facts.emplace_back("device of " + node.host, device);
+    for (const auto& device : node.devices)
+      facts.push_back({{"device of " + node.host, node.host + " 的设备"}, device});
   }
   return facts;
 }

@@ -6,6 +6,7 @@
 
 #include "trainer/json_numbers.hpp"
 
+#include <algorithm>
 #include <array>
 #include <stdexcept>
 
@@ -16,6 +17,8 @@ using Json = nlohmann::json;
 using Ordered = nlohmann::ordered_json;
 
 constexpr int kFormat = 1;
+/// What the key of a Chinese name ends in; the key before it has the English one.
+constexpr const char* kChinese = "_zh";
 
 template <class Enum, std::size_t N>
 struct Names {
@@ -73,6 +76,24 @@ class Reader {
     }
     return items;
   }
+  /// The text of `key`, and the Chinese one of `key`_zh where it has one.
+  Phrase phrase(const std::string& key) {
+    Phrase said(text(key));
+    if (json_.contains(key + kChinese)) said.zh = text(key + kChinese);
+    return said;
+  }
+  std::vector<Phrase> phrases(const std::string& key) {
+    const auto english = list(key, text_in);
+    std::vector<Phrase> said(english.begin(), english.end());
+    if (!json_.contains(key + kChinese)) return said;
+    const auto chinese = list(key + kChinese, text_in);
+    if (chinese.size() != said.size()) {
+      throw std::invalid_argument(path(key + kChinese) + " has " + std::to_string(chinese.size()) + " texts for " +
+                                  std::to_string(said.size()));
+    }
+    for (std::size_t i = 0; i < said.size(); ++i) said[i].zh = chinese[i];
+    return said;
+  }
   /// Throws if the object has keys that nobody took.
   void end() const {
     if (taken_ == json_.size()) return;
@@ -82,6 +103,10 @@ class Reader {
     const auto number = trainer::number_in(value);
     if (!number) throw std::invalid_argument(where + " is not a number");
     return *number;
+  }
+  static std::string text_in(const Json& value, const std::string& where) {
+    if (!value.is_string()) throw std::invalid_argument(where + " is not a text");
+    return value.get<std::string>();
   }
 
  private:
@@ -104,29 +129,34 @@ Ordered list(const Items& items, Write write) {
   return array;
 }
 
-std::string text_in(const Json& json, const std::string& where) {
-  if (!json.is_string()) throw std::invalid_argument(where + " is not a text");
-  return json.get<std::string>();
+/// Under `key` in English, and beside it in Chinese where that says it otherwise.
+void put(Ordered& object, const std::string& key, const Phrase& phrase) {
+  object[key] = phrase.en;
+  if (!phrase.zh.empty() && phrase.zh != phrase.en) object[key + kChinese] = phrase.zh;
+}
+void put(Ordered& object, const std::string& key, const std::vector<Phrase>& phrases) {
+  object[key] = list(phrases, [](const Phrase& phrase) { return phrase.en; });
+  const auto differs = [](const Phrase& phrase) { return !phrase.zh.empty() && phrase.zh != phrase.en; };
+  if (std::none_of(phrases.begin(), phrases.end(), differs)) return;
+  object[key + kChinese] =
+      list(phrases, [](const Phrase& phrase) { return phrase.zh.empty() ? phrase.en : phrase.zh; });
 }
 
-Ordered to_json(const Sentence& sentence) {
-  return {{"en", sentence.en}, {"zh", sentence.zh}};
-}
-Sentence sentence_from(const Json& json, const std::string& where) {
+Phrase phrase_at(const Json& json, const std::string& where) {
   Reader read(json, where);
-  Sentence sentence{read.text("en"), read.text("zh")};
+  Phrase phrase{read.text("en"), read.text("zh")};
   read.end();
-  return sentence;
+  return phrase;
 }
 
 Figure figure_from(const Json& json, const std::string& where) {
   Reader read(json, where);
-  Figure figure{read.text("name"),
+  Figure figure{read.phrase("name"),
                 read.number("value"),
-                read.text("unit"),
+                read.phrase("unit"),
                 read.number_or_null("at_least"),
                 read.number_or_null("at_most"),
-                read.text("basis")};
+                read.phrase("basis")};
   read.end();
   return figure;
 }
@@ -136,43 +166,51 @@ std::pair<double, double> point_from(const Json& json, const std::string& where)
   return {Reader::number_in(json[0], where), Reader::number_in(json[1], where)};
 }
 Ordered to_json(const Curve& curve) {
-  return {{"name", curve.name},
-          {"expected", curve.expected},
-          {"points", list(curve.points, [](const auto& point) {
-             return Ordered::array({number(point.first), number(point.second)});
-           })}};
+  Ordered json;
+  put(json, "name", curve.name);
+  json["expected"] = curve.expected;
+  json["points"] = list(curve.points, [](const auto& point) {
+    return Ordered::array({number(point.first), number(point.second)});
+  });
+  return json;
 }
 Curve curve_from(const Json& json, const std::string& where) {
   Reader read(json, where);
-  Curve curve{read.text("name"), read.list("points", point_from), read.flag("expected")};
+  Curve curve{read.phrase("name"), read.list("points", point_from), read.flag("expected")};
   read.end();
   return curve;
 }
 
 Ordered to_json(const Graph& graph) {
-  return {{"title", graph.title}, {"x", graph.x},
-          {"y", graph.y},         {"log_x", graph.log_x},
-          {"log_y", graph.log_y}, {"curves", list(graph.curves, [](const Curve& curve) {
-                                                             return to_json(curve); })}};
+  Ordered json;
+  put(json, "title", graph.title);
+  put(json, "x", graph.x);
+  put(json, "y", graph.y);
+  json["log_x"] = graph.log_x;
+  json["log_y"] = graph.log_y;
+  json["curves"] = list(graph.curves, [](const Curve& curve) { return to_json(curve); });
+  return json;
 }
 Graph graph_from(const Json& json, const std::string& where) {
   Reader read(json, where);
-  Graph graph{read.text("title"), read.text("x"),     read.text("y"),
-              read.flag("log_x"), read.flag("log_y"), read.list("curves", curve_from)};
+  Graph graph{read.phrase("title"), read.phrase("x"),   read.phrase("y"),
+              read.flag("log_x"),   read.flag("log_y"), read.list("curves", curve_from)};
   read.end();
   return graph;
 }
 
 Ordered to_json(const Matrix& matrix) {
-  return {{"title", matrix.title},
-          {"unit", matrix.unit},
-          {"rows", matrix.rows},
-          {"columns", matrix.columns},
-          {"values", list(matrix.values, [](const auto& value) { return number(value); })}};
+  Ordered json;
+  put(json, "title", matrix.title);
+  put(json, "unit", matrix.unit);
+  put(json, "rows", matrix.rows);
+  put(json, "columns", matrix.columns);
+  json["values"] = list(matrix.values, [](const auto& value) { return number(value); });
+  return json;
 }
 Matrix matrix_from(const Json& json, const std::string& where) {
   Reader read(json, where);
-  Matrix matrix{read.text("title"), read.text("unit"), read.list("rows", text_in), read.list("columns", text_in),
+  Matrix matrix{read.phrase("title"), read.phrase("unit"), read.phrases("rows"), read.phrases("columns"),
                 read.list("values", [](const Json& value, const std::string& place) {
                   return value.is_null() ? std::nullopt : std::optional(Reader::number_in(value, place));
                 })};
@@ -185,9 +223,15 @@ Matrix matrix_from(const Json& json, const std::string& where) {
   return matrix;
 }
 
-std::pair<std::string, std::string> fact_from(const Json& json, const std::string& where) {
+Ordered to_json(const Fact& fact) {
+  Ordered json;
+  put(json, "name", fact.name);
+  put(json, "value", fact.value);
+  return json;
+}
+Fact fact_from(const Json& json, const std::string& where) {
   Reader read(json, where);
-  std::pair<std::string, std::string> fact{read.text("name"), read.text("value")};
+  Fact fact{read.phrase("name"), read.phrase("value")};
   read.end();
   return fact;
 }
@@ -197,10 +241,10 @@ Check check_at(const Json& json, const std::string& where) {
   Check check;
   check.name = read.text("name");
   check.part = kParts.value(read.text("part"), where + ".part");
-  check.title = sentence_from(read.at("title"), where + ".title");
+  check.title = phrase_at(read.at("title"), where + ".title");
   check.outcome = kOutcomes.value(read.text("outcome"), where + ".outcome");
-  check.reason = sentence_from(read.at("reason"), where + ".reason");
-  check.at_fault = read.list("at_fault", text_in);
+  check.reason = phrase_at(read.at("reason"), where + ".reason");
+  check.at_fault = read.phrases("at_fault");
   check.seconds = read.number("seconds");
   check.figures = read.list("figures", figure_from);
   check.graphs = read.list("graphs", graph_from);
@@ -214,7 +258,7 @@ std::optional<BundleIdentity> bundle_from(const Json& json, const std::string& w
   if (json.is_null()) return std::nullopt;
   Reader read(json, where);
   BundleIdentity bundle{read.text("name"), read.text("version"), read.text("manifest_sha256"),
-                        read.list("signers", text_in)};
+                        read.list("signers", Reader::text_in)};
   read.end();
   return bundle;
 }
@@ -227,7 +271,7 @@ Node node_from(const Json& json, const std::string& where) {
                         if (!value.is_number_integer()) throw std::invalid_argument(place + " is not a whole number");
                         return value.get<std::int64_t>();
                       }),
-            read.list("devices", text_in)};
+            read.list("devices", Reader::text_in)};
   read.end();
   return node;
 }
@@ -244,29 +288,34 @@ std::string name_of(Part part) {
   return kParts.of(part);
 }
 
+Ordered to_json(const Phrase& phrase) {
+  return {{"en", phrase.en}, {"zh", phrase.zh}};
+}
+
 Ordered to_json(const Figure& figure) {
-  return {{"name", figure.name},
-          {"value", number(figure.value)},
-          {"unit", figure.unit},
-          {"at_least", number(figure.at_least)},
-          {"at_most", number(figure.at_most)},
-          {"basis", figure.basis}};
+  Ordered json;
+  put(json, "name", figure.name);
+  json["value"] = number(figure.value);
+  put(json, "unit", figure.unit);
+  json["at_least"] = number(figure.at_least);
+  json["at_most"] = number(figure.at_most);
+  put(json, "basis", figure.basis);
+  return json;
 }
 
 Ordered to_json(const Check& check) {
-  return {{"name", check.name},
-          {"part", name_of(check.part)},
-          {"title", to_json(check.title)},
-          {"outcome", name_of(check.outcome)},
-          {"reason", to_json(check.reason)},
-          {"at_fault", check.at_fault},
-          {"seconds", number(check.seconds)},
-          {"figures", list(check.figures, [](const Figure& figure) { return to_json(figure); })},
-          {"graphs", list(check.graphs, [](const Graph& graph) { return to_json(graph); })},
-          {"matrices", list(check.matrices, [](const Matrix& matrix) { return to_json(matrix); })},
-          {"facts", list(check.facts, [](const auto& fact) {
-             return Ordered{{"name", fact.first}, {"value", fact.second}};
-           })}};
+  Ordered json{{"name", check.name},
+               {"part", name_of(check.part)},
+               {"title", to_json(check.title)},
+               {"outcome", name_of(check.outcome)},
+               {"reason", to_json(check.reason)}};
+  put(json, "at_fault", check.at_fault);
+  json["seconds"] = number(check.seconds);
+  json["figures"] = list(check.figures, [](const Figure& figure) { return to_json(figure); });
+  json["graphs"] = list(check.graphs, [](const Graph& graph) { return to_json(graph); });
+  json["matrices"] = list(check.matrices, [](const Matrix& matrix) { return to_json(matrix); });
+  json["facts"] = list(check.facts, [](const Fact& fact) { return to_json(fact); });
+  return json;
 }
 
 Ordered to_json(const Verdict& verdict) {
@@ -285,6 +334,10 @@ Ordered to_json(const Verdict& verdict) {
   });
   json["checks"] = list(verdict.checks, [](const Check& check) { return to_json(check); });
   return json;
+}
+
+Phrase phrase_from(const Json& json) {
+  return json.is_string() ? Phrase(json.get<std::string>()) : phrase_at(json, "the phrase");
 }
 
 Check check_from(const Json& json) {

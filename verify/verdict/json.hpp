@@ -10,13 +10,18 @@
 
 namespace sealift::verify {
 
+/// {"en", "zh"}
+nlohmann::ordered_json to_json(const Phrase& phrase);
 nlohmann::ordered_json to_json(const Figure& figure);
 nlohmann::ordered_json to_json(const Check& check);
 nlohmann::ordered_json to_json(const Verdict& verdict);
 
-/// Throw std::invalid_argument naming the key, what is expected and what is there.
+/// Throw std::invalid_argument naming the key, what is expected and what is there. A name without its Chinese, as
+/// reports had them that were made before, is the same in both languages.
 Check check_from(const nlohmann::json& json);
 Verdict verdict_from(const nlohmann::json& json);
+/// Of to_json, or of a text that is the same in both languages.
+Phrase phrase_from(const nlohmann::json& json);
 
 /// "PASS", "FAIL", "NOT RUN"; "quick" …; "machine" …
 std::string name_of(Outcome outcome);

@@ -18,8 +18,9 @@ Standing standing_of(const Figure& figure) {
   return high_enough && low_enough ? Standing::Within : Standing::Outside;
 }
 
-std::string value_text(const Figure& figure) {
-  return number_text(figure.value) + (figure.unit.empty() ? "" : " " + shortened(figure.unit, 40));
+std::string value_text(const Figure& figure, Language language) {
+  const auto& unit = in(figure.unit, language);
+  return number_text(figure.value) + (unit.empty() ? "" : " " + shortened(unit, 40));
 }
 
 std::string expectation_text(const Figure& figure, Language language) {

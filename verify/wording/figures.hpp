@@ -13,7 +13,7 @@ enum class Standing { Within, Outside, NothingExpected };
 Standing standing_of(const Figure& figure);
 
 /// "712.4 GB/s".
-std::string value_text(const Figure& figure);
+std::string value_text(const Figure& figure, Language language);
 /// "at least 700"; "" when nothing is expected.
 std::string expectation_text(const Figure& figure, Language language);
 /// "✔ as expected", "✘ outside", "– nothing expected".

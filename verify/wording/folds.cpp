@@ -85,13 +85,14 @@ std::optional<Culprit> culprit(const std::string& text) {
   return Culprit{std::stoll(digits), text.substr(middle + on.size(), end - middle - on.size())};
 }
 
-std::vector<std::string> by_host(const std::vector<std::string>& at_fault) {
-  std::vector<std::string> items, hosts;
+std::vector<Phrase> by_host(const std::vector<Phrase>& at_fault) {
+  std::vector<Phrase> items;
+  std::vector<std::string> hosts;
   std::map<std::string, std::vector<std::int64_t>> ranks;
-  for (const auto& text : at_fault) {
-    const auto found = culprit(text);
+  for (const auto& one : at_fault) {
+    const auto found = culprit(one.en);
     if (!found) {
-      items.push_back(text);
+      items.push_back(one);
       continue;
     }
     if (ranks[found->host].empty()) hosts.push_back(found->host);
@@ -99,7 +100,9 @@ std::vector<std::string> by_host(const std::vector<std::string>& at_fault) {
   }
   for (const auto& host : hosts) {
     const auto& of_host = ranks[host];
-    items.push_back((of_host.size() == 1 ? "rank " : "ranks ") + folded_numbers(of_host) + " on " + host);
+    const auto numbers = folded_numbers(of_host);
+    items.push_back(
+        {(of_host.size() == 1 ? "rank " : "ranks ") + numbers + " on " + host, host + " 上的进程 " + numbers});
   }
   return items;
 }
@@ -158,7 +161,7 @@ std::string folded_devices(const std::vector<std::string>& devices) {
   return text;
 }
 
-FoldedList folded_culprits(const std::vector<std::string>& at_fault, std::size_t most) {
+FoldedList folded_culprits(const std::vector<Phrase>& at_fault, std::size_t most) {
   FoldedList list{.items = at_fault.size() > most ? by_host(at_fault) : at_fault};
   if (list.items.size() > most) {
     list.left_out = list.items.size() - most;

@@ -20,10 +20,10 @@ std::string folded_devices(const std::vector<std::string>& devices);
 /// "ranks 0-7 on gpu01": items of the form "rank N on HOST (DEVICE)" by host when there are more than `most`, others as
 /// they are; at most `most` items, and a last one that says how many are left out.
 struct FoldedList {
-  std::vector<std::string> items;
+  std::vector<Phrase> items;
   std::size_t left_out = 0;
 };
-FoldedList folded_culprits(const std::vector<std::string>& at_fault, std::size_t most);
+FoldedList folded_culprits(const std::vector<Phrase>& at_fault, std::size_t most);
 
 /// Nodes with equal devices, as one row.
 struct NodeGroup {

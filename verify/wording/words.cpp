@@ -195,8 +195,8 @@ std::string mark(Outcome outcome) {
   return outcome == Outcome::Pass ? "✔" : outcome == Outcome::Fail ? "✘" : "○";
 }
 
-const std::string& in(const Sentence& sentence, Language language) {
-  return language == Language::English || sentence.zh.empty() ? sentence.en : sentence.zh;
+const std::string& in(const Phrase& phrase, Language language) {
+  return language == Language::English || phrase.zh.empty() ? phrase.en : phrase.zh;
 }
 
 }  // namespace sealift::verify

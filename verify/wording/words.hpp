@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report's own words, each in both languages; what a check says it brings itself, as a Sentence.
+// The report's own words, each in both languages; what a check says it brings itself, as a Phrase.
 // Below every page. A translator reads one table, words.cpp, and nothing else.
 // An enumeration and not keys in texts, so that a missing word does not compile.
 #pragma once
@@ -145,6 +145,7 @@ std::string word(Level level, Language language);
 /// "✔", "✘", "○": an outcome without colour.
 std::string mark(Outcome outcome);
 
-const std::string& in(const Sentence& sentence, Language language);
+/// `phrase` in `language`; in English where it has no Chinese.
+const std::string& in(const Phrase& phrase, Language language);
 
 }  // namespace sealift::verify

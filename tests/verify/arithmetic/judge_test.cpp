@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Judging of what devices computed and how fast, fed with made measurements.
 #include "verify/arithmetic/judge.hpp"
+#include "tests/verify/verdict/english.hpp"
 #include "verify/verdict/outliers.hpp"
 
 #include <doctest/doctest.h>
@@ -75,7 +76,7 @@ TEST_CASE("a device that differs from most is named with the first operation tha
   const auto place = place_of({"bf16", 1, Phase::Backward, "layers.0.mlp"});
   const auto check = judged({device(0, right_digests()), device(1, wrong_from(place)), device(2, right_digests())});
   CHECK(check.outcome == Outcome::Fail);
-  CHECK(check.at_fault == std::vector<std::string>{"rank 1 on host1 (cuda:0)"});
+  CHECK(english(check.at_fault) == std::vector<std::string>{"rank 1 on host1 (cuda:0)"});
   CHECK(check.reason.en.find("bf16, step 2, backward: the gradient of the output of layers.0.mlp") !=
         std::string::npos);
   CHECK(check.reason.zh.find("layers.0.mlp") != std::string::npos);
@@ -87,7 +88,7 @@ TEST_CASE("of two that differ both are named, and a reference says which is wron
   CHECK(check.at_fault.size() == 2);
   CHECK(check.reason.en.find("no majority says which is right") != std::string::npos);
   const ArithmeticReference reference{"GPU X", "2.11", kJob, right_digests()};
-  CHECK(judged({device(0, right_digests()), wrong}, {reference}).at_fault ==
+  CHECK(english(judged({device(0, right_digests()), wrong}, {reference}).at_fault) ==
         std::vector<std::string>{"rank 1 on host1 (cuda:0)"});
 }
 
@@ -107,7 +108,7 @@ TEST_CASE("a device that does not repeat itself is named alone and has no vote")
   auto unsteady = device(0, wrong_from(5));
   unsteady.values["again"] = place_of({"fp32", 1, Phase::Gradient, "norm"});
   const auto check = judged({unsteady, device(1, right_digests())});
-  CHECK(check.at_fault == std::vector<std::string>{"rank 0 on host0 (cuda:0)"});
+  CHECK(english(check.at_fault) == std::vector<std::string>{"rank 0 on host0 (cuda:0)"});
   CHECK(check.reason.en.find("does not compute the same twice; the first difference is fp32, step 2, backward: the "
                              "gradients of the weights of norm") != std::string::npos);
 }
@@ -145,7 +146,7 @@ TEST_CASE("heat: a device whose result changes is named with the round and the o
   CHECK(good.outcome == Outcome::Pass);
   CHECK(good.figures[0].value == 40);
   judge_heat({at(0, {}), at(1, {{"round", 12}, {"place", 0}})}, bad);
-  CHECK(bad.at_fault == std::vector<std::string>{"rank 1 on host1 (cuda:0)"});
+  CHECK(english(bad.at_fault) == std::vector<std::string>{"rank 1 on host1 (cuda:0)"});
   CHECK(bad.reason.en.find("in round 12 under load; the first difference is fp32, step 1, memory") !=
         std::string::npos);
 }
@@ -166,8 +167,9 @@ Check rated(const std::vector<double>& values, const Json& expected = Json::obje
 }
 
 TEST_CASE("rates: the slow one of its siblings is named; a few percent are not, and CPU ranks may differ by half") {
-  CHECK(rated({600, 610, 590, 605, 400, 612}).at_fault == std::vector<std::string>{"rank 4 on host4 (cuda:0)"});
-  CHECK(rated({600, 300}).at_fault == std::vector<std::string>{"rank 1 on host1 (cuda:0)"});
+  CHECK(english(rated({600, 610, 590, 605, 400, 612}).at_fault) ==
+        std::vector<std::string>{"rank 4 on host4 (cuda:0)"});
+  CHECK(english(rated({600, 300}).at_fault) == std::vector<std::string>{"rank 1 on host1 (cuda:0)"});
   CHECK(rated({600, 610, 590, 560}).outcome == Outcome::Pass);
   CHECK(rated({600, 300, 500, 250}, Json::object(), true).outcome == Outcome::Pass);
   CHECK(rated({600, 610, 590, 20}, Json::object(), true).at_fault.size() == 1);
@@ -193,9 +195,10 @@ TEST_CASE("rates: what the site expects is held to each device") {
   CHECK(check.reason.en.find("reaches 500 TFLOP/s in matmul bf16; the site expects 550 TFLOP/s") != std::string::npos);
   CHECK(check.figures[0].at_least == 550);
   const Json other{{"arithmetic", {{"at_least", {{"host to device", 40}}}}}};
-  CHECK(rated({500, 510}, other).at_fault == std::vector<std::string>{"site.toml"});  // which this device has not
+  CHECK(english(rated({500, 510}, other).at_fault) ==
+        std::vector<std::string>{"site.toml"});  // which this device has not
   const Json misspelt{{"arithmetic", {{"at_least", {{"matmul bf61", 550}, {"memory", "fast"}}}}}};
-  CHECK(rated({500, 510}, misspelt).at_fault == std::vector<std::string>{"site.toml"});
+  CHECK(english(rated({500, 510}, misspelt).at_fault) == std::vector<std::string>{"site.toml"});
 }
 
 TEST_CASE("slow ones: of a pair the lower, not-a-number always, nobody among equals") {

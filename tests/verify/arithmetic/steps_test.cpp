@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps on a CPU: the same bits each time, and a flipped bit is found where it was flipped.
 #include "verify/arithmetic/steps.hpp"
+#include "tests/verify/verdict/english.hpp"
 #include "verify/arithmetic/judge.hpp"
 #include "verify/arithmetic/rates.hpp"
 
@@ -67,7 +68,7 @@ TEST_CASE("a flipped bit in a weight, an activation or a gradient of any unit an
     CAPTURE(fault.element);
     CAPTURE(fault.bit);
     const auto check = judged(digests_of_steps(kSmall, at::kCPU, fault));
-    CHECK(check.at_fault == std::vector<std::string>{"rank 1 on here (cpu)"});
+    CHECK(english(check.at_fault) == std::vector<std::string>{"rank 1 on here (cpu)"});
     CHECK(check.reason.en.find("the first difference is " + text_of(fault.where).en) != std::string::npos);
   }
 }

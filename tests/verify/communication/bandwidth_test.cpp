@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Judging of bandwidths, fed with made times: which group is slow, who is late, and nobody where a machine is busy.
+#include "tests/verify/verdict/english.hpp"
 #include "verify/communication/judge.hpp"
 #include "verify/communication/rounds.hpp"
 #include "verify/conduct/processors.hpp"
@@ -62,13 +63,13 @@ TEST_CASE("bandwidth: curves are nccl-tests' bus bandwidth, held to what the sit
   CHECK(world.points[0].second == doctest::Approx(1.5));  // 1e6 B in 1e-3 s, times 2 (4 - 1) / 4
   const Json expected{{"communication", {{"at_least_gb", {{"all_reduce", 2}}}}}};
   CHECK(
-      fast(kEven, 1e-3, 1e-3, expected).reason.en.find("all_reduce over world reaches 1.5 GB/s; the site expects 2") ==
+      fast(kEven, 1e-3, 1e-3, expected).reason.en.find("all_reduce over world: reaches 1.5 GB/s; the site expects 2") ==
       0);
 }
 
 TEST_CASE("bandwidth: the slow group of an axis is named by its ranks, a late rank by its short waits") {
-  CHECK(fast(kEven, 1e-3, 4e-3).at_fault == Names{"ranks 2, 3"});
-  CHECK(fast({0.05, 0.05, 1e-4, 0.05}, 1e-3, 1e-3).at_fault == Names{named(2)});
+  CHECK(english(fast(kEven, 1e-3, 4e-3).at_fault) == Names{"ranks 2, 3"});
+  CHECK(english(fast({0.05, 0.05, 1e-4, 0.05}, 1e-3, 1e-3).at_fault) == Names{named(2)});
   CHECK(fast({1e-4, 3e-4, 2e-4, 4e-4}, 1e-3, 1.2e-3).outcome == Outcome::Pass);
 }
 
@@ -85,7 +86,7 @@ TEST_CASE("bandwidth: who is slow in some rounds only is not named, nor who come
     }
     Check check;
     judge_bandwidth(all, Json::object(), check);
-    return check.at_fault;
+    return english(check.at_fault);
   };
   const std::vector<double> never(5, 0.05);
   CHECK(check_of({4e-3, 1e-3, 4e-3, 4e-3, 4e-3}, never).empty());
@@ -158,7 +159,7 @@ TEST_CASE(
   const auto at_fault = [](MadeTimes times) {
     Check check;
     judge_bandwidth(times.measured(), Json::object(), check);
-    return check.at_fault;
+    return english(check.at_fault);
   };
   int named_wrongly = 0, slow_missed = 0, late_missed = 0;
   for (unsigned draw = 0; draw < 2000; ++draw) {
@@ -191,7 +192,7 @@ TEST_CASE("bandwidth: what is slow on a busy machine names nobody and is NOT RUN
   Check check;
   judge_bandwidth(MadeTimes(1, 0, 9).measured(processors(1.6)), Json::object(), check);
   CHECK(check.reason.en.find("the machine was busy: other programs took 1.6 of 2 processors of host0, so nobody is "
-                             "named for what looked slow (ranks 2, 3 reach ") == 0);
+                             "named for what looked slow (ranks 2, 3: reach ") == 0);
   CHECK(check.reason.zh.find("机器繁忙：其他程序占用了 host0 的 2 个处理器中的 1.6 个") == 0);
   CHECK(check.figures.back().value == doctest::Approx(1.6));
 }
@@ -200,7 +201,7 @@ TEST_CASE("bandwidth: other work is no excuse where it left the ranks what they 
   const auto outcome = [](const Json& load, const Json& expected = Json::object()) {
     Check check;
     judge_bandwidth(MadeTimes(1, 0, 9).measured(load), expected, check);
-    return check.at_fault;
+    return english(check.at_fault);
   };
   CHECK(outcome(processors(0.15)) == Names{"ranks 2, 3"});        // less than a tenth
   CHECK(outcome(processors(20, 128, 2)) == Names{"ranks 2, 3"});  // 108 are left for 8 ranks

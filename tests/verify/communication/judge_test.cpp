@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Judging of collectives, fed with made measurements: who sent wrong data, which link is slow or lossy.
 #include "verify/communication/judge.hpp"
+#include "tests/verify/verdict/english.hpp"
 #include "verify/communication/nccl_log.hpp"
 #include "verify/communication/plan.hpp"
 #include "verify/communication/tcp_counts.hpp"
@@ -58,18 +59,18 @@ TEST_CASE("right: nothing wrong passes and counts; the facts of all ranks are sa
 
 TEST_CASE("right: whose data several ranks have wrong sends it; who has several ranks' data wrong receives it so") {
   const auto sender = right(4, {{0, 2}, {1, 2}, {3, 2}, {0, -1}, {1, -1}, {2, -1}, {3, -1}});
-  CHECK(sender.at_fault == Names{named(2)});
-  CHECK(sender.reason.en.find(named(2) + " sends wrong data to several ranks: all_gather of bf16 x 1023 over world, "
+  CHECK(english(sender.at_fault) == Names{named(2)});
+  CHECK(sender.reason.en.find(named(2) + ": sends wrong data to several ranks: all_gather of bf16 x 1023 over world, "
                                          "element 17 is 3, expected 4") == 0);
   const auto receiver = right(4, {{1, 0}, {1, 2}, {1, 3}});
-  CHECK(receiver.at_fault == Names{named(1)});
+  CHECK(english(receiver.at_fault) == Names{named(1)});
   CHECK(receiver.reason.en.find("has wrong data from several ranks") != std::string::npos);
 }
 
 TEST_CASE("right: of two ranks either end may be it, so both are named; a wrong sum on one rank is its own") {
-  CHECK(right(2, {{0, 1}}).at_fault == Names{named(0), named(1)});
+  CHECK(english(right(2, {{0, 1}}).at_fault) == Names{named(0), named(1)});
   const auto one = right(3, {{2, -1}});
-  CHECK(one.at_fault == Names{named(2)});
+  CHECK(english(one.at_fault) == Names{named(2)});
   CHECK(one.reason.en.find("has a wrong sum where others have the right one") != std::string::npos);
   CHECK(right(3, {{0, -1}, {1, -1}, {2, -1}}).at_fault.size() == 3);
 }
@@ -110,19 +111,19 @@ Check linked(std::int64_t nodes, const std::set<Link>& slow, const Json& expecte
 
 TEST_CASE("pairs: a slow link is named as a pair, a node that is slow with everyone as a node") {
   CHECK(linked(4, {}).outcome == Outcome::Pass);
-  CHECK(linked(4, {{1, 3}}).at_fault == Names{"host1 - host3"});
-  CHECK(linked(4, {{0, 2}, {1, 2}, {2, 3}}).at_fault == Names{"host2"});
-  CHECK(linked(3, {{0, 1}, {0, 2}}).at_fault == Names{"host0"});
-  CHECK(linked(3, {{0, 1}}).at_fault == Names{"host0 - host1"});
-  CHECK(linked(5, {{0, 2}, {1, 2}, {2, 3}, {2, 4}, {0, 1}}).at_fault == Names{"host2", "host0 - host1"});
+  CHECK(english(linked(4, {{1, 3}}).at_fault) == Names{"host1 - host3"});
+  CHECK(english(linked(4, {{0, 2}, {1, 2}, {2, 3}}).at_fault) == Names{"host2"});
+  CHECK(english(linked(3, {{0, 1}, {0, 2}}).at_fault) == Names{"host0"});
+  CHECK(english(linked(3, {{0, 1}}).at_fault) == Names{"host0 - host1"});
+  CHECK(english(linked(5, {{0, 2}, {1, 2}, {2, 3}, {2, 4}, {0, 1}}).at_fault) == Names{"host2", "host0 - host1"});
 }
 
 TEST_CASE("pairs: the matrix is symmetric with an empty diagonal, and two nodes are held to what the site expects") {
   const auto check = linked(2, {{0, 1}}, {{"communication", {{"at_least_gb", {{"pair", 5}}}}}});
   const auto& matrix = check.matrices.at(0);
   CHECK(matrix.values == std::vector<std::optional<double>>{{}, 1.0, 1.0, {}});
-  CHECK(check.at_fault == Names{"host0 - host1"});
-  CHECK(linked(2, {}, {{"communication", {{"at_least_gb", 5}}}}).at_fault == Names{"site.toml"});
+  CHECK(english(check.at_fault) == Names{"host0 - host1"});
+  CHECK(english(linked(2, {}, {{"communication", {{"at_least_gb", 5}}}}).at_fault) == Names{"site.toml"});
   CHECK(linked(2, {{0, 1}}).outcome == Outcome::Pass);  // nothing to compare it with
 }
 
@@ -144,20 +145,20 @@ TEST_CASE("pairs: a link that loses packets is named though it is as fast as the
     return linked(nodes, {}, Json::object(), packets_of(nodes, links, 100, 5));
   };
   const auto two = lossy(2, {{1, 0}});
-  CHECK(two.at_fault == Names{"host0 - host1"});
-  CHECK(two.reason.en == "host0 - host1 lose 1 % of 10000 packets from host1 to host0, in 5 of 5 exchanges");
+  CHECK(english(two.at_fault) == Names{"host0 - host1"});
+  CHECK(two.reason.en == "host0 - host1: lose 1 % of 10000 packets from host1 to host0, in 5 of 5 exchanges");
   CHECK(two.reason.zh.find("从 host1 到 host0 的 10000 个数据包丢失 1 %") != std::string::npos);
   CHECK(two.matrices.at(1).values == std::vector<std::optional<double>>{{}, 0.0, 1.0, {}});
-  CHECK(lossy(4, {{1, 3}, {3, 1}}).at_fault == Names{"host1 - host3"});
+  CHECK(english(lossy(4, {{1, 3}, {3, 1}}).at_fault) == Names{"host1 - host3"});
   auto both = packets_of(2, {{0, 1}, {1, 0}}, 100, 5);
   both.back().at(3) = 500;
   CHECK(linked(2, {}, Json::object(), both).reason.en.find("lose 5 % of 10000 packets from host1 to host0") !=
         std::string::npos);
   const auto node = lossy(4, {{0, 2}, {1, 2}, {3, 2}});
-  CHECK(node.at_fault == Names{"host2"});
-  CHECK(node.reason.en == "host2 loses packets with 3 of 3 other nodes, up to 1 % of them");
-  CHECK(lossy(5, {{2, 0}, {2, 1}, {3, 2}, {2, 4}, {0, 1}}).at_fault == Names{"host2", "host0 - host1"});
-  CHECK(lossy(3, {{0, 1}, {1, 2}, {2, 0}}).at_fault == Names{"host0", "host1", "host2"});
+  CHECK(english(node.at_fault) == Names{"host2"});
+  CHECK(node.reason.en == "host2: loses packets with 3 of 3 other nodes, up to 1 % of them");
+  CHECK(english(lossy(5, {{2, 0}, {2, 1}, {3, 2}, {2, 4}, {0, 1}}).at_fault) == Names{"host2", "host0 - host1"});
+  CHECK(english(lossy(3, {{0, 1}, {1, 2}, {2, 0}}).at_fault) == Names{"host0", "host1", "host2"});
 }
 
 TEST_CASE("pairs: some packets lost, or many in one burst, are a network's everyday; it is said what was counted") {
@@ -171,7 +172,7 @@ TEST_CASE("pairs: some packets lost, or many in one burst, are a network's every
   CHECK(clean.reason.en.find("; no link loses packets") != std::string::npos);
   CHECK(clean.matrices.size() == 1);
   const auto counted = std::find_if(clean.figures.begin(), clean.figures.end(),
-                                    [](const Figure& figure) { return figure.name == "packets counted"; });
+                                    [](const Figure& figure) { return figure.name.en == "packets counted"; });
   REQUIRE(counted != clean.figures.end());
   CHECK(counted->value == 20000);
   CHECK(linked(2, {}).reason.en.find("; lost packets were not counted") != std::string::npos);
@@ -267,13 +268,13 @@ TEST_CASE("what NCCL chose is read from its log: network, NVLS, channels and eac
       "gpu1:7:9 [0] NCCL INFO Channel 01/0 : 0[0] -> 1[1] via P2P/CUMEM/read\n"
       "gpu1:7:9 [0] NCCL INFO Channel 00/0 : 7[7] -> 8[0] [send] via NET/IB/0/GDRDMA\n"
       "a line of something else via nothing\n");
-  const std::vector<std::pair<std::string, std::string>> expected{
+  const std::vector<Fact> expected{
       {"NCCL", "2.27.3+cuda12.9"},
       {"NCCL NET/IB", "[0]mlx5_0:1/IB [1]mlx5_1:1/IB [RO]; OOB eth0:10.0.0.1<0>"},
-      {"NCCL NVLS", "not available"},
-      {"NCCL channels", "16 coll channels, 16 collnet channels, 0 nvls channels, 32 p2p channels"},
-      {"NCCL network", "IB"},
-      {"NCCL transports", "NET/IB GDRDMA, P2P/CUMEM"}};
+      {"NCCL NVLS", {"not available", "不可用"}},
+      {{"NCCL channels", "NCCL 通道"}, "16 coll channels, 16 collnet channels, 0 nvls channels, 32 p2p channels"},
+      {{"NCCL network", "NCCL 网络"}, "IB"},
+      {{"NCCL transports", "NCCL 传输方式"}, "NET/IB GDRDMA, P2P/CUMEM"}};
   CHECK(facts == expected);
   CHECK(facts_of_nccl_log("").empty());
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collectives on ranks that are threads: right and quiet without a fault, and each injected fault named.
 #include "verify/communication/measure.hpp"
+#include "tests/verify/verdict/english.hpp"
 #include "verify/communication/judge.hpp"
 #include "verify/conduct/check_kind.hpp"
 
@@ -73,7 +74,7 @@ TEST_CASE("a rank that receives or computes one element wrong is named, whatever
     };
     const auto check = judged_right(measured_on(3, kRight, faults));
     CHECK(check.outcome == Outcome::Fail);
-    CHECK(std::count(check.at_fault.begin(), check.at_fault.end(), "rank 2 on here (cpu)") == 1);
+    CHECK(std::ranges::count(english(check.at_fault), "rank 2 on here (cpu)") == 1);
     CHECK(check.reason.en.find(op) != std::string::npos);
   }
 }
@@ -84,8 +85,8 @@ TEST_CASE("a rank that sends one element wrong to several is named alone, though
     if (op == "all_gather" || op == "all_reduce") damage(sent, 500);
   };
   const auto check = judged_right(measured_on(3, kRight, faults));
-  CHECK(check.at_fault == Names{"rank 2 on here (cpu)"});
-  CHECK(check.reason.en.find("rank 2 on here (cpu) sends wrong data to several ranks") == 0);
+  CHECK(english(check.at_fault) == Names{"rank 2 on here (cpu)"});
+  CHECK(check.reason.en.find("rank 2 on here (cpu): sends wrong data to several ranks") == 0);
 }
 
 TEST_CASE("parts in each other's places are seen") {
@@ -93,7 +94,7 @@ TEST_CASE("parts in each other's places are seen") {
   faults.after = [](const std::string& op, const at::Tensor& received) {
     if (op == "all_gather") received.copy_(received.roll(received.numel() / 3));
   };
-  CHECK(judged_right(measured_on(3, kRight, faults)).at_fault == Names{"rank 2 on here (cpu)"});
+  CHECK(english(judged_right(measured_on(3, kRight, faults)).at_fault) == Names{"rank 2 on here (cpu)"});
 }
 
 TEST_CASE("a rank that comes late to collectives is named; where ranks take turns on one host's cores, none is") {
@@ -109,7 +110,7 @@ TEST_CASE("a rank that comes late to collectives is named; where ranks take turn
   CHECK(one_host.graphs.size() == 3);
   for (auto& measured : all) measured.host = "host" + std::to_string(measured.rank);
   judge_bandwidth(all, nlohmann::json::object(), hosts);
-  CHECK(std::count(hosts.at_fault.begin(), hosts.at_fault.end(), "rank 2 on host2 (cpu)") == 1);
+  CHECK(std::ranges::count(english(hosts.at_fault), "rank 2 on host2 (cpu)") == 1);
 }
 
 TEST_CASE("pairs exchange right data; a rank whose exchanges are damaged is named") {
@@ -136,7 +137,7 @@ TEST_CASE("pairs exchange right data; a rank whose exchanges are damaged is name
   };
   Check check;
   judge_pairs(measured_on(4, pairs, faults), nlohmann::json::object(), check);
-  CHECK(check.at_fault == Names{"rank 2 on here (cpu)"});
+  CHECK(english(check.at_fault) == Names{"rank 2 on here (cpu)"});
 }
 
 TEST_CASE("pairs: who was slow once is measured again and not named; who is slow each time is") {
@@ -155,7 +156,7 @@ TEST_CASE("pairs: who was slow once is measured again and not named; who is slow
     for (auto& measured : all) measured.host = "host" + std::to_string(measured.rank);
     Check check;
     judge_pairs(all, nlohmann::json::object(), check);
-    CHECK(check.at_fault == (exchanges == 6 ? Names{} : Names{"rank 2"}));
+    CHECK(english(check.at_fault) == (exchanges == 6 ? Names{} : Names{"rank 2"}));
   }
 }
 
@@ -171,7 +172,7 @@ TEST_CASE("repeated for a time, a fault in a later repetition is kept") {
   };
   const auto check = judged_right(measured_on(3, repeated, faults));
   CHECK(check.at_fault.size() <= 2);
-  CHECK(std::count(check.at_fault.begin(), check.at_fault.end(), "rank 2 on here (cpu)") == 1);
+  CHECK(std::ranges::count(english(check.at_fault), "rank 2 on here (cpu)") == 1);
   CHECK(check.figures.at(0).value > 3 * 21);
 }
 

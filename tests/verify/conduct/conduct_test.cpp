@@ -2,6 +2,7 @@
 // Checks are conducted on all ranks together: what one rank throws is a named FAIL, what was not run is no pass, and a
 // stopped run goes on. Threads are the ranks.
 #include "verify/conduct/conduct.hpp"
+#include "tests/verify/verdict/english.hpp"
 #include "verify/conduct/identity.hpp"
 
 #include <doctest/doctest.h>
@@ -141,7 +142,7 @@ TEST_CASE("a rank that throws fails the check by name, and the next check is sti
                                  folder.path);
   REQUIRE(checks.size() == 2);
   CHECK(checks[0].outcome == Outcome::Fail);
-  CHECK(checks[0].at_fault == std::vector<std::string>{"rank 2 on node1 (cpu)"});
+  CHECK(english(checks[0].at_fault) == std::vector<std::string>{"rank 2 on node1 (cpu)"});
   CHECK(checks[0].reason.en == "rank 2 on node1 (cpu): no such device");
   CHECK(checks[1].outcome == Outcome::Pass);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs that phone home in every way that one knows are each named with where they wanted to go; clean ones are not.
 #include "verify/egress/watch.hpp"
+#include "tests/verify/verdict/english.hpp"
 #include "verify/conduct/conduct.hpp"
 #include "verify/egress/checks.hpp"
 #include "verify/egress/counted_network.hpp"
@@ -137,12 +138,12 @@ TEST_CASE("imports are watched one by one: the library that phones home fails th
   const auto missing = run({"no_such_library"});
   CHECK(missing.outcome == Outcome::Fail);
   CHECK(missing.figures.empty());  // no zero of what was not run
-  CHECK(missing.at_fault == std::vector<std::string>{"no_such_library on a"});
+  CHECK(english(missing.at_fault) == std::vector<std::string>{"no_such_library on a"});
   const auto loud = run({"quiet_library", "loud_library"});
   CHECK(loud.outcome == Outcome::Fail);
   CAPTURE(loud.reason.en);
   REQUIRE(!loud.at_fault.empty());
-  CHECK(loud.at_fault[0].find("(loud_library on a) asked DNS for hub.example") != std::string::npos);
+  CHECK(loud.at_fault[0].en.find("(loud_library on a) asked DNS for hub.example") != std::string::npos);
   site.prefix = place.path / "nothing";
   CHECK_THROWS_AS(run({"quiet_library"}), NotRun);
 }
@@ -200,8 +201,9 @@ TEST_CASE("whatever a check starts is watched, and named with the check, also by
     CAPTURE(found.reason.en);
     CHECK(found.outcome == Outcome::Fail);
     REQUIRE(found.at_fault.size() == 2);
-    CHECK(found.at_fault[0].find("(training.d on n1) asked DNS for hub.example at 192.0.2.53:53") != std::string::npos);
-    CHECK(found.at_fault[1].find("connect to 198.51.100.10:4000") != std::string::npos);
+    CHECK(found.at_fault[0].en.find("(training.d on n1) asked DNS for hub.example at 192.0.2.53:53") !=
+          std::string::npos);
+    CHECK(found.at_fault[1].en.find("connect to 198.51.100.10:4000") != std::string::npos);
     CHECK(found.figures.at(0).value == 2);
   }
   CHECK(runs == 1);  // the second run took it from the first, with what was seen
@@ -321,7 +323,7 @@ TEST_CASE("own network: a name server that no route leads to is judged by what i
       if (unshare(CLONE_NEWNET) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0)
         return std::string("refused: ") + std::strerror(errno);
       const auto check = conducted({calling("training." + way, {way})}, place.path / way);
-      return check.outcome == Outcome::Pass ? "none" : check.at_fault.at(0);
+      return check.outcome == Outcome::Pass ? "none" : check.at_fault.at(0).en;
     });
   };
   CHECK(attempts_of("own_name") == "none");  // a rank asks so for the name of its own address
@@ -355,5 +357,5 @@ TEST_CASE("a run in a network of its own passes by its packets, whatever could n
   packets.push_back(made_attempt("a program of this run", "192.0.2.1:443"));
   const auto found = judged();
   CHECK(found.outcome == Outcome::Fail);
-  CHECK(found.at_fault.at(0) == "a program of this run (the run on n1) called connect to 192.0.2.1:443");
+  CHECK(found.at_fault.at(0).en == "a program of this run (the run on n1) called connect to 192.0.2.1:443");
 }

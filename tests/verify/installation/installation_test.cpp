@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A changed file, another version and another bundle are named; what cannot be looked at is NOT RUN with the reason.
 // The installer is a script that prints what docs/json.md says of doctor.
+#include "tests/verify/verdict/english.hpp"
 #include "verify/installation/checks.hpp"
 #include "verify/installation/versions.hpp"
 
@@ -92,7 +93,7 @@ TEST_CASE("a healthy prefix passes doctor, and a changed file fails it by name")
       5);
   const auto changed = run_one("installation.doctor", prefix.site());
   CHECK(changed.outcome == Outcome::Fail);
-  CHECK(changed.at_fault == Names{"store/ab/x.py on n0"});
+  CHECK(english(changed.at_fault) == Names{"store/ab/x.py on n0"});
   CHECK(changed.reason.en == "store/ab/x.py on n0: changed: expected sha256:1, got sha256:2");
   prefix.put_installer(R"({"healthy":true,"files":12,"findings":[]})", 13);
   CHECK(run_one("installation.doctor", prefix.site()).outcome == Outcome::Fail);
@@ -125,7 +126,7 @@ TEST_CASE("installed versions are compared with the generation and the SBOM, as 
              prefix.generation / "lib/site-packages/Foo.Bar-1.1.dist-info");
   fs::create_directories(prefix.generation / "lib/site-packages/extra-3.dist-info");
   const auto other = run_one("installation.versions", prefix.site());
-  CHECK(other.at_fault == Names{"foo-bar on n0", "extra on n0"});
+  CHECK(english(other.at_fault) == Names{"foo-bar on n0", "extra on n0"});
   CHECK(other.reason.en.starts_with("foo-bar on n0: 1.1 is installed, generation.json says 1.0"));
   CHECK_THROWS_AS(versions_of_sbom(Json::array()), std::invalid_argument);
 }
@@ -136,7 +137,7 @@ TEST_CASE("a distribution that is there twice, or as an egg, is named; no distri
   fs::create_directories(packages / "torch-2.5.0.dist-info");
   std::ofstream(packages / "old_tool-0.9-py3.11.egg-info") << "Name: old-tool";
   const auto twice = run_one("installation.versions", prefix.site());
-  CHECK(twice.at_fault == Names{"torch on n0", "old-tool on n0"});
+  CHECK(english(twice.at_fault) == Names{"torch on n0", "old-tool on n0"});
   CHECK(twice.reason.en.starts_with("torch on n0: 2.5.0 and 2.6.0+cu124 is installed"));
   const Json nothing{{"installed", Json::object()}, {"generation.json", Json::object()}};
   CHECK(judged("installation.versions", {nothing}, prefix.site()).outcome == Outcome::NotRun);
@@ -159,8 +160,8 @@ TEST_CASE("a host with another bundle than the first, or than the site expects, 
   other["identity"] = "cd34";
   CHECK(judged("installation.identity", {good, good}, prefix.site({{"identity", "ab12"}, {"version", 7}})).outcome ==
         Outcome::Pass);
-  CHECK(judged("installation.identity", {good, other}, prefix.site()).at_fault == Names{"n1"});
-  CHECK(judged("installation.identity", {good}, prefix.site({{"identity", "ff"}})).at_fault == Names{"n0"});
+  CHECK(english(judged("installation.identity", {good, other}, prefix.site()).at_fault) == Names{"n1"});
+  CHECK(english(judged("installation.identity", {good}, prefix.site({{"identity", "ff"}})).at_fault) == Names{"n0"});
   CHECK(judged("installation.identity", {good}, prefix.site({{"version", 8}})).reason.en ==
         "n0: version of the bundle is 7, expected 8");
 }

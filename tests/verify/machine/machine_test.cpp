@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each fault of a machine is named, on a made driver, made kernel files and made measurements; whole ones never alarm.
 #include "tests/support/left_out.hpp"
+#include "tests/verify/verdict/english.hpp"
 #include "verify/machine/checks.hpp"
 #include "verify/machine/clock.hpp"
 #include "verify/machine/host.hpp"
@@ -121,7 +122,7 @@ TEST_CASE(
   const auto gpus = read_gpus(FAKE_NVML);
   const auto check = judged(judge_gpus, {gpus});
   CHECK(check.outcome == Outcome::Fail);
-  CHECK(check.at_fault == Names{"GPU 1 on n0"});
+  CHECK(english(check.at_fault) == Names{"GPU 1 on n0"});
   for (const auto* change :
        {"ecc_volatile", "rows_pending", "rows_failed", "throttle", "pcie_width", "nvlinks_active"}) {
     CAPTURE(change);
@@ -141,7 +142,7 @@ TEST_CASE(
   for (int i = 0; i < 3; ++i) gpus["devices"][static_cast<std::size_t>(i)]["index"] = i;
   CHECK(judged(judge_gpus, {gpus}).outcome == Outcome::Pass);
   gpus["devices"][2]["nvlinks_active"] = 0;
-  CHECK(judged(judge_gpus, {gpus}).at_fault == Names{"GPU 2 on n0"});
+  CHECK(english(judged(judge_gpus, {gpus}).at_fault) == Names{"GPU 2 on n0"});
   gpus["devices"][1]["nvlinks_active"] = 0;  // one of three has a bridge
   CHECK(judged(judge_gpus, {gpus}).outcome == Outcome::Pass);
 }
@@ -183,10 +184,10 @@ TEST_CASE("a host with another driver or fewer GPUs than its siblings or the sit
   auto none = good;
   none["devices"] = Json::array();
   CHECK(judged(judge_gpus, {good, good, good}).outcome == Outcome::Pass);
-  CHECK(judged(judge_gpus, {good, other, good}).at_fault == Names{"n1"});
-  CHECK(judged(judge_gpus, {good, good, none}).at_fault == Names{"n2"});
-  CHECK(judged(judge_gpus, {other, good}, {{"driver", "535.183.06"}}).at_fault == Names{"n0"});
-  CHECK(judged(judge_gpus, {good}, {{"gpus", 8}}).at_fault == Names{"n0"});
+  CHECK(english(judged(judge_gpus, {good, other, good}).at_fault) == Names{"n1"});
+  CHECK(english(judged(judge_gpus, {good, good, none}).at_fault) == Names{"n2"});
+  CHECK(english(judged(judge_gpus, {other, good}, {{"driver", "535.183.06"}}).at_fault) == Names{"n0"});
+  CHECK(english(judged(judge_gpus, {good}, {{"gpus", 8}}).at_fault) == Names{"n0"});
 }
 
 TEST_CASE("a host whose /sys is not mounted is not half checked") {
@@ -225,7 +226,7 @@ TEST_CASE("each fault of a host is named, and a whole one passes") {
     const auto check = judged(judge_hosts, {good, bad}, expected);
     CAPTURE(pointer);
     CAPTURE(check.reason.en);
-    CHECK(check.at_fault == Names{"n1"});
+    CHECK(english(check.at_fault) == Names{"n1"});
   };
   fails("/shm_mib", 64.0);
   fails("/free_gib", 0.5);
@@ -243,12 +244,12 @@ TEST_CASE("of three hosts the one with another kernel, governor or fabric is nam
   for (const auto* pointer : {"/kernel", "/governors", "/cpu", "/glibc"}) {
     auto other = good;
     other[Json::json_pointer(pointer)] = "another";
-    CHECK(judged(judge_hosts, {good, other, good}).at_fault == Names{"n1"});
+    CHECK(english(judged(judge_hosts, {good, other, good}).at_fault) == Names{"n1"});
     CHECK(judged(judge_hosts, {good, other, good}, {{"mixed", true}}).outcome == Outcome::Pass);
   }
   auto slow = good;
   slow["ports"][0]["rate"] = 100.0;
-  CHECK(judged(judge_hosts, {good, good, slow}).at_fault == Names{"n2"});
+  CHECK(english(judged(judge_hosts, {good, good, slow}).at_fault) == Names{"n2"});
 }
 
 TEST_CASE("a slow host among its siblings is named, and noise or equal numbers never alarm") {
@@ -262,9 +263,10 @@ TEST_CASE("a slow host among its siblings is named, and noise or equal numbers n
     std::generate(values.begin(), values.end(), [&] { return round % 2 ? noise(random) : 100; });
     CHECK(slow_ones(values, 0.1).empty());
   }
-  CHECK(judged(judge_bandwidth, {{{"rate", 200.0}}, {{"rate", 90.0}}, {{"rate", 205.0}}}).at_fault == Names{"n1"});
+  CHECK(english(judged(judge_bandwidth, {{{"rate", 200.0}}, {{"rate", 90.0}}, {{"rate", 205.0}}}).at_fault) ==
+        Names{"n1"});
   CHECK(judged(judge_bandwidth, {{{"rate", 200.0}}, {{"rate", 90.0}}}).outcome == Outcome::Pass);  // of two nobody
-  CHECK(judged(judge_bandwidth, {{{"rate", 90.0}}}, {{"memory_bandwidth_gb", 150.0}}).at_fault == Names{"n0"});
+  CHECK(english(judged(judge_bandwidth, {{{"rate", 90.0}}}, {{"memory_bandwidth_gb", 150.0}}).at_fault) == Names{"n0"});
   CHECK(judged(judge_bandwidth, {{{"rate", 90.0}}}, {{"memory_bandwidth_gb", 80.0}}).outcome == Outcome::Pass);
 }
 
@@ -275,11 +277,11 @@ TEST_CASE("the triad is right with every split and gives a rate") {
 TEST_CASE("a wrong clock is named, rank 0's too, and an offset within its own error is not") {
   const auto host = [](double offset, double bound = 0.001) { return Json{{"offset", offset}, {"bound", bound}}; };
   CHECK(judged(judge_clocks, {host(0), host(0.01), host(-0.01)}).outcome == Outcome::Pass);
-  CHECK(judged(judge_clocks, {host(0), host(40), host(0.01)}).at_fault == Names{"n1"});
-  CHECK(judged(judge_clocks, {host(0), host(40), host(40.01)}).at_fault == Names{"n0"});
+  CHECK(english(judged(judge_clocks, {host(0), host(40), host(0.01)}).at_fault) == Names{"n1"});
+  CHECK(english(judged(judge_clocks, {host(0), host(40), host(40.01)}).at_fault) == Names{"n0"});
   CHECK(judged(judge_clocks, {host(0), host(-2)}).reason.en == "n1: its clock is 2 s behind");
   CHECK(judged(judge_clocks, {host(0), host(0.7, 0.3)}).outcome == Outcome::Pass);
-  CHECK(judged(judge_clocks, {host(0), host(0.1)}, {{"clock_skew_seconds", 0.05}}).at_fault == Names{"n1"});
+  CHECK(english(judged(judge_clocks, {host(0), host(0.1)}, {{"clock_skew_seconds", 0.05}}).at_fault) == Names{"n1"});
   CHECK(judged(judge_clocks, {host(0)}).outcome == Outcome::NotRun);
 }
 

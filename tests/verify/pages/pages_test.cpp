@@ -99,6 +99,28 @@ TEST_CASE("the Chinese pages are in Chinese, from the outcome to the signature b
   CHECK(in({"only English", ""}, Language::Chinese) == "only English");
 }
 
+TEST_CASE(
+    "figures, curves, facts and culprits are named in the page's language, and what a machine is called in both") {
+  const auto verdict = made::verdict();
+  for (const auto& page : {html_page(verdict, Language::Chinese), text_page(verdict, Language::Chinese)}) {
+    for (const auto* part : {"gpu02 上的进程 13（cuda:5）", "bfloat16，进程 13", "其他同类设备", "降频原因，进程 13",
+                             "软件过热降频", "NVIDIA H100 80GB HBM3"}) {
+      INFO(part);
+      CHECK(has(page, part));
+    }
+    for (const auto* part : {"rank 13", "its siblings", "throttle reasons", "SW thermal"}) {
+      INFO(part);
+      CHECK_FALSE(has(page, part));
+    }
+  }
+  const auto html = html_page(verdict, Language::Chinese);
+  for (const auto* part : {"各大小的总线带宽", "消息大小（字节）", "此处，64 个进程的 fsdp", "节点间带宽"})
+    CHECK(has(html, part));
+  const auto english = html_page(verdict, Language::English);
+  CHECK(has(english, "rank 13 on gpu02 (cuda:5)"));
+  CHECK_FALSE(has(english, "进程"));
+}
+
 TEST_CASE("a hostile name is text on every page, and brings no tag, no attribute and no control character") {
   const std::string name =
       "</td></svg><script>alert(1)</script>\"' onload='x\x1b[2J\x01 \xff\xfe\xc0\xaf\xed\xa0\x80 "

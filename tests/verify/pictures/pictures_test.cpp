@@ -5,7 +5,7 @@
 #include "verify/pictures/axis.hpp"
 #include "verify/pictures/graph_picture.hpp"
 #include "verify/pictures/matrix_picture.hpp"
-#include "verify/wording/texts.hpp"
+#include "verify/wording/numbers.hpp"
 
 #include <doctest/doctest.h>
 
@@ -75,7 +75,7 @@ TEST_CASE("a large matrix is drawn in blocks that show the outlier, and its extr
   const auto blocks = in_blocks(matrix);
   CHECK(blocks.rows_per_cell == 10);
   CHECK(blocks.matrix.rows.size() == 30);
-  CHECK(blocks.matrix.rows[0] == "gpu01 … gpu10");
+  CHECK(blocks.matrix.rows[0] == Phrase("gpu01 … gpu10"));
   CHECK(blocks.matrix.values[0] == 18.2);  // gpu03 → gpu08
   const auto html = matrix_picture(matrix, Language::English);
   CHECK(has(html, "up to 10 × 10 values"));

@@ -3,6 +3,7 @@
 // noticed.
 #include "verify/training/curves.hpp"
 
+#include "tests/verify/verdict/english.hpp"
 #include "verify/training/methods.hpp"
 #include "verify/training/plan.hpp"
 
@@ -116,7 +117,7 @@ TEST_CASE("of a job in which one rank was killed, that rank is at fault and not 
   Check check;
   judge_method(all, {"fsdp", " fsdp"}, check);
   CHECK(check.outcome == Outcome::Fail);
-  CHECK(check.at_fault == std::vector<std::string>{"rank 2 on node2 (cuda:0)"});
+  CHECK(english(check.at_fault) == std::vector<std::string>{"rank 2 on node2 (cuda:0)"});
   CHECK(check.reason.en == "rank 2 on node2 (cuda:0): its training job ended with signal 9: it said nothing");
 }
 

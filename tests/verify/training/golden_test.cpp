@@ -3,6 +3,7 @@
 // reference.
 #include "verify/training/golden.hpp"
 
+#include "tests/verify/verdict/english.hpp"
 #include "verify/training/python_golden.hpp"
 
 #include <doctest/doctest.h>
@@ -173,11 +174,11 @@ TEST_CASE("a golden run of several ranks is met to the bit by as many ranks, and
 TEST_CASE("of a golden run of several ranks it is said who is wrong: these ranks, one process, or the reference") {
   const auto right = ran_golden(kGoldenLosses), wrong = ran_golden({4, 3.3, 1}), other = ran_golden({4, 3, 0.5});
   auto check = judged_of_ranks(2, right, wrong);
-  CHECK(check.at_fault == std::vector<std::string>{"the ranks together, as recorded"});
+  CHECK(english(check.at_fault) == std::vector<std::string>{"the ranks together, as recorded"});
   CHECK(check.reason.en.find("2 ranks here as recorded and the golden run part in step 2") != std::string::npos);
   CHECK(check.reason.en.find("how this site's ranks train together") != std::string::npos);
   check = judged_of_ranks(2, right, right, wrong);
-  CHECK(check.at_fault == std::vector<std::string>{"the ranks together, by the site's method"});
+  CHECK(english(check.at_fault) == std::vector<std::string>{"the ranks together, by the site's method"});
   check = judged_of_ranks(2, wrong, right);
   CHECK(check.outcome == Outcome::Fail);
   CHECK(check.reason.en.find("depends on its number of ranks") != std::string::npos);
@@ -235,7 +236,7 @@ TEST_CASE("a file with other bytes is named with its host before any number is j
       {{0, "node0", "cpu", {}, {}, values}, {1, "node1", "cpu", {}, {}, {{"changed", {"models/tiny/config.json"}}}}},
       check);
   CHECK(check.outcome == Outcome::Fail);
-  CHECK(check.at_fault == std::vector<std::string>{"models/tiny/config.json on node1"});
+  CHECK(english(check.at_fault) == std::vector<std::string>{"models/tiny/config.json on node1"});
 }
 
 TEST_CASE("all files of a model's folder belong to the golden run") {
@@ -272,7 +273,7 @@ TEST_CASE("Python's side is named by its method, the step and both numbers, and 
   }
   Check failed;
   judge_python_golden({{1, "node1", "cpu", {}, {}, {{"code", 1}, {"failed", "Python: no module"}}}}, failed);
-  CHECK(failed.at_fault == std::vector<std::string>{"rank 1 on node1 (cpu)"});
+  CHECK(english(failed.at_fault) == std::vector<std::string>{"rank 1 on node1 (cpu)"});
 }
 
 TEST_CASE("swift sft is named by the step and both numbers, and one that computed nothing has not passed") {
@@ -286,7 +287,7 @@ TEST_CASE("swift sft is named by the step and both numbers, and one that compute
   auto check = judged({{"golden", golden}, {"swift", ran}});
   CHECK(check.outcome == Outcome::Pass);
   CHECK(check.reason.en.starts_with("swift sft on 1 ranks and the golden run agree over 3 steps"));
-  CHECK(check.facts == std::vector<std::pair<std::string, std::string>>{{"ms-swift", "4.6.1"}});
+  CHECK(check.facts == std::vector<Fact>{{"ms-swift", "4.6.1"}});
   ran["losses"][2] = 0.7;
   check = judged({{"golden", golden}, {"swift", ran}});
   CHECK(check.outcome == Outcome::Fail);

@@ -130,7 +130,7 @@ TEST_CASE("a figure, a curve and a graph that only one report has are listed, an
   for (const auto& change : comparison.figures) {
     CHECK(change.in_one_only());
     CHECK_FALSE(change.moved);
-    figures.push_back((change.before ? "A " : "B ") + change.name());
+    figures.push_back((change.before ? "A " : "B ") + change.name().en);
   }
   CHECK(figures == std::vector<std::string>{"A old", "A rate", "B new", "B rate"});
   REQUIRE(comparison.curves.size() == 2);
@@ -153,12 +153,12 @@ TEST_CASE("driver, bundle, site and devices that changed are named, and other ho
   const auto comparison = after([](Verdict& now) {
     now.site = "other";
     now.bundle->version = "8";
-    now.checks[1].facts[0].second = "580.1";
+    now.checks[1].facts[0].value = "580.1";
     now.nodes[0].devices[0] = "device cuda:0: NVIDIA H200";
     for (std::size_t i = 1; i < now.nodes.size(); ++i) now.nodes[i].host = "elsewhere" + std::to_string(i);
   });
   std::vector<std::string> names;
-  for (const auto& fact : comparison.facts) names.push_back(fact.check + "/" + fact.name);
+  for (const auto& fact : comparison.facts) names.push_back(fact.check + "/" + fact.name.en);
   CHECK(names == std::vector<std::string>{"/bundle", "/site", "/device of gpu01", "machine.matrix_rate/driver"});
 }
 
@@ -192,7 +192,7 @@ TEST_CASE("a curve over steps differs by its last bit, a measured one when it mo
   CHECK(gather.curve == "all-gather");
   CHECK(gather.first == 8192.0 * 256);
   CHECK(gather.largest == doctest::Approx(0.5));
-  CHECK(changed.curves[1].curve == "reduce-scatter");
+  CHECK(changed.curves[1].curve.en == "reduce-scatter");
   CHECK(changed.curves[1].before_points == changed.curves[1].after_points + 1);
   CHECK_FALSE(changed.curves[1].after);
   const auto& loss = changed.curves[2];
@@ -202,7 +202,7 @@ TEST_CASE("a curve over steps differs by its last bit, a measured one when it mo
   CHECK(loss.largest == doctest::Approx(1 / 3.0));
   const auto before = made::verdict();
   const auto text = comparison_text(changed, {before, before, "a", "b"}, Language::Chinese);
-  CHECK(text.find("training.golden: Loss of the golden run, 64 个进程的 here, fsdp | 步 57 |") != text.npos);
+  CHECK(text.find("training.golden: 基准运行的损失, 此处，64 个进程的 fsdp | 步 57 |") != text.npos);
   CHECK(comparison_json(changed)["curves"][2]["first"] == 57);
 }
 

@@ -17,9 +17,14 @@ Verdict made_verdict() {
   check.title = {"clocks agree", "时钟一致"};
   check.outcome = Outcome::Fail;
   check.reason = {"node b is 40 s ahead", "节点 b 快 40 秒"};
-  check.at_fault = {"node b"};
+  check.at_fault = {{"node b", "节点 b"}, "node c"};
   check.seconds = 0.25;
-  check.figures = {{.name = "skew", .value = 40, .unit = "s", .at_least = {}, .at_most = 1.0, .basis = "its siblings"},
+  check.figures = {{.name = {"skew", "时钟偏差"},
+                    .value = 40,
+                    .unit = "s",
+                    .at_least = {},
+                    .at_most = 1.0,
+                    .basis = {"its siblings", "其他主机"}},
                    {.name = "rate",
                     .value = std::numeric_limits<double>::infinity(),
                     .unit = "GB/s",
@@ -33,7 +38,7 @@ Verdict made_verdict() {
                    .log_y = true,
                    .curves = {{.name = "golden", .points = {{1, 2.5}, {2, 1.0 / 3}}, .expected = true}}}};
   check.matrices = {{.title = "pairs", .unit = "GB/s", .rows = {"a"}, .columns = {"a", "b"}, .values = {{}, 9.5}}};
-  check.facts = {{"driver", "535.183.06"}};
+  check.facts = {{{"driver", "驱动"}, "535.183.06"}};
   return {.site = "bank",
           .level = Level::Full,
           .started = "2026-01-31T12:00:00Z",
@@ -52,6 +57,25 @@ nlohmann::json written() {
 
 TEST_CASE("a verdict is read as it was written, with infinite numbers and what was not measured") {
   CHECK(verdict_from(written()) == made_verdict());
+}
+
+TEST_CASE("a report of before names had Chinese is read, and its names are the same in both languages") {
+  auto json = written();
+  auto& check = json["checks"][0];
+  CHECK(check["at_fault"] == nlohmann::json{"node b", "node c"});
+  CHECK(check["at_fault_zh"] == nlohmann::json{"节点 b", "node c"});
+  CHECK(check["facts"][0]["name"] == "driver");
+  CHECK(check["facts"][0]["name_zh"] == "驱动");
+  CHECK_FALSE(check["facts"][0].contains("value_zh"));  // the same in both
+  check.erase("at_fault_zh");
+  check["facts"][0].erase("name_zh");
+  for (auto& figure : check["figures"]) figure.erase("name_zh"), figure.erase("basis_zh");
+  const auto read = verdict_from(json);
+  CHECK(read.checks[0].at_fault == std::vector<Phrase>{"node b", "node c"});
+  CHECK(read.checks[0].facts == std::vector<Fact>{{"driver", "535.183.06"}});
+  CHECK(read.checks[0].figures[0].name == Phrase("skew"));
+  check["at_fault_zh"] = {"节点 b"};
+  CHECK_THROWS_WITH_AS(verdict_from(json), "the report.checks[0].at_fault_zh has 1 texts for 2", std::invalid_argument);
 }
 
 TEST_CASE("a report whose verdict does not follow from its checks is refused") {

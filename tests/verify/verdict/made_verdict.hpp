@@ -11,7 +11,7 @@
 
 namespace sealift::verify::made {
 
-inline Check check(std::string name, Part part, Sentence title, Outcome outcome, Sentence reason, double seconds) {
+inline Check check(std::string name, Part part, Phrase title, Outcome outcome, Phrase reason, double seconds) {
   Check made;
   made.name = std::move(name);
   made.part = part;
@@ -42,22 +42,24 @@ inline Check rates() {
       {"rank 13 on gpu02 reaches 71 % of the median of its siblings",
        "gpu02 上的 13 号进程只达到同类设备中位数的 71 %"},
       11.8);
-  made.at_fault = {"rank 13 on gpu02 (cuda:5)"};
+  made.at_fault = {{"rank 13 on gpu02 (cuda:5)", "gpu02 上的进程 13（cuda:5）"}};
   for (int rank = 8; rank < 16; ++rank) {
-    made.figures.push_back({.name = "bfloat16, rank " + std::to_string(rank),
+    const auto number = std::to_string(rank);
+    made.figures.push_back({.name = {"bfloat16, rank " + number, "bfloat16，进程 " + number},
                             .value = rank == 13 ? 494.6 : 691.0 + rank,
                             .unit = "TFLOP/s",
                             .at_least = 626.4,
                             .at_most = {},
-                            .basis = "its siblings"});
+                            .basis = {"its siblings", "其他同类设备"}});
   }
-  made.figures.push_back({.name = "clock while multiplying, rank 13",
+  made.figures.push_back({.name = {"clock while multiplying, rank 13", "乘法时的频率，进程 13"},
                           .value = 1095,
                           .unit = "MHz",
                           .at_least = {},
                           .at_most = {},
                           .basis = ""});
-  made.facts = {{"driver", "570.124.06"}, {"throttle reasons, rank 13", "SW thermal slowdown"}};
+  made.facts = {{{"driver", "驱动"}, "570.124.06"},
+                {{"throttle reasons, rank 13", "降频原因，进程 13"}, {"SW thermal slowdown", "软件过热降频"}}};
   return made;
 }
 
@@ -67,21 +69,21 @@ inline Check bandwidth() {
       {"all-reduce is right and as fast as the fabric", "all-reduce 结果正确且达到网络应有的速度"}, Outcome::Pass,
       {"right for 5 dtypes and 9 sizes; 372.1 GB/s at 1 GiB", "5 种数据类型、9 种大小均正确；1 GiB 时 372.1 GB/s"},
       8.1);
-  made.figures = {{.name = "bus bandwidth at 1 GiB",
+  made.figures = {{.name = {"bus bandwidth at 1 GiB", "1 GiB 时的总线带宽"},
                    .value = 372.1,
                    .unit = "GB/s",
                    .at_least = 340.0,
                    .at_most = {},
-                   .basis = "its kind"},
-                  {.name = "latency at 8 bytes",
+                   .basis = {"its kind", "同类设备"}},
+                  {.name = {"latency at 8 bytes", "8 字节时的延迟"},
                    .value = 21.4,
                    .unit = "µs",
                    .at_least = {},
                    .at_most = 40.0,
                    .basis = "site.toml"}};
-  Graph graph{.title = "Bus bandwidth by size",
-              .x = "message in bytes",
-              .y = "bus bandwidth in GB/s",
+  Graph graph{.title = {"Bus bandwidth by size", "各大小的总线带宽"},
+              .x = {"message in bytes", "消息大小（字节）"},
+              .y = {"bus bandwidth in GB/s", "总线带宽（GB/s）"},
               .log_x = true,
               .log_y = true,
               .curves = {}};
@@ -93,16 +95,20 @@ inline Check bandwidth() {
     }
     graph.curves.push_back(curve);
   }
-  graph.curves.push_back(
-      {.name = "its kind", .points = {{8192, 0.3}, {1e6, 40}, {16e6, 240}, {1.1e9, 340}}, .expected = true});
+  graph.curves.push_back({.name = {"its kind", "同类设备"},
+                          .points = {{8192, 0.3}, {1e6, 40}, {16e6, 240}, {1.1e9, 340}},
+                          .expected = true});
   made.graphs = {graph};
-  made.facts = {{"transport", "NVLS within a node, IB/GDRDMA between nodes"}, {"rings", "16"}};
+  made.facts = {
+      {{"transport", "传输方式"}, {"NVLS within a node, IB/GDRDMA between nodes", "节点内 NVLS，节点间 IB/GDRDMA"}},
+      {{"rings", "环数"}, "16"}};
   return made;
 }
 
 /// The rates between `nodes` hosts; the link between the third and the eighth is slow.
 inline Matrix pairs(int nodes) {
-  Matrix matrix{.title = "Bandwidth between nodes", .unit = "GB/s", .rows = {}, .columns = {}, .values = {}};
+  Matrix matrix{
+      .title = {"Bandwidth between nodes", "节点间带宽"}, .unit = "GB/s", .rows = {}, .columns = {}, .values = {}};
   for (int from = 0; from < nodes; ++from) {
     matrix.rows.push_back(host(from + 1));
     matrix.columns.push_back(host(from + 1));
@@ -122,13 +128,13 @@ inline Check links() {
             {"gpu03 and gpu08 exchange 18.2 GB/s; the median of all pairs is 47.7 GB/s",
              "gpu03 与 gpu08 之间为 18.2 GB/s；所有节点对的中位数为 47.7 GB/s"},
             19.6);
-  made.at_fault = {"gpu03 and gpu08"};
+  made.at_fault = {{"gpu03 and gpu08", "gpu03 与 gpu08"}};
   made.figures = {{.name = "gpu03 → gpu08",
                    .value = 18.2,
                    .unit = "GB/s",
                    .at_least = 42.9,
                    .at_most = {},
-                   .basis = "its siblings"}};
+                   .basis = {"its siblings", "其他同类设备"}}};
   made.matrices = {pairs(8)};
   return made;
 }
@@ -138,25 +144,26 @@ inline Check golden() {
       check("training.golden", Part::Training,
             {"the golden run gives the losses that were carried", "黄金运行得到随包携带的损失值"}, Outcome::Pass,
             {"200 losses equal to the bit, final weights equal", "200 步损失逐位一致，最终权重一致"}, 96.3);
-  Graph graph{.title = "Loss of the golden run",
-              .x = "step",
-              .y = "loss in nats",
-              .log_x = false,
-              .log_y = false,
-              .curves = {{.name = "outside", .points = {}, .expected = true},
-                         {.name = "here, fsdp on 64 ranks", .points = {}, .expected = false}}};
+  Graph graph{
+      .title = {"Loss of the golden run", "基准运行的损失"},
+      .x = {"step", "步"},
+      .y = {"loss in nats", "损失（nat）"},
+      .log_x = false,
+      .log_y = false,
+      .curves = {{.name = {"outside", "外部"}, .points = {}, .expected = true},
+                 {.name = {"here, fsdp on 64 ranks", "此处，64 个进程的 fsdp"}, .points = {}, .expected = false}}};
   for (int step = 1; step <= 200; ++step) {
     const double loss = 1.9 + 8.9 * std::exp(-step / 38.0) + 0.12 * std::sin(step * 1.7) / std::sqrt(step);
     graph.curves[0].points.emplace_back(step, loss);
     graph.curves[1].points.emplace_back(step, loss);
   }
   made.graphs = {graph};
-  made.figures = {{.name = "largest difference of a loss",
+  made.figures = {{.name = {"largest difference of a loss", "损失的最大差异"},
                    .value = 0,
                    .unit = "nats",
                    .at_least = {},
                    .at_most = 0.0,
-                   .basis = "the golden run"}};
+                   .basis = {"the golden run", "基准运行"}}};
   return made;
 }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a report says: words in both languages, texts of strangers, long lists said briefly, figures beside what is
 // expected.
+#include "tests/verify/verdict/english.hpp"
 #include "tests/verify/wording/parts_of.hpp"
 #include "verify/wording/figures.hpp"
 #include "verify/wording/folds.hpp"
-#include "verify/wording/phrases.hpp"
+#include "verify/wording/numbers.hpp"
 #include "verify/wording/texts.hpp"
 
 #include <doctest/doctest.h>
@@ -51,10 +52,11 @@ TEST_CASE("lists are folded without losing or adding an item") {
   CHECK(folded_devices({"device cuda:0: A", "device cuda:1: A", "device cpu: no GPU"}) == "2 x A; cpu: no GPU");
   CHECK(folded_devices({"cuda:0", "cuda:1 B"}) == "cuda; B");
   // Few are left as they are, with their devices; what is no rank stays itself.
-  CHECK(folded_culprits({"rank 1 on a (cpu)", "file x"}, 4).items ==
+  CHECK(english(folded_culprits({"rank 1 on a (cpu)", "file x"}, 4).items) ==
         std::vector<std::string>{"rank 1 on a (cpu)", "file x"});
   const auto folded = folded_culprits({"rank 1 on a (cpu)", "rank 2 on a (cpu)", "file x", "rank x on b (cpu)"}, 3);
-  CHECK(folded.items == std::vector<std::string>{"file x", "rank x on b (cpu)", "ranks 1, 2 on a"});
+  CHECK(english(folded.items) == std::vector<std::string>{"file x", "rank x on b (cpu)", "ranks 1, 2 on a"});
+  CHECK(folded.items.back().zh == "a 上的进程 1, 2");
 }
 
 TEST_CASE("a figure that is no number is outside of what is expected") {
@@ -67,28 +69,19 @@ TEST_CASE("a figure that is no number is outside of what is expected") {
   CHECK(expectation_text(figure, Language::English) == "from 1 to 2");
 }
 
-TEST_CASE("figures, curves and culprits are named in Chinese on Chinese pages, and what a machine is called stays") {
-  const auto zh = [](const std::string& text) { return phrase(text, Language::Chinese); };
-  CHECK(zh("rank 3 on gpu07 (cuda:3)") == "gpu07 上的进程 3（cuda:3）");
-  CHECK(zh("ranks 0-7, 9 on gpu07") == "gpu07 上的进程 0-7, 9");
-  CHECK(zh("largest difference of a loss: fsdp on 2 ranks") == "损失的最大差异：2 个进程的 fsdp");
-  CHECK(zh("matmul bf16, typical of NVIDIA H100") == "bf16 矩阵乘法，NVIDIA H100 的典型值");
-  CHECK(zh("python3 (training.fsdp on n1) asked DNS for hub.example at 192.0.2.53:53") ==
-        "python3（n1 上的 training.fsdp） 向 192.0.2.53:53 查询域名 hub.example");
-  CHECK(zh("rank 12") == "进程 12");
-  CHECK(zh("replicate 2 x shard 4") == "副本 2 × 分片 4");
-  CHECK(zh("cases on all ranks") == "全部进程的用例数");  // and not "{} on {w} ranks"
-  CHECK(zh("bus bandwidth over replicate") == "各副本之间 的总线带宽");
-  CHECK(zh("bus bandwidth over shard") == "各分片之间 的总线带宽");
-  CHECK(zh("data/a b.tokens on n1") == "n1 上的 data/a b.tokens");
-  for (const auto* own : {"NVIDIA H100 80GB HBM3", "", "rank", "on", " on ", "{}", "{w} on", "gpu07"})
-    CHECK(zh(own) == own);
-  CHECK(phrase("rank 3 on n (cpu)", Language::English) == "rank 3 on n (cpu)");
-  CHECK(zh(std::string(100000, '(')) == std::string(100000, '('));
-  Check check;
-  check.reason = {"x", "rank 3 on gpu07 (cuda:3) 较慢；rank 4 on n8 (cpu) 出错"};
-  CHECK(reason_in(check, Language::Chinese) == "gpu07 上的进程 3（cuda:3） 较慢；n8 上的进程 4（cpu） 出错");
-  check.reason.zh = "没有外联尝试：sealift-train, 2 ranks";
-  CHECK(reason_in(check, Language::Chinese) == "没有外联尝试：sealift-train（2 个进程）");
-  CHECK(reason_in(check, Language::English) == "x");
+TEST_CASE("a number has as many digits as its reader can use, and a whole one all of them") {
+  CHECK(number_text(1 / 3.0) == "0.3333");
+  CHECK(number_text(16777213) == "16777213");
+  CHECK(number_text(12345.678) == "12346");
+  CHECK(number_text(1.5e-9) == "1.5e-09");
+  CHECK(number_text(-0.0) == "0");
+  CHECK(number_text(std::nan("")) == "nan");
+  CHECK(number_text(-INFINITY) == "-inf");
+  CHECK(number_text(2.5e12) == "2.5e+12");
+  CHECK(number_text(5.46e-6, 2) == "5.5e-06");
+  CHECK(number_text(2.0000100000000001, 17) == "2.0000100000000001");
+  CHECK(number_text(0.69990001, 9) == "0.69990001");
+  CHECK(percent_text(0.125) == "12.5 %");
+  CHECK(seconds_text(4.24) == "4.2 s");
+  CHECK(seconds_text(725) == "12 min 5 s");
 }
