@@ -251,7 +251,7 @@ Json measure_pairs(const Lines& lines, const std::string& host, std::int64_t byt
   Tournament tournament(world, nodes, exchange);
   tournament.repeat_slow_ones();
   auto names = Json::array();
-  for (const auto& name : nodes.names) names.push_back(to_json(name));
+  for (const auto& name : nodes.names) names.push_back(Json(to_json(name)));
   return {{"cpu", lines.groups.device.is_cpu()},
           {"hosts", nodes.hosts},
           {"nodes", names},
