@@ -221,6 +221,7 @@ void fail_with(const Phrase& before, const Culprits& culprits, Check& check) {
 void fail_with_attempts(const Findings& found, Check& check) {
   const auto count = std::to_string(found.attempts.count());
   fail_with({count + " attempt(s) to leave", "发现 " + count + " 种外联尝试"}, found.attempts, check);
+  found.faults.accuse(check);
 }
 
 void judge_egress(const std::vector<Measured>& all, const Site& site, Check& check) {
