@@ -3,7 +3,9 @@
 #include "trainer/fine_tune/method_choice.hpp"
 
 #include "trainer/fine_tune/job_model.hpp"
+#include "trainer/plan/auto_method.hpp"
 #include "trainer/plan/meta_shape.hpp"
+#include "trainer/ranks/job_policy.hpp"
 #include "trainer/tuning/qlora.hpp"
 
 namespace sealift::trainer {
@@ -58,8 +60,7 @@ plan::Candidate planned_candidate(const FineTuneOptions& options, const DecoderC
           plan::model_shape(*model, config, policy, lora ? &*lora : nullptr)};
 }
 
-}  // namespace
-
+/// Chooses by the memory that is free on `device`; `ranks_of_host`: ranks of each host. Collective.
 plan::Chosen choose_method(const FineTuneOptions& options, const DecoderConfig& config, const train::World& ranks,
                            std::int64_t ranks_of_host, at::Device device) {
   plan::Machine machine;
@@ -74,6 +75,33 @@ plan::Chosen choose_method(const FineTuneOptions& options, const DecoderConfig& 
   }
   return plan::choose_method(planned_candidate(options, config), planned_way(options, config, ranks.size), machine,
                              device.is_cpu() ? plan::Kernels::Host : plan::Kernels::Cuda);
+}
+
+}  // namespace
+
+bool leaves_method_open(const FineTuneOptions& options) {
+  return options.parallel_method == "auto";
+}
+
+FineTuneOptions with_method(FineTuneOptions options, const DecoderConfig& config, const Rank& rank,
+                            const train::World& ranks, const train::Launch& launch) {
+  const auto choice = choose_method(options, config, ranks, launch.local_world_size, rank.device.device);
+  options.parallel_method = choice.method;
+  options.shard_size = choice.shard_size;
+  if (rank.is_first()) {
+    for (const auto& line : choice.lines) std::cerr << line << '\n';
+  }
+  return options;
+}
+
+train::Policy policy_of(const FineTuneOptions& options, std::int64_t world_size) {
+  auto policy = make_policy(options, compute_precision(compute_dtype(options.precision)));
+  // One process without a method has units too where dtypes or codecs need them.
+  const bool needs_units = options.precision != "fp32" || options.tuner_type == "qlora" || !options.offload.empty();
+  if (needs_units && world_size == 1 && policy.method == train::ParallelMethod::None) {
+    policy.method = train::ParallelMethod::Ddp;
+  }
+  return policy;
 }
 
 }  // namespace sealift::trainer

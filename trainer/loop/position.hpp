@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far a fine-tuning run is, and its checkpoints: what is saved besides the model, and what is resumed from.
-// Around the loop: resume before the first step, save when it is due, keep the best.
+// How far a run is: the steps that are done, and what they computed.
+// The loop counts steps and losses; a job adds what else it goes on from. Saved with each checkpoint.
 // The curves are part of it, so that an interrupted run ends with the result of an uninterrupted one.
 #pragma once
 
 #include "trainer/data/sampler.hpp"
-#include "trainer/json_numbers.hpp"
-#include "trainer/settings/fine_tune_options.hpp"
 
-#include <sealift/train.hpp>
+#include <sealift/train/step/scaler.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
 
 namespace sealift::trainer {
 
@@ -45,118 +49,5 @@ struct Position {
                          [&](const auto& each) { return !least || each.step > least->step; });
   }
 };
-
-/// Settings that may change between a run and the one that goes on from it: how long it runs, and where the data lie,
-/// whose digest the sampler compares.
-inline const std::vector<std::string>& free_to_change() {
-  static const std::vector<std::string> names = {"model",
-                                                 "dataset",
-                                                 "val_dataset",
-                                                 "max_steps",
-                                                 "num_train_epochs",
-                                                 "early_stop_interval",
-                                                 "per_device_train_batch_size",
-                                                 "gradient_accumulation_steps",
-                                                 "load_best_model_at_end"};
-  return names;
-}
-
-/// `rows`: of a step over all ranks, which must stay, however many ranks share them.
-inline train::TrainingState training_state(const FineTuneOptions& options, std::int64_t rows,
-                                           const Position& position) {
-  auto job = comparable(options);
-  for (const auto& name : free_to_change()) job.erase(name);
-  job["rows of a step"] = std::to_string(rows);
-  nlohmann::json evaluations = nlohmann::json::array();
-  for (const auto& each : position.evaluations) evaluations.push_back({each.step, each.loss, each.metrics});
-  return {.step = position.step,
-          .sampler_position = position.sampler.row,
-          .seed = static_cast<std::uint64_t>(options.seed),
-          .notes = {{"job", nlohmann::json(job).dump()},
-                    {"losses", nlohmann::json(position.losses).dump()},  // finite, or the run had ended
-                    {"evaluations", with_all_numbers(evaluations).dump()},
-                    {"sampler", position.sampler.text()},
-                    {"scaler", nlohmann::json({position.scaler.scale, position.scaler.growth_tracker}).dump()},
-                    {"skipped", std::to_string(position.skipped)}}};
-}
-
-inline std::filesystem::path checkpoint_folder(const FineTuneOptions& options) {
-  return std::filesystem::path(options.out) / "checkpoints";
-}
-inline std::filesystem::path best_folder(const FineTuneOptions& options) {
-  return std::filesystem::path(options.out) / "best";
-}
-
-/// What differs between two jobs, by setting: "lora_rank is 4, was 8".
-inline std::string differences(const std::string& now, const std::string& then) {
-  const auto mine = nlohmann::json::parse(now), theirs = nlohmann::json::parse(then, nullptr, false);
-  std::string text;
-  for (const auto& [name, value] : mine.items()) {
-    const auto other = theirs.is_object() && theirs.contains(name) ? theirs.at(name) : nlohmann::json("unknown");
-    if (other != value) text += (text.empty() ? "" : ", ") + name + " is " + value.dump() + ", was " + other.dump();
-  }
-  return text;
-}
-
-/// The checkpoint to go on from; nothing to begin.
-inline std::optional<std::filesystem::path> checkpoint_to_resume(const FineTuneOptions& options) {
-  const auto& from = options.resume_from_checkpoint;
-  const auto own = train::latest_checkpoint(checkpoint_folder(options));
-  TORCH_CHECK(from != "none" || !own, own->string(), " is there but resume_from_checkpoint is none; use auto to go on ",
-              "from it, or another output_dir");
-  if (from == "auto" || from == "true") return own;
-  if (from == "none" || from == "false") return std::nullopt;
-  if (train::is_whole(from)) return from;
-  const auto last = train::latest_checkpoint(from);
-  TORCH_CHECK(last, "resume_from_checkpoint: ", from, " is no whole checkpoint and has none in it");
-  return last;
-}
-
-/// Throws when OUT has checkpoints of steps after `step`, with which this run begins, that it would come to again.
-inline void refuse_later_checkpoints(const FineTuneOptions& options, std::int64_t step) {
-  const auto steps = train::list_steps(checkpoint_folder(options));
-  for (auto later = steps.upper_bound(step); options.save_strategy != "no" && later != steps.end(); ++later) {
-    TORCH_CHECK(!train::is_whole(later->second), later->second.string(), " is there, and this run begins after step ",
-                step, "; go on from it with resume_from_checkpoint auto, remove it, or use another output_dir");
-  }
-}
-
-/// The curves that training_state wrote. Programs before this one wrote null for what was not finite.
-inline void read_curves(const std::map<std::string, std::string>& notes, Position& position) {
-  position.losses = nlohmann::json::parse(notes.at("losses")).get<std::vector<double>>();
-  for (const auto& each : nlohmann::json::parse(notes.at("evaluations"))) {
-    const auto& loss = each.at(1);
-    const bool is_known = loss.is_null() || number_in(loss);
-    const auto metrics = each.size() > 2 ? each.at(2) : nlohmann::json::object();
-    position.evaluations.push_back(
-        {each.at(0).get<std::int64_t>(), is_known ? number_or_nan(loss) : loss.get<double>(), metrics});
-  }
-}
-
-/// Sets model, optimizer and random numbers from `checkpoint` and returns where it stood. Collective.
-inline Position load_position(const std::filesystem::path& checkpoint, const FineTuneOptions& options,
-                              std::int64_t rows, torch::nn::Module& model, train::Parallel& parallel,
-                              torch::optim::Optimizer& optimizer) {
-  const auto job = training_state(options, rows, {}).notes.at("job");
-  const auto stored = train::read_index(checkpoint).state.notes;
-  for (const auto* key : {"job", "losses", "evaluations", "sampler", "scaler", "skipped"}) {
-    TORCH_CHECK(stored.contains(key), checkpoint.string(), " is no checkpoint of fine-tuning: it has no '", key, "'");
-  }
-  TORCH_CHECK(stored.at("job") == job, checkpoint.string(), " is of another job: ", differences(job, stored.at("job")),
-              "; give the same settings, or another output_dir");
-  const auto state = train::load_checkpoint(checkpoint, model, parallel, &optimizer);
-  Position position{.step = state.step, .skipped = std::atoll(state.notes.at("skipped").c_str())};
-  try {
-    read_curves(state.notes, position);
-    const auto scaler = nlohmann::json::parse(state.notes.at("scaler"));
-    position.scaler = {.scale = scaler.at(0).get<double>(), .growth_tracker = scaler.at(1).get<std::int64_t>()};
-  } catch (const nlohmann::json::exception& error) {
-    TORCH_CHECK(false, checkpoint.string(), " is damaged: ", error.what());
-  }
-  position.sampler = SamplerState::parse(state.notes.at("sampler"));
-  TORCH_CHECK(static_cast<std::int64_t>(position.losses.size()) == position.step, checkpoint.string(), " has ",
-              position.losses.size(), " losses after ", position.step, " steps; it is damaged");
-  return position;
-}
 
 }  // namespace sealift::trainer

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a run cost: start-up, tokens per second, waits for communication, memory, checkpoints.
-// `run.cpp` tells it of steps and checkpoints, the core's units through a `Timeline`; at the end it reports into
+// The loop tells it of steps and checkpoints, the core's units through a `Timeline`; at the end it reports into
 // result.json. On request it also writes scalars for TensorBoard and a Chrome trace of the last steps.
 // Beside the core, on its observer seam. Each rank measures itself; only `report` talks to the others.
 #pragma once

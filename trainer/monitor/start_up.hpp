@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long a rank takes until it trains: seconds of each phase, from the start of its process to the first step.
-// `run.cpp` says after each phase that it is over; the monitor reports.
+// A story (run, fine_tune) says after each phase that it is over; the monitor reports.
 // From the kernel's start of the process, since loading LibTorch's libraries is a good part of the wait.
 #pragma once
 

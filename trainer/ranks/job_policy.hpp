@@ -12,8 +12,16 @@
 
 namespace sealift::trainer {
 
-/// Throws std::invalid_argument when two settings contradict each other, c10::Error when a name is unknown.
-inline train::Policy make_policy(const ParallelOptions& options) {
+/// Computes in `dtype` what is kept in fp32 or `dtype`; sums and the loss are fp32. None: in the parameters' own.
+inline train::MixedPrecision compute_precision(std::optional<at::ScalarType> dtype) {
+  if (!dtype) return {};
+  // Tables of positions are buffers, and lose what they are for in 16 bits.
+  return {.param_dtype = dtype, .reduce_dtype = at::kFloat, .output_dtype = at::kFloat};
+}
+
+/// `precision`: what the verb's word for it means. Throws std::invalid_argument when two settings contradict each
+/// other, c10::Error when a name is unknown.
+inline train::Policy make_policy(const ParallelOptions& options, const train::MixedPrecision& precision) {
   const auto expect = [](bool holds, const std::string& what) {
     if (!holds) throw std::invalid_argument(what);
   };
@@ -32,7 +40,7 @@ inline train::Policy make_policy(const ParallelOptions& options) {
       .reduce_every_micro_batch = options.reduce_every_micro_batch,
       .forward_prefetch = options.forward_prefetch,
       .backward_prefetch = options.backward_prefetch,
-      .precision = train::parse_precision(options.precision),
+      .precision = precision,
       .offload = {.parameters = offloaded("parameters"),
                   .gradients = offloaded("gradients"),
                   .optimizer_state = offloaded("optimizer_state")},
@@ -51,12 +59,20 @@ inline train::Policy make_policy(const ParallelOptions& options) {
   }
 
   train::set_wrapping_strategy(policy, options.wrapping_strategy, options.blocks_per_unit, options.min_numel);
+  return policy;
+}
 
-  const bool is_fp32 = policy.precision == train::MixedPrecision{};
-  expect(is_fp32 || policy.method != train::ParallelMethod::None,
-         "precision is " + options.precision +
-             ", which parallel_method none has no units for; use ddp or fsdp, which " + "may have one rank");
-  if (!is_fp32) policy.precision.output_dtype = at::kFloat;  // of the loss
+/// The same by the core's names for a precision, in which `run` has it.
+inline train::Policy make_policy(const ParallelOptions& options) {
+  auto precision = train::parse_precision(options.precision);
+  const bool is_fp32 = precision == train::MixedPrecision{};
+  if (!is_fp32) precision.output_dtype = at::kFloat;  // of the loss
+  auto policy = make_policy(options, precision);
+  if (!is_fp32 && policy.method == train::ParallelMethod::None) {
+    throw std::invalid_argument("precision is " + options.precision +
+                                ", which parallel_method none has no units for; use ddp or fsdp, which " +
+                                "may have one rank");
+  }
   return policy;
 }
 

@@ -20,22 +20,24 @@ Monitor::Place Place::watched(std::int64_t micro_batches) const {
           .micro_batches = micro_batches};
 }
 
-Place place_in_world(train::Policy policy, const HostOptions& options, const train::Launch& launch) {
-  Place place{.policy = std::move(policy), .rank = launch.rank, .world_size = launch.world_size};
-  place.mesh = train::make_mesh(place.policy, launch.world_size);
-  place.device = set_up_device(options.device, launch);
-  compute_reproducibly(place.device);
+Rank rank_of(const HostOptions& options, const train::Launch& launch) {
+  Rank mine{.device = set_up_device(options.device, launch), .rank = launch.rank, .world_size = launch.world_size};
+  compute_reproducibly(mine.device);
   const auto cores = static_cast<std::int64_t>(std::thread::hardware_concurrency());
-  place.threads = options.threads > 0 ? options.threads : std::max<std::int64_t>(1, cores / launch.local_world_size);
-  return place;
+  mine.threads = options.threads > 0 ? options.threads : std::max<std::int64_t>(1, cores / launch.local_world_size);
+  return mine;
 }
 
-train::World find_ranks(const Place& place, const HostOptions& options, const train::Launch& launch) {
-  at::set_num_threads(static_cast<int>(place.threads));
-  if (place.is_first()) std::cerr << place.device.line << '\n';
+Place place_in_world(const Rank& rank, const train::Policy& policy) {
+  return {rank, policy, train::make_mesh(policy, rank.world_size)};
+}
+
+train::World find_ranks(const Rank& rank, const HostOptions& options, const train::Launch& launch) {
+  at::set_num_threads(static_cast<int>(rank.threads));
+  if (rank.is_first()) std::cerr << rank.device.line << '\n';
   auto ranks = train::connect(launch, std::chrono::seconds(options.timeout_seconds));
-  ranks.device = place.device.device;
-  check_devices(place.device, launch, ranks);
+  ranks.device = rank.device.device;
+  check_devices(rank.device, launch, ranks);
   return ranks;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this rank is in a job: its policy, its mesh, its device, its threads; and how it meets the other ranks.
+// What this rank is: its device, its threads; in a job, its policy and mesh; and how it meets the other ranks.
 // First in every verb that trains; `Place` is read by all that follows.
 // The connections are the caller's, so that they live until an error is reported.
 #pragma once
@@ -12,22 +12,29 @@
 
 namespace sealift::trainer {
 
-/// What this rank does of the job.
-struct Place {
-  train::Policy policy;
-  train::Mesh mesh;
+/// This rank on its host, whatever the job: which it is, its device, its threads.
+struct Rank {
   RankDevice device;
   std::int64_t rank = 0, world_size = 1;
   std::int64_t threads = 1;
 
   bool is_first() const { return rank == 0; }
+};
+
+/// What it does of the job.
+struct Place : Rank {
+  train::Policy policy;
+  train::Mesh mesh;
 
   /// The same for the monitor, of a job with so many micro-batches in a step.
   Monitor::Place watched(std::int64_t micro_batches) const;
 };
 
-/// Chooses mesh and device; touches no other rank.
-Place place_in_world(train::Policy policy, const HostOptions& options, const train::Launch& launch);
+/// Chooses and sets up the device; touches no other rank.
+Rank rank_of(const HostOptions& options, const train::Launch& launch);
+
+/// The place of `rank` by `policy`, which is whole: nothing of it is changed later. Throws where there is no such mesh.
+Place place_in_world(const Rank& rank, const train::Policy& policy);
 
 /// An axis of the mesh beside the core's two: the ranks along it, neighbours of those that share the model.
 struct FurtherAxis {
@@ -36,7 +43,7 @@ struct FurtherAxis {
 };
 
 /// Meets the other ranks. Sets this process's threads. Collective.
-train::World find_ranks(const Place& place, const HostOptions& options, const train::Launch& launch);
+train::World find_ranks(const Rank& rank, const HostOptions& options, const train::Launch& launch);
 
 /// The groups of `place.mesh`, where `axis` has more than one rank with it. Collective.
 train::Groups make_groups(const Place& place, const train::World& ranks, const FurtherAxis& axis = {});

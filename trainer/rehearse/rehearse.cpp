@@ -110,10 +110,10 @@ std::int64_t order_checks(const train::Groups& groups) {
 }
 
 /// One rank of the job, from its start on.
-class Job {
+class RehearsedRank {
  public:
-  Job(const RehearsalOptions& options, const DecoderConfig& config, Model model, const train::Policy& policy,
-      MetaRoom& room, train::Parallel parallel, Rehearsal::Peaks& peaks)
+  RehearsedRank(const RehearsalOptions& options, const DecoderConfig& config, Model model, const train::Policy& policy,
+                MetaRoom& room, train::Parallel parallel, Rehearsal::Peaks& peaks)
       : options_(options),
         config_(config),
         model_(std::move(model)),
@@ -211,16 +211,16 @@ Rehearsal rehearse(const RehearsalOptions& options) {
                     asked.host_messages,  asked.host_bytes,   asked.communicators};
   const auto checks_at_start = order_checks(groups);
 
-  Job job(options, config, std::move(model), policy, room, std::move(parallel), found.peaks);
-  job.step();
+  RehearsedRank mine(options, config, std::move(model), policy, room, std::move(parallel), found.peaks);
+  mine.step();
   found.order_checks_first = order_checks(groups) - checks_at_start;
   others.log().take();
   const auto before = *groups.traffic;
-  job.step();
+  mine.step();
   found.step = taken(others.log());
   found.step_sent = sent_since(before, *groups.traffic);
   found.order_checks_later = order_checks(groups) - checks_at_start - found.order_checks_first;
-  found.checkpoint = job.checkpoint();
+  found.checkpoint = mine.checkpoint();
   return found;
 }
 

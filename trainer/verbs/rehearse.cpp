@@ -5,6 +5,7 @@
 #include "trainer/rehearse/rehearse.hpp"
 
 #include "trainer/failure.hpp"
+#include "trainer/fine_tune/job_model.hpp"
 #include "trainer/ranks/job_policy.hpp"
 #include "trainer/tuning/lora.hpp"
 #include "trainer/verbs/verbs.hpp"
@@ -23,20 +24,11 @@ struct RehearseArguments {
   bool keeps_activations = false, json = false;
 };
 
-std::optional<at::ScalarType> dtype_of(const std::string& precision) {
-  if (precision == "bf16") return at::kBFloat16;
-  if (precision == "fp16") return at::kHalf;
-  return std::nullopt;
-}
-
 /// As fine-tuning does it: what is trained is kept in fp32, what is frozen in the dtype that is computed in.
 RehearsalOptions options_of(const RehearseArguments& arguments) {
   auto options = arguments.rehearsal;
-  auto parallel = arguments.parallel;
-  parallel.precision = "fp32";
-  options.policy = make_policy(parallel);
-  const auto dtype = dtype_of(arguments.precision);
-  if (dtype) options.policy.precision = {.param_dtype = dtype, .reduce_dtype = at::kFloat, .output_dtype = at::kFloat};
+  const auto dtype = compute_dtype(arguments.precision);
+  options.policy = make_policy(arguments.parallel, compute_precision(dtype));
   options.recompute = !arguments.keeps_activations;
   options.memory = static_cast<std::int64_t>(arguments.memory);
   options.limits.timeout = std::chrono::seconds(arguments.timeout_seconds);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one step sends over the network for the model: as counted, and by formula.
-// Called around the backward of `run.cpp`'s loop; goes into result.json.
+// Called around the backward by the job of `run.cpp`; goes into result.json.
 // To check a cluster's network use: a count above the formula is padding, or a setting with an unexpected effect.
 #pragma once
 

@@ -3,7 +3,7 @@
 // They were written as JSON's null, by which the checkpoint of such a run was damaged when it was read.
 // fine_tune_test.py does it with the program; here each writer and reader is by itself.
 #include "tests/support/temp_dir.hpp"
-#include "trainer/loop/best_model.hpp"
+#include "trainer/fine_tune/best_model.hpp"
 #include "trainer/monitor/step_log.hpp"
 #include "trainer/verification/check.hpp"
 

@@ -2,9 +2,9 @@
 // Settings as objectives, and a pass over the data for the reference.
 // See goals.hpp.
 // A reference model of its own is loaded as the trained one is, asked, and freed before training begins.
-#include "trainer/loop/goals.hpp"
+#include "trainer/fine_tune/goals.hpp"
 
-#include "trainer/loop/training_data.hpp"
+#include "trainer/fine_tune/training_data.hpp"
 #include "trainer/models/hf_folder.hpp"
 #include "trainer/tuning/lora.hpp"
 

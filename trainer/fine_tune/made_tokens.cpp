@@ -2,7 +2,7 @@
 // JSON lines become a token file in the job's folder.
 // See made_tokens.hpp. The child is started by posix_spawn: this process has threads.
 // It is made anew by every run, since data may have changed; a resumed run compares the digest of what it gets.
-#include "trainer/loop/made_tokens.hpp"
+#include "trainer/fine_tune/made_tokens.hpp"
 
 #include "trainer/data/tokenize_command.hpp"
 #include "trainer/failure.hpp"

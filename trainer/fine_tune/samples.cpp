@@ -2,9 +2,9 @@
 // Greedy answers with a cache of keys and values, while all parameters are gathered.
 // See samples.hpp.
 // Text is made by the scripts that tokenize, in a child: what defines a model's text is its tokenizer, not a table.
-#include "trainer/loop/samples.hpp"
+#include "trainer/fine_tune/samples.hpp"
 
-#include "trainer/loop/made_tokens.hpp"
+#include "trainer/fine_tune/made_tokens.hpp"
 #include "trainer/models/generate.hpp"
 
 #include <fstream>
@@ -42,18 +42,18 @@ std::vector<Tokens> sample_prompts(const TokenView& file, std::int64_t prompts) 
   return result;
 }
 
-void write_samples(Training& training) {
-  const auto& options = training.options;
-  const auto& file = training.evaluation ? *training.evaluation : training.data;
+void write_samples(FineTuning& tuning) {
+  const auto [options, training] = std::tie(tuning.options, tuning.training);
+  const auto& file = tuning.evaluation ? *tuning.evaluation : tuning.data;
   const auto step = training.position.step;
   nlohmann::ordered_json samples = nlohmann::ordered_json::array();
   {
     const auto whole = training.parallel.gather_parameters();
-    const auto room = training.model->config().max_positions;
+    const auto room = tuning.model->config().max_positions;
     for (const auto& prompt : sample_prompts(file.view(), options.sample_prompts)) {
       const auto most = std::min(options.sample_tokens, room - static_cast<std::int64_t>(prompt.size()));
       const GenerateOptions how{.max_tokens = most, .ranks = training.world.world};
-      const auto answer = most > 0 ? generate(training.model, prompt, how) : Tokens{};
+      const auto answer = most > 0 ? generate(tuning.model, prompt, how) : Tokens{};
       samples.push_back({{"step", step}, {"prompt", prompt}, {"answer", answer}});
     }
   }

@@ -4,7 +4,7 @@
 // that this checkpoint knows stays until the next one, and what was found after it is found again.
 #pragma once
 
-#include "trainer/loop/position.hpp"
+#include "trainer/fine_tune/checkpoints.hpp"
 
 #include <set>
 

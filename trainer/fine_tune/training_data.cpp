@@ -2,7 +2,7 @@
 // What must hold of a token file before it is trained on, and how its examples are dealt.
 // See training_data.hpp.
 // Lengths are looked at for all examples: a row that does not fit would otherwise end a run after hours.
-#include "trainer/loop/training_data.hpp"
+#include "trainer/fine_tune/training_data.hpp"
 
 #include "trainer/settings/refuse.hpp"
 

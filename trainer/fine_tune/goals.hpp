@@ -5,7 +5,7 @@
 #pragma once
 
 #include "trainer/data/token_file.hpp"
-#include "trainer/loop/goal.hpp"
+#include "trainer/fine_tune/goal.hpp"
 #include "trainer/ranks/place.hpp"
 #include "trainer/settings/fine_tune_options.hpp"
 
