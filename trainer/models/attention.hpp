@@ -3,6 +3,7 @@
 // The decoder makes one `Surroundings` in a forward; all layers share it, with its masks.
 // A plain row needs no mask. Packed rows and windows run as sequences of different lengths on CUDA in half precision,
 // by flash attention, and with a mask elsewhere.
+// Mirrored by trainer/plan/decoder_tape.cpp: change both.
 #pragma once
 
 #include "trainer/models/decoder_config.hpp"

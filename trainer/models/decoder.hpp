@@ -3,6 +3,7 @@
 // Built from a model folder's config, filled by a `Source` (hf_folder.hpp), spread by `parallelize`, called by
 // objectives. One class whose parts are plain options. The head is used inside the root's forward, where its unit is
 // gathered.
+// Mirrored by trainer/plan/decoder_tape.cpp: change both.
 #pragma once
 
 #include "trainer/models/decoder_layer.hpp"

@@ -2,6 +2,7 @@
 // One layer of a decoder: attention, then an MLP or experts, each behind a norm and around a residual.
 // The decoder holds it in `Shardable<Recomputed<…>>`, so it is what becomes a unit and what is run again in backward.
 // Parameter names are Hugging Face's.
+// Mirrored by trainer/plan/decoder_tape.cpp: change both.
 #pragma once
 
 #include "trainer/models/attention.hpp"

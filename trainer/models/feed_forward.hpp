@@ -2,6 +2,7 @@
 // What follows attention in a layer: the gated MLP, and the face that it shares with experts.
 // `make_feed_forward` chooses by the config; the layer knows the face only.
 // SwiGLU is one autograd function, so that backward keeps its two inputs and nothing else.
+// Mirrored by trainer/plan/decoder_tape.cpp: change both.
 #pragma once
 
 #include "trainer/models/decoder_config.hpp"

@@ -3,6 +3,7 @@
 // `Decoder` calls it; objectives are functions of what it returns.
 // The logits of a long batch over 152 000 entries are the real out-of-memory, so tokens are taken a few at a time. What
 // backward needs is made in forward where that is possible, since computing logits again costs a third more.
+// Mirrored by trainer/plan/decoder_tape.cpp: change both.
 #pragma once
 
 #include <torch/torch.h>

@@ -3,6 +3,7 @@
 // In place of the MLP; Qwen3-MoE's and Mixtral's, as transformers computes them.
 // All experts of a block are two parameters, so that each has a gradient in every step (zeros without tokens), flats
 // and collectives do not depend on how a rank routes, and one kernel multiplies them all.
+// Mirrored by trainer/plan/decoder_tape.cpp: change both.
 #pragma once
 
 #include "trainer/models/feed_forward.hpp"

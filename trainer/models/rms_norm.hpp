@@ -2,6 +2,7 @@
 // Root mean square normalization with a learned scale, of the last dimension.
 // Used around attention and MLP, and of heads where a family has it.
 // LibTorch's modules have none; ATen's function is fused where the device has a kernel.
+// Mirrored by trainer/plan/decoder_tape.cpp: change both.
 #pragma once
 
 #include <torch/torch.h>

@@ -3,6 +3,7 @@
 // The decoder makes the tables once in a forward; every attention rotates by them.
 // Tables are fp32 and no buffers, so that no precision of a policy casts them; a rotation keeps only the tables for its
 // backward, which is the rotation the other way.
+// Mirrored by trainer/plan/decoder_tape.cpp: change both.
 #pragma once
 
 #include "trainer/models/decoder_config.hpp"

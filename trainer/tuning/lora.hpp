@@ -2,6 +2,7 @@
 // LoRA: a frozen model of `Projection`s, and two small factors beside each that is adapted.
 // After the model is built and before parallelize(), which puts frozen and trained parameters in flats of their own.
 // Names, defaults and formulas are PEFT's, so that an adapter means the same in both programs.
+// Mirrored by trainer/plan/decoder_tape.cpp (adapted): change both.
 #pragma once
 
 #include "trainer/models/projection.hpp"

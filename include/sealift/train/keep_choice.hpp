@@ -3,6 +3,7 @@
 // `parallelize` asks once, after planning the units; arithmetic, and one look at free memory.
 // Kept, a step of M micro-batches gathers and reduces each unit once; freed, it gathers (2n + root) M times but holds a
 // shard and a few units only. Who does not say which gets what fits, and never more than ddp would hold.
+// Mirrored by trainer/plan/memory.cpp (keep_fits): change both.
 #pragma once
 
 #include <sealift/train/unit_plan.hpp>

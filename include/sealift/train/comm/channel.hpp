@@ -3,6 +3,7 @@
 // `groups` makes it, `in_flight` and `collectives` send over it.
 // All groups of a world share its connections for what is sent from rank to rank, so that a group costs none of its own
 // until Gloo must run a whole collective over it.
+// Mirrored by trainer/plan/engine_memory.cpp: change both.
 #pragma once
 
 #include <sealift/train/comm/rank_watch.hpp>

@@ -13,6 +13,7 @@
 //   scatter    1.8      2.6     4.2     3.5      3.0     4 ranks
 // Also tried, and between the two: gather by W broadcasts, reduce-scatter by all-to-all (0.7 of ours) or by W reduces
 // (0.3 to 0.7 of ours). Gloo's all-reduce is as fast as any composition, so it is used, except for a few numbers.
+// Mirrored by trainer/plan/step_shape.cpp (what is counted as sent): change both.
 #pragma once
 
 #include <sealift/train/comm/label_check.hpp>

@@ -3,6 +3,7 @@
 // Below `flat_param` and `flat_gradient`, which get all their buffers here.
 // LibTorch's CUDA allocator keeps freed memory, but its CPU allocator returns it to the system, which then clears every
 // page again: a tenth of a step where a model is gathered and freed each time. On other devices nothing is added.
+// Mirrored by trainer/plan/pool.hpp: change both.
 #pragma once
 
 #include <sealift/train/flat/steady_buffers.hpp>

@@ -5,6 +5,7 @@
 // Between passes the loop sees guards where a gradient is not: what it zeroes there is dropped here.
 // Gradients are divided by the world size as they are copied in, which costs no pass of its own. Fp16 could underflow
 // by that, so it is divided by about the square root before the sum and by the rest after (as FSDP1 and FSDP2 do).
+// Mirrored by trainer/plan/engine_memory.cpp: change both.
 #pragma once
 
 #include <sealift/train/flat/flat_param.hpp>

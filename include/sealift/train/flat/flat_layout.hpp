@@ -4,6 +4,7 @@
 // Parameters start on cache lines, as if each had its own allocation, so a kernel reads them as it would unsharded.
 // Shard boundaries fall between rows where that is cheap, so that per-row work (quantization, matrix optimizers) stays
 // local.
+// Mirrored by trainer/plan/model_shape.cpp: change both.
 #pragma once
 
 #include <sealift/train/mesh.hpp>

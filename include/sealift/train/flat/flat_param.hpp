@@ -3,6 +3,7 @@
 // A `unit` moves it between the states of `Residence`; `flat_gradient` does the same for gradients.
 // Parameters keep their TensorImpl: they become views of the whole once, and only its storage is freed and refilled, so
 // that handles held by modules, ties and users stay valid. While it is freed they point to a guard, which throws.
+// Mirrored by trainer/plan/engine_memory.cpp: change both.
 #pragma once
 
 #include <sealift/train/comm/groups.hpp>

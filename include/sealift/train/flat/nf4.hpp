@@ -4,6 +4,7 @@
 //   x -> code / 15 of 16 quantiles of a normal distribution, times the block's scale; 64 elements a block
 //   scale -> 8 bits of a dynamic map, times the largest of 256 blocks, plus the mean of all scales of the parameter
 // Arithmetic alone: knows neither flats nor ranks. `nf4_codec` says where the numbers lie.
+// Mirrored by trainer/plan/model_shape.cpp (bytes of the encoding): change both.
 #pragma once
 
 #include <torch/torch.h>

@@ -3,6 +3,7 @@
 // Autograd's hooks bring each gradient here; `unit` says when a unit is done and when the backward pass ends.
 // A reduction runs while backward goes on. Sums are linear, so a gradient that comes after its buffer was reduced is
 // reduced again at the end of the pass: slower, never wrong.
+// Mirrored by trainer/plan/engine_memory.cpp and trainer/simulate/step_time.cpp: change both.
 #pragma once
 
 #include <sealift/train/flat/buckets.hpp>

@@ -3,6 +3,7 @@
 // Used in a model's forward, best inside a `Shardable` block: around one, the unit is gathered once more.
 // LibTorch has none. This one is reentrant, a backward inside the backward, so that a body's activations live for that
 // body only; random numbers and autocast repeat (replay_state.hpp).
+// Mirrored by trainer/plan/memory.cpp (again): change both.
 #pragma once
 
 #include <sealift/train/step/replay_state.hpp>

@@ -3,6 +3,7 @@
 // `unit` reports every call; the answers are numbers of units. Gathers nothing itself.
 // Forward is expected to repeat the forward before; backward to take this forward's calls in reverse. A wrong guess
 // costs memory for a unit that is not needed yet, never a wrong number, and every rank makes the same guess.
+// Mirrored by trainer/plan/memory.cpp and trainer/simulate/step_time.cpp: change both.
 #pragma once
 
 #include <algorithm>

@@ -2,6 +2,7 @@
 // What a forward and a backward pass do to all units of a model: the bodies of `Session`.
 // Units call them; `parallel` calls `reset`.
 // A callback at the end of autograd's pass closes units whose calls did not close them, and frees what is left.
+// Mirrored by trainer/plan/memory.cpp and trainer/simulate/step_time.cpp: change both.
 #pragma once
 
 #include <sealift/train/comm/broadcast.hpp>
