@@ -22,7 +22,7 @@ std::string without_slashes(const std::string& path) {
 // What `answer` makes of the repository ORG/NAME.
 template <class Answer>
 Response of_modelscope(const Asked& asked, const Answer& answer) {
-  const bool data = asked.name("KIND") == "datasets";
+  const bool data = asked.target.segments[2] == "datasets";  // /api/v1/datasets/…
   const HubRepositories& all = asked.catalogue.repositories;
   const auto found = all.find({.hub = bundle::HubKind::ModelScope,
                                .kind = data ? bundle::RepositoryKind::Dataset : bundle::RepositoryKind::Model,

@@ -124,6 +124,7 @@ TEST_CASE(
   CHECK(model.name("PATH") == "a/b");
   CHECK(data.row() == "/datasets/ID/resolve/REV/PATH");
   CHECK(data.repository()->name.kind == bundle::RepositoryKind::Dataset);
+  CHECK(one.row() == "/ID/resolve/REV/PATH");
   CHECK(one.repository()->name.id == "gpt2");
   CHECK(Asking("/a/b/c/resolve/main/x").row() == "-");
   CHECK(Asking("/datasets/resolve/main/x").row() == "-");
