@@ -160,6 +160,8 @@ def main():
         part = part_of(path)
         public = path.startswith("include/sealift/")
         umbrella = path == f"include/sealift/{part}.hpp"
+        if part not in ("bundle", "tests") and "bundle::detail" in file.read_text():
+            faults.append(f"{path}: uses bundle::detail, which is for the bodies of bundle alone")
         if part in FLOORS and not umbrella and floor_of(path) is None:
             faults.append(f"{path}: stands in a room that FLOORS does not name")
         if part in order and public and path not in order[part] and not umbrella and path not in BY_PROGRAMS:

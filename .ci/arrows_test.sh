@@ -70,6 +70,11 @@ finds trainer/failure.hpp '"trainer/own_bundle.hpp"' 'a circle of files: trainer
 echo 'add_executable(x ../installer/disk/i.cpp)' > "$tree/packager/CMakeLists.txt"
 if output=$(python3 "$check" "$tree"); then echo "not found: a source of another part"; exit 1; fi
 grep -q 'packager/CMakeLists.txt: compiles ../installer/disk/i.cpp of another part' <<< "$output"
+rm "$tree/packager/CMakeLists.txt"
+echo 'int twice(int value) { return bundle::detail::half(value); }' > "$tree/packager/host/inner.cpp"
+if output=$(python3 "$check" "$tree"); then echo "not found: bundle::detail in a tool"; exit 1; fi
+grep -q 'packager/host/inner.cpp: uses bundle::detail' <<< "$output"
+rm "$tree/packager/host/inner.cpp"
 mkdir "$tree/packager/attic"
 touch "$tree/packager/attic/x.cpp" "$tree/include/sealift/bundle/core/forgotten.hpp"
 if output=$(python3 "$check" "$tree"); then echo "not found: a header that no umbrella lists"; exit 1; fi

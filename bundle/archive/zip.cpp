@@ -102,6 +102,10 @@ std::string ZipReader::extract_text(const ZipMember& member, std::uint64_t max_s
   return text;
 }
 
+std::uint64_t ZipReader::begin_of(ByteSource& source, const ZipMember& member) {
+  return detail::check_zip_header(source, member).begin;
+}
+
 std::string ZipReader::start_of(const ZipMember& member, std::size_t count) {
   std::string text;
   for_each_piece(source_, member, detail::check_zip_header(source_, member).begin, [&](ByteView piece) {

@@ -47,16 +47,16 @@ class Hasher::Stream {
 
  private:
   void reset() {
-    const EVP_MD* method = algorithm_ == DigestAlgorithm::Sm3 ? detail::sm3_method() : detail::sha256_method();
+    const EVP_MD* method = algorithm_ == DigestAlgorithm::Sm3 ? sm3_method() : sha256_method();
     if (!context_ || method == nullptr || EVP_DigestInit_ex(context_.get(), method, nullptr) != 1) fail();
   }
   [[noreturn]] void fail() const {
     throw Error(ErrorCode::CannotCheck,
-                {.what = "the crypto library cannot compute " + name_of(algorithm_), .got = detail::openssl_reason()});
+                {.what = "the crypto library cannot compute " + name_of(algorithm_), .got = openssl_reason()});
   }
 
   DigestAlgorithm algorithm_;
-  detail::MdContext context_;
+  MdContext context_;
 };
 
 Hasher::Hasher(DigestAlgorithm algorithm) : stream_(std::make_unique<Stream>(algorithm)) {}

@@ -4,7 +4,7 @@
 
 #include "sealift/bundle/core/error.hpp"
 
-namespace sealift::bundle::detail {
+namespace sealift::bundle {
 
 void refuse_word(const std::string& word, const std::string& where) {
   throw Error(ErrorCode::CannotCheck, {.what = "the manifest uses a word that this version does not know",
@@ -43,4 +43,4 @@ std::string time_text(JsonObject& object, const std::string& key) {
   return text;
 }
 
-}  // namespace sealift::bundle::detail
+}  // namespace sealift::bundle

@@ -13,7 +13,7 @@
 #include "sealift/bundle/core/time.hpp"
 #include "sealift/bundle/core/version.hpp"
 
-namespace sealift::bundle::detail {
+namespace sealift::bundle {
 
 // Throws CannotCheck: a later version may know the word.
 [[noreturn]] void refuse_word(const std::string& word, const std::string& where);
@@ -44,4 +44,4 @@ std::string dotted_version(JsonObject& object, const std::string& key);
 // The text of a time that parse_time takes; throws Format.
 std::string time_text(JsonObject& object, const std::string& key);
 
-}  // namespace sealift::bundle::detail
+}  // namespace sealift::bundle

@@ -9,9 +9,7 @@ template class nlohmann::basic_json<>;
 
 namespace sealift::bundle {
 
-using detail::refuse_json;
-
-void detail::refuse_json(std::string_view where, const std::string& why, const std::string& got) {
+void refuse_json(std::string_view where, const std::string& why, const std::string& got) {
   throw Error(ErrorCode::Format, {.what = "JSON is not acceptable: " + why,
                                   .where = std::string(where),
                                   .got = got,

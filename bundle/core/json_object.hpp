@@ -22,12 +22,8 @@ inline constexpr int kMaxJsonDepth = 32;
 inline constexpr std::size_t kMaxJsonValues = 2'000'000;  // each costs memory, however few bytes it is written in
 inline constexpr std::uint64_t kMaxJsonInteger = (std::uint64_t{1} << 53) - 1;
 
-namespace detail {
-
 // Throws Format: the text is JSON, but not of the document that it claims to be.
 [[noreturn]] void refuse_json(std::string_view where, const std::string& why, const std::string& got = {});
-
-}  // namespace detail
 
 // Every reader throws Format naming `where` and the key; done() refuses fields that nobody asked for. `value` must
 // outlive it.

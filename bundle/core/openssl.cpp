@@ -2,7 +2,7 @@
 // Starts OpenSSL and asks what it has; see openssl.hpp.
 #include "bundle/core/openssl.hpp"
 
-namespace sealift::bundle::detail {
+namespace sealift::bundle {
 
 void start_openssl() {
   static const int kStarted = OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
@@ -39,4 +39,4 @@ std::string openssl_reason() {
   return reason != nullptr ? reason : "no reason given";
 }
 
-}  // namespace sealift::bundle::detail
+}  // namespace sealift::bundle

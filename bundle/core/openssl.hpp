@@ -18,7 +18,7 @@
 
 #include "sealift/bundle/core/error.hpp"
 
-namespace sealift::bundle::detail {
+namespace sealift::bundle {
 
 // Once in a process, before anything else of OpenSSL; throws CannotCheck when it does not start. A host's openssl.cnf
 // may load engines into the process that verifies, so it is never read.
@@ -57,4 +57,4 @@ bool has_fips_provider();
 // The library's own reason for its last failure; clears its queue.
 std::string openssl_reason();
 
-}  // namespace sealift::bundle::detail
+}  // namespace sealift::bundle

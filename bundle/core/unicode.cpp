@@ -30,6 +30,23 @@ bool is_command(utf8proc_int32_t point) {
          (point >= 0x2028 && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069);
 }
 
+struct Letter {
+  utf8proc_int32_t point = 0;
+  std::string_view bytes;
+  bool valid = false;
+};
+
+// The first letter of a text that is not empty, or a byte that begins none; it is taken from `text`.
+Letter take_letter(std::string_view& text) {
+  Letter letter;
+  const utf8proc_ssize_t used = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
+                                                 static_cast<utf8proc_ssize_t>(text.size()), &letter.point);
+  letter.valid = used > 0;
+  letter.bytes = text.substr(0, letter.valid ? static_cast<std::size_t>(used) : 1);
+  text.remove_prefix(letter.bytes.size());
+  return letter;
+}
+
 }  // namespace
 
 bool detail::has_control_character(std::string_view text) {
@@ -66,18 +83,26 @@ std::string terminal_text(std::string_view text) {
   std::string shown;
   shown.reserve(text.size());
   while (!text.empty()) {
-    utf8proc_int32_t point = 0;
-    const utf8proc_ssize_t used = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
-                                                   static_cast<utf8proc_ssize_t>(text.size()), &point);
-    const std::string_view letter = text.substr(0, used > 0 ? static_cast<std::size_t>(used) : 1);
-    text.remove_prefix(letter.size());
-    if (used > 0 && !is_command(point)) {
-      shown += letter;
+    const Letter letter = take_letter(text);
+    if (letter.valid && !is_command(letter.point)) {
+      shown += letter.bytes;
       continue;
     }
-    const unsigned value = used > 0 ? static_cast<unsigned>(point) : static_cast<unsigned char>(letter[0]);
-    shown += used > 0 ? "\\u" : "\\x";
-    for (int shift = used > 0 ? 12 : 4; shift >= 0; shift -= 4) shown += kHex[(value >> shift) & 15];
+    const unsigned value =
+        letter.valid ? static_cast<unsigned>(letter.point) : static_cast<unsigned char>(letter.bytes[0]);
+    shown += letter.valid ? "\\u" : "\\x";
+    for (int shift = letter.valid ? 12 : 4; shift >= 0; shift -= 4) shown += kHex[(value >> shift) & 15];
+  }
+  return shown;
+}
+
+std::string page_text(std::string_view text) {
+  std::string shown;
+  shown.reserve(text.size());
+  while (!text.empty()) {
+    const Letter letter = take_letter(text);
+    const bool mark = letter.point == 0xfeff || letter.point == 0xfffe || letter.point == 0xffff;  // of byte order
+    shown += letter.valid && !mark && !is_command(letter.point) ? letter.bytes : "\xEF\xBF\xBD";
   }
   return shown;
 }

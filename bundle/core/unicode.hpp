@@ -22,6 +22,14 @@ std::string case_folded(std::string_view text);
 // Line ends and tabs stay.
 std::string terminal_text(std::string_view text);
 
+// As a page may show it: U+FFFD in place of each byte that is no UTF-8, of control characters and of what turns the
+// direction of writing. Line ends and tabs stay. Not escaped yet: html_escaped (core/html.hpp).
+std::string page_text(std::string_view text);
+
+// As a page may show it: U+FFFD in place of each byte that is no UTF-8, of control characters and of what turns the
+// direction of writing. Line ends and tabs stay. Not escaped yet: html_escaped (core/html.hpp).
+std::string page_text(std::string_view text);
+
 namespace detail {
 
 // Unicode's category Cc; false for what is no UTF-8, which is_utf8 says.

@@ -12,10 +12,6 @@
 
 namespace sealift::bundle {
 
-using detail::enum_name;
-using detail::enum_value;
-using detail::refuse_json;
-
 namespace {
 
 constexpr std::uint64_t kFormat = 1;

@@ -9,10 +9,9 @@
 
 #include "bundle/core/fields_json.hpp"
 #include "bundle/core/json.hpp"
+#include "bundle/core/text_parts.hpp"
 
 namespace sealift::bundle {
-
-using detail::refuse_json;
 
 namespace {
 
@@ -121,12 +120,8 @@ CarriedImage parse_image(const Json& json, const Manifest& manifest, const std::
 
 bool is_repository_name(std::string_view text) {
   if (text.size() > 200) return false;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find('/', begin), text.size());
-    if (!is_name_part(text.substr(begin, end - begin))) return false;
-    begin = end + 1;
-  }
-  return true;
+  const std::vector<std::string_view> parts = split(text, '/');
+  return std::all_of(parts.begin(), parts.end(), is_name_part);
 }
 
 bool is_image_name(std::string_view text) {

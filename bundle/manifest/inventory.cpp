@@ -10,9 +10,6 @@
 
 namespace sealift::bundle {
 
-using detail::plain_name;
-using detail::refuse_json;
-
 std::string store_item_name(const Entry& entry) {
   const char* suffix = entry.kind == EntryKind::Wheel  ? ""
                        : entry.kind == EntryKind::Tree ? "-tree"

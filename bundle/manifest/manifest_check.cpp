@@ -18,8 +18,6 @@
 namespace sealift::bundle {
 namespace {
 
-using detail::refuse_json;
-
 // Few enough chunks of a fair size, in volumes that are named in order, hold whole chunks and add up.
 void check_payload(const Payload& payload, const std::string& stem, const std::string& where) {
   if (payload.chunk_size < kMinChunkSize || !std::has_single_bit(payload.chunk_size))

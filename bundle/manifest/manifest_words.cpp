@@ -5,13 +5,13 @@
 namespace sealift::bundle {
 
 std::string name_of(EntryKind kind) {
-  return detail::enum_name(detail::kKindNames, kind);
+  return enum_name(kKindNames, kind);
 }
 std::string name_of(Encoding encoding) {
-  return detail::enum_name(detail::kEncodingNames, encoding);
+  return enum_name(kEncodingNames, encoding);
 }
 std::string name_of(WheelBuild build) {
-  return detail::enum_name(detail::kBuildNames, build);
+  return enum_name(kBuildNames, build);
 }
 
 }  // namespace sealift::bundle

@@ -8,7 +8,7 @@
 #include "bundle/core/fields_json.hpp"
 #include "sealift/bundle/manifest/manifest.hpp"
 
-namespace sealift::bundle::detail {
+namespace sealift::bundle {
 
 inline constexpr std::pair<EntryKind, std::string_view> kKindNames[] = {
     {EntryKind::Wheel, "wheel"}, {EntryKind::Tree, "tree"}, {EntryKind::File, "file"}};
@@ -17,4 +17,4 @@ inline constexpr std::pair<Encoding, std::string_view> kEncodingNames[] = {
 inline constexpr std::pair<WheelBuild, std::string_view> kBuildNames[] = {{WheelBuild::Sandboxed, "sandboxed"},
                                                                           {WheelBuild::Unsandboxed, "unsandboxed"}};
 
-}  // namespace sealift::bundle::detail
+}  // namespace sealift::bundle

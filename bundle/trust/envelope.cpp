@@ -11,8 +11,6 @@
 
 namespace sealift::bundle {
 
-using detail::refuse_json;
-
 Bytes pre_authentication_encoding(std::string_view payload_type, std::string_view payload) {
   std::string text = "DSSEv1 " + std::to_string(payload_type.size()) + " ";
   text.append(payload_type).append(" ").append(std::to_string(payload.size())).append(" ").append(payload);

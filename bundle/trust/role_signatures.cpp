@@ -12,7 +12,7 @@
 namespace sealift::bundle {
 
 const char* crypto_properties(const Root& root) {
-  return root.profile == Profile::Fips && detail::has_fips_provider() ? "fips=yes" : nullptr;
+  return root.profile == Profile::Fips && has_fips_provider() ? "fips=yes" : nullptr;
 }
 
 namespace {

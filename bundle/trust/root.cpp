@@ -11,8 +11,6 @@
 
 namespace sealift::bundle {
 
-using namespace detail;  // the fields of documents
-
 namespace {
 
 constexpr std::pair<Profile, std::string_view> kProfileNames[] = {

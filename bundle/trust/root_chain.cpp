@@ -68,8 +68,7 @@ SignedRoot parse_signed_root(const Envelope& envelope, const std::string& where)
 std::uint64_t claimed_version(const Envelope& envelope, const std::string& where) {
   const Json json = parse_json(envelope.payload, where);
   const auto version = json.is_object() ? json.find("version") : json.end();
-  if (version == json.end() || !version->is_number_unsigned())
-    detail::refuse_json(where, "a root does not say its version");
+  if (version == json.end() || !version->is_number_unsigned()) refuse_json(where, "a root does not say its version");
   return version->get<std::uint64_t>();
 }
 

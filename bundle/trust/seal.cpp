@@ -10,8 +10,6 @@
 
 namespace sealift::bundle {
 
-using detail::refuse_json;
-
 std::string write_seal(const Seal& seal) {
   std::string text;
   for (const Envelope& root : seal.roots) text += write_envelope(root);

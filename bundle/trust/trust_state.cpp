@@ -7,8 +7,6 @@
 
 namespace sealift::bundle {
 
-using namespace detail;  // the fields of documents
-
 Digest parse_fingerprint(std::string_view text) {
   std::string digits;
   std::string_view body = text.starts_with("sha256:") ? text.substr(7) : text;

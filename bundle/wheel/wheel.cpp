@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "bundle/core/text_parts.hpp"
 #include "bundle/core/unicode.hpp"
 #include "bundle/wheel/wheel_record.hpp"
 #include "bundle/wheel/wheel_startup.hpp"
@@ -21,12 +22,6 @@ constexpr std::uint64_t kMaxRecord = std::uint64_t{64} << 20;
 
 [[noreturn]] void refuse(const std::string& where, const std::string& why) {
   throw Error(ErrorCode::Format, {.what = "a wheel is not acceptable: " + why, .where = where});
-}
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(" \t\r");
-  if (begin == text.npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
 }
 
 bool is_dotted_name(std::string_view text) {

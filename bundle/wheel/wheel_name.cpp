@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "bundle/core/text_parts.hpp"
+
 namespace sealift::bundle {
 
 namespace {
@@ -23,13 +25,9 @@ bool is_project_name(std::string_view name) {
 std::optional<WheelName> parse_wheel_name(std::string_view file_name) {
   if (!file_name.ends_with(".whl")) return std::nullopt;
   file_name.remove_suffix(4);
-  std::vector<std::string> parts;
-  for (std::size_t begin = 0; begin <= file_name.size();) {
-    const std::size_t end = std::min(file_name.find('-', begin), file_name.size());
-    parts.emplace_back(file_name.substr(begin, end - begin));
-    if (parts.back().empty()) return std::nullopt;
-    begin = end + 1;
-  }
+  const std::vector<std::string_view> views = split(file_name, '-');
+  if (std::find(views.begin(), views.end(), "") != views.end()) return std::nullopt;
+  const std::vector<std::string> parts(views.begin(), views.end());
   if (parts.size() != 5 && parts.size() != 6) return std::nullopt;
   if (!is_project_name(parts[0])) return std::nullopt;
   const std::size_t tags = parts.size() - 3;

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "bundle/archive/zip_directory.hpp"
 #include "bundle/archive/zstd.hpp"
 #include "sealift/bundle/core/mapped_file.hpp"
 #include "sealift/bundle/core/output_file.hpp"
@@ -152,7 +151,7 @@ class PatchMaker {
   }
 
   void add(const WheelFile& file) {
-    const std::uint64_t begin = detail::check_zip_header(source_, file.member).begin;
+    const std::uint64_t begin = ZipReader::begin_of(source_, file.member);
     const std::string range = std::to_string(begin) + " " + std::to_string(file.member.compressed_size);
     if (may_be_left(file) && by_digest_.contains(file.sha256)) {
       ++made_.same;

@@ -10,7 +10,6 @@
 #include <optional>
 #include <set>
 
-#include "bundle/archive/zip_directory.hpp"
 #include "installer/export/deflate.hpp"
 #include "sealift/bundle/core/mapped_file.hpp"
 #include "sealift/bundle/core/output_file.hpp"
@@ -143,7 +142,7 @@ class Publishing {
         throw Error(ErrorCode::Format, {.what = "a patch builds on a file that the older wheel does not have",
                                         .where = wheel.where() + ", " + bundle::SafePath::printable(file->path),
                                         .expected = "sha256 " + from->hex() + " in " + base.where()});
-      const std::uint64_t begin = bundle::detail::check_zip_header(archive, file->member).begin;
+      const std::uint64_t begin = bundle::ZipReader::begin_of(archive, file->member);
       copy_range(archive, done, begin, sink);
       body(wheel, archive, *file, *found->second, older, before, sink);
       done = begin + file->member.compressed_size;
@@ -156,7 +155,7 @@ class Publishing {
     const bundle::ZipMember &member = file.member, &old = from.member;
     if (from.sha256 == file.sha256 && old.deflated == member.deflated &&
         old.compressed_size == member.compressed_size) {
-      const std::uint64_t begin = bundle::detail::check_zip_header(before, old).begin;
+      const std::uint64_t begin = bundle::ZipReader::begin_of(before, old);
       return copy_range(before, begin, begin + old.compressed_size, sink);
     }
     const WorkFile unpacked(scratch_ / "file");

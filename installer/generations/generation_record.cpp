@@ -61,7 +61,7 @@ GenerationRecord read_generation_record(const fs::path& generation, unsigned num
   GenerationRecord record;
   record.number = static_cast<unsigned>(object.integer("generation", kMaxNumber));
   if (record.number != number)
-    bundle::detail::refuse_json(path.string(), "it is the record of another generation", std::to_string(record.number));
+    bundle::refuse_json(path.string(), "it is the record of another generation", std::to_string(record.number));
   record.name = object.string("name");
   record.version = object.integer("version");
   record.channel = object.string("channel");
@@ -70,7 +70,7 @@ GenerationRecord read_generation_record(const fs::path& generation, unsigned num
   for (const Json& json : object.array("signers", bundle::kMaxSignatures)) {
     const std::optional<bundle::Digest> signer =
         json.is_string() ? bundle::Digest::from_hex(json.get<std::string>()) : std::nullopt;
-    if (!signer) bundle::detail::refuse_json(object.where() + ".signers", "a SHA-256 was expected");
+    if (!signer) bundle::refuse_json(object.where() + ".signers", "a SHA-256 was expected");
     record.signers.push_back(*signer);
   }
   JsonObject signing_root = object.object("root");

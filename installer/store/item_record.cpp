@@ -28,7 +28,7 @@ std::string write_item_record(const ItemRecord& record) {
         {{"path", file.path}, {"size", file.size}, {"sha256", file.sha256.hex()}, {"executable", file.executable}});
   for (const StoredLink& link : record.links) links.push_back({{"path", link.path}, {"target", link.target}});
   return bundle::write_json({{"format", kRecordFormat},
-                             {"kind", bundle::detail::enum_name(bundle::detail::kKindNames, record.kind)},
+                             {"kind", bundle::enum_name(bundle::kKindNames, record.kind)},
                              {"name", record.name},
                              {"content", record.content.hex()},
                              {"dist_info", record.dist_info},
@@ -61,7 +61,7 @@ ItemRecord parse_item_record(std::string_view text, const std::string& where) {
   const auto take = [&, of_files = where + ".files", of_links = where + ".links"](const std::string& key,
                                                                                   const Json& element) {
     if (record.files.size() + record.folders.size() + record.links.size() == kMaxFiles)
-      bundle::detail::refuse_json(where, "it has too many files", std::to_string(kMaxFiles));
+      bundle::refuse_json(where, "it has too many files", std::to_string(kMaxFiles));
     if (key == "files") {
       JsonObject file(element, of_files);
       record.files.push_back({.path = safe_path(file),
@@ -87,7 +87,7 @@ ItemRecord parse_item_record(std::string_view text, const std::string& where) {
   JsonObject object(root, where);
   check_record_format(object);
   if (fault) std::rethrow_exception(fault);
-  record.kind = bundle::detail::enum_value(bundle::detail::kKindNames, object.string("kind", 20), where);
+  record.kind = bundle::enum_value(bundle::kKindNames, object.string("kind", 20), where);
   record.name = object.string("name");
   record.content = object.digest("content");
   record.dist_info = object.string("dist_info");

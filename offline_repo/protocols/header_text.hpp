@@ -6,12 +6,13 @@
 #include <string>
 #include <string_view>
 
+#include "bundle/core/text_parts.hpp"
+
 namespace sealift::offline_repo {
 
-// Without spaces and tabs at its ends.
+// Without spaces and tabs at its ends: no other character is white space in a header.
 inline std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t");
-  return first == text.npos ? std::string_view() : text.substr(first, text.find_last_not_of(" \t") - first + 1);
+  return bundle::trimmed(text, " 	");
 }
 
 // ASCII letters only, whatever the locale.

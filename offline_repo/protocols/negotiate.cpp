@@ -16,13 +16,9 @@ namespace {
 
 constexpr IndexFormat kFormats[] = {IndexFormat::Json, IndexFormat::Html, IndexFormat::PlainHtml};
 
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(separator, begin), text.size());
-    parts.push_back(trimmed(text.substr(begin, end - begin)));
-    begin = end + 1;
-  }
+std::vector<std::string_view> trimmed_parts(std::string_view text, char separator) {
+  std::vector<std::string_view> parts = bundle::split(text, separator);
+  for (std::string_view& part : parts) part = trimmed(part);
   return parts;
 }
 
@@ -61,8 +57,8 @@ struct Preference {
 
 std::vector<Preference> parse_accept(std::string_view accept) {
   std::vector<Preference> preferences;
-  for (const std::string_view item : split(accept, ',')) {
-    const std::vector<std::string_view> parts = split(item, ';');
+  for (const std::string_view item : trimmed_parts(accept, ',')) {
+    const std::vector<std::string_view> parts = trimmed_parts(item, ';');
     Preference preference{.range = lower_case(parts[0])};
     bool valid = !preference.range.empty();
     for (std::size_t i = 1; i < parts.size(); ++i) {
@@ -150,7 +146,7 @@ RangeAnswer answer_range(std::string_view header, std::uint64_t size) {
 }
 
 bool lists_etag(std::string_view header, std::string_view etag) {
-  for (std::string_view item : split(header, ',')) {
+  for (std::string_view item : trimmed_parts(header, ',')) {
     if (item == "*") return true;
     if (item.starts_with("W/")) item.remove_prefix(2);
     if (item == etag) return true;

@@ -26,8 +26,7 @@ constexpr std::size_t kMaxPem = std::size_t{4} << 20;
 constexpr std::size_t kMaxCommonName = 100;
 
 [[noreturn]] void refuse_tls(const char* what, const std::filesystem::path& file, const char* next) {
-  throw Error(ErrorCode::Format,
-              {.what = what, .where = file.string(), .got = bundle::detail::openssl_reason(), .next = next});
+  throw Error(ErrorCode::Format, {.what = what, .where = file.string(), .got = bundle::openssl_reason(), .next = next});
 }
 
 void check_key_file(const std::filesystem::path& file) {
@@ -42,15 +41,15 @@ void check_key_file(const std::filesystem::path& file) {
                .next = (others ? "chmod 640 '" : "chown root '") + file.string() + "'"});
 }
 
-bundle::detail::BioHandle pem_of(const std::filesystem::path& file) {
+bundle::BioHandle pem_of(const std::filesystem::path& file) {
   const std::string text = bundle::read_text(std::filesystem::canonical(file), kMaxPem);
-  bundle::detail::BioHandle bio(BIO_new(BIO_s_mem()));
+  bundle::BioHandle bio(BIO_new(BIO_s_mem()));
   if (!bio || BIO_write(bio.get(), text.data(), static_cast<int>(text.size())) != static_cast<int>(text.size()))
     throw std::bad_alloc();
   return bio;
 }
 
-using Certificate = std::unique_ptr<X509, bundle::detail::Freer<X509_free>>;
+using Certificate = std::unique_ptr<X509, bundle::Freer<X509_free>>;
 
 Certificate next_certificate(BIO* bio) {
   return Certificate(PEM_read_bio_X509(bio, nullptr, nullptr, nullptr));
@@ -84,7 +83,7 @@ void use_key(SSL_CTX* context, const TlsFiles& files) {
   check_key_file(files.key);
   const auto bio = pem_of(files.key);
   const auto no_passphrase = [](char*, int, int, void*) { return -1; };
-  const bundle::detail::KeyHandle key(PEM_read_bio_PrivateKey(bio.get(), nullptr, no_passphrase, nullptr));
+  const bundle::KeyHandle key(PEM_read_bio_PrivateKey(bio.get(), nullptr, no_passphrase, nullptr));
   if (!key) refuse_tls("this is no private key for TLS", files.key, "give PEM, without a passphrase");
   if (SSL_CTX_use_PrivateKey(context, key.get()) != 1 || SSL_CTX_check_private_key(context) != 1)
     refuse_tls("this key is not the certificate's", files.key, "give the key that the certificate was made for");
@@ -110,13 +109,12 @@ bool is_plain_name(std::string_view name) {
 }  // namespace
 
 TlsContext::TlsContext(const TlsFiles& files) {
-  bundle::detail::start_openssl();
+  bundle::start_openssl();
   OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
   ERR_clear_error();
-  using Context = std::unique_ptr<SSL_CTX, bundle::detail::Freer<SSL_CTX_free>>;
+  using Context = std::unique_ptr<SSL_CTX, bundle::Freer<SSL_CTX_free>>;
   Context context(SSL_CTX_new(TLS_server_method()));
-  if (!context)
-    throw Error(ErrorCode::CannotCheck, {.what = "TLS does not start", .got = bundle::detail::openssl_reason()});
+  if (!context) throw Error(ErrorCode::CannotCheck, {.what = "TLS does not start", .got = bundle::openssl_reason()});
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
   SSL_CTX_set_cipher_list(context.get(), "ECDHE+AESGCM:ECDHE+CHACHA20");  // of TLS 1.2; those of 1.3 are all good
   SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_NO_TICKET);

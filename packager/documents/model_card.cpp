@@ -6,10 +6,13 @@
 #include <algorithm>
 #include <map>
 
+#include "bundle/core/text_parts.hpp"
 #include "bundle/core/unicode.hpp"
 #include "packager/documents/wheel_facts.hpp"
 
 namespace sealift::packager {
+
+using bundle::trimmed;
 
 namespace {
 
@@ -60,11 +63,6 @@ constexpr std::string_view kSpdx[] = {"AFL-3.0",
                                       "WTFPL",
                                       "Zlib"};
 
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = std::min(text.find_first_not_of(" \t\r"), text.size());
-  return text.substr(begin, text.find_last_not_of(" \t\r") + 1 - begin);
-}
-
 // The lines between "---" and "---".
 std::string_view block_of(std::string_view text) {
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
@@ -103,11 +101,7 @@ class Values {
     text = trimmed(text);
     if (!text.starts_with('[')) return add(key, text);
     text = text.substr(1, std::min(text.find(']'), text.size()) - 1);
-    for (std::size_t begin = 0; begin <= text.size();) {
-      const std::size_t end = std::min(text.find(',', begin), text.size());
-      add(key, text.substr(begin, end - begin));
-      begin = end + 1;
-    }
+    for (const std::string_view part : bundle::split(text, ',')) add(key, part);
   }
   const std::vector<std::string>& of(const std::string& key) { return found_[key]; }
 

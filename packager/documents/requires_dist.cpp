@@ -6,24 +6,22 @@
 
 #include <algorithm>
 
+#include "bundle/core/text_parts.hpp"
 #include "sealift/bundle/wheel/wheel_name.hpp"
 
 namespace sealift::packager {
+
+using bundle::trimmed;
 
 namespace {
 
 constexpr std::string_view kNameCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
 
-std::string_view without_spaces(std::string_view text) {
-  const std::size_t begin = std::min(text.find_first_not_of(" \t"), text.size());
-  return text.substr(begin, text.find_last_not_of(" \t") + 1 - begin);
-}
-
 // The name at the start of `text`; what follows it stays in `text`.
 std::string take_name(std::string_view& text) {
   const std::size_t end = std::min(text.find_first_not_of(std::string(kNameCharacters) + ".-"), text.size());
   const std::string name = bundle::normalized_project_name(std::string(text.substr(0, end)));
-  text = without_spaces(text.substr(end));
+  text = trimmed(text.substr(end));
   return name;
 }
 
@@ -33,11 +31,11 @@ std::string compared_with(std::string_view marker, std::size_t at) {
     const std::size_t end = text.size() < 2 || (text[0] != '"' && text[0] != '\'') ? text.npos : text.find(text[0], 1);
     return end == text.npos ? std::string() : bundle::normalized_project_name(std::string(text.substr(1, end - 1)));
   };
-  const std::string_view after = without_spaces(marker.substr(at + 5));
-  if (after.starts_with("==")) return quoted(without_spaces(after.substr(2)));
-  std::string_view before = without_spaces(marker.substr(0, at));
+  const std::string_view after = trimmed(marker.substr(at + 5));
+  if (after.starts_with("==")) return quoted(trimmed(after.substr(2)));
+  std::string_view before = trimmed(marker.substr(0, at));
   if (!before.ends_with("==")) return {};
-  before = without_spaces(before.substr(0, before.size() - 2));
+  before = trimmed(before.substr(0, before.size() - 2));
   if (before.size() < 2 || (before.back() != '"' && before.back() != '\'')) return {};
   const std::size_t begin = before.rfind(before.back(), before.size() - 2);
   return begin == before.npos ? std::string() : quoted(before.substr(begin));
@@ -60,12 +58,12 @@ std::set<std::string> extras_of_marker(std::string_view marker) {
 WheelRequirement read_requirement(std::string_view text) {
   const std::size_t marker = std::min(text.find(';'), text.size());
   WheelRequirement requirement{.project = {}, .extras = {}, .if_any = extras_of_marker(text.substr(marker))};
-  std::string_view rest = without_spaces(text.substr(0, marker));
+  std::string_view rest = trimmed(text.substr(0, marker));
   requirement.project = take_name(rest);
   if (!rest.starts_with('[')) return requirement;
   std::string_view list = rest.substr(1, rest.find(']') == rest.npos ? 0 : rest.find(']') - 1);
   while (!list.empty()) {
-    list = without_spaces(list);
+    list = trimmed(list);
     if (const std::string extra = take_name(list); !extra.empty()) requirement.extras.insert(extra);
     list.remove_prefix(std::min(list.size(), std::min(list.find(','), list.size()) + 1));
   }

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "bundle/core/text_parts.hpp"
 #include "packager/host/process.hpp"
 #include "packager/host/scratch_folder.hpp"
 #include "sealift/bundle/core/output_file.hpp"
@@ -46,22 +47,15 @@ bool is_fingerprint(const std::string& text) {
   return text.size() == 40 && text.find_first_not_of("0123456789abcdefABCDEF") == text.npos;
 }
 
-std::vector<std::string> fields_of(const std::string& line) {
-  std::vector<std::string> fields;
-  std::istringstream words(line);
-  for (std::string field; std::getline(words, field, ':');) fields.push_back(field);
-  return fields;
-}
-
 // Of the keys with this primary one that may sign the one that ends first; 0: none ends.
 std::int64_t first_end(const std::string& listing) {
   std::int64_t first = 0;
   std::istringstream lines(listing);
   for (std::string line; std::getline(lines, line);) {
-    const std::vector<std::string> fields = fields_of(line);
+    const std::vector<std::string_view> fields = bundle::split(line, ':');
     if (fields.size() < 12 || (fields[0] != "sec" && fields[0] != "ssb") || fields[11].find('s') == std::string::npos)
       continue;
-    const std::int64_t end = std::atoll(fields[6].c_str());
+    const std::int64_t end = std::atoll(std::string(fields[6]).c_str());
     if (end > 0 && (first == 0 || end < first)) first = end;
   }
   return first;

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "bundle/core/text_parts.hpp"
 #include "sealift/bundle/core/error.hpp"
 #include "sealift/bundle/host/child_process.hpp"
 
@@ -95,12 +96,10 @@ std::string run_checked(const std::vector<std::string>& argv, const std::map<std
 fs::path find_program(const std::string& name) {
   const char* path = std::getenv("PATH");
   const std::string folders = path != nullptr ? path : "/usr/bin:/bin";
-  for (std::size_t begin = 0; begin <= folders.size();) {
-    const std::size_t end = std::min(folders.find(':', begin), folders.size());
-    const fs::path candidate = fs::path(folders.substr(begin, end - begin)) / name;
+  for (const std::string_view folder : bundle::split(folders, ':')) {
+    const fs::path candidate = fs::path(folder) / name;
     std::error_code unreadable;  // PATH may name folders that this user cannot read
     if (fs::is_regular_file(candidate, unreadable) && ::access(candidate.c_str(), X_OK) == 0) return candidate;
-    begin = end + 1;
   }
   return {};
 }

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <optional>
 
+#include "bundle/core/text_parts.hpp"
 #include "packager/libraries/elf_on_disk.hpp"
 #include "packager/libraries/loader_search.hpp"
 #include "sealift/bundle/native/system_libraries.hpp"
@@ -27,13 +28,9 @@ void read_conf(const fs::path& file, std::vector<fs::path>& out, int depth) {
   std::ifstream stream(file);
   for (std::string line; depth < 8 && std::getline(stream, line);) {
     line.erase(std::min(line.find('#'), line.size()));
-    const auto strip = [](std::string text) {
-      const std::size_t begin = text.find_first_not_of(" \t\r");
-      return begin == text.npos ? std::string() : text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
-    };
-    line = strip(line);
+    line = std::string(bundle::trimmed(line));
     if (line.starts_with("include ") || line.starts_with("include\t")) {
-      const fs::path pattern = file.parent_path() / strip(line.substr(8));
+      const fs::path pattern = file.parent_path() / bundle::trimmed(std::string_view(line).substr(8));
       glob_t found{};
       if (::glob(pattern.c_str(), 0, nullptr, &found) == 0)
         for (std::size_t i = 0; i < found.gl_pathc; ++i) read_conf(found.gl_pathv[i], out, depth + 1);

@@ -10,6 +10,7 @@
 #include <map>
 #include <set>
 
+#include "bundle/core/text_parts.hpp"
 #include "sealift/bundle/core/byte_source.hpp"
 
 namespace sealift::packager {
@@ -86,12 +87,8 @@ bool matches_any(const std::string& path, const std::vector<std::string>& patter
 bool is_bookkeeping(std::string_view path) {
   static const std::set<std::string_view> kNames = {".git", ".gitattributes", ".gitignore", ".cache",    ".msc", ".mdl",
                                                     ".mv",  ".locks",         ".DS_Store",  "._____temp"};
-  for (std::size_t begin = 0; begin <= path.size();) {
-    const std::size_t end = std::min(path.find('/', begin), path.size());
-    if (kNames.contains(path.substr(begin, end - begin))) return true;
-    begin = end + 1;
-  }
-  return false;
+  const std::vector<std::string_view> parts = bundle::split(path, '/');
+  return std::any_of(parts.begin(), parts.end(), [](std::string_view part) { return kNames.contains(part); });
 }
 
 std::optional<ShardName> shard_name(std::string_view name) {

@@ -41,7 +41,7 @@ std::string joined(const std::vector<std::uint64_t>& hashes) {
   return text;
 }
 
-std::vector<std::uint64_t> split(const std::string& text) {
+std::vector<std::uint64_t> hashes_of(const std::string& text) {
   std::vector<std::uint64_t> hashes(text.size() / kHash);
   for (std::size_t i = 0; i < hashes.size(); ++i)
     std::from_chars(text.data() + i * kHash, text.data() + (i + 1) * kHash, hashes[i], 16);
@@ -97,7 +97,7 @@ NativeFile from_json(const Json& json, const std::string& owner) {
   file.elf.text_relocations = object.boolean("text_relocations");
   file.elf.cpu_floor = object.string("cpu");
   file.elf.kernel_floor = object.string("kernel");
-  file.symbols.defined = split(object.string("defined", kMaxCached));
+  file.symbols.defined = hashes_of(object.string("defined", kMaxCached));
   file.symbols.undefined = texts(object.array("undefined", kMany));
   for (const auto& [images, times] : object.at("gpu").items())
     file.gpu.binaries[bundle::parse_gpu_images(images).value()] = times.get<std::size_t>();

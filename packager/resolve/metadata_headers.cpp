@@ -2,18 +2,12 @@
 // One pass over the lines; see metadata_headers.hpp.
 #include "packager/resolve/metadata_headers.hpp"
 
+#include "bundle/core/text_parts.hpp"
 #include "bundle/core/unicode.hpp"
 
 namespace sealift::packager {
 
-namespace {
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(" \t\r\n");
-  return begin == text.npos ? std::string_view() : text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
-}
-
-}  // namespace
+using bundle::trimmed;
 
 MetadataHeaders::MetadataHeaders(std::string_view text) {
   text = text.substr(0, kMaxHeaderBytes);

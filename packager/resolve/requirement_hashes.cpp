@@ -2,6 +2,7 @@
 // Reads --hash=… of requirements files; see requirement_hashes.hpp. Format: pip's "Requirements File Format".
 #include "packager/resolve/requirement_hashes.hpp"
 
+#include "bundle/core/text_parts.hpp"
 #include "packager/host/url.hpp"
 #include "sealift/bundle/core/file.hpp"
 #include "sealift/bundle/wheel/wheel_name.hpp"
@@ -16,12 +17,6 @@ using bundle::ErrorCode;
 namespace {
 
 constexpr int kMaxDepth = 20;  // of files that include each other
-
-std::string without_blanks(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(" \t\r");
-  if (begin == text.npos) return {};
-  return std::string(text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1));
-}
 
 void read(const fs::path& file, int depth, RequirementHashes& out) {
   if (depth > kMaxDepth)
@@ -71,7 +66,7 @@ std::string option_value(const std::string& line, std::string_view option) {
   std::string rest = line.substr(option.size());
   if (option.starts_with("--") && !rest.empty() && rest[0] != '=' && rest[0] != ' ' && rest[0] != '\t') return {};
   if (!rest.empty() && rest[0] == '=') rest.erase(0, 1);
-  return without_blanks(rest);
+  return std::string(bundle::trimmed(rest));
 }
 
 std::vector<std::string> index_lines(const fs::path& file) {
@@ -85,13 +80,13 @@ std::vector<std::string> requirement_lines(std::string_view text) {
   std::string line;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
-    std::string piece = without_blanks(text.substr(begin, end - begin));
+    std::string piece(bundle::trimmed(text.substr(begin, end - begin)));
     begin = end + 1;
     // A comment begins a line or follows a space; "#egg=" in a URL is not one.
     if (const std::size_t at = piece.starts_with('#') ? 0 : piece.find(" #"); at != piece.npos)
-      piece = without_blanks(std::string_view(piece).substr(0, at));
+      piece = std::string(bundle::trimmed(std::string_view(piece).substr(0, at)));
     const bool goes_on = piece.ends_with('\\');
-    if (goes_on) piece = without_blanks(std::string_view(piece).substr(0, piece.size() - 1));
+    if (goes_on) piece = std::string(bundle::trimmed(std::string_view(piece).substr(0, piece.size() - 1)));
     line += (line.empty() || piece.empty() ? "" : " ") + piece;
     if (goes_on && begin < text.size()) continue;
     if (!line.empty()) out.push_back(std::move(line));

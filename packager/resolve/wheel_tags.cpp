@@ -5,23 +5,15 @@
 #include <charconv>
 #include <vector>
 
+#include "bundle/core/text_parts.hpp"
 #include "sealift/bundle/wheel/wheel.hpp"
 
 namespace sealift::packager {
 
 using bundle::GlibcVersion;
+using bundle::split;
 
 namespace {
-
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(separator, begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
 
 std::optional<int> number(std::string_view text) {
   int value = 0;

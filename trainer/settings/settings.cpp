@@ -12,6 +12,7 @@
 #include <sstream>
 #include <type_traits>
 
+#include "bundle/core/text_parts.hpp"
 #include "sealift/nearest.hpp"
 #include "sealift/toml.hpp"
 #include "trainer/settings/refuse.hpp"
@@ -24,11 +25,10 @@ std::string replace(std::string text, char from, char to) {
   return text;
 }
 
-std::vector<std::string> split(const std::string& text) {
-  std::vector<std::string> items;
-  std::istringstream stream(text);
-  for (std::string item; std::getline(stream, item, kSeparator);) items.push_back(item);
-  return items;
+std::vector<std::string> items_of(const std::string& text) {
+  auto items = bundle::split(text, kSeparator);
+  if (items.back().empty()) items.pop_back();  // of no text, or behind a last separator
+  return {items.begin(), items.end()};
 }
 
 template <class Value>
@@ -99,7 +99,7 @@ void assign(Field field, const std::string& name, const std::string& text, const
       value = text == "true";
     }
     if constexpr (std::is_same_v<Value, std::string>) value = text;
-    if constexpr (std::is_same_v<Value, std::vector<std::string>>) value = split(text);
+    if constexpr (std::is_same_v<Value, std::vector<std::string>>) value = items_of(text);
   };
   std::visit(
       [&](auto* target) {

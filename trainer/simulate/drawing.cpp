@@ -4,6 +4,8 @@
 // Colours differ in lightness too, and each box carries its name as a tooltip, so that no meaning hangs on a hue alone.
 #include "trainer/simulate/drawing.hpp"
 
+#include "bundle/core/unicode.hpp"
+#include "sealift/bundle/core/html.hpp"
 #include "trainer/monitor/chrome_trace.hpp"
 
 #include <algorithm>
@@ -33,26 +35,7 @@ std::string seconds_text(double seconds) {
 
 /// Text within SVG: names come from models.
 std::string escaped(const std::string& text) {
-  std::string result;
-  for (const char each : text) {
-    switch (each) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      default:
-        result += static_cast<unsigned char>(each) < 0x20 ? ' ' : each;
-    }
-  }
-  return result;
+  return bundle::html_escaped(bundle::page_text(text));
 }
 
 std::string svg_head(double height) {

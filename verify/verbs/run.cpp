@@ -2,6 +2,7 @@
 // `sealift-verify run`: arguments in; every rank runs the checks, rank 0 writes the report.
 // The story of the program: connect -> list the checks -> conduct -> verdict -> pages.
 // Starting ranks is the trainer's on_ranks; what the checks are is in the rooms beside this one.
+#include "bundle/core/text_parts.hpp"
 #include "trainer/failure.hpp"
 #include "trainer/ranks/device.hpp"
 #include "trainer/ranks/on_ranks.hpp"
@@ -28,7 +29,6 @@
 
 #include <cstring>
 #include <set>
-#include <sstream>
 #include <thread>
 
 namespace sealift::verify {
@@ -127,8 +127,9 @@ std::vector<std::string> addresses_of_host() {
   const char* before = std::getenv(kOwnNetwork);
   if (!before) return own_addresses();
   std::vector<std::string> addresses;
-  std::istringstream in(before);
-  for (std::string address; std::getline(in, address, ',');) addresses.push_back(address);
+  for (const auto address : bundle::split(before, ',')) {
+    if (!address.empty()) addresses.emplace_back(address);
+  }
   return addresses;
 }
 

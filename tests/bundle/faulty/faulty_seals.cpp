@@ -134,7 +134,7 @@ void bad_seals() {
     add(e, spki, third.sign(message_of(e)));
   });
   signatures("no-key", [&](Envelope& e) { add(e, Bytes(20, std::byte{7}), Bytes(64)); });
-  const bundle::detail::KeyHandle rsa(EVP_PKEY_Q_keygen(nullptr, nullptr, "RSA", std::size_t{2048}));
+  const bundle::KeyHandle rsa(EVP_PKEY_Q_keygen(nullptr, nullptr, "RSA", std::size_t{2048}));
   unsigned char* der = nullptr;
   const int size = i2d_PUBKEY(rsa.get(), &der);
   const Bytes rsa_spki = bundle::detail::take_der(der, size);

@@ -358,8 +358,8 @@ TEST_CASE("a real FIPS provider checks a fips root, and is not asked by another 
   const auto provider_of = [](const EVP_MD* method) {
     return std::string(OSSL_PROVIDER_get0_name(EVP_MD_get0_provider(method)));
   };
-  CHECK(provider_of(sealift::bundle::detail::sha256_method()) == "fips");
-  CHECK(provider_of(sealift::bundle::detail::sm3_method()) == "default");
+  CHECK(provider_of(sealift::bundle::sha256_method()) == "fips");
+  CHECK(provider_of(sealift::bundle::sm3_method()) == "default");
   FipsSite site;
   const MadeBundle& made = site.made;
   CHECK(site.judge(made).warnings().empty());  // it did the checking

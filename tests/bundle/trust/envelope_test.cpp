@@ -107,7 +107,7 @@ TEST_CASE("a signature made elsewhere is checked before it is taken in") {
 
 TEST_CASE("a signature of a kind that nobody here knows neither holds nor breaks anything") {
   Envelope envelope = document(PrivateKey::generate());
-  const detail::KeyHandle rsa(EVP_PKEY_Q_keygen(nullptr, nullptr, "RSA", std::size_t{2048}));
+  const KeyHandle rsa(EVP_PKEY_Q_keygen(nullptr, nullptr, "RSA", std::size_t{2048}));
   unsigned char* der = nullptr;
   const int size = i2d_PUBKEY(rsa.get(), &der);
   const Bytes spki = detail::take_der(der, size);

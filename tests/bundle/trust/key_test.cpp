@@ -46,9 +46,9 @@ Bytes ecdsa_der(const std::string& r, const std::string& s) {
 // An SM2 signature made as other programs make it: with another identity, or with none.
 Bytes sm2_signature(const PrivateKey& key, const char* identity) {
   const std::string pem = key.pem();
-  const detail::BioHandle bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
-  const detail::KeyHandle handle(PEM_read_bio_PrivateKey(bio.get(), nullptr, nullptr, nullptr));
-  const detail::MdContext context(EVP_MD_CTX_new());
+  const BioHandle bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+  const KeyHandle handle(PEM_read_bio_PrivateKey(bio.get(), nullptr, nullptr, nullptr));
+  const MdContext context(EVP_MD_CTX_new());
   EVP_PKEY_CTX* inner = nullptr;
   REQUIRE(EVP_DigestSignInit_ex(context.get(), &inner, "SM3", nullptr, nullptr, handle.get(), nullptr) == 1);
   if (identity != nullptr) REQUIRE(EVP_PKEY_CTX_set1_id(inner, identity, std::strlen(identity)) == 1);
@@ -63,9 +63,9 @@ Bytes sm2_signature(const PrivateKey& key, const char* identity) {
 // The raw primitive over somebody's own 32 bytes, such as a SHA-256.
 Bytes sm2_signature_of_digest(const PrivateKey& key, const Digest& digest) {
   const std::string pem = key.pem();
-  const detail::BioHandle bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
-  const detail::KeyHandle handle(PEM_read_bio_PrivateKey(bio.get(), nullptr, nullptr, nullptr));
-  const detail::KeyContext context(EVP_PKEY_CTX_new_from_pkey(nullptr, handle.get(), nullptr));
+  const BioHandle bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+  const KeyHandle handle(PEM_read_bio_PrivateKey(bio.get(), nullptr, nullptr, nullptr));
+  const KeyContext context(EVP_PKEY_CTX_new_from_pkey(nullptr, handle.get(), nullptr));
   REQUIRE(EVP_PKEY_sign_init(context.get()) == 1);
   Bytes signature(256);
   std::size_t size = signature.size();
@@ -132,9 +132,9 @@ TEST_CASE("a key file that is something else is said to be that") {
 }
 
 TEST_CASE("weak and foreign keys are named and cannot be checked, which is not the same as bad") {
-  const detail::KeyHandle rsa(EVP_PKEY_Q_keygen(nullptr, nullptr, "RSA", std::size_t{1024}));
-  const detail::KeyHandle p192(EVP_PKEY_Q_keygen(nullptr, nullptr, "EC", "P-192"));
-  const detail::KeyHandle p521(EVP_PKEY_Q_keygen(nullptr, nullptr, "EC", "P-521"));
+  const KeyHandle rsa(EVP_PKEY_Q_keygen(nullptr, nullptr, "RSA", std::size_t{1024}));
+  const KeyHandle p192(EVP_PKEY_Q_keygen(nullptr, nullptr, "EC", "P-192"));
+  const KeyHandle p521(EVP_PKEY_Q_keygen(nullptr, nullptr, "EC", "P-521"));
   CHECK_REFUSED(PublicKey::from_spki(spki_of(rsa.get()), "the seal"), CannotCheck, "rsaEncryption");
   CHECK_REFUSED(PublicKey::from_spki(spki_of(p192.get()), "the seal"), CannotCheck, "prime192v1");
   CHECK_REFUSED(PublicKey::from_spki(spki_of(p521.get()), "the seal"), CannotCheck, "secp521r1");
@@ -153,7 +153,7 @@ TEST_CASE("a key in any but its one spelling, or off its curve, is refused") {
     spki.push_back(std::byte{0});
     CHECK_REFUSED(PublicKey::known(spki, "k"), Format, "does not parse");
   }
-  const detail::KeyHandle odd(EVP_PKEY_Q_keygen(nullptr, nullptr, "EC", "P-256"));
+  const KeyHandle odd(EVP_PKEY_Q_keygen(nullptr, nullptr, "EC", "P-256"));
   EVP_PKEY_set_utf8_string_param(odd.get(), "encoding", "explicit");
   CHECK_REFUSED(PublicKey::known(spki_of(odd.get()), "k"), Format, "explicit parameters");
   EVP_PKEY_set_utf8_string_param(odd.get(), "encoding", "named_curve");

@@ -224,7 +224,7 @@ TEST_CASE("a revoked key's signature holds and does not count, and the date is t
 TEST_CASE(
     "a kind that this program does not know is cannot-check when it would decide, and no matter when it would not") {
   const PrivateKey a = PrivateKey::generate();
-  const detail::KeyHandle rsa(EVP_PKEY_Q_keygen(nullptr, nullptr, "RSA", std::size_t{2048}));
+  const KeyHandle rsa(EVP_PKEY_Q_keygen(nullptr, nullptr, "RSA", std::size_t{2048}));
   unsigned char* der = nullptr;
   const int size = i2d_PUBKEY(rsa.get(), &der);
   const Bytes spki = detail::take_der(der, size);

@@ -106,7 +106,7 @@ TEST_CASE("a key is of the kind that its label says") {
 
 TEST_CASE("weak keys do not get into a root under a known label; those of a later algorithm may stand there") {
   const Keys keys;
-  const detail::KeyHandle rsa(EVP_PKEY_Q_keygen(nullptr, nullptr, "RSA", std::size_t{1024}));
+  const KeyHandle rsa(EVP_PKEY_Q_keygen(nullptr, nullptr, "RSA", std::size_t{1024}));
   unsigned char* der = nullptr;
   const int size = i2d_PUBKEY(rsa.get(), &der);
   const Bytes spki = detail::take_der(der, size);

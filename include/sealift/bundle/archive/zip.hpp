@@ -31,6 +31,8 @@ class ZipReader {
   std::string extract_text(const ZipMember& member, std::uint64_t max_size);
   // The first `count` bytes, or all when there are fewer; not checked against the CRC-32.
   std::string start_of(const ZipMember& member, std::size_t count);
+  // Where the member's bytes begin in the archive; throws Format unless its own header agrees with the directory.
+  static std::uint64_t begin_of(ByteSource& source, const ZipMember& member);
 
  private:
   ByteSource& source_;
