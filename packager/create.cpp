@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <set>
 
+#include "bundle/host/scratch_folder.hpp"
 #include "packager/debian/signed_release.hpp"
 #include "packager/delta/delta.hpp"
 #include "packager/files/new_bundle_folder.hpp"
 #include "packager/host/own_program.hpp"
-#include "packager/host/scratch_folder.hpp"
 #include "packager/models/model_files.hpp"
 #include "packager/native/driver_floor.hpp"
 #include "packager/pack/content_supply.hpp"
@@ -120,7 +120,7 @@ CreateResult create(const CreateOptions& options, bundle::Progress& progress) {
         "that is installed will describe them");
   PackPlan checked = plan;  // without what a delta leaves out
   const KnownChunks known(cache);
-  std::optional<ScratchFolder> scratch;  // until the patches are written
+  std::optional<bundle::ScratchFolder> scratch;  // until the patches are written
   if (options.patches) scratch.emplace("patches", cache.scratch());
   if (base) {
     const Patching patching{.cache = cache, .scratch = scratch ? scratch->path() : fs::path()};

@@ -7,13 +7,13 @@
 #include <algorithm>
 #include <set>
 
+#include "bundle/host/scratch_folder.hpp"
 #include "packager/debian/lock_apt.hpp"
 #include "packager/files/cache.hpp"
 #include "packager/files/replace_text.hpp"
 #include "packager/files/sdk_tree.hpp"
 #include "packager/host/creation_time.hpp"
 #include "packager/host/own_program.hpp"
-#include "packager/host/scratch_folder.hpp"
 #include "packager/host/uv.hpp"
 #include "packager/images/lock_image.hpp"
 #include "packager/interpreter/imports.hpp"
@@ -197,7 +197,7 @@ LockResult lock_job(const LockOptions& options, bundle::Progress& progress) {
   const fs::path file = lock_file_of(options, job), folder = file.parent_path();
   const fs::path uv = find_uv(options.uv);
   const Cache cache(options.cache.empty() ? Cache::default_root() : options.cache, job.payload_digest);
-  const ScratchFolder scratch("lock", cache.scratch());
+  const bundle::ScratchFolder scratch("lock", cache.scratch());
   const std::vector<fs::path> system_folders = NativeResolver::folders_of(job.system, job.target.arch);
   std::optional<RuntimeFiles> runtime;
   if (job.carries_runtime) {  // from here on, files have to fit the glibc that they will be loaded with

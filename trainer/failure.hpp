@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // How sealift-train and sealift-verify report a failure: one line on standard error and an exit code.
 // For `main` and for verbs whose ranks also tell each other.
-// Arguments and files that cannot be used are std::invalid_argument; everything else is a bad result.
+// Arguments and files that cannot be used are std::invalid_argument, or bundle::Error of the rooms that all programs
+// share; everything else is a bad result.
 #pragma once
+
+#include "sealift/bundle/core/error.hpp"
 
 #include <c10/util/Exception.h>
 
@@ -29,7 +32,9 @@ inline std::string text_of(const std::exception& error) {
 }
 
 inline int exit_code_of(const std::exception& error) {
-  return dynamic_cast<const std::invalid_argument*>(&error) ? kCannotTell : kBad;
+  const bool unusable = dynamic_cast<const std::invalid_argument*>(&error) != nullptr ||
+                        dynamic_cast<const bundle::Error*>(&error) != nullptr;
+  return unusable ? kCannotTell : kBad;
 }
 
 }  // namespace sealift::trainer

@@ -8,11 +8,11 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "bundle/host/scratch_folder.hpp"
 #include "packager/builds/build_memory.hpp"
 #include "packager/builds/build_remedy.hpp"
 #include "packager/builds/source_tree.hpp"
 #include "packager/files/known_chunks.hpp"
-#include "packager/host/scratch_folder.hpp"
 #include "packager/resolve/wheel_tags.hpp"
 #include "sealift/bundle/host/interrupt.hpp"
 #include "sealift/bundle/native/elf.hpp"
@@ -206,7 +206,7 @@ BuiltWheels build_sources(const std::vector<SourcePackage>& sources, const Build
                           const WhoNeeds& who_needs, const std::vector<StartupRule>& startup_files) {
   BuiltWheels result;
   if (sources.empty()) return result;
-  const ScratchFolder scratch("sources", cache.scratch());
+  const bundle::ScratchFolder scratch("sources", cache.scratch());
   const std::vector<Digest> digests = store_sources(sources, tools.logins, cache, scratch.path(), progress);
   const std::string tool_names = describe_tools(tools);
   std::vector<std::pair<const SourcePackage*, Error>> failures;

@@ -9,11 +9,11 @@
 #include <map>
 #include <sstream>
 
+#include "bundle/host/scratch_folder.hpp"
 #include "packager/debian/apt_files.hpp"
 #include "packager/debian/apt_sources.hpp"
 #include "packager/files/known_chunks.hpp"
 #include "packager/host/process.hpp"
-#include "packager/host/scratch_folder.hpp"
 #include "packager/host/trusted_certificates.hpp"
 #include "packager/host/url.hpp"
 #include "packager/tables/apt_toml.hpp"
@@ -70,7 +70,7 @@ class Apt {
   }
 
  private:
-  ScratchFolder scratch_{"sealift-apt"};
+  bundle::ScratchFolder scratch_{"sealift-apt"};
 };
 
 AptSources sources_of(const JobApt& job, const fs::path& config) {
@@ -237,7 +237,7 @@ LockedApt lock_apt(const JobApt& job, const std::string& arch, const Cache& cach
   const std::string index = write_index(locked.debs, stanzas(apt, names));
   locked.index_size = index.size();
   locked.index_sha256 = KnownChunks(cache).learn(bundle::as_bytes(index));
-  const ScratchFolder scratch("apt", cache.scratch());
+  const bundle::ScratchFolder scratch("apt", cache.scratch());
   bundle::write_text(scratch / "Packages", index);
   cache.adopt(scratch / "Packages", locked.index_sha256);
   return locked;

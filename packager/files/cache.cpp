@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "packager/host/scratch_folder.hpp"
+#include "bundle/host/scratch_folder.hpp"
 #include "sealift/bundle/core/byte_source.hpp"
 #include "sealift/bundle/core/output_file.hpp"
 #include "sealift/bundle/host/interrupt.hpp"
@@ -80,7 +80,7 @@ Cache::Cache(fs::path root, bundle::DigestAlgorithm payload_digest)
     fs::create_directories(root_ / folder, error);
     if (error) bundle::throw_errno("the cache folder cannot be made", root_ / folder, error.value());
   }
-  ScratchFolder::remove_abandoned(scratch());
+  bundle::ScratchFolder::remove_abandoned(scratch());
   private_ = is_private_folder(root_) && is_private_folder(root_ / "chunks") && is_private_folder(root_ / "native") &&
              is_private_folder(root_ / "built");
   // The signature line is the one that the cache directory tagging specification demands.
@@ -115,7 +115,7 @@ void Cache::adopt(const fs::path& file, const Digest& digest) const {
 
 // Each writer in a folder of its own: two processes may keep the same bytes at the same time.
 void Cache::keep(std::string_view bytes, const Digest& digest) const {
-  const ScratchFolder scratch("new", this->scratch());
+  const bundle::ScratchFolder scratch("new", this->scratch());
   bundle::write_text(scratch / "file", bytes);
   adopt(scratch / "file", digest);
 }
@@ -138,7 +138,7 @@ void Cache::note(const fs::path& file, std::string_view text) const {
   };
   try {
     fs::create_directories(file.parent_path());
-    const ScratchFolder scratch("new", this->scratch());
+    const bundle::ScratchFolder scratch("new", this->scratch());
     bundle::OutputFile(scratch / "file").write(bundle::as_bytes(text));
     fs::rename(scratch / "file", file);
   } catch (const Error& error) {

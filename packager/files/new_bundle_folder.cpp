@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <optional>
 
-#include "packager/host/named_lock.hpp"
+#include "bundle/host/named_lock.hpp"
 #include "sealift/bundle/core/human_text.hpp"
 #include "sealift/bundle/host/progress.hpp"
 
@@ -45,7 +45,7 @@ void copy_program(const fs::path& from, const fs::path& to) {
 PartialFolder::PartialFolder(const fs::path& final_path)
     : path_(final_path.parent_path() / ("." + final_path.filename().string() + ".partial")) {
   fs::create_directories(path_.parent_path());
-  std::optional<bundle::Descriptor> locked = lock_named(path_, [this] {
+  std::optional<bundle::Descriptor> locked = bundle::lock_named(path_, [this] {
     for (;;) {  // who had it may remove it in between
       if (::mkdir(path_.c_str(), 0777) != 0 && errno != EEXIST) bundle::throw_errno("a folder cannot be made", path_);
       bundle::Descriptor folder(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));

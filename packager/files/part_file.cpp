@@ -9,7 +9,7 @@
 #include <optional>
 #include <utility>
 
-#include "packager/host/named_lock.hpp"
+#include "bundle/host/named_lock.hpp"
 #include "sealift/bundle/core/byte_source.hpp"
 #include "sealift/bundle/host/interrupt.hpp"
 
@@ -25,7 +25,7 @@ PartFile::PartFile(const Cache& cache, const bundle::Digest& digest, bundle::Pro
       progress_(progress),
       path_(cache.part(digest)),
       payload_{.digest = cache.payload_digest()} {
-  std::optional<bundle::Descriptor> locked = lock_named(path_, [this] {
+  std::optional<bundle::Descriptor> locked = bundle::lock_named(path_, [this] {
     bundle::Descriptor file(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
     if (!file) bundle::throw_errno("a download cannot be written", path_);
     return file;

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string_view>
 
-#include "packager/host/scratch_folder.hpp"
+#include "bundle/host/scratch_folder.hpp"
 #include "sealift/bundle/core/output_file.hpp"
 
 namespace sealift::packager {
@@ -14,8 +14,8 @@ namespace sealift::packager {
 inline void replace_text(const std::filesystem::path& path, std::string_view text) {
   const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();  // also of a bare name
   std::filesystem::create_directories(folder);
-  ScratchFolder::remove_abandoned(folder, ".new");
-  const ScratchFolder scratch(".new", folder);
+  bundle::ScratchFolder::remove_abandoned(folder, ".new");
+  const bundle::ScratchFolder scratch(".new", folder);
   bundle::write_text(scratch / "file", text);
   std::filesystem::rename(scratch / "file", path);
 }

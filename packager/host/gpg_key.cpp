@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "bundle/core/text_parts.hpp"
+#include "bundle/host/scratch_folder.hpp"
 #include "packager/host/process.hpp"
-#include "packager/host/scratch_folder.hpp"
 #include "sealift/bundle/core/output_file.hpp"
 #include "sealift/bundle/core/time.hpp"
 
@@ -90,7 +90,7 @@ GpgKey::GpgKey(std::string fingerprint, GpgUse use, bundle::Progress& progress)
 }
 
 std::string GpgKey::signed_text(const std::string& text, const char* how) const {
-  const ScratchFolder scratch("sealift-gpg");
+  const bundle::ScratchFolder scratch("sealift-gpg");
   const fs::path given = scratch / "text", made = scratch / "signed";
   bundle::write_text(given, text);
   checked_gpg({"--local-user", fingerprint_, "--digest-algo", "SHA512", "--armor", "--output", made.string(), how,

@@ -10,9 +10,9 @@
 #include <map>
 #include <tuple>
 
+#include "bundle/host/scratch_folder.hpp"
 #include "packager/files/known_chunks.hpp"
 #include "packager/host/process.hpp"
-#include "packager/host/scratch_folder.hpp"
 #include "packager/images/image_layout.hpp"
 #include "sealift/bundle/core/human_text.hpp"
 #include "sealift/bundle/manifest/image_catalogue.hpp"
@@ -89,7 +89,7 @@ LockedImage lock_one(const JobImage& job, const ImagePlatform& platform, const C
 
   const std::string reference = pinned_reference(spec.source, top_digest);
   const std::string pinned = reference.empty() ? spec.source : std::string(kDockerTransport) + reference;
-  const ScratchFolder scratch("image", cache.scratch());
+  const bundle::ScratchFolder scratch("image", cache.scratch());
   const fs::path folder = scratch / "layout";
   run_skopeo(spec, {"--override-os", "linux", "--override-arch", platform.architecture, "copy", "--quiet",
                     "--preserve-digests", "--remove-signatures", pinned, "dir:" + folder.string()});

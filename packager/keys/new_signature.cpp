@@ -4,7 +4,7 @@
 
 #include <fcntl.h>
 
-#include "packager/host/named_lock.hpp"
+#include "bundle/host/named_lock.hpp"
 #include "packager/keys/key_file.hpp"
 #include "sealift/bundle/core/human_text.hpp"
 #include "sealift/bundle/payload/payload_writer.hpp"
@@ -60,15 +60,15 @@ bundle::Descriptor lock_signed(const fs::path& file) {
   for (;;) {
     bundle::Descriptor opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     if (!opened) bundle::throw_errno("a file cannot be opened", file);
-    switch (try_lock(opened, file)) {
-      case Locking::Gone:
+    switch (bundle::try_lock(opened, file)) {
+      case bundle::Locking::Gone:
         continue;
-      case Locking::Held:
+      case bundle::Locking::Held:
         throw Error(ErrorCode::Conflict, {.what = "another process is signing this file, and would lose one signature",
                                           .where = file.string(),
                                           .next = "wait for it, then run the same command again"});
-      case Locking::Got:
-      case Locking::Without:
+      case bundle::Locking::Got:
+      case bundle::Locking::Without:
         return opened;
     }
   }

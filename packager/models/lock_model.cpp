@@ -8,9 +8,9 @@
 #include <set>
 #include <thread>
 
+#include "bundle/host/scratch_folder.hpp"
 #include "packager/files/known_chunks.hpp"
 #include "packager/files/tree.hpp"
-#include "packager/host/scratch_folder.hpp"
 #include "packager/models/hub.hpp"
 #include "packager/models/model_check.hpp"
 #include "packager/models/model_files.hpp"
@@ -192,7 +192,7 @@ void archive_folders(std::vector<LockedModel>& models, const Cache& cache, bundl
     Tree tree;
     for (const LockedFile& file : model.files)
       tree[model.spec.into + "/" + file.path] = {.source = model.spec.folder / file.path};
-    const ScratchFolder scratch("tree", cache.scratch());
+    const bundle::ScratchFolder scratch("tree", cache.scratch());
     const TreeTar tar = write_tree_tar(tree, scratch.path() / "tree.tar");
     cache.adopt(scratch.path() / "tree.tar", tar.sha256);
     model.tree = LockedTree{.size = tar.size, .sha256 = tar.sha256, .files = model.files.size()};

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "packager/host/scratch_folder.hpp"
+#include "bundle/host/scratch_folder.hpp"
 #include "packager/libraries/carried_runtime.hpp"
 #include "packager/native/native_cache.hpp"
 #include "packager/native/native_intake.hpp"
@@ -206,7 +206,7 @@ void read_contents(const std::vector<Content>& contents, const Shelf& shelf, con
 
 NativeFiles read_native_files(const std::vector<Content>& contents, const std::string& python, const Cache& cache,
                               const Repair& repair, bundle::Progress& progress) {
-  const ScratchFolder scratch("elf", cache.scratch());
+  const bundle::ScratchFolder scratch("elf", cache.scratch());
   const Shelf shelf{
       .cache = cache, .kept = NativeCache(cache, python), .site_packages = bundle::site_packages_of(python)};
   Gathering gathering;

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <csignal>
 
+#include "bundle/host/scratch_folder.hpp"
 #include "bundle/host/waiver.hpp"
 #include "packager/host/own_program.hpp"
 #include "packager/host/sandbox.hpp"
-#include "packager/host/scratch_folder.hpp"
 #include "sealift/bundle/host/interrupt.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 
@@ -141,8 +141,8 @@ Rehearsal rehearse(const RehearseOptions& options, bundle::Progress& progress) {
   require_own_arch(verified.manifest().target.arch);
   require_sandbox(kRehearseElsewhere);
   const fs::path beside = fs::canonical(options.work_area.empty() ? folder.parent_path() : options.work_area);
-  ScratchFolder::remove_abandoned(beside, ".rehearsal");
-  const ScratchFolder area(".rehearsal", beside);
+  bundle::ScratchFolder::remove_abandoned(beside, ".rehearsal");
+  const bundle::ScratchFolder area(".rehearsal", beside);
   progress.note("rehearsing: installing into " + area.path().string() + ", without a network");
   for (const fs::path& onto : options.onto) install_first(options, onto, area.path());
   return {.system = system_name(options.system, verified.manifest()),

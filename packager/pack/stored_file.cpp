@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "packager/host/scratch_folder.hpp"
+#include "bundle/host/scratch_folder.hpp"
 #include "sealift/bundle/bundle_writer.hpp"
 #include "sealift/bundle/core/output_file.hpp"
 #include "sealift/bundle/host/interrupt.hpp"
@@ -39,7 +39,7 @@ StoredFile compressed_form(const PlannedEntry& planned, const bundle::Payload& p
 
 StoredFile compress_again(const PlannedEntry& planned, const bundle::Payload& payload, const Cache& cache,
                           const KnownChunks& known) {
-  const ScratchFolder scratch("compressed", cache.scratch());
+  const bundle::ScratchFolder scratch("compressed", cache.scratch());
   bundle::FileSource source(fs::canonical(planned.file));
   bundle::OutputFile out(scratch / "form");
   bundle::StoredForm form = bundle::stored_form(planned.draft, source, payload, [&](bundle::ByteView piece) {

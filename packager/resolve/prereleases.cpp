@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "packager/host/scratch_folder.hpp"
+#include "bundle/host/scratch_folder.hpp"
 #include "packager/host/uv.hpp"
 #include "packager/tables/toml_file.hpp"
 #include "sealift/bundle/core/output_file.hpp"
@@ -51,7 +51,7 @@ std::vector<std::string> released_as_sources(const std::string& pylock, const Jo
                                              const fs::path& python, SourceFacts& facts) {
   std::vector<std::string> fresh;
   if (job.inputs.lock_file) return fresh;
-  const ScratchFolder scratch("sealift-prereleases");
+  const bundle::ScratchFolder scratch("sealift-prereleases");
   for (const std::string& name : unasked_prereleases(pylock, job)) {
     if (facts.of_indexes.contains(name) || facts.direct.contains(name)) continue;
     const fs::path asked = scratch.path() / (name + ".in");

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <set>
 
-#include "packager/host/scratch_folder.hpp"
+#include "bundle/host/scratch_folder.hpp"
 #include "packager/host/uv.hpp"
 #include "packager/resolve/input_logins.hpp"
 #include "packager/resolve/need_chains.hpp"
@@ -219,7 +219,7 @@ fs::path find_uv(const fs::path& given) {
 
 Resolution resolve(const Job& job, const fs::path& uv, const fs::path& python, const fs::path& folder,
                    SourceFacts& facts) {
-  const ScratchFolder scratch("sealift-resolve");
+  const bundle::ScratchFolder scratch("sealift-resolve");
   Resolution resolution;
   std::vector<std::string> command =
       compile_command(job, uv, python, scratch.path(), &resolution.hashes, resolution.logins);
@@ -228,8 +228,8 @@ Resolution resolve(const Job& job, const fs::path& uv, const fs::path& python, c
   // this answer for its own.
   fs::create_directories(folder);
   const std::string own_name = scratch.path().filename().string();
-  const ScratchFile answer(fs::absolute(folder) /
-                           ("pylock.being-made-" + own_name.substr(own_name.size() - 6) + ".toml"));
+  const bundle::ScratchFile answer(fs::absolute(folder) /
+                                   ("pylock.being-made-" + own_name.substr(own_name.size() - 6) + ".toml"));
   command.insert(command.end(), {"--format", "pylock.toml", "-o", answer.path().string()});
   std::vector<std::string> without_wheels;
   for (;;) {  // uv names one package without wheels at a time
@@ -260,7 +260,7 @@ Resolution resolve(const Job& job, const fs::path& uv, const fs::path& python, c
 
 std::map<std::string, std::string> who_needs(const Job& job, const fs::path& uv, const fs::path& python,
                                              const SourceFacts& facts) {
-  const ScratchFolder scratch("sealift-resolve");
+  const bundle::ScratchFolder scratch("sealift-resolve");
   GitLogins logins;
   std::vector<std::string> command = compile_command(job, uv, python, scratch.path(), nullptr, logins);
   command.insert(command.end(), {"--annotation-style", "line"});

@@ -9,9 +9,9 @@
 #include <chrono>
 #include <sstream>
 
+#include "bundle/host/scratch_folder.hpp"
 #include "packager/files/known_chunks.hpp"
 #include "packager/host/process.hpp"
-#include "packager/host/scratch_folder.hpp"
 #include "packager/network/fetch.hpp"
 #include "packager/rpm/dnf.hpp"
 #include "packager/rpm/rpm_header.hpp"
@@ -170,7 +170,7 @@ LockedRpm lock_rpm(const JobRpm& job, const std::string& arch, const Cache& cach
   require_rpm_tool("createrepo_c", "writes the index of rpm packages");
   if (std::any_of(repositories.begin(), repositories.end(), checks_packages))
     require_rpm_tool("rpmkeys", "checks the signatures of rpm packages");
-  const ScratchFolder scratch("rpm", cache.scratch());
+  const bundle::ScratchFolder scratch("rpm", cache.scratch());
   progress.note("asking dnf for the rpm packages of release " + job.release);
   const std::vector<IndexedRpm> rpms = resolve_rpms(job, arch, scratch.path());
   fetch_rpms(rpms, cache, progress);

@@ -4,9 +4,8 @@
 // As one process, which does not depend on how a site divides its ranks, or as the ranks that the job names.
 #include "verify/training/golden.hpp"
 
+#include "bundle/host/scratch_folder.hpp"
 #include "verify/verbs/verbs.hpp"
-
-#include <unistd.h>
 
 #include <fstream>
 #include <iostream>
@@ -21,14 +20,12 @@ struct GoldenArguments {
 };
 
 void record(const GoldenArguments& arguments) {
+  const bundle::ScratchFolder work("sealift-golden");
   Site site{.device = arguments.device == "cuda" ? "cuda:0" : "cpu",
             .prefix = arguments.prefix.empty() ? fs::read_symlink("/proc/self/exe").parent_path().parent_path()
                                                : fs::absolute(arguments.prefix),
-            .work = fs::temp_directory_path() / ("sealift-golden-" + std::to_string(getpid()))};
-  fs::create_directories(site.work);
+            .work = work.path()};
   const auto golden = record_golden(site, arguments.job);
-  std::error_code ignored;
-  fs::remove_all(site.work, ignored);
   std::ofstream out(arguments.out, std::ios::binary);
   out << to_json(golden).dump(1) << '\n';
   out.flush();

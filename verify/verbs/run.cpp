@@ -3,6 +3,7 @@
 // The story of the program: connect -> list the checks -> conduct -> verdict -> pages.
 // Starting ranks is the trainer's on_ranks; what the checks are is in the rooms beside this one.
 #include "bundle/core/text_parts.hpp"
+#include "bundle/host/scratch_folder.hpp"
 #include "trainer/failure.hpp"
 #include "trainer/ranks/device.hpp"
 #include "trainer/ranks/on_ranks.hpp"
@@ -27,7 +28,6 @@
 
 #include <unistd.h>
 
-#include <cstring>
 #include <set>
 #include <thread>
 
@@ -83,7 +83,9 @@ Site site_of(const RunArguments& arguments, const train::Launch& launch, const t
 /// Before any rank is started: without room for scratch or for the report, a run could tell nothing at its end.
 void need_folders(const RunArguments& arguments) {
   std::error_code fault;
-  if (fs::temp_directory_path(fault).empty()) {
+  const auto scratch = fs::temp_directory_path(fault);
+  if (!fault && access(scratch.c_str(), W_OK | X_OK) != 0) fault = {errno, std::generic_category()};
+  if (fault) {
     const char* named = std::getenv("TMPDIR");
     throw std::invalid_argument("no folder for scratch in " + std::string(named ? named : "/tmp") + ": " +
                                 fault.message() + "; set TMPDIR to a folder where there is room");
@@ -96,27 +98,6 @@ void need_folders(const RunArguments& arguments) {
                                 "; name a folder that you may write to");
   }
 }
-
-/// Scratch of this rank's checks: a new folder that is nobody else's, gone at the end.
-class WorkFolder {
- public:
-  WorkFolder() : path_((fs::temp_directory_path() / "sealift-verify-XXXXXX").string()) {
-    if (!mkdtemp(path_.data())) {
-      throw std::invalid_argument("cannot make a folder " + path_ + ": " + std::strerror(errno) +
-                                  "; set TMPDIR to where there is room");
-    }
-  }
-  ~WorkFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  WorkFolder(const WorkFolder&) = delete;
-  WorkFolder& operator=(const WorkFolder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 /// "cuda:3 NVIDIA H100 80GB HBM3", or "cpu".
 std::string name_of(const trainer::RankDevice& device) {
@@ -258,7 +239,7 @@ nlohmann::ordered_json verify(const RunArguments& arguments, const train::Launch
   groups.emplace(train::make_groups(ranks, train::Mesh(1, ranks.size)));
 
   auto site = site_of(arguments, launch, device);
-  const WorkFolder work;
+  const bundle::ScratchFolder work("sealift-verify");  // nobody else's, gone at the end
   site.work = work.path();
   const auto exchange = ranks.size == 1 ? alone() : over_store(ranks, std::chrono::seconds(arguments.patience));
   take_options_of_first(exchange, site);

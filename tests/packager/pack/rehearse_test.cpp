@@ -11,9 +11,9 @@
 
 #include <csignal>
 
+#include "bundle/host/scratch_folder.hpp"
 #include "packager/delta/delta.hpp"
 #include "packager/host/process.hpp"
-#include "packager/host/scratch_folder.hpp"
 #include "sealift/bundle/host/child_process.hpp"
 #include "sealift/bundle/host/interrupt.hpp"
 #include "tests/support/left_out.hpp"
@@ -195,7 +195,7 @@ TEST_CASE("what a killed rehearsal has left goes with the next one, and only tha
   const fs::path beside = finished.dir / "desk";
   write_file(beside / ".rehearsal-abcdef/prefix/lock", "");
   write_file(beside / ".rehearsals/mine", "");
-  const ScratchFolder at_work(".rehearsal", beside);
+  const bundle::ScratchFolder at_work(".rehearsal", beside);
   if (!finished.rehearsed()) return;
   CHECK_FALSE(fs::exists(beside / ".rehearsal-abcdef"));
   CHECK(fs::exists(beside / ".rehearsals/mine"));

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // flock, then the same file by its path; see named_lock.hpp.
-#include "packager/host/named_lock.hpp"
+#include "bundle/host/named_lock.hpp"
 
 #include <sys/file.h>
 #include <sys/stat.h>
 
 #include <cerrno>
 
-namespace sealift::packager {
+namespace sealift::bundle {
 
-Locking try_lock(const bundle::Descriptor& file, const std::filesystem::path& path) {
+Locking try_lock(const Descriptor& file, const std::filesystem::path& path) {
   if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) return errno == EWOULDBLOCK ? Locking::Held : Locking::Without;
   struct stat held {
   }, named{};
@@ -18,15 +18,14 @@ Locking try_lock(const bundle::Descriptor& file, const std::filesystem::path& pa
   return same ? Locking::Got : Locking::Gone;
 }
 
-std::optional<bundle::Descriptor> lock_named(const std::filesystem::path& path,
-                                             const std::function<bundle::Descriptor()>& open) {
+std::optional<Descriptor> lock_named(const std::filesystem::path& path, const std::function<Descriptor()>& open) {
   for (;;) {
-    bundle::Descriptor file = open();
+    Descriptor file = open();
     const Locking locking = try_lock(file, path);
     if (locking == Locking::Got) return file;
     if (locking == Locking::Held) return std::nullopt;
-    if (locking == Locking::Without) bundle::throw_errno("a file cannot be locked", path);
+    if (locking == Locking::Without) throw_errno("a file cannot be locked", path);
   }
 }
 
-}  // namespace sealift::packager
+}  // namespace sealift::bundle

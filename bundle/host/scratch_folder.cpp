@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // mkdtemp, then a lock; see scratch_folder.hpp. A run that cleans up may take the folder in between: then another is
 // made.
-#include "packager/host/scratch_folder.hpp"
+#include "bundle/host/scratch_folder.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -11,9 +11,9 @@
 #include <cstdlib>
 #include <vector>
 
-#include "packager/host/named_lock.hpp"
+#include "bundle/host/named_lock.hpp"
 
-namespace sealift::packager {
+namespace sealift::bundle {
 
 namespace fs = std::filesystem;
 
@@ -21,13 +21,13 @@ namespace {
 
 constexpr std::string_view kRandom = "-XXXXXX";
 
-Locking lock_folder(const fs::path& folder, bundle::Descriptor& lock) {
-  lock = bundle::Descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+Locking lock_folder(const fs::path& folder, Descriptor& lock) {
+  lock = Descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!lock) return errno == ENOENT ? Locking::Gone : Locking::Without;
   return try_lock(lock, folder);
 }
 
-bool is_own(const bundle::Descriptor& folder) {
+bool is_own(const Descriptor& folder) {
   struct stat status {};
   return ::fstat(folder.get(), &status) == 0 && status.st_uid == ::geteuid();
 }
@@ -38,7 +38,7 @@ ScratchFolder::ScratchFolder(std::string_view name, const fs::path& parent) {
   Locking locking = Locking::Gone;
   while (locking == Locking::Gone || locking == Locking::Held) {
     std::string pattern = (parent / (std::string(name) + std::string(kRandom))).string();
-    if (::mkdtemp(pattern.data()) == nullptr) bundle::throw_errno("a temporary folder cannot be made", pattern);
+    if (::mkdtemp(pattern.data()) == nullptr) throw_errno("a temporary folder cannot be made", pattern);
     path_ = pattern;
     locking = lock_folder(path_, lock_);
   }
@@ -58,10 +58,10 @@ void ScratchFolder::remove_abandoned(const fs::path& parent, std::string_view na
         (name.empty() || std::string_view(its).substr(0, its.size() - kRandom.size()) == name))
       found.push_back(there->path());
   for (const fs::path& folder : found) {
-    bundle::Descriptor lock;
+    Descriptor lock;
     std::error_code ignored;
     if (lock_folder(folder, lock) == Locking::Got && is_own(lock)) fs::remove_all(folder, ignored);
   }
 }
 
-}  // namespace sealift::packager
+}  // namespace sealift::bundle

@@ -9,7 +9,7 @@
 
 #include "sealift/bundle/core/file.hpp"
 
-namespace sealift::packager {
+namespace sealift::bundle {
 
 enum class Locking {
   Got,
@@ -19,11 +19,10 @@ enum class Locking {
 };
 
 // Tries to lock the open `file`, which was opened by `path`; its descriptor holds the lock.
-Locking try_lock(const bundle::Descriptor& file, const std::filesystem::path& path);
+Locking try_lock(const Descriptor& file, const std::filesystem::path& path);
 
 // `open` opens the path, and makes it where it is not. Nothing while another process holds it. Throws what `open`
 // throws, and Io where the file system has no locks.
-std::optional<bundle::Descriptor> lock_named(const std::filesystem::path& path,
-                                             const std::function<bundle::Descriptor()>& open);
+std::optional<Descriptor> lock_named(const std::filesystem::path& path, const std::function<Descriptor()>& open);
 
-}  // namespace sealift::packager
+}  // namespace sealift::bundle

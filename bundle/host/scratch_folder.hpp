@@ -9,7 +9,7 @@
 
 #include "sealift/bundle/core/file.hpp"
 
-namespace sealift::packager {
+namespace sealift::bundle {
 
 class ScratchFolder {
  public:
@@ -28,7 +28,7 @@ class ScratchFolder {
 
  private:
   std::filesystem::path path_;
-  bundle::Descriptor lock_;
+  Descriptor lock_;
 };
 
 // The same for one file with a name that somebody else demands.
@@ -48,4 +48,4 @@ class ScratchFile {
   std::filesystem::path path_;
 };
 
-}  // namespace sealift::packager
+}  // namespace sealift::bundle
