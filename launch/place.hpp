@@ -4,6 +4,8 @@
 // Values only: nothing is started here, and nothing of the environment is read.
 #pragma once
 
+#include "bundle/host/start_process.hpp"
+
 #include <sealift/train/launch/launch.hpp>
 
 #include <optional>
@@ -21,8 +23,7 @@ struct Place {
   std::int64_t node = 0;
 };
 
-/// A variable and its value; nothing: it is removed.
-using Variable = std::pair<std::string, std::optional<std::string>>;
+using bundle::Variable;
 
 /// `launch` with `nproc` ranks on each host, or 0 where the launcher's variables say how many. A launcher that started
 /// one process on each host has counted hosts; one that started several has started the ranks, and `nproc` must agree.

@@ -4,8 +4,6 @@
 // One thread that waits for signals, of which a child's end is one: nothing is polled, and no handler runs.
 #include "launch/ranks.hpp"
 
-#include <fcntl.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -46,6 +44,12 @@ void set(const std::vector<Variable>& variables) {
   }
 }
 
+std::vector<std::string> words_of(char** command) {
+  std::vector<std::string> words;
+  for (; *command != nullptr; ++command) words.emplace_back(*command);
+  return words;
+}
+
 std::string own_host() {
   char name[256] = {};
   return gethostname(name, sizeof name - 1) == 0 ? name : "an unknown host";
@@ -57,13 +61,13 @@ struct Rank {
   bool running = true;
 };
 
-[[noreturn]] void be_rank(char** command, const Place& place, std::int64_t index, const sigset_t& mask, pid_t parent) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(127);
-  setsid();
-  sigprocmask(SIG_SETMASK, &mask, nullptr);
-  if (const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC); nothing >= 0) dup2(nothing, STDIN_FILENO);
-  _exit(become(command, variables_of_rank(place, index)));
+pid_t start_rank(const std::vector<std::string>& command, const Place& place, std::int64_t index) {
+  return bundle::start_process(
+      {.arguments = command,
+       .environment = bundle::environment_with(variables_of_rank(place, index)),
+       .streams = {-1, STDOUT_FILENO, STDERR_FILENO},
+       .kin = bundle::Kin::Session,
+       .complaint = "sealift-launch: " + command[0] + " cannot be started; is it in PATH and executable? "});
 }
 
 int code_of(int status) {
@@ -78,12 +82,10 @@ std::string ending_of(int status) {
 class Ranks {
  public:
   Ranks(char** command, const Place& place) : world_size_(place.launch.world_size) {
-    sigset_t before;
-    sigprocmask(SIG_BLOCK, &awaited_, &before);
-    const pid_t parent = getpid();
+    const std::vector<std::string> words = words_of(command);
+    sigprocmask(SIG_BLOCK, &awaited_, nullptr);
     for (std::int64_t i = 0; i < place.ranks; ++i) {
-      const pid_t child = fork();
-      if (child == 0) be_rank(command, place, i, before, parent);
+      const pid_t child = start_rank(words, place, i);
       if (child < 0) {
         cannot_start(place.launch.rank + i);
         return;
@@ -170,8 +172,7 @@ class Ranks {
 
 int become(char** command, const std::vector<Variable>& variables) {
   set(variables);
-  execvp(command[0], command);
-  const int error = errno;
+  const int error = bundle::become_program(words_of(command));
   std::fprintf(stderr, "sealift-launch: %s cannot be started: %s; see that it is in PATH and executable\n", command[0],
                std::strerror(error));
   return error == ENOENT ? 127 : 126;

@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// fork and exec, since only between the two a child can be told to die with us; see child_process.hpp. Both outputs are
-// read at once, so that neither fills up.
+// start_process and two pipes; see child_process.hpp. Both outputs are read at once, so that neither fills up.
 #include "sealift/bundle/host/child_process.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "bundle/core/unicode.hpp"
+#include "bundle/host/start_process.hpp"
 #include "sealift/bundle/core/file.hpp"
 #include "sealift/bundle/host/interrupt.hpp"
 
@@ -23,35 +20,6 @@ namespace sealift::bundle {
 using Clock = std::chrono::steady_clock;
 
 namespace {
-
-// Only calls that are allowed between fork and exec.
-[[noreturn]] void become(char* const* arguments, char* const* variables, const int (&streams)[3], bool contained,
-                         pid_t parent) {
-  if (contained) ::setpgid(0, 0);
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(127);
-  const int nothing = ::open("/dev/null", O_RDWR);
-  for (int stream = 0; stream < 3; ++stream) {
-    const int end = streams[stream] >= 0 ? streams[stream] : nothing;
-    if (end >= 0) ::dup2(end, stream);
-  }
-  ::signal(SIGXFSZ, SIG_DFL);  // which we ignore, as the next one
-  ::signal(SIGPIPE, SIG_DFL);
-  const rlimit no_core = {0, 0};  // a crash is reported, its memory is not kept
-  ::setrlimit(RLIMIT_CORE, &no_core);
-  if (contained) ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  ::execve(arguments[0], arguments, variables);
-  const char* reason = std::strerror(errno);
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, reason, std::strlen(reason));
-  ::_exit(127);
-}
-
-std::vector<char*> pointers(const std::vector<std::string>& texts) {
-  std::vector<char*> list;
-  for (const std::string& text : texts) list.push_back(const_cast<char*>(text.c_str()));  // exec does not write them
-  list.push_back(nullptr);
-  return list;
-}
 
 // What our end reads of one of the child's outputs.
 class Tail {
@@ -127,12 +95,13 @@ std::string cleaned(std::string text) {
 }  // namespace
 
 RunningChild::RunningChild(const Child& child, int input, int output, int errors) : contained_(child.contained) {
-  const std::vector<char*> arguments = pointers(child.arguments), variables = pointers(child.environment);
-  const int streams[3] = {input, output, errors};
-  const pid_t parent = ::getpid();
-  pid_ = ::fork();
+  pid_ = start_process({.arguments = child.arguments,
+                        .environment = child.environment,
+                        .streams = {input, output, errors},
+                        .kin = contained_ ? Kin::Group : Kin::Ours,
+                        .no_new_privileges = contained_,
+                        .no_core = true});
   if (pid_ < 0) throw_errno("a program cannot be started", child.arguments.at(0));
-  if (pid_ == 0) become(arguments.data(), variables.data(), streams, contained_, parent);
 }
 
 RunningChild::~RunningChild() {
@@ -143,8 +112,7 @@ RunningChild::~RunningChild() {
 }
 
 int RunningChild::wait() {
-  int status = 0;
-  while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) continue;
+  const int status = wait_for_process(pid_);
   pid_ = 0;
   return status;
 }

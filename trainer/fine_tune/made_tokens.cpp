@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // JSON lines become a token file in the job's folder.
-// See made_tokens.hpp. The child is started by posix_spawn: this process has threads.
+// See made_tokens.hpp. The child is started by start_process: this process has threads.
 // It is made anew by every run, since data may have changed; a resumed run compares the digest of what it gets.
 #include "trainer/fine_tune/made_tokens.hpp"
 
+#include "bundle/host/start_process.hpp"
 #include "trainer/data/tokenize_command.hpp"
 #include "trainer/failure.hpp"
 
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,21 +24,16 @@ bool is_lines(const std::string& file) {
 
 /// Runs `command`, its output on standard error; throws unless it succeeds.
 void run_to_its_end(const std::vector<std::string>& command) {
-  std::vector<char*> pointers;
-  for (const auto& word : command) pointers.push_back(const_cast<char*>(word.c_str()));
-  pointers.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
-  pid_t child = 0;
-  const int error = posix_spawnp(&child, pointers[0], &actions, nullptr, pointers.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) {
-    throw std::invalid_argument("cannot start " + command[0] + ": " + std::strerror(error) +
+  const pid_t child = bundle::start_process({.arguments = command,
+                                             .environment = bundle::environment_with({}),
+                                             .streams = {STDIN_FILENO, STDERR_FILENO, STDERR_FILENO},
+                                             .complaint = "cannot start " + command[0] + ": "});
+  const int error = errno;
+  const int status = child < 0 ? 0 : bundle::wait_for_process(child);
+  if (child < 0 || (WIFEXITED(status) && (WEXITSTATUS(status) == 126 || WEXITSTATUS(status) == 127))) {
+    throw std::invalid_argument("cannot start " + command[0] +
+                                (child < 0 ? std::string(": ") + std::strerror(error) : "") +
                                 "; make a token file by sealift-train tokenize --python, and give that as --data");
-  }
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
     throw std::invalid_argument("the data could not be tokenized; the lines above say why");

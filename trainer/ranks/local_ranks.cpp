@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Starts ranks, waits for them, ends them together.
-// See local_ranks.hpp. Children die with this process (PR_SET_PDEATHSIG), so a kill leaves none behind.
-// Everything that a child needs is made before the fork: this process has threads, so a child may only call exec.
+// See local_ranks.hpp. start_process has ranks die with this process, so a kill leaves none behind.
 #include "trainer/ranks/local_ranks.hpp"
 
+#include "bundle/host/start_process.hpp"
 #include "trainer/failure.hpp"
 
 #include <sealift/train.hpp>
 
 #include <signal.h>
 #include <sys/auxv.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,36 +27,25 @@ constexpr auto kAfterFailure = std::chrono::milliseconds(500);
 constexpr auto kAfterKill = std::chrono::seconds(2);
 
 std::vector<std::string> environment_of_rank(const train::Launch& host, std::int64_t local_rank) {
-  std::vector<std::string> result = {"RANK=" + std::to_string(host.rank + local_rank),
-                                     "LOCAL_RANK=" + std::to_string(local_rank),
-                                     "WORLD_SIZE=" + std::to_string(host.world_size),
-                                     "LOCAL_WORLD_SIZE=" + std::to_string(host.local_world_size),
-                                     "MASTER_ADDR=" + host.master_addr,
-                                     "MASTER_PORT=" + std::to_string(host.master_port),
-                                     "TORCHELASTIC_USE_AGENT_STORE=True"};
-  for (char** variable = environ; *variable; ++variable) {
-    // The first of two equal names counts, for getenv.
-    result.emplace_back(*variable);
-  }
-  return result;
+  return bundle::environment_with({{"RANK", std::to_string(host.rank + local_rank)},
+                                   {"LOCAL_RANK", std::to_string(local_rank)},
+                                   {"WORLD_SIZE", std::to_string(host.world_size)},
+                                   {"LOCAL_WORLD_SIZE", std::to_string(host.local_world_size)},
+                                   {"MASTER_ADDR", host.master_addr},
+                                   {"MASTER_PORT", std::to_string(host.master_port)},
+                                   {"TORCHELASTIC_USE_AGENT_STORE", "True"}});
 }
 
-pid_t start(char** argv, const std::vector<std::string>& environment) {
-  std::vector<char*> pointers;
-  for (const auto& variable : environment) pointers.push_back(const_cast<char*>(variable.c_str()));
-  pointers.push_back(nullptr);
+/// This program again, with our streams and in our process group.
+pid_t start(char** argv, std::vector<std::string> environment) {
   // A bare host may not have /proc mounted; then the path that the kernel was given is used.
   const char* const program =
       access("/proc/self/exe", X_OK) == 0 ? "/proc/self/exe" : reinterpret_cast<const char*>(getauxval(AT_EXECFN));
-  const pid_t parent = getpid();
-  const pid_t child = fork();
+  bundle::ProcessStart rank{
+      .arguments = {}, .program = program, .environment = std::move(environment), .streams = {0, 1, 2}};
+  for (; *argv; ++argv) rank.arguments.emplace_back(*argv);
+  const pid_t child = bundle::start_process(rank);
   TORCH_CHECK(child >= 0, "cannot start a rank: ", std::strerror(errno), "; use fewer --ranks");
-  if (child == 0) {
-    // SIGKILL, since a rank that is stopped would not react to another signal.
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() == parent) execve(program, argv, pointers.data());
-    _exit(127);
-  }
   return child;
 }
 

@@ -2,12 +2,10 @@
 // `sealift-train tokenize`: JSON lines in, a token file out, by the prefix's Python.
 // See data/tokenize for what is done; here is only which Python does it.
 // The scripts read the arguments, so that an option has one place; this process becomes theirs, exit code included.
+#include "bundle/host/start_process.hpp"
 #include "trainer/data/tokenize_command.hpp"
 #include "trainer/verbs/verbs.hpp"
 
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstring>
 #include <stdexcept>
 
@@ -15,12 +13,9 @@ namespace sealift::trainer {
 namespace {
 
 [[noreturn]] void become(const std::vector<std::string>& command) {
-  std::vector<char*> pointers;
-  for (const auto& part : command) pointers.push_back(const_cast<char*>(part.c_str()));
-  pointers.push_back(nullptr);
   std::cout.flush();
-  ::execvp(pointers[0], pointers.data());
-  throw std::invalid_argument("cannot start " + command[0] + ": " + std::strerror(errno) +
+  const int error = bundle::become_program(command);
+  throw std::invalid_argument("cannot start " + command[0] + ": " + std::strerror(error) +
                               "; say which Python has tokenizers and jinja2 by --python");
 }
 

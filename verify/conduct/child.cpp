@@ -6,7 +6,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,7 +13,6 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <map>
 #include <stdexcept>
 #include <thread>
 
@@ -22,33 +20,6 @@ namespace sealift::verify {
 namespace {
 
 constexpr std::streamoff kKept = 1 << 20;
-
-std::vector<std::string> environment_with(const std::vector<Variable>& variables) {
-  std::map<std::string, std::string> all;
-  for (char** variable = environ; *variable; ++variable) {
-    const std::string text = *variable;
-    if (const auto equals = text.find('='); equals != std::string::npos) {
-      all[text.substr(0, equals)] = text.substr(equals + 1);
-    }
-  }
-  for (const auto& [name, value] : variables) {
-    if (value) {
-      all[name] = *value;
-    } else {
-      all.erase(name);
-    }
-  }
-  std::vector<std::string> result;
-  for (const auto& [name, value] : all) result.push_back(name + '=' + value);
-  return result;
-}
-
-std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  for (const auto& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
-  pointers.push_back(nullptr);
-  return pointers;
-}
 
 /// The last part of a file, which is then removed.
 std::string take(const std::filesystem::path& file) {
@@ -69,20 +40,6 @@ std::string take(const std::filesystem::path& file) {
   return text;
 }
 
-/// The child's part between fork and exec: only what may be called there.
-[[noreturn]] void become(const char* program, char** argv, char** environment, const char* folder, int out, int err,
-                         pid_t parent, ChildHook* hook) {
-  setsid();
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  const int nothing = open("/dev/null", O_RDONLY);
-  if (getppid() != parent || nothing < 0 || dup2(nothing, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0 ||
-      chdir(folder) != 0 || (hook && !hook->in_child())) {
-    _exit(126);
-  }
-  execvpe(program, argv, environment);
-  _exit(127);
-}
-
 }  // namespace
 
 ChildResult run_child(const std::vector<std::string>& argv, const std::vector<Variable>& variables,
@@ -93,11 +50,14 @@ ChildResult run_child(const std::vector<std::string>& argv, const std::vector<Va
   const auto out_file = base.string() + ".out", err_file = base.string() + ".err";
   const int out = open(out_file.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
   const int err = open(err_file.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
-  const auto environment = environment_with(variables);
-  auto arguments = pointers_to(argv), pointers = pointers_to(environment);
-  const pid_t parent = getpid();
-  const pid_t child = out < 0 || err < 0 ? -1 : fork();
-  if (child == 0) become(arguments[0], arguments.data(), pointers.data(), folder.c_str(), out, err, parent, hook);
+  bundle::ProcessStart start{.arguments = argv,
+                             .environment = bundle::environment_with(variables),
+                             .streams = {-1, out, err},
+                             .folder = folder.string(),
+                             .kin = bundle::Kin::Session,
+                             .complaint = std::nullopt};
+  if (hook) start.last_step = [hook] { return hook->in_child(); };
+  const pid_t child = out < 0 || err < 0 ? -1 : bundle::start_process(start);
   const auto why = std::string(std::strerror(errno));
   if (out >= 0) close(out);
   if (err >= 0) close(err);

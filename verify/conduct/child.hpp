@@ -4,6 +4,8 @@
 // A program of its own, so that what it does to memory, threads and connections does not reach the other checks.
 #pragma once
 
+#include "bundle/host/start_process.hpp"
+
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -15,8 +17,7 @@
 
 namespace sealift::verify {
 
-/// A variable and its value; nothing: it is removed.
-using Variable = std::pair<std::string, std::optional<std::string>>;
+using bundle::Variable;
 
 struct ChildResult {
   int code = 0;  ///< exit code; 128 and its number for a signal

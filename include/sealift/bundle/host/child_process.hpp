@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts another program, without a shell in between, and waits for its end. The only place where a tool forks: the
-// environment is the one that is given and nothing else, what is kept of the output is bounded, and a child never
-// outlives us.
+// Starts another program, without a shell in between, and waits for its end. The environment is
+// the one that is given and nothing else, no descriptor but the three streams is handed down, what is kept of the
+// output is bounded, and a child never outlives us.
 #pragma once
 
 #include <sys/types.h>
@@ -27,7 +27,7 @@ struct Child {
 
 struct ChildEnd {
   bool late = false;   // patience ran out, and it was killed
-  int exit_code = 0;   // where it ended by itself; 127 when it could not be started
+  int exit_code = 0;   // where it ended by itself; 127 or 126 when it could not be started
   int signal = 0;      // where it was killed
   std::string output;  // the last bytes of stdout
   std::string errors;  // the last bytes of stderr: UTF-8, and of control characters only line breaks and tabs
