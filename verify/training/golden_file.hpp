@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The golden run as a file: a job, the bytes that it read, what it computed, where, and what may differ elsewhere.
+// The golden run as the checks know it: its file (bundle/core/golden_file.hpp), with its job as one of theirs.
 // Written outside by `sealift-verify golden`, carried by [[golden]] into share/sealift/golden/, read by the checks.
 // Floating-point numbers are texts of 17 digits, so that every reader has the very bits.
 #pragma once
 
+#include "bundle/core/golden_file.hpp"
 #include "verify/training/curves.hpp"
 #include "verify/training/job.hpp"
 
 namespace sealift::verify {
 
-constexpr std::int64_t kMostGoldenRanks = 64;
+constexpr auto kMostGoldenRanks = static_cast<std::int64_t>(bundle::kMaxGoldenRanks);
 
 struct Golden {
   std::string name = {};
@@ -34,11 +35,8 @@ Golden golden_from(const nlohmann::json& json, const std::string& where);
 
 nlohmann::ordered_json to_json(const Golden& golden);
 
-/// Settings whose values are paths below the prefix.
-bool is_path_setting(const std::string& name);
-
-/// True for a path that stays below the prefix: relative, without "..", ".", empty parts and odd characters.
-bool is_safe_path(const std::string& path);
+using bundle::is_path_below;
+using bundle::is_path_setting;
 
 /// The precision that the job computes in.
 std::string precision_of(const TrainingJob& job);

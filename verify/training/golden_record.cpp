@@ -128,7 +128,7 @@ std::map<std::string, std::string> inputs_of(const TrainingJob& job, const fs::p
 Golden record_golden(const Site& site, const fs::path& file) {
   auto golden = read_golden_job(file);
   for (const auto& [key, value] : golden.job.settings) {
-    if (is_path_setting(key) && !is_safe_path(value)) {
+    if (is_path_setting(key) && !is_path_below(value)) {
       throw std::invalid_argument(file.string() + ": " + key + " is " + value +
                                   "; expected a path below --prefix, as it will be in the bundle");
     }
