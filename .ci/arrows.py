@@ -70,6 +70,7 @@ DOORS = {
     r"^isa-l/(?!igzip|crc)": {"bundle/payload/reed_solomon."},
     r"^zlib\.h$": {"installer/export/deflate."},  # what we ship inflates with ISA-L
     r"^utf8proc\.h$": {"bundle/core/unicode."},
+    r"^yaml-cpp/": {"bundle/core/yaml."},
     r"^openssl/(ssl|x509v3)\.h$": {"offline_repo/server/tls.cpp"},
     r"^openssl/(?!ssl\.h|x509v3\.h)": {"bundle/core/openssl.hpp", "include/sealift/train/checkpoint/digest.hpp",
                    "verify/report/signature.cpp"},

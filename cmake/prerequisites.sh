@@ -204,7 +204,7 @@ for_any_of() {  # whether what is installed is for one of these
 mkdir -p "$where"
 install_packages g++ cmake ninja-build make nasm ca-certificates python3 python3-venv \
   libcli11-dev nlohmann-json3-dev libfmt-dev libzstd-dev zlib1g-dev libssl-dev \
-  libboost1.81-dev libboost-url1.81-dev libutf8proc-dev libcurl4-openssl-dev patchelf bubblewrap
+  libboost1.81-dev libboost-url1.81-dev libutf8proc-dev libyaml-cpp-dev libcurl4-openssl-dev patchelf bubblewrap
 if [ "$what" = sanitizers ]; then
   install_packages libclang-rt-19-dev llvm-19  # of llvm the symbolizer, by which suppressions know functions
   what=build

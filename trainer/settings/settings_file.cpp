@@ -2,6 +2,9 @@
 // See settings_file.hpp.
 #include "trainer/settings/settings_file.hpp"
 
+#include "bundle/core/yaml.hpp"
+#include "sealift/bundle/core/error.hpp"
+#include "sealift/strict_json.hpp"
 #include "trainer/settings/refuse.hpp"
 
 #include <nlohmann/json.hpp>
@@ -39,9 +42,9 @@ std::string content_of(const std::string& path) {
 Texts read_json(const std::string& path) {
   nlohmann::json json;
   try {
-    json = nlohmann::json::parse(content_of(path));
-  } catch (const nlohmann::json::exception& error) {
-    refuse(path + ": " + error.what());
+    json = parse_strict_json(content_of(path), {.integers_only = false});
+  } catch (const StrictJsonError& error) {
+    refuse(path + ": " + error.what() + (error.got().empty() ? "" : ": " + error.got()));
   }
   if (!json.is_object()) refuse(path + " is no JSON object; give ms-swift's args.json, or settings by name");
   Texts texts;
@@ -51,75 +54,45 @@ Texts read_json(const std::string& path) {
   return texts;
 }
 
-std::string trimmed(const std::string& text) {
-  const auto begin = text.find_first_not_of(" \t\r");
-  if (begin == std::string::npos) return "";
-  return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
+/// A YAML value, or a list of them; an empty text for null.
+std::string text_of(const bundle::YamlNode& node, const std::string& where) {
+  using Kind = bundle::YamlNode::Kind;
+  if (node.kind == Kind::Null) return "";
+  std::string text;
+  for (const auto& item : node.items) {
+    const bool is_value = item.kind == Kind::Null || item.kind == Kind::Text;
+    if (!is_value) refuse(where + " is more than a list of values");
+    text += (text.empty() ? "" : std::string(1, kSeparator)) + text_of(item, where);
+  }
+  if (node.kind == Kind::List) return text;
+  if (node.kind != Kind::Text) refuse(where + " is more than a value; write key: value, or a list of values");
+  if (node.quoted) return node.text;
+  if (node.text == "None") return "";
+  if (node.text == "True" || node.text == "yes" || node.text == "on") return "true";
+  if (node.text == "False" || node.text == "no" || node.text == "off") return "false";
+  return node.text;
 }
 
-/// A YAML scalar without its quotes and comment; an empty text for null.
-std::string scalar(const std::string& raw, const std::string& where) {
-  auto text = trimmed(raw);
-  if (!text.empty() && (text[0] == '"' || text[0] == '\'')) {
-    const auto end = text.find(text[0], 1);
-    const auto rest = end == std::string::npos ? "?" : trimmed(text.substr(end + 1));
-    if (end == std::string::npos || (!rest.empty() && rest[0] != '#') ||
-        text.substr(0, end).find('\\') != std::string::npos) {
-      refuse(where + ": a text in quotes must end on its line and have no backslash");
-    }
-    return text.substr(1, end - 1);
+bundle::YamlNode parsed_yaml(const std::string& path) {
+  try {
+    return bundle::parse_yaml(content_of(path), path);
+  } catch (const bundle::Error& error) {
+    const auto& facts = error.facts();
+    refuse(facts.where + ": " + facts.what + (facts.got.empty() ? "" : ": " + facts.got));
   }
-  if (const auto comment = text.find(" #"); comment != std::string::npos) text = trimmed(text.substr(0, comment));
-  if (text.starts_with("#")) return "";
-  if (!text.empty() && std::string("[{&*!|>%@`").find(text[0]) != std::string::npos) {
-    refuse(where + ": '" + text + "' is more than a value; write key: value, or a list of values");
-  }
-  if (text == "null" || text == "~" || text == "None") return "";
-  if (text == "True" || text == "yes" || text == "on") return "true";
-  if (text == "False" || text == "no" || text == "off") return "false";
-  return text;
 }
 
-/// [a, b] in one line.
-std::string flow_list(const std::string& text, const std::string& where) {
-  const auto end = text.find(']');
-  const auto rest = end == std::string::npos ? "?" : trimmed(text.substr(end + 1));
-  if (end == std::string::npos || (!rest.empty() && rest[0] != '#')) refuse(where + ": a list must end on its line");
-  std::istringstream items(text.substr(1, end - 1));
-  std::string joined;
-  for (std::string item; std::getline(items, item, ',');) {
-    joined += (joined.empty() ? "" : std::string(1, kSeparator)) + scalar(item, where);
-  }
-  return joined;
-}
-
-/// Keys with a value or a list of values: what ms-swift's own examples use of YAML.
+/// Keys with a value or a list of values, as ms-swift and LLaMA-Factory have them.
 Texts read_yaml(const std::string& path) {
-  std::istringstream lines(content_of(path));
-  Texts texts;
-  std::string key;  // of the list that the next lines may add to
-  int number = 0;
-  for (std::string line; std::getline(lines, line);) {
-    const auto where = path + ": line " + std::to_string(++number);
-    const auto text = trimmed(line);
-    if (text.empty() || text[0] == '#' || text == "---") continue;
-    if (text.starts_with("- ") && !key.empty()) {
-      auto& list = texts[key];
-      list += (list.empty() ? "" : std::string(1, kSeparator)) + scalar(text.substr(2), where);
-      continue;
-    }
-    const auto colon = text.find(':');
-    const bool is_key = colon != std::string::npos && (colon + 1 == text.size() || text[colon + 1] == ' ');
-    if (line[0] == ' ' || line[0] == '\t' || !is_key) {
-      refuse(where + ": '" + text + "' is no 'key: value'; nested YAML is not read");
-    }
-    key = trimmed(text.substr(0, colon));
-    const auto value = trimmed(text.substr(colon + 1));
-    if (texts.contains(key)) refuse(where + ": " + key + " is there twice");
-    texts[key] = value.starts_with("[") ? flow_list(value, where) : scalar(value, where);
-    if (!texts[key].empty()) key.clear();
+  const auto root = parsed_yaml(path);
+  if (root.kind != bundle::YamlNode::Kind::Map && root.kind != bundle::YamlNode::Kind::Null) {
+    refuse(path + ": line " + std::to_string(root.line) + ": it is no 'key: value'");
   }
-  std::erase_if(texts, [](const auto& each) { return each.second.empty(); });
+  Texts texts;
+  for (const auto& [key, value] : root.members) {
+    const auto text = text_of(value, path + ": line " + std::to_string(value.line) + ": " + key);
+    if (!text.empty()) texts[key] = text;
+  }
   return texts;
 }
 
