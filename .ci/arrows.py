@@ -19,11 +19,11 @@ FOLDERS = ("include", "bundle", "packager", "installer", "offline_repo", "traine
            "bench")
 
 # What both halves may include, and which include neither; each only those that stand before it.
-LEAVES = ("include/sealift/strict_json.hpp", "include/sealift/safetensors.hpp")
+LEAVES = ("include/sealift/strict_json.hpp", "include/sealift/safetensors_values.hpp", "include/sealift/safetensors.hpp")
 # For the programs of either half, not for its headers.
 TOML, NEAREST = "include/sealift/toml.hpp", "include/sealift/nearest.hpp"
-# What a program includes beside the umbrella, since it changes the whole program.
-BY_PROGRAMS = {"include/sealift/train/comm/gloo_turns.hpp"}
+# What a program includes or compiles beside the umbrella, since it changes the whole program.
+BY_PROGRAMS = {"include/sealift/train/comm/gloo_turns.hpp", "include/sealift/train_compiled.cpp"}
 
 # part -> its rooms, bottom to top. A file that stands in the part's own folder is on the floor that names it, else on "".
 FLOORS = {
@@ -49,10 +49,11 @@ ALLOWED = {
     "bundle": (*BUNDLE, *LEAVES, NEAREST),
     "train": (*TRAIN, *LEAVES),
     LEAVES[0]: (),
-    LEAVES[1]: LEAVES[:1],
+    LEAVES[1]: (),
+    LEAVES[2]: LEAVES[:2],
     TOML: ("third_party/",),
     NEAREST: (),
-    "packager": (*BUNDLE, LEAVES[1], TOML, NEAREST, "packager/"),
+    "packager": (*BUNDLE, LEAVES[2], TOML, NEAREST, "packager/"),
     "installer": (*BUNDLE, "installer/"),
     "offline_repo": (*BUNDLE, "offline_repo/"),
     "trainer": (*TRAIN, *GROUND, *LEAVES, TOML, NEAREST, "trainer/"),
@@ -72,7 +73,7 @@ DOORS = {
     r"^utf8proc\.h$": {"bundle/core/unicode."},
     r"^yaml-cpp/": {"bundle/core/yaml."},
     r"^openssl/(ssl|x509v3)\.h$": {"offline_repo/server/tls.cpp"},
-    r"^openssl/(?!ssl\.h|x509v3\.h)": {"bundle/core/openssl.hpp", "include/sealift/train/checkpoint/digest.hpp",
+    r"^openssl/(?!ssl\.h|x509v3\.h)": {"bundle/core/openssl.hpp", "include/sealift/train/checkpoint/digest_inl.hpp",
                    "verify/report/signature.cpp"},
     r"^nlohmann/": {"bundle/core/json.hpp", "bundle/core/json_object.hpp", *LEAVES, "trainer/", "verify/"},
     r"^curl/": {"packager/network/http_request.cpp"},
@@ -95,9 +96,14 @@ def part_of(path):
     return top if top in FOLDERS and top != "include" else None
 
 
+def header_of(path):
+    """The core's x_inl.hpp has the bodies of x.hpp, and what holds for the header holds for it."""
+    return re.sub(r"^(include/sealift/train/.*)_inl\.hpp$", r"\1.hpp", path)
+
+
 def inside(path):
     """The path below its part's folder: include/sealift/bundle/core/x.hpp and bundle/core/x.cpp are both core/x.*"""
-    return re.sub(r"^(include/sealift/\w+|\w+)/", "", path)
+    return re.sub(r"^(include/sealift/\w+|\w+)/", "", header_of(path))
 
 
 def room_of(path):
@@ -165,8 +171,11 @@ def main():
             faults.append(f"{path}: uses bundle::detail, which is for the bodies of bundle alone")
         if part in FLOORS and not umbrella and floor_of(path) is None:
             faults.append(f"{path}: stands in a room that FLOORS does not name")
-        if part in order and public and path not in order[part] and not umbrella and path not in BY_PROGRAMS:
+        header = header_of(path)
+        if part in order and public and header not in order[part] and not umbrella and path not in BY_PROGRAMS:
             faults.append(f"{path}: is not listed in include/sealift/{part}.hpp")
+        elif header != path and f"<{path.removeprefix('include/')}>" not in (ROOT / header).read_text():
+            faults.append(f"{path}: its header does not include it")
         for quote, name in INCLUDE.findall(file.read_text()):
             for pattern, doors in DOORS.items():
                 if re.search(pattern, name) and part != "tests" and not any(path.startswith(door) for door in doors):
@@ -184,7 +193,8 @@ def main():
                 faults.append(f"{path}: a public header must not include {target}, which is not installed")
             if part in FLOORS and None not in (floor_of(path), floor_of(target)) and floor_of(target) > floor_of(path):
                 faults.append(f"{path}: includes {target}, which stands on a higher floor")
-            if target in order.get(part, {}) and path in order[part] and order[part][target] >= order[part][path]:
+            ours, theirs = (order.get(part, {}).get(header_of(each)) for each in (path, target))
+            if None not in (ours, theirs) and (theirs > ours or theirs == ours and header == path and "_inl." not in target):
                 faults.append(f"{path}: includes {target}, which stands later in the umbrella")
             if part != "tests" and concept_of(target) != concept_of(path):
                 concepts.setdefault(concept_of(path), set()).add(concept_of(target))

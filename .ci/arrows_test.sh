@@ -19,6 +19,8 @@ echo '#include "sealift/bundle/trust/b.hpp"' > "$tree/packager/main.cpp"
 printf '#include "packager/host/h.hpp"\n#include "packager/job/k.hpp"\n' > "$tree/packager/job/j.cpp"
 echo '#include "sealift/safetensors.hpp"' | tee -a "$tree/include/sealift/train/comm/t.hpp" >> "$tree/include/sealift/bundle/core/a.hpp"
 echo '#include "sealift/train/comm/t.hpp"' > "$tree/include/sealift/train/flat/u.hpp"
+echo '#include <sealift/train/comm/v_inl.hpp>' > "$tree/include/sealift/train/comm/v.hpp"
+echo '#include <sealift/train/comm/v.hpp>' > "$tree/include/sealift/train/comm/v_inl.hpp"
 touch "$tree"/trainer/{settings/s,loop/l,models/m,verbs/v,failure,own_bundle}.hpp \
   "$tree"/verify/{verdict/v,machine/m}.hpp "$tree"/launch/{place.hpp,ranks.hpp,main.cpp} "$tree/packager/CMakeLists.txt" \
   "$tree/packager/job/made.inc.in" "$tree/samples/sample.cpp"
@@ -47,6 +49,8 @@ finds include/sealift/bundle/trust/b.hpp '"bundle/core/json.hpp"' 'a public head
 finds include/sealift/bundle/core/a.hpp '<openssl/evp.h>' 'whose door is'
 finds include/sealift/bundle/core/a.hpp '"sealift/bundle/trust/b.hpp"' 'stands later'
 finds include/sealift/train/comm/v.hpp '"sealift/train/flat/u.hpp"' 'a circle of rooms in train: comm -> flat -> comm'
+finds include/sealift/train/comm/v_inl.hpp '"sealift/train/flat/u.hpp"' 'a circle of rooms in train: comm -> flat -> comm'
+finds include/sealift/train/comm/t.hpp '<sealift/train/comm/v_inl.hpp>' 'stands later in the umbrella'
 finds include/sealift/train/comm/t.hpp '"sealift/bundle/core/a.hpp"' 'train must not include'
 finds include/sealift/safetensors.hpp '"sealift/bundle/core/a.hpp"' 'a leaf must not include'
 finds include/sealift/safetensors.hpp '<zlib.h>' 'whose door is'
@@ -76,8 +80,9 @@ if output=$(python3 "$check" "$tree"); then echo "not found: bundle::detail in a
 grep -q 'packager/host/inner.cpp: uses bundle::detail' <<< "$output"
 rm "$tree/packager/host/inner.cpp"
 mkdir "$tree/packager/attic"
-touch "$tree/packager/attic/x.cpp" "$tree/include/sealift/bundle/core/forgotten.hpp"
+touch "$tree/packager/attic/x.cpp" "$tree/include/sealift/bundle/core/forgotten.hpp" "$tree/include/sealift/train/comm/t_inl.hpp"
 if output=$(python3 "$check" "$tree"); then echo "not found: a header that no umbrella lists"; exit 1; fi
 grep -q 'forgotten.hpp: is not listed' <<< "$output"
+grep -q 't_inl.hpp: its header does not include it' <<< "$output"
 grep -q 'packager/attic/x.cpp: stands in a room that FLOORS does not name' <<< "$output"
 echo "every kind of wrong arrow is found"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The safetensors container: 8 bytes of header length, a JSON header, the tensors' bytes. Parsed and written only here.
-// A leaf that both halves may include: it knows neither LibTorch nor a bundle, only strict_json.hpp.
+// A leaf that both halves may include: it knows neither LibTorch nor a bundle, only two other leaves.
 // Stricter than upstream's reader (duplicate keys are refused), so whatever passes here opens there.
 #pragma once
 
@@ -17,43 +17,16 @@
 #include <string_view>
 #include <vector>
 
+#include "sealift/safetensors_values.hpp"
 #include "sealift/strict_json.hpp"
 
 namespace sealift::safetensors {
 
 using Json = nlohmann::json;  // sorted keys: looking one up stays cheap however many a hostile file has
 
-/// A file that is not what it should be; the message says what, where, expected and got.
-class FormatError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
 inline constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  ///< upstream's own limit
 inline constexpr std::size_t kMaxDimensions = 64;
 inline constexpr std::size_t kMaxJsonValues = 1'000'000;  ///< about 100000 tensors; each value costs memory
-
-/// One tensor of a file; `begin` and `end` count bytes from the start of the data, which follows the header.
-struct Tensor {
-  std::string name;
-  std::string dtype;  ///< as the format spells it: F32, BF16, I64, ...
-  std::vector<std::uint64_t> shape;
-  std::uint64_t begin = 0;
-  std::uint64_t end = 0;
-
-  std::uint64_t bytes() const { return end - begin; }
-};
-
-/// What a file's header says, in the order of the data.
-struct Header {
-  std::vector<Tensor> tensors;
-  std::map<std::string, std::string> metadata;
-  std::uint64_t data_begin = 0;  ///< first byte of the data, from the start of the file
-  bool padded = false;           ///< white space stands before the '{': not as the format says, but upstream reads it
-
-  std::uint64_t data_bytes() const { return tensors.empty() ? 0 : tensors.back().end; }
-  std::uint64_t file_bytes() const { return data_begin + data_bytes(); }
-};
 
 /// Bits of one element; nothing for a dtype that the format does not know.
 inline std::optional<std::uint64_t> bits_of(std::string_view dtype) {

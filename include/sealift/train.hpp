@@ -11,6 +11,7 @@
 // Not here: <sealift/train/comm/gloo_turns.hpp>, which a program includes whose ranks share cores (Gloo spins without it).
 
 // the face: what a program chooses
+#include <sealift/train/bodies.hpp>                       // whether headers bring their bodies, or one source of the program does
 #include <sealift/train/compression.hpp>                  // what may travel smaller than it is
 #include <sealift/train/precision.hpp>                    // the dtypes in which a unit computes and reduces
 #include <sealift/train/wrap.hpp>                         // which modules become units: one function, and its makers
@@ -73,7 +74,6 @@
 #include <sealift/train/unit/unit.hpp>                    // before and after forward, before and after backward
 #include <sealift/train/unit/tensor_walk.hpp>             // the tensors in a forward's arguments and results
 #include <sealift/train/unit/unit_graph.hpp>              // hooks and nodes by which autograd calls a unit
-#include <sealift/train/unit/unit_passes.hpp>             // what a forward and a backward pass do to all units
 
 // the face: what a program gets
 #include <sealift/train/shardable.hpp>                    // the holder that lets a block become a unit

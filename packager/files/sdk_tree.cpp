@@ -19,7 +19,8 @@ namespace {
 
 constexpr std::uint64_t kMaxCoreFile = std::uint64_t{4} << 20;
 constexpr std::size_t kMaxCoreFiles = 2000;
-constexpr const char* kCore[] = {"include/sealift/train.hpp", "include/sealift/safetensors.hpp",
+constexpr const char* kCore[] = {"include/sealift/train.hpp", "include/sealift/train_compiled.cpp",
+                                 "include/sealift/safetensors_values.hpp", "include/sealift/safetensors.hpp",
                                  "include/sealift/strict_json.hpp"};
 constexpr const char* kVersionFile = "sealift-config-version.cmake";
 // Without sealift-built.cmake, which names folders of the machine that built it.

@@ -6,12 +6,8 @@
 // Mirrored by trainer/plan/memory.cpp (keep_fits): change both.
 #pragma once
 
+#include <sealift/train/bodies.hpp>
 #include <sealift/train/unit_plan.hpp>
-
-#include <c10/core/CachingDeviceAllocator.h>
-
-#include <unistd.h>
-#include <fstream>
 
 namespace sealift::train {
 
@@ -25,62 +21,10 @@ struct KeepCost {
 
 /// What keeping the units of `plans` costs on a mesh of `shards` ranks that shard. At the peak, where the last backward
 /// begins, whole parameters and gradients lie beside shards and moments; shards of gradients come as whole ones go.
-inline KeepCost keep_cost(const std::vector<UnitPlan>& plans, std::int64_t shards) {
-  KeepCost cost;
-  for (const auto& plan : plans) {
-    const auto& precision = plan.options.precision;
-    for (std::size_t i = 0; i < plan.parameters.size(); ++i) {
-      const auto& tensor = plan.parameters[i].tensor;
-      const auto own = static_cast<std::int64_t>(tensor.nbytes());
-      if (const auto stored = plan.stored_as(i); stored != StoredAs::Plain) {
-        const auto kept = stored_bytes(stored, tensor.numel(), tensor.scalar_type());
-        const auto width = c10::elementSize(precision.param_dtype.value_or(tensor.scalar_type()));
-        const auto whole = tensor.numel() * static_cast<std::int64_t>(width);
-        cost.ddp += kept;
-        cost.kept += whole;
-        cost.held += whole + kept / shards;
-        continue;
-      }
-      const auto bytes_in = [&](const std::optional<at::ScalarType>& dtype) {
-        const bool converts = dtype && tensor.is_floating_point();
-        return converts ? tensor.numel() * static_cast<std::int64_t>(c10::elementSize(*dtype)) : own;
-      };
-      const bool trains = tensor.requires_grad();
-      const auto whole = bytes_in(precision.param_dtype), gradient = trains ? bytes_in(precision.reduce_dtype) : 0;
-      const auto moments = trains ? 2 * own : 0;
-      const bool copies = precision.param_dtype && *precision.param_dtype != tensor.scalar_type();
-      cost.ddp += own + (copies ? whole : 0) + gradient + moments;
-      if (plan.replicate || (plan.replicate_trained && trains)) {
-        cost.held += own + (copies ? whole : 0) + gradient + moments;
-        continue;
-      }
-      cost.kept += whole + gradient;
-      cost.held += whole + gradient + (own + moments) / shards;
-    }
-  }
-  return cost;
-}
+KeepCost keep_cost(const std::vector<UnitPlan>& plans, std::int64_t shards);
 
 /// Bytes that are free on `device`; for the CPU, what the system and this process's control group leave. 0: unknown.
-inline std::int64_t free_memory(at::Device device) {
-  if (!device.is_cpu()) {
-    auto* allocator = dynamic_cast<c10::DeviceAllocator*>(c10::GetAllocator(device.type()));
-    return allocator ? static_cast<std::int64_t>(allocator->getMemoryInfo(device.index()).first) : 0;
-  }
-  std::int64_t available = 0;
-  std::ifstream meminfo("/proc/meminfo");
-  for (std::string line; std::getline(meminfo, line);) {
-    if (line.starts_with("MemAvailable:")) available = std::atoll(line.c_str() + 13) * 1024;
-  }
-  const auto number_in = [](const char* path) {  // "max" and a file that is not there are no limit
-    std::ifstream file(path);
-    std::int64_t number = -1;
-    file >> number;
-    return file ? number : -1;
-  };
-  const auto limit = number_in("/sys/fs/cgroup/memory.max"), used = number_in("/sys/fs/cgroup/memory.current");
-  return limit >= 0 && used >= 0 ? std::min(available, std::max<std::int64_t>(0, limit - used)) : available;
-}
+std::int64_t free_memory(at::Device device);
 
 /// What was chosen, for `Parallel`, and why, for a log.
 struct KeepChoice {
@@ -91,32 +35,10 @@ struct KeepChoice {
 /// Chooses for `policy`, the same on all ranks: what it says, or with `Auto` whether the cost is at most half of the
 /// memory that the rank with the least has, `Policy::memory_budget` or what is free, and ddp would hold no less.
 /// Ranks on one host share its free memory. Collective over `world`, unless the policy says it.
-inline KeepChoice choose_keep_gathered(const Policy& policy, const KeepCost& cost, Collectives& world,
-                                       at::Device device) {
-  const auto mebibytes = [](std::int64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; };
-  const auto costs = "keeping units gathered between micro-batches costs each rank " + mebibytes(cost.kept);
-  if (policy.keep_gathered != KeepGathered::Auto) {
-    const bool keep = policy.keep_gathered == KeepGathered::Always;
-    return {keep, costs + "; the policy says " + (keep ? "always" : "never")};
-  }
-  auto budget = policy.memory_budget;
-  if (budget == 0) {
-    std::array<char, 256> host{};
-    gethostname(host.data(), host.size() - 1);
-    const auto mine = torch::tensor(
-        {static_cast<std::int64_t>(std::hash<std::string>{}(host.data())), free_memory(device)}, torch::kInt64);
-    auto all = mine.repeat({world.size()}).to(device);
-    world.all_gather(all, mine.to(device), "free memory").wait();
-    all = all.cpu().view({-1, 2});
-    for (std::int64_t rank = 0; rank < world.size(); ++rank) {
-      const auto sharing = device.is_cpu() ? all.select(1, 0).eq(all[rank][0]).sum().item<std::int64_t>() : 1;
-      const auto share = all[rank][1].item<std::int64_t>() / sharing;
-      budget = rank == 0 ? share : std::min(budget, share);
-    }
-  }
-  const bool keep = cost.kept <= budget / 2 && cost.held <= cost.ddp;
-  return {keep, costs + " of " + mebibytes(budget) + "; a step would hold " + mebibytes(cost.held) + ", under ddp " +
-                    mebibytes(cost.ddp) + (keep ? ": kept" : ": freed, and gathered again for each micro-batch")};
-}
+KeepChoice choose_keep_gathered(const Policy& policy, const KeepCost& cost, Collectives& world, at::Device device);
 
 }  // namespace sealift::train
+
+#ifdef SEALIFT_TRAIN_BODIES
+#include <sealift/train/keep_choice_inl.hpp>
+#endif

@@ -4,7 +4,8 @@
 // The model itself is called as before, so that a loop needs nothing else.
 #pragma once
 
-#include <sealift/train/unit/unit_passes.hpp>
+#include <sealift/train/bodies.hpp>
+#include <sealift/train/unit/unit_graph.hpp>
 
 #include <unordered_set>
 
@@ -26,15 +27,7 @@ struct ShardedParameter {
 class Parallel {
  public:
   Parallel(std::shared_ptr<Session> session, std::vector<ShardedParameter> parameters,
-           std::vector<std::string> warnings, std::vector<std::string> notes)
-      : session_(std::move(session)),
-        parameters_(std::move(parameters)),
-        warnings_(std::move(warnings)),
-        notes_(std::move(notes)) {
-    for (const auto& parameter : parameters_) {
-      if (parameter.shard.requires_grad()) shards_.push_back({parameter.name, parameter.shard});
-    }
-  }
+           std::vector<std::string> warnings, std::vector<std::string> notes);
   Parallel(Parallel&&) = default;
   Parallel& operator=(Parallel&&) = default;
 
@@ -45,39 +38,14 @@ class Parallel {
   const std::vector<NamedTensor>& named_shards() const { return shards_; }
 
   /// The same without names, for an optimizer.
-  std::vector<at::Tensor> shards() const {
-    std::vector<at::Tensor> tensors;
-    for (const auto& shard : shards_) tensors.push_back(shard.tensor);
-    return tensors;
-  }
+  std::vector<at::Tensor> shards() const;
 
   /// Throws unless `optimizer` steps the shards; one made before `parallelize` would silently train nothing.
-  void check_optimizer(torch::optim::Optimizer& optimizer) const {
-    std::unordered_set<at::TensorImpl*> known;
-    for (const auto& shard : shards_) known.insert(shard.tensor.unsafeGetTensorImpl());
-    for (auto& group : optimizer.param_groups()) {
-      for (const auto& tensor : group.params()) {
-        TORCH_CHECK(known.contains(tensor.unsafeGetTensorImpl()), "the optimizer steps a tensor of shape ",
-                    tensor.sizes(), " that is not one of this model's ", shards_.size(),
-                    " shards; make the optimizer after parallelize(), from Parallel::shards()");
-      }
-    }
-  }
+  void check_optimizer(torch::optim::Optimizer& optimizer) const;
 
   /// Call before the forward of micro-batch `micro` of `micro_batches`. As far as the policy allows, gradients are
   /// reduced with the last one only and parameters stay gathered in between: each unit is gathered and reduced once.
-  void set_micro_batch(std::int64_t micro, std::int64_t micro_batches) {
-    TORCH_CHECK(micro >= 0 && micro < micro_batches, "micro-batch ", micro, " of ", micro_batches,
-                "; expected a number from 0 to ", micro_batches - 1);
-    const auto& policy = session_->policy;
-    const bool last = micro + 1 == micro_batches;
-    if (micro == 0) session_->reducer.drop();  // what a step that was cut short has left
-    session_->pass = {.reduce = last || policy.reduce_every_micro_batch,
-                      .over_copies = last || !policy.defer_all_reduce,
-                      .keep = session_->keep_gathered && micro_batches > 1,
-                      .first = micro == 0,
-                      .last = last};
-  }
+  void set_micro_batch(std::int64_t micro, std::int64_t micro_batches);
 
   // FSDP2's setters, for loops to which set_micro_batch does not apply.
 
@@ -89,28 +57,18 @@ class Parallel {
   void set_requires_all_reduce(bool all_reduce) { session_->pass.over_copies = all_reduce; }
 
   /// With false, units stay gathered after their backward, for another forward before the optimizer's step.
-  void set_reshard_after_backward(bool reshard) {
-    session_->pass.keep = !reshard;
-    session_->pass.last = reshard;
-  }
+  void set_reshard_after_backward(bool reshard);
 
   /// Gradients become the sum over ranks and micro-batches divided by `factor`, as for a loss that is summed over a
   /// number of tokens which differs from rank to rank; 0: by the world size. Holds until it is changed; may be set
   /// until the last backward of a step, on one process until the first. The same on all ranks.
-  void set_gradient_divide_factor(double factor) {
-    session_->reducer.set_divisor(factor);
-    if (session_->groups.world.size() == 1) divide_alone(factor);
-  }
+  void set_gradient_divide_factor(double factor);
 
   /// Gathers the units at `next` while the one at `path` runs forward, instead of those next in the order of calls.
-  void set_forward_prefetch(const std::string& path, const std::vector<std::string>& next) {
-    unit(path).set_forward_prefetch(numbers(next));
-  }
+  void set_forward_prefetch(const std::string& path, const std::vector<std::string>& next);
 
   /// The same for backward.
-  void set_backward_prefetch(const std::string& path, const std::vector<std::string>& next) {
-    unit(path).set_backward_prefetch(numbers(next));
-  }
+  void set_backward_prefetch(const std::string& path, const std::vector<std::string>& next);
 
   /// Tells `observer` what this rank's units begin and end from now on.
   void observe(std::shared_ptr<Observer> observer) { session_->groups.observers->add(std::move(observer)); }
@@ -123,26 +81,10 @@ class Parallel {
   /// The optimizer must not step meanwhile. Collective.
   class [[nodiscard]] Whole {
    public:
-    explicit Whole(std::shared_ptr<Session> session) : session_(std::move(session)) {
-      const bool in_backward = session_->in_backward;
-      if (session_->memory) made_ = session_->memory->made();
-      // What was gathered before may be older than the optimizer's last step.
-      if (session_->forwards == 0 && !in_backward && session_->holds == 0) ++session_->epoch;
-      for (auto& unit : session_->units) {
-        for (auto& flat : unit->flats()) {
-          if (!flat->has_memory()) gathered_.push_back(flat.get());
-          in_backward ? flat->unshard() : flat->unshard(session_->epoch);
-        }
-      }
-      ++session_->holds;
-    }
+    explicit Whole(std::shared_ptr<Session> session);
     Whole(const Whole&) = delete;
     Whole& operator=(const Whole&) = delete;
-    ~Whole() {
-      if (--session_->holds > 0) return;
-      for (auto* flat : gathered_) flat->reshard();
-      if (session_->memory) session_->memory->release(made_);
-    }
+    ~Whole();
 
    private:
     std::shared_ptr<Session> session_;
@@ -153,16 +95,11 @@ class Parallel {
 
   /// With `Policy::stable_addresses`: the buffers that flats use; complete after two steps and an evaluation. Valid as
   /// long as the model.
-  std::vector<FlatMemory> flat_memory() const {
-    return session_->memory ? session_->memory->all() : std::vector<FlatMemory>{};
-  }
+  std::vector<FlatMemory> flat_memory() const;
 
   /// Calls `observer` for every buffer that a flat takes from now on, with its address and size, on the thread that
   /// takes it.
-  void observe_flat_memory(std::function<void(const void* data, std::size_t bytes)> observer) const {
-    TORCH_CHECK(session_->memory, "flats have no buffers of their own; set Policy::stable_addresses");
-    session_->memory->observe(std::move(observer));
-  }
+  void observe_flat_memory(std::function<void(const void* data, std::size_t bytes)> observer) const;
 
   Groups& groups() { return session_->groups; }
 
@@ -191,33 +128,12 @@ class Parallel {
   bool keeps_gathered() const { return session_->keep_gathered; }
 
  private:
-  Unit& unit(const std::string& path) {
-    for (auto& candidate : session_->units) {
-      if (candidate->path() == path) return *candidate;
-    }
-    TORCH_CHECK(false, "there is no unit '", path, "'; see Parallel::units()");
-  }
+  Unit& unit(const std::string& path);
 
   /// Divides the gradients that no reduction sees: those of parameters that are whole on the only rank.
-  void divide_alone(double factor) {
-    if (alone_) {
-      *alone_ = factor;
-      return;
-    }
-    if (factor == 0) return;
-    alone_ = std::make_shared<double>(factor);
-    for (const auto& [name, parameter] : shards_) {
-      parameter.register_hook([divisor = alone_](const at::Tensor& gradient) {
-        return *divisor > 0 ? gradient / *divisor : at::Tensor();  // undefined: as it was
-      });
-    }
-  }
+  void divide_alone(double factor);
 
-  std::vector<std::size_t> numbers(const std::vector<std::string>& paths) {
-    std::vector<std::size_t> result;
-    for (const auto& path : paths) result.push_back(unit(path).number());
-    return result;
-  }
+  std::vector<std::size_t> numbers(const std::vector<std::string>& paths);
 
   std::shared_ptr<Session> session_;
   std::vector<ShardedParameter> parameters_;
@@ -227,3 +143,7 @@ class Parallel {
 };
 
 }  // namespace sealift::train
+
+#ifdef SEALIFT_TRAIN_BODIES
+#include <sealift/train/parallel_inl.hpp>
+#endif

@@ -5,7 +5,7 @@
 // C++ modules have no forward hooks, so the holder's own module puts its `forward` in front of the block's.
 #pragma once
 
-#include <sealift/train/unit/unit_passes.hpp>
+#include <sealift/train/unit/unit_graph.hpp>
 
 namespace sealift::train {
 

@@ -4,21 +4,16 @@
 // Candidates are the modules that are held in `Shardable`, since only their calls can be intercepted.
 #pragma once
 
+#include <sealift/train/bodies.hpp>
 #include <sealift/train/shardable.hpp>
 
-#include <algorithm>
 #include <set>
-#include <typeindex>
 
 namespace sealift::train::detail {
 
-inline std::string join(const std::string& path, const std::string& name) {
-  return path.empty() ? name : path + "." + name;
-}
+std::string join(const std::string& path, const std::string& name);
 
-inline bool contains(const std::string& path, const std::string& other) {
-  return other.starts_with(path + ".");
-}
+bool contains(const std::string& path, const std::string& other);
 
 /// A candidate in the model, and what was chosen for it.
 struct Place {
@@ -27,80 +22,17 @@ struct Place {
   std::optional<UnitOptions> options = {};  ///< none: it stays in the unit that contains it
 };
 
-/// Finds all candidates, in the order of the model; a module comes before those within it.
-inline void find_places(const torch::nn::Module& module, const std::string& path, std::vector<Place>& found) {
-  for (const auto& item : module.named_children()) {
-    auto* slot = dynamic_cast<UnitSlot*>(item.value().get());
-    const bool known = std::any_of(found.begin(), found.end(), [&](const auto& place) { return place.slot == slot; });
-    if (slot && !known) found.push_back({{join(path, item.key()), *item.value()}, slot});
-    find_places(*item.value(), join(path, item.key()), found);
-  }
-}
-
-inline void mark_blocks(std::vector<Place>& places) {
-  const auto type = [](const Place& place) { return std::type_index(typeid(place.candidate.module)); };
-  std::map<std::type_index, int> count;
-  for (const auto& place : places) ++count[type(place)];
-  const bool any = std::any_of(count.begin(), count.end(), [](const auto& item) { return item.second > 1; });
-  const Candidate* outer = nullptr;  // the last block that no other contains
-  for (auto& place : places) {
-    auto& each = place.candidate;
-    each.is_block = !any || count[type(place)] > 1;
-    if (!each.is_block || (outer && contains(outer->path, each.path))) continue;
-    each.block = outer ? *outer->block + 1 : 0;
-    outer = &each;
-  }
-}
-
-/// Adds the parameters of `module` to `found` that are neither ignored nor in one of `units` within it.
-inline void find_rest(const torch::nn::Module& module, const std::set<const torch::nn::Module*>& units,
-                      const std::set<at::TensorImpl*>& ignored, std::map<at::TensorImpl*, std::int64_t>& found) {
-  for (const auto& parameter : module.parameters(/*recurse=*/false)) {
-    auto* impl = parameter.unsafeGetTensorImpl();
-    if (!ignored.contains(impl)) found[impl] = parameter.numel();
-  }
-  for (const auto& child : module.children()) {
-    if (!units.contains(child.get())) find_rest(*child, units, ignored, found);
-  }
-}
-
 /// Asks `wrap` about each place, about those within a module before the module itself, so that it can be told how much
 /// is left. What would hold nothing becomes no unit, whatever the answer.
-inline void ask(std::vector<Place>& places, const Wrap& wrap, const std::set<at::TensorImpl*>& ignored) {
-  TORCH_CHECK(wrap, "Policy::wrap is an empty function; root_only() chooses no units");
-  std::set<const torch::nn::Module*> units;
-  std::map<std::string, bool> patterns;
-  for (auto place = places.rbegin(); place != places.rend(); ++place) {
-    auto& candidate = place->candidate;
-    std::map<at::TensorImpl*, std::int64_t> rest;
-    find_rest(candidate.module, units, ignored, rest);
-    for (const auto& [parameter, numel] : rest) candidate.numel += numel;
-    candidate.patterns = &patterns;
-    auto choice = wrap(candidate);
-    candidate.patterns = nullptr;
-    if (!choice.options || rest.empty()) continue;
-    place->options = std::move(choice.options);
-    units.insert(&candidate.module);
-  }
-  for (const auto& [pattern, matched] : patterns) {
-    TORCH_CHECK(matched, "'", pattern, "' matches no module that is held in Shardable, or only modules that were ",
-                "chosen before it was asked; possible units are: ", [&] {
-                  std::string paths;
-                  for (const auto& place : places) paths += (paths.empty() ? "" : ", ") + place.candidate.path;
-                  return paths.empty() ? std::string("none") : paths;
-                }());
-  }
-}
+void ask(std::vector<Place>& places, const Wrap& wrap, const std::set<at::TensorImpl*>& ignored);
 
 /// All candidates of `model` with what `policy.wrap` chose for each; throws when a pattern that it asked for matches
 /// none.
-inline std::vector<Place> choose_units(const torch::nn::Module& model, const Policy& policy,
-                                       const std::set<at::TensorImpl*>& ignored) {
-  std::vector<Place> places;
-  find_places(model, "", places);
-  mark_blocks(places);
-  ask(places, policy.wrap, ignored);
-  return places;
-}
+std::vector<Place> choose_units(const torch::nn::Module& model, const Policy& policy,
+                                const std::set<at::TensorImpl*>& ignored);
 
 }  // namespace sealift::train::detail
+
+#ifdef SEALIFT_TRAIN_BODIES
+#include <sealift/train/unit_choice_inl.hpp>
+#endif

@@ -4,6 +4,7 @@
 // nothing. A parameter belongs to the innermost unit that contains it. Units that would hold none are not made.
 #pragma once
 
+#include <sealift/train/bodies.hpp>
 #include <sealift/train/unit_choice.hpp>
 
 namespace sealift::train {
@@ -20,68 +21,10 @@ struct UnitPlan {
 
   StoredAs stored_as(std::size_t index) const { return stored.empty() ? StoredAs::Plain : stored[index]; }
 
-  std::int64_t numel() const {
-    std::int64_t sum = 0;
-    for (const auto& parameter : parameters) sum += parameter.tensor.numel();
-    return sum;
-  }
+  std::int64_t numel() const;
 };
 
 namespace detail {
-
-/// Begins the chosen units, the root's first, and says which modules they are.
-inline std::vector<UnitPlan> begin_units(torch::nn::Module& model, const std::vector<Place>& places,
-                                         const Policy& policy,
-                                         std::map<const torch::nn::Module*, std::size_t>& unit_of) {
-  const auto options_of = [&](const UnitOptions& options) {
-    const bool reshard = options.reshard_after_forward.value_or(policy.reshard_after_forward);
-    return Unit::Options{.reshard_after_forward = reshard,
-                         .reshard_group = reshard ? policy.reshard_group : 0,
-                         .precision = options.precision.value_or(policy.precision)};
-  };
-  std::vector<UnitPlan> plans{{.slots = {dynamic_cast<UnitSlot*>(&model)}, .options = options_of({})}};
-  std::map<std::string, std::vector<const Place*>> sharing;
-  for (const auto& place : places) {
-    if (!place.options) continue;
-    const auto& path = place.candidate.path;
-    auto& partners = sharing[place.options->shared.empty() ? "only " + path : "with " + place.options->shared];
-    if (partners.empty()) {
-      unit_of[&place.candidate.module] = plans.size();
-      plans.push_back({.path = path,
-                       .slots = {place.slot},
-                       .replicate = place.options->replicate,
-                       .replicate_trained = place.options->replicate_trained,
-                       .options = options_of(*place.options)});
-    } else {
-      TORCH_CHECK(*place.options == *partners.front()->options, "modules '", partners.front()->candidate.path,
-                  "' and '", path, "' share unit '", place.options->shared,
-                  "' but have other options; give both the same");
-      const auto unit = unit_of[&place.candidate.module] = unit_of[&partners.front()->candidate.module];
-      // Within one of them it runs while the unit is in use, so it must not free the unit.
-      if (std::none_of(partners.begin(), partners.end(),
-                       [&](const auto* partner) { return contains(partner->candidate.path, path); })) {
-        plans[unit].slots.push_back(place.slot);
-      }
-    }
-    partners.push_back(&place);
-  }
-  return plans;
-}
-
-/// The parameters that `policy` ignores; throws when one of its patterns matches none.
-inline std::set<at::TensorImpl*> find_ignored(const torch::nn::Module& model, const Policy& policy) {
-  std::set<at::TensorImpl*> ignored;
-  for (const auto& pattern : policy.ignored_parameters) {
-    bool matched = false;
-    for (const auto& item : model.named_parameters()) {
-      if (fnmatch(pattern.c_str(), item.key().c_str(), 0) != 0) continue;
-      matched = true;
-      ignored.insert(item.value().unsafeGetTensorImpl());
-    }
-    TORCH_CHECK(matched, "ignored_parameters has '", pattern, "', which matches no parameter of the model");
-  }
-  return ignored;
-}
 
 /// Gives parameters and buffers to the innermost unit that contains them.
 struct Distribution {
@@ -91,72 +34,21 @@ struct Distribution {
   std::map<at::TensorImpl*, std::pair<std::string, std::size_t>> seen = {};  ///< first name and unit of a parameter
 
   /// Adds those of `module` and below, which is in unit `unit`; a tied one counts once.
-  void add(const torch::nn::Module& module, const std::string& path, std::size_t unit) {
-    for (const auto& item : module.named_parameters(/*recurse=*/false)) {
-      const auto name = join(path, item.key());
-      auto* impl = item.value().unsafeGetTensorImpl();
-      if (ignored.contains(impl)) continue;
-      const auto [first, is_new] = seen.try_emplace(impl, name, unit);
-      if (is_new) plans[unit].parameters.push_back({name, item.value()});
-      const auto& [first_name, first_unit] = first->second;
-      TORCH_CHECK(first_unit == unit, "parameters '", first_name, "' and '", name, "' are tied but lie in units '",
-                  plans[first_unit].path, "' and '", plans[unit].path,
-                  "'; hold tied parameters in one unit: the root, or one that both modules share");
-    }
-    for (const auto& item : module.named_buffers(/*recurse=*/false)) plans[unit].buffers.push_back(item.value());
-    for (const auto& item : module.named_children()) {
-      const auto found = unit_of.find(item.value().get());
-      add(*item.value(), join(path, item.key()), found == unit_of.end() ? unit : found->second);
-    }
-  }
+  void add(const torch::nn::Module& module, const std::string& path, std::size_t unit);
 };
-
-/// Asks `store` what is kept of each parameter.
-inline void choose_storage(std::vector<UnitPlan>& plans, const StorageChoice& store) {
-  for (auto& plan : plans) {
-    for (const auto& [name, tensor] : plan.parameters) {
-      const auto stored = store(name, tensor);
-      TORCH_CHECK(stored == StoredAs::Plain || (!tensor.requires_grad() && tensor.is_floating_point()), "parameter '",
-                  name, "' of ", tensor.scalar_type(), tensor.requires_grad() ? ", which is trained," : "",
-                  " cannot be stored encoded; let Policy::store choose frozen floating ones");
-      plan.stored.push_back(stored);
-    }
-  }
-}
 
 }  // namespace detail
 
 /// The units of `model`, the root's first, then in the order of the model; throws when parameters are tied across units
 /// or a pattern matches nothing.
-inline std::vector<UnitPlan> plan_units(torch::nn::Module& model, const Policy& policy) {
-  detail::Distribution distribution{.ignored = detail::find_ignored(model, policy)};
-  const auto places = detail::choose_units(model, policy, distribution.ignored);
-  distribution.plans = detail::begin_units(model, places, policy, distribution.unit_of);
-  distribution.add(model, "", 0);
-  if (policy.store) detail::choose_storage(distribution.plans, policy.store);
-  return std::move(distribution.plans);
-}
+std::vector<UnitPlan> plan_units(torch::nn::Module& model, const Policy& policy);
 
 /// Advice about `plans`: units that are too small to be worth a collective, or that hold most of the model, so that
 /// nothing overlaps.
-inline std::vector<std::string> unit_warnings(const std::vector<UnitPlan>& plans) {
-  constexpr std::int64_t kSmall = 1 << 18;  // elements: 1 MiB of fp32, where latency and bandwidth break even
-  std::vector<std::string> warnings;
-  std::int64_t total = 0;
-  for (const auto& plan : plans) total += plan.numel();
-  for (std::size_t i = 1; i < plans.size(); ++i) {
-    if (plans[i].numel() >= kSmall || plans[i].replicate) continue;
-    warnings.push_back("unit '" + plans[i].path + "' holds only " + std::to_string(plans[i].numel()) +
-                       " elements, so its collectives are mostly latency; let several blocks share a unit " +
-                       "(by_block_group) or replicate it");
-  }
-  for (const auto& plan : plans) {
-    if (plans.size() == 1 || 2 * plan.numel() <= total) continue;
-    warnings.push_back((plan.path.empty() ? std::string("the root's unit") : "unit '" + plan.path + "'") + " holds " +
-                       std::to_string(plan.numel()) + " of the model's " + std::to_string(total) +
-                       " elements, so little of its communication can overlap; hold its parts in Shardable");
-  }
-  return warnings;
-}
+std::vector<std::string> unit_warnings(const std::vector<UnitPlan>& plans);
 
 }  // namespace sealift::train
+
+#ifdef SEALIFT_TRAIN_BODIES
+#include <sealift/train/unit_plan_inl.hpp>
+#endif

@@ -5,9 +5,8 @@
 // CustomPolicy).
 #pragma once
 
+#include <sealift/train/bodies.hpp>
 #include <sealift/train/precision.hpp>
-
-#include <fnmatch.h>
 
 #include <functional>
 #include <map>
@@ -26,11 +25,7 @@ struct Candidate {
 
   /// Whether the path is like `pattern`, as in a shell: `*` stands for any run of characters. `plan_units` refuses a
   /// pattern that was asked for and matched no candidate, since it is likelier misspelt than meant.
-  bool matches(const std::string& pattern) const {
-    const bool matched = fnmatch(pattern.c_str(), path.c_str(), 0) == 0;
-    if (patterns) (*patterns)[pattern] |= matched;
-    return matched;
-  }
+  bool matches(const std::string& pattern) const;
 };
 
 /// How one unit differs from what the policy says of all.
@@ -49,9 +44,7 @@ struct UnitOptions {
 /// The answer for one candidate: `false` leaves it to the unit that contains it, `true` makes it a unit as the policy
 /// says, options make it one that differs.
 struct UnitChoice {
-  UnitChoice(bool is_unit) {
-    if (is_unit) options.emplace();
-  }
+  UnitChoice(bool is_unit);
   UnitChoice(UnitOptions options) : options(std::move(options)) {}
 
   std::optional<UnitOptions> options;
@@ -63,46 +56,23 @@ struct UnitChoice {
 using Wrap = std::function<UnitChoice(const Candidate&)>;
 
 /// Every block, with `options`.
-inline Wrap by_block(UnitOptions options = {}) {
-  return [options = std::move(options)](const Candidate& each) -> UnitChoice {
-    if (!each.is_block) return false;
-    return options;
-  };
-}
+Wrap by_block(UnitOptions options = {});
 
 /// `blocks` consecutive blocks share a unit; the last may hold fewer. Blocks within blocks stay with those.
-inline Wrap by_block_group(std::int64_t blocks) {
-  TORCH_CHECK(blocks >= 1, "by_block_group(", blocks, "): a unit holds at least 1 block");
-  return [blocks](const Candidate& each) -> UnitChoice {
-    if (!each.block) return false;
-    return UnitOptions{.shared = "blocks from " + std::to_string(*each.block / blocks * blocks)};
-  };
-}
+Wrap by_block_group(std::int64_t blocks);
 
 /// Every `k`-th block, starting with the first; the blocks between belong to the root.
-inline Wrap one_in(std::int64_t k) {
-  TORCH_CHECK(k >= 1, "one_in(", k, "): expected at least 1");
-  return [k](const Candidate& each) { return each.block && *each.block % k == 0; };
-}
+Wrap one_in(std::int64_t k);
 
 /// Every candidate of at least `min_numel` elements that no unit within it holds. The default is PyTorch's
 /// size_based_auto_wrap_policy's.
-inline Wrap by_size(std::int64_t min_numel = 100'000'000) {
-  return [min_numel](const Candidate& each) { return each.numel >= min_numel; };
-}
+Wrap by_size(std::int64_t min_numel = 100'000'000);
 
 /// Every candidate whose path matches `pattern`, which must match one; with `options` of its own.
-inline Wrap by_path(std::string pattern, UnitOptions options = {}) {
-  return [pattern = std::move(pattern), options = std::move(options)](const Candidate& each) -> UnitChoice {
-    if (!each.matches(pattern)) return false;
-    return options;
-  };
-}
+Wrap by_path(std::string pattern, UnitOptions options = {});
 
 /// None: the whole model is gathered and reduced at once.
-inline Wrap root_only() {
-  return [](const Candidate&) { return false; };
-}
+Wrap root_only();
 
 /// What the first of these chooses that does: `either(by_path("tokens", {.replicate = true}), by_block())`.
 template <class... Rest>
@@ -118,3 +88,7 @@ Wrap either(Wrap first, Wrap second, Rest... rest) {
 }
 
 }  // namespace sealift::train
+
+#ifdef SEALIFT_TRAIN_BODIES
+#include <sealift/train/wrap_inl.hpp>
+#endif

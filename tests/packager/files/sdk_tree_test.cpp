@@ -19,8 +19,8 @@ namespace {
 
 // What `cmake --install` leaves, and more that lies in the same folders.
 void install(const fs::path& root, const std::string& library = "lib") {
-  for (const char* header : {"safetensors.hpp", "strict_json.hpp", "train.hpp", "train/policy.hpp",
-                             "train/unit/flat.hpp", "bundle/core/error.hpp"})
+  for (const char* header : {"safetensors.hpp", "safetensors_values.hpp", "strict_json.hpp", "train.hpp",
+                             "train_compiled.cpp", "train/policy.hpp", "train/unit/flat.hpp", "bundle/core/error.hpp"})
     write_file(root / "include/sealift" / header, std::string("// ") + header + "\n");
   const fs::path package = root / library / "cmake/sealift";
   for (const char* file : {"sealift-config.cmake", "sealift_train.cmake", "FindLibTorch.cmake", "sealift-built.cmake",
@@ -50,9 +50,10 @@ TEST_CASE("the C++ core is its headers, its CMake package and its licence, and n
   const SdkTree sdk = gather_sdk(dir.path());
   CHECK(sdk.version == "0.1.0");
   CHECK(paths_of(sdk.tree) ==
-        std::vector<std::string>{"include/sealift/safetensors.hpp", "include/sealift/strict_json.hpp",
-                                 "include/sealift/train.hpp", "include/sealift/train/policy.hpp",
-                                 "include/sealift/train/unit/flat.hpp", library + "/cmake/sealift/FindLibTorch.cmake",
+        std::vector<std::string>{"include/sealift/safetensors.hpp", "include/sealift/safetensors_values.hpp",
+                                 "include/sealift/strict_json.hpp", "include/sealift/train.hpp",
+                                 "include/sealift/train/policy.hpp", "include/sealift/train/unit/flat.hpp",
+                                 "include/sealift/train_compiled.cpp", library + "/cmake/sealift/FindLibTorch.cmake",
                                  library + "/cmake/sealift/sealift-config-version.cmake",
                                  library + "/cmake/sealift/sealift-config.cmake",
                                  library + "/cmake/sealift/sealift_train.cmake", "share/doc/sealift/LICENSE"});

@@ -5,13 +5,13 @@
 // this code. Only a program that saves or loads needs libcrypto; without LibTorch, for those that read files alone.
 #pragma once
 
-#include <openssl/crypto.h>
-#include <openssl/evp.h>
+#include <sealift/train/bodies.hpp>
 
-#include <array>
+#include <cstddef>
 #include <memory>
-#include <stdexcept>
 #include <string>
+
+struct evp_md_ctx_st;  // OpenSSL's EVP_MD_CTX
 
 namespace sealift::train {
 
@@ -20,33 +20,21 @@ class Sha256 {
  public:
   static constexpr std::size_t kHexDigits = 64;
 
-  Sha256() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
-    // A host's openssl.cnf may load code into the process, so it is not read.
-    static const int kStarted = OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
-    check(kStarted == 1 && context_ && EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1);
-  }
+  Sha256();
 
-  void update(const void* data, std::size_t bytes) { check(EVP_DigestUpdate(context_.get(), data, bytes) == 1); }
+  void update(const void* data, std::size_t bytes);
 
   /// The digest of everything so far, as 64 lower-case hexadecimal digits. The last call on this object.
-  std::string hex() {
-    std::array<unsigned char, 32> digest{};
-    check(EVP_DigestFinal_ex(context_.get(), digest.data(), nullptr) == 1);
-    std::string text;
-    for (const auto byte : digest) {
-      text += "0123456789abcdef"[byte >> 4];
-      text += "0123456789abcdef"[byte & 15];
-    }
-    return text;
-  }
+  std::string hex();
 
  private:
-  static void check(bool good) {
-    if (!good)
-      throw std::runtime_error("libcrypto does not compute SHA-256; without it nothing can be written or checked");
-  }
+  static void check(bool good);
 
-  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
+  std::unique_ptr<evp_md_ctx_st, void (*)(evp_md_ctx_st*)> context_;
 };
 
 }  // namespace sealift::train
+
+#ifdef SEALIFT_TRAIN_BODIES
+#include <sealift/train/checkpoint/digest_inl.hpp>
+#endif

@@ -4,15 +4,10 @@
 // Written to NAME.tmp, synced, renamed, and the folder synced: a crash at any point leaves the old file or the new one.
 #pragma once
 
-#include <sealift/safetensors.hpp>
+#include <sealift/safetensors_values.hpp>
+#include <sealift/train/bodies.hpp>
 #include <sealift/train/checkpoint/digest.hpp>
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <utility>
 
@@ -21,45 +16,10 @@ namespace sealift::train {
 using TensorList = std::vector<std::pair<std::string, at::Tensor>>;
 
 /// The format's name of `type`; throws for the few that it does not have.
-inline std::string dtype_name(at::ScalarType type) {
-  switch (type) {
-    case at::kFloat:
-      return "F32";
-    case at::kDouble:
-      return "F64";
-    case at::kHalf:
-      return "F16";
-    case at::kBFloat16:
-      return "BF16";
-    case at::kFloat8_e4m3fn:
-      return "F8_E4M3";
-    case at::kFloat8_e5m2:
-      return "F8_E5M2";
-    case at::kLong:
-      return "I64";
-    case at::kInt:
-      return "I32";
-    case at::kShort:
-      return "I16";
-    case at::kChar:
-      return "I8";
-    case at::kByte:
-      return "U8";
-    case at::kBool:
-      return "BOOL";
-    default:
-      TORCH_CHECK(false, "a tensor of ", type, " cannot be written to safetensors; convert it to F32 or BF16");
-  }
-}
+std::string dtype_name(at::ScalarType type);
 
 /// The reverse of `dtype_name`; throws for dtypes that LibTorch does not compute with.
-inline at::ScalarType scalar_type(const std::string& dtype, const std::string& where) {
-  for (const auto type : {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16, at::kFloat8_e4m3fn, at::kFloat8_e5m2,
-                          at::kLong, at::kInt, at::kShort, at::kChar, at::kByte, at::kBool}) {
-    if (dtype_name(type) == dtype) return type;
-  }
-  TORCH_CHECK(false, where, ": dtype ", dtype, " cannot be loaded; convert the file to F32, F16 or BF16");
-}
+at::ScalarType scalar_type(const std::string& dtype, const std::string& where);
 
 namespace detail {
 
@@ -68,33 +28,18 @@ class Descriptor {
  public:
   explicit Descriptor(int number = -1) : number_(number) {}
   Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
+  Descriptor& operator=(Descriptor&& other) noexcept;
+  ~Descriptor();
   int get() const { return number_; }
 
  private:
   int number_;
 };
 
-template <class... Parts>
-[[noreturn]] void fail_errno(const std::filesystem::path& path, const Parts&... what) {
-  const int error = errno;
-  TORCH_CHECK(false, path.string(), ": ", what..., ": ", std::strerror(error),
-              error == ENOSPC || error == EDQUOT ? "; make room, or write to another disk" : "");
-}
-
 }  // namespace detail
 
 /// Makes the names in `folder` survive a loss of power.
-inline void sync_folder(const std::filesystem::path& folder) {
-  const detail::Descriptor descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (descriptor.get() < 0 || ::fsync(descriptor.get()) != 0) detail::fail_errno(folder, "the folder cannot be synced");
-}
+void sync_folder(const std::filesystem::path& folder);
 
 /// Size and digest of a file, for an index.
 struct FileDigest {
@@ -105,43 +50,15 @@ struct FileDigest {
 /// A new file, which gets its name with `commit`; without that nothing of it is left.
 class OutputFile {
  public:
-  explicit OutputFile(std::filesystem::path path) : path_(std::move(path)), temporary_(path_.string() + ".tmp") {
-    file_ = detail::Descriptor(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666));
-    if (file_.get() < 0) detail::fail_errno(temporary_, "the file cannot be made");
-  }
+  explicit OutputFile(std::filesystem::path path);
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
-  ~OutputFile() {
-    if (!committed_) ::unlink(temporary_.c_str());
-  }
+  ~OutputFile();
 
-  void write(const void* data, std::size_t bytes) {
-    const auto* next = static_cast<const char*>(data);
-    while (bytes > 0) {
-      // Small enough to be hashed from the cache.
-      const auto part = std::min<std::size_t>(bytes, std::size_t{1} << 20);
-      digest_.update(next, part);
-      for (std::size_t done = 0; done < part;) {
-        const auto count = ::write(file_.get(), next + done, part - done);
-        if (count < 0 && errno != EINTR) detail::fail_errno(temporary_, "cannot write at byte ", written_.bytes);
-        if (count > 0) done += static_cast<std::size_t>(count);
-      }
-      next += part;
-      bytes -= part;
-      written_.bytes += part;
-    }
-  }
+  void write(const void* data, std::size_t bytes);
 
   /// Contents first, then the name: when this returns, both survive a loss of power.
-  FileDigest commit() {
-    if (::fsync(file_.get()) != 0) detail::fail_errno(temporary_, "the file cannot be synced");
-    if (::rename(temporary_.c_str(), path_.c_str()) != 0) detail::fail_errno(path_, "the file cannot be named");
-    committed_ = true;
-    const auto folder = path_.parent_path();
-    sync_folder(folder.empty() ? "." : folder);
-    written_.sha256 = digest_.hex();
-    return written_;
-  }
+  FileDigest commit();
 
  private:
   std::filesystem::path path_, temporary_;
@@ -154,29 +71,13 @@ class OutputFile {
 /// A regular file, open for reading; its size is that at opening.
 class InputFile {
  public:
-  explicit InputFile(std::filesystem::path path) : path_(std::move(path)) {
-    file_ = detail::Descriptor(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    struct stat status {};
-    if (file_.get() < 0 || ::fstat(file_.get(), &status) != 0) detail::fail_errno(path_, "the file cannot be opened");
-    TORCH_CHECK(S_ISREG(status.st_mode), path_.string(), " is no regular file");
-    bytes_ = static_cast<std::uint64_t>(status.st_size);
-  }
+  explicit InputFile(std::filesystem::path path);
 
   const std::filesystem::path& path() const { return path_; }
   std::uint64_t bytes() const { return bytes_; }
 
   /// Fills `data` from byte `offset` on; throws when the file is too short.
-  void read(std::uint64_t offset, void* data, std::size_t bytes) const {
-    for (auto* next = static_cast<char*>(data); bytes > 0;) {
-      const auto count = ::pread(file_.get(), next, bytes, static_cast<off_t>(offset));
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) detail::fail_errno(path_, "cannot read at byte ", offset);
-      TORCH_CHECK(count > 0, path_.string(), " ends at byte ", offset, " of ", bytes_, "; copy it again");
-      next += count;
-      bytes -= static_cast<std::size_t>(count);
-      offset += static_cast<std::uint64_t>(count);
-    }
-  }
+  void read(std::uint64_t offset, void* data, std::size_t bytes) const;
 
  private:
   std::filesystem::path path_;
@@ -185,43 +86,19 @@ class InputFile {
 };
 
 /// The whole of a text file of at most `max_bytes`.
-inline std::string read_text(const std::filesystem::path& path, std::uint64_t max_bytes) {
-  const InputFile file(path);
-  TORCH_CHECK(file.bytes() <= max_bytes, path.string(), " has ", file.bytes(), " bytes; expected at most ", max_bytes);
-  std::string text(file.bytes(), '\0');
-  file.read(0, text.data(), text.size());
-  return text;
-}
+std::string read_text(const std::filesystem::path& path, std::uint64_t max_bytes);
 
-inline safetensors::Header read_header(const InputFile& file) {
-  return safetensors::read_header(
-      file.bytes(), [&](std::uint64_t offset, char* data, std::size_t bytes) { file.read(offset, data, bytes); },
-      file.path().string());
-}
+safetensors::Header read_header(const InputFile& file);
 
 /// A tensor's entry in a header to write.
-inline safetensors::Tensor describe(const std::string& name, at::ScalarType type, at::IntArrayRef sizes) {
-  safetensors::Tensor tensor{.name = name, .dtype = dtype_name(type)};
-  for (const auto size : sizes) tensor.shape.push_back(static_cast<std::uint64_t>(size));
-  return tensor;
-}
+safetensors::Tensor describe(const std::string& name, at::ScalarType type, at::IntArrayRef sizes);
 
 /// Writes tensors, wherever they live, as one file, and makes it durable.
-inline FileDigest write_tensor_file(const std::filesystem::path& path, const TensorList& tensors,
-                                    std::map<std::string, std::string> metadata) {
-  safetensors::Header header{.metadata = std::move(metadata)};
-  std::map<std::string, at::Tensor> by_name(tensors.begin(), tensors.end());
-  for (const auto& [name, tensor] : tensors) {
-    header.tensors.push_back(describe(name, tensor.scalar_type(), tensor.sizes()));
-  }
-  const auto text = safetensors::write_header(header);
-  OutputFile file(path);
-  file.write(text.data(), text.size());
-  for (const auto& entry : header.tensors) {
-    const auto data = by_name.at(entry.name).to(at::kCPU).contiguous();
-    file.write(data.const_data_ptr(), data.nbytes());
-  }
-  return file.commit();
-}
+FileDigest write_tensor_file(const std::filesystem::path& path, const TensorList& tensors,
+                             std::map<std::string, std::string> metadata);
 
 }  // namespace sealift::train
+
+#ifdef SEALIFT_TRAIN_BODIES
+#include <sealift/train/checkpoint/tensor_file_inl.hpp>
+#endif

@@ -6,9 +6,8 @@
 // Mirrored by trainer/plan/engine_memory.cpp: change both.
 #pragma once
 
+#include <sealift/train/bodies.hpp>
 #include <sealift/train/comm/rank_watch.hpp>
-
-#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
 #include <functional>
 #include <unordered_set>
@@ -43,14 +42,6 @@ enum class OrderCheck {
 
 namespace detail {
 
-/// Gloo with a tag of our choice for its next collective. The tag is made from the label, so that ranks that disagree
-/// wait for each other, which the watch sees; Gloo alone would abort the process over sizes that do not match.
-class TaggedGloo final : public c10d::ProcessGroupGloo {
- public:
-  using c10d::ProcessGroupGloo::ProcessGroupGloo;
-  void set_tag(int tag) { collectiveCounter_ = static_cast<std::uint32_t>(tag); }
-};
-
 /// Gloo's connections between some ranks, or what stands for them.
 struct GlooLines {
   c10::intrusive_ptr<c10d::Backend> gloo;
@@ -59,14 +50,8 @@ struct GlooLines {
   explicit GlooLines(c10::intrusive_ptr<c10d::Backend> gloo) : gloo(std::move(gloo)) {}
   GlooLines(const GlooLines&) = delete;
   GlooLines& operator=(const GlooLines&) = delete;
-  void set_tag(int tag) const {
-    if (auto* tagged = dynamic_cast<TaggedGloo*>(gloo.get())) tagged->set_tag(tag);
-  }
-  ~GlooLines() {
-    // After a failure Gloo's threads wait until the time-out, and its destructor waits for them: leave both to the end
-    // of the process.
-    if (in_worker > 0) gloo.release();
-  }
+  void set_tag(int tag) const;
+  ~GlooLines();
 };
 
 /// A rank's engines in the order in which they were made, the same on all ranks. They end together: the end of one
@@ -78,16 +63,7 @@ struct OwnedEngines {
   explicit OwnedEngines(std::shared_ptr<RankWatch> watch) : watch(std::move(watch)) {}
   OwnedEngines(const OwnedEngines&) = delete;
   OwnedEngines& operator=(const OwnedEngines&) = delete;
-  ~OwnedEngines() {
-    // After an error the other ranks may never come to it.
-    if (watch->issued().has_failed() || std::uncaught_exceptions() > 0) {
-      watch->engines().abort();
-      return;
-    }
-    for (auto engine = all.rbegin(); engine != all.rend(); ++engine) {
-      DeviceEngines::quietly([&] { (*engine)->shutdown(); });
-    }
-  }
+  ~OwnedEngines();
 };
 
 /// One group of ranks as this rank sees it. Belongs to one thread.
@@ -121,31 +97,13 @@ struct Channel {
   bool takes(const at::Tensor& tensor) const { return engine && tensor.device().type() == device.type(); }
 
   /// A tag for Gloo, of 30 bits: other groups, labels and numbers have others.
-  int tag(std::uint64_t label_hash, std::uint64_t number) const {
-    return static_cast<int>(((label_hash ^ salt()) & 0x7ffff) << 11 | (number & 0x7ff));
-  }
+  int tag(std::uint64_t label_hash, std::uint64_t number) const;
   /// ... for comparing labels before the collective.
-  int check_tag(std::uint64_t number) const {
-    return static_cast<int>(1U << 30 | (salt() & 0x3ff) << 20 | (number & 0xfffff));
-  }
+  int check_tag(std::uint64_t number) const;
 
   /// Fresh memory is slow, so at most two buffers are kept.
-  at::Tensor take_buffer(std::int64_t bytes) {
-    auto best = spare.end();
-    for (auto it = spare.begin(); it != spare.end(); ++it) {
-      if (it->numel() >= bytes && (best == spare.end() || it->numel() < best->numel())) best = it;
-    }
-    if (best == spare.end()) return at::empty({bytes}, at::kByte);
-    auto buffer = *best;
-    spare.erase(best);
-    return buffer;
-  }
-  void give_buffer(at::Tensor buffer) {
-    spare.push_back(std::move(buffer));
-    if (spare.size() <= 2) return;
-    spare.erase(std::min_element(spare.begin(), spare.end(),
-                                 [](const auto& a, const auto& b) { return a.numel() < b.numel(); }));
-  }
+  at::Tensor take_buffer(std::int64_t bytes);
+  void give_buffer(at::Tensor buffer);
 
  private:
   std::uint64_t salt() const { return Label{.op = name}.hash() >> 7; }
@@ -154,3 +112,7 @@ struct Channel {
 }  // namespace detail
 
 }  // namespace sealift::train
+
+#ifdef SEALIFT_TRAIN_BODIES
+#include <sealift/train/comm/channel_inl.hpp>
+#endif

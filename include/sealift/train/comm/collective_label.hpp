@@ -5,10 +5,10 @@
 #pragma once
 
 #include <torch/torch.h>
+#include <sealift/train/bodies.hpp>
 
 #include <array>
 #include <cstdint>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -23,36 +23,17 @@ struct Label {
   at::ScalarType dtype = at::kByte;
 
   /// The same on every machine (FNV-1a).
-  std::uint64_t hash() const {
-    std::uint64_t hash = 0xcbf29ce484222325;
-    const auto add = [&](const void* data, std::size_t size) {
-      for (std::size_t i = 0; i < size; ++i) hash = (hash ^ static_cast<const unsigned char*>(data)[i]) * 0x100000001b3;
-    };
-    const std::array<std::uint64_t, 3> numbers{detail, static_cast<std::uint64_t>(numel),
-                                               static_cast<std::uint64_t>(dtype)};
-    add(op.c_str(), op.size() + 1);
-    add(unit.c_str(), unit.size() + 1);
-    add(numbers.data(), sizeof numbers);
-    return hash;
-  }
+  std::uint64_t hash() const;
 
   /// For people: reduce_scatter of unit 'layers.3' (1024 Float).
-  std::string text() const {
-    std::ostringstream out;
-    out << op;
-    if (!unit.empty()) out << " of unit '" << unit << "'";
-    out << " (" << numel << " " << dtype;
-    if (detail) out << ", detail " << std::hex << detail;
-    out << ")";
-    return out.str();
-  }
+  std::string text() const;
 };
 
 /// For people: "rank 3", "ranks 0, 2".
-inline std::string name_ranks(const std::vector<std::int64_t>& ranks) {
-  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-  for (std::size_t i = 0; i < ranks.size(); ++i) text += (i ? ", " : "") + std::to_string(ranks[i]);
-  return text;
-}
+std::string name_ranks(const std::vector<std::int64_t>& ranks);
 
 }  // namespace sealift::train
+
+#ifdef SEALIFT_TRAIN_BODIES
+#include <sealift/train/comm/collective_label_inl.hpp>
+#endif

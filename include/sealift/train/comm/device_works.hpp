@@ -5,6 +5,7 @@
 // collective is not done.
 #pragma once
 
+#include <sealift/train/bodies.hpp>
 #include <sealift/train/comm/collective_label.hpp>
 
 #include <c10/core/Event.h>
@@ -23,28 +24,17 @@ namespace sealift::train {
 
 /// Makes `device` the current one of the calling thread. CUDA's functions use the current device, and a thread that
 /// has none makes a context on device 0.
-inline void use_device(at::Device device) {
-  if (!device.is_cpu()) c10::impl::VirtualGuardImpl(device.type()).setDevice(device);
-}
+void use_device(at::Device device);
 
 /// Where ranks keep numbers that they exchange and then read: on `device`, or on the host if it holds no values, as the
 /// meta device in a rehearsal.
-inline at::Device device_of_values(at::Device device) {
-  return device.is_meta() ? at::Device(at::kCPU) : device;
-}
+at::Device device_of_values(at::Device device);
 
 /// `tensor` in host memory; zeros if its device holds no values.
-inline at::Tensor values_on_host(const at::Tensor& tensor) {
-  return tensor.is_meta() ? at::zeros(tensor.sizes(), tensor.options().device(at::kCPU)) : tensor.cpu();
-}
+at::Tensor values_on_host(const at::Tensor& tensor);
 
 /// An event that passes when the current stream of `device` has come here; none on the CPU, which is always here.
-inline std::optional<c10::Event> mark_stream(at::Device device) {
-  if (device.is_cpu()) return {};
-  std::optional<c10::Event> event(std::in_place, device.type());
-  event->record(c10::impl::VirtualGuardImpl(device.type()).getStream(device));
-  return event;
-}
+std::optional<c10::Event> mark_stream(at::Device device);
 
 /// Thread-safe: the thread that trains adds, the watch asks.
 class DeviceWorks {
@@ -62,11 +52,7 @@ class DeviceWorks {
   };
 
   /// The collectives of a group are done in the order in which they are added.
-  void add(std::size_t group, Running running) {
-    const std::lock_guard lock(mutex_);
-    forget_done();
-    groups_[group].push_back(std::move(running));
-  }
+  void add(std::size_t group, Running running);
 
   /// Calls `visit(group, running)` with the oldest collective of each group, if it has its inputs.
   template <class Visit>
@@ -82,59 +68,23 @@ class DeviceWorks {
   }
 
   /// Whether collective `id` is not done.
-  bool contains(std::uint64_t id) {
-    const std::lock_guard lock(mutex_);
-    forget_done();
-    for (const auto& [group, queue] : groups_) {
-      for (const auto& running : queue) {
-        if (running.id == id) return true;
-      }
-    }
-    return false;
-  }
+  bool contains(std::uint64_t id);
 
   /// The first collective that broke, and what its engine said.
-  std::optional<std::pair<Label, std::string>> error() {
-    const std::lock_guard lock(mutex_);
-    forget_done();
-    return error_;
-  }
+  std::optional<std::pair<Label, std::string>> error();
 
  private:
-  void forget_done() {
-    for (auto& [group, queue] : groups_) {
-      while (!queue.empty() && is_done(queue.front())) queue.pop_front();
-    }
-  }
+  void forget_done();
 
-  bool is_done(const Running& running) {
-    return asks(running, [&] {
-      if (!running.work->isCompleted()) return false;
-      if (const auto error = running.work->exception()) std::rethrow_exception(error);
-      return true;
-    });
-  }
+  bool is_done(const Running& running);
 
-  bool has_inputs(const Running& running) {
-    return asks(running, [&] { return !running.inputs || running.inputs->query(); });
-  }
+  bool has_inputs(const Running& running);
 
   /// What `question` says; yes if the device breaks over it.
   template <class Question>
-  bool asks(const Running& running, const Question& question) {
-    try {
-      return question();
-    } catch (const c10::Error& error) {
-      note(running.label, error.what_without_backtrace());
-    } catch (const std::exception& error) {
-      note(running.label, error.what());
-    }
-    return true;
-  }
+  bool asks(const Running& running, const Question& question);
 
-  void note(const Label& label, const std::string& text) {
-    if (!error_) error_ = {label, text.substr(0, text.find('\n'))};
-  }
+  void note(const Label& label, const std::string& text);
 
   std::mutex mutex_;
   std::map<std::size_t, std::deque<Running>> groups_;  ///< oldest first
@@ -142,3 +92,7 @@ class DeviceWorks {
 };
 
 }  // namespace sealift::train
+
+#ifdef SEALIFT_TRAIN_BODIES
+#include <sealift/train/comm/device_works_inl.hpp>
+#endif

@@ -2,47 +2,16 @@
 // Do all ranks of a group come to the same collective? Each says which it came to, before it is issued.
 #pragma once
 
+#include <sealift/train/bodies.hpp>
 #include <sealift/train/comm/in_flight.hpp>
-
-#include <algorithm>
-#include <cstring>
 
 namespace sealift::train::detail {
 
 /// Exchanges `label` with all ranks of `channel`; throws on all of them when they differ, naming who came to what.
-inline void compare_labels(const std::shared_ptr<Channel>& channel, const Label& label) {
-  constexpr std::int64_t kSize = 256;
-  auto cards = at::zeros({channel->size(), kSize}, at::kByte);
-  const auto hash = label.hash();
-  const auto text = label.text().substr(0, kSize - sizeof hash - 1);
-  auto* mine = cards[channel->rank()].data_ptr<std::uint8_t>();
-  std::memcpy(mine, &hash, sizeof hash);
-  std::memcpy(mine + sizeof hash, text.c_str(), text.size());
-
-  auto& issued = channel->watch->issued();
-  InFlight flight{.channel = channel, .label = label, .group = channel->check_group};
-  flight.number = issued.issue(flight.group, label);
-  flight.tag = channel->check_tag(flight.number);
-  flight.exchange([&](auto) { return cards[channel->rank()]; }, [&](auto peer) { return cards[peer]; });
-  flight.wait();
-  ++channel->order_checks;
-
-  std::vector<std::pair<std::string, std::vector<std::int64_t>>> groups;  // ranks by label, by first rank
-  bool agree = true;
-  for (std::int64_t peer = 0; peer < channel->size(); ++peer) {
-    const auto* card = cards[peer].data_ptr<std::uint8_t>();
-    agree = agree && std::memcmp(card, &hash, sizeof hash) == 0;
-    const std::string what = reinterpret_cast<const char*>(card) + sizeof hash;
-    auto same = std::find_if(groups.begin(), groups.end(), [&](const auto& other) { return other.first == what; });
-    if (same == groups.end()) same = groups.insert(same, {what, {}});
-    same->second.push_back(channel->members[static_cast<std::size_t>(peer)]);
-  }
-  if (agree) return;
-  std::string differ = "ranks disagree in step " + std::to_string(issued.step()) + ": ";
-  for (const auto& [what, ranks] : groups) differ += name_ranks(ranks) + " came to " + what + ", ";
-  channel->watch->disagree(label, differ + "in group " + channel->name +
-                                      "; every rank must run the same units in the same order, with the same sizes and "
-                                      "gradients");
-}
+void compare_labels(const std::shared_ptr<Channel>& channel, const Label& label);
 
 }  // namespace sealift::train::detail
+
+#ifdef SEALIFT_TRAIN_BODIES
+#include <sealift/train/comm/label_check_inl.hpp>
+#endif

@@ -5,6 +5,7 @@
 // Without a CUDA header, so that one program runs on hosts with and without a driver.
 #pragma once
 
+#include <sealift/train/bodies.hpp>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
@@ -47,24 +48,11 @@ struct LightWorks {
 /// The engines of a rank whose collectives run on its device. They belong to their groups. Thread-safe.
 class DeviceEngines {
  public:
-  void add(const c10::intrusive_ptr<c10d::Backend>& engine) {
-    const std::lock_guard lock(mutex_);
-    engines_.emplace_back(engine);
-  }
+  void add(const c10::intrusive_ptr<c10d::Backend>& engine);
 
   /// Ends all collectives in flight, of all engines at the same time: one that is aborted alone may wait for what
   /// another has on the device.
-  void abort() {
-    std::vector<std::thread> aborts;
-    {
-      const std::lock_guard lock(mutex_);
-      for (const auto& each : engines_) {
-        if (auto engine = each.lock()) aborts.emplace_back([engine] { quietly([&] { engine->abort(); }); });
-      }
-      engines_.clear();
-    }
-    for (auto& each : aborts) each.join();
-  }
+  void abort();
 
   /// For the end of an engine, where an error has no one to tell.
   template <class Call>
@@ -85,11 +73,12 @@ namespace detail {
 
 /// The factory of this program; empty where it was built without NCCL and no plug-in was loaded. Set before groups are
 /// made.
-inline NcclFactory& nccl_factory() {
-  static NcclFactory factory;
-  return factory;
-}
+NcclFactory& nccl_factory();
 
 }  // namespace detail
 
 }  // namespace sealift::train
+
+#ifdef SEALIFT_TRAIN_BODIES
+#include <sealift/train/comm/nccl_inl.hpp>
+#endif

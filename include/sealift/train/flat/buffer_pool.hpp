@@ -6,6 +6,7 @@
 // Mirrored by trainer/plan/pool.hpp: change both.
 #pragma once
 
+#include <sealift/train/bodies.hpp>
 #include <sealift/train/flat/steady_buffers.hpp>
 
 #include <utility>
@@ -17,80 +18,28 @@ namespace sealift::train::detail {
 class BufferPool final : public c10::Allocator {
  public:
   /// The pool of all flats; never destroyed, since a gradient may outlive everything else.
-  static BufferPool& instance() {
-    static auto* pool = new BufferPool;
-    return *pool;
-  }
+  static BufferPool& instance();
 
-  at::DataPtr allocate(std::size_t bytes) override {
-    if (bytes == 0) return {nullptr, at::kCPU};
-    auto block = std::make_unique<Block>();
-    {
-      const std::lock_guard lock(guard_);
-      out_ += bytes;
-      peak_ = std::max(peak_, out_);
-      const auto fits =
-          std::find_if(kept_.begin(), kept_.end(), [&](const auto& kept) { return kept->bytes == bytes; });
-      if (fits != kept_.end()) {
-        block = std::move(*fits);
-        kept_bytes_ -= bytes;
-        kept_.erase(fits);
-      }
-      trim();
-    }
-    try {
-      if (!block->memory) *block = {bytes, c10::GetAllocator(at::kCPU)->allocate(bytes)};
-    } catch (...) {
-      const std::lock_guard lock(guard_);
-      out_ -= bytes;
-      peak_ = out_;  // memory is short: what was kept is freed
-      trim();
-      throw;
-    }
-    auto* data = block->memory.get();
-    return {data, block.release(), &give_back, at::kCPU};
-  }
+  SEALIFT_BODY at::DataPtr allocate(std::size_t bytes) override;
 
   void copy_data(void* to, const void* from, std::size_t bytes) const override { default_copy_data(to, from, bytes); }
 
   /// Bytes that are kept for later allocations.
-  std::size_t kept_bytes() const {
-    const std::lock_guard lock(guard_);
-    return kept_bytes_;
-  }
+  std::size_t kept_bytes() const;
 
   /// Returns what is kept to the system.
-  void release_kept() {
-    const std::lock_guard lock(guard_);
-    peak_ = out_;
-    trim();
-  }
+  void release_kept();
 
   /// Memory is kept while one of these exists; the last one frees it.
   struct User {
-    User() {
-      auto& pool = instance();
-      const std::lock_guard lock(pool.guard_);
-      if (pool.users_++ == 0) pool.peak_ = pool.out_;  // what was out before counts no more
-    }
-    ~User() {
-      auto& pool = instance();
-      bool last = false;
-      {
-        const std::lock_guard lock(pool.guard_);
-        last = --pool.users_ == 0;
-      }
-      if (last) pool.release_kept();
-    }
+    User();
+    ~User();
     User(const User&) = delete;
     User& operator=(const User&) = delete;
   };
 
   /// For tests: fills freed memory with NaN, so that reading before writing shows.
-  void poison_returned(bool on) {
-    const std::lock_guard lock(guard_);
-    poison_ = on;
-  }
+  void poison_returned(bool on);
 
  private:
   struct Block {
@@ -98,24 +47,9 @@ class BufferPool final : public c10::Allocator {
     at::DataPtr memory;
   };
 
-  static void give_back(void* context) {
-    auto& pool = instance();
-    std::unique_ptr<Block> block(static_cast<Block*>(context));
-    const std::lock_guard lock(pool.guard_);
-    if (pool.poison_) std::memset(block->memory.get(), 0xff, block->bytes);
-    pool.out_ -= block->bytes;
-    if (pool.users_ == 0) return;
-    pool.kept_bytes_ += block->bytes;
-    pool.kept_.push_back(std::move(block));
-    pool.trim();
-  }
+  static void give_back(void* context);
 
-  void trim() {
-    while (!kept_.empty() && out_ + kept_bytes_ > peak_) {
-      kept_bytes_ -= kept_.front()->bytes;
-      kept_.pop_front();
-    }
-  }
+  void trim();
 
   mutable std::mutex guard_;
   std::list<std::unique_ptr<Block>> kept_;  ///< longest unused first
@@ -127,43 +61,25 @@ class BufferPool final : public c10::Allocator {
 /// While it lives, `flat_buffer` takes memory of this thread's flats from `buffers`, unless null.
 class UseBuffers {
  public:
-  explicit UseBuffers(const std::shared_ptr<SteadyBuffers>& buffers)
-      : before_(std::exchange(current(), buffers.get())) {}
+  explicit UseBuffers(const std::shared_ptr<SteadyBuffers>& buffers);
   UseBuffers(const UseBuffers&) = delete;
   UseBuffers& operator=(const UseBuffers&) = delete;
   ~UseBuffers() { current() = before_; }
 
-  static SteadyBuffers*& current() {
-    thread_local SteadyBuffers* buffers = nullptr;
-    return buffers;
-  }
+  static SteadyBuffers*& current();
 
  private:
   SteadyBuffers* before_;
 };
 
 /// An uninitialised buffer of `numel` elements for a flat. [numel]
-inline at::Tensor flat_buffer(std::int64_t numel, const at::TensorOptions& options) {
-  const auto bytes = static_cast<std::size_t>(numel) * options.dtype().itemsize();
-  if (auto* steady = UseBuffers::current(); steady && !options.pinned_memory()) {
-    c10::Storage storage(c10::Storage::use_byte_size_t{}, bytes, steady->take(bytes, options.device()),
-                         c10::GetAllocator(options.device().type()), /*resizable=*/true);
-    return torch::empty({0}, options).set_(storage, 0, {numel}, {1});
-  }
-  if (!options.device().is_cpu() || options.pinned_memory()) return torch::empty({numel}, options);
-  auto& pool = BufferPool::instance();
-  c10::Storage storage(c10::Storage::use_byte_size_t{}, bytes, pool.allocate(bytes), &pool, /*resizable=*/true);
-  return torch::empty({0}, options).set_(storage, 0, {numel}, {1});
-}
+at::Tensor flat_buffer(std::int64_t numel, const at::TensorOptions& options);
 
 /// The same before its memory is there: views can be made, values cannot. Its storage says its full size.
-inline at::Tensor flat_without_memory(std::int64_t numel, const at::TensorOptions& options) {
-  const auto bytes = static_cast<std::size_t>(numel) * options.dtype().itemsize();
-  auto tensor = torch::empty({0}, options);
-  c10::Allocator* allocator = &BufferPool::instance();
-  if (!options.device().is_cpu()) allocator = tensor.storage().allocator();
-  c10::Storage storage(c10::Storage::use_byte_size_t{}, bytes, at::DataPtr(nullptr, tensor.device()), allocator, true);
-  return tensor.set_(storage, 0, {numel}, {1});
-}
+at::Tensor flat_without_memory(std::int64_t numel, const at::TensorOptions& options);
 
 }  // namespace sealift::train::detail
+
+#ifdef SEALIFT_TRAIN_BODIES
+#include <sealift/train/flat/buffer_pool_inl.hpp>
+#endif

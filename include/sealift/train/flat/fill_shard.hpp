@@ -4,6 +4,7 @@
 // Rank 0 sends in pieces, so that neither it nor the others ever make a second copy of a unit.
 #pragma once
 
+#include <sealift/train/bodies.hpp>
 #include <sealift/train/comm/groups.hpp>
 #include <sealift/train/flat/flat_layout.hpp>
 #include <sealift/train/flat/source.hpp>
@@ -17,55 +18,23 @@ struct NamedTensor {
 };
 
 /// Where `tensor` will live: on the rank's device if that is CUDA or the tensor has no memory yet, else where it is.
-inline at::Device device_for(const at::Tensor& tensor, const Groups& groups) {
-  return groups.device.is_cuda() || tensor.is_meta() ? groups.device : tensor.device();
-}
+at::Device device_for(const at::Tensor& tensor, const Groups& groups);
 
 namespace detail {
 
 /// Shard `rank` [shard_numel] of `parameters`: their parts, from `source`, or if that is null from their own memory.
-inline void fill_shard(const at::Tensor& shard, const std::vector<NamedTensor>& parameters, const FlatLayout& layout,
-                       std::int64_t rank, Source* source) {
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    const auto& [name, tensor] = parameters[i];
-    const auto part = layout.fragment(i, rank);
-    if (part.numel == 0) continue;
-    const auto out = shard.narrow(0, part.in_shard, part.numel);
-    if (source) {
-      source->read(name, tensor.sizes(), part.in_parameter, out);
-    } else {
-      out.copy_(tensor.reshape({-1}).narrow(0, part.in_parameter, part.numel));
-    }
-  }
-}
+void fill_shard(const at::Tensor& shard, const std::vector<NamedTensor>& parameters, const FlatLayout& layout,
+                std::int64_t rank, Source* source);
 
 /// The same from the parameters of rank 0 of the world; the others' may be on the meta device. `options`: dtype and
 /// device of what is sent. Collective.
-inline void receive_shard(const at::Tensor& shard, const std::vector<NamedTensor>& parameters, const FlatLayout& layout,
-                          Groups& groups, const at::TensorOptions& options, const std::string& unit) {
-  const auto all = layout.padded_numel();
-  const auto most = kPieceBytes / static_cast<std::int64_t>(options.dtype().itemsize());
-  const auto buffer = torch::empty({std::min(most, all)}, options);
-  const auto mine = groups.shard.rank() * layout.shard_numel;
-  for (std::int64_t begin = 0; begin < all; begin += most) {
-    const auto end = std::min(begin + most, all);
-    const auto piece = buffer.narrow(0, 0, end - begin);
-    if (groups.world.rank() == 0) {
-      piece.zero_();
-      for (std::size_t i = 0; i < parameters.size(); ++i) {
-        const auto& place = layout.placements[i];
-        const auto from = std::max(begin, place.offset), to = std::min(end, place.offset + place.numel);
-        if (from >= to) continue;
-        piece.narrow(0, from - begin, to - from)
-            .copy_(parameters[i].tensor.reshape({-1}).narrow(0, from - place.offset, to - from));
-      }
-    }
-    groups.world.broadcast(piece, unit).wait();
-    const auto from = std::max(begin, mine), to = std::min(end, mine + layout.shard_numel);
-    if (from < to) shard.narrow(0, from - mine, to - from).copy_(piece.narrow(0, from - begin, to - from));
-  }
-}
+void receive_shard(const at::Tensor& shard, const std::vector<NamedTensor>& parameters, const FlatLayout& layout,
+                   Groups& groups, const at::TensorOptions& options, const std::string& unit);
 
 }  // namespace detail
 
 }  // namespace sealift::train
+
+#ifdef SEALIFT_TRAIN_BODIES
+#include <sealift/train/flat/fill_shard_inl.hpp>
+#endif

@@ -5,6 +5,7 @@
 // silently find nothing.
 #pragma once
 
+#include <sealift/train/bodies.hpp>
 #include <sealift/train/flat/guard.hpp>
 
 #include <utility>
@@ -21,33 +22,10 @@ struct GradientSlot {
 class GradientMark {
  public:
   /// Puts guards where the loop cannot read a gradient; one that `waits` was collected and is not on the leaf yet.
-  void set(GradientSlot& slot, bool waits) {
-    auto& [name, parameter, leaf] = slot;
-    if (waits) {
-      if (!leaf.grad().defined()) leaf.mutable_grad() = guard(unreduced_, leaf, name, kUnreduced);
-      leaf_gradient_ = leaf.grad().unsafeGetTensorImpl();
-      version_ = leaf.grad()._version();
-    }
-    on_parameter_ = !parameter.is_same(leaf) && (waits || leaf.grad().defined());
-    if (on_parameter_) parameter.mutable_grad() = guard(sharded_, parameter, name, kSharded);
-  }
+  void set(GradientSlot& slot, bool waits);
 
   /// Takes the guards away; whether the loop has zeroed the gradient meanwhile.
-  bool take(GradientSlot& slot) {
-    auto& [name, parameter, leaf] = slot;
-    bool zeroed = false;
-    if (const auto* expected = std::exchange(leaf_gradient_, nullptr)) {
-      zeroed = leaf.grad().unsafeGetTensorImpl() != expected || leaf.grad()._version() != version_;
-      if (leaf.grad().is_same(unreduced_)) leaf.mutable_grad().reset();
-    }
-    if (!std::exchange(on_parameter_, false)) return zeroed;
-    if (parameter.grad().is_same(sharded_)) {
-      parameter.mutable_grad().reset();
-      return zeroed;
-    }
-    leaf.mutable_grad().reset();  // as model->zero_grad() meant
-    return true;
-  }
+  bool take(GradientSlot& slot);
 
  private:
   static constexpr const char* kSharded =
@@ -58,13 +36,7 @@ class GradientMark {
       " has a gradient that was collected but not reduced, since the accumulation was cut short; reduce with the last "
       "micro-batch, or drop it with zero_grad() (set_to_none) or Parallel::reset()";
 
-  static at::Tensor guard(at::Tensor& made, const at::Tensor& like, const std::string& name, const char* text) {
-    if (!made.defined()) {
-      made = detail::guard_tensor(
-          like, detail::guard_storage(like.device(), like.nbytes(), "parameter '" + name + "'" + text));
-    }
-    return made;
-  }
+  static at::Tensor guard(at::Tensor& made, const at::Tensor& like, const std::string& name, const char* text);
 
   at::Tensor sharded_, unreduced_;           ///< guards for the parameter and the leaf, made when first needed
   bool on_parameter_ = false;                ///< the parameter has its guard
@@ -73,3 +45,7 @@ class GradientMark {
 };
 
 }  // namespace sealift::train
+
+#ifdef SEALIFT_TRAIN_BODIES
+#include <sealift/train/flat/gradient_mark_inl.hpp>
+#endif

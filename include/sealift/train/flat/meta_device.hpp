@@ -5,46 +5,14 @@
 #pragma once
 
 #include <torch/torch.h>
-
-#include <ATen/core/dispatch/Dispatcher.h>
-
-#include <algorithm>
-#include <array>
-#include <string_view>
+#include <sealift/train/bodies.hpp>
 
 namespace sealift::train {
 
 namespace detail {
 
-/// Whether `op` makes a tensor whose values mean nothing (`empty`) or are random.
-inline bool makes_no_lasting_values(std::string_view op) {
-  static constexpr std::array<std::string_view, 8> kOps{"aten::empty",   "aten::empty_strided", "aten::empty_permuted",
-                                                        "aten::normal",  "aten::rand",          "aten::randn",
-                                                        "aten::randint", "aten::randperm"};
-  return std::find(kOps.begin(), kOps.end(), op) != kOps.end();
-}
-
-/// Calls `op` as it would have been; one of the above that names no device gets the meta device.
-inline void call_on_meta(const c10::OperatorHandle& op, c10::Stack* stack) {
-  const c10::impl::ExcludeDispatchKeyGuard below(c10::DispatchKey::DeferredInit);
-  const auto& schema = op.schema();
-  if (makes_no_lasting_values(schema.name())) {
-    if (const auto device = schema.argumentIndexWithName("device")) {
-      auto& value = (*stack)[stack->size() - schema.arguments().size() + static_cast<std::size_t>(*device)];
-      if (value.isNone()) value = c10::Device(at::kMeta);
-    }
-  }
-  op.callBoxed(stack);
-}
-
 /// `tensor` = `data`, whatever device it was on, and stays the same tensor for modules, ties and autograd.
-inline void replace_data(at::Tensor tensor, const at::Tensor& data) {
-  // `set_data` refuses to leave the meta device, but takes over from an empty tensor; it renews the grad accumulator.
-  if (tensor.is_meta()) {
-    tensor.unsafeGetTensorImpl()->shallow_copy_from(torch::empty({0}, data.options()).getIntrusivePtr());
-  }
-  tensor.set_data(data);
-}
+void replace_data(at::Tensor tensor, const at::Tensor& data);
 
 }  // namespace detail
 
@@ -64,13 +32,13 @@ class MetaDevice {
  private:
   /// Once in a process, and only if it is used. PyTorch keeps this key for deferred initialisation and has no use of
   /// it. Not in the constructor: compilers differ in how they name what is static there, and a program may mix them.
-  static void register_once() {
-    static const auto registered = c10::Dispatcher::singleton().registerFallback(
-        c10::DispatchKey::DeferredInit, c10::KernelFunction::makeFromBoxedFunction<&detail::call_on_meta>(),
-        "sealift::train::MetaDevice");
-  }
+  static void register_once();
 
   c10::impl::IncludeDispatchKeyGuard include_;
 };
 
 }  // namespace sealift::train
+
+#ifdef SEALIFT_TRAIN_BODIES
+#include <sealift/train/flat/meta_device_inl.hpp>
+#endif

@@ -6,10 +6,10 @@
 #pragma once
 
 #include <torch/torch.h>
+#include <sealift/train/bodies.hpp>
 
 #include <c10/core/Event.h>
 #include <c10/core/StreamGuard.h>
-#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <functional>
 #include <memory>
@@ -23,49 +23,32 @@ class SideStreams {
   enum Lane { In, Current, Out };
   using Mark = std::shared_ptr<void>;  ///< a place in a lane
 
-  explicit SideStreams(at::Device device) : device_(device) {
-    if (device.is_cpu()) return;
-    const c10::impl::VirtualGuardImpl streams(device.type());
-    in_ = streams.getStreamFromGlobalPool(device);
-    out_ = streams.getStreamFromGlobalPool(device);
-  }
+  explicit SideStreams(at::Device device);
   SideStreams(const SideStreams&) = delete;
   SideStreams& operator=(const SideStreams&) = delete;
   virtual ~SideStreams() = default;
 
   /// Issues `work` on `lane`.
-  virtual void run(Lane lane, const std::function<void()>& work) {
-    if (device_.is_cpu()) return work();
-    const c10::StreamGuard guard(stream(lane));
-    work();
-  }
+  SEALIFT_BODY virtual void run(Lane lane, const std::function<void()>& work);
 
   /// The end of what is issued on `lane` so far.
-  virtual Mark mark(Lane lane) {
-    if (device_.is_cpu()) return nullptr;
-    auto event = std::make_shared<c10::Event>(device_.type());
-    event->record(stream(lane));
-    return event;
-  }
+  SEALIFT_BODY virtual Mark mark(Lane lane);
 
   /// What is issued on `lane` from now on starts after `mark`; a null mark is the start of everything.
-  virtual void wait(Lane lane, const Mark& mark) {
-    if (mark) std::static_pointer_cast<c10::Event>(mark)->block(stream(lane));
-  }
+  SEALIFT_BODY virtual void wait(Lane lane, const Mark& mark);
 
   /// Blocks this thread until `mark`.
-  virtual void finish(const Mark& mark) {
-    if (mark) std::static_pointer_cast<c10::Event>(mark)->synchronize();
-  }
+  SEALIFT_BODY virtual void finish(const Mark& mark);
 
  private:
-  c10::Stream stream(Lane lane) const {
-    if (lane == Current) return c10::impl::VirtualGuardImpl(device_.type()).getStream(device_);
-    return lane == In ? *in_ : *out_;
-  }
+  c10::Stream stream(Lane lane) const;
 
   at::Device device_;
   std::optional<c10::Stream> in_, out_;
 };
 
 }  // namespace sealift::train
+
+#ifdef SEALIFT_TRAIN_BODIES
+#include <sealift/train/flat/side_streams_inl.hpp>
+#endif

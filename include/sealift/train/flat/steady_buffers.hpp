@@ -7,13 +7,9 @@
 #pragma once
 
 #include <torch/torch.h>
+#include <sealift/train/bodies.hpp>
 
-#include <c10/core/DeviceGuard.h>
-#include <c10/core/impl/VirtualGuardImpl.h>
-
-#include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <functional>
 #include <list>
 #include <memory>
@@ -36,50 +32,19 @@ class SteadyBuffers : public std::enable_shared_from_this<SteadyBuffers> {
  public:
   /// Uninitialised; returns here when it is destroyed. On a device it is taken by one stream only, the current one, as
   /// the allocators of devices do it: nothing else orders what is written into it after what was read from it.
-  at::DataPtr take(std::size_t bytes, at::Device device) {
-    if (bytes == 0) return {nullptr, device};
-    const auto stream =
-        device.is_cpu() ? c10::StreamId{0} : c10::impl::VirtualGuardImpl(device.type()).getStream(device).id();
-    const std::lock_guard lock(guard_);
-    auto found = std::find_if(buffers_.begin(), buffers_.end(), [&](const Buffer& buffer) {
-      return buffer.free && buffer.bytes == bytes && buffer.memory.device() == device && buffer.stream == stream;
-    });
-    if (found == buffers_.end()) {
-      const c10::DeviceGuard on(device);
-      auto memory = c10::GetAllocator(device.type())->allocate(bytes);
-      found = buffers_.insert(buffers_.end(), Buffer{bytes, stream, made_++, std::move(memory)});
-    }
-    found->free = false;
-    auto* data = found->memory.get();
-    if (observer_) observer_(data, bytes);
-    return {data, new Lease{shared_from_this(), found}, &give_back, device};
-  }
+  at::DataPtr take(std::size_t bytes, at::Device device);
 
   /// All there are, used or free, the oldest first.
-  std::vector<FlatMemory> all() const {
-    const std::lock_guard lock(guard_);
-    std::vector<FlatMemory> result;
-    for (const auto& each : buffers_) result.push_back({each.memory.get(), each.bytes, each.memory.device()});
-    return result;
-  }
+  std::vector<FlatMemory> all() const;
 
   /// How many were made so far.
-  std::uint64_t made() const {
-    const std::lock_guard lock(guard_);
-    return made_;
-  }
+  std::uint64_t made() const;
 
   /// Gives those that are free to the system again, of all but the first `made`.
-  void release(std::uint64_t made) {
-    const std::lock_guard lock(guard_);
-    std::erase_if(buffers_, [&](const Buffer& buffer) { return buffer.free && buffer.number >= made; });
-  }
+  void release(std::uint64_t made);
 
   /// Calls `observer` for whatever is taken from now on.
-  void observe(std::function<void(const void* data, std::size_t bytes)> observer) {
-    const std::lock_guard lock(guard_);
-    observer_ = std::move(observer);
-  }
+  void observe(std::function<void(const void* data, std::size_t bytes)> observer);
 
   /// For tests: fills memory on the CPU that returns with NaN, so that reading before writing shows.
   static void poison_returned(bool on) { poison() = on; }
@@ -97,18 +62,9 @@ class SteadyBuffers : public std::enable_shared_from_this<SteadyBuffers> {
     std::list<Buffer>::iterator buffer;
   };
 
-  static std::atomic<bool>& poison() {
-    static std::atomic<bool> on = false;
-    return on;
-  }
+  static std::atomic<bool>& poison();
 
-  static void give_back(void* context) {
-    const std::unique_ptr<Lease> lease(static_cast<Lease*>(context));
-    auto& buffer = *lease->buffer;
-    const std::lock_guard lock(lease->owner->guard_);
-    if (poison() && buffer.memory.device().is_cpu()) std::memset(buffer.memory.get(), 0xff, buffer.bytes);
-    buffer.free = true;
-  }
+  static void give_back(void* context);
 
   mutable std::mutex guard_;
   std::list<Buffer> buffers_;
@@ -119,3 +75,7 @@ class SteadyBuffers : public std::enable_shared_from_this<SteadyBuffers> {
 }  // namespace detail
 
 }  // namespace sealift::train
+
+#ifdef SEALIFT_TRAIN_BODIES
+#include <sealift/train/flat/steady_buffers_inl.hpp>
+#endif

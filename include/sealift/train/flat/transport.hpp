@@ -5,6 +5,7 @@
 // is told to, at the same places on all ranks, and not when the last one happens to be done.
 #pragma once
 
+#include <sealift/train/bodies.hpp>
 #include <sealift/train/comm/collectives.hpp>
 #include <sealift/train/compression.hpp>
 #include <sealift/train/flat/buffer_pool.hpp>
@@ -19,24 +20,15 @@ class Transfer {
 
   Transfer() = default;
   /// `finish` runs once all rounds are done.
-  explicit Transfer(Ticket first, std::function<void()> finish = {}, Round second = {})
-      : ticket_(std::move(first)), second_(std::move(second)), finish_(std::move(finish)) {}
+  explicit Transfer(Ticket first, std::function<void()> finish = {}, Round second = {});
 
   bool has_next_round() const { return static_cast<bool>(second_); }
 
   /// Begins the next round, if there is one, after waiting for the one in flight. Collective if there is one.
-  void advance() {
-    if (!second_) return;
-    ticket_.wait();
-    ticket_ = std::exchange(second_, nullptr)();
-  }
+  void advance();
 
   /// Returns when the sum is there; does nothing the second time.
-  void wait() {
-    advance();
-    ticket_.wait();
-    if (const auto finish = std::exchange(finish_, nullptr)) finish();
-  }
+  void wait();
 
  private:
   Ticket ticket_;
@@ -61,13 +53,10 @@ class Transport {
 /// In the buffer's dtype, straight from and into it.
 class PlainTransport final : public Transport {
  public:
-  Transfer reduce_scatter(at::Tensor shard, at::Tensor whole, Collectives group, const std::string& label,
-                          std::uint64_t detail) override {
-    return Transfer(group.reduce_scatter(shard, whole, label, detail), [whole] {});  // keeps what is sent
-  }
-  Transfer all_reduce(at::Tensor buffer, Collectives group, const std::string& label, std::uint64_t detail) override {
-    return Transfer(group.all_reduce(buffer, label, detail));
-  }
+  SEALIFT_BODY Transfer reduce_scatter(at::Tensor shard, at::Tensor whole, Collectives group, const std::string& label,
+                                       std::uint64_t detail) override;
+  SEALIFT_BODY Transfer all_reduce(at::Tensor buffer, Collectives group, const std::string& label,
+                                   std::uint64_t detail) override;
 };
 
 /// In fp16 or bf16 on the wire, and back: half the bytes of fp32. All-reduce adds in that dtype, as PyTorch's
@@ -76,26 +65,19 @@ class HalfTransport final : public Transport {
  public:
   explicit HalfTransport(at::ScalarType dtype) : dtype_(dtype) {}
 
-  Transfer reduce_scatter(at::Tensor shard, at::Tensor whole, Collectives group, const std::string& label,
-                          std::uint64_t detail) override {
-    if (group.size() == 1) return PlainTransport().reduce_scatter(shard, whole, group, label, detail);
-    const auto sent = on_wire(whole);
-    const auto received = detail::flat_buffer(shard.numel(), sent.options());
-    return Transfer(group.reduce_scatter(received, sent, label, detail),
-                    [shard, received, sent] { shard.copy_(received); });
-  }
-  Transfer all_reduce(at::Tensor buffer, Collectives group, const std::string& label, std::uint64_t detail) override {
-    if (group.size() == 1) return {};
-    const auto sent = on_wire(buffer);
-    return Transfer(group.all_reduce(sent, label, detail), [buffer, sent] { buffer.copy_(sent); });
-  }
+  SEALIFT_BODY Transfer reduce_scatter(at::Tensor shard, at::Tensor whole, Collectives group, const std::string& label,
+                                       std::uint64_t detail) override;
+  SEALIFT_BODY Transfer all_reduce(at::Tensor buffer, Collectives group, const std::string& label,
+                                   std::uint64_t detail) override;
 
  private:
-  at::Tensor on_wire(const at::Tensor& buffer) const {
-    return detail::flat_buffer(buffer.numel(), buffer.options().dtype(dtype_)).copy_(buffer);
-  }
+  at::Tensor on_wire(const at::Tensor& buffer) const;
 
   at::ScalarType dtype_;
 };
 
 }  // namespace sealift::train
+
+#ifdef SEALIFT_TRAIN_BODIES
+#include <sealift/train/flat/transport_inl.hpp>
+#endif

@@ -5,9 +5,8 @@
 #pragma once
 
 #include <c10/util/Exception.h>
+#include <sealift/train/bodies.hpp>
 
-#include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -45,105 +44,45 @@ constexpr std::int64_t kTorchrunPort = 29500;  ///< torchrun's and ms-swift's de
 /// One launcher's variables: checks each against its range and notes which were read. An empty one counts as not set.
 class Reader {
  public:
-  Reader(const Environment& environment, std::string launcher, std::string remedy)
-      : environment_(environment), launcher_(std::move(launcher)), remedy_(std::move(remedy)) {}
+  Reader(const Environment& environment, std::string launcher, std::string remedy);
 
-  bool has(const std::string& name) const {
-    const char* text = environment_(name.c_str());
-    return text && *text;
-  }
+  bool has(const std::string& name) const;
 
   /// Throws when `name` is not set.
-  std::string text(const std::string& name) {
-    TORCH_CHECK(has(name), launcher_, " was found, but ", name, " is not set; ", remedy_);
-    names_ += (names_.empty() ? "" : " ") + name;
-    return environment_(name.c_str());
-  }
+  std::string text(const std::string& name);
 
   /// Throws when `name` is not set or not a whole number in [low, high].
-  std::int64_t number(const std::string& name, std::int64_t low, std::int64_t high) {
-    const auto value = text(name);
-    std::int64_t result = 0;
-    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), result);
-    TORCH_CHECK(error == std::errc{} && end == value.data() + value.size() && result >= low && result <= high, name,
-                " is '", value, "'; expected a whole number from ", low, " to ", high, " (", launcher_, ": ", remedy_,
-                ")");
-    return result;
-  }
+  std::int64_t number(const std::string& name, std::int64_t low, std::int64_t high);
 
   /// As `number`; `otherwise` when `name` is not set.
-  std::int64_t number_or(const std::string& name, std::int64_t low, std::int64_t high, std::int64_t otherwise) {
-    return has(name) ? number(name, low, high) : otherwise;
-  }
+  std::int64_t number_or(const std::string& name, std::int64_t low, std::int64_t high, std::int64_t otherwise);
 
   /// The first of two names that is set; the second, which is then missing, when none is.
   std::string either(const std::string& first, const std::string& second) const { return has(first) ? first : second; }
 
   /// `launch` with a `source` for people.
-  Launch found(Launch launch) const {
-    const auto first = std::to_string(launch.rank), last = std::to_string(launch.rank + launch.local_world_size - 1);
-    launch.source = (launch.is_node ? "the host of ranks " + first + " to " + last : "rank " + first) + " of " +
-                    std::to_string(launch.world_size);
-    if (launch.world_size > 1 && launch.master_port > 0) {
-      launch.source += ", store at " + launch.master_addr + ":" + std::to_string(launch.master_port);
-    }
-    if (launch.agent_store) launch.source += " served by the launcher";
-    launch.source += " (" + launcher_ + ": " + names_ + ")";
-    return launch;
-  }
+  Launch found(Launch launch) const;
 
  private:
   const Environment& environment_;
   std::string launcher_, remedy_, names_;
 };
 
-inline bool is_loopback(std::string_view address) {
-  return address == "localhost" || address == "::1" || address.starts_with("127.");
-}
+bool is_loopback(std::string_view address);
 
 /// A port from 15000 to 24999, the same on every rank of a job and below the range of ephemeral ports.
-inline std::int64_t port_of_job(std::string_view job) {
-  std::uint64_t hash = 14695981039346656037U;  // FNV-1a
-  for (const char c : job) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
-  return 15000 + static_cast<std::int64_t>(hash % 10000);
-}
+std::int64_t port_of_job(std::string_view job);
 
 /// The first host of Slurm's "node[01-03,7],gpu5": "node01". Throws on unbalanced brackets.
-inline std::string first_host(std::string_view list) {
-  std::string host;
-  for (std::size_t at = 0; at < list.size() && list[at] != ',';) {
-    if (list[at] != '[') {
-      host += list[at++];
-      continue;
-    }
-    const auto end = list.find_first_of(",-]", at + 1), close = list.find(']', at);
-    TORCH_CHECK(close != list.npos && end > at + 1, "Slurm's node list is '", list,
-                "'; expected names with ranges such as node[01-03,7]; set MASTER_ADDR to the address of rank 0's host");
-    host += list.substr(at + 1, end - at - 1);
-    at = close + 1;
-  }
-  return host;
-}
+std::string first_host(std::string_view list);
 
 /// Entry `index` of Slurm's "2(x3),1", which is short for 2,2,2,1; nothing when there is none.
-inline std::optional<std::int64_t> count_at(std::string_view counts, std::int64_t index) {
-  while (!counts.empty()) {
-    const auto entry = counts.substr(0, counts.find(','));
-    counts.remove_prefix(std::min(counts.size(), entry.size() + 1));
-    std::int64_t value = 0, times = 1;
-    const auto* const last = entry.data() + entry.size();
-    const auto [end, error] = std::from_chars(entry.data(), last, value);
-    if (error != std::errc{} || value < 1) return std::nullopt;
-    if (end != last) {
-      if (!std::string_view(end, last).starts_with("(x")) return std::nullopt;
-      if (std::from_chars(end + 2, last, times).ec != std::errc{} || times < 1) return std::nullopt;
-    }
-    if (index < times) return value;
-    index -= times;
-  }
-  return std::nullopt;
-}
+std::optional<std::int64_t> count_at(std::string_view counts, std::int64_t index);
 
 }  // namespace launchers
 
 }  // namespace sealift::train
+
+#ifdef SEALIFT_TRAIN_BODIES
+#include <sealift/train/launch/launch_variables_inl.hpp>
+#endif

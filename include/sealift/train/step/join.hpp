@@ -7,6 +7,7 @@
 // Modules that are split over ranks (experts) send nothing there, so what their parameters get is the others' alone.
 #pragma once
 
+#include <sealift/train/bodies.hpp>
 #include <sealift/train/parallel.hpp>
 
 namespace sealift::train {
@@ -31,48 +32,18 @@ enum class DivideBy {
 /// had a batch makes one up of the right shape. Batch norms see the batch that is repeated.
 class Join {
  public:
-  explicit Join(Parallel& parallel, DivideBy divide_by = DivideBy::BatchesWithData)
-      : parallel_(parallel), divide_by_(divide_by), mute_(parallel.silent()) {}
+  explicit Join(Parallel& parallel, DivideBy divide_by = DivideBy::BatchesWithData);
   Join(const Join&) = delete;
   Join& operator=(const Join&) = delete;
-  ~Join() {
-    *mute_ = false;
-    parallel_.set_gradient_divide_factor(0);
-    for (auto& [parameter, hook] : hooks_) parameter.remove_hook(hook);
-  }
+  ~Join();
 
   /// Begins a step for which this rank has `batches` (micro-)batches; 0 or false: it ran out. Whether any rank has one;
   /// when none has, gradients are divided by the world size again. Collective over the world: one number, on the host.
-  bool next(std::int64_t batches) {
-    TORCH_CHECK(batches >= 0, "Join::next() got ", batches, " batches; expected 0 when this rank has none left");
-    auto& world = parallel_.groups().world;
-    const auto own = torch::tensor({batches}, torch::kInt64);
-    auto all = own.repeat({world.size()});
-    world.all_gather(all, own, "batches of each rank").wait();
-    here_ = batches;
-    micro_batches_ = all.max().item<std::int64_t>();
-    batches_ = all.sum().item<std::int64_t>();
-    if (batches_ == 0) {
-      *mute_ = false;
-      parallel_.set_gradient_divide_factor(0);
-      return false;
-    }
-    // Each loss is divided by the micro-batches of the step, so this makes the sum over them all a mean.
-    const double mean = static_cast<double>(batches_) / static_cast<double>(micro_batches_);
-    parallel_.set_gradient_divide_factor(divide_by_ == DivideBy::AllRanks ? 0 : mean);
-    begin(0);
-    return true;
-  }
+  bool next(std::int64_t batches);
 
   /// Before the forward of micro-batch `micro` of the step; whether this rank has data for it. `next` does it for the
   /// first.
-  bool begin(std::int64_t micro) {
-    parallel_.set_micro_batch(micro, micro_batches_);
-    const bool has_data = micro < here_;
-    if (!has_data && hooks_.empty()) listen();
-    *mute_ = !has_data;
-    return has_data;
-  }
+  bool begin(std::int64_t micro);
 
   /// Of this step, on every rank: as many as the rank with the most has.
   std::int64_t micro_batches() const { return micro_batches_; }
@@ -82,22 +53,7 @@ class Join {
 
  private:
   /// Puts a hook before the gradient of every trainable parameter, for ranks that run out only.
-  void listen() {
-    const auto add = [&](const std::string& name, const at::Tensor& parameter) {
-      if (!parameter.requires_grad() || parallel_.is_split(name)) return;
-      hooks_.emplace_back(parameter, parameter.register_hook([mute = mute_](const at::Tensor& gradient) {
-        return *mute ? at::zeros_like(gradient) : at::Tensor();  // undefined: as it was
-      }));
-    };
-    for (const auto& unit : parallel_.units()) {
-      for (const auto& flat : unit->flats()) {
-        for (const auto& parameter : flat->parameters()) add(parameter.name, parameter.tensor);
-      }
-    }
-    for (const auto& parameter : parallel_.parameters()) {
-      if (parameter.replicated) add(parameter.name, parameter.shard);
-    }
-  }
+  void listen();
 
   Parallel& parallel_;
   DivideBy divide_by_;
@@ -107,3 +63,7 @@ class Join {
 };
 
 }  // namespace sealift::train
+
+#ifdef SEALIFT_TRAIN_BODIES
+#include <sealift/train/step/join_inl.hpp>
+#endif

@@ -4,6 +4,7 @@
 // Gathers and reductions in flight overlap all else, so they have no range here; their waits have one.
 #pragma once
 
+#include <sealift/train/bodies.hpp>
 #include <sealift/train/comm/observer.hpp>
 
 #include <ATen/record_function.h>
@@ -14,27 +15,12 @@ namespace sealift::train {
 /// when units end in another order, as parallel branches do in backward, newer ones are cut in two.
 class ProfilerRanges final : public Observer {
  public:
-  void begin(Activity activity, const std::string& unit) override {
-    if (activity != Activity::Gather && activity != Activity::Reduce) open(name_of(activity, unit));
-  }
+  SEALIFT_BODY void begin(Activity activity, const std::string& unit) override;
 
-  void end(Activity activity, const std::string& unit) override {
-    if (ranges_.empty()) return;
-    const auto name = name_of(activity, unit);
-    std::vector<std::string> newer;
-    for (auto i = ranges_.size(); i-- > 0;) {
-      if (ranges_[i].name != name) continue;
-      while (ranges_.size() > i + 1) newer.push_back(close());
-      close();
-      for (auto again = newer.rbegin(); again != newer.rend(); ++again) open(*again);
-      return;
-    }
-  }
+  SEALIFT_BODY void end(Activity activity, const std::string& unit) override;
 
   /// Closes what a failed pass has left open.
-  void step_ended(std::int64_t) override {
-    while (!ranges_.empty()) close();
-  }
+  SEALIFT_BODY void step_ended(std::int64_t) override;
 
  private:
   struct Range {
@@ -42,25 +28,18 @@ class ProfilerRanges final : public Observer {
     std::unique_ptr<at::RecordFunction> record;
   };
 
-  void open(const std::string& name) {
-    auto callbacks = at::getStepCallbacksUnlessEmpty(at::RecordScope::USER_SCOPE);
-    if (!callbacks) return;
-    ranges_.push_back({name, std::make_unique<at::RecordFunction>(std::move(*callbacks))});
-    ranges_.back().record->before(ranges_.back().name);
-  }
+  void open(const std::string& name);
 
-  static std::string name_of(Activity activity, const std::string& unit) {
-    return std::string("sealift::") + to_string(activity) + " " + unit;
-  }
+  static std::string name_of(Activity activity, const std::string& unit);
 
   /// Closes the newest range and returns its name.
-  std::string close() {
-    auto name = std::move(ranges_.back().name);
-    ranges_.pop_back();
-    return name;
-  }
+  std::string close();
 
   std::vector<Range> ranges_;
 };
 
 }  // namespace sealift::train
+
+#ifdef SEALIFT_TRAIN_BODIES
+#include <sealift/train/step/profiler_ranges_inl.hpp>
+#endif

@@ -6,8 +6,7 @@
 #pragma once
 
 #include <torch/torch.h>
-
-#include <ATen/autocast_mode.h>
+#include <sealift/train/bodies.hpp>
 
 #include <array>
 #include <mutex>
@@ -20,32 +19,15 @@ namespace sealift::train::detail {
 /// its inputs is on. A state of CUDA is two numbers in host memory, so that no device is waited for.
 class RandomState {
  public:
-  RandomState() {
-    remember(at::globalContext().defaultGenerator(at::kCPU));
-    const auto devices = at::hasCUDA() ? torch::cuda::device_count() : c10::DeviceIndex{0};
-    for (c10::DeviceIndex i = 0; i < devices; ++i) {
-      remember(at::globalContext().defaultGenerator({at::kCUDA, i}));
-    }
-  }
+  RandomState();
 
   /// Drops the generators that nobody drew from since: without dropout, a body changes none in backward either.
-  void keep_drawn() {
-    std::erase_if(states_, [](const auto& item) { return now(item.first).equal(item.second); });
-  }
+  void keep_drawn();
 
   /// The same generators as they are now.
-  RandomState current() const {
-    RandomState result{Empty{}};
-    for (const auto& [generator, state] : states_) result.remember(generator);
-    return result;
-  }
+  RandomState current() const;
 
-  void restore() const {
-    for (auto [generator, state] : states_) {
-      const std::lock_guard lock(generator.mutex());
-      generator.set_state(state);
-    }
-  }
+  void restore() const;
 
  private:
   struct Empty {};
@@ -53,10 +35,7 @@ class RandomState {
 
   void remember(const at::Generator& generator) { states_.emplace_back(generator, now(generator)); }
 
-  static at::Tensor now(at::Generator generator) {
-    const std::lock_guard lock(generator.mutex());
-    return generator.get_state();
-  }
+  static at::Tensor now(at::Generator generator);
 
   std::vector<std::pair<at::Generator, at::Tensor>> states_;
 };
@@ -69,31 +48,13 @@ struct AutocastState {
   std::array<at::ScalarType, kDevices.size()> dtype{};
   bool cache = true;  ///< keep the casts of leaves for the region
 
-  static AutocastState current() {
-    AutocastState state;
-    for (std::size_t i = 0; i < kDevices.size(); ++i) {
-      state.enabled[i] = at::autocast::is_autocast_enabled(kDevices[i]);
-      state.dtype[i] = at::autocast::get_autocast_dtype(kDevices[i]);
-    }
-    state.cache = at::autocast::is_autocast_cache_enabled();
-    return state;
-  }
+  static AutocastState current();
 
   /// The same without a cache, for a run without a graph: its casts have none either, and a weight that is used again
   /// after it in the region (a tied head) would take such a cast and get no gradient.
-  AutocastState without_cache() const {
-    auto state = *this;
-    state.cache = false;
-    return state;
-  }
+  AutocastState without_cache() const;
 
-  void set() const {
-    for (std::size_t i = 0; i < kDevices.size(); ++i) {
-      at::autocast::set_autocast_enabled(kDevices[i], enabled[i]);
-      at::autocast::set_autocast_dtype(kDevices[i], dtype[i]);
-    }
-    at::autocast::set_autocast_cache_enabled(cache);
-  }
+  void set() const;
 
   bool any() const { return enabled[0] || enabled[1]; }
 };
@@ -104,11 +65,7 @@ class AutocastGuard {
   explicit AutocastGuard(const AutocastState& state) : cached_(state.any() && state.cache) { state.set(); }
   AutocastGuard(const AutocastGuard&) = delete;
   AutocastGuard& operator=(const AutocastGuard&) = delete;
-  ~AutocastGuard() {
-    // A cast kept from here would be stale after the optimizer's step, and holds this run's graph.
-    if (cached_) at::autocast::clear_cache();
-    before_.set();
-  }
+  ~AutocastGuard();
 
  private:
   AutocastState before_ = AutocastState::current();
@@ -128,3 +85,7 @@ class RandomGuard {
 };
 
 }  // namespace sealift::train::detail
+
+#ifdef SEALIFT_TRAIN_BODIES
+#include <sealift/train/step/replay_state_inl.hpp>
+#endif

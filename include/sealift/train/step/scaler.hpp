@@ -6,6 +6,7 @@
 // all skip the step or none, and the scale stays the same on all of them.
 #pragma once
 
+#include <sealift/train/bodies.hpp>
 #include <sealift/train/step/clip.hpp>
 
 #include <unordered_map>
@@ -32,17 +33,7 @@ struct GradScalerState {
 /// One per rank; all ranks make the same calls.
 class GradScaler {
  public:
-  explicit GradScaler(Parallel& parallel, GradScalerOptions options = {})
-      : world_(parallel.groups().world),
-        device_(detail::exchange_device(parallel)),
-        options_(options),
-        state_{.scale = options.init_scale} {
-    TORCH_CHECK(options.init_scale > 0, "init_scale is ", options.init_scale, "; expected above 0");
-    TORCH_CHECK(options.growth_factor > 1, "growth_factor is ", options.growth_factor, "; expected above 1");
-    TORCH_CHECK(options.backoff_factor > 0 && options.backoff_factor < 1, "backoff_factor is ", options.backoff_factor,
-                "; expected between 0 and 1");
-    TORCH_CHECK(options.growth_interval >= 1, "growth_interval is ", options.growth_interval, "; expected at least 1");
-  }
+  explicit GradScaler(Parallel& parallel, GradScalerOptions options = {});
 
   /// loss * scale, in the loss's dtype.
   at::Tensor scale(const at::Tensor& loss) const { return options_.enabled ? loss * state_.scale : loss; }
@@ -50,57 +41,14 @@ class GradScaler {
   /// Divides the gradients of the optimizer's parameters by the scale and finds out whether any rank's overflowed. Call
   /// it to clip before `step`, which calls it otherwise; once per optimizer and update. Waits for no device; `step`
   /// does. Collective over the world.
-  void unscale_(torch::optim::Optimizer& optimizer) {
-    if (!options_.enabled) return;
-    TORCH_CHECK(!found_inf_.contains(&optimizer),
-                "this optimizer's gradients were unscaled or stepped already; call update() once after each step");
-    at::NoGradGuard no_grad;
-    detail::Batches batches;
-    for (const auto& group : optimizer.param_groups()) {
-      for (const auto& parameter : group.params()) {
-        if (parameter.grad().defined()) batches.add(parameter.grad());
-      }
-    }
-    // A sum above zero means that some rank overflowed; a rank with nothing to check adds zero.
-    auto found = torch::zeros({1}, torch::dtype(torch::kFloat32).device(device_));
-    for (const auto& [key, gradients] : batches) {
-      const auto options = torch::dtype(torch::kFloat32).device(gradients.front().device());
-      auto here = torch::zeros({1}, options);
-      at::_amp_foreach_non_finite_check_and_unscale_(gradients, here, torch::full({1}, 1 / state_.scale, options));
-      found += here.to(device_);
-    }
-    world_.all_reduce(found).wait();
-    found_inf_[&optimizer] = {.ranks = found};
-  }
+  void unscale_(torch::optim::Optimizer& optimizer);
 
   /// Steps the optimizer unless a gradient of any rank overflowed; whether it stepped. Collective as `unscale_`.
-  bool step(torch::optim::Optimizer& optimizer) {
-    if (options_.enabled) {
-      if (!found_inf_.contains(&optimizer)) unscale_(optimizer);
-      auto& found = found_inf_.at(&optimizer);
-      TORCH_CHECK(!std::exchange(found.stepped, true),
-                  "step() was called for this optimizer already; call update() once after each step");
-      if (found.overflowed()) return false;
-    }
-    optimizer.step();
-    return true;
-  }
+  bool step(torch::optim::Optimizer& optimizer);
 
   /// Ends the iteration: shrinks the scale if any step was skipped, grows it after `growth_interval` good ones. The
   /// rules are those of at::_amp_update_scale_, which never lets the scale grow to infinity in float.
-  void update() {
-    if (!options_.enabled) return;
-    TORCH_CHECK(!found_inf_.empty(), "update() without step() or unscale_() before; call it once after each step");
-    const bool overflowed =
-        std::any_of(found_inf_.begin(), found_inf_.end(), [](auto& found) { return found.second.overflowed(); });
-    found_inf_.clear();
-    if (overflowed) {
-      state_ = {.scale = state_.scale * options_.backoff_factor};
-    } else if (++state_.growth_tracker >= options_.growth_interval) {
-      const double grown = state_.scale * options_.growth_factor;
-      state_ = {.scale = std::isfinite(static_cast<float>(grown)) ? grown : state_.scale};
-    }
-  }
+  void update();
 
   /// 1 when disabled.
   double get_scale() const { return options_.enabled ? state_.scale : 1; }
@@ -109,12 +57,7 @@ class GradScaler {
   const GradScalerState& state() const { return state_; }
 
   /// Continues from a checkpoint; between `update` and the next `scale`.
-  void load_state(const GradScalerState& state) {
-    TORCH_CHECK(found_inf_.empty(), "load_state() between step() and update(); call it between iterations");
-    TORCH_CHECK(state.scale > 0 && std::isfinite(state.scale), "the checkpoint's scale is ", state.scale,
-                "; expected a finite number above 0");
-    state_ = state;
-  }
+  void load_state(const GradScalerState& state);
 
  private:
   /// What was found of one optimizer since the last update.
@@ -123,10 +66,7 @@ class GradScaler {
     bool stepped = false;
     std::optional<bool> known{};
 
-    bool overflowed() {
-      if (!known) known = ranks.item<float>() > 0;
-      return *known;
-    }
+    bool overflowed();
   };
 
   Collectives world_;
@@ -137,3 +77,7 @@ class GradScaler {
 };
 
 }  // namespace sealift::train
+
+#ifdef SEALIFT_TRAIN_BODIES
+#include <sealift/train/step/scaler_inl.hpp>
+#endif

@@ -6,8 +6,8 @@
 // Mirrored by trainer/plan/memory.cpp and trainer/simulate/step_time.cpp: change both.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
+#include <sealift/train/bodies.hpp>
 #include <utility>
 #include <vector>
 
@@ -16,46 +16,23 @@ namespace sealift::train {
 class CallOrder {
  public:
   /// The root's forward begins; it is expected to repeat what was recorded since the last one.
-  void start_forward() {
-    if (!recorded_.empty()) expected_ = std::move(recorded_);
-    recorded_.clear();
-    next_ = 0;
-  }
+  void start_forward();
 
   /// `unit` is about to run forward; returns the units expected after it, at most `depth`, none twice.
-  std::vector<std::size_t> before_forward(std::size_t unit, std::size_t depth, bool record) {
-    if (record) recorded_.push_back(unit);
-    const auto found = std::find(expected_.begin() + static_cast<std::ptrdiff_t>(next_), expected_.end(), unit);
-    if (found == expected_.end()) return {};
-    next_ = static_cast<std::size_t>(found - expected_.begin()) + 1;
-    return others(unit, depth, expected_.begin() + static_cast<std::ptrdiff_t>(next_), expected_.end());
-  }
+  std::vector<std::size_t> before_forward(std::size_t unit, std::size_t depth, bool record);
 
   /// `unit` ran forward and will run backward; returns the call's place among such calls.
-  std::size_t after_forward(std::size_t unit) {
-    calls_.push_back(unit);
-    return calls_.size() - 1;
-  }
+  std::size_t after_forward(std::size_t unit);
 
   /// The call at `place` is about to run backward; returns the units expected after it, at most `depth`, none twice.
-  std::vector<std::size_t> before_backward(std::size_t place, std::size_t depth) const {
-    if (place >= calls_.size()) return {};
-    const auto rest = calls_.rbegin() + static_cast<std::ptrdiff_t>(calls_.size() - place);
-    return others(calls_[place], depth, rest, calls_.rend());
-  }
+  std::vector<std::size_t> before_backward(std::size_t place, std::size_t depth) const;
 
   /// No recorded call will run backward any more.
   void forget_calls() { calls_.clear(); }
 
  private:
   template <class Iterator>
-  static std::vector<std::size_t> others(std::size_t unit, std::size_t depth, Iterator from, Iterator end) {
-    std::vector<std::size_t> units;
-    for (; from != end && units.size() < depth; ++from) {
-      if (*from != unit && std::find(units.begin(), units.end(), *from) == units.end()) units.push_back(*from);
-    }
-    return units;
-  }
+  static std::vector<std::size_t> others(std::size_t unit, std::size_t depth, Iterator from, Iterator end);
 
   std::vector<std::size_t> expected_;  ///< calls of this forward
   std::vector<std::size_t> recorded_;  ///< calls of this forward so far
@@ -64,3 +41,7 @@ class CallOrder {
 };
 
 }  // namespace sealift::train
+
+#ifdef SEALIFT_TRAIN_BODIES
+#include <sealift/train/unit/call_order_inl.hpp>
+#endif

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A unit: the parameters that are gathered before a block's forward and backward, and reduced together after it.
 // `Shardable` calls it around forward, autograd around backward; it gathers and frees its flats and knows no model.
-// This header declares units and sessions; unit_graph.hpp is how autograd calls them, unit_passes.hpp what a pass does
-// to all units of a model.
+// This header declares units and sessions; unit_graph.hpp is how autograd calls them.
 #pragma once
 
+#include <sealift/train/bodies.hpp>
 #include <sealift/train/flat/reducer.hpp>
 #include <sealift/train/unit/call_order.hpp>
-
-#include <torch/csrc/autograd/graph_task.h>
 
 namespace sealift::train {
 
@@ -24,12 +22,7 @@ struct Pass {
 
 /// State that the units of one model share. Used by one thread, as a rank is.
 struct Session {
-  Session(const Policy& policy, Groups with)
-      : policy(policy),
-        groups(std::move(with)),
-        memory(policy.stable_addresses ? std::make_shared<detail::SteadyBuffers>() : nullptr),
-        reducer(groups, policy, memory),
-        holders(groups.shard) {}
+  Session(const Policy& policy, Groups with);
 
   Policy policy;
   Groups groups;
@@ -81,9 +74,7 @@ struct Call {
   std::int64_t pass = -1;        ///< the last backward pass that reached it
 };
 
-inline bool in_graph_task() {
-  return torch::autograd::get_current_graph_task_id() != -1;
-}
+bool in_graph_task();
 
 }  // namespace detail
 
@@ -97,10 +88,7 @@ class Unit {
 
   /// Counts a forward of any unit while it runs, also one that throws.
   struct Forward {
-    explicit Forward(const Unit& unit)
-        : session(*unit.session_), observed(*session.groups.observers, Activity::Forward, unit.label()) {
-      ++session.forwards;
-    }
+    explicit Forward(const Unit& unit);
     ~Forward() { --session.forwards; }
     Forward(const Forward&) = delete;
     Forward& operator=(const Forward&) = delete;
@@ -108,12 +96,7 @@ class Unit {
     ObservedScope observed;
   };
 
-  Unit(std::string path, std::size_t number, Session* session, Options options)
-      : path_(std::move(path)),
-        label_(path_.empty() ? "root" : path_),
-        number_(number),
-        session_(session),
-        options_(std::move(options)) {}
+  Unit(std::string path, std::size_t number, Session* session, Options options);
 
   const std::string& path() const { return path_; }
   const std::string& label() const { return label_; }  ///< the path; "root" for the root
@@ -128,24 +111,7 @@ class Unit {
   void listen(const std::vector<GradientSlot>& slots, std::size_t flat, const std::weak_ptr<Unit>& self);
 
   /// `training` is the module's mode. Parameters are whole when this returns.
-  void before_forward(bool training) {
-    session_->enter_forward(*this, training);
-    const bool again = detail::in_graph_task();  // by a recomputation
-    for (auto& flat : flats_) {
-      again ? flat->unshard() : flat->unshard(session_->epoch);
-      TORCH_CHECK(
-          again || !flat->is_outdated(), "the shards of unit '", label_,
-          "' were stepped while its parameters stayed gathered, by gather_parameters() or between micro-batches; "
-          "end that scope, or that step, before the optimizer's");
-    }
-    if (again || (flats_.empty() && !is_root())) return;
-    // Units that stay gathered until the last micro-batch may all be gathered at once.
-    const auto depth = session_->pass.keep && session_->policy.forward_prefetch > 0
-                           ? session_->units.size()
-                           : static_cast<std::size_t>(session_->policy.forward_prefetch);
-    const auto next = session_->order.before_forward(number_, depth, at::GradMode::is_enabled());
-    session_->prefetch(forward_prefetch_ ? *forward_prefetch_ : next);
-  }
+  void before_forward(bool training);
 
   /// Prepares a forward's arguments: casts floating tensors to the unit's dtype, and puts all tensors behind one node
   /// whose backward tells that the call's is done. Null when no backward will need the unit.
@@ -157,68 +123,27 @@ class Unit {
   template <class Outputs>
   void after_forward(Outputs& outputs, const std::shared_ptr<detail::Call>& call, bool last);
 
-  void before_backward(detail::Call& call) {
-    session_->enter_backward();
-    if (flats_.empty()) return;
-    // The root's backward is the whole pass, which the session tells.
-    if (!std::exchange(in_backward_, true) && !is_root()) session_->groups.observers->begin(Activity::Backward, label_);
-    const bool first = std::exchange(call.pass, session_->passes) != session_->passes;
-    if (first) ++opened_;
-    if (!call.before_inputs) call.live = false;
-    for (auto& flat : flats_) flat->unshard();
-    if (!first) return;
-    const auto depth = static_cast<std::size_t>(session_->policy.backward_prefetch);
-    const auto next = session_->order.before_backward(call.place, depth);
-    session_->prefetch(backward_prefetch_ ? *backward_prefetch_ : next);
-  }
+  void before_backward(detail::Call& call);
 
   /// Autograd is about to leave a gradient on a parameter, or has left it.
   void before_gradient() { session_->enter_backward(); }
-  void on_gradient(ParameterId id) {
-    session_->enter_backward();
-    session_->reducer.collect(id);
-  }
+  void on_gradient(ParameterId id);
 
   /// Everything between the inputs and outputs of `call` has run backward.
-  void after_inputs(detail::Call& call) {
-    call.live = false;
-    if (call.pass != session_->passes) return;  // no output of it had a gradient
-    ++closed_;
-    close_when_done();
-  }
+  void after_inputs(detail::Call& call);
 
   /// Begins a backward pass over `graph`: notes which calls it will come to.
-  void await_calls(const std::unordered_set<torch::autograd::Node*>& graph) {
-    std::erase_if(calls_, [](const auto& call) { return call.expired(); });
-    for (const auto& each : calls_) {
-      const auto call = each.lock();
-      if (!call || !call->live) continue;
-      auto* node = call->before_inputs ? call->before_inputs : call->after_outputs;
-      if (graph.contains(node)) call->awaited_in = session_->passes;
-    }
-  }
+  void await_calls(const std::unordered_set<torch::autograd::Node*>& graph);
 
   /// Whether a backward of a forward of this step may come to this unit.
-  bool has_calls_of_step(std::int64_t step) const {
-    return any_call([&](const auto& call) { return call.step == step; });
-  }
+  bool has_calls_of_step(std::int64_t step) const;
 
   /// Starts the reduction of the collected gradients and frees the whole parameters.
-  void close() {
-    reset_backward();
-    if (!session_->keeps_after_backward()) reshard();
-    for (const auto flat : gradients_) session_->reducer.close(flat);
-  }
+  void close();
 
-  void reset_backward() {
-    if (std::exchange(in_backward_, false) && !is_root()) session_->groups.observers->end(Activity::Backward, label_);
-    opened_ = closed_ = 0;
-  }
+  void reset_backward();
 
-  void reshard() {
-    if (session_->holds > 0) return;
-    for (auto& flat : flats_) flat->reshard();
-  }
+  void reshard();
 
   bool is_open() const { return in_backward_; }
 
@@ -229,19 +154,11 @@ class Unit {
  private:
   /// Whether any call that lives, its backward not done, is such.
   template <class Such>
-  bool any_call(const Such& such) const {
-    return std::any_of(calls_.begin(), calls_.end(), [&](const auto& each) {
-      const auto call = each.lock();
-      return call && call->live && such(*call);
-    });
-  }
+  bool any_call(const Such& such) const;
 
   /// A call without a node before its inputs never closes: its unit is freed at the end of the pass, since nothing else
   /// tells that no recomputation needs it again.
-  void close_when_done() {
-    const auto awaited = [&](const auto& call) { return call.awaited_in == session_->passes; };
-    if (in_backward_ && closed_ == opened_ && !any_call(awaited)) close();
-  }
+  void close_when_done();
 
   std::string path_, label_;
   std::size_t number_;
@@ -259,3 +176,7 @@ class Unit {
 };
 
 }  // namespace sealift::train
+
+#ifdef SEALIFT_TRAIN_BODIES
+#include <sealift/train/unit/unit_inl.hpp>
+#endif

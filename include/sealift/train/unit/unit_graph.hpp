@@ -5,6 +5,7 @@
 // it, so nothing waits for a gradient that never comes.
 #pragma once
 
+#include <sealift/train/bodies.hpp>
 #include <sealift/train/unit/tensor_walk.hpp>
 #include <sealift/train/unit/unit.hpp>
 
@@ -13,18 +14,6 @@
 namespace sealift::train {
 
 namespace detail {
-
-/// Runs after autograd has accumulated a parameter's gradient of this pass.
-struct GradientHook final : torch::autograd::PostAccumulateGradHook {
-  std::weak_ptr<Unit> unit;
-  ParameterId id;
-
-  GradientHook(std::weak_ptr<Unit> unit, ParameterId id) : unit(std::move(unit)), id(id) {}
-
-  void operator()(const at::Tensor&) override {
-    if (auto alive = unit.lock()) alive->on_gradient(id);
-  }
-};
 
 /// The identity before a call's inputs; its backward runs when everything after it has run. Its outputs are views, and
 /// autograd refuses to change them in place, since the caller's tensor would change without its history.
@@ -36,32 +25,12 @@ struct InputsNode : torch::autograd::Function<InputsNode> {
     std::shared_ptr<Call> call;
   };
 
-  static Tensors forward(Context* context, const c10::intrusive_ptr<Holder>& holder, at::TensorList inputs) {
-    context->saved_data["call"] = c10::IValue::make_capsule(holder);
-    context->set_materialize_grads(false);
-    return inputs.vec();
-  }
+  static Tensors forward(Context* context, const c10::intrusive_ptr<Holder>& holder, at::TensorList inputs);
 
-  static Tensors backward(Context* context, Tensors gradients) {
-    const auto holder = c10::static_intrusive_pointer_cast<Holder>(context->saved_data.at("call").toCapsule());
-    if (auto unit = holder->call->unit.lock()) unit->after_inputs(*holder->call);
-    gradients.insert(gradients.begin(), at::Tensor());  // of the holder: none
-    return gradients;
-  }
+  static Tensors backward(Context* context, Tensors gradients);
 };
 
 }  // namespace detail
-
-inline void Unit::listen(const std::vector<GradientSlot>& slots, std::size_t flat, const std::weak_ptr<Unit>& self) {
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    slots[i].parameter.register_hook([self](const at::Tensor&) {
-      if (auto alive = self.lock()) alive->before_gradient();
-    });
-    torch::autograd::impl::set_post_acc_grad_hooks(
-        slots[i].parameter, std::make_unique<detail::GradientHook>(self, ParameterId{.flat = flat, .index = i}));
-  }
-  gradients_.push_back(flat);
-}
 
 template <class... Inputs>
 std::shared_ptr<detail::Call> Unit::take_inputs(const std::weak_ptr<Unit>& self, Inputs&... inputs) {
@@ -140,3 +109,7 @@ void Unit::after_forward(Outputs& outputs, const std::shared_ptr<detail::Call>& 
 }
 
 }  // namespace sealift::train
+
+#ifdef SEALIFT_TRAIN_BODIES
+#include <sealift/train/unit/unit_graph_inl.hpp>
+#endif

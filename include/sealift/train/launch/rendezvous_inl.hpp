@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of rendezvous.hpp, which declares them and says what they promise.
+#pragma once
+
+#include <sealift/train/launch/rendezvous.hpp>
+
+#include <unistd.h>
+#include <random>
+#include <thread>
+
+namespace sealift::train {
+
+namespace rendezvous {
+
+SEALIFT_BODY std::string cause(const c10::Error& error) {
+  const std::string text = error.what_without_backtrace();
+  return text.substr(0, text.find('\n'));
+}
+
+SEALIFT_BODY std::string own_name() {
+  char host[256] = {};
+  const bool named = gethostname(host, sizeof host - 1) == 0;
+  return c10::str(named ? host : "unknown host", " process ", getpid());
+}
+
+SEALIFT_BODY std::string missing_ranks(c10d::Store& store, std::int64_t world_size) {
+  std::string names;
+  std::int64_t missing = 0;
+  for (std::int64_t rank = 0; rank < world_size; ++rank) {
+    if (store.check({c10::str("rank/", rank)})) continue;
+    if (++missing <= 8) names += (missing > 1 ? ", " : "") + std::to_string(rank);
+  }
+  return c10::str("rank", missing == 1 ? " " : "s ", names, missing > 8 ? c10::str(" and ", missing - 8, " more") : "",
+                  " of ", world_size);
+}
+
+SEALIFT_BODY std::string judge(c10d::Store& store, const std::string& verdict) {
+  return store.compareSet(kVerdict, std::string(), verdict);
+}
+
+SEALIFT_BODY std::string enter(c10d::Store& store, const Launch& launch) {
+  const auto size = std::to_string(launch.world_size);
+  const auto agreed = store.compareSet("world_size", std::string(),
+                                       size + " on rank " + std::to_string(launch.rank) + ", " + own_name());
+  if (agreed.substr(0, agreed.find(' ')) != size) {
+    return c10::str("WORLD_SIZE is ", size, " on rank ", launch.rank, ", ", own_name(), ", but ", agreed,
+                    "; give every rank the same");
+  }
+  // Two ranks of a test are one process, so the name alone does not tell them apart.
+  const auto self = c10::str(own_name(), '#', std::random_device{}());
+  const auto holder = store.compareSet(c10::str("rank/", launch.rank), std::string(), self);
+  if (holder == self) return {};
+  return c10::str("rank ", launch.rank, " came twice: ", holder.substr(0, holder.find('#')), " and now ", own_name(),
+                  "; give every process its own RANK, and start all ranks again where one was restarted");
+}
+
+SEALIFT_BODY void meet(c10d::Store& store, const Launch& launch, Clock::time_point deadline, Milliseconds timeout,
+                       bool serves) {
+  auto verdict = enter(store, launch);
+  if (!verdict.empty()) {
+    judge(store, verdict);
+    // Ranks that wait get the verdict; a meeting that was good stays good.
+    TORCH_CHECK(false, verdict);
+  }
+  if (store.add("arrived", 1) == launch.world_size) judge(store, kGood);
+  try {
+    store.wait({kVerdict}, left_until(deadline));
+  } catch (const c10::DistStoreError&) {
+    judge(store, missing_ranks(store, launch.world_size) + " did not come within " + seconds(timeout) +
+                     "; see why it did not start, or raise the time-out if it is only slow");
+  }
+  verdict = store.get_to_str(kVerdict);
+  if (verdict == kGood) return;
+  if (!serves) {
+    store.add("told", 1);
+  } else {
+    const auto patience = Clock::now() + std::chrono::seconds(1);
+    while (store.add("told", 0) + 1 < store.add("arrived", 0) && Clock::now() < patience) {
+      std::this_thread::sleep_for(Milliseconds(10));
+    }
+  }
+  TORCH_CHECK(false, verdict);
+}
+
+SEALIFT_BODY void wait_for_store(const std::string& host, std::int64_t port, Clock::time_point deadline,
+                                 Milliseconds timeout) {
+  const auto addresses = resolve(host, port, left_until(deadline));
+  for (;;) {
+    for (const auto* address = addresses.get(); address; address = address->ai_next) {
+      if (answers(*address, std::min(left_until(deadline), Milliseconds(2000)))) return;
+    }
+    TORCH_CHECK(Clock::now() < deadline, "no store answers at ", host, ":", port, " within ", seconds(timeout),
+                "; check that rank 0 runs, that MASTER_ADDR is its host's address, and that no firewall closes ",
+                "MASTER_PORT");
+    std::this_thread::sleep_for(std::min(left_until(deadline), Milliseconds(100)));
+  }
+}
+
+SEALIFT_BODY c10::intrusive_ptr<c10d::TCPStore> open_store(const std::string& host, std::int64_t port, bool serves,
+                                                           Milliseconds timeout) {
+  c10d::TCPStoreOptions options;
+  options.port = static_cast<std::uint16_t>(port);
+  options.isServer = serves;
+  options.waitWorkers = false;  // `meet` counts them, and can name who is missing
+  options.timeout = timeout;
+  try {
+    return c10::make_intrusive<c10d::TCPStore>(host, options);
+  } catch (const c10::Error& error) {
+    const auto text = cause(error);
+    TORCH_CHECK(!serves || text.find("EADDRINUSE") == std::string::npos, "port ", port, " is taken on this host, so ",
+                "the store cannot be served there; end what holds it (another job, or an earlier run?), or give all ",
+                "ranks another MASTER_PORT: ", text);
+    TORCH_CHECK(false, "no store can be reached at ", host, ":", port, "; check that MASTER_ADDR is the address of ",
+                "rank 0's host, and that nothing else listens on MASTER_PORT: ", text);
+  }
+}
+
+}  // namespace rendezvous
+
+SEALIFT_BODY c10::intrusive_ptr<c10d::TCPStore> serve_store(std::int64_t port) {
+  return rendezvous::open_store("127.0.0.1", port, true, std::chrono::seconds(10));
+}
+
+SEALIFT_BODY World connect(const Launch& launch, std::chrono::milliseconds timeout) {
+  TORCH_CHECK(!launch.is_node, "this process is to start ", launch.local_world_size, " ranks, not to be one of them (",
+              launch.source, "); start them with `sealift-train run` or torchrun");
+  World world{.rank = launch.rank, .size = launch.world_size, .timeout = timeout};
+  if (launch.world_size == 1) return world;
+  const auto deadline = rendezvous::Clock::now() + timeout;
+  const auto towards = local_address_towards(launch.master_addr, launch.master_port, timeout);
+  world.address = launch.interface.empty() ? towards : address_of_interface(launch.interface);
+  const bool serves = launch.rank == 0 && !launch.agent_store;
+  if (!serves) rendezvous::wait_for_store(launch.master_addr, launch.master_port, deadline, timeout);
+  auto store = rendezvous::open_store(launch.master_addr, launch.master_port, serves, rendezvous::left_until(deadline));
+  store->setTimeout(timeout);
+  world.store = c10::make_intrusive<c10d::PrefixStore>("sealift/attempt_" + launch.attempt, std::move(store));
+  c10d::PrefixStore meeting("meeting", world.store);
+  try {
+    rendezvous::meet(meeting, launch, deadline, timeout, serves);
+  } catch (const c10::DistNetworkError& error) {
+    TORCH_CHECK(false, "the store at ", launch.master_addr, ":", launch.master_port, " went away while rank ",
+                launch.rank, " waited for the others: rank 0 or the launcher has ended, and its message says why: ",
+                rendezvous::cause(error));
+  }
+  return world;
+}
+
+}  // namespace sealift::train

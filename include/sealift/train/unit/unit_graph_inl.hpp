@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of unit_graph.hpp, which declares them and says what they promise.
+#pragma once
+
+#include <sealift/train/unit/unit_graph.hpp>
+
+namespace sealift::train {
+
+namespace detail {
+
+/// Runs after autograd has accumulated a parameter's gradient of this pass.
+struct GradientHook final : torch::autograd::PostAccumulateGradHook {
+  std::weak_ptr<Unit> unit;
+  ParameterId id;
+
+  GradientHook(std::weak_ptr<Unit> unit, ParameterId id) : unit(std::move(unit)), id(id) {}
+
+  void operator()(const at::Tensor&) override {
+    if (auto alive = unit.lock()) alive->on_gradient(id);
+  }
+};
+
+SEALIFT_BODY InputsNode::Tensors InputsNode::forward(Context* context, const c10::intrusive_ptr<Holder>& holder,
+                                                     at::TensorList inputs) {
+  context->saved_data["call"] = c10::IValue::make_capsule(holder);
+  context->set_materialize_grads(false);
+  return inputs.vec();
+}
+
+SEALIFT_BODY InputsNode::Tensors InputsNode::backward(Context* context, Tensors gradients) {
+  const auto holder = c10::static_intrusive_pointer_cast<Holder>(context->saved_data.at("call").toCapsule());
+  if (auto unit = holder->call->unit.lock()) unit->after_inputs(*holder->call);
+  gradients.insert(gradients.begin(), at::Tensor());  // of the holder: none
+  return gradients;
+}
+
+}  // namespace detail
+
+SEALIFT_BODY void Unit::listen(const std::vector<GradientSlot>& slots, std::size_t flat,
+                               const std::weak_ptr<Unit>& self) {
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    slots[i].parameter.register_hook([self](const at::Tensor&) {
+      if (auto alive = self.lock()) alive->before_gradient();
+    });
+    torch::autograd::impl::set_post_acc_grad_hooks(
+        slots[i].parameter, std::make_unique<detail::GradientHook>(self, ParameterId{.flat = flat, .index = i}));
+  }
+  gradients_.push_back(flat);
+}
+
+}  // namespace sealift::train
