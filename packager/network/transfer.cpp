@@ -24,25 +24,19 @@ Transfer::Transfer(const Download& download, const Cache& cache, bundle::Progres
     : download_(download), part_(cache, download.sha256, progress) {}
 
 std::string Transfer::attempt(const std::function<void()>& check) {
-  moved_on_ = false;
   if (download_.size != 0 && part_.size() > download_.size) part_.discard();
   resumed_at_ = part_.size();
-  try {
-    const std::string reason = receive(check);
-    moved_on_ = part_.size() > resumed_at_;
-    return reason;
-  } catch (const TooLong&) {
-    return wrong_bytes(fmt::format("more than {} bytes", download_.size));
-  }
-}
-
-std::string Transfer::receive(const std::function<void()>& check) {
   const auto take = [this](bundle::ByteView bytes) {
     if (download_.size != 0 && part_.size() + bytes.size() > download_.size) throw TooLong{};
     part_.write(bytes);
   };
-  const HttpResponse response = run_request(
-      {.url = download_.url, .bearer = download_.bearer, .resume_at = resumed_at_, .take = take, .check = check});
+  HttpResponse response;
+  try {
+    response = run_request(
+        {.url = download_.url, .bearer = download_.bearer, .resume_at = resumed_at_, .take = take, .check = check});
+  } catch (const TooLong&) {
+    return wrong_bytes(fmt::format("more than {} bytes", download_.size));
+  }
   if (response.failure.empty() || (response.beyond_end && part_.size() == download_.size)) return finish();
   // The server cannot continue where we stopped, or continues something else.
   if (response.cannot_resume) part_.discard();

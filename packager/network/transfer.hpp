@@ -28,20 +28,18 @@ class Transfer {
   std::string attempt(const std::function<void()>& check);
 
   // Whether the last attempt brought something.
-  bool moved_on() const { return moved_on_; }
+  bool moved_on() const { return part_.size() > resumed_at_; }
 
   // Throws Network.
   [[noreturn]] void fail(const std::string& reason) const;
 
  private:
-  std::string receive(const std::function<void()>& check);
   std::string finish();
   std::string wrong_bytes(const std::string& got);
 
   const Download& download_;
   PartFile part_;
   std::uint64_t resumed_at_ = 0;
-  bool moved_on_ = false;
 };
 
 }  // namespace sealift::packager
