@@ -20,9 +20,9 @@ mkdir "$work/bundles" "$work/tmp"
 "$make_bundles" "$work/bundles" > "$work/list" || exit 1
 
 judge() {  # NAME FINGERPRINT -> "NAME INSTALLER AUDIT"
-  timeout 20 "$install" verify "$work/bundles/$1" --fingerprint "$2" > "$work/$1.install" 2>&1
+  timeout 200 "$install" verify "$work/bundles/$1" --fingerprint "$2" > "$work/$1.install" 2>&1
   local installer=$?
-  TMPDIR=$work/tmp timeout 20 "$shell" "$audit" "$2" "$work/bundles/$1" > "$work/$1.audit" 2>&1
+  TMPDIR=$work/tmp timeout 200 "$shell" "$audit" "$2" "$work/bundles/$1" > "$work/$1.audit" 2>&1
   echo "$1 $installer $?"
 }
 export -f judge

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The corpus inside correctly signed bundles, offered to a prefix that is in use: refused, nothing written but staging,
 // the generation in use as it was. A signature says who made a bundle, not that its archives are harmless.
-#include <unistd.h>
-
 #include "installer/generations/generation.hpp"
 #include "installer/generations/generation_record.hpp"
 #include "installer/preflight/preflight.hpp"
@@ -11,6 +9,7 @@
 #include "tests/support/hostile/hostile_tar.hpp"
 #include "tests/support/hostile/hostile_wheel.hpp"
 #include "tests/support/hostile/hostile_zip.hpp"
+#include "tests/support/hostile/time_limit.hpp"
 
 using namespace sealift;
 using namespace sealift::installer;
@@ -45,9 +44,7 @@ struct LiveSite {
     tiny.version = 2;
     const MadeBundle made = site.make(tiny, "hostile" + std::to_string(++offered));
     change(made, site.key);
-    ::alarm(60);
-    const Error error = refusal([&] { site.apply(made); });
-    ::alarm(0);
+    const Error error = in_time([&] { site.apply(made); });
     check_untouched();
     fs::remove_all(made.folder);
     return error;

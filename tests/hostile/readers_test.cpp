@@ -2,7 +2,6 @@
 // Every case of the corpus against the reader it is meant for: refused with the right code, in words that name the file
 // and the fault, within memory and time. That good ones pass is each reader's own test, and checked again here.
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "bundle/core/unicode.hpp"
 #include "bundle/wheel/wheel_startup.hpp"
@@ -14,6 +13,7 @@
 #include "tests/support/hostile/hostile_wheel.hpp"
 #include "tests/support/hostile/hostile_zip.hpp"
 #include "tests/support/hostile/read_hostile.hpp"
+#include "tests/support/hostile/time_limit.hpp"
 #include "tests/support/refusal.hpp"
 
 using namespace sealift::bundle;
@@ -21,16 +21,12 @@ using namespace sealift::test;
 
 namespace {
 
-constexpr unsigned kSeconds = 60;  // a reader that takes longer hangs: SIGALRM ends the program
-
 template <class Read>
 void check_cases(const HostileCases& cases, const Read& read) {
   for (const HostileCase& hostile : cases) {
     CAPTURE(hostile.row);
     CAPTURE(hostile.name);
-    ::alarm(kSeconds);
-    const Error error = refusal([&] { read(hostile); });
-    ::alarm(0);
+    const Error error = in_time([&] { read(hostile); });
     INFO(error.what());
     CHECK(error.code() == hostile.code);
     CHECK(mentions(error, hostile.word));
@@ -116,12 +112,10 @@ TEST_CASE("a hostile name in a message cannot reach the terminal") {
 
 TEST_CASE("A13: a tar of more than a million empty members is refused at the limit") {
   TarReader reader({.begin = [](const TarMember&) {}, .data = [](ByteView) {}}, "endless.tar");
-  ::alarm(kSeconds);
-  const Error error = refusal([&] {
+  const Error error = in_time([&] {
     for (std::uint64_t i = 0; i < 1'100'000; ++i)
       reader.feed(as_bytes(write_tar_header({.path = "f" + std::to_string(i)})));
   });
-  ::alarm(0);
   CHECK(error.code() == ErrorCode::Format);
   CHECK(mentions(error, "more than 1000000 members"));
 }

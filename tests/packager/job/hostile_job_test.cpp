@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // C01: hostile job files are refused with file, line and key.
-#include <unistd.h>
-
+#include "tests/support/hostile/hostile_job.hpp"
 #include "packager/job/job.hpp"
 #include "packager/tables/toml_file.hpp"
-#include "tests/support/hostile/hostile_job.hpp"
+#include "tests/support/hostile/time_limit.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/temp_dir.hpp"
 
@@ -25,9 +24,7 @@ TEST_CASE("C01: hostile job files are refused, and the good one is not") {
   CHECK(value.members.at("a").text == "\u00e9");
   for (const HostileCase& hostile : hostile_jobs()) {
     CAPTURE(hostile.name);
-    ::alarm(60);
-    const bundle::Error error = refusal([&] { read(hostile.bytes); });
-    ::alarm(0);
+    const bundle::Error error = in_time([&] { read(hostile.bytes); });
     INFO(error.what());
     CHECK(error.code() == hostile.code);
     CHECK(mentions(error, hostile.word));
