@@ -1,15 +1,56 @@
 # sealift_merge(TARGET [SOURCES]): with SEALIFT_MERGE, the target's sources are compiled several at a time, twelve unless
 # SOURCES says another number. Most of what a source costs are the headers that it includes, and the templates in them,
 # which every unit instantiates anew. tests/run.sh and the preset `tools` do so; all other builds show what a source takes
-# from its neighbour.
+# from its neighbour. As CMake's UNITY_BUILD, but its units name the checkout's folder, so that a compiler cache would know
+# them in no other one; and a source is left out by the same property, SKIP_UNITY_BUILD_INCLUSION.
 option(SEALIFT_MERGE "Compile several sources as one unit" OFF)
 function(sealift_merge target)
+  if(NOT SEALIFT_MERGE)
+    return()
+  endif()
   set(sources 12)
   if(ARGC GREATER 1)
     set(sources ${ARGV1})
   endif()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${SEALIFT_MERGE} UNITY_BUILD_BATCH_SIZE ${sources})
-  if(SEALIFT_MERGE)  # what a source of a batch keeps to itself looks to gcc as if a header had it
-    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+  get_target_property(known ${target} SEALIFT_UNIT)
+  set_target_properties(${target} PROPERTIES SEALIFT_UNIT ${sources})
+  if(NOT known)  # at the folder's end, when all is said of its sources
+    cmake_language(EVAL CODE "cmake_language(DEFER CALL sealift_make_units [[${target}]])")
   endif()
+endfunction()
+
+function(sealift_make_units target)
+  get_target_property(sources ${target} SOURCES)
+  get_target_property(most ${target} SEALIFT_UNIT)
+  set(units "")   # and what stays alone
+  set(merged "")
+  foreach(source IN LISTS sources)
+    get_source_file_property(alone ${source} SKIP_UNITY_BUILD_INCLUSION)
+    get_source_file_property(options ${source} COMPILE_OPTIONS)
+    cmake_path(ABSOLUTE_PATH source OUTPUT_VARIABLE path)
+    if(source MATCHES "\\.cpp$" AND NOT source MATCHES "^\\$<" AND EXISTS ${path} AND NOT alone AND NOT options)
+      cmake_path(RELATIVE_PATH path BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE path)
+      list(APPEND merged "#include \"${path}\"\n")
+    else()
+      list(APPEND units ${source})
+    endif()
+  endforeach()
+  list(LENGTH merged left)
+  set(number 0)
+  while(left GREATER 0)
+    list(SUBLIST merged 0 ${most} of_one)
+    math(EXPR left "${left} - ${most}")
+    if(left GREATER 0)
+      list(SUBLIST merged ${most} -1 merged)
+    endif()
+    string(JOIN "" text ${of_one})
+    set(unit ${CMAKE_CURRENT_BINARY_DIR}/${target}.units/${number}.cpp)
+    file(CONFIGURE OUTPUT ${unit} CONTENT "${text}" @ONLY)
+    list(APPEND units ${unit})
+    math(EXPR number "${number} + 1")
+  endwhile()
+  set_target_properties(${target} PROPERTIES SOURCES "${units}")
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
+  # What a source of a unit keeps to itself looks to gcc as if a header had it.
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 endfunction()

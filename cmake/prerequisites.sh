@@ -218,6 +218,7 @@ if for_any_of build tests; then
   install_packages dnf createrepo-c rpm gpg gpg-agent  # what resolves, makes and signs the tests' rpm packages
 fi
 if for_any_of tests; then
+  install_packages ccache  # what tests/run.sh takes compilations from, where it finds it
   install_packages openmpi-bin slurm-client slurmctld slurmd munge
   install_packages ansible-core skopeo umoci  # what the tests of samples/many_machines start
   install_packages zsh fish tcsh lmod  # what a prefix is activated in

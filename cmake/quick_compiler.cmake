@@ -6,7 +6,7 @@ set(SEALIFT_QUICK_COMPILER "" CACHE STRING "A clang that compiles the tests over
 set(sealift_compile_by_clang ${CMAKE_CURRENT_LIST_DIR}/compile_by_clang.sh)
 function(sealift_compile_quickly target)
   if(SEALIFT_QUICK_COMPILER AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-    set_target_properties(${target} PROPERTIES
-      CXX_COMPILER_LAUNCHER "${sealift_compile_by_clang};${SEALIFT_QUICK_COMPILER}")
+    string(STRIP "${sealift_cached_clang} ${SEALIFT_QUICK_COMPILER}" by)
+    set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER "${sealift_compile_by_clang};${by}")
   endif()
 endfunction()
