@@ -104,7 +104,7 @@ fail_one() {
     >out.txt 2>err.txt &
   launcher=$!
   until grep -q 'step 1/' err.txt; do
-    kill -0 $launcher || fail "the run ended by itself"
+    kill -0 $launcher 2>/dev/null || { cat err.txt >&2; fail "the run ended by itself"; }
     sleep 0.1
   done
   ranks_of $launcher 3
@@ -132,7 +132,7 @@ echo "ranks do not outlive their launcher, not even a stopped one"
 "$train" run --parallel-method ddp --ranks 2 --steps 1000000 --out endless >out.txt 2>err.txt &
 launcher=$!
 until grep -q 'step 1/' err.txt; do
-  kill -0 $launcher || fail "the run ended by itself"
+  kill -0 $launcher 2>/dev/null || { cat err.txt >&2; fail "the run ended by itself"; }
   sleep 0.1
 done
 ranks_of $launcher 2
