@@ -80,7 +80,7 @@ DOORS = {
     r"^tomlplusplus/": {TOML},
     r"^boost/url": {"packager/host/url."},
     r"^boost/(?!url)": {"offline_repo/server/"},
-    r"^CLI/": {"bundle/host/command_line.", "trainer/", "verify/"},
+    r"^CLI/": {"bundle/host/command_line."},
     r"^torch/csrc/distributed/": {"include/sealift/train/comm/", "trainer/", "verify/"},
 }
 

@@ -4,15 +4,12 @@
 // A word that is no verb or option is said together with the one that was meant.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "bundle/host/command_line.hpp"
 
 namespace sealift::trainer {
 
-/// What is wrong with a command line that did not parse, where it is a misspelt verb or option; else empty.
-std::string misspelt(const CLI::App& program, const std::vector<std::string>& words);
-
 /// The exit code: 0 good, 1 bad, 2 cannot tell, which output that cannot be written is too. A file that grows beyond
 /// the account's limit (ulimit -f) is an error of who writes it, and does not end the program.
-int run_program(CLI::App& app, int argc, char** argv);
+int run_program(bundle::Program& program, int argc, char** argv);
 
 }  // namespace sealift::trainer

@@ -25,8 +25,14 @@ inline void say(const std::string& line) {
   std::cerr << std::string(program_invocation_short_name) + ": " + line + '\n';
 }
 
-/// The message of `error`, without LibTorch's stack trace.
+/// The message of `error` in one line, without LibTorch's stack trace.
 inline std::string text_of(const std::exception& error) {
+  if (const auto* shared = dynamic_cast<const bundle::Error*>(&error)) {
+    const auto& facts = shared->facts();
+    const auto part = [](const char* before, const std::string& text) { return text.empty() ? "" : before + text; };
+    return facts.what + part(", ", facts.where) + part(": ", facts.got) + part("; expected ", facts.expected) +
+           part("; ", facts.next);
+  }
   const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
   return torch_error ? torch_error->what_without_backtrace() : error.what();
 }

@@ -17,20 +17,21 @@
 C10_DECLARE_int(caffe2_log_level);
 
 int main(int argc, char** argv) {
+  using namespace sealift;
   using namespace sealift::trainer;
   keep_freed_memory();
-  CLI::App app("Trains and fine-tunes language models in one process or many ranks, without Python.", "sealift-train");
-  app.require_subcommand(1);
-  app.set_version_flag("--version", version_of("sealift-train") + "\nLibTorch " TORCH_VERSION);
-  add_run(app, argv);
-  add_fine_tune(app, argv);
-  add_check(app);
-  add_export(app);
-  add_plan(app);
-  add_tokenize(app);
-  add_rehearse(app);
+  bundle::Program program("sealift-train",
+                          "Trains and fine-tunes language models in one process or many ranks, without Python.",
+                          sealift_version() + "\nLibTorch " TORCH_VERSION);
+  add_run(program, argv);
+  add_fine_tune(program, argv);
+  add_check(program);
+  add_export(program);
+  add_plan(program);
+  add_tokenize(program);
+  add_rehearse(program);
 
   // c10d warns about every address that no name service knows, and an isolated host may have none.
   if (!std::getenv("TORCH_CPP_LOG_LEVEL")) FLAGS_caffe2_log_level = 2;
-  return run_program(app, argc, argv);
+  return run_program(program, argc, argv);
 }

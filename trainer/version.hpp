@@ -10,6 +10,6 @@ namespace sealift::trainer {
 
 /// "NAME VERSION", as the tools say it, then "commit HASH", which ends with "-changed" where files differed from it;
 /// "commit unknown" of a build outside of git.
-std::string version_of(const std::string& program);
+std::string sealift_version();
 
 }  // namespace sealift::trainer

@@ -16,16 +16,15 @@ C10_DECLARE_int(caffe2_log_level);
 
 int main(int argc, char** argv) {
   using namespace sealift;
-  CLI::App app("Checks that an installed environment computes, communicates and trains as it should.",
-               "sealift-verify");
-  app.require_subcommand(1);
-  app.set_version_flag("--version", trainer::version_of("sealift-verify") + "\nLibTorch " TORCH_VERSION);
-  verify::add_run(app, argv);
-  verify::add_golden(app);
-  verify::add_diff(app);
-  verify::add_sign(app);
-  verify::add_check_signature(app);
+  bundle::Program program("sealift-verify",
+                          "Checks that an installed environment computes, communicates and trains as it should.",
+                          trainer::sealift_version() + "\nLibTorch " TORCH_VERSION);
+  verify::add_run(program, argv);
+  verify::add_golden(program);
+  verify::add_diff(program);
+  verify::add_sign(program);
+  verify::add_check_signature(program);
   // c10d warns about every address that no name service knows, and an isolated host may have none.
   if (!std::getenv("TORCH_CPP_LOG_LEVEL")) FLAGS_caffe2_log_level = 2;
-  return trainer::run_program(app, argc, argv);
+  return trainer::run_program(program, argc, argv);
 }

@@ -140,7 +140,7 @@ Error usage_error(const CLI::App& program, int argc, char** argv, const std::str
              .next = meant(nearest(word, verbs), said)}};
   }
   const std::set<std::string> options = options_of(*app);
-  if (const std::string word = unknown_option(argc, argv, options); !word.empty())
+  if (const std::string word = unknown_option(argc, argv, options); !word.empty() && !app->get_allow_extras())
     return {ErrorCode::Usage,
             {.what = "there is no such option", .got = word, .next = meant(nearest(word, options), said)}};
   return {ErrorCode::Usage, {.what = what, .next = "see --help, also behind a verb"}};
@@ -167,13 +167,42 @@ Option Option::repeated() const {
   return *this;
 }
 
+Option Option::listed() const {
+  option_->delimiter(',');
+  return *this;
+}
+
 Option Option::show_default() const {
   option_->capture_default_str();
   return *this;
 }
 
-Option Option::between(unsigned low, unsigned high) const {
+template <class Number>
+Option Option::between(Number low, Number high) const {
   option_->check(CLI::Range(low, high));
+  return *this;
+}
+template Option Option::between(int, int) const;
+template Option Option::between(unsigned, unsigned) const;
+template Option Option::between(double, double) const;
+
+Option Option::positive() const {
+  option_->check(CLI::PositiveNumber);
+  return *this;
+}
+
+Option Option::existing() const {
+  option_->check(CLI::ExistingPath);
+  return *this;
+}
+
+Option Option::bytes() const {
+  option_->transform(CLI::AsSizeValue(/*kb_is_1000=*/false));
+  return *this;
+}
+
+Option Option::excludes(const Option& other) const {
+  option_->excludes(other.option_);
   return *this;
 }
 
@@ -191,25 +220,23 @@ void Verb::alias(const std::string& name) const {
   app_->alias(name);
 }
 
-Option Verb::option(const std::string& names, std::string& value, const std::string& what) const {
+template <class Value>
+Option Verb::option(const std::string& names, Value& value, const std::string& what) const {
   return Option(app_->add_option(names, value, what));
 }
+template Option Verb::option(const std::string&, std::string&, const std::string&) const;
+template Option Verb::option(const std::string&, std::filesystem::path&, const std::string&) const;
+template Option Verb::option(const std::string&, unsigned&, const std::string&) const;
+template Option Verb::option(const std::string&, std::int64_t&, const std::string&) const;
+template Option Verb::option(const std::string&, std::uint64_t&, const std::string&) const;
+template Option Verb::option(const std::string&, double&, const std::string&) const;
+template Option Verb::option(const std::string&, std::optional<bool>&, const std::string&) const;
+template Option Verb::option(const std::string&, std::vector<std::string>&, const std::string&) const;
+template Option Verb::option(const std::string&, std::vector<std::filesystem::path>&, const std::string&) const;
 
-Option Verb::option(const std::string& names, std::filesystem::path& value, const std::string& what) const {
-  return Option(app_->add_option(names, value, what));
-}
-
-Option Verb::option(const std::string& names, unsigned& value, const std::string& what) const {
-  return Option(app_->add_option(names, value, what));
-}
-
-Option Verb::option(const std::string& names, std::vector<std::string>& values, const std::string& what) const {
-  return Option(app_->add_option(names, values, what));
-}
-
-Option Verb::option(const std::string& names, std::vector<std::filesystem::path>& values,
-                    const std::string& what) const {
-  return Option(app_->add_option(names, values, what));
+Option Verb::setting(const std::string& names, std::function<void(const std::string&)> take,
+                     const std::string& what) const {
+  return Option(app_->add_option_function<std::string>(names, std::move(take), what));
 }
 
 void Verb::flag(const std::string& names, bool& value, const std::string& what) const {
@@ -218,6 +245,16 @@ void Verb::flag(const std::string& names, bool& value, const std::string& what) 
 
 void Verb::json(bool& value) const {
   flag("--json", value, "print one JSON object on stdout");
+}
+
+void Verb::others(std::vector<std::string>& words, bool helps) const {
+  if (!helps) app_->set_help_flag();
+  app_->allow_extras();
+  app_->parse_complete_callback([app = app_, &words] { words = app->remaining(); });
+}
+
+void Verb::footer(std::function<std::string()> text) const {
+  app_->footer(std::move(text));
 }
 
 void Verb::action(std::function<int()> run) const {
@@ -236,24 +273,32 @@ Verb Program::verb(const std::string& name, const std::string& what) {
   return {*app_->add_subcommand(name, what), exit_code_};
 }
 
+std::optional<int> Program::parse(int argc, char** argv) {
+  try {
+    app_->parse(argc, argv);
+    return exit_code_;
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() != 0) throw usage_error(*app_, argc, argv, error.what());
+    app_->exit(error, std::cout, std::cerr);  // --help, --version
+    return std::nullopt;
+  }
+}
+
 int Program::run(int argc, char** argv) {
   open_standard_streams();
   std::signal(SIGXFSZ, SIG_IGN);  // a file that grows beyond a limit (ulimit -f) is then an error with its path
   // Work goes on when nobody reads any more what is said of it: `2>&1 | head`, a log's reader that died.
   const auto on_closed_pipe = std::signal(SIGPIPE, SIG_IGN);
   try {
-    app_->parse(argc, argv);
-    require_printed(exit_code_, on_closed_pipe);
-    return exit_code_;
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app_->exit(error, std::cout, std::cerr);  // --help, --version
-    return fail(usage_error(*app_, argc, argv, error.what()), asks_for_json(argc, argv));
+    const std::optional<int> code = parse(argc, argv);
+    require_printed(code.value_or(0), on_closed_pipe);
+    return code.value_or(0);
   } catch (const Interrupted& stopped) {
     std::cerr << "stopped; " << stopped.next << "\n";
     std::raise(stopped.signal);  // whose handler is the system's own again, so that the caller sees what ended us
     return 128 + stopped.signal;
   } catch (const Error& error) {
-    return fail(error, wants_json(*app_));
+    return fail(error, wants_json(*app_) || (error.code() == ErrorCode::Usage && asks_for_json(argc, argv)));
   } catch (const std::exception& error) {
     return fail(unforeseen(error), wants_json(*app_));
   }

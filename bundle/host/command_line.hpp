@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,8 +28,14 @@ class Option {
 
   Option required(bool required = true) const;
   Option repeated() const;  // one value after each mention: --onto A --onto B
+  Option listed() const;    // "a,b" are two values
   Option show_default() const;
-  Option between(unsigned low, unsigned high) const;
+  template <class Number>
+  Option between(Number low, Number high) const;  // int, unsigned or double
+  Option positive() const;
+  Option existing() const;  // a path that is there
+  Option bytes() const;     // "80GB" too, in powers of 1024
+  Option excludes(const Option& other) const;
   Option one_of(const std::vector<std::string>& words) const;
 
  private:
@@ -43,13 +50,18 @@ class Verb {
   void alias(const std::string& name) const;
 
   // "-o,--output" is an option, "BUNDLE" a positional argument; a vector takes one value or more.
-  Option option(const std::string& names, std::string& value, const std::string& what) const;
-  Option option(const std::string& names, std::filesystem::path& value, const std::string& what) const;
-  Option option(const std::string& names, unsigned& value, const std::string& what) const;
-  Option option(const std::string& names, std::vector<std::string>& values, const std::string& what) const;
-  Option option(const std::string& names, std::vector<std::filesystem::path>& values, const std::string& what) const;
+  // Values are texts, paths, numbers (unsigned, 64 bits, double) and std::optional<bool>.
+  template <class Value>
+  Option option(const std::string& names, Value& value, const std::string& what) const;
+  // Each text that is given goes to `take`: for settings that a table lists.
+  Option setting(const std::string& names, std::function<void(const std::string&)> take, const std::string& what) const;
   void flag(const std::string& names, bool& value, const std::string& what) const;
   void json(bool& value) const;  // --json; errors are then printed on stdout too
+
+  // Words that no option takes go to `words`, in their order. With `helps` false --help is one of them.
+  void others(std::vector<std::string>& words, bool helps = true) const;
+  // Stands at the end of --help; asked for when that is.
+  void footer(std::function<std::string()> text) const;
 
   // Returns the exit code, or throws.
   void action(std::function<int()> run) const;
@@ -70,7 +82,12 @@ class Program {
 
   Verb verb(const std::string& name, const std::string& what);
 
-  // Parses, runs the chosen verb and returns the exit code: the error's code, 2 for arguments that make no sense. An
+  // Parses, runs the chosen verb and returns what its action did; nothing after --help or --version, which were
+  // printed. Throws what the action throws, and Usage for arguments that make no sense, naming the word that is
+  // misspelt.
+  std::optional<int> parse(int argc, char** argv);
+
+  // The same with all that a tool's main needs: the error's code, 2 for arguments that make no sense. An
   // error is printed as `error[CODE]: …` on stderr and, with --json, as {"error": …} on stdout. After Interrupted the
   // process ends by that signal.
   int run(int argc, char** argv);

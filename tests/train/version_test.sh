@@ -39,7 +39,7 @@ touch -d 2001-01-01 "$work/version.cpp"
 before=$(stat -c %Y "$work/version.cpp")
 [ "$(commit_of "$work/checkout")" = "$head" ] && [ "$(stat -c %Y "$work/version.cpp")" = "$before" ] ||
   fail "the same commit was written again, so that each build would compile"
-grep -q 'program + " 1.2.3' "$work/version.cpp" || fail "the version is not in it"
+grep -q 'return "1.2.3' "$work/version.cpp" || fail "the version is not in it"
 echo two >"$work/checkout/file"
 [ "$(commit_of "$work/checkout")" = "$head-changed" ] || fail "files that differ from the commit are not told"
 # An archive that somebody unpacked inside of their own checkout is not of their commit.

@@ -37,21 +37,20 @@ nlohmann::ordered_json as_rank(const RankStory& story, const train::Launch& laun
 
 }  // namespace
 
-void add_ranks(CLI::App& verb, std::int64_t& ranks) {
-  verb.add_option("--ranks", ranks, "start this many ranks on this host; without: as the launcher's variables say")
-      ->check(CLI::Range(1, 1024));
+void add_ranks(const bundle::Verb& verb, std::int64_t& ranks) {
+  verb.option("--ranks", ranks, "start this many ranks on this host; without: as the launcher's variables say")
+      .between(1, 1024);
 }
 
-std::optional<nlohmann::ordered_json> on_ranks(const RankStory& story, std::int64_t ranks, char** argv) {
+RanksEnd on_ranks(const RankStory& story, std::int64_t ranks, char** argv) {
   const auto launch = train::parse_launch();
   if (const auto host = host_to_start(launch, ranks)) {
-    if (const int code = run_local_ranks(*host, argv)) throw CLI::RuntimeError(code);
-    return std::nullopt;
+    return {.code = run_local_ranks(*host, argv)};
   }
   if (launch.rank == 0) say(launch.source);
   auto result = as_rank(story, launch);
-  if (launch.rank != 0) return std::nullopt;
-  return result;
+  if (launch.rank != 0) return {};
+  return {.result = std::move(result)};
 }
 
 }  // namespace sealift::trainer

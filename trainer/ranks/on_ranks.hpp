@@ -5,35 +5,40 @@
 // was.
 #pragma once
 
+#include "bundle/host/command_line.hpp"
 #include "trainer/settings/settings.hpp"
 
 #include <sealift/train.hpp>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 namespace sealift::trainer {
 
 /// A flag for each setting of `table`, whose text goes into `flags`.
 template <class Options>
-void add_settings(CLI::App& verb, const std::vector<SettingOf<Options>>& table, Texts& flags) {
+void add_settings(const bundle::Verb& verb, const std::vector<SettingOf<Options>>& table, Texts& flags) {
   for (const auto& setting : table) {
-    verb.add_option_function<std::string>(
+    verb.setting(
         setting.flag(), [&flags, name = setting.name](const std::string& text) { flags[name] = text; },
         setting.help + " [" + setting.variable() + "]");
   }
 }
 
 /// The flag `--ranks`.
-void add_ranks(CLI::App& verb, std::int64_t& ranks);
+void add_ranks(const bundle::Verb& verb, std::int64_t& ranks);
 
 /// What a rank does; it fills `world` with its connections.
 using RankStory =
     std::function<nlohmann::ordered_json(const train::Launch& launch, std::optional<train::Groups>& world)>;
 
+/// The result, which rank 0 has; of the other ranks, and of a host that started ranks, nothing but the exit code.
+struct RanksEnd {
+  int code = 0;
+  std::optional<nlohmann::ordered_json> result = {};
+};
+
 /// Runs `story` as the rank that this process is, or starts `argv` once for each of `ranks` (0: as the launcher's
-/// variables say) on this host. Rank 0 gets its result; the others, and a host, nothing. A rank that fails ends its
-/// process, a host throws CLI::RuntimeError.
-std::optional<nlohmann::ordered_json> on_ranks(const RankStory& story, std::int64_t ranks, char** argv);
+/// variables say) on this host. A rank that fails ends its process.
+RanksEnd on_ranks(const RankStory& story, std::int64_t ranks, char** argv);
 
 }  // namespace sealift::trainer

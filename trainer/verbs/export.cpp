@@ -9,22 +9,20 @@
 
 namespace sealift::trainer {
 
-void add_export(CLI::App& app) {
+void add_export(bundle::Program& program) {
   struct ExportArguments {
     std::string checkpoint, target;
     double max_file_gb = 0;
     bool bf16 = false;
   };
   const auto arguments = std::make_shared<ExportArguments>();
-  CLI::App* verb = app.add_subcommand("export", "write a checkpoint as safetensors files that other programs read");
-  verb->add_option("checkpoint", arguments->checkpoint, "a step-N folder, or a folder of them: the last one")
-      ->required();
-  verb->add_option("target", arguments->target, "a file, or with --max-file-gb a new folder")->required();
-  verb->add_option("--max-file-gb", arguments->max_file_gb,
-                   "write a set of files of at most this many GB and its index")
-      ->check(CLI::Range(1e-6, 1e6));
-  verb->add_flag("--bf16", arguments->bf16, "convert floating tensors to bfloat16");
-  verb->callback([arguments] {
+  const auto verb = program.verb("export", "write a checkpoint as safetensors files that other programs read");
+  verb.option("checkpoint", arguments->checkpoint, "a step-N folder, or a folder of them: the last one").required();
+  verb.option("target", arguments->target, "a file, or with --max-file-gb a new folder").required();
+  verb.option("--max-file-gb", arguments->max_file_gb, "write a set of files of at most this many GB and its index")
+      .between(1e-6, 1e6);
+  verb.flag("--bf16", arguments->bf16, "convert floating tensors to bfloat16");
+  verb.action([arguments] {
     const auto& [checkpoint, target, max_file_gb, bf16] = *arguments;
     const auto last = train::is_whole(checkpoint) ? std::optional<std::filesystem::path>(checkpoint)
                                                   : train::latest_checkpoint(checkpoint);
@@ -33,6 +31,7 @@ void add_export(CLI::App& app) {
     if (bf16) options.dtype = at::kBFloat16;
     train::export_checkpoint(*last, target, options);
     say("wrote " + target + " from " + last->string());
+    return 0;
   });
 }
 

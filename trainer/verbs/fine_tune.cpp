@@ -20,9 +20,10 @@ struct FineTuneArguments {
   FineTuneSources sources;
   std::int64_t ranks = 0;
   bool json = false;
+  std::vector<std::string> others;  ///< settings, which the table knows
 };
 
-/// Flags that CLI11 does not know, as `--name value…`, `--name=value` or `--name` alone.
+/// Flags that the command line does not know, as `--name value…`, `--name=value` or `--name` alone.
 void take_extras(const std::vector<std::string>& extras, Texts& flags) {
   std::string name;
   for (const auto& word : extras) {
@@ -53,46 +54,46 @@ void print_training(const nlohmann::ordered_json& result, bool json) {
             << cost_line(result["monitor"]) << '\n';
 }
 
-void add(CLI::App& app, char** argv, Task task, const char* name, const char* what) {
+void add(bundle::Program& program, char** argv, Task task, const char* name, const char* what) {
   const auto arguments = std::make_shared<FineTuneArguments>();
-  CLI::App* verb = app.add_subcommand(name, what);
-  auto& [sources, ranks, json] = *arguments;
-  verb->add_option("--config", sources.config_file, "settings: TOML, or ms-swift's YAML or args.json");
-  verb->add_option("--preset", sources.preset,
-                   "settings by name: fsdp_lora, fsdp_qlora, ddp_full, hsdp_full; or a file");
-  add_ranks(*verb, ranks);
-  verb->add_flag("--json", json, "print result.json");
-  verb->footer([] {
+  const auto verb = program.verb(name, what);
+  auto& [sources, ranks, json, others] = *arguments;
+  verb.option("--config", sources.config_file, "settings: TOML, or ms-swift's YAML or args.json");
+  verb.option("--preset", sources.preset, "settings by name: fsdp_lora, fsdp_qlora, ddp_full, hsdp_full; or a file");
+  add_ranks(verb, ranks);
+  verb.flag("--json", json, "print result.json");
+  verb.footer([] {
     std::string text = "Settings, each [as a variable], also by ms-swift's other names; lists are a,b or a b:\n";
     for (const auto& setting : fine_tune_settings()) {
       text += "  " + setting.flag() + "  " + setting.help + " [" + setting.variable() + "]\n";
     }
     return text;
   });
-  verb->allow_extras();
-  verb->callback([arguments, argv, task, verb] {
-    take_extras(verb->remaining(), arguments->sources.flags);
+  verb.others(others);
+  verb.action([arguments, argv, task] {
+    take_extras(arguments->others, arguments->sources.flags);
     const auto options = read_fine_tune_options(task, arguments->sources);
     if (options.dry_run) {
       const auto launch = train::parse_launch();
       const auto world_size = std::max(arguments->ranks, launch.world_size);
       std::cout << describe(options, world_size).dump(1) << '\n';
-      return;
+      return 0;
     }
-    const auto result = on_ranks([&](const auto& launch, auto& world) { return fine_tune(options, launch, world); },
-                                 arguments->ranks, argv);
-    if (result) print_training(*result, arguments->json);
+    const auto end = on_ranks([&](const auto& launch, auto& world) { return fine_tune(options, launch, world); },
+                              arguments->ranks, argv);
+    if (end.result) print_training(*end.result, arguments->json);
+    return end.code;
   });
 }
 
 }  // namespace
 
-void add_fine_tune(CLI::App& app, char** argv) {
-  add(app, argv, Task::Sft, "sft", "fine-tune a model on prompts and answers");
-  add(app, argv, Task::Dpo, "dpo", "fine-tune a model on preferences: DPO and its relatives");
-  add(app, argv, Task::Kto, "kto", "fine-tune a model on answers that are good or bad");
-  add(app, argv, Task::Reward, "reward", "train a model to score answers by preferences");
-  add(app, argv, Task::Pretrain, "pretrain", "train a model on text");
+void add_fine_tune(bundle::Program& program, char** argv) {
+  add(program, argv, Task::Sft, "sft", "fine-tune a model on prompts and answers");
+  add(program, argv, Task::Dpo, "dpo", "fine-tune a model on preferences: DPO and its relatives");
+  add(program, argv, Task::Kto, "kto", "fine-tune a model on answers that are good or bad");
+  add(program, argv, Task::Reward, "reward", "train a model to score answers by preferences");
+  add(program, argv, Task::Pretrain, "pretrain", "train a model on text");
 }
 
 }  // namespace sealift::trainer

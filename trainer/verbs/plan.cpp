@@ -97,7 +97,7 @@ std::string timeline_of(const plan::Row& row, const std::vector<plan::Candidate>
                       plan::words_of(row));
 }
 
-void print_plan(const PlanArguments& arguments) {
+int print_plan(const PlanArguments& arguments) {
   const auto machine = machine_of(arguments);
   const auto candidates = candidates_of(arguments);
   const plan::Question question{.machine = machine,
@@ -134,48 +134,45 @@ void print_plan(const PlanArguments& arguments) {
     if (any) std::cout << '\n' << job;
     if (const auto text = assumed(arguments, machine); !text.empty()) std::cerr << text << '\n';
   }
-  if (!any) throw CLI::RuntimeError(1);
+  return any ? 0 : kBad;
 }
 
 }  // namespace
 
-void add_plan(CLI::App& app) {
+void add_plan(bundle::Program& program) {
   const auto arguments = std::make_shared<PlanArguments>();
   auto& a = *arguments;
-  CLI::App* verb = app.add_subcommand("plan", "what each way to train a model takes on a machine, before it runs");
-  verb->add_option("--model", a.model, "a folder with config.json")->required();
-  auto* data = verb->add_option("--data", a.data, "a token file, for how long its tokens take");
-  verb->add_option("--tokens", a.tokens, "the same as a number")->excludes(data);
-  verb->add_option("--epochs", a.epochs, "how often they are trained on [3]")->check(CLI::PositiveNumber);
-  verb->add_option("--machine", a.machine, "HOSTSxCARDSxMEMORY [1x8x80GB]");
-  verb->add_option("--link", a.link, "between hosts, as 400Gbit; on one host between cards");
-  verb->add_option("--card-link", a.card_link, "between cards of a host [50GB/s]");
-  verb->add_option("--bus", a.bus, "between a card and host memory [20GB/s]");
-  verb->add_option("--flops", a.flops, "what a card achieves in 16 bits [125T]");
-  verb->add_option("--memory-rate", a.memory_rate, "of a card's own memory [1.2TB/s]");
-  verb->add_option("--latency", a.latency, "of a collective, whatever its bytes [20us]");
-  verb->add_option("--host-memory", a.host_memory, "of a host, for what is offloaded [not bounded]");
-  verb->add_option("--disk", a.disk, "what a host writes to its checkpoints' disk [2GB/s]");
-  verb->add_option("--node-mtbf", a.node_hours, "hours between failures of one host [4000]")
-      ->check(CLI::PositiveNumber);
-  verb->add_option("--tuner", a.tuners, "none, lora, qlora; several: compared [all]")
-      ->delimiter(',')
-      ->check(CLI::IsMember({"none", "lora", "qlora"}));
-  verb->add_option("--precision", a.precisions, "bf16, fp32; several: compared [bf16]")
-      ->delimiter(',')
-      ->check(CLI::IsMember({"bf16", "fp32"}));
-  verb->add_option("--length", a.length, "tokens of a row [2048]")->check(CLI::Range(2, 1 << 24));
-  verb->add_option("--batch", a.batch, "rows of a step, over all ranks [16]")->check(CLI::Range(1, 1 << 20));
-  verb->add_option("--lora-rank", a.lora_rank, "of lora and qlora [8]")->check(CLI::Range(1, 1 << 14));
-  verb->add_option("--lora-dropout", a.lora_dropout, "of lora and qlora [0.05]")->check(CLI::Range(0.0, 0.99));
-  verb->add_option("--device", a.device, "cuda, or cpu: whose kernels [cuda]")->check(CLI::IsMember({"cuda", "cpu"}));
-  verb->add_flag("--no-offload", a.no_offload, "leave offloading out");
-  verb->add_option("--top", a.top, "rows to print [12]");
-  verb->add_option("--job", a.job, "file to write the fastest way to, for sft --config");
-  verb->add_option("--timeline", a.timeline, "SVG file to draw a step of the fastest way in");
-  verb->add_option("--lang", a.lang, "of the advice: en, zh")->check(CLI::IsMember({"en", "zh"}));
-  verb->add_flag("--json", a.json, "print all rows as JSON");
-  verb->callback([arguments] { print_plan(*arguments); });
+  const auto verb = program.verb("plan", "what each way to train a model takes on a machine, before it runs");
+  verb.option("--model", a.model, "a folder with config.json").required();
+  const auto data = verb.option("--data", a.data, "a token file, for how long its tokens take");
+  verb.option("--tokens", a.tokens, "the same as a number").excludes(data);
+  verb.option("--epochs", a.epochs, "how often they are trained on [3]").positive();
+  verb.option("--machine", a.machine, "HOSTSxCARDSxMEMORY [1x8x80GB]");
+  verb.option("--link", a.link, "between hosts, as 400Gbit; on one host between cards");
+  verb.option("--card-link", a.card_link, "between cards of a host [50GB/s]");
+  verb.option("--bus", a.bus, "between a card and host memory [20GB/s]");
+  verb.option("--flops", a.flops, "what a card achieves in 16 bits [125T]");
+  verb.option("--memory-rate", a.memory_rate, "of a card's own memory [1.2TB/s]");
+  verb.option("--latency", a.latency, "of a collective, whatever its bytes [20us]");
+  verb.option("--host-memory", a.host_memory, "of a host, for what is offloaded [not bounded]");
+  verb.option("--disk", a.disk, "what a host writes to its checkpoints' disk [2GB/s]");
+  verb.option("--node-mtbf", a.node_hours, "hours between failures of one host [4000]").positive();
+  verb.option("--tuner", a.tuners, "none, lora, qlora; several: compared [all]")
+      .listed()
+      .one_of({"none", "lora", "qlora"});
+  verb.option("--precision", a.precisions, "bf16, fp32; several: compared [bf16]").listed().one_of({"bf16", "fp32"});
+  verb.option("--length", a.length, "tokens of a row [2048]").between(2, 1 << 24);
+  verb.option("--batch", a.batch, "rows of a step, over all ranks [16]").between(1, 1 << 20);
+  verb.option("--lora-rank", a.lora_rank, "of lora and qlora [8]").between(1, 1 << 14);
+  verb.option("--lora-dropout", a.lora_dropout, "of lora and qlora [0.05]").between(0.0, 0.99);
+  verb.option("--device", a.device, "cuda, or cpu: whose kernels [cuda]").one_of({"cuda", "cpu"});
+  verb.flag("--no-offload", a.no_offload, "leave offloading out");
+  verb.option("--top", a.top, "rows to print [12]");
+  verb.option("--job", a.job, "file to write the fastest way to, for sft --config");
+  verb.option("--timeline", a.timeline, "SVG file to draw a step of the fastest way in");
+  verb.option("--lang", a.lang, "of the advice: en, zh").one_of({"en", "zh"});
+  verb.flag("--json", a.json, "print all rows as JSON");
+  verb.action([arguments] { return print_plan(*arguments); });
 }
 
 }  // namespace sealift::trainer

@@ -40,40 +40,38 @@ RehearsalOptions options_of(const RehearseArguments& arguments) {
 
 }  // namespace
 
-void add_rehearse(CLI::App& app) {
+void add_rehearse(bundle::Program& program) {
   const auto arguments = std::make_shared<RehearseArguments>();
   auto& [parallel, rehearsal, precision, tuner, lora_rank, timeout, memory, keeps, json] = *arguments;
   parallel.parallel_method = "fsdp";
-  CLI::App* verb = app.add_subcommand("rehearse", "run one rank of a job on N ranks without its values or its ranks");
-  verb->add_option("model", rehearsal.model, "a model folder, or its config.json")
-      ->required()
-      ->check(CLI::ExistingPath);
-  verb->add_option("--ranks", rehearsal.ranks, "of the job")->required()->check(CLI::Range(1, 1 << 20));
-  verb->add_option("--rank", rehearsal.rank, "which one is rehearsed")->check(CLI::Range(0, 1 << 20));
-  verb->add_option("--parallel-method", parallel.parallel_method, "ddp, fsdp or hsdp");
-  verb->add_option("--shard-size", parallel.shard_size, "hsdp: ranks that share one copy of the model");
-  verb->add_option("--wrapping-strategy", parallel.wrapping_strategy, "as in sft");
-  verb->add_option("--blocks-per-unit", parallel.blocks_per_unit, "as in sft");
-  verb->add_option("--reshard-after-forward", parallel.reshard_after_forward, "as in sft");
-  verb->add_option("--keep-gathered", parallel.keep_gathered, "as in sft; unset: where --memory is enough for it");
-  verb->add_option("--expert-ranks", rehearsal.expert_ranks, "ranks that divide the experts of a layer");
-  verb->add_option("--precision", precision, "fp32, bf16 or fp16")->check(CLI::IsMember({"fp32", "bf16", "fp16"}));
-  verb->add_option("--tuner", tuner, "full or lora")->check(CLI::IsMember({"full", "lora"}));
-  verb->add_option("--lora-rank", lora_rank, "of adapters")->check(CLI::Range(1, 1 << 16));
-  verb->add_option("--rows", rehearsal.rows, "of a micro-batch")->check(CLI::Range(1, 1 << 20));
-  verb->add_option("--tokens", rehearsal.tokens, "of a row")->check(CLI::Range(1, 1 << 24));
-  verb->add_option("--micro-batches", rehearsal.micro_batches, "of a step")->check(CLI::Range(1, 1 << 20));
-  verb->add_flag("--keep-activations", keeps, "without gradient checkpointing");
-  verb->add_option("--memory", memory, "of a rank's device, such as 80GB; without: unlimited")
-      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false));
-  verb->add_option("--max-communicators", rehearsal.limits.communicators, "that a rank may have");
-  verb->add_option("--store-rate", rehearsal.limits.store_requests_a_second,
-                   "requests a second that the store can answer, of all ranks together");
-  verb->add_option("--timeout-seconds", timeout, "how long ranks are waited for");
-  verb->add_flag("--json", json, "print everything as JSON");
-  verb->callback([arguments] {
+  const auto verb = program.verb("rehearse", "run one rank of a job on N ranks without its values or its ranks");
+  verb.option("model", rehearsal.model, "a model folder, or its config.json").required().existing();
+  verb.option("--ranks", rehearsal.ranks, "of the job").required().between(1, 1 << 20);
+  verb.option("--rank", rehearsal.rank, "which one is rehearsed").between(0, 1 << 20);
+  verb.option("--parallel-method", parallel.parallel_method, "ddp, fsdp or hsdp");
+  verb.option("--shard-size", parallel.shard_size, "hsdp: ranks that share one copy of the model");
+  verb.option("--wrapping-strategy", parallel.wrapping_strategy, "as in sft");
+  verb.option("--blocks-per-unit", parallel.blocks_per_unit, "as in sft");
+  verb.option("--reshard-after-forward", parallel.reshard_after_forward, "as in sft");
+  verb.option("--keep-gathered", parallel.keep_gathered, "as in sft; unset: where --memory is enough for it");
+  verb.option("--expert-ranks", rehearsal.expert_ranks, "ranks that divide the experts of a layer");
+  verb.option("--precision", precision, "fp32, bf16 or fp16").one_of({"fp32", "bf16", "fp16"});
+  verb.option("--tuner", tuner, "full or lora").one_of({"full", "lora"});
+  verb.option("--lora-rank", lora_rank, "of adapters").between(1, 1 << 16);
+  verb.option("--rows", rehearsal.rows, "of a micro-batch").between(1, 1 << 20);
+  verb.option("--tokens", rehearsal.tokens, "of a row").between(1, 1 << 24);
+  verb.option("--micro-batches", rehearsal.micro_batches, "of a step").between(1, 1 << 20);
+  verb.flag("--keep-activations", keeps, "without gradient checkpointing");
+  verb.option("--memory", memory, "of a rank's device, such as 80GB; without: unlimited").bytes();
+  verb.option("--max-communicators", rehearsal.limits.communicators, "that a rank may have");
+  verb.option("--store-rate", rehearsal.limits.store_requests_a_second,
+              "requests a second that the store can answer, of all ranks together");
+  verb.option("--timeout-seconds", timeout, "how long ranks are waited for");
+  verb.flag("--json", json, "print everything as JSON");
+  verb.action([arguments] {
     const auto found = rehearse(options_of(*arguments));
     std::cout << (arguments->json ? found.json().dump(1) + "\n" : found.text());
+    return 0;
   });
 }
 

@@ -34,24 +34,24 @@ void print_run(const nlohmann::ordered_json& result, bool json) {
 
 }  // namespace
 
-void add_run(CLI::App& app, char** argv) {
+void add_run(bundle::Program& program, char** argv) {
   const auto arguments = std::make_shared<RunArguments>();
-  CLI::App* verb = app.add_subcommand("run", "train and write OUT/log.jsonl and OUT/result.json");
-  verb->add_option("--config", arguments->config_file, "TOML file of the settings below, names with underscores");
-  add_ranks(*verb, arguments->ranks);
-  verb->add_flag("--json", arguments->json, "print result.json");
-  add_settings(*verb, settings(), arguments->flags);
-  verb->callback([arguments, argv] {
+  const auto verb = program.verb("run", "train and write OUT/log.jsonl and OUT/result.json");
+  verb.option("--config", arguments->config_file, "TOML file of the settings below, names with underscores");
+  add_ranks(verb, arguments->ranks);
+  verb.flag("--json", arguments->json, "print result.json");
+  add_settings(verb, settings(), arguments->flags);
+  verb.action([arguments, argv] {
     const auto options = read_options(arguments->flags, arguments->config_file);
     make_policy(options);  // settings that contradict each other are refused once, not by each rank
-    const auto result =
+    const auto end =
         on_ranks([&](const auto& launch, auto& world) { return run(options, launch, world); }, arguments->ranks, argv);
-    if (!result) return;
-    print_run(*result, arguments->json);
-    if ((*result)["verdict"] != "fail") return;
+    if (!end.result) return end.code;
+    print_run(*end.result, arguments->json);
+    if ((*end.result)["verdict"] != "fail") return 0;
     say("the final loss is not near the floor: this environment does not compute what it should, or the settings do "
         "not let the model learn; see check --help");
-    throw CLI::RuntimeError(kBad);
+    return kBad;
   });
 }
 

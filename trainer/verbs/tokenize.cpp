@@ -26,14 +26,13 @@ std::filesystem::path this_program() {
 
 }  // namespace
 
-void add_tokenize(CLI::App& app) {
+void add_tokenize(bundle::Program& program) {
   const auto python = std::make_shared<std::string>();
-  CLI::App* verb =
-      app.add_subcommand("tokenize", "make a token file of JSON lines, by a model's tokenizer and template");
-  verb->add_option("--python", *python, "a Python that has tokenizers and jinja2 [beside this program, or of PATH]");
-  verb->set_help_flag();
-  verb->allow_extras();
-  verb->callback([python, verb] { become(tokenize_command(python_for(*python, this_program()), verb->remaining())); });
+  const auto verb = program.verb("tokenize", "make a token file of JSON lines, by a model's tokenizer and template");
+  verb.option("--python", *python, "a Python that has tokenizers and jinja2 [beside this program, or of PATH]");
+  const auto others = std::make_shared<std::vector<std::string>>();
+  verb.others(*others, /*helps=*/false);  // the scripts say what they take
+  verb.action([python, others]() -> int { become(tokenize_command(python_for(*python, this_program()), *others)); });
 }
 
 }  // namespace sealift::trainer

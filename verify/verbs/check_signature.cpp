@@ -15,34 +15,35 @@ struct CheckArguments {
   std::string folder, public_key, signature;
 };
 
-[[noreturn]] void say_bad(const std::string& why) {
+int say_bad(const std::string& why) {
   std::cout << "BAD: " << why << '\n';
-  throw CLI::RuntimeError(trainer::kBad);
+  return trainer::kBad;
 }
 
-void check_signature(const CheckArguments& arguments) {
+int check_signature(const CheckArguments& arguments) {
   const std::filesystem::path folder = arguments.folder;
   const auto key = read_site_key(arguments.public_key);
   const auto list = read_bounded(folder / kDigestsFile, 64 << 10);
   const auto signature = read_bounded(
       arguments.signature.empty() ? folder / kSignatureFile : std::filesystem::path(arguments.signature), 4096);
   if (!signature_holds(key, list, signature)) {
-    say_bad("the signature is not that of " + std::string(kDigestsFile) + " by " + name_of(key.kind) + " key " +
-            key.id);
+    return say_bad("the signature is not that of " + std::string(kDigestsFile) + " by " + name_of(key.kind) + " key " +
+                   key.id);
   }
-  if (const auto difference = difference_from_digests(list, folder)) say_bad(*difference);
+  if (const auto difference = difference_from_digests(list, folder)) return say_bad(*difference);
   std::cout << "GOOD: " << name_of(key.kind) << " key " << key.id << " signed this report:\n" << list;
+  return 0;
 }
 
 }  // namespace
 
-void add_check_signature(CLI::App& app) {
+void add_check_signature(bundle::Program& program) {
   const auto arguments = std::make_shared<CheckArguments>();
-  CLI::App* verb = app.add_subcommand("check-signature", "check who signed a report, and that it is unchanged");
-  verb->add_option("OUT", arguments->folder, "the folder of the report")->required();
-  verb->add_option("--public-key", arguments->public_key, "PEM file of the site's public key")->required();
-  verb->add_option("--signature", arguments->signature, "without: OUT/report.digests.sig");
-  verb->callback([arguments] { check_signature(*arguments); });
+  const auto verb = program.verb("check-signature", "check who signed a report, and that it is unchanged");
+  verb.option("OUT", arguments->folder, "the folder of the report").required();
+  verb.option("--public-key", arguments->public_key, "PEM file of the site's public key").required();
+  verb.option("--signature", arguments->signature, "without: OUT/report.digests.sig");
+  verb.action([arguments] { return check_signature(*arguments); });
 }
 
 }  // namespace sealift::verify

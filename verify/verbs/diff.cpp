@@ -23,7 +23,7 @@ std::filesystem::path report_at(const std::filesystem::path& given) {
   return std::filesystem::is_directory(given) ? given / "report.json" : given;
 }
 
-void print_diff(const DiffArguments& arguments) {
+int print_diff(const DiffArguments& arguments) {
   const auto language = language_of(arguments.language);
   const auto before_file = report_at(arguments.before), after_file = report_at(arguments.after);
   const auto before = read_report(before_file), after = read_report(after_file);
@@ -39,22 +39,22 @@ void print_diff(const DiffArguments& arguments) {
     std::cout << comparison_json(comparison).dump(1) << '\n';
   else
     std::cout << comparison_text(comparison, compared, language);
-  if (comparison.worse() > 0) throw CLI::RuntimeError(trainer::kBad);
+  return comparison.worse() > 0 ? trainer::kBad : 0;
 }
 
 }  // namespace
 
-void add_diff(CLI::App& app) {
+void add_diff(bundle::Program& program) {
   const auto arguments = std::make_shared<DiffArguments>();
-  CLI::App* verb = app.add_subcommand("diff", "compare two reports: before and after a change, or two sites");
-  verb->add_option("A", arguments->before, "the earlier report.json, or its folder")->required();
-  verb->add_option("B", arguments->after, "the later report.json, or its folder")->required();
-  verb->add_option("--threshold", arguments->threshold, "a figure has moved above this share of the larger value")
-      ->capture_default_str();
-  verb->add_option("--html", arguments->html, "also write a page to this file");
-  verb->add_option("--lang", arguments->language, "en or zh");
-  verb->add_flag("--json", arguments->json, "JSON in place of text");
-  verb->callback([arguments] { print_diff(*arguments); });
+  const auto verb = program.verb("diff", "compare two reports: before and after a change, or two sites");
+  verb.option("A", arguments->before, "the earlier report.json, or its folder").required();
+  verb.option("B", arguments->after, "the later report.json, or its folder").required();
+  verb.option("--threshold", arguments->threshold, "a figure has moved above this share of the larger value")
+      .show_default();
+  verb.option("--html", arguments->html, "also write a page to this file");
+  verb.option("--lang", arguments->language, "en or zh");
+  verb.flag("--json", arguments->json, "JSON in place of text");
+  verb.action([arguments] { return print_diff(*arguments); });
 }
 
 }  // namespace sealift::verify

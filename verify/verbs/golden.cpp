@@ -38,14 +38,17 @@ void record(const GoldenArguments& arguments) {
 
 }  // namespace
 
-void add_golden(CLI::App& app) {
+void add_golden(bundle::Program& program) {
   const auto arguments = std::make_shared<GoldenArguments>();
-  CLI::App* verb = app.add_subcommand("golden", "run a job outside and record what it computes, for [[golden]]");
-  verb->add_option("job", arguments->job, "TOML file: name, verb, ranks, method, [settings], [tolerances]")->required();
-  verb->add_option("--out", arguments->out, "the file to write")->required();
-  verb->add_option("--prefix", arguments->prefix, "folder laid out as the bundle; without: the one of this program");
-  verb->add_option("--device", arguments->device, "cpu or cuda")->check(CLI::IsMember({"cpu", "cuda"}));
-  verb->callback([arguments] { record(*arguments); });
+  const auto verb = program.verb("golden", "run a job outside and record what it computes, for [[golden]]");
+  verb.option("job", arguments->job, "TOML file: name, verb, ranks, method, [settings], [tolerances]").required();
+  verb.option("--out", arguments->out, "the file to write").required();
+  verb.option("--prefix", arguments->prefix, "folder laid out as the bundle; without: the one of this program");
+  verb.option("--device", arguments->device, "cpu or cuda").one_of({"cpu", "cuda"});
+  verb.action([arguments] {
+    record(*arguments);
+    return 0;
+  });
 }
 
 }  // namespace sealift::verify

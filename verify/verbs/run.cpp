@@ -272,32 +272,31 @@ nlohmann::ordered_json verify(const RunArguments& arguments, const train::Launch
 
 }  // namespace
 
-void add_run(CLI::App& app, char** argv) {
+void add_run(bundle::Program& program, char** argv) {
   const auto arguments = std::make_shared<RunArguments>();
-  CLI::App* verb = app.add_subcommand("run", "run the checks and write OUT/report.html, report.txt and report.json");
-  verb->add_option("--site", arguments->site_file, "TOML file: what the site expects of itself");
-  verb->add_option("--level", arguments->level, "quick (about 1 minute), full (10) or burn (60)");
-  verb->add_option("--out", arguments->out, "folder of the report; a stopped run with the same folder goes on");
-  verb->add_option("--device", arguments->device, "auto, cpu or cuda");
-  verb->add_option("--prefix", arguments->prefix, "the generation to verify; without: the one of this program");
-  verb->add_option("--only", arguments->only, "checks whose names begin so; can be repeated");
-  verb->add_option("--seed", arguments->seed, "of the data and weights that checks make; the same on every rank");
-  verb->add_flag(
-      "--own-network", arguments->own_network,
-      "run in a network of its own and count what tries to leave it; without: where calls cannot be watched");
-  verb->add_option("--patience", arguments->patience, "seconds that one rank may take longer than the first");
-  trainer::add_ranks(*verb, arguments->ranks);
-  verb->callback([arguments, argv] {
+  const auto verb = program.verb("run", "run the checks and write OUT/report.html, report.txt and report.json");
+  verb.option("--site", arguments->site_file, "TOML file: what the site expects of itself");
+  verb.option("--level", arguments->level, "quick (about 1 minute), full (10) or burn (60)");
+  verb.option("--out", arguments->out, "folder of the report; a stopped run with the same folder goes on");
+  verb.option("--device", arguments->device, "auto, cpu or cuda");
+  verb.option("--prefix", arguments->prefix, "the generation to verify; without: the one of this program");
+  verb.option("--only", arguments->only, "checks whose names begin so; can be repeated");
+  verb.option("--seed", arguments->seed, "of the data and weights that checks make; the same on every rank");
+  verb.flag("--own-network", arguments->own_network,
+            "run in a network of its own and count what tries to leave it; without: where calls cannot be watched");
+  verb.option("--patience", arguments->patience, "seconds that one rank may take longer than the first");
+  trainer::add_ranks(verb, arguments->ranks);
+  verb.action([arguments, argv] {
     level_of(arguments->level);
     need_folders(*arguments);
     enter_own_network(*arguments);
-    const auto report = trainer::on_ranks(
+    const auto end = trainer::on_ranks(
         [&](const auto& launch, auto& world) { return verify(*arguments, launch, world); }, arguments->ranks, argv);
-    if (!report) return;
-    const auto outcome = report->at("verdict").get<std::string>();
+    if (!end.result) return end.code;
+    const auto outcome = end.result->at("verdict").get<std::string>();
     std::cout << outcome << ": " << fs::absolute(arguments->out / fs::path("report.html")).string() << '\n';
-    if (outcome == "FAIL") throw CLI::RuntimeError(trainer::kBad);
-    if (outcome != "PASS") throw CLI::RuntimeError(trainer::kCannotTell);
+    if (outcome == "FAIL") return trainer::kBad;
+    return outcome == "PASS" ? 0 : trainer::kCannotTell;
   });
 }
 

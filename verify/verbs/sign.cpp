@@ -48,12 +48,15 @@ void export_digests(const SignArguments& arguments) {
 
 }  // namespace
 
-void add_sign(CLI::App& app) {
+void add_sign(bundle::Program& program) {
   const auto arguments = std::make_shared<SignArguments>();
-  CLI::App* verb = app.add_subcommand("sign", "write OUT/report.digests, the bytes that the site's key signs");
-  verb->add_option("OUT", arguments->folder, "the folder of the report")->required();
-  verb->add_option("--public-key", arguments->public_key, "print the commands for this key alone");
-  verb->callback([arguments] { export_digests(*arguments); });
+  const auto verb = program.verb("sign", "write OUT/report.digests, the bytes that the site's key signs");
+  verb.option("OUT", arguments->folder, "the folder of the report").required();
+  verb.option("--public-key", arguments->public_key, "print the commands for this key alone");
+  verb.action([arguments] {
+    export_digests(*arguments);
+    return 0;
+  });
 }
 
 }  // namespace sealift::verify

@@ -54,15 +54,16 @@ says '"before": null'
 # A slip of the hand, in both programs that have such a command line.
 train=$(dirname "$verify")/sealift-train
 expect 2 "$verify" dif a b
-says "there is no verb dif; did you mean: sealift-verify diff"
+says "there is no such verb: dif; expected check-signature, diff, golden, run, sign; did you mean: sealift-verify diff"
 expect 2 "$verify" diff a b --treshold 1
-says "there is no option --treshold; did you mean: sealift-verify diff --threshold"
+says "there is no such option: --treshold; did you mean: sealift-verify diff --threshold"
 expect 2 "$train" check-up
-says "there is no verb check-up; see: sealift-train --help"
+says "there is no such verb: check-up; expected "
+says "; see: sealift-train --help"
 expect 2 "$train" sft --lerning-rate=3
 says "unknown key 'lerning_rate', did you mean learning_rate"
 expect 2 "$train" plan --modle nowhere
-says "there is no option --modle; did you mean: sealift-train plan --model"
+says "there is no such option: --modle; did you mean: sealift-train plan --model"
 
 # A file that may not grow, and a full disk: an error that says so, and no signal.
 limited() { sh -c 'ulimit -f 1; exec "$@"' sh "$@"; }
