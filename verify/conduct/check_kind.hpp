@@ -34,6 +34,11 @@ inline Phrase name_of(const Measured& measured) {
           measured.host + " 上的进程 " + rank + "（" + measured.device + "）"};
 }
 
+/// "models/a.safetensors on gpu07"
+inline Phrase on_host(const Phrase& what, const std::string& host) {
+  return {what.en + " on " + host, host + " 上的 " + what.zh};
+}
+
 inline bool has_values(const Measured& measured) {
   return !measured.not_run && !measured.error && measured.values.is_object();
 }

@@ -187,8 +187,7 @@ Findings findings_of(const std::vector<Measured>& all, Check& check) {
       }
       add_attempts(findings, job.at("attempts"), what, measured.host, check);
       if (const auto fault = job.find("fault"); fault != job.end()) {
-        findings.faults.add({what.en + " on " + measured.host, measured.host + " 上的 " + what.zh},
-                            phrase_from(*fault));
+        findings.faults.add(on_host(what, measured.host), phrase_from(*fault));
       }
     }
   }

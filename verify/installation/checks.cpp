@@ -99,11 +99,6 @@ Json measure_versions(const Site& site) {
   return values;
 }
 
-/// "torch on gpu07"
-Phrase on_host(const std::string& what, const std::string& host) {
-  return {what + " on " + host, host + " 上的 " + what};
-}
-
 void compare_versions(const Versions& installed, const Versions& wanted, const std::string& source,
                       const std::string& host, Culprits& culprits) {
   for (const auto& [name, version] : wanted) {

@@ -15,8 +15,7 @@ bool judge_inputs(const std::vector<Measured>& all, Check& check) {
   for (const auto& measured : all) {
     if (!measured.values.is_object()) continue;
     for (const auto& changed : measured.values.value("changed", Json::array())) {
-      const auto path = changed.get<std::string>();
-      culprits.add({path + " on " + measured.host, measured.host + " 上的 " + path},
+      culprits.add(on_host(changed.get<std::string>(), measured.host),
                    {"is not the file that the golden run read", "不是基准运行所读的文件"});
     }
   }
