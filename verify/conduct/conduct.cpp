@@ -4,6 +4,7 @@
 // A rank that throws still takes part in the exchange, so one broken rank is a named FAIL and not a hang.
 #include "verify/conduct/conduct.hpp"
 
+#include "sealift/bundle/core/error.hpp"
 #include "trainer/json_numbers.hpp"
 #include "verify/conduct/child_watch.hpp"
 #include "verify/conduct/culprits.hpp"
@@ -184,7 +185,7 @@ class Records {
       }
     } catch (const Json::exception&) {
       // Of a version that did not say when.
-    } catch (const std::invalid_argument&) {
+    } catch (const bundle::Error&) {
       // A record of another version: the check is run again.
     }
     return std::nullopt;

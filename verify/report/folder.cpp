@@ -4,6 +4,7 @@
 // A report is bounded in bytes, values and depth before it is a value: it may come from another site.
 #include "verify/report/folder.hpp"
 
+#include "bundle/core/json_object.hpp"
 #include "verify/verdict/json.hpp"
 
 #include <sealift/strict_json.hpp>
@@ -29,10 +30,10 @@ Verdict verdict_of(const std::string& text, const std::string& where) {
   try {
     return verdict_from(parse_strict_json(text, {.max_depth = 16, .max_values = 5'000'000, .integers_only = false}));
   } catch (const StrictJsonError& error) {
-    throw std::invalid_argument(where + " is no report: " + error.what() +
-                                (error.got().empty() ? "" : " (" + error.got() + ")"));
-  } catch (const std::invalid_argument& error) {
-    throw std::invalid_argument(where + ": " + error.what());
+    bundle::refuse_json(where, std::string("it is no report: ") + error.what(),
+                        bundle::SafePath::printable(error.got()));
+  } catch (const bundle::Error& error) {
+    throw error.within(where);
   }
 }
 

@@ -4,11 +4,11 @@
 // A reader of one object takes its keys one by one; what is left over is an error.
 #include "verify/verdict/json.hpp"
 
+#include "bundle/core/json.hpp"
 #include "trainer/json_numbers.hpp"
 
 #include <algorithm>
 #include <array>
-#include <stdexcept>
 
 namespace sealift::verify {
 namespace {
@@ -17,6 +17,7 @@ using Json = nlohmann::json;
 using Ordered = nlohmann::ordered_json;
 
 constexpr int kFormat = 1;
+constexpr std::size_t kLongestText = std::size_t{1} << 20, kLongestList = 5'000'000;
 /// What the key of a Chinese name ends in; the key before it has the English one.
 constexpr const char* kChinese = "_zh";
 
@@ -30,7 +31,7 @@ struct Names {
       if (names[i] == name) return static_cast<Enum>(i);
       all += (i ? ", " : "") + std::string(names[i]);
     }
-    throw std::invalid_argument(where + " is \"" + name + "\"; expected one of " + all);
+    bundle::refuse_json(where, "one of " + all + " was expected", bundle::SafePath::printable(name));
   }
 };
 constexpr Names<Outcome, 3> kOutcomes{{"PASS", "FAIL", "NOT RUN"}};
@@ -38,38 +39,22 @@ constexpr Names<Level, 3> kLevels{{"quick", "full", "burn"}};
 constexpr Names<Part, 7> kParts{
     {"installation", "machine", "arithmetic", "communication", "training", "python", "egress"}};
 
-/// The keys of one object, each taken once; `where` names it in errors.
+/// One object of a report: bundle's reader, and what reports have beside texts and objects.
 class Reader {
  public:
-  Reader(const Json& json, std::string where) : json_(json), where_(std::move(where)) {
-    if (!json.is_object()) throw std::invalid_argument(where_ + " is not an object");
-  }
-  const Json& at(const std::string& key) {
-    const auto found = json_.find(key);
-    if (found == json_.end()) throw std::invalid_argument(where_ + " has no key \"" + key + "\"");
-    ++taken_;
-    return *found;
-  }
-  std::string path(const std::string& key) const { return where_ + "." + key; }
-  std::string text(const std::string& key) {
-    const auto& value = at(key);
-    if (!value.is_string()) throw std::invalid_argument(path(key) + " is not a text");
-    return value.get<std::string>();
-  }
+  Reader(const Json& json, std::string where) : object_(json, std::move(where)) {}
+  const Json& at(const std::string& key) { return object_.at(key); }
+  std::string path(const std::string& key) const { return object_.where() + "." + key; }
+  std::string text(const std::string& key) { return object_.string(key, kLongestText); }
+  bool flag(const std::string& key) { return object_.boolean(key); }
   double number(const std::string& key) { return number_in(at(key), path(key)); }
-  bool flag(const std::string& key) {
-    const auto& value = at(key);
-    if (!value.is_boolean()) throw std::invalid_argument(path(key) + " is not true or false");
-    return value.get<bool>();
-  }
   std::optional<double> number_or_null(const std::string& key) {
     const auto& value = at(key);
     return value.is_null() ? std::nullopt : std::optional(number_in(value, path(key)));
   }
   template <class Read>
   auto list(const std::string& key, Read read) {
-    const auto& value = at(key);
-    if (!value.is_array()) throw std::invalid_argument(path(key) + " is not a list");
+    const auto& value = object_.array(key, kLongestList);
     std::vector<decltype(read(value, std::string()))> items;
     for (std::size_t i = 0; i < value.size(); ++i) {
       items.push_back(read(value[i], path(key) + "[" + std::to_string(i) + "]"));
@@ -79,40 +64,34 @@ class Reader {
   /// The text of `key`, and the Chinese one of `key`_zh where it has one.
   Phrase phrase(const std::string& key) {
     Phrase said(text(key));
-    if (json_.contains(key + kChinese)) said.zh = text(key + kChinese);
+    if (object_.has(key + kChinese)) said.zh = text(key + kChinese);
     return said;
   }
   std::vector<Phrase> phrases(const std::string& key) {
     const auto english = list(key, text_in);
     std::vector<Phrase> said(english.begin(), english.end());
-    if (!json_.contains(key + kChinese)) return said;
+    if (!object_.has(key + kChinese)) return said;
     const auto chinese = list(key + kChinese, text_in);
     if (chinese.size() != said.size()) {
-      throw std::invalid_argument(path(key + kChinese) + " has " + std::to_string(chinese.size()) + " texts for " +
-                                  std::to_string(said.size()));
+      bundle::refuse_json(path(key + kChinese), std::to_string(said.size()) + " texts were expected",
+                          std::to_string(chinese.size()));
     }
     for (std::size_t i = 0; i < said.size(); ++i) said[i].zh = chinese[i];
     return said;
   }
-  /// Throws if the object has keys that nobody took.
-  void end() const {
-    if (taken_ == json_.size()) return;
-    throw std::invalid_argument(where_ + " has keys that this version does not know");
-  }
+  void end() const { object_.done(); }
   static double number_in(const Json& value, const std::string& where) {
     const auto number = trainer::number_in(value);
-    if (!number) throw std::invalid_argument(where + " is not a number");
+    if (!number) bundle::refuse_json(where, "a number was expected", value.type_name());
     return *number;
   }
   static std::string text_in(const Json& value, const std::string& where) {
-    if (!value.is_string()) throw std::invalid_argument(where + " is not a text");
+    if (!value.is_string()) bundle::refuse_json(where, "a string was expected", value.type_name());
     return value.get<std::string>();
   }
 
  private:
-  const Json& json_;
-  std::string where_;
-  std::size_t taken_ = 0;
+  bundle::JsonObject object_;
 };
 
 Ordered number(double value) {
@@ -162,7 +141,7 @@ Figure figure_from(const Json& json, const std::string& where) {
 }
 
 std::pair<double, double> point_from(const Json& json, const std::string& where) {
-  if (!json.is_array() || json.size() != 2) throw std::invalid_argument(where + " is not a pair of numbers");
+  if (!json.is_array() || json.size() != 2) bundle::refuse_json(where, "two numbers were expected");
   return {Reader::number_in(json[0], where), Reader::number_in(json[1], where)};
 }
 Ordered to_json(const Curve& curve) {
@@ -216,9 +195,10 @@ Matrix matrix_from(const Json& json, const std::string& where) {
                 })};
   read.end();
   if (matrix.values.size() != matrix.rows.size() * matrix.columns.size()) {
-    throw std::invalid_argument(where + " has " + std::to_string(matrix.values.size()) + " values for " +
-                                std::to_string(matrix.rows.size()) + " rows and " +
-                                std::to_string(matrix.columns.size()) + " columns");
+    bundle::refuse_json(where,
+                        "a value was expected for each of " + std::to_string(matrix.rows.size()) + " rows and " +
+                            std::to_string(matrix.columns.size()) + " columns",
+                        std::to_string(matrix.values.size()) + " values");
   }
   return matrix;
 }
@@ -268,7 +248,7 @@ Node node_from(const Json& json, const std::string& where) {
   Node node{read.text("host"),
             read.list("ranks",
                       [](const Json& value, const std::string& place) {
-                        if (!value.is_number_integer()) throw std::invalid_argument(place + " is not a whole number");
+                        if (!value.is_number_integer()) bundle::refuse_json(place, "a whole number was expected");
                         return value.get<std::int64_t>();
                       }),
             read.list("devices", Reader::text_in)};
@@ -347,8 +327,8 @@ Check check_from(const Json& json) {
 Verdict verdict_from(const Json& json) {
   Reader read(json, "the report");
   if (const auto format = read.number("format"); format != kFormat) {
-    throw std::invalid_argument("the report has format " + std::to_string(format) + "; this program reads " +
-                                std::to_string(kFormat));
+    bundle::refuse_json("the report.format", "this program reads format " + std::to_string(kFormat),
+                        std::to_string(format));
   }
   const auto stated = kOutcomes.value(read.text("verdict"), "the report.verdict");
   Verdict verdict;
@@ -362,8 +342,7 @@ Verdict verdict_from(const Json& json) {
   verdict.checks = read.list("checks", check_at);
   read.end();
   if (stated != outcome_of(verdict)) {
-    throw std::invalid_argument("the report says " + name_of(stated) + ", but its checks come to " +
-                                name_of(outcome_of(verdict)));
+    bundle::refuse_json("the report.verdict", "its checks come to " + name_of(outcome_of(verdict)), name_of(stated));
   }
   return verdict;
 }

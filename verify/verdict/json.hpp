@@ -16,7 +16,7 @@ nlohmann::ordered_json to_json(const Figure& figure);
 nlohmann::ordered_json to_json(const Check& check);
 nlohmann::ordered_json to_json(const Verdict& verdict);
 
-/// Throw std::invalid_argument naming the key, what is expected and what is there. A name without its Chinese, as
+/// Throw bundle::Error (Format) naming the key, what is expected and what is there. A name without its Chinese, as
 /// reports had them that were made before, is the same in both languages.
 Check check_from(const nlohmann::json& json);
 Verdict verdict_from(const nlohmann::json& json);

@@ -2,6 +2,7 @@
 // The folder that a site files is read as it was written.
 #include "verify/report/folder.hpp"
 
+#include "tests/support/refusal.hpp"
 #include "tests/verify/verdict/made_verdict.hpp"
 
 #include <doctest/doctest.h>
@@ -30,7 +31,7 @@ TEST_CASE("a folder holds the report and its pages, and what is no report is ref
   CHECK_THROWS_AS(read_bounded("/dev/zero"), std::invalid_argument);
   const auto refused = [&](const std::string& text) {
     std::ofstream(folder / "bad.json") << text;
-    CHECK_THROWS_AS(read_report(folder / "bad.json"), std::invalid_argument);
+    CHECK_REFUSED(read_report(folder / "bad.json"), Format, "bad.json");
   };
   refused("");
   refused("{\"format\":1,\"format\":1}");

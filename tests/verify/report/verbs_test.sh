@@ -46,7 +46,7 @@ says '"turn": "better"'
 expect 2 "$verify" diff a b --threshold 7
 echo '{"format":1}' > bad.json
 expect 2 "$verify" diff a bad.json
-says 'bad.json: the report has no key'
+says "bad.json: JSON is not acceptable: the key 'verdict' is missing"
 
 expect 0 "$verify" diff gone a --json
 says '"before": null'
