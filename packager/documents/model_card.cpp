@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines KEY: VALUE, KEY: [A, B], and KEY: with lines "- A" behind it; see model_card.hpp. More of YAML is not needed
-// to read a name, and is taken for none.
+// Two keys of the YAML at the top; see model_card.hpp. What is more than a name or a list of names is taken for none.
 #include "packager/documents/model_card.hpp"
 
 #include <algorithm>
-#include <map>
 
+#include "bundle/core/text_parts.hpp"
 #include "bundle/core/unicode.hpp"
+#include "bundle/core/yaml.hpp"
 #include "packager/documents/wheel_facts.hpp"
 
 namespace sealift::packager {
+
+using bundle::trimmed;
 
 namespace {
 
@@ -60,78 +62,42 @@ constexpr std::string_view kSpdx[] = {"AFL-3.0",
                                       "WTFPL",
                                       "Zlib"};
 
-std::string_view without_blanks(std::string_view text) {
-  const std::size_t begin = std::min(text.find_first_not_of(" \t\r"), text.size());
-  return text.substr(begin, text.find_last_not_of(" \t\r") + 1 - begin);
-}
-
 // The lines between "---" and "---".
 std::string_view block_of(std::string_view text) {
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
   const std::size_t first = text.substr(0, kMaxCardBlock).find('\n');
-  if (first == text.npos || without_blanks(text.substr(0, first)) != "---") return {};
+  if (first == text.npos || trimmed(text.substr(0, first)) != "---") return {};
   text = text.substr(first + 1, kMaxCardBlock);
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
-    if (without_blanks(text.substr(begin, end - begin)) == "---") return text.substr(0, begin);
+    if (trimmed(text.substr(begin, end - begin)) == "---") return text.substr(0, begin);
     begin = end + 1;
   }
   return {};
 }
 
-// One value without its quotation marks, or without the comment behind it.
-std::string_view scalar(std::string_view text) {
-  text = without_blanks(text);
-  if (text.size() > 1 && (text[0] == '"' || text[0] == '\'')) {
-    const std::size_t end = text.find(text[0], 1);
-    return end == text.npos ? std::string_view() : text.substr(1, end - 1);
-  }
-  text = without_blanks(text.substr(0, text.find(" #")));
-  const bool other = !text.empty() && std::string_view("|>&*!{#").find(text[0]) != std::string_view::npos;
-  return other ? std::string_view() : text;
-}
-
-class Values {
- public:
-  void add(std::string_view key, std::string_view text) {
-    const std::string value = shown(scalar(text));
-    std::vector<std::string>& list = found_[std::string(key)];
-    const bool is_new = std::find(list.begin(), list.end(), value) == list.end();
-    if (!value.empty() && is_new && list.size() < kMaxLicences) list.push_back(value);
-  }
-  void add_all(std::string_view key, std::string_view text) {
-    text = without_blanks(text);
-    if (!text.starts_with('[')) return add(key, text);
-    text = text.substr(1, std::min(text.find(']'), text.size()) - 1);
-    for (std::size_t begin = 0; begin <= text.size();) {
-      const std::size_t end = std::min(text.find(',', begin), text.size());
-      add(key, text.substr(begin, end - begin));
-      begin = end + 1;
-    }
-  }
-  const std::vector<std::string>& of(const std::string& key) { return found_[key]; }
-
- private:
-  std::map<std::string, std::vector<std::string>> found_;
-};
-
-Values values_of(std::string_view block) {
-  Values values;
-  std::string_view key;  // whose list goes on
-  for (std::size_t begin = 0; begin < block.size();) {
-    const std::size_t end = std::min(block.find('\n', begin), block.size());
-    const std::string_view line = block.substr(begin, end - begin), text = without_blanks(line);
-    begin = end + 1;
-    if (text.starts_with("- ") && !key.empty()) values.add(key, text.substr(2));
-    if (line.empty() || line[0] == ' ' || line[0] == '\t' || line[0] == '-' || line[0] == '#') continue;
-    const std::size_t colon = line.find(':');
-    key = colon == line.npos ? std::string_view() : line.substr(0, colon);
-    if (key != "license" && key != "license_name")
-      key = {};
-    else
-      values.add_all(key, line.substr(colon + 1));
+// The values of a key, one or a list of them; none that is more than a text.
+std::vector<std::string> values_of(const bundle::YamlNode& card, std::string_view key) {
+  std::vector<std::string> values;
+  const auto add = [&](const bundle::YamlNode& node) {
+    if (node.kind != bundle::YamlNode::Kind::Text) return;
+    const std::string value = shown(trimmed(node.text));
+    const bool is_new = std::find(values.begin(), values.end(), value) == values.end();
+    if (!value.empty() && is_new && values.size() < kMaxLicences) values.push_back(value);
+  };
+  if (const bundle::YamlNode* found = card.find(key)) {
+    add(*found);
+    for (const bundle::YamlNode& item : found->items) add(item);
   }
   return values;
+}
+
+bundle::YamlNode card_of(std::string_view block) {
+  try {
+    return bundle::parse_yaml(block, "README.md");
+  } catch (const bundle::Error&) {
+    return {};  // hubs read nothing of it either
+  }
 }
 
 std::string spdx_of(const std::string& name) {
@@ -151,10 +117,11 @@ std::string StatedLicence::text() const {
 
 // "other" says that license_name has the name. Of several licences nothing says whether all or one of them hold.
 StatedLicence read_card_licence(std::string_view readme) {
-  Values values = values_of(block_of(readme));
-  std::vector<std::string> names = values.of("license");
+  const bundle::YamlNode card = card_of(block_of(readme));
+  std::vector<std::string> names = values_of(card, "license");
   const bool other = names.empty() || (names.size() == 1 && (names[0] == "other" || names[0] == "unknown"));
-  if (other && !values.of("license_name").empty()) names = values.of("license_name");
+  const std::vector<std::string> named = values_of(card, "license_name");
+  if (other && !named.empty()) names = named;
   const std::string spdx = names.size() == 1 ? spdx_of(names[0]) : "";
   return spdx.empty() ? StatedLicence{.expression = {}, .names = names}
                       : StatedLicence{.expression = spdx, .names = {}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a repository's README states of its licence, in the block of YAML at its top that hubs read. Only whole lines
-// of known keys are taken, and none is followed anywhere: the text is a stranger's.
+// What a repository's README states of its licence, in the block of YAML at its top that hubs read. Only two
+// known keys are taken, and none is followed anywhere: the text is a stranger's.
 // Source: the documentation of Hugging Face's hub, "Model Cards" and "Licenses"; spdx.org/licenses.
 #pragma once
 

@@ -268,6 +268,10 @@ std::vector<Family> families() {
           {"image_layout", {}, image_layouts()},
           {"pylock", {}, {{"good", pylock()}}},
           {"metadata", {}, {{"good", metadata()}}},
+          {"yaml",
+           {},
+           {{"card", "license: other\nlicense_name: 'x'\ntags:\n- a\n- {b: [c, \"d\\n\"]}\n"},
+            {"job", "model: &m Qwen\nagain: *m\nnote: |\n  two\n  lines\nlist: [1, no, ~, 1e5]\n"}}},
           {"http", {}, requests()},
           {"zstd", {}, zstd_frames()},
           {"token_file", {}, {{"chats", made_chats().bytes()}, {"preferences", made_preferences().bytes()}}}};

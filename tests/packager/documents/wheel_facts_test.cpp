@@ -131,9 +131,10 @@ TEST_CASE("a card's licence is SPDX's where it is one of its names, else what th
         Strings{"qwen-research"});
   CHECK(licence("license: other\n").names == Strings{"other"});
   CHECK(licence("license: [mit, apache-2.0]\n").names == Strings{"mit", "apache-2.0"});
-  CHECK(licence("license:\n- mit\n  - mit\n- llama3\ntags:\n- x\n").names == Strings{"mit", "llama3"});
+  CHECK(licence("license:\n- mit\n- mit\n- llama3\ntags:\n- x\n").names == Strings{"mit", "llama3"});
+  CHECK(licence("license:\n- mit\n  - mit\n").names == Strings{"mit - mit"});  // one text, as PyYAML reads it
   CHECK(licence("base: x\n  license: mit\nlicenses: mit\n").text().empty());
-  CHECK(licence("license: |\n  a text\n").text().empty());
+  CHECK(licence("license: |\n  a text\n").text() == "a text");
   CHECK(read_card_licence("\xef\xbb\xbf---\nlicense: mit\n---").text() == "MIT");
 }
 
@@ -146,9 +147,12 @@ TEST_CASE("a card without an end, too long a card and a card of lists are read w
   CHECK(read_card_licence(std::string(kMaxCardBlock, ' ') + "---\n").text().empty());
   std::string many = "---\nlicense: [";
   for (int i = 0; i < 5000; ++i) many += "x" + std::to_string(i) + ",";
-  CHECK(read_card_licence(many + "\n---\n").names.size() == 20);
+  CHECK(read_card_licence(many + "]\n---\n").names.size() == 20);
+  // What is no YAML has no keys, for hubs neither.
+  CHECK(read_card_licence(many + "\n---\n").text().empty());
   CHECK(read_card_licence("---\nlicense: [\n---\n").text().empty());
-  CHECK(read_card_licence("---\nlicense: \"mit\nlicense_name: \x1b]0;x\n---\n").names == Strings{"?]0;x"});
+  CHECK(read_card_licence("---\nlicense: \"mit\nlicense_name: x\n---\n").text().empty());
+  CHECK(read_card_licence("---\nlicense_name: \"\\e]0;x\"\n---\n").names == Strings{"?]0;x"});
 }
 
 TEST_CASE("plain names cannot leave their folder, hide, or take each other's place") {
