@@ -95,7 +95,9 @@ std::string run_checked(const std::vector<std::string>& argv, const std::map<std
 
 fs::path find_program(const std::string& name) {
   const char* path = std::getenv("PATH");
-  const std::string folders = path != nullptr ? path : "/usr/bin:/bin";
+  std::error_code unknown;  // then beside nothing
+  const std::string own = fs::read_symlink("/proc/self/exe", unknown).parent_path().string();
+  const std::string folders = std::string(path != nullptr ? path : "/usr/bin:/bin") + (own.empty() ? "" : ":" + own);
   for (const std::string_view folder : bundle::split(folders, ':')) {
     const fs::path candidate = fs::path(folder) / name;
     std::error_code unreadable;  // PATH may name folders that this user cannot read

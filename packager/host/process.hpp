@@ -32,7 +32,7 @@ std::string run_checked(const std::vector<std::string>& argv,
 // The same with exactly these variables.
 ProcessResult run_in(const std::vector<std::string>& argv, const std::map<std::string, std::string>& environment);
 
-// Where PATH has `name`; empty when it has not.
+// Where PATH has `name`, else where it lies beside the running program, as in a wheel's environment; empty: nowhere.
 std::filesystem::path find_program(const std::string& name);
 
 }  // namespace sealift::packager

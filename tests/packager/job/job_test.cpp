@@ -119,6 +119,9 @@ TEST_CASE("a program of ours is named, and brings what belongs to it out of an i
         "bin/sealift-verify* ");
   std::filesystem::remove(root / "lib/libsealift_train_cuda.so");
   CHECK(places(named("sealift-verify")) == "bin/sealift-verify* ");
+  write_file(root / "libexec/sealift-verify", "what bin/sealift-verify starts");
+  CHECK(folder.read(job + named("sealift-verify")).programs.front().source == root / "libexec/sealift-verify");
+  CHECK(places(named("sealift-verify")) == "bin/sealift-verify* ");
   CHECK_REFUSED(folder.read(job + named("sealift-launch")), Usage, "--component tools");
   CHECK_REFUSED(folder.read(job + named("../sh")), Usage, "none of Sealift's programs");
   CHECK_REFUSED(folder.read(job + named("sealift-repo") + "into = \"bin/x\"\n"), Usage, "its own place");
