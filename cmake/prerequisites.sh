@@ -5,7 +5,8 @@
 #   cmake/prerequisites.sh tools     to build the packager, installer and repository: no torch, no tests
 #   cmake/prerequisites.sh air-gap   the same as tools, and what samples/air_gap.sh needs: torch, what makes a bare host
 #   cmake/prerequisites.sh ms-swift  the same as air-gap, and what makes the Qwen of its --with-ms-swift
-#   cmake/prerequisites.sh build     the same as tools, and to build everything, with most tests
+#   cmake/prerequisites.sh package   the same as tools, and what makes the packages of `cmake --workflow --preset package`
+#   cmake/prerequisites.sh build     the same as package, and to build everything, with most tests
 #   cmake/prerequisites.sh tests     all of the above, and what the rest of the tests starts: clusters' launchers, container
 #                                    engines, clients of the repository, shells
 #   cmake/prerequisites.sh sanitizers  the same as build, and what tests/train/sanitizers.sh compiles with
@@ -19,6 +20,7 @@ kReaders="safetensors==0.8.0 numpy==2.4.6"  # Python's reader of what is exporte
 kHeaders="nvidia-cuda-crt==13.0.88 nvidia-cuda-cccl==13.0.85"  # what the headers of torch's CUDA runtime include, and its wheels do not have
 kClients="pdm[locked]==2.29.3 poetry==2.5.1 modelscope[datasets]==1.40.2"  # of the repository; pip and uv are there already
 kOlderClients="huggingface_hub==0.20.3 huggingface_hub==0.36.0 modelscope==1.28.0"  # which sites still have, each in an environment of its own
+kPackers="scikit-build-core==1.1.2"  # makes the wheels
 kEngines="containerd podman conmon crun libyajl2 libsubid4 libgpgme11"  # 38 MB to download
 kIsal=isal==1.8.0                           # Python's binding carries the sources of ISA-L 2.31.1; Debian has no libisal.a
 kIsalParts='crc igzip erasure_code'
@@ -163,6 +165,16 @@ install_clients() {
   stamp clients "$kClients"
 }
 
+install_packers() {
+  complete packers "$kPackers" && return 0
+  say "installing $kPackers into $where/packers"
+  rm -rf "$where/packers"
+  "$where/uv/bin/uv" venv -q --python 3.11 "$where/packers" >&2
+  # shellcheck disable=SC2086  # a list of words
+  "$where/uv/bin/uv" pip install -q --no-cache --python "$where/packers/bin/python" $kPackers >&2
+  stamp packers "$kPackers"
+}
+
 install_older_clients() {
   complete older "$kOlderClients" && return 0
   say "installing $kOlderClients into $where/older"
@@ -192,8 +204,8 @@ install_engines() {
 }
 
 what=${1:-build}
-case $what in tools | air-gap | ms-swift | build | tests | sanitizers | aarch64) ;; *)
-  say "unknown argument '$what'; known: tools, air-gap, ms-swift, build, tests, sanitizers, aarch64"
+case $what in tools | air-gap | ms-swift | package | build | tests | sanitizers | aarch64) ;; *)
+  say "unknown argument '$what'; known: tools, air-gap, ms-swift, package, build, tests, sanitizers, aarch64"
   exit 2 ;;
 esac
 for_any_of() {  # whether what is installed is for one of these
@@ -211,6 +223,7 @@ if [ "$what" = sanitizers ]; then
 fi
 if for_any_of air-gap ms-swift build tests; then install_packages libgloo-dev doctest-dev; fi  # CMake looks for both
 if for_any_of air-gap ms-swift tests; then install_packages mmdebstrap uidmap iproute2 util-linux file; fi
+if for_any_of package build tests; then install_packages zstd rpm; fi
 if for_any_of build tests; then
   install_packages git zstd openssl curl \
     clang clang-format libclang-rt-dev libarchive-tools unzip \
@@ -232,6 +245,7 @@ if for_any_of air-gap ms-swift build tests; then
   install_torch
   install_beside_torch
 fi
+if for_any_of package build tests; then install_packers; fi
 if for_any_of ms-swift build tests; then install_peers; fi
 if for_any_of build tests; then
   install_clients
