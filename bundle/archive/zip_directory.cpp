@@ -14,6 +14,8 @@ namespace {
 constexpr std::uint64_t kMaxZipVersion =
     63;  // the newest "version needed" of APPNOTE that we accept; nothing we read needs more
 constexpr std::uint64_t kZipMany = 0xffffffff;  // "see the zip64 field"
+// Nothing, deflated: the bytes of a folder that a tool has compressed like a file (PySocks 1.7.1).
+constexpr std::string_view kEmptyDeflate = std::string_view("\3\0", 2);
 
 // Reads the extra fields. Field 1 holds the sizes and the offset that do not fit 32 bits, in the order of `fields`:
 // only those that are needed, or all of them, if those that fit are equal to the header's (Python before 3.11.4 writes
@@ -75,10 +77,8 @@ class ZipDirectoryReader {
 
   End find_end() {
     if (source_.size() < 22) refuse("it is too short for a zip");
-    const std::uint64_t at = source_.size() - 22;
+    const std::uint64_t at = find_last_end();
     const Bytes raw = source_.read(at, 22);
-    if (zip_number(raw, 0, 4) != kEnd || zip_number(raw, 20, 2) != 0)
-      refuse("it does not end with a zip directory without comment");
     if (zip_number(raw, 4, 4) != 0) refuse("it is one disk of several");
     End end{zip_number(raw, 10, 2), zip_number(raw, 12, 4), zip_number(raw, 16, 4), at};
     if (zip_number(raw, 8, 2) != end.count) refuse("its directory counts differ");
@@ -87,6 +87,21 @@ class ZipDirectoryReader {
     const bool there = !locator.empty() && zip_number(locator, 0, 4) == kLocator64;
     if (needed != there) refuse(needed ? "its zip64 locator is missing" : "it has a zip64 locator without need");
     return needed ? read_end64(locator, at - 20, end) : end;
+  }
+
+  // The last mark of a directory's end is the one that counts, for every reader, if its comment reaches to the end of
+  // the archive: then no other can stand in the comment. A comment is 65,535 bytes at most.
+  std::uint64_t find_last_end() {
+    const std::uint64_t bare = source_.size() - 22;
+    if (const Bytes raw = source_.read(bare, 22); zip_number(raw, 0, 4) == kEnd && zip_number(raw, 20, 2) == 0)
+      return bare;
+    const std::uint64_t begin = bare - std::min<std::uint64_t>(bare, 0xffff);
+    const Bytes tail = source_.read(begin, source_.size() - begin);
+    const std::size_t mark = as_text(tail).rfind(std::string_view("PK\5\6"));
+    if (mark == std::string_view::npos || tail.size() - mark < 22 ||
+        zip_number(tail, mark + 20, 2) != tail.size() - mark - 22)
+      refuse("it does not end with one zip directory and its comment");
+    return begin + mark;
   }
 
   End read_end64(const Bytes& locator, std::uint64_t locator_offset, const End& small) {
@@ -141,11 +156,12 @@ class ZipDirectoryReader {
     if (type != 0 && type != (folder ? 0040000u : 0100000u))
       refuse("a member is neither a file nor a folder", member.name);
     if ((mode & 06000) != 0) refuse("a member is setuid or setgid", member.name);
-    member.executable = made_by == 3 && (mode & 0100) != 0;
+    member.executable = made_by == 3 && (mode & 0111) != 0;  // as pip and uv have it
     const SafePath path =
         SafePath::parse(std::string_view(member.name).substr(0, member.name.size() - (folder ? 1 : 0)), source_.name());
     if (const char* fault = folder ? tree_.add_folder(path) : tree_.add_file(path)) refuse(fault, member.name);
-    if (folder && (member.size != 0 || member.compressed_size != 0)) refuse("a folder has bytes", member.name);
+    const bool bare = member.compressed_size == 0 || member.compressed_size == kEmptyDeflate.size();
+    if (folder && (member.size != 0 || !bare)) refuse("a folder has bytes", member.name);
   }
 
   // Members must follow each other from the first byte on: with shared bytes a small zip unpacks to terabytes, and
@@ -202,6 +218,9 @@ ZipBody check_zip_header(ByteSource& source, const ZipMember& member) {
   if (!silent && (crc != member.crc32 || size != member.size || compressed != member.compressed_size))
     refuse("directory and member disagree");
   const std::uint64_t begin = member.header_offset + 30 + name_size + extra_size;
+  if (member.name.ends_with('/') && member.compressed_size != 0 &&
+      as_text(source.read(begin, kEmptyDeflate.size())) != kEmptyDeflate)
+    refuse("a folder has bytes");
   if (begin > member.end_offset || member.end_offset - begin < member.compressed_size) refuse("two members overlap");
   return {.begin = begin, .wide = wide};
 }

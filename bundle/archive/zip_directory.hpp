@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The directory of a zip archive and the headers of its members, accepted only where every zip program reads the same:
-// one end of the directory, no gaps, no comments, no second name or size that differs from the first.
+// one end of the directory, no gaps, no comments but the archive's, no second name or size that differs from the first.
 // Format: PKWARE APPNOTE 6.3.9. Where installers were known to differ: CVE-2025-54368.
 #pragma once
 

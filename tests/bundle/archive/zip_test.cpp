@@ -49,6 +49,35 @@ TEST_CASE("a folder's own header is checked with the file behind it, and at once
   CHECK(unzip(make_zip({good, file})).size() == 1);
 }
 
+TEST_CASE("a folder that a tool has compressed like a file is a folder, if nothing else is in it") {
+  const auto folder = [](const std::string& deflated) {  // stored, but for what its headers say
+    return ZipItem{.name = "a/", .bytes = deflated, .unix_mode = 0040755, .crc32 = 0, .claimed_size = 0, .method = 8};
+  };
+  const ZipItem file{.name = "a/x", .bytes = "hello"};
+  const std::string nothing("\3\0", 2);
+  CHECK(nothing == zip_format::deflate_raw(""));
+  CHECK(unzip(make_zip({folder(nothing), file})).size() == 1);
+  CHECK(unzip(make_zip({file, folder(nothing)})).size() == 1);
+  for (const std::string& other : {std::string("\3\1", 2), std::string("\0\3", 2), std::string("\3\0\0", 3)})
+    CHECK_REFUSED(unzip(make_zip({folder(other), file})), Format, "a folder has bytes");
+  CHECK_REFUSED(unzip(make_zip({{.name = "a/", .bytes = "x", .unix_mode = 0040755}, file})), Format,
+                "a folder has bytes");
+}
+
+TEST_CASE("an archive may have a comment, which no reader can take for another archive") {
+  const std::string zip = make_zip({{.name = "x", .bytes = "hello"}});
+  const auto commented = [&](const std::string& comment) {
+    std::string out = zip.substr(0, zip.size() - 2);
+    zip_format::put(out, comment.size(), 2);
+    return out + comment;
+  };
+  for (const std::string& comment : {std::string("built by our CI 4711"), std::string("x"), std::string(65535, 'x')})
+    CHECK(unzip(commented(comment)).at("x") == "hello");
+  CHECK_REFUSED(unzip(commented("built") + "x"), Format, "one zip directory and its comment");
+  CHECK_REFUSED(unzip(commented("PK\5\6")), Format, "one zip directory and its comment");
+  CHECK_REFUSED(unzip(commented(zip)), Format, "");
+}
+
 TEST_CASE("archives that Python writes are read, zip64 included") {
   const TempDir dir;
   const std::string script =

@@ -151,7 +151,11 @@ inline HostileCases hostile_zips() {
   add("W04", "bytes-before", "#!/bin/sh\n" + plain, "not where it says");
   add("W04", "bytes-before-with-right-offsets", make_zip({{.name = "a", .bytes = "x", .before = "#!/bin/sh\n"}}),
       "before its first");
-  add("W04", "comment", without_end(plain) + zip_end(1, size, directory, "comment"), "does not end");
+  add("W04", "comment-cut-short", without_end(plain) + zip_end(1, size, directory, "comment").substr(0, 28),
+      "does not end");
+  add("W04", "comment-with-the-mark-of-an-end", without_end(plain) + zip_end(1, size, directory, "x PK\5\6 x"),
+      "does not end");
+  add("W04", "byte-after-a-comment", without_end(plain) + zip_end(1, size, directory, "comment") + "x", "does not end");
   add("W04", "comment-that-is-an-end", without_end(plain) + zip_end(1, size, directory, zip_end(1, size, directory)),
       "not where it says");
   add("W04", "comment-that-is-an-archive", without_end(plain) + zip_end(1, size, directory, plain),
