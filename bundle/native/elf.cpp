@@ -63,7 +63,8 @@ class ElfParser {
   static constexpr std::uint64_t kMaxDynamic = 65536;
   static constexpr std::uint64_t kMaxNotes = 65536;
   static constexpr int kMaxVersions = 65536;
-  static constexpr std::size_t kMaxText = std::size_t{8} << 20;  // bytes of all names together
+  static constexpr std::size_t kMaxText = std::size_t{8} << 20;      // bytes of all names together
+  static constexpr std::size_t kMaxString = std::size_t{256} << 10;  // TensorFlow 2.21's RUNPATH has 20,297
 
   template <class T>
   T structure(std::uint64_t offset) {
@@ -74,7 +75,7 @@ class ElfParser {
 
   std::string text_at(std::uint64_t offset) {
     std::string text;
-    while (text.size() < 4096) {
+    while (text.size() < kMaxString) {
       if (offset >= source_.size()) refuse("a string runs past its end");
       const std::string_view piece = as_text(source_.view(offset, 256));
       const std::size_t end = piece.find('\0');
@@ -83,7 +84,7 @@ class ElfParser {
       if (end != piece.npos) return text;
       offset += piece.size();
     }
-    refuse("a string is longer than 4096 bytes");
+    refuse("a string is longer than 256 KiB");
   }
 
   std::string string_at(std::uint64_t index) {

@@ -141,6 +141,14 @@ TEST_CASE("an executable stack and text relocations are seen") {
       compiled(dir, "-fno-pic -mcmodel=large -Wl,-z,notext", "int a; int* f(void) { return &a; }\n")->text_relocations);
 }
 
+TEST_CASE("a RUNPATH of twenty thousand bytes is read, as TensorFlow 2.21.0 has one") {
+  const TempDir dir;
+  const std::string runpath = "$ORIGIN/" + std::string(20'289, 'x');
+  const auto library = compiled(dir, "-fPIC -Wl,--enable-new-dtags,-rpath,'" + runpath + "'", "int a;\n");
+  REQUIRE(library);
+  CHECK(library->runpath == runpath);
+}
+
 TEST_CASE("versions that are only wanted weakly set no floor") {
   const TempDir dir;
   write_file(dir / "map", "V_1 { v; }; V_2 { w; };\n");
