@@ -116,8 +116,8 @@ CreateResult create(const CreateOptions& options, bundle::Progress& progress) {
   for (const std::string& wheel : plan.misdescribed)
     progress.warn(
         "the RECORD of " + wheel +
-        " has other sizes than the files, as published; the bytes are those that the lock pins, and the RECORD "
-        "that is installed will describe them");
+        " does not describe the files, as published; the bytes are those that the lock pins, and the RECORD that is "
+        "installed will describe them");
   PackPlan checked = plan;  // without what a delta leaves out
   const KnownChunks known(cache);
   std::optional<bundle::ScratchFolder> scratch;  // until the patches are written

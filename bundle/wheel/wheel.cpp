@@ -47,6 +47,17 @@ std::optional<std::string> header_field(std::string_view text, std::string_view 
   return value;
 }
 
+// Every byte is a character of Latin-1, so nothing is lost; METADATA itself is installed as it is.
+std::string utf8_of_latin1(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x80) out.push_back(static_cast<char>(0xc0 | byte >> 6));
+    out.push_back(byte < 0x80 ? c : static_cast<char>(0x80 | (byte & 0x3f)));
+  }
+  return out;
+}
+
 }  // namespace
 
 class Wheel::Parser {
@@ -69,6 +80,7 @@ class Wheel::Parser {
     find_dist_info();
     read_wheel_file();
     metadata_ = text_of(dist_info_ + "/METADATA");
+    if (!is_utf8(metadata_)) metadata_ = utf8_of_latin1(metadata_);
     check_metadata();
     assign_files();
     if (const ZipMember* points = find(dist_info_ + "/entry_points.txt"))
@@ -95,15 +107,24 @@ class Wheel::Parser {
       if (!dist_info_.empty()) refuse("it has more than one .dist-info folder");
       dist_info_ = top;
     }
-    const std::string stem = dist_info_.substr(0, dist_info_.rfind('.'));
-    const std::size_t dash = std::min(stem.find('-'), stem.size());
-    if (dist_info_.empty() || !is_own(stem.substr(0, dash), stem.substr(std::min(dash + 1, stem.size()))))
+    if (dist_info_.empty() || !is_own_folder(dist_info_, ".dist-info"))
       refuse("it has no .dist-info folder of its own name and version");
   }
 
+  // NAME-VERSION and the ending; a publisher's two tools may spell the name of two folders differently.
+  bool is_own_folder(std::string_view folder, std::string_view ending) const {
+    if (!folder.ends_with(ending)) return false;
+    folder.remove_suffix(ending.size());
+    const std::size_t dash = std::min(folder.find('-'), folder.size());
+    return is_own(folder.substr(0, dash), folder.substr(std::min(dash + 1, folder.size())));
+  }
+
+  // Prebuilt wheels of flash-attn and others say in the file's name alone for which CUDA they are: 2.5.8+cu122torch2.3.
   bool is_own(std::string_view project, std::string_view version) const {
-    return normalized_project_name(project) == normalized_project_name(name_.name) &&
-           normalized_version(version) == normalized_version(name_.version);
+    if (normalized_project_name(project) != normalized_project_name(name_.name)) return false;
+    const std::string own = normalized_version(version);
+    return own == normalized_version(name_.version) ||
+           own == normalized_version(std::string_view(name_.version).substr(0, name_.version.find('+')));
   }
 
   void read_wheel_file() {
@@ -117,14 +138,14 @@ class Wheel::Parser {
   }
 
   void check_metadata() const {
-    if (!is_utf8(metadata_)) refuse("its METADATA is not UTF-8");
     const std::optional<std::string> name = wheel_.metadata_field("Name"), version = wheel_.metadata_field("Version");
     if (!name || !version || !is_own(*name, *version))
       refuse("its METADATA names another project or version: " +
              SafePath::printable(name.value_or("none") + " " + version.value_or("none")));
   }
 
-  // Requires a digest in RECORD for every file, a file for every row, and a place of its own for every file.
+  // Gives every file a digest, RECORD's or its own bytes', and a place of its own. That RECORD lists a file which is
+  // not there, or lacks one which is, is no fault of the bytes: the lock pins those of the whole wheel.
   void assign_files() {
     const std::string record = dist_info_ + "/RECORD";
     const ZipMember* const listed = find(record);
@@ -132,19 +153,20 @@ class Wheel::Parser {
     std::map<std::string, WheelRecordRow> rows =
         parse_wheel_record(zip_.extract_text(*listed, kMaxRecord), zip_.members().size() + 1000, where_);
     std::set<std::pair<Scheme, std::string>> places;
-    std::size_t misdescribed = 0;
+    std::size_t other_sizes = 0;
     for (const ZipMember& member : zip_.members()) {
-      const auto row = rows.find(member.name);
-      if (member.name == record || member.name == record + ".jws" || member.name == record + ".p7s") {
-        if (row != rows.end()) rows.erase(row);
-        continue;
-      }
-      if (row == rows.end() || !row->second.sha256)
-        refuse("a file is not listed in RECORD with a digest: " + SafePath::printable(member.name));
+      const auto row = rows.extract(member.name);
+      if (member.name == record || member.name == record + ".jws" || member.name == record + ".p7s") continue;
       WheelFile file = place(member);
-      file.sha256 = *row->second.sha256;
-      if (row->second.size.value_or(member.size) != member.size) correct(file, ++misdescribed);
-      rows.erase(row);
+      const WheelRecordRow said = row ? row.mapped() : WheelRecordRow{};
+      const bool right_size = said.size.value_or(member.size) == member.size;
+      if (!right_size &&
+          (++other_sizes > kMaxMisdescribed || (file.scheme == Scheme::SitePackages && is_pth(file.path))))
+        refuse("RECORD says another size: " + SafePath::printable(member.name));
+      if (said.sha256 && right_size)
+        file.sha256 = *said.sha256;
+      else
+        describe(file);
       if (!places.emplace(file.scheme, file.path).second)
         refuse("two files have one place: " + SafePath::printable(file.path));
       check_place(file.scheme, file.path, dist_info_, where_);
@@ -155,16 +177,14 @@ class Wheel::Parser {
       }
       files_.push_back(std::move(file));
     }
-    if (!rows.empty()) refuse("RECORD lists a file that is not there: " + SafePath::printable(rows.begin()->first));
+    wheel_.idle_rows_ = rows.size();
     check_startup_folders();
-    leave_out_bytecode(places);
+    leave_out_bytecode();
   }
 
   // The wheel as a whole has its published digest, so its bytes are what was published, and RECORD is at fault. A row
   // with the right size and another digest is refused, by whoever hashes the file: that is no tool's known mistake.
-  void correct(WheelFile& file, std::size_t count) {
-    if (count > kMaxMisdescribed || (file.scheme == Scheme::SitePackages && is_pth(file.path)))
-      refuse("RECORD says another size: " + SafePath::printable(file.member.name));
+  void describe(WheelFile& file) {
     Hasher hasher;
     zip_.extract(file.member, [&](ByteView piece) { hasher.update(piece); });
     file.sha256 = hasher.finish();
@@ -211,42 +231,23 @@ class Wheel::Parser {
           check_place(file.scheme, std::string_view(file.path).substr(folder.size() + 1), dist_info_, where_);
   }
 
-  // Compiled code must be of a source that lies beside it, and not be what Python runs without a look at that (PEP
-  // 552): who ships such wants the source to be passed over. The rest is harmless by intent, and left out all the same.
-  void leave_out_bytecode(const std::set<std::pair<Scheme, std::string>>& places) {
-    wheel_.left_out_bytecode_ = std::erase_if(files_, [&](const WheelFile& file) {
-      const std::optional<std::string> source = source_of_bytecode(file);
-      if (!source) return false;
-      if (!places.contains({Scheme::SitePackages, *source}))
-        refuse("it brings compiled code of a module that it does not have: " + SafePath::printable(file.path));
-      const std::string head = zip_.start_of(file.member, 8);
-      if (head.size() < 8 || (head[4] & 3) == 1)
-        refuse("it brings compiled code that Python would run without a look at its source: " +
-               SafePath::printable(file.path));
-      return true;
+  void leave_out_bytecode() {
+    wheel_.left_out_bytecode_ = std::erase_if(files_, [](const WheelFile& file) {
+      return file.scheme == Scheme::SitePackages && is_cached_bytecode(file.path);
     });
-  }
-
-  // "demo/a.py" for demo/__pycache__/a.cpython-311.pyc; nothing for other files: a .pyc elsewhere is a module of its
-  // own, like a library.
-  static std::optional<std::string> source_of_bytecode(const WheelFile& file) {
-    constexpr std::size_t kCache = std::string_view("__pycache__/").size();
-    if (file.scheme != Scheme::SitePackages || !is_cached_bytecode(file.path)) return std::nullopt;
-    const std::size_t name = file.path.rfind('/') + 1;
-    return file.path.substr(0, name - kCache).append(file.path, name, file.path.find('.', name) - name).append(".py");
   }
 
   // A file NAME-VERSION.data/KEY/REST goes to the scheme KEY, every other file to site-packages.
   WheelFile place(const ZipMember& member) const {
     WheelFile file{.member = member, .path = member.name, .executable = member.executable};
-    const std::string data = dist_info_.substr(0, dist_info_.rfind('.')) + ".data/";
-    if (!member.name.starts_with(data)) return file;
+    const std::size_t top = member.name.find('/');
+    if (top == member.name.npos || !is_own_folder(std::string_view(member.name).substr(0, top), ".data")) return file;
     static const std::map<std::string, Scheme, std::less<>> kSchemes = {{"purelib", Scheme::SitePackages},
                                                                         {"platlib", Scheme::SitePackages},
                                                                         {"scripts", Scheme::Scripts},
                                                                         {"headers", Scheme::Headers},
                                                                         {"data", Scheme::Data}};
-    const std::string_view rest = std::string_view(member.name).substr(data.size());
+    const std::string_view rest = std::string_view(member.name).substr(top + 1);
     const std::size_t slash = rest.find('/');
     const auto scheme = kSchemes.find(rest.substr(0, slash));
     if (slash == std::string_view::npos || scheme == kSchemes.end())

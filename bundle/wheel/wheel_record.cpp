@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bundle/wheel/wheel_record.hpp"
 
+#include "bundle/core/unicode.hpp"
 #include "sealift/bundle/core/bytes.hpp"
 #include "sealift/bundle/core/error.hpp"
 #include "sealift/bundle/core/safe_path.hpp"
@@ -19,8 +20,8 @@ class WheelRecordParser {
       const std::string path = field(), digest = field(), size = field();
       end_row();
       if (path.empty()) continue;
-      if (!rows.emplace(path, WheelRecordRow{digest_of(digest, path), size_of(size, path)}).second)
-        refuse("a row stands twice", path);
+      const WheelRecordRow row{digest_of(digest), size_of(size)};
+      if (const auto [known, fresh] = rows.emplace(path, row); !fresh && !(known->second == row)) known->second = {};
       if (rows.size() > max_rows) refuse("it lists more files than the wheel has", path);
     }
     return rows;
@@ -51,22 +52,19 @@ class WheelRecordParser {
     ++at_;
   }
 
-  std::optional<Digest> digest_of(const std::string& text, const std::string& path) const {
-    if (text.empty()) return std::nullopt;
-    if (!text.starts_with("sha256="))
-      throw Error(ErrorCode::CannotCheck, {.what = "a RECORD row has a digest other than sha256",
-                                           .where = place(),
-                                           .got = SafePath::printable(path + " " + text)});
-    const std::optional<Bytes> bytes = from_base64(std::string_view(text).substr(7), Base64::UrlNoPad);
-    const std::optional<Digest> digest = bytes ? Digest::from_bytes(*bytes) : std::nullopt;
-    if (!digest) refuse("a row has a digest that does not parse", path);
-    return digest;
+  // Base64 as the specification says, or the digits that some build tools write (bidict 0.24.0).
+  static std::optional<Digest> digest_of(std::string_view text) {
+    if (!text.starts_with("sha256=")) return std::nullopt;
+    text.remove_prefix(7);
+    if (text.size() == 64) return Digest::from_hex(case_folded(text));
+    const std::optional<Bytes> bytes = from_base64(text, Base64::UrlNoPad);
+    return bytes ? Digest::from_bytes(*bytes) : std::nullopt;
   }
-  std::optional<std::uint64_t> size_of(const std::string& text, const std::string& path) const {
-    if (text.empty()) return std::nullopt;
+  static std::optional<std::uint64_t> size_of(std::string_view text) {
+    if (text.empty() || text.size() > 15) return std::nullopt;
     std::uint64_t size = 0;
     for (const char c : text) {
-      if (c < '0' || c > '9' || text.size() > 15) refuse("a row has a size that is no number", path);
+      if (c < '0' || c > '9') return std::nullopt;
       size = size * 10 + static_cast<std::uint64_t>(c - '0');
     }
     return size;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RECORD, the list of a wheel's files: CSV rows of path, sha256=<urlsafe base64>, size.
+// RECORD, the list of a wheel's files: CSV rows of path, sha256=<urlsafe base64>, size. A row that says its digest
+// badly is a row without one: pip and uv install such wheels, and whoever reads the file computes it (wheel.cpp).
 // Source: packaging.python.org, "Recording installed projects".
 #pragma once
 
@@ -15,12 +16,14 @@
 namespace sealift::bundle {
 
 struct WheelRecordRow {
-  std::optional<Digest> sha256;  // nothing for RECORD itself
+  std::optional<Digest> sha256;  // nothing for RECORD itself, another kind of digest, or two rows that differ
   std::optional<std::uint64_t> size;
+
+  bool operator==(const WheelRecordRow&) const = default;
 };
 
-// Path -> row. Throws Format, or CannotCheck for another digest than sha256. More than `max_rows` rows are refused
-// before they take memory; `where` is for messages.
+// Path -> row. Throws Format for what is no CSV of three fields. More than `max_rows` rows are refused before they take
+// memory; `where` is for messages.
 std::map<std::string, WheelRecordRow> parse_wheel_record(std::string_view text, std::size_t max_rows,
                                                          std::string_view where);
 

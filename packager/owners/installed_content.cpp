@@ -141,6 +141,7 @@ Installed install_wheel(const Content& content, bundle::ByteSource& source, cons
   installed.startup = wheel.startup();
   installed.may_run = wheel.allowed_startup_files();
   installed.left_out_bytecode = wheel.left_out_bytecode();
+  installed.misdescribed = wheel.idle_rows();
   for (const bundle::WheelFile& member : wheel.files()) {
     installed.misdescribed += member.misdescribed ? 1 : 0;
     installed.file({.place = bundle::installed_path(member.scheme, member.path, wheel.dist_info(), site_packages),

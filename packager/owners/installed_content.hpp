@@ -29,7 +29,7 @@ struct Installed {
   bundle::StartupEffects startup;    // of a wheel
   std::vector<std::string> may_run;  // its .pth files that the job allows
   std::size_t left_out_bytecode = 0;
-  std::size_t misdescribed = 0;  // files of a wheel about which its RECORD is wrong
+  std::size_t misdescribed = 0;  // files of a wheel about which its RECORD is wrong, also such as are not there
   std::set<std::string> folders;
   std::uint64_t size = 0;
 

@@ -110,6 +110,16 @@ TEST_CASE("compiled code that Python compares with its source in the same wheel 
   }
 }
 
+TEST_CASE("compiled code of no module, or that Python would not compare with its source, is left out too") {
+  const OpenedWheel opened(
+      TinyWheel{.files = {{"demo/__pycache__/gone.cpython-311.pyc", "x"},
+                          {"__pycache__/other.cpython-27-PYTEST.pyc", ""},
+                          {"demo/a.py", "x"},
+                          {"demo/__pycache__/a.cpython-311.pyc", std::string("\xa7\r\r\n\1\0\0\0", 8)}}});
+  CHECK(opened.wheel.left_out_bytecode() == 3);
+  for (const WheelFile& file : opened.wheel.files()) CHECK_FALSE(file.path.ends_with(".pyc"));
+}
+
 TEST_CASE("a wheel completes the commands that it brings") {
   for (const char* name : {"tool", "tool.bash", "_tool", "other"})
     CHECK_NOTHROW(OpenedWheel(TinyWheel{

@@ -36,11 +36,16 @@ void check_apply_refused(const std::vector<TinyItem>& items, ErrorCode code, con
 
 }  // namespace
 
-TEST_CASE("a wheel whose RECORD does not list its files is refused") {
-  const std::string zeros = "sha256=" + std::string(43, 'A');
-  check_apply_refused({wheel_item({.unrecorded = {"demo/__init__.py"}})}, ErrorCode::Format, "demo/__init__.py");
-  check_apply_refused({wheel_item({.extra_record = "demo/ghost.py," + zeros + ",3\n"})}, ErrorCode::Format,
-                      "demo/ghost.py");
+TEST_CASE("a file that RECORD lacks is installed with a row of its own, and a row of no file is not") {
+  const Site site;
+  TinyBundle tiny;
+  tiny.items = {wheel_item({.unrecorded = {"demo/__init__.py"}, .extra_record = "demo/ghost.py,,\n"})};
+  site.apply(site.make(tiny));  // with the audit, which holds every file to RECORD
+  const std::string record = bundle::read_text(site.site_packages() / "demo-1.0.dist-info/RECORD", 1 << 20);
+  const std::string digest =
+      bundle::to_base64(bundle::sha256(bundle::as_bytes("ANSWER = 42\n")).bytes, bundle::Base64::UrlNoPad);
+  CHECK(record.find("demo/__init__.py,sha256=" + digest + ",12\n") != record.npos);
+  CHECK(record.find("ghost") == record.npos);
 }
 
 TEST_CASE("a digest of RECORD is taken as it is, since the packer compared it; verify --deep and doctor do") {

@@ -23,9 +23,9 @@ struct WheelFile {
   Scheme scheme = Scheme::SitePackages;
   std::string path;  // below the scheme's folder; a SafePath's text
   Digest sha256;
-  // RECORD has another size for it, as where a build tool changed a library after it wrote RECORD (pynvvideocodec
-  // 2.0.4): its row counts for nothing, and sha256 is of the bytes that the wheel holds. An installed RECORD is made
-  // from these fields, so it is right.
+  // RECORD has no SHA-256 of it (selenium 4.46.0 has files without a row), or another size, as where a build tool
+  // changed a library after it wrote RECORD (pynvvideocodec 2.0.4): its row counts for nothing, and sha256 is of the
+  // bytes that the wheel holds. An installed RECORD is made from these fields, so it is right.
   bool misdescribed = false;
   bool executable = false;
   bool python_script = false;  // starts with "#!python" and gets the environment's interpreter
@@ -43,7 +43,7 @@ struct StartupEffects {
   std::vector<std::string> namespaces;  // packages such as "google.cloud", made without an __init__.py
 };
 
-inline constexpr std::size_t kMaxMisdescribed = 100;  // files of one wheel; each is read once more
+inline constexpr std::size_t kMaxMisdescribed = 100;  // files of other sizes: a RECORD with more is another wheel's
 
 class Wheel {
  public:
@@ -54,10 +54,12 @@ class Wheel {
 
   const WheelName& name() const { return name_; }
   const std::string& dist_info() const { return dist_info_; }     // NAME-VERSION.dist-info
-  const std::string& metadata() const { return metadata_; }       // METADATA as it is in the wheel
+  const std::string& metadata() const { return metadata_; }       // METADATA, as UTF-8 where it is Latin-1
   const std::vector<WheelFile>& files() const { return files_; }  // all that is installed but RECORD
-  // Compiled files beside their sources (__pycache__), which are never installed: that one is of its source is the
-  // wheel's own word (PEP 552 puts it into the file), and Python would run it in place of what people read.
+  // Rows of RECORD whose file the wheel does not have; they say nothing of what is installed.
+  std::size_t idle_rows() const { return idle_rows_; }
+  // Compiled files in __pycache__, which are never installed: that one is of its source is the wheel's own word (PEP
+  // 552 puts it into the file), and Python would run it in place of what people read.
   std::size_t left_out_bytecode() const { return left_out_bytecode_; }
   const std::vector<EntryPoint>& entry_points() const { return entry_points_; }
 
@@ -92,7 +94,7 @@ class Wheel {
   std::vector<EntryPoint> entry_points_;
   StartupEffects startup_;
   std::vector<std::string> allowed_startup_files_;
-  std::size_t left_out_bytecode_ = 0;
+  std::size_t left_out_bytecode_ = 0, idle_rows_ = 0;
 };
 
 }  // namespace sealift::bundle
