@@ -133,13 +133,12 @@ Lock unresolved(const Job& job) {
 }
 
 // The job with the backend of torch that fits the target; uv is asked, and what it answers is thrown away.
-void settle_torch(Job& job, const fs::path& uv, const fs::path& python, const fs::path& scratch,
-                  bundle::Progress& progress) {
+void settle_torch(Job& job, PythonMeans& means, bundle::Progress& progress) {
   const bool chosen_here = job.inputs.torch_backend == "auto";
   job.inputs.torch_backend = choose_torch_backend(job, [&](const Job& candidate) -> std::string {
     try {
       SourceFacts nothing_known;
-      resolve(candidate, uv, python, scratch / "torch", nothing_known);
+      ask_uv(candidate, means, nothing_known, progress);
       return {};
     } catch (const Error& error) {
       const auto causes = {ErrorCode::Missing, ErrorCode::Platform, ErrorCode::Conflict};  // of uv_refusal.hpp
@@ -212,18 +211,19 @@ LockResult lock_job(const LockOptions& options, bundle::Progress& progress) {
   progress.note(fmt::format("interpreter: {} ({})", interpreter.description(), interpreter.executable.string()));
   refuse_newer_interpreter(interpreter, job, {job.target.arch, system_folders});
   const Interpreter builder = runnable(interpreter, job, uv, scratch.path());
-  settle_torch(job, uv, builder.executable, scratch.path(), progress);
+  PythonMeans means = python_means(job, uv, builder, folder, cache, options.isolation, scratch.path());
+  settle_torch(job, means, progress);
   lock.indexes = locked_indexes(job.inputs);
   if (job.inputs.requirements_file) lock.indexes.in_files = index_lines(*job.inputs.requirements_file);
   tell_of_indexes(lock.indexes, progress);
   for (const std::string& name : job.inputs.excludes)
     progress.warn(name + " is left out because the job excludes it: what asks for it may fail when it uses it");
-  LockedPython python = lock_python(job, uv, builder, folder, cache, progress, options.isolation);
+  LockedPython python = lock_python(job, means, progress);
   lock.wheels = std::move(python.wheels);
   require_packages(lock.owners, projects_of(lock.wheels));
   std::vector<OfflineFinding> findings = offline_findings(lock.wheels);
   lock.variables = variables_of(findings, job);
-  if (!findings.empty()) add_needs(findings, who_needs(job, uv, builder.executable, python.facts));
+  if (!findings.empty()) add_needs(findings, who_needs(job, uv, means.uv_python, python.facts));
   if (options.ask_sizes) fill_sizes(lock.wheels);
 
   // The interpreter's tree, programs, and the libraries that they share.

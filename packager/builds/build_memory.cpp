@@ -2,6 +2,7 @@
 // A file for each build, named by the digest of what decides it; see build_memory.hpp.
 #include "packager/builds/build_memory.hpp"
 
+#include "packager/resolve/metadata_headers.hpp"
 #include "packager/tables/toml_file.hpp"
 #include "sealift/bundle/core/digest.hpp"
 
@@ -67,6 +68,14 @@ void BuildMemory::remember(const RememberedBuild& build) const {
       "file = " + toml_quoted(build.file_name) + "\nsha256 = " + toml_quoted(build.sha256.hex()) + "\nrequirements = [";
   for (const std::string& line : build.requirements) text += "\n  " + toml_quoted(line) + ",";
   cache_.note(file_, text + "\n]\n");
+}
+
+std::optional<std::string> BuildMemory::recall_metadata() const {
+  return cache_.read_note(std::filesystem::path(file_).replace_extension(".metadata"), kMaxHeaderBytes);
+}
+
+void BuildMemory::remember_metadata(const std::string& metadata) const {
+  cache_.note(std::filesystem::path(file_).replace_extension(".metadata"), metadata);
 }
 
 }  // namespace sealift::packager

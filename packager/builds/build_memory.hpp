@@ -30,6 +30,10 @@ class BuildMemory {
 
   void remember(const RememberedBuild& build) const;
 
+  // The METADATA that its backend told of the wheel, built or not.
+  std::optional<std::string> recall_metadata() const;
+  void remember_metadata(const std::string& metadata) const;
+
  private:
   const Cache& cache_;
   std::filesystem::path file_;

@@ -3,18 +3,15 @@
 #include "packager/builds/built_wheels.hpp"
 
 #include <fmt/format.h>
-#include <sys/file.h>
-
 #include <algorithm>
-#include <cerrno>
 
 #include "bundle/host/scratch_folder.hpp"
+#include "packager/builds/build_failures.hpp"
 #include "packager/builds/build_memory.hpp"
-#include "packager/builds/build_remedy.hpp"
-#include "packager/builds/source_tree.hpp"
+#include "packager/builds/build_place.hpp"
+#include "packager/builds/stored_sources.hpp"
 #include "packager/files/known_chunks.hpp"
 #include "packager/resolve/wheel_tags.hpp"
-#include "sealift/bundle/host/interrupt.hpp"
 #include "sealift/bundle/native/elf.hpp"
 #include "sealift/bundle/wheel/wheel.hpp"
 
@@ -29,33 +26,6 @@ using bundle::GlibcVersion;
 namespace {
 
 constexpr std::uint64_t kMaxElf = std::uint64_t{1} << 30;  // of a file that was built here, read into memory
-
-// A build's folder has the same path each time, because compilers write it into their output; so only one build may use
-// it.
-class BuildPlace {
- public:
-  BuildPlace(const Cache& cache, const Digest& source) : path_(cache.root() / "builds" / source.hex().substr(0, 16)) {
-    fs::create_directories(path_.parent_path());
-    lock_ =
-        bundle::Descriptor(::open((path_.string() + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
-    if (!lock_) bundle::throw_errno("a build cannot be locked", path_);
-    while (::flock(lock_.get(), LOCK_EX) != 0) {
-      if (errno != EINTR) bundle::throw_errno("a build cannot be locked", path_);
-      bundle::stop_if_interrupted();
-    }
-  }
-  BuildPlace(const BuildPlace&) = delete;
-  BuildPlace& operator=(const BuildPlace&) = delete;
-  ~BuildPlace() {  // the flock's file stays, since a process that waits for it has it open
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-  bundle::Descriptor lock_;
-};
 
 Download download_of(const std::string& name, const LockedBuild& build) {
   return {.name = name + " (source)", .url = build.url, .sha256 = build.sha256};
@@ -113,55 +83,13 @@ GlibcVersion check_wheel(const fs::path& file, const std::string& file_name, con
   return floor;
 }
 
-// Puts every source into the cache as one file; returns the digests in the order of `sources`.
-std::vector<Digest> store_sources(const std::vector<SourcePackage>& sources, const GitLogins& logins,
-                                  const Cache& cache, const fs::path& scratch, bundle::Progress& progress) {
-  std::vector<Download> downloads;
-  std::vector<Digest> digests;
-  for (const SourcePackage& source : sources) {
-    if (source.kind == SourceKind::Archive)
-      downloads.push_back({.name = source.title() + " (source)", .url = source.url, .sha256 = *source.sha256});
-    digests.push_back(source.kind == SourceKind::Archive ? *source.sha256
-                                                         : store_source(source, cache, scratch, logins));
-  }
-  if (!downloads.empty()) fetch(downloads, cache, progress);
-  return digests;
-}
-
-// The history of a repository whose version nobody has said.
-fs::path history_of(const SourcePackage& source, const fs::path& scratch) {
-  return source.kind == SourceKind::Git && source.version.empty() ? clone_of(source, scratch) / ".git" : fs::path();
-}
-
-std::string indented(const std::string& text) {
-  std::string out;
-  for (const char c : text) out += c == '\n' ? std::string("\n                ") : std::string(1, c);
-  return out;
-}
-
-// The order, its version learnt by one build with the history where nobody has said it.
-void learn_version(BuildOrder& order, const fs::path& history, const BuildTools& tools, const fs::path& place) {
-  if (history.empty()) return;
-  order.history = history;  // and then it is built from what can be repeated
-  const BuiltWheel told = build_wheel(order, tools, place);
-  if (const auto name = bundle::parse_wheel_name(told.file.filename().string())) order.scm_version = name->version;
-  order.history.clear();
-}
-
 // One wheel from a source in the cache, adopted by the cache; or the one that was built of it before.
 LockedWheel build_one(const SourcePackage& source, const Digest& archive, const fs::path& history,
                       const BuildTools& tools, const std::string& tool_names, const bundle::Target& target,
                       const Cache& cache, const std::vector<StartupRule>& startup_files, std::vector<NativeNeed>& needs,
                       bundle::Progress& progress) {
   const BuildPlace place(cache, archive);
-  BuildOrder order{.name = source.name,
-                   .version = source.version,
-                   .scm_version = source.kind == SourceKind::Git ? source.version : "",
-                   .archive = cache.path(archive),
-                   .subdirectory = source.subdirectory,
-                   .again = false,
-                   .requirements = {}};
-  if (const auto extras = tools.extras.find(source.name); extras != tools.extras.end()) order.extras = extras->second;
+  BuildOrder order = order_of(source, archive, tools, cache);
   learn_version(order, history, tools, place.path());
   const BuildMemory memory(cache, archive, order, tools, tool_names);
   std::optional<RememberedBuild> made = memory.recall();
@@ -209,37 +137,16 @@ BuiltWheels build_sources(const std::vector<SourcePackage>& sources, const Build
   const bundle::ScratchFolder scratch("sources", cache.scratch());
   const std::vector<Digest> digests = store_sources(sources, tools.logins, cache, scratch.path(), progress);
   const std::string tool_names = describe_tools(tools);
-  std::vector<std::pair<const SourcePackage*, Error>> failures;
+  BuildFailures failures(sources.size());
   for (std::size_t i = 0; i < sources.size(); ++i) {
     progress.note(fmt::format("building {} ({} of {})", sources[i].title(), i + 1, sources.size()));
-    try {
+    failures.collect(sources[i], [&] {
       result.wheels.push_back(build_one(sources[i], digests[i], history_of(sources[i], scratch.path()), tools,
                                         tool_names, target, cache, startup_files, result.needs, progress));
-    } catch (const Error& error) {
-      if (error.code() == ErrorCode::CannotCheck) throw;  // no sandbox: no package's fault
-      failures.emplace_back(&sources[i], error);
-    }
+    });
   }
-  if (failures.empty()) return result;
-  const std::map<std::string, std::string> needs = who_needs();
-  std::string got, next;
-  for (const auto& [source, error] : failures) {
-    const auto via = needs.find(source->name);
-    got += (got.empty() ? "" : "\n            ") + source->title() +
-           (via == needs.end() ? "" : " (needed by " + via->second + ")") + ": " + error.facts().what;
-    if (!error.facts().got.empty()) got += "\n                " + indented(error.facts().got);
-    if (const std::string remedy = build_remedy(source->name, error.facts().got); !remedy.empty())
-      next += (next.empty() ? "" : "\n            ") + source->name + ": " + remedy;
-  }
-  if (next.empty())
-    next =
-        "install what they miss (a compiler, headers), give their builds more with [python] extra_build_dependencies, "
-        "narrow their tools with build_constraints, or require versions that have wheels";
-  throw Error(ErrorCode::Platform, {.what = fmt::format("{} of {} package(s) without a wheel cannot be built",
-                                                        failures.size(), sources.size()),
-                                    .expected = "a wheel from each source, for CPython " + tools.python_version,
-                                    .got = got,
-                                    .next = next});
+  failures.throw_any(tools, who_needs);
+  return result;
 }
 
 std::set<Digest> rebuild_missing(const std::vector<LockedWheel>& wheels, const std::function<BuildTools()>& find_tools,

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "packager/builds/build_failures.hpp"
 #include "packager/builds/source_build.hpp"
 #include "packager/files/cache.hpp"
 #include "packager/libraries/native_closure.hpp"
@@ -23,8 +24,6 @@ struct BuiltWheels {
   std::vector<LockedWheel> wheels;
   std::vector<NativeNeed> needs;  // of the ELF files inside, because a tag such as linux_x86_64 names no glibc
 };
-
-using WhoNeeds = std::function<std::map<std::string, std::string>()>;  // asked only when something failed
 
 // `startup_files` are the job's, for built wheels as for others. Throws Platform listing the packages that cannot be
 // built or whose wheel does not fit `target`.

@@ -10,6 +10,7 @@
 #include "packager/builds/build_step.hpp"
 #include "packager/builds/cuda_toolkit.hpp"
 #include "packager/host/process.hpp"
+#include "packager/resolve/metadata_headers.hpp"
 #include "packager/resolve/requirement_hashes.hpp"
 #include "packager/tables/build_variable.hpp"
 #include "sealift/bundle/core/file.hpp"
@@ -37,6 +38,12 @@ if hook == "requires":
     wanted = getattr(target, "get_requires_for_build_wheel", lambda settings=None: [])(None)
     with open(os.path.join(answer, "requires.txt"), "w") as file:
         file.write("".join(line + "\n" for line in wanted))
+elif hook == "metadata":
+    prepare = getattr(target, "prepare_metadata_for_build_wheel", None)
+    if prepare is not None:
+        name = prepare(answer)
+        with open(os.path.join(answer, "prepared.txt"), "w") as file:
+            file.write(name)
 else:
     target.build_wheel(answer)
 )";
@@ -53,7 +60,26 @@ class Build {
           "require versions that have wheels, or say --unsandboxed-builds, which the lock records");
   }
 
-  BuiltWheel run() {
+  BuiltWheel wheel() {
+    make_ready();
+    hook("build");
+    return {.file = the_wheel(), .requirements = environment_.installed()};
+  }
+
+  std::optional<std::string> metadata() {
+    make_ready();
+    hook("metadata");
+    if (!fs::exists(fs::symlink_status(place_ / "wheel/prepared.txt"))) return std::nullopt;
+    const std::string folder = text_in(place_ / "wheel/prepared.txt", 4096);
+    if (folder.empty() || folder.find('/') != folder.npos || folder.starts_with('.') ||
+        !fs::is_directory(fs::symlink_status(place_ / "wheel" / folder)))
+      refuse_build(order_, ErrorCode::SelfTest, "the build's metadata is in no folder of its own",
+                   folder.substr(0, 100));
+    return text_in(place_ / "wheel" / folder / "METADATA", kMaxHeaderBytes);
+  }
+
+ private:
+  void make_ready() {
     unpack_source(order_, tools_, place_);
     system_ = read_build_system(order_, place_);
     if (order_.again) {
@@ -61,7 +87,7 @@ class Build {
     } else {
       install(system_.requires_);
       hook("requires");
-      std::vector<std::string> more = requirement_lines(bundle::read_text(place_ / "wheel/requires.txt", 1 << 20));
+      std::vector<std::string> more = requirement_lines(text_in(place_ / "wheel/requires.txt", 1 << 20));
       require_plain(order_, more);
       if (!more.empty()) {
         more.insert(more.end(), system_.requires_.begin(), system_.requires_.end());
@@ -69,11 +95,16 @@ class Build {
       }
       fs::remove(place_ / "wheel/requires.txt");
     }
-    hook("build");
-    return {.file = the_wheel(), .requirements = environment_.installed()};
   }
 
- private:
+  // What foreign code has written: a file of its own, and no link to somebody else's.
+  std::string text_in(const fs::path& file, std::uint64_t most) const {
+    if (!fs::is_regular_file(fs::symlink_status(file)))
+      refuse_build(order_, ErrorCode::SelfTest, "the build did not write what it was asked for",
+                   file.filename().string() + " is not a plain file");
+    return bundle::read_text(file, most);
+  }
+
   // What the backend wants, and what the job adds.
   void install(std::vector<std::string> wanted) {
     wanted.insert(wanted.end(), order_.extras.requirements.begin(), order_.extras.requirements.end());
@@ -167,7 +198,11 @@ std::string describe_tools(const BuildTools& tools) {
 }
 
 BuiltWheel build_wheel(const BuildOrder& order, const BuildTools& tools, const fs::path& place) {
-  return Build(order, tools, place).run();
+  return Build(order, tools, place).wheel();
+}
+
+std::optional<std::string> prepare_metadata(const BuildOrder& order, const BuildTools& tools, const fs::path& place) {
+  return Build(order, tools, place).metadata();
 }
 
 }  // namespace sealift::packager

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,5 +24,10 @@ std::string describe_tools(const BuildTools& tools);
 // Builds below `place`, a folder that is emptied first and that nobody else may use. Throws SelfTest with the last
 // lines of the build's log, Network when its requirements cannot be fetched, CannotCheck where there is no sandbox.
 BuiltWheel build_wheel(const BuildOrder& order, const BuildTools& tools, const std::filesystem::path& place);
+
+// The METADATA that the wheel would have, by the backend's own hook and without compiling anything; nothing where the
+// backend has no such hook, and only a build tells. Otherwise as build_wheel.
+std::optional<std::string> prepare_metadata(const BuildOrder& order, const BuildTools& tools,
+                                            const std::filesystem::path& place);
 
 }  // namespace sealift::packager

@@ -3,21 +3,19 @@
 #pragma once
 
 #include "packager/builds/built_wheels.hpp"
-#include "packager/interpreter/interpreter.hpp"
-#include "packager/resolve/resolve.hpp"
+#include "packager/python/ask_uv.hpp"
 
 namespace sealift::packager {
 
 struct LockedPython {
-  std::vector<LockedWheel> wheels;  // sorted by file name
-  std::vector<NativeNeed> needs;    // of built wheels; the tags of the others name theirs
-  std::string pylock;               // uv's answer, as evidence
-  SourceFacts facts;                // what uv was told of sources
+  std::vector<LockedWheel> wheels;    // sorted by file name
+  std::vector<NativeNeed> needs;      // of built wheels; the tags of the others name theirs
+  std::string pylock;                 // uv's answer, as evidence
+  SourceFacts facts;                  // what uv was told of sources
+  std::vector<std::string> warnings;  // uv's
 };
 
-// `folder` is where the lock will be written; built wheels go into `cache`.
-LockedPython lock_python(const Job& job, const std::filesystem::path& uv, const Interpreter& interpreter,
-                         const std::filesystem::path& folder, const Cache& cache, bundle::Progress& progress,
-                         Isolation isolation);
+// Built wheels go into the means' cache.
+LockedPython lock_python(const Job& job, PythonMeans& means, bundle::Progress& progress);
 
 }  // namespace sealift::packager

@@ -48,7 +48,7 @@ bool is_prerelease(const std::string& version) {
 }
 
 std::vector<std::string> released_as_sources(const std::string& pylock, const Job& job, const fs::path& uv,
-                                             const fs::path& python, SourceFacts& facts) {
+                                             const UvPython& python, SourceFacts& facts) {
   std::vector<std::string> fresh;
   if (job.inputs.lock_file) return fresh;
   const bundle::ScratchFolder scratch("sealift-prereleases");
@@ -59,7 +59,7 @@ std::vector<std::string> released_as_sources(const std::string& pylock, const Jo
     std::vector<std::string> command = {uv.string(), "pip", "compile", asked.string()};
     for (const std::string& word : index_words(job.inputs)) command.push_back(word);
     command.insert(command.end(), {"--no-deps", "--only-binary", ":all:", "--prerelease", "disallow",
-                                   "--python-version", job.python, "--python", python.string(), "--quiet"});
+                                   "--python-version", job.python, "--python", python.path().string(), "--quiet"});
     const ProcessResult result = run_uv(command);
     if (result.exit_code == 0 || result.err.find("Wheels are required for `" + name + "`") == std::string::npos)
       continue;  // it has a release with a wheel, which others rule out; or it has pre-releases alone

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// uv, told to build nothing, would rather take a pre-release that has a wheel than a release that has none: of
+// Where a job allows no builds, uv would rather take a pre-release that has a wheel than a release that has none: of
 // deepspeed, whose releases are sources, a wheel of 2020. Such packages are sources of an index, like those that have
 // no wheel at all.
 #pragma once
@@ -10,6 +10,7 @@
 
 #include "packager/job/job.hpp"
 #include "packager/resolve/source_facts.hpp"
+#include "packager/resolve/uv_python.hpp"
 
 namespace sealift::packager {
 
@@ -19,6 +20,6 @@ bool is_prerelease(const std::string& version);
 // Packages of uv's answer that are pre-releases, of which the job does not speak, and whose releases have no wheel:
 // added to facts.of_indexes, and returned. Nothing for a lock that the job brings.
 std::vector<std::string> released_as_sources(const std::string& pylock, const Job& job, const std::filesystem::path& uv,
-                                             const std::filesystem::path& python, SourceFacts& facts);
+                                             const UvPython& python, SourceFacts& facts);
 
 }  // namespace sealift::packager

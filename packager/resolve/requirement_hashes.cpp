@@ -47,15 +47,15 @@ void read(const fs::path& file, int depth, RequirementHashes& out) {
   }
 }
 
-void find_index_lines(const fs::path& file, int depth, std::vector<std::string>& out) {
+void find_index_options(const fs::path& file, int depth, std::vector<IndexOption>& out) {
   if (depth > kMaxDepth) return;  // `read` refuses it
   for (const std::string& line : requirement_lines(bundle::read_text(file, std::uint64_t{64} << 20))) {
     for (const char* option : {"-r", "--requirement", "-c", "--constraint"})
       if (const std::string other = option_value(line, option); !other.empty() && other.find("://") == other.npos)
-        find_index_lines(file.parent_path() / other, depth + 1, out);
+        find_index_options(file.parent_path() / other, depth + 1, out);
     for (const char* option : {"-i", "--index-url", "--extra-index-url", "-f", "--find-links"})
       if (const std::string index = option_value(line, option); !index.empty())
-        out.push_back(std::string(option) + " " + without_credentials(index));
+        out.push_back({.option = option, .value = index, .folder = file.parent_path()});
   }
 }
 
@@ -69,9 +69,16 @@ std::string option_value(const std::string& line, std::string_view option) {
   return std::string(bundle::trimmed(rest));
 }
 
+std::vector<IndexOption> index_options_of(const fs::path& file) {
+  std::vector<IndexOption> out;
+  find_index_options(file, 0, out);
+  return out;
+}
+
 std::vector<std::string> index_lines(const fs::path& file) {
   std::vector<std::string> out;
-  find_index_lines(file, 0, out);
+  for (const IndexOption& one : index_options_of(file))
+    out.push_back(one.option + " " + without_credentials(one.value));
   return out;
 }
 

@@ -28,6 +28,15 @@ RequirementHashes read_requirement_hashes(const std::filesystem::path& file);
 // empty.
 std::string option_value(const std::string& line, std::string_view option);
 
+// An option that names an index, as it stands in the file; a relative path is as seen from `folder`.
+struct IndexOption {
+  std::string option, value;
+  std::filesystem::path folder;
+};
+
+// Those of a requirements file and of the files that it includes. They may hold passwords.
+std::vector<IndexOption> index_options_of(const std::filesystem::path& file);
+
 // The options of a requirements file, and of those that it includes, that name further indexes to uv; without
 // passwords.
 std::vector<std::string> index_lines(const std::filesystem::path& file);

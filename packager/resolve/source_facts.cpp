@@ -42,11 +42,6 @@ std::string entry(const SourceMetadata& metadata) {
   return out;
 }
 
-bool is_built(const SourceFacts& facts, const std::string& name) {
-  return std::any_of(facts.built.begin(), facts.built.end(),
-                     [&](const SourceMetadata& one) { return one.name == name; });
-}
-
 // "NAME @ …" of a package that was built: then NAME is no index's package any more, and its folder could be built.
 bool is_required_directly(const SourceFacts& facts, const std::string& name) {
   const auto direct = [&](const std::string& text) {
@@ -69,15 +64,34 @@ SourceMetadata metadata_of(std::string_view name, std::string_view version, std:
           .requires_python = one_line(name, headers.first("Requires-Python"))};
 }
 
+bool SourceFacts::knows(const std::string& name, const std::string& version) const {
+  return std::any_of(built.begin(), built.end(), [&](const SourceMetadata& one) {
+    return one.name == name && (version.empty() || one.version == version);
+  });
+}
+
+bool SourceFacts::learn(SourceMetadata metadata) {
+  const auto known = std::find_if(built.begin(), built.end(), [&](const SourceMetadata& one) {
+    return one.name == metadata.name && (one.version == metadata.version || direct.contains(one.name));
+  });
+  if (known == built.end()) {
+    built.push_back(std::move(metadata));
+    return true;
+  }
+  if (*known == metadata) return false;
+  *known = std::move(metadata);
+  return true;
+}
+
 bool SourceFacts::has_unknown() const {
-  return std::any_of(direct.begin(), direct.end(), [&](const std::string& name) { return !is_built(*this, name); });
+  return std::any_of(direct.begin(), direct.end(), [&](const std::string& name) { return !knows(name); });
 }
 
 std::string write_source_facts(const SourceFacts& facts) {
   std::string text;
   for (const SourceMetadata& metadata : facts.built) text += entry(metadata);
   for (const std::string& name : facts.direct)  // uv uses an entry for these only if it says a version
-    if (!is_built(facts, name)) text += entry({.name = name, .version = "0"});
+    if (!facts.knows(name)) text += entry({.name = name, .version = "0"});
   for (const std::string& name : facts.of_indexes) text += entry({.name = name, .version = {}});
   return text;
 }

@@ -15,15 +15,22 @@ struct SourceMetadata {
   std::string version;
   std::vector<std::string> requires_dist, extras;
   std::string requires_python;  // may be empty
+
+  bool operator==(const SourceMetadata&) const = default;
 };
 
-// A name stands in one of both sets. Neither can make uv build: of what the job names directly (a folder, a repository,
-// an archive) uv may build nothing at all; of an index's package it may take the source, and has metadata for every
-// version.
+// What the job names directly (a folder, a repository, an archive) and only a build can tell of is in `direct`. Where
+// the job allows no builds, `of_indexes` has the packages without a wheel, for the refusal: uv may take their sources,
+// which are taken to require nothing.
 struct SourceFacts {
   std::set<std::string> of_indexes;
   std::set<std::string> direct;
-  std::vector<SourceMetadata> built;  // what wheels told that were built; all others are taken to require nothing
+  std::vector<SourceMetadata> built;  // what backends or wheels told
+
+  // Whether something is known of it, in this version where one is given.
+  bool knows(const std::string& name, const std::string& version = {}) const;
+  // Replaces what was known of this version; true when that was something else, or nothing.
+  bool learn(SourceMetadata metadata);
 
   // Whether something is direct whose wheel was not built: then only what the job names is asked for.
   bool has_unknown() const;

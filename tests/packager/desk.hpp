@@ -8,6 +8,7 @@
 
 #include "packager/host/process.hpp"
 #include "packager/lock_job.hpp"
+#include "packager/resolve/uv_python.hpp"
 #include "tests/support/left_out.hpp"
 #include "tests/support/temp_dir.hpp"
 #include "tests/support/tiny_wheel.hpp"
@@ -25,7 +26,7 @@ inline bool no_python() {
   return true;
 }
 
-// A job for one wheel that lies beside it, and a uv that always answers with that wheel.
+// A job for one wheel that lies beside it, and a uv that runs no code of packages and always answers with that wheel.
 struct Desk {
   TempDir dir;
 
@@ -35,8 +36,9 @@ struct Desk {
     write_file(dir / ("wheels/" + tiny.file_name()), bytes);
     write_file(
         dir / "uv",
-        "#!/bin/sh\nwhile [ \"$1\" != -o ]; do shift; done\ncat > \"$2\" <<'END'\n"
-        "lock-version = \"1.0\"\n[[packages]]\nname = \"demo\"\nversion = \"1.0\"\nwheels = [{ path = \"wheels/" +
+        "#!/bin/sh\ncase \"$*\" in *canary*) echo '" + std::string(kRunsNothing) +
+            "' >&2; exit 1;; esac\nwhile [ \"$1\" != -o ]; do shift; done\ncat > \"$2\" <<'END'\n"
+            "lock-version = \"1.0\"\n[[packages]]\nname = \"demo\"\nversion = \"1.0\"\nwheels = [{ path = \"wheels/" +
             tiny.file_name() + "\", hashes = { sha256 = \"" + bundle::sha256(bundle::as_bytes(bytes)).hex() +
             "\" } }]\nEND\n");
     fs::permissions(dir / "uv", fs::perms(0755));

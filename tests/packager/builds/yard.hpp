@@ -46,7 +46,8 @@ def prepare_metadata_for_build_wheel(folder, settings=None):
     info = "%s-%s.dist-info" % (NAME, VERSION)
     os.makedirs(os.path.join(folder, info))
     with open(os.path.join(folder, info, "METADATA"), "w") as file:
-        file.write("Metadata-Version: 2.1\nName: %s\nVersion: %s\n" % (NAME, VERSION))
+        file.write("Metadata-Version: 2.1\nName: %s\nVersion: %s\n" % (NAME, VERSION) + "".join(
+            "Requires-Dist: %s\n" % line for line in REQUIRES))
     return info
 def get_requires_for_build_wheel(settings=None):
     return BUILD_REQUIRES

@@ -34,11 +34,21 @@ void write_script(const std::filesystem::path& path, const std::string& text) {
   std::filesystem::permissions(path, std::filesystem::perms(0755));
 }
 
+UvPython python_beside(const std::filesystem::path& uv, const std::filesystem::path& python = "/python") {
+  const std::filesystem::path folder = uv.parent_path() / "uv-python";
+  std::filesystem::remove_all(folder);
+  return UvPython(python, folder);
+}
+
+Resolution resolve(const Job& job, const std::filesystem::path& uv, const std::filesystem::path& folder,
+                   SourceFacts& facts) {
+  return packager::resolve(job, uv, python_beside(uv), folder, facts);
+}
+
 // As a job's first question: nothing is known of sources.
-Resolution resolve(const Job& job, const std::filesystem::path& uv, const std::filesystem::path& python,
-                   const std::filesystem::path& folder) {
+Resolution resolve(const Job& job, const std::filesystem::path& uv, const std::filesystem::path& folder) {
   SourceFacts facts;
-  return packager::resolve(job, uv, python, folder, facts);
+  return resolve(job, uv, folder, facts);
 }
 
 Job small_job() {
@@ -53,28 +63,112 @@ Job small_job() {
 
 }  // namespace
 
-TEST_CASE("uv is asked for the target, relative to the job file, and may build nothing") {
+TEST_CASE("uv is asked for the target, relative to the job file, with a Python that runs nothing") {
   const TempDir dir;
   write_script(dir / "uv", "echo \"$@\" > " + (dir / "asked").string() +
                                "\nwhile [ \"$1\" != -o ]; do shift; done\necho answer > \"$2\"\n");
   Job job = small_job();
-  CHECK(resolve(job, dir / "uv", "/python", dir / "out").pylock == "answer\n");
+  CHECK(resolve(job, dir / "uv", dir / "out").pylock == "answer\n");
   const std::string asked = read_file(dir / "asked");
   CHECK(asked.find("--python-platform x86_64-manylinux_2_36 --python-version 3.11") != asked.npos);
   CHECK(asked.find("--directory " + std::filesystem::current_path().string()) != asked.npos);
-  CHECK(asked.find(" --only-binary :all: ") != asked.npos);
-  CHECK(asked.find("--no-binary") == asked.npos);
+  CHECK(asked.find(" --python " + (dir / "uv-python/python").string() + " ") != asked.npos);
+  CHECK(asked.find(" --no-build-isolation") != asked.npos);
+  CHECK(asked.find("-binary") == asked.npos);
   CHECK(asked.find(" --no-config") != asked.npos);
   CHECK(std::filesystem::is_empty(dir / "out"));
 
   SUBCASE("a level that uv does not know becomes the nearest older one") {
     job.target.glibc = {2, 30};
-    resolve(job, dir / "uv", "/python", dir.path());
+    resolve(job, dir / "uv", dir.path());
     CHECK(read_file(dir / "asked").find("x86_64-manylinux_2_28 ") != std::string::npos);
     job.target.glibc = {2, 41};
-    resolve(job, dir / "uv", "/python", dir.path());
+    resolve(job, dir / "uv", dir.path());
     CHECK(read_file(dir / "asked").find("x86_64-manylinux_2_40 ") != std::string::npos);
   }
+  SUBCASE("a job without builds gets what has wheels") {
+    job.inputs.build = false;
+    resolve(job, dir / "uv", dir.path());
+    CHECK(read_file(dir / "asked").find(" --only-binary :all: ") != std::string::npos);
+  }
+}
+
+TEST_CASE("where uv would run the code of a source it has a question, with who needs that source") {
+  const TempDir dir;
+  // As uv 0.13 says it.
+  write_script(dir / "uv", R"(cat >&2 <<'END'
+warning: something else
+error: Failed to build `Class_Properties==0.2.0`
+  cause: The build backend returned an error
+  cause: Call to `setuptools.build_meta:__legacy__.prepare_metadata_for_build_wheel` failed (exit status: 1)
+
+         [stderr]
+         )" + std::string(kRunsNothing) +
+                               R"(
+
+hint: `Class_Properties` (v0.2.0) was included because `mine` (v4.2.3) depends on `datafiles[x]>=2.1, <3.0` (v2.6) which depends on `classproperties>=0.2, <0.3`
+END
+exit 2
+)");
+  SourceFacts facts;
+  const Resolution resolution = resolve(small_job(), dir / "uv", dir / "out", facts);
+  REQUIRE(resolution.question);
+  CHECK(resolution.question->name == "class-properties");
+  CHECK(resolution.question->version == "0.2.0");
+  CHECK(resolution.question->needed_by == "datafiles 2.6, for mine 4.2.3");
+  CHECK(resolution.pylock.empty());
+  CHECK(facts.direct.empty());
+  SUBCASE("and a build that failed for another reason is none") {
+    write_script(dir / "uv", "echo 'error: Failed to build `a==1`' >&2; exit 1\n");
+    CHECK_REFUSED(resolve(small_job(), dir / "uv", dir / "out"), Io, "Failed to build `a==1`");
+  }
+  SUBCASE("a source without a name is refused") {
+    write_script(dir / "uv",
+                 "echo 'error: The build backend returned an error: " + std::string(kRunsNothing) + "' >&2; exit 1\n");
+    CHECK_REFUSED(resolve(small_job(), dir / "uv", dir / "out"), Usage, "NAME @");
+  }
+}
+
+TEST_CASE("the Python that uv gets tells uv about itself and runs nothing else") {
+  const std::filesystem::path uv = SEALIFT_UV_BESIDE, python = "/usr/bin/python3.11";
+  if (!std::filesystem::exists(uv) || !std::filesystem::exists(python)) {
+    sealift::test::left_out("needs uv (cmake/prerequisites.sh) and ", python.string());
+    return;
+  }
+  const TempDir dir;
+  const UvPython given = python_beside(dir / "uv", python);
+  const std::string marker = (dir / "was-run").string(), code = "open('" + marker + "', 'w').close()";
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"-c", code}, {"-I", "-c", code}, {"-m", "pip"}, {}}) {
+    std::vector<std::string> command = {given.path().string()};
+    command.insert(command.end(), words.begin(), words.end());
+    const ProcessResult result = run_process(command);
+    CHECK(result.exit_code == 1);
+    CHECK(result.err.find(kRunsNothing) != std::string::npos);
+  }
+  CHECK_FALSE(std::filesystem::exists(marker));
+  const ProcessResult asked =
+      run_process({given.path().string(), "-I", "-B", "-c", "import sys; print(sys.executable)"});
+  CHECK(asked.out == given.path().string() + "\n");  // what uv would start to run a build
+  given.require_silence(uv, dir.path());
+  SUBCASE("a uv that runs code nevertheless is not used") {
+    std::filesystem::remove_all(dir / "canary");
+    write_script(dir / "uv", "touch " + (dir / "canary/sang").string() + "; echo '" + std::string(kRunsNothing) +
+                                 "' >&2; exit 1\n");
+    CHECK_REFUSED(given.require_silence(dir / "uv", dir.path()), CannotCheck, "it ran a project's code");
+  }
+  SUBCASE("and so is one that answers by other words") {
+    std::filesystem::remove_all(dir / "canary");
+    write_script(dir / "uv", "exit 0\n");
+    CHECK_REFUSED(given.require_silence(dir / "uv", dir.path()), CannotCheck, "runs no Python but the one");
+  }
+}
+
+TEST_CASE("what uv warns of is kept") {
+  CHECK(warnings_in("Using CPython 3.11\nwarning: `a==1` is yanked (reason: \"bad\")\nResolved 2 packages\n"
+                    "  warning: of a build\nwarning: The package `b==2` does not have an extra named `c`") ==
+        std::vector<std::string>{"`a==1` is yanked (reason: \"bad\")",
+                                 "The package `b==2` does not have an extra named `c`"});
 }
 
 TEST_CASE("every package without a wheel is listed, though uv names one at a time") {
@@ -96,13 +190,12 @@ done
 echo 'lock-version = "1.0"' > $out
 )");
   Job job = small_job();
+  job.inputs.build = false;
   SourceFacts facts;
-  CHECK(packager::resolve(job, dir / "uv", "/python", dir.path(), facts).pylock == "lock-version = \"1.0\"\n");
+  CHECK_REFUSED(resolve(job, dir / "uv", dir.path(), facts), Platform,
+                "oss2 (needed by app==2.0), crcmod (needed by app==2.0)");
   CHECK(facts.of_indexes == std::set<std::string>{"crcmod", "oss2"});
   CHECK(facts.direct.empty());
-  job.inputs.build = false;
-  CHECK_REFUSED(resolve(job, dir / "uv", "/python", dir.path()), Platform,
-                "oss2 (needed by app==2.0), crcmod (needed by app==2.0)");
 }
 
 TEST_CASE(
@@ -136,7 +229,7 @@ while [ "$1" != -o ]; do shift; done
 echo answer > "$2"
 )");
   SourceFacts facts;
-  packager::resolve(small_job(), dir / "uv", "/python", dir / "out", facts);
+  resolve(small_job(), dir / "uv", dir / "out", facts);
   CHECK(facts.direct == std::set<std::string>{"mine"});
   CHECK(facts.of_indexes.empty());
   CHECK(read_file(dir / "asked").find("--no-binary") == std::string::npos);
@@ -149,7 +242,7 @@ TEST_CASE("uv gets none of our variables but those that it needs, and those that
   for (const char* name : {"SEALIFT_PASSPHRASE", "HF_TOKEN", "UV_INDEX", "UV_FIND_LINKS", "PIP_INDEX_URL", "PYTHONPATH",
                            "TAR_OPTIONS", "GIT_SSH_COMMAND", "LD_PRELOAD_X", "UV_INDEX_MINE_PASSWORD", "https_proxy"})
     ::setenv(name, "given", 1);
-  resolve(small_job(), dir / "uv", "/python", dir / "out");
+  resolve(small_job(), dir / "uv", dir / "out");
   CHECK(ignored_uv_variables() == std::vector<std::string>{"UV_FIND_LINKS", "UV_INDEX"});
   const std::string seen = read_file(dir / "seen");
   for (const char* name : {"SEALIFT_PASSPHRASE", "HF_TOKEN", "UV_INDEX", "UV_FIND_LINKS", "PIP_INDEX_URL", "PYTHONPATH",
@@ -178,7 +271,7 @@ TEST_CASE("projects, constraints and indexes are passed on to uv") {
   job.inputs.build_constraints = {"setuptools<80"};
   job.inputs.excludes = {"pynvvideocodec"};
   job.inputs.default_index = "https://mirror.invalid/simple";
-  resolve(job, dir / "uv", "/python", dir.path());
+  resolve(job, dir / "uv", dir.path());
   const std::string asked = read_file(dir / "asked"), project = (dir / "pyproject.toml").string();
   CHECK(asked.find(project + " --extra gpu --group " + project + ":dev --constraints ") != asked.npos);
   CHECK(asked.find(" --default-index https://mirror.invalid/simple ") != asked.npos);
@@ -206,7 +299,7 @@ TEST_CASE("a lock that the job brings is resolved again for the target, without 
                    digest + "\" } }]\n");
     job.inputs.lock_file = dir / "pylock.toml";
   }
-  const Resolution resolution = resolve(job, dir / "uv", "/python", dir / "out");
+  const Resolution resolution = resolve(job, dir / "uv", dir / "out");
   CHECK(resolution.pylock.find(" --no-deps ") != std::string::npos);
   CHECK(resolution.pylock.find("locked.txt") != std::string::npos);
   REQUIRE(resolution.hashes.contains("demo"));
@@ -218,13 +311,13 @@ TEST_CASE("who needs what is read from uv's annotations, and followed up to the 
   write_script(dir / "uv",
                "echo \"crcmod==1.7   # via oss2\"\necho \"app==1 # via -c /x/constraints.txt, -r $3\"\n"
                "echo \"oss2==2 # via -c /x/constraints.txt, app\"\necho \"Mine_Own @ file:///x # via -r $3, app\"\n");
-  const auto needs = who_needs(small_job(), dir / "uv", "/python", {});
+  const auto needs = who_needs(small_job(), dir / "uv", python_beside(dir / "uv"), {});
   CHECK(needs.at("crcmod") == "oss2, for app, for the job");
   CHECK(needs.at("app") == "the job");
   CHECK(needs.at("oss2") == "app, for the job");
   CHECK(needs.at("mine-own") == "the job; also by app");
   write_script(dir / "uv", "exit 1\n");
-  CHECK(who_needs(small_job(), dir / "uv", "/python", {}).empty());
+  CHECK(who_needs(small_job(), dir / "uv", python_beside(dir / "uv"), {}).empty());
 }
 
 TEST_CASE("the way to a package is the shortest, and ends in a circle too") {
@@ -241,7 +334,7 @@ TEST_CASE("the way to a package is the shortest, and ends in a circle too") {
   CHECK_FALSE(chains.contains("unsaid"));
 }
 
-TEST_CASE("a pre-release is not taken for its wheel where the releases are sources") {
+TEST_CASE("without builds a pre-release is not taken for its wheel where the releases are sources") {
   CHECK(is_prerelease("0.3.1.dev5"));
   CHECK(is_prerelease("2.0rc1"));
   CHECK_FALSE(is_prerelease("1.0.post1"));
@@ -261,21 +354,18 @@ while [ "$1" != -o ]; do shift; done
 printf '[[packages]]\nname = "speedy"\nversion = "%s"\n[[packages]]\nname = "betas"\nversion = "0.6b2"\n' $version > "$2"
 )");
   Job job = small_job();
-  CHECK(resolve(job, dir / "uv", "/python", dir / "out").pylock.find("0.19.8") != std::string::npos);
+  job.inputs.build = false;
+  CHECK_REFUSED(resolve(job, dir / "uv", dir / "out"), Platform, "speedy");
   SUBCASE("a job may ask for it") {
     job.inputs.requirements = {"speedy==0.3.1.dev5"};
-    CHECK(resolve(job, dir / "uv", "/python", dir / "out").pylock.find("0.3.1.dev5") != std::string::npos);
-  }
-  SUBCASE("without builds it is a refusal") {
-    job.inputs.build = false;
-    CHECK_REFUSED(resolve(job, dir / "uv", "/python", dir / "out"), Platform, "speedy");
+    CHECK(resolve(job, dir / "uv", dir / "out").pylock.find("0.3.1.dev5") != std::string::npos);
   }
 }
 
 TEST_CASE("uv's own words are shown when it finds no solution") {
   const TempDir dir;
   write_script(dir / "uv", "echo 'no version of demo' >&2; exit 1\n");
-  CHECK_REFUSED(resolve(small_job(), dir / "uv", "/python", dir.path()), Io, "no version of demo");
+  CHECK_REFUSED(resolve(small_job(), dir / "uv", dir.path()), Io, "no version of demo");
 }
 
 TEST_CASE("each cause for which uv finds no packages has a code and a next step of its own") {
@@ -331,8 +421,11 @@ TEST_CASE("network: the real uv resolves a small package for an older target") {
   job.target.glibc = {2, 28};
   job.inputs.requirements = {"markupsafe==3.0.2"};
   const TempDir dir;
+  SourceFacts nothing;
   const auto wheels =
-      choose_packages(resolve(job, uv, python, dir.path()).pylock, dir.path(), "3.11", job.target).wheels;
+      choose_packages(packager::resolve(job, uv, python_beside(dir / "uv", python), dir.path(), nothing).pylock,
+                      dir.path(), "3.11", job.target)
+          .wheels;
   REQUIRE(wheels.size() == 1);
   CHECK(wheels[0].name == "markupsafe");
   CHECK(wheels[0].file_name.find("cp311-cp311-manylinux") != std::string::npos);
@@ -408,11 +501,15 @@ TEST_CASE("uv finds torch in the index of a backend, here a made one, and not in
   job.inputs.default_index = "file://" + (dir / "none").string();
   job.inputs.torch_index = "file://" + (dir / "whl").string();
   job.inputs.torch_backend = "auto";
+  const UvPython given = python_beside(dir / "uv", python);
   const auto choose = [&](const std::string& driver) {
     job.target.driver = driver;
     return choose_torch_backend(job, [&](const Job& candidate) -> std::string {
+      SourceFacts nothing;
       try {
-        return resolve(candidate, uv, python, dir / "out").pylock.find("torch") == std::string::npos ? "no torch" : "";
+        return packager::resolve(candidate, uv, given, dir / "out", nothing).pylock.find("torch") == std::string::npos
+                   ? "no torch"
+                   : "";
       } catch (const bundle::Error& error) {
         return error.facts().got;
       }

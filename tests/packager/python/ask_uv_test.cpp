@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which releases `lock` takes where some have no wheel: by the real uv, from made indexes whose sources build without
+// any other package.
+#include "packager/python/ask_uv.hpp"
+
+#include "packager/lock_job.hpp"
+#include "tests/packager/builds/yard.hpp"
+#include "tests/support/refusal.hpp"
+
+using namespace sealift;
+using namespace sealift::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+// A made index, a job for it and what `lock` says.
+struct Shelf {
+  Yard yard;
+  std::string said;
+
+  static bool is_left_out() { return no_tools() || find_program("patchelf").empty(); }
+
+  void put(const std::string& project, const std::string& file, const std::string& bytes) const {
+    write_file(yard.dir / ("simple/" + project + "/" + file), bytes);
+    const fs::path page = yard.dir / ("simple/" + project + "/index.html");
+    write_file(page, (fs::exists(page) ? read_file(page) : "") + "<a href=\"" + file +
+                         "#sha256=" + bundle::sha256(bundle::as_bytes(bytes)).hex() + "\">" + file + "</a>\n");
+  }
+  void wheel(const std::string& name, const std::string& version, const std::string& metadata = {}) const {
+    const TinyWheel wheel{.name = name, .version = version, .files = {{name + ".py", ""}}, .extra_metadata = metadata};
+    put(name, wheel.file_name(), make_wheel(wheel));
+  }
+  // `source` changes its backend, which alone tells the requirements unless there is a PKG-INFO.
+  void sdist(const std::string& name, const std::string& version, const std::string& source = {},
+             const std::string& pkg_info = {}) const {
+    const std::string folder = name + "-" + version, project = kProject;
+    write_file(yard.dir / (folder + "/pyproject.toml"), project.substr(project.find("[build")));
+    write_file(yard.dir / (folder + "/backend.py"), kBackend);
+    write_file(yard.dir / (folder + "/source.py"),
+               "NAME, VERSION, FILES = '" + name + "', '" + version + "', {'" + name + ".py': b''}\n" + source);
+    if (!pkg_info.empty()) write_file(yard.dir / (folder + "/PKG-INFO"), pkg_info);
+    const std::string file = folder + ".tar.gz";
+    run_checked({"tar", "-C", yard.dir.path().string(), "-czf", (yard.dir / file).string(), folder});
+    put(name, file, read_file(yard.dir / file));
+  }
+  // NAME==VERSION of what is locked.
+  std::vector<std::string> lock(const std::string& requirements, const std::string& more = {}) {
+    write_file(yard.dir / "job.toml",
+               "name = \"demo\"\nversion = 1\n[target]\narch = \"x86_64\"\nglibc = \"2.36\"\n"
+               "[python]\nversion = \"3.11\"\ninterpreter = \"" +
+                   kPython.string() + "\"\nrequirements = [" + requirements + "]\ndefault_index = \"file://" +
+                   (yard.dir / "simple").string() + "\"\n" + more);
+    std::FILE* stream = std::fopen((yard.dir / "said").c_str(), "w");
+    bundle::Progress progress(stream);
+    std::vector<std::string> locked;
+    try {
+      const LockResult result =
+          lock_job({.job = yard.dir / "job.toml", .cache = yard.cache.root(), .uv = yard.tools.uv}, progress);
+      for (const LockedWheel& wheel : result.lock.wheels) locked.push_back(wheel.name + "==" + wheel.version);
+    } catch (...) {
+      std::fclose(stream);
+      said = read_file(yard.dir / "said");
+      throw;
+    }
+    std::fclose(stream);
+    said = read_file(yard.dir / "said");
+    return locked;
+  }
+  std::size_t times_said(const std::string& words) const {
+    std::size_t count = 0;
+    for (std::size_t at = said.find(words); at != said.npos; at = said.find(words, at + 1)) ++count;
+    return count;
+  }
+};
+
+using Locked = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("the newest release is locked though something that it needs has no wheel, and only that is built") {
+  if (Shelf::is_left_out()) return;
+  Shelf shelf;
+  shelf.wheel("top", "1.0");
+  shelf.wheel("top", "2.0", "Requires-Dist: middle>=1\n");
+  shelf.sdist("middle", "1.0");
+  shelf.sdist("middle", "1.5",
+              "REQUIRES = [\"base; sys_platform == 'linux'\", \"nowhere; sys_platform == 'win32'\"]\n");
+  shelf.sdist("base", "0.9");
+  CHECK(shelf.lock("\"top\"") == Locked{"base==0.9", "middle==1.5", "top==2.0"});
+  CHECK(shelf.said.find("uv asks what middle 1.5 (needed by top 2.0) requires") != std::string::npos);
+  CHECK(shelf.said.find("uv asks what base 0.9 (needed by middle 1.5, for top 2.0) requires") != std::string::npos);
+  CHECK(shelf.times_said("uv asks") == 2);
+  CHECK(shelf.times_said("building ") == 2);
+  SUBCASE("a job without builds takes the release that needs none") {
+    CHECK(shelf.lock("\"top\"", "build = false\n") == Locked{"top==1.0"});
+  }
+  SUBCASE("the second lock builds nothing") {
+    CHECK(shelf.lock("\"top\"") == Locked{"base==0.9", "middle==1.5", "top==2.0"});
+    CHECK(shelf.times_said("was built before") == 2);
+  }
+}
+
+TEST_CASE("a release is not passed over because it comes as source itself, nor for a pre-release with a wheel") {
+  if (Shelf::is_left_out()) return;
+  Shelf shelf;
+  shelf.wheel("tool", "1.0");
+  shelf.wheel("tool", "3.0rc1");
+  shelf.sdist("tool", "2.0");
+  CHECK(shelf.lock("\"tool\"") == Locked{"tool==2.0"});
+}
+
+TEST_CASE("a source that cannot be built is named with who needs it, and no other release is taken") {
+  if (Shelf::is_left_out()) return;
+  Shelf shelf;
+  shelf.wheel("top", "1.0");
+  shelf.wheel("top", "2.0", "Requires-Dist: base\n");
+  shelf.sdist("base", "1.0");
+  shelf.sdist("base", "2.0", "raise SystemExit('no compiler here')\n");
+  CHECK_REFUSED(shelf.lock("\"top\""), Platform, "base 2.0 (needed by top 2.0): the build failed");
+  CHECK_REFUSED(shelf.lock("\"top\""), Platform, "no compiler here");
+  CHECK_REFUSED(shelf.lock("\"top\""), Platform, "constraints = [\"base!=2.0\"]");
+  CHECK(shelf.lock("\"top\"", "constraints = [\"base!=2.0\"]\n") == Locked{"base==1.0", "top==2.0"});
+}
+
+TEST_CASE("a source that publishes what it requires is read without its backend") {
+  if (Shelf::is_left_out()) return;
+  Shelf shelf;
+  shelf.wheel("other", "1.0");
+  shelf.sdist("base", "2.0", "REQUIRES = ['other']\n",
+              "Metadata-Version: 2.2\nName: base\nVersion: 2.0\nRequires-Dist: other\n");
+  CHECK(shelf.lock("\"base\"") == Locked{"base==2.0", "other==1.0"});
+  CHECK(shelf.times_said("uv asks") == 0);
+  CHECK(shelf.times_said("building ") == 1);
+}
+
+TEST_CASE("a backend that tells nothing without a wheel builds it once") {
+  if (Shelf::is_left_out()) return;
+  Shelf shelf;
+  shelf.wheel("other", "1.0");
+  shelf.sdist("base", "2.0", "REQUIRES = ['other']\n");
+  std::string backend = kBackend;
+  backend.replace(backend.find("def prepare_metadata"), std::string("def prepare_metadata").size(), "def no_metadata");
+  write_file(shelf.yard.dir / "base-2.0/backend.py", backend);
+  fs::remove_all(shelf.yard.dir / "simple/base");
+  run_checked(
+      {"tar", "-C", shelf.yard.dir.path().string(), "-czf", (shelf.yard.dir / "base-2.0.tar.gz").string(), "base-2.0"});
+  shelf.put("base", "base-2.0.tar.gz", read_file(shelf.yard.dir / "base-2.0.tar.gz"));
+  CHECK(shelf.lock("\"base\"") == Locked{"base==2.0", "other==1.0"});
+  CHECK(shelf.times_said("was built before") == 1);  // the wheel that told what it requires is the one that is locked
+}
+
+TEST_CASE("metadata that leads out of its folder, or is of another package, is refused") {
+  if (Shelf::is_left_out()) return;
+  Shelf shelf;
+  SUBCASE("a link to a file of the packer's") {
+    write_file(shelf.yard.dir / "secret", "Name: base\nVersion: 2.0\nRequires-Dist: stolen\n");
+    shelf.sdist("base", "2.0",
+                "def prepare_metadata_for_build_wheel(folder, settings=None):\n"
+                "    os.mkdir(folder + '/base.dist-info')\n    os.symlink('" +
+                    (shelf.yard.dir / "secret").string() +
+                    "', folder + '/base.dist-info/METADATA')\n    return 'base.dist-info'\n");
+    std::string backend = kBackend;  // what source.py defines comes last
+    write_file(shelf.yard.dir / "base-2.0/backend.py", backend + "\nexec(open('source.py').read())\n");
+    fs::remove_all(shelf.yard.dir / "simple/base");
+    run_checked({"tar", "-C", shelf.yard.dir.path().string(), "-czf", (shelf.yard.dir / "base-2.0.tar.gz").string(),
+                 "base-2.0"});
+    shelf.put("base", "base-2.0.tar.gz", read_file(shelf.yard.dir / "base-2.0.tar.gz"));
+    CHECK_REFUSED(shelf.lock("\"base\""), Platform, "METADATA is not a plain file");
+  }
+  SUBCASE("another name") {
+    shelf.sdist("base", "2.0", "NAME = 'other'\n");
+    CHECK_REFUSED(shelf.lock("\"base\""), Platform, "the source is of another package");
+  }
+}
+
+TEST_CASE("sources that a requirements file's own folder offers are found, relative to that file") {
+  if (Shelf::is_left_out()) return;
+  Shelf shelf;
+  shelf.sdist("base", "2.0");
+  fs::create_directories(shelf.yard.dir / "wishes");
+  fs::rename(shelf.yard.dir / "base-2.0.tar.gz", shelf.yard.dir / "wishes/base-2.0.tar.gz");
+  fs::remove_all(shelf.yard.dir / "simple/base");
+  fs::create_directories(shelf.yard.dir / "simple");
+  write_file(shelf.yard.dir / "wishes/requirements.txt", "--find-links .\nbase\n");
+  CHECK(shelf.lock("", "requirements_file = \"wishes/requirements.txt\"\n") == Locked{"base==2.0"});
+}
