@@ -217,10 +217,10 @@ class Wheel::Parser {
   // What can be pasted into the job file once somebody has read that file.
   std::string startup_remedy(const Digest& file) const {
     const std::string package = normalized_project_name(name_.name);
-    return "read that file; if it may run whenever Python starts, add to the job file:\n"
+    return "read that file; leave the wheel out, [python] excludes = [\"" + package +
+           "\"], or, if it may run whenever Python starts, add to the job file:\n"
            "            [[startup]]\n            package = \"" +
-           package + "\"\n            sha256 = \"" + file.hex() +
-           "\"\n            or leave the wheel out: [python] excludes = [\"" + package + "\"]";
+           package + "\"\n            sha256 = \"" + file.hex() + "\"";
   }
 
   // A folder of the module path may hold what site-packages itself may.

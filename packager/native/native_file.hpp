@@ -13,6 +13,8 @@
 
 namespace sealift::packager {
 
+inline constexpr const char* kInterpreterOwner = "the interpreter";
+
 struct NativeFile {
   std::string path;   // below the generation's root
   std::string owner;  // for messages: a wheel's file name, "the interpreter", "the program bin/x"

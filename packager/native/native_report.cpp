@@ -37,8 +37,9 @@ std::string remedy_from_host(const std::string& library, const bundle::Target& t
           "brings the library",
           file.string(), floor->text());
     return fmt::format(
-        "carry this machine's: add to the job file [[program]] source = {}, into = {}, executable = "
-        "false; and lock again",
+        "carry this machine's: add to the job file, and lock again:\n         [[program]]\n         source = {}\n      "
+        " "
+        "  into = {}\n         executable = false",
         toml_quoted(file.string()), toml_quoted("lib/" + library));
   }
   return "require a wheel that brings it, or install the package that has it on this machine and carry it as a "

@@ -18,6 +18,18 @@ using Kind = NativeFinding::Kind;
 
 namespace {
 
+// The files that contain a name.
+struct Openers {
+  std::set<std::string> files;
+  bool of_interpreter = true;  // all of them
+
+  void add(const NativeFile& file) {
+    files.insert(described(file));
+    of_interpreter = of_interpreter && file.owner == kInterpreterOwner;
+  }
+  auto operator<=>(const Openers&) const = default;
+};
+
 using Renamed = std::set<std::pair<std::string, std::string>>;  // owner, former name of one of its libraries
 
 Renamed renamed_in(const NativeIndex& index) {
@@ -46,7 +58,7 @@ NativeFindings opened_findings(const NativeIndex& index) {
   NativeFindings findings;
   std::map<std::string, std::set<std::string>> lost;
   std::map<std::string, std::string> why;
-  std::map<std::string, std::set<std::string>> unknown;  // libfoo.so, whatever its version
+  std::map<std::string, Openers> unknown;  // libfoo.so, whatever its version
   for (std::size_t i = 0; i < index.size(); ++i) {
     const NativeFile& file = index.at(i);
     if (!index.fits(i)) continue;
@@ -62,20 +74,22 @@ NativeFindings opened_findings(const NativeIndex& index) {
       why[pattern] = rule.why;
     }
     for (const std::string& name : file.names)
-      if (!is_explained(name, file, index, renamed))
-        unknown[name.substr(0, name.find(".so") + 3)].insert(described(file));
+      if (!is_explained(name, file, index, renamed)) unknown[name.substr(0, name.find(".so") + 3)].add(file);
   }
   for (const auto& [pattern, who] : lost)
     findings.push_back(
         {Kind::OpenedLibrary, Severity::Refusal, pattern,
          fmt::format("{} is not in the bundle; {} opens it by name ({})", pattern, several(who), why[pattern]),
          "require the package that brings it, of the same version"});
-  for (const auto& [name, who] : unknown)
+  std::map<Openers, std::set<std::string>> causes;
+  for (const auto& [name, who] : unknown) causes[who].insert(name);
+  for (const auto& [who, names] : causes)
     findings.push_back(
-        {Kind::UnknownName, Severity::Warning, name,
-         fmt::format("{} may be opened by {}, which contain(s) its name; nothing brings it, and the table of opened "
+        // A distribution's interpreter knows names that nobody can act on: what its modules need is carried with it.
+        {Kind::UnknownName, who.of_interpreter ? Severity::Note : Severity::Warning, *names.begin(),
+         fmt::format("{} may be opened by {}, which contain(s) the name; nothing brings it, and the table of opened "
                      "libraries does not list it",
-                     name, several(who)),
+                     several(names), several(who.files)),
          "find out whether the job needs it; if so, require what brings it"});
   return findings;
 }

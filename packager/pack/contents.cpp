@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // One function for each kind; see contents.hpp. Models, images, Debian and rpm packages have theirs in their own rooms.
 #include "packager/pack/contents.hpp"
+#include "packager/native/native_file.hpp"
 
 #include "packager/debian/apt_files.hpp"
 #include "packager/images/image_files.hpp"
 #include "packager/models/model_files.hpp"
+#include "packager/native/native_file.hpp"
 #include "packager/rpm/rpm_files.hpp"
 
 namespace sealift::packager {
@@ -13,8 +15,8 @@ namespace {
 
 Content content_of(const LockedInterpreter& locked) {
   return {.kind = Content::Kind::Interpreter,
-          .name = "the interpreter",
-          .owner = "the interpreter",
+          .name = kInterpreterOwner,
+          .owner = kInterpreterOwner,
           .entry = "python/cpython-" + locked.version + ".tar",
           .into = {},
           .size = locked.size,

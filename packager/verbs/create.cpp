@@ -128,7 +128,9 @@ void add_create(bundle::Program& program) {
     progress.note(fmt::format("{} entries, {} in {} volume(s); signatures: {}", result.manifest.entries.size(),
                               bundle::human_size(payload.size), payload.volumes.size(), text_of(result.roles)));
     if (payload.recovery) progress.note(recovery_text(payload));
-    show_findings(result.findings, progress);
+    if (!result.findings.empty())  // each has its remedy, which `lock` has said
+      progress.note(
+          fmt::format("offline: {} finding(s), as lock explained them (--json lists them)", result.findings.size()));
     const NewRehearsal rehearsal = options->no_rehearsal ? NewRehearsal{.why_not = "--no-rehearsal"}
                                                          : rehearse_new(result.folder, result.roles, options->system,
                                                                         options->onto, options->waivers, progress);

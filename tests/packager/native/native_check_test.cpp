@@ -363,6 +363,19 @@ TEST_CASE("a name that nothing explains is a warning") {
   CHECK(finding.kind == Kind::UnknownName);
   CHECK(finding.severity == Severity::Warning);
   CHECK(has(finding.what, "libsurprise.so may be opened by a/a.so of demo-1.0.whl"));
+  file.names.push_back("libother.so");
+  CHECK(
+      has(only(bundle.check()).what, "libother.so, libsurprise.so may be opened by a/a.so"));  // one cause, one warning
+}
+
+TEST_CASE("names that only the interpreter knows warn nobody, who could not act on them: Debian's python3.11 has six") {
+  Bundle bundle;
+  bundle.add("bin/python3.11", kInterpreterOwner).names = {"libb2.so", "libnsl.so.1"};
+  CHECK(only(bundle.check()).severity == Severity::Note);
+  bundle.add(kSite + "a/a.so").names = {"libb2.so"};
+  const NativeReport report = bundle.check();
+  CHECK(report.count(Severity::Warning) == 1);
+  CHECK(has(report.findings.front().what, "libb2.so may be opened by"));
 }
 
 TEST_CASE("a library that nothing needs may miss its own: torch 2.15 has such a libgfortran.so.5") {
@@ -471,8 +484,8 @@ TEST_CASE("everything that is refused is said in one error, each with its remedy
   CHECK(test::mentions(error, "4 finding(s)"));
   CHECK(test::mentions(error, "libnowhere.so.2 is not in the bundle"));
   CHECK(test::mentions(error, "-> require a wheel that brings it"));
-  CHECK(test::mentions(error, "[[program]] source = \"" + (host / "libhere.so.1").string() +
-                                  "\", into = \"lib/libhere.so.1\", executable = false"));
+  CHECK(test::mentions(error, "[[program]]\n         source = \"" + (host / "libhere.so.1").string() +
+                                  "\"\n         into = \"lib/libhere.so.1\"\n         executable = false"));
   CHECK(test::mentions(error, "b.whl needs glibc 2.100"));
   CHECK(test::mentions(error, "part of the GPU driver"));
 
