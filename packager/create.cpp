@@ -99,8 +99,10 @@ CreateResult create(const CreateOptions& options, bundle::Progress& progress) {
     for (Content& content : signed_index(lock, options.rpm_key, cache, progress))
       contents.push_back(std::move(content));
   require_space(contents, cache, folder.parent_path());
+  FetchOptions fetching = options.fetch;
+  fetching.logins = index_logins(lock.indexes);
   const ContentSupply supply(
-      cache, progress, options.fetch,
+      cache, progress, fetching,
       {.python_version = lock.interpreter.version, .indexes = lock.indexes, .isolation = options.isolation});
   note_builds(contents, supply.bring(contents), options.isolation, progress);
   const Repair repair = [&](const Content& content) { return supply.repair(content); };

@@ -29,6 +29,7 @@
 #include "packager/network/remote_documents.hpp"
 #include "packager/pack/lock_check.hpp"
 #include "packager/python/lock_python.hpp"
+#include "packager/resolve/input_variables.hpp"
 #include "packager/resolve/torch_backend.hpp"
 #include "packager/resolve/wheel_tags.hpp"
 #include "packager/rpm/lock_rpm.hpp"
@@ -58,11 +59,11 @@ Interpreter runnable(const Interpreter& carried, const Job& job, const fs::path&
   return find_interpreter({.version = job.python, .asked_in = job.file.string() + " (for uv and builds)"}, uv, scratch);
 }
 
-void fill_sizes(std::vector<LockedWheel>& wheels) {
+void fill_sizes(std::vector<LockedWheel>& wheels, const HttpLogins& logins) {
   std::vector<std::string> urls;
   for (const LockedWheel& wheel : wheels)
     if (wheel.size == 0) urls.push_back(wheel.url);
-  const std::vector<std::uint64_t> sizes = remote_sizes(urls, 8);
+  const std::vector<std::uint64_t> sizes = remote_sizes(urls, 8, logins);
   auto size = sizes.begin();
   for (LockedWheel& wheel : wheels)
     if (wheel.size == 0) wheel.size = *size++;
@@ -212,10 +213,15 @@ LockResult lock_job(const LockOptions& options, bundle::Progress& progress) {
   refuse_newer_interpreter(interpreter, job, {job.target.arch, system_folders});
   const Interpreter builder = runnable(interpreter, job, uv, scratch.path());
   PythonMeans means = python_means(job, uv, builder, folder, cache, options.isolation, scratch.path());
+  means.tools.index_logins = index_logins(with_inputs(locked_indexes(job.inputs), job));
   settle_torch(job, means, progress);
-  lock.indexes = locked_indexes(job.inputs);
-  if (job.inputs.requirements_file) lock.indexes.in_files = index_lines(*job.inputs.requirements_file);
+  lock.indexes = with_inputs(locked_indexes(job.inputs), job);
+  const HttpLogins logins = index_logins(lock.indexes);
+  means.tools.index_logins = logins;
   tell_of_indexes(lock.indexes, progress);
+  for (const std::string& name : unset_input_variables(job))
+    progress.warn("the requirements name ${" + name +
+                  "}, and uv gets no such variable: it stays as it stands there (set it)");
   for (const std::string& name : job.inputs.excludes)
     progress.warn(name + " is left out because the job excludes it: what asks for it may fail when it uses it");
   LockedPython python = lock_python(job, means, progress);
@@ -224,14 +230,15 @@ LockResult lock_job(const LockOptions& options, bundle::Progress& progress) {
   std::vector<OfflineFinding> findings = offline_findings(lock.wheels);
   lock.variables = variables_of(findings, job);
   if (!findings.empty()) add_needs(findings, who_needs(job, uv, means.uv_python, python.facts));
-  if (options.ask_sizes) fill_sizes(lock.wheels);
+  if (options.ask_sizes) fill_sizes(lock.wheels, logins);
 
   // The interpreter's tree, programs, and the libraries that they share.
   const fs::path launcher = find_own_program(options.launcher, "sealift-start", "--launcher", job.target.arch);
   NativeResolver resolver(job.target.arch, system_folders);
   lock.programs = lock_programs(job, launcher, resolver);
   Tree tree = gather_interpreter(interpreter, launcher);
-  require_imports(lock.imports, own_modules(interpreter, tree, lock.programs), lock.wheels, cache, job.file, progress);
+  require_imports(lock.imports, own_modules(interpreter, tree, lock.programs), lock.wheels, cache, logins, job.file,
+                  progress);
   carry_libraries(tree, interpreter, resolver, job.target.glibc, options.patchelf, scratch.path(), progress);
   if (runtime)
     carry_runtime(tree, *runtime);
@@ -253,7 +260,7 @@ LockResult lock_job(const LockOptions& options, bundle::Progress& progress) {
   lock.apt = lock_apt(job.apt, job.target.arch, cache, progress);
   lock.rpm = lock_rpm(job.rpm, job.target.arch, cache, progress);
   check_profile(lock, progress);
-  check_contents(lock, cache, options.ask_sizes, progress);
+  check_contents(lock, cache, options.ask_sizes, logins, progress);
 
   write_evidence(folder, job, python.pylock);
   replace_text(file, write_lock(lock, folder));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "packager/host/git_login.hpp"
+#include "packager/host/http_logins.hpp"
 #include "packager/host/sandbox.hpp"
 #include "packager/job/python_inputs.hpp"
 #include "packager/lock/lock.hpp"
@@ -22,17 +23,17 @@ struct BuildTools {
   std::map<std::string, BuildExtras> extras = {};  // by package, normalized
   std::vector<std::string> index_words;            // arguments of uv
   Isolation isolation = Isolation::Sandbox;
-  GitLogins logins = {};  // of the repositories that are cloned
+  GitLogins logins = {};         // of the repositories that are cloned
+  HttpLogins index_logins = {};  // of the servers that archives come from
 };
 
 struct BuildOrder {
-  std::string name;                    // normalized
-  std::string version;                 // for messages
-  std::string scm_version;             // of a repository, because the archive lacks its tags; else empty
-  std::filesystem::path history = {};  // a .git folder, to learn the version from; else empty
-  std::filesystem::path archive;       // .tar, .tar.gz, …, or .zip; its digest was checked
-  std::string subdirectory;            // of the project in the archive; may be empty
-  bool again = false;                  // repeats an earlier build, with these pinned requirements
+  std::string name;               // normalized
+  std::string version;            // for messages
+  std::string scm_version;        // of a repository, for archives without .git, as older locks have them
+  std::filesystem::path archive;  // .tar, .tar.gz, …, or .zip; its digest was checked
+  std::string subdirectory;       // of the project in the archive; may be empty
+  bool again = false;             // repeats an earlier build, with these pinned requirements
   std::vector<std::string> requirements;
   BuildExtras extras = {};  // of the job; of an earlier build the variables alone, since its requirements have the rest
 };

@@ -19,16 +19,6 @@ using bundle::ErrorCode;
 
 namespace {
 
-// What tells a version, and neither an address nor a password.
-void copy_history(const BuildOrder& order, const fs::path& place) {
-  const fs::path into = place / "source/.git";
-  fs::create_directory(into);
-  for (const char* name : {"HEAD", "refs", "packed-refs", "objects", "index", "shallow"})
-    if (fs::exists(order.history / name))
-      fs::copy(order.history / name, into / name, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
-  bundle::write_text(into / "config", "[core]\n\trepositoryformatversion = 0\n\tbare = false\n");
-}
-
 // A link in the source may lead anywhere, and from here on it is this program that follows it.
 fs::path inside(const BuildOrder& order, const fs::path& place, const fs::path& folder) {
   const fs::path top = fs::canonical(place / "source"), real = fs::canonical(folder);
@@ -55,7 +45,6 @@ void unpack_source(const BuildOrder& order, const BuildTools& tools, const fs::p
                        .writable = {into}});
   if (result.exit_code != 0)
     refuse_build(order, ErrorCode::Format, "the source cannot be unpacked", last_lines(result.err, 5));
-  if (!order.history.empty()) copy_history(order, place);
 }
 
 fs::path project_of(const BuildOrder& order, const fs::path& place) {

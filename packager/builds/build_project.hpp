@@ -17,7 +17,7 @@ struct BuildSystem {
   std::vector<std::string> paths;
 };
 
-// Into `place`/source, an empty folder, with the history where there is one. By the sandbox too: the archive is as
+// Into `place`/source, an empty folder. By the sandbox too: the archive is as
 // foreign as what is in it. Throws Format.
 void unpack_source(const BuildOrder& order, const BuildTools& tools, const std::filesystem::path& place);
 

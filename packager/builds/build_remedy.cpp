@@ -40,13 +40,24 @@ std::string build_remedy(const std::string& package, const std::string& log) {
   if (std::string module = between(log, "No module named '", '\''); is_word(module)) {
     module = module.substr(0, module.find('.'));
     if (module == "pkg_resources")
-      return "its build is for an older setuptools, in the job file: build_constraints = [\"setuptools<81\"]";
+      return "its build is for an older setuptools, in the job file:\n            [python]\n            "
+             "build_constraints = "
+             "[\"setuptools<81\"]";
     return extra(package, "\"" + module + "\"") +
            "\n            with the version that the bundle carries, where that matters (torch)";
   }
   if (const std::string mends = between(log, ": require nvidia-nvvm==", '\n'); !mends.empty())
     return extra(package, "\"cuda-toolkit[…]==…\", \"nvidia-nvvm==" + mends + "\"") +
            "\n            beside what is there: nvcc's compiler and its assembler have to be of one release";
+  if (says(log, {"setuptools-scm was unable to detect version", "LookupError: setuptools-scm",
+                 "unable to detect version for", "Unable to determine version", "not a git repository"})) {
+    std::string name = package;
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](unsigned char c) { return std::isalnum(c) != 0 ? static_cast<char>(std::toupper(c)) : '_'; });
+    return "its version comes from git: name a checkout or a repository in place of files without history, or say the "
+           "version in the job file:\n            [python.extra_build_variables." +
+           package + "]\n            SETUPTOOLS_SCM_PRETEND_VERSION_FOR_" + name + " = \"1.0\"";
+  }
   if (says(log, {"Unsupported .version"}))
     return extra(package, "\"nvidia-nvvm==13.0.*\"") +
            "\n            beside what is there, with the release of its nvidia-cuda-nvcc: that assembler is older than "
@@ -69,7 +80,9 @@ std::string build_remedy(const std::string& package, const std::string& log) {
     return extra(package, "\"cmake\", \"ninja\"");
   if (says(log,
            {"cargo: not found", "No such file or directory: 'cargo'", "rustc: not found", "can't find Rust compiler"}))
-    return "install Rust (Debian: apt install cargo), or require a version that has a wheel";
+    return "install Rust for the whole system (Debian: apt install cargo): a build sees no home, so not what rustup "
+           "put "
+           "there; or require a version that has a wheel";
   return {};
 }
 

@@ -84,13 +84,12 @@ GlibcVersion check_wheel(const fs::path& file, const std::string& file_name, con
 }
 
 // One wheel from a source in the cache, adopted by the cache; or the one that was built of it before.
-LockedWheel build_one(const SourcePackage& source, const Digest& archive, const fs::path& history,
-                      const BuildTools& tools, const std::string& tool_names, const bundle::Target& target,
-                      const Cache& cache, const std::vector<StartupRule>& startup_files, std::vector<NativeNeed>& needs,
+LockedWheel build_one(const SourcePackage& source, const Digest& archive, const BuildTools& tools,
+                      const std::string& tool_names, const bundle::Target& target, const Cache& cache,
+                      const std::vector<StartupRule>& startup_files, std::vector<NativeNeed>& needs,
                       bundle::Progress& progress) {
   const BuildPlace place(cache, archive);
-  BuildOrder order = order_of(source, archive, tools, cache);
-  learn_version(order, history, tools, place.path());
+  const BuildOrder order = order_of(source, archive, tools, cache);
   const BuildMemory memory(cache, archive, order, tools, tool_names);
   std::optional<RememberedBuild> made = memory.recall();
   if (made) {
@@ -135,14 +134,14 @@ BuiltWheels build_sources(const std::vector<SourcePackage>& sources, const Build
   BuiltWheels result;
   if (sources.empty()) return result;
   const bundle::ScratchFolder scratch("sources", cache.scratch());
-  const std::vector<Digest> digests = store_sources(sources, tools.logins, cache, scratch.path(), progress);
+  const std::vector<Digest> digests = store_sources(sources, tools, cache, scratch.path(), progress);
   const std::string tool_names = describe_tools(tools);
   BuildFailures failures(sources.size());
   for (std::size_t i = 0; i < sources.size(); ++i) {
     progress.note(fmt::format("building {} ({} of {})", sources[i].title(), i + 1, sources.size()));
     failures.collect(sources[i], [&] {
-      result.wheels.push_back(build_one(sources[i], digests[i], history_of(sources[i], scratch.path()), tools,
-                                        tool_names, target, cache, startup_files, result.needs, progress));
+      result.wheels.push_back(
+          build_one(sources[i], digests[i], tools, tool_names, target, cache, startup_files, result.needs, progress));
     });
   }
   failures.throw_any(tools, who_needs);

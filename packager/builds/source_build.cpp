@@ -126,8 +126,9 @@ class Build {
         {"CFLAGS", map},
         {"CXXFLAGS", map},
         {"SOURCE_DATE_EPOCH", "315532800"}};  // 1980-01-01, the earliest time that zip can hold
-    // The tar has no history from which the version could be read; a build with the history told it.
-    if (!order_.scm_version.empty()) variables["SETUPTOOLS_SCM_PRETEND_VERSION"] = order_.scm_version;
+    std::error_code error;
+    if (!order_.scm_version.empty() && !fs::exists(fs::symlink_status(place_ / "source/.git", error)))
+      variables["SETUPTOOLS_SCM_PRETEND_VERSION"] = order_.scm_version;
     if (const fs::path toolkit = cuda_toolkit(environment_.site_packages()); !toolkit.empty()) {
       variables["CUDA_HOME"] = toolkit.string();
       variables["PATH"] = here + "/environment/bin:" + toolkit.string() + "/bin:" + kSystemPath;

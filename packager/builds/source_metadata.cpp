@@ -15,12 +15,10 @@ namespace sealift::packager {
 namespace {
 
 // As the source's backend tells it; nothing when it cannot.
-std::optional<std::string> told(const SourcePackage& source, const bundle::Digest& archive,
-                                const std::filesystem::path& history, const BuildTools& tools,
+std::optional<std::string> told(const SourcePackage& source, const bundle::Digest& archive, const BuildTools& tools,
                                 const std::string& tool_names, const Cache& cache) {
   const BuildPlace place(cache, archive);
-  BuildOrder order = order_of(source, archive, tools, cache);
-  learn_version(order, history, tools, place.path());
+  const BuildOrder order = order_of(source, archive, tools, cache);
   const BuildMemory memory(cache, archive, order, tools, tool_names);
   std::optional<std::string> metadata = memory.recall_metadata();
   if (metadata) return metadata;
@@ -50,15 +48,14 @@ std::vector<SourceMetadata> read_metadata(const std::vector<SourcePackage>& sour
                                           const bundle::Target& target, const Cache& cache, bundle::Progress& progress,
                                           const WhoNeeds& who_needs, const std::vector<StartupRule>& startup_files) {
   const bundle::ScratchFolder scratch("sources", cache.scratch());
-  const std::vector<bundle::Digest> digests = store_sources(sources, tools.logins, cache, scratch.path(), progress);
+  const std::vector<bundle::Digest> digests = store_sources(sources, tools, cache, scratch.path(), progress);
   const std::string tool_names = describe_tools(tools);
   std::vector<SourceMetadata> all(sources.size());
   std::vector<std::size_t> silent;
   BuildFailures failures(sources.size());
   for (std::size_t i = 0; i < sources.size(); ++i)
     failures.collect(sources[i], [&] {
-      const std::filesystem::path history = history_of(sources[i], scratch.path());
-      if (const auto metadata = told(sources[i], digests[i], history, tools, tool_names, cache))
+      if (const auto metadata = told(sources[i], digests[i], tools, tool_names, cache))
         all[i] = checked(sources[i], *metadata);
       else
         silent.push_back(i);

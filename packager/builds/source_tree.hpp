@@ -8,16 +8,15 @@
 #include "packager/files/cache.hpp"
 #include "packager/host/git_login.hpp"
 #include "packager/resolve/pylock.hpp"
+#include "sealift/bundle/host/progress.hpp"
 
 namespace sealift::packager {
 
-// Puts the tar into the cache and returns its digest. `scratch` is on the cache's file system. Git's own files, byte
-// code and virtual environments are left out. A login in the repository's own address counts as one of `logins`.
-// Throws Network when a repository cannot be fetched, Format for a link that leaves the folder.
+// Puts the tar into the cache and returns its digest. `scratch` is on the cache's file system. Byte code
+// and virtual environments are left out; of git there is what git_facts.hpp says. Links of a folder to what lies beside
+// it in its repository, or in the folder above it, are followed. A login in the repository's own address counts as one
+// of `logins`. Throws Network when a repository cannot be fetched, Format for a link that leaves the folder.
 bundle::Digest store_source(const SourcePackage& source, const Cache& cache, const std::filesystem::path& scratch,
-                            const GitLogins& logins = {});
-
-// Where store_source has cloned a repository.
-std::filesystem::path clone_of(const SourcePackage& source, const std::filesystem::path& scratch);
+                            const GitLogins& logins, bundle::Progress& progress);
 
 }  // namespace sealift::packager

@@ -17,9 +17,9 @@ namespace sealift::packager {
 
 namespace {
 
-constexpr std::array kPassedToUv = {"UV_DEFAULT_INDEX",        "UV_CACHE_DIR",      "UV_NO_CACHE",
-                                    "UV_HTTP_TIMEOUT",         "UV_OFFLINE",        "UV_PYTHON_INSTALL_DIR",
-                                    "UV_CONCURRENT_DOWNLOADS", "UV_REQUEST_TIMEOUT"};
+constexpr std::array kPassedToUv = {"UV_DEFAULT_INDEX",        "UV_CACHE_DIR",       "UV_NO_CACHE",
+                                    "UV_HTTP_TIMEOUT",         "UV_OFFLINE",         "UV_PYTHON_INSTALL_DIR",
+                                    "UV_CONCURRENT_DOWNLOADS", "UV_REQUEST_TIMEOUT", "UV_KEYRING_PROVIDER"};
 
 // The credentials of an index that the job names.
 bool is_credential(std::string_view name) {
@@ -48,12 +48,23 @@ ProcessResult run_uv(std::vector<std::string> command, const std::map<std::strin
                                                     {"UV_NATIVE_TLS", "1"}};  // the name in older versions
   for (const auto& [name, value] : our_uv_variables())
     if (is_passed(name)) environment[name] = value;
+  environment.merge(keyring_variables());
   if (const std::string file = trusted_certificates(); !file.empty()) environment["SSL_CERT_FILE"] = file;
   environment.insert(more.begin(), more.end());
   command.emplace_back("--no-config");
   ProcessResult result = run_process(command, environment);
   result.err = without_logins(result.err);
   return result;
+}
+
+std::map<std::string, std::string> keyring_variables() {
+  std::map<std::string, std::string> found;
+  const char* const provider = std::getenv("UV_KEYRING_PROVIDER");
+  if (provider == nullptr || std::string_view(provider) != "subprocess") return found;
+  for (const char* name : {"DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "PYTHON_KEYRING_BACKEND",
+                           "GOOGLE_APPLICATION_CREDENTIALS"})
+    if (const char* value = std::getenv(name)) found[name] = value;
+  return found;
 }
 
 std::vector<std::string> ignored_uv_variables() {

@@ -16,6 +16,9 @@ namespace sealift::packager {
 // says on its error output comes back without the logins of addresses.
 ProcessResult run_uv(std::vector<std::string> command, const std::map<std::string, std::string>& more = {});
 
+// What `keyring` needs to find its own store, where UV_KEYRING_PROVIDER says that it is to be asked.
+std::map<std::string, std::string> keyring_variables();
+
 // The variables of uv that are set here and are not passed on, although they would change what is resolved; for a
 // warning.
 std::vector<std::string> ignored_uv_variables();

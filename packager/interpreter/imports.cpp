@@ -36,7 +36,7 @@ void add_modules(bundle::ByteSource& wheel, std::set<std::string>& modules) {
 }
 
 // False when that cannot be done.
-bool look_into(const LockedWheel& wheel, const Cache& cache, std::set<std::string>& modules) {
+bool look_into(const LockedWheel& wheel, const Cache& cache, const HttpLogins& logins, std::set<std::string>& modules) {
   try {
     if (cache.contains(wheel.sha256)) {
       bundle::FileSource file(cache.path(wheel.sha256));
@@ -44,7 +44,7 @@ bool look_into(const LockedWheel& wheel, const Cache& cache, std::set<std::strin
       return true;
     }
     if (wheel.url.empty() || wheel.size == 0) return false;
-    RemoteFile remote(wheel.url, wheel.size);
+    RemoteFile remote(wheel.url, wheel.size, logins);
     add_modules(remote, modules);
     return true;
   } catch (const Error&) {  // `create` will fetch it, check it, and say what is wrong
@@ -73,8 +73,8 @@ std::set<std::string> own_modules(const Interpreter& interpreter, const Tree& tr
 }
 
 void require_imports(const std::vector<std::string>& imports, std::set<std::string> own,
-                     const std::vector<LockedWheel>& wheels, const Cache& cache, const std::filesystem::path& job_file,
-                     bundle::Progress& progress) {
+                     const std::vector<LockedWheel>& wheels, const Cache& cache, const HttpLogins& logins,
+                     const std::filesystem::path& job_file, bundle::Progress& progress) {
   std::set<std::string> projects;
   for (const LockedWheel& wheel : wheels) projects.insert(bundle::normalized_project_name(wheel.name));
   std::vector<std::string> missing;
@@ -84,7 +84,7 @@ void require_imports(const std::vector<std::string>& imports, std::set<std::stri
   if (missing.empty()) return;
   std::string unseen;
   for (const LockedWheel& wheel : wheels)
-    if (!look_into(wheel, cache, own)) unseen += (unseen.empty() ? "" : ", ") + wheel.file_name;
+    if (!look_into(wheel, cache, logins, own)) unseen += (unseen.empty() ? "" : ", ") + wheel.file_name;
   std::erase_if(missing, [&](const std::string& module) { return own.contains(top_of(module)); });
   if (missing.empty()) return;
   if (!unseen.empty())

@@ -23,7 +23,7 @@ std::set<std::string> own_modules(const Interpreter& interpreter, const Tree& tr
 // Throws Usage, in the name of `job_file`, for imports that neither `own` nor a wheel has; a wheel whose project has
 // the module's name is taken to have it. A wheel that cannot be looked into is warned of, and then nothing is refused.
 void require_imports(const std::vector<std::string>& imports, std::set<std::string> own,
-                     const std::vector<LockedWheel>& wheels, const Cache& cache, const std::filesystem::path& job_file,
-                     bundle::Progress& progress);
+                     const std::vector<LockedWheel>& wheels, const Cache& cache, const HttpLogins& logins,
+                     const std::filesystem::path& job_file, bundle::Progress& progress);
 
 }  // namespace sealift::packager

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "packager/host/http_logins.hpp"
 #include "packager/host/url.hpp"
 #include "packager/tables/build_variable.hpp"
 #include "sealift/bundle/core/fields.hpp"
@@ -77,18 +78,27 @@ std::string index_url(TomlTable& table, const std::string& key) {
   // A password would be in the lock, in the evidence beside it and in every list of processes.
   if (parsed->has_credentials)
     table.refuse(key, "the address of an index holds a password", "an address without one", {},
-                 "name the index and set UV_INDEX_NAME_USERNAME and UV_INDEX_NAME_PASSWORD, or use a netrc file");
+                 "give the index a name, { name = \"ours\", url = \"" + without_credentials(url) + "\" }, and set " +
+                     login_variables("ours") + "; or use a netrc file");
   return url;
 }
 
+// "NAME=URL", or "URL" without a name.
+std::string read_index(TomlTable& index) {
+  const std::string name = index.string_or("name", ""), url = index_url(index, "url");
+  if (!name.empty() && !bundle::is_plain_name(name)) index.refuse("name", "a name is not plain", {}, name);
+  index.done();
+  return (name.empty() ? "" : name + "=") + url;
+}
+
 void read_indexes(TomlTable& table, PythonInputs& inputs) {
-  if (table.has("default_index")) inputs.default_index = index_url(table, "default_index");
-  for (TomlTable& index : table.tables("indexes")) {
-    inputs.indexes.push_back({.name = index.string_or("name", ""), .url = index_url(index, "url")});
-    const std::string& name = inputs.indexes.back().name;
-    if (!name.empty() && !bundle::is_plain_name(name)) index.refuse("name", "a name is not plain", {}, name);
-    index.done();
+  if (table.is_table("default_index")) {
+    TomlTable index = table.table("default_index");
+    inputs.default_index = read_index(index);
+  } else if (table.has("default_index")) {
+    inputs.default_index = index_url(table, "default_index");
   }
+  for (TomlTable& index : table.tables("indexes")) inputs.indexes.push_back(read_index(index));
   inputs.index_strategy = table.string_or("index_strategy", "");
   static const std::vector<std::string> kKnown = {"", "first-index", "unsafe-first-match", "unsafe-best-match"};
   if (std::find(kKnown.begin(), kKnown.end(), inputs.index_strategy) == kKnown.end())
@@ -136,9 +146,9 @@ PythonInputs read_python_inputs(TomlTable& table, const fs::path& folder) {
                          "requirements, requirements_file, pyproject or lock_file");
   inputs.extras = plain_names(table, "extras");
   inputs.groups = plain_names(table, "groups");
-  if ((!inputs.extras.empty() || !inputs.groups.empty()) && !inputs.pyproject && !inputs.is_uv_lock())
-    table.refuse(inputs.extras.empty() ? "groups" : "extras", "only a project has extras and groups",
-                 "pyproject, or lock_file with a uv.lock", {}, "write extras of packages as \"name[extra]\"");
+  if ((!inputs.extras.empty() || !inputs.groups.empty()) && !inputs.pyproject && !inputs.lock_file)
+    table.refuse(inputs.extras.empty() ? "groups" : "extras", "only a project or a lock has extras and groups",
+                 "pyproject, or lock_file", {}, "write extras of packages as \"name[extra]\"");
   inputs.constraints = lines(table, "constraints");
   inputs.build_constraints = lines(table, "build_constraints");
   for (const std::string& name : table.strings("excludes"))
@@ -159,8 +169,7 @@ LockedIndexes locked_indexes(const PythonInputs& inputs) {
     locked.torch_backend = inputs.torch_backend;
   else
     locked.others.push_back(inputs.torch_index + "/" + inputs.torch_backend);
-  for (const PythonIndex& index : inputs.indexes)
-    locked.others.push_back(index.name.empty() ? index.url : index.name + "=" + index.url);
+  locked.others.insert(locked.others.end(), inputs.indexes.begin(), inputs.indexes.end());
   return locked;
 }
 

@@ -14,11 +14,6 @@
 
 namespace sealift::packager {
 
-struct PythonIndex {
-  std::string name;  // may be empty
-  std::string url;
-};
-
 // What the build of one package gets beside what its project says: flash-attn imports torch and runs nvcc, and names
 // neither (uv's extra-build-dependencies and extra-build-variables).
 struct BuildExtras {
@@ -32,14 +27,14 @@ struct PythonInputs {
   std::vector<std::string> requirements;  // a folder in one is relative to the job file
   std::optional<std::filesystem::path> requirements_file;
   std::optional<std::filesystem::path> pyproject;  // its dependencies, not the project itself
-  std::vector<std::string> extras, groups;         // of the pyproject, or of the project of a uv.lock
+  std::vector<std::string> extras, groups;         // of the pyproject, or of the lock_file
   std::optional<std::filesystem::path> lock_file;  // pylock.toml, pylock.NAME.toml or uv.lock: taken as it is
   std::vector<std::string> constraints;
   std::vector<std::string> build_constraints;  // for the requirements of builds
   std::vector<std::string> excludes;           // packages that are left out, whoever asks for them; normalized
   std::map<std::string, BuildExtras> builds;   // by package, normalized
-  std::optional<std::string> default_index;    // instead of uv's
-  std::vector<PythonIndex> indexes;            // asked before it
+  std::optional<std::string> default_index;    // instead of uv's; "NAME=URL" or "URL"
+  std::vector<std::string> indexes;            // likewise; asked before it
   std::string torch_backend;                   // "auto", or uv's name: "cu128", "cpu"; empty: torch comes as all else
   std::string torch_index;                     // of a mirror: the address above those of the backends
   std::string index_strategy;                  // uv's --index-strategy; empty: uv's default

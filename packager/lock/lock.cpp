@@ -119,7 +119,7 @@ std::string write_build(const LockedBuild& build) {
   return out;
 }
 
-std::string write_indexes(const LockedIndexes& indexes) {
+std::string write_indexes(const LockedIndexes& indexes, const fs::path& folder) {
   if (indexes == LockedIndexes{}) return {};
   std::string out = "\n[indexes]\n";
   if (!indexes.default_index.empty()) out += fmt::format("default = {}\n", toml_quoted(indexes.default_index));
@@ -127,6 +127,11 @@ std::string write_indexes(const LockedIndexes& indexes) {
   if (!indexes.strategy.empty()) out += fmt::format("strategy = {}\n", toml_quoted(indexes.strategy));
   if (!indexes.torch_backend.empty()) out += fmt::format("torch_backend = {}\n", toml_quoted(indexes.torch_backend));
   if (!indexes.in_files.empty()) out += fmt::format("in_files = {}\n", list(indexes.in_files));
+  std::vector<std::string> files;
+  for (const fs::path& file : indexes.login_files) files.push_back(file.lexically_relative(folder).string());
+  if (!files.empty()) out += fmt::format("login_files = {}\n", list(files));
+  if (!indexes.variable_addresses.empty())
+    out += fmt::format("variable_addresses = {}\n", list(indexes.variable_addresses));
   return out;
 }
 
@@ -159,12 +164,15 @@ bundle::Variables read_environment(TomlTable table) {
   return variables;
 }
 
-LockedIndexes read_indexes(TomlTable table) {
+LockedIndexes read_indexes(TomlTable table, const fs::path& folder) {
   LockedIndexes indexes{.default_index = table.string_or("default", ""),
                         .others = table.strings("others"),
                         .strategy = table.string_or("strategy", ""),
                         .torch_backend = table.string_or("torch_backend", ""),
-                        .in_files = table.strings("in_files")};
+                        .in_files = table.strings("in_files"),
+                        .variable_addresses = table.strings("variable_addresses")};
+  for (const std::string& file : table.strings("login_files"))
+    indexes.login_files.push_back((folder / file).lexically_normal());
   table.done();
   return indexes;
 }
@@ -199,7 +207,7 @@ std::string write_lock(const Lock& lock, const fs::path& folder) {
       fmt::format("[interpreter]\ndescription = {}\nversion = {}\nsha256 = {}\nsize = {}\nlibraries = {}\n",
                   toml_quoted(lock.interpreter.description), toml_quoted(lock.interpreter.version),
                   toml_quoted(lock.interpreter.sha256.hex()), lock.interpreter.size, list(lock.interpreter.libraries));
-  out += write_indexes(lock.indexes) + write_environment(lock.variables) + write_toolchain(lock.toolchain) +
+  out += write_indexes(lock.indexes, folder) + write_environment(lock.variables) + write_toolchain(lock.toolchain) +
          write_sdk(lock.sdk);
   if (lock.runtime)
     out += fmt::format("\n[runtime]\nglibc = {}\nkernel = {}\n", toml_quoted(lock.runtime->glibc.text()),
@@ -260,7 +268,7 @@ Lock read_lock(const fs::path& file) {
                       .size = interpreter.integer("size"),
                       .libraries = interpreter.strings("libraries")};
   interpreter.done();
-  if (table.has("indexes")) lock.indexes = read_indexes(table.table("indexes"));
+  if (table.has("indexes")) lock.indexes = read_indexes(table.table("indexes"), folder);
   if (table.has("environment")) lock.variables = read_environment(table.table("environment"));
   lock.toolchain = read_toolchain(table);
   if (table.has("sdk")) lock.sdk = read_locked_sdk(table.table("sdk"));

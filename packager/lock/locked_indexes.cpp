@@ -2,7 +2,19 @@
 // Arguments and warnings; see locked_indexes.hpp.
 #include "packager/lock/locked_indexes.hpp"
 
+#include <cstdlib>
+#include <string_view>
+
+#include "bundle/core/text_parts.hpp"
+#include "sealift/bundle/core/file.hpp"
+
 namespace sealift::packager {
+
+namespace {
+
+constexpr std::uint64_t kMostLoginFile = std::uint64_t{64} << 20;
+
+}  // namespace
 
 std::vector<std::string> index_words(const LockedIndexes& indexes) {
   std::vector<std::string> words;
@@ -13,10 +25,28 @@ std::vector<std::string> index_words(const LockedIndexes& indexes) {
   return words;
 }
 
+HttpLogins index_logins(const LockedIndexes& indexes) {
+  HttpLogins logins;
+  for (const std::filesystem::path& file : indexes.login_files) {
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(file, error)) continue;
+    const std::string text = bundle::read_text(file, kMostLoginFile);
+    for (const std::string_view line : bundle::split(text, '\n'))
+      if (!bundle::trimmed(line).starts_with('#')) logins.take(with_variables(std::string(line)));
+  }
+  if (const char* const set = std::getenv("UV_DEFAULT_INDEX")) logins.add_index(set);
+  logins.add_index(indexes.default_index);
+  for (const std::string& index : indexes.others) logins.add_index(index);
+  for (const std::string& option : indexes.in_files)
+    logins.add_index(with_variables(option.substr(option.find(' ') + 1)));
+  for (const std::string& address : indexes.variable_addresses) logins.add_variable_address(address);
+  return logins;
+}
+
 std::vector<std::string> index_warnings(const LockedIndexes& indexes) {
   std::vector<std::string> warnings;
   const auto warn_of_http = [&](const std::string& index) {
-    const std::string url = index.substr(index.find("://") == index.npos ? 0 : index.rfind('=', index.find("://")) + 1);
+    const std::string url = index.substr(index.rfind('=', index.find("://")) + 1);
     if (url.starts_with("http://"))
       warnings.push_back("the index " + url +
                          " is asked by plain http: whoever is on the way can answer, and what they "
@@ -25,7 +55,7 @@ std::vector<std::string> index_warnings(const LockedIndexes& indexes) {
   warn_of_http(indexes.default_index);
   for (const std::string& index : indexes.others) warn_of_http(index);
   for (const std::string& line : indexes.in_files) {
-    warnings.push_back("a requirements file names an index, which uv asks too: " + line);
+    warnings.push_back("a requirements file or a lock names an index, which uv asks too: " + line);
     warn_of_http(line.substr(line.find(' ') + 1));
   }
   if (indexes.strategy.starts_with("unsafe-") && !(indexes.others.empty() && indexes.in_files.empty()))

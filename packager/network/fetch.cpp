@@ -66,22 +66,28 @@ std::vector<const Download*> missing(const std::vector<Download>& downloads, con
   if (failures.size() == 1) throw failures.front();
   std::vector<std::string> lines;
   bool other_bytes = false;
+  std::string logins;
   for (const Error& failure : failures) {
     const bundle::Facts& facts = failure.facts();
     other_bytes = other_bytes || failure.code() == ErrorCode::Digest;
+    if (facts.next.starts_with(kLoginRemedy) && logins.find(facts.next) == logins.npos)
+      logins += (logins.empty() ? "" : "\n            ") + facts.next;
     lines.push_back(facts.what + ", " + facts.where + ": " +
                     (facts.expected.empty() ? "" : "expected " + facts.expected + ", got ") + facts.got);
   }
   std::sort(lines.begin(), lines.end());  // they come in random order
   std::string got;
   for (const std::string& line : lines) got += (got.empty() ? "" : "\n            ") + line;
-  throw Error(other_bytes ? ErrorCode::Digest : ErrorCode::Network,
-              {.what = fmt::format("{} downloads failed", failures.size()),
-               .expected = "each file as it was when it was locked",
-               .got = got,
-               .next = "if the index took files back or replaced them, run sealift-pack lock again; if nothing is "
-                       "reached, check network, proxy (https_proxy) and certificates (SSL_CERT_FILE); what has "
-                       "arrived is kept"});
+  throw Error(
+      other_bytes ? ErrorCode::Digest : ErrorCode::Network,
+      {.what = fmt::format("{} downloads failed", failures.size()),
+       .expected = "each file as it was when it was locked",
+       .got = got,
+       .next = !logins.empty()
+                   ? logins
+                   : "if the index took files back or replaced them, run sealift-pack lock again; if nothing is "
+                     "reached, check network, proxy (https_proxy) and certificates (SSL_CERT_FILE); what has "
+                     "arrived is kept"});
 }
 
 void check_space(const std::vector<const Download*>& downloads, const Cache& cache) {
@@ -102,7 +108,7 @@ void check_space(const std::vector<const Download*>& downloads, const Cache& cac
 // Attempts until the file is in the cache, or until `options.attempts` in a row brought nothing.
 void bring(const Download& download, const Cache& cache, bundle::Progress& progress, const FetchOptions& options,
            const StopCheck& check) {
-  Transfer transfer(download, cache, progress);
+  Transfer transfer(download, cache, progress, options.logins);
   for (int failures = 0;;) {
     const std::string reason = transfer.attempt(check);
     if (reason.empty()) return;

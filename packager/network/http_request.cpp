@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 
+#include "packager/host/netrc.hpp"
 #include "packager/host/trusted_certificates.hpp"
 #include "sealift/bundle/core/error.hpp"
 
@@ -71,6 +72,13 @@ void use_bearer(CURL* easy, const std::string& bearer) {
   curl_easy_setopt(easy, CURLOPT_XOAUTH2_BEARER, bearer.c_str());
 }
 
+// As an option, too: libcurl keeps it from another host, scheme or port that a redirect leads to.
+void use_login(CURL* easy, const HttpLogin& login) {
+  curl_easy_setopt(easy, CURLOPT_HTTPAUTH, static_cast<long>(CURLAUTH_BASIC));
+  curl_easy_setopt(easy, CURLOPT_USERNAME, login.name.c_str());
+  curl_easy_setopt(easy, CURLOPT_PASSWORD, login.password.c_str());
+}
+
 bool may_retry(CURLcode result, long status) {
   if (result == CURLE_HTTP_RETURNED_ERROR)
     return status >= 500 || status == 408 || status == 416 || status == 425 || status == 429;
@@ -116,9 +124,7 @@ struct Callbacks {
   }
 };
 
-}  // namespace
-
-HttpResponse run_request(const HttpRequest& request) {
+HttpResponse run_once(const HttpRequest& request, const std::optional<HttpLogin>& login) {
   char error[CURL_ERROR_SIZE] = {};
   const Borrowed borrowed = handle_for(request.url);
   CURL* easy = borrowed.get();
@@ -132,6 +138,7 @@ HttpResponse run_request(const HttpRequest& request) {
     curl_easy_setopt(easy, CURLOPT_XFERINFODATA, &callbacks);
   }
   use_bearer(easy, request.bearer);
+  if (login) use_login(easy, *login);
   if (request.only_headers) curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
   if (request.length > 0) {
     const std::string range =
@@ -147,6 +154,10 @@ HttpResponse run_request(const HttpRequest& request) {
   curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
   if (result != CURLE_OK) response.failure = error[0] != '\0' ? error : curl_easy_strerror(result);
   if (callbacks.no_parts) response.failure = "the server does not send parts of files";
+  response.needs_login = result == CURLE_HTTP_RETURNED_ERROR && (status == 401 || status == 403);
+  if (response.needs_login)
+    response.failure =
+        status == 401 ? "the server asks for a login (401)" : "the server refuses this login, or wants one (403)";
   response.may_retry = may_retry(result, status);
   response.beyond_end = result == CURLE_HTTP_RETURNED_ERROR && status == 416;
   response.cannot_resume = result == CURLE_RANGE_ERROR || status == 416 || result == CURLE_BAD_DOWNLOAD_RESUME;
@@ -156,6 +167,24 @@ HttpResponse run_request(const HttpRequest& request) {
   curl_header* link = nullptr;
   if (curl_easy_header(easy, "Link", 0, CURLH_HEADER, -1, &link) == CURLHE_OK) response.link = link->value;
   return response;
+}
+
+}  // namespace
+
+HttpResponse run_request(const HttpRequest& request) {
+  if (!request.bearer.empty() || request.logins == nullptr) return run_once(request, {});
+  HttpRequest asked = request;
+  asked.url = request.logins->as_asked(request.url);
+  if (const std::vector<std::string> unset = variables_in(asked.url); !unset.empty()) {
+    HttpResponse response;
+    response.failure = "its address names the variable " + unset.front() + ", which is not set";
+    return response;
+  }
+  const std::optional<HttpLogin> known = request.logins->of(asked.url);
+  HttpResponse response = run_once(asked, known);
+  if (!response.needs_login || known) return response;
+  const std::optional<HttpLogin> login = netrc_login(asked.url);
+  return login ? run_once(asked, login) : response;
 }
 
 }  // namespace sealift::packager

@@ -7,16 +7,18 @@
 #include <functional>
 #include <string>
 
+#include "packager/host/http_logins.hpp"
 #include "sealift/bundle/core/bytes.hpp"
 
 namespace sealift::packager {
 
 struct HttpRequest {
-  std::string url;              // http, https or file
-  std::string bearer;           // a token for this host alone: it is not sent on by a redirect to another
-  std::uint64_t resume_at = 0;  // bytes to leave out at the beginning
-  std::uint64_t length = 0;     // bytes wanted from there on; 0: all. A server that sends no parts is a failure
-  bool only_headers = false;    // HEAD
+  std::string url;                     // http, https or file
+  std::string bearer;                  // a token for this host alone: it is not sent on by a redirect to another
+  const HttpLogins* logins = nullptr;  // who we are; a login too stays with its host. Not used beside a bearer
+  std::uint64_t resume_at = 0;         // bytes to leave out at the beginning
+  std::uint64_t length = 0;            // bytes wanted from there on; 0: all. A server that sends no parts is a failure
+  bool only_headers = false;           // HEAD
   // Both may throw, which ends the request; run_request then throws the same.
   std::function<void(bundle::ByteView)> take;  // gets the body, piece by piece
   std::function<void()> check;                 // called about once a second, or more often
@@ -24,6 +26,7 @@ struct HttpRequest {
 
 struct HttpResponse {
   std::string failure;         // why the body is not complete; empty: it is
+  bool needs_login = false;    // status 401 or 403
   bool may_retry = false;      // whether another attempt may succeed
   bool cannot_resume = false;  // the server does not continue at resume_at
   bool beyond_end = false;     // status 416: resume_at is not inside the file
@@ -31,6 +34,7 @@ struct HttpResponse {
   std::string link;            // the header "Link", empty when there is none
 };
 
+// A login that `logins` has for the server is sent at once; one of a netrc file when the server asks for one.
 // Follows up to 10 redirects, to http and https only. Uses the proxy variables of libcurl, trusted_certificates(), and
 // SSL_CERT_DIR. Throws Network when libcurl does not start.
 HttpResponse run_request(const HttpRequest& request);

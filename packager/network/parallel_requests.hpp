@@ -7,12 +7,15 @@
 #include <cstddef>
 #include <functional>
 
+#include "packager/host/http_logins.hpp"
+
 namespace sealift::packager {
 
 struct FetchOptions {
   unsigned jobs = 4;                            // requests at once
   int attempts = 5;                             // in a row that bring nothing, of each file
   std::chrono::milliseconds first_pause{1000};  // doubled after each failure
+  HttpLogins logins = {};                       // of the servers of indexes
   bool trust_cache = false;                     // for callers that hash what is cached when they use it
 };
 

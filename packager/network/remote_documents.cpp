@@ -61,10 +61,11 @@ std::vector<RemoteDocument> get_documents(const std::vector<std::string>& urls, 
   return documents;
 }
 
-std::vector<std::uint64_t> remote_sizes(const std::vector<std::string>& urls, unsigned jobs) {
+std::vector<std::uint64_t> remote_sizes(const std::vector<std::string>& urls, unsigned jobs, const HttpLogins& logins) {
   std::vector<std::uint64_t> sizes(urls.size());
   parallel_requests(jobs, urls.size(), [&](std::size_t index, const StopCheck& check) {
-    const HttpResponse response = run_request({.url = urls[index], .only_headers = true, .take = {}, .check = check});
+    const HttpResponse response =
+        run_request({.url = urls[index], .logins = &logins, .only_headers = true, .take = {}, .check = check});
     if (response.failure.empty()) sizes[index] = response.size;
   });
   return sizes;

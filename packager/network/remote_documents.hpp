@@ -24,6 +24,6 @@ std::vector<RemoteDocument> get_documents(const std::vector<std::string>& urls, 
                                           const std::string& hint);
 
 // Sizes in bytes by HEAD, in the order of the URLs; 0 where the server does not say or does not answer.
-std::vector<std::uint64_t> remote_sizes(const std::vector<std::string>& urls, unsigned jobs);
+std::vector<std::uint64_t> remote_sizes(const std::vector<std::string>& urls, unsigned jobs, const HttpLogins& logins);
 
 }  // namespace sealift::packager

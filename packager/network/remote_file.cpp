@@ -51,6 +51,7 @@ Bytes RemoteFile::fetch(std::uint64_t from, std::uint64_t count) {
   piece.reserve(static_cast<std::size_t>(count));
   const HttpResponse response = run_request({.url = url_,
                                              .bearer = {},
+                                             .logins = &logins_,
                                              .resume_at = from,
                                              .length = count,
                                              .take =

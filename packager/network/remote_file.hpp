@@ -15,8 +15,8 @@ namespace sealift::packager {
 class RemoteFile final : public bundle::ByteSource {
  public:
   // `size` is that of the file. `check`, if there is one, is called while a request waits.
-  RemoteFile(std::string url, std::uint64_t size, StopCheck check = {})
-      : url_(std::move(url)), size_(size), check_(std::move(check)), end_begin_(size) {}
+  RemoteFile(std::string url, std::uint64_t size, HttpLogins logins = {}, StopCheck check = {})
+      : url_(std::move(url)), size_(size), logins_(std::move(logins)), check_(std::move(check)), end_begin_(size) {}
 
   std::uint64_t size() const override { return size_; }
   std::string name() const override { return url_; }
@@ -29,6 +29,7 @@ class RemoteFile final : public bundle::ByteSource {
 
   std::string url_;
   std::uint64_t size_;
+  HttpLogins logins_;
   StopCheck check_;
   std::uint64_t fetched_ = 0;
   bundle::Bytes end_;  // of the file, from end_begin_ on

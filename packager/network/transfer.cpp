@@ -20,8 +20,8 @@ struct TooLong {};
 
 }  // namespace
 
-Transfer::Transfer(const Download& download, const Cache& cache, bundle::Progress& progress)
-    : download_(download), part_(cache, download.sha256, progress) {}
+Transfer::Transfer(const Download& download, const Cache& cache, bundle::Progress& progress, const HttpLogins& logins)
+    : download_(download), logins_(logins), part_(cache, download.sha256, progress) {}
 
 std::string Transfer::attempt(const std::function<void()>& check) {
   if (download_.size != 0 && part_.size() > download_.size) part_.discard();
@@ -32,14 +32,19 @@ std::string Transfer::attempt(const std::function<void()>& check) {
   };
   HttpResponse response;
   try {
-    response = run_request(
-        {.url = download_.url, .bearer = download_.bearer, .resume_at = resumed_at_, .take = take, .check = check});
+    response = run_request({.url = download_.url,
+                            .bearer = download_.bearer,
+                            .logins = &logins_,
+                            .resume_at = resumed_at_,
+                            .take = take,
+                            .check = check});
   } catch (const TooLong&) {
     return wrong_bytes(fmt::format("more than {} bytes", download_.size));
   }
   if (response.failure.empty() || (response.beyond_end && part_.size() == download_.size)) return finish();
   // The server cannot continue where we stopped, or continues something else.
   if (response.cannot_resume) part_.discard();
+  needs_login_ = response.needs_login && download_.bearer.empty();
   if (!response.may_retry) fail(response.failure);
   return response.failure;
 }
@@ -71,12 +76,14 @@ std::string Transfer::wrong_bytes(const std::string& got) {
 }
 
 void Transfer::fail(const std::string& reason) const {
-  throw Error(ErrorCode::Network,
-              {.what = "a download failed: " + download_.name,
-               .where = without_credentials(download_.url),
-               .got = reason,
-               .next = "check network, proxy (https_proxy) and certificates (SSL_CERT_FILE), then run the same "
-                       "command again; what has arrived is kept"});
+  throw Error(
+      ErrorCode::Network,
+      {.what = "a download failed: " + download_.name,
+       .where = without_credentials(download_.url),
+       .got = reason,
+       .next = needs_login_ ? logins_.remedy(download_.url) + "; then run the same command again"
+                            : "check network, proxy (https_proxy) and certificates (SSL_CERT_FILE), then run the same "
+                              "command again; what has arrived is kept"});
 }
 
 }  // namespace sealift::packager

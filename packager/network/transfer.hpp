@@ -8,6 +8,7 @@
 #include <string>
 
 #include "packager/files/part_file.hpp"
+#include "packager/host/http_logins.hpp"
 
 namespace sealift::packager {
 
@@ -21,7 +22,8 @@ struct Download {
 
 class Transfer {
  public:
-  Transfer(const Download& download, const Cache& cache, bundle::Progress& progress);
+  // `logins` has to stay.
+  Transfer(const Download& download, const Cache& cache, bundle::Progress& progress, const HttpLogins& logins);
 
   // One attempt; empty when the file is now in the cache, else why to try again. Throws Network when trying again is of
   // no use, Digest (after removing the bytes) when the server has another file, and what PartFile and `check` throw.
@@ -30,7 +32,7 @@ class Transfer {
   // Whether the last attempt brought something.
   bool moved_on() const { return part_.size() > resumed_at_; }
 
-  // Throws Network.
+  // Throws Network; where the server wants a login, `next` says so.
   [[noreturn]] void fail(const std::string& reason) const;
 
  private:
@@ -38,6 +40,8 @@ class Transfer {
   std::string wrong_bytes(const std::string& got);
 
   const Download& download_;
+  const HttpLogins& logins_;
+  bool needs_login_ = false;
   PartFile part_;
   std::uint64_t resumed_at_ = 0;
 };

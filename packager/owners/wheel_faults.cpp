@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kMostTold = 50;
 
 std::string told(const bundle::Facts& facts) {
-  std::string text = "\n    " + facts.where + ": " + facts.what;
+  std::string text = "\n    " + facts.where + (facts.where.empty() ? "" : ": ") + facts.what;
   if (!facts.got.empty() && facts.what.find(facts.got) == facts.what.npos) text += " (" + facts.got + ")";
   if (!facts.next.empty()) text += "\n            " + facts.next;
   return text;
@@ -27,6 +27,11 @@ bool WheelFaults::keep(std::size_t index, const Error& error) {
                         error.code() == ErrorCode::CannotCheck || error.code() == ErrorCode::Digest;
   if (of_wheel) faults_[index] = error;
   return of_wheel;
+}
+
+bool WheelFaults::any() const {
+  return std::any_of(faults_.begin(), faults_.end(),
+                     [](const std::optional<Error>& fault) { return fault.has_value(); });
 }
 
 void WheelFaults::refuse() const {

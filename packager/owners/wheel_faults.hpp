@@ -19,6 +19,7 @@ class WheelFaults {
   // Safe from several threads, each with indices of its own.
   bool keep(std::size_t index, const bundle::Error& error);
 
+  bool any() const;
   // Throws the one fault as it was, or all of them in one message with the code of the first.
   void refuse() const;
 

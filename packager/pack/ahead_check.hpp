@@ -12,6 +12,6 @@ namespace sealift::packager {
 // The refusals of plan_pack of wheels and of their places, while wheels are still on their servers: of those, only
 // directories and small members are asked for. False where one could not be looked into, and owners are left to
 // plan_pack. No digest of a wheel is compared, so this refuses early and replaces nothing.
-bool check_ahead(const Lock& lock, const std::vector<Content>& contents, const Cache& cache);
+bool check_ahead(const Lock& lock, const std::vector<Content>& contents, const Cache& cache, const HttpLogins& logins);
 
 }  // namespace sealift::packager

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "packager/builds/source_metadata.hpp"
+#include "packager/resolve/project_source.hpp"
 
 namespace sealift::packager {
 
@@ -69,7 +70,15 @@ class SourceWheels {
   std::map<std::string, std::pair<LockedWheel, NativeNeed>> built_;
 };
 
-constexpr int kMostRounds = 20;  // of building and asking once more
+[[noreturn]] void refuse_empty_lock(const Job& job) {
+  throw Error(ErrorCode::Usage,
+              {.what = "no package of the lock that the job names is for this target and use",
+               .where = job.inputs.lock_file->string(),
+               .expected = "packages whose markers hold for CPython " + job.python + " on " + job.target.arch,
+               .next = "name extras and groups of the lock in [python], or correct version and [target]"});
+}
+
+constexpr int kMostBuildRounds = 20;  // of building and asking once more
 
 }  // namespace
 
@@ -77,11 +86,14 @@ LockedPython lock_python(const Job& job, PythonMeans& means, bundle::Progress& p
   LockedPython locked;
   const auto needs = [&] { return who_needs(job, means.tools.uv, means.uv_python, locked.facts); };
   SourceWheels wheels;
+  const std::optional<ProjectSource> project = project_to_build(job);
   for (int round = 0;; ++round) {
     UvAnswer answer = ask_uv(job, means, locked.facts, progress);
     if (!job.inputs.build && !answer.choice.sources.empty()) refuse_sources(answer.choice.sources, needs());
+    if (project && !project->carried)  // it is a source only for what it requires
+      std::erase_if(answer.choice.sources, [&](const SourcePackage& source) { return source.name == project->name; });
     if (wheels.build(answer.choice.sources, means, job, progress, needs, locked.facts)) {
-      if (round < kMostRounds) continue;
+      if (round < kMostBuildRounds) continue;
       throw Error(ErrorCode::Platform, {.what = "what is built keeps asking for other sources",
                                         .where = job.file.string(),
                                         .next = "require versions, or constrain them"});
@@ -89,8 +101,9 @@ LockedPython lock_python(const Job& job, PythonMeans& means, bundle::Progress& p
     for (const std::string& warning : answer.resolution.warnings) progress.warn(warning);
     locked.warnings = std::move(answer.resolution.warnings);
     locked.wheels = std::move(answer.choice.wheels);
-    locked.pylock = std::move(answer.resolution.pylock);
+    locked.pylock = means.tools.index_logins.as_written(std::move(answer.resolution.pylock));
     wheels.add(answer.choice.sources, locked);
+    if (job.inputs.lock_file && locked.wheels.empty()) refuse_empty_lock(job);
     break;
   }
   for (const auto& [package, extras] : means.tools.extras)
@@ -99,6 +112,10 @@ LockedPython lock_python(const Job& job, PythonMeans& means, bundle::Progress& p
       progress.warn("nothing was built as " + package +
                     ", for which the job has extra_build_dependencies or extra_build_variables: correct the name, or "
                     "remove them where it has a wheel");
+  for (LockedWheel& wheel : locked.wheels) {
+    wheel.url = means.tools.index_logins.as_written(std::move(wheel.url));
+    if (wheel.built_from) wheel.built_from->url = means.tools.index_logins.as_written(std::move(wheel.built_from->url));
+  }
   std::sort(locked.wheels.begin(), locked.wheels.end(),
             [](const LockedWheel& a, const LockedWheel& b) { return a.file_name < b.file_name; });
   return locked;

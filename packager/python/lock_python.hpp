@@ -15,7 +15,7 @@ struct LockedPython {
   std::vector<std::string> warnings;  // uv's
 };
 
-// Built wheels go into the means' cache.
+// Built wheels go into the means' cache. Addresses come out as the job wrote them.
 LockedPython lock_python(const Job& job, PythonMeans& means, bundle::Progress& progress);
 
 }  // namespace sealift::packager

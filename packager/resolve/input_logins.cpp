@@ -2,6 +2,7 @@
 // Lines, files and projects; see input_logins.hpp.
 #include "packager/resolve/input_logins.hpp"
 
+#include "packager/host/http_logins.hpp"
 #include "packager/resolve/requirement_hashes.hpp"
 #include "sealift/bundle/core/error.hpp"
 #include "sealift/bundle/core/file.hpp"
@@ -24,6 +25,13 @@ std::string as_absolute(const fs::path& file, const std::string& named) {
   return named.find("://") == named.npos ? fs::absolute(file.parent_path() / named).lexically_normal().string() : named;
 }
 
+// Without the "-e" that pip takes before a repository, and uv refuses: what is installed is a wheel in any case.
+std::string not_editable(const std::string& line) {
+  for (const std::string option : {"-e", "--editable"})
+    if (const std::string source = option_value(line, option); source.starts_with("git+")) return source;
+  return line;
+}
+
 // Copies of a file and of all that it includes; uv takes other relative paths in them from the job's folder.
 class Copies {
  public:
@@ -37,7 +45,7 @@ class Copies {
     const int number = count_;
     std::string text;
     for (const std::string& line : requirement_lines(bundle::read_text(file, kMostText))) {
-      const std::string kept = logins_.take(line, file.string());
+      const std::string kept = logins_.take(not_editable(line), file.string());
       clean = clean && kept == line;
       text += with_copies(kept, file, depth, clean) + "\n";
     }
@@ -51,11 +59,11 @@ class Copies {
     for (const std::string option : {"-r", "--requirement", "-c", "--constraint"})
       if (const std::string other = option_value(line, option); !other.empty()) {
         if (other.find("://") != other.npos) return line;
-        return option + " " + copy(file.parent_path() / other, depth + 1, clean).string();
+        return option + " " + copy(file.parent_path() / with_variables(other), depth + 1, clean).string();
       }
     for (const std::string option : {"-f", "--find-links"})
       if (const std::string links = option_value(line, option); !links.empty())
-        return option + " " + as_absolute(file, links);
+        return option + " " + as_absolute(file, with_variables(links));
     return line;
   }
 
@@ -69,7 +77,7 @@ class Copies {
 std::vector<std::string> lines_without_logins(const std::vector<std::string>& lines, const std::string& where,
                                               GitLogins& logins) {
   std::vector<std::string> out;
-  for (const std::string& line : lines) out.push_back(logins.take(line, where));
+  for (const std::string& line : lines) out.push_back(logins.take(not_editable(line), where));
   return out;
 }
 

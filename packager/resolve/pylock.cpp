@@ -147,7 +147,65 @@ std::string too_new(const Package& package, std::string_view python, const bundl
   return {};
 }
 
+// A marker without `"NAME" in dependency_groups` and `"NAME" in extras`, in place of which stands something that uv
+// finds true or false on every machine.
+std::string with_uses(std::string marker, std::string_view of_what, const std::set<std::string>& wanted) {
+  for (const char quote : {'"', '\''})
+    for (const std::string& middle : {std::string(1, quote) + " in ", std::string(1, quote) + " not in "})
+      for (std::size_t at = marker.find(middle + std::string(of_what)); at != marker.npos;
+           at = marker.find(middle + std::string(of_what), at + 1)) {
+        const std::size_t begin = at == 0 ? marker.npos : marker.rfind(quote, at - 1);
+        if (begin == marker.npos) break;
+        const bool in = wanted.contains(bundle::normalized_project_name(marker.substr(begin + 1, at - begin - 1)));
+        const bool holds = in != (middle.find(" not ") != middle.npos);
+        marker.replace(begin, at + middle.size() + of_what.size() - begin,
+                       holds ? "python_version >= '0'" : "python_version < '0'");
+        at = begin;
+      }
+  return marker;
+}
+
+// What is wanted of a pylock's groups or extras, normalized.
+std::set<std::string> uses_of(TomlTable& root, const std::string& key, const std::vector<std::string>& asked,
+                              const std::vector<std::string>& by_default) {
+  std::set<std::string> known, wanted;
+  for (const std::string& name : root.strings(key)) known.insert(bundle::normalized_project_name(name));
+  for (const std::string& name : by_default) wanted.insert(bundle::normalized_project_name(name));
+  for (const std::string& name : asked) {
+    const std::string plain = bundle::normalized_project_name(name);
+    if (!known.contains(plain) && !wanted.contains(plain))
+      throw Error(ErrorCode::Usage, {.what = "the lock does not have what the job wants of it",
+                                     .where = "pylock.toml, " + key,
+                                     .expected = fmt::format("one of: {}", fmt::join(known, ", ")),
+                                     .got = name,
+                                     .next = "correct extras and groups in [python] of the job"});
+    wanted.insert(plain);
+  }
+  return wanted;
+}
+
 }  // namespace
+
+std::vector<std::string> indexes_of_lock(std::string_view lock) {
+  const TomlValue document = parse_toml(lock, "lock", ErrorCode::Format);
+  TomlTable root(document, "lock", ErrorCode::Format);
+  std::vector<std::string> indexes;
+  std::map<std::string, std::size_t> packages;  // of each index
+  std::size_t all = 0;
+  const auto add = [&](const std::string& index) {
+    if (!parse_url(index)) return;
+    if (packages[index]++ == 0) indexes.push_back(index);
+    ++all;
+  };
+  for (const char* key : {"package", "packages"})
+    for (TomlTable& package : root.tables(key)) {
+      if (package.is_table("source")) add(package.table("source").string_or("registry", ""));
+      add(package.string_or("index", ""));
+    }
+  // What most come from is the default one, for which the job, or who packs, may name a mirror.
+  std::erase_if(indexes, [&](const std::string& index) { return 2 * packages[index] > all; });
+  return indexes;
+}
 
 PythonChoice choose_packages(std::string_view pylock, const fs::path& where, std::string_view python,
                              const bundle::Target& target, const RequirementHashes& allowed) {
@@ -196,12 +254,17 @@ PythonChoice choose_packages(std::string_view pylock, const fs::path& where, std
   return choice;
 }
 
-std::vector<std::string> pylock_as_requirements(std::string_view pylock, const fs::path& where) {
+std::vector<std::string> pylock_as_requirements(std::string_view pylock, const fs::path& where,
+                                                const std::vector<std::string>& extras,
+                                                const std::vector<std::string>& groups) {
   const TomlValue document = parse_pylock(pylock);
   TomlTable root(document, "pylock.toml", ErrorCode::Format);
+  const std::set<std::string> of_extras = uses_of(root, "extras", extras, {});
+  const std::set<std::string> of_groups = uses_of(root, "dependency-groups", groups, root.strings("default-groups"));
   std::vector<std::string> lines;
   for (TomlTable& table : root.tables("packages")) {
-    const std::string marker = table.string_or("marker", "");
+    const std::string marker =
+        with_uses(with_uses(table.string_or("marker", ""), "dependency_groups", of_groups), "extras", of_extras);
     const Package package = read_package(table, where);
     const SourcePackage& source = package.source;
     std::string line = source.name;

@@ -3,6 +3,7 @@
 #include "packager/resolve/requirement_hashes.hpp"
 
 #include "bundle/core/text_parts.hpp"
+#include "packager/host/http_logins.hpp"
 #include "packager/host/url.hpp"
 #include "sealift/bundle/core/file.hpp"
 #include "sealift/bundle/wheel/wheel_name.hpp"
@@ -25,7 +26,7 @@ void read(const fs::path& file, int depth, RequirementHashes& out) {
   for (const std::string& line : requirement_lines(bundle::read_text(file, std::uint64_t{64} << 20))) {
     for (const char* option : {"-r", "--requirement"})
       if (const std::string other = option_value(line, option); !other.empty() && other.find("://") == other.npos)
-        read(file.parent_path() / other, depth + 1, out);
+        read(file.parent_path() / with_variables(other), depth + 1, out);
     static constexpr std::string_view kHash = "--hash";
     std::size_t at = line.find(std::string(" ") + std::string(kHash));
     if (line[0] == '-' || at == line.npos) continue;
@@ -52,7 +53,7 @@ void find_index_options(const fs::path& file, int depth, std::vector<IndexOption
   for (const std::string& line : requirement_lines(bundle::read_text(file, std::uint64_t{64} << 20))) {
     for (const char* option : {"-r", "--requirement", "-c", "--constraint"})
       if (const std::string other = option_value(line, option); !other.empty() && other.find("://") == other.npos)
-        find_index_options(file.parent_path() / other, depth + 1, out);
+        find_index_options(file.parent_path() / with_variables(other), depth + 1, out);
     for (const char* option : {"-i", "--index-url", "--extra-index-url", "-f", "--find-links"})
       if (const std::string index = option_value(line, option); !index.empty())
         out.push_back({.option = option, .value = index, .folder = file.parent_path()});

@@ -10,6 +10,7 @@
 
 #include "bundle/host/scratch_folder.hpp"
 #include "packager/host/uv.hpp"
+#include "packager/resolve/input_variables.hpp"
 #include "packager/resolve/need_chains.hpp"
 #include "packager/resolve/prereleases.hpp"
 #include "packager/resolve/pylock.hpp"
@@ -69,7 +70,16 @@ std::vector<std::string> learn(const std::string& message, bool builds, SourceFa
   return fresh;
 }
 
-[[noreturn]] void refuse(const Job& job, const std::string& said) {
+// What git needs, and what the requirements name.
+std::map<std::string, std::string> variables_for(const Job& job, const GitLogins& logins) {
+  std::map<std::string, std::string> variables = logins.variables();
+  variables.merge(input_variables(job));
+  return variables;
+}
+
+[[noreturn]] void refuse(const Job& job, const std::string& uv_said) {
+  const HttpLogins logins = index_logins(with_inputs(locked_indexes(job.inputs), job));
+  const std::string said = logins.as_written(uv_said), closed = closed_server(said);
   const bool stopped =
       said.find("Building source distributions is disabled") != said.npos || said.find(kRunsNothing) != said.npos;
   if (stopped && named_unbuildable(said).empty()) refuse_nameless(said);
@@ -79,7 +89,7 @@ std::vector<std::string> learn(const std::string& message, bool builds, SourceFa
                              .expected = fmt::format("one set of packages for CPython {} on {}, glibc {}", job.python,
                                                      job.target.arch, job.target.glibc.text()),
                              .got = said,
-                             .next = refusal.next});
+                             .next = closed.empty() ? refusal.next : logins.remedy(closed)});
 }
 
 // Where uv writes its answer: in its final folder, since uv makes the paths in it relative to that; under a temporary
@@ -115,7 +125,7 @@ Resolution resolve(const Job& job, const fs::path& uv, const UvPython& python, c
   std::vector<std::string> without_wheels;
   for (;;) {  // uv names one package at a time
     const std::vector<std::string> words = with_facts(command, job, facts, scratch.path(), resolution.logins);
-    const ProcessResult result = run_uv(words, resolution.logins.variables());
+    const ProcessResult result = run_uv(words, variables_for(job, resolution.logins));
     const bool answered = result.exit_code == 0;
     if (!answered && job.inputs.build) resolution.question = question_in(result.err);
     if (resolution.question) return resolution;
@@ -135,7 +145,7 @@ Resolution resolve(const Job& job, const fs::path& uv, const UvPython& python, c
     refuse(job, result.err);
   }
   if (!without_wheels.empty() && !job.inputs.build) refuse_without_wheels(without_wheels);
-  resolution.pylock = bundle::read_text(answer.path(), kMaxPylock);
+  resolution.pylock = HttpLogins().take(bundle::read_text(answer.path(), kMaxPylock));
   return resolution;
 }
 
@@ -145,7 +155,7 @@ SourcePackage find_source(const Job& job, const fs::path& uv, const UvPython& py
   const bundle::ScratchFile answer(answer_in(folder, scratch.path()));
   const ProcessResult result =
       run_uv(source_command(job, uv, python, scratch.path(), question.name, question.version, answer.path()),
-             logins.variables());
+             variables_for(job, logins));
   if (result.exit_code != 0) refuse(job, result.err);
   PythonChoice choice = choose_packages(bundle::read_text(answer.path(), kMaxPylock), folder, job.python, job.target);
   if (choice.sources.size() != 1 || choice.sources[0].name != question.name)
@@ -163,7 +173,7 @@ std::map<std::string, std::string> who_needs(const Job& job, const fs::path& uv,
   std::vector<std::string> command = compile_command(job, uv, python, scratch.path(), nullptr, logins);
   command.insert(command.end(), {"--annotation-style", "line", "--quiet"});
   command = with_facts(std::move(command), job, facts, scratch.path(), logins);
-  const ProcessResult result = run_uv(command, logins.variables());
+  const ProcessResult result = run_uv(command, variables_for(job, logins));
   DirectNeeds needs;
   if (result.exit_code != 0) return {};
   static constexpr std::string_view kVia = "# via ";

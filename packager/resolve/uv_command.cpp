@@ -7,8 +7,10 @@
 
 #include <algorithm>
 
+#include "packager/host/url.hpp"
 #include "packager/host/uv.hpp"
 #include "packager/resolve/input_logins.hpp"
+#include "packager/resolve/project_source.hpp"
 #include "packager/resolve/pylock.hpp"
 #include "sealift/bundle/core/file.hpp"
 #include "sealift/bundle/core/output_file.hpp"
@@ -46,7 +48,8 @@ void replace_file(const fs::path& path, const std::vector<std::string>& lines) {
 void write_locked(const Job& job, const fs::path& uv, const fs::path& file, GitLogins& logins) {
   const fs::path& lock = *job.inputs.lock_file;
   if (!job.inputs.is_uv_lock()) {
-    const auto lines = pylock_as_requirements(bundle::read_text(lock, kMaxLock), lock.parent_path());
+    const auto lines = pylock_as_requirements(bundle::read_text(lock, kMaxLock), lock.parent_path(), job.inputs.extras,
+                                              job.inputs.groups);
     replace_file(file, lines_without_logins(lines, lock.string(), logins));
     return;
   }
@@ -67,7 +70,35 @@ void write_locked(const Job& job, const fs::path& uv, const fs::path& file, GitL
                                     .expected = "a uv.lock beside its pyproject.toml",
                                     .got = result.err,
                                     .next = "run `uv lock` there, or correct extras and groups"});
-  replace_file(file, {logins.take(bundle::read_text(file, kMaxLock), lock.string())});
+  std::vector<std::string> lines = requirement_lines(bundle::read_text(file, kMaxLock));
+  for (std::string& line : lines) {
+    // Relative to the lock's folder; uv would take it from the job's.
+    if (line.starts_with('.'))
+      line = file_url((lock.parent_path() / line.substr(0, line.find(" ;"))).lexically_normal()) +
+             (line.find(" ;") == line.npos ? "" : line.substr(line.find(" ;")));
+    line = logins.take(line, lock.string());
+  }
+  replace_file(file, lines);
+}
+
+// The indexes that a lock names. Each of its files may be in any of them: it is known by its hash.
+void add_indexes_of_lock(const PythonInputs& inputs, const fs::path& as_requirements,
+                         std::vector<std::string>& command) {
+  const std::vector<std::string> indexes = indexes_of_lock(bundle::read_text(*inputs.lock_file, kMaxLock));
+  for (const std::string& index : indexes) command.insert(command.end(), {"--index", index});
+  const std::vector<std::string> lines = requirement_lines(bundle::read_text(as_requirements, kMaxLock));
+  const bool all_hashed = std::all_of(lines.begin(), lines.end(), [](const std::string& line) {
+    return line.find("==") == line.npos || line.find(" --hash=") != line.npos;
+  });
+  if (!indexes.empty() && all_hashed && inputs.index_strategy.empty())
+    command.insert(command.end(), {"--index-strategy", "unsafe-best-match"});
+}
+
+// A project whose dependencies only its build tells, as a requirement.
+std::string requirement_of(const ProjectSource& project, const std::vector<std::string>& extras) {
+  std::string list;
+  for (const std::string& extra : extras) list += (list.empty() ? "[" : ",") + extra;
+  return project.name + list + (list.empty() ? "" : "]") + " @ " + file_url(project.folder);
 }
 
 // For which machine, with which Python, and where relative paths begin.
@@ -97,7 +128,10 @@ std::vector<std::string> compile_command(const Job& job, const fs::path& uv, con
                                          const fs::path& scratch, RequirementHashes* hashes, GitLogins& logins) {
   const PythonInputs& inputs = job.inputs;
   const std::string where = job.file.string() + ", [python]";
-  replace_file(scratch / "requirements.in", lines_without_logins(inputs.requirements, where, logins));
+  std::vector<std::string> requirements = lines_without_logins(inputs.requirements, where, logins);
+  const std::optional<ProjectSource> unread = project_to_build(job);
+  if (unread) requirements.push_back(requirement_of(*unread, inputs.extras));
+  replace_file(scratch / "requirements.in", requirements);
   std::vector<std::string> command = {uv.string(), "pip", "compile", (scratch / "requirements.in").string()};
   std::optional<fs::path> hashed = inputs.requirements_file;
   if (inputs.lock_file) {
@@ -111,8 +145,9 @@ std::vector<std::string> compile_command(const Job& job, const fs::path& uv, con
   }
   if (inputs.pyproject) {
     refuse_logins_in(*inputs.pyproject);
-    command.push_back(inputs.pyproject->string());
-    for (const std::string& extra : inputs.extras) command.insert(command.end(), {"--extra", extra});
+    if (!unread) command.push_back(inputs.pyproject->string());
+    for (const std::string& extra : inputs.extras)
+      if (!unread) command.insert(command.end(), {"--extra", extra});
     for (const std::string& group : inputs.groups)
       command.insert(command.end(), {"--group", inputs.pyproject->string() + ":" + group});
   }
@@ -125,6 +160,7 @@ std::vector<std::string> compile_command(const Job& job, const fs::path& uv, con
     command.insert(command.end(), {"--excludes", (scratch / "excludes.txt").string()});
   }
   for (const std::string& word : index_words(inputs)) command.push_back(word);
+  if (inputs.lock_file) add_indexes_of_lock(inputs, *hashed, command);
   for (const std::string& word : target_words(job, python)) command.push_back(word);
   return command;
 }

@@ -13,6 +13,7 @@ namespace {
 using bundle::ErrorCode;
 
 constexpr const char* kUnreached = "uv could not ask for the packages";
+constexpr const char* kClosed = "a server of packages wants a login, or does not accept the one it was given";
 constexpr const char* kUnparsed = "uv does not understand a requirement";
 constexpr const char* kNowhere = "a required package is in none of the indexes";
 constexpr const char* kNotThere = "a required file or folder is not there";
@@ -21,46 +22,87 @@ constexpr const char* kNoSet = "no set of packages meets all requirements";
 
 constexpr const char* kMendNetwork =
     "check network, proxy, certificates and index ([python] default_index, UV_DEFAULT_INDEX), then run this again";
+constexpr const char* kMendLogin = "give a login for it by a netrc file, or by the variables of a named index";
 constexpr const char* kMendSyntax = "write it as NAME, NAME>=1.2,<2 or \"NAME[extra] ; marker\"";
-constexpr const char* kMendName = "correct the name's spelling, or name the index that has it: [[python.index]]";
+constexpr const char* kMendName =
+    "correct the name's spelling, or name the index that has it in [python]: indexes = [{ url = \"https://…/simple\" "
+    "}]";
 constexpr const char* kMendPath = "correct the path or address; paths are relative to the job file";
 constexpr const char* kMendPython = "require a version of it for this Python, or change [python] version";
 constexpr const char* kMendSet = "the text above says which exclude each other: loosen one of them, or a constraint";
 
 struct Row {
   std::string_view words;
-  UvRefusal refusal;
+  ErrorCode code;
+  const char* what;
+  const char* next;
 };
 
+constexpr std::string_view kNoLogin = "401 Unauthorized", kRefusedLogin = "403 Forbidden";
+
 constexpr std::array kRows = {
-    Row{"Failed to fetch", {ErrorCode::Network, kUnreached, kMendNetwork}},
-    Row{"error sending request", {ErrorCode::Network, kUnreached, kMendNetwork}},
-    Row{"network was disabled", {ErrorCode::Network, kUnreached, kMendNetwork}},
-    Row{"network connectivity is disabled", {ErrorCode::Network, kUnreached, kMendNetwork}},
-    Row{"Git operation failed", {ErrorCode::Network, kUnreached, kMendNetwork}},
-    Row{"Couldn't parse requirement", {ErrorCode::Usage, kUnparsed, kMendSyntax}},
-    Row{"Failed to parse", {ErrorCode::Usage, kUnparsed, kMendSyntax}},
-    Row{"wheel filename", {ErrorCode::Usage, kUnparsed, kMendSyntax}},
-    Row{"was not found in the package registry", {ErrorCode::Missing, kNowhere, kMendName}},
-    Row{"was not found in the provided package locations", {ErrorCode::Missing, kNowhere, kMendName}},
-    Row{"Distribution not found at", {ErrorCode::Missing, kNotThere, kMendPath}},
-    Row{"does not satisfy Python", {ErrorCode::Platform, kOtherPython, kMendPython}},
-    Row{"requested Python version", {ErrorCode::Platform, kOtherPython, kMendPython}},
-    Row{"matching Python", {ErrorCode::Platform, kOtherPython, kMendPython}},
-    Row{"matching platform",
-        {ErrorCode::Platform, "a required package is not for this target",
-         "require another version of it, or change [target]"}},
-    Row{"requirements are unsatisfiable", {ErrorCode::Conflict, kNoSet, kMendSet}},
-    Row{"which are incompatible", {ErrorCode::Conflict, kNoSet, kMendSet}},
-    Row{"No solution found", {ErrorCode::Conflict, kNoSet, kMendSet}}};
+    Row{kNoLogin, ErrorCode::Network, kClosed, kMendLogin},
+    Row{kRefusedLogin, ErrorCode::Network, kClosed, kMendLogin},
+    Row{"Failed to fetch", ErrorCode::Network, kUnreached, kMendNetwork},
+    Row{"error sending request", ErrorCode::Network, kUnreached, kMendNetwork},
+    Row{"network was disabled", ErrorCode::Network, kUnreached, kMendNetwork},
+    Row{"network connectivity is disabled", ErrorCode::Network, kUnreached, kMendNetwork},
+    Row{"Git operation failed", ErrorCode::Network, kUnreached, kMendNetwork},
+    Row{"Couldn't parse requirement", ErrorCode::Usage, kUnparsed, kMendSyntax},
+    Row{"Failed to parse", ErrorCode::Usage, kUnparsed, kMendSyntax},
+    Row{"wheel filename", ErrorCode::Usage, kUnparsed, kMendSyntax},
+    Row{"was not found in the package registry", ErrorCode::Missing, kNowhere, kMendName},
+    Row{"was not found in the provided package locations", ErrorCode::Missing, kNowhere, kMendName},
+    Row{"Distribution not found at", ErrorCode::Missing, kNotThere, kMendPath},
+    Row{"does not satisfy Python", ErrorCode::Platform, kOtherPython, kMendPython},
+    Row{"requested Python version", ErrorCode::Platform, kOtherPython, kMendPython},
+    Row{"matching Python", ErrorCode::Platform, kOtherPython, kMendPython},
+    Row{"matching platform", ErrorCode::Platform, "a required package is not for this target",
+        "require another version of it, or change [target]"},
+    Row{"requirements are unsatisfiable", ErrorCode::Conflict, kNoSet, kMendSet},
+    Row{"which are incompatible", ErrorCode::Conflict, kNoSet, kMendSet},
+    Row{"No solution found", ErrorCode::Conflict, kNoSet, kMendSet}};
+
+// "cu126" of "there is no version of torch==2.11.0+cu126": uv has an index for each of these, and asks it if told to.
+std::string backend_in(std::string_view said) {
+  for (std::size_t at = said.find("no version of "); at != said.npos; at = said.find("no version of ", at + 1)) {
+    const std::string_view line = said.substr(at, said.find('\n', at) - at);
+    const std::size_t plus = line.find('+');
+    if (plus == line.npos) continue;
+    const std::string_view rest = line.substr(plus + 1);
+    const std::string_view name = rest.substr(0, rest.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789"));
+    const bool cuda = name.size() >= 4 && name.size() <= 6 && name.starts_with("cu") &&
+                      name.find_first_not_of("0123456789", 2) == name.npos;
+    if (cuda || name == "cpu") return std::string(name);
+  }
+  return {};
+}
 
 }  // namespace
 
 UvRefusal refusal_of(std::string_view said) {
   const auto row = std::find_if(kRows.begin(), kRows.end(),
                                 [&](const Row& one) { return said.find(one.words) != std::string_view::npos; });
-  if (row != kRows.end()) return row->refusal;
+  if (const std::string backend = backend_in(said); !backend.empty() && (row == kRows.end() || row->what == kNoSet))
+    return {ErrorCode::Missing, "the indexes do not have this build of a package",
+            "builds for one CUDA have an index of their own, in the job file:\n            [python]\n            "
+            "torch_backend = \"" +
+                backend + "\"\n            and torch_index beside it, where a mirror has those indexes"};
+  if (row != kRows.end()) return {row->code, row->what, row->next};
   return {ErrorCode::Io, "uv could not resolve the requirements", "uv's own words above say why"};
+}
+
+std::string closed_server(std::string_view said) {
+  for (const std::string_view words : {kNoLogin, kRefusedLogin}) {
+    const std::size_t at = said.find(words);
+    if (at == said.npos) continue;
+    const std::size_t line = said.rfind('\n', at) + 1, end = std::min(said.find('\n', at), said.size());
+    const std::string_view sentence = said.substr(line, end - line);
+    const std::size_t address = sentence.find("(http");
+    if (address == sentence.npos) continue;
+    return std::string(sentence.substr(address + 1, sentence.find(')', address) - address - 1));
+  }
+  return {};
 }
 
 }  // namespace sealift::packager

@@ -3,6 +3,7 @@
 // uv has one exit code for most causes, so its sentences are all there is; what is not known here stays uv's own words.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "sealift/bundle/core/error.hpp"
@@ -12,12 +13,15 @@ namespace sealift::packager {
 struct UvRefusal {
   bundle::ErrorCode code = bundle::ErrorCode::Io;
   const char* what = "";
-  const char* next = "";
+  std::string next;
 };
 
-// Network where a server was not reached, Usage for a requirement that does not parse, Missing for a package that no
-// index has, Platform for packages that are not for this Python, Conflict for requirements that exclude each other,
-// Io for anything else.
+// Network where a server was not reached or wants a login, Usage for a requirement that does not parse, Missing for a
+// package that no index has, Platform for packages that are not for this Python, Conflict for requirements that exclude
+// each other, Io for anything else.
 UvRefusal refusal_of(std::string_view said);
+
+// The address that wants a login according to uv's words; empty when there is none.
+std::string closed_server(std::string_view said);
 
 }  // namespace sealift::packager

@@ -47,6 +47,9 @@ class TomlTable {
   bool is_array(const std::string& key) const {
     return has(key) && value_->members.at(key).kind == TomlValue::Kind::Array;
   }
+  bool is_table(const std::string& key) const {
+    return has(key) && value_->members.at(key).kind == TomlValue::Kind::Table;
+  }
   bool is_boolean(const std::string& key) const {
     return has(key) && value_->members.at(key).kind == TomlValue::Kind::Boolean;
   }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <sstream>
 #include <thread>
 
 #include "packager/files/cache.hpp"
@@ -93,6 +94,33 @@ TEST_CASE("lock refuses what wheels must not have before any of them is fetched"
     CHECK_REFUSED(desk.lock(), Conflict, "both/__init__.py: one-1.0-py3-none-any.whl and two-1.0-py3-none-any.whl");
   }
   CHECK_FALSE(fs::exists(desk.dir / "de.mo.lock.toml"));
+}
+
+TEST_CASE("all that is wrong with wheels is one message, and its rules, pasted whole, end in a lock") {
+  if (no_python()) return;
+  const Desk desk;
+  desk.add({.name = "starter", .files = {{"starter.pth", "import sys; sys.flags\n"}}});
+  desk.add({.name = "second_starter", .files = {{"second.pth", "import sys; sys.path\n"}}});
+  desk.add({.name = "one", .files = {{"both/__init__.py", "1"}, {"both/more.py", "1"}}});
+  desk.add({.name = "two", .files = {{"both/__init__.py", "2"}, {"both/more.py", "2"}}});
+  const bundle::Error error = test::refusal([&] { desk.lock(); });
+  INFO(error.what());
+  CHECK(test::mentions(error, "both/__init__.py: one-1.0-py3-none-any.whl and two-1.0-py3-none-any.whl"));
+  std::istringstream said(error.what());
+  std::string rules;
+  bool inside = false;
+  for (std::string line; std::getline(said, line);) {
+    const std::size_t begin = std::min(line.find_first_not_of(' '), line.size());
+    const bool head = line.compare(begin, 2, "[[") == 0;
+    inside = head || (inside && line.find(" = ") != line.npos);
+    if (inside) rules += line + "\n";  // as it stands there, with its blanks
+  }
+  CHECK(rules.find("[[startup]]") != rules.npos);
+  CHECK(rules.find("[[owner]]") != rules.npos);
+  write_file(desk.dir / "job.toml", read_file(desk.dir / "job.toml") + rules);
+  const LockResult result = desk.lock();
+  CHECK(result.lock.startup_files.size() == 2);
+  CHECK(result.lock.owners.size() == 1);
 }
 
 TEST_CASE("a lock that the job brings is not written over, whatever its name") {
@@ -226,6 +254,7 @@ TEST_CASE("rules under [[owner]] are judged by lock, by packages and by paths, w
 TEST_CASE("the program packs from job to bundle and shows it") {
   if (no_python()) return;
   const Desk desk;
+  desk.add({.name = "wandb", .files = {{"wandb/__init__.py", ""}}});
   const std::string program = SEALIFT_PACK, folder = desk.dir.path().string();
   const std::string fingerprint = run_checked({program, "keygen", folder + "/keys"});
   CHECK(fingerprint == read_file(desk.dir / "keys/root.fingerprint"));
@@ -244,6 +273,8 @@ TEST_CASE("the program packs from job to bundle and shows it") {
   REQUIRE(created.exit_code == 0);
   CHECK(created.out.find("\"bundle\":\"" + folder + "/out/de.mo-4\"") != std::string::npos);
   CHECK(created.err.find("writing de.mo-4") != std::string::npos);
+  CHECK(created.err.find("offline: 1 finding(s), as lock explained them") != std::string::npos);
+  CHECK(created.err.find("warning: wandb") == std::string::npos);
   const std::string shown = run_checked(
       {program, "inspect", folder + "/out/de.mo-4", "--fingerprint", fingerprint.substr(0, fingerprint.size() - 1)});
   CHECK(shown.find("wheels/demo-1.0-py3-none-any.whl") != std::string::npos);

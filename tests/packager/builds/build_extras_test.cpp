@@ -101,6 +101,9 @@ TEST_CASE("what to do about a failed build fits the end of its log") {
   says("error: command 'x86_64-linux-gnu-gcc' failed: No such file or directory", "build-essential");
   says("urllib.error.URLError: <urlopen error [Errno -3] Temporary failure in name resolution>", "no network");
   says("FileNotFoundError: [Errno 2] No such file or directory: 'cmake'", "\"cmake\", \"ninja\"");
+  says("LookupError: setuptools-scm was unable to detect version for /x",
+       "[python.extra_build_variables.demo]\n            SETUPTOOLS_SCM_PRETEND_VERSION_FOR_DEMO = \"1.0\"");
+  says("FileNotFoundError: [Errno 2] No such file or directory: 'cargo'", "a build sees no home");
   CHECK(build_remedy("demo", "something else").empty());
   CHECK(build_remedy("demo", "No module named 'evil\"] rm'").empty());
 }

@@ -47,9 +47,9 @@ TEST_CASE("folders and git commits are built from a tar that stays in the cache"
   const LockedWheel wheel = yard.build({source}).wheels.at(0);
   CHECK(wheel.version == "1.0");
   CHECK(wheel.built_from->kind == source.kind);
-  CHECK(run_checked({"tar", "-tf", yard.cache.path(wheel.built_from->sha256).string()}) ==
+  CHECK(run_checked({"tar", "--exclude=.git", "-tf", yard.cache.path(wheel.built_from->sha256).string()}) ==
         "backend.py\npyproject.toml\n");
-  CHECK(store_source(source, yard.cache, yard.dir.path()) == wheel.built_from->sha256);
+  CHECK(store_source(source, yard.cache, yard.dir.path(), {}, yard.progress) == wheel.built_from->sha256);
   fs::remove_all(source.folder);
   fs::remove(yard.cache.path(wheel.sha256));
   yard.rebuild(wheel);
@@ -59,33 +59,139 @@ TEST_CASE("folders and git commits are built from a tar that stays in the cache"
   CHECK_REFUSED(yard.rebuild(wheel), Missing, "got:      demo");
 }
 
-TEST_CASE("a commit whose version only its tags tell is built with it, and sees no address of its repository") {
-  if (no_tools()) return;
-  Yard yard;
+namespace {
+
+// A project whose version git tells, and whose wheel has the files that git tracks; and its repository, tagged.
+SourcePackage described(Yard& yard, const std::string& more = {}) {
   SourcePackage source = yard.folder("mine", R"(
 import os, subprocess
-VERSION = os.environ.get("SETUPTOOLS_SCM_PRETEND_VERSION")
-if VERSION is None:
-    VERSION = subprocess.check_output(["git", "describe", "--tags"], text=True).strip()[1:]
-    assert "url" not in open(".git/config").read() and not os.path.exists(".git/logs")
+git = lambda *words: subprocess.run(["git", *words], capture_output=True, text=True).stdout
+VERSION = git("describe", "--tags", "--dirty").strip()[1:] or "0+unknown"
+FILES = {path: open(path, "rb").read() for path in git("ls-files", "demo").split()}
+FILES["demo/archived.txt"] = str("stages.yaml" in git("archive", "HEAD")).encode()
+assert "url" not in open(".git/config").read() and not os.path.exists(".git/logs")
+assert git("status", "--porcelain", "--untracked-files=no") == ""
 )");
-  const auto git = [&](std::vector<std::string> words) {
-    words.insert(words.begin(),
-                 {"git", "-C", source.folder.string(), "-c", "user.name=t", "-c", "user.email=t@t.invalid"});
-    return run_checked(words);
-  };
-  git({"init", "--quiet"});
-  git({"add", "."});
-  git({"commit", "--quiet", "-m", "one"});
-  git({"tag", "v3.2"});
-  source.kind = SourceKind::Git;
-  source.url = "file://" + source.folder.string();
-  source.commit = git({"rev-parse", "HEAD"}).substr(0, 40);
+  write_file(source.folder / "demo/__init__.py", "");
+  write_file(source.folder / "demo/stages.yaml", "stages: 3\n");
+  if (!more.empty()) write_file(source.folder / more, "x");
+  return source;
+}
+
+std::string git_in(const fs::path& folder, std::vector<std::string> words) {
+  words.insert(words.begin(), {"git", "-C", folder.string(), "-c", "user.name=t", "-c", "user.email=t@t.invalid"});
+  return run_checked(words);
+}
+
+void commit_all(const SourcePackage& source, const std::string& tag) {
+  git_in(source.folder, {"init", "--quiet"});
+  git_in(source.folder, {"add", "."});
+  git_in(source.folder, {"commit", "--quiet", "-m", "one"});
+  git_in(source.folder, {"tag", "-a", tag, "-m", tag});
+}
+
+}  // namespace
+
+TEST_CASE("a build asks git for version and tracked files as in a checkout, and sees no address of its repository") {
+  if (no_tools()) return;
+  Yard yard;
+  SourcePackage source = described(yard);
+  commit_all(source, "v3.2");
+  git_in(source.folder, {"config", "remote.origin.url", "https://me:secret@h.invalid/x.git"});
+  SUBCASE("a commit") {
+    source.kind = SourceKind::Git;
+    source.url = "file://" + source.folder.string();
+    source.commit = git_in(source.folder, {"rev-parse", "HEAD"}).substr(0, 40);
+  }
+  SUBCASE("a folder that is a checkout") {}
   const LockedWheel wheel = yard.build({source}).wheels.at(0);
   CHECK(wheel.version == "3.2");
+  CHECK(yard.text_of(wheel, "demo/stages.yaml") == "stages: 3\n");
+  CHECK(yard.text_of(wheel, "demo/archived.txt") == "True");
+  CHECK(yard.build({source}).wheels.at(0).built_from->sha256 == wheel.built_from->sha256);
   fs::remove(yard.cache.path(wheel.sha256));
   yard.rebuild(wheel);
   CHECK(yard.cache.contains(wheel.sha256));
+}
+
+TEST_CASE("a later commit and a change in a checkout are in the version that git tells, and other branches are not") {
+  if (no_tools()) return;
+  Yard yard;
+  const SourcePackage source = described(yard);
+  commit_all(source, "v3.2");
+  git_in(source.folder, {"checkout", "--quiet", "-b", "other"});
+  git_in(source.folder, {"commit", "--quiet", "--allow-empty", "-m", "two"});
+  git_in(source.folder, {"tag", "v9"});
+  git_in(source.folder, {"checkout", "--quiet", "-"});
+  write_file(source.folder / "source.py",
+             read_file(source.folder / "source.py") + "VERSION = VERSION.replace('-', '+', 1).replace('-', '.')\n");
+  const bundle::Error dirty = test::refusal([&] { yard.build({source}); });  // its own assertion
+  CHECK(test::mentions(dirty, "AssertionError"));
+  git_in(source.folder, {"commit", "--quiet", "-a", "-m", "three"});
+  const std::string version = yard.build({source}).wheels.at(0).version;
+  CHECK(version.starts_with("3.2+1"));
+}
+
+TEST_CASE("what Git LFS keeps is fetched from a repository of this machine, and what cannot be is named") {
+  if (no_tools()) return;
+  Yard yard;
+  SourcePackage source = described(yard);
+  const std::string bytes(22'000, 'w'), hex = bundle::sha256(bundle::as_bytes(bytes)).hex();
+  write_file(source.folder / ".gitattributes", "*.bin filter=lfs diff=lfs merge=lfs -text\n");
+  write_file(source.folder / "demo/model.bin",
+             "version https://git-lfs.github.com/spec/v1\noid sha256:" + hex + "\nsize 22000\n");
+  commit_all(source, "v1");
+  source.kind = SourceKind::Git;
+  source.url = "file://" + source.folder.string();
+  source.commit = git_in(source.folder, {"rev-parse", "HEAD"}).substr(0, 40);
+  std::FILE* said = std::tmpfile();
+  bundle::Progress progress(said);
+  const auto built = [&] {
+    return build_sources({source}, yard.tools, yard.target, yard.cache, progress, {}).wheels.at(0);
+  };
+  CHECK(yard.text_of(built(), "demo/model.bin").size() < 200);
+  std::rewind(said);
+  std::string text(10'000, '\0');
+  text.resize(std::fread(text.data(), 1, text.size(), said));
+  std::fclose(said);
+  CHECK(text.find("1 file(s) of which only Git LFS has the bytes, such as demo/model.bin") != text.npos);
+  write_file(source.folder / (".git/lfs/objects/" + hex.substr(0, 2) + "/" + hex.substr(2, 2) + "/" + hex), bytes);
+  const LockedWheel wheel = yard.build({source}).wheels.at(0);
+  CHECK(yard.text_of(wheel, "demo/model.bin") == bytes);
+  CHECK(wheel.version == "1");  // and git finds nothing changed
+}
+
+TEST_CASE("links of a folder to what lies beside it are followed, and no others") {
+  if (no_tools()) return;
+  Yard yard;
+  const SourcePackage source = yard.folder("mono/pkg", R"(
+import os
+FILES = {os.path.join(at, name)[2:]: open(os.path.join(at, name), "rb").read()
+         for at, _, names in os.walk("./demo") for name in names}
+)");
+  fs::create_directories(source.folder / "demo");
+  write_file(yard.dir / "mono/shared/VERSION", "3\n");
+  write_file(yard.dir / "mono/shared/data/a.json", "{}\n");
+  write_file(yard.dir / "secret", "secret");
+  fs::create_symlink("../../shared/VERSION", source.folder / "demo/VERSION");
+  fs::create_directory_symlink("../../shared/data", source.folder / "demo/data");
+  const LockedWheel wheel = yard.build({source}).wheels.at(0);
+  CHECK(yard.text_of(wheel, "demo/VERSION") == "3\n");
+  CHECK(yard.text_of(wheel, "demo/data/a.json") == "{}\n");
+  SUBCASE("further up") {
+    fs::create_symlink("../../../secret", source.folder / "demo/up");
+  }
+  SUBCASE("by an absolute path") {
+    fs::create_symlink(yard.dir / "secret", source.folder / "demo/up");
+  }
+  SUBCASE("by way of another link") {
+    fs::create_symlink("../../secret", yard.dir / "mono/shared/up");
+    fs::create_symlink("../../shared/up", source.folder / "demo/up");
+  }
+  SUBCASE("to what holds it") {
+    fs::create_directory_symlink("../../../mono", source.folder / "demo/up");
+  }
+  CHECK_REFUSED(yard.build({source}), Format, "a link leaves the tree");
 }
 
 TEST_CASE("a password in a repository's address is no argument of git, and its server alone gets it") {
@@ -104,7 +210,9 @@ TEST_CASE("a password in a repository's address is no argument of git, and its s
   package.kind = SourceKind::Git;
   package.url = "https://me%40work:sec%2Fret@h.invalid:8443/demo.git";
   package.commit = std::string(40, 'a');
-  const bundle::Error error = test::refusal([&] { store_source(package, Cache(dir / "cache"), dir / "scratch"); });
+  bundle::Progress silent(nullptr);
+  const bundle::Error error =
+      test::refusal([&] { store_source(package, Cache(dir / "cache"), dir / "scratch", {}, silent); });
   ::setenv("PATH", path.c_str(), 1);
   CHECK(error.code() == bundle::ErrorCode::Network);
   CHECK_FALSE(test::mentions(error, "sec"));

@@ -60,7 +60,7 @@ TEST_CASE("a lock is taken alone, and told by its name") {
   CHECK_REFUSED(folder.read("lock_file = \"gone.lock\""), Usage, "gone.lock");
   CHECK_REFUSED(folder.read("lock_file = \"uv.lock\"\nrequirements_file = \"reqs.txt\""), Usage, "taken as it is");
   CHECK_REFUSED(folder.read("lock_file = \"uv.lock\"\nconstraints = [\"a<1\"]"), Usage, "taken as it is");
-  CHECK_REFUSED(folder.read("lock_file = \"pylock.toml\"\nextras = [\"x\"]"), Usage, "only a project");
+  CHECK(folder.read("lock_file = \"pylock.toml\"\nextras = [\"x\"]").extras == Words{"x"});
 }
 
 TEST_CASE("a package can be left out, and the build of one can be given more than its project asks for") {
@@ -95,6 +95,9 @@ TEST_CASE("indexes are told to uv in the order in which they are asked") {
                                      "ours=https://ours.invalid/simple", "--index", "file:///srv/simple",
                                      "--index-strategy", "first-index"});
   CHECK(index_words(folder.read("requirements = [\"a\"]")).empty());
+  const PythonInputs named = folder.read(
+      "requirements = [\"a\"]\ndefault_index = { name = \"ours\", url = \"https://ours.invalid/simple\" }\n");
+  CHECK(index_words(named) == Words{"--default-index", "ours=https://ours.invalid/simple"});  // for its variables
 }
 
 TEST_CASE("an index with a password in its address is refused, since the address is written down") {

@@ -292,7 +292,8 @@ TEST_CASE("a redirect to a file of this machine is not followed") {
 TEST_CASE("sizes are asked for without fetching, and unknown ones are no failure") {
   Site site;
   site.add("/wheel", {.body = some_bytes(5000)});
-  CHECK(remote_sizes({site.server.url("/wheel"), site.server.url("/gone")}, 2) == std::vector<std::uint64_t>{5000, 0});
+  CHECK(remote_sizes({site.server.url("/wheel"), site.server.url("/gone")}, 2, {}) ==
+        std::vector<std::uint64_t>{5000, 0});
   CHECK(site.server.sent() == 0);
 }
 

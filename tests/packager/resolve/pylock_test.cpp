@@ -164,3 +164,37 @@ TEST_CASE("a pylock for several machines becomes requirements that keep version,
   CHECK_REFUSED(pylock_as_requirements(pylock("[[packages]]\nname = \"demo\"\n"), "/"), Format, "no version");
   CHECK_REFUSED(pylock_as_requirements(pylock(package("demo\\n--index-url x", sdist())), "/"), Format, "line break");
 }
+
+TEST_CASE("of a pylock's groups and extras those count that it takes by default or that the job names") {
+  const auto with = [&](const std::string& marker) { return package("demo", "marker = '" + marker + "'\n" + sdist()); };
+  const std::string head = "extras = [\"Fast_Path\"]\ndependency-groups = [\"dev\"]\ndefault-groups = [\"default\"]\n";
+  const auto line = [&](const std::string& marker, const std::vector<std::string>& extras = {},
+                        const std::vector<std::string>& groups = {}) {
+    const std::string text = pylock_as_requirements(pylock(head + with(marker)), "/", extras, groups).at(0);
+    return text.substr(0, text.find(" --hash"));
+  };
+  const std::string yes = "demo==1.0 ; python_version >= '0'", no = "demo==1.0 ; python_version < '0'";
+  CHECK(line("\"default\" in dependency_groups") == yes);
+  CHECK(line("\"dev\" in dependency_groups") == no);
+  CHECK(line("\"dev\" in dependency_groups", {}, {"dev"}) == yes);
+  CHECK(line("\"default\" in dependency_groups", {}, {"dev"}) == yes);
+  CHECK(line("\"dev\" not in dependency_groups") == yes);
+  CHECK(line("\"fast-path\" in extras") == no);
+  CHECK(line("\"fast-path\" in extras", {"fast.path"}) == yes);
+  CHECK(line("sys_platform == \"linux\" and (\"dev\" in dependency_groups or \"default\" in dependency_groups)") ==
+        "demo==1.0 ; sys_platform == \"linux\" and (python_version < '0' or python_version >= '0')");
+  CHECK_REFUSED(line("\"dev\" in dependency_groups", {}, {"prod"}), Usage, "one of: dev");
+}
+
+TEST_CASE("the indexes of a lock are told, but not the one that most of it comes from") {
+  const auto of_uv = [](const std::string& registry) {
+    return "[[package]]\nname = \"x\"\nsource = { registry = \"" + registry + "\" }\n";
+  };
+  const std::string common = "https://most.invalid/simple", gpu = "https://gpu.invalid/simple";
+  CHECK(indexes_of_lock(of_uv(common) + of_uv(common) + of_uv(gpu)) == std::vector<std::string>{gpu});
+  CHECK(indexes_of_lock(of_uv(common) + of_uv(gpu)) == std::vector<std::string>{common, gpu});
+  CHECK(indexes_of_lock(of_uv(common)).empty());
+  CHECK(indexes_of_lock("[[package]]\nname = \"x\"\nsource = { editable = \".\" }\n").empty());
+  CHECK(indexes_of_lock("[[packages]]\nindex = \"" + gpu + "\"\n[[packages]]\nindex = \"" + common + "\"\n").size() ==
+        2);
+}

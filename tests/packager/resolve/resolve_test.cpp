@@ -406,6 +406,42 @@ TEST_CASE("each cause for which uv finds no packages has a code and a next step 
         for (const std::string& step : steps) CHECK_FALSE(others.contains(step));
 }
 
+TEST_CASE("a server that wants a login is told from one that is not reached, and by its address") {
+  const std::string none =
+      "error: No solution found when resolving dependencies\n  cause: Because foo was not found in the "
+      "package registry and you require foo, …\n\nhint: An index ";
+  const std::vector<std::string> said = {
+      none +
+          "URL (https://h.invalid/simple) could not be queried due to a lack of valid authentication credentials (401 "
+          "Unauthorized)",
+      none + "(https://h.invalid/simple) returned a 403 Forbidden error. Check that the index URL is correct",
+      "error: Failed to fetch: `https://h.invalid/simple`\n  cause: HTTP status client error (401 Unauthorized) for "
+      "url "
+      "(https://h.invalid/simple)"};
+  for (const std::string& text : said) {
+    CAPTURE(text);
+    CHECK(refusal_of(text).code == bundle::ErrorCode::Network);
+    CHECK(std::string(refusal_of(text).what).find("login") != std::string::npos);
+    CHECK(closed_server(text) == "https://h.invalid/simple");
+  }
+  CHECK(closed_server("error: Failed to fetch: http://127.0.0.1:9/simple/foo/\n  cause: tcp connect error").empty());
+}
+
+TEST_CASE("a build for one CUDA that no index has is told to have an index of its own") {
+  const auto told = [](const std::string& version) {
+    return refusal_of(
+        "error: No solution found when resolving dependencies\n  cause: Because there is no version of torch==" +
+        version + " and you require torch==" + version +
+        ", we can conclude that your requirements are "
+        "unsatisfiable.");
+  };
+  CHECK(told("2.11.0+cu126").next.find("torch_backend = \"cu126\"") != std::string::npos);
+  CHECK(told("2.11.0+cpu").next.find("torch_backend = \"cpu\"") != std::string::npos);
+  CHECK(told("2.11.0+cu126").code == bundle::ErrorCode::Missing);
+  for (const char* other : {"2.11.0", "2.11.0+rocm6.4", "2.11.0+cu", "2.11.0+local"})
+    CHECK(told(other).next.find("torch_backend") == std::string::npos);
+}
+
 TEST_CASE("uv is named, or found, or missed with advice") {
   CHECK_REFUSED(find_uv("/no/such/uv"), Missing, "--uv");
 }
