@@ -59,6 +59,17 @@ void refuse_foreign_link(const fs::path& path, const fs::path& folder) {
                                  .next = "copy there what it points to, or remove it"});
 }
 
+// The folder is the packer's own, so there is nobody else to ask for a better one.
+void require_safe_path(const std::string& path, const fs::path& folder) {
+  try {
+    bundle::SafePath::parse(path, folder.string());
+  } catch (const Error& error) {
+    bundle::Facts facts = error.facts();
+    facts.next = "rename it there; names from macOS by: convmv -f utf8 -t utf8 --nfc --notest -r " + folder.string();
+    throw Error(error.code(), std::move(facts));
+  }
+}
+
 HubListing list_folder(const ModelSpec& spec) {
   HubListing listing;
   const fs::path real_folder = fs::canonical(spec.folder);
@@ -78,7 +89,7 @@ HubListing list_folder(const ModelSpec& spec) {
                                                                        : "a link to nothing",
                                      .next = "remove it from the folder, or copy there what it points to"});
     refuse_foreign_link(it->path(), real_folder);
-    bundle::SafePath::parse(path, spec.folder.string());
+    require_safe_path(path, spec.folder);
     listing.files.push_back({.path = path, .size = it->file_size(), .sha256 = {}});
   }
   std::sort(listing.files.begin(), listing.files.end(),

@@ -235,17 +235,20 @@ class ModelCheck {
   void check_tokenizer() {
     static const std::vector<std::string> kWhole = {
         "tokenizer.json", "tokenizer.model",   "spiece.model", "sentencepiece.bpe.model", "vocab.txt", "tekken.json",
-        "*.tiktoken",     "tokenization_*.py", "vocab.jsonl"};
-    const bool pair = has("vocab.json") && has("merges.txt");
+        "*.tiktoken",     "tokenization_*.py", "vocab.jsonl",  "tokenizer.model.*",       "*.model",   "*.spm"};
+    // Of characters, for sound: no merges belong to them.
+    const bool pair = has("vocab.json") && (has("merges.txt") || has("preprocessor_config.json"));
     const bool vocabulary = pair || any([](const std::string& path) { return matches_any(path, kWhole); });
     const bool parts = has("tokenizer_config.json") || has("special_tokens_map.json") || has("added_tokens.json") ||
                        has("vocab.json") || has("merges.txt");
     const bool inside = has("model_index.json") || has("adapter_config.json") ||
                         any([](const std::string& path) { return path.ends_with(".gguf"); });
     if (parts && !vocabulary)
-      fault(
-          "the tokenizer is not complete: tokenizer.json, tokenizer.model, vocab.txt or vocab.json with merges.txt "
-          "is missing");
+      warn(
+          "its tokenizer has none of the usual vocabularies (tokenizer.json, tokenizer.model, vocab.txt, vocab.json "
+          "with "
+          "merges.txt): that is complete for one that needs none, such as ByT5's or CANINE's; else fetch what is "
+          "missing");
     else if (!parts && !vocabulary && !inside && !has("preprocessor_config.json"))
       warn("it has no tokenizer");
     else if (vocabulary && !has("tokenizer_config.json"))

@@ -88,7 +88,9 @@ bool is_bookkeeping(std::string_view path) {
   static const std::set<std::string_view> kNames = {".git", ".gitattributes", ".gitignore", ".cache",    ".msc", ".mdl",
                                                     ".mv",  ".locks",         ".DS_Store",  "._____temp"};
   const std::vector<std::string_view> parts = bundle::split(path, '/');
-  return std::any_of(parts.begin(), parts.end(), [](std::string_view part) { return kNames.contains(part); });
+  return std::any_of(parts.begin(), parts.end(), [](std::string_view part) {
+    return kNames.contains(part) || (part.starts_with("._") && part.size() > 2);  // what macOS keeps beside a file
+  });
 }
 
 std::optional<ShardName> shard_name(std::string_view name) {

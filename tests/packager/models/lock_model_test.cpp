@@ -160,6 +160,12 @@ TEST_CASE("a hub that sends another file than it listed is not believed") {
   CHECK_REFUSED(desk.lock(), Digest, "another file than it listed");
 }
 
+TEST_CASE("a name in a folder that no bundle can have is to be changed there, since nobody else sent it") {
+  HubDesk desk;
+  write_file(desk.dir / "tiny/Re\xcc\x81sume\xcc\x81.md", "#");  // as macOS writes é
+  CHECK_REFUSED(desk.lock(), Format, "convmv -f utf8 -t utf8 --nfc");
+}
+
 TEST_CASE("what speaks against a model is said before its large files are fetched or hashed") {
   HubDesk desk;
   desk.from_hub();
@@ -169,7 +175,9 @@ TEST_CASE("what speaks against a model is said before its large files are fetche
   desk.hub.large.insert("sub/model.pt");
   desk.hub.publish("org/tiny", files);
   CHECK_REFUSED(desk.lock(), Format, "sub/model.pt: files that end in .pt are pickles");
-  CHECK_REFUSED(desk.lock(), Format, "the tokenizer is not complete");
+  files.erase("config.json");
+  desk.hub.publish("org/tiny", files);
+  CHECK_REFUSED(desk.lock(), Format, "config.json is missing");
   CHECK(desk.hub.storage.requests().empty());
 }
 

@@ -97,8 +97,6 @@ TEST_CASE("each fault of a model is found, and nothing else with it") {
       {"generation_config.json: this is no JSON", with(tiny_model(), "generation_config.json", "{\"a\": }")},
       {"config.json: this is no JSON object", with(tiny_model(), "config.json", "[1]")},
       {"config.json: this is no JSON object", with(tiny_model(), "config.json", "{\"a\": 1")},
-      {"the tokenizer is not complete", without(tiny_model(), "tokenizer.json")},
-      {"the tokenizer is not complete", with(without(tiny_model(), "tokenizer.json"), "vocab.json", "{}")},
       {"training_args.bin: torch.save", with(tiny_model(), "training_args.bin", "x")},
       {"weights.bin: it begins like a pickle", with(tiny_model(), "weights.bin", "\x80\x04\x95 more")},
       {"a Git LFS pointer", with(tiny_model(), "tokenizer.json", "version https://git-lfs.invalid/spec/v1\n")},
@@ -172,8 +170,22 @@ TEST_CASE("what is unusual but may be wanted is a warning") {
   };
   warned(without(tiny_model(), "tokenizer_config.json"), "tokenizer_config.json is missing");
   warned(without(without(tiny_model(), "tokenizer_config.json"), "tokenizer.json"), "it has no tokenizer");
+  warned(without(tiny_model(), "tokenizer.json"), "none of the usual vocabularies");
+  warned(with(without(tiny_model(), "tokenizer.json"), "vocab.json", "{}"), "none of the usual vocabularies");
   warned(without(tiny_model(), "model.safetensors"), "it has no weights");
   warned(with(tiny_model(), "other.h5", "x"), "Lambda layer");
+}
+
+TEST_CASE("a tokenizer whose vocabulary has an unusual name is complete") {
+  const ModelFiles bare = without(tiny_model(), "tokenizer.json");
+  for (const ModelFiles& files :
+       {with(with(bare, "vocab.json", "{}"), "preprocessor_config.json", "{}"),            // wav2vec2
+        with(with(with(bare, "vocab.json", "{}"), "source.spm", "x"), "target.spm", "x"),  // Marian
+        with(bare, "spm.model", "x"), with(bare, "tokenizer.model.v3", "x"), with(bare, "ice_text.model", "x")}) {
+    const ModelReport report = Desk().look(files);
+    CHECK_MESSAGE(report.faults.empty(), all(report.faults));
+    CHECK_MESSAGE(report.warnings.empty(), all(report.warnings));
+  }
 }
 
 TEST_CASE("the faults of all models are one refusal") {

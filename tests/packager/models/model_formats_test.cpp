@@ -23,6 +23,8 @@ TEST_CASE("what clients leave in a folder is no part of a model") {
   CHECK(is_bookkeeping(".git"));
   CHECK(is_bookkeeping("sub/.cache/huggingface/x.metadata"));
   CHECK(is_bookkeeping(".msc"));
+  CHECK(is_bookkeeping("sub/._model.safetensors"));
+  CHECK_FALSE(is_bookkeeping("_model.safetensors"));
   CHECK_FALSE(is_bookkeeping("chat.git"));
   CHECK_FALSE(is_bookkeeping(".hidden/config.json"));
 }
