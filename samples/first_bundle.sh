@@ -2,15 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # A first success, small and without root: a tiny Python environment and a made model are packed and signed, carried to
 # another folder, installed there without a network, opened, and refused once one bit is wrong.
-#   samples/first_bundle.sh [OUT]     OUT (default build/first_bundle) gets everything; can be run again
-# Needs what `cmake/prerequisites.sh tools` installs: only that step may ask for sudo, and only where packages are missing.
-# samples/air_gap.sh tells the same story with torch, a bare host and training.
+#   samples/first_bundle.sh [OUT]     OUT gets everything (default first_bundle here; in a checkout build/first_bundle);
+#                                     can be run again
+# Installed programs are taken where they are (programs.sh). A checkout without them builds its own, and only what
+# `cmake/prerequisites.sh tools` does then may ask for sudo, where packages are missing.
+# air_gap.sh tells the same story with torch, a bare host and training.
 set -euo pipefail
-cd "$(dirname "$0")/.."
-project=$PWD
-out=$(realpath -m "${1:-build/first_bundle}")
-tools=${SEALIFT_TOOLS_BUILD:-$project/build/tools}  # a build folder whose bin/ holds the tools
-pack=$tools/bin/sealift-pack
+source "$(dirname "$0")/programs.sh"
 started=$SECONDS
 
 say() { printf '\n==> %3d s  %s\n' "$((SECONDS - started))" "$*"; }
@@ -22,18 +20,30 @@ expect() {
   [ "$status" = "$wanted" ] || { echo "first_bundle: '$1' ended with $status, and $wanted was expected" >&2; exit 1; }
 }
 
-say "prepare: a compiler, libraries, uv"
-cmake/prerequisites.sh tools
-if [ "$tools" = "$project/build/tools" ]; then
-  say "build: packager, installer, starter"
-  mkdir -p build
-  [ -f "$tools/build.ninja" ] || cmake --preset tools -DSEALIFT_TESTS=OFF > build/tools.log || { cat build/tools.log; exit 1; }
-  cmake --build "$tools" --target sealift-pack sealift-install sealift-start
+if [ -n "$installed" ]; then
+  out=$(realpath -m "${1:-first_bundle}") pack=$installed/sealift-pack
+  say "prepare: the programs in $installed"
+  needs python3=python3 bwrap=bubblewrap patchelf=patchelf
+else
+  cd "$samples/.."
+  out=$(realpath -m "${1:-build/first_bundle}")
+  tools=${SEALIFT_TOOLS_BUILD:-$PWD/build/tools}  # a build folder whose bin/ holds the tools
+  pack=$tools/bin/sealift-pack
+  say "prepare: a compiler, libraries, uv"
+  cmake/prerequisites.sh tools
+  if [ "$tools" = "$PWD/build/tools" ]; then
+    say "build: packager, installer, starter"
+    mkdir -p build
+    [ -f "$tools/build.ninja" ] || cmake --preset tools -DSEALIFT_TESTS=OFF > build/tools.log || { cat build/tools.log; exit 1; }
+    cmake --build "$tools" --target sealift-pack sealift-install sealift-start
+  fi
+  export PATH="$PWD/build/prerequisites/uv/bin:$PATH" SEALIFT_CACHE="$PWD/build/prerequisites/downloads"
 fi
 
 say "make: a model of one small layer, as safetensors"
 rm -rf "$out"
 mkdir -p "$out/tiny-model" "$out/isolated"
+[ -z "$installed" ] || bring_uv "$out/uv"
 python3 - "$out/tiny-model" <<'END'
 import json, pathlib, struct, sys
 folder = pathlib.Path(sys.argv[1])
@@ -42,15 +52,16 @@ weights = struct.pack("<4096f", *(i / 4096 for i in range(4096)))
 header = json.dumps({"layer.weight": {"dtype": "F32", "shape": [64, 64], "data_offsets": [0, len(weights)]}}).encode()
 (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + weights)
 END
-cat > "$out/job.toml" <<'END'
+# For a machine like this one: its Python travels, and asks for its glibc.
+cat > "$out/job.toml" <<END
 name = "first"
 version = 1
 channel = "samples"
 [target]
 arch = "x86_64"
-glibc = "2.36"
+glibc = "$(getconf GNU_LIBC_VERSION | sed 's/^glibc //')"
 [python]
-version = "3.11"
+version = "$(python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')"
 requirements = ["numpy==2.4.6", "safetensors==0.8.0"]
 imports = ["numpy", "safetensors"]
 [[model]]
@@ -58,7 +69,6 @@ source = "tiny-model"
 END
 
 say "connected side: make a key, lock, pack, sign, write the documents"
-export PATH="$project/build/prerequisites/uv/bin:$PATH" SEALIFT_CACHE="$project/build/prerequisites/downloads"
 fingerprint=$("$pack" keygen "$out/keys")
 "$pack" lock "$out/job.toml" -o "$out/first.lock.toml"
 # Packed without a key, as on an account that builds; signed where the key is, which would be another one.
