@@ -67,6 +67,7 @@ pid_t start_rank(const std::vector<std::string>& command, const Place& place, st
        .environment = bundle::environment_with(variables_of_rank(place, index)),
        .streams = {-1, STDOUT_FILENO, STDERR_FILENO},
        .kin = bundle::Kin::Session,
+       .of_login = true,
        .complaint = "sealift-launch: " + command[0] + " cannot be started; is it in PATH and executable? "});
 }
 

@@ -98,7 +98,9 @@ RunningChild::RunningChild(const Child& child, int input, int output, int errors
   pid_ = start_process({.arguments = child.arguments,
                         .environment = child.environment,
                         .streams = {input, output, errors},
-                        .kin = contained_ ? Kin::Group : Kin::Ours,
+                        .kept = child.kept,
+                        .kin = contained_ ? Kin::Session : Kin::Ours,
+                        .of_login = child.of_login,
                         .no_new_privileges = contained_,
                         .no_core = true});
   if (pid_ < 0) throw_errno("a program cannot be started", child.arguments.at(0));

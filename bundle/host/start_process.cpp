@@ -6,6 +6,8 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -88,6 +90,13 @@ bool take_streams(const std::array<int, 3>& streams) {
   return true;
 }
 
+// A session keyring of its own, in place of the login's: keys there are anybody's who inherits it. Where the kernel has
+// none, or has them forbidden to us, the child has none either. False: the login's would be left.
+bool leave_keyring() {
+  constexpr long kJoin = 1;  // KEYCTL_JOIN_SESSION_KEYRING, with a name for none
+  return ::syscall(SYS_keyctl, kJoin, nullptr) >= 0 || (errno != EDQUOT && errno != ENOMEM && errno != EINTR);
+}
+
 void reset_signals() {
   for (int number = 1; number < NSIG; ++number) {
     struct sigaction action {};
@@ -140,6 +149,10 @@ int execute(Prepared& prepared) {
   if (start.kin == Kin::Session) ::setsid();
   if (start.kin == Kin::Group) ::setpgid(0, 0);
   if (!take_streams(start.streams)) ::_exit(126);
+  if (!start.of_login) {
+    if (!leave_keyring()) give_up(prepared, errno, 126);
+    ::umask(022);
+  }
   close_others_on_exec(start.kept);
   const rlimit no_core = {0, 0};
   if (start.no_core) ::setrlimit(RLIMIT_CORE, &no_core);

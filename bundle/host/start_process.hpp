@@ -36,6 +36,8 @@ struct ProcessStart {
   std::vector<int> kept = {};                 // ascending: more that it gets, under their numbers
   std::string folder = {};                    // where it starts; empty: where we are
   Kin kin = Kin::Ours;
+  // What belongs to a login: its session keyring (Kerberos, AFS) and its umask. False: an empty one, and 022.
+  bool of_login = false;
   bool no_new_privileges = false;  // a setuid program stays the caller's
   bool no_core = false;            // a crash leaves no image of its memory
   // What its stderr gets, and the reason behind it, where the program cannot be started; nothing: neither.

@@ -46,6 +46,28 @@ fs::path require_program(const std::string& name) {
   return program;
 }
 
+ProcessResult run_to_end(const std::vector<std::string>& argv, const std::map<std::string, std::string>& environment,
+                         bool of_login, const std::vector<int>& kept) {
+  bundle::Child child{.arguments = argv,
+                      .environment = {},
+                      .contained = false,
+                      .patience = std::nullopt,
+                      .keep_output = kMostOutput,
+                      .keep_errors = kMostOutput,
+                      .of_login = of_login,
+                      .kept = kept};
+  for (const auto& [name, value] : environment) child.environment.push_back(name + "=" + value);
+  child.arguments.front() = require_program(argv.front()).string();
+  bundle::ChildEnd end = bundle::run_child(child);
+  if (end.output.size() == kMostOutput)
+    throw Error(ErrorCode::Io, {.what = "a program printed too much",
+                                .where = argv.front(),
+                                .expected = "less than " + std::to_string(kMostOutput) + " bytes"});
+  return {.exit_code = end.signal != 0 ? 128 + end.signal : end.exit_code,
+          .out = std::move(end.output),
+          .err = std::move(end.errors)};
+}
+
 }  // namespace
 
 std::map<std::string, std::string> passed_environment() {
@@ -58,26 +80,12 @@ std::map<std::string, std::string> passed_environment() {
 ProcessResult run_process(const std::vector<std::string>& argv, const std::map<std::string, std::string>& environment) {
   std::map<std::string, std::string> all = environment;
   all.merge(passed_environment());
-  return run_in(argv, all);
+  return run_to_end(argv, all, true, {});
 }
 
-ProcessResult run_in(const std::vector<std::string>& argv, const std::map<std::string, std::string>& environment) {
-  bundle::Child child{.arguments = argv,
-                      .environment = {},
-                      .contained = false,
-                      .patience = std::nullopt,
-                      .keep_output = kMostOutput,
-                      .keep_errors = kMostOutput};
-  for (const auto& [name, value] : environment) child.environment.push_back(name + "=" + value);
-  child.arguments.front() = require_program(argv.front()).string();
-  bundle::ChildEnd end = bundle::run_child(child);
-  if (end.output.size() == kMostOutput)
-    throw Error(ErrorCode::Io, {.what = "a program printed too much",
-                                .where = argv.front(),
-                                .expected = "less than " + std::to_string(kMostOutput) + " bytes"});
-  return {.exit_code = end.signal != 0 ? 128 + end.signal : end.exit_code,
-          .out = std::move(end.output),
-          .err = std::move(end.errors)};
+ProcessResult run_in(const std::vector<std::string>& argv, const std::map<std::string, std::string>& environment,
+                     const std::vector<int>& kept) {
+  return run_to_end(argv, environment, false, kept);
 }
 
 std::string run_checked(const std::vector<std::string>& argv, const std::map<std::string, std::string>& environment) {

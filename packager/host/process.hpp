@@ -29,8 +29,10 @@ ProcessResult run_process(const std::vector<std::string>& argv,
 std::string run_checked(const std::vector<std::string>& argv,
                         const std::map<std::string, std::string>& environment = {});
 
-// The same with exactly these variables.
-ProcessResult run_in(const std::vector<std::string>& argv, const std::map<std::string, std::string>& environment);
+// The same with exactly these variables, and nothing of the login's: no key, its umask neither. `kept`, ascending:
+// descriptors that it gets.
+ProcessResult run_in(const std::vector<std::string>& argv, const std::map<std::string, std::string>& environment,
+                     const std::vector<int>& kept = {});
 
 // Where PATH has `name`, else where it lies beside the running program, as in a wheel's environment; empty: nowhere.
 std::filesystem::path find_program(const std::string& name);

@@ -2,6 +2,7 @@
 // Words for bwrap; see sandbox.hpp. Its root is an empty tmpfs, so that what is not named here is not there.
 #include "packager/host/sandbox.hpp"
 
+#include "packager/host/no_keys_filter.hpp"
 #include "sealift/bundle/core/error.hpp"
 
 namespace sealift::packager {
@@ -18,8 +19,8 @@ void add(Words& words, const std::initializer_list<std::string>& more) {
   words.insert(words.end(), more);
 }
 
-// No capability, no terminal to type into, and an end with ours. As root too it is a user namespace, where there is
-// one.
+// No capability, no terminal to type into, no key, and an end with ours. As root too it is a user namespace, where
+// there is one.
 Words held() {
   return {find_program("bwrap").string(),
           "--unshare-user-try",
@@ -33,6 +34,12 @@ Words held() {
           "--new-session",
           "--die-with-parent",
           "--clearenv"};
+}
+
+// A list of them: names and numbers of all that the user has.
+void hide_keys(Words& words) {
+  for (const char* list : {"/proc/keys", "/proc/key-users"})
+    if (std::error_code none; fs::exists(list, none)) add(words, {"--ro-bind", "/dev/null", list});
 }
 
 // Programs, libraries, and those files of /etc without which they do not start. Nothing there is secret.
@@ -49,12 +56,16 @@ void add_own_system(Words& words) {
        {"alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "os-release", "passwd", "group", "nsswitch.conf"})
     add(words, {"--ro-bind-try", std::string("/etc/") + name, std::string("/etc/") + name});
   add(words, {"--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--dir", "/var/tmp"});
+  hide_keys(words);
 }
 
 void add_other_system(Words& words, const OtherSystem& system) {
   add(words, {"--ro-bind", system.root.string(), "/", "--dev", "/dev"});
   std::error_code ignored;
-  if (fs::is_directory(system.root / "proc", ignored)) add(words, {"--proc", "/proc"});
+  if (fs::is_directory(system.root / "proc", ignored)) {
+    add(words, {"--proc", "/proc"});
+    hide_keys(words);
+  }
   if (fs::is_directory(system.root / "tmp", ignored)) add(words, {"--tmpfs", "/tmp"});
   add(words, {"--tmpfs", "/mnt"});
   for (const auto& [name, folder] : system.read_below_mnt) add(words, {"--ro-bind", folder.string(), "/mnt/" + name});
@@ -63,9 +74,10 @@ void add_other_system(Words& words, const OtherSystem& system) {
 
 ProcessResult start(Words words, const SandboxedRun& run) {
   for (const auto& [name, value] : run.environment) add(words, {"--setenv", name, value});
-  add(words, {"--chdir", run.folder.string(), "--"});
+  const bundle::Descriptor filter = no_keys_filter();
+  add(words, {"--seccomp", std::to_string(filter.get()), "--chdir", run.folder.string(), "--"});
   words.insert(words.end(), run.command.begin(), run.command.end());
-  return run_in(words, {});
+  return run_in(words, {}, {filter.get()});
 }
 
 std::string devices_in(const std::string& table) {

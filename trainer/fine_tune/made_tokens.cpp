@@ -27,6 +27,7 @@ void run_to_its_end(const std::vector<std::string>& command) {
   const pid_t child = bundle::start_process({.arguments = command,
                                              .environment = bundle::environment_with({}),
                                              .streams = {STDIN_FILENO, STDERR_FILENO, STDERR_FILENO},
+                                             .of_login = true,
                                              .complaint = "cannot start " + command[0] + ": "});
   const int error = errno;
   const int status = child < 0 ? 0 : bundle::wait_for_process(child);

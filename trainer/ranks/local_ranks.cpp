@@ -41,8 +41,11 @@ pid_t start(char** argv, std::vector<std::string> environment) {
   // A bare host may not have /proc mounted; then the path that the kernel was given is used.
   const char* const program =
       access("/proc/self/exe", X_OK) == 0 ? "/proc/self/exe" : reinterpret_cast<const char*>(getauxval(AT_EXECFN));
-  bundle::ProcessStart rank{
-      .arguments = {}, .program = program, .environment = std::move(environment), .streams = {0, 1, 2}};
+  bundle::ProcessStart rank{.arguments = {},
+                            .program = program,
+                            .environment = std::move(environment),
+                            .streams = {0, 1, 2},
+                            .of_login = true};
   for (; *argv; ++argv) rank.arguments.emplace_back(*argv);
   const pid_t child = bundle::start_process(rank);
   TORCH_CHECK(child >= 0, "cannot start a rank: ", std::strerror(errno), "; use fewer --ranks");

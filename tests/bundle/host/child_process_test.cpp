@@ -3,7 +3,10 @@
 #include "sealift/bundle/host/child_process.hpp"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,8 +14,10 @@
 #include <fstream>
 #include <thread>
 
+#include "bundle/host/start_process.hpp"
 #include "sealift/bundle/core/file.hpp"
 #include "sealift/bundle/host/interrupt.hpp"
+#include "tests/support/left_out.hpp"
 #include "tests/support/temp_dir.hpp"
 
 using namespace sealift::bundle;
@@ -142,4 +147,38 @@ TEST_CASE("an interrupt ends the child first, and gives it time to clean up") {
     CHECK(is_gone(child));
     CHECK(std::filesystem::exists(dir / "cleaned"));
   }
+}
+
+TEST_CASE("a child has nothing of the login's, whose keys, umask and terminal only a program that is named gets") {
+  const pid_t login = ::fork();  // a login of its own, with a terminal, keys and a strict umask
+  if (login == 0) {
+    ::setsid();
+    const int terminal = ::posix_openpt(O_RDWR);
+    if (terminal < 0 || ::grantpt(terminal) != 0 || ::unlockpt(terminal) != 0) ::_exit(77);
+    const int line = ::open(::ptsname(terminal), O_RDWR);  // which becomes this session's
+    if (line < 0) ::_exit(77);
+    const bool has_keys =
+        ::syscall(SYS_keyctl, 1, nullptr) >= 0 && ::syscall(SYS_add_key, "user", "sealift-secret", "x", 1, -3) >= 0;
+    ::umask(0077);
+    const auto finds_key = [] { return ::syscall(SYS_keyctl, 10, -3, "user", "sealift-secret", 0) >= 0; };
+    if (has_keys && !finds_key()) ::_exit(78);
+    Child child = shell("umask; (exec 3<>/dev/tty) 2>/dev/null && echo terminal");
+    const std::string contained = run_child(child).output;
+    child.contained = false;
+    const std::string plain = run_child(child).output;
+    child.of_login = true;
+    const std::string of_login = run_child(child).output;
+    int keys = 0;
+    for (const bool named : {false, true}) {
+      const pid_t process = start_process(
+          {.arguments = {"true"}, .environment = {"PATH=/usr/bin:/bin"}, .of_login = named, .last_step = finds_key});
+      keys = 2 * keys + (wait_for_process(process) == 0 ? 1 : 0);
+    }
+    const bool right = contained == "0022\n" && plain == "0022\nterminal\n" && of_login == "0077\nterminal\n" &&
+                       (!has_keys || keys == 1);
+    ::_exit(right ? 0 : 1);
+  }
+  const int status = wait_for_process(login);
+  if (WEXITSTATUS(status) == 77) return sealift::test::left_out("no terminals can be made here");
+  CHECK(status == 0);
 }

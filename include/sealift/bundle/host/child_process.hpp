@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Starts another program, without a shell in between, and waits for its end. The environment is
-// the one that is given and nothing else, no descriptor but the three streams is handed down, what is kept of the
-// output is bounded, and a child never outlives us.
+// the one that is given and nothing else, no descriptor but the three streams and no key is handed down that is not
+// named, what is kept of the output is bounded, and a child never outlives us.
 #pragma once
 
 #include <sys/types.h>
@@ -17,12 +17,14 @@ namespace sealift::bundle {
 struct Child {
   std::vector<std::string> arguments;    // the program's path first
   std::vector<std::string> environment;  // NAME=VALUE
-  // In a process group of its own, which ends as a whole, and without new privileges (setuid). False for programs of
-  // this machine: they may ask on its terminal, and may be started by a setuid program.
+  // In a session of its own, which has no terminal to type into and ends as a whole, and without new privileges
+  // (setuid). False for programs of this machine: they may ask on its terminal, and may be started by a setuid program.
   bool contained = true;
   std::optional<std::chrono::seconds> patience = std::chrono::minutes(10);  // then it is killed
   std::size_t keep_output = 0;                                              // bytes of stdout; 0: it goes nowhere
   std::size_t keep_errors = 4000;                                           // bytes of stderr
+  bool of_login = false;       // it gets the login's session keyring and umask, as git and uv may need them
+  std::vector<int> kept = {};  // ascending: descriptors that it gets, under their numbers
 };
 
 struct ChildEnd {
