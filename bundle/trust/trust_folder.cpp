@@ -8,11 +8,14 @@
 #include <charconv>
 #include <utility>
 
+#include "bundle/host/require_trusted.hpp"
 #include "sealift/bundle/core/file.hpp"
 #include "sealift/bundle/core/human_text.hpp"
 
 namespace sealift::bundle {
 namespace {
+
+constexpr const char* kOthers = "another user may change what this site trusts";
 
 void refuse_writable(const std::filesystem::path& path, const struct stat& status) {
   if ((status.st_mode & (S_IWGRP | S_IWOTH)) == 0) return;
@@ -49,13 +52,17 @@ std::optional<StoredTrust> read_trust(const std::filesystem::path& folder) {
     throw_errno("the trust folder cannot be examined", folder);
   }
   refuse_writable(folder, status);
+  require_trusted_path(folder, Above::Site, kOthers);
   std::optional<StoredTrust> newest;
   bool found = false;
   for (std::size_t copy = 0; copy < kTrustCopies.size(); ++copy) {
     const std::filesystem::path path = folder / kTrustCopies[copy];
     if (::lstat(path.c_str(), &status) != 0) continue;
     found = true;
-    if (S_ISREG(status.st_mode)) refuse_writable(path, status);
+    if (S_ISREG(status.st_mode)) {
+      refuse_writable(path, status);
+      require_trusted_path(path, Above::Site, kOthers);
+    }
     std::optional<StoredTrust> stored = parse_trust_copy(read_text(path, kMaxTrustFile), copy, path.string());
     if (stored && (!newest || stored->counter > newest->counter)) newest = std::move(stored);
   }
@@ -87,6 +94,16 @@ TrustState trust_for_run(const std::filesystem::path& folder, const std::optiona
                  .next = "a next root of the same owner: sealift-install trust update ROOT; another owner: another "
                          "--prefix"});
   return std::move(stored->state);
+}
+
+TrustState trust_named(const std::filesystem::path& folder, const std::optional<Digest>& fingerprint) {
+  if (!folder.empty() && !read_trust(folder))
+    throw Error(ErrorCode::Missing, {.what = "there is no trust folder",
+                                     .where = folder.string(),
+                                     .expected = "a folder with state.a or state.b, such as PREFIX/trust",
+                                     .next = "correct the path; where a site has none yet, leave --trust out and name "
+                                             "its root: --fingerprint sha256:..."});
+  return trust_for_run(folder, fingerprint);
 }
 
 }  // namespace sealift::bundle

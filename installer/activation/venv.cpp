@@ -8,10 +8,12 @@
 
 #include <algorithm>
 
+#include "bundle/host/require_trusted.hpp"
 #include "installer/activation/shell_text.hpp"
 #include "installer/activation/site_settings.hpp"
 #include "installer/activation/variables.hpp"
 #include "installer/activation/venvs.hpp"
+#include "installer/disk/anchored.hpp"
 #include "installer/generations/generation.hpp"
 #include "installer/generations/receipt.hpp"
 #include "installer/prefix/prefix_lock.hpp"
@@ -87,6 +89,18 @@ void check_folder(const fs::path& folder) {
   }
   refuse(ErrorCode::Conflict, "something else is there, which is left as it is", folder,
          "name a new folder, or remove this one");
+}
+
+void require_own(const fs::path& path) {
+  bundle::require_trusted_path(path, bundle::Above::Site,
+                               "another user may change what runs in this virtual environment");
+}
+
+// What is there before this writes: what Python imports from it, and what decides where.
+void check_parts(const fs::path& folder, const fs::path& site_packages) {
+  require_own(folder);
+  for (fs::path part = site_packages; part.has_relative_path(); part = part.parent_path()) require_own(folder / part);
+  for (const char* part : {"bin", "pyvenv.cfg", "pip.conf"}) require_own(folder / part);
 }
 
 bool owns(const Prefix& prefix) {
@@ -165,17 +179,22 @@ GenerationRecord record_with_interpreter(const VenvOptions& options) {
 
 Venv make_venv(const VenvOptions& options, Disk& disk) {
   const Prefix& prefix = options.prefix;
+  require_own(Prefix(options.folder).folder());  // as it was named: through each link
   const fs::path folder = place_of(options);
   check_folder(folder);
+  if (::geteuid() == 0) require_own(prefix.generations());  // whose programs root will run
   const GenerationRecord record = record_with_interpreter(options);
   const fs::path generation = fs::canonical(prefix.generation(record.number));
   const SiteSettings site = site_settings(prefix);
   Venv venv{.folder = folder, .generation = record.number, .known = owns(prefix), .repository = site.repository};
+  check_parts(folder, record.site_packages);
   if (venv.known) tell_gc(prefix, record.number, folder, disk);
 
   const std::string python = fs::path(record.site_packages).parent_path().filename().string();  // python3.11
   std::error_code ignored;
   venv.has_pip = fs::exists(generation / record.site_packages / "pip/__main__.py", ignored);
+  disk.make_folders(folder);
+  const Anchored anchored(disk, folder);
   VenvWriter writer(folder, disk);
   writer.make_folders("bin");
   writer.make_folders(record.site_packages);

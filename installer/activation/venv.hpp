@@ -25,7 +25,8 @@ struct Venv {
 
 // The folder must be new, empty, or made by this before: then it is put on the generation that is asked for and keeps
 // its packages. Writes below it and, for the prefix's owner, a name into PREFIX/venvs. Throws Missing when there is no
-// such generation or it brings no interpreter, Conflict for any other folder, Usage for a place that cannot be used.
+// such generation or it brings no interpreter, Conflict for any other folder and for a link in it where a folder must
+// be, Usage for a place that cannot be used, or that another user could change.
 Venv make_venv(const VenvOptions& options, Disk& disk);
 
 }  // namespace sealift::installer

@@ -5,6 +5,8 @@
 
 #include <mutex>
 
+#include "bundle/host/require_trusted.hpp"
+#include "installer/disk/anchored.hpp"
 #include "installer/disk/file_output.hpp"
 #include "installer/disk/nameless_folder.hpp"
 #include "sealift/bundle/core/human_text.hpp"
@@ -64,19 +66,6 @@ bool is_there(const fs::path& folder, const bundle::SafePath& place, const bundl
   if (digest != entry.sha256) refuse_other_file(path, entry, "sha256 " + digest.hex());
   return true;
 }
-
-// While it lives, nothing below this folder is reached through a symbolic link.
-class Anchored {
- public:
-  Anchored(Disk& disk, const fs::path& folder) : disk_(disk), before_(disk.anchor(folder)) {}
-  Anchored(const Anchored&) = delete;
-  Anchored& operator=(const Anchored&) = delete;
-  ~Anchored() { disk_.anchor(before_); }
-
- private:
-  Disk& disk_;
-  std::shared_ptr<const AnchorFolder> before_;
-};
 
 // Gives files their names, many after one sync.
 class Naming {
@@ -204,6 +193,8 @@ void write_folder(const bundle::VerifiedBundle& bundle, const FolderPlan& plan, 
 
 // Leaves in the plan what has to be written.
 ExportedFolder look(FolderPlan& plan) {
+  bundle::require_trusted_path(plan.folder, bundle::Above::Site,
+                               "another user may have what is exported lie elsewhere");
   ExportedFolder result{.folder = plan.folder, .written = {}, .there = {}, .absent = {}, .patched = {}};
   for (const bundle::Entry* entry : plan.absent) result.absent.push_back(entry->path.text());
   const auto stands_already = [&](const ExportFile& file) {

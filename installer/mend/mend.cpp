@@ -5,6 +5,8 @@
 
 #include <set>
 
+#include "bundle/host/require_trusted.hpp"
+#include "installer/disk/anchored.hpp"
 #include "installer/disk/file_output.hpp"
 #include "installer/disk/nameless_folder.hpp"
 #include "sealift/bundle/core/byte_source.hpp"
@@ -18,19 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 using bundle::Error;
 using bundle::ErrorCode;
-
-// While it lives, nothing below this folder is reached through a symbolic link.
-class BelowFolder {
- public:
-  BelowFolder(Disk& disk, const fs::path& folder) : disk_(disk), before_(disk.anchor(folder)) {}
-  BelowFolder(const BelowFolder&) = delete;
-  BelowFolder& operator=(const BelowFolder&) = delete;
-  ~BelowFolder() { disk_.anchor(before_); }
-
- private:
-  Disk& disk_;
-  std::shared_ptr<const AnchorFolder> before_;
-};
 
 void write_new_file(Disk& disk, const fs::path& path, bundle::ByteView bytes, mode_t mode = 0644) {
   bundle::Descriptor file = disk.create(path, mode);
@@ -156,6 +145,7 @@ void copy_small_files(const bundle::VerifiedBundle& bundle, const fs::path& seal
 
 Mended mend(bundle::OpenBundle opened, const fs::path& into, const bundle::Trust& trust, bundle::Time now,
             unsigned threads, Disk& disk, bundle::Progress& progress) {
+  bundle::require_trusted_path(into, bundle::Above::Site, "another user may have what is mended lie elsewhere");
   // A volume that is missing or cut short is what this is for.
   opened.ask = [](const bundle::Volume&, const Error&) { return std::nullopt; };
   const bundle::VerifiedBundle bundle = bundle::verify(opened, trust, now);
@@ -185,7 +175,7 @@ Mended mend(bundle::OpenBundle opened, const fs::path& into, const bundle::Trust
 
   // The volumes, and their name at the end.
   disk.make_folders(into);
-  const BelowFolder below(disk, into);
+  const Anchored anchored(disk, into);
   NamelessFolder scratch(disk, into, ".sealift-mend-");
   progress.begin("mending " + manifest.stem(), mended.bytes);
   VolumeMending mending(bundle, payload, disk, scratch.path(), progress);

@@ -7,10 +7,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdint>
 #include <cstdio>
-#include <fstream>
 
+#include "bundle/host/require_trusted.hpp"
 #include "sealift/bundle/core/error.hpp"
 
 namespace sealift::installer {
@@ -61,47 +60,6 @@ void check_path(const fs::path& path, mode_t type) {
   if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) refuse_mode(path, status.st_mode);
 }
 
-// Files of users whom this user namespace does not know seem to be this one's; a container sees its host's so.
-constexpr const char* kUnknownUser = "/proc/sys/kernel/overflowuid";
-
-bool is_unknown_user(uid_t owner) {
-  std::uint64_t first = 0, outside = 0, count = 0, unknown = 65534;
-  std::ifstream("/proc/self/uid_map") >> first >> outside >> count;
-  std::ifstream(kUnknownUser) >> unknown;
-  const bool knows_all = first == 0 && outside == 0 && count >= 0xffffffff;  // not without /proc, which some roots lack
-  return !knows_all && owner == unknown;
-}
-
-// A folder above the prefix: who may rename what is in it can put another prefix in this one's place. That is nobody's
-// to decide where root installs for all; a user's prefix may lie below a group's or a project's folder of the site.
-void check_parent(const fs::path& folder) {
-  struct stat status {};
-  if (::stat(folder.c_str(), &status) != 0) return;
-  const bool for_all = ::geteuid() == 0;
-  if (for_all && status.st_uid != 0 && !is_unknown_user(status.st_uid))
-    throw Error(ErrorCode::Usage,
-                {.what = "another user may put something else in the place of this prefix",
-                 .where = folder.string(),
-                 .expected = "each folder above it of root",
-                 .got = "user " + std::to_string(status.st_uid),
-                 .next = "choose another --prefix, install as that user, or have the folder's owner changed"});
-  const mode_t others = for_all && status.st_gid != 0 ? S_IWGRP | S_IWOTH : S_IWOTH;
-  if ((status.st_mode & others) != 0 && (status.st_mode & S_ISVTX) == 0)
-    throw Error(ErrorCode::Usage, {.what = "others may put something else in the place of this prefix",
-                                   .where = folder.string(),
-                                   .expected = "a folder that only its owner writes, or a sticky one as /tmp is",
-                                   .got = octal(status.st_mode),
-                                   .next = "chmod go-w '" + folder.string() + "', or choose another --prefix"});
-}
-
-// Of the prefix as it was named and of the one behind links: the site chose both.
-void check_parents(const fs::path& prefix) {
-  std::error_code error;
-  const fs::path real = fs::weakly_canonical(prefix, error);  // of a prefix that is still to be made, too
-  for (fs::path path : {prefix, error ? prefix : real})
-    while (path.has_relative_path()) check_parent(path = path.parent_path());
-}
-
 }  // namespace
 
 void require_own_prefix(const Prefix& prefix) {
@@ -110,7 +68,8 @@ void require_own_prefix(const Prefix& prefix) {
     if (status.st_uid != ::geteuid() && status.st_uid != 0) refuse_owner(prefix.folder(), status.st_uid);
     if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) refuse_mode(prefix.folder(), status.st_mode);
   }
-  check_parents(prefix.folder());
+  bundle::require_trusted_path(prefix.folder(), bundle::Above::Site,
+                               "another user may put something else in the place of this prefix");
   for (const fs::path& folder : prefix.folders()) check_path(folder, S_IFDIR);
   check_path(prefix.staged_items(), S_IFDIR);
   for (const fs::path& file : {prefix.lock(), prefix.stamps(), prefix.trust() / "state.a", prefix.trust() / "state.b"})
@@ -118,11 +77,9 @@ void require_own_prefix(const Prefix& prefix) {
 }
 
 bool is_own_prefix(const Prefix& prefix) {
-  for (const fs::path& folder : {prefix.folder(), prefix.store(), prefix.generations()}) {
-    struct stat status {};
-    if (::stat(folder.c_str(), &status) != 0) continue;
-    if (status.st_uid != ::geteuid() && status.st_uid != 0) return false;
-  }
+  bundle::PathFault ignored;
+  for (const fs::path& folder : {prefix.folder(), prefix.store(), prefix.generations()})
+    if (bundle::find_path_fault(folder.c_str(), bundle::Above::Site, ignored)) return false;
   return true;
 }
 

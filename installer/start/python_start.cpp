@@ -11,6 +11,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "bundle/host/trusted_path.hpp"
+
 namespace sealift::installer {
 
 namespace {
@@ -101,6 +103,12 @@ bool ignores_variables(const Given& given) {
   return false;
 }
 
+// Whether anybody but this user and root could lay down the bytecode that is read there.
+bool others_may_write(const char* folder) {
+  bundle::PathFault ignored;
+  return bundle::find_path_fault(folder, bundle::Above::Nobody, ignored);
+}
+
 Given with_option(const Given& given, const char* option, const char* value) {
   auto** const values = static_cast<char**>(std::calloc(static_cast<std::size_t>(given.count) + 3, sizeof(char*)));
   if (values == nullptr) return given;
@@ -116,16 +124,22 @@ Given set_bytecode(const char* root, const char* name, const char* cache, const 
   constexpr const char* kVariable = "PYTHONPYCACHEPREFIX";
   const char* const record = record_of(root);
   const char* const set = std::getenv(kVariable);
-  if (set != nullptr && is_ours(set, cache)) ::unsetenv(kVariable);
+  if (set != nullptr && is_ours(set, cache))
+    ::unsetenv(kVariable);
+  else if (set != nullptr && *set != '\0' && others_may_write(set)) {
+    std::fprintf(stderr, "%s: PYTHONPYCACHEPREFIX is left out: others may write %s, and this would run it\n", root,
+                 set);
+    ::unsetenv(kVariable);
+  }
   if (is_compiled(root, name, record) || std::getenv(kVariable) != nullptr) return given;
   const bool ignored = given.count > 0 && ignores_variables(given);
-  if (cache == nullptr) {  // a user without a home of theirs
+  static char option[PATH_MAX + 64] = "pycache_prefix=";
+  char* const folder = option + std::strlen(option);
+  if (cache != nullptr) write_folder(cache, record, folder, PATH_MAX);
+  if (cache == nullptr || others_may_write(folder)) {  // a user without a home of theirs
     if (std::getenv("PYTHONDONTWRITEBYTECODE") == nullptr) ::setenv("PYTHONDONTWRITEBYTECODE", "1", 1);
     return ignored ? with_option(given, "-B", nullptr) : given;
   }
-  static char option[PATH_MAX + 64] = "pycache_prefix=";
-  char* const folder = option + std::strlen(option);
-  write_folder(cache, record, folder, PATH_MAX);
   ::setenv(kVariable, folder, 1);
   return ignored ? with_option(given, "-X", option) : given;
 }

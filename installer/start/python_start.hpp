@@ -14,8 +14,9 @@ namespace sealift::installer {
 inline constexpr std::string_view kBytecodeFolder = "/sealift/pycache";
 
 // Sets Python's variables for the environment at `root`, unless the user has; `name` is the program's (python3.11),
-// `cache` the user's own folder, or null. Returned are the given arguments; where they tell Python to ignore
-// its variables (-I, -E), with an option about bytecode before them.
+// `cache` the folder that the user's variables name, or null: bytecode goes there where nobody else may write it.
+// Returned are the given arguments; where they tell Python to ignore its variables (-I, -E), with an option about
+// bytecode before them.
 Given prepare_python(const char* root, const char* name, const char* cache, const Given& given);
 
 }  // namespace sealift::installer

@@ -20,6 +20,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "bundle/host/trusted_path.hpp"
 #include "installer/start/carried_loader.hpp"
 #include "installer/start/host_loader.hpp"
 #include "installer/start/python_start.hpp"
@@ -108,8 +109,8 @@ const char* own_libraries(const char* libexec) {
   return list;
 }
 
-// The user's own folder for what programs write; null where there is none.
-const char* cache_folder() {
+// The folder for what programs write and read again; null where there is none.
+const char* named_cache() {
   static char folder[PATH_MAX];
   if (const char* given = std::getenv("XDG_CACHE_HOME"); given != nullptr && *given == '/') return given;
   const char* const home = std::getenv("HOME");
@@ -117,9 +118,20 @@ const char* cache_folder() {
   return std::snprintf(folder, sizeof folder, "%s/.cache", home) < PATH_MAX ? folder : nullptr;
 }
 
+// The same, where nobody but this user and root may write in it or above it. Compiled code is kept there: under
+// `sudo -E` it would be another user's, and shared ones are anybody's.
+const char* cache_folder() {
+  static bool looked = false, own = false;
+  const char* const folder = named_cache();
+  sealift::bundle::PathFault ignored;
+  if (folder != nullptr && !looked)
+    own = !sealift::bundle::find_path_fault(folder, sealift::bundle::Above::Nobody, ignored);
+  looked = true;
+  return own ? folder : nullptr;
+}
+
 // The value with its two folders filled in; false when it needs one that is not there, or is too long.
-bool expand(std::string_view value, const char* root, char* expanded, std::size_t size) {
-  const char* const cache = cache_folder();
+bool expand(std::string_view value, const char* root, const char* cache, char* expanded, std::size_t size) {
   std::size_t used = 0;
   while (!value.empty()) {
     const bool is_prefix = value.starts_with(sealift::bundle::kPrefixWord);
@@ -144,7 +156,7 @@ bool is_of_activation(const char* set, std::string_view value) {
   char current[PATH_MAX];
   const char* const prefix = std::getenv("SEALIFT_PREFIX");
   return prefix != nullptr && std::snprintf(current, sizeof current, "%s/current", prefix) < PATH_MAX &&
-         expand(value, current, expanded, sizeof expanded) && std::strcmp(set, expanded) == 0;
+         expand(value, current, named_cache(), expanded, sizeof expanded) && std::strcmp(set, expanded) == 0;
 }
 
 // Sets one variable of the environment, unless its user has; a value that needs a folder that is not there is left out.
@@ -152,7 +164,10 @@ void set_variable(const char* name, std::string_view value, const char* root) {
   static char expanded[1 << 14];
   const char* const set = std::getenv(name);
   if (set != nullptr && !is_of_activation(set, value)) return;
-  if (expand(value, root, expanded, sizeof expanded)) ::setenv(name, expanded, 1);
+  if (expand(value, root, cache_folder(), expanded, sizeof expanded))
+    ::setenv(name, expanded, 1);
+  else if (set != nullptr)  // by activation, which does not look whose cache it is
+    ::unsetenv(name);
 }
 
 // What the bundle says that programs of this environment get: lines NAME=VALUE, which the installer has checked.
@@ -227,7 +242,7 @@ int main(int argc, char** argv) {
     sealift::installer::stay_in(place, name, argc, argv);
     set_variables(place.root);
     if (sealift::installer::is_python(name))
-      given = sealift::installer::prepare_python(place.root, name, cache_folder(), given);
+      given = sealift::installer::prepare_python(place.root, name, named_cache(), given);
   }
   const char* const own = own_libraries(folder);
   const char* const asked = std::getenv("LD_LIBRARY_PATH");

@@ -116,7 +116,7 @@ std::optional<Held> Holdings::look(bool at_once) {
 }
 
 Holdings::Sight Holdings::see() const {
-  Sight sight{.trust = bundle::trust_for_run(options_.trust, options_.fingerprint), .switches = {}, .places = {}};
+  Sight sight{.trust = bundle::trust_named(options_.trust, options_.fingerprint), .switches = {}, .places = {}};
   if (options_.rotten != nullptr) sight.rotten = options_.rotten->changes();
   for (const fs::path& place : options_.named) sight.places[place] = sight_of(place);
   if (options_.folder.empty()) return sight;

@@ -7,10 +7,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <ctime>
 #include <utility>
 
 #include "bundle/core/json.hpp"
+#include "bundle/host/require_trusted.hpp"
 
 namespace sealift::offline_repo {
 
@@ -18,9 +20,15 @@ namespace {
 
 constexpr std::size_t kMaxText = 2'000, kMaxWaiting = 4'096;
 
+// A new one, or one that was there and that nobody else can have put there: in a folder as /tmp another user may have
+// been first, with a link to a file of ours or with a file of theirs.
 bundle::Descriptor open_log(const std::filesystem::path& path) {
-  return bundle::Descriptor(
-      ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0640));
+  constexpr int kFlags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+  bundle::require_trusted_path(path, bundle::Above::Site, "another user may read or change the audit log");
+  bundle::Descriptor fresh(::open(path.c_str(), kFlags | O_CREAT | O_EXCL | O_NOFOLLOW, 0640));
+  if (fresh || errno != EEXIST) return fresh;
+  bundle::require_trusted_path(path, bundle::Above::Site, "another user may read or change the audit log");
+  return bundle::Descriptor(::open(path.c_str(), kFlags | O_CREAT, 0640));
 }
 
 std::string utc(std::chrono::system_clock::time_point time) {
@@ -91,7 +99,11 @@ bool AuditLog::writable() {
 }
 
 bool AuditLog::reopen() {
-  bundle::Descriptor fresh = open_log(path_);
+  bundle::Descriptor fresh;
+  try {
+    fresh = open_log(path_);
+  } catch (const bundle::Error&) {  // as one that cannot be opened: the old one stays
+  }
   if (!fresh) return false;
   const std::lock_guard lock(guard_);
   file_ = std::move(fresh);

@@ -13,6 +13,7 @@
 #include <new>
 
 #include "bundle/core/openssl.hpp"
+#include "bundle/host/require_trusted.hpp"
 #include "sealift/bundle/core/file.hpp"
 
 namespace sealift::offline_repo {
@@ -41,7 +42,9 @@ void check_key_file(const std::filesystem::path& file) {
                .next = (others ? "chmod 640 '" : "chown root '") + file.string() + "'"});
 }
 
+// Certificate, key and authorities alike: who may change one of them decides who this server is, and whom it lets in.
 bundle::BioHandle pem_of(const std::filesystem::path& file) {
+  bundle::require_trusted_path(file, bundle::Above::Site, "another user may change what TLS goes by");
   const std::string text = bundle::read_text(std::filesystem::canonical(file), kMaxPem);
   bundle::BioHandle bio(BIO_new(BIO_s_mem()));
   if (!bio || BIO_write(bio.get(), text.data(), static_cast<int>(text.size())) != static_cast<int>(text.size()))

@@ -9,6 +9,7 @@
 #include <array>
 #include <set>
 
+#include "bundle/host/require_trusted.hpp"
 #include "offline_repo/protocols/header_text.hpp"
 #include "sealift/bundle/core/error.hpp"
 #include "sealift/bundle/core/file.hpp"
@@ -133,6 +134,7 @@ std::vector<Token> read_tokens(const std::filesystem::path& path) {
   };
   if ((found.st_mode & (S_IROTH | S_IWOTH | S_IWGRP)) != 0) refuse("others may read or change the tokens", "chmod 640");
   if (found.st_uid != 0 && found.st_uid != ::geteuid()) refuse("the tokens are another user's", "chown root");
+  bundle::require_trusted_path(path, bundle::Above::Site, "another user may put other tokens here");
   return parse_tokens(bundle::read_text(std::filesystem::canonical(path), kMaxTokenFile), path.string());
 }
 

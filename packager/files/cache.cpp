@@ -2,8 +2,6 @@
 // The cache folder; see cache.hpp.
 #include "packager/files/cache.hpp"
 
-#include <grp.h>
-#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +13,7 @@
 #include <vector>
 
 #include "bundle/host/scratch_folder.hpp"
+#include "bundle/host/trusted_path.hpp"
 #include "sealift/bundle/core/byte_source.hpp"
 #include "sealift/bundle/core/output_file.hpp"
 #include "sealift/bundle/host/interrupt.hpp"
@@ -41,28 +40,10 @@ Digest digest_of_file(const fs::path& path, const std::function<void(std::uint64
 
 namespace {
 
-// The group that many systems give each user, of the same name and with nobody else in it; there folders are
-// group-writable by default.
-bool is_own_group(gid_t number) {
-  std::vector<char> user_memory(1 << 16), group_memory(1 << 16);
-  passwd user{};
-  group group{};
-  passwd* found_user = nullptr;
-  struct group* found_group = nullptr;
-  ::getpwuid_r(::geteuid(), &user, user_memory.data(), user_memory.size(), &found_user);
-  ::getgrgid_r(number, &group, group_memory.data(), group_memory.size(), &found_group);
-  if (found_user == nullptr || found_group == nullptr || std::string_view(group.gr_name) != user.pw_name) return false;
-  for (char** member = group.gr_mem; *member != nullptr; ++member)
-    if (std::string_view(*member) != user.pw_name) return false;
-  return true;
-}
-
 // Or there is none.
 bool is_private_folder(const fs::path& folder) {
-  struct stat status {};
-  if (::stat(folder.c_str(), &status) != 0) return errno == ENOENT;
-  if (status.st_uid != ::geteuid() && status.st_uid != 0) return false;
-  return (status.st_mode & S_IWOTH) == 0 && ((status.st_mode & S_IWGRP) == 0 || is_own_group(status.st_gid));
+  bundle::PathFault ignored;
+  return !bundle::find_path_fault(folder.c_str(), bundle::Above::Nobody, ignored);
 }
 
 }  // namespace

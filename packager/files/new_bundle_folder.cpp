@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "bundle/host/named_lock.hpp"
+#include "bundle/host/require_trusted.hpp"
 #include "sealift/bundle/core/human_text.hpp"
 #include "sealift/bundle/host/progress.hpp"
 
@@ -58,7 +59,15 @@ PartialFolder::PartialFolder(const fs::path& final_path)
         ErrorCode::Conflict,
         {.what = "another process is making this bundle", .where = path_.string(), .next = "wait for it, or stop it"});
   lock_ = *std::move(locked);
-  for (const fs::directory_entry& entry : fs::directory_iterator(path_)) fs::remove_all(entry.path());
+  try {
+    bundle::require_trusted_open(lock_.get(), path_, "another account may change what is packed here");
+  } catch (...) {
+    path_.clear();  // it is not ours to remove
+    throw;
+  }
+  // Through the descriptor: whoever may rename in the folder above could have another one lie here by now.
+  const fs::path opened = "/proc/self/fd/" + std::to_string(lock_.get());
+  for (const fs::directory_entry& entry : fs::directory_iterator(opened)) fs::remove_all(entry.path());
 }
 
 PartialFolder::~PartialFolder() {

@@ -19,7 +19,7 @@ void check_space(const std::filesystem::path& folder, std::uint64_t needed);
 void copy_program(const std::filesystem::path& from, const std::filesystem::path& to);
 
 // A hidden folder beside the final path. What an interrupted run left in it is removed; throws Conflict while another
-// process writes it.
+// process writes it, Usage where it is another account's.
 class PartialFolder {
  public:
   explicit PartialFolder(const std::filesystem::path& final_path);

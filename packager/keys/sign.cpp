@@ -94,7 +94,7 @@ bundle::TrustState pinned_by(const SignOptions& options) {
                  .where = options.file.string(),
                  .expected = "--fingerprint sha256:… of a root, or --trust FOLDER, a trust folder of sealift-install",
                  .next = "take the fingerprint from paper, not from where the file came from"});
-  return bundle::trust_for_run(options.trust, options.fingerprint);
+  return bundle::trust_named(options.trust, options.fingerprint);
 }
 
 SignResult sign(const SignOptions& options, bundle::Progress& progress) {

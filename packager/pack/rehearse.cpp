@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <csignal>
 
+#include "bundle/host/require_trusted.hpp"
 #include "bundle/host/scratch_folder.hpp"
 #include "bundle/host/waiver.hpp"
 #include "packager/host/own_program.hpp"
@@ -120,6 +121,18 @@ void require_own_arch(const std::string& arch) {
                                        .next = "rehearse on such a machine, or trust the target's own self-test"});
 }
 
+// The sandbox is given the work area by its name, and what runs there may write it: whoever could put a link in its
+// place would have it write elsewhere.
+void require_own_area(const fs::path& beside) {
+  try {
+    bundle::require_trusted_path(beside, bundle::Above::Site, "another user may have the rehearsal write elsewhere");
+  } catch (const Error& error) {
+    bundle::Facts facts = error.facts();
+    facts.next = "rehearse in a folder of this account's: sealift-pack rehearse BUNDLE --fingerprint F --work-area DIR";
+    throw Error(ErrorCode::CannotCheck, std::move(facts));
+  }
+}
+
 std::string system_name(const fs::path& system, const bundle::Manifest& manifest) {
   return system.empty() ? "this machine's own system; the bundle is for glibc " + manifest.target.glibc.text() +
                               " and up, which --system DIR with such a system would try"
@@ -141,6 +154,7 @@ Rehearsal rehearse(const RehearseOptions& options, bundle::Progress& progress) {
   require_own_arch(verified.manifest().target.arch);
   require_sandbox(kRehearseElsewhere);
   const fs::path beside = fs::canonical(options.work_area.empty() ? folder.parent_path() : options.work_area);
+  require_own_area(beside);
   bundle::ScratchFolder::remove_abandoned(beside, ".rehearsal");
   const bundle::ScratchFolder area(".rehearsal", beside);
   progress.note("rehearsing: installing into " + area.path().string() + ", without a network");

@@ -10,7 +10,11 @@ trap 'rm -rf "$work"' EXIT
 cd "$work"
 
 payload_digest=$3
-sed -n '/^## By hand/,$p' "$format" | sed -n '/^```sh/,/^```/p' | grep -v '^```' | sed "s|/tmp/|$work/|g" > by_hand.sh
+sed -n '/^## By hand/,$p' "$format" | sed -n '/^```sh/,/^```/p' | grep -v '^```' > page.sh
+# Names that nobody else can have taken: no fixed ones in a folder that all may write.
+if grep -nE '(/var)?/tmp/' page.sh; then echo "FORMAT.md's commands write a fixed name in /tmp"; exit 1; fi
+grep -q 't=$(mktemp -d)' page.sh
+sed "s|t=\$(mktemp -d)|t=$work|" page.sh > by_hand.sh
 [ "$(wc -l < by_hand.sh)" -gt 20 ]
 by_hand() { bash -euo pipefail by_hand.sh > output 2>&1; }
 

@@ -13,7 +13,9 @@ EXPECTED = ([f"M{i:02}" for i in range(1, 30)] + [f"S{i:02}" for i in range(1, 2
             + [f"F{i:02}" for i in range(1, 12)] + [f"E{i:02}" for i in range(1, 10)] + [f"C{i:02}" for i in range(1, 6)]
             + [f"K{i:02}" for i in range(1, 6)] + [f"G{i:02}" for i in range(1, 10)] + [f"B{i:02}" for i in range(1, 26)]
             + [f"P{i:02}" for i in range(1, 20)] + [f"R{i:02}" for i in range(1, 8)]
-            + [f"L{i:02}" for i in range(1, 5)] + [f"O{i:02}" for i in range(1, 18)] + [f"Y{i:02}" for i in range(1, 9)])
+            + [f"L{i:02}" for i in range(1, 5)] + [f"O{i:02}" for i in range(1, 18)] + [f"Y{i:02}" for i in range(1, 9)]
+            + [f"U{i:02}" for i in range(1, 16)] + [f"H{i:02}" for i in range(1, 6)]
+            + [f"X{i:02}" for i in range(1, 5)])
 
 
 def main():

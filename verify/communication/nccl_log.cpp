@@ -35,10 +35,20 @@ std::string kind_of_transport(const std::string& via) {
   return first + (second.empty() ? "" : "/" + second) + (rest.find("GDRDMA") != std::string::npos ? " GDRDMA" : "");
 }
 
-std::string own_log() {
-  return (std::filesystem::temp_directory_path() /
-          ("sealift-verify-nccl-" + std::to_string(getuid()) + "-" + std::to_string(getpid()) + ".log"))
-      .string();
+/// A file of ours that NCCL opens by its name: in a folder as /tmp, a name that can be foretold may be another user's
+/// link by then. Empty where none was made.
+std::string& own_log() {
+  static std::string path;
+  return path;
+}
+
+std::string new_log() {
+  std::error_code ignored;
+  auto pattern = (std::filesystem::temp_directory_path(ignored) / "sealift-verify-nccl-XXXXXX").string();
+  const int file = mkstemp(pattern.data());
+  if (file < 0) return {};
+  close(file);
+  return pattern;
 }
 
 }  // namespace
@@ -73,6 +83,7 @@ std::vector<Fact> facts_of_nccl_log(const std::string& text) {
 
 void ask_for_nccl_log() {
   if (std::getenv("NCCL_DEBUG") || std::getenv("NCCL_DEBUG_FILE")) return;
+  if ((own_log() = new_log()).empty()) return;
   setenv("NCCL_DEBUG", "INFO", 1);
   setenv("NCCL_DEBUG_SUBSYS", "INIT,NET,GRAPH,P2P,SHM,NVLS", 0);
   setenv("NCCL_DEBUG_FILE", own_log().c_str(), 1);

@@ -3,7 +3,9 @@
 // The story of the program: connect -> list the checks -> conduct -> verdict -> pages.
 // Starting ranks is the trainer's on_ranks; what the checks are is in the rooms beside this one.
 #include "bundle/core/text_parts.hpp"
+#include "bundle/host/require_trusted.hpp"
 #include "bundle/host/scratch_folder.hpp"
+#include "sealift/bundle/core/error.hpp"
 #include "trainer/failure.hpp"
 #include "trainer/ranks/device.hpp"
 #include "trainer/ranks/on_ranks.hpp"
@@ -91,6 +93,11 @@ void need_folders(const RunArguments& arguments) {
                                 fault.message() + "; set TMPDIR to a folder where there is room");
   }
   if (train::parse_launch().rank != 0) return;  // rank 0 writes the report
+  try {  // what a stopped run has recorded there is believed, and links there would be followed
+    bundle::require_trusted_path(arguments.out, bundle::Above::Site, "another user may change this report");
+  } catch (const bundle::Error& error) {
+    throw std::invalid_argument("--out " + arguments.out + ": " + error.what());
+  }
   fs::create_directories(arguments.out, fault);
   if (!fault && access(arguments.out.c_str(), W_OK | X_OK) != 0) fault = {errno, std::generic_category()};
   if (fault) {

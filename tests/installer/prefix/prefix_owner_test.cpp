@@ -17,7 +17,7 @@
 #include "installer/upkeep/set_repository.hpp"
 #include "installer/upkeep/switch.hpp"
 #include "tests/installer/site.hpp"
-#include "tests/support/left_out.hpp"
+#include "tests/support/other_user.hpp"
 
 using namespace sealift;
 using namespace sealift::installer;
@@ -62,12 +62,6 @@ struct Installed : Site {
   }
 };
 
-bool is_root() {
-  if (::geteuid() == 0) return true;
-  sealift::test::left_out("only root gives files away");
-  return false;
-}
-
 }  // namespace
 
 TEST_CASE("a prefix below a folder in which others may rename is refused by every verb that writes") {
@@ -104,7 +98,7 @@ TEST_CASE("a prefix below a folder in which others may rename is refused by ever
     REQUIRE(::seteuid(0) == 0);
   }
   fs::permissions(site.dir.path(), fs::perms(0777));
-  site.check_all_refused(bundle::ErrorCode::Usage, "in the place of this prefix");
+  site.check_all_refused(bundle::ErrorCode::Usage, "mode 0777");
   fs::permissions(site.dir.path(), was);
 }
 
@@ -314,4 +308,26 @@ TEST_CASE("a second bundle under an accepted version ends with 15 also as a down
   Disk disk;
   CHECK_REFUSED(site.apply(second, disk, false, true), Equivocation, "why there are two");
   CHECK(read_file(site.current() / "share/a") == "five");
+}
+
+TEST_CASE("a prefix behind a chain of links through another user's folder is refused by every verb that writes") {
+  if (!is_root()) return;
+  const Installed site;
+  const fs::perms was = fs::status(site.dir.path()).permissions();
+  fs::permissions(site.dir.path(), fs::perms(0755));
+  const fs::path home = site.dir / "mallory", real = site.dir / "prefix", moved = site.dir / "moved";
+  fs::rename(real, moved);
+  fs::create_directory(home);
+  fs::create_directory_symlink(moved, home / "second");
+  fs::create_directory_symlink(home / "second", real);  // root's link to the user's link to root's folder
+  CHECK(site.apply(site.second).generation == 2);       // while all of it is root's
+  give_away(home);
+  site.check_all_refused(bundle::ErrorCode::Usage, home.string());
+  fs::remove(real);
+  fs::create_directory_symlink(moved, real);
+  REQUIRE(::lchown(real.c_str(), 4711, 4711) == 0);  // in a folder of root's, but theirs to have made
+  site.check_all_refused(bundle::ErrorCode::Usage, "user 4711");
+  fs::remove(real);
+  fs::rename(moved, real);
+  fs::permissions(site.dir.path(), was);
 }

@@ -10,6 +10,7 @@
 #include "installer/upkeep/set_repository.hpp"
 #include "installer/upkeep/switch.hpp"
 #include "tests/installer/start/real_python.hpp"
+#include "tests/support/other_user.hpp"
 
 using namespace sealift;
 using namespace sealift::installer;
@@ -270,4 +271,111 @@ TEST_CASE("a virtual environment takes no folder that is not its own, none in a 
   CHECK_REFUSED(make(site.dir / "venv9", 9), Missing, "no such generation");
   CHECK_FALSE(fs::exists(site.dir / "venv9"));
   CHECK(snapshot(site.prefix().folder()) == before);
+}
+
+TEST_CASE(
+    "root makes no virtual environment in a folder of another user, or with parts of theirs, and follows no link") {
+  if (!host_interpreter_is_there() || !is_root()) return;
+  const PythonSite& site = common_site();
+  const fs::path cron = site.dir / "cron.daily", home = site.dir / "mallory", venv = home / "venv";
+  Disk disk;
+  const auto make = [&](const fs::path& folder) {
+    return make_venv({.prefix = site.prefix(), .folder = folder}, disk);
+  };
+  const auto lay_bait = [&](const fs::path& folder) {  // what check_folder takes for one of ours
+    fs::create_directories(folder);
+    write_file(folder / "pyvenv.cfg", "home = /usr/bin\nsealift-prefix = /opt/env\n");
+  };
+  write_file(cron / "activate", "root's own");
+  lay_bait(venv);
+  fs::create_directory_symlink(cron, venv / "bin");
+  give_away(home);
+  CHECK_REFUSED(make(venv), Usage, "user 4711");
+  CHECK_REFUSED(make(home / "new"), Usage, home.string());  // who could put a link in its place in any moment
+  const fs::path shortcut = site.dir / "shortcut to venv";
+  fs::create_directory_symlink(venv, shortcut);
+  CHECK_REFUSED(make(shortcut), Usage, "user 4711");
+  for (const char* part : {"", "bin", "lib", "lib/python3.11/site-packages", "pyvenv.cfg"}) {
+    CAPTURE(std::string(part));
+    const fs::path own = site.dir / ("own" + std::string(*part == '\0' ? "" : fs::path(part).filename()));
+    make(own);
+    REQUIRE(::lchown((own / part).c_str(), 4711, 4711) == 0);
+    CHECK_REFUSED(make(own), Usage, "user 4711");
+    REQUIRE(::lchown((own / part).c_str(), 0, 0) == 0);
+    if (fs::is_directory(own / part)) {
+      fs::permissions(own / part, fs::perms(0777));
+      CHECK_REFUSED(make(own), Usage, "mode 0777");
+      fs::permissions(own / part, fs::perms(0755));
+    }
+    make(own);
+  }
+  for (const char* part : {"bin", "lib"}) {  // root's own links are not followed either
+    const fs::path own = site.dir / ("linked" + std::string(part));
+    lay_bait(own);
+    fs::create_directory_symlink(cron, own / part);
+    CHECK_REFUSED(make(own), Conflict, "stands where a folder");
+  }
+  CHECK(read_file(cron / "activate") == "root's own");
+  CHECK(std::distance(fs::directory_iterator(cron), fs::directory_iterator()) == 1);
+}
+
+TEST_CASE("a Python that root starts reads no bytecode that another user could have laid down") {
+  if (!host_interpreter_is_there() || !is_root()) return;
+  const PythonSite& site = common_site();
+  const std::string python = "$P/current/bin/python", import = " -c 'import demo.late; print(demo.late.VERSION)'\n";
+  const fs::path home = site.dir / "mallory home";
+  fs::create_directory(home);
+  site.said("HOME='" + home.string() + "' " + python + import);
+  std::size_t planted = 0;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(home))
+    if (entry.path().filename() == "late.cpython-311.pyc") {  // the same time and size, and other code
+      const std::string bytes = read_file(entry.path());
+      write_file(site.dir / "forge.py",
+                 "import marshal, sys\ncode = compile('VERSION = \"forged\"', 'late.py', 'exec')\n"
+                 "data = open(sys.argv[1], 'rb').read()[:16] + marshal.dumps(code)\n"
+                 "open(sys.argv[1], 'wb').write(data)\n");
+      REQUIRE(
+          run_in_shell("/usr/bin/python3.11 " + (site.dir / "forge.py").string() + " '" + entry.path().string() + "'")
+              .status == 0);
+      CHECK(read_file(entry.path()) != bytes);
+      ++planted;
+    }
+  REQUIRE(planted == 1);
+  const std::string theirs = "HOME='" + home.string() + "' ";
+  const std::string cache = "'" + home.string() + "/.cache'";
+  REQUIRE(site.said(theirs + python + import) == "forged\n");  // it is loaded where it may be: root's own folder
+  give_away(home);
+  for (const std::string& how :
+       {theirs + python, theirs + python + " -I", "XDG_CACHE_HOME=" + cache + " " + python,
+        "XDG_CACHE_HOME=" + cache + " " + python + " -I", theirs + ". $P/activate; " + theirs + "python",
+        "PYTHONPYCACHEPREFIX=$(echo " + cache + "/sealift/pycache/*) " + python}) {
+    CAPTURE(how);
+    CHECK(site.said(how + import).ends_with("1\n"));
+  }
+  const std::string kernels = " -c 'import os; print(os.environ.get(\"TRITON_CACHE_DIR\"))'\n";
+  CHECK(site.said(theirs + python + kernels) == "None\n");  // compiled code, too
+  CHECK(site.said(theirs + ". $P/activate; " + theirs + "python" + kernels) == "None\n");
+  CHECK(site.said(python + kernels) == site.home + "/.cache/triton\n");
+  REQUIRE(run_in_shell("chown -R 0:0 '" + home.string() + "'").status == 0);
+  CHECK(site.said(theirs + python + import) == "forged\n");
+  for (const char* part : {"", ".cache", ".cache/sealift", ".cache/sealift/pycache"}) {  // a cache that is shared
+    CAPTURE(std::string(part));
+    fs::permissions(home / part, fs::perms(0777));
+    CHECK(site.said(theirs + python + import) == "1\n");
+    fs::permissions(home / part, fs::perms(0755));
+  }
+  REQUIRE(::chown((home / ".cache").c_str(), 0, 4711) == 0);
+  fs::permissions(home / ".cache", fs::perms(0775));
+  CHECK(site.said(theirs + python + import) == "1\n");
+  fs::permissions(home / ".cache", fs::perms(0755));
+  CHECK(site.said(theirs + python + import) == "forged\n");
+  // Behind a link of the user's, too; and a user does not believe another one.
+  const fs::path other = site.dir / "linked home";
+  fs::create_directory(other);
+  fs::create_directory_symlink(home / ".cache", other / ".cache");
+  REQUIRE(::lchown((other / ".cache").c_str(), 4711, 4711) == 0);
+  CHECK(site.said("HOME='" + other.string() + "' " + python + import) == "1\n");
+  give_away(home);
+  CHECK(site.said(theirs + "setpriv --reuid=4712 --regid=4712 --clear-groups " + python + import) == "1\n");
+  CHECK(site.said(theirs + "setpriv --reuid=4711 --regid=4711 --clear-groups " + python + import) == "forged\n");
 }
