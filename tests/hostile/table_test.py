@@ -11,7 +11,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 EXPECTED = ([f"M{i:02}" for i in range(1, 30)] + [f"S{i:02}" for i in range(1, 23)] + [f"V{i:02}" for i in range(1, 18)]
             + [f"A{i:02}" for i in range(1, 14)] + [f"W{i:02}" for i in range(1, 23)]
             + [f"F{i:02}" for i in range(1, 12)] + [f"E{i:02}" for i in range(1, 10)] + [f"C{i:02}" for i in range(1, 6)]
-            + [f"K{i:02}" for i in range(1, 6)] + [f"G{i:02}" for i in range(1, 10)] + [f"B{i:02}" for i in range(1, 27)]
+            + [f"K{i:02}" for i in range(1, 6)] + [f"G{i:02}" for i in range(1, 10)] + [f"B{i:02}" for i in range(1, 30)]
             + [f"P{i:02}" for i in range(1, 20)] + [f"R{i:02}" for i in range(1, 8)]
             + [f"L{i:02}" for i in range(1, 5)] + [f"O{i:02}" for i in range(1, 18)] + [f"Y{i:02}" for i in range(1, 9)]
             + [f"U{i:02}" for i in range(1, 16)] + [f"H{i:02}" for i in range(1, 6)]
