@@ -73,6 +73,12 @@ class Parallel {
   /// Tells `observer` what this rank's units begin and end from now on.
   void observe(std::shared_ptr<Observer> observer) { session_->groups.observers->add(std::move(observer)); }
 
+  /// Calls `look` for each tensor that a unit's forward returns, from now on; null: no more. For a step that is done
+  /// again to find out where values go wrong.
+  void look_at_outputs(std::function<void(const std::string& unit, const at::Tensor& output)> look) {
+    session_->on_output = std::move(look);
+  }
+
   /// Drops a step that an exception cut short: nothing is gathered, collected or in flight after it. Call on all ranks,
   /// and zero_grad() after a backward, which may have left means of units that were done.
   void reset() { session_->reset(); }

@@ -47,12 +47,21 @@ void assign(const std::vector<Assignment>& assignments);
 
 }  // namespace detail
 
+/// A checkpoint that cannot be read as it was written: a file of it is missing, cut or changed. Thrown by all ranks
+/// alike before anything was set, so a run may go on from an older one.
+class DamagedCheckpoint : public c10::Error {
+ public:
+  explicit DamagedCheckpoint(const std::string& what) : Error(what) {}
+};
+
 /// Sets `model`, `optimizer` (null: not) and the random generators from the checkpoint in `path` (a step-N folder), and
 /// returns its training state. Any world and mesh may load: with those that saved, training goes on bit for bit;
-/// otherwise random numbers are seeded from seed, step and rank. Throws on every rank, and changes nothing, when a file
-/// is missing, cut, changed or of another model. Collective.
+/// otherwise random numbers are seeded from seed, step and rank. `accept` is asked before anything is set, and throws
+/// where the state is not one to go on from. Throws on every rank, and changes nothing: DamagedCheckpoint when a file
+/// is missing, cut or changed or `accept` threw that, and another error when it is of another model. Collective.
 TrainingState load_checkpoint(const std::filesystem::path& path, torch::nn::Module& model, Parallel& parallel,
-                              torch::optim::Optimizer* optimizer);
+                              torch::optim::Optimizer* optimizer,
+                              const std::function<void(const TrainingState&)>& accept = {});
 
 }  // namespace sealift::train
 

@@ -193,10 +193,49 @@ std::vector<Assignment> request_buffers(StoredPieces& pieces, const torch::nn::M
   return result;
 }
 
+/// What `read` says of a checkpoint's bytes, or DamagedCheckpoint. Memory that ran out is no damage.
+template <class Read>
+auto undamaged(Read read) {
+  try {
+    return read();
+  } catch (const DamagedCheckpoint&) {
+    throw;
+  } catch (const c10::OutOfMemoryError&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const c10::Error& error) {
+    throw DamagedCheckpoint(error.what_without_backtrace());
+  } catch (const std::exception& error) {
+    throw DamagedCheckpoint(error.what());
+  }
+}
+
+/// `all_or_none` for what may be damaged: where a rank finds damage, and none another fault, all throw
+/// DamagedCheckpoint. Collective.
+template <class Work>
+void all_undamaged(Collectives& world, const std::string& doing, Work work) {
+  const auto texts = all_or_none(world, doing, [&]() -> std::string {
+    try {
+      work();
+    } catch (const DamagedCheckpoint& error) {
+      return error.what_without_backtrace();
+    }
+    return "";
+  });
+  const auto& own = texts[static_cast<std::size_t>(world.rank())];
+  if (!own.empty()) throw DamagedCheckpoint(own);
+  for (std::size_t rank = 0; rank < texts.size(); ++rank) {
+    if (texts[rank].empty()) continue;
+    throw DamagedCheckpoint(c10::str(doing, ": rank ", rank, " could not: ", texts[rank]));
+  }
+}
+
 }  // namespace detail
 
 SEALIFT_BODY TrainingState load_checkpoint(const std::filesystem::path& path, torch::nn::Module& model,
-                                           Parallel& parallel, torch::optim::Optimizer* optimizer) {
+                                           Parallel& parallel, torch::optim::Optimizer* optimizer,
+                                           const std::function<void(const TrainingState&)>& accept) {
   auto& world = parallel.groups().world;
   const auto rank = world.rank();
   TrainingState state;
@@ -205,9 +244,10 @@ SEALIFT_BODY TrainingState load_checkpoint(const std::filesystem::path& path, to
   std::vector<Hyperparameters> groups;
   std::map<std::string, at::Tensor> generators;
   bool same_world = false;
-  detail::all_or_none(world, "loading " + path.string(), [&]() -> std::string {
-    auto files = detail::open_checkpoint(path);
+  detail::all_undamaged(world, "loading " + path.string(), [&] {
+    auto files = detail::undamaged([&] { return detail::open_checkpoint(path); });
     const auto& index = files.index;
+    if (accept) accept(index.state);
     const auto wanted = detail::make_index(model, parallel, optimizer, {}, index.frozen);
     detail::check_same_tensors(index.parameters, wanted.parameters, path.string());
     detail::check_same_tensors(index.buffers, wanted.buffers, path.string());
@@ -215,27 +255,28 @@ SEALIFT_BODY TrainingState load_checkpoint(const std::filesystem::path& path, to
     state = index.state;
     same_world = index.mesh == parallel.groups().mesh;
 
-    assignments = detail::request_parameters(files.pieces, parallel, wanted.parameters,
-                                             [](const auto& name) { return "model/" + name; });
-    auto buffers = detail::request_buffers(files.pieces, model, [](const auto& name) { return "buffer/" + name; });
-    assignments.insert(assignments.end(), buffers.begin(), buffers.end());
-    for (const auto& parameter : parallel.parameters()) {
-      if (!optimizer || !parameter.shard.requires_grad()) continue;
-      states.emplace_back(parameter.shard,
-                          detail::request_state(files, parameter.name, parameter.offset, parameter.shard.numel()));
-    }
-    for (const auto& group : index.groups) groups.push_back(group.hyperparameters);
-    if (same_world) {
-      const auto number = static_cast<std::size_t>(rank);
-      for (const auto& [name, bytes] : files.generators[number]) {
-        generators[name] = files.pieces.request(std::to_string(rank) + "/" + name, 0, bytes);
+    detail::undamaged([&] {
+      assignments = detail::request_parameters(files.pieces, parallel, wanted.parameters,
+                                               [](const auto& name) { return "model/" + name; });
+      auto buffers = detail::request_buffers(files.pieces, model, [](const auto& name) { return "buffer/" + name; });
+      assignments.insert(assignments.end(), buffers.begin(), buffers.end());
+      for (const auto& parameter : parallel.parameters()) {
+        if (!optimizer || !parameter.shard.requires_grad()) continue;
+        states.emplace_back(parameter.shard,
+                            detail::request_state(files, parameter.name, parameter.offset, parameter.shard.numel()));
       }
-    }
-    files.pieces.read();
-    for (auto& [name, generator] : detail::generators(parallel)) {  // on a copy: an invalid state throws here
-      if (generators.contains(name)) generator.clone().set_state(generators.at(name));
-    }
-    return "";
+      for (const auto& group : index.groups) groups.push_back(group.hyperparameters);
+      if (same_world) {
+        const auto number = static_cast<std::size_t>(rank);
+        for (const auto& [name, bytes] : files.generators[number]) {
+          generators[name] = files.pieces.request(std::to_string(rank) + "/" + name, 0, bytes);
+        }
+      }
+      files.pieces.read();
+      for (auto& [name, generator] : detail::generators(parallel)) {  // on a copy: an invalid state throws here
+        if (generators.contains(name)) generator.clone().set_state(generators.at(name));
+      }
+    });
   });
 
   detail::assign(assignments);

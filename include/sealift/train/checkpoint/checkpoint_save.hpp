@@ -19,33 +19,70 @@ struct SaveOptions {
   bool frozen = true;          ///< false: without frozen parameters, which a run gets from its source again
 };
 
+/// What was to be written is not, on every rank: a full disk, a quota, a folder that went away. Thrown by all ranks
+/// alike and after all have tried, so a run may go on and try again; what was whole before still is.
+class SaveFailed : public c10::Error {
+ public:
+  explicit SaveFailed(const std::string& what) : Error(what) {}
+
+  std::int64_t bytes = 0;        ///< of a checkpoint: what it takes, over all ranks
+  std::filesystem::path folder;  ///< ... and the one that it is to be in
+};
+
 namespace detail {
 
 /// Every rank's `text`, in rank order, each cut at 1000 bytes. Collective.
 std::vector<std::string> gather_texts(Collectives& world, const std::string& text);
 
-/// Does `work`, which returns a text, and waits until all ranks have done theirs. When one fails all of them throw, so
-/// that none waits for a rank that gave up. Returns every rank's text. Collective.
+/// What all ranks came to.
+struct Outcomes {
+  std::vector<std::string> texts;  ///< of each rank, what its work returned
+  std::exception_ptr own;          ///< this rank's error, if it has one
+  std::string failure;             ///< of the first rank that failed, with its number unless it is this one; or empty
+};
+
+/// Does `work`, which returns a text, and waits until all ranks have done theirs. Collective.
 template <class Work>
-std::vector<std::string> all_or_none(Collectives& world, const std::string& doing, Work work) {
-  std::exception_ptr error;
+Outcomes outcomes_of(Collectives& world, const std::string& doing, Work work) {
+  Outcomes result;
   std::string text;
   try {
     text = "+" + work();
   } catch (const c10::Error& caught) {
-    error = std::current_exception();
+    result.own = std::current_exception();
     text = std::string("-") + caught.what_without_backtrace();
   } catch (const std::exception& caught) {
-    error = std::current_exception();
+    result.own = std::current_exception();
     text = std::string("-") + caught.what();
   }
-  auto texts = gather_texts(world, text);
-  if (error) std::rethrow_exception(error);
-  for (std::size_t rank = 0; rank < texts.size(); ++rank) {
-    TORCH_CHECK(texts[rank].starts_with('+'), doing, ": rank ", rank, " could not: ", texts[rank].substr(1));
-    texts[rank].erase(0, 1);
+  result.texts = gather_texts(world, text);
+  if (result.own) result.failure = text.substr(1);
+  for (std::size_t rank = 0; rank < result.texts.size(); ++rank) {
+    auto& one = result.texts[rank];
+    if (!one.starts_with('+') && result.failure.empty()) {
+      result.failure = c10::str(doing, ": rank ", rank, " could not: ", one.substr(1));
+    }
+    one.erase(0, 1);
   }
-  return texts;
+  return result;
+}
+
+/// Does `work` on all ranks. When one fails all of them throw, so that none waits for a rank that gave up. Returns
+/// every rank's text. Collective.
+template <class Work>
+std::vector<std::string> all_or_none(Collectives& world, const std::string& doing, Work work) {
+  auto outcomes = outcomes_of(world, doing, std::move(work));
+  if (outcomes.own) std::rethrow_exception(outcomes.own);
+  TORCH_CHECK(outcomes.failure.empty(), outcomes.failure);
+  return std::move(outcomes.texts);
+}
+
+/// The same for work that writes: SaveFailed on every rank when one could not. Collective.
+template <class Work>
+std::vector<std::string> all_saved(Collectives& world, const std::string& doing, Work work) {
+  auto outcomes = outcomes_of(world, doing, std::move(work));
+  if (!outcomes.failure.empty()) throw SaveFailed(outcomes.failure);
+  return std::move(outcomes.texts);
 }
 
 /// The first element of `parameter` that this rank writes, and how many: ranks that hold the same elements share them
@@ -68,15 +105,17 @@ CheckpointIndex make_index(const torch::nn::Module& model, Parallel& parallel, t
 /// the next save removes. Training may go on meanwhile, since everything was copied.
 class [[nodiscard]] AsyncSave {
  public:
-  AsyncSave(std::filesystem::path path, CheckpointIndex index, Collectives world, SaveOptions options,
-            std::future<std::vector<FileDigest>> written);
+  AsyncSave(std::filesystem::path path, std::int64_t bytes, CheckpointIndex index, Collectives world,
+            SaveOptions options, std::future<std::vector<FileDigest>> written);
 
   /// Waits until all ranks' files are durable, writes the index and removes old checkpoints; returns the checkpoint's
-  /// folder. Throws on every rank when one could not write. Collective, on the thread that trains.
+  /// folder. SaveFailed on every rank when one could not write, and nothing is left of it. Collective, on the thread
+  /// that trains.
   std::filesystem::path wait();
 
  private:
   std::filesystem::path path_;
+  std::int64_t bytes_;     ///< of all ranks' tensors
   CheckpointIndex index_;  ///< of rank 0; other ranks' is not used
   Collectives world_;
   SaveOptions options_;
@@ -92,7 +131,8 @@ AsyncSave start_save(const std::filesystem::path& folder, const torch::nn::Modul
 }  // namespace detail
 
 /// Saves `model`'s parameters and buffers, `optimizer` (null: none), random generators and `state` into
-/// FOLDER/step-N, N being `state.step`; returns that folder. `folder` is one that all ranks see. Collective.
+/// FOLDER/step-N, N being `state.step`; returns that folder. `folder` is one that all ranks see. SaveFailed on every
+/// rank when one could not write. Collective.
 std::filesystem::path save_checkpoint(const std::filesystem::path& folder, const torch::nn::Module& model,
                                       Parallel& parallel, torch::optim::Optimizer* optimizer,
                                       const TrainingState& state, SaveOptions options = {});

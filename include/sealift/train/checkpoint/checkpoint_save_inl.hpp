@@ -121,14 +121,13 @@ SEALIFT_BODY void check_finite(const CheckpointIndex& index) {
 
 /// Makes an empty folder for the checkpoint; removes what an interrupted save left there.
 SEALIFT_BODY void prepare_folder(const std::filesystem::path& path) {
-  TORCH_CHECK(!is_whole(path), path.string(), " is a whole checkpoint already; load it and go on from there, or save ",
-              "into another folder");
   std::filesystem::remove_all(path);
   std::filesystem::create_directories(path);
   sync_folder(path.parent_path());
 }
 
-/// Removes whole checkpoints beyond the last `keep`, and unfinished ones before `step`.
+/// Removes whole checkpoints beyond the last `keep`, and unfinished ones before `step`. What cannot be removed stays
+/// until the next save tries again: the new one is whole all the same.
 SEALIFT_BODY void remove_old(const std::filesystem::path& folder, std::int64_t step, std::int64_t keep) {
   const auto steps = list_steps(folder);
   std::int64_t whole = 0;
@@ -136,16 +135,31 @@ SEALIFT_BODY void remove_old(const std::filesystem::path& folder, std::int64_t s
     const auto& path = entry->second;
     if (is_whole(path) ? keep <= 0 || ++whole <= keep || entry->first >= step : entry->first >= step) continue;
     // The index goes first: a checkpoint that is half removed is never loaded.
-    if (std::filesystem::remove(path / kIndexFile)) sync_folder(path);
-    std::filesystem::remove_all(path);
+    std::error_code error;
+    if (std::filesystem::remove(path / kIndexFile, error)) sync_folder(path);
+    if (!error) std::filesystem::remove_all(path, error);
   }
+}
+
+/// The sum of the numbers that all ranks said.
+SEALIFT_BODY std::int64_t sum_of(const std::vector<std::string>& numbers) {
+  std::int64_t sum = 0;
+  for (const auto& number : numbers) sum += number.empty() ? 0 : std::stoll(number);
+  return sum;
+}
+
+/// Removes what a failed save has written, which takes room that the next try needs.
+SEALIFT_BODY void remove_failed(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (!is_whole(path)) std::filesystem::remove_all(path, ignored);
 }
 
 }  // namespace detail
 
-SEALIFT_BODY AsyncSave::AsyncSave(std::filesystem::path path, CheckpointIndex index, Collectives world,
-                                  SaveOptions options, std::future<std::vector<FileDigest>> written)
+SEALIFT_BODY AsyncSave::AsyncSave(std::filesystem::path path, std::int64_t bytes, CheckpointIndex index,
+                                  Collectives world, SaveOptions options, std::future<std::vector<FileDigest>> written)
     : path_(std::move(path)),
+      bytes_(bytes),
       index_(std::move(index)),
       world_(std::move(world)),
       options_(options),
@@ -154,24 +168,31 @@ SEALIFT_BODY AsyncSave::AsyncSave(std::filesystem::path path, CheckpointIndex in
 SEALIFT_BODY std::filesystem::path AsyncSave::wait() {
   std::vector<FileDigest> own;
   const auto doing = "saving " + path_.string();
-  const auto texts = detail::all_or_none(world_, doing, [&] {
-    own = written_.get();
-    return std::to_string(own[0].bytes) + " " + own[0].sha256;
-  });
-  detail::all_or_none(world_, doing, [&]() -> std::string {
-    if (world_.rank() != 0) return "";
-    for (const auto& text : texts) {
-      const auto space = text.find(' ');
-      index_.files.push_back({std::stoull(text.substr(0, space)), text.substr(space + 1)});
-    }
-    if (own.size() > 1) index_.files.push_back(own[1]);
-    OutputFile file(path_ / kIndexFile);
-    const auto text = write_index(index_);
-    file.write(text.data(), text.size());
-    file.commit();
-    detail::remove_old(path_.parent_path(), index_.state.step, options_.keep_last);
-    return "";
-  });
+  try {
+    const auto texts = detail::all_saved(world_, doing, [&] {
+      own = written_.get();
+      return std::to_string(own[0].bytes) + " " + own[0].sha256;
+    });
+    detail::all_saved(world_, doing, [&]() -> std::string {
+      if (world_.rank() != 0) return "";
+      for (const auto& text : texts) {
+        const auto space = text.find(' ');
+        index_.files.push_back({std::stoull(text.substr(0, space)), text.substr(space + 1)});
+      }
+      if (own.size() > 1) index_.files.push_back(own[1]);
+      OutputFile file(path_ / kIndexFile);
+      const auto text = write_index(index_);
+      file.write(text.data(), text.size());
+      file.commit();
+      detail::remove_old(path_.parent_path(), index_.state.step, options_.keep_last);
+      return "";
+    });
+  } catch (SaveFailed& error) {
+    error.bytes = bytes_;
+    error.folder = path_.parent_path();
+    if (world_.rank() == 0) detail::remove_failed(path_);
+    throw;
+  }
   return path_;
 }
 
@@ -189,24 +210,43 @@ SEALIFT_BODY AsyncSave start_save(const std::filesystem::path& folder, const tor
   RankPart part;
   TensorList buffers;
   CheckpointIndex index;
-  all_or_none(world, "saving " + path.string(), [&]() -> std::string {
+  std::string no_folder;  // of rank 0, why it could not be made: not the fault of what is saved
+  const auto sizes = all_or_none(world, "saving " + path.string(), [&]() -> std::string {
     part = rank_part(parallel, optimizer, in_background, options.frozen);
-    if (rank != 0) return "";
+    std::int64_t bytes = 0;
+    for (const auto& [name, tensor] : part.tensors) bytes += static_cast<std::int64_t>(tensor.nbytes());
+    if (rank != 0) return std::to_string(bytes);
     index = make_index(model, parallel, optimizer, state, options.frozen);
     check_finite(index);
     for (const auto& item : model.named_buffers()) {
       buffers.emplace_back(item.key(), item.value().detach().to(at::TensorOptions(at::kCPU), false, in_background));
+      bytes += static_cast<std::int64_t>(buffers.back().second.nbytes());
     }
-    prepare_folder(path);
-    return "";
+    TORCH_CHECK(!is_whole(path), path.string(), " is a whole checkpoint already; load it and go on from there, or ",
+                "save into another folder");
+    try {
+      prepare_folder(path);
+    } catch (const c10::Error& error) {
+      no_folder = error.what_without_backtrace();
+    } catch (const std::exception& error) {
+      no_folder = error.what();
+    }
+    return std::to_string(bytes) + (no_folder.empty() ? "" : " " + no_folder);
   });
+  const auto bytes = sum_of(sizes);
+  if (const auto reason = sizes.front().find(' '); reason != std::string::npos) {
+    SaveFailed error(sizes.front().substr(reason + 1));
+    error.bytes = bytes;
+    error.folder = folder;
+    throw error;
+  }
   auto write = [path, rank, part = std::move(part), buffers = std::move(buffers)] {
     std::vector<FileDigest> written = {write_tensor_file(path / rank_file(rank), part.tensors, part.metadata)};
     if (!buffers.empty()) written.push_back(write_tensor_file(path / kBuffersFile, buffers, {}));
     return written;
   };
   auto written = std::async(in_background ? std::launch::async : std::launch::deferred, std::move(write));
-  return AsyncSave(path, std::move(index), world, options, std::move(written));
+  return AsyncSave(path, bytes, std::move(index), world, options, std::move(written));
 }
 
 }  // namespace detail

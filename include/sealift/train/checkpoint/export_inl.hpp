@@ -160,7 +160,7 @@ SEALIFT_BODY void export_safetensors(const std::filesystem::path& path, const to
                      }});
   }
   const auto error = detail::write_export(path, tensors, options, writes);
-  detail::all_or_none(groups.world, "exporting to " + path.string(), [&]() -> std::string {
+  detail::all_saved(groups.world, "exporting to " + path.string(), [&]() -> std::string {
     if (error) std::rethrow_exception(error);
     return "";
   });

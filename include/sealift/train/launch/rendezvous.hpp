@@ -9,6 +9,11 @@
 #include <sealift/train/launch/address.hpp>
 #include <sealift/train/launch/launch.hpp>
 
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+
 namespace sealift::train {
 
 namespace rendezvous {
@@ -42,14 +47,39 @@ void wait_for_store(const std::string& host, std::int64_t port, Clock::time_poin
 c10::intrusive_ptr<c10d::TCPStore> open_store(const std::string& host, std::int64_t port, bool serves,
                                               Milliseconds timeout);
 
+/// Says what a rank waits for, once, when it has waited for `kSilent`: a resolver may not return before a person gives
+/// up, so a thread of its own looks at the clock.
+class Patience {
+ public:
+  static constexpr Milliseconds kSilent{3000};
+
+  /// `say` is called on another thread; null: nothing is said.
+  explicit Patience(std::function<void(const std::string&)> say);
+  ~Patience();
+  Patience(const Patience&) = delete;
+  Patience& operator=(const Patience&) = delete;
+
+  /// What is waited for from now on.
+  void waits_for(const std::string& what);
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable over_;
+  bool ended_ = false;
+  std::string what_;
+  std::thread thread_;
+};
+
 }  // namespace rendezvous
 
 /// Serves a store from this process, for a launcher of ranks; port 0 means any free one. Throws when the port is taken.
 c10::intrusive_ptr<c10d::TCPStore> serve_store(std::int64_t port);
 
 /// Meets the other ranks at the store; a process alone gets a world of one. Waits for every rank; throws when one does
-/// not come within `timeout`, comes twice or has another world size, and when there is no store.
-World connect(const Launch& launch, std::chrono::milliseconds timeout = std::chrono::minutes(5));
+/// not come within `timeout`, comes twice or has another world size, and when there is no store. `waiting` is told what
+/// is waited for once that lasts longer than a few seconds: a name that does not resolve yet, a store, the other ranks.
+World connect(const Launch& launch, std::chrono::milliseconds timeout = std::chrono::minutes(5),
+              std::function<void(const std::string&)> waiting = {});
 
 }  // namespace sealift::train
 

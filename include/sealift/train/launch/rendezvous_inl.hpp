@@ -6,7 +6,6 @@
 
 #include <unistd.h>
 #include <random>
-#include <thread>
 
 namespace sealift::train {
 
@@ -115,26 +114,55 @@ SEALIFT_BODY c10::intrusive_ptr<c10d::TCPStore> open_store(const std::string& ho
   }
 }
 
+SEALIFT_BODY Patience::Patience(std::function<void(const std::string&)> say) {
+  if (!say) return;
+  thread_ = std::thread([this, say = std::move(say)] {
+    std::unique_lock lock(mutex_);
+    if (!over_.wait_for(lock, kSilent, [this] { return ended_; })) say("waiting for " + what_);
+  });
+}
+
+SEALIFT_BODY Patience::~Patience() {
+  {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+  }
+  over_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+SEALIFT_BODY void Patience::waits_for(const std::string& what) {
+  const std::lock_guard lock(mutex_);
+  what_ = what;
+}
+
 }  // namespace rendezvous
 
 SEALIFT_BODY c10::intrusive_ptr<c10d::TCPStore> serve_store(std::int64_t port) {
   return rendezvous::open_store("127.0.0.1", port, true, std::chrono::seconds(10));
 }
 
-SEALIFT_BODY World connect(const Launch& launch, std::chrono::milliseconds timeout) {
+SEALIFT_BODY World connect(const Launch& launch, std::chrono::milliseconds timeout,
+                           std::function<void(const std::string&)> waiting) {
   TORCH_CHECK(!launch.is_node, "this process is to start ", launch.local_world_size, " ranks, not to be one of them (",
               launch.source, "); start them with `sealift-train run` or torchrun");
   World world{.rank = launch.rank, .size = launch.world_size, .timeout = timeout};
   if (launch.world_size == 1) return world;
   const auto deadline = rendezvous::Clock::now() + timeout;
+  const auto most = " (for at most " + rendezvous::seconds(timeout) + ")";
+  rendezvous::Patience patience(std::move(waiting));
+  patience.waits_for(launch.master_addr + ", which is MASTER_ADDR, to have an address here" + most +
+                     "; is the name right?");
   const auto towards = local_address_towards(launch.master_addr, launch.master_port, timeout);
   world.address = launch.interface.empty() ? towards : address_of_interface(launch.interface);
   const bool serves = launch.rank == 0 && !launch.agent_store;
+  patience.waits_for(c10::str("rank 0 to answer at ", launch.master_addr, ":", launch.master_port, most));
   if (!serves) rendezvous::wait_for_store(launch.master_addr, launch.master_port, deadline, timeout);
   auto store = rendezvous::open_store(launch.master_addr, launch.master_port, serves, rendezvous::left_until(deadline));
   store->setTimeout(timeout);
   world.store = c10::make_intrusive<c10d::PrefixStore>("sealift/attempt_" + launch.attempt, std::move(store));
   c10d::PrefixStore meeting("meeting", world.store);
+  patience.waits_for(c10::str("the other ranks of ", launch.world_size, most));
   try {
     rendezvous::meet(meeting, launch, deadline, timeout, serves);
   } catch (const c10::DistNetworkError& error) {

@@ -38,6 +38,9 @@ struct Session {
   std::vector<NamedTensor> frozen;           ///< parameters without a gradient, wherever they lie
   bool keep_gathered = false;                ///< what the policy's choice came to
 
+  /// Told of each tensor that a unit's forward returns, to find out where values go wrong; null in a usual step.
+  std::function<void(const std::string& unit, const at::Tensor& output)> on_output;
+
   Pass pass;  ///< that runs or comes next
   bool in_backward = false;
   std::int64_t passes = 0;    ///< backward passes begun

@@ -77,6 +77,11 @@ void Unit::after_forward(Outputs& outputs, const std::shared_ptr<detail::Call>& 
       if (output.defined() && output.is_floating_point()) output = output.to(*options_.precision.output_dtype);
     });
   }
+  if (session_->on_output) {
+    detail::for_each_tensor(outputs, [&](const at::Tensor& output) {
+      if (output.defined()) session_->on_output(label_, output);
+    });
+  }
   bool differentiable = false;
   if (call) {
     detail::for_each_tensor(outputs, [&](const at::Tensor& output) {
