@@ -20,6 +20,14 @@ namespace sealift::trainer {
 inline constexpr int kBad = 1;         ///< a rank failed, or a check does not hold
 inline constexpr int kCannotTell = 2;  ///< arguments or files
 
+// A job that ended in order before its last step, with what it goes on from: 0 is for one that is finished.
+inline constexpr int kToldToEnd = 143;  ///< SIGTERM told it to: 128 + 15, as of a process that the signal ended
+inline constexpr int kOutOfTime = 124;  ///< its time limit was reached, as of timeout(1)
+
+// The key "ended_by" of such a job's result.
+inline constexpr const char* kBySigterm = "SIGTERM";
+inline constexpr const char* kByTimeLimit = "time_limit";
+
 /// Writes a line after the program's name to standard error, in one write, since ranks share it.
 inline void say(const std::string& line) {
   std::cerr << std::string(program_invocation_short_name) + ": " + line + '\n';

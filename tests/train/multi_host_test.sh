@@ -126,6 +126,40 @@ srun)
   says sbatch.txt "rank 0 of 2, store at 127.0.0.1:"
   agrees script
   agrees step
+  echo "a job that Slurm tells to end saves, is put back into the queue by its script, and goes on"
+  cat >requeue.sh <<SCRIPT
+#!/bin/sh
+srun -n2 "$train" run --parallel-method ddp --steps "\$(cat "$work/steps")" --checkpoint-folder "$work/saved" \
+  --out "$work/requeued"
+code=\$?
+[ \$code -eq 143 ] && scontrol requeue \$SLURM_JOB_ID
+exit \$code
+SCRIPT
+  echo 1000000 >steps
+  job=$(on host1 sbatch --parsable --requeue --open-mode=append -N1 -n2 -O -o "$work/requeue.txt" requeue.sh) || fail "sbatch"
+  # until_true SECONDS COMMAND...: waits until it succeeds
+  until_true() {
+    left=$(($1 * 5))
+    shift
+    until "$@"; do
+      left=$((left - 1))
+      [ $left -gt 0 ] || fail "waited in vain for: $*"
+      sleep 0.2
+    done
+  }
+  has() { grep -qs "$1" "$2"; }
+  is_pending() { on host1 squeue -h -j "$job" -o %T | grep -q PENDING; }
+  until_true 60 has '"step":5,' requeued/log.jsonl
+  on host1 scancel --signal=TERM "$job" || fail "scancel"
+  until_true 60 has '"finished": false' requeued/result.json
+  says requeue.txt "told to end by SIGTERM: not finished, ended after step"
+  done=$(sed -n 's/^ "steps": \([0-9]*\),$/\1/p' requeued/result.json)
+  echo $((done + 3)) >steps
+  until_true 60 is_pending  # for two minutes, unless it is told otherwise
+  on host1 scontrol update JobId="$job" StartTime=now || fail "scontrol"
+  until_true 60 has '"finished": true' requeued/result.json
+  says requeue.txt "resuming after step $done"
+  grep -q "\"steps\": $((done + 3))," requeued/result.json || fail "it did not go on to its end"
   ;;
 *) fail "unknown launcher '$launcher'" ;;
 esac

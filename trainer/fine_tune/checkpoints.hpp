@@ -5,6 +5,7 @@
 #pragma once
 
 #include "trainer/json_numbers.hpp"
+#include "trainer/loop/last_good.hpp"
 #include "trainer/loop/position.hpp"
 #include "trainer/settings/fine_tune_options.hpp"
 
@@ -21,6 +22,7 @@ inline const std::vector<std::string>& free_to_change() {
                                                  "max_steps",
                                                  "num_train_epochs",
                                                  "early_stop_interval",
+                                                 "on_nonfinite",
                                                  "per_device_train_batch_size",
                                                  "gradient_accumulation_steps",
                                                  "load_best_model_at_end"};
@@ -34,12 +36,15 @@ inline train::TrainingState training_state(const FineTuneOptions& options, std::
   for (const auto& name : free_to_change()) job.erase(name);
   job["rows of a step"] = std::to_string(rows);
   nlohmann::json evaluations = nlohmann::json::array();
-  for (const auto& each : position.evaluations) evaluations.push_back({each.step, each.loss, each.metrics});
+  for (const auto& each : position.evaluations) {
+    evaluations.push_back({each.step, each.loss, each.metrics});
+    if (!each.kept) evaluations.back().push_back(false);
+  }
   return {.step = position.step,
           .sampler_position = position.sampler.row,
           .seed = static_cast<std::uint64_t>(options.seed),
           .notes = {{"job", nlohmann::json(job).dump()},
-                    {"losses", nlohmann::json(position.losses).dump()},  // finite, or the run had ended
+                    {"losses", with_all_numbers(nlohmann::json(position.losses)).dump()},
                     {"evaluations", with_all_numbers(evaluations).dump()},
                     {"sampler", position.sampler.text()},
                     {"scaler", nlohmann::json({position.scaler.scale, position.scaler.growth_tracker}).dump()},
@@ -64,18 +69,18 @@ inline std::string differences(const std::string& now, const std::string& then) 
   return text;
 }
 
-/// The checkpoint to go on from; nothing to begin.
-inline std::optional<std::filesystem::path> checkpoint_to_resume(const FineTuneOptions& options) {
+/// The checkpoints to go on from: the first one, or where that is damaged the next. None to begin anew.
+inline std::vector<std::filesystem::path> checkpoints_to_resume(const FineTuneOptions& options) {
   const auto& from = options.resume_from_checkpoint;
-  const auto own = train::latest_checkpoint(checkpoint_folder(options));
-  TORCH_CHECK(from != "none" || !own, own->string(), " is there but resume_from_checkpoint is none; use auto to go on ",
-              "from it, or another output_dir");
+  const auto own = whole_checkpoints(checkpoint_folder(options));
+  TORCH_CHECK(from != "none" || own.empty(), own.front().string(), " is there but resume_from_checkpoint is none; use ",
+              "auto to go on from it, or another output_dir");
   if (from == "auto" || from == "true") return own;
-  if (from == "none" || from == "false") return std::nullopt;
-  if (train::is_whole(from)) return from;
-  const auto last = train::latest_checkpoint(from);
-  TORCH_CHECK(last, "resume_from_checkpoint: ", from, " is no whole checkpoint and has none in it");
-  return last;
+  if (from == "none" || from == "false") return {};
+  if (train::is_whole(from)) return {from};
+  const auto theirs = whole_checkpoints(from);
+  TORCH_CHECK(!theirs.empty(), "resume_from_checkpoint: ", from, " is no whole checkpoint and has none in it");
+  return theirs;
 }
 
 /// Throws when OUT has checkpoints of steps after `step`, with which this run begins, that it would come to again.
@@ -89,39 +94,53 @@ inline void refuse_later_checkpoints(const FineTuneOptions& options, std::int64_
 
 /// The curves that training_state wrote. Programs before this one wrote null for what was not finite.
 inline void read_curves(const std::map<std::string, std::string>& notes, Position& position) {
-  position.losses = nlohmann::json::parse(notes.at("losses")).get<std::vector<double>>();
+  for (const auto& loss : nlohmann::json::parse(notes.at("losses"))) {
+    position.losses.push_back(number_in(loss) ? *number_in(loss) : loss.get<double>());
+  }
   for (const auto& each : nlohmann::json::parse(notes.at("evaluations"))) {
     const auto& loss = each.at(1);
     const bool is_known = loss.is_null() || number_in(loss);
     const auto metrics = each.size() > 2 ? each.at(2) : nlohmann::json::object();
-    position.evaluations.push_back(
-        {each.at(0).get<std::int64_t>(), is_known ? number_or_nan(loss) : loss.get<double>(), metrics});
+    position.evaluations.push_back({each.at(0).get<std::int64_t>(), is_known ? number_or_nan(loss) : loss.get<double>(),
+                                    metrics, each.size() <= 3 || each.at(3).get<bool>()});
   }
 }
 
-/// Sets model, optimizer and random numbers from `checkpoint` and returns where it stood. Collective.
-inline Position load_position(const std::filesystem::path& checkpoint, const FineTuneOptions& options,
-                              std::int64_t rows, torch::nn::Module& model, train::Parallel& parallel,
-                              torch::optim::Optimizer& optimizer) {
-  const auto job = training_state(options, rows, {}).notes.at("job");
-  const auto stored = train::read_index(checkpoint).state.notes;
-  for (const auto* key : {"job", "losses", "evaluations", "sampler", "scaler", "skipped"}) {
-    TORCH_CHECK(stored.contains(key), checkpoint.string(), " is no checkpoint of fine-tuning: it has no '", key, "'");
-  }
-  TORCH_CHECK(stored.at("job") == job, checkpoint.string(), " is of another job: ", differences(job, stored.at("job")),
-              "; give the same settings, or another output_dir");
-  const auto state = train::load_checkpoint(checkpoint, model, parallel, &optimizer);
+/// Where a checkpoint with this state stood; train::DamagedCheckpoint where its notes are none of ours.
+inline Position position_in(const train::TrainingState& state, const std::filesystem::path& checkpoint) {
   Position position{.step = state.step, .skipped = std::atoll(state.notes.at("skipped").c_str())};
   try {
     read_curves(state.notes, position);
     const auto scaler = nlohmann::json::parse(state.notes.at("scaler"));
     position.scaler = {.scale = scaler.at(0).get<double>(), .growth_tracker = scaler.at(1).get<std::int64_t>()};
-  } catch (const nlohmann::json::exception& error) {
-    TORCH_CHECK(false, checkpoint.string(), " is damaged: ", error.what());
+    position.sampler = SamplerState::parse(state.notes.at("sampler"));
+  } catch (const std::exception& error) {
+    throw train::DamagedCheckpoint(checkpoint.string() + " is damaged: " + error.what());
   }
-  position.sampler = SamplerState::parse(state.notes.at("sampler"));
-  TORCH_CHECK(static_cast<std::int64_t>(position.losses.size()) == position.step, checkpoint.string(), " has ",
-              position.losses.size(), " losses after ", position.step, " steps; it is damaged");
+  if (static_cast<std::int64_t>(position.losses.size()) != position.step) {
+    throw train::DamagedCheckpoint(c10::str(checkpoint.string(), " has ", position.losses.size(), " losses after ",
+                                            position.step, " steps; it is damaged"));
+  }
+  return position;
+}
+
+/// Sets model, optimizer and random numbers from `checkpoint` and returns where it stood; train::DamagedCheckpoint
+/// where it is damaged, and nothing is set. Collective.
+inline Position load_position(const std::filesystem::path& checkpoint, const FineTuneOptions& options,
+                              std::int64_t rows, torch::nn::Module& model, train::Parallel& parallel,
+                              torch::optim::Optimizer& optimizer) {
+  const auto job = training_state(options, rows, {}).notes.at("job");
+  Position position;
+  train::load_checkpoint(checkpoint, model, parallel, &optimizer, [&](const train::TrainingState& state) {
+    for (const auto* key : {"job", "losses", "evaluations", "sampler", "scaler", "skipped"}) {
+      TORCH_CHECK(state.notes.contains(key), checkpoint.string(), " is no checkpoint of fine-tuning: it has no '", key,
+                  "'");
+    }
+    const auto& stored = state.notes.at("job");
+    TORCH_CHECK(stored == job, checkpoint.string(), " is of another job: ", differences(job, stored),
+                "; give the same settings, or another output_dir");
+    position = position_in(state, checkpoint);
+  });
   return position;
 }
 

@@ -5,6 +5,7 @@
 #include "trainer/fine_tune/fine_tune.hpp"
 
 #include "trainer/fine_tune/best_model.hpp"
+#include "trainer/fine_tune/cards.hpp"
 #include "trainer/fine_tune/checkpoints.hpp"
 #include "trainer/fine_tune/fine_tune_job.hpp"
 #include "trainer/fine_tune/fine_tune_result.hpp"
@@ -13,9 +14,12 @@
 #include "trainer/fine_tune/made_tokens.hpp"
 #include "trainer/fine_tune/method_choice.hpp"
 #include "trainer/fine_tune/training_data.hpp"
+#include "trainer/loop/saving.hpp"
 #include "trainer/models/moe.hpp"
 #include "trainer/ranks/same_job.hpp"
 #include "trainer/tuning/qlora.hpp"
+
+#include <cmath>
 
 namespace sealift::trainer {
 namespace {
@@ -31,6 +35,11 @@ Schedule schedule_of(const FineTuneOptions& options, std::int64_t steps) {
                    .warmup_ratio = options.warmup_ratio});
 }
 
+OnNonFinite on_nonfinite_of(const FineTuneOptions& options) {
+  if (options.on_nonfinite == "skip") return OnNonFinite::Skip;
+  return options.on_nonfinite == "rollback" ? OnNonFinite::Rollback : OnNonFinite::Stop;
+}
+
 /// What the loop is told.
 LoopOptions loop_of(const FineTuneOptions& options, std::int64_t steps) {
   return {.optimizer = {.learning_rate = options.peak_rate(),
@@ -42,7 +51,9 @@ LoopOptions loop_of(const FineTuneOptions& options, std::int64_t steps) {
           .clip = options.max_grad_norm,
           .scales = options.precision == "fp16",
           .out = options.out,
-          .steps = steps};
+          .steps = steps,
+          .on_nonfinite = on_nonfinite_of(options),
+          .time_limit = options.time_limit};
 }
 
 struct Data {
@@ -69,10 +80,10 @@ Data data_of(const FineTuneOptions& options, const DecoderConfig& config, const 
 
 /// What all ranks must share: settings, and data by digest, since a path may be another on each host.
 Texts job_of(const FineTuneOptions& options, const Data& data) {
-  auto job =
-      settings_of_job(options, fine_tune_settings(),
-                      {"model", "dataset", "val_dataset", "adapters", "ref_model", "ref_adapters", "output_dir",
-                       "resume_from_checkpoint", "device", "threads", "timeout_seconds", "trace", "tensorboard"});
+  auto job = settings_of_job(
+      options, fine_tune_settings(),
+      {"model", "dataset", "val_dataset", "adapters", "ref_model", "ref_adapters", "output_dir",
+       "resume_from_checkpoint", "device", "threads", "timeout_seconds", "time_limit", "trace", "tensorboard"});
   job["dataset"] = data.training->header().content_sha256;
   if (data.evaluation) job["val_dataset"] = (*data.evaluation)->header().content_sha256;
   return job;
@@ -105,13 +116,32 @@ void resume_from(FineTuning& tuning, const std::filesystem::path& checkpoint) {
 /// Goes on from a checkpoint, if there is one to go on from, and leaves in OUT what it counts on. Collective.
 void resume(FineTuning& tuning) {
   auto [options, training] = std::tie(tuning.options, tuning.training);
-  if (const auto checkpoint = checkpoint_to_resume(options)) resume_from(tuning, *checkpoint);
+  go_on_from_the_last_good(checkpoints_to_resume(options), checkpoint_folder(options), training.world.world,
+                           [&](const auto& checkpoint) { resume_from(tuning, checkpoint); });
   refuse_later_checkpoints(options, training.position.step);
   tuning.saved_best = best_to_begin_with(options, training.position);
   training.world.world.barrier();  // all have looked
   if (!training.place.is_first()) return;
   if (options.load_best_model_at_end) keep_best_of(options, {tuning.saved_best});
   if (training.position.step == 0) std::filesystem::remove(std::filesystem::path(options.out) / "samples.jsonl");
+}
+
+/// Of its checkpoints, and beside them at most two of the best model. Collective.
+void ask_for_room(FineTuning& tuning) {
+  auto [options, training] = std::tie(tuning.options, tuning.training);
+  if (options.save_strategy == "no") return;
+  const auto left = training.options.steps - training.position.step;
+  const auto saves = options.save_strategy == "steps"
+                         ? training.options.steps / options.save_steps - training.position.step / options.save_steps +
+                               (training.options.steps % options.save_steps == 0 ? 0 : 1)
+                         : static_cast<std::int64_t>(std::ceil(options.num_train_epochs));
+  trainer::ask_for_room(training.world.world,
+                        {.folder = checkpoint_folder(options),
+                         .bytes = checkpoint_bytes(training.parallel, !options.has_adapters()),
+                         .kept = options.save_total_limit,
+                         .saves = std::min(left, saves),
+                         .beside = options.load_best_model_at_end && tuning.evaluation ? 2 : 0},
+                        training.position.step > 0);
 }
 
 }  // namespace
@@ -189,6 +219,7 @@ nlohmann::ordered_json fine_tune(const FineTuneOptions& given, const train::Laun
                     .evaluation = std::move(data.evaluation),
                     .evaluation_goal = std::move(evaluation_goal)};
   resume(tuning);
+  ask_for_room(tuning);
   monitor.started("load");
   say_what_is_done(tuning, size);
 
@@ -199,6 +230,7 @@ nlohmann::ordered_json fine_tune(const FineTuneOptions& given, const train::Laun
   take_best(tuning);
   const auto saved = save_result(tuning, values);
   auto result = report(tuning, size, saved, seconds);
+  write_cards(tuning, result);
   write_result(result, monitor, place, options, *world);
   return result;
 }

@@ -5,6 +5,7 @@
 // that all make the same collectives.
 #include "trainer/fine_tune/fine_tune_job.hpp"
 
+#include "trainer/failure.hpp"
 #include "trainer/fine_tune/best_model.hpp"
 #include "trainer/fine_tune/checkpoints.hpp"
 #include "trainer/fine_tune/samples.hpp"
@@ -101,11 +102,23 @@ class FineTuneJob final : public Job {
     return loss;
   }
 
-  StepSums end_step() override {
+  StepSums end_step(const EndWishes& mine) override {
+    sums_.add(mine);
     sums_.reduce(tuning_.training.world);
-    batches_.clear();
-    return {.loss = sums_.loss() / weight_, .tokens = tokens_, .metrics = sums_.metrics()};
+    return {.loss = sums_.loss() / weight_, .tokens = tokens_, .metrics = sums_.metrics(), .ends = sums_.ends()};
   }
+
+  void begin_again() override { sums_ = MetricSums(device()); }
+
+  std::string rows_of(std::int64_t number) const override {
+    std::string text;
+    for (const auto& row : batches_[static_cast<std::size_t>(number)].rows) {
+      for (const auto example : row) text += (text.empty() ? "" : ", ") + std::to_string(example);
+    }
+    return text.empty() ? ", which has no rows" : " (examples " + text + " of the token file, counted from 0)";
+  }
+
+  const torch::nn::Module& model() const override { return *tuning_.model; }
 
   double rate() const override { return tuning_.schedule.rate(position().step); }
 
@@ -122,19 +135,36 @@ class FineTuneJob final : public Job {
     const auto& options = tuning_.options;
     const bool evaluates = tuning_.evaluation && is_due(options.eval_strategy, options.eval_steps, is_last());
     if (evaluates) evaluate_and_judge(log);
-    const bool samples = tuning_.evaluation ? evaluates : saves() || is_last();
+    const bool samples = tuning_.evaluation ? evaluates : save_is_due() || is_last();
     if (options.sample_prompts > 0 && samples) write_samples(tuning_);
   }
 
+  bool saves() const override { return tuning_.options.save_strategy != "no"; }
+
+  bool save_is_due() const override {
+    const auto& options = tuning_.options;
+    return is_due(options.save_strategy, options.save_steps, is_last() || position().stopped);
+  }
+
   /// What a run goes on from, which counts on the best evaluation so far.
-  bool save_if_due() override {
-    if (!saves()) return false;
+  void save() override {
     const auto& options = tuning_.options;
     save(checkpoint_folder(options), options.save_total_limit);
     const auto best = position().best();
-    if (!options.load_best_model_at_end || !best) return true;
+    if (!options.load_best_model_at_end || !best) return;
     tuning_.saved_best = best->step;
     if (tuning_.training.place.is_first()) keep_best_of(options, {best->step});
+  }
+
+  bool roll_back() override {
+    const auto last = train::latest_checkpoint(checkpoint_folder(tuning_.options));
+    if (!last) return false;
+    auto& training = tuning_.training;
+    const auto skipped = position().skipped;
+    const auto rows = rows_of_step(tuning_.options, training.place.world_size);
+    position() = load_position(*last, tuning_.options, rows, *tuning_.model, training.parallel, training.optimizer);
+    position().skipped = skipped;
+    if (training.options.scales) training.scaler.load_state(position().scaler);
     return true;
   }
 
@@ -142,10 +172,6 @@ class FineTuneJob final : public Job {
   Position& position() const { return tuning_.training.position; }
   at::Device device() const { return tuning_.training.place.device.device; }
   bool is_last() const { return position().step == tuning_.training.options.steps; }
-  bool saves() const {
-    const auto& options = tuning_.options;
-    return is_due(options.save_strategy, options.save_steps, is_last() || position().stopped);
-  }
 
   /// What of `strategy` is due now: every `every` steps, at the end of an epoch, and after the last.
   bool is_due(const std::string& strategy, std::int64_t every, bool last) const {
@@ -180,12 +206,22 @@ class FineTuneJob final : public Job {
     if (is_first) std::cerr << "step " << position().step << "  eval loss " << loss << '\n';
     const auto best = position().best();
     const bool is_best = best && best->step == position().step;
-    if (is_best && options.load_best_model_at_end) {
-      save(best_folder(options), 0);
-      if (is_first) keep_best_of(options, {position().step, tuning_.saved_best});
-    }
+    if (is_best && options.load_best_model_at_end) keep_best();
     const auto patience = options.early_stop_interval;
     position().stopped = patience > 0 && position().without_better() >= patience;
+  }
+
+  /// Keeps the model of the evaluation that was just made; where it cannot, the one before stays the best.
+  void keep_best() {
+    const bool is_first = tuning_.training.place.is_first();
+    try {
+      save(best_folder(tuning_.options), 0);
+    } catch (const train::SaveFailed& error) {
+      position().evaluations.back().kept = false;
+      if (is_first) say(std::string("the best model so far is not kept, the one before stays: ") + text_of(error));
+      return;
+    }
+    if (is_first) keep_best_of(tuning_.options, {position().step, tuning_.saved_best});
   }
 
   void save(const std::filesystem::path& folder, std::int64_t keep) {

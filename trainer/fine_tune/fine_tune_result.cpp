@@ -4,6 +4,7 @@
 
 #include "trainer/fine_tune/best_model.hpp"
 #include "trainer/models/hf_folder.hpp"
+#include "trainer/ranks/patient_save.hpp"
 #include "trainer/tuning/peft_format.hpp"
 
 namespace sealift::trainer {
@@ -22,7 +23,7 @@ std::filesystem::path new_folder(FineTuning& tuning, const char* name) {
 void take_best(FineTuning& tuning) {
   auto& training = tuning.training;
   const auto best = training.position.best();
-  if (!tuning.options.load_best_model_at_end) return;
+  if (!tuning.options.load_best_model_at_end || training.ended_by) return;
   if (!best) {
     const bool says = training.place.is_first() && !training.position.evaluations.empty();
     if (says) std::cerr << "note: no evaluation loss was finite; the last model is taken, not a best one\n";
@@ -36,7 +37,9 @@ void take_best(FineTuning& tuning) {
   }
 }
 
-std::string save_result(FineTuning& tuning, const FirstValues& values) {
+namespace {
+
+std::string save_model(FineTuning& tuning, const FirstValues& values) {
   const auto& [options, model] = std::tie(tuning.options, tuning.model);
   auto& parallel = tuning.training.parallel;
   SaveFolderOptions how{.dtype = model->config().dtype};
@@ -52,6 +55,20 @@ std::string save_result(FineTuning& tuning, const FirstValues& values) {
     save_model_folder(new_folder(tuning, "merged"), options.model, *model, parallel, how);
   }
   return "adapter in " + folder.string();
+}
+
+}  // namespace
+
+std::string save_result(FineTuning& tuning, const FirstValues& values) {
+  const auto& training = tuning.training;
+  if (training.ended_by) {
+    return training.saved_after > 0 ? "not finished: the same command goes on from the checkpoint of step " +
+                                          std::to_string(training.saved_after)
+                                    : "not finished: nothing is saved";
+  }
+  std::string saved;
+  save_with_patience(training.place.is_first(), [&] { saved = save_model(tuning, values); });
+  return saved;
 }
 
 nlohmann::ordered_json report(const FineTuning& tuning, const ModelSize& size, const std::string& saved,
@@ -84,6 +101,7 @@ nlohmann::ordered_json report(const FineTuning& tuning, const ModelSize& size, c
       {"seconds", seconds},
       {"configuration", comparable(options)},
   };
+  add_ending(tuning.training, result);
   if (const auto best = position.best()) result["best"] = {{"step", best->step}, {"loss", best->loss}};
   return result;
 }

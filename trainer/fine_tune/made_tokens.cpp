@@ -63,6 +63,7 @@ std::vector<std::string> how_lines_are_read(const FineTuneOptions& options) {
     add("--truncation-strategy", !strategy.empty() ? strategy : texts ? "split" : "raise");
   }
   add("--loss-on", loss_on(options));
+  if (options.skip_bad_lines) arguments.push_back("--skip-bad-lines");
   if (!options.system.empty()) add("--system", options.system);
   if (!options.use_chat_template && !texts) add("--chat-template", "none");
   return arguments;

@@ -4,8 +4,10 @@
 // Text is made by the scripts that tokenize, in a child: what defines a model's text is its tokenizer, not a table.
 #include "trainer/fine_tune/samples.hpp"
 
+#include "trainer/failure.hpp"
 #include "trainer/fine_tune/made_tokens.hpp"
 #include "trainer/models/generate.hpp"
+#include "trainer/ranks/patient_save.hpp"
 
 #include <fstream>
 
@@ -61,7 +63,11 @@ void write_samples(FineTuning& tuning) {
   const auto path = std::filesystem::path(options.out) / "samples.jsonl";
   auto text = lines_before(path, step);
   for (const auto& sample : samples) text += sample.dump() + "\n";
-  open_for_writing(path) << text;
+  try {
+    write_whole(path, text);
+  } catch (const c10::Error& error) {
+    return say("the answers of step " + std::to_string(step) + " are not written: " + text_of(error));
+  }
   static bool has_texts = true;  // what was missing once is not asked for again
   has_texts = has_texts && add_texts(path, options.model);
 }

@@ -4,6 +4,7 @@
 // Sums by counts, and no means of means: a number does not depend on how many ranks share the examples.
 #pragma once
 
+#include "trainer/loop/endings.hpp"
 #include "trainer/objectives/objective.hpp"
 
 #include <sealift/train.hpp>
@@ -21,11 +22,10 @@ inline std::vector<std::int64_t> sum_over_ranks(train::Groups& world, const std:
   return {sums.data_ptr<std::int64_t>(), sums.data_ptr<std::int64_t>() + sums.numel()};
 }
 
-/// Sums on the device: the loss, then each metric and its count.
+/// Sums on the device: the loss, each metric and its count, and how many ranks want to end.
 class MetricSums {
  public:
-  explicit MetricSums(at::Device device)
-      : sums_(torch::zeros({1 + 2 * static_cast<std::int64_t>(kMost)}, at::dtype(at::kDouble).device(device))) {}
+  explicit MetricSums(at::Device device) : sums_(torch::zeros({kEnds + 2}, at::dtype(at::kDouble).device(device))) {}
 
   void add(const Objective& objective) {
     TORCH_CHECK(objective.metrics.size() <= kMost, "an objective has ", objective.metrics.size(),
@@ -40,6 +40,12 @@ class MetricSums {
     }
   }
 
+  void add(const EndWishes& mine) {
+    if (!mine.any()) return;
+    sums_[kEnds] += static_cast<double>(mine.told);
+    sums_[kEnds + 1] += static_cast<double>(mine.late);
+  }
+
   /// Over all ranks; waits for the device. Collective.
   void reduce(train::Groups& world) {
     world.world.all_reduce(sums_).wait();
@@ -47,6 +53,11 @@ class MetricSums {
   }
 
   double loss() const { return sums_[0].item<double>(); }
+
+  EndWishes ends() const {
+    return {.told = static_cast<std::int64_t>(sums_[kEnds].item<double>()),
+            .late = static_cast<std::int64_t>(sums_[kEnds + 1].item<double>())};
+  }
 
   nlohmann::ordered_json metrics() const {
     nlohmann::ordered_json json = nlohmann::ordered_json::object();
@@ -60,6 +71,7 @@ class MetricSums {
 
  private:
   static constexpr std::size_t kMost = 10;  // the same on a rank that has no examples, which knows no names
+  static constexpr std::int64_t kEnds = 1 + 2 * static_cast<std::int64_t>(kMost);
 
   at::Tensor sums_;
   std::vector<std::string> names_;

@@ -21,11 +21,12 @@ struct Evaluation {
   std::int64_t step = 0;
   double loss = 0;
   nlohmann::json metrics = nlohmann::json::object();  ///< of the objective, by name
+  bool kept = true;                                   ///< false: the model of it was to be kept and could not be
 };
 
 struct Position {
   std::int64_t step = 0;
-  std::int64_t skipped = 0;  ///< steps whose gradients overflowed in fp16
+  std::int64_t skipped = 0;  ///< steps that the optimizer did not take: what was computed was not finite
   bool stopped = false;      ///< early
   std::vector<double> losses;
   std::vector<Evaluation> evaluations;
@@ -33,11 +34,11 @@ struct Position {
   train::GradScalerState scaler;
 
   /// The evaluation of the least loss, the first of equal ones; nothing where no loss is finite, since what computes
-  /// NaN or infinity is no model, however NaN compares.
+  /// NaN or infinity is no model, however NaN compares. One whose model is not there is not the best.
   std::optional<Evaluation> best() const {
     std::optional<Evaluation> least;
     for (const auto& each : evaluations) {
-      if (std::isfinite(each.loss) && (!least || each.loss < least->loss)) least = each;
+      if (each.kept && std::isfinite(each.loss) && (!least || each.loss < least->loss)) least = each;
     }
     return least;
   }

@@ -132,7 +132,7 @@ void save_model_folder(const fs::path& folder, const fs::path& base, const Decod
                        train::Parallel& parallel, const SaveFolderOptions& options) {
   auto& world = parallel.groups().world;
   const auto on_rank_0 = [&](const auto& work) {
-    train::detail::all_or_none(world, "saving " + folder.string(), [&]() -> std::string {
+    train::detail::all_saved(world, "saving " + folder.string(), [&]() -> std::string {
       if (world.rank() == 0) work();
       return "";
     });

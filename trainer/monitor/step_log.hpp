@@ -4,15 +4,21 @@
 // A resumed run adds to log.jsonl, so that the steps before it are kept.
 #pragma once
 
+#include "trainer/failure.hpp"
 #include "trainer/json_numbers.hpp"
 
-#include <c10/util/Exception.h>
+#include <fcntl.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <optional>
 #include <sstream>
+#include <utility>
 
 namespace sealift::trainer {
 
@@ -29,6 +35,41 @@ inline std::ofstream open_for_writing(const std::filesystem::path& path, std::io
   return file;
 }
 
+/// A file that lines are added to, and that ends no run: where the disk is full, lines wait until there is room.
+class PatientFile {
+ public:
+  explicit PatientFile(std::filesystem::path path)
+      : path_(std::move(path)), file_(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC)) {}
+  ~PatientFile() {
+    if (file_ >= 0) ::close(file_);
+  }
+  PatientFile(const PatientFile&) = delete;
+  PatientFile& operator=(const PatientFile&) = delete;
+
+  void add(const std::string& line) {
+    waiting_ += line;
+    while (!waiting_.empty()) {
+      const auto count = ::write(file_, waiting_.data(), waiting_.size());
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) return complain(count == 0 ? ENOSPC : errno);
+      waiting_.erase(0, static_cast<std::size_t>(count));
+    }
+    if (std::exchange(complained_, false)) say("what waited for " + path_.string() + " is written");
+  }
+
+ private:
+  void complain(int error) {
+    if (std::exchange(complained_, true)) return;
+    say("cannot write " + path_.string() + ": " + std::strerror(error) +
+        "; training goes on, and its lines wait until there is room");
+  }
+
+  std::filesystem::path path_;
+  int file_;
+  std::string waiting_;  ///< what is not written yet
+  bool complained_ = false;
+};
+
 class StepLog {
  public:
   /// Writes `folder`/log.jsonl and makes the folder. `steps`: of the whole job, of which `first_step` are done.
@@ -36,7 +77,9 @@ class StepLog {
   StepLog(const std::filesystem::path& folder, std::int64_t steps, std::int64_t first_step, std::string beside = "")
       : steps_(steps), first_step_(first_step), beside_(std::move(beside)) {
     std::filesystem::create_directories(folder);
-    file_ = open_for_writing(folder / "log.jsonl", first_step > 0 ? std::ios::app : std::ios::trunc);
+    const auto path = folder / "log.jsonl";
+    open_for_writing(path, first_step > 0 ? std::ios::app : std::ios::trunc);
+    lines_.emplace(path);
   }
 
   /// `step` counts from 1. `more`: further keys of the line.
@@ -58,14 +101,14 @@ class StepLog {
   }
 
   /// A line that is no step's.
-  void write(const nlohmann::ordered_json& line) { file_ << with_all_numbers(line) << '\n' << std::flush; }
+  void write(const nlohmann::ordered_json& line) { lines_->add(with_all_numbers(line).dump() + "\n"); }
 
  private:
   using Clock = std::chrono::steady_clock;
 
   std::int64_t steps_, first_step_;
   std::string beside_;
-  std::ofstream file_;
+  std::optional<PatientFile> lines_;
   Clock::time_point start_ = Clock::now(), last_line_ = start_;
 };
 

@@ -13,6 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <csignal>
 #include <cstring>
 #include <thread>
 
@@ -75,23 +77,42 @@ train::Store serve_store(train::Launch& host) {
   return store;
 }
 
+std::atomic<bool> told_to_end = false;
+
+/// Passes SIGTERM on to `children`, once: ranks save and end in order, as this process waits for them.
+void pass_on(const std::vector<pid_t>& children, bool& passed) {
+  if (!told_to_end || std::exchange(passed, true)) return;
+  for (const pid_t child : children) {
+    if (child > 0) kill(child, SIGTERM);
+  }
+}
+
 /// The next child that ended; nothing once `deadline` has passed.
-std::optional<pid_t> next_to_end(int& status, std::optional<Clock::time_point> deadline) {
-  if (!deadline) return waitpid(-1, &status, 0);
+std::optional<pid_t> next_to_end(int& status, std::optional<Clock::time_point> deadline,
+                                 const std::vector<pid_t>& children, bool& passed) {
   for (;;) {
     if (const pid_t pid = waitpid(-1, &status, WNOHANG); pid != 0) return pid;
-    if (Clock::now() >= *deadline) return std::nullopt;
+    if (deadline && Clock::now() >= *deadline) return std::nullopt;
+    pass_on(children, passed);
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
+}
+
+/// The exit code of a rank that ended in order before its job was finished; 0: of any other.
+int unfinished(int status) {
+  if (WIFSIGNALED(status)) return told_to_end && WTERMSIG(status) == SIGTERM ? kToldToEnd : 0;
+  const int code = WEXITSTATUS(status);
+  return code == kToldToEnd || code == kOutOfTime ? code : 0;
 }
 
 /// Waits for all; after the first failure the others have `kAfterFailure` or `kAfterKill` left.
 int wait_for(std::vector<pid_t> children, std::int64_t first_rank) {
   std::optional<Clock::time_point> deadline;
-  bool failed = false;
+  bool failed = false, passed = false;
+  int early = 0;  // the code of ranks that ended in order, before the job was finished
   for (auto left = children.size(); left > 0;) {
     int status = 0;
-    const auto pid = next_to_end(status, deadline);
+    const auto pid = next_to_end(status, deadline, children, passed);
     if (!pid) {
       for (pid_t child : children) {
         if (child > 0) kill(child, SIGKILL);
@@ -104,12 +125,16 @@ int wait_for(std::vector<pid_t> children, std::int64_t first_rank) {
     *child = 0;
     --left;
     if (status == 0 || failed) continue;
+    if (const int code = unfinished(status); code > 0) {
+      early = code;
+      continue;
+    }
     failed = true;
     deadline = Clock::now() + (WIFSIGNALED(status) ? kAfterKill : kAfterFailure);
     say("rank " + std::to_string(first_rank + (child - children.begin())) + " " + describe(status) +
         "; ending the other ranks");
   }
-  return failed ? 1 : 0;
+  return failed && !told_to_end ? kBad : failed ? kToldToEnd : early;
 }
 
 }  // namespace
@@ -126,6 +151,7 @@ int run_local_ranks(const train::Launch& launch, char** argv) {
   auto host = launch;
   const auto store = serve_store(host);
   say("starting " + std::to_string(host.local_world_size) + " ranks: " + host.source);
+  std::signal(SIGTERM, [](int) { told_to_end = true; });
   std::vector<pid_t> children;
   for (std::int64_t local = 0; local < host.local_world_size; ++local) {
     children.push_back(start(argv, environment_of_rank(host, local)));

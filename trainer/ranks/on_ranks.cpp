@@ -35,6 +35,12 @@ nlohmann::ordered_json as_rank(const RankStory& story, const train::Launch& laun
   }
 }
 
+/// Of a job that did not fail.
+int code_of(const nlohmann::ordered_json& result) {
+  if (!result.is_object() || result.value("finished", true)) return 0;
+  return result.value("ended_by", "") == kByTimeLimit ? kOutOfTime : kToldToEnd;
+}
+
 }  // namespace
 
 void add_ranks(const bundle::Verb& verb, std::int64_t& ranks) {
@@ -49,8 +55,9 @@ RanksEnd on_ranks(const RankStory& story, std::int64_t ranks, char** argv) {
   }
   if (launch.rank == 0) say(launch.source);
   auto result = as_rank(story, launch);
-  if (launch.rank != 0) return {};
-  return {.result = std::move(result)};
+  const auto code = code_of(result);
+  if (launch.rank != 0) return {.code = code};
+  return {.code = code, .result = std::move(result)};
 }
 
 }  // namespace sealift::trainer

@@ -4,13 +4,20 @@
 // Results are made comparable before the first computation, whatever the verb.
 #include "trainer/ranks/place.hpp"
 
+#include "trainer/failure.hpp"
 #include "trainer/json_numbers.hpp"
 #include "trainer/monitor/step_log.hpp"
 #include "trainer/own_bundle.hpp"
+#include "trainer/ranks/patient_save.hpp"
 
 #include <thread>
 
 namespace sealift::trainer {
+
+std::function<void(const std::string&)> say_as(const train::Launch& launch) {
+  if (launch.local_rank > 0) return {};
+  return [rank = launch.rank](const std::string& line) { say("rank " + std::to_string(rank) + ": " + line); };
+}
 
 Monitor::Place Place::watched(std::int64_t micro_batches) const {
   return {.rank = rank,
@@ -35,7 +42,7 @@ Place place_in_world(const Rank& rank, const train::Policy& policy) {
 train::World find_ranks(const Rank& rank, const HostOptions& options, const train::Launch& launch) {
   at::set_num_threads(static_cast<int>(rank.threads));
   if (rank.is_first()) std::cerr << rank.device.line << '\n';
-  auto ranks = train::connect(launch, std::chrono::seconds(options.timeout_seconds));
+  auto ranks = train::connect(launch, std::chrono::seconds(options.timeout_seconds), say_as(launch));
   ranks.device = rank.device.device;
   check_devices(rank.device, launch, ranks);
   return ranks;
@@ -51,9 +58,14 @@ void write_result(nlohmann::ordered_json& result, Monitor& monitor, const Place&
   result["monitor"] = monitor.report(world.world);
   if (place.is_first()) {
     result["bundle"] = own_bundle();
-    open_for_writing(std::filesystem::path(options.out) / "result.json") << with_all_numbers(result).dump(1) << '\n';
   }
-  world.world.barrier();
+  const auto text = with_all_numbers(result).dump(1) + "\n";
+  save_with_patience(place.is_first(), [&] {
+    train::detail::all_saved(world.world, "saving result.json", [&]() -> std::string {
+      if (place.is_first()) write_whole(std::filesystem::path(options.out) / "result.json", text);
+      return "";
+    });
+  });
 }
 
 void print_advice(const Place& place, const train::Parallel& parallel, std::int64_t micro_batches) {

@@ -42,6 +42,9 @@ struct FurtherAxis {
   std::int64_t ranks = 1;
 };
 
+/// What says a line of a rank that waits; null for all but one rank of a host, which wait for the same.
+std::function<void(const std::string&)> say_as(const train::Launch& launch);
+
 /// Meets the other ranks. Sets this process's threads. Collective.
 train::World find_ranks(const Rank& rank, const HostOptions& options, const train::Launch& launch);
 

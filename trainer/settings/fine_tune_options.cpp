@@ -4,11 +4,13 @@
 // Every layer is translated by itself, so that a message names the place where a key was written.
 #include "trainer/settings/fine_tune_options.hpp"
 
+#include "sealift/nearest.hpp"
 #include "trainer/settings/presets.hpp"
 #include "trainer/settings/refuse.hpp"
 #include "trainer/settings/schedule.hpp"
 #include "trainer/settings/settings_file.hpp"
 #include "trainer/settings/swift_names.hpp"
+#include "trainer/settings/swift_table.hpp"
 
 #include <cmath>
 #include <filesystem>
@@ -32,6 +34,7 @@ Rows what_is_trained() {
       {Numbers, "truncation_strategy", "of JSON lines beyond max_length: raise, delete, left, right or split",
        &O::truncation_strategy},
       {Numbers, "loss_scale", "of JSON lines, what counts: default (all answers), last_round or all", &O::loss_scale},
+      {Numbers, "skip_bad_lines", "true: leave out JSON lines that cannot be used, and count them", &O::skip_bad_lines},
       {Numbers, "system", "a system prompt for JSON lines without one", &O::system},
       {Numbers, "use_chat_template", "false: JSON lines are joined as they are", &O::use_chat_template},
       {Numbers, "seed", "of adapters' first values and of dropout", &O::seed},
@@ -102,6 +105,9 @@ Rows what_is_saved() {
        &O::load_best_model_at_end},
       {Way, "resume_from_checkpoint", "auto: from the last in output_dir if there is one; none: refuse to; or a folder",
        &O::resume_from_checkpoint},
+      {Numbers, "on_nonfinite",
+       "a loss or gradient of NaN or infinity: stop; skip: leave the step out; rollback: to the last checkpoint",
+       &O::on_nonfinite},
       {Way, "dry_run", "true: print what would be done, and do nothing", &O::dry_run},
   };
 }
@@ -124,10 +130,38 @@ Rows preferences() {
   };
 }
 
-Layer layer_of(const std::string& file, FineTuneOptions& options) {
+using Problems = std::vector<std::string>;
+
+Layer layer_of(const std::string& file, FineTuneOptions& options, Problems& problems) {
   auto taken = take_over(read_config(file), file);
   options.ignored.insert(options.ignored.end(), taken.ignored.begin(), taken.ignored.end());
+  problems.insert(problems.end(), taken.problems.begin(), taken.problems.end());
   return {file, std::move(taken.texts)};
+}
+
+/// Keys of `layer` that are no settings, each with the name that was meant, of ours or of another project's.
+void find_unknown(const Layer& layer, const std::string& verb, Problems& problems) {
+  std::set<std::string> names, known;
+  for (const auto& setting : fine_tune_settings()) names.insert(setting.name);
+  known = names;
+  for (const auto& [theirs, ours] : swift_aliases()) known.insert(theirs);
+  for (const auto& [name, text] : layer.texts) {
+    if (names.contains(name)) continue;
+    const auto near = nearest(name, known);
+    const auto ours = swift_aliases().find(near);
+    problems.push_back(layer.source + ": unknown key '" + name + "'" + (near.empty() ? "" : ", did you mean " + near) +
+                       (ours == swift_aliases().end() ? "" : " (here " + ours->second + ")") + "; sealift-train " +
+                       verb + " --help lists the settings");
+  }
+}
+
+/// One message of all that is wrong, so that a job is not mended key by key.
+void refuse_all(const Problems& problems) {
+  if (problems.empty()) return;
+  if (problems.size() == 1) refuse(problems.front());
+  std::string text = std::to_string(problems.size()) + " keys of this job cannot be taken:";
+  for (const auto& problem : problems) text += "\n  " + problem;
+  refuse(text);
 }
 
 void expect_one_of(const std::string& name, const std::string& value, const std::vector<std::string>& known) {
@@ -206,6 +240,10 @@ void check(const FineTuneOptions& options) {
   if (options.system.ends_with(".txt")) refuse("system is " + options.system + "; write the text itself");
   expect_one_of("loss_scale", options.loss_scale, {"", "default", "last_round", "all"});
   expect_one_of("save_strategy", options.save_strategy, {"no", "steps", "epoch"});
+  expect_one_of("on_nonfinite", options.on_nonfinite, {"stop", "skip", "rollback"});
+  if (options.on_nonfinite == "rollback" && options.save_strategy == "no") {
+    refuse("on_nonfinite is rollback, but save_strategy is no: there is never a checkpoint to go back to");
+  }
   expect_one_of("eval_strategy", options.eval_strategy, {"no", "steps", "epoch"});
   if (options.parallel_method == "auto" && !(options.sharding_strategy.empty() && options.shard_size == 0)) {
     refuse("parallel_method auto with sharding_strategy or shard_size, which choose a method; leave one out");
@@ -274,9 +312,10 @@ FineTuneOptions read_fine_tune_options(Task task, const FineTuneSources& sources
   options.task = task;
   auto flags = take_over(sources.flags, "the command line");
   options.ignored = std::move(flags.ignored);
+  auto problems = std::move(flags.problems);
   std::vector<Layer> layers;
-  if (!sources.config_file.empty()) layers.push_back(layer_of(sources.config_file, options));
-  if (!sources.preset.empty()) layers.push_back(layer_of(find_preset(sources.preset).string(), options));
+  if (!sources.config_file.empty()) layers.push_back(layer_of(sources.config_file, options, problems));
+  if (!sources.preset.empty()) layers.push_back(layer_of(find_preset(sources.preset).string(), options, problems));
 
   const auto verb = to_string(task);
   layers.push_back({"the command line", std::move(flags.texts)});
@@ -284,8 +323,9 @@ FineTuneOptions read_fine_tune_options(Task task, const FineTuneSources& sources
   for (auto& layer : layers) {
     // ms-swift says qlora by two keys.
     if (layer.texts.erase("quant_bits")) bits = layer.source;
-    refuse_unknown(fine_tune_settings(), layer, verb);
+    find_unknown(layer, verb, problems);
   }
+  refuse_all(problems);
   const auto given = std::move(layers.back().texts);
   layers.pop_back();
   if (task == Task::Pretrain) {

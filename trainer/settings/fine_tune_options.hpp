@@ -27,6 +27,7 @@ struct FineTuneOptions : ParallelOptions, HostOptions {
   std::int64_t max_length = 0;         ///< tokens of a row; 0: the longest example's, or with packing the model's
   std::string truncation_strategy;     ///< raise, delete, left, right, split; empty: raise, of pretrain's texts split
   std::string loss_scale = "default";  ///< default: all answers count; last_round; all
+  bool skip_bad_lines = false;         ///< JSON lines that cannot be used are left out
   std::string system;                  ///< for chats without a system prompt
   bool use_chat_template = true;
   std::int64_t seed = 42;
@@ -76,6 +77,7 @@ struct FineTuneOptions : ParallelOptions, HostOptions {
   std::int64_t sample_prompts = 0;  ///< how many prompts are answered between steps; 0: none
   std::int64_t sample_tokens = 64;
   std::string resume_from_checkpoint = "auto";  ///< auto, none, or a folder
+  std::string on_nonfinite = "stop";            ///< stop, skip or rollback
 
   // Preferences.
   std::string rlhf_type = "dpo";

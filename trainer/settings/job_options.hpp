@@ -36,6 +36,7 @@ struct HostOptions {
   std::string device = "auto";
   std::int64_t threads = 0;
   std::int64_t timeout_seconds = 300;
+  std::int64_t time_limit = 0;  ///< seconds; 0: none
   std::string out = "sealift-train-out";
   std::string trace;
   std::string tensorboard;
@@ -84,6 +85,8 @@ std::vector<SettingOf<Options>> host_settings() {
        &Options::device},
       {Way, "threads", "per rank; 0: the host's cores shared by its ranks", &Options::threads},
       {Way, "timeout_seconds", "how long a rank that does not answer is waited for", &Options::timeout_seconds},
+      {Way, "time_limit", "seconds after which the run saves and ends, with exit code 124; 0: none",
+       &Options::time_limit},
       {Way, "trace", "file for a Chrome trace of the last ten steps of all ranks; empty: none", &Options::trace},
       {Way, "tensorboard", "folder for TensorBoard's scalars of rank 0; empty: none", &Options::tensorboard},
   };

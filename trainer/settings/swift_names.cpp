@@ -92,16 +92,23 @@ bool translate(const std::string& key, const std::string& text, const std::strin
 TakenOver take_over(const Texts& texts, const std::string& source) {
   TakenOver result;
   std::map<std::string, std::string> given_as;
-  for (const auto& [given, text] : texts) {
+  const auto take = [&](const std::string& given, const std::string& text) {
     const auto alias = swift_aliases().find(given);
     const auto& key = alias == swift_aliases().end() ? given : alias->second;
-    if (translate(key, text, source, result)) continue;
+    if (translate(key, text, source, result)) return;
     const auto [other, is_new] = result.texts.emplace(key, text);
     const auto& first = given_as.emplace(key, given).first->second;
     if (!is_new && other->second != text) {
       if (key == "precision") refuse(source + ": precision is " + text + ", but another key means " + other->second);
       refuse(source + ": " + (given == key ? first : given) + " is another name of " + key +
              ", and both are given; leave one out");
+    }
+  };
+  for (const auto& [given, text] : texts) {
+    try {
+      take(given, text);
+    } catch (const std::invalid_argument& problem) {
+      result.problems.emplace_back(problem.what());
     }
   }
   return result;

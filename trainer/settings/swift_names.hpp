@@ -12,10 +12,11 @@ namespace sealift::trainer {
 struct TakenOver {
   Texts texts;
   std::vector<std::string> ignored;
+  std::vector<std::string> problems;  ///< a message for each key that cannot be taken
 };
 
-/// Throws std::invalid_argument for a key whose value asks for what there is not; `source` is where it was written.
-/// Keys that nobody knows pass, for the table to refuse.
+/// A problem for each key whose value asks for what there is not; `source` is where it was written. Keys that nobody
+/// knows pass, for the table to refuse.
 TakenOver take_over(const Texts& texts, const std::string& source);
 
 }  // namespace sealift::trainer

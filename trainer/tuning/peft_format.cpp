@@ -192,7 +192,7 @@ void save_adapter(const std::filesystem::path& folder, const torch::nn::Module& 
   auto& world = parallel.groups().world;
   const auto text = config_of(model, base);
   const auto on_rank_0 = [&](const auto& work) {
-    train::detail::all_or_none(world, "saving the adapter to " + folder.string(), [&]() -> std::string {
+    train::detail::all_saved(world, "saving the adapter to " + folder.string(), [&]() -> std::string {
       if (world.rank() == 0) work();
       return "";
     });

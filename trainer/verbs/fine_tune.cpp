@@ -9,9 +9,11 @@
 #include "trainer/json_numbers.hpp"
 #include "trainer/monitor/monitor.hpp"
 #include "trainer/ranks/on_ranks.hpp"
+#include "trainer/settings/not_here.hpp"
 #include "trainer/verbs/verbs.hpp"
 
 #include <algorithm>
+#include <functional>
 
 namespace sealift::trainer {
 namespace {
@@ -54,7 +56,10 @@ void print_training(const nlohmann::ordered_json& result, bool json) {
             << cost_line(result["monitor"]) << '\n';
 }
 
-void add(bundle::Program& program, char** argv, Task task, const char* name, const char* what) {
+/// The task of a verb, when its words are known.
+using TaskOf = std::function<Task(const FineTuneSources&)>;
+
+void add(bundle::Program& program, char** argv, const TaskOf& task_of, const char* name, const char* what) {
   const auto arguments = std::make_shared<FineTuneArguments>();
   const auto verb = program.verb(name, what);
   auto& [sources, ranks, json, others] = *arguments;
@@ -70,9 +75,10 @@ void add(bundle::Program& program, char** argv, Task task, const char* name, con
     return text;
   });
   verb.others(others);
-  verb.action([arguments, argv, task] {
+  verb.action([arguments, argv, task_of] {
     take_extras(arguments->others, arguments->sources.flags);
-    const auto options = read_fine_tune_options(task, arguments->sources);
+    const auto options = read_fine_tune_options(task_of(arguments->sources), arguments->sources);
+    refuse_what_is_not_here(options);
     if (options.dry_run) {
       const auto launch = train::parse_launch();
       const auto world_size = std::max(arguments->ranks, launch.world_size);
@@ -89,11 +95,13 @@ void add(bundle::Program& program, char** argv, Task task, const char* name, con
 }  // namespace
 
 void add_fine_tune(bundle::Program& program, char** argv) {
-  add(program, argv, Task::Sft, "sft", "fine-tune a model on prompts and answers");
-  add(program, argv, Task::Dpo, "dpo", "fine-tune a model on preferences: DPO and its relatives");
-  add(program, argv, Task::Kto, "kto", "fine-tune a model on answers that are good or bad");
-  add(program, argv, Task::Reward, "reward", "train a model to score answers by preferences");
-  add(program, argv, Task::Pretrain, "pretrain", "train a model on text");
+  const auto always = [](Task task) { return [task](const FineTuneSources&) { return task; }; };
+  add(program, argv, always(Task::Sft), "sft", "fine-tune a model on prompts and answers");
+  add(program, argv, always(Task::Dpo), "dpo", "fine-tune a model on preferences: DPO and its relatives");
+  add(program, argv, always(Task::Kto), "kto", "fine-tune a model on answers that are good or bad");
+  add(program, argv, always(Task::Reward), "reward", "train a model to score answers by preferences");
+  add(program, argv, always(Task::Pretrain), "pretrain", "train a model on text");
+  add(program, argv, task_of_rlhf, "rlhf", "ms-swift's word: dpo, kto or reward, as rlhf_type says");
 }
 
 }  // namespace sealift::trainer

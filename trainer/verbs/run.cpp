@@ -48,7 +48,7 @@ void add_run(bundle::Program& program, char** argv) {
         on_ranks([&](const auto& launch, auto& world) { return run(options, launch, world); }, arguments->ranks, argv);
     if (!end.result) return end.code;
     print_run(*end.result, arguments->json);
-    if ((*end.result)["verdict"] != "fail") return 0;
+    if ((*end.result)["verdict"] != "fail") return end.code;
     say("the final loss is not near the floor: this environment does not compute what it should, or the settings do "
         "not let the model learn; see check --help");
     return kBad;

@@ -4,7 +4,9 @@
 // The loss curve is part of it, so that an interrupted run ends with the result of an uninterrupted one.
 #pragma once
 
+#include "trainer/loop/last_good.hpp"
 #include "trainer/loop/loop.hpp"
+#include "trainer/loop/saving.hpp"
 #include "trainer/own_bundle.hpp"
 #include "trainer/settings/options.hpp"
 
@@ -23,30 +25,58 @@ inline train::TrainingState training_state(const Options& options, const Positio
           .notes = {{"job", nlohmann::json(job).dump()}, {"losses", nlohmann::json(position.losses).dump()}}};
 }
 
-/// Goes on from the last whole checkpoint of `options.checkpoint_folder`, if there is one and the run is to resume.
-/// Collective.
+/// The losses in a checkpoint's notes; train::DamagedCheckpoint where they are not one for each step.
+inline std::vector<double> losses_in(const train::TrainingState& state, const std::filesystem::path& checkpoint) {
+  std::vector<double> losses;
+  try {
+    losses = nlohmann::json::parse(state.notes.at("losses")).get<std::vector<double>>();
+  } catch (const nlohmann::json::exception& error) {
+    throw train::DamagedCheckpoint(checkpoint.string() + " is damaged: " + error.what());
+  }
+  if (static_cast<std::int64_t>(losses.size()) == state.step) return losses;
+  throw train::DamagedCheckpoint(
+      c10::str(checkpoint.string(), " has ", losses.size(), " losses after ", state.step, " steps; it is damaged"));
+}
+
+/// Goes on from the last whole checkpoint of `options.checkpoint_folder` that is not damaged, if there is one and the
+/// run is to resume. Collective.
 inline void resume(Training& training, const Options& options, torch::nn::Module& model) {
   if (options.checkpoint_folder.empty()) return;
-  const auto last = train::latest_checkpoint(options.checkpoint_folder);
-  if (!last) return;
-  TORCH_CHECK(options.resume == "auto", last->string(), " is there but resume is none; use resume = \"auto\" to go on ",
-              "from it, or another checkpoint_folder");
+  const auto checkpoints = whole_checkpoints(options.checkpoint_folder);
+  TORCH_CHECK(options.resume == "auto" || checkpoints.empty(), checkpoints.front().string(), " is there but resume is ",
+              "none; use resume = \"auto\" to go on from it, or another checkpoint_folder");
   auto& position = training.position;
   const auto job = training_state(options, position).notes.at("job");
-  const auto stored = train::read_index(*last).state.notes;
-  TORCH_CHECK(stored.contains("job") && stored.contains("losses") && stored.at("job") == job, last->string(),
-              " is of another job: ", stored.contains("job") ? stored.at("job") : "unknown", "; this one is ", job);
-  const auto state = train::load_checkpoint(*last, model, training.parallel, &training.optimizer);
-  position.step = state.step;
-  position.losses = nlohmann::json::parse(state.notes.at("losses")).get<std::vector<double>>();
-  TORCH_CHECK(static_cast<std::int64_t>(position.losses.size()) == position.step, last->string(), " has ",
-              position.losses.size(), " losses after ", position.step, " steps; it is damaged");
+  go_on_from_the_last_good(checkpoints, options.checkpoint_folder, training.world.world, [&](const auto& checkpoint) {
+    std::vector<double> losses;
+    const auto accept = [&](const train::TrainingState& stored) {
+      const bool has_notes = stored.notes.contains("job") && stored.notes.contains("losses");
+      TORCH_CHECK(has_notes && stored.notes.at("job") == job, checkpoint.string(),
+                  " is of another job: ", has_notes ? stored.notes.at("job") : "unknown", "; this one is ", job);
+      losses = losses_in(stored, checkpoint);
+    };
+    position.step = train::load_checkpoint(checkpoint, model, training.parallel, &training.optimizer, accept).step;
+    position.losses = std::move(losses);
+  });
 }
 
 /// Whether a checkpoint is saved after step `step`.
 inline bool is_due(const Options& options, std::int64_t step) {
   if (options.checkpoint_folder.empty()) return false;
   return step == options.steps || (options.checkpoint_every > 0 && step % options.checkpoint_every == 0);
+}
+
+/// Whether the checkpoints to come will fit. Collective.
+inline void ask_for_room(Training& training, const Options& options) {
+  if (options.checkpoint_folder.empty()) return;
+  const auto every = options.checkpoint_every > 0 ? options.checkpoint_every : options.steps;
+  const auto saves = (options.steps - 1) / every + 1 - training.position.step / every;
+  ask_for_room(training.world.world,
+               {.folder = options.checkpoint_folder,
+                .bytes = checkpoint_bytes(training.parallel, /*frozen=*/true),
+                .kept = options.keep_checkpoints,
+                .saves = std::min(options.steps - training.position.step, saves)},
+               training.position.step > 0);
 }
 
 /// Saves what a run goes on from. Collective.

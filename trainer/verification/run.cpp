@@ -5,6 +5,7 @@
 #include "trainer/verification/run.hpp"
 
 #include "trainer/loop/loop.hpp"
+#include "trainer/loop/saving.hpp"
 #include "trainer/ranks/job_policy.hpp"
 #include "trainer/ranks/place.hpp"
 #include "trainer/ranks/same_job.hpp"
@@ -104,7 +105,7 @@ class VerificationJob final : public Job {
         sequences_(micro_batch_of(options, training.place.world_size)) {}
 
   std::int64_t begin_step() override {
-    loss_sum_ = torch::zeros({1}, at::TensorOptions(device()).dtype(torch::kFloat64));
+    begin_again();
     traffic_.begin_step();
     return options_.micro_batches;
   }
@@ -115,27 +116,33 @@ class VerificationJob final : public Job {
     const auto logits = model_(batch.narrow(1, 0, options_.context));
     const auto loss =
         torch::nn::functional::cross_entropy(logits.flatten(0, 1), batch.narrow(1, 1, options_.context).flatten());
-    loss_sum_ += loss.detach();
+    sums_[0] += loss.detach();
     return loss / static_cast<double>(options_.micro_batches);
   }
 
   void end_micro_batch() override { traffic_.end_micro_batch(); }
 
-  StepSums end_step() override {
-    training_.world.world.all_reduce(loss_sum_).wait();
+  StepSums end_step(const EndWishes& mine) override {
+    if (mine.any()) sums_ += torch::tensor({0., double(mine.told), double(mine.late)}, sums_.options());
+    training_.world.world.all_reduce(sums_).wait();
+    const auto sums = sums_.cpu();
+    const auto* sum = sums.const_data_ptr<double>();
     const auto parts = training_.place.world_size * options_.micro_batches;
-    return {.loss = loss_sum_.item<double>() / static_cast<double>(parts),
-            .tokens = options_.global_batch * options_.context};
+    return {.loss = sum[0] / static_cast<double>(parts),
+            .tokens = options_.global_batch * options_.context,
+            .ends = {.told = static_cast<std::int64_t>(sum[1]), .late = static_cast<std::int64_t>(sum[2])}};
   }
+
+  void begin_again() override { sums_ = torch::zeros({3}, at::TensorOptions(device()).dtype(torch::kFloat64)); }
+
+  const torch::nn::Module& model() const override { return *model_; }
 
   double rate() const override { return options_.learning_rate; }
   std::string beside() const override { return c10::str("  floor ", source_.entropy()); }
 
-  bool save_if_due() override {
-    if (!is_due(options_, training_.position.step)) return false;
-    save(training_, options_, *model_);
-    return true;
-  }
+  bool saves() const override { return !options_.checkpoint_folder.empty(); }
+  bool save_is_due() const override { return is_due(options_, training_.position.step); }
+  void save() override { trainer::save(training_, options_, *model_); }
 
   const StepTraffic& traffic() const { return traffic_; }
 
@@ -148,7 +155,7 @@ class VerificationJob final : public Job {
   const MarkovSource& source_;
   StepTraffic traffic_;
   std::int64_t sequences_;  ///< of a micro-batch
-  at::Tensor loss_sum_;     ///< of the step's micro-batches on this rank
+  at::Tensor sums_;         ///< of the step: the losses of this rank's micro-batches, and its wishes to end
 };
 
 /// The content of result.json.
@@ -163,7 +170,7 @@ nlohmann::ordered_json report(const Training& training, const StepTraffic& traff
   // Fewer steps than the job has by default are a try of the machinery. The slack below the floor is for the noise of
   // one batch; a loss further down means that the data leaks.
   const bool pass = losses.back() <= kFloorFactor * floor && losses.back() >= 0.9 * floor;
-  return {
+  nlohmann::ordered_json result{
       {"parallel_method", train::to_string(place.policy.method)},
       {"world_size", place.world_size},
       {"mesh", {{"replicate", place.mesh.replicate}, {"shard", place.mesh.shard}}},
@@ -181,10 +188,12 @@ nlohmann::ordered_json report(const Training& training, const StepTraffic& traff
       {"threads", place.threads},
       {"seconds", seconds},
       {"configuration", comparable(options)},
-      {"verdict", options.steps < Options{}.steps ? "not judged"
-                  : pass                          ? "pass"
-                                                  : "fail"},
+      {"verdict", options.steps < Options{}.steps || training.ended_by ? "not judged"
+                  : pass                                               ? "pass"
+                                                                       : "fail"},
   };
+  add_ending(training, result);
+  return result;
 }
 
 }  // namespace
@@ -198,7 +207,7 @@ nlohmann::ordered_json run(const Options& options, const train::Launch& launch, 
   monitor.started("connect");
   require_same_job(world->world, settings_of_job(options, settings(),
                                                  {"out", "checkpoint_folder", "resume", "device", "threads",
-                                                  "timeout_seconds", "trace", "tensorboard"}));
+                                                  "timeout_seconds", "time_limit", "trace", "tensorboard"}));
 
   const MarkovSource source(options.vocabulary, static_cast<std::uint64_t>(options.seed));
   auto model = build_model(options, place.device.device);
@@ -208,11 +217,15 @@ nlohmann::ordered_json run(const Options& options, const train::Launch& launch, 
   parallel.observe(monitor.timeline());
   print_advice(place, parallel, options.micro_batches);
   auto groups = groups_of(parallel);
-  auto training =
-      make_training(place, *world, std::move(parallel), std::move(groups),
-                    {.optimizer = adamw_of(options), .clip = options.clip, .out = options.out, .steps = options.steps});
+  auto training = make_training(place, *world, std::move(parallel), std::move(groups),
+                                {.optimizer = adamw_of(options),
+                                 .clip = options.clip,
+                                 .out = options.out,
+                                 .steps = options.steps,
+                                 .time_limit = options.time_limit});
   monitor.started("parallelize");
   resume(training, options, *model);
+  ask_for_room(training, options);
   monitor.started("load");
   if (place.is_first() && training.position.step > 0) {
     std::cerr << "resuming after step " << training.position.step << '\n';

@@ -9,6 +9,7 @@
 #include "trainer/failure.hpp"
 #include "trainer/ranks/device.hpp"
 #include "trainer/ranks/on_ranks.hpp"
+#include "trainer/ranks/place.hpp"
 #include "verify/arithmetic/checks.hpp"
 #include "verify/communication/checks.hpp"
 #include "verify/communication/nccl_log.hpp"
@@ -240,7 +241,7 @@ nlohmann::ordered_json verify(const RunArguments& arguments, const train::Launch
   const auto cores = static_cast<std::int64_t>(std::thread::hardware_concurrency());
   at::set_num_threads(static_cast<int>(std::max<std::int64_t>(1, cores / launch.local_world_size)));
   if (device.device.is_cuda()) ask_for_nccl_log();
-  auto ranks = train::connect(launch, std::chrono::minutes(5));
+  auto ranks = train::connect(launch, std::chrono::minutes(5), trainer::say_as(launch));
   ranks.device = device.device;
   trainer::check_devices(device, launch, ranks);
   groups.emplace(train::make_groups(ranks, train::Mesh(1, ranks.size)));

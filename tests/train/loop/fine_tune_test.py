@@ -159,6 +159,30 @@ def like_transformers(result, out):
     say(f"six steps under {kind} are those of transformers")
 
 
+def has_cards(out, name):
+    """The model card is one for huggingface_hub, and says on what it was trained; the training card is beside it."""
+    import huggingface_hub
+
+    card = huggingface_hub.ModelCard.load(out / name / "README.md")
+    check(card.data.base_model and card.data.library_name == ("peft" if name == "adapter" else "transformers"),
+          f"the model card of {name} says {card.data}")
+    result = json.loads((out / "result.json").read_text())
+    page = (out / "training_card.md").read_text()
+    for part in (str(result["trainable_parameters"]), "learning\\_rate", "| dataset | ", str(result["losses"][-1])[:6]):
+        check(part in page, f"the training card has no {part}: {page}")
+
+
+def tensors_of(folder):
+    """Name, shape and dtype of each tensor: what a loader of such a folder goes by."""
+    from safetensors import safe_open
+
+    found = {}
+    for path in pathlib.Path(folder).glob("*.safetensors"):
+        with safe_open(path, "pt") as file:
+            found.update({name: (file.get_slice(name).get_shape(), file.get_slice(name).get_dtype()) for name in file.keys()})
+    return found
+
+
 def opened_by_transformers(result, out, name="model", tolerance=1e-5):
     """The model that was written has the evaluation's loss in transformers."""
     import torch
@@ -169,6 +193,9 @@ def opened_by_transformers(result, out, name="model", tolerance=1e-5):
     check(abs(theirs - result["evaluations"][-1]["loss"]) < tolerance * theirs,
           f"transformers has a loss of {theirs} where {result['evaluations'][-1]['loss']} was reported")
     transformers.AutoTokenizer.from_pretrained(out / name)
+    check(tensors_of(out / name) == tensors_of(json.loads((out / "result.json").read_text())["configuration"]["model"]),
+          "names, shapes or dtypes are not those of the base")
+    has_cards(out, name)
     say("transformers opens the model and has the loss that was reported")
 
 
@@ -184,6 +211,8 @@ def opened_by_peft(result, out):
     theirs, ours = made.mean_loss(model, made.read_tokens(EVALUATION)), result["evaluations"][-1]["loss"]
     check(abs(theirs - ours) < 1e-5 * theirs, f"PEFT has a loss of {theirs} where {ours} was reported")
     check(abs(before - theirs) > 1e-2, "the adapter changes nothing")
+    has_cards(out, "adapter")
+    has_cards(out, "merged")
     merged = transformers.AutoModelForCausalLM.from_pretrained(out / "merged", dtype=torch.float32)
     theirs = made.mean_loss(merged, made.read_tokens(EVALUATION))
     check(abs(theirs - ours) < 1e-4 * theirs, f"the merged model has a loss of {theirs} where {ours} was reported")
@@ -425,6 +454,48 @@ def evaluation_of_nan():
     say("an evaluation of NaN is saved, resumed from, and never the best")
 
 
+def not_finite_and_on():
+    """A rate that makes the second step's loss NaN: skip ends after ten such steps in a row, rollback after three."""
+    job = ["--data", CHAT, "--tuner", "none", "--learning_rate", "1e30", "--lr_scheduler_type", "constant", "--max_grad_norm",
+           "0", "--weight_decay", "0", "--save_steps", "1", "--max_steps", "20", *rows_for(2), "--parallel-method", "fsdp"]
+    run("sft", "--model", MODEL, "--output_dir", WORK / "skipped", "--ranks", "2", *job, "--on_nonfinite", "skip", expect=1,
+        says="the 10th such step in a row")
+    run("sft", "--model", MODEL, "--output_dir", WORK / "rolled", "--ranks", "2", *job, "--on_nonfinite", "rollback", expect=1,
+        says="it went back to step 1 3 times already")
+    say("steps that are not finite are left out, or the run goes back, and neither without end")
+
+
+def rows_that_end_unevenly():
+    """45 examples for steps of 6 rows on three ranks: some have rows at the end, others none; the losses of one process."""
+    job = ["--data", CHAT, "--tuner", "none", *without("--max_steps"), "--num_train_epochs", "1"]
+    at_once = ["--per_device_train_batch_size", "1", "--gradient_accumulation_steps"]
+    alone = train("sft", WORK / "even", *job, *at_once, "6")
+    three = train("sft", WORK / "uneven", *job, *at_once, "2", "--parallel-method", "ddp", ranks=3)
+    found = differ(alone["losses"], three["losses"])
+    check(len(three["losses"]) == 8 and found < 1e-5, f"{len(three['losses'])} losses, which differ by {found}")
+    say("rows that end unevenly have the losses of one process")
+
+
+def told_to_end():
+    """SIGTERM in the middle: a checkpoint and no model; the same command ends with the losses of a run that never stopped."""
+    out = WORK / "told"
+    job = ["--data", CHAT, "--tuner", "lora", "--learning_rate", "0.01", "--num_train_epochs", "8", "--parallel-method", "fsdp",
+           *rows_for(2)]
+    whole = train("sft", WORK / "not-told", *job, ranks=2)
+    words = [TRAIN, "sft", "--model", MODEL, "--output_dir", out, "--ranks", "2", *job]
+    process = subprocess.Popen([str(word) for word in words], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                               env=ENVIRONMENT)
+    while process.poll() is None and not ((out / "log.jsonl").exists() and (out / "log.jsonl").read_text().count("\n") > 3):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGTERM)
+    check(process.wait(60) == 143, f"it ended with {process.returncode}")
+    told = json.loads((out / "result.json").read_text())
+    check(not told["finished"] and not (out / "adapter").exists() and "the same command goes on" in told["saved"], f"{told}")
+    resumed = train("sft", out, *job, ranks=2, says=f"resuming after step {told['steps']}")
+    check(resumed["finished"] and resumed["losses"] == whole["losses"], "the losses are not those of a run that never stopped")
+    say(f"told to end after step {told['steps']}, the same command goes on bit for bit")
+
+
 def ranks_of_other_jobs():
     """Ranks whose hosts have other settings or another file of data are told so, and train nothing."""
     other = WORK / "other.jsonl"
@@ -530,7 +601,7 @@ with tempfile.TemporaryDirectory() as folder:
     say("made a Qwen2, its tokenizer and data")
     parts = (whole_models, adapters, goes_on_from_an_adapter, adapters_over_four_bits, preferences, labelled_answers, rewards,
              text, killed_and_resumed, experts_over_ranks, stops_early, best_of_a_resumed_run, tied_head, evaluation_of_nan,
-             ranks_of_other_jobs, words_of_swift, another_tokenizer,
+             not_finite_and_on, rows_that_end_unevenly, told_to_end, ranks_of_other_jobs, words_of_swift, another_tokenizer,
              half_precision)
     for each in parts:
         if len(sys.argv) <= 4 or each.__name__ in sys.argv[4:]:

@@ -3,6 +3,9 @@
 // The args.json here is one of ms-swift 4 with what its other features leave in it.
 // Each refusal has a job with one fault.
 #include "trainer/settings/fine_tune_options.hpp"
+
+#include "tests/support/temp_dir.hpp"
+#include "trainer/settings/not_here.hpp"
 #include "trainer/settings/swift_names.hpp"
 
 #include <doctest/doctest.h>
@@ -288,4 +291,54 @@ TEST_CASE("only what changes the numbers tells two jobs apart") {
   CHECK(comparable(read({{"expert_parallel_size", "2"}, {"sample_prompts", "3"}})) == comparable(read({})));
   CHECK(comparable(read({{"lora_rank", "4"}})) != comparable(read({})));
   CHECK(comparable(read({{"learning_rate", "0.5"}})) != comparable(read({})));
+}
+
+TEST_CASE("all keys of a job that cannot be taken are named in one message, with what was meant") {
+  std::string said;
+  try {
+    read({{"lora_rang", "3"}, {"deepspeed", "zero3"}, {"trane_type", "lora"}, {"use_galore", "true"}});
+  } catch (const std::invalid_argument& error) {
+    said = error.what();
+  }
+  for (const auto* part : {"4 keys of this job cannot be taken:", "unknown key 'lora_rang', did you mean lora_rank;",
+                           "unknown key 'trane_type', did you mean train_type (here tuner_type);",
+                           "deepspeed is 'zero3'", "use_galore is 'true'"}) {
+    CHECK_MESSAGE(said.find(part) != std::string::npos, part, " in ", said);
+  }
+}
+
+TEST_CASE("ids of hubs and rows of a file are refused for what they are, and what is there is taken") {
+  const auto said = [](const Texts& texts) {
+    try {
+      refuse_what_is_not_here(read(texts));
+    } catch (const std::invalid_argument& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const auto has = [](const std::string& text, const std::string& part) {
+    CHECK_MESSAGE(text.find(part) != std::string::npos, part, " in ", text);
+  };
+  has(said({{"model", "Qwen/Qwen2.5-7B-Instruct"}}), "model is 'Qwen/Qwen2.5-7B-Instruct', an id of a hub");
+  has(said({{"dataset", "AI-ModelScope/alpaca-gpt4-data-zh#500"}}), "an id of a hub and no file that is here");
+  has(said({{"dataset", "HF::tatsu-lab/alpaca:default"}}), "[[data]]");
+  has(said({{"val_dataset", "data/chats.jsonl#20"}}), "ms-swift takes 20 rows of data/chats.jsonl at random");
+  has(said({{"val_dataset", "chats.jsonl#20"}}), "shuf -n 20 --random-source=chats.jsonl chats.jsonl > part.jsonl");
+  CHECK(said({{"model", "/models/Qwen2.5-7B"}, {"dataset", "data/chats.jsonl"}}).empty());
+  CHECK(said({{"model", "./Qwen/Qwen2.5-7B"}}).empty());
+  const sealift::test::TempDir folder;
+  const auto there = (folder / "chats.jsonl#20").string();
+  sealift::test::write_file(there, "");
+  CHECK(said({{"dataset", there}}).empty());
+}
+
+TEST_CASE("swift rlhf is the verb that its rlhf_type says") {
+  const auto task = [](const std::string& type) {
+    return task_of_rlhf({.flags = {{"rlhf_type", type}}, .config_file = "", .preset = ""});
+  };
+  CHECK(task("simpo") == Task::Dpo);
+  CHECK(task("kto") == Task::Kto);
+  CHECK(task("rm") == Task::Reward);
+  CHECK(task_of_rlhf({.flags = {}, .config_file = "", .preset = ""}) == Task::Dpo);
+  CHECK_THROWS_WITH(task("grpo"), doctest::Contains("what generates answers while it trains"));
 }
