@@ -21,6 +21,7 @@ need() { command -v "$1" >/dev/null || fail "no $1"; }
 echo "a generation with a golden run of two ranks, which reads a file"
 mkdir -p prefix/bin prefix/data prefix/share/sealift/golden
 cp "$train" prefix/bin/sealift-train
+mkdir prefix/lib && ln -s "$(readlink -f "${train%/*}/../lib")"/python3* prefix/lib/  # by which it finds LibTorch
 ln -s /usr/bin/python3 prefix/bin/python3
 head -c 4096 /dev/zero >prefix/data/table
 identity() { printf '{"name":"site","version":1,"identity":"%064d","signers":["sha256:%064d"]}' "$1" 1; }
