@@ -126,15 +126,12 @@ std::string in_csh(const bundle::Variables& variables) {
 SmallFiles activation_files(const Prefix& prefix, const GenerationRecord& record) {
   const bundle::Variables variables = variables_for(prefix, record);
   const std::string root = prefix.folder().string();
-  // The variables come last: a value may look like a word that is replaced.
-  const auto with = [&](const std::string& text, const std::string& lines) {
-    return replaced(text, "@VARIABLES@", lines);
-  };
   SmallFiles files = {
       {prefix.folder() / "activate",
-       with(replaced(kSh, "@PREFIX@", quoted(root)), in_sh(variables, "\"$SEALIFT_PREFIX/current\""))},
-      {prefix.folder() / "activate.fish", with(std::string(kFish), in_fish(variables))},
-      {prefix.folder() / "activate.csh", with(replaced(kCsh, "@PREFIX@", quoted(root, true)), in_csh(variables))}};
+       filled(kSh, {{"PREFIX", quoted(root)}, {"VARIABLES", in_sh(variables, "\"$SEALIFT_PREFIX/current\"")}})},
+      {prefix.folder() / "activate.fish", filled(kFish, {{"VARIABLES", in_fish(variables)}})},
+      {prefix.folder() / "activate.csh",
+       filled(kCsh, {{"PREFIX", quoted(root, true)}, {"VARIABLES", in_csh(variables)}})}};
   for (auto& file : modulefiles_of_current(prefix, record, variables)) files.push_back(std::move(file));
   for (auto& file : modulefiles_of(prefix, record, variables)) files.push_back(std::move(file));
   for (auto& file : kernel_spec(prefix, record)) files.push_back(std::move(file));

@@ -86,9 +86,12 @@ std::string in_lua(const bundle::Variables& variables) {
 SmallFiles modulefiles(const Prefix& prefix, const std::string& name, const std::string& folder,
                        const std::string& which, const bundle::Variables& variables) {
   const auto with = [&](std::string_view text, const std::string& lines) {
-    const std::string named = replaced(replaced(text, "@NAME@", name), "@WHICH@", which);
-    const std::string placed = replaced(replaced(named, "@FOLDER@", folder), "@ROOT@", "\"" + folder + "\"");
-    return replaced(replaced(placed, "@PREFIX@", escaped(prefix.folder().string())), "@VARIABLES@", lines);
+    return filled(text, {{"NAME", name},
+                         {"WHICH", which},
+                         {"FOLDER", folder},
+                         {"ROOT", "\"" + folder + "\""},
+                         {"PREFIX", escaped(prefix.folder().string())},
+                         {"VARIABLES", lines}});
   };
   return {{prefix.modulefiles() / (name + ".lua"), with(kLua, in_lua(variables))},
           {prefix.modulefiles() / name, with(kTcl, in_tcl(variables))}};

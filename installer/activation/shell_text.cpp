@@ -12,6 +12,21 @@ std::string replaced(std::string_view text, std::string_view word, const std::st
   return out;
 }
 
+std::string filled(std::string_view text, const std::map<std::string, std::string, std::less<>>& words) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t begin = text.find('@'), end = begin == text.npos ? begin : text.find('@', begin + 1);
+    const auto word = end == text.npos ? words.end() : words.find(text.substr(begin + 1, end - begin - 1));
+    const std::size_t plain = word != words.end() ? begin : end == text.npos ? text.size() : end;
+    out += text.substr(0, plain);
+    text.remove_prefix(plain);
+    if (word == words.end()) continue;
+    out += word->second;
+    text.remove_prefix(end + 1 - begin);
+  }
+  return out;
+}
+
 std::string quoted(const std::string& text, bool csh) {
   std::string out = "'";
   for (const char c : text) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 
 #include "sealift/bundle/manifest/variables.hpp"
@@ -14,6 +15,10 @@ using Quote = std::function<std::string(const std::string&)>;
 
 // `text` with each `word` in it replaced.
 std::string replaced(std::string_view text, std::string_view word, const std::string& by);
+
+// A template with each @WORD@ of `words` in it filled in, in one pass: what is filled in may hold such a word itself,
+// as the name of a folder does that somebody chose, and stays as it is.
+std::string filled(std::string_view text, const std::map<std::string, std::string, std::less<>>& words);
 
 // In single quotes, for sh, or for csh, where `!` is history even there.
 std::string quoted(const std::string& text, bool csh = false);

@@ -154,10 +154,11 @@ std::string activate_text(const Prefix& prefix, const fs::path& generation, cons
   const std::string gone = "generation " + std::to_string(record.number) +
                            " is gone; put this on another one: " + "sealift-install venv '" + folder.string() +
                            "' --prefix '" + prefix.folder().string() + "'";
-  std::string text = replaced(kActivate, "@FOLDER@", quoted(folder.string()));
-  text = replaced(replaced(text, "@GENERATION@", quoted(generation.string())), "@GONE@", quoted(gone));
-  return replaced(replaced(text, "@PREFIX@", quoted(prefix.folder().string())), "@VARIABLES@",
-                  in_sh(variables_for(prefix, record), quoted(generation.string())));
+  return filled(kActivate, {{"FOLDER", quoted(folder.string())},
+                            {"GENERATION", quoted(generation.string())},
+                            {"GONE", quoted(gone)},
+                            {"PREFIX", quoted(prefix.folder().string())},
+                            {"VARIABLES", in_sh(variables_for(prefix, record), quoted(generation.string()))}});
 }
 
 // For pip without activation, too.
