@@ -19,7 +19,7 @@ using bundle::JsonObject;
 
 namespace {
 
-constexpr std::string_view kFormat = "3";  // changes whenever something else is read or compared of a file
+constexpr std::string_view kFormat = "4";  // changes whenever something else is read or compared of a file
 constexpr std::uint64_t kMaxCached = std::uint64_t{256} << 20;
 constexpr std::size_t kMany = 1'000'000;
 
@@ -54,6 +54,7 @@ Json to_json(const NativeFile& file) {
   Json gpu = Json::object();
   for (const auto& [images, times] : file.gpu.binaries) gpu[bundle::text_of(images)] = times;
   return {{"path", file.path},
+          {"sha256", file.sha256.hex()},
           {"fault", file.fault},
           {"names", file.names},
           {"arch", file.elf.arch},
@@ -80,6 +81,7 @@ Json to_json(const NativeFile& file) {
 NativeFile from_json(const Json& json, const std::string& owner) {
   JsonObject object(json, owner);
   NativeFile file{.path = object.string("path"), .owner = owner, .from_wheel = owner.ends_with(".whl")};
+  file.sha256 = object.digest("sha256");
   file.fault = object.string("fault");
   file.names = texts(object.array("names", kMany));
   file.elf.arch = object.string("arch");

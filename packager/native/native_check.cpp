@@ -10,6 +10,7 @@
 
 #include "packager/libraries/carried_runtime.hpp"
 #include "packager/native/file_check.hpp"
+#include "packager/native/folder_check.hpp"
 #include "packager/native/native_walk.hpp"
 #include "packager/native/opened_check.hpp"
 #include "packager/native/symbol_check.hpp"
@@ -31,7 +32,8 @@ class Check {
         carried_(runtime.has_value()),
         target_(loaded_with(target, runtime)),
         index_(files, target.arch),
-        walk_(walk_native(index_, interpreter, runtime.has_value())) {
+        walk_(walk_native(index_, interpreter, runtime.has_value())),
+        interpreter_(interpreter) {
     report_.files = index_.size();
     report_.needed = walk_.needed;
     report_.floors = symbol_floors(files, target.arch);
@@ -50,6 +52,8 @@ class Check {
     take(opened_findings(index_));
     take(architecture_findings(index_));
     take(file_findings(index_, walk_, target_.glibc));
+    take(folder_findings(index_, interpreter_));
+    take(search_path_findings(index_, walk_));
     cycles();
     std::stable_sort(report_.findings.begin(), report_.findings.end(),
                      [](const NativeFinding& a, const NativeFinding& b) { return a.severity > b.severity; });
@@ -224,6 +228,7 @@ class Check {
   bundle::Target target_;  // with the glibc that programs are loaded with
   NativeIndex index_;
   NativeWalk walk_;
+  const std::string& interpreter_;
   std::set<std::size_t> used_;  // loaded by ld.so or through the table
   NativeReport report_;
 };

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sealift/bundle/core/digest.hpp"
 #include "sealift/bundle/native/elf.hpp"
 #include "sealift/bundle/native/elf_symbols.hpp"
 #include "sealift/bundle/native/gpu_code.hpp"
@@ -19,6 +20,7 @@ struct NativeFile {
   std::string path;   // below the generation's root
   std::string owner;  // for messages: a wheel's file name, "the interpreter", "the program bin/x"
   bool from_wheel = false;
+  bundle::Digest sha256 = {};  // of a wheel's file, as its RECORD promises
   bundle::ElfFile elf;
   std::string fault;               // why it cannot be read; then `elf` says nothing
   std::vector<std::string> names;  // of libraries, found as text in it

@@ -96,7 +96,8 @@ std::vector<NativeFile> read_wheel(const Content& content, const Shelf& shelf, N
     wheel.extract(file, [&](ByteView piece) { intake.feed(piece); });
     intake.end({.path = bundle::installed_path(file.scheme, file.path, wheel.dist_info(), shelf.site_packages),
                 .owner = content.owner,
-                .from_wheel = true},
+                .from_wheel = true,
+                .sha256 = file.sha256},
                files);
   }
   shelf.kept.end(reading, files);

@@ -28,6 +28,9 @@ struct NativeFinding {
     OpenedLibrary,      // opened by name, according to the table, and nothing brings it
     UnknownName,        // perhaps opened by name; neither in the table nor in the bundle
     DriverLibrary,      // part of the GPU driver
+    SearchedFolder,     // a folder that ld.so searches has libraries of somebody who has nothing to do there
+    SameName,           // two libraries of one name in folders that one file searches
+    SearchPath,         // a part of an RPATH or RUNPATH that leads out of the environment
     ExecutableStack,
     TextRelocations,
     NoSoname,

@@ -52,10 +52,11 @@ std::string_view name_of(Severity severity) {
 
 std::string_view name_of(Kind kind) {
   static constexpr std::string_view kNames[] = {
-      "missing-library",  "loaded-before",  "targets-own",      "wrong-architecture",
-      "undefined-symbol", "symbol-version", "glibc-floor",      "opened-library",
-      "unknown-name",     "driver-library", "executable-stack", "text-relocations",
-      "no-soname",        "circle",         "unreadable",       "machine"};
+      "missing-library",  "loaded-before",    "targets-own",      "wrong-architecture",
+      "undefined-symbol", "symbol-version",   "glibc-floor",      "opened-library",
+      "unknown-name",     "driver-library",   "searched-folder",  "same-name",
+      "search-path",      "executable-stack", "text-relocations", "no-soname",
+      "circle",           "unreadable",       "machine"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
@@ -68,6 +69,8 @@ void require_native(const NativeReport& report, const bundle::Target& target, co
   for (const NativeFinding& finding : report.findings) {
     if (finding.severity != Severity::Refusal) continue;
     if (finding.kind == Kind::MissingLibrary || finding.kind == Kind::OpenedLibrary) code = ErrorCode::Missing;
+    if ((finding.kind == Kind::SearchedFolder || finding.kind == Kind::SameName) && code == ErrorCode::Platform)
+      code = ErrorCode::Conflict;
     if (++number > kMaxShown) continue;
     const std::string next = finding.next.empty() ? remedy_from_host(finding.library, target, host) : finding.next;
     got += fmt::format("\n    {}. {}\n       -> {}", number, finding.what, next);

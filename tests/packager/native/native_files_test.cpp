@@ -141,7 +141,7 @@ TEST_CASE("what was read of a wheel that nobody hashed is believed while that li
   shelf.add_wheel("demo", tiny.files);
   const bundle::Digest sha256 = shelf.lock.wheels[0].sha256;
   const fs::path wheel = shelf.cache.path(sha256),
-                 final = shelf.cache.root() / "native" / (sha256.hex() + "-python3.11.3");
+                 final = shelf.cache.root() / "native" / (sha256.hex() + "-python3.11.4");
   const fs::path unconfirmed = fs::path(final).concat(".unconfirmed");
   CHECK(shelf.read().files.size() == 1);
   CHECK_FALSE(fs::exists(final));
@@ -244,7 +244,7 @@ TEST_CASE("what was read of the interpreter is kept too, but its links are read 
   write_file(shelf.dir / "libz.so.1.3", shelf.library("libz.so.1"));
   shelf.set_interpreter({{"lib/libz.so.1.3", {.source = shelf.dir / "libz.so.1.3"}},
                          {"lib/libz.so.1", {.text = "libz.so.1.3", .link = true}}});
-  const fs::path kept = shelf.cache.root() / "native" / (shelf.lock.interpreter.sha256.hex() + "-python3.11.3");
+  const fs::path kept = shelf.cache.root() / "native" / (shelf.lock.interpreter.sha256.hex() + "-python3.11.4");
   const NativeFiles first = shelf.read();
   REQUIRE(fs::is_regular_file(kept));
   const NativeFiles second = shelf.read();
