@@ -107,6 +107,12 @@ std::string page_text(std::string_view text) {
   return shown;
 }
 
+std::string loosely_folded(std::string_view text) {
+  if (is_ascii(text)) return case_folded(text);
+  constexpr int kLoosely = UTF8PROC_COMPOSE | UTF8PROC_COMPAT | UTF8PROC_CASEFOLD | UTF8PROC_IGNORE;
+  return mapped(text, kLoosely).value_or(std::string(text));
+}
+
 std::string case_folded(std::string_view text) {
   if (!is_ascii(text)) return mapped(text, UTF8PROC_COMPOSE | UTF8PROC_CASEFOLD).value_or(std::string(text));
   std::string folded(text);

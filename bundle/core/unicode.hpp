@@ -17,14 +17,14 @@ const char* fault_of_name(std::string_view text);
 // Equal for texts that a file system without upper and lower case takes for one.
 std::string case_folded(std::string_view text);
 
+// Equal for texts that any file system takes for one, and for more: what Unicode holds compatible counts as equal, and
+// what it shows as nothing is left out.
+std::string loosely_folded(std::string_view text);
+
 // As a terminal may be given it: everything that would move its cursor, change its colours or turn the direction of
 // what follows is written as "\u001b" or "\u202e", which is right in JSON too, and a byte that is no UTF-8 as "\xff".
 // Line ends and tabs stay.
 std::string terminal_text(std::string_view text);
-
-// As a page may show it: U+FFFD in place of each byte that is no UTF-8, of control characters and of what turns the
-// direction of writing. Line ends and tabs stay. Not escaped yet: html_escaped (core/html.hpp).
-std::string page_text(std::string_view text);
 
 // As a page may show it: U+FFFD in place of each byte that is no UTF-8, of control characters and of what turns the
 // direction of writing. Line ends and tabs stay. Not escaped yet: html_escaped (core/html.hpp).

@@ -8,6 +8,7 @@
 #include "bundle/core/unicode.hpp"
 #include "sealift/bundle/core/error.hpp"
 #include "sealift/bundle/core/safe_path.hpp"
+#include "sealift/bundle/manifest/allowed_variables.hpp"
 
 namespace sealift::bundle {
 
@@ -58,6 +59,13 @@ const char* fault_of_variable(std::string_view name, std::string_view value) {
   return has_unknown_word(value) ? "only ${PREFIX} and ${CACHE} are replaced in a value" : nullptr;
 }
 
+const char* fault_of_carried_variable(std::string_view name, std::string_view value) {
+  if (const char* const fault = fault_of_variable(name, value)) return fault;
+  if (is_allowed_variable(name)) return nullptr;
+  return "no package for training is known to read this variable (include/sealift/bundle/manifest/"
+         "allowed_variables.hpp); one of your own begins with SITE_, any other is set where the job is started";
+}
+
 std::string write_variables(const Variables& variables) {
   std::string text;
   for (const auto& [name, value] : variables) text += name + "=" + value + "\n";
@@ -74,7 +82,7 @@ Variables parse_variables(std::string_view text, const std::string& where) {
     const std::size_t equals = line.find('=');
     if (equals == line.npos) refuse(where, "this line sets nothing", line);
     const std::string name(line.substr(0, equals));
-    if (const char* fault = fault_of_variable(name, line.substr(equals + 1))) refuse(where, fault, line);
+    if (const char* fault = fault_of_carried_variable(name, line.substr(equals + 1))) refuse(where, fault, line);
     if (!variables.empty() && !(variables.rbegin()->first < name))
       refuse(where, "a name stands out of order, or twice", line);
     if (variables.size() == kMaxVariables) refuse(where, "there are more than 200 variables", line);

@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "bundle/core/unicode.hpp"
+#include "sealift/bundle/core/own_places.hpp"
 #include "sealift/bundle/core/safe_path.hpp"
 #include "sealift/bundle/native/system_libraries.hpp"
 #include "sealift/bundle/wheel/wheel_name.hpp"
@@ -189,6 +190,17 @@ std::optional<PlaceFault> fault_of_data(std::string_view folded, std::string_vie
   return refused("it puts a file where no wheel may: " + SafePath::printable(folded));
 }
 
+// What Sealift reads, runs or tells people to use; `folded` is below the folder of `scheme`.
+std::optional<PlaceFault> fault_of_own(Scheme scheme, const std::string& folded) {
+  if (scheme != Scheme::Scripts && scheme != Scheme::Data) return std::nullopt;
+  const OwnPlace* const place = own_place_of(scheme == Scheme::Scripts ? "bin/" + folded : folded);
+  if (place == nullptr) return std::nullopt;
+  PlaceFault fault = refused("it brings what is Sealift's own, " + std::string(place->use), ErrorCode::Conflict);
+  if (place->entry.starts_with("programs/"))
+    fault.next += "; Sealift's programs are carried by [[program]] name = \"...\"";
+  return fault;
+}
+
 std::string_view stem_of(std::string_view name) {
   return name.substr(0, name.find('.'));
 }
@@ -201,17 +213,22 @@ bool is_foreign_metadata(std::string_view top, std::string_view folded_top, std:
   return folded_top.ends_with(".dist-info") && top != dist_info;
 }
 
-// nvidia/*/lib, which sealift-start lists for the dynamic linker; `inner` is below nvidia/*.
-std::optional<PlaceFault> fault_of_cuda_folder(std::string_view inner, std::string_view name) {
-  if (first_of(inner) != "lib") return std::nullopt;
-  const std::string_view library = below(inner);
+// nvidia/*/lib, which sealift-start lists for the dynamic linker and torch's libraries search before their own folder;
+// `inner` is below nvidia/*. NVIDIA's projects are known by their names.
+std::optional<PlaceFault> fault_of_cuda_folder(std::string_view inner, std::string_view project) {
+  if (first_of(inner) != "lib" || below(inner).empty()) return std::nullopt;
+  const std::string_view library = below(inner), name = last_of(inner);
   if (library == name) {
     if (is_reserved_library(name)) return library_of_another(name);
   } else if (among(first_of(library), kVariants)) {
     return refused("it brings a library for some processors only, which ld.so would take first: " +
                    SafePath::printable(inner));
   }
-  return std::nullopt;
+  if (project.starts_with("nvidia-")) return std::nullopt;
+  return refused(
+      "the dynamic linker searches nvidia/*/lib for every program, and it belongs to NVIDIA's packages: nvidia/" +
+          SafePath::printable(inner),
+      ErrorCode::Conflict);
 }
 
 std::optional<PlaceFault> fault_of_package(std::string_view path, std::string_view folded, std::string_view dist_info,
@@ -235,9 +252,9 @@ std::optional<PlaceFault> fault_of_package(std::string_view path, std::string_vi
     return refused("it brings what runs when Python starts and belongs to setuptools: " + SafePath::printable(path),
                    ErrorCode::Conflict);
   const std::string_view name = last_of(folded);
-  if (name.find(".so") == name.npos && name.find("-2.") == name.npos) return std::nullopt;
-  if (is_glibc_library(name)) return library_of_another(name);
-  if (top == "nvidia") return fault_of_cuda_folder(below(rest), name);
+  const bool is_library = name.find(".so") != name.npos || name.find("-2.") != name.npos;
+  if (is_library && is_glibc_library(name)) return library_of_another(name);
+  if (top == "nvidia") return fault_of_cuda_folder(below(rest), project);
   return std::nullopt;
 }
 
@@ -264,7 +281,7 @@ bool is_cached_bytecode(std::string_view path) {
 }
 
 std::optional<PlaceFault> fault_of_entry_place(std::string_view path, std::string_view interpreter) {
-  const std::string folded = case_folded(path);
+  const std::string folded = place_spelling(path);
   const std::string_view first = first_of(folded), rest = below(folded), name = last_of(folded);
   if (first == "lib") return fault_of_job_library(rest);
   if (first == "include" && first_of(rest).starts_with("python"))
@@ -280,8 +297,9 @@ std::optional<PlaceFault> fault_of_entry_place(std::string_view path, std::strin
 }
 
 std::optional<PlaceFault> fault_of_place(Scheme scheme, std::string_view path, std::string_view dist_info) {
-  const std::string folded = case_folded(path);
+  const std::string folded = place_spelling(path);
   const std::string project = normalized_project_name(dist_info.substr(0, dist_info.find('-')));
+  if (auto fault = fault_of_own(scheme, folded)) return fault;
   switch (scheme) {
     case Scheme::SitePackages:
       return fault_of_package(path, folded, dist_info, project);

@@ -15,6 +15,7 @@
 #include "sealift/bundle/core/version.hpp"             // version numbers that compare
 #include "sealift/bundle/core/time.hpp"                // points in time, in one spelling
 #include "sealift/bundle/core/safe_path.hpp"           // a path that cannot leave its root
+#include "sealift/bundle/core/own_places.hpp"          // names that only entries of a bundle place
 #include "sealift/bundle/core/fields.hpp"              // what a plain name is
 #include "sealift/bundle/core/file.hpp"                // reading plain files of a medium
 #include "sealift/bundle/core/mapped_file.hpp"         // a file of this machine as memory
@@ -30,6 +31,7 @@
 // Manifest: what a bundle says of itself
 #include "sealift/bundle/manifest/target.hpp"          // the machine a bundle is made for
 #include "sealift/bundle/manifest/target_profile.hpp"  // the same as text that can be typed
+#include "sealift/bundle/manifest/allowed_variables.hpp"  // which variables a bundle may set
 #include "sealift/bundle/manifest/variables.hpp"       // what an environment sets for what runs in it
 #include "sealift/bundle/manifest/manifest.hpp"        // everything about a bundle, as a plain value
 #include "sealift/bundle/manifest/chunk_layout.hpp"    // where chunks begin, and what names an entry's content

@@ -10,6 +10,7 @@
 #include "bundle/wheel/wheel_startup.hpp"
 #include "sealift/bundle/archive/archive_tree.hpp"
 #include "sealift/bundle/core/file.hpp"
+#include "sealift/bundle/core/own_places.hpp"
 #include "sealift/bundle/wheel/installed_path.hpp"
 #include "sealift/bundle/wheel/wheel_places.hpp"
 
@@ -126,6 +127,9 @@ class PlaceJudge {
     if (path == packages || path.starts_with(packages + "/"))
       refuse_place(owner_, path, ErrorCode::Conflict, "site-packages belongs to wheels",
                    "this bundle was not made by sealift-pack; do not use it");
+    if (const auto fault = bundle::fault_of_own_entry(path, owner_))
+      refuse_place(owner_, path, ErrorCode::Conflict, *fault,
+                   "do not use this bundle, unless you know who made it so; pack it again without that");
     if (interpreter_) return;
     if (const auto fault = bundle::fault_of_entry_place(path, environment_.interpreter.text()))
       refuse_place(owner_, path, fault->code, fault->why, fault->next);
@@ -171,8 +175,9 @@ LayoutMaker::LayoutMaker(const bundle::Environment& environment) : environment_(
 }
 
 void LayoutMaker::add(UnpackedEntry unpacked, const NewName& new_name) {
-  const auto origin = std::make_shared<Place::Origin>(
-      Place::Origin{.owner = unpacked.entry->path.text(), .item = unpacked.item.string()});
+  const auto origin = std::make_shared<Place::Origin>(Place::Origin{.owner = unpacked.entry->path.text(),
+                                                                    .item = unpacked.item.string(),
+                                                                    .wheel = unpacked.entry->kind == EntryKind::Wheel});
   std::set<std::string> left_out;
   for (const bundle::SafePath& path : unpacked.left_out) {
     left_out.insert(path.text());

@@ -21,6 +21,7 @@ struct Place {
   struct Origin {
     std::string owner;  // the entry that brings it, for messages
     std::string item;   // the entry's folder in the store
+    bool wheel = false;
   };
 
   std::string source() const { return origin->item + "/" + file.path; }  // of a File: its file in the store

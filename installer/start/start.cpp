@@ -25,6 +25,7 @@
 #include "installer/start/host_loader.hpp"
 #include "installer/start/python_start.hpp"
 #include "installer/start/stay.hpp"
+#include "sealift/bundle/manifest/allowed_variables.hpp"
 #include "sealift/bundle/manifest/variables.hpp"
 #include "sealift/bundle/native/system_libraries.hpp"
 
@@ -170,7 +171,8 @@ void set_variable(const char* name, std::string_view value, const char* root) {
     ::unsetenv(name);
 }
 
-// What the bundle says that programs of this environment get: lines NAME=VALUE, which the installer has checked.
+// What the bundle says that programs of this environment get: lines NAME=VALUE, which the installer has checked. An
+// older one let more names pass, and let wheels bring the file.
 void set_variables(const char* root) {
   static char text[1 << 17];
   char file[PATH_MAX];
@@ -186,7 +188,7 @@ void set_variables(const char* root) {
     *end = '\0';
     if (char* const equals = std::strchr(line, '='); equals != nullptr) {
       *equals = '\0';
-      set_variable(line, equals + 1, root);
+      if (sealift::bundle::is_allowed_variable(line)) set_variable(line, equals + 1, root);
     }
     line = end + 1;
   }

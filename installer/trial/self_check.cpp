@@ -74,6 +74,10 @@ class Checker {
 
   SelfCheck run() {
     result_.imports = environment_.imports;
+    const auto brought = layout_.find(environment_.interpreter.text());
+    if (brought != layout_.end() && brought->second.origin->wheel)
+      fail(environment_.interpreter.text(), "an interpreter that an entry of the bundle places",
+           "a program of " + brought->second.origin->owner);
     if (!environment_.imports.empty()) import_modules();
     if (options_.depth == SelfCheckOptions::Depth::Imports) return result_;
     load_native_files();
@@ -85,6 +89,11 @@ class Checker {
   }
 
  private:
+  // What a wheel brings under a name is not what that step is about.
+  bool places(const std::string& path) const {
+    const auto there = layout_.find(path);
+    return there != layout_.end() && there->second.type != Place::Type::Folder && !there->second.origin->wheel;
+  }
   bundle::Child python(const std::string& code, const std::vector<std::string>& more = {}) const {
     bundle::Child child{.arguments = {interpreter_.string(), "-I", "-B", "-c", code},
                         .environment = bare_environment(interpreter_, scratch_),
@@ -110,7 +119,7 @@ class Checker {
     const std::vector<ElfPlace> files = elf_files(layout_, generation_, options_.arch);
     require_native(options_.waivers, files);
     if (files.empty()) return add("native files", false, "there is none");
-    if (!layout_.contains(environment_.interpreter.text()))
+    if (!places(environment_.interpreter.text()))
       return add("native files", false, "the bundle brings no interpreter to load them with");
     LoadReport report = load_check(files, generation_, interpreter_, scratch_, options_.patience);
     const std::string unneeded = waive(report.broken);
@@ -156,7 +165,7 @@ class Checker {
   }
 
   void train() {
-    if (!layout_.contains(kTrainer)) return add("training", false, std::string("the bundle places no ") + kTrainer);
+    if (!places(kTrainer)) return add("training", false, std::string("the bundle places no ") + kTrainer);
     const bundle::Child child{.arguments = {(generation_ / kTrainer).string(), "run", "--steps", "2", "--ranks", "1",
                                             "--threads", "1", "--out", (scratch_ / "training").string()},
                               .environment = bare_environment(generation_ / kTrainer, scratch_),
@@ -169,7 +178,7 @@ class Checker {
   // Only what needs no finished generation: its record is written after this.
   void verify() {
     const char* const name = "verification";
-    if (!layout_.contains(kVerifier)) return add(name, false, std::string("the bundle places no ") + kVerifier);
+    if (!places(kVerifier)) return add(name, false, std::string("the bundle places no ") + kVerifier);
     const bundle::Child child{
         .arguments = {(generation_ / kVerifier).string(), "run", "--level", "quick", "--only", "arithmetic", "--only",
                       "communication", "--only", "training", "--out", (scratch_ / "verification").string()},

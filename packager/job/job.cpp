@@ -164,7 +164,7 @@ void read_environment(TomlTable table, Job& job) {
   for (const std::string& name : table.keys()) {
     const bool removed = table.is_boolean(name) && !table.boolean_or(name, true);
     const std::string value = removed ? "" : table.string(name);
-    if (const char* fault = bundle::fault_of_variable(name, value))
+    if (const char* fault = bundle::fault_of_carried_variable(name, value))
       table.refuse(name, fault, "like NLTK_DATA = \"${PREFIX}/data/nltk_data\"", value);
     job.variables.emplace(name, removed ? std::nullopt : std::optional(value));
   }

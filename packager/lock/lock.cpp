@@ -158,7 +158,7 @@ bundle::Variables read_environment(TomlTable table) {
   bundle::Variables variables;
   for (const std::string& name : table.keys()) {
     const std::string value = table.string(name);
-    if (const char* fault = bundle::fault_of_variable(name, value)) table.refuse(name, fault, {}, value);
+    if (const char* fault = bundle::fault_of_carried_variable(name, value)) table.refuse(name, fault, {}, value);
     variables.emplace(name, value);
   }
   return variables;

@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "sealift/bundle/core/own_places.hpp"
 #include "sealift/bundle/wheel/installed_path.hpp"
 #include "sealift/bundle/wheel/package_owners.hpp"
 #include "sealift/bundle/wheel/wheel_places.hpp"
@@ -55,6 +56,9 @@ void PlaceClaims::require_place(const Content& content, const std::string& place
   else if (place.starts_with(site_packages_ + "/"))
     fault = bundle::PlaceFault{
         .code = ErrorCode::Conflict, .why = "site-packages belongs to wheels", .next = "run lock again"};
+  if (const auto own = bundle::fault_of_own_entry(place, content.entry))
+    fault = bundle::PlaceFault{
+        .code = ErrorCode::Conflict, .why = *own, .next = "choose another place for it: into = \"...\""};
   if (!fault) return;
   throw Error(fault->code, {.what = "something would lie where it must not: " + fault->why,
                             .where = content.owner,

@@ -11,6 +11,7 @@
 
 #include "bundle/core/unicode.hpp"
 #include "packager/host/url.hpp"
+#include "sealift/bundle/core/own_places.hpp"
 #include "sealift/bundle/core/safe_path.hpp"
 
 namespace sealift::packager {
@@ -119,7 +120,12 @@ void read_source(TomlTable& table, const fs::path& folder, ModelSpec& spec) {
     if (table.has(key)) table.refuse(key, "this is for a repository on a hub", "repo = \"org/name\"");
 }
 
+// Not among what Sealift reads itself, or root's apt and dnf: a model's author chooses what its files are called.
 std::string safe_folder(TomlTable& table, const std::string& text) {
+  const bundle::OwnPlace* const own = bundle::own_place_of(text);
+  if (own != nullptr && own->entry != "*")
+    table.refuse("into", "models and data have no place there: it is for " + std::string(own->use),
+                 "a folder such as models/NAME or data/NAME", text);
   try {
     return bundle::SafePath::parse(text, "into").text();
   } catch (const Error& error) {

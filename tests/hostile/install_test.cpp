@@ -210,6 +210,29 @@ TEST_CASE("W17: files, links and trees of a bundle lie where the table lets them
           "lib/python3.11/site-packages/evil.pth");
 }
 
+TEST_CASE("N04: what Sealift reads is placed by the entries that are for it, and by no other") {
+  LiveSite live;
+  const auto refused = [&](const TinyItem& item, const std::string& path) {
+    CAPTURE(path);
+    const Error error = live.refusal_of({item});
+    INFO(error.what());
+    CHECK(error.code() == ErrorCode::Conflict);
+    CHECK(mentions(error, item.path));
+    CHECK(mentions(error, "Sealift's own"));
+  };
+  for (const char* path : {"share/sealift/environment", "SHARE/Sealift/Environment", "share/sealift/catalogue.json",
+                           "share/sealift/golden/x.json", "apt/Release", "rpm/repodata/repomd.xml", "bin/sealift-train",
+                           "lib/libsealift_train_cuda.so", "libexec/sealift/cc", "include/sealift/train.hpp"}) {
+    refused(file_item("files/models/evil", "A=1\n", path), path);
+    refused(tree_of(make_tar({{tar_file(path), "x"}}), ""), path);
+    refused(tree_of(make_tar({{tar_file("bin/python3", true), "x"}, {tar_file(path), "x"}}), ""), path);
+    refused(tree_of(make_tar({{tar_link(path, "somewhere"), ""}}), ""), path);
+  }
+  refused(file_item("programs/share/sealift/environment", "A=1\n", "share/sealift/environment"),
+          "share/sealift/environment");
+  refused(tree_of(make_tar({{tar_file("environment"), "x"}}), "share/sealift"), "share/sealift/environment");
+}
+
 TEST_CASE("compiled files beside their sources, whatever they say of themselves, are not installed") {
   Site site;
   TinyBundle tiny;

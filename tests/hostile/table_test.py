@@ -15,7 +15,8 @@ EXPECTED = ([f"M{i:02}" for i in range(1, 30)] + [f"S{i:02}" for i in range(1, 2
             + [f"P{i:02}" for i in range(1, 20)] + [f"R{i:02}" for i in range(1, 8)]
             + [f"L{i:02}" for i in range(1, 5)] + [f"O{i:02}" for i in range(1, 18)] + [f"Y{i:02}" for i in range(1, 9)]
             + [f"U{i:02}" for i in range(1, 16)] + [f"H{i:02}" for i in range(1, 6)]
-            + [f"X{i:02}" for i in range(1, 5)])
+            + [f"X{i:02}" for i in range(1, 5)]
+            + [f"N{i:02}" for i in range(1, 9)] + [f"D{i:02}" for i in range(1, 6)])
 
 
 def main():

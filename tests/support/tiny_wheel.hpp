@@ -129,6 +129,8 @@ inline std::string make_wheel(const TinyWheel& wheel) {
       continue;
     }
     items.push_back({.name = path, .bytes = bytes, .deflated = path.ends_with(".py") || bytes.size() > 1000});
+    if (std::any_of(path.begin(), path.end(), [](char c) { return (c & 0x80) != 0; }))
+      items.back().flags = 0x800;  // the name is UTF-8
     if (std::find(wheel.unrecorded.begin(), wheel.unrecorded.end(), path) != wheel.unrecorded.end()) continue;
     const auto fault = wheel.record_digests.find(path);
     const std::string digest =

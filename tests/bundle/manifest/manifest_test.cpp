@@ -238,19 +238,61 @@ TEST_CASE("an environment's variables are lines that read back as they were writ
   const Variables variables = {{"HF_HUB_OFFLINE", "1"},
                                {"NLTK_DATA", "${PREFIX}/data/nltk=x y"},
                                {"TRITON_CACHE_DIR", "${CACHE}/triton"},
-                               {"Z", ""}};
+                               {"WANDB_MODE", ""}};
   const std::string text = write_variables(variables);
   CHECK(text.starts_with("HF_HUB_OFFLINE=1\nNLTK_DATA=${PREFIX}/data/nltk=x y\n"));
   CHECK(parse_variables(text, "file") == variables);
   CHECK(parse_variables("", "file").empty());
-  for (const std::string bad : {"A=1", "A\n", "=1\n", "1A=1\n", "A B=1\n", "B=1\nA=1\n", "A=1\nA=2\n", "A=${HOME}\n",
-                                "A=1\r\n", "A=\xff\n", "PATH=/x\n", "LD_PRELOAD=x\n", "PYTHONPATH=x\n", "A=1\n\n"}) {
+  for (const std::string bad :
+       {"HF_A=1", "HF_A\n", "=1\n", "1A=1\n", "HF_A B=1\n", "HF_B=1\nHF_A=1\n", "HF_A=1\nHF_A=2\n", "HF_A=${HOME}\n",
+        "HF_A=1\r\n", "HF_A=\xff\n", "PATH=/x\n", "LD_PRELOAD=x\n", "PYTHONPATH=x\n", "HF_A=1\n\n"}) {
     CAPTURE(bad);
     CHECK_REFUSED(parse_variables(bad, "file"), Format, "file");
   }
-  CHECK_REFUSED(parse_variables("A=" + std::string(301, 'x') + "\n", "file"), Format, "longer than 300");
+  CHECK_REFUSED(parse_variables("HF_A=" + std::string(301, 'x') + "\n", "file"), Format, "longer than 300");
   std::string many;
-  for (int i = 100; i < 301; ++i) many += "A" + std::to_string(i) + "=\n";
+  for (int i = 100; i < 301; ++i) many += "HF_A" + std::to_string(i) + "=\n";
   CHECK_REFUSED(parse_variables(many, "file"), Format, "more than 200");
   CHECK(fault_of_variable("A", "${PREFIX}${CACHE} $HOME $5") == nullptr);
+}
+
+TEST_CASE("a bundle sets the variables that packages for training read and a site's own, and no others") {
+  for (const char* name : {"HF_HUB_OFFLINE", "NLTK_DATA", "TRITON_CACHE_DIR", "NCCL_SOCKET_IFNAME", "OMP_NUM_THREADS",
+                           "CC", "CUDA_DEVICE_ORDER", "USE_MODELSCOPE_HUB", "SITE_PROXY_NAME"}) {
+    CAPTURE(name);
+    CHECK(fault_of_carried_variable(name, "1") == nullptr);
+    CHECK_NOTHROW(parse_variables(name + std::string("=1\n"), "file"));
+  }
+  for (const char* name : {"GCONV_PATH",
+                           "OPENSSL_MODULES",
+                           "OPENSSL_CONF",
+                           "http_proxy",
+                           "HTTPS_PROXY",
+                           "ALL_PROXY",
+                           "PIP_INDEX_URL",
+                           "UV_DEFAULT_INDEX",
+                           "SSL_CERT_FILE",
+                           "CUDA_INJECTION64_PATH",
+                           "CUDA_INJECTION32_PATH",
+                           "OMP_TOOL_LIBRARIES",
+                           "HSA_TOOLS_LIB",
+                           "UCX_MODULE_DIR",
+                           "LOCPATH",
+                           "NLSPATH",
+                           "GIT_SSH_COMMAND",
+                           "NODE_OPTIONS",
+                           "PERL5LIB",
+                           "BASH_FUNC_x",
+                           "MALLOC_TRACE",
+                           "RESOLV_HOST_CONF",
+                           "TERMINFO",
+                           "HF_",
+                           "hf_home",
+                           "EDITOR",
+                           "NVTX_INJECTION64_PATH",
+                           "A"}) {
+    CAPTURE(name);
+    CHECK(fault_of_carried_variable(name, "1") != nullptr);
+    CHECK_REFUSED(parse_variables(name + std::string("=1\n"), "file"), Format, "file");
+  }
 }

@@ -47,8 +47,10 @@ TEST_CASE("what real wheels place is allowed: jupyter, tbb, intel-openmp, ninja,
       {Scheme::SitePackages, "my_demo-1.0.dist-info/METADATA"},
       {Scheme::SitePackages, "setuptools/_vendor/wheel-0.43.0.dist-info/METADATA"},
       {Scheme::SitePackages, "debugpy/_vendored/pydevd/pydev_sitecustomize/sitecustomize.py"},
-      {Scheme::SitePackages, "nvidia/cu13/lib/libcudart.so.13"},
-      {Scheme::SitePackages, "nvidia/cu13/lib/libnvJitLink.so.13"},
+      {Scheme::SitePackages, "nvidia/demo/__init__.py"},
+      {Scheme::Data, "share/unsealift/x"},
+      {Scheme::Data, "share/doc/sealift.txt"},
+      {Scheme::Scripts, "unsealift"},
       {Scheme::SitePackages, "torch/lib/libgomp-a34b3233.so.1"},
       {Scheme::SitePackages, "numpy.libs/libgcc_s-2d945d6c.so.1"},
       {Scheme::SitePackages, "6ec57f84c680d3a3778b__mypyc.cpython-311-x86_64-linux-gnu.so"},
@@ -60,6 +62,15 @@ TEST_CASE("what real wheels place is allowed: jupyter, tbb, intel-openmp, ninja,
     const auto fault = fault_of_place(scheme, path, "my_demo-1.0.dist-info");
     CHECK_MESSAGE(!fault, (fault ? fault->why : ""));
   }
+}
+
+TEST_CASE("NVIDIA's packages, by their projects' names, have the folders of its libraries, also together") {
+  for (const char* info :
+       {"nvidia_cudnn_cu13-9.dist-info", "nvidia_cublas-13.dist-info", "NVIDIA.nccl.cu12-2.dist-info"})
+    for (const char* path : {"nvidia/cu13/lib/libcudart.so.13", "nvidia/cudnn/lib/libcudnn.so.9"})
+      CHECK_FALSE(fault_of_place(Scheme::SitePackages, path, info));
+  for (const char* info : {"torch-2.dist-info", "nvidiary-1.dist-info", "not_nvidia_nccl-1.dist-info"})
+    CHECK(fault_of_place(Scheme::SitePackages, "nvidia/nccl/lib/libnccl.so.2", info));
 }
 
 TEST_CASE("a folder of the root that no table names is refused, however harmless it looks, and so is a file there") {

@@ -146,10 +146,13 @@ namespace {
 TinyBundle with_variables() {
   TinyBundle tiny{.version = 1};
   tiny.items = {
-      file_item("files/show", "#!/bin/sh\necho \"${A-none}|${DATA-none}|${WRITTEN-none}|${MINE-none}|${ODD-none}\"\n",
+      file_item("files/show",
+                "#!/bin/sh\necho "
+                "\"${SITE_A-none}|${SITE_DATA-none}|${SITE_WRITTEN-none}|${SITE_MINE-none}|${SITE_ODD-none}\"\n",
                 "bin/show", true),
       file_item("environment/variables",
-                "A=1\nDATA=${PREFIX}/data x\nMINE=theirs\nODD=it's \"$HOME\" `x` \\ !\nWRITTEN=${CACHE}/w\n",
+                "SITE_A=1\nSITE_DATA=${PREFIX}/data x\nSITE_MINE=theirs\nSITE_ODD=it's \"$HOME\" `x` \\ !\n"
+                "SITE_WRITTEN=${CACHE}/w\n",
                 std::string(bundle::kVariablesPlace))};
   return tiny;
 }
@@ -167,35 +170,56 @@ TEST_CASE("activation sets the environment's variables but not over the user's o
   for (const char* shell : {"sh", "dash", "bash", "zsh"}) {
     if (!shell_is_there(shell)) continue;
     INFO(shell);
-    CHECK(in_shell(site, shell,
-                   "XDG_CACHE_HOME=/c; MINE=mine; export XDG_CACHE_HOME MINE; set -eu\n. \"$P/activate\"\nshow\n. "
-                   "\"$P/activate\"\n"
-                   "show=$(command -v show)\nsealift_deactivate\n\"$show\"\n",
-                   site.odd.folder()) == set + back);
+    CHECK(in_shell(
+              site, shell,
+              "XDG_CACHE_HOME=/c; SITE_MINE=mine; export XDG_CACHE_HOME SITE_MINE; set -eu\n. \"$P/activate\"\nshow\n. "
+              "\"$P/activate\"\n"
+              "show=$(command -v show)\nsealift_deactivate\n\"$show\"\n",
+              site.odd.folder()) == set + back);
   }
   if (shell_is_there("fish"))
-    CHECK(
-        in_shell(
-            site, "fish",
-            "set -gx XDG_CACHE_HOME /c; set -gx MINE mine; source $P/activate.fish; show; set show (command -v show); "
-            "sealift_deactivate; $show\n",
-            site.odd.folder()) == set + back);
+    CHECK(in_shell(site, "fish",
+                   "set -gx XDG_CACHE_HOME /c; set -gx SITE_MINE mine; source $P/activate.fish; show; set show "
+                   "(command -v show); "
+                   "sealift_deactivate; $show\n",
+                   site.odd.folder()) == set + back);
   if (shell_is_there("tcsh"))
     CHECK(in_shell(site, "tcsh -f",
-                   "setenv XDG_CACHE_HOME /c\nsetenv MINE mine\nsource \"$P/activate.csh\"\nshow\n"
+                   "setenv XDG_CACHE_HOME /c\nsetenv SITE_MINE mine\nsource \"$P/activate.csh\"\nshow\n"
                    "sealift_deactivate\n\"$P/current/bin/show\"\n",
                    site.odd.folder()) == set + back);
   const Status status = status_of(site.odd);
   REQUIRE(status.generations.size() == 1);
-  CHECK(status.generations[0].variables.at("DATA") == "${PREFIX}/data x");
-  CHECK(text_of(status).find("        sets      A=1\n") != std::string::npos);
-  CHECK(json_of(status)["generations"][0]["variables"]["MINE"] == "theirs");
+  CHECK(status.generations[0].variables.at("SITE_DATA") == "${PREFIX}/data x");
+  CHECK(text_of(status).find("        sets      SITE_A=1\n") != std::string::npos);
+  CHECK(json_of(status)["generations"][0]["variables"]["SITE_MINE"] == "theirs");
+}
+
+TEST_CASE("a prefix whose name holds words of the templates activates as any other, and none of them is filled in") {
+  OddSite site;
+  site.odd = Prefix(site.dir / "@VARIABLES@ @PREFIX@ @GONE@ @WHICH@'s");
+  ApplyOptions here = site.options(site.make(with_variables()));
+  here.prefix = site.odd;
+  site.apply(here);
+  const std::string root = site.odd.folder().string();
+  const std::string shown = "1|" + root + "/current/data x|/c/w|theirs|it's \"$HOME\" `x` \\ !\n" + root + "\n";
+  const std::string script =
+      "XDG_CACHE_HOME=/c; export XDG_CACHE_HOME; set -eu\n. \"$P/activate\"\nshow\n"
+      "echo \"$SEALIFT_PREFIX\"\n";
+  for (const char* shell : {"sh", "dash", "bash"})
+    if (shell_is_there(shell)) CHECK(in_shell(site, shell, script, site.odd.folder()) == shown);
+  for (const char* file : {"activate", "activate.csh", "modulefiles/tiny"}) {
+    CAPTURE(file);
+    const std::string text = read_file(site.odd.folder() / file);
+    CHECK(text.find("VARIABLES") != std::string::npos);  // of the name
+    CHECK(text.find("@FOLDER@") == std::string::npos);
+  }
 }
 
 TEST_CASE("a generation without variables activates as before, and damaged ones are refused before the switch") {
   const Site site;
   site.apply(site.make(with_program()));
-  CHECK(read_file(site.prefix().folder() / "activate").find("_sealift_set A") == std::string::npos);
+  CHECK(read_file(site.prefix().folder() / "activate").find("_sealift_set SITE_") == std::string::npos);
   CHECK(read_file(site.prefix().folder() / "activate").find("@VARIABLES@") == std::string::npos);
   TinyBundle bad = with_program(2);
   bad.items.push_back(file_item("environment/variables", "LD_PRELOAD=x\n", std::string(bundle::kVariablesPlace)));
@@ -215,8 +239,8 @@ TEST_CASE("the Tcl modulefile sets the same, of `current` or of one generation f
              "proc module-whatis {text} {}\nset ModulesCurrentModulefile [lindex $argv 0]\n"
              "foreach once 1 { source $ModulesCurrentModulefile }\n");
   const auto said = [&](const std::string& name) {
-    write_file(site.dir / "script", "cd / && XDG_CACHE_HOME=/c MINE=mine tclsh " + (site.dir / "module.tcl").string() +
-                                        " \"$1/modulefiles/" + name + "\"\n");
+    write_file(site.dir / "script", "cd / && XDG_CACHE_HOME=/c SITE_MINE=mine tclsh " +
+                                        (site.dir / "module.tcl").string() + " \"$1/modulefiles/" + name + "\"\n");
     return run_in_shell("sh " + (site.dir / "script").string() + " \"" +
                         (site.dir / "it's a \\$HOME \\`x\\` prefix").string() + "\"")
         .output;
@@ -224,10 +248,10 @@ TEST_CASE("the Tcl modulefile sets the same, of `current` or of one generation f
   const auto expected = [&](const std::string& folder) {
     const std::string root = site.odd.folder().string();
     const std::string at = root + "/" + folder, note = "_SEALIFT_SET_";
-    return "-PYTHONPATH\n-PYTHONHOME\nPYTHONNOUSERSITE=1\nSEALIFT_PREFIX=" + root + "\nPATH<" + at + "/bin\nA=1\n" +
-           note + "A=1\nDATA=" + at + "/data x\n" + note + "DATA=1\nODD=it's \"$HOME\" `x` \\ !\n" + note +
-           "ODD=1\nPYTHONPYCACHEPREFIX=/c/sealift/pycache\n" + note + "PYTHONPYCACHEPREFIX=1\nWRITTEN=/c/w\n" + note +
-           "WRITTEN=1\n";
+    return "-PYTHONPATH\n-PYTHONHOME\nPYTHONNOUSERSITE=1\nSEALIFT_PREFIX=" + root + "\nPATH<" + at +
+           "/bin\nPYTHONPYCACHEPREFIX=/c/sealift/pycache\n" + note + "PYTHONPYCACHEPREFIX=1\nSITE_A=1\n" + note +
+           "SITE_A=1\nSITE_DATA=" + at + "/data x\n" + note + "SITE_DATA=1\nSITE_ODD=it's \"$HOME\" `x` \\ !\n" + note +
+           "SITE_ODD=1\nSITE_WRITTEN=/c/w\n" + note + "SITE_WRITTEN=1\n";
   };
   CHECK(said("tiny") == expected("current"));
   CHECK(said("tiny-0001") == expected("generations/0001"));

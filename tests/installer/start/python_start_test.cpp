@@ -76,8 +76,8 @@ import demo
 print(demo.VERSION, flush=True)
 open(sys.argv[1]).read()
 import demo.late
-ask = "import demo.late, os, sys; print(demo.late.VERSION, sys.prefix, os.environ['DATA'])"
-print(demo.late.VERSION, sys.prefix, os.environ['DATA'])
+ask = "import demo.late, os, sys; print(demo.late.VERSION, sys.prefix, os.environ['SITE_DATA'])"
+print(demo.late.VERSION, sys.prefix, os.environ['SITE_DATA'])
 for command in [sys.executable, '-c', ask], ['python3', '-c', ask], ['sh', '-c', 'exec python -c "$0"', ask]:
     print(subprocess.run(command, stdout=subprocess.PIPE, text=True).stdout, end='')
 )py");
@@ -230,7 +230,8 @@ TEST_CASE("a virtual environment stays on its generation, which gc leaves alone,
   CHECK(site.said(python + ask) == "1 " + folder + "\n");
   site.install_next();
   CHECK(site.said(python + ask) == "1 " + folder + "\n");
-  CHECK(site.said("PYTHONPATH=/users; . '" + folder + "/bin/activate'; python" + ask + "echo $PIP_INDEX_URL $DATA " +
+  CHECK(site.said("PYTHONPATH=/users; . '" + folder + "/bin/activate'; python" + ask +
+                  "echo $PIP_INDEX_URL $SITE_DATA " +
                   "${PYTHONPATH-none}; deactivate; echo ${PIP_INDEX_URL-none} $PYTHONPATH; command -v python") ==
         "1 " + folder + "\nhttps://packages.site:8443/env/simple/ " + site.prefix().generation(1).string() +
             "/data none\nnone /users\n");

@@ -54,7 +54,7 @@ inline TinyBundle real_python(std::uint64_t version) {
   const std::string says = "VERSION = " + std::to_string(version) + "\n";
   TinyBundle tiny{.version = version, .chunk_size = 1 << 20};
   tiny.items = {carried_python(), wheel_item({.files = {{"demo/__init__.py", says}, {"demo/late.py", says}}}),
-                file_item("environment/variables", "DATA=${PREFIX}/data\nTRITON_CACHE_DIR=${CACHE}/triton\n",
+                file_item("environment/variables", "SITE_DATA=${PREFIX}/data\nTRITON_CACHE_DIR=${CACHE}/triton\n",
                           std::string(bundle::kVariablesPlace))};
   return tiny;
 }

@@ -33,20 +33,23 @@ mv "$work/gone" "$work/a b/libexec"
 # The environment's variables, but not over the user's own; what needs a folder that nobody has is left out.
 mkdir -p "$work/a b/share/sealift"
 cat > "$work/a b/share/sealift/environment" <<'LINES'
-A=1
-DATA=${PREFIX}/d x
-MINE=theirs
-ODD=$HOME `x` "y" \z
-WRITTEN=${CACHE}/w
+SITE_A=1
+SITE_DATA=${PREFIX}/d x
+SITE_MINE=theirs
+SITE_ODD=$HOME `x` "y" \z
+SITE_WRITTEN=${CACHE}/w
+GCONV_PATH=/evil
+OPENSSL_MODULES=/evil
+http_proxy=evil
 LINES
 cat > "$work/a b/libexec/show" <<'SHOW'
 #!/bin/sh
-echo "$A|$DATA|$MINE|$ODD|${WRITTEN-none}"
+echo "$SITE_A|$SITE_DATA|$SITE_MINE|$SITE_ODD|${SITE_WRITTEN-none}$GCONV_PATH$OPENSSL_MODULES$http_proxy"
 SHOW
 chmod +x "$work/a b/libexec/show"
 cp "$start" "$work/a b/bin/show"
 odd='$HOME `x` "y" \z'
-expect "1|$work/a b/d x|mine|$odd|/c/w" "$(MINE=mine XDG_CACHE_HOME=/c "$work/a b/bin/show")"
+expect "1|$work/a b/d x|mine|$odd|/c/w" "$(SITE_MINE=mine XDG_CACHE_HOME=/c "$work/a b/bin/show")"
 expect "1|$work/a b/d x|theirs|$odd|/h/.cache/w" "$(env -u XDG_CACHE_HOME HOME=/h "$work/a b/bin/show")"
 expect "1|$work/a b/d x|theirs|$odd|none" "$(env -u XDG_CACHE_HOME -u HOME "$work/a b/bin/show")"
 rm -r "$work/a b/share" "$work/a b/bin/show" "$work/a b/libexec/show"
@@ -88,10 +91,10 @@ grep -q 'libc\.so\.6' "$work/maps"
 ! grep -F "$work" "$work/maps" || { echo "a program of the host runs with a carried library"; exit 1; }
 
 # But what the environment says that its programs get.
-mkdir -p "$work/a b/share/sealift" && echo 'ONE=theirs
-TWO=2' > "$work/a b/share/sealift/environment"
-expect "ONE=1
-TWO=2" "$(env -i ONE=1 "$bin/env" | sort)"
+mkdir -p "$work/a b/share/sealift" && echo 'SITE_ONE=theirs
+SITE_TWO=2' > "$work/a b/share/sealift/environment"
+expect "SITE_ONE=1
+SITE_TWO=2" "$(env -i SITE_ONE=1 "$bin/env" | sort)"
 rm -r "$work/a b/share/sealift"
 
 # LD_LIBRARY_PATH is asked behind the environment, before the host.
@@ -155,8 +158,8 @@ PWD=$PWD
 TWO=2" "$(env -i ONE=1 TWO=2 "$root/bin/app" /usr/bin/env | grep -v -e carried -e '^_=' | sort)"
 expect "LD_LIBRARY_PATH=$stray
 ONE=1" "$(env -i ONE=1 LD_LIBRARY_PATH="$stray" "$root/bin/app" 'exec /usr/bin/env' | grep -v -e carried -e '^_=' -e '^PWD=' | sort)"
-mkdir -p "$root/share/sealift" && echo 'TWO=2' > "$root/share/sealift/environment"
-expect "TWO=2" "$(env -i LD_LIBRARY_PATH="$stray" "$root/bin/app" 'exec /usr/bin/env' | grep TWO)"
+mkdir -p "$root/share/sealift" && echo 'SITE_TWO=2' > "$root/share/sealift/environment"
+expect "SITE_TWO=2" "$(env -i LD_LIBRARY_PATH="$stray" "$root/bin/app" 'exec /usr/bin/env' | grep TWO)"
 rm -r "$root/share/sealift"
 cat > "$work/twice.c" <<'TWICE'
 #include <unistd.h>

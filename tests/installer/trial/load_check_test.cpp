@@ -207,8 +207,9 @@ TEST_CASE(
 TEST_CASE("less is tried on request, and training only then") {
   const HostSite site;
   TinyBundle tiny = bundle_with({});
-  tiny.items.push_back(file_item("files/train", "#!/bin/sh\ntest \"$1 $2 $3\" = 'run --steps 2' || exit 9\n",
-                                 "bin/sealift-train", true));
+  tiny.items.push_back(file_item("programs/bin/sealift-train",
+                                 "#!/bin/sh\ntest \"$1 $2 $3\" = 'run --steps 2' || exit 9\n", "bin/sealift-train",
+                                 true));
   tiny.items.push_back(file_item("files/no-train", "x", "share/x"));
   const MadeBundle made = site.make(tiny);
   ApplyOptions options = site.options(made);
@@ -228,7 +229,7 @@ TEST_CASE("a carried verifier that finds a fault refuses the generation; one tha
   const HostSite site;
   const auto verified = [&](const std::string& folder, const std::string& ending) {
     TinyBundle tiny = bundle_with({});
-    tiny.items.push_back(file_item("files/verify",
+    tiny.items.push_back(file_item("programs/bin/sealift-verify",
                                    "#!/bin/sh\ntest \"$1 $2 $3\" = 'run --level quick' || exit 9\n" + ending,
                                    "bin/sealift-verify", true));
     ApplyOptions options = site.options(site.make(tiny, folder));

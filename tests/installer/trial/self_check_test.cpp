@@ -102,6 +102,34 @@ TEST_CASE("an interpreter that is missing, crashes or never ends fails the self-
   CHECK(test("exit 0\n").imports.size() == 1);
 }
 
+TEST_CASE("what a wheel brings under a program's name is not run by the self-test, nor recorded as passed") {
+  const TempDir dir;
+  bundle::Environment environment;
+  const auto wheel = std::make_shared<Place::Origin>(
+      Place::Origin{.owner = "wheels/evil-1.0-py3-none-any.whl", .item = "", .wheel = true});
+  const auto entry = std::make_shared<Place::Origin>(Place::Origin{.owner = "programs/bin/sealift-train", .item = ""});
+  Layout layout;
+  for (const char* name : {"bin/sealift-train", "bin/sealift-verify"}) {
+    write_file(dir / name, "#!/bin/sh\ntouch " + (dir / "was-run").string() + "\n");
+    fs::permissions(dir / name, fs::perms::owner_all);
+    layout[name] = {.type = Place::Type::File, .origin = wheel};
+  }
+  const auto test = [&] {
+    return self_check(environment, layout, dir.path(), dir.path(), {.depth = SelfCheckOptions::Depth::Training});
+  };
+  const SelfCheck of_wheel = test();
+  for (const SelfCheck::Step& step : of_wheel.steps) CHECK_FALSE(step.passed);
+  CHECK_FALSE(fs::exists(dir / "was-run"));
+  layout["bin/sealift-train"].origin = entry;
+  const SelfCheck of_entry = test();
+  CHECK(fs::exists(dir / "was-run"));
+  CHECK(std::any_of(of_entry.steps.begin(), of_entry.steps.end(),
+                    [](const SelfCheck::Step& step) { return step.name == "training" && step.passed; }));
+  environment.imports = {"demo"};
+  layout["bin/python3"] = {.type = Place::Type::File, .origin = wheel};
+  CHECK_REFUSED(test(), SelfTest, "evil-1.0");
+}
+
 TEST_CASE("without modules to import no interpreter is run or needed") {
   const Site site;
   TinyBundle tiny;

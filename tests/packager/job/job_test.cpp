@@ -223,17 +223,20 @@ TEST_CASE("several Pythons in one job are refused with the way to have them") {
 
 TEST_CASE("a job says which variables programs inside get, and which of ours are to be left out") {
   const JobFolder folder;
-  const Job job = folder.read(kGood + "[environment]\nNLTK_DATA = \"${PREFIX}/data\"\nWANDB_MODE = false\nA = \"\"\n");
+  const Job job =
+      folder.read(kGood + "[environment]\nNLTK_DATA = \"${PREFIX}/data\"\nWANDB_MODE = false\nHF_A = \"\"\n");
   CHECK(job.variables.at("NLTK_DATA") == "${PREFIX}/data");
-  CHECK(job.variables.at("A") == "");
+  CHECK(job.variables.at("HF_A") == "");
   CHECK_FALSE(job.variables.at("WANDB_MODE").has_value());
   const auto refused = [&](const std::string& line, const char* word) {
     CHECK_REFUSED(folder.read(kGood + "[environment]\n" + line + "\n"), Usage, word);
   };
   refused("LD_PRELOAD = \"x\"", "the loader's");
-  refused("A = true", "a string");
-  refused("A = 1", "a string");
-  refused("A = \"${HOME}\"", "${PREFIX} and ${CACHE}");
-  refused("A = \"a\\nb\"", "one line");
+  refused("HF_A = true", "a string");
+  refused("HF_A = 1", "a string");
+  refused("HF_A = \"${HOME}\"", "${PREFIX} and ${CACHE}");
+  refused("HF_A = \"a\\nb\"", "one line");
   refused("\"a b\" = \"c\"", "not the name of a variable");
+  refused("GCONV_PATH = \"x\"", "set where the job is started");
+  refused("PIP_INDEX_URL = \"x\"", "SITE_");
 }

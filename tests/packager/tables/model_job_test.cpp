@@ -90,6 +90,9 @@ TEST_CASE("a table that makes no sense is refused with its line and key") {
   CHECK_REFUSED(desk.read(folder + "revision = \"main\"\n"), Usage, "for a repository");
   CHECK_REFUSED(desk.read(folder + "layout = \"hf-cache\"\n"), Usage, "only a repository");
   CHECK_REFUSED(desk.read(folder + "into = \"../x\"\n"), Usage, "line 3, key 'model.into'");
+  for (const char* place :
+       {"apt", "rpm/x", "share/sealift", "Share/Sealift/golden", "bin/sealift-train", "libexec/sealift"})
+    CHECK_REFUSED(desk.read(folder + "into = \"" + place + "\"\n"), Usage, "have no place there");
   CHECK_REFUSED(desk.read(folder + "format = \"x\"\n"), Usage, "a key is not known");
   CHECK_REFUSED(desk.read(folder + "[[data]]\nsource = \"weights\"\ninto = \"Models/Tiny\"\n"), Usage,
                 "the same folder");

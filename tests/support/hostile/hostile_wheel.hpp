@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows W10 to W16: wheels that break a promise, or would run or replace what is not theirs.
+// Rows W10 to W18, N01 to N03 and D01: wheels that break a promise, or would run or replace what is not theirs.
 #pragma once
 
 #include "bundle/wheel/wheel_startup.hpp"
@@ -196,6 +196,55 @@ inline HostileCases hostile_wheels() {
         "another project");
   files("W15", "metadata-of-its-own-by-way-of-purelib", {{"demo-1.0.data/purelib/demo-1.0.dist-info/evil", "x"}},
         "adds to its metadata");
+  // Names that mean something to Sealift: by .data/data of whoever likes, and by a project that is called so.
+  for (const char* path :
+       {"share/sealift/environment", "share/sealift/catalogue.json", "share/sealift/golden/x.json",
+        "share/sealift/presets/x.toml", "share/sealift/verify/arithmetic/x", "share/sealift/new/x", "share/sealift",
+        "share/sealift-2/sealift-config.cmake", "share/cmake/sealift/x.cmake", "bin/sealift-train", "bin/sealift",
+        "bin/sealift-future", "lib/libsealift_train_cuda.so", "include/sealift/train.hpp", "lib/cmake/sealift/x.cmake"})
+    files("N01", "data-" + std::to_string(number++), {{std::string("demo-1.0.data/data/") + path, "x"}},
+          "Sealift's own", ErrorCode::Conflict);
+  for (const std::string project : {"apt", "rpm", "models", "data", "hub", "modelscope"})
+    for (const char* file : {"/Release", "/pool/evil.deb", "/tiny/model.safetensors"})
+      add("N01", "project-" + project + std::to_string(number++),
+          {.name = project, .files = {{project + "-1.0.data/data/" + project + file, "x"}}}, "Sealift's own",
+          ErrorCode::Conflict);
+  for (const char* path : {"lib/sealift_x/cmake/sealift-config.cmake", "sealift_x/cmake/sealift-config.cmake"})
+    add("N01", "project-beside-ours-" + std::to_string(number++),
+        {.name = "sealift_x", .files = {{std::string("sealift_x-1.0.data/data/") + path, "x"}}}, "Sealift's own",
+        ErrorCode::Conflict);
+  add("N01", "our-own-project", {.name = "sealift", .files = {{"sealift-1.0.data/scripts/sealift-install", "x"}}},
+      "Sealift's own", ErrorCode::Conflict);
+  for (const char* path : {"SHARE/sealift/environment", "share/Sealift/environment", "share/SEALIFT/golden/x.json",
+                           "share/\xef\xbd\x93"
+                           "ealift/environment",
+                           "\xc5\xbf"
+                           "hare/sealift/environment",
+                           "share/sea\xe2\x80\x8b"
+                           "lift/environment",
+                           "share/sealift\xef\xb8\x8f/environment", "share/sealift./x", "share/sealift /x",
+                           "BIN/Sealift-Train", "bin/sealift\xe2\x80\x8b-train",
+                           "bin/\xc5\xbf"
+                           "ealift-verify"})
+    files("N02", "spelled-" + std::to_string(number++), {{std::string("demo-1.0.data/data/") + path, "x"}},
+          "Sealift's own", ErrorCode::Conflict);
+  add("N02", "project-in-capitals", {.name = "Apt", .files = {{"Apt-1.0.data/data/APT/Packages", "x"}}},
+      "Sealift's own", ErrorCode::Conflict);
+  for (const char* name : {"sealift-train", "sealift-verify", "sealift-install", "Sealift-Train", "sealift"}) {
+    files("N03", "script-" + std::to_string(number++), {{std::string("demo-1.0.data/scripts/") + name, "#!python\n"}},
+          "Sealift's own", ErrorCode::Conflict);
+    add("N03", "entry-point-" + std::to_string(number++),
+        {.entry_points = std::string("[console_scripts]\n") + name + " = demo:main\n"}, "Sealift's own",
+        ErrorCode::Conflict);
+    add("N03", "window-" + std::to_string(number++),
+        {.entry_points = std::string("[gui_scripts]\n") + name + " = demo:main\n"}, "Sealift's own",
+        ErrorCode::Conflict);
+  }
+  // Folders that sealift-start and torch's own libraries have the loader search.
+  for (const char* path : {"nvidia/cudnn/lib/libc10.so", "nvidia/evil/lib/libnccl.so.2", "NVIDIA/cudnn/lib/libc10.so",
+                           "nvidia/cu13/lib/evil", "demo-1.0.data/platlib/nvidia/nccl/lib/libevil.so.1"})
+    files("D01", "folder-" + std::to_string(number++), {{path, "x"}}, "belongs to NVIDIA's packages",
+          ErrorCode::Conflict);
   add("W14", "sdist", {}, "file name", ErrorCode::Format, "demo-1.0.tar.gz");
   add("W14", "egg", {}, "file name", ErrorCode::Format, "demo-1.0-py3.11.egg");
   add("W14", "too-few-tags", {}, "file name", ErrorCode::Format, "demo-1.0-py3-none.whl");
