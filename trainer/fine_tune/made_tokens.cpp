@@ -11,15 +11,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <fstream>
 
 namespace sealift::trainer {
 namespace {
 
-bool is_lines(const std::string& file) {
-  const auto ending = std::filesystem::path(file).extension();
-  return ending == ".jsonl" || ending == ".json";
+/// Whether it has a token file's name or first bytes; anything else is for the scripts to read, or to refuse by name.
+bool is_token_file(const std::string& path) {
+  if (std::filesystem::path(path).extension() == ".tokens") return true;
+  std::array<char, 8> magic{};
+  std::ifstream file(path, std::ios::binary);
+  return file.read(magic.data(), magic.size()) && std::string_view(magic.data(), magic.size()) == "SLTOKENS";
 }
 
 /// Runs `command`, its output on standard error; throws unless it succeeds.
@@ -65,6 +70,10 @@ std::vector<std::string> how_lines_are_read(const FineTuneOptions& options) {
   add("--loss-on", loss_on(options));
   if (options.skip_bad_lines) arguments.push_back("--skip-bad-lines");
   if (!options.system.empty()) add("--system", options.system);
+  add("--data-format", options.data_format);
+  if (!options.training_key.empty()) add("--training-key", options.training_key);
+  if (!options.dataset_dir.empty()) add("--dataset-dir", options.dataset_dir);
+  if (options.literal_markers) arguments.push_back("--literal-markers");
   if (!options.use_chat_template && !texts) add("--chat-template", "none");
   return arguments;
 }
@@ -74,6 +83,8 @@ void check_settled(const FineTuneOptions& options, const std::string& name, cons
   for (const auto& [key, given] :
        {std::pair{"loss_scale", loss_on(options) != "assistant"},
         {"system", !options.system.empty()},
+        {"training_key", !options.training_key.empty()},
+        {"literal_markers", options.literal_markers},
         {"use_chat_template", !options.use_chat_template && options.task != Task::Pretrain}}) {
     if (!given) continue;
     throw std::invalid_argument(std::string(key) + " is of JSON lines, and " + name + " is the token file " + file +
@@ -93,15 +104,14 @@ std::string this_python() {
 
 std::string made_tokens(const std::vector<std::string>& files, const std::string& name, const FineTuneOptions& options,
                         train::Groups& world) {
-  const auto lines = std::count_if(files.begin(), files.end(), is_lines);
-  if (lines == 0 && files.size() == 1) {
+  const auto token_files = std::count_if(files.begin(), files.end(), is_token_file);
+  if (token_files == 1 && files.size() == 1) {
     check_settled(options, name, files.front());
     return files.front();
   }
-  if (lines != static_cast<std::int64_t>(files.size())) {
-    throw std::invalid_argument(name +
-                                " names several files of which not all are JSON lines (.jsonl, .json); give one " +
-                                "token file, or files of JSON lines");
+  if (token_files > 0) {
+    throw std::invalid_argument(name + " names a token file beside other files; give one token file, or the files " +
+                                "that they were made of, which become one");
   }
   auto out = std::filesystem::path(options.out) / "tokens" / (name + ".tokens");
   const auto make = [&] {

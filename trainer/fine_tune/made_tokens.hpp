@@ -11,8 +11,8 @@
 
 namespace sealift::trainer {
 
-/// `files` as one token file: itself if it is one, else `out`/tokens/`name`.tokens, made of these files of JSON lines
-/// (endings .jsonl and .json), or `name`.rankN.tokens on a rank that does not see rank 0's folder. Throws
+/// `files` as one token file: itself if it is one, else `out`/tokens/`name`.tokens, made of these files as `tokenize`
+/// reads them (docs/training_data.md), or `name`.rankN.tokens on a rank that does not see rank 0's folder. Throws
 /// std::invalid_argument for several token files, or for a mixture. Collective.
 std::string made_tokens(const std::vector<std::string>& files, const std::string& name, const FineTuneOptions& options,
                         train::Groups& world);

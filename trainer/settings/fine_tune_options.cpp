@@ -35,6 +35,14 @@ Rows what_is_trained() {
        &O::truncation_strategy},
       {Numbers, "loss_scale", "of JSON lines, what counts: default (all answers), last_round or all", &O::loss_scale},
       {Numbers, "skip_bad_lines", "true: leave out JSON lines that cannot be used, and count them", &O::skip_bad_lines},
+      {Numbers, "data_format", "of JSON lines, whose meaning weight, train, loss ... have: any, ms-swift, axolotl ...",
+       &O::data_format},
+      {Numbers, "training_key", "of JSON lines, a message's key that is true or false: whether it is learned",
+       &O::training_key},
+      {Way, "dataset_dir", "a folder with LLaMA-Factory's dataset_info.json, of which dataset has names",
+       &O::dataset_dir},
+      {Numbers, "literal_markers", "true: <image>, <video>, <audio> in JSON lines are words like others",
+       &O::literal_markers},
       {Numbers, "system", "a system prompt for JSON lines without one", &O::system},
       {Numbers, "use_chat_template", "false: JSON lines are joined as they are", &O::use_chat_template},
       {Numbers, "seed", "of adapters' first values and of dropout", &O::seed},
@@ -239,6 +247,8 @@ void check(const FineTuneOptions& options) {
   expect_one_of("truncation_strategy", options.truncation_strategy, {"", "raise", "delete", "left", "right", "split"});
   if (options.system.ends_with(".txt")) refuse("system is " + options.system + "; write the text itself");
   expect_one_of("loss_scale", options.loss_scale, {"", "default", "last_round", "all"});
+  expect_one_of("data_format", options.data_format,
+                {"any", "ms-swift", "llama-factory", "axolotl", "trl", "mistral-finetune"});
   expect_one_of("save_strategy", options.save_strategy, {"no", "steps", "epoch"});
   expect_one_of("on_nonfinite", options.on_nonfinite, {"stop", "skip", "rollback"});
   if (options.on_nonfinite == "rollback" && options.save_strategy == "no") {

@@ -28,6 +28,10 @@ struct FineTuneOptions : ParallelOptions, HostOptions {
   std::string truncation_strategy;     ///< raise, delete, left, right, split; empty: raise, of pretrain's texts split
   std::string loss_scale = "default";  ///< default: all answers count; last_round; all
   bool skip_bad_lines = false;         ///< JSON lines that cannot be used are left out
+  std::string data_format = "any";     ///< whose meaning a message's keys have: any, ms-swift, axolotl, ...
+  std::string training_key;            ///< a message's key that says whether it is learned; empty: the format's own
+  std::string dataset_dir;             ///< a folder with LLaMA-Factory's dataset_info.json; `dataset` has its names
+  bool literal_markers = false;        ///< <image> and its like are words like others
   std::string system;                  ///< for chats without a system prompt
   bool use_chat_template = true;
   std::int64_t seed = 42;

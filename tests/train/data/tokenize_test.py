@@ -311,13 +311,13 @@ class Tokenize(unittest.TestCase):
             '"text"': "is not a JSON object",
             "\udcff": "is not UTF-8",
             '{"prompt": "\\ud800", "answer": "b"}': "surrogate",
-            '{"question": "?"}': "has no messages",
+            '{"riddle": "?"}': "has no messages",
             '{"messages": []}': "not a list of messages",
-            '{"messages": [{"role": "tool_call", "content": "x"}]}': "role 'tool_call'",
+            '{"messages": [{"role": "nobody", "content": "x"}]}': "role 'nobody'",
             '{"messages": [{"role": "user", "content": "x"}]}': "does not end with the assistant",
-            '{"messages": [{"role": "user", "content": 3}, {"role": "assistant", "content": "x"}]}': "without content",
-            '{"messages": [{"role": "user", "content": "x"}, {"role": "assistant", "content": "x", "loss": true}]}':
-                "--loss-on",
+            '{"messages": [{"role": "user", "content": 3}, {"role": "assistant", "content": "x"}]}': "content is int",
+            '{"messages": [{"role": "user", "content": "x"}, {"role": "assistant", "content": "x", "loss": 0.5}]}':
+                "true or false",
             '{"prompt": "a", "query": "b", "answer": "c"}': "has both prompt and query",
             '{"prompt": "a", "answer": 3}': "the answer is int",
             '{"prompt": "a", "answer": "b", "images": ["x.png"]}': "has images",

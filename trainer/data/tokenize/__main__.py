@@ -18,7 +18,12 @@ except ImportError as error:
 
 from answer_spans import parts_of
 from chat_template import Template
-from example_lines import KINDS, Bad, example_of
+from data_files import Broken, rows_of
+from dataset_info import DatasetInfo
+from example_lines import KINDS, Lines
+from learned_keys import PROJECTS, Rules
+from line_notes import Bad, Notes
+from message_forms import MessageForms
 from model_folder import Model
 from sample_texts import add_texts
 from token_pieces import TooLong, sequences_of
@@ -43,24 +48,6 @@ class Report:
         return not self.skip and self.bad >= SHOWN
 
 
-def lines_of(paths):
-    """(where, line) of every line that is not blank."""
-    for path in paths:
-        with open(path, "rb") as file:
-            for number, line in enumerate(file, 1):
-                if line.strip():
-                    yield f"{path} line {number}", line
-
-
-def parse(line):
-    try:
-        return json.loads(line.decode("utf-8-sig" if line.startswith(b"\xef\xbb\xbf") else "utf-8"))
-    except UnicodeDecodeError:
-        raise Bad("is not UTF-8") from None
-    except (ValueError, RecursionError) as error:
-        raise Bad(f"is no JSON: {error}") from None
-
-
 class Conversion:
     def __init__(self, options):
         self.options, self.model = options, Model(options.model)
@@ -71,18 +58,28 @@ class Conversion:
         elif options.chat_template:
             text = pathlib.Path(options.chat_template).read_text(encoding="utf-8")
         self.template = Template(text, {**self.model.special, **options.template_args}) if text is not None else None
+        self.info = DatasetInfo(options.dataset_dir) if options.dataset_dir else None
+        self.notes = Notes()
+        rules = Rules(options.data_format, options.training_key, self.notes)
+        self.lines = Lines(MessageForms(rules, self.notes, text, options.literal_markers), options.system)
 
-    def examine(self, where, line):
-        """(where, example, parts) of a line, or None and a report."""
+    def examine(self, where, row):
+        """(where, example, parts) of a row, or None and a report."""
+        if isinstance(row, Broken):
+            return self.report.line(where, row.reason)
         try:
-            example = example_of(parse(line), self.kind, self.options.system)
-            parts = parts_of(example, self.template, self.options.loss_on)
+            self.notes.begin(where)
+            example = self.lines.example_of(row, self.kind)
+            if example is None:
+                return self.notes.keep()
+            parts = parts_of(example, self.template, self.options.loss_on, self.notes)
             for part in parts:
                 part.text.encode("utf-8")  # JSON can spell what is no text
         except Bad as reason:
             return self.report.line(where, reason)
         except UnicodeEncodeError:
             return self.report.line(where, "has half of a surrogate pair, which is no text")
+        self.notes.keep()
         if self.writer is None:
             self.begin(example.kind)
         return where, example, parts
@@ -112,9 +109,9 @@ class Conversion:
                 self.report.too_long += 1
 
     def run(self):
-        lines = lines_of(self.options.data)
+        lines = rows_of(self.options.data, self.info)
         while not self.report.hopeless() and (chunk := list(itertools.islice(lines, CHUNK))):
-            self.write([found for where, line in chunk if (found := self.examine(where, line))])
+            self.write([found for where, row in chunk if (found := self.examine(where, row))])
         return self.end()
 
     def end(self):
@@ -125,17 +122,24 @@ class Conversion:
         if self.writer is None or not self.writer.examples:
             raise SystemExit("no example is left of the data, nothing was written")
         digest = self.writer.finish()
-        writer = self.writer
+        writer, notes = self.writer, self.notes
+        for note in notes.texts(self.options.data_format if self.options.data_format != "any" else ""):
+            print(f"sealift-train: note: {note}", file=sys.stderr)
         return {"out": str(self.options.out), "kind": self.kind, "examples": writer.examples,
                 "sequences": len(writer.begins) - 1, "tokens": writer.begins[-1], "answer_tokens": writer.answer_tokens,
                 "vocabulary": self.model.vocabulary, "bad_lines": self.report.bad, "too_long": self.report.too_long,
-                "sha256": digest}
+                "weight_zero": sum(notes.of("unlearned").values()), "masked_answers": notes.of("masked").get("answers", 0),
+                "ignored_line_keys": notes.of("line_keys"), "ignored_message_keys": notes.of("message_keys"),
+                "ignored_weights": notes.of("weights"), "left_out_by_template": notes.of("dropped"), "sha256": digest}
 
 
 def options_of(arguments):
     parser = argparse.ArgumentParser(prog="sealift-train tokenize", description="JSON lines -> a token file")
     parser.add_argument("--model", type=pathlib.Path, required=True, metavar="DIR", help="tokenizer, chat template")
-    parser.add_argument("--data", type=pathlib.Path, required=True, nargs="+", metavar="FILE", help="JSON lines")
+    parser.add_argument("--data", type=pathlib.Path, required=True, nargs="+", metavar="FILE",
+                        help="JSON lines or arrays, csv, parquet, arrow, packed or not, or folders of these")
+    parser.add_argument("--dataset-dir", type=pathlib.Path, metavar="DIR",
+                        help="with LLaMA-Factory's dataset_info.json; --data has its names")
     parser.add_argument("--out", type=pathlib.Path, required=True, metavar="FILE")
     parser.add_argument("--kind", choices=("auto", *KINDS), default="auto", help="auto: that of the first line")
     parser.add_argument("--max-length", type=int, default=0, help="most tokens of a sequence; 0: any")
@@ -144,6 +148,11 @@ def options_of(arguments):
     parser.add_argument("--system", help="a system prompt for chats without one")
     parser.add_argument("--chat-template", metavar="FILE", help="instead of the model's; none: no chat")
     parser.add_argument("--template-args", type=json.loads, default={}, metavar="JSON", help="for the template")
+    parser.add_argument("--data-format", choices=tuple(PROJECTS), default="any",
+                        help="whose meaning keys such as weight, train and loss_scale of a message have")
+    parser.add_argument("--training-key", default="", metavar="KEY", help="of a message: true or false, whether it is "
+                        "learned; axolotl's message_field_training")
+    parser.add_argument("--literal-markers", action="store_true", help="<image>, <video>, <audio> are words like others")
     parser.add_argument("--skip-bad-lines", action="store_true", help="leave bad lines out and count them")
     options = parser.parse_args(arguments)
     if options.max_length < 0 or options.max_length == 1:

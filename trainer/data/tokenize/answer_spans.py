@@ -2,7 +2,10 @@
 # An Example -> its texts, each with the characters that a model is to learn.
 # Fourth step of `sealift-train tokenize`, between the template and the tokenizer.
 # The template's own marks count; without them the assistant's turns are found by what each adds to the text.
-from example_lines import Bad
+import os
+
+from left_out import check_rendered
+from line_notes import Bad
 
 
 def bare_text(messages, name):
@@ -19,35 +22,73 @@ class Part:
         self.text, self.spans, self.special = text, spans, special
 
 
-def assistant_spans(template, messages, tools, loss_on):
-    """(text of the whole chat, the characters of the assistant's turns)"""
+def turns_to_learn(messages, loss_on, notes):
+    """The numbers of the assistant's messages that count; what a message says of itself is stronger than loss_on."""
+    turns = [at for at, message in enumerate(messages) if message["role"] == "assistant"]
+    counted = turns[-1:] if loss_on == "last" else turns
+    result = [at for at in turns if messages[at].learned or (at in counted and messages[at].learned is None)]
+    masked = len([at for at in counted if at not in result])
+    if masked and loss_on == "all":
+        raise Bad("has an answer that is not to be learned, and --loss-on all learns every token; leave one out")
+    if not result:
+        raise Bad("has no answer to learn: its keys mask each; leave the line out, or correct the keys")
+    for _ in range(masked):
+        notes.count("masked", "answers")
+    return result
+
+
+def marks_of_turns(rendered, marked, turns):
+    """Of the template's marks those of `turns`."""
+    if rendered.owners is None or len(rendered.owners) != len(marked):
+        raise Bad("has turns whose {% generation %} marks cannot be told apart, so one turn cannot be left out; use "
+                  "another template by --chat-template")
+    return [span for span, owner in zip(marked, rendered.owners) if owner is not None and owner - 1 in turns]
+
+
+def begin_of_answer(template, prompt, tools, text):
+    """Where in `text` the answer to `prompt` begins; None where the template writes the prompt differently in it.
+    A generation prompt that goes on to what the answer is not (DeepSeek's <think>) counts as far as both agree, as in
+    TRL."""
+    before, _ = template.render(prompt, tools, add_generation_prompt=True)
+    if text.startswith(before):
+        return len(before)
+    bare, _ = template.render(prompt, tools)
+    return len(os.path.commonprefix([before, text])) if before.startswith(bare) and text.startswith(bare) else None
+
+
+def assistant_spans(template, messages, tools, loss_on, notes):
+    """(text of the whole chat, the characters of the turns that count)"""
     text, marked = template.render(messages, tools)
+    turns = turns_to_learn(messages, loss_on, notes)
+    rendered = check_rendered(template, messages, tools, notes, lambda number: number in turns)
     if loss_on == "all":
         return text, [(0, len(text))]
     if template.marks:
-        return text, marked[-1:] if loss_on == "last" else marked
-    turns = [at for at, message in enumerate(messages) if message["role"] == "assistant"]
+        if loss_on != "last" and all(message.learned is None for message in messages):
+            return text, marked
+        return text, marks_of_turns(rendered, marked, turns)
     spans = []
-    for turn in turns[-1:] if loss_on == "last" else turns:
-        before, _ = template.render(messages[:turn], tools, add_generation_prompt=True)
+    for turn in turns:
+        begin = begin_of_answer(template, messages[:turn], tools, text)
         after, _ = template.render(messages[: turn + 1], tools)
-        if not text.startswith(before) or not text.startswith(after):
+        if begin is None or not text.startswith(after):
             raise Bad(f"has a turn {turn + 1} that the chat template writes differently once more follows, so its "
                       "tokens cannot be told; use --loss-on last, or a template with {% generation %}")
-        spans.append((len(before), len(after)))
+        spans.append((begin, len(after)))
     return text, spans
 
 
-def after_prompt(template, prompt, answer, tools):
+def after_prompt(template, prompt, answer, tools, notes):
     """Prompt and answer as text, of which all after the prompt counts, as TRL has it."""
-    before, _ = template.render(prompt, tools, add_generation_prompt=True)
     text, _ = template.render(prompt + answer, tools)
-    if not text.startswith(before):
+    begin = begin_of_answer(template, prompt, tools, text)
+    if begin is None:
         raise Bad("has a prompt that the chat template writes differently once an answer follows; use another template")
-    return Part(text, [(len(before), len(text))], False)
+    check_rendered(template, prompt + answer, tools, notes, lambda number: number >= len(prompt))
+    return Part(text, [(begin, len(text))], False)
 
 
-def parts_of(example, template, loss_on):
+def parts_of(example, template, loss_on, notes):
     if example.kind == "text":
         return [Part(example.prompt, [(0, len(example.prompt))], True)]
     if template is None:
@@ -56,6 +97,7 @@ def parts_of(example, template, loss_on):
         return [Part(prompt + answer, [(0 if loss_on == "all" else len(prompt), len(prompt + answer))], True)
                 for answer in answers]
     if example.kind == "chat":
-        text, spans = assistant_spans(template, example.prompt + example.answers[0], example.tools, loss_on)
+        messages = example.prompt + example.answers[0]
+        text, spans = assistant_spans(template, messages, example.tools, loss_on, notes)
         return [Part(text, spans, False)]
-    return [after_prompt(template, example.prompt, answer, example.tools) for answer in example.answers]
+    return [after_prompt(template, example.prompt, answer, example.tools, notes) for answer in example.answers]

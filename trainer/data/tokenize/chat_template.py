@@ -11,7 +11,7 @@ import jinja2
 import jinja2.ext
 import jinja2.sandbox
 
-from example_lines import Bad
+from line_notes import Bad
 
 
 class Template:
@@ -24,16 +24,31 @@ class Template:
 
     def render(self, messages, tools, add_generation_prompt=False):
         """(text, spans of characters that {% generation %} encloses)"""
-        blocks, spans = [], []
+        messages = [with_reasoning(message) for message in messages]
         try:
-            with self.template.environment.track(blocks, spans):
-                for block in self.template.generate(
-                        messages=[with_reasoning(message) for message in messages], tools=tools, documents=None,
-                        add_generation_prompt=add_generation_prompt, **self.variables):
-                    blocks.append(block)
+            try:
+                return self._rendered(messages, tools, add_generation_prompt)
+            except TypeError:  # DeepSeek's templates want arguments as text
+                if not any(message.get("tool_calls") for message in messages):
+                    raise
+                return self._rendered(list(map(with_text_arguments, messages)), tools, add_generation_prompt)
         except (jinja2.exceptions.TemplateError, TypeError, ValueError, KeyError) as error:
             raise Bad(f"is refused by the chat template: {error}") from None
+
+    def _rendered(self, messages, tools, add_generation_prompt):
+        blocks, spans = [], []
+        with self.template.environment.track(blocks, spans):
+            for block in self.template.generate(messages=messages, tools=tools, documents=None,
+                                                add_generation_prompt=add_generation_prompt, **self.variables):
+                blocks.append(block)
         return "".join(blocks), spans
+
+
+def with_text_arguments(message):
+    def of(call):
+        function = call["function"]
+        return {**call, "function": {**function, "arguments": json.dumps(function["arguments"], ensure_ascii=False)}}
+    return {**message, "tool_calls": list(map(of, message["tool_calls"]))} if message.get("tool_calls") else message
 
 
 def with_reasoning(message):

@@ -1,20 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 # A line of JSON -> an Example: a prompt with an answer or two, or a text, whichever of the known forms the line has.
 # First step of `sealift-train tokenize`; nothing here knows a model.
-# Forms are those of TRL, ms-swift and Alpaca, so that data made for them is taken as it is. docs/training_data.md.
+# Forms are those of TRL, ms-swift, LLaMA-Factory and Alpaca, so that data made for them is taken as it is.
+# docs/training_data.md. Keys are taken out of the line as they are read: what is left at the end was not.
 import itertools
 import json
 import math
 import struct
 
+from line_notes import Bad
+from message_forms import Message, one_of
+
 KINDS = ("text", "chat", "preference", "labelled")
-ROLES = ("system", "developer", "user", "assistant", "tool")
-# What would change an example and is not understood.
-REFUSED = ("images", "image", "videos", "video", "audios", "audio", "objects", "channel", "rejected_images")
-
-
-class Bad(Exception):
-    """A line that cannot be used, with the reason."""
+CHATS = ("messages", "conversations", "conversation", "interactions")
+QUESTIONS = ("prompt", "query", "instruction", "question", "problem")
+ANSWERS = ("answer", "response", "completion", "output")
+REJECTED = ("rejected", "rejected_response", "rejected_messages")
+# What would change an example and is not understood, with what to do instead.
+REFUSED = {
+    **dict.fromkeys(("images", "image", "videos", "video", "audios", "audio", "objects", "rejected_images"),
+                    "only text is trained on here"),
+    "channel": "one kind of loss is taken of all lines; leave it out",
+    "chat_template_kwargs": "variables are the same for all lines; set them by --template-args",
+    "functions": "rename it to tools, as [{\"type\": \"function\", \"function\": ...}]",
+    "input_ids": "it has its tokens; give the texts they were made of",
+    "segments": "join them to a prompt and a completion",
+}
 
 
 class Example:
@@ -24,63 +35,16 @@ class Example:
         self.kind, self.prompt, self.answers, self.value, self.tools = kind, prompt, answers, value, tools
 
 
-def one_of(line, *names):
-    """The value under the one of `names` that the line has; None where it has none."""
-    present = [name for name in names if line.get(name) is not None]
-    if len(present) > 1:
-        raise Bad(f"has both {present[0]} and {present[1]}, of which one says what the other does")
-    return line[present[0]] if present else None
-
-
-def text_of(value, name):
-    if not isinstance(value, str):
-        raise Bad(f"{name} is {type(value).__name__}, not text")
-    return value
-
-
-def messages_of(value, name):
-    if not isinstance(value, list) or not value:
-        raise Bad(f"{name} is not a list of messages")
-    result = []
-    for message in value:
-        if not isinstance(message, dict) or message.get("role") not in ROLES:
-            role = message.get("role") if isinstance(message, dict) else message
-            raise Bad(f"{name} has a message of the role {str(role)[:40]!r}; known are {', '.join(ROLES)}")
-        if "loss" in message:
-            raise Bad(f"{name} has a message with `loss`, which is not understood; use --loss-on")
-        if not isinstance(message.get("content"), (str, list)) and not message.get("tool_calls"):
-            raise Bad(f"{name} has a message of {message['role']} without content")
-        result.append({key: part for key, part in message.items() if part is not None})
-    return result
-
-
 def said(content, role="assistant"):
-    return [{"role": role, "content": content}]
+    return [Message(role=role, content=content)]
 
 
-def answer_of(value, name):
-    """A string or a list of messages as messages."""
-    return messages_of(value, name) if isinstance(value, list) else said(text_of(value, name))
+def has(line, *names):
+    return any(line.get(name) is not None for name in names)
 
 
-def prompt_of(line):
-    """The messages before the answer, of the forms that name them apart; None where the line has none."""
-    prompt = one_of(line, "prompt", "query", "instruction")
-    if prompt is None:
-        return None
-    if isinstance(prompt, list):
-        messages = messages_of(prompt, "the prompt")
-    else:
-        text = text_of(prompt, "the prompt")
-        if line.get("instruction") is not None and line.get("input"):
-            text += "\n" + text_of(line["input"], "input")
-        messages = said(text, "user")
-    earlier = []
-    for turn in line.get("history") or []:
-        if not isinstance(turn, list) or len(turn) != 2:
-            raise Bad("history is not a list of [prompt, answer]")
-        earlier += said(text_of(turn[0], "history"), "user") + said(text_of(turn[1], "history"))
-    return earlier + messages
+def begins_with_answer(messages):
+    return messages[0]["role"] == "assistant"
 
 
 def split_at_answer(messages, name):
@@ -97,31 +61,6 @@ def split_at_difference(chosen, rejected):
     return chosen[:shared], [chosen[shared:], rejected[shared:]]
 
 
-def preference_of(line):
-    chosen = one_of(line, "chosen", "messages", "response", "answer", "completion", "output")
-    rejected = one_of(line, "rejected", "rejected_response", "rejected_messages")
-    if chosen is None or rejected is None:
-        raise Bad("a preference needs a chosen and a rejected answer")
-    prompt = prompt_of(line)
-    if prompt is not None:
-        return prompt, [answer_of(chosen, "the chosen answer"), answer_of(rejected, "the rejected answer")]
-    if isinstance(chosen, list) and isinstance(rejected, list):
-        return split_at_difference(messages_of(chosen, "chosen"), messages_of(rejected, "rejected"))
-    if isinstance(chosen, list):
-        prompt, answer = split_at_answer(messages_of(chosen, "messages"), "messages")
-        return prompt, [answer, answer_of(rejected, "the rejected answer")]
-    raise Bad("a preference of two texts needs a prompt")
-
-
-def prompt_and_answer_of(line):
-    if line.get("messages") is not None:
-        return split_at_answer(messages_of(line["messages"], "messages"), "messages")
-    prompt, answer = prompt_of(line), one_of(line, "answer", "response", "completion", "output")
-    if prompt is None or answer is None:
-        raise Bad("has no messages, no prompt with an answer, no chosen with rejected, and no text")
-    return prompt, answer_of(answer, "the answer")
-
-
 def number_of(value, name):
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         raise Bad(f"{name} is {str(value)[:40]}, not a number")
@@ -132,57 +71,170 @@ def number_of(value, name):
 
 
 def kind_of(line):
-    if any(line.get(name) is not None for name in ("chosen", "rejected", "rejected_response", "rejected_messages")):
+    if has(line, "chosen", *REJECTED):
         return "preference"
     if isinstance(line.get("label"), bool):
         return "labelled"
-    others = ("messages", "prompt", "query", "instruction")
-    return "text" if line.get("text") is not None and not any(line.get(name) is not None for name in others) else "chat"
+    return "text" if has(line, "text") and not has(line, *CHATS, *QUESTIONS) else "chat"
 
 
-def with_system(messages, line, default):
-    system = one_of(line, "system", "system_prompt")
-    if system is not None and messages[0]["role"] == "system":
-        raise Bad("has a system prompt twice")
-    if system is None and messages[0]["role"] != "system":
-        system = default
-    return messages if system is None else said(text_of(system, "system"), "system") + messages
+def tool_of(tool):
+    """A schema as OpenAI has it; LLaMA-Factory's and ms-swift's may be the function alone."""
+    return {"type": "function", "function": tool} if "name" in tool and "function" not in tool else tool
 
 
 def tools_of(line):
-    tools = line.get("tools")
+    tools = one_of(line, "has", "tools", "available_tools")
     if isinstance(tools, str):
         try:
-            tools = json.loads(tools)
+            tools = json.loads(tools) if tools.strip() else None
         except ValueError:
             raise Bad("tools is text that is no JSON") from None
     if tools is not None and not (isinstance(tools, list) and all(isinstance(tool, dict) for tool in tools)):
         raise Bad("tools is not a list of JSON schemas")
-    return tools or None
+    return [tool_of(tool) for tool in tools] if tools else None
 
 
-def example_of(line, kind, system):
-    """An Example of a parsed line; kind: "auto" or one of KINDS."""
-    if not isinstance(line, dict):
-        raise Bad("is not a JSON object")
-    for name in REFUSED:
-        if line.get(name):
-            raise Bad(f"has {name}, which this does not understand")
-    kind = kind_of(line) if kind == "auto" else kind
-    if kind == "text":
-        text = text_of(line.get("text"), "text")
+class Lines:
+    """Makes examples of parsed lines, by what MessageForms says of messages."""
+
+    def __init__(self, forms, system=None):
+        self.forms, self.notes, self.system = forms, forms.notes, system
+
+    def example_of(self, line, kind):
+        """An Example, or None for a line whose weight is 0; kind: "auto" or one of KINDS."""
+        if not isinstance(line, dict):
+            raise Bad("is not a JSON object")
+        unread, line = getattr(line, "unread", ()), dict(line)
+        for name, reason in REFUSED.items():
+            if line.get(name):
+                raise Bad(f"has {name}, which this does not understand: {reason}")
+        kind = kind_of(line) if kind == "auto" else kind
+        if not self.forms.rules.line_is_learned(line):
+            self.notes.count("unlearned", "weight 0")
+            return None
+        example = self._text(line) if kind == "text" else self._chat(line, kind)
+        for key in unread:
+            self.notes.count("line_keys", key)
+        for key in line:
+            if line[key] not in (None, [], {}, ""):
+                self.notes.count("line_keys", key)
+        return example
+
+    def _text(self, line):
+        text = line.pop("text", None)
+        if not isinstance(text, str):
+            raise Bad(f"text is {type(text).__name__}, not text")
         if not text:
             raise Bad("text is empty")
-        return Example(kind, text, [])
-    value = 0.0
-    if kind == "preference":
-        prompt, answers = preference_of(line)
-        value = number_of(line["margin"], "margin") if line.get("margin") is not None else 0.0
-    else:
-        prompt, answer = prompt_and_answer_of(line)
-        answers = [answer]
-        if kind == "labelled":
-            if not isinstance(line.get("label"), bool):
-                raise Bad("label is neither true nor false")
-            value = float(line["label"])
-    return Example(kind, with_system(prompt, line, system), answers, value, tools_of(line))
+        return Example("text", text, [])
+
+    def _chat(self, line, kind):
+        value = 0.0
+        if kind == "preference":
+            prompt, answers = self._preference(line)
+            margin = line.pop("margin", None)
+            value = 0.0 if margin is None else number_of(margin, "margin")
+        else:
+            prompt, answer = self._prompt_and_answer(line)
+            answers = [answer]
+            if kind == "labelled":
+                label = line.pop("label", None)
+                if not isinstance(label, bool):
+                    raise Bad("label is neither true nor false")
+                value = float(label)
+        if kind != "chat" and any(message.learned is False for answer in answers for message in answer):
+            raise Bad(f"has an answer that is not to be learned, and of a {kind} line the whole answer counts; leave "
+                      "the line out, or the key")
+        return Example(kind, self._with_system(prompt, line), answers, value, tools_of(line))
+
+    def _text_of(self, value, name):
+        return self.forms.plain_text(value, name)
+
+    def _answer(self, value, name):
+        """A string, a message or a list of messages as messages."""
+        if isinstance(value, (list, dict)):
+            return self.forms.messages_of(value if isinstance(value, list) else [value], name)
+        return said(self._text_of(value, name))
+
+    def _prompt(self, line):
+        """The messages before the answer, of the forms that name them apart; None where the line has none."""
+        instruction = line.get("instruction")
+        prompt = one_of(line, "has", *QUESTIONS)
+        if prompt is None and not has(line, *CHATS, "chosen"):
+            prompt = line.pop("input", None)
+        if prompt is None:
+            return None
+        if isinstance(prompt, list):
+            messages = self.forms.messages_of(prompt, "the prompt")
+        else:
+            text = self._text_of(prompt, "the prompt")
+            if instruction is not None and line.get("input"):
+                text += "\n" + self._text_of(line.pop("input"), "input")
+            messages = said(text, "user")
+        earlier = []
+        for turn in line.pop("history", None) or []:
+            if not isinstance(turn, list) or len(turn) != 2:
+                raise Bad("history is not a list of [prompt, answer]")
+            earlier += said(self._text_of(turn[0], "history"), "user") + said(self._text_of(turn[1], "history"))
+        return earlier + messages
+
+    def _chat_messages(self, line):
+        """The messages of a line that has a chat; a question beside it must be its own first one."""
+        messages = self.forms.messages_of(one_of(line, "has", *CHATS), "messages")
+        self._check_repeated(line, messages)
+        return messages
+
+    def _check_repeated(self, line, messages):
+        first = next((message["content"] for message in messages if message["role"] == "user"), None)
+        for name in QUESTIONS:
+            if line.get(name) is not None and line.pop(name) != first:
+                raise Bad(f"has a chat and {name}, which is not the chat's first question; leave one out")
+
+    def _preference(self, line):
+        chosen = one_of(line, "has", *(("chosen", *ANSWERS) if has(line, "chosen") else (*CHATS, *ANSWERS)))
+        rejected = one_of(line, "has", *REJECTED)
+        if chosen is None or rejected is None:
+            raise Bad("a preference needs a chosen and a rejected answer")
+        for name in CHATS:
+            if line.get(name) == chosen:  # some data have the chosen chat twice
+                del line[name]
+        chosen, rejected = (self._answer(side, name) for side, name in ((chosen, "chosen"), (rejected, "rejected")))
+        if begins_with_answer(chosen):
+            prompt = self._chat_prompt(line) if has(line, *CHATS) else self._prompt(line)
+            if prompt is None:
+                raise Bad("a preference of two answers needs a prompt")
+            if not begins_with_answer(rejected):
+                prompt, (_, rejected) = prompt, split_at_difference(prompt + chosen, rejected)[1]
+            return prompt, [chosen, rejected]
+        self._check_repeated(line, chosen)
+        if not begins_with_answer(rejected):
+            return split_at_difference(chosen, rejected)
+        prompt, answer = split_at_answer(chosen, "the chosen chat")
+        return prompt, [answer, rejected]
+
+    def _chat_prompt(self, line):
+        """LLaMA-Factory's: the chat that both answers go on from."""
+        messages = self._chat_messages(line)
+        if messages[-1]["role"] == "assistant":
+            raise Bad("has a chat that ends with an answer beside chosen and rejected; leave the chat's last answer out")
+        return messages
+
+    def _prompt_and_answer(self, line):
+        if has(line, *CHATS):
+            return split_at_answer(self._chat_messages(line), "messages")
+        prompt, answer = self._prompt(line), one_of(line, "has", *ANSWERS)
+        if prompt is None or answer is None:
+            raise Bad("has no messages, no prompt with an answer, no chosen with rejected, and no text")
+        answer = self._answer(answer, "the answer")
+        if not begins_with_answer(answer):
+            raise Bad(f"has an answer that begins with the words of {answer[0]['role']}; put those into the prompt")
+        return prompt, answer
+
+    def _with_system(self, messages, line):
+        system = one_of(line, "has", "system", "system_prompt")
+        if system is not None and messages[0]["role"] == "system":
+            raise Bad("has a system prompt twice")
+        if system is None and messages[0]["role"] != "system":
+            system = self.system
+        return messages if system is None else said(self._text_of(system, "system"), "system") + messages

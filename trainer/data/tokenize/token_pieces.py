@@ -2,7 +2,7 @@
 # A text that was tokenized -> tokens with a bit each, of the length that was asked for.
 # Fifth step of `sealift-train tokenize`.
 # A token counts where it overlaps what the model is to learn, as transformers' assistant masks have it.
-from example_lines import Bad
+from line_notes import Bad
 
 
 class TooLong(Exception):
