@@ -8,6 +8,7 @@
 #include "bundle/core/unicode.hpp"
 #include "bundle/core/yaml.hpp"
 #include "packager/documents/wheel_facts.hpp"
+#include "sealift/bundle/core/error.hpp"
 
 namespace sealift::packager {
 

@@ -15,12 +15,12 @@ using bundle::Json;
 namespace {
 
 // What a lock knows about some bytes besides their digest.
-struct Origin {
+struct Published {
   std::string uri;
   Json annotations = Json::object();
 };
 
-Origin origin_of(const LockedWheel& wheel) {
+Published origin_of(const LockedWheel& wheel) {
   if (!wheel.built_from) return {.uri = wheel.url};
   const LockedBuild& build = *wheel.built_from;
   Json built = {{"kind", name_of(build.kind)},
@@ -35,19 +35,19 @@ Origin origin_of(const LockedWheel& wheel) {
   return {.uri = {}, .annotations = {{"built_from", std::move(built)}}};
 }
 
-std::map<bundle::Digest, Origin> origins_of(const std::optional<Lock>& lock) {
-  std::map<bundle::Digest, Origin> origins;
+std::map<bundle::Digest, Published> origins_of(const std::optional<Lock>& lock) {
+  std::map<bundle::Digest, Published> origins;
   if (!lock) return origins;
   for (const LockedWheel& wheel : lock->wheels) origins.emplace(wheel.sha256, origin_of(wheel));
-  origins.emplace(lock->interpreter.sha256, Origin{.uri = {},
-                                                   .annotations = {{"interpreter", lock->interpreter.description},
-                                                                   {"libraries", lock->interpreter.libraries}}});
+  origins.emplace(lock->interpreter.sha256, Published{.uri = {},
+                                                      .annotations = {{"interpreter", lock->interpreter.description},
+                                                                      {"libraries", lock->interpreter.libraries}}});
   for (const LockedModel& model : lock->models)
     for (const LockedFile& file : model.files)
       if (model.spec.hub != Hub::Folder)  // a folder's path is the packing machine's own business
-        origins.emplace(file.sha256, Origin{.uri = url_of(model.spec, model.commit, file.path)});
+        origins.emplace(file.sha256, Published{.uri = url_of(model.spec, model.commit, file.path)});
   for (const LockedRpmPackage& rpm : lock->rpm.rpms)
-    if (!rpm.url.starts_with("file:")) origins.emplace(rpm.sha256, Origin{.uri = rpm.url});
+    if (!rpm.url.starts_with("file:")) origins.emplace(rpm.sha256, Published{.uri = rpm.url});
   return origins;
 }
 
@@ -63,7 +63,7 @@ std::map<std::string, std::string> purls_of(const std::vector<BundledModel>& mod
 
 Json resolved_dependencies(const BundleFacts& facts) {
   const std::map<std::string, std::string> purls = purls_of(facts.models);
-  const std::map<bundle::Digest, Origin> origins = origins_of(facts.lock);
+  const std::map<bundle::Digest, Published> origins = origins_of(facts.lock);
   Json resolved = Json::array();
   for (const bundle::Entry& entry : facts.manifest().entries) {
     Json item = {{"name", entry.path.text()}, {"digest", {{"sha256", entry.sha256.hex()}}}};
