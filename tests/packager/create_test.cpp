@@ -208,7 +208,7 @@ TEST_CASE("a cache that can keep no more notes costs a warning, and no bundle") 
   // Where these notes would be, folders lie, which no file replaces: of its chunks, once the bundle is whole; and of
   // what its files need.
   fs::create_directories(workshop.cache() / "chunks" / (wheel.sha256.hex() + "-sha256-4194304") / "x");
-  fs::create_directories(workshop.cache() / "native" / (wheel.sha256.hex() + "-python3.11.3") / "x");
+  fs::create_directories(workshop.cache() / "native" / (wheel.sha256.hex() + "-python3.11.4") / "x");
   std::FILE* const said = std::fopen((workshop.dir / "said").c_str(), "w");
   const CreateResult result = workshop.pack("out", 0, {}, said);
   std::fclose(said);

@@ -35,10 +35,10 @@ nlohmann::ordered_json as_rank(const RankStory& story, const train::Launch& laun
   }
 }
 
-/// Of a job that did not fail.
+/// Of a job that did not fail: one that was ended says by what. ("finished" is a time in the verdict of a site.)
 int code_of(const nlohmann::ordered_json& result) {
-  if (!result.is_object() || result.value("finished", true)) return 0;
-  return result.value("ended_by", "") == kByTimeLimit ? kOutOfTime : kToldToEnd;
+  if (!result.is_object() || !result.contains("ended_by")) return 0;
+  return result.at("ended_by") == kByTimeLimit ? kOutOfTime : kToldToEnd;
 }
 
 }  // namespace
