@@ -45,7 +45,9 @@ TEST_CASE("a wheel whose RECORD has another size than the file is packed as it w
   const CreateResult result = workshop.pack("out", 0, {}, stream);
   std::fclose(stream);
   const std::string said = read_file(workshop.dir / "said");
-  CHECK_MESSAGE(said.find("the RECORD of changed-1.0-py3-none-any.whl (1 file(s)) has other sizes") != said.npos, said);
+  CHECK_MESSAGE(
+      said.find("the RECORD of changed-1.0-py3-none-any.whl (1 file(s)) does not describe the files") != said.npos,
+      said);
   CHECK(result.manifest.find(bundle::SafePath::parse("wheels/changed-1.0-py3-none-any.whl", ""))->sha256 ==
         workshop.lock.wheels.back().sha256);
 }
@@ -212,15 +214,21 @@ TEST_CASE("what another wheel's start-up file would run is refused when a bundle
 
 TEST_CASE("a wheel that could not be installed is refused before anything is written") {
   Workshop workshop;
-  workshop.add_wheel({.name = "liar", .files = {{"liar.py", ""}}, .unrecorded = {"liar.py"}});
-  CHECK_REFUSED(workshop.pack(), Format, "liar.py");
+  workshop.add_wheel({.name = "liar",
+                      .files = {{"liar.pth", "liar_path\n"}},
+                      .record_digests = {{"liar.pth", "sha256=" + std::string(43, 'A')}},
+                      .record_sizes = {{"liar.pth", "5"}}});
+  CHECK_REFUSED(workshop.pack(), Format, "liar.pth");
   CHECK_FALSE(fs::exists(workshop.dir / "out"));
 }
 
 TEST_CASE("all wheels that could not be installed are told in one message, each with what to do") {
   Workshop workshop;
   const std::string line = "import sys; sys.flags\n";
-  workshop.add_wheel({.name = "liar", .files = {{"liar.py", ""}}, .unrecorded = {"liar.py"}});
+  workshop.add_wheel({.name = "liar",
+                      .files = {{"liar.pth", "liar_path\n"}},
+                      .record_digests = {{"liar.pth", "sha256=" + std::string(43, 'A')}},
+                      .record_sizes = {{"liar.pth", "5"}}});
   workshop.add_wheel({.name = "my_dsl", .files = {{"my_dsl.pth", line}}});
   const bundle::Error error = test::refusal([&] { workshop.pack(); });
   INFO(error.what());
