@@ -20,9 +20,8 @@ bool is_there(const std::string& path) {
 /// `owner/name`, as Hugging Face and ModelScope have it.
 bool is_id(const std::string& text) {
   static const std::regex id("((ms|hf|MS|HF)::)?[A-Za-z0-9][\\w.-]*/[A-Za-z0-9][\\w.-]*(:[\\w.-]+)?(#\\d+)?");
-  const auto name = text.substr(0, text.find('#'));
-  const bool is_file = name.ends_with(".jsonl") || name.ends_with(".json") || name.ends_with(".tokens");
-  return !is_file && !is_there(text) && std::regex_match(text, id);
+  static const std::regex file("[^#]*\\.(jsonl?|tokens|csv|tsv|txt|parquet|arrow)(\\.(gz|xz|bz2|zst))?(#\\d+)?");
+  return !std::regex_match(text, file) && !is_there(text) && std::regex_match(text, id);
 }
 
 void refuse_model(const std::string& name, const std::string& value) {
@@ -53,6 +52,7 @@ void refuse_what_is_not_here(const FineTuneOptions& options) {
   refuse_model("model", options.model);
   refuse_model("ref_model", options.ref_model);
   for (const auto& adapter : options.adapters) refuse_model("adapters", adapter);
+  if (!options.dataset_dir.empty()) return;  // its dataset_info.json says what the names of data mean
   for (const auto& file : options.dataset) refuse_data("dataset", file);
   for (const auto& file : options.val_dataset) refuse_data("val_dataset", file);
 }

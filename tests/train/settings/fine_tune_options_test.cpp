@@ -326,6 +326,8 @@ TEST_CASE("ids of hubs and rows of a file are refused for what they are, and wha
   has(said({{"val_dataset", "chats.jsonl#20"}}), "shuf -n 20 --random-source=chats.jsonl chats.jsonl > part.jsonl");
   CHECK(said({{"model", "/models/Qwen2.5-7B"}, {"dataset", "data/chats.jsonl"}}).empty());
   CHECK(said({{"model", "./Qwen/Qwen2.5-7B"}}).empty());
+  CHECK(said({{"dataset", "data/train.csv,data/more.jsonl.gz,data/last.parquet"}}).empty());
+  CHECK(said({{"dataset", "team/chats"}, {"dataset_dir", "data"}}).empty());
   const sealift::test::TempDir folder;
   const auto there = (folder / "chats.jsonl#20").string();
   sealift::test::write_file(there, "");
