@@ -115,6 +115,8 @@ CreateResult create(const CreateOptions& options, bundle::Progress& progress) {
     progress.note(
         std::to_string(plan.left_out_bytecode) +
         " compiled file(s) of wheels (__pycache__) will not be installed; Python compiles the sources itself");
+  for (const std::string& file : plan.unused)
+    progress.warn("two wheels bring a file that differs and that nobody uses: " + file);
   for (const std::string& wheel : plan.misdescribed)
     progress.warn(
         "the RECORD of " + wheel +

@@ -34,6 +34,7 @@
 #include "packager/resolve/wheel_tags.hpp"
 #include "packager/rpm/lock_rpm.hpp"
 #include "packager/tables/owner_rules.hpp"
+#include "packager/tables/shared_rules.hpp"
 #include "sealift/bundle/wheel/wheel_name.hpp"
 
 namespace sealift::packager {
@@ -129,6 +130,7 @@ Lock unresolved(const Job& job) {
           .imports = job.imports,
           .indexes = locked_indexes(job.inputs),
           .owners = job.owners,
+          .shared = job.shared,
           .startup_files = job.startup_files,
           .toolchain = job.toolchain};
 }
@@ -227,6 +229,7 @@ LockResult lock_job(const LockOptions& options, bundle::Progress& progress) {
   LockedPython python = lock_python(job, means, progress);
   lock.wheels = std::move(python.wheels);
   require_packages(lock.owners, projects_of(lock.wheels));
+  require_packages(lock.shared, projects_of(lock.wheels));
   std::vector<OfflineFinding> findings = offline_findings(lock.wheels);
   lock.variables = variables_of(findings, job);
   if (!findings.empty()) add_needs(findings, who_needs(job, uv, means.uv_python, python.facts));

@@ -20,10 +20,10 @@ CarriedRuntime parse_runtime(JsonObject object) {
   return runtime;
 }
 
-std::vector<SafePath> parse_left_out(JsonObject& placement) {
-  const std::string where = placement.where() + ".left_out";
+std::vector<SafePath> parse_paths(JsonObject& placement, const char* key) {
+  const std::string where = placement.where() + "." + key;
   std::vector<SafePath> paths;
-  for (const Json& json : placement.array("left_out", kMaxEntries)) {
+  for (const Json& json : placement.array(key, kMaxEntries)) {
     if (!json.is_string()) refuse_json(where, "a path was expected", json.type_name());
     paths.push_back(SafePath::parse(json.get<std::string>(), where));
     if (paths.size() > 1 && !(paths[paths.size() - 2] < paths.back()))
@@ -58,7 +58,8 @@ Environment parse_environment(JsonObject object) {
     JsonObject item(json, object.where() + ".placements");
     Environment::Placement placement{.entry = SafePath::parse(item.string("entry"), item.where() + ".entry"),
                                      .into = item.string("into")};
-    if (item.has("left_out")) placement.left_out = parse_left_out(item);
+    if (item.has("left_out")) placement.left_out = parse_paths(item, "left_out");
+    if (item.has("shared")) placement.shared = parse_paths(item, "shared");
     item.done();
     if (!placement.into.empty()) SafePath::parse(placement.into, item.where() + ".into");
     environment.placements.push_back(std::move(placement));
@@ -79,6 +80,7 @@ Json environment_json(const Environment& environment) {
   for (const Environment::Placement& placement : environment.placements) {
     placements.push_back({{"entry", placement.entry.text()}, {"into", placement.into}});
     for (const SafePath& path : placement.left_out) placements.back()["left_out"].push_back(path.text());
+    for (const SafePath& path : placement.shared) placements.back()["shared"].push_back(path.text());
   }
   Json json = {{"interpreter", environment.interpreter.text()},
                {"site_packages", environment.site_packages.text()},

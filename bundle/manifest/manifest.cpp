@@ -29,6 +29,10 @@ std::string few_of(const std::vector<std::string>& names) {
 }
 
 std::uint64_t needed_installer_level(const Manifest& manifest) {
+  const auto& placements = manifest.environment.placements;
+  if (std::any_of(placements.begin(), placements.end(),
+                  [](const auto& placement) { return !placement.shared.empty(); }))
+    return 7;
   if (std::any_of(manifest.entries.begin(), manifest.entries.end(),
                   [](const Entry& entry) { return entry.build != WheelBuild::None; }))
     return 6;
@@ -38,7 +42,6 @@ std::uint64_t needed_installer_level(const Manifest& manifest) {
   if (manifest.payload.recovery) return 5;
   if (!manifest.gpu_code.empty() || !manifest.overruled.empty()) return 4;
   if (!manifest.environment.startup_files.empty()) return 3;
-  const auto& placements = manifest.environment.placements;
   const bool leaves_out = std::any_of(placements.begin(), placements.end(),
                                       [](const auto& placement) { return !placement.left_out.empty(); });
   return manifest.base || leaves_out || manifest.environment.runtime || !manifest.driver_floor.empty() ? 2 : 0;

@@ -127,6 +127,8 @@ void check_placements(const Manifest& manifest, const std::string& where) {
     if (entry == nullptr) refuse_json(where, "a placement names an entry that is not there", placement.entry.text());
     if (!placement.left_out.empty() && entry->kind != EntryKind::Wheel)
       refuse_json(where, "only files of a wheel are left out", placement.entry.text());
+    if (!placement.shared.empty() && entry->kind != EntryKind::Wheel)
+      refuse_json(where, "only a wheel shares a package", placement.entry.text());
     if (case_folded(placement.into.substr(0, placement.into.find('/'))) == kGenerationRecord)
       refuse_json(where, "a place is reserved for the installer", placement.into);
     if (placement.into.empty() != (entry->kind == EntryKind::Wheel) && entry->kind != EntryKind::Tree)

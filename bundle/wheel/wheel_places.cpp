@@ -18,7 +18,12 @@ namespace {
 
 // Folders of the root that a wheel's .data/data may write into, whatever the names there: nothing of the system, Python
 // or Sealift reads them by itself. `external` is where pynvvideocodec, which vLLM requires, carries FFmpeg's sources.
-constexpr std::string_view kOpenFolders[] = {"share", "man", "doc", "opt", "external"};
+constexpr std::string_view kOpenFolders[] = {"share", "man",      "doc",   "opt",     "external",
+                                             "docs",  "examples", "tests", "samples", "notebooks"};
+// Documents that many projects put into the root by setup.py's data_files, and their endings.
+constexpr std::string_view kDocuments[] = {"readme",    "license", "licence", "copying", "notice",
+                                           "changelog", "changes", "authors", "history", "contributing"};
+constexpr std::string_view kDocumentEndings[] = {"", ".md", ".rst", ".txt"};
 // Folders of lib/ beside a folder of the project's own name; files directly in lib/ are libraries.
 constexpr std::string_view kLibFolders[] = {"cmake", "pkgconfig"};
 // Folders below a library folder that ld.so looks into before it, for better processors; glibc below 2.37 has all.
@@ -170,7 +175,11 @@ std::optional<PlaceFault> fault_of_library_folder(std::string_view rest, std::st
 
 std::optional<PlaceFault> fault_of_data(std::string_view folded, std::string_view project) {
   const std::string_view first = first_of(folded), rest = below(folded);
-  if (rest.empty()) return refused("it puts a file into the root of the environment: " + SafePath::printable(folded));
+  if (rest.empty()) {
+    const std::size_t dot = std::min(first.find('.'), first.size());
+    if (among(first.substr(0, dot), kDocuments) && among(first.substr(dot), kDocumentEndings)) return std::nullopt;
+    return refused("it puts a file into the root of the environment: " + SafePath::printable(folded));
+  }
   if (among(first, kOpenFolders)) return std::nullopt;
   if (first == "bin") return fault_of_script(rest);
   if (first == "lib") return fault_of_library_folder(rest, project);

@@ -52,7 +52,8 @@ std::pair<Layout, std::uint64_t> make_generation(const bundle::VerifiedBundle& b
                            .into = environment.placements[i].into,
                            .item = store.item(*entries[i]),
                            .record = records[i].get_future().get(),
-                           .left_out = environment.placements[i].left_out};
+                           .left_out = environment.placements[i].left_out,
+                           .shared = environment.placements[i].shared};
     unpacked.startup = startup_of(environment, unpacked);
     maker.add(std::move(unpacked), build);
   }
@@ -108,7 +109,8 @@ GenerationRecord record_of(const bundle::VerifiedBundle& bundle, const InstallPl
     record.entries.push_back({.path = placement.entry.text(),
                               .item = Store::item_name(*bundle.manifest().find(placement.entry)),
                               .into = placement.into,
-                              .left_out = placement.left_out});
+                              .left_out = placement.left_out,
+                              .shared = placement.shared});
   return record;
 }
 

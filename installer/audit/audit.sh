@@ -85,7 +85,8 @@ absent="\\{\"absent\":true,$built\"content\":\"$hex\",\"executable\":$bool,\"ins
 carried="\\{(\"base\":\"$hex\",)?$built\"encoding\":\"$word\",\"executable\":$bool,\"installed_files\":$number,\"installed_size\":$number,\
 \"kind\":\"$word\",\"offset\":$number,\"path\":\"$text\",\"sha256\":\"$hex\",\"size\":$number,\
 \"stored_sha256\":\"$hex\",\"stored_size\":$number\\}"
-placement="\\{\"entry\":\"$text\",\"into\":\"$text\"(,\"left_out\":\\[\"$text\"(,\"$text\")*\\])?\\}"
+placement="\\{\"entry\":\"$text\",\"into\":\"$text\"(,\"left_out\":\\[\"$text\"(,\"$text\")*\\])?\
+(,\"shared\":\\[\"$text\"(,\"$text\")*\\])?\\}"
 runtime="(\"runtime\":\\{\"glibc\":\"$glibc\",\"kernel\":\"$dotted\"\\},)?"
 gpu='[a-z0-9_ ]+'
 gpu_code="(,\"gpu_code\":\\{\"$name\":\"$gpu\"(,\"$name\":\"$gpu\")*\\})?(,\"overruled\":\\[\"$name\"(,\"$name\")*\\])?"
@@ -106,7 +107,7 @@ sha256_of() { sha256sum < "$1" | sed 's/ .*//'; }
 follows() {  # FILE GRAMMAR WHERE FORMAT
   [ "$(tr -d '\000-\037' < "$1" | wc -c)" -eq "$(size_of "$1")" ] && { cat "$1"; echo; } | grep -Eqx "$2" && return
   { ! grep -Eq "[,{]\"format\":$4[,}]" "$1" && grep -Eq '[,{]"format":[0-9]+[,}]' "$1"; } ||
-    grep -Eq '[,{]"installer_level":([07-9]|[1-9][0-9]+)[,}]' "$1" &&
+    grep -Eq '[,{]"installer_level":([08-9]|[1-9][0-9]+)[,}]' "$1" &&
     fail 11 'it is of a format that this script does not know' "$3" "format $4" '' 'use the audit.sh that came with it'
   fail 4 'it is not spelled as FORMAT.md says, to the byte' "$3" 'sorted keys, no spaces, known keys only' '' "$again"
 }
@@ -491,7 +492,7 @@ manifest_rules='
     if (encoding == "identity" && (size != $2 || sha "" != stored_sha[e] "")) bad(4, "an entry stored as it is must have equal sizes and digests", path[e]) }
   $1 == ".environment.imports" { most(++imports, 1000, "imports") }
   $1 == ".environment.interpreter" || $1 == ".environment.site_packages" { safe($2, $1) }
-  $1 == ".environment.placements.entry" { placed = safe($2, $1); last_out = ""; if (!(placed in kind)) bad(4, "a placement names no entry", placed) }
+  $1 == ".environment.placements.entry" { placed = safe($2, $1); last_out = last_shared = ""; if (!(placed in kind)) bad(4, "a placement names no entry", placed) }
   $1 == ".environment.placements.into" {
     if ($2 != "") { into = fold(safe($2, $1)); if (into ~ /^generation\.json(\/|$)/) bad(4, "a place is reserved", into) }
     if (kind[placed] != "tree" && ($2 == "") != (kind[placed] == "wheel")) bad(4, "a file needs a place, a wheel must have none", placed)
@@ -502,13 +503,18 @@ manifest_rules='
     if (last_out != "" && !(place "" > last_out "")) bad(4, "paths that are left out must be sorted and unique", place)
     last_out = place
   }
+  $1 == ".environment.placements.shared" { folder = safe($2, $1); shares = 1
+    if (kind[placed] != "wheel") bad(4, "only a wheel shares a package", placed)
+    if (last_shared != "" && !(folder "" > last_shared "")) bad(4, "folders that are shared must be sorted and unique", folder)
+    last_shared = folder
+  }
   $1 == ".environment.startup" { startup = 1; most(++startups, 1000, "startup")
     if (last_file != "" && !($2 "" > last_file "")) bad(4, "digests of start-up files must be sorted and unique", $2)
     last_file = $2
   }
   $1 == ".environment.runtime.glibc" { glibc($2); needed = 2 }
   $1 == ".format" && $2 != "2" { bad(11, "the bundle is of a format that this script does not know", $2) }
-  $1 == ".installer_level" { level = $2; if ($2 > 6) bad(11, "the bundle needs a newer installer", $2) }
+  $1 == ".installer_level" { level = $2; if ($2 > 7) bad(11, "the bundle needs a newer installer", $2) }
   $1 == ".name" { name = $2 }
   $1 == ".payload.chunk_size" {
     chunk = integer($2, "16777216", $1)
@@ -539,6 +545,7 @@ manifest_rules='
     if (gpu) needed = 4
     if (patches || help) needed = 5
     if (builds) needed = 6
+    if (shares) needed = 7
     if (level + 0 < needed + 0) bad(4, "it uses what installers of its level lack", level)
     version = $2
     if (integer($2, "9007199254740991", $1) < floor) bad(4, "a rollback floor above its own version", floor)

@@ -55,7 +55,8 @@ ExpectedTree generation_tree(const Prefix& prefix, const GenerationRecord& recor
                         .into = part.into,
                         .item = prefix.store() / part.item,
                         .record = item,
-                        .left_out = part.left_out});
+                        .left_out = part.left_out,
+                        .shared = part.shared});
   }
   ExpectedTree tree{.folder = prefix.generation(record.number),
                     .layout = lay_out(environment, std::move(unpacked)),

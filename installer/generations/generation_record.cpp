@@ -13,6 +13,15 @@ using bundle::JsonObject;
 
 namespace {
 constexpr std::uint64_t kMaxGenerationRecord = std::uint64_t{1} << 30;
+
+std::vector<bundle::SafePath> paths_of(JsonObject& part, const char* key) {
+  std::vector<bundle::SafePath> paths;
+  if (part.has(key))
+    for (const Json& path : part.array(key, bundle::kMaxEntries))
+      paths.push_back(bundle::SafePath::parse(path.is_string() ? path.get<std::string>() : "", part.where()));
+  return paths;
+}
+
 }  // namespace
 
 Json to_json(const std::vector<bundle::MendedVolume>& mended) {
@@ -27,6 +36,7 @@ std::string write_generation_record(const GenerationRecord& record) {
   for (const GenerationRecord::Part& part : record.entries) {
     Json entry = {{"path", part.path}, {"item", part.item}, {"into", part.into}};
     for (const bundle::SafePath& path : part.left_out) entry["left_out"].push_back(path.text());
+    for (const bundle::SafePath& path : part.shared) entry["shared"].push_back(path.text());
     entries.push_back(std::move(entry));
   }
   Json signers = Json::array();
@@ -100,10 +110,8 @@ GenerationRecord read_generation_record(const fs::path& generation, unsigned num
     JsonObject part(json, object.where() + ".entries");
     record.entries.push_back(
         {.path = part.string("path"), .item = part.string("item"), .into = complete ? part.string("into") : ""});
-    if (part.has("left_out"))
-      for (const Json& path : part.array("left_out", bundle::kMaxEntries))
-        record.entries.back().left_out.push_back(
-            bundle::SafePath::parse(path.is_string() ? path.get<std::string>() : "", part.where()));
+    record.entries.back().left_out = paths_of(part, "left_out");
+    record.entries.back().shared = paths_of(part, "shared");
     part.done();
   }
   record.audit = audit_from(object.object("audit"));

@@ -21,6 +21,7 @@ struct GenerationRecord {
     std::string item;  // its name in the store
     std::string into;  // the placement's
     std::vector<bundle::SafePath> left_out = {};
+    std::vector<bundle::SafePath> shared = {};
   };
 
   unsigned number = 0;

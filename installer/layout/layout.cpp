@@ -207,7 +207,8 @@ void LayoutMaker::add(UnpackedEntry unpacked, const NewName& new_name) {
     if (!is_wheel) continue;
     wheel.rows.push_back({.there = there, .place = {}});
     if (there->first.starts_with(packages))
-      packages_.claim(there->first.substr(packages.size()), origin->owner, there->second.file.size == 0);
+      packages_.claim(std::string_view(there->first).substr(packages.size()), origin->owner,
+                      there->second.file.size == 0);
   }
   for (StoredLink& stored : unpacked.record.links) {
     Place link = place_of_type(Place::Type::Link, origin);
@@ -217,6 +218,7 @@ void LayoutMaker::add(UnpackedEntry unpacked, const NewName& new_name) {
   }
   if (!is_wheel) return;
   packages_.claim(unpacked.startup, origin->owner);
+  for (const bundle::SafePath& folder : unpacked.shared) packages_.share(origin->owner, folder.text());
   if (!left_out.empty()) refuse_left_out(origin->owner, *left_out.begin(), "which the wheel does not have");
   wheels_.push_back(std::move(wheel));
 }

@@ -41,6 +41,7 @@ struct UnpackedEntry {
   std::filesystem::path item;  // its folder in the store
   ItemRecord record;
   std::vector<bundle::SafePath> left_out = {};  // the placement's
+  std::vector<bundle::SafePath> shared = {};    // the placement's
   bundle::StartupEffects startup = {};          // of a Wheel, as startup_of gives them
 };
 

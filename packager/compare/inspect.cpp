@@ -144,6 +144,10 @@ std::string inspect_text(const InspectReport& report) {
     for (const bundle::SafePath& path : placement.left_out)
       out += fmt::format("left out of {}\n              {}, which another package owns\n", placement.entry.text(),
                          path.text());
+  for (const bundle::Environment::Placement& placement : manifest.environment.placements)
+    for (const bundle::SafePath& folder : placement.shared)
+      out += fmt::format("shared     {}\n              has files in {}, a package of another one\n",
+                         placement.entry.text(), folder.text());
   for (const bundle::Companion& companion : manifest.companions)
     out += fmt::format("beside it\n  {:>10}  {}  sha256:{}\n", bundle::human_size(companion.size), companion.name,
                        companion.sha256.hex());

@@ -55,12 +55,24 @@ class Review {
                  {word("Modules that must load", "必须可导入的模块"), imports},
                  {word("Files that run whenever Python starts, by SHA-256", "Python 每次启动都会运行的文件（SHA-256）"),
                   startup.empty() ? word("none", "无") : startup},
+                 {word("Packages with files in another one's", "在其他软件包目录内安装文件的软件包"), shared()},
                  {word("Built from source, in a sandbox", "在沙箱内由源码构建"), built(bundle::WheelBuild::Sandboxed)},
                  {word("Built outside of a sandbox", "在沙箱外构建"), built(bundle::WheelBuild::Unsandboxed)},
                  {word("Manifest", "清单摘要"), bundle::fingerprint_text(facts_.source.identity())},
                  {word("Delta to the inventory", "增量所依据的目标机清单"),
                   manifest.base ? bundle::fingerprint_text(*manifest.base)
                                 : word("none: everything is carried", "无：全部携带")}}};
+  }
+
+  // Who has files in whose package, as the signed manifest says: "NAME.whl: FOLDER".
+  std::string shared() const {
+    std::string text;
+    for (const bundle::Environment::Placement& placement : facts_.manifest().environment.placements)
+      for (const bundle::SafePath& folder : placement.shared) {
+        const std::string& path = placement.entry.text();
+        text += (text.empty() ? "" : ", ") + shown(path.substr(path.rfind('/') + 1) + ": " + folder.text());
+      }
+    return text.empty() ? word("none", "无") : text;
   }
 
   // The wheels that were built on the packing machine, as the signed manifest says.

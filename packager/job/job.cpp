@@ -201,6 +201,7 @@ Job read_job(const fs::path& file) {
   job.models = read_job_models(table, folder);
   job.images = read_job_images(table, folder);
   job.owners = read_owner_rules(table);
+  job.shared = read_shared_rules(table);
   job.startup_files = read_startup_rules(table);
   job.apt = read_job_apt(table);
   job.rpm = read_job_rpm(table, folder);

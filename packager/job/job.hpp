@@ -17,6 +17,7 @@
 #include "packager/tables/model.hpp"
 #include "packager/tables/owner_rules.hpp"
 #include "packager/tables/rpm.hpp"
+#include "packager/tables/shared_rules.hpp"
 #include "packager/tables/startup_rules.hpp"
 #include "packager/toolchain/toolchain.hpp"
 #include "sealift/bundle/core/digest.hpp"
@@ -55,6 +56,7 @@ struct Job {
   JobApt apt;                                   // Debian packages
   JobRpm rpm = {};                              // packages of rpm systems
   std::vector<OwnerRule> owners;                // for paths that two packages install
+  std::vector<SharedRule> shared;               // for packages with files in another one's
   std::vector<StartupRule> startup_files = {};  // .pth files that may run code when Python starts
   // What programs inside get; nothing: what Sealift would set is left out.
   std::map<std::string, std::optional<std::string>> variables = {};

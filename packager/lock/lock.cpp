@@ -224,9 +224,9 @@ std::string write_lock(const Lock& lock, const fs::path& folder) {
     if (wheel.size != 0) out += fmt::format("size = {}\n", wheel.size);
     if (wheel.built_from) out += write_build(*wheel.built_from);
   }
-  return out + write_owner_rules(lock.owners) + write_startup_rules(lock.startup_files) +
-         write_locked_models(lock.models, folder) + write_locked_images(lock.images) + write_locked_apt(lock.apt) +
-         write_locked_rpm(lock.rpm);
+  return out + write_owner_rules(lock.owners) + write_shared_rules(lock.shared) +
+         write_startup_rules(lock.startup_files) + write_locked_models(lock.models, folder) +
+         write_locked_images(lock.images) + write_locked_apt(lock.apt) + write_locked_rpm(lock.rpm);
 }
 
 Lock read_lock(const fs::path& file) {
@@ -292,6 +292,7 @@ Lock read_lock(const fs::path& file) {
   lock.models = read_locked_models(table, folder);
   lock.images = read_locked_images(table);
   lock.owners = read_owner_rules(table);
+  lock.shared = read_shared_rules(table);
   lock.startup_files = read_startup_rules(table);
   lock.apt = read_locked_apt(table);
   lock.rpm = read_locked_rpm(table);

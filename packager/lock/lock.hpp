@@ -16,6 +16,7 @@
 #include "packager/tables/model.hpp"
 #include "packager/tables/owner_rules.hpp"
 #include "packager/tables/rpm.hpp"
+#include "packager/tables/shared_rules.hpp"
 #include "packager/tables/startup_rules.hpp"
 #include "packager/toolchain/toolchain.hpp"
 #include "sealift/bundle/core/digest.hpp"
@@ -115,6 +116,7 @@ struct Lock {
   LockedApt apt;                                // Debian packages
   LockedRpm rpm = {};                           // packages of rpm systems
   std::vector<OwnerRule> owners;                // rules for paths that two wheels bring
+  std::vector<SharedRule> shared;               // rules for files in another one's package
   std::vector<StartupRule> startup_files = {};  // .pth files that may run code when Python starts
   Toolchain toolchain = {};                     // its launcher is made by `create`
   bundle::Variables variables = {};             // what programs inside get

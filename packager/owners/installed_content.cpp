@@ -3,10 +3,13 @@
 #include "packager/owners/installed_content.hpp"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "packager/files/known_chunks.hpp"
 #include "packager/libraries/carried_runtime.hpp"
+#include "packager/owners/path_extension.hpp"
+#include "packager/resolve/metadata_headers.hpp"
 #include "sealift/bundle/archive/tar.hpp"
 #include "sealift/bundle/wheel/installed_path.hpp"
 #include "sealift/bundle/wheel/wheel.hpp"
@@ -120,6 +123,41 @@ Installed install_program(const Content& content, const fs::path& file) {
   return installed;
 }
 
+// How many files of the wheel lie directly in each folder of site-packages.
+std::map<std::string_view, std::size_t> files_in_folders(const bundle::Wheel& wheel) {
+  std::map<std::string_view, std::size_t> counts;
+  for (const bundle::WheelFile& file : wheel.files())
+    if (file.scheme == bundle::Scheme::SitePackages)
+      ++counts[std::string_view(file.path).substr(0, std::min(file.path.rfind('/'), file.path.size()))];
+  return counts;
+}
+
+// Looks into the __init__.py of folders that have no other file: of packages with code nobody need be asked.
+bool extends_path(bundle::Wheel& wheel, const bundle::WheelFile& file,
+                  const std::map<std::string_view, std::size_t>& counts) {
+  constexpr std::string_view kName = "/__init__.py";
+  const std::string_view path = file.path;
+  if (file.scheme != bundle::Scheme::SitePackages || !path.ends_with(kName) || file.member.size == 0 ||
+      file.member.size > kMaxPathExtension || counts.at(path.substr(0, path.size() - kName.size())) != 1)
+    return false;
+  return only_extends_path(wheel.start_of(file, kMaxPathExtension));
+}
+
+// What two wheels must have in common for their programs of one name to be the same.
+bundle::Digest made_from(const std::string& text) {
+  return bundle::sha256(bundle::as_bytes(text));
+}
+
+std::set<std::string> needs_of(const bundle::Wheel& wheel) {
+  std::set<std::string> needs;
+  for (const std::string& requirement : MetadataHeaders(wheel.metadata()).all("Requires-Dist")) {
+    constexpr const char* kNameCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+    const std::string name = requirement.substr(0, requirement.find_first_not_of(kNameCharacters));
+    if (!name.empty()) needs.insert(bundle::normalized_project_name(name));
+  }
+  return needs;
+}
+
 }  // namespace
 
 void Installed::folder(const std::string& path) {
@@ -136,10 +174,12 @@ void Installed::file(File one, std::uint64_t bytes) {
 
 Installed install_wheel(const Content& content, bundle::ByteSource& source, const Lock& lock) {
   const std::string site_packages = bundle::site_packages_of(lock.python);
-  const bundle::Wheel wheel(source, content.name, content.startup_files);
+  bundle::Wheel wheel(source, content.name, content.startup_files);
+  const std::map<std::string_view, std::size_t> counts = files_in_folders(wheel);
   Installed installed;
   installed.startup = wheel.startup();
   installed.may_run = wheel.allowed_startup_files();
+  installed.needs = needs_of(wheel);
   installed.left_out_bytecode = wheel.left_out_bytecode();
   installed.misdescribed = wheel.idle_rows();
   for (const bundle::WheelFile& member : wheel.files()) {
@@ -147,10 +187,14 @@ Installed install_wheel(const Content& content, bundle::ByteSource& source, cons
     installed.file({.place = bundle::installed_path(member.scheme, member.path, wheel.dist_info(), site_packages),
                     .packaged = member.scheme == bundle::Scheme::SitePackages ? member.path : "",
                     .empty = member.member.size == 0,
-                    .sha256 = member.python_script ? std::nullopt : std::optional(member.sha256)},
+                    .sha256 = member.python_script ? made_from("a script of " + member.sha256.hex()) : member.sha256,
+                    .yields = extends_path(wheel, member, counts)},
                    member.member.size);
   }
-  for (const bundle::EntryPoint& point : wheel.entry_points()) installed.file("bin/" + point.script, 1);
+  for (const bundle::EntryPoint& point : wheel.entry_points())
+    installed.file({.place = "bin/" + point.script,
+                    .sha256 = made_from("an entry point to " + point.module + ":" + point.function)},
+                   1);
   const std::string info = site_packages + "/" + wheel.dist_info();
   installed.file(info + "/RECORD", wheel.files().size() * 160);
   if (std::none_of(wheel.files().begin(), wheel.files().end(),

@@ -22,12 +22,14 @@ struct Installed {
     std::string place;                          // below the generation's root
     std::string packaged = {};                  // of a wheel's file in site-packages: its path there
     bool empty = false;                         // of that: it has no bytes
-    std::optional<bundle::Digest> sha256 = {};  // of a wheel's file
+    std::optional<bundle::Digest> sha256 = {};  // of a wheel's file, or of what a program is made from
+    bool yields = false;                        // an __init__.py that only extends its package's path
   };
 
   std::vector<File> files;
   bundle::StartupEffects startup;    // of a wheel
   std::vector<std::string> may_run;  // its .pth files that the job allows
+  std::set<std::string> needs;       // of a wheel: the projects that it requires, also for an extra
   std::size_t left_out_bytecode = 0;
   std::size_t misdescribed = 0;  // files of a wheel about which its RECORD is wrong, also such as are not there
   std::set<std::string> folders;

@@ -32,14 +32,27 @@ std::string rule_for(const std::string& first, const std::string& second, const 
 
 }  // namespace
 
-void PathOwners::claim(const std::string& path, const std::string& owner, const std::optional<bundle::Digest>& sha256) {
-  const auto [found, fresh] = owners_.emplace(path, Owner{.name = owner, .sha256 = sha256});
+void PathOwners::claim(const std::string& path, const std::string& owner, const std::optional<bundle::Digest>& sha256,
+                       bool yields) {
+  const auto [found, fresh] = owners_.emplace(path, Owner{.name = owner, .sha256 = sha256, .yields = yields});
   if (fresh) return;
+  const Owner& one = found->second;
   const auto [place, first] = index_.emplace(path, contested_.size());
-  if (first) contested_.push_back({.path = path, .owners = {found->second.name}, .equal = true});
+  if (first)
+    contested_.push_back({.path = path,
+                          .owners = {one.name},
+                          .equal = one.sha256.has_value(),
+                          .natural = one.name,
+                          .sha256 = one.sha256,
+                          .yields = one.yields});
   Contested& contested = contested_[place->second];
   contested.owners.push_back(owner);
-  contested.equal = contested.equal && sha256 && sha256 == found->second.sha256;
+  if (yields) return;
+  contested.equal = contested.equal && sha256 && (contested.yields || sha256 == contested.sha256);
+  if (!contested.yields) return;
+  contested.natural = owner;
+  contested.sha256 = sha256;
+  contested.yields = false;
 }
 
 std::vector<std::string> PathOwners::give(const std::string& path, const std::string& winner) {

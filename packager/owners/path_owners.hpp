@@ -20,12 +20,17 @@ class PathOwners {
   struct Contested {
     std::string path;
     std::vector<std::string> owners;
-    bool equal = false;  // all of them are wheels, and bring the same bytes
+    // Nothing is to be decided: all of them are wheels, and bring the same bytes, or yield to those that do.
+    bool equal = false;
+    std::string natural = {};  // whose file it then is
+    std::optional<bundle::Digest> sha256 = {};
+    bool yields = false;  // the file of `natural`
   };
 
-  // `path` is relative to the generation's root; `sha256` is of a wheel's file.
+  // `path` is relative to the generation's root; `sha256` is of a wheel's file, and `yields` says that nothing is lost
+  // where another one's is installed in its place.
   void claim(const std::string& path, const std::string& owner,
-             const std::optional<bundle::Digest>& sha256 = std::nullopt);
+             const std::optional<bundle::Digest>& sha256 = std::nullopt, bool yields = false);
   const std::vector<Contested>& contested() const { return contested_; }
   // Takes a contested path from every wheel but `winner`, and returns those wheels.
   std::vector<std::string> give(const std::string& path, const std::string& winner);
@@ -47,6 +52,7 @@ class PathOwners {
   struct Owner {
     std::string name;
     std::optional<bundle::Digest> sha256;
+    bool yields;
   };
   std::map<std::string, Owner> owners_;       // the first of each path
   std::map<std::string, std::size_t> index_;  // path -> place in contested_

@@ -21,31 +21,45 @@ PlaceClaims::PlaceClaims(const Lock& lock) : lock_(lock), site_packages_(bundle:
 
 void PlaceClaims::claim(const Content& content, const Installed& installed) {
   for (const Installed::File& one : installed.files) {
-    owners_.claim(one.place, content.owner, one.sha256);
+    owners_.claim(one.place, content.owner, one.sha256, one.yields);
     if (content.kind != Content::Kind::Wheel) require_place(content, one.place);
     if (content.kind != Content::Kind::Wheel) continue;
     libraries_.insert(one.place.substr(one.place.rfind('/') + 1));
     if (!one.packaged.empty()) packaged_.push_back({one, content.owner});
   }
   startup_.emplace_back(installed.startup, content.owner);
+  needs_.emplace_back(content.owner, installed.needs);
   used_startup_files_ += installed.may_run.size();
   left_out_bytecode_ += installed.left_out_bytecode;
   if (installed.misdescribed != 0)
     misdescribed_.push_back(content.name + " (" + std::to_string(installed.misdescribed) + " file(s))");
 }
 
-LeftOut PlaceClaims::settle_owners() {
-  LeftOut left_out = settle(owners_, lock_.owners, site_packages_);
+PlaceClaims::Settled PlaceClaims::settle_owners() {
+  Settled settled;
+  settled.left_out = settle(owners_, lock_.owners, site_packages_, settled.unused);
   owners_.check();
-  bundle::PackageOwners packages;
-  for (const auto& [file, wheel] : packaged_)  // a file that is left out makes nobody a second owner
-    if (const auto out = left_out.find(wheel); out == left_out.end() || !out->second.contains(file.place))
-      packages.claim(file.packaged, wheel, file.empty);
-  for (const auto& [startup, wheel] : startup_) packages.claim(startup, wheel);
-  packages.check();
+  settled.shares = settle_packages(settled.left_out);
   require_libraries();
   require_startup_files();
-  return left_out;
+  return settled;
+}
+
+Shares PlaceClaims::settle_packages(const LeftOut& left_out) const {
+  bundle::PackageOwners packages;
+  SharedPackages shared(lock_.shared);
+  for (const auto& [wheel, needs] : needs_) shared.note_needs(wheel, needs);
+  for (const auto& [file, wheel] : packaged_) {  // a file that is left out makes nobody a second owner
+    if (const auto out = left_out.find(wheel); out != left_out.end() && out->second.contains(file.place)) continue;
+    packages.claim(file.packaged, wheel, file.empty);
+    shared.note_file(file.packaged, wheel);
+    if (file.yields && file.packaged.find('/') == file.packaged.rfind('/'))
+      shared.note_namespace(file.packaged.substr(0, file.packaged.find('/')));
+  }
+  for (const auto& [startup, wheel] : startup_) packages.claim(startup, wheel);
+  Shares shares = shared.settle(packages);
+  packages.check();
+  return shares;
 }
 
 // What a job places where only wheels, the interpreter or the runtime may: the installer refuses it too.

@@ -11,6 +11,7 @@
 
 #include "packager/owners/installed_content.hpp"
 #include "packager/owners/settle_owners.hpp"
+#include "packager/owners/shared_packages.hpp"
 
 namespace sealift::packager {
 
@@ -21,15 +22,21 @@ class PlaceClaims {
 
   // Throws what fault_of_entry_place says where only a wheel, the interpreter or the runtime may lie.
   void claim(const Content& content, const Installed& installed);
+  struct Settled {
+    LeftOut left_out;
+    Shares shares;
+    std::vector<std::string> unused;  // "PATH is that of WHEEL": files that differ, which nobody uses
+  };
   // Of all that was claimed. Throws Conflict when a path or package has two owners, Missing when nothing brings a
-  // library, Usage for an allowed start-up file that is nowhere.
-  LeftOut settle_owners();
+  // library, Usage for an allowed start-up file that is nowhere and for rules that decide nothing.
+  Settled settle_owners();
   std::size_t left_out_bytecode() const { return left_out_bytecode_; }
   // Wheels whose RECORD is wrong about files, each with how many.
   const std::vector<std::string>& misdescribed() const { return misdescribed_; }
 
  private:
   void require_place(const Content& content, const std::string& place) const;
+  Shares settle_packages(const LeftOut& left_out) const;
   void require_startup_files() const;
   void require_libraries() const;
 
@@ -38,6 +45,7 @@ class PlaceClaims {
   PathOwners owners_;
   std::vector<std::pair<Installed::File, std::string>> packaged_;  // files of site-packages, and their wheels
   std::vector<std::pair<bundle::StartupEffects, std::string>> startup_;
+  std::vector<std::pair<std::string, std::set<std::string>>> needs_;  // of wheels
   std::size_t used_startup_files_ = 0, left_out_bytecode_ = 0;
   std::vector<std::string> misdescribed_;
   std::set<std::string> libraries_;  // names of the wheels' files

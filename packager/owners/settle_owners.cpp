@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "packager/owners/shared_packages.hpp"
 #include "sealift/bundle/core/error.hpp"
 #include "sealift/bundle/wheel/wheel_name.hpp"
 
@@ -40,10 +41,14 @@ class Settlement {
     if (!used) complain(rule, "no path there has two owners, so there is nothing to decide");
   }
 
-  LeftOut take() {
+  LeftOut take(std::vector<std::string>& unused) {
     LeftOut left_out;
     for (const PathOwners::Contested& contested : owners_.contested())
-      if (contested.equal) winners_.emplace(contested.path, contested.owners.front());
+      if (contested.equal || is_unused(contested)) {
+        const bool decided = winners_.contains(contested.path);
+        winners_.emplace(contested.path, contested.natural);
+        if (!contested.equal && !decided) unused.push_back(contested.path + " is that of " + contested.natural);
+      }
     for (const auto& [path, winner] : winners_) {
       for (const std::string& loser : owners_.give(path, winner)) left_out[loser].insert(path);
     }
@@ -59,6 +64,12 @@ class Settlement {
  private:
   bool decides(const OwnerRule& rule, std::string_view path) const {
     return covers(rule.path, path) || (path.starts_with(site_) && covers(rule.path, path.substr(site_.size())));
+  }
+
+  // Files that many projects put into site-packages or the root by mistake, of wheels alone: pip keeps the last.
+  bool is_unused(const PathOwners::Contested& contested) const {
+    const std::string_view path = contested.path;
+    return contested.sha256 && is_litter(path.starts_with(site_) ? path.substr(site_.size()) : path);
   }
 
   void decide(const OwnerRule& rule, const PathOwners::Contested& contested) {
@@ -81,10 +92,11 @@ class Settlement {
 
 }  // namespace
 
-LeftOut settle(PathOwners& owners, const std::vector<OwnerRule>& rules, const std::string& site_packages) {
+LeftOut settle(PathOwners& owners, const std::vector<OwnerRule>& rules, const std::string& site_packages,
+               std::vector<std::string>& unused) {
   Settlement settlement(owners, site_packages);
   for (const OwnerRule& rule : rules) settlement.apply(rule);
-  return settlement.take();
+  return settlement.take(unused);
 }
 
 }  // namespace sealift::packager

@@ -17,8 +17,10 @@ namespace sealift::packager {
 using LeftOut = std::map<std::string, std::set<std::string>>;
 
 // Takes from every wheel the paths that a rule gives to another one, and those that an earlier wheel brings with the
-// same bytes. Throws Usage, listing all rules that decide nothing, that name a package without such a path, or that
-// decide a path which another rule has decided.
-LeftOut settle(PathOwners& owners, const std::vector<OwnerRule>& rules, const std::string& site_packages);
+// same bytes; or with other bytes, where nobody uses the file: `unused` then says whose it is. Throws Usage, listing
+// all rules that decide nothing, that name a package without such a path, or that decide a path which another rule has
+// decided.
+LeftOut settle(PathOwners& owners, const std::vector<OwnerRule>& rules, const std::string& site_packages,
+               std::vector<std::string>& unused);
 
 }  // namespace sealift::packager

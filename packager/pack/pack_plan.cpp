@@ -84,6 +84,8 @@ std::vector<bundle::Environment::Placement> placements_of(const PackPlan& plan) 
     placements.push_back({.entry = entry.draft.path, .into = entry.content.into});
     if (const auto out = plan.left_out.find(entry.content.owner); out != plan.left_out.end())
       for (const std::string& place : out->second) placements.back().left_out.push_back(SafePath::parse(place, "lock"));
+    if (const auto in = plan.shares.find(entry.content.owner); in != plan.shares.end())
+      for (const std::string& folder : in->second) placements.back().shared.push_back(SafePath::parse(folder, "lock"));
   }
   return placements;
 }
@@ -142,7 +144,10 @@ PackPlan plan_pack(const Lock& lock, const std::vector<Content>& contents, const
     claims.claim(contents[i], installed[i]);
     plan.entries.push_back({.content = contents[i], .draft = draft_of(contents[i], file, installed[i]), .file = file});
   }
-  plan.left_out = claims.settle_owners();
+  PlaceClaims::Settled settled = claims.settle_owners();
+  plan.left_out = std::move(settled.left_out);
+  plan.shares = std::move(settled.shares);
+  plan.unused = std::move(settled.unused);
   plan.left_out_bytecode = claims.left_out_bytecode();
   plan.misdescribed = claims.misdescribed();
   std::sort(plan.entries.begin(), plan.entries.end(),

@@ -10,6 +10,7 @@
 
 #include "packager/content/content.hpp"
 #include "packager/owners/settle_owners.hpp"
+#include "packager/owners/shared_packages.hpp"
 #include "sealift/bundle/manifest/manifest.hpp"
 
 namespace sealift::packager {
@@ -31,9 +32,11 @@ struct PackPlan {
   std::string python;                 // "3.11"
   std::vector<PlannedEntry> entries;  // sorted by path
   std::vector<std::filesystem::path>
-      companions;    // copied beside the payload, in the order and under the names of the draft's
-  LeftOut left_out;  // by [[owner]] rules, or brought by another wheel too; the draft's placements say it as well
-  std::size_t left_out_bytecode = 0;           // compiled files of wheels, which are never installed
+      companions;      // copied beside the payload, in the order and under the names of the draft's
+  LeftOut left_out;    // by [[owner]] rules, or brought by another wheel too; the draft's placements say it as well
+  Shares shares = {};  // wheels with files in packages of others; the draft says it as well
+  std::vector<std::string> unused = {};  // files of two wheels that differ and that nobody uses, and whose is taken
+  std::size_t left_out_bytecode = 0;     // compiled files of wheels, which are never installed
   std::vector<std::string> misdescribed = {};  // wheels whose RECORD is wrong about files, each with how many
 
   unsigned recovery_percent = 0;  // of the payload, as recovery data; 0: none

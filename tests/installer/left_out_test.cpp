@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files that a bundle leaves out of a wheel because another one owns them: what lies there, what RECORD says of it, and
 // every way in which a bundle could say it wrongly.
+#include "installer/doctor/doctor.hpp"
+#include "installer/generations/generation_record.hpp"
 #include "tests/installer/site.hpp"
 
 using namespace sealift;
@@ -72,6 +74,42 @@ TEST_CASE("a package folder of another wheel may be entered with files that are 
   tiny.items[1].left_out = {"lib/python3.11/site-packages/pkg/a.py"};
   site.apply(site.make(tiny));
   CHECK(read_file(site.site_packages() / "pkg/a.py") == "a");
+}
+
+TEST_CASE("a package may have files of other wheels where the manifest says so, and nowhere else") {
+  const Site site;
+  TinyBundle tiny;
+  tiny.items = {wheel_item({.name = "owner", .files = {{"pkg/__init__.py", "1"}, {"pkg/a.py", "a"}}}),
+                wheel_item({.name = "guest", .files = {{"pkg/plugins/b.py", "b"}}})};
+  SUBCASE("nobody said it") {
+    CHECK_REFUSED(site.apply(site.make(tiny)), Conflict, "pkg/plugins/b.py");
+  }
+  SUBCASE("of another folder") {
+    tiny.items[1].shared = {"pkg/plug", "pkg/plugins/b.py"};
+    CHECK_REFUSED(site.apply(site.make(tiny)), Conflict, "pkg/plugins/b.py");
+  }
+  SUBCASE("of another wheel") {
+    tiny.items[0].shared = {"pkg/plugins"};
+    CHECK_REFUSED(site.apply(site.make(tiny)), Conflict, "pkg/plugins/b.py");
+  }
+  SUBCASE("of this folder") {
+    tiny.items[1].shared = {"pkg/plugins"};
+    const MadeBundle made = site.make(tiny);
+    CHECK(made.manifest.installer_level == 7);
+    site.apply(made);
+    CHECK(read_file(site.site_packages() / "pkg/plugins/b.py") == "b");
+    const auto record = read_generation_record(site.prefix().generation(1), 1);
+    REQUIRE(record.entries.size() == 2);
+    CHECK(record.entries[0].shared == std::vector{bundle::SafePath::parse("pkg/plugins", "")});
+    Disk disk;
+    bundle::Progress silent(nullptr);
+    CHECK(doctor({.prefix = site.prefix(), .now = kNow}, disk, silent).findings.empty());
+  }
+  SUBCASE("but no module of a name that is taken") {
+    tiny.items[1] = wheel_item({.name = "guest", .files = {{"pkg/a/__init__.py", "b"}}});
+    tiny.items[1].shared = {"pkg"};
+    CHECK_REFUSED(site.apply(site.make(tiny)), Conflict, "the same name");
+  }
 }
 
 TEST_CASE("a bundle that leaves out what is not there, or what nobody brings, is refused") {

@@ -21,6 +21,7 @@ struct TinyItem {
   bundle::Encoding encoding = bundle::Encoding::Identity;
   bool absent = false;                     // listed only, which makes the bundle a delta
   std::vector<std::string> left_out = {};  // of a Wheel: places of files that another item owns
+  std::vector<std::string> shared = {};    // of a Wheel: folders in another one's package that it may have files in
   std::string patch = {};                  // of a Patch: what is stored; `bytes` is the wheel as published
   bundle::Digest built_on = {};            // of a Patch: the content of its base
   bundle::WheelBuild build = bundle::WheelBuild::None;
@@ -164,6 +165,8 @@ inline MadeBundle make_bundle(const std::filesystem::path& folder, TinyBundle ti
       draft.environment.placements.push_back({.entry = SafePath::parse(item.path, ""), .into = item.into});
       for (const std::string& place : item.left_out)
         draft.environment.placements.back().left_out.push_back(SafePath::parse(place, ""));
+      for (const std::string& folder : item.shared)
+        draft.environment.placements.back().shared.push_back(SafePath::parse(folder, ""));
     }
     if (item.absent || item.encoding == Encoding::Patch) draft.base = tiny.base;
   }

@@ -73,10 +73,16 @@ TEST_CASE("NVIDIA's packages, by their projects' names, have the folders of its 
     CHECK(fault_of_place(Scheme::SitePackages, "nvidia/nccl/lib/libnccl.so.2", info));
 }
 
+TEST_CASE("documents and examples may lie in the root, where setup.py's data_files put them") {
+  for (const char* path :
+       {"README.md", "LICENSE", "licence.txt", "CHANGELOG.rst", "examples/a.yaml", "docs/x", "tests/a.py"})
+    CHECK_FALSE(fault_of_place(Scheme::Data, path, "my_demo-1.0.dist-info"));
+}
+
 TEST_CASE("a folder of the root that no table names is refused, however harmless it looks, and so is a file there") {
   for (const char* path :
-       {"externals/x", "external", "examples/x.py", "nltk_data/x.pickle", "models/x", "data/x",
-        "local/lib/python3.11/dist-packages/x.py", "conda-meta/history", "apt/Packages", "LICENSE"}) {
+       {"externals/x", "external", "example/x.py", "README.py", "readme.cfg", "nltk_data/x.pickle", "models/x",
+        "data/x", "local/lib/python3.11/dist-packages/x.py", "conda-meta/history", "apt/Packages", "LICENSES"}) {
     CAPTURE(path);
     CHECK(fault_of_place(Scheme::Data, path, "my_demo-1.0.dist-info"));
   }

@@ -159,6 +159,50 @@ TEST_CASE("a bundle for other GPUs than the profile has is refused, or packed wh
   CHECK(shown.find("overruled  gpu") != std::string::npos);
 }
 
+TEST_CASE("files in another one's package are packed by a rule, which the lock, the manifest and inspect show") {
+  Workshop workshop;
+  workshop.add_wheel({.name = "host", .files = {{"host/__init__.py", "x"}}});
+  workshop.add_wheel({.name = "plug", .files = {{"host/plugins/extra.py", "y"}}});
+  CHECK_REFUSED(workshop.pack("none"), Conflict, "into = \"host/plugins\"");
+  workshop.lock.shared = {{.package = "plug", .into = "host/plugins"}};
+  const CreateResult result = workshop.pack("one");
+  CHECK(read_lock(workshop.dir / "demo.lock.toml").shared == workshop.lock.shared);
+  CHECK(result.manifest.installer_level == 7);
+  for (const auto& placement : result.manifest.environment.placements)
+    CHECK(placement.shared.size() == (placement.entry.text() == "wheels/plug-1.0-py3-none-any.whl" ? 1 : 0));
+  CHECK(
+      inspect_text(inspect(result.folder, std::nullopt)).find("has files in host/plugins, a package of another one") !=
+      std::string::npos);
+}
+
+TEST_CASE("packages that only extend their path, equal programs and packages that require each other need no rule") {
+  Workshop workshop;
+  const std::string pkgutil = "__path__ = __import__('pkgutil').extend_path(__path__, __name__)\n";
+  const std::string main = "[console_scripts]\nflow = flow.cli:main\n";
+  workshop.add_wheel({.name = "nsa", .files = {{"acme/__init__.py", pkgutil}, {"acme/cloud/__init__.py", "a"}}});
+  workshop.add_wheel(
+      {.name = "nsb", .files = {{"acme/__init__.py", "# b\n" + pkgutil}, {"acme/pre/__init__.py", "b"}}});
+  workshop.add_wheel(
+      {.name = "core", .files = {{"flow/__init__.py", "x"}, {"flow/cli.py", "y"}}, .entry_points = main});
+  workshop.add_wheel({.name = "skinny",
+                      .files = {{"flow/more.py", "z"}},
+                      .entry_points = main,
+                      .extra_metadata = "Requires-Dist: core[fast]>=1; python_version > '3'\n"});
+  const CreateResult result = workshop.pack();
+  std::map<std::string, std::vector<bundle::SafePath>> shared, left_out;
+  for (const auto& placement : result.manifest.environment.placements) {
+    if (!placement.shared.empty()) shared[placement.entry.text()] = placement.shared;
+    if (!placement.left_out.empty()) left_out[placement.entry.text()] = placement.left_out;
+  }
+  const auto path = [](const char* text) { return std::vector{bundle::SafePath::parse(text, "")}; };
+  CHECK(shared ==
+        std::map<std::string, std::vector<bundle::SafePath>>{{"wheels/nsb-1.0-py3-none-any.whl", path("acme/pre")},
+                                                             {"wheels/skinny-1.0-py3-none-any.whl", path("flow")}});
+  CHECK(left_out == std::map<std::string, std::vector<bundle::SafePath>>{
+                        {"wheels/nsb-1.0-py3-none-any.whl", path("lib/python3.11/site-packages/acme/__init__.py")},
+                        {"wheels/skinny-1.0-py3-none-any.whl", path("bin/flow")}});
+}
+
 TEST_CASE("a rule in the job gives a path of two wheels to one of them, and the other leaves it out") {
   Workshop workshop;
   const std::string place = "lib/python3.11/site-packages/nvidia/nccl/lib/libnccl.so.2";

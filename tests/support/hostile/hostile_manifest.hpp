@@ -306,6 +306,18 @@ inline HostileCases hostile_manifests() {
   left_out("left-out-unsorted", Json::array({"b", "a"}), "sorted and unique");
   left_out("left-out-no-list", "a", "array");
   left_out("left-out-at-level-1", Json::array({"a"}), "installer_level", 1, 1);
+  const auto shared = [&](const char* name, const Json& list, const char* word, std::size_t placement = 1,
+                          std::uint64_t level = 7) {
+    Json json = document;
+    json["installer_level"] = level;
+    json["environment"]["placements"][placement]["shared"] = list;
+    add("M30", name, write_json(json), word);
+  };
+  shared("shared-of-a-file", Json::array({"demo"}), "only a wheel", 0);
+  shared("shared-nothing", Json::array(), "a path was expected");
+  shared("shared-escapes", Json::array({"../x"}), "not safe");
+  shared("shared-unsorted", Json::array({"b", "a"}), "sorted and unique");
+  shared("shared-at-level-6", Json::array({"a"}), "installer_level", 1, 6);
   const auto startup = [&](const char* name, const Json& list, const char* word, std::uint64_t level = 3) {
     Json json = document;
     json["installer_level"] = level;

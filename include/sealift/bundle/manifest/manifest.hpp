@@ -17,7 +17,7 @@
 namespace sealift::bundle {
 
 inline constexpr std::uint64_t kFormatVersion = 2;
-inline constexpr std::uint64_t kInstallerLevel = 6;  // grows when bundles need something that older installers lack
+inline constexpr std::uint64_t kInstallerLevel = 7;  // grows when bundles need something that older installers lack
 inline constexpr std::uint64_t kDefaultChunkSize = std::uint64_t{4} << 20;
 inline constexpr std::uint64_t kMinChunkSize = std::uint64_t{4} << 10;
 inline constexpr std::uint64_t kMaxChunkSize = std::uint64_t{16} << 20;  // a reader holds one chunk for each thread
@@ -142,6 +142,8 @@ struct Environment {
     std::string into;  // for a Tree the folder ("" = the root), for a File its path; empty for a Wheel
     // Of a Wheel: files, by their place below the root, that another entry owns. Sorted.
     std::vector<SafePath> left_out = {};
+    // Of a Wheel: folders below site_packages that are in another wheel's package, and may have files of this one.
+    std::vector<SafePath> shared = {};  // sorted
 
     bool operator==(const Placement&) const = default;
   };
@@ -190,9 +192,9 @@ std::vector<std::string> wheels_built(const Manifest& manifest, WheelBuild build
 // For people: up to five of these names, and how many more there are; "none" of none.
 std::string few_of(const std::vector<std::string>& names);
 
-// The level of installer that a manifest needs: 6 with wheels that its packer built, 5 with patches or recovery data, 4
-// with GPU code or overruled checks, 3 with start-up files, 2 when it uses what else installers of level 1 lack, else
-// 0, so that older ones read it.
+// The level of installer that a manifest needs: 7 with shared packages, 6 with wheels that its packer built, 5 with
+// patches or recovery data, 4 with GPU code or overruled checks, 3 with start-up files, 2 when it uses what else
+// installers of level 1 lack, else 0, so that older ones read it.
 std::uint64_t needed_installer_level(const Manifest& manifest);
 
 }  // namespace sealift::bundle
