@@ -6,9 +6,11 @@
 # OUT (default build/air_gap) gets bundle/, keys/, host/, logs/, verdict/, report.html, report.json.
 #   --with-ms-swift   the bundle also holds ms-swift, a made Qwen, conversations and golden runs of them, and the carried
 #                     sealift-verify checks at level full: `swift sft` inside must give what our trainer gave outside
-# Needs Debian 12, root or a user with sudo, and about 30 GB. The exit status is the report's verdict. Can be run again.
+# Installed programs are taken where they are (programs.sh), with the trainer's wheel beside them or its sealift-train on the
+# PATH, and nothing is built; OUT is then air_gap here. A checkout needs Debian 12, root or a user with sudo, and 30 GB;
+# installed programs 20 GB, and namespaces. The exit status is the report's verdict. Can be run again.
 set -euo pipefail
-usage() { sed -n 's/^# \{0,1\}//; 5,9p' "$0"; }
+usage() { sed -n 's/^# \{0,1\}//; 5,11p' "$0"; }
 with_ms_swift= given=
 for word in "$@"; do
   case $word in
@@ -18,13 +20,35 @@ for word in "$@"; do
     *) [ -z "$given" ] || { echo "air_gap.sh: one folder, not $given and $word" >&2; usage >&2; exit 2; }; given=$word ;;
   esac
 done
-cd "$(dirname "$0")/.."
+source "$(dirname "$0")/programs.sh"
+here=$PWD
+cd "$samples/.."
 project=$PWD
-out=$(realpath -m "${given:-build/air_gap}")
-tools=${SEALIFT_TOOLS_BUILD:-$project/build/tools}   # a build folder whose bin/ holds the three tools
-train=$project/build/release                         # a build folder that knows LibTorch
-cache=$project/build/prerequisites
+root=${installed%/bin} trainer=${installed%/bin}     # of the tools, and of the trainer's wheel
+if [ -n "$installed" ] && [ ! -x "$trainer/libexec/sealift-train" ]; then
+  found=$(readlink -f "$(command -v sealift-train)") || true
+  trainer=${found%/bin/*}
+  if [ ! -x "$trainer/libexec/sealift-train" ]; then
+    [ -x cmake/prerequisites.sh ] || {
+      echo "air_gap.sh: sealift-train is neither in $root nor on the PATH; next: pip install sealift_trainer-*.whl" >&2
+      exit 7
+    }
+    installed=  # a checkout builds both halves
+  fi
+fi
 prefix=/opt/sealift                                  # on the bare host
+if [ -n "$installed" ]; then
+  [ -z "$with_ms_swift" ] || { echo "air_gap.sh: --with-ms-swift needs a checkout, which makes its Qwen" >&2; exit 2; }
+  out=$(realpath -m "${given:-$here/air_gap}")
+  bin=$installed
+  cache=$out/cache
+else
+  out=$(realpath -m "${given:-build/air_gap}")
+  tools=${SEALIFT_TOOLS_BUILD:-$project/build/tools} # a build folder whose bin/ holds the three tools
+  bin=$tools/bin
+  train=$project/build/release                       # a build folder that knows LibTorch
+  cache=$project/build/prerequisites
+fi
 job=samples/air_gap.toml level=quick needs=air-gap   # what to pack, how much sealift-verify checks, what building needs
 [ -z "$with_ms_swift" ] || job=samples/air_gap_ms_swift.toml level=full needs=ms-swift
 job=${SEALIFT_JOB:-$job}                             # that, or that and more
@@ -65,48 +89,64 @@ trap report EXIT
 
 # ---- the connected side ----------------------------------------------------------------------------------------------
 
-stage prepare "install what building the tools needs: Debian's packages, uv"
-cmake/prerequisites.sh tools
-export PATH="$cache/uv/bin:$PATH"
-
-# While the processors compile the tools, the network brings torch to build against, and what the bare host is made of.
+# While the processors compile the tools, or lock and pack, the network brings what the bare host is made of, and torch
+# where something is built against it.
 bring_the_rest() {
-  cmake/prerequisites.sh "$needs"
+  [ -n "$installed" ] || cmake/prerequisites.sh "$needs"
   [ -f "$cache/bare-host.tar" ] || {
     mmdebstrap --quiet --format=tar --variant=minbase bookworm "$cache/bare-host.tar.partial"
     mv "$cache/bare-host.tar.partial" "$cache/bare-host.tar"
   }
 }
-bring_the_rest > "$out/logs/prepare.log" 2>&1 &
-rest=$!
+brought() { wait "$rest" || { cat "$out/logs/prepare.log" >&2; exit 1; }; }
+if [ -n "$installed" ]; then
+  stage prepare "bring uv, and meanwhile what the bare host is unpacked from"
+  mkdir -p "$cache"
+  needs bwrap=bubblewrap patchelf=patchelf mmdebstrap=mmdebstrap unshare=util-linux ip=iproute2 file=file python3=python3
+  [ "$(id -u)" -eq 0 ] || needs newuidmap=uidmap
+  bring_uv "$cache/uv"
+  bring_the_rest > "$out/logs/prepare.log" 2>&1 &
+  rest=$!
+  python=$(cd "$trainer/lib" && echo python3.*)
+  sed -e "/^name = \"sealift-repo\"/,/^from/ s|\"../build/release/stage\"|\"$root\"|" \
+    -e "s|\"../build/release/stage\"|\"$trainer\"|; s|\"../build/prerequisites/torch/lib/python3.11/|\"$trainer/lib/$python/|" \
+    -e "s|\"air_gap_golden.toml\"|\"$samples/air_gap_golden.toml\"|" "$job" > "$out/job.toml"
+  stage build "nothing: the programs are installed in $root, the trainer in $trainer"
+  job=$out/job.toml
+else
+  stage prepare "install what building the tools needs: Debian's packages, uv"
+  cmake/prerequisites.sh tools
+  export PATH="$cache/uv/bin:$PATH"
+  bring_the_rest > "$out/logs/prepare.log" 2>&1 &
+  rest=$!
+  stage build "build the tools (no LibTorch), then the trainer against torch, which is brought meanwhile"
+  if [ "$tools" = "$project/build/tools" ]; then logged build cmake --preset tools -DSEALIFT_TESTS=OFF; fi
+  logged build cmake --build "$tools" --target sealift-pack sealift-install sealift-start sealift-repo sealift-launch
+  brought
+  [ -f "$train/build.ninja" ] || logged build cmake --preset release -DSEALIFT_MERGE=ON
+  logged build cmake --build "$train" --target sealift-train sealift-verify
+  logged build cmake --install "$train" --component trainer --prefix "$train/stage" --strip
+  install -m 0755 "$tools/bin/sealift-repo" "$tools/bin/sealift-launch" "$train/stage/bin"
 
-stage build "build the tools (no LibTorch), then the trainer against torch, which is brought meanwhile"
-if [ "$tools" = "$project/build/tools" ]; then logged build cmake --preset tools -DSEALIFT_TESTS=OFF; fi
-logged build cmake --build "$tools" --target sealift-pack sealift-install sealift-start sealift-repo sealift-launch
-wait $rest || { cat "$out/logs/prepare.log" >&2; exit 1; }
-[ -f "$train/build.ninja" ] || logged build cmake --preset release -DSEALIFT_MERGE=ON
-logged build cmake --build "$train" --target sealift-train sealift-verify
-logged build cmake --install "$train" --component trainer --prefix "$train/stage" --strip
-install -m 0755 "$tools/bin/sealift-repo" "$tools/bin/sealift-launch" "$train/stage/bin"
-pack=$tools/bin/sealift-pack
-
-torch=$cache/torch
-made_qwen() {
-  PYTHONPATH=$cache/peers "$torch/bin/python" samples/ms_swift/made_qwen.py build/made_qwen "$train/stage/bin" \
-    "$torch/lib/python3.11/site-packages/torch/lib"
-}
-[ -z "$with_ms_swift" ] || logged build made_qwen
+  torch=$cache/torch
+  made_qwen() {
+    PYTHONPATH=$cache/peers "$torch/bin/python" samples/ms_swift/made_qwen.py build/made_qwen "$train/stage/bin" \
+      "$torch/lib/python3.11/site-packages/torch/lib"
+  }
+  [ -z "$with_ms_swift" ] || logged build made_qwen
+fi
+pack=$bin/sealift-pack
 
 stage lock "resolve for the target, pin every file by digest"
 [ -f "$out/keys/root.1.json" ] || { rm -rf "$out/keys"; logged keygen "$pack" keygen "$out/keys"; }
 fingerprint=$(cat "$out/keys/root.fingerprint")
 logged lock "$pack" lock "$job" -o "$out/air_gap.lock.toml" --cache "$cache/downloads" \
-  --launcher "$tools/bin/sealift-start"
+  --launcher "$bin/sealift-start"
 
 stage pack "fetch, check, pack and sign"
 rm -rf "$out/bundle"
 logged create "$pack" create "$out/air_gap.lock.toml" --root "$out/keys/root.1.json" --unsigned -o "$out/bundle" \
-  --cache "$cache/downloads" --installer "$tools/bin/sealift-install" --volume-size "${SEALIFT_VOLUME_SIZE:-1G}"
+  --cache "$cache/downloads" --installer "$bin/sealift-install" --volume-size "${SEALIFT_VOLUME_SIZE:-1G}"
 bundle=$(echo "$out"/bundle/*)
 logged sign "$pack" sign "$bundle" --fingerprint "$fingerprint" --key "$out/keys/release.key"  # another account, in earnest
 logged rehearse "$pack" rehearse "$bundle" --fingerprint "$fingerprint"
@@ -119,6 +159,7 @@ host=$out/host
 source samples/bare_host.sh
 
 stage carry "make a bare Debian host; carry over the bundle and say the root's fingerprint, nothing else"
+[ -z "$installed" ] || brought
 if [ -e "$host" ]; then "${enter[@]}" rm -rf "$host"; fi
 mkdir -p "$host"
 "${enter[@]}" tar -C "$host" --exclude='./dev/*' -xf "$cache/bare-host.tar"

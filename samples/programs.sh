@@ -4,13 +4,19 @@
 # An archive, a .deb, a .rpm and a wheel all have these scripts in share/doc/sealift/samples, and the programs in bin. A
 # checkout that has built nothing yet takes those on the PATH, if they are of its version; else it builds its own.
 samples=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# programs_of BIN: the folder of all programs of the installation with this BIN. Where they do not start, theirs is the last line.
+programs_of() {
+  "$1/sealift-pack" --version > /dev/null || exit
+  if [ -d "$1/../lib/sealift/bin" ]; then cd "$1/../lib/sealift/bin"; else cd "$1"; fi  # an archive, a .deb, a .rpm; a wheel
+  pwd
+}
 installed=  # the folder of installed programs; empty: the checkout's own are built
 if [ -z "${SEALIFT_TOOLS_BUILD:-}" ]; then
   if [ -x "$samples/../../../../bin/sealift-pack" ]; then
-    installed=$(cd "$samples/../../../../bin" && pwd)
+    installed=$(programs_of "$samples/../../../../bin")
   elif [ ! -d "$samples/../build/tools" ] && found=$(command -v sealift-pack) &&
     [ "$("$found" --version | head -1)" = "sealift-pack $(cat "$samples/../VERSION")" ]; then
-    installed=$(dirname "$found")
+    installed=$(programs_of "$(dirname "$(readlink -f "$found")")")
   fi
 fi
 # needs PROGRAM=PACKAGE...: ends with one line that names the packages of missing programs.
