@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+# Settings of a job that say how its JSON lines are read, in whole runs: the tokens that a run made by them.
+#   data_format: whose keys a message has; training_key: the key that masks; dataset_dir: names of LLaMA-Factory's folder
+#   literal_markers: <image> and its like as words
+# usage: data_settings_test.py SEALIFT_TRAIN [PART...]      with the Python of torch; PYTHONPATH: the peers
+import json
+
+from short_runs import (FIRST, MODEL, ONE_STEP, SECOND, TWO_ANSWERS, WORK, chat, check, learned, llama_factory_data, made,
+                        run, run_parts, trained)
+
+
+def data_format_says_whose_keys_a_message_has():
+    data = WORK / "weights.jsonl"
+    made.write_lines(data, [TWO_ANSWERS] * 2)
+    for name, runs in (("any", [SECOND]), ("mistral-finetune", [SECOND]), ("trl", [FIRST, SECOND]),
+                       ("ms-swift", [FIRST, SECOND])):
+        sequences, said = trained(f"format-{name}", "--model", MODEL, "--data", data, "--data_format", name, *ONE_STEP)
+        check(learned(sequences) == [runs] * 2, f"data_format {name}: learned {learned(sequences)}")
+        ignored = '"ignored_weights": {"weight": 2}' in said
+        check(ignored == (name in ("trl", "ms-swift")), f"data_format {name} says of the ignored key: {said}")
+    run("sft", "--model", MODEL, "--data", data, "--data_format", "nobodys", expect=2)
+
+
+def training_key_names_the_key_that_masks():
+    data = WORK / "keys.jsonl"
+    line = json.loads(json.dumps(TWO_ANSWERS))
+    del line["messages"][1]["weight"]
+    made.write_lines(data, [line] * 2)
+    sequences, _ = trained("key", "--model", MODEL, "--data", data, "--training_key", "learn", *ONE_STEP)
+    check(learned(sequences) == [[SECOND]] * 2, f"training_key: learned {learned(sequences)}")
+    sequences, said = trained("no-key", "--model", MODEL, "--data", data, *ONE_STEP)
+    check(learned(sequences) == [[FIRST, SECOND]] * 2, f"no training_key: learned {learned(sequences)}")
+    check("learn" in said, f"a key of a message that nobody knows is not said: {said}")
+
+
+def dataset_dir_has_names_of_data():
+    folder = llama_factory_data()
+    sequences, _ = trained("dir", "--model", MODEL, "--data", "mine", "--dataset_dir", folder, *ONE_STEP)
+    check(learned(sequences) == [["blue<|im_end|>\n"]] * 6, f"dataset_dir: learned {learned(sequences)}")
+    done = run("sft", "--model", MODEL, "--data", "nobodys", "--dataset_dir", folder, "--output_dir", WORK / "none", expect=2)
+    check("known are mine" in done.stderr, f"an unknown name: {done.stderr}")
+
+
+def literal_markers_are_words():
+    data = WORK / "markers.jsonl"
+    made.write_lines(data, [chat(("user", "<image> one", {}), ("assistant", "red", {}))] * 2)
+    done = run("sft", "--model", MODEL, "--data", data, "--output_dir", WORK / "markers", expect=2)
+    check("<image>" in done.stderr, f"a marker is not refused by name: {done.stderr}")
+    sequences, _ = trained("markers", "--model", MODEL, "--data", data, "--literal_markers", "true", *ONE_STEP)
+    check(learned(sequences) == [[FIRST]] * 2, f"literal_markers: learned {learned(sequences)}")
+
+
+run_parts([data_format_says_whose_keys_a_message_has, training_key_names_the_key_that_masks,
+           dataset_dir_has_names_of_data, literal_markers_are_words])
