@@ -54,9 +54,12 @@ std::vector<JobProgram> read_own_program(TomlTable& table, const fs::path& folde
   const fs::path root =
       table.has("from") ? fs::absolute(folder / table.string("from")).lexically_normal() : own_installation();
   table.done();
-  // Where something in bin starts it, as in the trainer's wheel and in a prefix, the program itself is in libexec.
-  const bool started = fs::is_regular_file(root / "libexec" / name);
-  const JobProgram program{.source = root / (started ? "libexec" : "bin") / name, .into = "bin/" + name};
+  // Where something in bin starts it, as in the trainer's wheel and in a prefix, the program itself is in libexec;
+  // where bin has a link to it, as in an archive, a .deb and a .rpm, in lib/sealift/bin.
+  fs::path place = "bin";
+  for (const char* behind : {"libexec", "lib/sealift/bin"})
+    if (fs::is_regular_file(root / behind / name)) place = behind;
+  const JobProgram program{.source = root / place / name, .into = "bin/" + name};
   if (!fs::is_regular_file(program.source))
     table.refuse(
         table.has("from") ? "from" : "name", "the program is not installed there", "a file", program.source.string(),

@@ -129,6 +129,19 @@ TEST_CASE("a program of ours is named, and brings what belongs to it out of an i
   CHECK_REFUSED(folder.read(job + named("sealift-repo") + named("sealift-repo") + "form = 1\n"), Usage, "form");
 }
 
+TEST_CASE("a program of an archive or a .deb is taken from where the name in bin leads") {
+  const JobFolder folder;
+  const std::filesystem::path root = folder.dir / "installed", place = root / "lib/sealift/bin/sealift-repo";
+  write_file(place, "x");
+  std::filesystem::create_directories(root / "bin");
+  std::filesystem::create_symlink("../lib/sealift/bin/sealift-repo", root / "bin/sealift-repo");
+  const std::string job = kGood.substr(0, kGood.find("[[program]]"));
+  const auto programs = folder.read(job + "[[program]]\nname = \"sealift-repo\"\nfrom = \"installed\"\n").programs;
+  REQUIRE(programs.size() == 1);
+  CHECK(programs.front().source == place);
+  CHECK(programs.front().into == "bin/sealift-repo");
+}
+
 TEST_CASE("a C compiler that is asked for is one more requirement, unless the job has chosen its version") {
   const JobFolder folder;
   const std::string asked = "[toolchain]\nc = true\n";
