@@ -48,7 +48,7 @@ dpkg-deb -x "$deb" "$work/deb"
 bsdtar -C "$work/rpm" -xf "$rpm"
 bsdtar -C "$work/wheel" -xf "$wheel"
 for program in sealift-pack sealift-install sealift-repo sealift-launch sealift-start audit.sh; do
-  one=$work/archive/bin/$program
+  one=$work/archive/lib/sealift/bin/$program
   [ -x "$one" ] || fail "the archive has no program $program"
   for other in "$work/deb/usr/lib/sealift/bin" "$work/rpm/usr/lib/sealift/bin" "$work/wheel/sealift-$version.data/scripts"; do
     cmp "$one" "$other/$program" || fail "$program is another one there"
@@ -60,12 +60,13 @@ for program in sealift-pack sealift-install sealift-repo sealift-launch sealift-
     *) ! readelf -d "$one" | grep NEEDED || fail "$program is not static" ;;
   esac
   [ "$("$one" --version | head -1)" = "$program $version" ] || fail "$program is not of version $version"
+  [ "$("$work/archive/bin/$program" --version | head -1)" = "$program $version" ] || fail "bin/$program of the archive does not start it"
   cmp "$work/deb/usr/bin/$program" "$one" || fail "$program cannot be started by its name from the .deb"
   [ "$(readlink "$work/rpm/usr/bin/$program")" = "/usr/lib/sealift/bin/$program" ] || fail "nor from the .rpm"
 done
 
 # What sealift-pack asks of a system, as each package says it: glibc, and libcurl of any distribution.
-pack=$work/archive/bin/sealift-pack
+pack=$work/archive/lib/sealift/bin/sealift-pack
 others=$(readelf -d "$pack" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -vxE 'libcurl\.so\.4|libc\.so\.6|libm\.so\.6|ld-linux-x86-64\.so\.2' || true)
 [ -z "$others" ] || fail "sealift-pack needs $others"
 ! readelf -V "$pack" | grep CURL || fail "sealift-pack asks for the libcurl of one distribution"
@@ -73,9 +74,27 @@ floor=$(objdump -T "$pack" | grep -o 'GLIBC_2\.[0-9]*' | sed 's/GLIBC_//' | sort
 [ "$(dpkg-deb -f "$deb" Depends)" = "libc6 (>= $floor), libcurl4 (>= 7.85)" ] || fail "the .deb depends on $(dpkg-deb -f "$deb" Depends)"
 rpm -qp --requires "$rpm" | grep -qxF "libc.so.6(GLIBC_$floor)(64bit)" || fail "the .rpm does not ask for glibc $floor"
 rpm -qp --requires "$rpm" | grep -qxF '(libcurl >= 7.85 or libcurl4 >= 7.85)' || fail "the .rpm does not ask for libcurl"
+[ "$(rpm -qp --recommends "$rpm" | tr '\n' ' ')" = "bubblewrap ca-certificates patchelf python3 " ] || fail "the .rpm recommends $(rpm -qp --recommends "$rpm")"
 case $wheel in *-manylinux_${floor/./_}_x86_64.whl) ;; *) fail "the wheel's tag is not glibc $floor's: $wheel" ;; esac
+
+# The archive on a system that it is not for: one line, of ours.
+mkdir "$work/fakes"
+refused() { # refused PROGRAM SAYS WORDS: with a PROGRAM of the system that says SAYS, one line with WORDS
+  local status=0
+  printf '#!/bin/sh\necho "%s"\n' "$2" > "$work/fakes/$1" && chmod +x "$work/fakes/$1"
+  PATH=$work/fakes:$PATH "$work/archive/bin/sealift-pack" lock job.toml > "$work/said" 2>&1 || status=$?
+  rm "$work/fakes/$1"
+  cat "$work/said"
+  [ "$status" = 8 ] && [ "$(wc -l < "$work/said")" = 1 ] && grep -qF "$3" "$work/said" || fail "not one line with: $3"
+}
+refused uname aarch64 "this archive is for x86_64, and this machine is aarch64; next: pack on a machine of x86_64, for targets of either"
+refused getconf 'glibc 2.31' "this system has glibc 2.31, and sealift-pack needs $floor; next: take Debian 12"
+refused getconf undefined "this system has glibc of no known version, and sealift-pack needs $floor"
 
 for page in README.md CHANGELOG.md LICENSE docs/operating.md docs/pictures/report.png samples/first_bundle.sh licences/libc6-dev licences/isa-l; do
   [ -s "$work/archive/share/doc/sealift/$page" ] && [ -s "$work/deb/usr/share/doc/sealift/$page" ] || fail "no page $page"
+done
+for place in archive deb/usr rpm/usr "wheel/sealift-$version.data/data"; do
+  "$work/$place/share/doc/sealift/samples/air_gap.sh" --help > "$work/said" || fail "air_gap.sh of $place does not start"
 done
 echo "packages of $version: the same bytes twice, the same programs four times"

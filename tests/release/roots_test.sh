@@ -39,6 +39,21 @@ grep -F 'depends on libcurl4 (>= 7.85)' "$work/said" || fail "$(cat "$work/said"
 chroot "$work/host" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin dpkg -r sealift > /dev/null
 find "$work/host/usr" -name '*sealift*' | grep . && fail "the removed package left files"
 
+echo "== the archive in both: one line of ours"
+for root in host bullseye; do
+  mkdir "$work/$root/opt/archive" && tar -C "$work/$root/opt/archive" --strip-components=1 -xf "$packages/sealift-$version-linux-x86_64.tar.zst"
+done
+said() { # said ROOT WORDS
+  local status=0
+  chroot "$work/$1" /usr/bin/env -i PATH=/usr/bin:/bin /opt/archive/bin/sealift-pack --version > "$work/said" 2>&1 || status=$?
+  cat "$work/said"
+  [ "$status" = 8 ] && [ "$(wc -l < "$work/said")" = 1 ] && grep -qF "$2" "$work/said" || fail "not one line with: $2"
+  [ "$(chroot "$work/$1" /opt/archive/bin/sealift-install --version)" = "sealift-install $version" ] || fail "sealift-install does not start in $1"
+}
+said bullseye "this system has glibc 2.31, and sealift-pack needs $floor; next: take Debian 12"
+said host 'libcurl.so.4 is not here; next: apt-get install libcurl4'
+rm -r "$work"/*/opt/archive
+
 # An rpm database knows none of Debian's packages. A made package says what the root's libraries provide, in the words that
 # rpm's own tool has for these very files, and a libcurl of that version, which the root has not.
 system() { # system ROOT CURL
