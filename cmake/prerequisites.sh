@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs what building and testing need, once: Debian's packages by apt, uv from PyPI, ISA-L as a static library, and a
 # Python environment with torch to build against. Everything but Debian's packages lands in build/prerequisites. Safe to run again.
+# What an index gives is taken by the SHA-256 that cmake/hashes has for it, and nothing else is; of Debian's packages apt
+# checks the archive's signature.
 #   cmake/prerequisites.sh tools     to build the packager, installer and repository: no torch, no tests
 #   cmake/prerequisites.sh air-gap   the same as tools, and what samples/air_gap.sh needs: torch, what makes a bare host
 #   cmake/prerequisites.sh ms-swift  the same as air-gap, and what makes the Qwen of its --with-ms-swift
@@ -23,12 +25,14 @@ kOlderClients="huggingface_hub==0.20.3 huggingface_hub==0.36.0 modelscope==1.28.
 kPackers="scikit-build-core==1.1.2"  # makes the wheels
 kEngines="containerd podman conmon crun libyajl2 libsubid4 libgpgme11"  # 38 MB to download
 kIsal=isal==1.8.0                           # Python's binding carries the sources of ISA-L 2.31.1; Debian has no libisal.a
+kIsalBuild="setuptools==84.2.1 setuptools-scm==10.3.4"  # what its metadata is read with
 kIsalParts='crc igzip erasure_code'
 kIsalHash=sha256:124233e9a31a62030a07aafd48c26689561926f4e10417ed3ea46c211218f2b4
 where=build/prerequisites
 
 # The system's certificates, since a network that intercepts TLS makes only those known. Variables that are set come first.
 export UV_SYSTEM_CERTS=1 UV_NATIVE_TLS=1  # newer and older uv
+export UV_PYTHON_DOWNLOADS=never          # interpreters are Debian's
 system_certificates=/etc/ssl/certs/ca-certificates.crt
 trust_system() {  # pip
   PIP_CERT=${PIP_CERT:-${REQUESTS_CA_BUNDLE:-${SSL_CERT_FILE:-$system_certificates}}}
@@ -52,6 +56,16 @@ install_packages() {
     -o APT::Keep-Downloaded-Packages=false $missing >&2
 }
 
+# Packages into an environment: by_hash PYTHON NAME [OPTION...], of cmake/hashes/NAME.txt.
+by_hash() {
+  python=$1 name=$2
+  shift 2
+  # A cache beside it, so that gigabytes are linked and not copied.
+  "$where/uv/bin/uv" pip install -q --cache-dir "$where/uv-cache" --require-hashes --python "$python" "$@" \
+    -r "cmake/hashes/$name.txt" >&2
+  rm -rf "$where/uv-cache"
+}
+
 # A folder is complete when its stamp names what it was made from; anything else is made anew.
 complete() { [ "$(cat "$where/$1.stamp" 2>/dev/null)" = "$2" ]; }
 stamp() { printf '%s\n' "$2" > "$where/$1.stamp"; }
@@ -61,7 +75,7 @@ install_uv() {
   say "installing $kUv into $where/uv"
   rm -rf "$where/uv"
   python3 -m venv "$where/uv"
-  "$where/uv/bin/pip" install -q --disable-pip-version-check "$kUv" >&2
+  "$where/uv/bin/pip" install -q --disable-pip-version-check --require-hashes -r cmake/hashes/uv.txt >&2
   stamp uv "$kUv"
 }
 
@@ -74,8 +88,10 @@ install_isal() {
   rm -rf "${where:?}/$folder" "$where/isal-build"
   mkdir -p "$where/$folder/include/isa-l" "$where/$folder/lib" "$where/isal-build"
   printf '%s --hash=%s\n' "$kIsal" "$kIsalHash" > "$where/isal-build/wanted"
+  # pip asks a source for its metadata; what that takes would come without hashes if pip fetched it.
+  "$where/uv/bin/pip" install -q --disable-pip-version-check --require-hashes -r cmake/hashes/isal_build.txt >&2
   "$where/uv/bin/pip" download -q --disable-pip-version-check --no-cache-dir --no-deps --no-binary isal --require-hashes \
-    -r "$where/isal-build/wanted" -d "$where/isal-build" >&2
+    --no-build-isolation -r "$where/isal-build/wanted" -d "$where/isal-build" >&2
   tar -xzf "$where"/isal-build/isal-*.tar.gz -C "$where/isal-build" --strip-components=4 --wildcards '*/src/isal/isa-l'
   for_machine=
   [ -z "$tools" ] || for_machine="host_cpu=${tools%%-*} arch=${tools%%-*} CC=${tools}gcc-12 AR=${tools}ar"
@@ -128,19 +144,16 @@ install_torch() {
   complete torch "$kTorch" && return 0
   say "installing $kTorch and what it needs into $where/torch (2.7 GB to download)"
   rm -rf "$where/torch"
-  UV_CACHE_DIR=$PWD/$where/uv-cache UV_PYTHON_DOWNLOADS=never
-  export UV_CACHE_DIR UV_PYTHON_DOWNLOADS
   "$where/uv/bin/uv" venv -q --python 3.11 "$where/torch" >&2
-  "$where/uv/bin/uv" pip install -q --python "$where/torch/bin/python" "$kTorch" >&2
-  rm -rf "$UV_CACHE_DIR" "$where/readers.stamp"
+  by_hash "$where/torch/bin/python" torch
+  rm -f "$where/readers.stamp"
   stamp torch "$kTorch"
 }
 
 install_beside_torch() {
   complete readers "$kReaders $kHeaders" && return 0
   say "installing $kReaders $kHeaders into $where/torch"
-  # shellcheck disable=SC2086  # a list of words
-  "$where/uv/bin/uv" pip install -q --no-cache --python "$where/torch/bin/python" $kReaders $kHeaders >&2
+  by_hash "$where/torch/bin/python" beside_torch
   stamp readers "$kReaders $kHeaders"
 }
 
@@ -149,8 +162,7 @@ install_peers() {
   complete peers "$(cat tests/train/peers.txt)" && return 0
   say "installing tests/train/peers.txt into $where/peers"
   rm -rf "$where/peers"
-  "$where/uv/bin/uv" pip install -q --no-cache --no-deps --python "$where/torch/bin/python" --target "$where/peers" \
-    -r tests/train/peers.txt >&2
+  by_hash "$where/torch/bin/python" peers --no-deps --target "$where/peers"
   stamp peers "$(cat tests/train/peers.txt)"
 }
 
@@ -160,8 +172,7 @@ install_clients() {
   say "installing $kClients into $where/clients"
   rm -rf "$where/clients"
   "$where/uv/bin/uv" venv -q --python 3.11 "$where/clients" >&2
-  # shellcheck disable=SC2086  # a list of words
-  "$where/uv/bin/uv" pip install -q --no-cache --python "$where/clients/bin/python" $kClients >&2
+  by_hash "$where/clients/bin/python" clients
   stamp clients "$kClients"
 }
 
@@ -170,8 +181,7 @@ install_packers() {
   say "installing $kPackers into $where/packers"
   rm -rf "$where/packers"
   "$where/uv/bin/uv" venv -q --python 3.11 "$where/packers" >&2
-  # shellcheck disable=SC2086  # a list of words
-  "$where/uv/bin/uv" pip install -q --no-cache --python "$where/packers/bin/python" $kPackers >&2
+  by_hash "$where/packers/bin/python" packers
   stamp packers "$kPackers"
 }
 
@@ -182,7 +192,7 @@ install_older_clients() {
   for one in $kOlderClients; do
     place=$where/older/${one%%==*}-${one##*==}
     "$where/uv/bin/uv" venv -q --python 3.11 "$place" >&2
-    "$where/uv/bin/uv" pip install -q --no-cache --python "$place/bin/python" "$one" >&2
+    by_hash "$place/bin/python" "${one%%==*}-${one##*==}"
   done
   stamp older "$kOlderClients"
 }
