@@ -46,9 +46,12 @@ def last_line(text):
 
 def script_body(data):
     """A program without what starts it; of an entry point what it leads to."""
-    body = data[len(SELF_LOCATING):] if data.startswith(SELF_LOCATING) else SHEBANG.sub(b"", data, count=1)
+    begin = SHEBANG.match(data)
+    body = data[len(SELF_LOCATING):] if data.startswith(SELF_LOCATING) else data[begin.end() if begin else 0:]
+    if len(body) > 500:  # no entry point; some bring programs of many megabytes
+        return body
     point = re.search(rb"^from (\S+) import (\w+)$.*^\s+sys\.exit\(([\w.]+)\(\)\)", body, re.M | re.S)
-    return b"entry point %s:%s" % (point[1], point[3]) if point and len(body) < 500 else body
+    return b"entry point %s:%s" % (point[1], point[3]) if point else body
 
 
 def tree(root):
@@ -115,9 +118,11 @@ class Zoo:
         wheels = list(pathlib.Path(folder).glob("*.whl"))
         if done.returncode == 0 and wheels:
             return wheels[0], None
-        if done.returncode < 0 or "File too large" in done.stderr:
+        if "File too large" in done.stderr:
             return None, "left out: larger than 100 MB"
-        return None, "left out: pip finds no wheel for this Python"
+        if "No matching distribution found" in done.stderr:
+            return None, "left out: pip finds no wheel for this Python"
+        raise RuntimeError(f"{name}: {done.stderr[-2000:]}")  # the network's fault says nothing of the wheel
 
     def compare(self, wheel):
         with tempfile.TemporaryDirectory() as work:
@@ -125,17 +130,14 @@ class Zoo:
             ours = run(self.asked.install_wheel, work / "ours", wheel, check=False)
             peers, refusals = {}, {}
             for peer in ("pip", "uv"):
-                run(self.asked.python, "-m", "venv", "--without-pip", work / peer)
-                before = tree(work / peer)
-                python = work / peer / "bin/python"
-                quiet = ("--no-deps", "--no-index", "--no-cache-dir" if peer == "pip" else "--no-cache")
-                command = ((self.asked.python, "-m", "pip", "--python", python, "install", "--no-compile", "--disable-pip-version-check") if peer == "pip"
-                           else (self.asked.uv, "pip", "install", "--python", python, "--link-mode", "copy"))
+                quiet = ("--no-deps", "--no-index", "--no-cache-dir" if peer == "pip" else "--no-cache", "--prefix", work / peer)
+                command = ((self.asked.python, "-m", "pip", "install", "--no-compile", "--disable-pip-version-check", "--ignore-installed", "--no-warn-script-location")
+                           if peer == "pip" else (self.asked.uv, "pip", "install", "--python", self.asked.python, "--link-mode", "copy"))
                 done = run(*command, *quiet, wheel, check=False)
                 if done.returncode != 0:
                     refusals[peer] = last_line(done.stderr)
                 else:
-                    peers[peer] = {path: what for path, what in tree(work / peer).items() if path not in before}
+                    peers[peer] = tree(work / peer)
             if ours.returncode != 0:
                 text = [l.strip() for l in ours.stdout.splitlines() if l.strip()]
                 why = next((l for l in text if l.startswith("refused:")), text[-1] if text else "it ended")
