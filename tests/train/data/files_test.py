@@ -166,12 +166,22 @@ class Files(DataTest):
         self.are_the_rows("pt", options=options, learned=["hello<|im_end|>"])
         self.is_refused("bad_kto", "kto_tag, is neither true nor false", options=options)
 
+    def test_num_samples_draws_the_same_rows_everywhere(self):
+        self.file("lf/ten.json", json.dumps([{"instruction": "a", "output": f"b{at}"} for at in range(10)]))
+        options = self.info(three={"file_name": "ten.json", "num_samples": 3},
+                            more={"file_name": "ten.json", "num_samples": 23})
+        learned = self.taken(["three"], *options)[0]
+        self.assertEqual((len(learned), learned), (3, self.taken(["three"], *options)[0]))
+        self.assertEqual(learned, sorted(set(learned)))
+        learned = self.taken(["more"], *options)[0]
+        self.assertEqual(sorted(learned.count(f"b{at}<|im_end|>\n") for at in range(10)), [2] * 7 + [3] * 3)
+
     def test_what_dataset_info_cannot_say_here_is_refused(self):
         self.file("lf/a.json", "[]")
-        options = self.info(hub={"hf_hub_url": "a/b"}, num={"file_name": "a.json", "num_samples": 3},
+        options = self.info(hub={"hf_hub_url": "a/b"}, num={"file_name": "a.json", "num_samples": "3"},
                             tag={"file_name": "a.json", "formatting": "sharegpt", "tags": {"user": "x"}},
                             form={"file_name": "a.json", "formatting": "other"})
-        for name, reason in (("hub", "nothing is downloaded here"), ("num", "shuf -n"), ("tag", "the tag user"),
+        for name, reason in (("hub", "nothing is downloaded here"), ("num", "num_samples '3'; expected a number"), ("tag", "the tag user"),
                              ("form", "known are alpaca"), ("nobody", "known are form, hub, num, tag")):
             self.is_refused(name, reason, options=options)
         self.is_refused("a", "has no dataset_info.json", options=("--dataset-dir", self.folder))

@@ -171,11 +171,28 @@ class Tokenize(unittest.TestCase):
             _, read = self.tokenize([{"messages": CHATS[1]}], "--loss-on", "all", model=name)
             self.assertEqual(sum(read["counts"][0]), len(read["ids"][0]))
 
-    def test_a_template_that_rewrites_earlier_turns_is_refused_unless_only_the_last_counts(self):
-        self.refused([{"messages": CHATS[1]}], "line 1 has a turn 3", "--loss-on last", model="thinking")
-        _, read = self.tokenize([{"messages": CHATS[1]}], "--loss-on", "last", model="thinking")
+    def test_earlier_turns_count_as_the_template_writes_them_once_more_follows(self):
+        _, read = self.tokenize([{"messages": CHATS[1]}], model="thinking")
         self.assertEqual(read["ids"][0], self.thinking.apply_chat_template(CHATS[1])["input_ids"])
+        self.assertEqual(self.counted_text(self.thinking, read),
+                         "世界 😀🦭<|im_end|>\n<think>\n\n</think>\n\nsüß <|im_end|>\n")
+        _, read = self.tokenize([{"messages": CHATS[1]}], "--loss-on", "last", model="thinking")
         self.assertEqual(self.counted_text(self.thinking, read), "<think>\n\n</think>\n\nsüß <|im_end|>\n")
+
+    def test_a_chat_may_begin_with_an_answer_where_the_template_looks_at_the_first_message(self):
+        _, read = self.tokenize([{"messages": [assistant(" hello "), *CHATS[0]]}])
+        self.assertEqual(self.counted_text(self.qwen, read), "hello <|im_end|>\nTwo of three.<|im_end|>\n")
+
+    def test_a_template_that_changes_the_words_of_earlier_turns_is_refused_unless_only_the_last_counts(self):
+        template = THINKING.replace("message.content +", "(message.content | upper if message.role == 'assistant' "
+                                    "and not loop.last else message.content) +")
+        path = self.folder / "shouts.jinja"
+        path.write_text(template)
+        shout = [user("one"), assistant("two"), user("three"), assistant("four")]
+        words = ("--chat-template", path)
+        self.refused([{"messages": shout}], "line 1 has a turn 2", "--loss-on last", options=words, model="thinking")
+        _, read = self.tokenize([{"messages": shout}], "--loss-on", "last", *words, model="thinking")
+        self.assertEqual(self.counted_text(self.thinking, read), "<think>\n\n</think>\n\nfour<|im_end|>\n")
 
     def test_all_forms_of_a_prompt_with_an_answer_are_one(self):
         system = {"role": "system", "content": "Be short."}

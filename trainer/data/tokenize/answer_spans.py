@@ -7,6 +7,8 @@ import os
 from left_out import check_rendered
 from line_notes import Bad
 
+MARK = "sealiftendq"  # letters alone: no template quotes or splits them
+
 
 def bare_text(messages, name):
     """The text of one message, for a model without a chat template."""
@@ -45,6 +47,45 @@ def marks_of_turns(rendered, marked, turns):
     return [span for span, owner in zip(marked, rendered.owners) if owner is not None and owner - 1 in turns]
 
 
+def with_mark(message):
+    """The message with MARK before the last letter of what it says; None where it says nothing."""
+    if calls := message.get("tool_calls"):
+        function = {**calls[-1]["function"], "name": MARK + calls[-1]["function"]["name"]}
+        return {**message, "tool_calls": [*calls[:-1], {**calls[-1], "function": function}]}
+    said = (message.get("content") or "").rstrip()
+    return {**message, "content": said[:-1] + MARK + message["content"][len(said) - 1:]} if said else None
+
+
+def through_turn(template, messages, turn, tools, text):
+    """`text`, the whole chat, to the end of a turn; None where that cannot be told. A template may write a turn
+    differently once more follows, as Qwen3's takes its thoughts out: then it ends by what closes it when it is the last,
+    after the same words."""
+    after, _ = template.render(messages[: turn + 1], tools)
+    if text.startswith(after):
+        return after
+    marked = with_mark(messages[turn])
+    if marked is None:
+        return None
+    whole, _ = template.render([*messages[:turn], marked, *messages[turn + 1:]], tools)
+    alone, _ = template.render([*messages[:turn], marked], tools)
+    at, closing = whole.find(MARK), alone.rpartition(MARK)[2]
+    is_told = MARK in alone and at >= 0 and whole.replace(MARK, "") == text and text.startswith(closing, at)
+    return text[: at + len(closing)] if is_told else None
+
+
+def begin_of_turn(template, messages, turn, tools, text):
+    """begin_of_answer; of an answer that comes first its words, where the template fails without a message before."""
+    try:
+        return begin_of_answer(template, messages[:turn], tools, text)
+    except Bad:
+        if turn > 0:
+            raise
+    said = messages[0].get("content") or ""
+    at = len(said) - len(said.lstrip())
+    whole, _ = template.render([{**messages[0], "content": said[:at] + MARK + said[at:]}, *messages[1:]], tools)
+    return whole.find(MARK) if said.strip() and whole.replace(MARK, "") == text else None
+
+
 def begin_of_answer(template, prompt, tools, text):
     """Where in `text` the answer to `prompt` begins; None where the template writes the prompt differently in it.
     A generation prompt that goes on to what the answer is not (DeepSeek's <think>) counts as far as both agree, as in
@@ -69,9 +110,9 @@ def assistant_spans(template, messages, tools, loss_on, notes):
         return text, marks_of_turns(rendered, marked, turns)
     spans = []
     for turn in turns:
-        begin = begin_of_answer(template, messages[:turn], tools, text)
-        after, _ = template.render(messages[: turn + 1], tools)
-        if begin is None or not text.startswith(after):
+        begin = begin_of_turn(template, messages, turn, tools, text)
+        after = through_turn(template, messages, turn, tools, text)
+        if begin is None or after is None:
             raise Bad(f"has a turn {turn + 1} that the chat template writes differently once more follows, so its "
                       "tokens cannot be told; use --loss-on last, or a template with {% generation %}")
         spans.append((begin, len(after)))

@@ -257,6 +257,14 @@ def rows_of(paths, info=None):
     """(where, object or Broken) of everything that `paths` name; info: a DatasetInfo, which knows names too."""
     for path in paths:
         entry = info.entry(path) if info is not None else None
-        for file in files_of(entry.path if entry else pathlib.Path(path)):
-            for where, row in rows_of_file(file):
-                yield where, entry.line_of(row) if entry and isinstance(row, dict) else row
+        files = files_of(entry.path if entry else pathlib.Path(path))
+
+        def rows():
+            for file in files:
+                yield from rows_of_file(file)
+
+        if not entry:
+            yield from rows()
+            continue
+        for where, row in entry.rows(rows):
+            yield where, entry.line_of(row) if isinstance(row, dict) else row

@@ -3,7 +3,9 @@
 # Beside data_files, where --dataset-dir is given; a job of LLaMA-Factory names data sets, not files.
 # Columns and tags have its defaults (its data/parser.py). Where it drops rows for a tag that was left out, that tag has
 # its default here; a column that is not named is not read there, nor here, and listed.
+import collections
 import json
+import random
 
 from data_files import Broken
 
@@ -12,7 +14,7 @@ TAGS = {"role_tag": "from", "content_tag": "value", "user_tag": "human", "assist
         "observation_tag": "observation", "function_tag": "function_call", "system_tag": "system"}
 ROLES = {"user_tag": "user", "assistant_tag": "assistant", "observation_tag": "tool", "function_tag": "function_call",
          "system_tag": "system"}
-KNOWN = ("file_name", "formatting", "columns", "tags", "ranking", "split", "subset", "folder")
+KNOWN = ("file_name", "formatting", "columns", "tags", "ranking", "split", "subset", "folder", "num_samples")
 HUBS = ("hf_hub_url", "ms_hub_url", "om_hub_url", "script_url", "cloud_file_name")
 BESIDE = ("system", "tools", "images", "videos", "audios")
 
@@ -34,8 +36,10 @@ class Entry:
                                                             "and name its file" if hub else ""))
         for key in given:
             if key not in KNOWN + HUBS:
-                remedy = "; draw the rows first: shuf -n" if key == "num_samples" else ""
-                raise SystemExit(f"{where} has {key}, which this does not understand{remedy}")
+                raise SystemExit(f"{where} has {key}, which this does not understand")
+        self.name, self.samples = name, given.get("num_samples")
+        if self.samples is not None and (type(self.samples) is not int or self.samples < 1):
+            raise SystemExit(f"{where} has num_samples {self.samples!r}; expected a number of rows, 1 or more")
         self.path = folder / given["file_name"]
         self.formatting, self.ranking = given.get("formatting", "alpaca"), given.get("ranking", False)
         if self.formatting not in ("alpaca", "sharegpt", "openai"):
@@ -49,6 +53,20 @@ class Entry:
         self.roles = {self.tags[tag]: role for tag, role in ROLES.items()}
         if self.formatting != "alpaca" and "messages" not in self.columns:
             self.columns = {**self.columns, "messages": "conversations"}
+
+    def rows(self, given):
+        """Of what `given()` yields as many as num_samples says, the same in each run; above the size rows come again."""
+        if self.samples is None:
+            yield from given()
+            return
+        total = sum(1 for _ in given())
+        if not total:
+            raise SystemExit(f"{self.name} has no rows, of which {self.samples} are to be taken")
+        repeats, rest = divmod(self.samples, total)
+        times = collections.Counter(random.Random(42).sample(range(total), rest))
+        for number, row in enumerate(given()):
+            for _ in range(repeats + times[number]):
+                yield row
 
     def line_of(self, row):
         """A Line of a row, or what is wrong with it."""
