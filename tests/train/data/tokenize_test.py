@@ -15,6 +15,9 @@ import unittest
 import tokenizers
 import transformers
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[3] / "trainer/data/tokenize"))
+from token_pieces import shares  # noqa: E402
+
 PROGRAM, DUMP = (str(pathlib.Path(argument).resolve()) for argument in sys.argv[1:3])
 
 QWEN = """{%- if messages[0]['role'] == 'system' %}
@@ -317,6 +320,31 @@ class Tokenize(unittest.TestCase):
             _, read = self.tokenize(lines, "--max-length", most, "--truncation-strategy", side)
             self.assertEqual(read["ids"][1], kept)
         self.refused(lines, "no token of an answer", options=("--max-length", 5, "--truncation-strategy", "right"))
+
+    def test_a_question_and_its_answer_share_the_length_as_in_llama_factory(self):
+        # (question, answer, most) -> what LLaMA-Factory 0.9.5's infer_seqlen says of each.
+        for case, kept in {(20, 5, 12): (7, 5), (5, 20, 12): (5, 7), (10, 10, 12): (6, 6), (3, 4, 12): (3, 4),
+                           (30, 7, 12): (10, 2), (0, 9, 4): (0, 4)}.items():
+            self.assertEqual(shares(*case), kept, case)
+        lines = [{"messages": CHATS[2]}]
+        _, whole = self.tokenize(lines)
+        _, cut = self.tokenize(lines, "--max-length", len(whole["ids"][0]) - 4, "--truncation-strategy", "pairs")
+        self.assertEqual(len(cut["ids"][0]), len(whole["ids"][0]) - 4)
+        first = whole["counts"][0].index(1) if 1 in whole["counts"][0] else None
+        self.assertEqual(cut["ids"][0][:first], whole["ids"][0][:first])
+
+    def test_axolotl_does_not_learn_the_newline_behind_an_answer(self):
+        lines = [{"messages": CHATS[1]}]
+        _, whole = self.tokenize(lines)
+        _, bare = self.tokenize(lines, "--data-format", "axolotl")
+        self.assertEqual(bare["ids"], whole["ids"])
+        self.assertEqual(sum(whole["counts"][0]) - sum(bare["counts"][0]), 2)
+
+    def test_so_many_rows_of_a_file_are_its_first_or_drawn_ones(self):
+        lines = [{"messages": [user(str(number)), assistant("x")]} for number in range(9)]
+        _, whole = self.tokenize(lines)
+        _, first = self.tokenize(lines, "--max-rows", 3)
+        self.assertEqual(first["ids"], whole["ids"][:3])
 
     # -- refusals
 

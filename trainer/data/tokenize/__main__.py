@@ -18,13 +18,14 @@ except ImportError as error:
 
 from answer_spans import parts_of
 from chat_template import Template
-from data_files import Broken, rows_of
+from data_files import Broken
 from dataset_info import DatasetInfo
 from example_lines import KINDS, Lines
 from learned_keys import PROJECTS, Rules
 from line_notes import Bad, Notes
 from message_forms import MessageForms
 from model_folder import Model
+from row_samples import rows_of_names
 from sample_texts import add_texts
 from token_pieces import TooLong, sequences_of
 from token_writer import Writer
@@ -72,7 +73,8 @@ class Conversion:
             example = self.lines.example_of(row, self.kind)
             if example is None:
                 return self.notes.keep()
-            parts = parts_of(example, self.template, self.options.loss_on, self.notes)
+            parts = parts_of(example, self.template, self.options.loss_on, self.notes,
+                             self.options.data_format != "axolotl")
             for part in parts:
                 part.text.encode("utf-8")  # JSON can spell what is no text
         except Bad as reason:
@@ -109,7 +111,7 @@ class Conversion:
                 self.report.too_long += 1
 
     def run(self):
-        lines = rows_of(self.options.data, self.info)
+        lines = rows_of_names(self.options, self.info)
         while not self.report.hopeless() and (chunk := list(itertools.islice(lines, CHUNK))):
             self.write([found for where, row in chunk if (found := self.examine(where, row))])
         return self.end()
@@ -143,7 +145,8 @@ def options_of(arguments):
     parser.add_argument("--out", type=pathlib.Path, required=True, metavar="FILE")
     parser.add_argument("--kind", choices=("auto", *KINDS), default="auto", help="auto: that of the first line")
     parser.add_argument("--max-length", type=int, default=0, help="most tokens of a sequence; 0: any")
-    parser.add_argument("--truncation-strategy", choices=("raise", "delete", "left", "right", "split"), default="raise")
+    parser.add_argument("--truncation-strategy", default="raise",
+                        choices=("raise", "delete", "left", "right", "pairs", "split"))
     parser.add_argument("--loss-on", choices=("assistant", "last", "all"), default="assistant")
     parser.add_argument("--system", help="a system prompt for chats without one")
     parser.add_argument("--chat-template", metavar="FILE", help="instead of the model's; none: no chat")
@@ -152,6 +155,8 @@ def options_of(arguments):
                         help="whose meaning keys such as weight, train and loss_scale of a message have")
     parser.add_argument("--training-key", default="", metavar="KEY", help="of a message: true or false, whether it is "
                         "learned; axolotl's message_field_training")
+    parser.add_argument("--max-rows", type=int, default=0, metavar="N", help="the first N rows of each of --data; 0: all")
+    parser.add_argument("--data-seed", type=int, default=42, help="of the rows of FILE#N, in data of ms-swift")
     parser.add_argument("--literal-markers", action="store_true", help="<image>, <video>, <audio> are words like others")
     parser.add_argument("--skip-bad-lines", action="store_true", help="leave bad lines out and count them")
     options = parser.parse_args(arguments)

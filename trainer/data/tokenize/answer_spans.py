@@ -97,7 +97,13 @@ def begin_of_answer(template, prompt, tools, text):
     return len(os.path.commonprefix([before, text])) if before.startswith(bare) and text.startswith(bare) else None
 
 
-def assistant_spans(template, messages, tools, loss_on, notes):
+def without_newline(text, begin, end, message):
+    """Where a turn ends whose end token counts and the newline behind that does not, as axolotl has it."""
+    bare, content = text[begin:end].rstrip("\n"), (message.get("content") or "").rstrip()
+    return end if not bare or (content and bare.endswith(content)) else begin + len(bare)
+
+
+def assistant_spans(template, messages, tools, loss_on, notes, newline=True):
     """(text of the whole chat, the characters of the turns that count)"""
     text, marked = template.render(messages, tools)
     turns = turns_to_learn(messages, loss_on, notes)
@@ -115,7 +121,7 @@ def assistant_spans(template, messages, tools, loss_on, notes):
         if begin is None or after is None:
             raise Bad(f"has a turn {turn + 1} that the chat template writes differently once more follows, so its "
                       "tokens cannot be told; use --loss-on last, or a template with {% generation %}")
-        spans.append((begin, len(after)))
+        spans.append((begin, len(after) if newline else without_newline(text, begin, len(after), messages[turn])))
     return text, spans
 
 
@@ -129,7 +135,7 @@ def after_prompt(template, prompt, answer, tools, notes):
     return Part(text, [(begin, len(text))], False)
 
 
-def parts_of(example, template, loss_on, notes):
+def parts_of(example, template, loss_on, notes, newline=True):
     if example.kind == "text":
         return [Part(example.prompt, [(0, len(example.prompt))], True)]
     if template is None:
@@ -139,6 +145,6 @@ def parts_of(example, template, loss_on, notes):
                 for answer in answers]
     if example.kind == "chat":
         messages = example.prompt + example.answers[0]
-        text, spans = assistant_spans(template, messages, example.tools, loss_on, notes)
+        text, spans = assistant_spans(template, messages, example.tools, loss_on, notes, newline)
         return [Part(text, spans, False)]
     return [after_prompt(template, example.prompt, answer, example.tools, notes) for answer in example.answers]

@@ -31,6 +31,34 @@ def tokens_of(part, encoding, end):
     return ids, bits
 
 
+def shares(source, target, most):
+    """How many tokens LLaMA-Factory keeps of a question and of its answer."""
+    if target * 2 < most:
+        kept = most
+    elif source * 2 < most:
+        kept = most - source
+    else:
+        kept = int(most * (target / (source + target)))
+    target = min(kept, target)
+    return min(max(most - target, 0), source), target
+
+
+def cut_by_pairs(ids, bits, most):
+    """LLaMA-Factory's: each question and its answer, a run of tokens that count, share what is left of `most`."""
+    kept, at = (list(), bytearray()), 0
+    while at < len(ids) and len(kept[0]) < most:
+        begin = bits.find(b"1", at)
+        begin = len(ids) if begin < 0 else begin
+        end = bits.find(b"0", begin)
+        end = len(ids) if end < 0 else end
+        source, target = shares(begin - at, end - begin, most - len(kept[0]))
+        for first, count in ((at, source), (begin, target)):
+            kept[0].extend(ids[first:first + count])
+            kept[1].extend(bits[first:first + count])
+        at = end
+    return kept
+
+
 def cut(ids, bits, options):
     """The sequences that --max-length and --truncation-strategy make of one."""
     most = options.max_length
@@ -40,6 +68,8 @@ def cut(ids, bits, options):
         raise Bad(f"has {len(ids)} tokens, more than --max-length {most}; choose a --truncation-strategy")
     if options.truncation_strategy == "delete":
         raise TooLong
+    if options.truncation_strategy == "pairs":
+        return [cut_by_pairs(ids, bits, most)]
     if options.truncation_strategy == "split":
         return [(ids[begin:begin + most], bits[begin:begin + most]) for begin in range(0, len(ids), most)]
     return [(ids[:most], bits[:most])] if options.truncation_strategy == "right" else [(ids[-most:], bits[-most:])]
