@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # What goes wrong in a long job, done to sealift-train as a site has it: each ends right, or with a line that names what.
-#   a disk that is full at a save, and has room again later; a folder of logs that is full
+#   a disk that is full at a save, and has room again later, a quota, a folder that goes away; a full folder of logs
 #   a checkpoint whose bytes changed, one whose index is cut, all of them
 #   SIGTERM to the launcher of the ranks and to all processes, a time limit; the same command goes on
 #   a MASTER_ADDR that no name service knows; a rank that stands still for a while, and for too long; clocks that jump
-# usage: failures_test.py SEALIFT_TRAIN JUMPING_CLOCK      JUMPING_CLOCK: a library to preload, jumping_clock.cpp
+# usage: failures_test.py SEALIFT_TRAIN JUMPING_CLOCK REACHED_QUOTA [PART…]      libraries to preload, of these sources
 import ctypes
 import json
 import os
@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 
-TRAIN, CLOCK = sys.argv[1], sys.argv[2]
+TRAIN, CLOCK, QUOTA = sys.argv[1:4]
 ENVIRONMENT = {key: value for key, value in os.environ.items() if not key.startswith(("SEALIFT_TRAIN_", "RANK", "WORLD"))}
 ENVIRONMENT.update(SEALIFT_TRAIN_DEVICE="cpu", SEALIFT_TRAIN_THREADS="1")
 # A language that is learned in a few dozen steps, since a run of 100 or more is judged.
@@ -132,6 +132,31 @@ def a_disk_that_is_full_at_a_save():
         check(result["finished"] and result["failed_saves"], "the result does not tell of the saves that failed")
         check(result["losses"] == undisturbed(96), "losses differ from those of a run with room")
         check(steps_in(saved) == ["step-000092", "step-000096"], f"kept are {steps_in(saved)}")
+
+
+def a_quota_that_is_reached():
+    saved, reached = WORK / "quota-saved", WORK / "quota-reached"
+    run = Run(WORK / "quota", "--steps", 96, "--checkpoint-folder", saved, "--checkpoint-every", 4, LD_PRELOAD=QUOTA,
+              QUOTA_FOLDER=str(saved), QUOTA_REACHED=str(reached))
+    run.wait_for(lambda: saved.exists() and any(saved.rglob("index.json")), "no checkpoint")
+    reached.touch()
+    run.wait_for(lambda: "is not saved" in run.said(), "the quota is not said")
+    reached.unlink()
+    result = run.ends(0, r"Disk quota exceeded; make room, or write to another disk", "is saved again")
+    check(result["failed_saves"] and result["losses"] == undisturbed(96), "losses differ from those of a run with room")
+
+
+def a_folder_that_goes_away():
+    saved = WORK / "gone-saved"
+    run = Run(WORK / "gone", "--steps", 96, "--checkpoint-folder", saved, "--checkpoint-every", 4)
+    run.wait_for(lambda: saved.exists() and any(saved.rglob("index.json")), "no checkpoint")
+    saved.rename(WORK / "gone-meanwhile")
+    saved.touch()  # a mount that is gone leaves what cannot be a folder
+    run.wait_for(lambda: "is not saved" in run.said(), "the folder that is gone is not said")
+    saved.unlink()
+    (WORK / "gone-meanwhile").rename(saved)
+    result = run.ends(0, "gone-saved", "is saved again")
+    check(result["finished"] and result["losses"] == undisturbed(96), "losses differ from those of a run with its folder")
 
 
 def a_disk_on_which_checkpoints_will_not_fit():
@@ -257,8 +282,9 @@ def clocks_that_jump():
 
 with tempfile.TemporaryDirectory() as folder:
     WORK = pathlib.Path(folder)
-    wanted = sys.argv[3:]
-    for part in (a_disk_that_is_full_at_a_save, a_disk_on_which_checkpoints_will_not_fit, a_folder_of_logs_that_is_full,
+    wanted = sys.argv[4:]
+    for part in (a_disk_that_is_full_at_a_save, a_quota_that_is_reached, a_folder_that_goes_away,
+                 a_disk_on_which_checkpoints_will_not_fit, a_folder_of_logs_that_is_full,
                  a_checkpoint_that_is_damaged, told_to_end, out_of_time, a_master_that_no_name_service_knows,
                  a_rank_that_stands_still, clocks_that_jump):
         if wanted and part.__name__ not in wanted:
